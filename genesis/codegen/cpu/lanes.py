@@ -1,17 +1,17 @@
 """Explicit vectors over an `llvmlite.ir.IRBuilder`: the words in which CPU kernels are written.
 
-A value is *uniform* (a scalar `T`) or *varying* (`<width x T>`, one element per lane). Where two operands meet, a uniform
-one is splatted; a Python number stands for a constant of its neighbour's type. A dtype is a string. `bool` is i1 in a
-register and i8 in memory; `float16` and `bfloat16` live in memory only: a load widens to float32, a store narrows. Integers
-carry no sign in LLVM, so a method that depends on it says so in its name or takes the dtype. Pointers are opaque and move by
-`getelementptr inbounds` alone.
+A value is *uniform* (a scalar `T`) or *varying* (`<width x T>`, one element per lane). Where two operands meet, a
+uniform one is splatted; a Python number stands for a constant of its neighbour's type. A dtype is a string. `bool` is
+i1 in a register and i8 in memory; `float16` and `bfloat16` live in memory only: a load widens to float32, a store
+narrows. Integers carry no sign in LLVM, so a method that depends on it says so in its name or takes the dtype. Pointers
+are opaque and move by `getelementptr inbounds` alone.
 No fast-math flags: NaN, infinities and signed zeros behave as IEEE 754 says, whatever the width.
 """
 
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
 from llvmlite import ir
@@ -116,16 +116,15 @@ class Lanes:
             return Literal(vector, f"splat ({value.type} {value.get_reference()})")
         nothing = Literal(vector, "poison")
         first = self.builder.insert_element(nothing, value, ir.Constant(I32, 0))
-        return self.builder.shuffle_vector(first, nothing, zero(ir.VectorType(I32, self.width)))
+        return self.builder.shuffle_vector(first, nothing, constants(I32, [0] * self.width))
 
     def lane_index(self, dtype: str = "int64") -> ir.Constant:
         """<0, 1, .., width-1>."""
-        return ir.Constant(ir.VectorType(REGISTER_TYPE[dtype], self.width), list(range(self.width)))
+        return constants(REGISTER_TYPE[dtype], range(self.width))
 
     def first_lanes(self, count: ir.Value) -> ir.Value:
         """The mask of the first `count` lanes (an integer, possibly more than `width`): the tail of a row."""
-        index = ir.Constant(ir.VectorType(count.type, self.width), list(range(self.width)))
-        return self.builder.icmp_signed("<", index, self.splat(count))
+        return self.builder.icmp_signed("<", constants(count.type, range(self.width)), self.splat(count))
 
     def extract(self, value: ir.Value, lane: int | ir.Value) -> ir.Value:
         """One lane of a varying value; a uniform one as it is."""
@@ -274,7 +273,7 @@ class Lanes:
         return self.logical_and(unequal, self.compare("!=", rest, 0, dtype))
 
     def _divide_integers(self, a: ir.Value, b: ir.Value, dtype: str) -> tuple[ir.Value, ir.Value]:
-        """The truncated quotient and its remainder; 0 and -1, the divisors that may trap, never reach the instruction."""
+        """The truncated quotient and its remainder; 0 and -1, the divisors that may trap, never reach it."""
         if dtype in UNSIGNED:
             quotient = self.builder.udiv(a, self.select(self.compare("==", b, 0, dtype), 1, b))
         else:
@@ -380,8 +379,11 @@ class Lanes:
     # ---- conversion ----
 
     def convert(self, x: ir.Value, from_dtype: str, to_dtype: str) -> ir.Value:
-        """NumPy's `astype`. A float goes to an integer by truncation, NaN to 0, and saturates at 32 or 64 bits; narrower
-        integers wrap from there. To bool is `!= 0`. To float16 and bfloat16 the register is rounded to their precision."""
+        """NumPy's `astype`.
+
+        A float goes to an integer by truncation, NaN to 0, and saturates at 32 or 64 bits; narrower integers wrap from
+        there. To bool is `!= 0`. To float16 and bfloat16 the register is rounded to their precision.
+        """
         if from_dtype == to_dtype:
             return x
         target = with_shape(REGISTER_TYPE[to_dtype], x)
@@ -529,7 +531,7 @@ class Lanes:
     def _reduce(self, combine: Callable[[ir.Value, ir.Value], ir.Value], x: ir.Value) -> ir.Value:
         while is_varying(x) and x.type.count > 1:
             half = x.type.count // 2
-            lower, upper = (self.builder.shuffle_vector(x, x, lanes_from(start, half)) for start in (0, half))
+            lower, upper = (self.builder.shuffle_vector(x, x, constants(I32, range(start, start + half))) for start in (0, half))
             x = combine(lower, upper)
         return self.extract(x, 0)
 
@@ -538,5 +540,6 @@ def zero(type_: ir.Type) -> ir.Constant:
     return Literal(type_, "zeroinitializer")
 
 
-def lanes_from(start: int, count: int) -> ir.Constant:
-    return ir.Constant(ir.VectorType(I32, count), list(range(start, start + count)))
+def constants(type_: ir.Type, values: Sequence[int]) -> ir.Constant:
+    """A vector of integers, one to a lane."""
+    return ir.Constant(ir.VectorType(type_, len(values)), list(values))
