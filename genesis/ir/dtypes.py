@@ -1,0 +1,128 @@
+"""Element types and PyTorch's promotion rules.
+
+A dtype is one of ten singletons. Promotion follows https://pytorch.org/docs/stable/tensor_attributes.html: dimensioned
+tensors decide, then 0-d tensors, then Python scalars; a lower rank only matters when its *category* (bool < integer <
+floating) is higher.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+
+__all__ = [
+    "DTYPES", "DType", "bfloat16", "bool_", "dtype_of_scalar", "float16", "float32", "float64", "from_numpy_dtype",
+    "get_default_dtype", "int8", "int16", "int32", "int64", "promote", "result_type", "set_default_dtype", "uint8",
+]
+
+
+class DType:
+    """An element type: `name`, `itemsize` in bytes, `category` (0 bool, 1 integer, 2 floating) and NumPy's dtype."""
+
+    __slots__ = ("category", "itemsize", "name", "numpy", "rank")
+
+    def __init__(self, name: str, numpy: Any, category: int, rank: int) -> None:
+        self.name = name
+        self.numpy = np.dtype(numpy)
+        self.itemsize = self.numpy.itemsize
+        self.category = category
+        self.rank = rank
+
+    @property
+    def is_floating_point(self) -> bool:
+        return self.category == 2
+
+    @property
+    def is_signed(self) -> bool:
+        return self.name not in ("bool", "uint8")
+
+    @property
+    def compute(self) -> DType:
+        """The type that arithmetic runs in: float16 and bfloat16 are storage, computed in float32."""
+        return float32 if self.name in ("float16", "bfloat16") else self
+
+    def __repr__(self) -> str:
+        return f"genesis.{self.name}"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (DTYPES.__getitem__, (self.name,))
+
+
+bool_ = DType("bool", np.bool_, 0, 0)
+uint8 = DType("uint8", np.uint8, 1, 1)
+int8 = DType("int8", np.int8, 1, 1)
+int16 = DType("int16", np.int16, 1, 2)
+int32 = DType("int32", np.int32, 1, 3)
+int64 = DType("int64", np.int64, 1, 4)
+float16 = DType("float16", np.float16, 2, 5)
+bfloat16 = DType("bfloat16", ml_dtypes.bfloat16, 2, 5)
+float32 = DType("float32", np.float32, 2, 6)
+float64 = DType("float64", np.float64, 2, 7)
+
+DTYPES: dict[str, DType] = {
+    d.name: d for d in (bool_, uint8, int8, int16, int32, int64, float16, bfloat16, float32, float64)
+}
+_FROM_NUMPY = {d.numpy: d for d in DTYPES.values()}
+_default = [float32]
+
+
+def get_default_dtype() -> DType:
+    """The floating type that Python floats and `genesis.zeros` take."""
+    return _default[0]
+
+
+def set_default_dtype(dtype: DType) -> None:
+    """Set the floating type that Python floats take: float32 (at first), float64, float16 or bfloat16."""
+    if not isinstance(dtype, DType) or not dtype.is_floating_point:
+        raise TypeError(f"set_default_dtype: want a floating dtype, got {dtype!r}")
+    _default[0] = dtype
+
+
+def from_numpy_dtype(dtype: Any) -> DType:
+    """The genesis dtype of a NumPy dtype; raises TypeError for one that has no counterpart."""
+    try:
+        return _FROM_NUMPY[np.dtype(dtype)]
+    except (KeyError, TypeError):
+        names = ", ".join(DTYPES)
+        raise TypeError(f"genesis has no dtype for NumPy's {dtype!r}; it has {names}") from None
+
+
+def dtype_of_scalar(value: bool | int | float) -> DType:
+    """bool -> bool, int -> int64, float -> the default floating dtype."""
+    if isinstance(value, bool | np.bool_):
+        return bool_
+    return int64 if isinstance(value, int | np.integer) else _default[0]
+
+
+def promote(a: DType, b: DType) -> DType:
+    """The smallest type that holds both, as `torch.promote_types`."""
+    if a is b:
+        return a
+    if a.category != b.category:
+        return a if a.category > b.category else b
+    if {a.name, b.name} == {"float16", "bfloat16"}:
+        return float32
+    if a.category == 1 and uint8 in (a, b):
+        other = b if a is uint8 else a
+        return int16 if other is int8 else other
+    return a if a.rank > b.rank else b
+
+
+def result_type(operands: Iterable[tuple[DType, int]]) -> DType:
+    """The common type of operands given as (dtype, priority): 2 dimensioned tensor, 1 0-d tensor, 0 Python scalar."""
+    by_priority: list[DType | None] = [None, None, None]
+    for dtype, priority in operands:
+        held = by_priority[priority]
+        by_priority[priority] = dtype if held is None else promote(held, dtype)
+    result = by_priority[0]
+    for higher in by_priority[1:]:
+        if higher is not None and (result is None or higher.category >= result.category):
+            result = higher
+        elif higher is not None:
+            assert result is not None
+            result = result if higher.category == 0 else promote(higher, result)
+    assert result is not None
+    return result

@@ -1,0 +1,123 @@
+"""The IR: a graph is a list of nodes, and a node names its inputs by their position in that list.
+
+Positions only ever point backwards, so a graph is always topologically sorted and acyclic: every pass is one loop over
+the list, never a recursion. A `Value` is a position together with its graph; operation definitions and gradient rules
+compute with Values, and each operator they use adds a node.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from genesis.ir.dtypes import DType
+from genesis.ir.shapes import Shape, numel
+
+__all__ = ["Graph", "Node", "Value"]
+
+_NO_ATTRS: Mapping[str, Any] = {}
+
+
+class Node:
+    """One operation: its name, the positions of its inputs, static attributes, and the shape and dtype it gives.
+
+    `differentiable` says that a gradient may flow through it: it is floating, it was recorded with gradients enabled,
+    and it depends on a variable.
+    """
+
+    __slots__ = ("attrs", "differentiable", "dtype", "inputs", "op", "shape")
+
+    def __init__(
+        self, op: str, inputs: tuple[int, ...], attrs: Mapping[str, Any], shape: Shape, dtype: DType,
+        differentiable: bool = False,
+    ) -> None:
+        self.op = op
+        self.inputs = inputs
+        self.attrs = attrs
+        self.shape = shape
+        self.dtype = dtype
+        self.differentiable = differentiable
+
+    @property
+    def numel(self) -> int:
+        return numel(self.shape)
+
+    @property
+    def nbytes(self) -> int:
+        return numel(self.shape) * self.dtype.itemsize
+
+    def renumbered(self, inputs: tuple[int, ...]) -> Node:
+        """The same operation on other inputs."""
+        return Node(self.op, inputs, self.attrs, self.shape, self.dtype, self.differentiable)
+
+    def key(self) -> tuple[Any, ...]:
+        """Equal for nodes that compute the same value (the shape and dtype follow from these and the inputs)."""
+        return (self.op, self.inputs, tuple(self.attrs.items()), self.dtype.name, self.shape)
+
+
+class Graph:
+    """A growing list of nodes. With `grad_enabled` off, what is added is not differentiable."""
+
+    __slots__ = ("grad_enabled", "nodes")
+
+    def __init__(self, nodes: list[Node] | None = None, grad_enabled: bool = True) -> None:
+        self.nodes: list[Node] = [] if nodes is None else nodes
+        self.grad_enabled = grad_enabled
+
+    def __len__(self) -> int:
+        return len(self.nodes)
+
+    def add(
+        self, op: str, inputs: Sequence[Value | int], shape: Shape, dtype: DType, attrs: Mapping[str, Any] = _NO_ATTRS,
+        differentiable: bool | None = None,
+    ) -> Value:
+        """Append a node and return its Value."""
+        positions = tuple([i if isinstance(i, int) else i.index for i in inputs])
+        if differentiable is None:
+            nodes = self.nodes
+            differentiable = (
+                self.grad_enabled and dtype.category == 2 and any([nodes[i].differentiable for i in positions])
+            )
+        self.nodes.append(Node(op, positions, attrs, shape, dtype, differentiable))
+        return Value(self, len(self.nodes) - 1)
+
+    def constant(self, value: float, dtype: DType, weak: bool = False) -> Value:
+        """A 0-d literal. A `weak` one stands for a Python scalar: it does not widen what it meets."""
+        return self.add("constant", (), (), dtype, {"value": value, "weak": weak})
+
+    def value(self, index: int) -> Value:
+        return Value(self, index)
+
+
+class Value:
+    """A handle on one node, with which definitions and gradient rules compute."""
+
+    __slots__ = ("graph", "index")
+
+    def __init__(self, graph: Graph, index: int) -> None:
+        self.graph = graph
+        self.index = index
+
+    @property
+    def node(self) -> Node:
+        return self.graph.nodes[self.index]
+
+    @property
+    def shape(self) -> Shape:
+        return self.graph.nodes[self.index].shape
+
+    @property
+    def dtype(self) -> DType:
+        return self.graph.nodes[self.index].dtype
+
+    @property
+    def ndim(self) -> int:
+        return len(self.shape)
+
+    @property
+    def is_scalar(self) -> bool:
+        """True for a Python scalar in the graph, baked or a slot."""
+        return bool(self.node.attrs.get("weak"))
+
+    def __repr__(self) -> str:
+        return f"%{self.index}: {self.dtype.name}{list(self.shape)}"

@@ -1,0 +1,88 @@
+"""Arithmetic on shapes, strides and axes. Every error names the operation, what it met and what it wants."""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Sequence
+
+Shape = tuple[int, ...]
+
+__all__ = [
+    "Shape", "broadcast_shapes", "contiguous_strides", "normalize_axes", "normalize_axis", "numel", "reduced_shape",
+    "resolve_reshape",
+]
+
+numel = math.prod
+
+
+def contiguous_strides(shape: Sequence[int]) -> Shape:
+    """Row-major strides, in elements."""
+    strides, step = [], 1
+    for extent in reversed(shape):
+        strides.append(step)
+        step *= max(extent, 1)
+    return tuple(reversed(strides))
+
+
+def broadcast_shapes(name: str, *shapes: Shape) -> Shape:
+    """The shape that all broadcast to; raises ValueError in `name`'s words when they do not."""
+    rank = max(map(len, shapes), default=0)
+    result = [1] * rank
+    for shape in shapes:
+        for axis, extent in enumerate(shape, rank - len(shape)):
+            if extent != 1 and result[axis] not in (1, extent):
+                listed = " and ".join(str(s) for s in shapes)
+                raise ValueError(
+                    f"{name}: shapes {listed} do not broadcast: axis {axis - rank} has extents {result[axis]} and "
+                    f"{extent}; want them equal, or one of them 1"
+                )
+            if extent != 1:
+                result[axis] = extent
+    return tuple(result)
+
+
+def normalize_axis(name: str, axis: int, rank: int) -> int:
+    """`axis` counted from the front; raises IndexError when it is outside [-rank, rank-1] (0-d counts as 1-d)."""
+    try:
+        axis = operator.index(axis)
+    except TypeError:
+        raise TypeError(f"{name}: dim must be an int, got {type(axis).__name__} {axis!r}") from None
+    bound = max(rank, 1)
+    if not -bound <= axis < bound:
+        raise IndexError(f"{name}: dim {axis} is out of range for a {rank}-d tensor; want {-bound} to {bound - 1}")
+    return axis % bound
+
+
+def normalize_axes(name: str, axes: int | Sequence[int] | None, rank: int) -> tuple[int, ...]:
+    """Sorted axes counted from the front; None (and an empty sequence) means all of them."""
+    if axes is None or (not isinstance(axes, int) and hasattr(axes, "__len__") and len(axes) == 0):
+        return tuple(range(rank))
+    listed = tuple(axes) if isinstance(axes, tuple | list) else (axes,)
+    result = sorted(normalize_axis(name, axis, rank) for axis in listed)  # type: ignore[arg-type]
+    if len(set(result)) != len(result):
+        raise ValueError(f"{name}: dim {listed} names an axis twice")
+    return tuple(axis for axis in result if axis < rank)
+
+
+def reduced_shape(shape: Shape, axes: Sequence[int], keepdim: bool = False) -> Shape:
+    """`shape` without `axes`, or with extent 1 there."""
+    if keepdim:
+        return tuple(1 if axis in axes else extent for axis, extent in enumerate(shape))
+    return tuple(extent for axis, extent in enumerate(shape) if axis not in axes)
+
+
+def resolve_reshape(name: str, shape: Shape, wanted: Sequence[int]) -> Shape:
+    """`wanted` with its one -1 filled in; raises ValueError when the element counts differ."""
+    total = numel(shape)
+    known = numel(extent for extent in wanted if extent != -1)
+    holes = sum(1 for extent in wanted if extent == -1)
+    if any(extent < -1 for extent in wanted) or holes > 1:
+        raise ValueError(f"{name}: shape {tuple(wanted)} is not valid; want extents >= 0 and at most one -1")
+    if holes and known and total % known == 0:
+        return tuple(total // known if extent == -1 else extent for extent in wanted)
+    if holes or known != total:
+        raise ValueError(
+            f"{name}: a tensor of shape {shape} has {total} elements, which do not fill shape {tuple(wanted)}"
+        )
+    return tuple(wanted)

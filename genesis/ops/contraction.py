@@ -1,0 +1,78 @@
+"""Matrix products: one primitive, `matmul`, of operands (batch.., m, k) and (batch.., k, n) with equal batch extents."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from genesis.ir.graph import Value
+from genesis.ir.shapes import broadcast_shapes, numel
+from genesis.ops.registry import composite, expand, primitive, promoted
+from genesis.ops.view import permute_value, reshape_value
+
+__all__ = ["linear", "matmul"]
+
+
+def swapped(x: Value) -> Value:
+    """The last two axes exchanged."""
+    return permute_value(x, (*range(x.ndim - 2), x.ndim - 1, x.ndim - 2))
+
+
+def product(a: Value, b: Value) -> Value:
+    """The matmul node of two operands that fit."""
+    return a.graph.add("matmul", (a, b), (*a.shape[:-1], b.shape[-1]), a.dtype)
+
+
+def _reference(node: Any, a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    if node.dtype.compute is not node.dtype:
+        a, b = a.astype(np.float32), b.astype(np.float32)
+    return np.matmul(a, b).astype(node.dtype.numpy)
+
+
+primitive(
+    "matmul", "contract", grad=lambda g, y, a, b: (product(g, swapped(b)), product(swapped(a), g)), reference=_reference
+)
+
+
+@composite("matmul", 2, ref=np.matmul)
+def matmul(input: Value, other: Value) -> Value:
+    """The matrix product: vectors and matrices as NumPy's `@`, leading axes broadcast."""
+    a, b = promoted(input, other)
+    if a.dtype is not input.dtype or b.dtype is not other.dtype:
+        raise TypeError(f"matmul: dtypes differ: {input.dtype.name} and {other.dtype.name}; convert one with .to(dtype)")
+    if a.ndim == 0 or b.ndim == 0:
+        raise ValueError(f"matmul: operands must have an axis at least, got shapes {a.shape} and {b.shape}")
+    inner = b.shape[-2] if b.ndim > 1 else b.shape[0]
+    if a.shape[-1] != inner:
+        want = f"(.., {a.shape[-1]}, n)" if b.ndim > 1 else f"({a.shape[-1]},)"
+        raise ValueError(f"matmul: inner extents differ: {a.shape} @ {b.shape}; want {want} on the right")
+    left, right = a, b
+    if left.ndim == 1:
+        left = reshape_value(left, (1, *left.shape))
+    if right.ndim == 1:
+        right = reshape_value(right, (*right.shape, 1))
+    rows, columns = left.shape[-2], right.shape[-1]
+    if right.ndim == 2 and left.ndim > 2:
+        y = product(reshape_value(left, (numel(left.shape[:-1]), inner)), right)
+        y = reshape_value(y, (*left.shape[:-1], columns))
+    else:
+        batch = broadcast_shapes("matmul", left.shape[:-2], right.shape[:-2])
+        y = product(expand(left, (*batch, rows, inner)), expand(right, (*batch, inner, columns)))
+    shape = y.shape
+    if b.ndim == 1:
+        shape = shape[:-1]
+    if a.ndim == 1:
+        shape = shape[:-2] + shape[-1:] if b.ndim > 1 else ()
+    return reshape_value(y, shape)
+
+
+@composite("linear", 3, methods=())
+def linear(input: Value, weight: Value, bias: Value | None = None) -> Value:
+    """`input @ weight.T + bias` for `input` (.., in), `weight` (out, in) and `bias` (out,)."""
+    if weight.ndim != 2 or input.shape[-1:] != weight.shape[1:]:
+        raise ValueError(
+            f"linear: input {input.shape} does not fit weight {weight.shape}; want input (.., {weight.shape[-1]})"
+        )
+    y = matmul(input, swapped(weight))
+    return y if bias is None else y + bias

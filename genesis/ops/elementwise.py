@@ -1,0 +1,315 @@
+"""Elementwise operations, a row each: name, gradient, reference.
+
+`g` is the cotangent, `y` the result, `x` (and so on) the inputs. Gradients follow PyTorch's conventions at kinks and
+ties. The kernel body is `emit(k, *values)`; where a row has none, `k` has a method of the row's own name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from math import log as ln
+from math import pi
+from typing import Any
+
+import numpy as np
+import scipy.special
+
+from genesis.ir.dtypes import DType, bool_
+from genesis.ir.graph import Value
+from genesis.ops.registry import (
+    Operation, as_values, broadcast, cast, composite, expand, floating_dtype, primitive, promoted,
+)
+
+__all__ = ["binary", "compare", "unary", "where"]
+
+Rule = Callable[..., Any]
+
+
+def unary(
+    name: str, *, grad: Rule | None = None, ref: Rule, emit: Rule | None = None, result: DType | None = None,
+    floating: bool = True, methods: Sequence[str] | None = None, cost: int = 1,
+) -> Operation:
+    """A row of one input. `floating`: integers become the default float first. `result`: the dtype, if not the input's."""
+    primitive(name, "elementwise", grad=grad, reference=lambda node, x: ref(x), emit=emit, cost=cost)
+
+    @composite(name, 1, ref=ref, methods=methods)
+    def define(input: Value) -> Value:
+        (x,) = as_values(input)
+        if floating:
+            x = cast(x, floating_dtype(x.dtype))
+        return x.graph.add(name, (x,), x.shape, result or x.dtype)
+
+    return define
+
+
+def binary(
+    name: str, *, grad: Rule | None = None, ref: Rule, emit: Rule | None = None, result: DType | None = None,
+    floating: bool = False, methods: Sequence[str] | None = None, static_scalars: bool = False, cost: int = 1,
+) -> Operation:
+    """A row of two inputs, promoted to one dtype and broadcast."""
+    primitive(name, "elementwise", grad=grad, reference=lambda node, x, y: ref(x, y), emit=emit, cost=cost)
+
+    @composite(name, 2, ref=ref, methods=methods, static_scalars=static_scalars)
+    def define(input: Value, other: Value) -> Value:
+        x, y = broadcast(name, *promoted(input, other, floating=floating))
+        return x.graph.add(name, (x, y), x.shape, result or x.dtype)
+
+    return define
+
+
+def compare(name: str, ref: Rule, emit: Rule | None = None) -> Operation:
+    """A row of two inputs that answers with a bool and has no gradient."""
+    return binary(name, ref=ref, emit=emit, result=bool_)
+
+
+def logical(name: str, ref: Rule, emit: Rule) -> Operation:
+    """A row of two inputs read as truth values."""
+    primitive(name, "elementwise", reference=lambda node, x, y: ref(x, y), emit=emit)
+
+    @composite(name, 2, ref=ref)
+    def define(input: Value, other: Value) -> Value:
+        x, y = broadcast(name, *(cast(v, bool_) for v in as_values(input, other)))
+        return x.graph.add(name, (x, y), x.shape, bool_)
+
+    return define
+
+
+def integral(name: str, ref: Rule) -> Operation:
+    """A row of two integers (or bools)."""
+    primitive(name, "elementwise", reference=lambda node, x, y: ref(x, y))
+
+    @composite(name, 2, ref=ref)
+    def define(input: Value, other: Value) -> Value:
+        x, y = promoted(input, other)
+        if x.dtype.is_floating_point:
+            raise TypeError(f"{name}: wants integer or bool tensors, got {x.dtype.name}")
+        x, y = broadcast(name, x, y)
+        return x.graph.add(name, (x, y), x.shape, x.dtype)
+
+    return define
+
+
+# ---- selection ----
+def _where_grad(g: Value, y: Value, condition: Value, a: Value, b: Value) -> Any:
+    return None, where(condition, g, 0), where(condition, 0, g)
+
+
+primitive("where", "elementwise", grad=_where_grad, reference=lambda node, c, a, b: np.where(c, a, b))
+
+
+@composite("where", 3, ref=np.where, methods=())
+def where(condition: Value, input: Value, other: Value) -> Value:
+    """`input` where `condition` holds, `other` elsewhere."""
+    (c,) = as_values(condition)
+    a, b = promoted(input, other) if isinstance(input, Value) or isinstance(other, Value) else _lift_two(c, input, other)
+    c, a, b = broadcast("where", cast(c, bool_), a, b)
+    return c.graph.add("where", (c, a, b), a.shape, a.dtype)
+
+
+def _lift_two(c: Value, input: float, other: float) -> list[Value]:
+    return promoted(*as_values(c, input, other)[1:])
+
+
+# ---- arithmetic ----
+add = binary("add", grad=lambda g, z, x, y: (g, g), ref=np.add)
+sub = binary("sub", grad=lambda g, z, x, y: (g, -g), ref=np.subtract)
+mul = binary("mul", grad=lambda g, z, x, y: (g * y, g * x), ref=np.multiply)
+div = binary("div", grad=lambda g, z, x, y: (g / y, -g * z / y), ref=np.true_divide, floating=True, cost=4)
+floor_divide = binary("floor_divide", ref=np.floor_divide, cost=8)
+remainder = binary("remainder", grad=lambda g, z, x, y: (g, -g * floor_divide(x, y)), ref=np.remainder, cost=8)
+fmod = binary("fmod", grad=lambda g, z, x, y: (g, -g * trunc(x / y)), ref=np.fmod, cost=8)
+maximum = binary("maximum", grad=lambda g, z, x, y: _share(g, x > y, x == y), ref=np.maximum)
+minimum = binary("minimum", grad=lambda g, z, x, y: _share(g, x < y, x == y), ref=np.minimum)
+atan2 = binary(
+    "atan2", grad=lambda g, z, y, x: (g * x / (x * x + y * y), -g * y / (x * x + y * y)), ref=np.arctan2, floating=True,
+    cost=20,
+)
+neg = unary("neg", grad=lambda g, y, x: -g, ref=np.negative, floating=False)
+abs = unary("abs", grad=lambda g, y, x: g * sign(x), ref=np.abs, floating=False)
+sign = unary("sign", grad=lambda g, y, x: zeros_like(g), ref=np.sign, floating=False)
+
+
+def _share(g: Value, first: Value, tie: Value) -> Any:
+    """The cotangents of maximum and minimum: all to the winner, halves on a tie."""
+    half = where(tie, g * 0.5, 0)
+    return where(first, g, half), where(first, 0, where(tie, half, g))
+
+
+def zeros_like(x: Value) -> Value:
+    return expand(x.graph.constant(0, x.dtype), x.shape)
+
+
+# ---- powers ----
+def _pow_grad(g: Value, y: Value, x: Value, p: Value) -> Any:
+    to_base = where(p == 0, 0, g * p * pow(x, p - 1))
+    to_exponent = g * where((x == 0) & (p >= 0), 0, y * log(x))
+    return to_base, to_exponent
+
+
+_pow = binary("pow", grad=_pow_grad, ref=np.power, cost=30)
+
+
+@composite("pow", 2, ref=np.power, static_scalars=True)
+def pow(input: Value, exponent: Value) -> Value:
+    """`input ** exponent`; a literal exponent of 2, 3, 0.5 or -1 becomes a product, a root or a quotient."""
+    power = exponent.node.attrs["value"] if isinstance(exponent, Value) and _literal(exponent) else exponent
+    if isinstance(input, Value) and isinstance(power, int | float) and not isinstance(power, bool):
+        if input.dtype.category == 1 and isinstance(power, int) and power < 0:
+            raise ValueError(f"pow: integers to negative integer powers ({power}) are not allowed")
+        if power == 1 and isinstance(power, int):
+            return input
+        if input.dtype.category == 2 or (input.dtype.category == 1 and isinstance(power, int)):
+            if power == 2:
+                return input * input
+            if power == 3:
+                return input * input * input
+        if input.dtype.category == 2 and power in (0.5, -1):
+            return sqrt(input) if power == 0.5 else 1 / input
+    return _pow(input, exponent)
+
+
+def _literal(x: Value) -> bool:
+    return x.node.op == "constant" and x.is_scalar
+
+
+sqrt = unary("sqrt", grad=lambda g, y, x: g * 0.5 / y, ref=np.sqrt, cost=5)
+rsqrt = unary("rsqrt", grad=lambda g, y, x: g * -0.5 * y * y * y, ref=lambda x: 1 / np.sqrt(x), cost=8)
+square = composite("square", ref=np.square)(lambda input: input * input)
+reciprocal = composite("reciprocal", ref=np.reciprocal)(lambda input: 1 / input)
+
+# ---- exponentials and logarithms ----
+exp = unary("exp", grad=lambda g, y, x: g * y, ref=np.exp, cost=10)
+exp2 = unary("exp2", grad=lambda g, y, x: g * y * ln(2), ref=np.exp2, cost=10)
+expm1 = unary("expm1", grad=lambda g, y, x: g * (y + 1), ref=np.expm1, cost=14)
+log = unary("log", grad=lambda g, y, x: g / x, ref=np.log, cost=12)
+log2 = unary("log2", grad=lambda g, y, x: g / (x * ln(2)), ref=np.log2, cost=12)
+log10 = unary("log10", grad=lambda g, y, x: g / (x * ln(10)), ref=np.log10, cost=12)
+log1p = unary("log1p", grad=lambda g, y, x: g / (x + 1), ref=np.log1p, cost=14)
+
+# ---- trigonometry ----
+sin = unary("sin", grad=lambda g, y, x: g * cos(x), ref=np.sin, cost=16)
+cos = unary("cos", grad=lambda g, y, x: -g * sin(x), ref=np.cos, cost=16)
+tan = unary("tan", grad=lambda g, y, x: g * (1 + y * y), ref=np.tan, cost=20)
+asin = unary("asin", grad=lambda g, y, x: g * rsqrt(1 - x * x), ref=np.arcsin, cost=16)
+acos = unary("acos", grad=lambda g, y, x: -g * rsqrt(1 - x * x), ref=np.arccos, cost=16)
+atan = unary("atan", grad=lambda g, y, x: g / (1 + x * x), ref=np.arctan, cost=16)
+sinh = unary("sinh", grad=lambda g, y, x: g * cosh(x), ref=np.sinh, cost=16)
+cosh = unary("cosh", grad=lambda g, y, x: g * sinh(x), ref=np.cosh, cost=16)
+tanh = unary("tanh", grad=lambda g, y, x: g * (1 - y * y), ref=np.tanh, cost=14)
+asinh = unary("asinh", grad=lambda g, y, x: g * rsqrt(x * x + 1), ref=np.arcsinh, cost=20)
+acosh = unary("acosh", grad=lambda g, y, x: g * rsqrt(x * x - 1), ref=np.arccosh, cost=20)
+atanh = unary("atanh", grad=lambda g, y, x: g / (1 - x * x), ref=np.arctanh, cost=20)
+
+# ---- error function, sigmoid, relu ----
+erf = unary("erf", grad=lambda g, y, x: g * exp(-x * x) * (2 / pi**0.5), ref=scipy.special.erf, cost=20)
+erfc = unary("erfc", grad=lambda g, y, x: -g * exp(-x * x) * (2 / pi**0.5), ref=scipy.special.erfc, cost=24)
+sigmoid = unary("sigmoid", grad=lambda g, y, x: g * y * (1 - y), ref=scipy.special.expit, cost=12)
+relu = unary(
+    "relu", grad=lambda g, y, x: where(y <= 0, 0, g), ref=lambda x: np.maximum(x, 0), floating=False,
+    emit=lambda k, x: k.maximum(x, k.constant(0)),
+)
+
+# ---- rounding ----
+floor = unary("floor", grad=lambda g, y, x: zeros_like(g), ref=np.floor, floating=False)
+ceil = unary("ceil", grad=lambda g, y, x: zeros_like(g), ref=np.ceil, floating=False)
+trunc = unary("trunc", grad=lambda g, y, x: zeros_like(g), ref=np.trunc, floating=False)
+round = unary("round", grad=lambda g, y, x: zeros_like(g), ref=np.rint, floating=False)
+
+# ---- comparisons and predicates ----
+eq = compare("eq", np.equal)
+ne = compare("ne", np.not_equal)
+lt = compare("lt", np.less)
+le = compare("le", np.less_equal)
+gt = compare("gt", np.greater)
+ge = compare("ge", np.greater_equal)
+isnan = unary("isnan", ref=np.isnan, result=bool_)
+isinf = unary("isinf", ref=np.isinf, result=bool_)
+isfinite = unary("isfinite", ref=np.isfinite, result=bool_)
+
+# ---- truth values and bits ----
+logical_and = logical("logical_and", np.logical_and, emit=lambda k, x, y: k.bitwise_and(x, y))
+logical_or = logical("logical_or", np.logical_or, emit=lambda k, x, y: k.bitwise_or(x, y))
+logical_xor = logical("logical_xor", np.logical_xor, emit=lambda k, x, y: k.bitwise_xor(x, y))
+logical_not = composite("logical_not", ref=np.logical_not)(lambda input: bitwise_not(cast(input, bool_)))
+bitwise_and = integral("bitwise_and", np.bitwise_and)
+bitwise_or = integral("bitwise_or", np.bitwise_or)
+bitwise_xor = integral("bitwise_xor", np.bitwise_xor)
+bitwise_left_shift = integral("bitwise_left_shift", np.left_shift)
+bitwise_right_shift = integral("bitwise_right_shift", np.right_shift)
+bitwise_not = unary("bitwise_not", ref=np.invert, floating=False)
+
+
+# ---- dtype, gradient barriers ----
+def _cast_grad(g: Value, y: Value, x: Value) -> Value:
+    return cast(g, x.dtype)
+
+
+primitive("cast", "elementwise", grad=_cast_grad, reference=lambda node, x: x.astype(node.dtype.numpy))
+primitive("detach", "elementwise", reference=lambda node, x: x, emit=lambda k, x: x, cost=0)
+primitive("with_value", "elementwise", grad=lambda g, y, old, new: (g, None), reference=lambda node, old, new: new,
+          emit=lambda k, old, new: new, cost=0)
+primitive("variable", "elementwise", reference=lambda node, x: x, emit=lambda k, x: x, cost=0)
+
+
+@composite("to_dtype", 1, methods=())
+def to_dtype(input: Value, dtype: DType) -> Value:
+    """`input` converted to `dtype`."""
+    return cast(input, dtype)
+
+
+@composite("clone", 1, methods=())
+def clone(input: Value) -> Value:
+    """A copy of `input`."""
+    return input.graph.add("clone", (input,), input.shape, input.dtype)
+
+
+primitive("clone", "elementwise", grad=lambda g, y, x: g, reference=lambda node, x: x.copy(), emit=lambda k, x: x, cost=0)
+
+
+@composite("stop_gradient", 1, methods=())
+def stop_gradient(input: Value) -> Value:
+    """`input`, as a constant for derive."""
+    return input.graph.add("detach", (input,), input.shape, input.dtype, differentiable=False)
+
+
+@composite("with_value", 2, methods=())
+def with_value(old: Value, new: Value) -> Value:
+    """`new`, with the derivation of `old`: what writing through `.data` does."""
+    (new,) = broadcast("with_value", expand(cast(new, old.dtype), old.shape))
+    return old.graph.add("with_value", (old, new), old.shape, old.dtype)
+
+
+# ---- clamping ----
+@composite("clamp", 3, ref=np.clip)
+def clamp(input: Value, min: Value | None = None, max: Value | None = None) -> Value:
+    """`input` held within [min, max]; the gradient passes where it is within, bounds included."""
+    if min is None and max is None:
+        raise ValueError("clamp: at least one of min and max must be given")
+    if min is not None:
+        input = _bounded(input, min, lower=True)
+    return input if max is None else _bounded(input, max, lower=False)
+
+
+def _bounded(input: Value, bound: Value, lower: bool) -> Value:
+    x, b = promoted(input, bound)
+    x, b = broadcast("clamp", x, b)
+    return where((x < b) if lower else (x > b), b, x)
+
+
+# ---- operators on Values ----
+def _install_operators() -> None:
+    pairs = {
+        "add": add, "sub": sub, "mul": mul, "truediv": div, "floordiv": floor_divide, "mod": remainder, "pow": pow,
+        "and": bitwise_and, "or": bitwise_or, "xor": bitwise_xor,
+    }
+    for name, operation in pairs.items():
+        setattr(Value, f"__{name}__", lambda a, b, op=operation: op(a, b))
+        setattr(Value, f"__r{name}__", lambda a, b, op=operation: op(b, a))
+    for name, operation in {"eq": eq, "ne": ne, "lt": lt, "le": le, "gt": gt, "ge": ge}.items():
+        setattr(Value, f"__{name}__", lambda a, b, op=operation: op(a, b))
+    Value.__neg__ = lambda a: neg(a)  # type: ignore[attr-defined]
+    Value.__invert__ = lambda a: bitwise_not(a)  # type: ignore[attr-defined]
+    Value.__hash__ = object.__hash__  # type: ignore[method-assign]
+
+
+_install_operators()

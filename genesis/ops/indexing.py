@@ -1,0 +1,255 @@
+"""Reading and writing at computed positions: gather, scatter, index_select, cat, and NumPy-style indexing by tensors.
+
+Indices are data: they are checked inside the kernel by `check_index`, which never lets a bad one reach memory and makes
+the flush raise IndexError at the user's line.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from genesis.ir.dtypes import int64
+from genesis.ir.graph import Value
+from genesis.ir.shapes import broadcast_shapes, normalize_axis, numel
+from genesis.ops.elementwise import zeros_like
+from genesis.ops.registry import cast, composite, expand, primitive, promoted
+from genesis.ops.view import contiguous_layout, permute_value, reshape_value, slice_layout, view_value
+
+__all__ = ["cat", "check_index", "gather", "index", "stack"]
+
+
+# ---- primitives ----
+
+
+def _check_reference(node: Any, index: np.ndarray) -> np.ndarray:
+    extent, name = node.attrs["extent"], node.attrs["name"]
+    bad = (index < (-extent if node.attrs["wrap"] else 0)) | (index >= extent)
+    if np.any(bad):
+        raise IndexError(f"{name}: index {int(index[bad].flat[0])} is out of range for extent {extent}")
+    return np.where(index < 0, index + extent, index)
+
+
+primitive("check_index", "elementwise", reference=_check_reference)
+
+
+def check_index(name: str, index: Value, extent: int, wrap: bool = True) -> Value:
+    """`index` counted from the front and known to lie in [0, extent); `wrap` admits negative ones."""
+    if index.dtype.category != 1:
+        raise TypeError(f"{name}: indices must be integers, got {index.dtype.name}")
+    index = cast(index, int64)
+    return index.graph.add("check_index", (index,), index.shape, int64, {"extent": extent, "wrap": wrap, "name": name})
+
+
+def _along(node: Any, x: np.ndarray, index: np.ndarray) -> tuple[Any, ...]:
+    places = list(np.indices(index.shape, sparse=True))
+    places[node.attrs["dim"]] = index
+    return tuple(places)
+
+
+primitive(
+    "gather", "gather",
+    grad=lambda g, y, x, index: (scatter_value(zeros_like_shape(g, x.shape), index, g, y.node.attrs["dim"], "add"), None),
+    reference=lambda node, x, index: x[_along(node, x, index)],
+)
+
+
+def zeros_like_shape(g: Value, shape: tuple[int, ...]) -> Value:
+    return expand(g.graph.constant(0, g.dtype), shape)
+
+
+def scatter_value(base: Value, index: Value, source: Value, dim: int, mode: str) -> Value:
+    """`base` with `source` set or added at `index` along `dim`; index is in range already."""
+    attrs = {"dim": dim, "mode": mode}
+    return base.graph.add("scatter", (base, index, source), base.shape, base.dtype, attrs)
+
+
+def _scatter_reference(node: Any, base: np.ndarray, index: np.ndarray, source: np.ndarray) -> np.ndarray:
+    result = np.array(base)
+    at = _along(node, base, index)
+    if node.attrs["mode"] == "add":
+        if node.dtype.compute is not node.dtype:
+            wide = result.astype(np.float32)
+            np.add.at(wide, at, source.astype(np.float32))
+            return wide.astype(result.dtype)
+        np.add.at(result, at, source)
+    else:
+        result[at] = source
+    return result
+
+
+def _scatter_grad(g: Value, y: Value, base: Value, index: Value, source: Value) -> Any:
+    dim = y.node.attrs["dim"]
+    to_source = gather_value(g, index, dim)
+    if y.node.attrs["mode"] == "add":
+        return g, None, to_source
+    return scatter_value(g, index, zeros_like(to_source), dim, "set"), None, to_source
+
+
+primitive("scatter", "scatter", grad=_scatter_grad, reference=_scatter_reference)
+
+
+def gather_value(x: Value, index: Value, dim: int) -> Value:
+    """The gather node; index is in range already."""
+    return x.graph.add("gather", (x, index), index.shape, x.dtype, {"dim": dim})
+
+
+# ---- gather and scatter along one axis ----
+
+
+def _checked(name: str, input: Value, dim: int, index: Value) -> tuple[int, Value]:
+    axis = normalize_axis(name, dim, input.ndim)
+    if index.ndim != input.ndim:
+        raise ValueError(f"{name}: index has {index.ndim} axes and input {input.ndim}; want the same number")
+    for a, (have, limit) in enumerate(zip(index.shape, input.shape, strict=True)):
+        if a != axis and have > limit:
+            raise ValueError(f"{name}: index {index.shape} exceeds input {input.shape} along axis {a}")
+    return axis, check_index(name, index, input.shape[axis])
+
+
+@composite("gather", (0, 2))
+def gather(input: Value, dim: int, index: Value) -> Value:
+    """`out[i][j][k] = input[index[i][j][k]][j][k]` for dim 0, and so on for others."""
+    axis, index = _checked("gather", input, dim, index)
+    return gather_value(input, index, axis)
+
+
+def _scatter(name: str, input: Value, dim: int, index: Value, src: Value | float, mode: str) -> Value:
+    axis, index = _checked(name, input, dim, index)
+    if isinstance(src, Value) and not src.is_scalar:
+        if src.dtype is not input.dtype:
+            raise TypeError(f"{name}: src is {src.dtype.name} and input {input.dtype.name}; convert src with .to(dtype)")
+        if src.ndim != index.ndim or any(i > s for i, s in zip(index.shape, src.shape, strict=True)):
+            raise ValueError(f"{name}: index {index.shape} exceeds src {src.shape}")
+        for a, extent in enumerate(index.shape):
+            src = view_value(src, slice_layout(contiguous_layout(src.shape), a, 0, extent), "slice")
+    else:
+        (src,) = (src if isinstance(src, Value) else input.graph.constant(src, input.dtype),)
+        src = expand(cast(src, input.dtype), index.shape)
+    return scatter_value(input, index, src, axis, mode)
+
+
+@composite("scatter_add", (0, 2, 3))
+def scatter_add(input: Value, dim: int, index: Value, src: Value) -> Value:
+    """`input` with `src[i]` added at `index[i]` along `dim`."""
+    return _scatter("scatter_add", input, dim, index, src, "add")
+
+
+@composite("scatter", (0, 2, 3))
+def scatter(input: Value, dim: int, index: Value, src: Value) -> Value:
+    """`input` with `src[i]` written at `index[i]` along `dim`; of several writes to one place the last holds."""
+    return _scatter("scatter", input, dim, index, src, "set")
+
+
+@composite("index_select", (0, 2))
+def index_select(input: Value, dim: int, index: Value) -> Value:
+    """The slices of `input` at the positions `index` (1-d) along `dim`."""
+    axis = normalize_axis("index_select", dim, input.ndim)
+    if index.ndim > 1:
+        raise ValueError(f"index_select: index must be 1-d, got shape {index.shape}")
+    index = check_index("index_select", reshape_value(index, (numel(index.shape),)), input.shape[axis], wrap=False)
+    shape = (*input.shape[:axis], index.shape[0], *input.shape[axis + 1 :])
+    place = tuple(index.shape[0] if a == axis else 1 for a in range(input.ndim))
+    return gather_value(input, expand(reshape_value(index, place), shape), axis)
+
+
+@composite("embedding", 2, methods=())
+def embedding(input: Value, weight: Value) -> Value:
+    """The rows of `weight` (entries, width) at the positions `input` (any shape)."""
+    if weight.ndim != 2:
+        raise ValueError(f"embedding: weight must be (entries, width), got shape {weight.shape}")
+    flat = check_index("embedding", reshape_value(input, (numel(input.shape), 1)), weight.shape[0], wrap=False)
+    rows = gather_value(weight, expand(flat, (flat.shape[0], weight.shape[1])), 0)
+    return reshape_value(rows, (*input.shape, weight.shape[1]))
+
+
+# ---- joining ----
+
+
+@composite("cat", 1, variadic=True, methods=())
+def cat(tensors: Sequence[Value], dim: int = 0) -> Value:
+    """The tensors one after the other along `dim`."""
+    if not tensors:
+        raise ValueError("cat: wants one tensor at least")
+    values = [v for v in promoted(*tensors) if v.shape != (0,)] or promoted(*tensors)[:1]
+    first = values[0]
+    if first.ndim == 0:
+        raise ValueError("cat: 0-d tensors cannot be joined; use stack")
+    axis = normalize_axis("cat", dim, first.ndim)
+    for v in values:
+        if v.ndim != first.ndim or any(
+            a != axis and e != f for a, (e, f) in enumerate(zip(v.shape, first.shape, strict=False))
+        ):
+            raise ValueError(f"cat: shapes {first.shape} and {v.shape} differ outside dim {dim}")
+    if len(values) == 1:
+        return first
+    total = sum(v.shape[axis] for v in values)
+    shape = (*first.shape[:axis], total, *first.shape[axis + 1 :])
+    return first.graph.add("cat", values, shape, first.dtype, {"dim": axis})
+
+
+@composite("stack", 1, variadic=True, methods=())
+def stack(tensors: Sequence[Value], dim: int = 0) -> Value:
+    """The tensors of one shape along a new axis `dim`."""
+    if not tensors:
+        raise ValueError("stack: wants one tensor at least")
+    shape = tensors[0].shape
+    if any(v.shape != shape for v in tensors):
+        raise ValueError(f"stack: shapes differ: {', '.join(str(v.shape) for v in tensors)}; want them equal")
+    axis = normalize_axis("stack", dim, len(shape) + 1)
+    return cat([reshape_value(v, (*shape[:axis], 1, *shape[axis:])) for v in tensors], axis)
+
+
+# ---- x[i, j] with integer tensors ----
+
+
+def _places(input: Value, axes: Sequence[int], indices: Sequence[Value]) -> tuple[Value, Value, int, bool]:
+    """Indices on `axes` as one linear index into those axes merged: (input with them first, index, where, adjacent)."""
+    rest = [a for a in range(input.ndim) if a not in axes]
+    adjacent = list(axes) == list(range(axes[0], axes[0] + len(axes)))
+    extents = [input.shape[a] for a in axes]
+    shape = broadcast_shapes("index", *(i.shape for i in indices))
+    linear = None
+    for index, extent in zip(indices, extents, strict=True):
+        checked = expand(check_index("index", index, extent), shape)
+        linear = checked if linear is None else linear * extent + checked
+    assert linear is not None
+    front = permute_value(input, (*axes, *rest))
+    merged = reshape_value(front, (numel(extents), *(input.shape[a] for a in rest)))
+    return merged, linear, axes[0] if adjacent else 0, adjacent
+
+
+@composite("index", 1, methods=())
+def index(input: Value, axes: tuple[int, ...], *indices: Value) -> Value:
+    """`input[.., indices, ..]`: integer tensors on `axes`, as in NumPy; full slices on the other axes."""
+    merged, linear, at, _ = _places(input, axes, indices)
+    rest = merged.shape[1:]
+    count = numel(linear.shape)
+    place = expand(reshape_value(linear, (count,) + (1,) * len(rest)), (count, *rest))
+    rows = reshape_value(gather_value(merged, place, 0), (*linear.shape, *rest))
+    order = [*range(linear.ndim, linear.ndim + at), *range(linear.ndim), *range(linear.ndim + at, rows.ndim)]
+    return permute_value(rows, order)
+
+
+@composite("index_put", 2, methods=())
+def index_put(input: Value, values: Value, axes: tuple[int, ...], accumulate: bool, *indices: Value) -> Value:
+    """`input` with `values` written (or added) at `input[.., indices, ..]`."""
+    merged, linear, at, _ = _places(input, axes, indices)
+    rest = merged.shape[1:]
+    count = numel(linear.shape)
+    shape = (*rest[:at], *linear.shape, *rest[at:])
+    if broadcast_shapes("index_put", values.shape, shape) != shape:
+        raise ValueError(f"index_put: values of shape {values.shape} do not broadcast to {shape}")
+    spread = expand(cast(values, input.dtype), shape)
+    order = [*range(at, at + linear.ndim), *range(at), *range(at + linear.ndim, len(shape))]
+    source = reshape_value(permute_value(spread, order), (count, *rest))
+    place = expand(reshape_value(linear, (count,) + (1,) * len(rest)), (count, *rest))
+    written = scatter_value(merged, place, source, 0, "add" if accumulate else "set")
+    kept = [a for a in range(input.ndim) if a not in axes]
+    front = reshape_value(written, tuple(input.shape[a] for a in (*axes, *kept)))
+    back = [(*axes, *kept).index(a) for a in range(input.ndim)]
+    return permute_value(front, back)
+
+

@@ -1,0 +1,224 @@
+"""The functions of neural networks, composed from primitives; their gradients follow from their parts."""
+
+from __future__ import annotations
+
+from math import pi
+
+from genesis.ir.dtypes import int64
+from genesis.ir.graph import Value
+from genesis.ir.shapes import normalize_axis, numel
+from genesis.ops.elementwise import abs as abs_value
+from genesis.ops.elementwise import erf, exp, log, rsqrt, sigmoid, stop_gradient, tanh, where
+from genesis.ops.indexing import check_index
+from genesis.ops.reduction import amax, mean, sum
+from genesis.ops.registry import cast, composite, expand, floating_dtype
+from genesis.ops.source import iota
+from genesis.ops.view import permute_value, reshape_value
+
+__all__ = ["cross_entropy", "gelu", "layer_norm", "log_softmax", "logsumexp", "mse_loss", "rms_norm", "silu", "softmax"]
+
+
+# ---- activations ----
+silu = composite("silu")(lambda input: input * sigmoid(input))
+
+
+@composite("gelu")
+def gelu(input: Value, approximate: str = "none") -> Value:
+    """x * Phi(x) (Hendrycks and Gimpel, 2016); `approximate="tanh"` takes their tanh formula."""
+    if approximate == "tanh":
+        return 0.5 * input * (1 + tanh((2 / pi) ** 0.5 * (input + 0.044715 * input * input * input)))
+    if approximate != "none":
+        raise ValueError(f"gelu: approximate must be 'none' or 'tanh', got {approximate!r}")
+    return 0.5 * input * (1 + erf(input * 0.5**0.5))
+
+
+@composite("leaky_relu", methods=())
+def leaky_relu(input: Value, negative_slope: float = 0.01) -> Value:
+    """x where positive, `negative_slope` * x elsewhere."""
+    return where(input > 0, input, input * negative_slope)
+
+
+# ---- along an axis ----
+
+
+def _shifted(input: Value, axis: int) -> tuple[Value, Value]:
+    """`input` with its maximum along `axis` taken off (as a constant: it cancels in the gradient), and that maximum."""
+    top = stop_gradient(amax(input, axis, True))
+    return input - top, top
+
+
+def _float(input: Value, dtype: object) -> Value:
+    return cast(input, dtype or floating_dtype(input.dtype))  # type: ignore[arg-type]
+
+
+@composite("softmax")
+def softmax(input: Value, dim: int = -1, dtype: object = None) -> Value:
+    """exp(x) / sum(exp(x)) along `dim`."""
+    axis = normalize_axis("softmax", dim, input.ndim)
+    shifted, _ = _shifted(_float(input, dtype), axis)
+    e = exp(shifted)
+    return e / sum(e, axis, True)
+
+
+@composite("log_softmax")
+def log_softmax(input: Value, dim: int = -1, dtype: object = None) -> Value:
+    """log(softmax(x)) along `dim`, without overflow."""
+    axis = normalize_axis("log_softmax", dim, input.ndim)
+    shifted, _ = _shifted(_float(input, dtype), axis)
+    return shifted - log(sum(exp(shifted), axis, True))
+
+
+@composite("logsumexp")
+def logsumexp(input: Value, dim: int | tuple[int, ...], keepdim: bool = False) -> Value:
+    """log(sum(exp(x))) over `dim`, without overflow."""
+    x = _float(input, None)
+    top = stop_gradient(amax(x, dim, True))
+    top = where(top - top == 0, top, 0)  # an infinite maximum is not taken off
+    y = log(sum(exp(x - top), dim, True)) + top
+    return y if keepdim else reshape_value(y, sum(x, dim).shape)
+
+
+# ---- normalisation ----
+
+
+def _scaled(x: Value, weight: Value | None, bias: Value | None) -> Value:
+    if weight is not None:
+        x = x * weight
+    return x if bias is None else x + bias
+
+
+@composite("layer_norm", (), methods=())
+def layer_norm(
+    input: Value, normalized_shape: tuple[int, ...], weight: Value | None = None, bias: Value | None = None,
+    eps: float = 1e-5,
+) -> Value:
+    """(x - mean) / sqrt(var + eps) over the last axes, then `weight` and `bias` (Ba, Kiros and Hinton, 2016)."""
+    axes = _last("layer_norm", input, normalized_shape)
+    centred = input - mean(input, axes, True)
+    return _scaled(centred * rsqrt(mean(centred * centred, axes, True) + eps), weight, bias)
+
+
+@composite("rms_norm", (), methods=())
+def rms_norm(
+    input: Value, normalized_shape: tuple[int, ...], weight: Value | None = None, eps: float | None = None
+) -> Value:
+    """x / sqrt(mean(x^2) + eps) over the last axes, then `weight` (Zhang and Sennrich, 2019)."""
+    axes = _last("rms_norm", input, normalized_shape)
+    eps = 1.1920928955078125e-07 if eps is None else eps
+    return _scaled(input * rsqrt(mean(input * input, axes, True) + eps), weight, None)
+
+
+def _last(name: str, input: Value, normalized_shape: tuple[int, ...]) -> tuple[int, ...]:
+    count = len(normalized_shape)
+    if not count or input.shape[-count:] != tuple(normalized_shape):
+        raise ValueError(f"{name}: normalized_shape {tuple(normalized_shape)} is not the end of shape {input.shape}")
+    return tuple(range(input.ndim - count, input.ndim))
+
+
+# ---- losses ----
+
+
+def _reduced(name: str, losses: Value, reduction: str) -> Value:
+    if reduction == "mean":
+        return mean(losses)
+    if reduction == "sum":
+        return sum(losses)
+    if reduction != "none":
+        raise ValueError(f"{name}: reduction must be 'mean', 'sum' or 'none', got {reduction!r}")
+    return losses
+
+
+@composite("mse_loss", 2, methods=())
+def mse_loss(input: Value, target: Value, reduction: str = "mean") -> Value:
+    """(input - target)^2."""
+    difference = input - target
+    return _reduced("mse_loss", difference * difference, reduction)
+
+
+@composite("l1_loss", 2, methods=())
+def l1_loss(input: Value, target: Value, reduction: str = "mean") -> Value:
+    """|input - target|."""
+    return _reduced("l1_loss", abs_value(input - target), reduction)
+
+
+@composite("cross_entropy", 2, methods=())
+def cross_entropy(
+    input: Value, target: Value, weight: Value | None = None, ignore_index: int = -100, reduction: str = "mean",
+    label_smoothing: float = 0.0,
+) -> Value:
+    """-log softmax(input)[target] with classes on axis 1 (axis 0 of a 1-d input).
+
+    `target` holds class positions, or probabilities when it has the input's shape and is floating. The class is picked
+    by comparing a range with the target, so forward and backward are passes over rows with no gather or scatter.
+    """
+    axis = 0 if input.ndim == 1 else 1
+    classes = input.shape[axis]
+    logp = log_softmax(_float(input, None), axis)
+    if target.dtype.category == 2:
+        if target.shape != input.shape:
+            raise ValueError(f"cross_entropy: probabilities {target.shape} must have the input's shape {input.shape}")
+        wanted = cast(target, logp.dtype)
+        if label_smoothing:
+            wanted = wanted * (1 - label_smoothing) + label_smoothing / classes
+        losses = -sum(wanted * logp * _per_class(weight, logp, axis), axis)
+        return losses if reduction == "none" else sum(losses) / (numel(losses.shape) if reduction == "mean" else 1)
+    want = input.shape[:axis] + input.shape[axis + 1 :]
+    if target.shape != want:
+        raise ValueError(f"cross_entropy: target has shape {target.shape}; want {want} for input {input.shape}")
+    kept = target != ignore_index
+    label = check_index("cross_entropy", where(kept, target, 0), classes, wrap=False)
+    kept_row = reshape_value(kept, (*want[:axis], 1, *want[axis:]))
+    label_row = reshape_value(label, (*want[:axis], 1, *want[axis:]))
+    places = reshape_value(iota(input.graph, classes, int64), (classes,) + (1,) * (input.ndim - axis - 1))
+    chosen = (places == label_row) & kept_row
+    scale = _per_class(weight, logp, axis)
+    losses = -sum(where(chosen, logp * scale, 0), axis)
+    counted = cast(kept, logp.dtype) if weight is None else sum(where(chosen, scale, 0), axis)
+    if label_smoothing:
+        smooth = -sum(logp * scale, axis) / classes
+        losses = losses * (1 - label_smoothing) + where(kept, smooth, 0) * label_smoothing
+    if reduction == "mean":
+        return sum(losses) / sum(counted)
+    return _reduced("cross_entropy", losses, reduction)
+
+
+def _per_class(weight: Value | None, like: Value, axis: int) -> Value | float:
+    if weight is None:
+        return 1
+    return expand(reshape_value(weight, (weight.shape[0],) + (1,) * (like.ndim - axis - 1)), like.shape)
+
+
+@composite("nll_loss", 2, methods=())
+def nll_loss(input: Value, target: Value, ignore_index: int = -100, reduction: str = "mean") -> Value:
+    """-input[target] with classes on axis 1, for log-probabilities."""
+    axis = 0 if input.ndim == 1 else 1
+    rows = input if axis == 0 else permute_value(input, (0, *range(2, input.ndim), 1))
+    kept = target != ignore_index
+    label = check_index("nll_loss", where(kept, target, 0), input.shape[axis], wrap=False)
+    places = iota(input.graph, input.shape[axis], int64)
+    chosen = (places == reshape_value(label, (*target.shape, 1))) & reshape_value(kept, (*target.shape, 1))
+    losses = -sum(where(chosen, rows, 0), -1)
+    return sum(losses) / sum(cast(kept, losses.dtype)) if reduction == "mean" else _reduced("nll_loss", losses, reduction)
+
+
+@composite("tril")
+def tril(input: Value, diagonal: int = 0) -> Value:
+    """The lower triangle of the last two axes, zeros above."""
+    return _triangle(input, diagonal, lower=True)
+
+
+@composite("triu")
+def triu(input: Value, diagonal: int = 0) -> Value:
+    """The upper triangle of the last two axes, zeros below."""
+    return _triangle(input, diagonal, lower=False)
+
+
+def _triangle(input: Value, diagonal: int, lower: bool) -> Value:
+    if input.ndim < 2:
+        raise ValueError(f"tril, triu: want two axes at least, got shape {input.shape}")
+    rows = reshape_value(iota(input.graph, input.shape[-2], int64), (input.shape[-2], 1))
+    columns = iota(input.graph, input.shape[-1], int64)
+    inside = columns - rows <= diagonal if lower else columns - rows >= diagonal
+    return where(inside, input, 0)
+
+

@@ -1,0 +1,204 @@
+"""Reductions: sum, prod, max, min, any, all, argmax, argmin over axes; mean, var and the like are made of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from genesis.ir.dtypes import DType, bool_, int64
+from genesis.ir.graph import Value
+from genesis.ir.shapes import normalize_axes, normalize_axis, numel, reduced_shape
+from genesis.ops.elementwise import sqrt, where
+from genesis.ops.registry import cast, composite, expand, primitive
+from genesis.ops.view import reshape_value
+
+__all__ = ["amax", "amin", "argmax", "argmin", "mean", "reduce_value", "sum"]
+
+Axes = int | Sequence[int] | None
+
+
+def reduce_value(op: str, x: Value, axes: tuple[int, ...], keepdim: bool = False, dtype: DType | None = None) -> Value:
+    """The node that reduces `x` over `axes`; with `keepdim` they stay, with extent 1."""
+    if axes or op in ("argmax", "argmin"):
+        y = x.graph.add(op, (x,), reduced_shape(x.shape, axes), dtype or x.dtype, {"axes": axes})
+    else:
+        y = cast(x, dtype or x.dtype)
+    return reshape_value(y, reduced_shape(x.shape, axes, True)) if keepdim else y
+
+
+def _spread(y: Value, x: Value) -> Value:
+    """A reduction's result (or its cotangent) back over the input's shape."""
+    axes = y.node.attrs["axes"] if "axes" in y.node.attrs else ()
+    return expand(reshape_value(y, reduced_shape(x.shape, axes, True)), x.shape)
+
+
+def _spread_like(g: Value, y: Value, x: Value) -> Value:
+    return expand(reshape_value(g, reduced_shape(x.shape, y.node.attrs["axes"], True)), x.shape)
+
+
+def _row(name: str, ref: Callable[..., Any], grad: Callable[..., Any] | None = None) -> None:
+    def reference(node: Any, x: np.ndarray) -> np.ndarray:
+        wide = x.astype(np.float32) if node.dtype.compute is not node.dtype else x
+        return np.asarray(ref(wide, axis=node.attrs["axes"])).astype(node.dtype.numpy)
+
+    primitive(name, "reduce", grad=grad, reference=reference)
+
+
+def _prod_grad(g: Value, y: Value, x: Value) -> Value:
+    """The product of the others: y/x, and where there are zeros the product of what is not zero."""
+    axes = y.node.attrs["axes"]
+    zero = x == 0
+    zeros = _spread_like(reduce_value("sum", cast(zero, int64), axes), y, x)
+    rest = _spread_like(reduce_value("prod", where(zero, 1, x), axes), y, x)
+    return _spread_like(g, y, x) * where(zeros == 0, rest / where(zero, 1, x), where(zero & (zeros == 1), rest, 0))
+
+
+def _extremum_grad(g: Value, y: Value, x: Value) -> Value:
+    """Shared equally among the places that attain it."""
+    at = x == _spread(y, x)
+    count = reduce_value("sum", cast(at, g.dtype), y.node.attrs["axes"])
+    return where(at, _spread_like(g / count, y, x), 0)
+
+
+_row("sum", np.sum, grad=lambda g, y, x: _spread_like(g, y, x))
+_row("prod", np.prod, grad=_prod_grad)
+_row("max", np.max, grad=_extremum_grad)
+_row("min", np.min, grad=_extremum_grad)
+_row("any", np.any)
+_row("all", np.all)
+
+
+def _arg_reference(find: Callable[..., Any]) -> Callable[..., Any]:
+    def reference(node: Any, x: np.ndarray) -> np.ndarray:
+        (axis,) = node.attrs["axes"]
+        return np.asarray(find(x, axis=axis)).astype(np.int64)
+
+    return reference
+
+
+primitive("argmax", "reduce", reference=_arg_reference(np.argmax))
+primitive("argmin", "reduce", reference=_arg_reference(np.argmin))
+
+
+# ---- the operations ----
+
+
+@composite("sum", ref=np.sum)
+def sum(input: Value, dim: Axes = None, keepdim: bool = False, *, dtype: DType | None = None) -> Value:
+    """The sum over `dim` (all axes, if None). Integers and bools sum to int64."""
+    wanted = dtype or (int64 if input.dtype.category < 2 else input.dtype)
+    return reduce_value("sum", cast(input, wanted), normalize_axes("sum", dim, input.ndim), keepdim)
+
+
+@composite("prod", ref=np.prod)
+def prod(input: Value, dim: Axes = None, keepdim: bool = False, *, dtype: DType | None = None) -> Value:
+    """The product over `dim` (all axes, if None). Integers and bools multiply to int64."""
+    wanted = dtype or (int64 if input.dtype.category < 2 else input.dtype)
+    return reduce_value("prod", cast(input, wanted), normalize_axes("prod", dim, input.ndim), keepdim)
+
+
+@composite("mean", ref=np.mean)
+def mean(input: Value, dim: Axes = None, keepdim: bool = False, *, dtype: DType | None = None) -> Value:
+    """The mean over `dim` (all axes, if None) of a floating tensor."""
+    dtype = dtype or input.dtype
+    if dtype.category < 2:
+        raise TypeError(f"mean: wants a floating tensor, got {dtype.name}; convert first or give dtype=genesis.float32")
+    axes = normalize_axes("mean", dim, input.ndim)
+    count = numel(input.shape[a] for a in axes)
+    total = reduce_value("sum", cast(input, dtype), axes, keepdim)
+    return total / count if count else total * float("nan")
+
+
+def _extremum(name: str, op: str) -> Callable[..., Any]:
+    def define(input: Value, dim: Axes = None, keepdim: bool = False) -> Value:
+        axes = normalize_axes(name, dim, input.ndim)
+        if numel(input.shape[a] for a in axes) == 0:
+            raise ValueError(f"{name}: shape {input.shape} has no elements along dim {dim}; an extremum wants one at least")
+        return reduce_value(op, input, axes, keepdim)
+
+    define.__doc__ = f"The {'greatest' if op == 'max' else 'least'} element over `dim` (all axes, if None); NaN wins."
+    return define
+
+
+amax = composite("amax", ref=np.max)(_extremum("amax", "max"))
+amin = composite("amin", ref=np.min)(_extremum("amin", "min"))
+
+
+def _arg(name: str) -> Callable[..., Any]:
+    def define(input: Value, dim: int | None = None, keepdim: bool = False) -> Value:
+        x = input if dim is not None else reshape_value(input, (numel(input.shape),))
+        axis = normalize_axis(name, 0 if dim is None else dim, x.ndim)
+        if x.ndim == 0:
+            return cast(x.graph.constant(0, int64), int64)
+        if x.shape[axis] == 0:
+            raise ValueError(f"{name}: shape {input.shape} has no elements along dim {dim}; want one at least")
+        y = reduce_value(name, x, (axis,), keepdim and dim is not None, int64)
+        return reshape_value(y, (1,) * input.ndim) if keepdim and dim is None else y
+
+    define.__doc__ = f"The position of the first {'greatest' if name == 'argmax' else 'least'} element along `dim`."
+    return define
+
+
+argmax = composite("argmax", ref=np.argmax)(_arg("argmax"))
+argmin = composite("argmin", ref=np.argmin)(_arg("argmin"))
+
+
+class Extremum(NamedTuple):
+    """What `max` and `min` along one axis give."""
+
+    values: Any
+    indices: Any
+
+
+def _extremum_at(name: str) -> Callable[..., Any]:
+    def define(input: Value, dim: int | None = None, keepdim: bool = False) -> Any:
+        if dim is None:
+            return _extremum(name, name)(input)
+        axis = normalize_axis(name, dim, input.ndim)
+        if input.ndim == 0:
+            return Extremum(input, input.graph.constant(0, int64))
+        at = _arg("arg" + name)(input, axis, True)
+        values = input.graph.add("gather", (input, at), at.shape, input.dtype, {"dim": axis})
+        if not keepdim:
+            shape = reduced_shape(input.shape, (axis,))
+            values, at = reshape_value(values, shape), reshape_value(at, shape)
+        return Extremum(values, at)
+
+    define.__doc__ = f"The {'greatest' if name == 'max' else 'least'} element; with `dim`, (values, indices) along it."
+    return define
+
+
+composite("max", ref=np.max, methods=())(_extremum_at("max"))
+composite("min", ref=np.min, methods=())(_extremum_at("min"))
+
+
+@composite("any", ref=np.any)
+def any(input: Value, dim: Axes = None, keepdim: bool = False) -> Value:
+    """Whether any element over `dim` is true."""
+    return reduce_value("any", cast(input, bool_), normalize_axes("any", dim, input.ndim), keepdim)
+
+
+@composite("all", ref=np.all)
+def all(input: Value, dim: Axes = None, keepdim: bool = False) -> Value:
+    """Whether all elements over `dim` are true."""
+    return reduce_value("all", cast(input, bool_), normalize_axes("all", dim, input.ndim), keepdim)
+
+
+@composite("var", ref=lambda x, dim=None, correction=1, keepdim=False: np.var(x, axis=dim, ddof=correction, keepdims=keepdim))
+def var(input: Value, dim: Axes = None, keepdim: bool = False, *, correction: float = 1, unbiased: bool = True) -> Value:
+    """The variance over `dim`, with `correction` degrees of freedom taken off (two passes: mean, then squares)."""
+    axes = normalize_axes("var", dim, input.ndim)
+    centred = input - mean(input, axes, True) if axes else input * 0
+    freedom = numel(input.shape[a] for a in axes) - (correction if unbiased else 0)
+    total = reduce_value("sum", centred * centred, axes, keepdim)
+    return total / freedom if freedom > 0 else total * float("nan")
+
+
+@composite("std", ref=lambda x, dim=None, correction=1, keepdim=False: np.std(x, axis=dim, ddof=correction, keepdims=keepdim))
+def std(input: Value, dim: Axes = None, keepdim: bool = False, *, correction: float = 1, unbiased: bool = True) -> Value:
+    """The standard deviation over `dim`."""
+    return sqrt(var(input, dim, keepdim, correction=correction, unbiased=unbiased))
+
+

@@ -1,0 +1,155 @@
+"""What an operation is.
+
+Two tables. A `Primitive` is what graphs are made of: derive reads its gradient, lowering its kind, code generation its
+`emit`, tests its reference. An `Operation` is what a user calls: its `define` builds primitives out of Values, after
+promoting, broadcasting and checking. An elementwise row makes both at once; a composite is an Operation alone, and its
+gradient follows from its parts.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from genesis.ir.dtypes import DType, bool_, dtype_of_scalar, get_default_dtype, result_type
+from genesis.ir.graph import Graph, Value
+from genesis.ir.shapes import Shape, broadcast_shapes, contiguous_strides
+
+__all__ = [
+    "OPERATIONS", "PRIMITIVES", "Operation", "Primitive", "as_values", "broadcast", "cast", "composite", "expand",
+    "floating_dtype", "graph_of", "primitive", "promoted",
+]
+
+Gradient = Callable[..., Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Primitive:
+    """A node kind.
+
+    `grad(g, y, *inputs)` returns the inputs' cotangents (one, or a tuple with None where none flows), written with
+    Values; shapes may still be broadcast, derive sums them back. `reference(node, *arrays)` computes it in NumPy.
+    """
+
+    name: str
+    kind: str
+    grad: Gradient | None = None
+    reference: Callable[..., Any] | None = None
+    emit: Callable[..., Any] | None = None
+    cost: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """A function of tensors.
+
+    Parameters at the positions `operands` may be Python scalars in place of tensors: these become arguments of the
+    compiled program (static with `static_scalars`). With `variadic`, the first parameter is a sequence of tensors.
+    Whatever else is not a tensor is static. `methods` are its names on Tensor.
+    """
+
+    name: str
+    define: Callable[..., Any]
+    operands: frozenset[int]
+    reference: Callable[..., Any] | None = None
+    variadic: bool = False
+    static_scalars: bool = False
+    methods: tuple[str, ...] = ()
+    samples: Callable[..., Any] | None = None
+    signature: inspect.Signature = field(default_factory=inspect.Signature, compare=False)
+
+    def __call__(self, *args: Any, **attrs: Any) -> Any:
+        return self.define(*args, **attrs)
+
+
+PRIMITIVES: dict[str, Primitive] = {}
+OPERATIONS: dict[str, Operation] = {}
+
+
+def primitive(name: str, kind: str, **rules: Any) -> Primitive:
+    """Add a row to PRIMITIVES."""
+    PRIMITIVES[name] = row = Primitive(name, kind, **rules)
+    return row
+
+
+def composite(
+    name: str, operands: int | Sequence[int] = 1, *, ref: Callable[..., Any] | None = None, variadic: bool = False,
+    methods: Sequence[str] | None = None, samples: Callable[..., Any] | None = None, static_scalars: bool = False,
+) -> Callable[[Callable[..., Any]], Operation]:
+    """Decorator: a function of Values becomes the operation `name` (and, unless `methods` says else, a Tensor method)."""
+
+    def register(define: Callable[..., Any]) -> Operation:
+        names = (name,) if methods is None else tuple(methods)
+        signature = inspect.signature(define)
+        places = frozenset(range(operands) if isinstance(operands, int) else operands)
+        OPERATIONS[name] = row = Operation(
+            name, define, places, ref, variadic, static_scalars, names, samples, signature
+        )
+        return row
+
+    return register
+
+
+# ---- what every definition needs: lifting, promoting, broadcasting ----
+
+
+def as_values(*operands: Value | bool | int | float) -> list[Value]:
+    """Python scalars among the operands become weak constants of the Values' graph."""
+    graph = next((o.graph for o in operands if isinstance(o, Value)), None)
+    assert graph is not None, "one operand at least is a Value"
+    return [o if isinstance(o, Value) else graph.constant(o, dtype_of_scalar(o), weak=True) for o in operands]
+
+
+def cast(x: Value, dtype: DType) -> Value:
+    """`x` in another dtype; constants are cast in place."""
+    if x.dtype is dtype:
+        return x
+    if x.node.op == "constant":
+        value = x.node.attrs["value"]
+        return x.graph.constant(bool(value) if dtype is bool_ else float(value) if dtype.category == 2 else int(value), dtype)
+    return x.graph.add("cast", (x,), x.shape, dtype, {"dtype": dtype.name})
+
+
+def promoted(*operands: Value | bool | int | float, floating: bool = False) -> list[Value]:
+    """The operands in their common dtype by PyTorch's rules; with `floating`, integers become the default float."""
+    values = as_values(*operands)
+    dtype = result_type((v.dtype, 0 if v.is_scalar else 2 if v.shape else 1) for v in values)
+    if floating and dtype.category < 2:
+        dtype = get_default_dtype()
+    return [cast(v, dtype) for v in values]
+
+
+def expand(x: Value, shape: Shape) -> Value:
+    """`x` broadcast to `shape` (which it is known to fit), as a view with strides 0."""
+    if x.shape == shape:
+        return x
+    strides = contiguous_strides(x.shape)
+    lead = len(shape) - x.ndim
+    spread = tuple(
+        0 if axis < lead or x.shape[axis - lead] != extent else strides[axis - lead]
+        for axis, extent in enumerate(shape)
+    )
+    attrs = {"shape": shape, "strides": spread, "offset": 0, "label": "expand"}
+    return x.graph.add("view", (x,), shape, x.dtype, attrs)
+
+
+def broadcast(name: str, *values: Value) -> list[Value]:
+    """The values expanded to their common shape."""
+    shape = broadcast_shapes(name, *(v.shape for v in values))
+    return [expand(v, shape) for v in values]
+
+
+def floating_dtype(dtype: DType) -> DType:
+    """`dtype` if it is floating, the default float otherwise."""
+    return dtype if dtype.category == 2 else get_default_dtype()
+
+
+def graph_of(*values: Any) -> Graph:
+    """The graph that the first Value among the arguments belongs to."""
+    for value in values:
+        if isinstance(value, Value):
+            return value.graph
+    raise TypeError("no tensor among the arguments")
+

@@ -1,0 +1,125 @@
+"""Where values come from: inputs, Python scalars, literals, ranges and random numbers.
+
+Random numbers are counter-based: element i of a draw is Threefry2x32-20 (Salmon, Moraes, Dror and Shaw, "Parallel
+random numbers: as easy as 1, 2, 3", 2011) of the key `seed` and the counter `start + i`. A draw is therefore an
+expression like any other, recomputed instead of stored, the same on every device and for any number of threads.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from genesis.ir.dtypes import DType, float32, float64, int64
+from genesis.ir.graph import Graph, Value
+from genesis.ir.shapes import Shape
+from genesis.ops.elementwise import floor, where
+from genesis.ops.registry import cast, composite, expand, primitive
+
+__all__ = ["iota", "threefry2x32"]
+
+primitive("input", "source")
+primitive("scalar", "source")
+primitive("constant", "source", reference=lambda node: np.asarray(node.attrs["value"], node.dtype.numpy))
+primitive("iota", "source", reference=lambda node: np.arange(node.shape[0], dtype=node.dtype.numpy))
+
+
+def iota(graph: Graph, extent: int, dtype: DType = int64) -> Value:
+    """0, 1, .., extent-1."""
+    return graph.add("iota", (), (extent,), dtype)
+
+
+_ROTATIONS = ((13, 15, 26, 6), (17, 29, 16, 24))
+
+
+def threefry2x32(key: tuple[int, int], counter: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Twenty rounds of Threefry over uint64 counters: two uint32 arrays."""
+    keys = (key[0], key[1], key[0] ^ key[1] ^ 0x1BD11BDA)
+    x = (counter & 0xFFFFFFFF).astype(np.uint32)
+    y = (counter >> np.uint64(32)).astype(np.uint32)
+    with np.errstate(over="ignore"):
+        x, y = x + np.uint32(keys[0]), y + np.uint32(keys[1])
+        for block in range(5):
+            for turn in _ROTATIONS[block % 2]:
+                x = x + y
+                y = x ^ ((y << np.uint32(turn)) | (y >> np.uint32(32 - turn)))
+            x = x + np.uint32(keys[(block + 1) % 3])
+            y = y + np.uint32((keys[(block + 2) % 3] + block + 1) & 0xFFFFFFFF)
+    return x, y
+
+
+def _bits(node: Any, seed: np.ndarray, start: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    counter = np.arange(node.numel, dtype=np.uint64) + np.uint64(int(start) & (1 << 64) - 1)
+    key = int(seed) & (1 << 64) - 1
+    x, y = threefry2x32((key & 0xFFFFFFFF, key >> 32), counter)
+    return x.reshape(node.shape), y.reshape(node.shape)
+
+
+def _uniform_reference(node: Any, seed: np.ndarray, start: np.ndarray) -> np.ndarray:
+    x, y = _bits(node, seed, start)
+    if node.dtype is float32:
+        return (x >> np.uint32(8)).astype(np.float32) * np.float32(2**-24)
+    return (((x.astype(np.uint64) << np.uint64(32)) | y) >> np.uint64(11)).astype(np.float64) * 2.0**-53
+
+
+def _normal_reference(node: Any, seed: np.ndarray, start: np.ndarray) -> np.ndarray:
+    x, y = _bits(node, seed, start)
+    t = node.dtype.numpy.type
+    u1 = ((x >> np.uint32(8)).astype(t) + t(1)) * t(2**-24)
+    u2 = (y >> np.uint32(8)).astype(t) * t(2**-24)
+    return (np.sqrt(t(-2) * np.log(u1)) * np.cos(t(2 * np.pi) * u2)).astype(t)
+
+
+primitive("uniform", "source", reference=_uniform_reference, cost=20)
+primitive("normal", "source", reference=_normal_reference, cost=50)
+
+
+def _draw(kind: str, seed: Value, start: Value, shape: Shape, dtype: DType) -> Value:
+    wide = float64 if dtype is float64 else float32
+    graph = seed.graph
+    return cast(graph.add(kind, (cast(seed, int64), cast(start, int64)), shape, wide), dtype)
+
+
+@composite("uniform", 2, methods=())
+def uniform(seed: Value, start: Value, shape: Shape, dtype: DType, low: float = 0.0, high: float = 1.0) -> Value:
+    """Numbers in [low, high): 24 random bits each, 53 for float64."""
+    u = _draw("uniform", seed, start, shape, dtype)
+    return u if (low, high) == (0.0, 1.0) else u * (high - low) + low
+
+
+@composite("normal", 2, methods=())
+def normal(seed: Value, start: Value, shape: Shape, dtype: DType, mean: float = 0.0, std: float = 1.0) -> Value:
+    """Normal numbers, by the Box-Muller transform."""
+    z = _draw("normal", seed, start, shape, dtype)
+    return z if (mean, std) == (0.0, 1.0) else z * std + mean
+
+
+@composite("randint", 2, methods=())
+def randint(seed: Value, start: Value, shape: Shape, dtype: DType, low: int, high: int) -> Value:
+    """Integers in [low, high)."""
+    u = _draw("uniform", seed, start, shape, float64)
+    return cast(floor(u * (high - low)) + low, dtype)
+
+
+@composite("dropout", 3, methods=())
+def dropout(input: Value, seed: Value, start: Value, p: float) -> Value:
+    """`input` with each element zeroed with probability `p` and the others scaled by 1/(1-p)."""
+    kept = _draw("uniform", seed, start, input.shape, float32) >= p
+    return where(kept, input * (1 / (1 - p)) if p < 1 else 0.0 * input, 0)
+
+
+@composite("full", 1, methods=())
+def full(value: Value, shape: Shape, dtype: DType) -> Value:
+    """`value` everywhere."""
+    return expand(cast(value, dtype), shape)
+
+
+@composite("arange", 2, methods=())
+def arange(start: Value, step: Value, count: int, dtype: DType) -> Value:
+    """start, start+step, .., `count` of them."""
+    wide = int64 if dtype.category < 2 else float64
+    steps = cast(iota(start.graph, count), wide)
+    return cast(steps * cast(step, wide) + cast(start, wide), dtype)
+
+

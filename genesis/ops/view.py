@@ -1,0 +1,329 @@
+"""Views: one primitive, `view`, whose attributes are a shape, strides and an offset into its input's row-major elements.
+
+Reshape, permute, slice, flip and expand are all that primitive with other numbers, so composing them, undoing them in
+backward and folding them into a kernel's index maps are each written once. `layout` functions are pure arithmetic: they
+take and give a `Layout`, and serve arrays that are already in memory as well.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from genesis.ir.graph import Value
+from genesis.ir.shapes import Shape, contiguous_strides, normalize_axis, numel, resolve_reshape
+from genesis.ops.registry import OPERATIONS, cast, composite, primitive
+from genesis.ops.registry import expand as expand_value
+
+__all__ = ["LAYOUT_RULES", "Layout", "contiguous_layout", "permute_value", "reshape_value", "view_value"]
+
+
+class Layout(NamedTuple):
+    """Where the elements of a view lie: element (i, j, ..) is at offset + i*strides[0] + j*strides[1] + .."""
+
+    shape: Shape
+    strides: Shape
+    offset: int
+
+    @property
+    def is_contiguous(self) -> bool:
+        """True when the elements follow each other in row-major order."""
+        step = 1
+        for extent, stride in zip(reversed(self.shape), reversed(self.strides), strict=True):
+            if extent != 1 and stride != step:
+                return False
+            step *= extent
+        return True
+
+
+def contiguous_layout(shape: Shape) -> Layout:
+    return Layout(shape, contiguous_strides(shape), 0)
+
+
+# ---- layout rules: (layout, arguments) -> layout, or None where only a copy will do ----
+
+
+def reshape_layout(at: Layout, *shape: Any) -> Layout | None:
+    """Splits and merges axes; None when axes to be merged do not follow each other in memory."""
+    wanted = resolve_reshape("reshape", at.shape, _flat(shape))
+    if numel(wanted) == 0 or at.is_contiguous:
+        return Layout(wanted, contiguous_strides(wanted), at.offset)
+    source = [(e, s) for e, s in zip(at.shape, at.strides, strict=True) if e != 1]
+    strides = [0] * len(wanted)
+    axis = len(wanted) - 1
+    while source:
+        extent, stride = source.pop()
+        step = stride
+        while axis >= 0 and (extent > 1 or wanted[axis] == 1):
+            if wanted[axis] == 1:
+                strides[axis] = step
+                axis -= 1
+                continue
+            while wanted[axis] > extent and source:
+                outer, outer_stride = source[-1]
+                if outer_stride != stride * extent:
+                    return None
+                source.pop()
+                extent *= outer
+            if extent % wanted[axis]:
+                return None
+            strides[axis] = stride
+            stride *= wanted[axis]
+            extent //= wanted[axis]
+            axis -= 1
+        if extent > 1:
+            return None
+    return Layout(wanted, tuple(strides), at.offset)
+
+
+def permute_layout(at: Layout, *dims: Any) -> Layout:
+    """Axes in the order `dims`."""
+    order = [normalize_axis("permute", d, len(at.shape)) for d in _flat(dims)]
+    if sorted(order) != list(range(len(at.shape))):
+        raise ValueError(f"permute: dims {tuple(_flat(dims))} must name each of the {len(at.shape)} axes once")
+    return Layout(tuple(at.shape[d] for d in order), tuple(at.strides[d] for d in order), at.offset)
+
+
+def transpose_layout(at: Layout, *dims: Any) -> Layout:
+    """Two axes exchanged; a tuple longer than two permutes; none reverses the last two."""
+    rank = len(at.shape)
+    listed = _flat(dims) or ((-2, -1) if rank > 1 else (0, 0))
+    if len(listed) != 2:
+        return permute_layout(at, listed)
+    a, b = (normalize_axis("transpose", d, rank) for d in listed)
+    order = list(range(rank))
+    if rank:
+        order[a], order[b] = b, a
+    return permute_layout(at, order)
+
+
+def expand_layout(at: Layout, *shape: Any) -> Layout:
+    """Axes of extent 1 (and new leading ones) repeated with stride 0; -1 keeps an extent."""
+    wanted = _flat(shape)
+    lead = len(wanted) - len(at.shape)
+    if lead < 0:
+        raise ValueError(f"expand: shape {wanted} has fewer axes than the tensor's {at.shape}")
+    extents, strides = [], []
+    for axis, extent in enumerate(wanted):
+        have, stride = (at.shape[axis - lead], at.strides[axis - lead]) if axis >= lead else (1, 0)
+        if extent == -1 and axis >= lead:
+            extent = have
+        if extent < 0 or have not in (1, extent):
+            raise ValueError(f"expand: {at.shape} does not expand to {wanted}: axis {axis} has extent {have}")
+        extents.append(extent)
+        strides.append(stride if have == extent and axis >= lead else 0)
+    return Layout(tuple(extents), tuple(strides), at.offset)
+
+
+def squeeze_layout(at: Layout, dim: Any = None) -> Layout:
+    """Without the axes of extent 1 (those in `dim`, if given)."""
+    rank = len(at.shape)
+    dims = range(rank) if dim is None else [normalize_axis("squeeze", d, rank) for d in _flat((dim,))]
+    keep = [axis for axis in range(rank) if axis not in dims or at.shape[axis] != 1]
+    return Layout(tuple(at.shape[a] for a in keep), tuple(at.strides[a] for a in keep), at.offset)
+
+
+def unsqueeze_layout(at: Layout, dim: int) -> Layout:
+    """With a new axis of extent 1 at `dim`."""
+    dim = normalize_axis("unsqueeze", dim, len(at.shape) + 1)
+    stride = at.strides[dim] * at.shape[dim] if dim < len(at.shape) else 1
+    return Layout((*at.shape[:dim], 1, *at.shape[dim:]), (*at.strides[:dim], stride, *at.strides[dim:]), at.offset)
+
+
+def flatten_layout(at: Layout, start_dim: int = 0, end_dim: int = -1) -> Layout | None:
+    """The axes from `start_dim` to `end_dim` merged into one."""
+    rank = len(at.shape)
+    if rank == 0:
+        return Layout((1,), (1,), at.offset)
+    first, last = normalize_axis("flatten", start_dim, rank), normalize_axis("flatten", end_dim, rank)
+    if first > last:
+        raise ValueError(f"flatten: start_dim {start_dim} comes after end_dim {end_dim}")
+    return reshape_layout(at, (*at.shape[:first], numel(at.shape[first : last + 1]), *at.shape[last + 1 :]))
+
+
+def unflatten_layout(at: Layout, dim: int, sizes: Sequence[int]) -> Layout | None:
+    """Axis `dim` split into `sizes`."""
+    dim = normalize_axis("unflatten", dim, len(at.shape))
+    inner = resolve_reshape("unflatten", (at.shape[dim],), tuple(sizes))
+    return reshape_layout(at, (*at.shape[:dim], *inner, *at.shape[dim + 1 :]))
+
+
+def flip_layout(at: Layout, *dims: Any) -> Layout:
+    """The axes `dims` walked backwards."""
+    flipped = {normalize_axis("flip", d, len(at.shape)) for d in _flat(dims)}
+    offset = at.offset + sum((at.shape[a] - 1) * at.strides[a] for a in flipped if a < len(at.shape) and at.shape[a])
+    return Layout(at.shape, tuple(-s if a in flipped else s for a, s in enumerate(at.strides)), offset)
+
+
+def slice_layout(at: Layout, dim: int, start: int | None = None, end: int | None = None, step: int = 1) -> Layout:
+    """`start:end:step` along `dim`, with Python's clamping."""
+    dim = normalize_axis("slice", dim, len(at.shape))
+    first, last, step = slice(start, end, step).indices(at.shape[dim])
+    extent = len(range(first, last, step))
+    return Layout(
+        (*at.shape[:dim], extent, *at.shape[dim + 1 :]),
+        (*at.strides[:dim], at.strides[dim] * step, *at.strides[dim + 1 :]),
+        at.offset + (first * at.strides[dim] if extent else 0),
+    )
+
+
+def narrow_layout(at: Layout, dim: int, start: int, length: int) -> Layout:
+    """`length` elements from `start` along `dim`."""
+    axis = normalize_axis("narrow", dim, len(at.shape))
+    first = start + at.shape[axis] if start < 0 else start
+    if first < 0 or length < 0 or first + length > at.shape[axis]:
+        raise IndexError(f"narrow: start {start} and length {length} exceed extent {at.shape[axis]} of dim {dim}")
+    return slice_layout(at, axis, first, first + length)
+
+
+def select_layout(at: Layout, dim: int, index: int) -> Layout:
+    """Position `index` along `dim`, which goes."""
+    if not at.shape:
+        raise IndexError("select: a 0-d tensor has no axis to select from; use .item()")
+    dim = normalize_axis("select", dim, len(at.shape))
+    extent = at.shape[dim]
+    if not -extent <= index < extent:
+        raise IndexError(f"select: index {index} is out of range for axis {dim} with extent {extent}")
+    offset = at.offset + (index % extent) * at.strides[dim]
+    return Layout(at.shape[:dim] + at.shape[dim + 1 :], at.strides[:dim] + at.strides[dim + 1 :], offset)
+
+
+def diagonal_layout(at: Layout, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Layout:
+    """The diagonal `offset` above the main one, as the last axis."""
+    rank = len(at.shape)
+    a, b = normalize_axis("diagonal", dim1, rank), normalize_axis("diagonal", dim2, rank)
+    if a == b:
+        raise ValueError(f"diagonal: dim1 and dim2 are the same axis, {dim1} and {dim2}")
+    extent = max(0, min(at.shape[a] + min(offset, 0), at.shape[b] - max(offset, 0)))
+    start = at.offset + max(-offset, 0) * at.strides[a] + max(offset, 0) * at.strides[b]
+    rest = [axis for axis in range(rank) if axis not in (a, b)]
+    return Layout(
+        (*(at.shape[r] for r in rest), extent),
+        (*(at.strides[r] for r in rest), at.strides[a] + at.strides[b]),
+        start if extent else at.offset,
+    )
+
+
+def _flat(dims: Sequence[Any]) -> tuple[int, ...]:
+    """`f(2, 3)` and `f((2, 3))` are the same call."""
+    if len(dims) == 1 and not isinstance(dims[0], int | np.integer):
+        dims = tuple(dims[0])
+    return tuple(int(d) for d in dims)
+
+
+# ---- the primitive ----
+
+
+def view_value(x: Value, to: Layout, label: str) -> Value:
+    """The node that reads `x` at `to`; `to` itself where it changes nothing."""
+    if to == contiguous_layout(x.shape):
+        return x
+    attrs = {"shape": to.shape, "strides": to.strides, "offset": to.offset, "label": label}
+    return x.graph.add("view", (x,), to.shape, x.dtype, attrs)
+
+
+def reshape_value(x: Value, shape: Shape) -> Value:
+    return view_value(x, contiguous_layout(shape), "reshape")
+
+
+def permute_value(x: Value, order: Sequence[int]) -> Value:
+    return view_value(x, permute_layout(contiguous_layout(x.shape), tuple(order)), "permute")
+
+
+def _view_reference(node: Any, x: np.ndarray) -> np.ndarray:
+    flat = np.ascontiguousarray(x).reshape(-1)
+    strides = tuple(s * flat.itemsize for s in node.attrs["strides"])
+    return np.ndarray(node.attrs["shape"], flat.dtype, flat, node.attrs["offset"] * flat.itemsize, strides) \
+        if numel(node.shape) else np.empty(node.shape, flat.dtype)
+
+
+def _view_grad(g: Value, y: Value, x: Value) -> Value:
+    """Undo a view: sum over repeated axes, then put the rest where it came from (zeros elsewhere)."""
+    at = Layout(y.node.attrs["shape"], y.node.attrs["strides"], y.node.attrs["offset"])
+    repeated = tuple(axis for axis, (e, s) in enumerate(zip(at.shape, at.strides, strict=True)) if s == 0 and e != 1)
+    if repeated:
+        g = OPERATIONS["sum"](g, repeated)
+    axes = [axis for axis in range(len(at.shape)) if axis not in repeated and at.shape[axis] != 1]
+    at = Layout(tuple(at.shape[a] for a in axes), tuple(at.strides[a] for a in axes), at.offset)
+    return put_value(None, reshape_value(g, at.shape), at, x.shape)
+
+
+def put_value(base: Value | None, x: Value, at: Layout, shape: Shape) -> Value:
+    """A value of `shape` whose elements at `at` are `x` and the others `base`'s (zeros, if None)."""
+    if any(s < 0 for s in at.strides):
+        backwards = [a for a, s in enumerate(at.strides) if s < 0]
+        x = view_value(x, flip_layout(contiguous_layout(x.shape), backwards), "flip")
+        at = flip_layout(at, backwards)
+    if numel(at.shape) == numel(shape):
+        order = sorted(range(len(at.shape)), key=lambda a: -at.strides[a])
+        return reshape_value(permute_value(x, order), shape)
+    if base is None:
+        base = expand_value(x.graph.constant(0, x.dtype), shape)
+    attrs = {"shape": at.shape, "strides": at.strides, "offset": at.offset}
+    return x.graph.add("put", (base, x), shape, x.dtype, attrs)
+
+
+def _put_reference(node: Any, base: np.ndarray, x: np.ndarray) -> np.ndarray:
+    flat = np.array(base).reshape(-1)
+    strides = tuple(s * flat.itemsize for s in node.attrs["strides"])
+    if x.size:
+        np.ndarray(node.attrs["shape"], flat.dtype, flat, node.attrs["offset"] * flat.itemsize, strides)[...] = x
+    return flat.reshape(node.shape)
+
+
+def _put_grad(g: Value, y: Value, base: Value, x: Value) -> Any:
+    at = Layout(y.node.attrs["shape"], y.node.attrs["strides"], y.node.attrs["offset"])
+    to_base = put_value(g, expand_value(g.graph.constant(0, g.dtype), at.shape), at, g.shape)
+    return to_base, view_value(g, at, "slice")
+
+
+primitive("view", "view", grad=_view_grad, reference=_view_reference)
+primitive("put", "put", grad=_put_grad, reference=_put_reference)
+
+
+def _cat_reference(node: Any, *arrays: np.ndarray) -> np.ndarray:
+    return np.concatenate(arrays, axis=node.attrs["dim"])
+
+
+def _cat_grad(g: Value, y: Value, *inputs: Value) -> Any:
+    dim, start, grads = y.node.attrs["dim"], 0, []
+    for x in inputs:
+        end = start + x.shape[dim]
+        grads.append(view_value(g, slice_layout(contiguous_layout(g.shape), dim, start, end), "slice"))
+        start = end
+    return tuple(grads)
+
+
+primitive("cat", "cat", grad=_cat_grad, reference=_cat_reference)
+
+
+# ---- the operations ----
+
+LAYOUT_RULES: dict[str, Callable[..., Layout | None]] = {
+    "reshape": reshape_layout, "view": reshape_layout, "permute": permute_layout, "transpose": transpose_layout,
+    "expand": expand_layout, "squeeze": squeeze_layout, "unsqueeze": unsqueeze_layout, "flatten": flatten_layout,
+    "unflatten": unflatten_layout, "flip": flip_layout, "slice": slice_layout, "narrow": narrow_layout,
+    "select": select_layout, "diagonal": diagonal_layout,
+}
+
+
+def _view_operation(name: str, rule: Callable[..., Layout | None]) -> None:
+    def define(input: Value, *args: Any, **attrs: Any) -> Value:
+        to = rule(contiguous_layout(input.shape), *args, **attrs)
+        assert to is not None, "a contiguous layout takes every view"
+        return view_value(input, to, name)
+
+    define.__doc__ = rule.__doc__
+    composite(name, 1, methods=())(define)
+
+
+for _name, _rule in LAYOUT_RULES.items():
+    _view_operation(_name, _rule)
+
+
+@composite("put", 2, methods=())
+def put(base: Value, value: Value, shape: Shape, strides: Shape, offset: int) -> Value:
+    """`base` with the elements of its view (shape, strides, offset) replaced by `value`."""
+    return put_value(base, expand_value(cast(value, base.dtype), shape), Layout(shape, strides, offset), base.shape)
