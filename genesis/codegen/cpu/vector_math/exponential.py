@@ -1,0 +1,143 @@
+"""exp, exp2, expm1, sigmoid, sinh, cosh, tanh.
+
+x = k log(2) + r with |r| <= log(2)/2, log(2) in two words (W. J. Cody, W. Waite, "Software Manual for the Elementary Functions",
+1980), so that exp(x) = 2^k exp(r). The polynomials are minimax fits of this project (Remez exchange, 60 digits) on that interval.
+"""
+
+from __future__ import annotations
+
+from genesis.codegen.cpu.vector_math.double_word import DoubleWord, fast_two_sum, two_sum
+from genesis.codegen.cpu.vector_math.number import (
+    Number,
+    clamp,
+    copy_sign,
+    fma,
+    in_float64,
+    nearest_integer,
+    polynomial,
+    power_of_two,
+    scaled,
+    where,
+)
+
+LOG2_E = 1.4426950408889634
+LOG_2 = {"float32": (0.693147182, -1.90465421e-09), "float64": (0.6931471805599453, 2.3190468138462996e-17)}
+
+# Below the first the result rounds to 0, above the second it overflows.
+RANGE = {"float32": (-104.5, 89.0), "float64": (-746.0, 710.0)}
+RANGE_BASE_2 = {"float32": (-151.0, 129.0), "float64": (-1076.0, 1025.0)}
+
+# exp(r) = 1 + r + r^2 q(r): error 2^-34.3 and 2^-58.0.
+EXP_TAIL = {
+    "float32": (0.5, 0.166666672, 0.0416662693, 0.00833326392, 0.0013946119, 0.000199184884),
+    "float64": (
+        0.5000000000000013, 0.166666666666667, 0.04166666666651501, 0.00833333333330719, 0.001388888894714095,
+        0.0001984126991737127, 2.480148979667503e-05, 2.7557216339716774e-06, 2.76313372341473e-07, 2.5117843628871168e-08,
+    ),
+}  # fmt: skip
+
+# sinh(r) = r + r^3 p(r^2), error 2^-74.5; cosh(r) = 1 + r^2 p(r^2), error 2^-83.6.
+SINH_TAIL = (
+    0.16666666666666666, 0.008333333333333337, 0.0001984126984125317, 2.7557319265265137e-06, 2.505205672199289e-08,
+    1.609084234602554e-10,
+)  # fmt: skip
+COSH_TAIL = (
+    0.5, 0.041666666666666664, 0.0013888888888888896, 2.480158730156317e-05, 2.7557319267918406e-07, 2.0876713036645914e-09,
+    1.14935274170303e-11,
+)  # fmt: skip
+
+# tanh(x) = x + x^3 p(x^2) for |x| < 0.625: error 2^-27.8.
+TANH_TAIL = (-0.333332837, 0.133314937, -0.0537436008, 0.0206508208, -0.00571721513)
+
+
+def reduced(x: Number) -> tuple[Number, Number]:
+    """(r, k) with x = k log(2) + r."""
+    high, low = LOG_2[x.dtype]
+    k, exponent = nearest_integer(x * LOG2_E)
+    return fma(-k, low, fma(-k, high, x)), exponent
+
+
+def exp_of_rest(r: Number) -> Number:
+    return 1.0 + fma(r * r, polynomial(r, EXP_TAIL[r.dtype]), r)
+
+
+def exp(x: Number) -> Number:
+    """e^x, within 1 ulp."""
+    r, k = reduced(clamp(x, *RANGE[x.dtype]))
+    return scaled(exp_of_rest(r), k)
+
+
+def exp_of_sum(x: DoubleWord) -> Number:
+    """e^(high + low), within 1 ulp."""
+    held = clamp(x.high, *RANGE[x.high.dtype])
+    r, k = reduced(held)
+    return scaled(exp_of_rest(r + where(held.equals(x.high), x.low, 0.0)), k)
+
+
+def exp2(x: Number) -> Number:
+    """2^x, within 1 ulp."""
+    high, low = LOG_2[x.dtype]
+    held = clamp(x, *RANGE_BASE_2[x.dtype])
+    k, exponent = nearest_integer(held)
+    fraction = held - k
+    return scaled(exp_of_rest(fma(fraction, high, fraction * low)), exponent)
+
+
+def expm1(x: Number) -> Number:
+    """e^x - 1, within 2 ulp."""
+    low, high = RANGE[x.dtype]
+    r, k = reduced(clamp(x, -44.0, high))
+    rest = fma(r * r, polynomial(r, EXP_TAIL[x.dtype]), r)
+    top = k > 100
+    scale = power_of_two(where(top, k - 1, k))
+    grown = fma(rest, scale, scale - where(top, x.like(x.lanes.constant(x.dtype, 0.5)), 1.0))
+    return copy_sign(where(top, grown + grown, grown), x)
+
+
+def sigmoid(x: Number) -> Number:
+    """1 / (1 + e^-x), within 2 ulp."""
+    e = exp(-abs(x))
+    return where(x < 0.0, e, 1.0) / (1.0 + e)
+
+
+def hyperbolic_parts(x: Number) -> tuple[Number, Number, Number, Number]:
+    """For 0 <= x = k log(2) + r: sinh(r), cosh(r) - 1, sinh(k log(2)) / 2 and cosh(k log(2)) / 2."""
+    r, k = reduced(where(x > 710.6, 710.6, x))
+    square = r * r
+    sinh_rest = fma(r * square, polynomial(square, SINH_TAIL), r)
+    cosh_rest = square * polynomial(square, COSH_TAIL)
+    up, down = power_of_two(k - 2), power_of_two(-2 - where(k > 100, 100, k))
+    return sinh_rest, cosh_rest, up - down, up + down
+
+
+@in_float64
+def sinh(x: Number) -> Number:
+    """Within 2 ulp: sinh(a + r) = sinh(a) + (sinh(a) (cosh(r) - 1) + cosh(a) sinh(r))."""
+    sinh_rest, cosh_rest, sinh_part, cosh_part = hyperbolic_parts(abs(x))
+    half = sinh_part + fma(sinh_part, cosh_rest, cosh_part * sinh_rest)
+    return copy_sign(half + half, x)
+
+
+@in_float64
+def cosh(x: Number) -> Number:
+    """Within 2 ulp: cosh(a + r) = cosh(a) + (cosh(a) (cosh(r) - 1) + sinh(a) sinh(r))."""
+    sinh_rest, cosh_rest, sinh_part, cosh_part = hyperbolic_parts(abs(x))
+    half = cosh_part + fma(cosh_part, cosh_rest, sinh_part * sinh_rest)
+    return half + half
+
+
+def tanh(x: Number) -> Number:
+    """Within 2 ulp: 1 - 2 / (e^2x + 1), near 0 a polynomial (float32) or expm1(2x) / (expm1(2x) + 2) in two words (float64)."""
+    magnitude = abs(x)
+    if x.dtype == "float32":
+        e = exp(magnitude + magnitude)
+        square = x * x
+        near = fma(magnitude * square, polynomial(square, TANH_TAIL), magnitude)
+        return copy_sign(where(magnitude < 0.625, near, 1.0 - 2.0 / (e + 1.0)), x)
+    held = where(magnitude > 20.0, 20.0, magnitude)
+    r, k = reduced(held + held)
+    scale = power_of_two(k)
+    rest = fast_two_sum(r, r * r * polynomial(r, EXP_TAIL[x.dtype]))
+    grown = two_sum(scale - 1.0, rest.high * scale)
+    grown = DoubleWord(grown.high, fma(rest.low, scale, grown.low))
+    return copy_sign((grown / (grown + 2.0)).value(), x)

@@ -1,0 +1,192 @@
+"""`Number`: a float or integer value with the operators of arithmetic, so that a formula in this package reads as one."""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Callable, Sequence
+from typing import TypeAlias
+
+from llvmlite import ir
+
+from genesis.codegen.cpu.lanes import UNSIGNED, Lanes
+
+Operand: TypeAlias = "Number | float | int"
+
+INTEGER_OF = {"float32": "int32", "float64": "int64"}
+FLOAT_OF = {"int32": "float32", "int64": "float64"}
+MANTISSA_BITS = {"float32": 23, "float64": 52}
+EXPONENT_BIAS = {"float32": 127, "float64": 1023}
+SMALLEST_NORMAL = {"float32": 2.0**-126, "float64": 2.0**-1022}
+INFINITY, NAN = math.inf, math.nan
+
+
+class Number:
+    """A register value, the lanes it is emitted with, and its dtype ("bool" for a mask)."""
+
+    __slots__ = ("dtype", "lanes", "value")
+
+    def __init__(self, lanes: Lanes, value: ir.Value, dtype: str):
+        self.lanes = lanes
+        self.value = value
+        self.dtype = dtype
+
+    def like(self, value: ir.Value, dtype: str | None = None) -> Number:
+        return Number(self.lanes, value, dtype or self.dtype)
+
+    # ---- arithmetic ----
+
+    def __add__(self, other: Operand) -> Number:
+        return self.like(self.lanes.add(self.value, raw(other)))
+
+    def __sub__(self, other: Operand) -> Number:
+        return self.like(self.lanes.subtract(self.value, raw(other)))
+
+    def __rsub__(self, other: Operand) -> Number:
+        return self.like(self.lanes.subtract(raw(other), self.value))
+
+    def __mul__(self, other: Operand) -> Number:
+        return self.like(self.lanes.multiply(self.value, raw(other)))
+
+    def __truediv__(self, other: Operand) -> Number:
+        return self.like(self.lanes.divide(self.value, raw(other)))
+
+    def __rtruediv__(self, other: Operand) -> Number:
+        return self.like(self.lanes.divide(raw(other), self.value))
+
+    def __neg__(self) -> Number:
+        return self.like(self.lanes.negate(self.value))
+
+    def __abs__(self) -> Number:
+        return self.like(self.lanes.absolute(self.value))
+
+    __radd__, __rmul__ = __add__, __mul__
+
+    # ---- comparison (into masks) and bits ----
+
+    def _compare(self, predicate: str, other: Operand) -> Number:
+        return self.like(self.lanes.compare(predicate, self.value, raw(other), self.dtype), "bool")
+
+    def __lt__(self, other: Operand) -> Number:
+        return self._compare("<", other)
+
+    def __le__(self, other: Operand) -> Number:
+        return self._compare("<=", other)
+
+    def __gt__(self, other: Operand) -> Number:
+        return self._compare(">", other)
+
+    def __ge__(self, other: Operand) -> Number:
+        return self._compare(">=", other)
+
+    def equals(self, other: Operand) -> Number:
+        return self._compare("==", other)
+
+    def differs(self, other: Operand) -> Number:
+        return self._compare("!=", other)
+
+    def is_nan(self) -> Number:
+        return self.like(self.lanes.is_nan(self.value), "bool")
+
+    def __and__(self, other: Operand) -> Number:
+        return self.like(self.lanes.logical_and(self.value, raw(other)))
+
+    def __or__(self, other: Operand) -> Number:
+        return self.like(self.lanes.logical_or(self.value, raw(other)))
+
+    def __xor__(self, other: Operand) -> Number:
+        return self.like(self.lanes.logical_xor(self.value, raw(other)))
+
+    def __invert__(self) -> Number:
+        return self.like(self.lanes.logical_not(self.value))
+
+    def __lshift__(self, count: Operand) -> Number:
+        return self.like(self.lanes.shift_left(self.value, raw(count)))
+
+    def __rshift__(self, count: Operand) -> Number:
+        """Logical for an unsigned dtype, arithmetic for a signed one."""
+        shift = self.lanes.shift_right_logical if self.dtype in UNSIGNED else self.lanes.shift_right_arithmetic
+        return self.like(shift(self.value, raw(count)))
+
+    def bits(self) -> Number:
+        return self.like(self.lanes.bitcast_to_int(self.value), INTEGER_OF[self.dtype])
+
+    def as_float(self) -> Number:
+        """The float whose bits these are."""
+        return self.like(self.lanes.bitcast_to_float(self.value), FLOAT_OF[self.dtype])
+
+    def to(self, dtype: str) -> Number:
+        return self.like(self.lanes.convert(self.value, self.dtype, dtype), dtype)
+
+
+def raw(operand: Operand) -> ir.Value | float | int:
+    return operand.value if isinstance(operand, Number) else operand
+
+
+def first_number(*operands: Operand) -> Number:
+    return next(operand for operand in operands if isinstance(operand, Number))
+
+
+def fma(a: Operand, b: Operand, c: Operand) -> Number:
+    """a * b + c, rounded once."""
+    one = first_number(a, b, c)
+    return one.like(one.lanes.fma(raw(a), raw(b), raw(c)))
+
+
+def where(condition: Number, a: Operand, b: Operand) -> Number:
+    """a where the condition holds, else b."""
+    one = first_number(a, b)
+    return one.like(one.lanes.select(condition.value, raw(a), raw(b)))
+
+
+def square_root(x: Number) -> Number:
+    return x.like(x.lanes.square_root(x.value))
+
+
+def copy_sign(magnitude: Operand, sign: Number) -> Number:
+    return sign.like(sign.lanes.copy_sign(raw(magnitude), sign.value))
+
+
+def clamp(x: Number, low: float, high: float) -> Number:
+    """x held within [low, high]; NaN stays NaN."""
+    return where(where(x < low, low, x) > high, high, where(x < low, low, x))
+
+
+def polynomial(x: Number, coefficients: Sequence[float]) -> Number:
+    """c0 + c1 x + c2 x^2 + .. by Horner's rule."""
+    *lower, last = coefficients
+    total = x.like(x.lanes.constant(x.dtype, last))
+    for coefficient in reversed(lower):
+        total = fma(total, x, coefficient)
+    return total
+
+
+def nearest_integer(x: Number) -> tuple[Number, Number]:
+    """x rounded half to even, as a float and as an integer, for |x| < 2^(mantissa bits - 1): the sum with 1.5 * 2^(mantissa
+    bits) has no room for a fraction and holds the integer in its low bits."""
+    shifter = 1.5 * 2.0 ** MANTISSA_BITS[x.dtype]
+    shifted = x + shifter
+    return shifted - shifter, shifted.bits() - x.like(x.lanes.constant(x.dtype, shifter)).bits()
+
+
+def power_of_two(k: Number) -> Number:
+    """2^k for an integer k in the range of normal exponents."""
+    dtype = FLOAT_OF[k.dtype]
+    return ((k + EXPONENT_BIAS[dtype]) << MANTISSA_BITS[dtype]).as_float()
+
+
+def scaled(x: Number, k: Number) -> Number:
+    """x * 2^k in two factors, so that k may reach twice past the exponent range: overflows to infinity, rounds once below."""
+    half = k >> 1
+    return x * power_of_two(half) * power_of_two(k - half)
+
+
+def in_float64(function: Callable[..., Number]) -> Callable[..., Number]:
+    """A function written for float64, taking float32 there and back: then off by little more than half an ulp."""
+
+    @functools.wraps(function)
+    def widened(*arguments: Number) -> Number:
+        dtype = arguments[0].dtype
+        return function(*(argument.to("float64") for argument in arguments)).to(dtype)
+
+    return widened

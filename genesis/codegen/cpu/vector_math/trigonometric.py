@@ -1,0 +1,119 @@
+"""sin, cos, tan.
+
+x = k pi/2 + r with |r| <= pi/4, pi/2 in three words (W. J. Cody, W. Waite, 1980). Where |x| is too large for that, the rare
+path takes the fraction of x / (2 pi) from a wide fixed-point 1 / (2 pi) (M. Payne, R. Hanek, "Radian reduction for trigonometric
+functions", 1983), so every argument is reduced exactly. The polynomials are minimax fits of this project (Remez exchange, 60
+digits) on |r| <= pi/4.
+"""
+
+from __future__ import annotations
+
+from genesis.codegen.cpu.vector_math.double_word import DoubleWord, fast_two_sum, two_product, two_sum
+from genesis.codegen.cpu.vector_math.huge_angle import reduced_huge
+from genesis.codegen.cpu.vector_math.number import (
+    Number,
+    fma,
+    in_float64,
+    nearest_integer,
+    polynomial,
+    where,
+)
+
+TWO_OVER_PI = 0.6366197723675814
+HALF_PI = {
+    "float32": (1.57079637, -4.37113883e-08, -1.71512451e-15),
+    "float64": (1.5707963267948966, 6.123233995736766e-17, -1.4973849048591698e-33),
+}
+HUGE = {"float32": 2.0**14, "float64": 2.0**27}
+
+# sin(r) = r + r^3 p(r^2): error 2^-28.0 and 2^-58.0. cos(r) = 1 - r^2/2 + r^4 p(r^2): error 2^-33.3 and 2^-64.2.
+SIN_TAIL = {
+    "float32": (-0.166666552, 0.00833217613, -0.000195169705),
+    "float64": (
+        -0.16666666666666632, 0.008333333333322387, -0.0001984126982978265, 2.755731368179045e-06, -2.5050756334216697e-08,
+        1.5896682513584572e-10,
+    ),
+}  # fmt: skip
+COS_TAIL = {
+    "float32": (0.0416666456, -0.00138873653, 2.44381299e-05),
+    "float64": (
+        0.0416666666666666, -0.001388888888887407, 2.4801587289446013e-05, -2.755731434116307e-07, 2.0875721669516707e-09,
+        -1.135956083633259e-11,
+    ),
+}  # fmt: skip
+
+
+def reduced(x: Number) -> tuple[DoubleWord, Number]:
+    """(r, k mod 4) with x = k pi/2 + r; NaN for an infinity. In float32 the low word of r is left out."""
+    first, second, third = HALF_PI[x.dtype]
+    k, quadrant = nearest_integer(x * TWO_OVER_PI)
+    high = fma(-k, first, x)
+    if x.dtype == "float32":
+        rest = DoubleWord(fma(-k, third, fma(-k, second, high)))
+    else:
+        product = two_product(k, -second)
+        total = two_sum(high, product.high)
+        rest = fast_two_sum(total.high, total.low + fma(-k, third, product.low))
+    return with_huge(x, rest, quadrant)
+
+
+def with_huge(x: Number, rest: DoubleWord, quadrant: Number) -> tuple[DoubleWord, Number]:
+    """The reduction with its lanes beyond the three words' reach replaced."""
+    lanes, dtype = x.lanes, x.dtype
+    wide = x.to("float64")
+    huge = (~(abs(x) < HUGE[dtype])).value
+
+    def patched(value: Number, part: str) -> Number:
+        def rare() -> Number:
+            return reduced_huge(wide, part).to(value.dtype)
+
+        return value.like(lanes.patched(value.value, huge, lambda: rare().value))
+
+    high = patched(rest.high, "high")
+    low = patched(rest.low, "low") if dtype == "float64" else rest.low
+    return DoubleWord(high, low), patched(quadrant, "quadrant")
+
+
+def sin_of_rest(r: DoubleWord) -> Number:
+    square = r.high * r.high
+    tail = r.high * square * polynomial(square, SIN_TAIL[r.high.dtype])
+    if r.high.dtype == "float64":
+        tail = tail + fma(square * -0.5, r.low, r.low)
+    return r.high + tail
+
+
+def cos_of_rest(r: DoubleWord) -> Number:
+    square = r.high * r.high
+    half = square * 0.5
+    tail = square * square * polynomial(square, COS_TAIL[r.high.dtype])
+    if r.high.dtype == "float64":
+        tail = fma(-r.high, r.low, tail)
+    top = 1.0 - half
+    return top + (((1.0 - top) - half) + tail)
+
+
+def sin_of_quarter(r: DoubleWord, quadrant: Number) -> Number:
+    """sin(r + quadrant pi/2)."""
+    value = where((quadrant & 1).equals(0), sin_of_rest(r), cos_of_rest(r))
+    sign = (quadrant & 2) << (30 if value.dtype == "float32" else 62)
+    return (value.bits() ^ sign).as_float()
+
+
+def sin(x: Number) -> Number:
+    """Within 2 ulp for every x."""
+    return where(x.equals(0.0), x, sin_of_quarter(*reduced(x)))
+
+
+def cos(x: Number) -> Number:
+    """Within 2 ulp for every x."""
+    r, quadrant = reduced(x)
+    return sin_of_quarter(r, quadrant + 1)
+
+
+@in_float64
+def tan(x: Number) -> Number:
+    """Within 2 ulp for every x."""
+    r, quadrant = reduced(x)
+    sine, cosine = sin_of_rest(r), cos_of_rest(r)
+    even = (quadrant & 1).equals(0)
+    return where(x.equals(0.0), x, where(even, sine, -cosine) / where(even, cosine, sine))

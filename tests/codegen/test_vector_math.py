@@ -1,0 +1,224 @@
+"""Every function of the vector math library against mpmath (float64) or a float64 reference (float32), in ulp.
+
+`python tests/codegen/test_vector_math.py` prints the table of errors and speeds; with `--all-floats` each unary float32 function
+meets all 2^32 arguments.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import sys
+import time
+from collections.abc import Callable
+
+import mpmath
+import numpy as np
+import pytest
+import scipy.special
+from llvmlite import binding, ir
+
+from genesis.codegen.cpu.lanes import I64, POINTER, Lanes
+from genesis.codegen.cpu.vector_math import FUNCTIONS
+
+binding.initialize_native_target()
+binding.initialize_native_asmprinter()
+
+WIDTH = {"float32": 16, "float64": 8}
+BOUND = {"pow": 4.0}
+ENGINES: list[binding.ExecutionEngine] = []  # kept alive: compiled code dies with its engine
+
+
+def compiled(emit: Callable[[Lanes, list[ir.Value], list[ir.Value], ir.Value], None], width: int, pointers: int):
+    """A C function (pointer.., count) that runs `emit(lanes, pointers, index)` for index in 0, width, .. < count."""
+    module = ir.Module()
+    module.triple = binding.get_default_triple()
+    function = ir.Function(module, ir.FunctionType(ir.VoidType(), [POINTER] * pointers + [I64]), "kernel")
+    builder = ir.IRBuilder(function.append_basic_block("entry"))
+    entry, loop, done = builder.block, function.append_basic_block("loop"), function.append_basic_block("done")
+    builder.branch(loop)
+    builder.position_at_end(loop)
+    index = builder.phi(I64)
+    emit(Lanes(builder, width), list(function.args[:-1]), index)
+    following = builder.add(index, ir.Constant(I64, width))
+    index.add_incoming(ir.Constant(I64, 0), entry)
+    index.add_incoming(following, builder.block)
+    builder.cbranch(builder.icmp_signed("<", following, function.args[-1]), loop, done)
+    builder.position_at_end(done)
+    builder.ret_void()
+
+    target = binding.Target.from_default_triple().create_target_machine(
+        cpu=binding.get_host_cpu_name(), features=binding.get_host_cpu_features().flatten(), opt=2
+    )
+    parsed = binding.parse_assembly(str(module))
+    parsed.verify()
+    passes = binding.create_pass_builder(target, binding.create_pipeline_tuning_options(speed_level=1))
+    passes.getModulePassManager().run(parsed, passes)
+    engine = binding.create_mcjit_compiler(parsed, target)
+    engine.finalize_object()
+    ENGINES.append(engine)
+    prototype = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * pointers, ctypes.c_int64)
+    return prototype(engine.get_function_address("kernel"))
+
+
+def elementwise(name: str, dtype: str, arity: int = 1, width: int | None = None) -> Callable[..., np.ndarray]:
+    """FUNCTIONS[name] as a function of arrays (whose length is padded to the width)."""
+    lane_count = width or WIDTH[dtype]
+
+    def emit(b: Lanes, pointers: list[ir.Value], index: ir.Value) -> None:
+        *sources, target = (b.element_pointer(pointer, index, dtype) for pointer in pointers)
+        b.store(FUNCTIONS[name](b, *(b.load(source, dtype) for source in sources), dtype=dtype), target, dtype)
+
+    kernel = compiled(emit, lane_count, arity + 1)
+
+    def run(*arguments: np.ndarray, into: np.ndarray | None = None) -> np.ndarray:
+        size = arguments[0].size
+        padded = -size % lane_count
+        arrays = [np.pad(a, (0, padded)) if padded else a for a in arguments]
+        result = np.empty_like(arrays[0]) if into is None else into
+        kernel(*(a.ctypes.data for a in arrays), result.ctypes.data, result.size)
+        return result[:size]
+
+    return run
+
+
+# ---- references ----
+
+
+def sigmoid_reference(x):
+    return 1 / (1 + mpmath.exp(-x))
+
+
+MPMATH = {
+    "exp": mpmath.exp, "exp2": lambda x: mpmath.mpf(2) ** x, "expm1": mpmath.expm1, "log": mpmath.log,
+    "log2": lambda x: mpmath.log(x) / mpmath.log(2), "log10": mpmath.log10, "log1p": mpmath.log1p,
+    "sin": mpmath.sin, "cos": mpmath.cos, "tan": mpmath.tan, "asin": mpmath.asin, "acos": mpmath.acos, "atan": mpmath.atan,
+    "sinh": mpmath.sinh, "cosh": mpmath.cosh, "tanh": mpmath.tanh, "asinh": mpmath.asinh, "acosh": mpmath.acosh,
+    "atanh": mpmath.atanh, "erf": mpmath.erf, "erfc": mpmath.erfc, "sigmoid": sigmoid_reference,
+    "rsqrt": lambda x: 1 / mpmath.sqrt(x), "erfinv": mpmath.erfinv, "pow": mpmath.power, "atan2": mpmath.atan2,
+    "lgamma": mpmath.loggamma, "digamma": mpmath.digamma,
+}  # fmt: skip
+NUMPY = {
+    "asin": np.arcsin, "acos": np.arccos, "atan": np.arctan, "asinh": np.arcsinh, "acosh": np.arccosh, "atanh": np.arctanh,
+    "erf": scipy.special.erf, "erfc": scipy.special.erfc, "sigmoid": scipy.special.expit, "rsqrt": lambda x: 1 / np.sqrt(x),
+    "pow": np.power, "atan2": np.arctan2, "erfinv": scipy.special.erfinv, "lgamma": scipy.special.gammaln,
+    "digamma": scipy.special.digamma,
+}  # fmt: skip
+ARITY = {"pow": 2, "atan2": 2}
+
+
+def numpy_reference(name: str) -> Callable[..., np.ndarray]:
+    return NUMPY.get(name) or getattr(np, name)
+
+
+def error_in_ulp(got: np.ndarray, want: np.ndarray, dtype: str) -> np.ndarray:
+    """|got - want| in units of the last place of `want`; 0 where both are NaN or equal, infinite where just one is NaN."""
+    limits = np.finfo(dtype)
+    with np.errstate(all="ignore"):
+        exponent = np.frexp(np.where(np.isfinite(want), want, 0))[1]
+        spacing = np.ldexp(1.0, np.maximum(exponent.astype(np.int64), limits.minexp + 1) - limits.nmant - 1)
+        rounded = want.astype(dtype)
+        error = np.abs((got.astype(np.longdouble) - want) / spacing)
+        error = np.where((got == rounded) & np.isinf(got), 0.0, error)
+        error = np.where(np.isnan(got) & np.isnan(want), 0.0, error)
+        return np.where(np.isnan(error), np.inf, error).astype(np.float64)
+
+
+def float64_reference(name: str, columns: list[np.ndarray]) -> np.ndarray:
+    """mpmath's value as longdouble at finite arguments; NumPy's limits elsewhere."""
+    with np.errstate(all="ignore"):
+        limits = numpy_reference(name)(*columns)
+    want = limits.astype(np.longdouble)
+    with mpmath.workprec(140):
+        for i, row in enumerate(zip(*columns, strict=True)):
+            if not (np.all(np.isfinite(row)) and np.isfinite(limits[i])) or limits[i] == 0 or want[i] == limits[i] == 1:
+                continue
+            value = MPMATH[name](*map(float, row))
+            if isinstance(value, mpmath.mpc):
+                continue
+            head = float(value)
+            want[i] = np.longdouble(head) + np.longdouble(float(value - head)) if abs(head) > 1e-290 else float(value)
+    return want
+
+
+# ---- arguments ----
+
+
+def edges(dtype: str) -> np.ndarray:
+    limits = np.finfo(dtype)
+    positive = [0, limits.smallest_subnormal, limits.smallest_subnormal * 3, limits.tiny, limits.max, np.inf, np.nan]
+    positive += [limits.tiny / 2, limits.eps, 0.5, 1, 1 - limits.epsneg, 1 + limits.eps, 2, 3, 10, 100, 1000]
+    positive += [2.0**k for k in range(-20, 64, 3)] + [k * np.pi / 2 for k in range(1, 40)] + [np.log(limits.max), np.log(limits.tiny)]
+    positive += [np.log(float(limits.smallest_subnormal)), 88.7, 103.9, 709.78, 745.1, 710.4, 1e30, limits.max / 2]
+    values = np.array(positive, dtype)
+    values = np.concatenate([values, np.nextafter(values, np.array(4, dtype))])
+    return np.concatenate([values, -values])
+
+
+def samples(name: str, dtype: str, count: int, seed: int = 0) -> list[np.ndarray]:
+    """Bit patterns of the whole range, everyday magnitudes, and edges; for two arguments, also all pairs of edges."""
+    rng = np.random.default_rng(seed)
+    integer = np.uint32 if dtype == "float32" else np.uint64
+    columns = []
+    for _ in range(ARITY.get(name, 1)):
+        patterns = rng.integers(0, np.iinfo(integer).max, count // 2, dtype=integer, endpoint=True).view(dtype)
+        everyday = (rng.standard_normal(count // 2) * 10.0 ** rng.uniform(-3, 2, count // 2)).astype(dtype)
+        columns.append(np.concatenate([patterns, everyday]))
+    if len(columns) == 1:
+        return [np.concatenate([columns[0], edges(dtype)])]
+    few = edges(dtype)[::3]
+    pairs = np.meshgrid(few, few)
+    close_to_one = (1 + rng.standard_normal(count // 4) * 1e-3).astype(dtype)
+    exponent = (rng.standard_normal(count // 4) * 2e5).astype(dtype)
+    return [np.concatenate([c, p.ravel(), extra]) for c, p, extra in zip(columns, pairs, (close_to_one, exponent), strict=True)]
+
+
+def worst_error(name: str, dtype: str, count: int) -> tuple[float, tuple]:
+    columns = samples(name, dtype, count)
+    got = elementwise(name, dtype, len(columns))(*columns)
+    if dtype == "float32":
+        with np.errstate(all="ignore"):
+            want = numpy_reference(name)(*(c.astype(np.float64) for c in columns))
+    else:
+        want = float64_reference(name, columns)
+    error = error_in_ulp(got, want, dtype)
+    signs = ~np.isnan(got) & (want == 0) & (np.signbit(got) != np.signbit(want))
+    error = np.where(signs, np.inf, error)
+    worst = int(np.argmax(error))
+    return float(error[worst]), (*(c[worst] for c in columns), got[worst], want[worst])
+
+
+COUNT = {"float32": 100_000, "float64": 3_000}
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("name", sorted(FUNCTIONS))
+def test_error_stays_within_the_stated_bound(name: str, dtype: str) -> None:
+    error, where = worst_error(name, dtype, COUNT[dtype])
+    assert error <= BOUND.get(name, 2.0), f"{name} {dtype}: {error:.3f} ulp at {where}"
+
+
+def speed(name: str, dtype: str) -> float:
+    """Nanoseconds an element, from cache."""
+    rng = np.random.default_rng(0)
+    size = 1 << 14
+    columns = [np.abs(rng.standard_normal(size)).astype(dtype) for _ in range(ARITY.get(name, 1))]
+    run, target = elementwise(name, dtype, len(columns)), np.empty(size, dtype)
+    times = []
+    for _ in range(100):
+        start = time.perf_counter()
+        run(*columns, into=target)
+        times.append(time.perf_counter() - start)
+    return min(times) / size * 1e9
+
+
+def main() -> None:
+    names = [argument for argument in sys.argv[1:] if argument in FUNCTIONS] or sorted(FUNCTIONS)
+    print("function  dtype    max ulp  ns/element  worst at")
+    for name in names:
+        for dtype in ("float32", "float64"):
+            error, where = worst_error(name, dtype, COUNT[dtype])
+            print(f"{name:9s} {dtype} {error:8.3f} {speed(name, dtype):11.3f}  {tuple(map(str, where))}", flush=True)
+
+
+if __name__ == "__main__":
+    main()
