@@ -319,6 +319,12 @@ def _view_operation(name: str, rule: Callable[..., Layout | None]) -> None:
     composite(name, 1, methods=())(define)
 
 
+@composite("view_at", 1, methods=())
+def view_at(input: Value, at: Layout) -> Value:
+    """The elements of `input` at a layout of its row-major elements."""
+    return view_value(input, at, "view")
+
+
 for _name, _rule in LAYOUT_RULES.items():
     _view_operation(_name, _rule)
 

@@ -1,0 +1,105 @@
+"""Functions and methods from the operation table: `genesis.exp(x)`, `x.exp()`, `x + y`, `x.add_(y)`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from genesis.ops.registry import OPERATIONS, Operation
+from genesis.tensor import Tensor, call, in_place, view
+
+__all__ = ["function_of", "install"]
+
+_NUMPY_NAMES = {"axis": "dim", "keepdims": "keepdim"}
+
+
+def function_of(operation: Operation) -> Callable[..., Any]:
+    """The public function of an operation: Tensors (or Python scalars) in, Tensors out; NumPy's spellings accepted."""
+
+    def function(*args: Any, **kwargs: Any) -> Any:
+        if kwargs:
+            kwargs = {_NUMPY_NAMES.get(name, name): value for name, value in kwargs.items()}
+            if "input" in kwargs:
+                args = (kwargs.pop("input"), *args)
+        return call(operation, args, kwargs)
+
+    function.__name__ = function.__qualname__ = operation.name
+    function.__doc__ = operation.define.__doc__
+    function.__signature__ = operation.signature  # type: ignore[attr-defined]
+    return function
+
+
+def _binary_method(operation: Operation) -> Callable[..., Any]:
+    def method(self: Tensor, other: Any) -> Any:
+        return call(operation, (self, other))
+
+    return method
+
+
+def _reflected_method(operation: Operation) -> Callable[..., Any]:
+    def method(self: Tensor, other: Any) -> Any:
+        return call(operation, (other, self))
+
+    return method
+
+
+def _in_place_method(name: str) -> Callable[..., Any]:
+    def method(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+        return in_place(self, name, *args, **kwargs)
+
+    method.__name__ = name + "_"
+    method.__doc__ = f"`{name}`, in place."
+    return method
+
+
+def _view_method(name: str) -> Callable[..., Any]:
+    def method(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+        return view(self, name, *args, **kwargs)
+
+    method.__name__ = name
+    method.__doc__ = OPERATIONS[name].define.__doc__
+    return method
+
+
+OPERATORS = {
+    "add": "add", "sub": "sub", "mul": "mul", "truediv": "div", "floordiv": "floor_divide", "mod": "remainder",
+    "pow": "pow", "matmul": "matmul", "and": "bitwise_and", "or": "bitwise_or", "xor": "bitwise_xor",
+    "lshift": "bitwise_left_shift", "rshift": "bitwise_right_shift",
+}
+COMPARISONS = ("eq", "ne", "lt", "le", "gt", "ge")
+IN_PLACE = (
+    "add", "sub", "mul", "div", "pow", "remainder", "floor_divide", "neg", "abs", "exp", "log", "sqrt", "rsqrt", "sin",
+    "cos", "tanh", "sigmoid", "relu", "clamp", "floor", "ceil", "round", "trunc", "square", "reciprocal", "scatter_add",
+    "scatter", "tril", "triu", "erf", "bitwise_and", "bitwise_or", "bitwise_xor", "logical_not",
+)
+
+
+def install_row(operation: Operation) -> None:
+    """Give Tensor the methods that a row of the table names."""
+    for name in operation.methods:
+        setattr(Tensor, name, function_of(operation))
+
+
+def install() -> None:
+    """Give Tensor its operators, its methods and their in-place forms."""
+    for operation in OPERATIONS.values():
+        install_row(operation)
+    for name, target in OPERATORS.items():
+        setattr(Tensor, f"__{name}__", _binary_method(OPERATIONS[target]))
+        setattr(Tensor, f"__r{name}__", _reflected_method(OPERATIONS[target]))
+        if target != "matmul":
+            method = _in_place_method(target)
+            setattr(Tensor, f"__i{name}__", lambda self, other, method=method: method(self, other))
+    for name in COMPARISONS:
+        setattr(Tensor, f"__{name}__", _binary_method(OPERATIONS[name]))
+    for name in IN_PLACE:
+        setattr(Tensor, name + "_", _in_place_method(name))
+    for name in ("view", "reshape", "permute", "transpose", "expand", "squeeze", "unsqueeze", "flatten", "unflatten",
+                 "narrow", "select", "diagonal"):
+        setattr(Tensor, name, _view_method(name))
+    Tensor.flip = lambda self, *dims: call(OPERATIONS["flip"], (self, *dims))  # type: ignore[attr-defined]
+    Tensor.__neg__ = lambda self: call(OPERATIONS["neg"], (self,))  # type: ignore[attr-defined]
+    Tensor.__abs__ = lambda self: call(OPERATIONS["abs"], (self,))  # type: ignore[attr-defined]
+    Tensor.__invert__ = lambda self: call(OPERATIONS["bitwise_not"], (self,))  # type: ignore[attr-defined]
+    Tensor.__pos__ = lambda self: self  # type: ignore[attr-defined]
+    Tensor.__hash__ = object.__hash__  # type: ignore[method-assign]

@@ -1,0 +1,341 @@
+"""Tensor: a handle on an array plus autograd state. No numerics live here.
+
+Calling an operation records it in the trace; values are computed when one is looked at. Tensors that share storage
+share a root: a view knows the root and its layout in it, and looks again when the root has been written to.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from genesis.execute import flush, realize
+from genesis.ir.dtypes import DType, dtype_of_scalar, from_numpy_dtype
+from genesis.ir.shapes import Shape, contiguous_strides
+from genesis.ops.registry import OPERATIONS, Operation
+from genesis.ops.view import LAYOUT_RULES, Layout, contiguous_layout
+from genesis.runtime.memory import Buffer
+from genesis.trace import BYTE_LIMIT, LOCK, Array, Memory, Trace, current_trace, grad_mode, user_line
+
+__all__ = ["Tensor", "array_of", "call", "from_memory", "write"]
+
+_SNAPSHOT_BYTES = 1 << 20
+
+
+class Tensor:
+    """A multi-dimensional array of one dtype that remembers how it was made.
+
+    Built by `genesis.tensor` and by operations. Reads like a `torch.Tensor`.
+    """
+
+    # Defaults of what most tensors never set.
+    _base: Tensor | None = None  # the root whose storage this views
+    _layout: Layout | None = None  # where in the root
+    _detached: bool = False
+    _version: int = 0
+    _seen: int = 0
+    _grad: Tensor | None = None
+    _retains_grad: bool = False
+
+    def __init__(self, array: Array, requires_grad: bool = False) -> None:
+        self._array = array
+        self._requires_grad = requires_grad
+
+    # ---- what it is ----
+
+    @property
+    def shape(self) -> Shape:
+        """The extents, as a tuple of ints."""
+        return self._array.node.shape
+
+    @property
+    def dtype(self) -> DType:
+        """The element type."""
+        return self._array.node.dtype
+
+    @property
+    def ndim(self) -> int:
+        """The number of axes."""
+        return len(self._array.node.shape)
+
+    @property
+    def requires_grad(self) -> bool:
+        """True if gradients flow to (a leaf) or through (a result) this tensor."""
+        return self._requires_grad
+
+    @requires_grad.setter
+    def requires_grad(self, enabled: bool) -> None:
+        if enabled and not self.dtype.is_floating_point:
+            raise TypeError(f"requires_grad: only floating tensors can require gradients, this one is {self.dtype.name}")
+        if not enabled and not self.is_leaf:
+            raise RuntimeError("requires_grad: only a leaf can stop requiring gradients; use detach()")
+        self._requires_grad = bool(enabled)
+
+    @property
+    def is_leaf(self) -> bool:
+        """True unless an operation that carries gradients made it."""
+        return not array_of(self).node.differentiable
+
+    @property
+    def grad(self) -> Tensor | None:
+        """The gradient accumulated by `backward()`, or None."""
+        return self._grad
+
+    @grad.setter
+    def grad(self, value: Tensor | None) -> None:
+        if value is not None:
+            if not isinstance(value, Tensor):
+                raise TypeError(f"grad: wants a Tensor or None, got {type(value).__name__}")
+            if value.shape != self.shape:
+                raise ValueError(f"grad: shape {value.shape} does not match the tensor's {self.shape}")
+        self._grad = value
+
+    @property
+    def layout(self) -> Layout:
+        """Shape, strides and offset in the elements of the storage."""
+        if self._layout is not None:
+            return self._layout
+        memory = self._array.memory
+        return memory.layout if memory is not None else contiguous_layout(self.shape)
+
+
+# ---- dispatch: from a call on Tensors to a step of the trace ----
+
+
+def array_of(tensor: Tensor) -> Array:
+    """The array that `tensor` holds now; a view whose root was written to looks again."""
+    base = tensor._base
+    if base is not None and base._version != tensor._seen:
+        refreshed = call(OPERATIONS["view_at"], (base, tensor._layout))
+        if tensor._detached:
+            refreshed = call(OPERATIONS["stop_gradient"], (refreshed,))
+        tensor._array = refreshed._array
+        tensor._seen = base._version
+        if refreshed._array.node.differentiable:
+            tensor._requires_grad = True
+    return tensor._array
+
+
+def _place(trace: Trace, tensor: Tensor) -> int:
+    array = tensor._array if tensor._base is None else array_of(tensor)
+    if array.trace is not trace:
+        if array.memory is None:
+            realize(array)
+        if array.memory.buffer.shared:  # type: ignore[union-attr]
+            _settle(trace, array)
+    if tensor._requires_grad and not array.node.differentiable and grad_mode.get():
+        return trace.place_variable(tensor, array)
+    return trace.place_array(array)
+
+
+def _settle(trace: Trace, array: Array) -> None:
+    """Make what is read now of an array that the outside can write to the value read later: copy it, or flush soon."""
+    memory, dtype = array.memory, array.node.dtype
+    assert memory is not None
+    if array.node.nbytes > _SNAPSHOT_BYTES:
+        trace.weight += BYTE_LIMIT
+        return
+    now = memory.numpy(dtype)
+    index = trace.known.get(array)
+    if index is not None:
+        then = trace.input_at[index].memory.numpy(dtype)  # type: ignore[union-attr]
+        if now.tobytes() == then.tobytes():
+            return
+    copied = Buffer(array.node.nbytes)
+    copied.numpy(dtype.numpy, now.shape)[...] = now
+    snapshot = Array(array.trace, array.index, array.node, Memory(copied, contiguous_layout(now.shape), dtype))
+    trace.known[array] = trace.place_array(snapshot)
+
+
+def _token(trace: Trace, argument: Any, operand: bool, static: bool) -> Any:
+    """What an argument contributes to a step's key: a position for a tensor, the value itself for what is static."""
+    if isinstance(argument, Tensor):
+        return _place(trace, argument)
+    kind = argument.__class__
+    if kind is float or kind is int or kind is bool:
+        if not operand or static or argument == 1 or argument == -1 or (
+            argument == 0 and math.copysign(1.0, argument) > 0
+        ):
+            return kind, argument
+        return trace.place_scalar(argument)
+    if kind is list or kind is tuple:
+        return tuple([_token(trace, a, False, True) if isinstance(a, Tensor) else a for a in argument])
+    if isinstance(argument, np.generic):
+        return _token(trace, argument.item(), operand, static)
+    if isinstance(argument, np.ndarray):
+        return _place(trace, from_memory(np.array(argument)))
+    return argument
+
+
+def call(operation: Operation, arguments: Sequence[Any], attributes: dict[str, Any] | None = None) -> Any:
+    """Record a call of `operation`; returns Tensors that stand for its results."""
+    with LOCK:
+        trace = current_trace()
+        grad = grad_mode.get()
+        operands, static = operation.operands, operation.static_scalars
+        tokens = [
+            _token(trace, argument, position in operands, static) for position, argument in enumerate(arguments)
+        ]
+        if attributes:
+            named = tuple([(k, _token(trace, v, False, True)) for k, v in attributes.items() if v is not None])
+            key: tuple[Any, ...] = (operation, grad, *tokens, named)
+        else:
+            key = (operation, grad, *tokens)
+        trace.lines.append((len(trace.nodes), *user_line()))
+
+        def build(graph: Any) -> Any:
+            values = [_value(graph, a, t) for a, t in zip(arguments, tokens, strict=True)]
+            chosen = {k: _value(graph, attributes[k], t) for k, t in named} if attributes else {}
+            if not values or not any(hasattr(v, "graph") for v in values):
+                values = [graph.constant(v, dtype_of_scalar(v), weak=True) if i in operands else v
+                          for i, v in enumerate(values)]
+            return operation.define(*values, **chosen)
+
+        try:
+            step = trace.advance(key, build, grad=grad)
+        except BaseException:
+            trace.lines.pop()
+            raise
+        result = _wrap(trace, step.result)
+        if trace.weight > BYTE_LIMIT:
+            flush(trace)
+        return result
+
+
+def _value(graph: Any, argument: Any, token: Any) -> Any:
+    """The definition's argument for a token: Values for positions, Python objects for the rest."""
+    if isinstance(argument, Tensor | np.ndarray) or (token.__class__ is int):
+        return graph.value(token)
+    if isinstance(argument, list | tuple):
+        return tuple(_value(graph, a, t) for a, t in zip(argument, token, strict=True)) \
+            if any(isinstance(a, Tensor) for a in argument) else tuple(argument)
+    return argument.item() if isinstance(argument, np.generic) else argument
+
+
+def _wrap(trace: Trace, result: Any) -> Any:
+    if result.__class__ is int:
+        array = trace.handle(result)
+        return Tensor(array, array.node.differentiable)
+    if hasattr(result, "_fields"):
+        return type(result)(*[_wrap(trace, r) for r in result])
+    return tuple([_wrap(trace, r) for r in result])
+
+
+# ---- views and writing ----
+
+
+def view(tensor: Tensor, name: str, *arguments: Any, **attributes: Any) -> Tensor:
+    """A tensor that shares `tensor`'s storage (or a copy, where reshape cannot share)."""
+    rule = LAYOUT_RULES[name]
+    with LOCK:
+        array = array_of(tensor)
+        to = rule(tensor._layout or contiguous_layout(tensor.shape), *arguments, **attributes)
+        if to is None:
+            if name in ("view", "unflatten"):
+                raise ValueError(
+                    f"{name}: shape {tensor.shape} with strides {tensor.layout.strides} cannot be viewed as "
+                    f"{arguments}; use reshape, which copies"
+                )
+            return call(OPERATIONS[name], (tensor, *arguments), attributes)
+        memory = array.memory
+        at = None
+        if memory is not None and not (tensor._requires_grad and grad_mode.get()):
+            at = rule(memory.layout, *arguments, **attributes)
+        if at is not None:
+            result = Tensor(Array.realized(memory.buffer, at, array.node.dtype))  # type: ignore[union-attr]
+        else:
+            result = call(OPERATIONS[name], (tensor, *arguments), attributes)
+        root = tensor if tensor._base is None else tensor._base
+        result._base, result._layout, result._seen = root, to, root._version
+        result._detached = tensor._detached
+        return result
+
+
+def write(tensor: Tensor, value: Tensor) -> Tensor:
+    """Put `value` (of the tensor's shape and dtype) into the tensor's storage; returns the tensor.
+
+    Raises RuntimeError for a leaf that requires a gradient while gradients are recorded, and for a tensor several of
+    whose elements share one place.
+    """
+    if tensor._requires_grad and grad_mode.get() and not array_of(tensor).node.differentiable:
+        raise RuntimeError("a leaf tensor that requires grad cannot be changed in place; wrap it in genesis.no_grad()")
+    root = tensor._base
+    if root is None:
+        _store(tensor, value)
+    else:
+        layout = tensor._layout
+        assert layout is not None
+        if any(s == 0 and e > 1 for e, s in zip(layout.shape, layout.strides, strict=True)):
+            raise RuntimeError("in-place: several elements of an expanded tensor share one place; clone() it first")
+        if root._requires_grad and not tensor._detached and grad_mode.get() and root.is_leaf:
+            raise RuntimeError("a view of a leaf that requires grad cannot be changed in place; use genesis.no_grad()")
+        held = root._array.memory
+        if held is not None and held.buffer.shared and not value._array.node.differentiable:
+            held.numpy_at(layout, root.dtype)[...] = realize(value._array).numpy(root.dtype)
+            root._version += 1
+            array_of(tensor)
+            return tensor
+        whole = call(OPERATIONS["put"], (root, value), {
+            "shape": layout.shape, "strides": layout.strides, "offset": layout.offset})
+        if tensor._detached and root._array.node.differentiable:
+            whole = call(OPERATIONS["with_value"], (root, whole))
+        _store(root, whole)
+        array_of(tensor)
+    return tensor
+
+
+def _store(root: Tensor, value: Tensor) -> None:
+    """Make `value` what a root holds. Storage that the outside shares is written at once."""
+    held = root._array.memory
+    if held is not None and held.buffer.shared:
+        held.numpy(root.dtype)[...] = realize(value._array).numpy(root.dtype)
+        if value._array.node.differentiable:
+            root._array = value._array
+    else:
+        root._array = value._array
+    root._version += 1
+    if value._array.node.differentiable:
+        root._requires_grad = True
+
+
+def in_place(tensor: Tensor, name: str, *arguments: Any, **attributes: Any) -> Tensor:
+    """Run operation `name` on `tensor` and put the result into it."""
+    value = call(OPERATIONS[name], (tensor, *arguments), attributes)
+    if value.shape != tensor.shape:
+        raise ValueError(f"{name}_: the result has shape {value.shape}, which does not fit in place into {tensor.shape}")
+    if value.dtype is not tensor.dtype:
+        if value.dtype.category > tensor.dtype.category:
+            raise TypeError(f"{name}_: a {value.dtype.name} result cannot be stored in place in {tensor.dtype.name}")
+        value = call(OPERATIONS["to_dtype"], (value, tensor.dtype))
+    return write(tensor, value)
+
+
+def detach(tensor: Tensor) -> Tensor:
+    """A tensor that shares `tensor`'s storage and stands outside its derivation."""
+    array = array_of(tensor)
+    result = Tensor(array) if not array.node.differentiable else call(OPERATIONS["stop_gradient"], (tensor,))
+    root = tensor if tensor._base is None else tensor._base
+    result._requires_grad = False
+    result._base, result._seen, result._detached = root, root._version, True
+    result._layout = tensor._layout or contiguous_layout(tensor.shape)
+    return result
+
+
+# ---- in and out of memory ----
+
+
+def from_memory(values: np.ndarray, requires_grad: bool = False) -> Tensor:
+    """A tensor over the memory of `values`, without a copy."""
+    dtype = from_numpy_dtype(values.dtype)
+    size = values.itemsize
+    if any(s % size for s in values.strides):
+        values = values.copy()
+    strides = tuple(s // size for s in values.strides) if values.size else contiguous_strides(values.shape)
+    buffer = Buffer.wrap(values)
+    offset = (values.__array_interface__["data"][0] - buffer.ptr) // size
+    return Tensor(Array.realized(buffer, Layout(values.shape, strides, offset), dtype), requires_grad)
+
+

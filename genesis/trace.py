@@ -1,0 +1,270 @@
+"""The trace: what a thread has written down and not yet run.
+
+A user's call is one dictionary look-up. The calls made so far are a path in a trie; each `Step` of it holds the nodes
+that its call stands for (found once, by running the operation's definition) and leads on by the next call's key. A
+program that repeats itself walks the same path, infers nothing anew, and finds at its end the plan that ran last time.
+
+An `Array` is an immutable value: pending at a position of a trace, or realized in memory.
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+import sys
+import threading
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from genesis.ir.dtypes import DType, dtype_of_scalar
+from genesis.ir.graph import Graph, Node, Value
+from genesis.ops.view import Layout
+from genesis.runtime.memory import Buffer
+
+__all__ = ["LOCK", "Array", "Memory", "Step", "Trace", "current_trace", "fresh_roots", "grad_mode", "user_line"]
+
+NODE_LIMIT = 20_000
+BYTE_LIMIT = max(1 << 30, os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 4)
+STEP_LIMIT = 1_000_000
+_NODE_WEIGHT = BYTE_LIMIT // NODE_LIMIT
+
+LOCK = threading.RLock()
+
+
+class Memory:
+    """Where a realized array lies: a buffer and a layout in it, in elements."""
+
+    __slots__ = ("buffer", "layout", "pointer")
+
+    def __init__(self, buffer: Buffer, layout: Layout, dtype: DType) -> None:
+        self.buffer = buffer
+        self.layout = layout
+        self.pointer = buffer.ptr + layout.offset * dtype.itemsize
+
+    def numpy(self, dtype: DType) -> Any:
+        """An ndarray over this memory."""
+        size = dtype.itemsize
+        strides = tuple(s * size for s in self.layout.strides)
+        return self.buffer.numpy(dtype.numpy, self.layout.shape, strides, self.layout.offset * size)
+
+
+class Array:
+    """An immutable value: `node` says what it is, `memory` where it is once it has been computed."""
+
+    __slots__ = ("index", "memory", "node", "trace")
+
+    def __init__(self, trace: Trace | None, index: int, node: Node, memory: Memory | None = None) -> None:
+        self.trace = trace
+        self.index = index
+        self.node = node
+        self.memory = memory
+
+    @classmethod
+    def realized(cls, buffer: Buffer, layout: Layout, dtype: DType) -> Array:
+        """An array over memory that holds its values already."""
+        return cls(None, -1, Node("input", (), {}, layout.shape, dtype), Memory(buffer, layout, dtype))
+
+
+class Step:
+    """One call in the trie: the nodes it adds, the positions of its results, the calls seen after it."""
+
+    __slots__ = ("children", "derived", "nodes", "plans", "result", "weight")
+
+    def __init__(self, nodes: Sequence[Node], result: Any) -> None:
+        self.nodes = tuple(nodes)
+        self.result = result
+        self.children: dict[Any, Step] = {}
+        self.plans: dict[Any, Any] = {}
+        self.derived: dict[Any, Any] = {}
+        self.weight = sum(_NODE_WEIGHT + node.nbytes for node in nodes if node.op != "view")
+
+
+class _ThreadState(threading.local):
+    def __init__(self) -> None:
+        self.trace: Trace | None = None
+        self.grad_enabled = True
+
+
+_state = _ThreadState()
+_numbers = itertools.count()
+_root: list[Any] = [Step((), None), 0]
+
+
+def fresh_roots() -> None:
+    """Forget every path: traces begin anew (their kernels stay cached)."""
+    _root[:] = [Step((), None), 0]
+
+
+class grad_mode:
+    """This thread's gradient switch."""
+
+    @staticmethod
+    def get() -> bool:
+        return _state.grad_enabled
+
+    @staticmethod
+    def set(enabled: bool) -> None:
+        _state.grad_enabled = enabled
+
+
+class Trace:
+    """A path in the trie, and the data that its placeholders stand for."""
+
+    __slots__ = (
+        "arrays", "backwards", "closed", "input_at", "inputs", "known", "lines", "nodes", "number", "released",
+        "retained", "saved", "scalars", "step", "variables", "weight",
+    )
+
+    def __init__(self) -> None:
+        if _root[1] > STEP_LIMIT:
+            fresh_roots()
+        self.step: Step = _root[0]
+        self.nodes: list[Node] = []
+        self.arrays: list[Array] = []  # handles on pending values, for the liveness check
+        self.inputs: list[Array] = []
+        self.input_at: dict[int, Array] = {}  # position -> the array of that input
+        self.known: dict[Any, Any] = {}  # Array -> position of its input; Tensor -> (array, position of its variable)
+        self.scalars: list[float] = []
+        self.lines: list[Any] = []  # (first position, code object, instruction offset)
+        self.variables: dict[int, Any] = {}  # position -> the leaf Tensor whose gradient ends there
+        self.saved: dict[int, Array] = {}  # after the flush: what backward will read
+        self.released: set[int] = set()
+        self.retained: dict[int, Any] = {}  # position -> the non-leaf Tensor that asked for its gradient
+        self.backwards = 0
+        self.number = next(_numbers)
+        self.closed = False
+        self.weight = 0
+
+    def advance(self, key: Any, build: Callable[[Graph], Any], *, grad: bool = True) -> Step:
+        """Take the step `key`; where it is new, `build(graph)` adds its nodes and returns its results."""
+        step = self.step.children.get(key)
+        if step is None:
+            start = len(self.nodes)
+            try:
+                result = build(Graph(self.nodes, grad))
+            except BaseException:
+                del self.nodes[start:]
+                raise
+            step = Step(self.nodes[start:], _positions(result))
+            del self.nodes[start:]
+            self.step.children[key] = step
+            _root[1] += 1
+        self.step = step
+        self.nodes += step.nodes
+        self.weight += step.weight
+        return step
+
+    def place_array(self, array: Array) -> int:
+        """The position of `array` in this trace; a realized one becomes an input."""
+        if array.trace is self:
+            return array.index
+        index = self.known.get(array)
+        if index is None:
+            memory = array.memory
+            assert memory is not None
+            node = array.node
+            strides = None if memory.layout.is_contiguous else memory.layout.strides
+            leaf = Node("input", (), {"strides": strides}, node.shape, node.dtype, node.differentiable)
+            self.advance(
+                ("input", node.shape, node.dtype, strides, node.differentiable),
+                lambda graph: graph.nodes.append(leaf) or Value(graph, len(graph) - 1),
+            )
+            self.known[array] = index = len(self.nodes) - 1
+            self.inputs.append(array)
+            self.input_at[index] = array
+        return index
+
+    def place_variable(self, tensor: Any, array: Array) -> int:
+        """The position where `tensor`, a leaf that wants a gradient and now holds `array`, enters this trace."""
+        known = self.known.get(tensor)
+        if known is not None and known[0] is array:
+            return known[1]
+        source = self.place_array(array)
+        self.advance(("variable", source), lambda graph: graph.add(
+            "variable", (source,), array.node.shape, array.node.dtype, differentiable=True))
+        index = len(self.nodes) - 1
+        self.known[tensor] = (array, index)
+        self.variables[index] = tensor
+        return index
+
+    def place_scalar(self, value: bool | int | float) -> int:
+        """The position of a Python number, whose value is an argument of the program."""
+        dtype = dtype_of_scalar(value)
+        slot = len(self.scalars)
+        self.advance(("scalar", dtype), lambda graph: graph.add(
+            "scalar", (), (), dtype, {"slot": slot, "weak": True}))
+        self.scalars.append(value)
+        return len(self.nodes) - 1
+
+    def handle(self, index: int) -> Array:
+        """A new handle on the value at `index`: as long as it is held, the value will be computed at the flush."""
+        array = Array(self, index, self.nodes[index])
+        self.arrays.append(array)
+        return array
+
+    def line_of(self, index: int) -> tuple[str, int] | None:
+        """The user's file and line that wrote the value at `index`."""
+        low, high = 0, len(self.lines)
+        while low < high:
+            middle = (low + high) // 2
+            if self.lines[middle][0] <= index:
+                low = middle + 1
+            else:
+                high = middle
+        if not low:
+            return None
+        _, code, offset = self.lines[low - 1]
+        return resolve_line(code, offset)
+
+
+def _positions(result: Any) -> Any:
+    """Values as positions, in the tuple (or named tuple) they came in."""
+    if isinstance(result, Value):
+        return result.index
+    if isinstance(result, tuple) and hasattr(result, "_fields"):
+        return type(result)(*map(_positions, result))
+    if isinstance(result, tuple | list):
+        return type(result)(map(_positions, result))
+    return result
+
+
+def current_trace() -> Trace:
+    """This thread's open trace."""
+    trace = _state.trace
+    if trace is None or trace.closed:
+        trace = _state.trace = Trace()
+    return trace
+
+
+# ---- provenance ----
+
+_PACKAGE = os.path.dirname(os.path.abspath(__file__)) + os.sep
+_internal: dict[str, bool] = {}
+
+
+def user_line(depth: int = 2) -> tuple[Any, int]:
+    """The code object and instruction of the nearest caller outside genesis."""
+    frame: Any = sys._getframe(depth)
+    while frame is not None:
+        code = frame.f_code
+        name = code.co_filename
+        inside = _internal.get(name)
+        if inside is None:
+            inside = _internal[name] = name.startswith(_PACKAGE)
+        if not inside:
+            return code, frame.f_lasti
+        frame = frame.f_back
+    return None, 0
+
+
+def resolve_line(code: Any, offset: int) -> tuple[str, int] | None:
+    """File and line of an instruction."""
+    if code is None:
+        return None
+    for start, end, line in code.co_lines():
+        if start <= offset < end and line is not None:
+            return code.co_filename, line
+    return code.co_filename, code.co_firstlineno
+
+
+os.register_at_fork(after_in_child=LOCK._at_fork_reinit)  # type: ignore[attr-defined]
