@@ -1,0 +1,121 @@
+"""Processes that compile beside this one: LLVM compiles one module at a time in a process.
+
+Workers are started for a batch worth it, kept for the next batches, and end by themselves when they are idle or this
+process is gone. Nothing depends on them: whatever a worker does not deliver is compiled here.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import threading
+from collections import deque
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from genesis.runtime import numba_compiler
+from genesis.runtime.numba_compiler import read_frame, write_frame
+from genesis.runtime.processors import available_processors
+
+MODULES_PER_NEW_WORKER = 24  # a worker's start costs as much as compiling this many small modules
+MOST_WORKERS = 7
+
+
+class CompileWorker:
+    """One process that compiles on request."""
+
+    def __init__(self) -> None:
+        program = str(Path(numba_compiler.__file__))
+        self._process = subprocess.Popen(
+            [sys.executable, "-P", program],  # -P: the names in this folder must hide no library's
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            bufsize=0,
+            env=os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+            start_new_session=True,  # an interrupt from the keyboard is this process's business, not the worker's
+        )
+        assert self._process.stdin is not None and self._process.stdout is not None
+        self._requests, self._answers = self._process.stdin, self._process.stdout
+
+    def compile(self, symbol: str, llvm_ir: str) -> bytes:
+        """The object code. Raises OSError or EOFError if the worker is gone or failed."""
+        write_frame(self._requests, symbol.encode(), llvm_ir.encode())
+        if not (object_code := read_frame(self._answers)):
+            raise OSError(f"the worker could not compile {symbol}")
+        return object_code
+
+    def close(self) -> None:
+        """Let the worker end. Its last request may still be under way."""
+        self._requests.close()
+        self._answers.close()
+
+    def forget(self) -> None:
+        """Drop a forked child's copies of the pipes; the worker stays the parent's."""
+        self.close()
+        self._process.returncode = 0
+
+
+_workers: list[CompileWorker] = []
+
+
+def _forget_workers() -> None:
+    while _workers:
+        _workers.pop().forget()
+
+
+os.register_at_fork(after_in_child=_forget_workers)
+
+
+def _workers_for(modules: int) -> list[CompileWorker]:
+    """As many workers as the batch is worth."""
+    try:
+        wanted = min(modules // MODULES_PER_NEW_WORKER, available_processors() - 1, MOST_WORKERS)
+        while len(_workers) < wanted:
+            _workers.append(CompileWorker())
+    except OSError:  # no more processes: fewer workers, then
+        pass
+    return _workers[: modules - 1]
+
+
+def compile_modules(modules: Sequence[tuple[str, str]]) -> list[bytes]:
+    """The object code of each (symbol, LLVM IR). The caller sees to it that one thread at a time asks.
+
+    Raises RuntimeError if a text is not valid LLVM IR.
+    """
+    objects = [b""] * len(modules)
+    waiting = deque(range(len(modules)))
+
+    def take(compile_module: Callable[[str, str], bytes]) -> None:
+        while waiting:
+            try:
+                index = waiting.popleft()
+            except IndexError:  # another taker was quicker
+                return
+            try:
+                objects[index] = compile_module(*modules[index])
+            except BaseException:
+                waiting.append(index)
+                raise
+
+    def delegate(worker: CompileWorker) -> None:
+        try:
+            take(worker.compile)
+        except (OSError, EOFError, ValueError):
+            _workers.remove(worker)
+            worker.close()
+
+    delegates = [threading.Thread(target=delegate, args=(worker,)) for worker in _workers_for(len(modules))]
+    for thread in delegates:
+        thread.start()
+    try:
+        take(numba_compiler.compile_module)
+    except BaseException:
+        waiting.clear()
+        raise
+    finally:
+        for thread in delegates:
+            thread.join()
+    take(numba_compiler.compile_module)  # what failing workers handed back
+    return objects

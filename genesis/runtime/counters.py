@@ -1,0 +1,37 @@
+"""Counts of what the runtime did; `genesis.debug.stats()` shows them."""
+
+from __future__ import annotations
+
+_counts = {
+    "kernels_compiled": 0,  # made by LLVM in this process or one of its compile workers
+    "kernels_loaded": 0,  # linked from the cache on disk
+    "plans_built": 0,
+    "plan_hits": 0,
+    "flushes": 0,
+    "native_calls": 0,  # programs run
+    "compile_microseconds": 0,  # wall time spent waiting for compilers
+    "load_microseconds": 0,  # wall time spent reading and linking object code
+}
+
+
+def count(name: str, amount: int = 1) -> None:
+    """Add `amount` to the counter `name`. No lock: CPython does not switch threads within such a statement.
+
+    >>> count("flushes")
+    """
+    _counts[name] += amount
+
+
+def stats() -> dict[str, int]:
+    """A copy of every counter.
+
+    >>> sorted(stats())[:3]
+    ['compile_microseconds', 'flushes', 'kernels_compiled']
+    """
+    return dict(_counts)
+
+
+def reset() -> None:
+    """Set every counter to zero."""
+    for name in _counts:
+        _counts[name] = 0

@@ -1,0 +1,494 @@
+"""The native half of the runtime as LLVM IR: what runs a program, what a worker does, and the matrix-product kernels.
+
+Everything native shares 8-byte words. The structures, as `native.py` lays them out:
+
+    kernel      void (i64 lo, i64 hi, ptr words, i64 worker)     does items lo..hi-1 of the block that `words` describes
+    block       {words, items}
+    launch      {kernel, number of blocks, blocks, total items, workers, every worker}
+    relocation  {address of a word, slot, byte offset}
+    program     {number of launches, launches, number of relocations, relocations, slots, fault, team}
+    slots       {address of the outcome word, token, values...}
+    team        {size, launch, ticket | parked | pending, caller parked | mutex | work | done | mailboxes...}
+    mailbox     {ticket, team, index}                            one cache line each; the caller's, 0, is not used
+
+A launch's items are one index space over all its blocks, and share w of W is [total*w/W, total*(w+1)/W): which share
+computes what depends on nothing else. Share w belongs to worker w of the team, share 0 to the caller, who also does
+the shares of workers that are not there, or that were too slow to claim theirs. To hand out a launch the caller puts
+an odd ticket, higher than any before it, into each mailbox; whoever turns it even has claimed the share. Since the
+launch cannot end before a claimed share is done, a worker that wakes late finds an even ticket and touches nothing.
+
+Waiting is bounded spinning, then sleep: a worker on `work`, the caller on `done`. The counts `parked` and `caller
+parked` tell the other side whether there is anyone to wake; both sides write theirs before they read the other's
+(sequentially consistent).
+"""
+
+from __future__ import annotations
+
+import platform
+
+# Offsets, in words, into the team: where native.py writes.
+TEAM_SIZE, TEAM_TICKET, TEAM_MUTEX, TEAM_WORK, TEAM_DONE, TEAM_MAILBOXES = 0, 2, 24, 40, 56, 72
+MAILBOX_WORDS = 8
+FAULT_WORDS = 4
+
+WORKER_SPINS = 400
+CALLER_SPINS = 400
+
+if platform.machine() in ("aarch64", "arm64"):
+    _PAUSE, _DECLARE_PAUSE = "call void @llvm.aarch64.hint(i32 1)", "declare void @llvm.aarch64.hint(i32)"
+else:
+    _PAUSE, _DECLARE_PAUSE = "call void @llvm.x86.sse2.pause()", "declare void @llvm.x86.sse2.pause()"
+
+_SHARE = """
+%launch = type { ptr, i64, ptr, i64, i64, i64 }
+%block = type { ptr, i64 }
+
+; Do share %worker of the launch: each block's part of the share's range of items.
+define internal void @run_share(ptr %launch, i64 %worker) {
+entry:
+  %kernel = load ptr, ptr %launch
+  %count.at = getelementptr %launch, ptr %launch, i32 0, i32 1
+  %count = load i64, ptr %count.at
+  %blocks.at = getelementptr %launch, ptr %launch, i32 0, i32 2
+  %blocks = load ptr, ptr %blocks.at
+  %total.at = getelementptr %launch, ptr %launch, i32 0, i32 3
+  %total = load i64, ptr %total.at
+  %workers.at = getelementptr %launch, ptr %launch, i32 0, i32 4
+  %workers = load i64, ptr %workers.at
+  %every.at = getelementptr %launch, ptr %launch, i32 0, i32 5
+  %every = load i64, ptr %every.at
+  %scaled = mul i64 %total, %worker
+  %begin = udiv i64 %scaled, %workers
+  %scaled.next = add i64 %scaled, %total
+  %end = udiv i64 %scaled.next, %workers
+  %every.worker = icmp ne i64 %every, 0
+  br i1 %every.worker, label %whole, label %next
+
+whole:                                            ; a single block; its kernel runs even on an empty range
+  %only = load ptr, ptr %blocks
+  call void %kernel(i64 %begin, i64 %end, ptr %only, i64 %worker)
+  ret void
+
+next:
+  %i = phi i64 [ 0, %entry ], [ %i.next, %skip ]
+  %first = phi i64 [ 0, %entry ], [ %last, %skip ]
+  %inside = icmp ult i64 %first, %end
+  %some = icmp ult i64 %i, %count
+  %more = and i1 %inside, %some
+  br i1 %more, label %one, label %finished
+one:
+  %block = getelementptr %block, ptr %blocks, i64 %i
+  %items.at = getelementptr %block, ptr %block, i32 0, i32 1
+  %items = load i64, ptr %items.at
+  %last = add i64 %first, %items
+  %i.next = add i64 %i, 1
+  %from = call i64 @llvm.umax.i64(i64 %begin, i64 %first)
+  %to = call i64 @llvm.umin.i64(i64 %end, i64 %last)
+  %overlap = icmp ult i64 %from, %to
+  br i1 %overlap, label %call, label %skip
+call:
+  %lo = sub i64 %from, %first
+  %hi = sub i64 %to, %first
+  %words = load ptr, ptr %block
+  call void %kernel(i64 %lo, i64 %hi, ptr %words, i64 %worker)
+  br label %skip
+skip:
+  br label %next
+finished:
+  ret void
+}
+
+declare i64 @llvm.umax.i64(i64, i64)
+declare i64 @llvm.umin.i64(i64, i64)
+"""
+
+_TEAM = """
+%line = type [8 x i64]
+%team = type { i64, ptr, i64, [5 x i64], i64, [7 x i64], i64, i64, [6 x i64],
+               [16 x i64], [16 x i64], [16 x i64], [0 x %line] }
+
+declare i32 @pthread_mutex_lock(ptr)
+declare i32 @pthread_mutex_unlock(ptr)
+declare i32 @pthread_cond_wait(ptr, ptr)
+declare i32 @pthread_cond_signal(ptr)
+declare i32 @pthread_cond_broadcast(ptr)
+DECLARE_PAUSE
+"""
+
+_WORKER = """
+; A worker's life: wait for a ticket, claim the share, do it, tell the caller if it was the last.
+define ptr @genesis_worker(ptr %mailbox) {
+entry:
+  %team.at = getelementptr i64, ptr %mailbox, i64 1
+  %team = load ptr, ptr %team.at
+  %index.at = getelementptr i64, ptr %mailbox, i64 2
+  %index = load i64, ptr %index.at
+  %launch.at = getelementptr %team, ptr %team, i32 0, i32 1
+  %parked = getelementptr %team, ptr %team, i32 0, i32 4
+  %pending = getelementptr %team, ptr %team, i32 0, i32 6
+  %caller.parked = getelementptr %team, ptr %team, i32 0, i32 7
+  %mutex = getelementptr %team, ptr %team, i32 0, i32 9
+  %work = getelementptr %team, ptr %team, i32 0, i32 10
+  %done = getelementptr %team, ptr %team, i32 0, i32 11
+  br label %wait
+
+wait:
+  br label %spin
+spin:
+  %spins = phi i64 [ 0, %wait ], [ %spins.next, %pause ]
+  %seen = load atomic i64, ptr %mailbox acquire, align 8
+  %seen.odd = trunc i64 %seen to i1
+  br i1 %seen.odd, label %claim, label %pause
+pause:
+  PAUSE
+  %spins.next = add i64 %spins, 1
+  %patient = icmp ult i64 %spins.next, WORKER_SPINS
+  br i1 %patient, label %spin, label %park
+park:
+  call i32 @pthread_mutex_lock(ptr %mutex)
+  atomicrmw add ptr %parked, i64 1 seq_cst
+  br label %asleep
+asleep:
+  %woken = load atomic i64, ptr %mailbox seq_cst, align 8
+  %woken.odd = trunc i64 %woken to i1
+  br i1 %woken.odd, label %unpark, label %sleep
+sleep:
+  call i32 @pthread_cond_wait(ptr %work, ptr %mutex)
+  br label %asleep
+unpark:
+  atomicrmw sub ptr %parked, i64 1 seq_cst
+  call i32 @pthread_mutex_unlock(ptr %mutex)
+  br label %claim
+
+claim:
+  %ticket = phi i64 [ %seen, %spin ], [ %woken, %unpark ]
+  %even = sub i64 %ticket, 1
+  %claim.result = cmpxchg ptr %mailbox, i64 %ticket, i64 %even acquire monotonic
+  %claimed = extractvalue { i64, i1 } %claim.result, 1
+  br i1 %claimed, label %mine, label %wait
+mine:
+  %launch = load ptr, ptr %launch.at
+  call void @run_share(ptr %launch, i64 %index)
+  %left = atomicrmw sub ptr %pending, i64 1 seq_cst
+  %was.last = icmp eq i64 %left, 1
+  br i1 %was.last, label %tell, label %wait
+tell:
+  %asleep.caller = load atomic i64, ptr %caller.parked seq_cst, align 8
+  %must.wake = icmp ne i64 %asleep.caller, 0
+  br i1 %must.wake, label %wake, label %wait
+wake:
+  call i32 @pthread_mutex_lock(ptr %mutex)
+  call i32 @pthread_cond_signal(ptr %done)
+  call i32 @pthread_mutex_unlock(ptr %mutex)
+  br label %wait
+}
+"""
+
+_RUN = """
+%program = type { i64, ptr, i64, ptr, ptr, ptr, ptr }
+%relocation = type { ptr, i64, i64 }
+
+; Run the launches in order. Return the fault record's flag: 0 if all ran, else the launch that set it was the last.
+define i64 @genesis_run(ptr %program) {
+entry:
+  %launches.count = load i64, ptr %program
+  %launches.at = getelementptr %program, ptr %program, i32 0, i32 1
+  %launches = load ptr, ptr %launches.at
+  %relocations.count.at = getelementptr %program, ptr %program, i32 0, i32 2
+  %relocations.count = load i64, ptr %relocations.count.at
+  %relocations.at = getelementptr %program, ptr %program, i32 0, i32 3
+  %relocations = load ptr, ptr %relocations.at
+  %slots.at = getelementptr %program, ptr %program, i32 0, i32 4
+  %slots = load ptr, ptr %slots.at
+  %fault.at = getelementptr %program, ptr %program, i32 0, i32 5
+  %fault = load ptr, ptr %fault.at
+  %team.at = getelementptr %program, ptr %program, i32 0, i32 6
+  %team = load ptr, ptr %team.at
+  call void @llvm.memset.p0.i64(ptr %fault, i8 0, i64 FAULT_BYTES, i1 false)
+  br label %relocate
+
+relocate:
+  %r = phi i64 [ 0, %entry ], [ %r.next, %relocate.one ]
+  %relocating = icmp ult i64 %r, %relocations.count
+  br i1 %relocating, label %relocate.one, label %launch.next
+relocate.one:
+  %relocation = getelementptr %relocation, ptr %relocations, i64 %r
+  %word.at = load ptr, ptr %relocation
+  %slot.at = getelementptr %relocation, ptr %relocation, i32 0, i32 1
+  %slot = load i64, ptr %slot.at
+  %offset.at = getelementptr %relocation, ptr %relocation, i32 0, i32 2
+  %offset = load i64, ptr %offset.at
+  %value.at = getelementptr i64, ptr %slots, i64 %slot
+  %value = load i64, ptr %value.at
+  %word = add i64 %value, %offset
+  store i64 %word, ptr %word.at
+  %r.next = add i64 %r, 1
+  br label %relocate
+
+launch.next:
+  %l = phi i64 [ 0, %relocate ], [ %l.next, %launched ]
+  %launching = icmp ult i64 %l, %launches.count
+  br i1 %launching, label %launch.one, label %finished
+launch.one:
+  %launch = getelementptr %launch, ptr %launches, i64 %l
+  %workers.at = getelementptr %launch, ptr %launch, i32 0, i32 4
+  %workers = load i64, ptr %workers.at
+  %serial = icmp ule i64 %workers, 1
+  br i1 %serial, label %alone, label %together
+alone:
+  call void @run_share(ptr %launch, i64 0)
+  br label %launched
+together:
+  call void @fork_join(ptr %team, ptr %launch, i64 %workers)
+  br label %launched
+launched:
+  %l.next = add i64 %l, 1
+  %flag = load i64, ptr %fault
+  %faulted = icmp ne i64 %flag, 0
+  br i1 %faulted, label %failed, label %launch.next
+
+failed:
+  ret i64 %flag
+finished:
+  %outcome = load ptr, ptr %slots
+  %token.at = getelementptr i64, ptr %slots, i64 1
+  %token = load i64, ptr %token.at
+  store i64 %token, ptr %outcome
+  ret i64 0
+}
+
+; Hand the launch's shares to the team, do the caller's own and whatever nobody claims, and wait for the rest.
+define internal void @fork_join(ptr %team, ptr %launch, i64 %workers) {
+entry:
+  %size = load i64, ptr %team
+  %launch.at = getelementptr %team, ptr %team, i32 0, i32 1
+  %ticket.at = getelementptr %team, ptr %team, i32 0, i32 2
+  %parked = getelementptr %team, ptr %team, i32 0, i32 4
+  %pending = getelementptr %team, ptr %team, i32 0, i32 6
+  %caller.parked = getelementptr %team, ptr %team, i32 0, i32 7
+  %mutex = getelementptr %team, ptr %team, i32 0, i32 9
+  %work = getelementptr %team, ptr %team, i32 0, i32 10
+  %done = getelementptr %team, ptr %team, i32 0, i32 11
+  %others = sub i64 %workers, 1
+  %helpers = call i64 @llvm.umin.i64(i64 %others, i64 %size)
+  store ptr %launch, ptr %launch.at
+  store atomic i64 %helpers, ptr %pending monotonic, align 8
+  %ticket.before = load i64, ptr %ticket.at
+  %ticket = add i64 %ticket.before, 2
+  store i64 %ticket, ptr %ticket.at
+  br label %post
+
+post:
+  %p = phi i64 [ 1, %entry ], [ %p.next, %post.one ]
+  %posting = icmp ule i64 %p, %helpers
+  br i1 %posting, label %post.one, label %posted
+post.one:
+  %post.to = getelementptr %team, ptr %team, i32 0, i32 12, i64 %p
+  store atomic i64 %ticket, ptr %post.to release, align 8
+  %p.next = add i64 %p, 1
+  br label %post
+posted:
+  fence seq_cst
+  %sleepers = load atomic i64, ptr %parked seq_cst, align 8
+  %any.asleep = icmp ne i64 %sleepers, 0
+  br i1 %any.asleep, label %wake, label %own
+wake:
+  call i32 @pthread_mutex_lock(ptr %mutex)
+  call i32 @pthread_cond_broadcast(ptr %work)
+  call i32 @pthread_mutex_unlock(ptr %mutex)
+  br label %own
+
+own:
+  call void @run_share(ptr %launch, i64 0)
+  %unmanned = add i64 %helpers, 1
+  br label %extra
+extra:                                            ; shares beyond the team
+  %e = phi i64 [ %unmanned, %own ], [ %e.next, %extra.one ]
+  %extras = icmp ult i64 %e, %workers
+  br i1 %extras, label %extra.one, label %steal
+extra.one:
+  call void @run_share(ptr %launch, i64 %e)
+  %e.next = add i64 %e, 1
+  br label %extra
+
+steal:                                            ; shares whose worker has not begun
+  %s = phi i64 [ 1, %extra ], [ %s.next, %stolen ]
+  %stealing = icmp ule i64 %s, %helpers
+  br i1 %stealing, label %steal.one, label %wait
+steal.one:
+  %steal.from = getelementptr %team, ptr %team, i32 0, i32 12, i64 %s
+  %even = sub i64 %ticket, 1
+  %steal.result = cmpxchg ptr %steal.from, i64 %ticket, i64 %even acquire monotonic
+  %got = extractvalue { i64, i1 } %steal.result, 1
+  br i1 %got, label %steal.run, label %stolen
+steal.run:
+  call void @run_share(ptr %launch, i64 %s)
+  atomicrmw sub ptr %pending, i64 1 seq_cst
+  br label %stolen
+stolen:
+  %s.next = add i64 %s, 1
+  br label %steal
+
+wait:
+  %spins = phi i64 [ 0, %steal ], [ %spins.next, %pause ]
+  %left = load atomic i64, ptr %pending acquire, align 8
+  %joined = icmp eq i64 %left, 0
+  br i1 %joined, label %finished, label %pause
+pause:
+  PAUSE
+  %spins.next = add i64 %spins, 1
+  %patient = icmp ult i64 %spins.next, CALLER_SPINS
+  br i1 %patient, label %wait, label %park
+park:
+  call i32 @pthread_mutex_lock(ptr %mutex)
+  store atomic i64 1, ptr %caller.parked seq_cst, align 8
+  br label %asleep
+asleep:
+  %left.asleep = load atomic i64, ptr %pending seq_cst, align 8
+  %joined.asleep = icmp eq i64 %left.asleep, 0
+  br i1 %joined.asleep, label %unpark, label %sleep
+sleep:
+  call i32 @pthread_cond_wait(ptr %done, ptr %mutex)
+  br label %asleep
+unpark:
+  store atomic i64 0, ptr %caller.parked seq_cst, align 8
+  call i32 @pthread_mutex_unlock(ptr %mutex)
+  br label %finished
+finished:
+  ret void
+}
+
+declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)
+"""
+
+_GEMM = """
+; C = A @ B + beta * C for every batch, one panel of C's rows (or columns) an item, then the epilogue on the same panel.
+define void @genesis_gemm_TYPE(i64 %item.first, i64 %item.end, ptr %words, i64 %worker) {
+entry:
+  %gemm.bits = call i64 @word(ptr %words, i64 0)
+  %gemm = inttoptr i64 %gemm.bits to ptr
+  %trans.a = call i64 @word(ptr %words, i64 1)
+  %trans.b = call i64 @word(ptr %words, i64 2)
+  %m = call i64 @word(ptr %words, i64 3)
+  %n = call i64 @word(ptr %words, i64 4)
+  %k = call i64 @word(ptr %words, i64 5)
+  %a = call i64 @word(ptr %words, i64 6)
+  %lda = call i64 @word(ptr %words, i64 7)
+  %b = call i64 @word(ptr %words, i64 8)
+  %ldb = call i64 @word(ptr %words, i64 9)
+  %c = call i64 @word(ptr %words, i64 10)
+  %ldc = call i64 @word(ptr %words, i64 11)
+  %batch.inner = call i64 @word(ptr %words, i64 13)
+  %a.stride0 = call i64 @word(ptr %words, i64 14)
+  %a.stride1 = call i64 @word(ptr %words, i64 15)
+  %b.stride0 = call i64 @word(ptr %words, i64 16)
+  %b.stride1 = call i64 @word(ptr %words, i64 17)
+  %c.stride0 = call i64 @word(ptr %words, i64 18)
+  %c.stride1 = call i64 @word(ptr %words, i64 19)
+  %panels = call i64 @word(ptr %words, i64 20)
+  %split = call i64 @word(ptr %words, i64 21)
+  %beta.bits = call i64 @word(ptr %words, i64 22)
+  %epilogue.bits = call i64 @word(ptr %words, i64 23)
+  %epilogue.words.bits = call i64 @word(ptr %words, i64 24)
+  %epilogue = inttoptr i64 %epilogue.bits to ptr
+  %epilogue.words = inttoptr i64 %epilogue.words.bits to ptr
+  %has.epilogue = icmp ne i64 %epilogue.bits, 0
+  %beta.double = bitcast i64 %beta.bits to double
+  %beta = BETA
+
+  %transposed.a = icmp ne i64 %trans.a, 0
+  %transposed.b = icmp ne i64 %trans.b, 0
+  %by.columns = icmp ne i64 %split, 0
+  %order.a = select i1 %transposed.a, i32 112, i32 111    ; CblasTrans, CblasNoTrans
+  %order.b = select i1 %transposed.b, i32 112, i32 111
+  %extent = select i1 %by.columns, i64 %n, i64 %m         ; of the axis that is split into panels
+  %a.along = select i1 %transposed.a, i64 1, i64 %lda     ; elements from one row of the product to the next, in A,
+  %b.along = select i1 %transposed.b, i64 %ldb, i64 1     ; from one column to the next, in B,
+  %c.along = select i1 %by.columns, i64 1, i64 %ldc       ; and from one of either in C
+  %a.step = select i1 %by.columns, i64 0, i64 %a.along
+  %b.step = select i1 %by.columns, i64 %b.along, i64 0
+  %rounding = sub i64 %panels, 1
+  %rounded = add i64 %extent, %rounding
+  %height = udiv i64 %rounded, %panels
+  br label %next
+
+next:
+  %item = phi i64 [ %item.first, %entry ], [ %item.next, %skip ]
+  %more = icmp slt i64 %item, %item.end
+  br i1 %more, label %one, label %finished
+one:
+  %item.next = add i64 %item, 1
+  %panel = urem i64 %item, %panels
+  %batch = udiv i64 %item, %panels
+  %batch1 = urem i64 %batch, %batch.inner
+  %batch0 = udiv i64 %batch, %batch.inner
+  %lo = mul i64 %panel, %height
+  %lo.next = add i64 %lo, %height
+  %hi = call i64 @llvm.umin.i64(i64 %lo.next, i64 %extent)
+  %some = icmp ult i64 %lo, %hi
+  br i1 %some, label %multiply, label %skip
+
+multiply:
+  %size = sub i64 %hi, %lo
+  %rows = select i1 %by.columns, i64 %m, i64 %size
+  %columns = select i1 %by.columns, i64 %size, i64 %n
+  %a.panel = call ptr @place(i64 %a, i64 %batch0, i64 %a.stride0, i64 %batch1, i64 %a.stride1, i64 %lo, i64 %a.step)
+  %b.panel = call ptr @place(i64 %b, i64 %batch0, i64 %b.stride0, i64 %batch1, i64 %b.stride1, i64 %lo, i64 %b.step)
+  %c.panel = call ptr @place(i64 %c, i64 %batch0, i64 %c.stride0, i64 %batch1, i64 %c.stride1, i64 %lo, i64 %c.along)
+  call void %gemm(i32 101, i32 %order.a, i32 %order.b, i64 %rows, i64 %columns, i64 %k,
+                  TYPE 1.0, ptr %a.panel, i64 %lda, ptr %b.panel, i64 %ldb, TYPE %beta, ptr %c.panel, i64 %ldc)
+  br i1 %has.epilogue, label %finish, label %skip
+finish:
+  %batch.base = mul i64 %batch, %extent
+  %first = add i64 %batch.base, %lo
+  %last = add i64 %batch.base, %hi
+  call void %epilogue(i64 %first, i64 %last, ptr %epilogue.words, i64 %worker)
+  br label %skip
+skip:
+  br label %next
+finished:
+  ret void
+}
+
+define internal i64 @word(ptr %words, i64 %index) alwaysinline {
+  %at = getelementptr i64, ptr %words, i64 %index
+  %word = load i64, ptr %at
+  ret i64 %word
+}
+
+; The address of a panel: two batch strides in bytes, then `lo` steps of elements.
+define internal ptr @place(i64 %base, i64 %i0, i64 %stride0, i64 %i1, i64 %stride1, i64 %lo, i64 %step) alwaysinline {
+  %pointer = inttoptr i64 %base to ptr
+  %offset0 = mul i64 %i0, %stride0
+  %offset1 = mul i64 %i1, %stride1
+  %offset = add i64 %offset0, %offset1
+  %matrix = getelementptr i8, ptr %pointer, i64 %offset
+  %elements = mul i64 %lo, %step
+  %panel = getelementptr TYPE, ptr %matrix, i64 %elements
+  ret ptr %panel
+}
+
+declare i64 @llvm.umin.i64(i64, i64)
+"""
+
+
+def run_ir() -> str:
+    """The module that defines `i64 genesis_run(program)`."""
+    return _fill(_SHARE + _TEAM + _RUN, FAULT_BYTES=8 * FAULT_WORDS, CALLER_SPINS=CALLER_SPINS)
+
+
+def worker_ir() -> str:
+    """The module that defines `ptr genesis_worker(mailbox)`, the body of a worker's thread."""
+    return _fill(_SHARE + _TEAM + _WORKER, WORKER_SPINS=WORKER_SPINS)
+
+
+def gemm_ir(element: str) -> str:
+    """The module that defines the kernel `genesis_gemm_float` or `genesis_gemm_double`."""
+    beta = "fptrunc double %beta.double to float" if element == "float" else "fadd double %beta.double, -0.0"
+    return _fill(_GEMM, TYPE=element, BETA=beta)
+
+
+def _fill(text: str, **values: object) -> str:
+    for name, value in {"DECLARE_PAUSE": _DECLARE_PAUSE, "PAUSE": _PAUSE, **values}.items():
+        text = text.replace(name, str(value))
+    return text

@@ -1,0 +1,220 @@
+"""Kernels by their source: remembered in memory, kept as object code on disk, compiled when neither has them.
+
+A kernel's file is named by a digest of all that determines its machine code: the source, the code that turns sources
+into LLVM IR, the target, and the versions of the compilers. The file repeats the source and carries a digest of the
+object code, so whatever is wrong with it - truncated, corrupt, somebody else's, unreadable - it is a miss, never an
+error and never a wrong kernel.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import hashlib
+import importlib.util
+import os
+import struct
+import tempfile
+import time
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import llvmlite
+
+from genesis.runtime import machine_code
+from genesis.runtime.cache_directory import cache_directory
+from genesis.runtime.counters import count
+from genesis.runtime.fork import fork_safe_lock
+
+SIZE_LIMIT = 512 << 20  # bytes on disk
+SWEEP_INTERVAL = 3600.0  # seconds between two looks at the size
+TOUCH_INTERVAL = 86400.0  # a file's time of last use is kept to this precision
+
+_MAGIC = b"genesis kernel 1"
+_HEADER = struct.Struct("<16s32sQQ")  # magic, digest of the rest, length of the source, length of the object code
+_NUMBA_SETTINGS = ("CPU_NAME", "CPU_FEATURES", "ENABLE_AVX", "OPT", "LOOP_VECTORIZE", "SLP_VECTORIZE")
+
+
+class KernelSource(NamedTuple):
+    """A kernel before it is machine code."""
+
+    symbol: str  # the function's name in the IR, different for different sources
+    source: str  # canonical text; equal texts are the same kernel
+    llvm_ir: Callable[[], str]  # called only if the kernel must be compiled
+
+
+class KernelCache:
+    """The kernels of one process, over a directory that processes share (None: in memory only)."""
+
+    def __init__(self, directory: Path | None, size_limit: int = SIZE_LIMIT) -> None:
+        self._directory = directory
+        self._size_limit = size_limit
+        self._addresses: dict[str, int] = {}
+        self._toolchain = _toolchain()
+        self._lock = fork_safe_lock()
+
+    def get_or_compile(self, kernels: Sequence[KernelSource]) -> list[int]:
+        """The address of each kernel, in order. Any thread may ask; a kernel is compiled at most once.
+
+        Raises RuntimeError if a kernel's text is not valid LLVM IR.
+        """
+        addresses = self._addresses
+        try:
+            return [addresses[kernel.source] for kernel in kernels]
+        except KeyError:
+            with self._lock:
+                self._link({kernel.source: kernel for kernel in kernels if kernel.source not in addresses}.values())
+            return [addresses[kernel.source] for kernel in kernels]
+
+    def _link(self, kernels: Iterable[KernelSource]) -> None:
+        started = time.perf_counter()
+        missing = []
+        for kernel in kernels:
+            if (object_code := self._read(kernel.source)) is None:
+                missing.append(kernel)
+            else:
+                self._addresses[kernel.source] = machine_code.load(object_code, kernel.symbol)
+                count("kernels_loaded")
+        count("load_microseconds", round(1e6 * (time.perf_counter() - started)))
+        if missing:
+            self._compile(missing)
+
+    def _compile(self, kernels: Sequence[KernelSource]) -> None:
+        started = time.perf_counter()
+        objects = machine_code.compile_modules([(kernel.symbol, kernel.llvm_ir()) for kernel in kernels])
+        for kernel, object_code in zip(kernels, objects, strict=True):
+            self._addresses[kernel.source] = machine_code.load(object_code, kernel.symbol)
+            self._write(kernel.source, object_code)
+        count("kernels_compiled", len(kernels))
+        count("compile_microseconds", round(1e6 * (time.perf_counter() - started)))
+        self.sweep()
+
+    # ---- the files ----
+
+    def _path(self, source: str) -> Path | None:
+        if self._directory is None:
+            return None
+        return self._directory / hashlib.sha256(self._toolchain + source.encode()).hexdigest()
+
+    def _read(self, source: str) -> bytes | None:
+        """The stored object code, if there is a sound file for exactly this source."""
+        if (path := self._path(source)) is None:
+            return None
+        try:
+            content = path.read_bytes()
+            magic, digest, source_length, object_length = _HEADER.unpack_from(content)
+        except (OSError, struct.error):
+            return None
+        body = content[_HEADER.size :]
+        sound = (
+            magic == _MAGIC
+            and len(body) == source_length + object_length
+            and body[:source_length] == source.encode()
+            and hashlib.sha256(body).digest() == digest
+        )
+        if not sound:
+            return None
+        _touch(path)
+        return body[source_length:]
+
+    def _write(self, source: str, object_code: bytes) -> None:
+        """Store the object code, whole or not at all."""
+        if (path := self._path(source)) is None:
+            return
+        text = source.encode()
+        body = text + object_code
+        header = _HEADER.pack(_MAGIC, hashlib.sha256(body).digest(), len(text), len(object_code))
+        with contextlib.suppress(OSError):
+            write_whole(path, header + body)
+
+    def sweep(self, interval: float = SWEEP_INTERVAL) -> None:
+        """Once in `interval` seconds: if the files exceed the limit, delete the longest unused down to three quarters."""
+        if self._directory is None:
+            return
+        with contextlib.suppress(OSError):
+            if not _is_our_turn(self._directory / "swept", interval):
+                return
+            files = sorted((status.st_mtime, status.st_size, path) for path, status in _files(self._directory))
+            excess = sum(size for _, size, _ in files) - self._size_limit
+            if excess > 0:
+                excess += self._size_limit // 4
+            for used, size, path in files:
+                abandoned = path.suffix == ".tmp" and used < time.time() - SWEEP_INTERVAL
+                if excess > 0 or abandoned:
+                    path.unlink(missing_ok=True)
+                    excess -= size
+
+
+def write_whole(path: Path, content: bytes) -> None:
+    """Write a file that readers see complete or not at all. Raises OSError."""
+    handle, temporary = tempfile.mkstemp(suffix=".tmp", dir=path.parent)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(content)
+        os.replace(temporary, path)
+    except BaseException:
+        os.unlink(temporary)
+        raise
+
+
+def _touch(path: Path) -> None:
+    with contextlib.suppress(OSError):
+        if path.stat().st_mtime < time.time() - TOUCH_INTERVAL:
+            os.utime(path)
+
+
+def _is_our_turn(stamp: Path, interval: float) -> bool:
+    """Whether `stamp` is older than `interval` seconds; renews it. Of processes that ask at once, one hears yes."""
+    try:
+        if stamp.stat().st_mtime > time.time() - interval:
+            return False
+        stamp.unlink()
+    except FileNotFoundError:
+        pass
+    try:
+        stamp.touch(mode=0o600, exist_ok=False)
+    except FileExistsError:
+        return False
+    return True
+
+
+def _files(directory: Path) -> Iterable[tuple[Path, os.stat_result]]:
+    for entry in os.scandir(directory):
+        with contextlib.suppress(OSError):
+            if entry.is_file(follow_symlinks=False) and entry.name != "swept":
+                yield Path(entry.path), entry.stat(follow_symlinks=False)
+
+
+def _toolchain() -> bytes:
+    """All that turns a kernel's source into machine code, as text: found without importing Numba."""
+    numba = importlib.util.find_spec("numba")
+    if numba is None or numba.origin is None:
+        numba_version = "none"
+    else:
+        numba_version = Path(numba.origin).with_name("_version.py").read_text(errors="replace")
+    settings = [os.environ.get(f"NUMBA_{name}", "") for name in _NUMBA_SETTINGS]
+    return "\n".join([*machine_code.target(), llvmlite.__version__, numba_version, *settings, _EMITTERS, ""]).encode()
+
+
+def _emitters() -> str:
+    """A digest of the package's own code generators: a new emitter must not meet an old one's kernels."""
+    digest = hashlib.sha256()
+    package = Path(__file__).parents[1]
+    for path in sorted([*package.glob("codegen/**/*.py"), *package.glob("runtime/*_ir.py")]):
+        digest.update(path.read_bytes())
+    return digest.hexdigest()
+
+
+_EMITTERS = _emitters()  # at import, before the emitters themselves are: a later edit can then not go unnoticed
+
+
+@functools.cache
+def kernel_cache() -> KernelCache:
+    """The process's kernels."""
+    return KernelCache(cache_directory("kernels"))
+
+
+def get_or_compile(kernels: Sequence[KernelSource]) -> list[int]:
+    """The address of each kernel: from memory, from the disk, or compiled. Raises RuntimeError for invalid LLVM IR."""
+    return kernel_cache().get_or_compile(kernels)

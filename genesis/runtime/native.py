@@ -1,0 +1,195 @@
+"""Programs: flat tables of kernel launches that one native call runs, over a team of threads of our own.
+
+A kernel is `void kernel(i64 lo, i64 hi, i64* words, i64 worker)`; a launch gives it blocks of arguments and items; a
+program is launches in order. What changes between runs - base pointers, scalars - are slots, packed afresh for each
+run and written into the argument blocks natively (`executor_ir` has the native side and its structures).
+
+    program = Program([Launch(kernel, [Block((Slot(0), Slot(1, 64), n), items=n)], workers=2)], slot_format="QQ")
+    program.run((source, destination))
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import struct
+import threading
+from array import array
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
+
+from genesis.runtime import executor_ir
+from genesis.runtime.counters import count
+from genesis.runtime.kernel_cache import KernelSource, get_or_compile
+from genesis.runtime.team import team
+
+
+class Slot(NamedTuple):
+    """An argument word that each run supplies: slot number `number` plus `offset`."""
+
+    number: int
+    offset: int = 0
+
+
+class _FaultAddress:
+    """The word that holds the address of the program's fault record."""
+
+    def __repr__(self) -> str:
+        return "FAULT"
+
+
+FAULT = _FaultAddress()
+
+Word = int | Slot | _FaultAddress | tuple  # a tuple is a nested argument block, the word its address
+
+
+class Block(NamedTuple):
+    """The arguments of `items` items."""
+
+    words: Sequence[Word]
+    items: int
+
+
+class Launch(NamedTuple):
+    """One kernel over the items of its blocks, laid end to end and shared evenly among `workers`.
+
+    `every_worker` (with a single block): the kernel is called once for each worker, be its range empty.
+    """
+
+    kernel: int
+    blocks: Sequence[Block]
+    workers: int = 1
+    every_worker: bool = False
+
+
+class Fault(NamedTuple):
+    """What a kernel reported: a flag other than 0, the site in the program, the value met, the extent it broke."""
+
+    flag: int
+    site: int
+    value: int
+    extent: int
+
+
+@functools.cache
+def _native_run() -> Any:
+    """The native `run`: callable(program's address) -> flag of its fault record."""
+    [address] = get_or_compile([KernelSource("genesis_run", executor_ir.run_ir(), executor_ir.run_ir)])
+    return ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p)(address)
+
+
+class _Outcome(threading.local):
+    """Where a thread's runs write their token when they are complete: one word for each thread."""
+
+    def __init__(self) -> None:
+        self.word = array("q", [0])
+        self.address = self.word.buffer_info()[0]
+
+
+_outcome = _Outcome()
+
+
+def finished_token() -> int:
+    """The token of the last run that this thread saw to its end; the native code writes it.
+
+    After a KeyboardInterrupt around `Program.run(values, token)`, comparing tells whether that run took place.
+    """
+    return _outcome.word[0]
+
+
+class Program:
+    """Launches to run in order, and the argument blocks they read.
+
+    `slot_format` has one struct character for each slot: q and Q for 64-bit integers and addresses, d for a double.
+    `keep` lives as long as the program: ctypes callbacks whose addresses it launches, memory its words point to.
+    """
+
+    __slots__ = ("_address", "_keep", "_pack_into", "_run", "_words", "_workers")
+
+    def __init__(self, launches: Sequence[Launch], slot_format: str = "", keep: Iterable[object] = ()) -> None:
+        packer = struct.Struct("=Qq" + slot_format)  # the run's own two slots come first
+        self._words = _assemble(launches, slots=packer.size // 8)
+        self._address = ctypes.c_void_p(self._words.buffer_info()[0])
+        self._pack_into = packer.pack_into
+        self._run = _native_run()
+        self._workers = max((launch.workers for launch in launches), default=1)
+        self._keep = tuple(keep)
+
+    def run(self, values: Sequence[int | float] = (), token: int = 1) -> Fault | None:
+        """Run every launch with these slot values; return the fault that stopped it, if one did.
+
+        One run at a time goes on in the process; `token` becomes `finished_token()` when this one is complete.
+        """
+        with team.lock:
+            if self._workers > team.size:
+                team.grow(self._workers)
+            self._pack_into(self._words, _SLOTS_OFFSET, _outcome.address, token, *values)
+            count("native_calls")
+            if self._run(self._address):
+                return Fault(*_FAULT.unpack_from(self._words, _FAULT_OFFSET))
+        return None
+
+
+_HEADER_WORDS = 7
+_FAULT_OFFSET = 8 * _HEADER_WORDS
+_SLOTS_OFFSET = _FAULT_OFFSET + 8 * executor_ir.FAULT_WORDS
+_FAULT = struct.Struct(f"={executor_ir.FAULT_WORDS}q")
+_RUN_SLOTS = 2
+_MASK = (1 << 64) - 1
+
+
+def _assemble(launches: Sequence[Launch], slots: int) -> array[int]:
+    """The program as one array: header, fault, slots, argument blocks and their tables, launches, relocations."""
+    words = [0] * (_SLOTS_OFFSET // 8 + slots)
+    pointers: list[int] = []  # where the words are that hold indices of other words, to become addresses
+    relocations: list[int] = []
+
+    def pointer_to(index: int) -> None:
+        pointers.append(len(words))
+        words.append(index)
+
+    def place(arguments: Sequence[Word]) -> int:
+        nested = {i: place(word) for i, word in enumerate(arguments) if type(word) is tuple}
+        start = len(words)
+        for i, word in enumerate(arguments):
+            if type(word) is int:
+                words.append(word & _MASK)
+            elif type(word) is Slot:
+                relocations.extend((len(words), word.number + _RUN_SLOTS, word.offset & _MASK))
+                words.append(0)
+            else:
+                pointer_to(_FAULT_OFFSET // 8 if word is FAULT else nested[i])
+        return start
+
+    rows = []
+    for launch in launches:
+        starts = [place(block.words) for block in launch.blocks]
+        table = len(words)
+        for start, block in zip(starts, launch.blocks, strict=True):
+            pointer_to(start)
+            words.append(block.items)
+        total = sum(block.items for block in launch.blocks)
+        if launch.every_worker and len(starts) != 1:
+            raise ValueError(f"Launch: every_worker needs exactly one block, not {len(starts)}")
+        workers = launch.workers if launch.every_worker else max(1, min(launch.workers, total))
+        rows.append((launch.kernel, len(starts), table, total, workers, launch.every_worker))
+
+    launches_at = len(words)
+    for kernel, blocks, table, total, workers, every_worker in rows:
+        words += (kernel, blocks)
+        pointer_to(table)
+        words += (total, workers, every_worker)
+    relocations_at = len(words)
+    for position in range(0, len(relocations), 3):
+        pointer_to(relocations[position])
+        words += relocations[position + 1 : position + 3]
+
+    words[:_HEADER_WORDS] = (
+        *(len(rows), launches_at, len(relocations) // 3, relocations_at),
+        *(_SLOTS_OFFSET // 8, _FAULT_OFFSET // 8, team.address),
+    )
+    program = array("Q", words)
+    base = program.buffer_info()[0]
+    for index in (1, 3, 4, 5, *pointers):
+        program[index] = base + 8 * program[index]
+    return program

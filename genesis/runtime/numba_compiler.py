@@ -1,0 +1,83 @@
+"""LLVM IR to object code, through Numba's code generator: its target, passes and options, without its front end.
+
+The only file that imports Numba, and therefore the only import of the package that waits until it is needed: a
+process that finds its kernels on disk never pays for it. Run as a program, this file is a compile worker.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import select
+import struct
+import sys
+from typing import IO, Any
+
+IDLE_SECONDS = 20.0  # a worker nobody has asked for that long ends itself
+
+_LENGTH = struct.Struct("<Q")
+
+
+@functools.cache
+def _code_generator() -> Any:
+    from numba.core.codegen import JITCPUCodegen
+
+    return JITCPUCodegen("genesis")
+
+
+def compile_module(symbol: str, llvm_ir: str) -> bytes:
+    """The object code of a module that defines `symbol`. Raises RuntimeError if the text is not valid LLVM IR."""
+    import llvmlite.binding as llvm
+    from numba.core.compiler_lock import global_compiler_lock
+
+    with global_compiler_lock:
+        library = _code_generator().create_library(symbol)
+        library.enable_object_caching()
+        library.add_llvm_module(llvm.parse_assembly(llvm_ir))
+        library.finalize()
+        return library._get_compiled_object()
+
+
+# ---- the worker's conversation: (symbol, IR) in, (object code) out, each part a length and as many bytes ----
+
+
+def write_frame(stream: IO[bytes], *parts: bytes) -> None:
+    """Send `parts` to the other side."""
+    stream.write(b"".join(_LENGTH.pack(len(part)) + part for part in parts))
+    stream.flush()
+
+
+def read_frame(stream: IO[bytes]) -> bytes:
+    """Receive one part. Raises EOFError when the other side is gone."""
+    (length,) = _LENGTH.unpack(_read_exactly(stream, _LENGTH.size))
+    return _read_exactly(stream, length)
+
+
+def _read_exactly(stream: IO[bytes], length: int) -> bytes:
+    data = bytearray()
+    while len(data) < length:
+        piece = stream.read(length - len(data))
+        if not piece:
+            raise EOFError("the other side of the pipe is gone")
+        data += piece
+    return bytes(data)
+
+
+def serve(requests: IO[bytes], answers: IO[bytes]) -> None:
+    """Answer requests until the parent is gone or has been silent for IDLE_SECONDS. An empty answer means failure."""
+    _code_generator()
+    while select.select([requests], [], [], IDLE_SECONDS)[0]:
+        try:
+            symbol, llvm_ir = read_frame(requests).decode(), read_frame(requests).decode()
+        except EOFError:
+            return
+        try:
+            write_frame(answers, compile_module(symbol, llvm_ir))
+        except RuntimeError:
+            write_frame(answers, b"")
+
+
+if __name__ == "__main__":
+    answers_only = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
+    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # nothing else may write between the frames
+    serve(os.fdopen(sys.stdin.fileno(), "rb", buffering=0, closefd=False), answers_only)

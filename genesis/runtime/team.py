@@ -1,0 +1,103 @@
+"""The team: threads of our own, parked in native code until a program hands them a share of a launch.
+
+Starting a parallel launch and waiting for its end costs about as much as two cache misses; see `executor_ir` for how.
+The team is one for the process and serves one run at a time. It grows to the size programs ask for, starts anew in a
+forked child, and nothing depends on its size: shares without a worker are done by the caller.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import signal
+
+from genesis.runtime import executor_ir
+from genesis.runtime.fork import fork_safe_lock
+from genesis.runtime.kernel_cache import KernelSource, get_or_compile
+from genesis.runtime.processors import available_processors
+
+MOST_WORKERS = 1024
+
+
+class Team:
+    """The threads that help the caller, parked in native code. One team, one run at a time."""
+
+    def __init__(self) -> None:
+        words = executor_ir.TEAM_MAILBOXES + executor_ir.MAILBOX_WORDS * MOST_WORKERS
+        self._memory = (ctypes.c_int64 * (words + executor_ir.MAILBOX_WORDS))()
+        ctypes.pythonapi.Py_IncRef(ctypes.py_object(self._memory))  # immortal: the threads outlive the interpreter
+        self.address = -(-ctypes.addressof(self._memory) // 64) * 64
+        self.size = 1
+        self.lock = fork_safe_lock()
+        os.register_at_fork(after_in_child=self._disband)
+
+    def grow(self, size: int) -> None:
+        """Have at least `size` workers, the caller among them, or as many as the system allows."""
+        with self.lock:
+            size = min(size, MOST_WORKERS)
+            if self.size == 1 < size:
+                self._initialise()
+            # Threads inherit the mask: signals are for the interpreter's own.
+            masked = signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
+            try:
+                while self.size < size and self._start(self.size):
+                    self.size += 1
+                    self._word(executor_ir.TEAM_SIZE).value = self.size - 1
+            finally:
+                signal.pthread_sigmask(signal.SIG_SETMASK, masked)
+
+    def _initialise(self) -> None:
+        self._word(executor_ir.TEAM_TICKET).value = 1
+        _libc.pthread_mutex_init(ctypes.byref(self._word(executor_ir.TEAM_MUTEX)), None)
+        _libc.pthread_cond_init(ctypes.byref(self._word(executor_ir.TEAM_WORK)), None)
+        _libc.pthread_cond_init(ctypes.byref(self._word(executor_ir.TEAM_DONE)), None)
+
+    def _start(self, index: int) -> bool:
+        mailbox = executor_ir.TEAM_MAILBOXES + executor_ir.MAILBOX_WORDS * index
+        self._word(mailbox + 1).value = self.address
+        self._word(mailbox + 2).value = index
+        thread = ctypes.c_void_p()
+        body = ctypes.c_void_p(_worker())
+        if _libc.pthread_create(ctypes.byref(thread), None, body, ctypes.byref(self._word(mailbox))):
+            return False
+        _libc.pthread_detach(thread)
+        return True
+
+    def _disband(self) -> None:
+        """In a forked child: the threads stayed behind."""
+        ctypes.memset(self._memory, 0, ctypes.sizeof(self._memory))
+        self.size = 1
+
+    def _word(self, index: int) -> ctypes.c_int64:
+        return ctypes.c_int64.from_address(self.address + 8 * index)
+
+
+def _worker() -> int:
+    [address] = get_or_compile([KernelSource("genesis_worker", executor_ir.worker_ir(), executor_ir.worker_ir)])
+    return address
+
+
+_libc = ctypes.CDLL(None)
+team = Team()
+_threads: int | None = None
+
+
+def get_num_threads() -> int:
+    """How many workers a launch may use: as set, else GENESIS_NUM_THREADS, OMP_NUM_THREADS or the processors."""
+    return _threads or _default_threads()
+
+
+def set_num_threads(threads: int) -> None:
+    """Let launches built from now on use up to `threads` workers, the calling thread among them."""
+    global _threads
+    if threads < 1:
+        raise ValueError(f"set_num_threads: {threads}; want 1 or more")
+    _threads = threads
+
+
+def _default_threads() -> int:
+    for name in ("GENESIS_NUM_THREADS", "OMP_NUM_THREADS"):
+        value = os.environ.get(name, "").partition(",")[0].strip()  # OpenMP allows a list, a number per level
+        if value.isdecimal() and int(value) > 0:
+            return int(value)
+    return available_processors()
