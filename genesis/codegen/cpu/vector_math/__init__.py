@@ -12,7 +12,7 @@ from collections.abc import Callable
 from llvmlite import ir
 
 from genesis.codegen.cpu.lanes import Lanes
-from genesis.codegen.cpu.vector_math import exponential, logarithm, trigonometric
+from genesis.codegen.cpu.vector_math import error_function, exponential, inverse_trigonometric, logarithm, trigonometric
 from genesis.codegen.cpu.vector_math.number import Number
 
 PUBLIC_NAME = {"power": "pow"}
@@ -24,6 +24,8 @@ FORMULAS: dict[str, Callable[..., Number]] = {
         logarithm.log, logarithm.log2, logarithm.log10, logarithm.log1p, logarithm.power,
         logarithm.asinh, logarithm.acosh, logarithm.atanh,
         trigonometric.sin, trigonometric.cos, trigonometric.tan,
+        inverse_trigonometric.asin, inverse_trigonometric.acos, inverse_trigonometric.atan, inverse_trigonometric.atan2,
+        error_function.erf, error_function.erfc, error_function.rsqrt,
     )
 }  # fmt: skip
 

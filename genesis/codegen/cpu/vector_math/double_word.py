@@ -17,7 +17,7 @@ class DoubleWord:
 
     def __init__(self, high: Number, low: Operand = 0.0):
         self.high = high
-        self.low = low if isinstance(low, Number) else high.like(high.lanes.constant(high.dtype, low))
+        self.low = low if isinstance(low, Number) else high.constant(low)
 
     def __add__(self, other: DoubleWord | Operand) -> DoubleWord:
         if isinstance(other, DoubleWord):
@@ -70,4 +70,4 @@ def two_product(a: Number, b: Operand) -> DoubleWord:
 
 
 def constant(like: Number, high: float, low: float) -> DoubleWord:
-    return DoubleWord(like.like(like.lanes.constant(like.dtype, high)), low)
+    return DoubleWord(like.constant(high), low)

@@ -9,11 +9,13 @@ from __future__ import annotations
 from genesis.codegen.cpu.vector_math.double_word import DoubleWord, fast_two_sum, two_sum
 from genesis.codegen.cpu.vector_math.number import (
     Number,
+    Operand,
     clamp,
     copy_sign,
     fma,
     in_float64,
     nearest_integer,
+    nearest_multiple,
     polynomial,
     power_of_two,
     scaled,
@@ -27,9 +29,9 @@ LOG_2 = {"float32": (0.693147182, -1.90465421e-09), "float64": (0.69314718055994
 RANGE = {"float32": (-104.5, 89.0), "float64": (-746.0, 710.0)}
 RANGE_BASE_2 = {"float32": (-151.0, 129.0), "float64": (-1076.0, 1025.0)}
 
-# exp(r) = 1 + r + r^2 q(r): error 2^-34.3 and 2^-58.0.
+# exp(r) = 1 + r + r^2 q(r): error 2^-28.2 and 2^-58.0.
 EXP_TAIL = {
-    "float32": (0.5, 0.166666672, 0.0416662693, 0.00833326392, 0.0013946119, 0.000199184884),
+    "float32": (0.5, 0.166665182, 0.041666206, 0.00836891867, 0.00139505416),
     "float64": (
         0.5000000000000013, 0.166666666666667, 0.04166666666651501, 0.00833333333330719, 0.001388888894714095,
         0.0001984126991737127, 2.480148979667503e-05, 2.7557216339716774e-06, 2.76313372341473e-07, 2.5117843628871168e-08,
@@ -52,35 +54,41 @@ TANH_TAIL = (-0.333332837, 0.133314937, -0.0537436008, 0.0206508208, -0.00571721
 
 def reduced(x: Number) -> tuple[Number, Number]:
     """(r, k) with x = k log(2) + r."""
+    k, exponent = nearest_integer(x, LOG2_E)
+    return rest_of(x, k), exponent
+
+
+def rest_of(x: Number, k: Number) -> Number:
     high, low = LOG_2[x.dtype]
-    k, exponent = nearest_integer(x * LOG2_E)
-    return fma(-k, low, fma(-k, high, x)), exponent
+    return fma(-k, low, fma(-k, high, x))
 
 
 def exp_of_rest(r: Number) -> Number:
-    return 1.0 + fma(r * r, polynomial(r, EXP_TAIL[r.dtype]), r)
+    return polynomial(r, (1.0, 1.0, *EXP_TAIL[r.dtype]))
 
 
 def exp(x: Number) -> Number:
     """e^x, within 1 ulp."""
-    r, k = reduced(clamp(x, *RANGE[x.dtype]))
-    return scaled(exp_of_rest(r), k)
+    held = clamp(x, *RANGE[x.dtype])
+    k, shifted = nearest_multiple(held, LOG2_E)
+    return scaled(exp_of_rest(rest_of(held, k)), shifted)
 
 
-def exp_of_sum(x: DoubleWord) -> Number:
-    """e^(high + low), within 1 ulp."""
+def exp_of_sum(x: DoubleWord, factor: Operand = 1.0) -> Number:
+    """factor e^(high + low), rounded once into the subnormals; within 1 ulp if factor is 1."""
     held = clamp(x.high, *RANGE[x.high.dtype])
-    r, k = reduced(held)
-    return scaled(exp_of_rest(r + where(held.equals(x.high), x.low, 0.0)), k)
+    k, shifted = nearest_multiple(held, LOG2_E)
+    r = rest_of(held, k) + where(held.equals(x.high), x.low, 0.0)
+    return scaled(exp_of_rest(r) * factor, shifted)
 
 
 def exp2(x: Number) -> Number:
     """2^x, within 1 ulp."""
     high, low = LOG_2[x.dtype]
     held = clamp(x, *RANGE_BASE_2[x.dtype])
-    k, exponent = nearest_integer(held)
+    k, shifted = nearest_multiple(held, 1.0)
     fraction = held - k
-    return scaled(exp_of_rest(fma(fraction, high, fraction * low)), exponent)
+    return scaled(exp_of_rest(fma(fraction, high, fraction * low)), shifted)
 
 
 def expm1(x: Number) -> Number:
@@ -90,7 +98,7 @@ def expm1(x: Number) -> Number:
     rest = fma(r * r, polynomial(r, EXP_TAIL[x.dtype]), r)
     top = k > 100
     scale = power_of_two(where(top, k - 1, k))
-    grown = fma(rest, scale, scale - where(top, x.like(x.lanes.constant(x.dtype, 0.5)), 1.0))
+    grown = fma(rest, scale, scale - where(top, x.constant(0.5), 1.0))
     return copy_sign(where(top, grown + grown, grown), x)
 
 

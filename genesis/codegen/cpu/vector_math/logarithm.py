@@ -145,7 +145,7 @@ def power_at_the_ends(x: Number, y: Number, result: Number) -> Number:
     half = y * 0.5
     whole = y.like(y.lanes.floor(y.value)).equals(y)
     odd = whole & half.like(half.lanes.floor(half.value)).differs(half)
-    result = where(size.equals(0.0), where(y < 0.0, INFINITY, y.like(y.lanes.constant(y.dtype, 0.0))), result)
+    result = where(size.equals(0.0), where(y < 0.0, INFINITY, y.constant(0.0)), result)
     result = where(size.equals(INFINITY), where(y < 0.0, 0.0, size), result)
     result = where((x.bits() < 0) & odd, -result, result)
     no_root = (x < 0.0) & (size < INFINITY) & ~whole

@@ -34,6 +34,10 @@ class Number:
     def like(self, value: ir.Value, dtype: str | None = None) -> Number:
         return Number(self.lanes, value, dtype or self.dtype)
 
+    def constant(self, value: float) -> Number:
+        """`value` as a number of this dtype."""
+        return self.like(self.lanes.constant(self.dtype, value))
+
     # ---- arithmetic ----
 
     def __add__(self, other: Operand) -> Number:
@@ -155,18 +159,25 @@ def clamp(x: Number, low: float, high: float) -> Number:
 def polynomial(x: Number, coefficients: Sequence[float]) -> Number:
     """c0 + c1 x + c2 x^2 + .. by Horner's rule."""
     *lower, last = coefficients
-    total = x.like(x.lanes.constant(x.dtype, last))
+    total = x.constant(last)
     for coefficient in reversed(lower):
         total = fma(total, x, coefficient)
     return total
 
 
-def nearest_integer(x: Number) -> tuple[Number, Number]:
-    """x rounded half to even, as a float and as an integer, for |x| < 2^(mantissa bits - 1): the sum with 1.5 * 2^(mantissa
-    bits) has no room for a fraction and holds the integer in its low bits."""
-    shifter = 1.5 * 2.0 ** MANTISSA_BITS[x.dtype]
-    shifted = x + shifter
-    return shifted - shifter, shifted.bits() - x.like(x.lanes.constant(x.dtype, shifter)).bits()
+def nearest_multiple(x: Number, scale: float) -> tuple[Number, Number]:
+    """k = x * scale to the nearest integer, for |k| < 2^(mantissa bits - 2), as a float and as `shifted`, which holds
+    k + 2 bias in its low bits: the sum with 1.5 * 2^(mantissa bits) has no room for a fraction."""
+    shifter = 1.5 * 2.0 ** MANTISSA_BITS[x.dtype] + 2 * EXPONENT_BIAS[x.dtype]
+    shifted = fma(x, scale, shifter)
+    return shifted - shifter, shifted.bits()
+
+
+def nearest_integer(x: Number, scale: float = 1.0) -> tuple[Number, Number]:
+    """x * scale to the nearest integer, as a float and as an integer."""
+    k, shifted = nearest_multiple(x, scale)
+    shifter = 1.5 * 2.0 ** MANTISSA_BITS[x.dtype] + 2 * EXPONENT_BIAS[x.dtype]
+    return k, shifted - x.constant(shifter).bits()
 
 
 def power_of_two(k: Number) -> Number:
@@ -175,10 +186,13 @@ def power_of_two(k: Number) -> Number:
     return ((k + EXPONENT_BIAS[dtype]) << MANTISSA_BITS[dtype]).as_float()
 
 
-def scaled(x: Number, k: Number) -> Number:
-    """x * 2^k in two factors, so that k may reach twice past the exponent range: overflows to infinity, rounds once below."""
-    half = k >> 1
-    return x * power_of_two(half) * power_of_two(k - half)
+def scaled(x: Number, shifted: Number) -> Number:
+    """x * 2^k for the `shifted` of `nearest_multiple`: in two factors of about 2^(k/2), so that k may reach twice past the
+    exponent range, overflow to infinity, and be rounded once below. Halving k + 2 bias leaves each factor its own bias."""
+    mantissa = MANTISSA_BITS[x.dtype]
+    first = (shifted << (mantissa - 1)) & ((2 * EXPONENT_BIAS[x.dtype] + 1) << mantissa)
+    second = (shifted << mantissa) - first
+    return x * first.as_float() * second.as_float()
 
 
 def in_float64(function: Callable[..., Number]) -> Callable[..., Number]:

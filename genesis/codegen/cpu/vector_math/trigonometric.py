@@ -46,7 +46,7 @@ COS_TAIL = {
 def reduced(x: Number) -> tuple[DoubleWord, Number]:
     """(r, k mod 4) with x = k pi/2 + r; NaN for an infinity. In float32 the low word of r is left out."""
     first, second, third = HALF_PI[x.dtype]
-    k, quadrant = nearest_integer(x * TWO_OVER_PI)
+    k, quadrant = nearest_integer(x, TWO_OVER_PI)
     high = fma(-k, first, x)
     if x.dtype == "float32":
         rest = DoubleWord(fma(-k, third, fma(-k, second, high)))
