@@ -187,9 +187,9 @@ class Trace:
         self.variables[index] = tensor
         return index
 
-    def place_scalar(self, value: bool | int | float) -> int:
+    def place_scalar(self, value: bool | int | float, dtype: DType | None = None) -> int:
         """The position of a Python number, whose value is an argument of the program."""
-        dtype = dtype_of_scalar(value)
+        dtype = dtype or dtype_of_scalar(value)
         slot = len(self.scalars)
         self.advance(("scalar", dtype), lambda graph: graph.add(
             "scalar", (), (), dtype, {"slot": slot, "weak": True}))

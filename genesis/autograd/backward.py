@@ -187,7 +187,7 @@ def _differentiate(
         known = {index: trace.place_array(array) for index, array in sorted(source.saved.items())}
         for index, node in enumerate(source.nodes):
             if node.op == "scalar":
-                known[index] = trace.place_scalar(source.scalars[node.attrs["slot"]])
+                known[index] = trace.place_scalar(source.scalars[node.attrs["slot"]], node.dtype)
     seeds = tuple((i, None if array is None else trace.place_array(array)) for i, array in sorted(cotangents.items()))
     key = ("derive", None if source is trace else source.step, seeds, tuple(known.items()), wanted, create_graph)
 

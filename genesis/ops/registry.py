@@ -103,12 +103,14 @@ def as_values(*operands: Value | bool | int | float) -> list[Value]:
 
 
 def cast(x: Value, dtype: DType) -> Value:
-    """`x` in another dtype; constants are cast in place."""
+    """`x` in another dtype; constants and Python numbers take it directly."""
     if x.dtype is dtype:
         return x
     if x.node.op == "constant":
         value = x.node.attrs["value"]
         return x.graph.constant(bool(value) if dtype is bool_ else float(value) if dtype.category == 2 else int(value), dtype)
+    if x.node.op == "scalar":  # a Python number is rounded once, to the type that it is used in
+        return x.graph.add("scalar", (), (), dtype, {"slot": x.node.attrs["slot"]})
     return x.graph.add("cast", (x,), x.shape, dtype, {"dtype": dtype.name})
 
 
