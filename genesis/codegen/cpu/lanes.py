@@ -531,7 +531,8 @@ class Lanes:
     def _reduce(self, combine: Callable[[ir.Value, ir.Value], ir.Value], x: ir.Value) -> ir.Value:
         while is_varying(x) and x.type.count > 1:
             half = x.type.count // 2
-            lower, upper = (self.builder.shuffle_vector(x, x, constants(I32, range(start, start + half))) for start in (0, half))
+            lower = self.builder.shuffle_vector(x, x, constants(I32, range(half)))
+            upper = self.builder.shuffle_vector(x, x, constants(I32, range(half, 2 * half)))
             x = combine(lower, upper)
         return self.extract(x, 0)
 

@@ -1,8 +1,8 @@
 """The elementary functions on lanes, branch-free and with the same bits for a value in any lane of any width.
 
-`FUNCTIONS[name](lanes, *values, dtype)` emits a function for "float32" and "float64"; "float16" and "bfloat16" values, which are
-float32 in registers, take the float32 form. Each function states its bound in ulp over the whole range, subnormals included;
-zeros keep their signs, and infinities and NaN behave as in NumPy.
+`FUNCTIONS[name](lanes, *values, dtype)` emits a function for "float32" and "float64"; "float16" and "bfloat16"
+values, which are float32 in registers, take the float32 form. Each function states its bound in ulp over the whole
+range, subnormals included; zeros keep their signs, and infinities and NaN behave as in NumPy.
 """
 
 from __future__ import annotations

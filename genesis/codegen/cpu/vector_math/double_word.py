@@ -1,8 +1,8 @@
 """Numbers of twice the precision: an unevaluated sum high + low with |low| at most half an ulp of high.
 
-The algorithms are those of T. J. Dekker, "A floating-point technique for extending the available precision" (1971), with the
-fused multiply-add in the place of his splitting, as in M. Joldes, J.-M. Muller, V. Popescu, "Tight and rigorous error bounds
-for basic building blocks of double-word arithmetic" (ACM TOMS 44, 2017).
+The algorithms are those of T. J. Dekker, "A floating-point technique for extending the available precision" (1971),
+with the fused multiply-add in the place of his splitting, as in M. Joldes, J.-M. Muller, V. Popescu, "Tight and
+rigorous error bounds for basic building blocks of double-word arithmetic" (ACM TOMS 44, 2017).
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class DoubleWord:
         return self.high + self.low
 
 
-def two_sum(a: Operand, b: Operand) -> DoubleWord:
+def two_sum(a: Number, b: Operand) -> DoubleWord:
     """a + b without error."""
     total = a + b
     b_part = total - a

@@ -1,8 +1,8 @@
 """erf, erfc and the reciprocal square root.
 
-For x >= 0, (1 + 2x) e^(x^2) erfc(x) is smooth to infinity and a polynomial in t = (x - 4) / (x + 4), the form of M. Shepherd,
-J. Laframboise, "Chebyshev approximation of (1 + 2x) exp(x^2) erfc x" (Math. Comp. 36, 1981). The polynomials are minimax fits of
-this project (Remez exchange, 60 digits).
+For x >= 0, (1 + 2x) e^(x^2) erfc(x) is smooth to infinity and a polynomial in t = (x - 4) / (x + 4), the form of M.
+Shepherd, J. Laframboise, "Chebyshev approximation of (1 + 2x) exp(x^2) erfc x" (Math. Comp. 36, 1981). The
+polynomials are minimax fits of this project (Remez exchange, 60 digits).
 """
 
 from __future__ import annotations
@@ -29,7 +29,8 @@ ERFC_FAR = (
     1.2329951186255526, -0.1396211168405629, 0.015379652102619856, 0.06809705425473578, -0.10103906603630472,
     0.0937328349968486, -0.06633036581251271, 0.037167515561512876, -0.016197734048769136, 0.005031969766161082,
     -0.0007577734037237416, -0.00019925557357453974, 0.0001506224700299972, -2.440290280326725e-05,
-    -1.122528299650509e-05, 5.7172131707593475e-06, 3.019543926138588e-07, -8.341265210009123e-07, 6.240563627185034e-08,
+    -1.122528299650509e-05, 5.7172131707593475e-06, 3.019543926138588e-07, -8.341265210009123e-07,
+    6.240563627185034e-08,
     1.14468050732285e-07, -7.807709849464657e-09, -1.3352312611049561e-08, -1.7015090451088446e-09,
 )  # fmt: skip
 

@@ -1,7 +1,8 @@
 """exp, exp2, expm1, sigmoid, sinh, cosh, tanh.
 
-x = k log(2) + r with |r| <= log(2)/2, log(2) in two words (W. J. Cody, W. Waite, "Software Manual for the Elementary Functions",
-1980), so that exp(x) = 2^k exp(r). The polynomials are minimax fits of this project (Remez exchange, 60 digits) on that interval.
+x = k log(2) + r with |r| <= log(2)/2, log(2) in two words (W. J. Cody, W. Waite, "Software Manual for the
+Elementary Functions", 1980), so that exp(x) = 2^k exp(r). The polynomials are minimax fits of this project (Remez
+exchange, 60 digits) on that interval.
 """
 
 from __future__ import annotations
@@ -34,7 +35,8 @@ EXP_TAIL = {
     "float32": (0.5, 0.166665182, 0.041666206, 0.00836891867, 0.00139505416),
     "float64": (
         0.5000000000000013, 0.166666666666667, 0.04166666666651501, 0.00833333333330719, 0.001388888894714095,
-        0.0001984126991737127, 2.480148979667503e-05, 2.7557216339716774e-06, 2.76313372341473e-07, 2.5117843628871168e-08,
+        0.0001984126991737127, 2.480148979667503e-05, 2.7557216339716774e-06, 2.76313372341473e-07,
+        2.5117843628871168e-08,
     ),
 }  # fmt: skip
 
@@ -44,7 +46,8 @@ SINH_TAIL = (
     1.609084234602554e-10,
 )  # fmt: skip
 COSH_TAIL = (
-    0.5, 0.041666666666666664, 0.0013888888888888896, 2.480158730156317e-05, 2.7557319267918406e-07, 2.0876713036645914e-09,
+    0.5, 0.041666666666666664, 0.0013888888888888896, 2.480158730156317e-05, 2.7557319267918406e-07,
+    2.0876713036645914e-09,
     1.14935274170303e-11,
 )  # fmt: skip
 
@@ -93,8 +96,7 @@ def exp2(x: Number) -> Number:
 
 def expm1(x: Number) -> Number:
     """e^x - 1, within 2 ulp."""
-    low, high = RANGE[x.dtype]
-    r, k = reduced(clamp(x, -44.0, high))
+    r, k = reduced(clamp(x, -44.0, RANGE[x.dtype][1]))
     rest = fma(r * r, polynomial(r, EXP_TAIL[x.dtype]), r)
     top = k > 100
     scale = power_of_two(where(top, k - 1, k))
@@ -103,9 +105,14 @@ def expm1(x: Number) -> Number:
 
 
 def sigmoid(x: Number) -> Number:
-    """1 / (1 + e^-x), within 2 ulp."""
+    """1 / (1 + e^-x), within 2 ulp: for x < 0 as e^x / (1 + e^x), the quotient mended by its remainder."""
     e = exp(-abs(x))
-    return where(x < 0.0, e, 1.0) / (1.0 + e)
+    top = where(x < 0.0, e, 1.0)
+    bottom = fast_two_sum(x.constant(1.0), e)
+    inverse = 1.0 / bottom.high
+    quotient = top * inverse
+    rest = fma(-quotient, bottom.low, fma(-quotient, bottom.high, top))
+    return fma(rest, inverse, quotient)
 
 
 def hyperbolic_parts(x: Number) -> tuple[Number, Number, Number, Number]:
@@ -135,7 +142,7 @@ def cosh(x: Number) -> Number:
 
 
 def tanh(x: Number) -> Number:
-    """Within 2 ulp: 1 - 2 / (e^2x + 1), near 0 a polynomial (float32) or expm1(2x) / (expm1(2x) + 2) in two words (float64)."""
+    """Within 2 ulp: in float32 1 - 2 / (e^2x + 1) and near 0 a polynomial, in float64 expm1(2x) / (expm1(2x) + 2)."""
     magnitude = abs(x)
     if x.dtype == "float32":
         e = exp(magnitude + magnitude)

@@ -1,7 +1,7 @@
 """log, log2, log10, log1p, pow and the inverse hyperbolic functions.
 
-x = 2^k m with sqrt(1/2) <= m < sqrt(2), and log(m) = 2 atanh(s) with s = (m - 1) / (m + 1), as in W. J. Cody, W. Waite (1980).
-The polynomials are minimax fits of this project (Remez exchange, 60 digits) on those intervals.
+x = 2^k m with sqrt(1/2) <= m < sqrt(2), and log(m) = 2 atanh(s) with s = (m - 1) / (m + 1), as in W. J. Cody, W.
+Waite (1980). The polynomials are minimax fits of this project (Remez exchange, 60 digits) on those intervals.
 """
 
 from __future__ import annotations
@@ -14,11 +14,12 @@ from genesis.codegen.cpu.vector_math.number import (
     NAN,
     SMALLEST_NORMAL,
     Number,
+    by_precision,
     copy_sign,
     fma,
-    in_float64,
     polynomial,
     power_of_two,
+    square_root,
     where,
 )
 
@@ -96,20 +97,25 @@ def log_of_rest(f: DoubleWord) -> DoubleWord:
     return s * 2.0 + (constant(tail, *TWO_THIRDS) * cube + tail)
 
 
-@in_float64
+@by_precision(quick=lambda x: log(x) * LOG2_E[0])
 def log2(x: Number) -> Number:
     """Base-2 logarithm, within 1 ulp."""
     m, k = split(x)
     return at_the_ends(x, (log_of_rest(DoubleWord(m - 1.0)) * constant(x, *LOG2_E) + k.to("float64")).value())
 
 
-@in_float64
+@by_precision(quick=lambda x: log(x) * LOG10_E[0])
 def log10(x: Number) -> Number:
     """Base-10 logarithm, within 1 ulp."""
     return at_the_ends(x, (log_extended(DoubleWord(x)) * constant(x, *LOG10_E)).value())
 
 
-@in_float64
+def quick_log1p(x: Number) -> Number:
+    near = x + 1.0
+    return log1p_at_the_ends(x, log(near) + (x - (near - 1.0)) / near)
+
+
+@by_precision(quick=quick_log1p)
 def log1p(x: Number) -> Number:
     """log(1 + x), within 1 ulp."""
     return log1p_at_the_ends(x, log_extended(two_sum(x, 1.0)).value())
@@ -120,17 +126,13 @@ def log1p_at_the_ends(x: Number, result: Number) -> Number:
     return where((x > -1.0) & (x < INFINITY) & x.differs(0.0), result, end)
 
 
-def power(x: Number, y: Number) -> Number:
-    """x^y as e^(y log|x|), within 2 ulp, with the special cases of C's pow."""
-    return precise_power(x, y) if x.dtype == "float64" else quick_power(x, y)
-
-
-@in_float64
 def quick_power(x: Number, y: Number) -> Number:
     return power_at_the_ends(x, y, exp_of_sum(DoubleWord(log(abs(x)) * y)))
 
 
-def precise_power(x: Number, y: Number) -> Number:
+@by_precision(quick=quick_power)
+def power(x: Number, y: Number) -> Number:
+    """x^y as e^(y log|x|), within 2 ulp, with the special cases of C's pow."""
     logarithm = log_extended(DoubleWord(abs(x)))
     rough = logarithm.high * y
     product = logarithm * y
@@ -168,20 +170,37 @@ def log_of_sum_with_root(x: Number, offset: float) -> Number:
     return where(x < INFINITY, where(far, beyond.value(), logarithm.value()), x)
 
 
-@in_float64
+def quick_asinh(x: Number) -> Number:
+    size = abs(x)
+    square = size * size
+    gap = size + square / (square_root(square + 1.0) + 1.0)
+    return copy_sign(where(size < INFINITY, quick_log1p(gap), size), x)
+
+
+def quick_acosh(x: Number) -> Number:
+    gap = x - 1.0
+    return where(x < 1.0, NAN, quick_log1p(gap + square_root(gap * (x + 1.0))))
+
+
+def quick_atanh(x: Number) -> Number:
+    size = abs(x)
+    return copy_sign(quick_log1p((size + size) / (1.0 - size)) * 0.5, x)
+
+
+@by_precision(quick=quick_asinh)
 def asinh(x: Number) -> Number:
     """Within 1 ulp: log(|x| + sqrt(x^2 + 1)) in two words."""
     size = abs(x)
     return where(size < NEGLIGIBLE_CUBE, x, copy_sign(log_of_sum_with_root(size, 1.0), x))
 
 
-@in_float64
+@by_precision(quick=quick_acosh)
 def acosh(x: Number) -> Number:
     """Within 1 ulp: log(x + sqrt(x^2 - 1)) in two words; NaN below 1."""
     return where(x < 1.0, NAN, log_of_sum_with_root(x, -1.0))
 
 
-@in_float64
+@by_precision(quick=quick_atanh)
 def atanh(x: Number) -> Number:
     """Within 1 ulp: log((1 + |x|) / (1 - |x|)) / 2 in two words; NaN beyond 1."""
     size = abs(x)

@@ -1,4 +1,4 @@
-"""`Number`: a float or integer value with the operators of arithmetic, so that a formula in this package reads as one."""
+"""`Number`: a float or integer value with the operators of arithmetic, so that a formula reads as one."""
 
 from __future__ import annotations
 
@@ -166,8 +166,10 @@ def polynomial(x: Number, coefficients: Sequence[float]) -> Number:
 
 
 def nearest_multiple(x: Number, scale: float) -> tuple[Number, Number]:
-    """k = x * scale to the nearest integer, for |k| < 2^(mantissa bits - 2), as a float and as `shifted`, which holds
-    k + 2 bias in its low bits: the sum with 1.5 * 2^(mantissa bits) has no room for a fraction."""
+    """k = x * scale to the nearest integer, for |k| < 2^(mantissa bits - 2), as a float and as `shifted`.
+
+    `shifted` holds k + 2 bias in its low bits: a sum with 1.5 * 2^(mantissa bits) has no room for a fraction.
+    """
     shifter = 1.5 * 2.0 ** MANTISSA_BITS[x.dtype] + 2 * EXPONENT_BIAS[x.dtype]
     shifted = fma(x, scale, shifter)
     return shifted - shifter, shifted.bits()
@@ -187,12 +189,21 @@ def power_of_two(k: Number) -> Number:
 
 
 def scaled(x: Number, shifted: Number) -> Number:
-    """x * 2^k for the `shifted` of `nearest_multiple`: in two factors of about 2^(k/2), so that k may reach twice past the
-    exponent range, overflow to infinity, and be rounded once below. Halving k + 2 bias leaves each factor its own bias."""
+    """x * 2^k for the `shifted` of `nearest_multiple`, in two factors of about 2^(k/2).
+
+    So k may reach past the exponent range: x overflows to infinity, or is rounded once into the subnormals. Half of
+    k + 2 bias is half of k with its bias, ready to be an exponent.
+    """
     mantissa = MANTISSA_BITS[x.dtype]
     first = (shifted << (mantissa - 1)) & ((2 * EXPONENT_BIAS[x.dtype] + 1) << mantissa)
     second = (shifted << mantissa) - first
     return x * first.as_float() * second.as_float()
+
+
+def through_float64(function: Callable[..., Number], *arguments: Number) -> Number:
+    """A function of float64 numbers, applied to numbers of any float dtype."""
+    dtype = arguments[0].dtype
+    return function(*(argument.to("float64") for argument in arguments)).to(dtype)
 
 
 def in_float64(function: Callable[..., Number]) -> Callable[..., Number]:
@@ -200,7 +211,21 @@ def in_float64(function: Callable[..., Number]) -> Callable[..., Number]:
 
     @functools.wraps(function)
     def widened(*arguments: Number) -> Number:
-        dtype = arguments[0].dtype
-        return function(*(argument.to("float64") for argument in arguments)).to(dtype)
+        return through_float64(function, *arguments)
 
     return widened
+
+
+def by_precision(quick: Callable[..., Number]) -> Callable[[Callable[..., Number]], Callable[..., Number]]:
+    """A function written for float64, with a `quick` form, good to some 40 bits, in its place for float32."""
+
+    def choose(precise: Callable[..., Number]) -> Callable[..., Number]:
+        @functools.wraps(precise)
+        def chosen(*arguments: Number) -> Number:
+            if arguments[0].dtype == "float64":
+                return precise(*arguments)
+            return through_float64(quick, *arguments)
+
+        return chosen
+
+    return choose

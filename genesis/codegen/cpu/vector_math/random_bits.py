@@ -1,6 +1,7 @@
 """Counter-based random numbers: a draw is a function of a key and a counter alone.
 
-Threefry-2x32 with 20 rounds: J. Salmon, M. Moraes, R. Dror, D. Shaw, "Parallel random numbers: as easy as 1, 2, 3" (SC 2011).
+Threefry-2x32 with 20 rounds: J. Salmon, M. Moraes, R. Dror, D. Shaw, "Parallel random numbers: as easy as 1, 2, 3"
+(SC 2011).
 """
 
 from __future__ import annotations

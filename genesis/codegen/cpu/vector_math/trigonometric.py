@@ -1,9 +1,9 @@
 """sin, cos, tan.
 
-x = k pi/2 + r with |r| <= pi/4, pi/2 in three words (W. J. Cody, W. Waite, 1980). Where |x| is too large for that, the rare
-path takes the fraction of x / (2 pi) from a wide fixed-point 1 / (2 pi) (M. Payne, R. Hanek, "Radian reduction for trigonometric
-functions", 1983), so every argument is reduced exactly. The polynomials are minimax fits of this project (Remez exchange, 60
-digits) on |r| <= pi/4.
+x = k pi/2 + r with |r| <= pi/4, pi/2 in three words (W. J. Cody, W. Waite, 1980). Where |x| is too large for that,
+the rare path takes the fraction of x / (2 pi) from a wide fixed-point 1 / (2 pi) (M. Payne, R. Hanek, "Radian
+reduction for trigonometric functions", 1983), so every argument is reduced exactly. The polynomials are minimax
+fits of this project (Remez exchange, 60 digits) on |r| <= pi/4.
 """
 
 from __future__ import annotations
@@ -30,14 +30,16 @@ HUGE = {"float32": 2.0**14, "float64": 2.0**27}
 SIN_TAIL = {
     "float32": (-0.166666552, 0.00833217613, -0.000195169705),
     "float64": (
-        -0.16666666666666632, 0.008333333333322387, -0.0001984126982978265, 2.755731368179045e-06, -2.5050756334216697e-08,
+        -0.16666666666666632, 0.008333333333322387, -0.0001984126982978265, 2.755731368179045e-06,
+        -2.5050756334216697e-08,
         1.5896682513584572e-10,
     ),
 }  # fmt: skip
 COS_TAIL = {
     "float32": (0.0416666456, -0.00138873653, 2.44381299e-05),
     "float64": (
-        0.0416666666666666, -0.001388888888887407, 2.4801587289446013e-05, -2.755731434116307e-07, 2.0875721669516707e-09,
+        0.0416666666666666, -0.001388888888887407, 2.4801587289446013e-05, -2.755731434116307e-07,
+        2.0875721669516707e-09,
         -1.135956083633259e-11,
     ),
 }  # fmt: skip
