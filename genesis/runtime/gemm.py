@@ -1,4 +1,4 @@
-"""Matrix products as kernels: panel by panel, each one single-threaded BLAS call and an epilogue while it is in cache."""
+"""Matrix products as kernels: for each panel one single-threaded BLAS call, and an epilogue while it is in cache."""
 
 from __future__ import annotations
 

@@ -45,13 +45,15 @@ class KernelSource(NamedTuple):
 
 
 class KernelCache:
-    """The kernels of one process, over a directory that processes share (None: in memory only)."""
+    """The kernels of one process, over a directory that processes share.
 
-    def __init__(self, directory: Path | None, size_limit: int = SIZE_LIMIT) -> None:
-        self._directory = directory
+    `find_directory` is called when the first kernel is asked for; if it returns None, kernels are kept in memory only.
+    """
+
+    def __init__(self, find_directory: Callable[[], Path | None], size_limit: int = SIZE_LIMIT) -> None:
+        self._find_directory = find_directory
         self._size_limit = size_limit
         self._addresses: dict[str, int] = {}
-        self._toolchain = _toolchain()
         self._lock = fork_safe_lock()
 
     def get_or_compile(self, kernels: Sequence[KernelSource]) -> list[int]:
@@ -92,6 +94,14 @@ class KernelCache:
 
     # ---- the files ----
 
+    @functools.cached_property
+    def _directory(self) -> Path | None:
+        return self._find_directory()
+
+    @functools.cached_property
+    def _toolchain(self) -> bytes:
+        return _toolchain()
+
     def _path(self, source: str) -> Path | None:
         if self._directory is None:
             return None
@@ -129,7 +139,7 @@ class KernelCache:
             write_whole(path, header + body)
 
     def sweep(self, interval: float = SWEEP_INTERVAL) -> None:
-        """Once in `interval` seconds: if the files exceed the limit, delete the longest unused down to three quarters."""
+        """Once in `interval` seconds: if the files exceed the limit, delete the longest unused, to three quarters."""
         if self._directory is None:
             return
         with contextlib.suppress(OSError):
@@ -208,13 +218,5 @@ def _emitters() -> str:
 
 _EMITTERS = _emitters()  # at import, before the emitters themselves are: a later edit can then not go unnoticed
 
-
-@functools.cache
-def kernel_cache() -> KernelCache:
-    """The process's kernels."""
-    return KernelCache(cache_directory("kernels"))
-
-
-def get_or_compile(kernels: Sequence[KernelSource]) -> list[int]:
-    """The address of each kernel: from memory, from the disk, or compiled. Raises RuntimeError for invalid LLVM IR."""
-    return kernel_cache().get_or_compile(kernels)
+kernel_cache = KernelCache(lambda: cache_directory("kernels"))
+get_or_compile = kernel_cache.get_or_compile

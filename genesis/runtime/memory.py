@@ -68,7 +68,7 @@ class _Pool:
             blocks, self._idle, self.idle = self._idle, {}, 0
         for addresses in blocks.values():
             for address in addresses:
-                _libc.free(ctypes.c_void_p(address))
+                _libc.free(address)
 
     def _allocate(self, size: int) -> int:
         huge = size >= 2 * HUGE_PAGE
@@ -80,7 +80,7 @@ class _Pool:
                 raise MemoryError(f"cannot allocate {size:,} bytes; {self.held:,} bytes are in use")
             self.trim()
         if huge and hasattr(mmap, "MADV_HUGEPAGE"):  # a hint: fewer page faults on first touch
-            _libc.madvise(address, ctypes.c_size_t(size), mmap.MADV_HUGEPAGE)
+            _libc.madvise(address, size, mmap.MADV_HUGEPAGE)
         return address.value or 0
 
 
@@ -101,6 +101,9 @@ def _machine_memory() -> int:
 
 
 _libc = ctypes.CDLL(None)
+_libc.posix_memalign.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_size_t]
+_libc.madvise.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int]
+_libc.free.argtypes = [ctypes.c_void_p]
 _pool = _Pool(_machine_memory() // IDLE_SHARE)
 
 

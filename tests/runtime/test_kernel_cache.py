@@ -1,0 +1,314 @@
+"""The cache of compiled kernels: what is wrong with a file is a miss, never an error and never a wrong kernel."""
+
+from __future__ import annotations
+
+import ctypes
+import itertools
+import os
+import stat
+import threading
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from genesis.runtime import kernel_cache as module
+from genesis.runtime.cache_directory import cache_directory
+from genesis.runtime.counters import stats
+from genesis.runtime.kernel_cache import KernelCache, KernelSource
+
+from .kernels import run_python
+
+CONSTANT = "define i64 @SYMBOL() {\n  ret i64 VALUE\n}\n"
+_number = itertools.count()
+
+
+def constant(value: int, symbol: str | None = None) -> KernelSource:
+    """A function that returns `value`, by a name of its own."""
+    symbol = symbol or f"test_constant_{next(_number)}"
+    text = CONSTANT.replace("SYMBOL", symbol).replace("VALUE", str(value))
+    return KernelSource(symbol, text, lambda: text)
+
+
+def call(address: int) -> int:
+    return ctypes.CFUNCTYPE(ctypes.c_int64)(address)()
+
+
+def cache(directory: Path | None, **options) -> KernelCache:
+    return KernelCache(lambda: directory, **options)
+
+
+def fetch(directory: Path | None, source: KernelSource) -> tuple[int, int, int]:
+    """What the kernel returns when a fresh cache finds it, and how many kernels that compiled and loaded."""
+    before = stats()
+    [address] = cache(directory).get_or_compile([source])
+    after = stats()
+    return (call(address), *(after[name] - before[name] for name in ("kernels_compiled", "kernels_loaded")))
+
+
+COMPILED, LOADED = (1, 0), (0, 1)
+
+
+def kernel_files(directory: Path) -> list[Path]:
+    return [path for path in directory.iterdir() if path.name != "swept"]
+
+
+def test_a_kernel_is_compiled_once_and_then_loaded(tmp_path):
+    source = constant(42)
+    assert fetch(tmp_path, source) == (42, *COMPILED)
+    assert fetch(tmp_path, source) == (42, *LOADED)
+
+
+def test_llvm_ir_is_asked_for_only_on_a_miss(tmp_path):
+    source = constant(1)
+    fetch(tmp_path, source)
+    assert fetch(tmp_path, source._replace(llvm_ir=pytest.fail)) == (1, *LOADED)
+
+
+def test_a_batch_keeps_its_order_and_may_repeat(tmp_path):
+    kernels = cache(tmp_path)
+    a, b, c = (constant(value) for value in (1, 2, 3))
+    kernels.get_or_compile([b])
+    addresses = kernels.get_or_compile([a, b, a, c])
+    assert [call(address) for address in addresses] == [1, 2, 1, 3]
+    assert kernels.get_or_compile([a, b, a, c]) == addresses
+
+
+def test_one_symbol_with_two_sources_is_two_kernels(tmp_path):
+    first, second = constant(1, "test_same_name"), constant(2, "test_same_name")
+    kernels = cache(tmp_path)
+    assert [call(address) for address in kernels.get_or_compile([first, second])] == [1, 2]
+    assert [call(address) for address in cache(tmp_path).get_or_compile([second, first])] == [2, 1]
+
+
+def test_without_a_directory_kernels_live_in_memory():
+    kernels, source = cache(None), constant(3)
+    before = stats()["kernels_compiled"]
+    assert kernels.get_or_compile([source]) == kernels.get_or_compile([source])
+    assert stats()["kernels_compiled"] == before + 1
+
+
+def test_invalid_ir_raises_and_is_not_remembered(tmp_path):
+    broken = KernelSource("broken", "broken", lambda: "define nonsense")
+    kernels = cache(tmp_path)
+    for _ in range(2):
+        with pytest.raises(RuntimeError, match="expected"):
+            kernels.get_or_compile([broken])
+    assert kernel_files(tmp_path) == []
+    assert call(kernels.get_or_compile([constant(4)])[0]) == 4
+
+
+# ---- what may be wrong with a file ----
+
+
+@pytest.fixture
+def stored(tmp_path) -> tuple[KernelSource, Path]:
+    source = constant(7)
+    fetch(tmp_path, source)
+    [path] = kernel_files(tmp_path)
+    return source, path
+
+
+@pytest.mark.parametrize("length", [0, 1, 15, 60, 100, -1])
+def test_a_truncated_file_is_a_miss_and_is_replaced(stored, length):
+    source, path = stored
+    path.write_bytes(path.read_bytes()[:length])
+    assert fetch(path.parent, source) == (7, *COMPILED)
+    assert fetch(path.parent, source) == (7, *LOADED)
+
+
+@pytest.mark.parametrize("place", [0, 20, 50, 60, 70, 90, -200, -1])
+def test_a_flipped_bit_anywhere_is_a_miss(stored, place):
+    source, path = stored
+    content = bytearray(path.read_bytes())
+    content[place] ^= 0x10
+    path.write_bytes(content)
+    assert fetch(path.parent, source) == (7, *COMPILED)
+
+
+@pytest.mark.parametrize("content", [b"", b"hello", os.urandom(5000), b"genesis kernel 1" + b"\xff" * 100])
+def test_foreign_bytes_are_a_miss(stored, content):
+    source, path = stored
+    path.write_bytes(content)
+    assert fetch(path.parent, source) == (7, *COMPILED)
+
+
+def test_trailing_bytes_are_a_miss(stored):
+    source, path = stored
+    path.write_bytes(path.read_bytes() + b"x")
+    assert fetch(path.parent, source) == (7, *COMPILED)
+
+
+def test_another_kernels_file_under_this_name_is_a_miss(stored):
+    source, path = stored
+    fetch(path.parent, constant(8))
+    [other] = [file for file in kernel_files(path.parent) if file != path]
+    path.write_bytes(other.read_bytes())
+    assert fetch(path.parent, source) == (7, *COMPILED)
+
+
+def test_a_directory_where_the_file_should_be_is_a_miss(stored):
+    source, path = stored
+    path.unlink()
+    path.mkdir()
+    assert fetch(path.parent, source) == (7, *COMPILED)
+
+
+def test_another_toolchain_does_not_find_the_kernel(stored, monkeypatch):
+    source, path = stored
+    monkeypatch.setattr(module, "_toolchain", lambda: b"another compiler")
+    assert fetch(path.parent, source) == (7, *COMPILED)
+    assert len(kernel_files(path.parent)) == 2
+
+
+def test_a_directory_that_vanished_is_a_miss(tmp_path):
+    source = constant(9)
+    assert fetch(tmp_path / "gone", source) == (9, *COMPILED)
+    assert fetch(tmp_path / "gone", source) == (9, *COMPILED)
+
+
+def test_a_full_disk_is_a_miss_and_leaves_no_litter(tmp_path, monkeypatch):
+    def full(*_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(module.os, "replace", full)
+    assert fetch(tmp_path, constant(10)) == (10, *COMPILED)
+    assert kernel_files(tmp_path) == []
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write anywhere")
+def test_a_read_only_directory_serves_and_stores_nothing(stored):
+    source, path = stored
+    path.parent.chmod(0o500)
+    try:
+        assert fetch(path.parent, source) == (7, *LOADED)
+        assert fetch(path.parent, constant(11)) == (11, *COMPILED)
+    finally:
+        path.parent.chmod(0o700)
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may read anything")
+def test_an_unreadable_file_is_a_miss(stored):
+    source, path = stored
+    path.chmod(0)
+    assert fetch(path.parent, source) == (7, *COMPILED)
+
+
+# ---- the directory ----
+
+
+def test_the_directory_is_private_and_its_place_is_a_setting(tmp_path, monkeypatch):
+    monkeypatch.setenv("GENESIS_CACHE_DIR", str(tmp_path / "chosen"))
+    directory = cache_directory("kernels")
+    assert directory == tmp_path / "chosen" / "kernels"
+    assert stat.S_IMODE(directory.stat().st_mode) == 0o700
+    monkeypatch.delenv("GENESIS_CACHE_DIR")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    assert cache_directory("kernels") == tmp_path / "genesis" / "kernels"
+    monkeypatch.delenv("XDG_CACHE_HOME")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    assert cache_directory("kernels") == tmp_path / ".cache" / "genesis" / "kernels"
+
+
+def test_a_directory_others_may_write_is_made_private(tmp_path, monkeypatch):
+    monkeypatch.setenv("GENESIS_CACHE_DIR", str(tmp_path))
+    (tmp_path / "kernels").mkdir()
+    (tmp_path / "kernels").chmod(0o777)
+    assert stat.S_IMODE(cache_directory("kernels").stat().st_mode) == 0o700
+
+
+def test_an_impossible_directory_is_none(tmp_path, monkeypatch):
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("GENESIS_CACHE_DIR", str(tmp_path / "file"))
+    assert cache_directory("kernels") is None
+
+
+def test_files_are_private(stored):
+    assert stat.S_IMODE(stored[1].stat().st_mode) == 0o600
+
+
+def test_the_size_is_bounded_and_the_least_recently_used_go_first(tmp_path):
+    sources = [constant(value) for value in range(8)]
+    writer = cache(tmp_path)
+    for age, source in enumerate(sources):
+        writer.get_or_compile([source])
+        os.utime(writer._path(source.source), (1e9 + age, 1e9 + age))
+    sizes = sum(path.stat().st_size for path in kernel_files(tmp_path))
+    fetch(tmp_path, sources[0])  # used again: now the youngest
+    small = cache(tmp_path, size_limit=sizes // 2)
+    small.sweep()
+    assert len(kernel_files(tmp_path)) == 8, "the last sweep was less than an hour ago"
+    small.sweep(interval=-1)
+    assert sum(path.stat().st_size for path in kernel_files(tmp_path)) <= sizes // 2
+    left = [fetch(tmp_path, source)[1:] == LOADED for source in sources]
+    assert left[0] and left[-1] and not any(left[1:4])
+
+
+def test_sweeping_removes_what_a_dead_writer_left(tmp_path):
+    old, young = tmp_path / "old.tmp", tmp_path / "young.tmp"
+    old.write_text("half a kernel")
+    young.write_text("half a kernel")
+    os.utime(old, (1e9, 1e9))
+    cache(tmp_path).sweep()
+    assert not old.exists() and young.exists()
+
+
+# ---- several at once ----
+
+
+def test_threads_that_ask_for_one_kernel_compile_it_once(tmp_path):
+    kernels, source = cache(tmp_path), constant(12)
+    before = stats()["kernels_compiled"]
+    addresses = []
+    threads = [threading.Thread(target=lambda: addresses.extend(kernels.get_or_compile([source]))) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(addresses) == 8 and len(set(addresses)) == 1
+    assert stats()["kernels_compiled"] == before + 1
+
+
+FILL = """
+    import sys
+    from tests.runtime.test_kernel_cache import call, constant
+    from genesis.runtime.counters import stats
+    from genesis.runtime.kernel_cache import get_or_compile
+    sources = [constant(value, f"test_fill_{value}") for value in range(12)]
+    assert [call(address) for address in get_or_compile(sources)] == list(range(12))
+    print(stats()["kernels_compiled"], stats()["kernels_loaded"], "numba" in sys.modules)
+"""
+
+
+def test_processes_fill_one_directory_at_once_and_the_next_needs_no_numba(tmp_path):
+    def fill() -> None:
+        outputs.append(run_python(FILL, GENESIS_CACHE_DIR=str(tmp_path)))
+
+    outputs: list[str] = []
+    threads = [threading.Thread(target=fill) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(outputs) == 2
+    assert run_python(FILL, GENESIS_CACHE_DIR=str(tmp_path)) == "0 12 False"
+
+
+def test_a_forked_child_compiles_while_the_parent_does(tmp_path):
+    kernels = cache(tmp_path)
+    sources = [constant(value) for value in range(20)]
+    thread = threading.Thread(target=kernels.get_or_compile, args=(sources,))
+    thread.start()
+    child = os.fork()
+    if child == 0:
+        status = 1
+        try:
+            status = 0 if [call(address) for address in kernels.get_or_compile(sources)] == list(range(20)) else 1
+        finally:
+            os._exit(status)
+    watchdog = threading.Timer(60, os.kill, (child, 9))
+    watchdog.start()
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    watchdog.cancel()
+    thread.join()
+    assert np.array_equal([call(address) for address in kernels.get_or_compile(sources)], range(20))

@@ -1,0 +1,120 @@
+"""Compiling, here and in worker processes, and linking."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+
+import pytest
+
+from genesis.runtime import compile_workers
+from genesis.runtime.machine_code import compile_modules, load, target
+
+
+def modules(count: int, name: str) -> list[tuple[str, str]]:
+    return [
+        (f"test_{name}_{i}", f"define i64 @test_{name}_{i}(i64 %x) {{\n  %y = add i64 %x, {i}\n  ret i64 %y\n}}\n")
+        for i in range(count)
+    ]
+
+
+def results(batch: list[tuple[str, str]], objects: list[bytes]) -> list[int]:
+    addresses = [load(code, symbol) for (symbol, _), code in zip(batch, objects, strict=True)]
+    return [ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64)(address)(100) for address in addresses]
+
+
+@pytest.fixture
+def eager_workers(monkeypatch):
+    """A worker process even for a small batch, on any machine."""
+    monkeypatch.setattr(compile_workers, "MODULES_PER_NEW_WORKER", 2)
+    monkeypatch.setattr(compile_workers, "available_processors", lambda: 3)
+    yield
+    while compile_workers._workers:
+        compile_workers._workers.pop().close()
+
+
+def test_modules_compile_and_link():
+    batch = modules(3, "link")
+    assert results(batch, compile_modules(batch)) == [100, 101, 102]
+    assert compile_modules([]) == []
+
+
+def test_a_symbol_may_be_loaded_again_with_another_meaning():
+    for value in (1, 2):
+        batch = [("test_again", f"define i64 @test_again(i64 %x) {{\n  ret i64 {value}\n}}\n")]
+        assert results(batch, compile_modules(batch)) == [value]
+
+
+def test_a_missing_symbol_is_an_error():
+    [(symbol, text)] = modules(1, "missing")
+    [code] = compile_modules([(symbol, text)])
+    with pytest.raises(RuntimeError, match="does not define test_nowhere"):
+        load(code, "test_nowhere")
+
+
+def test_the_target_names_this_machine():
+    triple, processor, features = target()
+    assert triple.count("-") >= 2 and processor and "+" in features
+
+
+def test_worker_processes_share_the_work(eager_workers):
+    batch = modules(40, "shared")
+    assert results(batch, compile_modules(batch)) == list(range(100, 140))
+    assert len(compile_workers._workers) == 2
+    batch = modules(6, "shared_again")
+    assert results(batch, compile_modules(batch)) == list(range(100, 106))
+
+
+def test_a_worker_answers_with_the_same_code(eager_workers):
+    [(symbol, text)] = modules(1, "same")
+    worker = compile_workers.CompileWorker()
+    assert worker.compile(symbol, text) == compile_modules([(symbol, text)])[0]
+    with pytest.raises(OSError, match="could not compile"):
+        worker.compile("broken", "define nonsense")
+    assert worker.compile(symbol, text), "a failure is not the worker's end"
+    worker.close()
+
+
+def test_dead_workers_are_made_up_for(eager_workers):
+    first = modules(8, "before")
+    compile_modules(first)
+    for worker in compile_workers._workers:
+        worker._process.kill()
+    batch = modules(8, "after")
+    assert results(batch, compile_modules(batch)) == list(range(100, 108))
+    assert not any(worker._process.poll() for worker in compile_workers._workers)
+
+
+def test_workers_that_cannot_start_are_done_without(eager_workers, monkeypatch):
+    def refuse(*_, **__):
+        raise OSError("no more processes")
+
+    monkeypatch.setattr(compile_workers.subprocess, "Popen", refuse)
+    batch = modules(4, "alone")
+    assert results(batch, compile_modules(batch)) == [100, 101, 102, 103]
+
+
+def test_invalid_ir_raises_whoever_compiles_it(eager_workers):
+    batch = modules(10, "invalid")
+    batch[5] = ("broken", "define nonsense")
+    with pytest.raises(RuntimeError, match="expected"):
+        compile_modules(batch)
+
+
+def test_workers_end_with_their_parent(eager_workers):
+    compile_modules(modules(8, "orphan"))
+    [process, *_] = [worker._process for worker in compile_workers._workers]
+    compile_workers._workers[0].close()
+    compile_workers._workers.pop(0)
+    assert process.wait(timeout=30) == 0
+
+
+def test_a_forked_child_leaves_the_workers_to_its_parent(eager_workers):
+    compile_modules(modules(8, "fork"))
+    child = os.fork()
+    if child == 0:
+        batch = modules(8, "child")
+        os._exit(0 if results(batch, compile_modules(batch)) == list(range(100, 108)) else 1)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    batch = modules(8, "parent")
+    assert results(batch, compile_modules(batch)) == list(range(100, 108))

@@ -1,0 +1,314 @@
+"""The native program executor and its team of threads."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import threading
+
+import numpy as np
+import pytest
+
+from genesis.runtime.counters import stats
+from genesis.runtime.native import FAULT, Block, Fault, Launch, Program, Slot, finished_token
+from genesis.runtime.team import get_num_threads, set_num_threads, team
+
+from .kernels import bits, kernel, run_python
+
+THREADS = [1, 2, 3, 4]
+
+
+def address(array: np.ndarray) -> int:
+    return array.ctypes.data
+
+
+def test_an_empty_program_finishes():
+    assert Program([]).run(token=5) is None
+    assert finished_token() == 5
+
+
+@pytest.mark.parametrize("workers", THREADS)
+@pytest.mark.parametrize("items", [0, 1, 2, 3, 1000])
+def test_each_item_is_done_exactly_once(workers, items):
+    array = np.zeros(items + 1, np.int64)
+    program = Program([Launch(kernel("increment"), [Block((Slot(0), Slot(1)), items)], workers)], "Qq")
+    for _ in range(50):
+        assert program.run((address(array), -3)) is None
+    assert array.tolist() == [-150] * items + [0]
+
+
+@pytest.mark.parametrize("workers", THREADS)
+def test_blocks_of_a_launch_are_one_range_of_items(workers):
+    extents = [5, 0, 1, 17, 2]
+    arrays = [np.zeros(extent + 1, np.int64) for extent in extents]
+    blocks = [
+        Block((address(array), i + 1), extent) for i, (array, extent) in enumerate(zip(arrays, extents, strict=True))
+    ]
+    Program([Launch(kernel("increment"), blocks, workers)]).run()
+    for i, (array, extent) in enumerate(zip(arrays, extents, strict=True)):
+        assert array.tolist() == [i + 1] * extent + [0]
+
+
+@pytest.mark.parametrize("workers", THREADS)
+def test_shares_are_contiguous_and_do_not_depend_on_who_does_them(workers):
+    items = 103
+    array = np.zeros(items, np.int64)
+    expected = [
+        share for share in range(workers) for _ in range(items * share // workers, items * (share + 1) // workers)
+    ]
+    program = Program([Launch(kernel("stamp"), [Block((address(array),), items)], workers)])
+    for _ in range(200):
+        array[:] = -1
+        program.run()
+        assert array.tolist() == expected
+
+
+@pytest.mark.parametrize("workers", THREADS)
+def test_many_launches_run_in_order(workers):
+    array = np.ones(257)
+    scale = kernel("scale")
+    launches = [Launch(scale, [Block((Slot(0), Slot(1 + i % 2)), 257)], 1 + i % workers) for i in range(300)]
+    program = Program(launches, "Qdd")
+    for _ in range(20):
+        program.run((address(array), 2.0, 0.5))
+    assert array.tolist() == [1.0] * 257
+
+
+def test_words_are_literals_slots_with_offsets_and_nested_blocks():
+    array = np.zeros(8, np.int64)
+    program = Program([Launch(kernel("increment"), [Block((Slot(0, 16), 7), 3)])], "Q")
+    program.run([address(array)])
+    assert array.tolist() == [0, 0, 7, 7, 7, 0, 0, 0]
+
+    seen = []
+
+    @ctypes.CFUNCTYPE(None, ctypes.c_int64, ctypes.c_int64, ctypes.POINTER(ctypes.c_int64), ctypes.c_int64)
+    def look(lo, hi, words, worker):
+        inner = ctypes.cast(words[1], ctypes.POINTER(ctypes.c_int64))
+        innermost = ctypes.cast(inner[0], ctypes.POINTER(ctypes.c_int64))
+        seen.append((lo, hi, worker, words[0], inner[1], innermost[0]))
+
+    words = (-1, ((Slot(0, 2),), 2**64 - 5))
+    Program([Launch(ctypes.cast(look, ctypes.c_void_p).value, [Block(words, 4)])], "q", keep=[look]).run([40])
+    assert seen == [(0, 4, 0, -1, -5, 42)]
+
+
+@pytest.mark.parametrize("workers", THREADS)
+def test_every_worker_is_called_even_without_items(workers):
+    array = np.arange(1, 3)
+    calls = []
+
+    @ctypes.CFUNCTYPE(None, ctypes.c_int64, ctypes.c_int64, ctypes.c_void_p, ctypes.c_int64)
+    def note(lo, hi, words, worker):
+        calls.append((worker, hi - lo))
+
+    block = Block((address(array),), 2)
+    launch = Launch(ctypes.cast(note, ctypes.c_void_p).value, [block], workers, every_worker=True)
+    Program([launch], keep=[note]).run()
+    assert sorted(worker for worker, _ in calls) == list(range(workers))
+    assert sum(items for _, items in calls) == 2
+
+
+@pytest.mark.parametrize("workers", THREADS)
+def test_partial_results_of_workers_add_up(workers):
+    array, partials = np.arange(1000), np.zeros(workers, np.int64)
+    block = Block((address(array), address(partials)), 1000)
+    Program([Launch(kernel("partial_sums"), [block], workers, every_worker=True)]).run()
+    assert partials.sum() == 499500
+
+
+def test_every_worker_needs_one_block():
+    with pytest.raises(ValueError, match="exactly one block, not 2"):
+        Program([Launch(1, [Block((), 1), Block((), 1)], 2, every_worker=True)])
+
+
+def test_a_fault_is_reported_stops_the_program_and_is_forgotten_by_the_next_run():
+    array, after = np.arange(10), np.zeros(1, np.int64)
+    program = Program(
+        [
+            Launch(kernel("check"), [Block((address(array), Slot(0), FAULT, 77), 10)], 2),
+            Launch(kernel("increment"), [Block((address(after), 1), 1)]),
+        ],
+        "q",
+    )
+    assert program.run([10], token=101) is None
+    assert program.run([9], token=102) == Fault(flag=1, site=77, value=9, extent=9)
+    assert after[0] == 1, "the launch after a fault must not run"
+    assert finished_token() == 101
+    assert program.run([10], token=103) is None
+    assert finished_token() == 103
+
+
+def test_a_wrong_number_of_slot_values_raises_and_runs_nothing():
+    array = np.zeros(1, np.int64)
+    program = Program([Launch(kernel("increment"), [Block((Slot(0), 1), 1)])], "Q")
+    with pytest.raises(Exception, match="pack"):
+        program.run([address(array), 0], token=55)
+    assert array[0] == 0
+    assert finished_token() != 55
+
+
+def test_two_threads_run_programs_at_once():
+    arrays = [np.zeros(1000, np.int64) for _ in range(4)]
+    increment = kernel("increment")
+    shared = Program([Launch(increment, [Block((Slot(0), Slot(1)), 1000)], 2)] * 10, "Qq")
+    tokens = []
+
+    def work(number: int) -> None:
+        for repeat in range(200):
+            shared.run((address(arrays[number]), number + 1), token=1000 * number + repeat)
+        tokens.append(finished_token() - 1000 * number)
+
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert [array.tolist() for array in arrays] == [[2000 * (number + 1)] * 1000 for number in range(4)]
+    assert tokens == [199] * 4
+
+
+def test_a_host_callback_may_run_another_program():
+    array = np.zeros(64, np.int64)
+    inner = Program([Launch(kernel("increment"), [Block((address(array), 1), 64)], 2)])
+
+    @ctypes.CFUNCTYPE(None, ctypes.c_int64, ctypes.c_int64, ctypes.c_void_p, ctypes.c_int64)
+    def call_back(lo, hi, words, worker):
+        inner.run()
+
+    callback = Launch(ctypes.cast(call_back, ctypes.c_void_p).value, [Block((), 1)])
+    outer = Program(
+        [callback, Launch(kernel("increment"), [Block((address(array), 10), 64)], 2), callback], keep=[call_back]
+    )
+    outer.run()
+    assert array.tolist() == [12] * 64
+
+
+def test_the_number_of_threads_is_a_setting():
+    before = get_num_threads()
+    try:
+        set_num_threads(3)
+        assert get_num_threads() == 3
+        with pytest.raises(ValueError, match="want 1 or more"):
+            set_num_threads(0)
+    finally:
+        set_num_threads(before)
+    ask = "from genesis.runtime.team import get_num_threads; print(get_num_threads())"
+    assert run_python(ask, OMP_NUM_THREADS="5,2", GENESIS_NUM_THREADS="") == "5"
+    assert run_python(ask, OMP_NUM_THREADS="5", GENESIS_NUM_THREADS="7") == "7"
+    assert int(run_python(ask, OMP_NUM_THREADS="", GENESIS_NUM_THREADS="lots")) >= 1
+
+
+def test_a_run_is_counted():
+    before = stats()["native_calls"]
+    Program([]).run()
+    assert stats()["native_calls"] == before + 1
+
+
+# ---- fork ----
+
+
+def run_in_fork(check) -> int:
+    """The exit status of a forked child that calls `check`, which must not hang."""
+    child = os.fork()
+    if child == 0:
+        status = 1
+        try:
+            check()
+            status = 0
+        finally:
+            os._exit(status)
+    watchdog = threading.Timer(60, os.kill, (child, 9))
+    watchdog.start()
+    status = os.waitpid(child, 0)[1]
+    watchdog.cancel()
+    return os.waitstatus_to_exitcode(status)
+
+
+def test_a_forked_child_has_a_team_of_its_own():
+    array = np.zeros(1000, np.int64)
+    program = Program([Launch(kernel("increment"), [Block((address(array), 1), 1000)], 3)] * 10)
+    program.run()
+    assert team.size >= 3
+
+    def check() -> None:
+        assert team.size == 1
+        for _ in range(100):
+            program.run()
+        assert team.size == 3
+        assert array.tolist() == [1010] * 1000
+
+    assert run_in_fork(check) == 0
+    program.run()
+    assert array.tolist() == [20] * 1000
+
+
+def test_a_fork_while_another_thread_runs_programs_does_not_hang_the_child():
+    array, mine = np.zeros(100_000, np.int64), np.zeros(1000, np.int64)
+    increment = kernel("increment")
+    busy = Program([Launch(increment, [Block((address(array), 1), 100_000)], 2)] * 20)
+    program = Program([Launch(increment, [Block((address(mine), 1), 1000)], 2)] * 10)
+    stop = threading.Event()
+
+    def work() -> None:
+        while not stop.is_set():
+            busy.run()
+
+    def check() -> None:
+        program.run()
+        busy.run()
+        assert mine.tolist() == [10] * 1000
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    try:
+        assert [run_in_fork(check) for _ in range(10)] == [0] * 10
+    finally:
+        stop.set()
+        thread.join()
+
+
+def test_a_fork_inside_a_host_callback_leaves_the_child_able_to_finish():
+    array = np.zeros(1000, np.int64)
+    children = []
+
+    @ctypes.CFUNCTYPE(None, ctypes.c_int64, ctypes.c_int64, ctypes.c_void_p, ctypes.c_int64)
+    def fork(lo, hi, words, worker):
+        children.append(os.fork())
+
+    increment = Launch(kernel("increment"), [Block((address(array), 1), 1000)], 2)
+    program = Program(
+        [increment, Launch(ctypes.cast(fork, ctypes.c_void_p).value, [Block((), 1)]), increment], keep=[fork]
+    )
+    program.run()
+    if children[0] == 0:
+        os._exit(0 if array.tolist() == [2] * 1000 else 1)
+    assert os.waitstatus_to_exitcode(os.waitpid(children[0], 0)[1]) == 0
+    assert array.tolist() == [2] * 1000
+
+
+def test_the_interpreter_exits_cleanly_with_a_team_parked_or_busy():
+    code = """
+        import threading
+        import numpy as np
+        from genesis.runtime.native import Block, Launch, Program
+        from tests.runtime.kernels import kernel
+        array = np.zeros(100_000, np.int64)
+        program = Program([Launch(kernel("increment"), [Block((array.ctypes.data, 1), 100_000)], 3)] * 50)
+        program.run()
+        def work():
+            while True:
+                program.run()
+        if {busy}:
+            threading.Thread(target=work, daemon=True).start()
+        print(array[0])
+    """
+    assert run_python(code.replace("{busy}", "False")) == "50"
+    for _ in range(3):
+        assert int(run_python(code.replace("{busy}", "True"))) >= 50
+
+
+def test_bits_of_scalars_reach_the_kernel():
+    array = np.array([1.5, -2.0])
+    Program([Launch(kernel("scale"), [Block((address(array), bits(-0.5)), 2)])]).run()
+    assert array.tolist() == [-0.75, 1.0]
