@@ -207,6 +207,23 @@ def test_error_stays_within_the_stated_bound(name: str, dtype: str) -> None:
     assert error <= BOUND.get(name, 2.0), f"{name} {dtype}: {error:.3f} ulp at {where}"
 
 
+@pytest.mark.parametrize("name", ["exp", "log", "sin", "tanh", "erf", "pow"])
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_bits_depend_on_neither_width_nor_lane_nor_splatting(name: str, dtype: str) -> None:
+    columns = [column[:1024] for column in samples(name, dtype, 2048)]
+    arity = len(columns)
+
+    def emit_uniform(b: Lanes, pointers: list[ir.Value], index: ir.Value) -> None:
+        *sources, target = (b.element_pointer(pointer, index, dtype) for pointer in pointers)
+        values = [b.load_uniform(source, dtype) for source in sources]
+        b.store_uniform(FUNCTIONS[name](b, *values, dtype=dtype), target, dtype)
+
+    uniform = np.empty_like(columns[0])
+    compiled(emit_uniform, 1, arity + 1)(*(c.ctypes.data for c in columns), uniform.ctypes.data, uniform.size)
+    for width in (4, 8, 16, 32):
+        np.testing.assert_array_equal(elementwise(name, dtype, arity, width)(*columns), uniform)
+
+
 def speed(name: str, dtype: str) -> float:
     """Nanoseconds an element, from cache."""
     rng = np.random.default_rng(0)
