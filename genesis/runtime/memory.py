@@ -119,8 +119,10 @@ class Buffer:
     __slots__ = ("_block", "_flat", "_owner", "nbytes", "ptr", "writeable")
 
     def __init__(self, nbytes: int) -> None:
-        self._block = _size_class(nbytes)
-        self.ptr = _pool.acquire(self._block)
+        self._block = 0  # what __del__ has to release
+        size = _size_class(nbytes)
+        self.ptr = _pool.acquire(size)
+        self._block = size
         self.nbytes = nbytes
         self.writeable = True
         self._flat: Any = None  # weak reference to the array of bytes that outside views are views of
@@ -152,7 +154,7 @@ class Buffer:
     ) -> np.ndarray:
         """An array over this memory from byte `offset` on, in C order or as strided; it keeps the buffer alive.
 
-        Raises ValueError if it would reach outside the buffer.
+        Raises TypeError or ValueError if it would reach outside the buffer.
         """
         flat = self._flat and self._flat()
         if flat is None:

@@ -41,21 +41,18 @@ def test_each_item_is_done_exactly_once(workers, items):
 def test_blocks_of_a_launch_are_one_range_of_items(workers):
     extents = [5, 0, 1, 17, 2]
     arrays = [np.zeros(extent + 1, np.int64) for extent in extents]
-    blocks = [
-        Block((address(array), i + 1), extent) for i, (array, extent) in enumerate(zip(arrays, extents, strict=True))
-    ]
+    blocks = [Block((address(arrays[i]), i + 1), extents[i]) for i in range(5)]
     Program([Launch(kernel("increment"), blocks, workers)]).run()
-    for i, (array, extent) in enumerate(zip(arrays, extents, strict=True)):
-        assert array.tolist() == [i + 1] * extent + [0]
+    for i in range(5):
+        assert arrays[i].tolist() == [i + 1] * extents[i] + [0]
 
 
 @pytest.mark.parametrize("workers", THREADS)
 def test_shares_are_contiguous_and_do_not_depend_on_who_does_them(workers):
     items = 103
     array = np.zeros(items, np.int64)
-    expected = [
-        share for share in range(workers) for _ in range(items * share // workers, items * (share + 1) // workers)
-    ]
+    bounds = [items * share // workers for share in range(workers + 1)]
+    expected = np.repeat(range(workers), np.diff(bounds)).tolist()
     program = Program([Launch(kernel("stamp"), [Block((address(array),), items)], workers)])
     for _ in range(200):
         array[:] = -1
@@ -177,10 +174,8 @@ def test_a_host_callback_may_run_another_program():
         inner.run()
 
     callback = Launch(ctypes.cast(call_back, ctypes.c_void_p).value, [Block((), 1)])
-    outer = Program(
-        [callback, Launch(kernel("increment"), [Block((address(array), 10), 64)], 2), callback], keep=[call_back]
-    )
-    outer.run()
+    increment = Launch(kernel("increment"), [Block((address(array), 10), 64)], 2)
+    Program([callback, increment, callback], keep=[call_back]).run()
     assert array.tolist() == [12] * 64
 
 
@@ -277,10 +272,8 @@ def test_a_fork_inside_a_host_callback_leaves_the_child_able_to_finish():
         children.append(os.fork())
 
     increment = Launch(kernel("increment"), [Block((address(array), 1), 1000)], 2)
-    program = Program(
-        [increment, Launch(ctypes.cast(fork, ctypes.c_void_p).value, [Block((), 1)]), increment], keep=[fork]
-    )
-    program.run()
+    callback = Launch(ctypes.cast(fork, ctypes.c_void_p).value, [Block((), 1)])
+    Program([increment, callback, increment], keep=[fork]).run()
     if children[0] == 0:
         os._exit(0 if array.tolist() == [2] * 1000 else 1)
     assert os.waitstatus_to_exitcode(os.waitpid(children[0], 0)[1]) == 0
