@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,9 @@ from genesis.ops.view import contiguous_layout
 from genesis.runtime.memory import Buffer
 from genesis.trace import LOCK, Array, Memory, Trace
 
-__all__ = ["flush", "realize"]
+__all__ = ["FLUSH_HOOKS", "flush", "realize"]
+
+FLUSH_HOOKS: list[Callable[[Trace, Any], None]] = []  # called after a flush, with the trace and its plan
 
 _HELD = 3  # references to a handle that nobody holds: the trace's list, the loop variable, getrefcount's argument
 
@@ -44,4 +47,6 @@ def flush(trace: Trace) -> None:
             values = np.ascontiguousarray(values).reshape(values.shape)
             array.memory = Memory(Buffer.wrap(values), contiguous_layout(values.shape), array.node.dtype)
         trace.saved = dict(trace.input_at)
+        for hook in list(FLUSH_HOOKS):
+            hook(trace, None)
         trace.arrays.clear()
