@@ -15,6 +15,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from genesis.runtime import numba_compiler
+from genesis.runtime.fork import fork_safe_lock
 from genesis.runtime.numba_compiler import read_frame, write_frame
 from genesis.runtime.processors import available_processors
 
@@ -58,6 +59,12 @@ class CompileWorker:
 
 
 _workers: list[CompileWorker] = []
+_compiling_here = fork_safe_lock()
+
+
+def _compile_here(symbol: str, llvm_ir: str) -> bytes:
+    with _compiling_here:  # module by module: a fork must find LLVM at rest, but need not wait for the whole batch
+        return numba_compiler.compile_module(symbol, llvm_ir)
 
 
 def _forget_workers() -> None:
@@ -110,12 +117,12 @@ def compile_modules(modules: Sequence[tuple[str, str]]) -> list[bytes]:
     for thread in delegates:
         thread.start()
     try:
-        take(numba_compiler.compile_module)
+        take(_compile_here)
     except BaseException:
         waiting.clear()
         raise
     finally:
         for thread in delegates:
             thread.join()
-    take(numba_compiler.compile_module)  # what failing workers handed back
+    take(_compile_here)  # what failing workers handed back
     return objects

@@ -31,8 +31,8 @@ TEAM_SIZE, TEAM_TICKET, TEAM_MUTEX, TEAM_WORK, TEAM_DONE, TEAM_MAILBOXES = 0, 2,
 MAILBOX_WORDS = 8
 FAULT_WORDS = 4
 
-WORKER_SPINS = 400
-CALLER_SPINS = 400
+WORKER_SPINS = 1000  # of 20 to 50 ns
+CALLER_SPINS = 1000
 
 if platform.machine() in ("aarch64", "arm64"):
     _PAUSE, _DECLARE_PAUSE = "call void @llvm.aarch64.hint(i32 1)", "declare void @llvm.aarch64.hint(i32)"

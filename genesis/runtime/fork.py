@@ -14,8 +14,10 @@ from typing import Any
 LONGEST_WAIT = 5.0  # seconds a fork waits for another thread's run or compile to end before it goes ahead without
 
 
-def fork_safe_lock() -> Any:
+def fork_safe_lock(longest_wait: float = LONGEST_WAIT) -> Any:
     """A reentrant lock that is free in a forked child, whoever held it in the parent. It lives as long as the process.
+
+    longest_wait: seconds that a fork waits for its holder; 0 if a child may meet what it guards in any state.
 
     >>> lock = fork_safe_lock()
     >>> with lock:
@@ -26,7 +28,7 @@ def fork_safe_lock() -> Any:
 
     def before() -> None:
         nonlocal taken
-        taken = lock.acquire(timeout=LONGEST_WAIT)
+        taken = lock.acquire(timeout=longest_wait)
 
     def after_in_parent() -> None:
         if taken:

@@ -51,10 +51,10 @@ class KernelCache:
     """
 
     def __init__(self, find_directory: Callable[[], Path | None], size_limit: int = SIZE_LIMIT) -> None:
-        self._find_directory = find_directory
+        self._directory = functools.cache(find_directory)
         self._size_limit = size_limit
         self._addresses: dict[str, int] = {}
-        self._lock = fork_safe_lock()
+        self._lock = fork_safe_lock(longest_wait=0)  # what a fork must wait for has locks of its own
 
     def get_or_compile(self, kernels: Sequence[KernelSource]) -> list[int]:
         """The address of each kernel, in order. Any thread may ask; a kernel is compiled at most once.
@@ -62,12 +62,10 @@ class KernelCache:
         Raises RuntimeError if a kernel's text is not valid LLVM IR.
         """
         addresses = self._addresses
-        try:
-            return [addresses[kernel.source] for kernel in kernels]
-        except KeyError:
+        if any(kernel.source not in addresses for kernel in kernels):
             with self._lock:
                 self._link({kernel.source: kernel for kernel in kernels if kernel.source not in addresses}.values())
-            return [addresses[kernel.source] for kernel in kernels]
+        return [addresses[kernel.source] for kernel in kernels]
 
     def _link(self, kernels: Iterable[KernelSource]) -> None:
         started = time.perf_counter()
@@ -94,18 +92,10 @@ class KernelCache:
 
     # ---- the files ----
 
-    @functools.cached_property
-    def _directory(self) -> Path | None:
-        return self._find_directory()
-
-    @functools.cached_property
-    def _toolchain(self) -> bytes:
-        return _toolchain()
-
     def _path(self, source: str) -> Path | None:
-        if self._directory is None:
+        if (directory := self._directory()) is None:
             return None
-        return self._directory / hashlib.sha256(self._toolchain + source.encode()).hexdigest()
+        return directory / hashlib.sha256(_toolchain() + source.encode()).hexdigest()
 
     def _read(self, source: str) -> bytes | None:
         """The stored object code, if there is a sound file for exactly this source."""
@@ -140,12 +130,12 @@ class KernelCache:
 
     def sweep(self, interval: float = SWEEP_INTERVAL) -> None:
         """Once in `interval` seconds: if the files exceed the limit, delete the longest unused, to three quarters."""
-        if self._directory is None:
+        if (directory := self._directory()) is None:
             return
         with contextlib.suppress(OSError):
-            if not _is_our_turn(self._directory / "swept", interval):
+            if not _is_our_turn(directory / "swept", interval):
                 return
-            files = sorted((status.st_mtime, status.st_size, path) for path, status in _files(self._directory))
+            files = sorted((status.st_mtime, status.st_size, path) for path, status in _files(directory))
             excess = sum(size for _, size, _ in files) - self._size_limit
             if excess > 0:
                 excess += self._size_limit // 4
@@ -196,6 +186,7 @@ def _files(directory: Path) -> Iterable[tuple[Path, os.stat_result]]:
                 yield Path(entry.path), entry.stat(follow_symlinks=False)
 
 
+@functools.cache
 def _toolchain() -> bytes:
     """All that turns a kernel's source into machine code, as text: found without importing Numba."""
     numba = importlib.util.find_spec("numba")

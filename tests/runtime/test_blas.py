@@ -35,10 +35,9 @@ def test_loading_starts_no_threads_and_leaves_the_environment_alone():
 
 def test_numpy_keeps_its_own_copy():
     code = """
-        import numpy as np
         from threadpoolctl import threadpool_info
-        before = threadpool_info()
         from genesis.runtime.blas import blas
+        before = threadpool_info()
         blas()
         after = {library["filepath"]: library for library in threadpool_info()}
         assert all(after[library["filepath"]] == library for library in before) and len(after) == len(before) + 1

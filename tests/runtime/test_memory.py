@@ -29,12 +29,12 @@ def test_freed_memory_is_used_again():
     assert Buffer(123_400).ptr == address
 
 
-@pytest.mark.parametrize("nbytes", [*range(1, 3000, 7), 10**6, 10**9 + 1])
-def test_size_classes_fit_and_waste_little(nbytes):
-    size = memory._size_class(nbytes)
-    assert size >= nbytes and size % 64 == 0
-    assert size - nbytes < max(64, nbytes / 4)
-    assert memory._size_class(size) == size
+def test_size_classes_fit_and_waste_little():
+    for nbytes in [*range(1, 3000), 10**6, 10**9 + 1]:
+        size = memory._size_class(nbytes)
+        assert size >= nbytes and size % 64 == 0
+        assert size - nbytes < max(64, nbytes / 4)
+        assert memory._size_class(size) == size
 
 
 def test_statistics_follow_the_buffers():

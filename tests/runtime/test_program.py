@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+import signal
 import threading
 
 import numpy as np
@@ -198,6 +199,21 @@ def test_a_run_is_counted():
     before = stats()["native_calls"]
     Program([]).run()
     assert stats()["native_calls"] == before + 1
+
+
+def test_an_interrupted_caller_learns_that_the_run_took_place():
+    array = np.zeros(100_000, np.int64)
+    program = Program([Launch(kernel("increment"), [Block((address(array), 1), 100_000)], 2)] * 2000)
+    program.run(token=1)
+    handler = signal.signal(signal.SIGALRM, signal.default_int_handler)
+    try:
+        signal.setitimer(signal.ITIMER_REAL, 0.005)
+        with pytest.raises(KeyboardInterrupt):
+            program.run(token=2)
+    finally:
+        signal.signal(signal.SIGALRM, handler)
+    assert finished_token() == 2
+    assert array.tolist() == [4000] * 100_000
 
 
 # ---- fork ----
