@@ -1,0 +1,105 @@
+"""genesis: arrays and deep learning that look eager and run compiled.
+
+Operations extend a graph; values are computed, by fused kernels, when one is looked at or `backward()` asks.
+
+>>> import genesis
+>>> x = genesis.tensor([1., 2., 3.], requires_grad=True)
+>>> y = (x ** 2).sum()
+>>> y.backward()
+>>> x.grad
+tensor([2., 4., 6.])
+"""
+
+from typing import Any as _Any
+
+from genesis.ops.registry import OPERATIONS as _OPERATIONS
+from genesis.ops.view import LAYOUT_RULES as _LAYOUT_RULES
+from genesis.tensor import Tensor
+
+# isort: split
+from genesis import autograd, random
+from genesis.autograd import enable_grad, inference_mode, is_grad_enabled, no_grad, set_grad_enabled
+from genesis.creation import (
+    arange,
+    as_tensor,
+    asarray,
+    empty,
+    empty_like,
+    eye,
+    from_numpy,
+    full,
+    full_like,
+    linspace,
+    logspace,
+    meshgrid,
+    ones,
+    ones_like,
+    scalar_tensor,
+    tensor,
+    tril_indices,
+    triu_indices,
+    zeros,
+    zeros_like,
+)
+from genesis.devices import Device as device
+from genesis.ir.dtypes import (
+    DType,
+    bfloat16,
+    float16,
+    float32,
+    float64,
+    get_default_dtype,
+    int8,
+    int16,
+    int32,
+    int64,
+    set_default_dtype,
+    uint8,
+)
+from genesis.ir.dtypes import bool_ as bool
+from genesis.ir.dtypes import float16 as half
+from genesis.ir.dtypes import float32 as float
+from genesis.ir.dtypes import float64 as double
+from genesis.ir.dtypes import int16 as short
+from genesis.ir.dtypes import int32 as int
+from genesis.ir.dtypes import int64 as long
+from genesis.ir.dtypes import promote as promote_types
+from genesis.joining import broadcast_tensors, chunk, split, tensor_split, unbind
+from genesis.methods import function_of as _function_of
+from genesis.methods import view_function_of as _view_function_of
+from genesis.random import (
+    bernoulli,
+    get_rng_state,
+    initial_seed,
+    manual_seed,
+    multinomial,
+    normal,
+    rand,
+    rand_like,
+    randint,
+    randint_like,
+    randn,
+    randn_like,
+    randperm,
+    seed,
+    set_rng_state,
+)
+from genesis.runtime.team import get_num_threads, set_num_threads
+
+__version__ = "0.1.0"
+
+# Rows that serve other rows and have no public function of that name.
+_INTERNAL = {"index", "put", "stop_gradient", "to_dtype", "uniform", "view", "view_at", "with_value"}
+
+
+def __getattr__(name: str) -> _Any:
+    """The public function of a row of the operation table, made when it is first asked for."""
+    if name not in _OPERATIONS or name in _INTERNAL:
+        raise AttributeError(f"module 'genesis' has no attribute {name!r}")
+    function = _view_function_of(name) if name in _LAYOUT_RULES else _function_of(_OPERATIONS[name])
+    globals()[name] = function
+    return function
+
+
+def __dir__() -> list[str]:
+    return sorted({name for name in globals() if not name.startswith("_")} | (set(_OPERATIONS) - _INTERNAL))

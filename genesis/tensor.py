@@ -8,19 +8,21 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from genesis.devices import device_of
 from genesis.execute import flush, realize
-from genesis.ir.dtypes import DType, dtype_of_scalar, from_numpy_dtype
-from genesis.ir.shapes import Shape, contiguous_strides
+from genesis.ir.dtypes import DType, dtype_of_scalar, from_numpy_dtype, get_default_dtype
+from genesis.ir.shapes import Shape
+from genesis.literals import as_numpy
 from genesis.ops.registry import OPERATIONS, Operation
 from genesis.ops.view import LAYOUT_RULES, Layout, contiguous_layout
 from genesis.runtime.memory import Buffer
 from genesis.trace import BYTE_LIMIT, LOCK, Array, Memory, Trace, current_trace, grad_mode, user_line
 
-__all__ = ["Tensor", "array_of", "call", "from_memory", "write"]
+__all__ = ["Tensor", "array_of", "call", "from_data", "from_memory", "memory_of", "method", "tensor_of", "write"]
 
 _SNAPSHOT_BYTES = 1 << 20
 
@@ -40,9 +42,31 @@ class Tensor:
     _grad: Tensor | None = None
     _retains_grad: bool = False
 
-    def __init__(self, array: Array, requires_grad: bool = False) -> None:
-        self._array = array
-        self._requires_grad = requires_grad
+    _array: Array
+    _requires_grad: bool
+
+    def __init__(
+        self, data: Any, *options: Any, device: Any = None, dtype: DType | None = None, requires_grad: bool = False,
+        **parameters: Any,
+    ) -> None:
+        """A tensor with a copy of `data`: nested lists, numbers, a NumPy array or a tensor.
+
+        `dtype`, `device` and `requires_grad` may be given by position, in any order; other parameters are ignored.
+        """
+        for option in options:
+            if isinstance(option, DType):
+                dtype = option
+            elif isinstance(option, bool):
+                requires_grad = option
+            elif option is not None:
+                device = option
+        device_of(device)
+        made = from_data(data, dtype, requires_grad)
+        self._array, self._requires_grad = made._array, made._requires_grad
+
+    if TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any: ...  # methods that genesis.methods attaches
 
     # ---- what it is ----
 
@@ -96,10 +120,24 @@ class Tensor:
     @property
     def layout(self) -> Layout:
         """Shape, strides and offset in the elements of the storage."""
-        if self._layout is not None:
-            return self._layout
-        memory = self._array.memory
-        return memory.layout if memory is not None else contiguous_layout(self.shape)
+        return self._layout or contiguous_layout(self.shape)
+
+
+def tensor_of(array: Array, requires_grad: bool = False) -> Tensor:
+    """The tensor of an array: the constructor that tracing uses."""
+    tensor = _new(Tensor)
+    tensor._array = array
+    tensor._requires_grad = requires_grad
+    return tensor
+
+
+_new = object.__new__
+
+
+def method(function: Any) -> Any:
+    """Decorator: a function (or property) of a Tensor becomes the attribute of Tensor that bears its name."""
+    setattr(Tensor, getattr(function, "fget", function).__name__, function)
+    return function
 
 
 # ---- dispatch: from a call on Tensors to a step of the trace ----
@@ -190,7 +228,8 @@ def call(operation: Operation, arguments: Sequence[Any], attributes: dict[str, A
             values = [_value(graph, a, t) for a, t in zip(arguments, tokens, strict=True)]
             chosen = {k: _value(graph, attributes[k], t) for k, t in named} if attributes else {}
             if not values or not any(hasattr(v, "graph") for v in values):
-                values = [graph.constant(v, dtype_of_scalar(v), weak=True) if i in operands else v
+                values = [graph.constant(v, dtype_of_scalar(v), weak=True)
+                          if i in operands and isinstance(v, int | float) else v
                           for i, v in enumerate(values)]
             return operation.define(*values, **chosen)
 
@@ -218,7 +257,7 @@ def _value(graph: Any, argument: Any, token: Any) -> Any:
 def _wrap(trace: Trace, result: Any) -> Any:
     if result.__class__ is int:
         array = trace.handle(result)
-        return Tensor(array, array.node.differentiable)
+        return tensor_of(array, array.node.differentiable)
     if hasattr(result, "_fields"):
         return type(result)(*[_wrap(trace, r) for r in result])
     return tuple([_wrap(trace, r) for r in result])
@@ -245,7 +284,7 @@ def view(tensor: Tensor, name: str, *arguments: Any, **attributes: Any) -> Tenso
         if memory is not None and not (tensor._requires_grad and grad_mode.get()):
             at = rule(memory.layout, *arguments, **attributes)
         if at is not None:
-            result = Tensor(Array.realized(memory.buffer, at, array.node.dtype))  # type: ignore[union-attr]
+            result = tensor_of(Array.realized(memory.buffer, at, array.node.dtype))  # type: ignore[union-attr]
         else:
             result = call(OPERATIONS[name], (tensor, *arguments), attributes)
         root = tensor if tensor._base is None else tensor._base
@@ -274,7 +313,7 @@ def write(tensor: Tensor, value: Tensor) -> Tensor:
             raise RuntimeError("a view of a leaf that requires grad cannot be changed in place; use genesis.no_grad()")
         held = root._array.memory
         if held is not None and held.buffer.shared and not value._array.node.differentiable:
-            held.numpy_at(layout, root.dtype)[...] = realize(value._array).numpy(root.dtype)
+            held.at(layout, root.dtype).numpy(root.dtype)[...] = realize(value._array).numpy(root.dtype)
             root._version += 1
             array_of(tensor)
             return tensor
@@ -316,7 +355,7 @@ def in_place(tensor: Tensor, name: str, *arguments: Any, **attributes: Any) -> T
 def detach(tensor: Tensor) -> Tensor:
     """A tensor that shares `tensor`'s storage and stands outside its derivation."""
     array = array_of(tensor)
-    result = Tensor(array) if not array.node.differentiable else call(OPERATIONS["stop_gradient"], (tensor,))
+    result = tensor_of(array) if not array.node.differentiable else call(OPERATIONS["stop_gradient"], (tensor,))
     root = tensor if tensor._base is None else tensor._base
     result._requires_grad = False
     result._base, result._seen, result._detached = root, root._version, True
@@ -327,15 +366,48 @@ def detach(tensor: Tensor) -> Tensor:
 # ---- in and out of memory ----
 
 
+def memory_of(tensor: Tensor) -> Memory:
+    """Where the tensor's elements lie in its storage, computed now if pending. Roots lie contiguously."""
+    root = tensor._base
+    if root is None:
+        return realize(tensor._array)
+    held = realize(root._array)
+    return held.at(tensor.layout, root.dtype)
+
+
 def from_memory(values: np.ndarray, requires_grad: bool = False) -> Tensor:
-    """A tensor over the memory of `values`, without a copy."""
+    """A tensor over the memory of `values`, without a copy where its layout can be told in whole elements.
+
+    The root is all memory between the lowest and the highest element; an array that is not contiguous is a view of it.
+    """
     dtype = from_numpy_dtype(values.dtype)
     size = values.itemsize
-    if any(s % size for s in values.strides):
-        values = values.copy()
-    strides = tuple(s // size for s in values.strides) if values.size else contiguous_strides(values.shape)
+    if any(s % size for s in values.strides) or not values.dtype.isnative:
+        values = values.astype(values.dtype.newbyteorder("="), order="C")
     buffer = Buffer.wrap(values)
+    if values.flags.c_contiguous or not values.size:
+        return tensor_of(Array.realized(buffer, contiguous_layout(values.shape), dtype), requires_grad)
+    extent = buffer.nbytes // size
     offset = (values.__array_interface__["data"][0] - buffer.ptr) // size
-    return Tensor(Array.realized(buffer, Layout(values.shape, strides, offset), dtype), requires_grad)
+    at = Layout(values.shape, tuple(s // size for s in values.strides), offset)
+    result = tensor_of(Array.realized(buffer, at, dtype), requires_grad)
+    result._base, result._layout = tensor_of(Array.realized(buffer, contiguous_layout((extent,)), dtype)), at
+    return result
 
 
+def from_data(data: Any, dtype: DType | None = None, requires_grad: bool = False) -> Tensor:
+    """A tensor with a copy of `data`, in `dtype` or the one that `data` suggests.
+
+    Integers that are to require a gradient become the default float, unless `dtype` says otherwise.
+    """
+    if isinstance(data, Tensor):
+        data = data.detach().numpy()
+    values = as_numpy(data, dtype)
+    kind = from_numpy_dtype(values.dtype)
+    if requires_grad and dtype is None and kind.category < 2:
+        kind = get_default_dtype()
+    buffer = Buffer(values.size * kind.itemsize)
+    buffer.numpy(kind.numpy, values.shape)[...] = values
+    result = tensor_of(Array.realized(buffer, contiguous_layout(values.shape), kind))
+    result.requires_grad = requires_grad
+    return result

@@ -41,6 +41,10 @@ class Memory:
         self.layout = layout
         self.pointer = buffer.ptr + layout.offset * dtype.itemsize
 
+    def at(self, layout: Layout, dtype: DType) -> Memory:
+        """The memory of a view: `layout` counts in the elements of this, which is contiguous."""
+        return Memory(self.buffer, layout._replace(offset=layout.offset + self.layout.offset), dtype)
+
     def numpy(self, dtype: DType) -> Any:
         """An ndarray over this memory."""
         size = dtype.itemsize

@@ -1,0 +1,10 @@
+"""Automatic differentiation: backward as a function on graphs, and the switches around it."""
+
+from genesis.autograd.backward import backward, grad
+from genesis.autograd.derive import NotDifferentiableError
+from genesis.autograd.grad_mode import enable_grad, inference_mode, is_grad_enabled, no_grad, set_grad_enabled
+
+__all__ = [
+    "NotDifferentiableError", "backward", "enable_grad", "grad", "inference_mode", "is_grad_enabled", "no_grad",
+    "set_grad_enabled",
+]

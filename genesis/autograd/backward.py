@@ -15,7 +15,7 @@ from genesis.autograd.derive import derive
 from genesis.execute import flush
 from genesis.ir.graph import Graph, Value
 from genesis.ops.registry import OPERATIONS, expand
-from genesis.tensor import Tensor, array_of, call, write
+from genesis.tensor import Tensor, array_of, call, tensor_of, write
 from genesis.trace import LOCK, Array, Trace, current_trace, grad_mode, user_line
 
 __all__ = ["backward", "grad"]
@@ -62,7 +62,7 @@ def grad(
         totals: dict[int, Tensor] = {}
         keep = create_graph if retain_graph is None else retain_graph
         for tensor, array in _walk(roots, seeds, keep, create_graph, wanted):
-            new = Tensor(array, array.node.differentiable)
+            new = tensor_of(array, array.node.differentiable)
             held = totals.get(id(tensor))
             totals[id(tensor)] = new if held is None else _summed(held, new, create_graph)
         missing = [i for i, t in enumerate(wanted) if id(t) not in totals]
@@ -85,7 +85,7 @@ def _summed(a: Tensor, b: Tensor, create_graph: bool) -> Tensor:
 
 def _accumulate(tensor: Tensor, array: Array, create_graph: bool) -> None:
     """`.grad = gradient`, or `.grad += gradient` in the tensor that is there."""
-    new = Tensor(array, array.node.differentiable)
+    new = tensor_of(array, array.node.differentiable)
     held = tensor._grad
     if held is None:
         tensor._grad = new
@@ -145,8 +145,8 @@ def _joined(held: dict[int, Array | None], index: int, new: Array | None, like: 
     """The sum of the cotangent held for a position, if there is one, and a new one."""
     if index not in held:
         return new
-    ones = Tensor(like) if new is None or held[index] is None else None
-    pair = [call(OPERATIONS["full"], (1, ones.shape, ones.dtype)) if a is None else Tensor(a, a.node.differentiable)  # type: ignore[union-attr]
+    ones = tensor_of(like) if new is None or held[index] is None else None
+    pair = [call(OPERATIONS["full"], (1, ones.shape, ones.dtype)) if a is None else tensor_of(a, a.node.differentiable)  # type: ignore[union-attr]
             for a in (held[index], new)]
     return _summed(pair[0], pair[1], create_graph)._array
 

@@ -48,7 +48,7 @@ class DType:
         return f"genesis.{self.name}"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return (DTYPES.__getitem__, (self.name,))
+        return _named, (self.name,)
 
 
 bool_ = DType("bool", np.bool_, 0, 0)
@@ -65,6 +65,12 @@ float64 = DType("float64", np.float64, 2, 7)
 DTYPES: dict[str, DType] = {
     d.name: d for d in (bool_, uint8, int8, int16, int32, int64, float16, bfloat16, float32, float64)
 }
+
+
+def _named(name: str) -> DType:
+    return DTYPES[name]
+
+
 _FROM_NUMPY = {d.numpy: d for d in DTYPES.values()}
 _default = [float32]
 

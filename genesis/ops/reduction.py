@@ -10,7 +10,7 @@ import numpy as np
 from genesis.ir.dtypes import DType, bool_, int64
 from genesis.ir.graph import Value
 from genesis.ir.shapes import normalize_axes, normalize_axis, numel, reduced_shape
-from genesis.ops.elementwise import sqrt, where
+from genesis.ops.elementwise import maximum, minimum, sqrt, where
 from genesis.ops.registry import cast, composite, expand, primitive
 from genesis.ops.view import reshape_value
 
@@ -156,6 +156,8 @@ def _extremum_at(name: str) -> Callable[..., Any]:
     def define(input: Value, dim: int | None = None, keepdim: bool = False) -> Any:
         if dim is None:
             return _extremum(name, name)(input)
+        if isinstance(dim, Value):
+            return (maximum if name == "max" else minimum)(input, dim)
         axis = normalize_axis(name, dim, input.ndim)
         if input.ndim == 0:
             return Extremum(input, input.graph.constant(0, int64))
@@ -166,12 +168,12 @@ def _extremum_at(name: str) -> Callable[..., Any]:
             values, at = reshape_value(values, shape), reshape_value(at, shape)
         return Extremum(values, at)
 
-    define.__doc__ = f"The {'greatest' if name == 'max' else 'least'} element; with `dim`, (values, indices) along it."
+    define.__doc__ = f"The {'greatest' if name == 'max' else 'least'} element; with `dim`, (values, indices) along it; with a tensor, elementwise."
     return define
 
 
-composite("max", ref=np.max, methods=())(_extremum_at("max"))
-composite("min", ref=np.min, methods=())(_extremum_at("min"))
+composite("max", ref=np.max)(_extremum_at("max"))
+composite("min", ref=np.min)(_extremum_at("min"))
 
 
 @composite("any", ref=np.any)

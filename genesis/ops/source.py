@@ -15,7 +15,7 @@ from genesis.ir.dtypes import DType, float32, float64, int64
 from genesis.ir.graph import Graph, Value
 from genesis.ir.shapes import Shape
 from genesis.ops.elementwise import floor, where
-from genesis.ops.registry import cast, composite, expand, primitive
+from genesis.ops.registry import as_values, cast, composite, expand, primitive
 
 __all__ = ["iota", "threefry2x32"]
 
@@ -49,26 +49,31 @@ def threefry2x32(key: tuple[int, int], counter: np.ndarray) -> tuple[np.ndarray,
     return x, y
 
 
-def _bits(node: Any, seed: np.ndarray, start: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _bits(node: Any, seed: np.ndarray, start: np.ndarray, half: int = 0) -> tuple[np.ndarray, np.ndarray]:
+    """Two uint32 of random bits per element; the upper `half` of the counters serves who needs four."""
     counter = np.arange(node.numel, dtype=np.uint64) + np.uint64(int(start) & (1 << 64) - 1)
     key = int(seed) & (1 << 64) - 1
-    x, y = threefry2x32((key & 0xFFFFFFFF, key >> 32), counter)
+    x, y = threefry2x32((key & 0xFFFFFFFF, key >> 32), counter ^ np.uint64(half << 63))
     return x.reshape(node.shape), y.reshape(node.shape)
 
 
-def _uniform_reference(node: Any, seed: np.ndarray, start: np.ndarray) -> np.ndarray:
-    x, y = _bits(node, seed, start)
+def _unit(node: Any, x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """[0, 1) with 24 bits of `x`, or with 27 of `x` and 26 of `y` in float64."""
     if node.dtype is float32:
         return (x >> np.uint32(8)).astype(np.float32) * np.float32(2**-24)
-    return (((x.astype(np.uint64) << np.uint64(32)) | y) >> np.uint64(11)).astype(np.float64) * 2.0**-53
+    return ((x >> np.uint32(5)) * 2.0**26 + (y >> np.uint32(6))) * 2.0**-53
+
+
+def _uniform_reference(node: Any, seed: np.ndarray, start: np.ndarray) -> np.ndarray:
+    return _unit(node, *_bits(node, seed, start))
 
 
 def _normal_reference(node: Any, seed: np.ndarray, start: np.ndarray) -> np.ndarray:
-    x, y = _bits(node, seed, start)
     t = node.dtype.numpy.type
-    u1 = ((x >> np.uint32(8)).astype(t) + t(1)) * t(2**-24)
-    u2 = (y >> np.uint32(8)).astype(t) * t(2**-24)
-    return (np.sqrt(t(-2) * np.log(u1)) * np.cos(t(2 * np.pi) * u2)).astype(t)
+    x, y = _bits(node, seed, start)
+    radius, angle = (_unit(node, x, y), _unit(node, y, x)) if node.dtype is float32 else (
+        _unit(node, x, y), _unit(node, *_bits(node, seed, start, half=1)))
+    return (np.sqrt(t(-2) * np.log(t(1) - radius)) * np.cos(t(2 * np.pi) * angle)).astype(t)
 
 
 primitive("uniform", "source", reference=_uniform_reference, cost=20)
@@ -77,6 +82,7 @@ primitive("normal", "source", reference=_normal_reference, cost=50)
 
 def _draw(kind: str, seed: Value, start: Value, shape: Shape, dtype: DType) -> Value:
     wide = float64 if dtype is float64 else float32
+    seed, start = as_values(seed, start)
     graph = seed.graph
     return cast(graph.add(kind, (cast(seed, int64), cast(start, int64)), shape, wide), dtype)
 
@@ -119,6 +125,7 @@ def full(value: Value, shape: Shape, dtype: DType) -> Value:
 def arange(start: Value, step: Value, count: int, dtype: DType) -> Value:
     """start, start+step, .., `count` of them."""
     wide = int64 if dtype.category < 2 else float64
+    start, step = as_values(start, step)
     steps = cast(iota(start.graph, count), wide)
     return cast(steps * cast(step, wide) + cast(start, wide), dtype)
 

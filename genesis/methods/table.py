@@ -8,7 +8,7 @@ from typing import Any
 from genesis.ops.registry import OPERATIONS, Operation
 from genesis.tensor import Tensor, call, in_place, view
 
-__all__ = ["function_of", "install"]
+__all__ = ["function_of", "install", "install_row", "view_function_of"]
 
 _NUMPY_NAMES = {"axis": "dim", "keepdims": "keepdim"}
 
@@ -26,6 +26,17 @@ def function_of(operation: Operation) -> Callable[..., Any]:
     function.__name__ = function.__qualname__ = operation.name
     function.__doc__ = operation.define.__doc__
     function.__signature__ = operation.signature  # type: ignore[attr-defined]
+    return function
+
+
+def view_function_of(name: str) -> Callable[..., Any]:
+    """The public function of a view: what it returns shares the input's storage."""
+
+    def function(input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+        return view(input, name, *args, **kwargs)
+
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = OPERATIONS[name].define.__doc__
     return function
 
 
@@ -49,15 +60,6 @@ def _in_place_method(name: str) -> Callable[..., Any]:
 
     method.__name__ = name + "_"
     method.__doc__ = f"`{name}`, in place."
-    return method
-
-
-def _view_method(name: str) -> Callable[..., Any]:
-    def method(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
-        return view(self, name, *args, **kwargs)
-
-    method.__name__ = name
-    method.__doc__ = OPERATIONS[name].define.__doc__
     return method
 
 
@@ -96,7 +98,7 @@ def install() -> None:
         setattr(Tensor, name + "_", _in_place_method(name))
     for name in ("view", "reshape", "permute", "transpose", "expand", "squeeze", "unsqueeze", "flatten", "unflatten",
                  "narrow", "select", "diagonal"):
-        setattr(Tensor, name, _view_method(name))
+        setattr(Tensor, name, view_function_of(name))
     Tensor.flip = lambda self, *dims: call(OPERATIONS["flip"], (self, *dims))  # type: ignore[attr-defined]
     Tensor.__neg__ = lambda self: call(OPERATIONS["neg"], (self,))  # type: ignore[attr-defined]
     Tensor.__abs__ = lambda self: call(OPERATIONS["abs"], (self,))  # type: ignore[attr-defined]

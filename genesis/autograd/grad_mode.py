@@ -1,0 +1,114 @@
+"""Switching the recording of gradients: context managers that are decorators too. The switch belongs to the thread."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+from genesis.trace import grad_mode
+
+__all__ = ["enable_grad", "inference_mode", "is_grad_enabled", "no_grad", "set_grad_enabled"]
+
+
+def is_grad_enabled() -> bool:
+    """Whether operations are recorded for backward in this thread."""
+    return grad_mode.get()
+
+
+class _Switch:
+    """Sets the mode on entry and restores it on exit; as a decorator, around every call."""
+
+    _enabled = False
+
+    def __init__(self) -> None:
+        self._before: list[bool] = []
+
+    def __enter__(self) -> None:
+        self._before.append(grad_mode.get())
+        grad_mode.set(self._enabled)
+
+    def __exit__(self, *problem: object) -> None:
+        grad_mode.set(self._before.pop())
+
+    def __call__(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(function)
+        def switched(*args: Any, **kwargs: Any) -> Any:
+            before = grad_mode.get()
+            grad_mode.set(self._enabled)
+            try:
+                return function(*args, **kwargs)
+            finally:
+                grad_mode.set(before)
+
+        return switched
+
+
+def _decorating(cls: type[_Switch], function: Callable[..., Any] | None) -> Any:
+    """`@no_grad` without parentheses decorates at once."""
+    switch = object.__new__(cls)
+    if function is None:
+        return switch
+    _Switch.__init__(switch)
+    return switch(function)
+
+
+class no_grad(_Switch):
+    """Within it, results do not require gradients.
+
+    >>> import genesis
+    >>> x = genesis.ones(2, requires_grad=True)
+    >>> with genesis.no_grad():
+    ...     y = x * 2
+    >>> y.requires_grad
+    False
+    """
+
+    _enabled = False
+
+    def __new__(cls, function: Callable[..., Any] | None = None) -> Any:
+        return _decorating(cls, function)
+
+
+class enable_grad(_Switch):
+    """Within it, results require gradients again, inside `no_grad` too."""
+
+    _enabled = True
+
+    def __new__(cls, function: Callable[..., Any] | None = None) -> Any:
+        return _decorating(cls, function)
+
+
+class set_grad_enabled(_Switch):
+    """Switch to `mode` at once; as a context manager, back on exit.
+
+    >>> import genesis
+    >>> with genesis.set_grad_enabled(False):
+    ...     genesis.is_grad_enabled()
+    False
+    """
+
+    def __init__(self, mode: bool) -> None:
+        super().__init__()
+        self._enabled = bool(mode)
+        self._at_first = grad_mode.get()
+        grad_mode.set(self._enabled)
+
+    def __enter__(self) -> None:
+        self._before.append(self._at_first)
+        grad_mode.set(self._enabled)
+
+    def __call__(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        grad_mode.set(self._at_first)
+        return super().__call__(function)
+
+
+class inference_mode(_Switch):
+    """As `no_grad`; `inference_mode(False)` records."""
+
+    def __new__(cls, mode: bool | Callable[..., Any] = True) -> Any:
+        return _decorating(cls, mode if callable(mode) else None)
+
+    def __init__(self, mode: bool = True) -> None:
+        super().__init__()
+        self._enabled = not mode

@@ -1,0 +1,102 @@
+"""Taking a tensor apart into views along an axis, and spreading tensors over a common shape."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from genesis.ir.shapes import broadcast_shapes, normalize_axis
+from genesis.tensor import Tensor, method, view
+
+__all__ = ["broadcast_tensors", "chunk", "split", "tensor_split", "unbind"]
+
+
+@method
+def split(input: Tensor, split_size: int | Sequence[int], dim: int = 0) -> tuple[Tensor, ...]:
+    """Views of `split_size` along `dim` (the last may be smaller), or of the sizes in a list.
+
+    Raises ValueError for sizes that do not add up to the extent.
+
+    >>> import genesis
+    >>> genesis.split(genesis.arange(5), 2)
+    (tensor([0, 1]), tensor([2, 3]), tensor([4]))
+    """
+    axis = _axis("split", input, dim)
+    extent = input.shape[axis]
+    if isinstance(split_size, int):
+        if split_size <= 0:
+            raise ValueError(f"split: split_size must be positive, got {split_size}")
+        count = max(1, -(-extent // split_size))
+        sizes = [min(split_size, extent - i * split_size) for i in range(count)]
+    else:
+        sizes = [int(s) for s in split_size]
+        if sum(sizes) != extent or any(s < 0 for s in sizes):
+            raise ValueError(f"split: sizes {sizes} do not add up to extent {extent} of dim {dim}")
+    edges = [sum(sizes[:i]) for i in range(len(sizes) + 1)]
+    return _cut(input, axis, edges)
+
+
+@method
+def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
+    """At most `chunks` views of equal extent along `dim` (the last may be smaller).
+
+    >>> import genesis
+    >>> genesis.chunk(genesis.arange(5), 3)
+    (tensor([0, 1]), tensor([2, 3]), tensor([4]))
+    """
+    if chunks <= 0:
+        raise ValueError(f"chunk: chunks must be positive, got {chunks}")
+    axis = _axis("chunk", input, dim)
+    if not input.shape[axis]:
+        return _cut(input, axis, [0] * (chunks + 1))
+    return split(input, -(-input.shape[axis] // chunks), axis)
+
+
+@method
+def tensor_split(input: Tensor, indices_or_sections: int | Sequence[int], dim: int = 0) -> tuple[Tensor, ...]:
+    """Views along `dim`: so many of nearly equal extent, or cut before the positions in a list.
+
+    >>> import genesis
+    >>> genesis.tensor_split(genesis.arange(5), 2)
+    (tensor([0, 1, 2]), tensor([3, 4]))
+    """
+    axis = _axis("tensor_split", input, dim)
+    extent = input.shape[axis]
+    if isinstance(indices_or_sections, int):
+        sections = indices_or_sections
+        if sections <= 0:
+            raise ValueError(f"tensor_split: sections must be positive, got {sections}")
+        size, larger = divmod(extent, sections)
+        edges = [i * size + min(i, larger) for i in range(sections + 1)]
+    else:
+        starts = [slice(int(i), None).indices(extent)[0] for i in indices_or_sections]
+        edges = [0, *starts, extent]
+    return _cut(input, axis, edges)
+
+
+@method
+def unbind(input: Tensor, dim: int = 0) -> tuple[Tensor, ...]:
+    """The views at each position along `dim`.
+
+    >>> import genesis
+    >>> genesis.unbind(genesis.eye(2))
+    (tensor([1., 0.]), tensor([0., 1.]))
+    """
+    axis = _axis("unbind", input, dim)
+    return tuple([view(input, "select", axis, i) for i in range(input.shape[axis])])
+
+
+def broadcast_tensors(*tensors: Tensor) -> tuple[Tensor, ...]:
+    """The tensors as views of their common shape."""
+    shape = broadcast_shapes("broadcast_tensors", *(t.shape for t in tensors))
+    return tuple([view(t, "expand", shape) for t in tensors])
+
+
+def _axis(name: str, input: Tensor, dim: int) -> int:
+    if not input.shape:
+        raise ValueError(f"{name}: a 0-d tensor has no axis to cut along")
+    return normalize_axis(name, dim, len(input.shape))
+
+
+def _cut(input: Tensor, axis: int, edges: Sequence[int]) -> tuple[Tensor, ...]:
+    pairs = zip(edges, edges[1:], strict=False)
+    return tuple([view(input, "narrow", axis, start, max(0, end - start)) for start, end in pairs])

@@ -1,0 +1,235 @@
+"""Out of genesis, and from dtype to dtype: item, tolist, numpy, float(x), x.float(), to, copies and pickles."""
+
+from __future__ import annotations
+
+import operator
+from typing import Any
+
+import numpy as np
+
+from genesis.devices import Device, device_of
+from genesis.execute import flush, realize
+from genesis.ir.dtypes import (
+    DType, bfloat16, bool_, float16, float32, float64, int8, int16, int32, int64, uint8,
+)
+from genesis.ops.registry import OPERATIONS
+from genesis.tensor import Tensor, array_of, call, from_data, memory_of, method
+from genesis.trace import LOCK, current_trace
+
+__all__ = ["values_of"]
+
+
+def values_of(tensor: Tensor) -> np.ndarray:
+    """The values, computed now: an array for reading at once and then dropping."""
+    array = array_of(tensor)
+    return realize(array).numpy(array.node.dtype)
+
+
+# ---- to Python ----
+
+
+@method
+def item(self: Tensor) -> bool | int | float:
+    """The one element, as a Python number. Raises ValueError unless there is exactly one.
+
+    >>> import genesis
+    >>> genesis.tensor([2.5]).item()
+    2.5
+    """
+    values = values_of(self)
+    if values.size != 1:
+        raise ValueError(f"item: a tensor of shape {self.shape} is not one number; want exactly one element")
+    result: bool | int | float = values.astype(self.dtype.compute.numpy).item()
+    return result
+
+
+@method
+def tolist(self: Tensor) -> Any:
+    """The elements as nested lists of Python numbers (one number, if 0-d).
+
+    >>> import genesis
+    >>> genesis.tensor([[1, 2], [3, 4]]).tolist()
+    [[1, 2], [3, 4]]
+    """
+    return values_of(self).astype(self.dtype.compute.numpy).tolist()
+
+
+@method
+def __bool__(self: Tensor) -> bool:
+    if self.numel() != 1:
+        raise ValueError(f"bool: the truth of a tensor of shape {self.shape} is ambiguous; use .any() or .all()")
+    return bool(self.item())
+
+
+@method
+def __float__(self: Tensor) -> float:
+    return float(self.item())
+
+
+@method
+def __int__(self: Tensor) -> int:
+    return int(self.item())
+
+
+@method
+def __index__(self: Tensor) -> int:
+    if self.dtype.is_floating_point:
+        raise TypeError(f"index: only integer tensors of one element are indices, this one is {self.dtype.name}")
+    return operator.index(int(self.item()))
+
+
+@method
+def __contains__(self: Tensor, element: Any) -> bool:
+    return bool((self == element).any().item())
+
+
+@method
+def __format__(self: Tensor, specification: str) -> str:
+    return format(self.item() if not self.shape else str(self), specification)
+
+
+# ---- to NumPy ----
+
+
+@method
+def numpy(self: Tensor, *, force: bool = False) -> np.ndarray:
+    """The values as an ndarray that shares the tensor's memory: a change of one shows in the other.
+
+    What was written before with this tensor is computed now, so later changes of the array do not reach it. With
+    `force` a tensor that requires a gradient is detached first. Raises RuntimeError for one otherwise.
+
+    >>> import genesis
+    >>> x = genesis.zeros(2)
+    >>> x.numpy()[0] = 1
+    >>> x
+    tensor([1., 0.])
+    """
+    if self.requires_grad and not force:
+        raise RuntimeError("numpy: this tensor requires a gradient; use .detach().numpy()")
+    with LOCK:
+        flush(current_trace())
+        return memory_of(self).numpy(self.dtype)
+
+
+@method
+def __array__(self: Tensor, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+    values = self.numpy()
+    if dtype is not None and np.dtype(dtype) != values.dtype:
+        if copy is False:
+            raise ValueError(f"__array__: a view of a {self.dtype.name} tensor cannot be {np.dtype(dtype).name}")
+        return values.astype(dtype)
+    return values.copy() if copy else values
+
+
+@method
+def __dlpack__(self: Tensor, **options: Any) -> Any:
+    return self.numpy().__dlpack__(**options)
+
+
+@method
+def __dlpack_device__(self: Tensor) -> tuple[int, int]:
+    return 1, 0
+
+
+# ---- from dtype to dtype, from device to device ----
+
+
+@method
+def to(self: Tensor, *targets: Any, dtype: DType | None = None, device: Any = None, copy: bool = False,
+       non_blocking: bool = False) -> Tensor:
+    """The tensor in another dtype or on another device, or like another tensor; itself where nothing changes.
+
+    >>> import genesis
+    >>> genesis.tensor([1.9, -1.9]).to(genesis.int32)
+    tensor([ 1, -1], dtype=genesis.int32)
+    """
+    for target in targets:
+        if isinstance(target, DType):
+            dtype = target
+        elif isinstance(target, Tensor):
+            dtype = target.dtype
+        elif isinstance(target, str | Device):
+            device = target
+        elif target is not None and not isinstance(target, bool):
+            raise TypeError(f"to: wants a dtype, a device or a tensor, got {type(target).__name__} {target!r}")
+    device_of(device)
+    if dtype is None or dtype is self.dtype:
+        return self.clone() if copy else self
+    if not isinstance(dtype, DType):
+        raise TypeError(f"to: wants a genesis dtype, got {dtype!r}")
+    result: Tensor = call(OPERATIONS["to_dtype"], (self, dtype))
+    return result
+
+
+@method
+def type_as(self: Tensor, other: Tensor) -> Tensor:
+    """The tensor in `other`'s dtype."""
+    return self.to(other.dtype)
+
+
+@method
+def cpu(self: Tensor) -> Tensor:
+    """The tensor on the CPU."""
+    return self
+
+
+def _dtype_method(name: str, dtype: DType) -> None:
+    def convert(self: Tensor) -> Tensor:
+        return self.to(dtype)
+
+    convert.__name__ = name
+    convert.__doc__ = f"The tensor as {dtype.name}."
+    method(convert)
+
+
+for _name, _dtype in {
+    "float": float32, "double": float64, "half": float16, "bfloat16": bfloat16, "long": int64, "int": int32,
+    "short": int16, "char": int8, "byte": uint8, "bool": bool_,
+}.items():
+    _dtype_method(_name, _dtype)
+
+
+# ---- copies ----
+
+
+@method
+def clone(self: Tensor) -> Tensor:
+    """A copy, through which gradients flow."""
+    result: Tensor = call(OPERATIONS["clone"], (self,))
+    return result
+
+
+@method
+def contiguous(self: Tensor) -> Tensor:
+    """The tensor itself where its elements lie in row-major order, a copy where they do not."""
+    return self if self.layout.is_contiguous else self.clone()
+
+
+@method
+def __deepcopy__(self: Tensor, memo: dict[int, Any]) -> Tensor:
+    if not self.is_leaf:
+        raise RuntimeError("deepcopy: only leaf tensors can be copied deeply; detach() this one")
+    result = type(self).__new__(type(self))
+    memo[id(self)] = result
+    result.__dict__.update({k: v for k, v in self.__dict__.items() if not hasattr(Tensor, k)})
+    result._array, result._requires_grad = from_data(self)._array, self.requires_grad
+    if self.grad is not None:
+        result._grad = self.grad.__deepcopy__(memo)
+    return result
+
+
+@method
+def __reduce_ex__(self: Tensor, protocol: int) -> tuple[Any, ...]:
+    values = np.ascontiguousarray(self.numpy(force=True)).reshape(self.shape)
+    own = {k: v for k, v in self.__dict__.items() if not k.startswith("_")}
+    return _rebuilt, (type(self), values.tobytes(), self.shape, self.dtype, self.requires_grad, own)
+
+
+def _rebuilt(kind: type[Tensor], content: bytes, shape: tuple[int, ...], dtype: DType, requires_grad: bool,
+             own: dict[str, Any]) -> Tensor:
+    """The tensor that a pickle holds."""
+    values = np.frombuffer(content, dtype.numpy).reshape(shape)
+    result = kind.__new__(kind)
+    result._array, result._requires_grad = from_data(values)._array, requires_grad
+    result.__dict__.update(own)
+    return result

@@ -1,0 +1,75 @@
+"""The gradient side of a tensor: backward, detach, requires_grad_, retain_grad, zero_grad."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from genesis.autograd.backward import backward as run_backward
+from genesis.tensor import Tensor, array_of, detach, method
+
+__all__: list[str] = []
+
+
+@method
+def backward(
+    self: Tensor, gradient: Tensor | None = None, retain_graph: bool | None = None, create_graph: bool = False,
+    inputs: Sequence[Tensor] | None = None,
+) -> None:
+    """Add the gradients of this tensor to `.grad` of the leaves that it depends on (of `inputs` alone, if given).
+
+    `gradient` (of the tensor's shape) may be left out for a tensor of one element. Raises RuntimeError without it for
+    others, and when the graph was released by an earlier backward without `retain_graph`.
+
+    >>> import genesis
+    >>> x = genesis.tensor([1., 2., 3.], requires_grad=True)
+    >>> (x ** 2).sum().backward()
+    >>> x.grad
+    tensor([2., 4., 6.])
+    """
+    run_backward([self], [gradient], retain_graph=retain_graph, create_graph=create_graph, inputs=inputs)
+
+
+method(detach)
+
+
+@method
+def detach_(self: Tensor) -> Tensor:
+    """Take this tensor out of its derivation: it becomes a leaf."""
+    if self._base is not None:
+        raise RuntimeError("detach_: a view cannot be detached in place; use detach()")
+    self._array = array_of(detach(self))
+    self._requires_grad = False
+    return self
+
+
+@method
+def requires_grad_(self: Tensor, requires_grad: bool = True) -> Tensor:
+    """Set `requires_grad`, and return the tensor."""
+    self.requires_grad = requires_grad
+    return self
+
+
+@method
+def retain_grad(self: Tensor) -> None:
+    """Have `backward` leave this result's gradient in `.grad`, as it does for leaves."""
+    if not self.requires_grad:
+        raise RuntimeError("retain_grad: this tensor does not require a gradient")
+    array = array_of(self)
+    if array.node.differentiable and array.trace is not None:
+        array.trace.retained[array.index] = self
+        self._retains_grad = True
+
+
+@method
+@property
+def retains_grad(self: Tensor) -> bool:
+    """Whether `retain_grad` was called on this result."""
+    return self._retains_grad
+
+
+@method
+def zero_grad(self: Tensor) -> None:
+    """Drop the accumulated gradient: `.grad` becomes None."""
+    self._grad = None
+
+

@@ -1,0 +1,139 @@
+"""What a tensor says of itself: extents, strides, device, length."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from genesis.devices import Device, device_of
+from genesis.ir.shapes import Shape, normalize_axis
+from genesis.ir.shapes import numel as product
+from genesis.tensor import Tensor, method, view
+
+__all__ = ["Size"]
+
+
+class Size(int):
+    """The number of elements; called, the shape or one extent of it.
+
+    >>> import genesis
+    >>> x = genesis.zeros(2, 3)
+    >>> int(x.size), x.size(), x.size(0)
+    (6, (2, 3), 2)
+    """
+
+    shape: Shape
+
+    def __call__(self, dim: int | None = None) -> Any:
+        return self.shape if dim is None else self.shape[normalize_axis("size", dim, len(self.shape))]
+
+
+@method
+@property
+def size(self: Tensor) -> Size:
+    """The number of elements; `size()` is the shape and `size(dim)` an extent."""
+    result = Size(product(self.shape))
+    result.shape = self.shape
+    return result
+
+
+@method
+@property
+def device(self: Tensor) -> Device:
+    """Where the tensor's memory is."""
+    return device_of()
+
+
+@method
+@property
+def is_cuda(self: Tensor) -> bool:
+    """Whether the tensor is on a CUDA device."""
+    return False
+
+
+@method
+@property
+def itemsize(self: Tensor) -> int:
+    """Bytes in one element."""
+    return self.dtype.itemsize
+
+
+@method
+@property
+def nbytes(self: Tensor) -> int:
+    """Bytes in all elements."""
+    return product(self.shape) * self.dtype.itemsize
+
+
+@method
+def numel(self: Tensor) -> int:
+    """The number of elements."""
+    return product(self.shape)
+
+
+@method
+def dim(self: Tensor) -> int:
+    """The number of axes."""
+    return len(self.shape)
+
+
+@method
+def element_size(self: Tensor) -> int:
+    """Bytes in one element."""
+    return self.dtype.itemsize
+
+
+@method
+def is_floating_point(self: Tensor) -> bool:
+    """Whether the dtype is a floating one."""
+    return self.dtype.is_floating_point
+
+
+@method
+def stride(self: Tensor, dim: int | None = None) -> Any:
+    """The steps, in elements, between neighbours along each axis (or along `dim`).
+
+    >>> import genesis
+    >>> genesis.zeros(2, 3).T.stride()
+    (1, 3)
+    """
+    strides = self.layout.strides
+    return strides if dim is None else strides[normalize_axis("stride", dim, len(strides))]
+
+
+@method
+def storage_offset(self: Tensor) -> int:
+    """The place of the first element in the storage, in elements."""
+    return self.layout.offset
+
+
+@method
+def is_contiguous(self: Tensor) -> bool:
+    """Whether the elements follow each other in row-major order."""
+    return self.layout.is_contiguous
+
+
+@method
+def __len__(self: Tensor) -> int:
+    if not self.shape:
+        raise TypeError("len: a 0-d tensor has no length")
+    return self.shape[0]
+
+
+@method
+def __iter__(self: Tensor) -> Iterator[Tensor]:
+    if not self.shape:
+        raise TypeError("iter: a 0-d tensor cannot be iterated over")
+    return iter([view(self, "select", 0, i) for i in range(self.shape[0])])
+
+
+@method
+def nelement(self: Tensor) -> int:
+    """The number of elements."""
+    return product(self.shape)
+
+
+@method
+def ndimension(self: Tensor) -> int:
+    """The number of axes."""
+    return len(self.shape)

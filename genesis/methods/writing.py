@@ -1,0 +1,109 @@
+"""Writing into a tensor: copy_, fill_, random fills, masked fills, and `.data`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from genesis.ops.registry import OPERATIONS
+from genesis.random import drawn
+from genesis.tensor import Tensor, call, detach, from_data, in_place, method, write
+
+__all__: list[str] = []
+
+
+@method
+def copy_(self: Tensor, source: Tensor, non_blocking: bool = False) -> Tensor:
+    """Write `source`, broadcast and converted, into this tensor."""
+    if not isinstance(source, Tensor):
+        source = from_data(source)
+    value = call(OPERATIONS["to_dtype"], (source, self.dtype)) if source.dtype is not self.dtype else source.clone()
+    if value.shape != self.shape:
+        value = call(OPERATIONS["expand"], (value, self.shape)).clone()
+    return write(self, value)
+
+
+@method
+def fill_(self: Tensor, value: Any) -> Tensor:
+    """Write `value` everywhere."""
+    if isinstance(value, Tensor):
+        if value.shape:
+            raise ValueError(f"fill_: value must be a number or a 0-d tensor, got shape {value.shape}")
+        return self.copy_(value)
+    return write(self, call(OPERATIONS["full"], (value, self.shape, self.dtype)))
+
+
+@method
+def zero_(self: Tensor) -> Tensor:
+    """Write zeros everywhere."""
+    return self.fill_(0)
+
+
+@method
+def masked_fill(self: Tensor, mask: Tensor, value: Any) -> Tensor:
+    """The tensor with `value` where `mask` (broadcast) holds."""
+    if mask.dtype.name != "bool":
+        raise TypeError(f"masked_fill: mask must be bool, got {mask.dtype.name}")
+    result: Tensor = call(OPERATIONS["where"], (mask, value, self))
+    return result.to(self.dtype)
+
+
+@method
+def masked_fill_(self: Tensor, mask: Tensor, value: Any) -> Tensor:
+    """Write `value` where `mask` (broadcast) holds."""
+    return write(self, self.masked_fill(mask, value))
+
+
+@method
+def uniform_(self: Tensor, low: float = 0.0, high: float = 1.0) -> Tensor:
+    """Fill with random numbers of [low, high)."""
+    return write(self, drawn("uniform", self.shape, self.dtype, low, high))
+
+
+@method
+def normal_(self: Tensor, mean: float = 0.0, std: float = 1.0) -> Tensor:
+    """Fill with normal random numbers."""
+    return write(self, drawn("normal", self.shape, self.dtype, mean, std))
+
+
+@method
+def bernoulli_(self: Tensor, p: float = 0.5) -> Tensor:
+    """Fill with 1 with probability `p`, 0 otherwise."""
+    return self.copy_(drawn("uniform", self.shape, self.dtype if self.is_floating_point() else None) < p)
+
+
+@method
+def random_(self: Tensor, low: int = 0, high: int | None = None) -> Tensor:
+    """Fill with random integers of [low, high)."""
+    if high is None:
+        low, high = 0, low or 2 ** min(8 * self.element_size() - 1, 24)
+    return write(self, drawn("randint", self.shape, self.dtype, low, high))
+
+
+@method
+@property
+def data(self: Tensor) -> Tensor:
+    """The tensor outside its derivation, sharing its storage; assigning to it replaces the values."""
+    return detach(self)
+
+
+def _set_data(self: Tensor, value: Tensor) -> None:
+    if not isinstance(value, Tensor):
+        raise TypeError(f"data: wants a Tensor, got {type(value).__name__}")
+    shared = detach(value)
+    self._array = shared._array
+    self._base, self._layout, self._seen, self._detached = shared._base, shared._layout, shared._seen, True
+
+
+Tensor.data = Tensor.data.setter(_set_data)  # type: ignore[attr-defined]
+
+
+@method
+def add_(self: Tensor, other: Any, *, alpha: float = 1) -> Tensor:
+    """Add `alpha * other`, in place."""
+    return in_place(self, "add", other if alpha == 1 else call(OPERATIONS["mul"], (other, alpha)))
+
+
+@method
+def sub_(self: Tensor, other: Any, *, alpha: float = 1) -> Tensor:
+    """Subtract `alpha * other`, in place."""
+    return in_place(self, "sub", other if alpha == 1 else call(OPERATIONS["mul"], (other, alpha)))

@@ -1,0 +1,159 @@
+"""Random tensors. Numbers come from a counter-based generator: element i of a draw is a function of (seed, place, i)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from genesis.creation import as_shape
+from genesis.devices import device_of
+from genesis.ir.dtypes import DType, float32, get_default_dtype, int64
+from genesis.ir.shapes import numel
+from genesis.ops.registry import OPERATIONS
+from genesis.runtime import rng
+from genesis.tensor import Tensor, call, from_memory
+
+__all__ = [
+    "bernoulli", "drawn", "get_rng_state", "initial_seed", "manual_seed", "multinomial", "normal", "rand", "rand_like",
+    "randint", "randint_like", "randn", "randn_like", "randperm", "seed", "set_rng_state",
+]
+
+initial_seed = rng.initial_seed
+get_rng_state = rng.get_state
+set_rng_state = rng.set_state
+seed = rng.seed
+
+
+def manual_seed(seed: int) -> None:
+    """Start the random numbers of `seed` from the beginning: the same program draws the same numbers again.
+
+    >>> import genesis
+    >>> genesis.manual_seed(0)
+    >>> a = genesis.rand(3)
+    >>> genesis.manual_seed(0)
+    >>> bool((a == genesis.rand(3)).all())
+    True
+    """
+    rng.manual_seed(int(seed))
+
+
+def draws(count: int) -> tuple[int, int]:
+    """(seed, first place) of `count` fresh numbers, as signed 64-bit integers."""
+    start = rng.reserve(count)
+    return _signed(rng.initial_seed()), _signed(start)
+
+
+def _signed(word: int) -> int:
+    return word - (1 << 64) if word >> 63 else word
+
+
+def drawn(kind: str, shape: Sequence[int], dtype: DType | None, *parameters: Any) -> Tensor:
+    """Fresh numbers of the operation `kind`: uniform, normal or randint."""
+    shape = tuple(shape)
+    result: Tensor = call(OPERATIONS[kind], (*draws(numel(shape)), shape, dtype or get_default_dtype(), *parameters))
+    return result
+
+
+def _floating(name: str, dtype: DType | None) -> DType:
+    dtype = dtype or get_default_dtype()
+    if not dtype.is_floating_point:
+        raise TypeError(f"{name}: dtype must be floating, got {dtype.name}")
+    return dtype
+
+
+def rand(*size: Any, dtype: DType | None = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+    """Numbers in [0, 1), evenly distributed."""
+    device_of(device)
+    return drawn("uniform", as_shape("rand", size), _floating("rand", dtype)).requires_grad_(requires_grad)
+
+
+def randn(*size: Any, dtype: DType | None = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+    """Normal numbers, of mean 0 and variance 1."""
+    device_of(device)
+    return drawn("normal", as_shape("randn", size), _floating("randn", dtype)).requires_grad_(requires_grad)
+
+
+def randint(low: int, high: Any = None, size: Any = None, *, dtype: DType = int64, device: Any = None) -> Tensor:
+    """Integers in [low, high); `randint(high, size)` starts at 0.
+
+    >>> import genesis
+    >>> int(genesis.randint(5, (100,)).max()) < 5
+    True
+    """
+    device_of(device)
+    if size is None:
+        low, high, size = 0, low, high
+    if size is None or high is None:
+        raise TypeError("randint: wants (high, size) or (low, high, size)")
+    if low >= high:
+        raise ValueError(f"randint: low {low} must be less than high {high}")
+    return drawn("randint", as_shape("randint", (size,)), dtype, int(low), int(high))
+
+
+def rand_like(input: Tensor, *, dtype: DType | None = None) -> Tensor:
+    """`rand` of the shape and dtype of `input`."""
+    return rand(input.shape, dtype=dtype or input.dtype)
+
+
+def randn_like(input: Tensor, *, dtype: DType | None = None) -> Tensor:
+    """`randn` of the shape and dtype of `input`."""
+    return randn(input.shape, dtype=dtype or input.dtype)
+
+
+def randint_like(input: Tensor, low: int, high: int | None = None, *, dtype: DType | None = None) -> Tensor:
+    """`randint` of the shape and dtype of `input`."""
+    low, high = (0, low) if high is None else (low, high)
+    return randint(low, high, input.shape, dtype=dtype or input.dtype)
+
+
+def normal(mean: Any = 0.0, std: Any = 1.0, size: Any = None, *, dtype: DType | None = None) -> Tensor:
+    """Normal numbers with this mean and standard deviation: numbers together with `size`, or tensors.
+
+    >>> import genesis
+    >>> genesis.normal(0.0, 1.0, (2, 3)).shape
+    (2, 3)
+    """
+    if size is None:
+        like = mean + std * 0 if isinstance(mean, Tensor) else std
+        if not isinstance(like, Tensor):
+            raise TypeError("normal: wants a size where mean and std are numbers")
+        size, dtype = like.shape, dtype or like.dtype
+    return randn(size, dtype=dtype) * std + mean
+
+
+def bernoulli(input: Tensor) -> Tensor:
+    """1 with the probability that `input` gives at each place, 0 otherwise."""
+    return (drawn("uniform", input.shape, float32) < input).to(input.dtype)
+
+
+def randperm(n: int, *, dtype: DType = int64, device: Any = None) -> Tensor:
+    """The integers 0 to n-1 in random order.
+
+    >>> import genesis
+    >>> sorted(genesis.randperm(4).tolist())
+    [0, 1, 2, 3]
+    """
+    device_of(device)
+    order = drawn("uniform", (n,), float32).numpy().argsort(kind="stable")
+    return from_memory(order.astype(dtype.numpy))
+
+
+def multinomial(input: Tensor, num_samples: int, replacement: bool = False) -> Tensor:
+    """Positions drawn with the (unnormalised) probabilities in the rows of `input`.
+
+    Without `replacement`, the largest of probabilities raised by exponential races (Efraimidis and Spirakis, 2006).
+    """
+    weights = input.detach()
+    if weights.ndim not in (1, 2):
+        raise ValueError(f"multinomial: probabilities must be 1-d or 2-d, got shape {input.shape}")
+    if not replacement and num_samples > weights.shape[-1]:
+        raise ValueError(f"multinomial: cannot draw {num_samples} of {weights.shape[-1]} without replacement")
+    p = weights.double().numpy()
+    if replacement:
+        edges = p.cumsum(-1) / p.sum(-1, keepdims=True)
+        u = drawn("uniform", (*p.shape[:-1], num_samples), weights.double().dtype).numpy()
+        picked = (u[..., :, None] >= edges[..., None, :]).sum(-1).clip(max=p.shape[-1] - 1)
+    else:
+        race = -(1 - drawn("uniform", p.shape, weights.double().dtype)).log().numpy() / p.clip(1e-300)
+        picked = race.argsort(-1)[..., :num_samples]
+    return from_memory(picked.astype("int64"))
