@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import networkx
-
 from genesis.ir.graph import Node
 
 __all__ = ["format_node", "format_nodes", "to_networkx"]
@@ -34,6 +32,8 @@ def format_nodes(
 
 def to_networkx(nodes: Sequence[Node], indices: Sequence[int] | None = None) -> Any:
     """A networkx.DiGraph with an edge from each input to its consumer; nodes carry op, shape, dtype and attrs."""
+    import networkx  # takes 0.2 s, which nothing else needs
+
     graph = networkx.DiGraph()
     for i in range(len(nodes)) if indices is None else indices:
         node = nodes[i]
