@@ -77,6 +77,8 @@ os.register_at_fork(after_in_child=_forget_workers)
 
 def _workers_for(modules: int) -> list[CompileWorker]:
     """As many workers as the batch is worth."""
+    if not sys.executable or hasattr(sys, "frozen"):  # then it is not the interpreter
+        return []
     try:
         wanted = min(modules // MODULES_PER_NEW_WORKER, available_processors() - 1, MOST_WORKERS)
         while len(_workers) < wanted:

@@ -12,7 +12,7 @@ Everything native shares 8-byte words. The structures, as `native.py` lays them 
     mailbox     {ticket, team, index}                            one cache line each; the caller's, 0, is not used
 
 A launch's items are one index space over all its blocks, and share w of W is [total*w/W, total*(w+1)/W): which share
-computes what depends on nothing else. Share w belongs to worker w of the team, share 0 to the caller, who also does
+does which items depends on nothing else. Share w belongs to worker w of the team, share 0 to the caller, who also does
 the shares of workers that are not there, or that were too slow to claim theirs. To hand out a launch the caller puts
 an odd ticket, higher than any before it, into each mailbox; whoever turns it even has claimed the share. Since the
 launch cannot end before a claimed share is done, a worker that wakes late finds an even ticket and touches nothing.
@@ -365,18 +365,17 @@ _GEMM = """
 ; C = A @ B + beta * C for every batch, one panel of C's rows (or columns) an item, then the epilogue on the same panel.
 define void @genesis_gemm_TYPE(i64 %item.first, i64 %item.end, ptr %words, i64 %worker) {
 entry:
-  %gemm.bits = call i64 @word(ptr %words, i64 0)
-  %gemm = inttoptr i64 %gemm.bits to ptr
+  %gemm = call ptr @pointer(ptr %words, i64 0)
   %trans.a = call i64 @word(ptr %words, i64 1)
   %trans.b = call i64 @word(ptr %words, i64 2)
   %m = call i64 @word(ptr %words, i64 3)
   %n = call i64 @word(ptr %words, i64 4)
   %k = call i64 @word(ptr %words, i64 5)
-  %a = call i64 @word(ptr %words, i64 6)
+  %a = call ptr @pointer(ptr %words, i64 6)
   %lda = call i64 @word(ptr %words, i64 7)
-  %b = call i64 @word(ptr %words, i64 8)
+  %b = call ptr @pointer(ptr %words, i64 8)
   %ldb = call i64 @word(ptr %words, i64 9)
-  %c = call i64 @word(ptr %words, i64 10)
+  %c = call ptr @pointer(ptr %words, i64 10)
   %ldc = call i64 @word(ptr %words, i64 11)
   %batch.inner = call i64 @word(ptr %words, i64 13)
   %a.stride0 = call i64 @word(ptr %words, i64 14)
@@ -388,11 +387,9 @@ entry:
   %panels = call i64 @word(ptr %words, i64 20)
   %split = call i64 @word(ptr %words, i64 21)
   %beta.bits = call i64 @word(ptr %words, i64 22)
-  %epilogue.bits = call i64 @word(ptr %words, i64 23)
-  %epilogue.words.bits = call i64 @word(ptr %words, i64 24)
-  %epilogue = inttoptr i64 %epilogue.bits to ptr
-  %epilogue.words = inttoptr i64 %epilogue.words.bits to ptr
-  %has.epilogue = icmp ne i64 %epilogue.bits, 0
+  %epilogue = call ptr @pointer(ptr %words, i64 23)
+  %epilogue.words = call ptr @pointer(ptr %words, i64 24)
+  %has.epilogue = icmp ne ptr %epilogue, null
   %beta.double = bitcast i64 %beta.bits to double
   %beta = BETA
 
@@ -432,9 +429,9 @@ multiply:
   %size = sub i64 %hi, %lo
   %rows = select i1 %by.columns, i64 %m, i64 %size
   %columns = select i1 %by.columns, i64 %size, i64 %n
-  %a.panel = call ptr @place(i64 %a, i64 %batch0, i64 %a.stride0, i64 %batch1, i64 %a.stride1, i64 %lo, i64 %a.step)
-  %b.panel = call ptr @place(i64 %b, i64 %batch0, i64 %b.stride0, i64 %batch1, i64 %b.stride1, i64 %lo, i64 %b.step)
-  %c.panel = call ptr @place(i64 %c, i64 %batch0, i64 %c.stride0, i64 %batch1, i64 %c.stride1, i64 %lo, i64 %c.along)
+  %a.panel = call ptr @place(ptr %a, i64 %batch0, i64 %a.stride0, i64 %batch1, i64 %a.stride1, i64 %lo, i64 %a.step)
+  %b.panel = call ptr @place(ptr %b, i64 %batch0, i64 %b.stride0, i64 %batch1, i64 %b.stride1, i64 %lo, i64 %b.step)
+  %c.panel = call ptr @place(ptr %c, i64 %batch0, i64 %c.stride0, i64 %batch1, i64 %c.stride1, i64 %lo, i64 %c.along)
   call void %gemm(i32 101, i32 %order.a, i32 %order.b, i64 %rows, i64 %columns, i64 %k,
                   TYPE 1.0, ptr %a.panel, i64 %lda, ptr %b.panel, i64 %ldb, TYPE %beta, ptr %c.panel, i64 %ldc)
   br i1 %has.epilogue, label %finish, label %skip
@@ -456,13 +453,18 @@ define internal i64 @word(ptr %words, i64 %index) alwaysinline {
   ret i64 %word
 }
 
+define internal ptr @pointer(ptr %words, i64 %index) alwaysinline {
+  %at = getelementptr ptr, ptr %words, i64 %index
+  %pointer = load ptr, ptr %at
+  ret ptr %pointer
+}
+
 ; The address of a panel: two batch strides in bytes, then `lo` steps of elements.
-define internal ptr @place(i64 %base, i64 %i0, i64 %stride0, i64 %i1, i64 %stride1, i64 %lo, i64 %step) alwaysinline {
-  %pointer = inttoptr i64 %base to ptr
+define internal ptr @place(ptr %base, i64 %i0, i64 %stride0, i64 %i1, i64 %stride1, i64 %lo, i64 %step) alwaysinline {
   %offset0 = mul i64 %i0, %stride0
   %offset1 = mul i64 %i1, %stride1
   %offset = add i64 %offset0, %offset1
-  %matrix = getelementptr i8, ptr %pointer, i64 %offset
+  %matrix = getelementptr i8, ptr %base, i64 %offset
   %elements = mul i64 %lo, %step
   %panel = getelementptr TYPE, ptr %matrix, i64 %elements
   ret ptr %panel

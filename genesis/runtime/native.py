@@ -108,7 +108,7 @@ class Program:
 
     def __init__(self, launches: Sequence[Launch], slot_format: str = "", keep: Iterable[object] = ()) -> None:
         packer = struct.Struct("=Qq" + slot_format)  # the run's own two slots come first
-        self._words = _assemble(launches, slots=packer.size // 8)
+        self._words = _assemble(launches, slots=packer.size // 8 - _RUN_SLOTS)
         self._address = ctypes.c_void_p(self._words.buffer_info()[0])
         self._pack_into = packer.pack_into
         self._run = _native_run()
@@ -136,11 +136,12 @@ _SLOTS_OFFSET = _FAULT_OFFSET + 8 * executor_ir.FAULT_WORDS
 _FAULT = struct.Struct(f"={executor_ir.FAULT_WORDS}q")
 _RUN_SLOTS = 2
 _MASK = (1 << 64) - 1
+_WANTED = "an int, a Slot that slot_format has, FAULT, or a tuple of words"
 
 
 def _assemble(launches: Sequence[Launch], slots: int) -> array[int]:
     """The program as one array: header, fault, slots, argument blocks and their tables, launches, relocations."""
-    words = [0] * (_SLOTS_OFFSET // 8 + slots)
+    words = [0] * (_SLOTS_OFFSET // 8 + _RUN_SLOTS + slots)
     pointers: list[int] = []  # where the words are that hold indices of other words, to become addresses
     relocations: list[int] = []
 
@@ -149,16 +150,22 @@ def _assemble(launches: Sequence[Launch], slots: int) -> array[int]:
         words.append(index)
 
     def place(arguments: Sequence[Word]) -> int:
-        nested = {i: place(word) for i, word in enumerate(arguments) if type(word) is tuple}
-        start = len(words)
-        for i, word in enumerate(arguments):
+        start, nested = len(words), []
+        for word in arguments:
             if type(word) is int:
                 words.append(word & _MASK)
-            elif type(word) is Slot:
+            elif type(word) is Slot and 0 <= word.number < slots:
                 relocations.extend((len(words), word.number + _RUN_SLOTS, word.offset & _MASK))
                 words.append(0)
+            elif type(word) is tuple:
+                nested.append((len(words), word))
+                pointer_to(0)
+            elif word is FAULT:
+                pointer_to(_FAULT_OFFSET // 8)
             else:
-                pointer_to(_FAULT_OFFSET // 8 if word is FAULT else nested[i])
+                raise ValueError(f"Program: word {len(words) - start} is {word!r}; want {_WANTED}")
+        for position, block in nested:
+            words[position] = place(block)
         return start
 
     rows = []

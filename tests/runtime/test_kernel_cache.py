@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import itertools
 import os
+import shutil
 import stat
+import tempfile
 import threading
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -176,22 +180,43 @@ def test_a_full_disk_is_a_miss_and_leaves_no_litter(tmp_path, monkeypatch):
     assert kernel_files(tmp_path) == []
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="root may write anywhere")
-def test_a_read_only_directory_serves_and_stores_nothing(stored):
-    source, path = stored
-    path.parent.chmod(0o500)
+@contextlib.contextmanager
+def unprivileged() -> Iterator[None]:
+    """Root may write and read anywhere, so its tests are run as nobody."""
+    if root := os.geteuid() == 0:
+        os.seteuid(65534)
     try:
+        yield
+    finally:
+        if root:
+            os.seteuid(0)
+
+
+@pytest.fixture
+def readable(stored) -> Iterator[tuple[KernelSource, Path]]:
+    """A stored kernel where everybody may read but nobody write."""
+    source, path = stored
+    with tempfile.TemporaryDirectory() as name:
+        copy = Path(shutil.copy(path, name))
+        copy.chmod(0o444)
+        copy.parent.chmod(0o555)
+        yield source, copy
+        copy.parent.chmod(0o700)
+
+
+def test_a_read_only_directory_serves_and_stores_nothing(readable):
+    source, path = readable
+    with unprivileged():
         assert fetch(path.parent, source) == (7, *LOADED)
         assert fetch(path.parent, constant(11)) == (11, *COMPILED)
-    finally:
-        path.parent.chmod(0o700)
+    assert kernel_files(path.parent) == [path]
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="root may read anything")
-def test_an_unreadable_file_is_a_miss(stored):
-    source, path = stored
+def test_an_unreadable_file_is_a_miss(readable):
+    source, path = readable
     path.chmod(0)
-    assert fetch(path.parent, source) == (7, *COMPILED)
+    with unprivileged():
+        assert fetch(path.parent, source) == (7, *COMPILED)
 
 
 # ---- the directory ----

@@ -120,6 +120,12 @@ def test_every_worker_needs_one_block():
         Program([Launch(1, [Block((), 1), Block((), 1)], 2, every_worker=True)])
 
 
+@pytest.mark.parametrize("word", [Slot(1), Slot(-3), 1.5, None, [1]])
+def test_a_word_that_is_none_is_refused(word):
+    with pytest.raises(ValueError, match="Program: word 1 is"):
+        Program([Launch(1, [Block((0, word), 1)])], "q")
+
+
 def test_a_fault_is_reported_stops_the_program_and_is_forgotten_by_the_next_run():
     array, after = np.arange(10), np.zeros(1, np.int64)
     program = Program(
