@@ -17,7 +17,7 @@ from genesis.ops.view import LAYOUT_RULES as _LAYOUT_RULES
 from genesis.tensor import Tensor
 
 # isort: split
-from genesis import autograd, random
+from genesis import autograd, debug, nn, optim, random
 from genesis.autograd import enable_grad, inference_mode, is_grad_enabled, no_grad, set_grad_enabled
 from genesis.creation import (
     arange,
@@ -67,6 +67,7 @@ from genesis.ir.dtypes import promote as promote_types
 from genesis.joining import broadcast_tensors, chunk, split, tensor_split, unbind
 from genesis.methods import function_of as _function_of
 from genesis.methods import view_function_of as _view_function_of
+from genesis.printing import get_printoptions, set_printoptions
 from genesis.random import (
     bernoulli,
     get_rng_state,

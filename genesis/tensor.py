@@ -200,7 +200,9 @@ def _token(trace: Trace, argument: Any, operand: bool, static: bool) -> Any:
             return kind, argument
         return trace.place_scalar(argument)
     if kind is list or kind is tuple:
-        return tuple([_token(trace, a, False, True) if isinstance(a, Tensor) else a for a in argument])
+        if any([isinstance(a, Tensor) for a in argument]):
+            return "tensors", *[_token(trace, a, False, True) for a in argument]
+        return tuple(argument)
     if isinstance(argument, np.generic):
         return _token(trace, argument.item(), operand, static)
     if isinstance(argument, np.ndarray):
@@ -222,7 +224,7 @@ def call(operation: Operation, arguments: Sequence[Any], attributes: dict[str, A
             key: tuple[Any, ...] = (operation, grad, *tokens, named)
         else:
             key = (operation, grad, *tokens)
-        trace.lines.append((len(trace.nodes), *user_line()))
+        trace.lines.append((len(trace.nodes), *user_line(), key))
 
         def build(graph: Any) -> Any:
             values = [_value(graph, a, t) for a, t in zip(arguments, tokens, strict=True)]
@@ -249,8 +251,9 @@ def _value(graph: Any, argument: Any, token: Any) -> Any:
     if isinstance(argument, Tensor | np.ndarray) or (token.__class__ is int):
         return graph.value(token)
     if isinstance(argument, list | tuple):
-        return tuple(_value(graph, a, t) for a, t in zip(argument, token, strict=True)) \
-            if any(isinstance(a, Tensor) for a in argument) else tuple(argument)
+        if token and token[0] == "tensors":
+            return tuple([_value(graph, a, t) for a, t in zip(argument, token[1:], strict=True)])
+        return tuple(argument)
     return argument.item() if isinstance(argument, np.generic) else argument
 
 

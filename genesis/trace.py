@@ -129,7 +129,7 @@ class Trace:
         self.input_at: dict[int, Array] = {}  # position -> the array of that input
         self.known: dict[Any, Any] = {}  # Array -> position of its input; Tensor -> (array, position of its variable)
         self.scalars: list[float] = []
-        self.lines: list[Any] = []  # (first position, code object, instruction offset)
+        self.lines: list[Any] = []  # a call's (first position, code object, instruction offset, key)
         self.variables: dict[int, Any] = {}  # position -> the leaf Tensor whose gradient ends there
         self.saved: dict[int, Array] = {}  # after the flush: what backward will read
         self.released: set[int] = set()
@@ -194,8 +194,10 @@ class Trace:
     def place_scalar(self, value: bool | int | float, dtype: DType | None = None) -> int:
         """The position of a Python number, whose value is an argument of the program."""
         dtype = dtype or dtype_of_scalar(value)
+        if value.__class__ is int and not -(1 << 63) <= value < 1 << 63:
+            raise OverflowError(f"the Python number {value} does not fit into int64")
         slot = len(self.scalars)
-        self.advance(("scalar", dtype), lambda graph: graph.add(
+        self.advance(("scalar", dtype, value.__class__), lambda graph: graph.add(
             "scalar", (), (), dtype, {"slot": slot, "weak": True}))
         self.scalars.append(value)
         return len(self.nodes) - 1
@@ -217,7 +219,7 @@ class Trace:
                 high = middle
         if not low:
             return None
-        _, code, offset = self.lines[low - 1]
+        _, code, offset, _ = self.lines[low - 1]
         return resolve_line(code, offset)
 
 

@@ -3,8 +3,9 @@
 from genesis.autograd.backward import backward, grad
 from genesis.autograd.derive import NotDifferentiableError
 from genesis.autograd.grad_mode import enable_grad, inference_mode, is_grad_enabled, no_grad, set_grad_enabled
+from genesis.autograd.graph_view import GradientNode
 
 __all__ = [
-    "NotDifferentiableError", "backward", "enable_grad", "grad", "inference_mode", "is_grad_enabled", "no_grad",
-    "set_grad_enabled",
+    "GradientNode", "NotDifferentiableError", "backward", "enable_grad", "grad", "inference_mode", "is_grad_enabled",
+    "no_grad", "set_grad_enabled",
 ]

@@ -208,7 +208,7 @@ def _differentiate(
         copies = tuple((placed[i], i) for i in placed if nodes[i].op == "variable")
         return tuple(ends.items()), readers, copies
 
-    trace.lines.append((len(trace.nodes), *user_line()))
+    trace.lines.append((len(trace.nodes), *user_line(), key))
     step = trace.advance(key, build, grad=create_graph)
     ends, readers, copies = step.result
     for position, index in copies:
