@@ -24,6 +24,7 @@ from typing import Any, NamedTuple
 import llvmlite.binding as llvm
 
 from genesis.runtime.cache_directory import cache_directory
+from genesis.runtime.fork import fork_safe_lock
 from genesis.runtime.kernel_cache import write_whole
 
 CORE_TYPES = ("", "SkylakeX", "Cooperlake", "Sapphirerapids", "Zen", "Haswell")  # the empty one leaves it to OpenBLAS
@@ -38,6 +39,9 @@ class Blas(NamedTuple):
     config: str
 
 
+_loading = fork_safe_lock()
+
+
 @functools.cache
 def blas() -> Blas:
     """The process's OpenBLAS, loaded at the first call. Any thread may call its functions; they compute on that thread.
@@ -49,7 +53,7 @@ def blas() -> Blas:
 
 def load(core_type: str) -> Blas:
     """Load OpenBLAS with the kernels of `core_type`; "" leaves the choice to OpenBLAS."""
-    with _environment(OPENBLAS_CORETYPE=core_type, OPENBLAS_NUM_THREADS="1"):
+    with _loading, _environment(OPENBLAS_CORETYPE=core_type, OPENBLAS_NUM_THREADS="1"):
         library = ctypes.CDLL(str(_library_path()))
     library.scipy_openblas_set_num_threads64_(1)
     core, config = library.scipy_openblas_get_corename64_, library.scipy_openblas_get_config64_
@@ -67,7 +71,9 @@ def _address(function: Any) -> int:
 
 
 def core_type() -> str:
-    """The kernel set to load: the one `measure` found best on this processor, else by rule."""
+    """The kernel set to load: what OPENBLAS_CORETYPE says, else what `measure` found best here, else by rule."""
+    if chosen := os.environ.get("OPENBLAS_CORETYPE"):
+        return chosen
     if (path := _choice_path()) is not None:
         with contextlib.suppress(OSError):
             if (remembered := path.read_text()) in CORE_TYPES:

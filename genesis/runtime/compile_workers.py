@@ -19,7 +19,7 @@ from genesis.runtime.fork import fork_safe_lock
 from genesis.runtime.numba_compiler import read_frame, write_frame
 from genesis.runtime.processors import available_processors
 
-MODULES_PER_NEW_WORKER = 24  # a worker's start costs as much as compiling this many small modules
+MODULES_PER_NEW_WORKER = 32  # a worker starts in the time in which so many small modules are compiled, measured
 MOST_WORKERS = 7
 
 

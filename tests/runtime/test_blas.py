@@ -61,6 +61,7 @@ def test_threads_multiply_at_once():
 
 def test_the_kernel_set_is_chosen_by_rule_until_measured(tmp_path, monkeypatch):
     monkeypatch.setenv("GENESIS_CACHE_DIR", str(tmp_path))
+    monkeypatch.delenv("OPENBLAS_CORETYPE", raising=False)
     monkeypatch.setattr(module.llvm, "get_host_cpu_features", lambda: module.llvm.FeatureMap(avx512f=True))
     assert core_type() == ""
     every = dict.fromkeys(("avx512f", "avx512bw", "avx512dq", "avx512vl"), True)
@@ -70,10 +71,13 @@ def test_the_kernel_set_is_chosen_by_rule_until_measured(tmp_path, monkeypatch):
     assert core_type() == "Zen"
     module._choice_path().write_text("nonsense")
     assert core_type() == "SkylakeX"
+    monkeypatch.setenv("OPENBLAS_CORETYPE", "Haswell")
+    assert core_type() == "Haswell"
 
 
 def test_measuring_remembers_the_best(tmp_path, monkeypatch):
     monkeypatch.setenv("GENESIS_CACHE_DIR", str(tmp_path))
+    monkeypatch.delenv("OPENBLAS_CORETYPE", raising=False)
     monkeypatch.setattr(module, "CORE_TYPES", ("", "Haswell"))
     speeds = module.measure()
     assert set(speeds) == {"", "Haswell"} and all(speed > 0 for speed in speeds.values())
