@@ -8,7 +8,7 @@ compute with Values, and each operator they use adds a node.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from genesis.ir.dtypes import DType
 from genesis.ir.shapes import Shape, numel
@@ -97,6 +97,22 @@ class Value:
     def __init__(self, graph: Graph, index: int) -> None:
         self.graph = graph
         self.index = index
+
+    if TYPE_CHECKING:  # genesis.ops attaches the operators
+
+        def __add__(self, other: Any, /) -> Value: ...
+
+        __sub__ = __mul__ = __truediv__ = __floordiv__ = __mod__ = __pow__ = __and__ = __or__ = __xor__ = __add__
+        __radd__ = __rsub__ = __rmul__ = __rtruediv__ = __rfloordiv__ = __rmod__ = __rpow__ = __rand__ = __add__
+        __lt__ = __le__ = __gt__ = __ge__ = __add__
+
+        def __eq__(self, other: Any, /) -> Value: ...  # type: ignore[override]
+
+        def __ne__(self, other: Any, /) -> Value: ...  # type: ignore[override]
+
+        def __neg__(self) -> Value: ...
+
+        __invert__ = __neg__
 
     @property
     def node(self) -> Node:

@@ -307,7 +307,7 @@ def _install_operators() -> None:
         setattr(Value, f"__r{name}__", lambda a, b, op=operation: op(b, a))
     for name, operation in {"eq": eq, "ne": ne, "lt": lt, "le": le, "gt": gt, "ge": ge}.items():
         setattr(Value, f"__{name}__", lambda a, b, op=operation: op(a, b))
-    Value.__neg__ = lambda a: neg(a)  # type: ignore[attr-defined]
+    Value.__neg__ = lambda a: neg(a)  # type: ignore[method-assign]
     Value.__invert__ = lambda a: bitwise_not(a)  # type: ignore[attr-defined]
     Value.__hash__ = object.__hash__  # type: ignore[method-assign]
 

@@ -1,0 +1,33 @@
+"""Dropout."""
+
+from __future__ import annotations
+
+from genesis.nn import functional
+from genesis.nn.module import Module
+from genesis.tensor import Tensor
+
+__all__ = ["Dropout"]
+
+
+class Dropout(Module):
+    """While training, zero each element with probability `p` and scale the others by 1/(1-p).
+
+    Raises ValueError for a `p` outside [0, 1].
+
+    >>> import genesis
+    >>> genesis.nn.Dropout(0.5).eval()(genesis.ones(2))
+    tensor([1., 1.])
+    """
+
+    def __init__(self, p: float = 0.5) -> None:
+        if not 0 <= p <= 1:
+            raise ValueError(f"Dropout: p is a probability, got {p}")
+        self.p = p
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Of any shape, the same shape."""
+        return functional.dropout(input, self.p, self.training)
+
+    def extra_repr(self) -> str:
+        """The probability."""
+        return f"p={self.p}"

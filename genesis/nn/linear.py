@@ -1,0 +1,48 @@
+"""Linear: x W^T + b."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from genesis.creation import empty
+from genesis.nn import functional, init
+from genesis.nn.module import Module
+from genesis.nn.parameter import Parameter
+from genesis.tensor import Tensor
+
+__all__ = ["Linear"]
+
+
+class Linear(Module):
+    """`input @ weight.T + bias` over the last axis: (.., in_features) -> (.., out_features).
+
+    `weight` (out_features, in_features) and `bias` (out_features) start uniform in +-1/sqrt(in_features), as PyTorch's.
+
+    >>> import genesis
+    >>> layer = genesis.nn.Linear(3, 2)
+    >>> layer(genesis.ones(5, 3)).shape
+    (5, 2)
+    """
+
+    def __init__(self, in_features: int, out_features: int, bias: bool = True, dtype: Any = None) -> None:
+        self.in_features = in_features
+        self.out_features = out_features
+        self.weight = Parameter(empty(out_features, in_features, dtype=dtype))
+        self.bias = Parameter(empty(out_features, dtype=dtype)) if bias else None
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Draw the parameters anew."""
+        init.kaiming_uniform_(self.weight, a=math.sqrt(5))
+        if self.bias is not None:
+            bound = 1 / math.sqrt(self.in_features) if self.in_features else 0.0
+            init.uniform_(self.bias, -bound, bound)
+
+    def forward(self, input: Tensor) -> Tensor:
+        """`input` (.., in_features) -> (.., out_features)."""
+        return functional.linear(input, self.weight, self.bias)
+
+    def extra_repr(self) -> str:
+        """The extents, and whether there is a bias."""
+        return f"in_features={self.in_features}, out_features={self.out_features}, bias={self.bias is not None}"

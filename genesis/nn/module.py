@@ -1,0 +1,249 @@
+"""Module: a function with parameters, made of smaller ones.
+
+A module is a plain object: whatever Parameter, Module or registered buffer it holds as an attribute belongs to it, in
+the order of assignment. Nothing else is kept, so there is nothing to keep in step.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, NamedTuple, Self
+
+from genesis.autograd import no_grad
+from genesis.creation import as_tensor, zeros
+from genesis.ir.dtypes import DType
+from genesis.nn.parameter import Parameter
+from genesis.tensor import Tensor, detach, write
+
+__all__ = ["IncompatibleKeys", "Module"]
+
+
+class IncompatibleKeys(NamedTuple):
+    """What `load_state_dict` did not find, and what it had no place for."""
+
+    missing_keys: list[str]
+    unexpected_keys: list[str]
+
+
+class Module:
+    """The base of layers and networks. Subclasses say in `forward` what a call computes.
+
+    >>> import genesis
+    >>> class Scale(genesis.nn.Module):
+    ...     def __init__(self):
+    ...         self.factor = genesis.nn.Parameter(genesis.tensor(2.0))
+    ...     def forward(self, x):
+    ...         return x * self.factor
+    >>> Scale()(genesis.tensor([1.0, 2.0])).tolist()
+    [2.0, 4.0]
+    """
+
+    training: bool = True
+    _buffers: Mapping[str, bool] = {}  # name -> whether the state dict has it
+
+    def forward(self, *inputs: Any, **options: Any) -> Any:
+        """What a call of the module computes."""
+        raise NotImplementedError(f"{type(self).__name__} has no forward()")
+
+    def __call__(self, *inputs: Any, **options: Any) -> Any:
+        return self.forward(*inputs, **options)
+
+    # ---- attributes ----
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        held = self.__dict__.get(name)
+        if isinstance(held, Parameter | Module) and not isinstance(value, Parameter | Module | None):
+            kind = "parameter" if isinstance(held, Parameter) else "module"
+            want = "nn.Parameter" if isinstance(held, Parameter) else "nn.Module"
+            raise TypeError(f"cannot assign {type(value).__name__} as {kind} {name!r}: want {want} or None")
+        object.__setattr__(self, name, value)
+
+    def register_parameter(self, name: str, parameter: Parameter | None) -> None:
+        """Hold `parameter` as the attribute `name`; None reserves the name."""
+        setattr(self, name, parameter)
+
+    def register_buffer(self, name: str, tensor: Tensor | None, persistent: bool = True) -> None:
+        """Hold `tensor` as the attribute `name`: state that is not learned. The state dict has it if `persistent`."""
+        self._buffers = {**self._buffers, name: persistent}
+        setattr(self, name, tensor)
+
+    def add_module(self, name: str, module: Module | None) -> None:
+        """Hold `module` as the attribute `name`."""
+        setattr(self, name, module)
+
+    # ---- walking ----
+
+    def named_children(self) -> Iterator[tuple[str, Module]]:
+        """(name, module) for the modules held directly."""
+        for name, value in self.__dict__.items():
+            if isinstance(value, Module):
+                yield name, value
+
+    def children(self) -> Iterator[Module]:
+        """The modules held directly."""
+        return (module for _, module in self.named_children())
+
+    def named_modules(self, prefix: str = "") -> Iterator[tuple[str, Module]]:
+        """(path, module) for this module and all below it, each once, parents first.
+
+        >>> import genesis
+        >>> [path for path, _ in genesis.nn.Sequential(genesis.nn.ReLU(), genesis.nn.Tanh()).named_modules()]
+        ['', '0', '1']
+        """
+        seen: set[int] = set()
+        for path, module in self._paths(prefix):
+            if id(module) not in seen:
+                seen.add(id(module))
+                yield path, module
+
+    def modules(self) -> Iterator[Module]:
+        """This module and all below it, each once."""
+        return (module for _, module in self.named_modules())
+
+    def _paths(self, prefix: str = "") -> Iterator[tuple[str, Module]]:
+        """(path, module) for every way to reach a module."""
+        waiting = [(prefix, self)]
+        while waiting:
+            path, module = waiting.pop()
+            yield path, module
+            below = [(_join(path, name), child) for name, child in module.named_children()]
+            waiting.extend(reversed(below))
+
+    def named_parameters(self, prefix: str = "", recurse: bool = True) -> Iterator[tuple[str, Parameter]]:
+        """(path, parameter) for every parameter, each once.
+
+        >>> import genesis
+        >>> [(path, p.shape) for path, p in genesis.nn.Linear(3, 2).named_parameters()]
+        [('weight', (2, 3)), ('bias', (2,))]
+        """
+        seen: set[int] = set()
+        for path, module in self.named_modules(prefix) if recurse else [(prefix, self)]:
+            for name, value in module.__dict__.items():
+                if isinstance(value, Parameter) and id(value) not in seen:
+                    seen.add(id(value))
+                    yield _join(path, name), value
+
+    def parameters(self, recurse: bool = True) -> Iterator[Parameter]:
+        """Every parameter, each once."""
+        return (parameter for _, parameter in self.named_parameters(recurse=recurse))
+
+    def named_buffers(self, prefix: str = "", recurse: bool = True) -> Iterator[tuple[str, Tensor]]:
+        """(path, buffer) for every registered buffer."""
+        for path, module in self.named_modules(prefix) if recurse else [(prefix, self)]:
+            for name in module._buffers:
+                if isinstance(value := getattr(module, name), Tensor):
+                    yield _join(path, name), value
+
+    def buffers(self, recurse: bool = True) -> Iterator[Tensor]:
+        """Every registered buffer."""
+        return (buffer for _, buffer in self.named_buffers(recurse=recurse))
+
+    # ---- state ----
+
+    def _state(self) -> Iterator[tuple[str, Tensor]]:
+        """(key, tensor) for all that a state dict holds, in its order."""
+        for path, module in self._paths():
+            for name, value in module.__dict__.items():
+                if isinstance(value, Parameter):
+                    yield _join(path, name), value
+            for name, persistent in module._buffers.items():
+                if persistent and isinstance(value := getattr(module, name), Tensor):
+                    yield _join(path, name), value
+
+    def state_dict(self) -> dict[str, Tensor]:
+        """Path -> parameter or persistent buffer. The tensors share the module's storage.
+
+        >>> import genesis
+        >>> list(genesis.nn.Sequential(genesis.nn.Linear(3, 2)).state_dict())
+        ['0.weight', '0.bias']
+        """
+        return {key: detach(tensor) for key, tensor in self._state()}
+
+    def load_state_dict(self, state_dict: Mapping[str, Any], strict: bool = True) -> IncompatibleKeys:
+        """Copy values (tensors or arrays) into the parameters and buffers of the same paths.
+
+        Raises RuntimeError, having copied nothing, for a shape that differs and, if `strict`, for a path that is
+        missing or unexpected.
+        """
+        own = dict(self._state())
+        keys = IncompatibleKeys([k for k in own if k not in state_dict], [k for k in state_dict if k not in own])
+        faults = []
+        if strict and keys.missing_keys:
+            faults.append(f"missing: {', '.join(keys.missing_keys)}")
+        if strict and keys.unexpected_keys:
+            faults.append(f"unexpected: {', '.join(keys.unexpected_keys)}")
+        values = {key: as_tensor(state_dict[key]) for key in own if key in state_dict}
+        for key, value in values.items():
+            if value.shape != own[key].shape:
+                faults.append(f"{key} has shape {value.shape}, want {own[key].shape}")
+        if faults:
+            raise RuntimeError("\n    ".join([f"load_state_dict: {type(self).__name__}:", *faults]))
+        with no_grad():
+            for key, value in values.items():
+                write(own[key], value.to(own[key].dtype, copy=True))
+        return keys
+
+    # ---- changing everything below ----
+
+    def apply(self, function: Callable[[Module], Any]) -> Self:
+        """Call `function` on every module, children first."""
+        for module in reversed(list(self.modules())):
+            function(module)
+        return self
+
+    def train(self, mode: bool = True) -> Self:
+        """Set `training` here and below: it is what Dropout looks at."""
+        for module in self.modules():
+            module.training = mode
+        return self
+
+    def eval(self) -> Self:
+        """`train(False)`."""
+        return self.train(False)
+
+    def requires_grad_(self, requires_grad: bool = True) -> Self:
+        """Set whether gradients are accumulated, for every parameter."""
+        for parameter in self.parameters():
+            parameter.requires_grad = requires_grad
+        return self
+
+    def zero_grad(self, set_to_none: bool = True) -> None:
+        """Forget every parameter's gradient, or make it zeros."""
+        for parameter in self.parameters():
+            if set_to_none:
+                parameter.grad = None
+            elif parameter.grad is not None:
+                write(parameter.grad, zeros(parameter.shape, dtype=parameter.dtype))
+
+    def to(self, *args: Any, **kwargs: Any) -> Self:
+        """Convert floating parameters and buffers (see `Tensor.to`): `to(genesis.float64)`, `to("cpu")`."""
+        with no_grad():
+            for tensor in (*self.parameters(), *self.buffers()):
+                if tensor.dtype.is_floating_point or not _names_dtype(args, kwargs):
+                    write(tensor, detach(tensor).to(*args, **kwargs))
+        return self
+
+    # ---- printing ----
+
+    def extra_repr(self) -> str:
+        """What stands between the brackets when the module is printed."""
+        return ""
+
+    def __repr__(self) -> str:
+        lines = [_indented(f"({name}): {child!r}") for name, child in self.named_children()]
+        name, extra = type(self).__name__, self.extra_repr()
+        if not lines:
+            return f"{name}({extra})"
+        return "\n".join([f"{name}(", *([f"  {extra}"] if extra else []), *lines, ")"])
+
+
+def _join(path: str, name: str) -> str:
+    return f"{path}.{name}" if path else name
+
+
+def _indented(text: str) -> str:
+    return "\n".join("  " + line for line in text.split("\n"))
+
+
+def _names_dtype(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> bool:
+    return any(isinstance(a, DType) for a in (*args, *kwargs.values()))

@@ -1,0 +1,71 @@
+"""Layer norm and RMS norm."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from genesis.creation import ones, zeros
+from genesis.nn import functional
+from genesis.nn.module import Module
+from genesis.nn.parameter import Parameter
+from genesis.tensor import Tensor
+
+__all__ = ["LayerNorm", "RMSNorm"]
+
+
+def _shape(extents: int | Sequence[int]) -> tuple[int, ...]:
+    return (extents,) if isinstance(extents, int) else tuple(extents)
+
+
+class LayerNorm(Module):
+    """(x - mean) / sqrt(var + eps) over the last axes, then `weight` and `bias` of that shape.
+
+    >>> import genesis
+    >>> genesis.nn.LayerNorm(2)(genesis.tensor([[1.0, 3.0]])).detach()
+    tensor([[-1.0000,  1.0000]])
+    """
+
+    def __init__(
+        self, normalized_shape: int | Sequence[int], eps: float = 1e-5, elementwise_affine: bool = True,
+        bias: bool = True, dtype: Any = None,
+    ) -> None:
+        self.normalized_shape = _shape(normalized_shape)
+        self.eps = eps
+        self.elementwise_affine = elementwise_affine
+        self.weight = Parameter(ones(self.normalized_shape, dtype=dtype)) if elementwise_affine else None
+        self.bias = Parameter(zeros(self.normalized_shape, dtype=dtype)) if elementwise_affine and bias else None
+
+    def forward(self, input: Tensor) -> Tensor:
+        """`input` (.., *normalized_shape), the same shape."""
+        return functional.layer_norm(input, self.normalized_shape, self.weight, self.bias, self.eps)
+
+    def extra_repr(self) -> str:
+        """Shape, eps, and whether there are parameters."""
+        return f"{self.normalized_shape}, eps={self.eps}, elementwise_affine={self.elementwise_affine}"
+
+
+class RMSNorm(Module):
+    """x / sqrt(mean(x^2) + eps) over the last axes, then `weight` of that shape; `eps` defaults to float32's epsilon.
+
+    >>> import genesis
+    >>> genesis.nn.RMSNorm(2, elementwise_affine=False)(genesis.tensor([[3.0, 4.0]]))
+    tensor([[0.8485, 1.1314]])
+    """
+
+    def __init__(
+        self, normalized_shape: int | Sequence[int], eps: float | None = None, elementwise_affine: bool = True,
+        dtype: Any = None,
+    ) -> None:
+        self.normalized_shape = _shape(normalized_shape)
+        self.eps = eps
+        self.elementwise_affine = elementwise_affine
+        self.weight = Parameter(ones(self.normalized_shape, dtype=dtype)) if elementwise_affine else None
+
+    def forward(self, input: Tensor) -> Tensor:
+        """`input` (.., *normalized_shape), the same shape."""
+        return functional.rms_norm(input, self.normalized_shape, self.weight, self.eps)
+
+    def extra_repr(self) -> str:
+        """Shape, eps, and whether there is a parameter."""
+        return f"{self.normalized_shape}, eps={self.eps}, elementwise_affine={self.elementwise_affine}"

@@ -1,0 +1,32 @@
+"""Parameter: a tensor that a module learns."""
+
+from __future__ import annotations
+
+from genesis.tensor import Tensor, array_of, detach
+
+__all__ = ["Parameter"]
+
+
+class Parameter(Tensor):
+    """A leaf that requires a gradient and that modules collect.
+
+    Args:
+        data: the first value, of any shape; a floating dtype unless `requires_grad` is False.
+        requires_grad: whether `backward` accumulates a gradient into it.
+
+    Raises TypeError when a gradient is wanted of a dtype that has none.
+
+    >>> import genesis
+    >>> genesis.nn.Parameter(genesis.zeros(2))
+    Parameter containing:
+    tensor([0., 0.], requires_grad=True)
+    """
+
+    def __init__(self, data: Tensor, requires_grad: bool = True) -> None:
+        if requires_grad and not data.dtype.is_floating_point:
+            raise TypeError(f"Parameter: a {data.dtype.name} tensor has no gradient; want requires_grad=False")
+        self._array = array_of(detach(data) if data.requires_grad else data)
+        self._requires_grad = requires_grad
+
+    def __repr__(self) -> str:
+        return f"Parameter containing:\n{super().__repr__()}"

@@ -1,0 +1,5 @@
+"""What training loops do to parameters: `genesis.nn.utils`, under PyTorch's names."""
+
+from genesis.nn.utils.clip import clip_grad_norm_, clip_grad_value_
+
+__all__ = ["clip_grad_norm_", "clip_grad_value_"]

@@ -1,0 +1,64 @@
+"""Gradients held within bounds. Nothing is read: the decision is taken inside the program."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from genesis.autograd import no_grad
+from genesis.creation import zeros
+from genesis.ops.registry import OPERATIONS
+from genesis.tensor import Tensor, call, write
+
+__all__ = ["clip_grad_norm_", "clip_grad_value_"]
+
+
+def _gradients(parameters: Tensor | Iterable[Tensor]) -> list[Tensor]:
+    tensors = (parameters,) if isinstance(parameters, Tensor) else tuple(parameters)
+    return [t.grad for t in tensors if t.grad is not None]
+
+
+def clip_grad_norm_(parameters: Tensor | Iterable[Tensor], max_norm: float, norm_type: float = 2.0) -> Tensor:
+    """Scale the gradients in place so that their norm, taken over all of them together, is at most `max_norm`.
+
+    Args:
+        parameters: a tensor, or tensors, whose `.grad` to scale.
+        max_norm: the bound.
+        norm_type: the p of the norm; float("inf") for the largest magnitude.
+
+    Returns the norm before scaling, a 0-d tensor.
+
+    >>> import genesis
+    >>> x = genesis.tensor([0.0, 0.0], requires_grad=True)
+    >>> x.grad = genesis.tensor([3.0, 4.0])
+    >>> clip_grad_norm_(x, max_norm=1.0)
+    tensor(5.)
+    >>> x.grad
+    tensor([0.6000, 0.8000])
+    """
+    gradients = _gradients(parameters)
+    if not gradients:
+        return zeros(())
+    with no_grad():
+        total, scaled = call(OPERATIONS["clip_to_norm"], (gradients, float(max_norm), float(norm_type)))
+        for gradient, value in zip(gradients, scaled, strict=True):
+            write(gradient, value)
+    return total
+
+
+def clip_grad_value_(parameters: Tensor | Iterable[Tensor], clip_value: float) -> None:
+    """Hold every element of the gradients within [-clip_value, clip_value], in place.
+
+    >>> import genesis
+    >>> x = genesis.tensor([0.0, 0.0], requires_grad=True)
+    >>> x.grad = genesis.tensor([3.0, -0.5])
+    >>> clip_grad_value_(x, 1.0)
+    >>> x.grad
+    tensor([ 1.0000, -0.5000])
+    """
+    gradients = _gradients(parameters)
+    if gradients:
+        bound = float(clip_value)
+        with no_grad():
+            held = call(OPERATIONS["clip_to_value"], (gradients, -bound, bound))
+            for gradient, value in zip(gradients, held, strict=True):
+                write(gradient, value)

@@ -1,0 +1,110 @@
+"""One step of an optimizer over many parameters: elementwise expressions that lowering fuses into one kernel each.
+
+Sequences go in and come out, so that a step over any number of parameters is recorded as one call. Numbers that a
+schedule changes are operands: they reach the compiled program as arguments.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from genesis.ir.graph import Value
+from genesis.ops.elementwise import abs as magnitude
+from genesis.ops.elementwise import clamp, maximum, pow, sqrt
+from genesis.ops.reduction import amax, sum
+from genesis.ops.registry import cast, composite
+
+__all__ = ["adam_update", "clip_to_norm", "clip_to_value", "sgd_update"]
+
+Values = Sequence[Value]
+Scalar = Value | float
+
+
+def _is(x: Scalar, literal: float) -> bool:
+    """True for the Python number `literal`, which a definition may simplify away."""
+    return not isinstance(x, Value) and x == literal
+
+
+def _gradients(parameters: Values, gradients: Values, weight_decay: Scalar, maximize: bool) -> list[Value]:
+    """The directions to descend: the sign turned if maximizing, and `weight_decay` times the parameter added."""
+    directions = [-g for g in gradients] if maximize else list(gradients)
+    if _is(weight_decay, 0):
+        return directions
+    return [g + p * weight_decay for p, g in zip(parameters, directions, strict=True)]
+
+
+def _like(values: Values, models: Values) -> tuple[Value, ...]:
+    return tuple(cast(v, m.dtype) for v, m in zip(values, models, strict=True))
+
+
+# ---- updates ----
+
+
+@composite("sgd_update", (3, 4, 5, 6), methods=())
+def sgd_update(
+    parameters: Values, gradients: Values, velocities: Values, lr: Scalar, momentum: Scalar, fresh: Scalar,
+    weight_decay: Scalar, nesterov: bool, maximize: bool,
+) -> tuple[tuple[Value, ...], tuple[Value, ...]]:
+    """v = momentum * v + fresh * g;  p = p - lr * v, or p - lr * (g + momentum * v) with `nesterov`.
+
+    Without `velocities`, p = p - lr * g. Returns the new parameters and velocities.
+    """
+    steps = grads = _gradients(parameters, gradients, weight_decay, maximize)
+    if velocities:
+        drawn = grads if _is(fresh, 1) else [g * fresh for g in grads]
+        velocities = [v * momentum + g for v, g in zip(velocities, drawn, strict=True)]
+        steps = [g + v * momentum for g, v in zip(grads, velocities, strict=True)] if nesterov else list(velocities)
+    updated = [p - s * lr for p, s in zip(parameters, steps, strict=True)]
+    return _like(updated, parameters), _like(velocities, parameters[: len(velocities)])
+
+
+@composite("adam_update", (5, 6, 7, 8, 9, 10, 11, 12), methods=())
+def adam_update(
+    parameters: Values, gradients: Values, averages: Values, squares: Values, maxima: Values, step_size: Scalar,
+    epsilon: Scalar, beta1: Scalar, fresh1: Scalar, beta2: Scalar, fresh2: Scalar, weight_decay: Scalar, kept: Scalar,
+    maximize: bool,
+) -> tuple[tuple[Value, ...], ...]:
+    """m = beta1 * m + fresh1 * g;  s = beta2 * s + fresh2 * g^2;  p = kept * p - step_size * m / (sqrt(s) + epsilon).
+
+    The order of Kingma and Ba, 2015, end of section 2: the bias corrections are folded into `step_size` and `epsilon`.
+    `kept` is AdamW's decay, 1 - lr * weight_decay. With `maxima` (AMSGrad), the largest s so far divides instead.
+    Returns the new parameters, averages, squares and maxima.
+    """
+    grads = _gradients(parameters, gradients, weight_decay, maximize)
+    averages = [m * beta1 + g * fresh1 for m, g in zip(averages, grads, strict=True)]
+    squares = [s * beta2 + g * g * fresh2 for s, g in zip(squares, grads, strict=True)]
+    maxima = [maximum(t, s) for t, s in zip(maxima, squares, strict=True)] if maxima else ()
+    updated = []
+    for p, m, s in zip(parameters, averages, maxima or squares, strict=True):
+        held = p if _is(kept, 1) else p * kept
+        updated.append(held - m * step_size / (sqrt(s) + epsilon))
+    return (
+        _like(updated, parameters), _like(averages, parameters), _like(squares, parameters),
+        _like(maxima, parameters[: len(maxima)]),
+    )
+
+
+# ---- gradient clipping ----
+
+
+@composite("clip_to_norm", (1,), methods=())
+def clip_to_norm(gradients: Values, max_norm: Scalar, norm_type: float) -> tuple[Value, tuple[Value, ...]]:
+    """The norm of all gradients taken as one vector, and the gradients scaled down to `max_norm` where it is larger."""
+    if norm_type == float("inf"):
+        total = amax(magnitude(gradients[0]))
+        for g in gradients[1:]:
+            total = maximum(total, amax(magnitude(g)))
+    else:
+        powers = [sum(g * g if norm_type == 2 else pow(magnitude(g), norm_type)) for g in gradients]
+        total = powers[0]
+        for power in powers[1:]:
+            total = total + power
+        total = sqrt(total) if norm_type == 2 else pow(total, 1 / norm_type)
+    scale = clamp(max_norm / (total + 1e-6), max=1.0)
+    return total, _like([g * scale for g in gradients], gradients)
+
+
+@composite("clip_to_value", (1, 2), methods=())
+def clip_to_value(gradients: Values, low: Scalar, high: Scalar) -> tuple[Value, ...]:
+    """The gradients held within [low, high]."""
+    return tuple(clamp(g, min=low, max=high) for g in gradients)

@@ -1,0 +1,90 @@
+"""Adam (Kingma and Ba, 2015) and AdamW (Loshchilov and Hutter, 2019)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from typing import Any
+
+from genesis.ops.registry import OPERATIONS
+from genesis.optim.optimizer import Group, Optimizer
+from genesis.tensor import Tensor, call, write
+
+__all__ = ["Adam", "AdamW"]
+
+
+class Adam(Optimizer):
+    """Steps scaled by running averages of the gradient and of its square.
+
+    Args:
+        params: tensors or groups of them.
+        lr: the step size.
+        betas: how much of the averages of the gradient and of its square is kept per step.
+        eps: added to the square root that divides.
+        weight_decay: times the parameter, added to its gradient.
+        amsgrad: divide by the largest average of squares so far (Reddi, Kale and Kumar, 2018).
+        maximize: climb.
+
+    Raises ValueError for a negative setting, and for a beta outside [0, 1).
+
+    >>> import genesis
+    >>> x = genesis.tensor([1.0, 2.0], requires_grad=True)
+    >>> optimizer = Adam([x], lr=0.1)
+    >>> (x * x).sum().backward()
+    >>> optimizer.step()
+    >>> x
+    tensor([0.9000, 1.9000], requires_grad=True)
+    """
+
+    decoupled = False  # whether weight decay shrinks the parameter instead of joining its gradient
+
+    def __init__(
+        self, params: Iterable[Any], lr: float = 1e-3, betas: tuple[float, float] = (0.9, 0.999), eps: float = 1e-8,
+        weight_decay: float = 0.0, amsgrad: bool = False, *, maximize: bool = False,
+    ) -> None:
+        super().__init__(params, {
+            "lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay, "amsgrad": amsgrad,
+            "maximize": maximize,
+        })
+
+    def check(self, group: Group) -> None:
+        """Raise ValueError for settings that make no sense."""
+        name = type(self).__name__
+        for setting in ("lr", "eps", "weight_decay"):
+            if group[setting] < 0:
+                raise ValueError(f"{name}: {setting} is {group[setting]}; want 0 or more")
+        if not all(0 <= beta < 1 for beta in group["betas"]):
+            raise ValueError(f"{name}: betas are {group['betas']}; want them in [0, 1)")
+
+    def slots(self, group: Group) -> tuple[str, ...]:
+        """The averages of the gradient and of its square, and AMSGrad's maximum of the latter."""
+        return ("exp_avg", "exp_avg_sq", "max_exp_avg_sq") if group["amsgrad"] else ("exp_avg", "exp_avg_sq")
+
+    def update(self, parameters: list[Tensor], group: Group, age: int) -> None:
+        """Move `parameters`; the averages' bias towards their first zeros is undone in the step size and eps."""
+        beta1, beta2 = group["betas"]
+        states = [self.state[p] for p in parameters]
+        averages, squares = [s["exp_avg"] for s in states], [s["exp_avg_sq"] for s in states]
+        maxima = [s["max_exp_avg_sq"] for s in states] if group["amsgrad"] else []
+        unbiased = math.sqrt(1 - beta2**age)
+        lr, decay = float(group["lr"]), float(group["weight_decay"])
+        results = call(OPERATIONS["adam_update"], (
+            parameters, [p.grad for p in parameters], averages, squares, maxima, lr * unbiased / (1 - beta1**age),
+            group["eps"] * unbiased, beta1, 1 - beta1, beta2, 1 - beta2, 0.0 if self.decoupled else decay,
+            1 - lr * decay if self.decoupled else 1.0, group["maximize"],
+        ))
+        for held, values in zip((parameters, averages, squares, maxima), results, strict=True):
+            for tensor, value in zip(held, values, strict=True):
+                write(tensor, value)
+
+
+class AdamW(Adam):
+    """Adam whose weight decay shrinks the parameter itself: p = p * (1 - lr * weight_decay) before the step."""
+
+    decoupled = True
+
+    def __init__(
+        self, params: Iterable[Any], lr: float = 1e-3, betas: tuple[float, float] = (0.9, 0.999), eps: float = 1e-8,
+        weight_decay: float = 1e-2, amsgrad: bool = False, *, maximize: bool = False,
+    ) -> None:
+        super().__init__(params, lr, betas, eps, weight_decay, amsgrad, maximize=maximize)

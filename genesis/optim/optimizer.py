@@ -1,0 +1,162 @@
+"""What optimizers share: parameter groups, their state, and a step that is one run of one program."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from genesis.autograd import enable_grad, no_grad
+from genesis.creation import tensor, zeros
+from genesis.execute import flush
+from genesis.tensor import Tensor, detach, write
+from genesis.trace import current_trace
+
+__all__ = ["Optimizer"]
+
+Group = dict[str, Any]
+
+
+class Optimizer:
+    """The base of optimizers. Subclasses name their state's tensors in `slots` and say in `update` what a step does.
+
+    Args:
+        parameters: tensors, or dicts that hold them under "params" beside settings of their own.
+        defaults: the settings of groups that name none.
+
+    Raises ValueError for no parameters, a tensor that is no leaf, and one that is given twice.
+    """
+
+    def __init__(self, parameters: Iterable[Any], defaults: Group) -> None:
+        self.defaults = defaults
+        self.param_groups: list[Group] = []
+        self.state: dict[Tensor, dict[str, Any]] = {}
+        listed: list[Any] = [parameters] if isinstance(parameters, Tensor) else list(parameters)
+        if not listed:
+            raise ValueError(f"{type(self).__name__}: got no parameters")
+        groups: list[Group] = listed if isinstance(listed[0], dict) else [{"params": listed}]
+        for group in groups:
+            self.add_param_group(group)
+
+    def add_param_group(self, group: Group) -> None:
+        """Update the tensors of `group["params"]` too, with the group's own settings where it has some."""
+        name = type(self).__name__
+        members = [group["params"]] if isinstance(group["params"], Tensor) else list(group["params"])
+        known = {id(p) for g in self.param_groups for p in g["params"]}
+        for parameter in members:
+            if not isinstance(parameter, Tensor) or not parameter.is_leaf:
+                raise ValueError(f"{name}: wants leaf tensors, got {type(parameter).__name__} {parameter!r}")
+            if id(parameter) in known:
+                raise ValueError(f"{name}: a parameter of shape {parameter.shape} is given twice")
+            known.add(id(parameter))
+        group = {**self.defaults, **group, "params": members}
+        self.check(group)
+        self.param_groups.append(group)
+        for parameter in members:
+            if parameter.requires_grad:
+                self.state_of(parameter, group)
+        flush(current_trace())  # first values are computed here, so that the first step is the program of every step
+
+    def zero_grad(self, set_to_none: bool = True) -> None:
+        """Forget the parameters' gradients, or make them zeros."""
+        for group in self.param_groups:
+            for parameter in group["params"]:
+                if set_to_none:
+                    parameter.grad = None
+                elif parameter.grad is not None:
+                    write(parameter.grad, zeros(parameter.shape, dtype=parameter.dtype))
+
+    def step(self, closure: Callable[[], Any] | None = None) -> Any:
+        """Move the parameters that have a gradient; returns what `closure`, called first, returned.
+
+        Everything recorded so far runs here, as one program.
+        """
+        loss = None
+        if closure is not None:
+            with enable_grad():
+                loss = closure()
+        with no_grad():
+            for group in self.param_groups:
+                moving = [p for p in group["params"] if p.grad is not None]
+                by_age: dict[int, list[Tensor]] = {}
+                for parameter in moving:
+                    state = self.state_of(parameter, group)
+                    state["step"] += 1
+                    by_age.setdefault(state["step"], []).append(parameter)
+                for age, parameters in by_age.items():
+                    self.update(parameters, group, age)
+            flush(current_trace())
+        return loss
+
+    # ---- what a subclass says ----
+
+    def check(self, group: Group) -> None:
+        """Raise ValueError for settings that make no sense."""
+
+    def slots(self, group: Group) -> tuple[str, ...]:
+        """The names of the tensors kept per parameter, zeros at first."""
+        return ()
+
+    def update(self, parameters: list[Tensor], group: Group, age: int) -> None:
+        """Move `parameters`, whose step number is `age`."""
+        raise NotImplementedError
+
+    # ---- state ----
+
+    def state_of(self, parameter: Tensor, group: Group) -> dict[str, Any]:
+        """The state of `parameter`: "step", and a tensor per slot."""
+        state = self.state.get(parameter)
+        if state is None:
+            state = self.state[parameter] = {"step": 0}
+        for slot in self.slots(group):
+            if slot not in state:
+                state[slot] = zeros(parameter.shape, dtype=parameter.dtype)
+        return state
+
+    def state_dict(self) -> dict[str, Any]:
+        """{"state": {position: state}, "param_groups": [settings, with positions for parameters]}, as PyTorch's."""
+        positions: dict[int, int] = {}
+        for group in self.param_groups:
+            for parameter in group["params"]:
+                positions[id(parameter)] = len(positions)
+        groups = [{**group, "params": [positions[id(p)] for p in group["params"]]} for group in self.param_groups]
+        state = {
+            positions[id(p)]: {k: detach(v) if isinstance(v, Tensor) else v for k, v in held.items()}
+            for p, held in self.state.items()
+        }
+        return {"state": dict(sorted(state.items())), "param_groups": groups}
+
+    def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
+        """Take settings and (copied) state from `state_dict`. Raises ValueError when its groups are of other sizes."""
+        saved = state_dict["param_groups"]
+        sizes, own = [len(g["params"]) for g in saved], [len(g["params"]) for g in self.param_groups]
+        if sizes != own:
+            raise ValueError(f"load_state_dict: groups of {sizes} parameters, want {own}")
+        with no_grad():
+            for group, source in zip(self.param_groups, saved, strict=True):
+                group.update({k: v for k, v in source.items() if k != "params"})
+                for position, parameter in zip(source["params"], group["params"], strict=True):
+                    held = state_dict["state"].get(position)
+                    if held is None:
+                        self.state.pop(parameter, None)
+                        continue
+                    state = self.state_of(parameter, group)
+                    state["step"] = int(held.get("step", 1))  # PyTorch's SGD counts no steps
+                    for slot in self.slots(group):
+                        if held.get(slot) is not None:
+                            state[slot] = _copied(held[slot], parameter)
+            flush(current_trace())
+
+    def __repr__(self) -> str:
+        lines = [f"{type(self).__name__} ("]
+        for number, group in enumerate(self.param_groups):
+            lines += [f"Parameter Group {number}"]
+            lines += [f"    {name}: {value}" for name, value in sorted(group.items()) if name != "params"]
+        return "\n".join([*lines, ")"])
+
+
+def _copied(value: Any, parameter: Tensor) -> Tensor:
+    """`value` (a tensor or array of the parameter's shape) in a tensor of its own, of the parameter's dtype."""
+    source = detach(value) if isinstance(value, Tensor) else tensor(value)
+    if source.shape != parameter.shape:
+        raise ValueError(f"load_state_dict: state of shape {source.shape} for a parameter of shape {parameter.shape}")
+    return source.to(parameter.dtype, copy=True)

@@ -1,0 +1,118 @@
+"""Optimizers against torch's, step by step."""
+
+import numpy as np
+import pytest
+import torch
+
+import genesis
+
+TOLERANCE = {"float32": {"rtol": 2e-5, "atol": 2e-6}, "float64": {"rtol": 1e-11, "atol": 1e-13}}
+STEPS = 10
+SHAPES = [(3, 4), (5,), ()]
+
+SETTINGS = [
+    ("SGD", {"lr": 0.1}),
+    ("SGD", {"lr": 0.1, "momentum": 0.9}),
+    ("SGD", {"lr": 0.05, "momentum": 0.9, "dampening": 0.3, "weight_decay": 0.1}),
+    ("SGD", {"lr": 0.05, "momentum": 0.8, "nesterov": True, "weight_decay": 0.01}),
+    ("SGD", {"lr": 0.1, "maximize": True, "weight_decay": 0.1}),
+    ("Adam", {}),
+    ("Adam", {"lr": 0.1, "betas": (0.5, 0.9), "eps": 1e-3}),
+    ("Adam", {"lr": 0.01, "weight_decay": 0.1, "amsgrad": True}),
+    ("Adam", {"lr": 0.01, "maximize": True}),
+    ("AdamW", {"lr": 0.01}),
+    ("AdamW", {"lr": 0.05, "weight_decay": 0.3, "amsgrad": True}),
+]
+
+
+def parameters(dtype):
+    """The same first values in genesis and torch."""
+    random = np.random.default_rng(0)
+    values = [random.normal(size=shape).astype(dtype) for shape in SHAPES]
+    ours = [genesis.tensor(v, requires_grad=True) for v in values]
+    return ours, [torch.tensor(v, requires_grad=True) for v in values]
+
+
+def loss(params, number):
+    """Something with a gradient that changes from step to step."""
+    return sum((((p - number * 0.1) ** 2) * (i + 1)).sum() for i, p in enumerate(params))
+
+
+def step(optimizer, params, number):
+    optimizer.zero_grad()
+    loss(params, number).backward()
+    optimizer.step()
+
+
+def assert_same(ours, theirs, dtype):
+    for x, t in zip(ours, theirs, strict=True):
+        np.testing.assert_allclose(x.detach().numpy(), t.detach().numpy(), **TOLERANCE[dtype])
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize(("name", "settings"), SETTINGS)
+def test_every_step_is_torchs(name, settings, dtype):
+    ours, theirs = parameters(dtype)
+    optimizer = getattr(genesis.optim, name)(ours, **settings)
+    reference = getattr(torch.optim, name)(theirs, **settings)
+    for number in range(STEPS):
+        step(optimizer, ours, number)
+        step(reference, theirs, number)
+        assert_same(ours, theirs, dtype)
+
+
+@pytest.mark.parametrize(("name", "settings"), SETTINGS)
+def test_state_dict_continues_where_it_was_taken(name, settings):
+    ours, theirs = parameters("float64")
+    optimizer = getattr(genesis.optim, name)(ours, **settings)
+    reference = getattr(torch.optim, name)(theirs, **settings)
+    for number in range(3):
+        step(optimizer, ours, number)
+        step(reference, theirs, number)
+    copies = [genesis.tensor(p.detach().numpy().copy(), requires_grad=True) for p in ours]
+    resumed = getattr(genesis.optim, name)(copies, lr=123.0)
+    resumed.load_state_dict(optimizer.state_dict())
+    for number in range(3, 6):
+        step(optimizer, ours, number)
+        step(resumed, copies, number)
+        step(reference, theirs, number)
+    assert_same(copies, theirs, "float64")
+    assert_same(ours, theirs, "float64")
+
+
+@pytest.mark.parametrize(("name", "settings"), [("SGD", {"lr": 0.1, "momentum": 0.9}), ("AdamW", {"amsgrad": True})])
+def test_torchs_state_dict_is_understood(name, settings):
+    _, theirs = parameters("float64")
+    reference = getattr(torch.optim, name)(theirs, **settings)
+    for number in range(3):
+        step(reference, theirs, number)
+    copies = [genesis.tensor(t.detach().numpy().copy(), requires_grad=True) for t in theirs]
+    optimizer = getattr(genesis.optim, name)(copies, **settings)
+    optimizer.load_state_dict(reference.state_dict())
+    for number in range(3, 6):
+        step(optimizer, copies, number)
+        step(reference, theirs, number)
+    assert_same(copies, theirs, "float64")
+
+
+def test_groups_have_settings_of_their_own():
+    ours, theirs = parameters("float64")
+    optimizer = genesis.optim.SGD([{"params": ours[:1], "lr": 0.5}, {"params": ours[1:]}], lr=0.01, momentum=0.9)
+    reference = torch.optim.SGD([{"params": theirs[:1], "lr": 0.5}, {"params": theirs[1:]}], lr=0.01, momentum=0.9)
+    for number in range(STEPS):
+        for schedule in (optimizer, reference):
+            schedule.param_groups[0]["lr"] = 0.1 / (number + 1)
+        step(optimizer, ours, number)
+        step(reference, theirs, number)
+    assert_same(ours, theirs, "float64")
+
+
+def test_parameters_without_a_gradient_stay_and_count_their_own_steps():
+    ours, theirs = parameters("float64")
+    optimizer, reference = genesis.optim.Adam(ours, lr=0.1), torch.optim.Adam(theirs, lr=0.1)
+    for number in range(STEPS):
+        for params, schedule in ((ours, optimizer), (theirs, reference)):
+            schedule.zero_grad()
+            loss(params[: 1 + number % 3], number).backward()
+            schedule.step()
+        assert_same(ours, theirs, "float64")

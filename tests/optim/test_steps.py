@@ -1,0 +1,97 @@
+"""What a training step records: one path through the trie, taken again by every step."""
+
+import pytest
+
+import genesis
+from genesis import nn, optim
+from genesis.debug import Recording
+from genesis.trace import current_trace
+
+
+def train(optimizer_class, steps, **settings):
+    """The programs that `steps` steps of a small network ran, setup left out."""
+    genesis.manual_seed(0)
+    model = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 3))
+    optimizer = optimizer_class(model.parameters(), **settings)
+    x, y = genesis.tensor(genesis.randn(16, 4).numpy()), genesis.tensor([0, 1, 2, 1] * 4)
+    losses = []
+    with Recording() as recording:
+        for number in range(steps):
+            optimizer.param_groups[0]["lr"] = 0.02 / (number + 1)
+            optimizer.zero_grad()
+            loss = nn.functional.cross_entropy(model(x), y)
+            loss.backward()
+            optimizer.step()
+            losses.append(loss)
+    assert losses[-1].item() < losses[0].item()
+    return recording.programs
+
+
+@pytest.mark.parametrize(("name", "settings"), [
+    ("SGD", {}), ("SGD", {"momentum": 0.9}), ("Adam", {}), ("AdamW", {"amsgrad": True}),
+])
+def test_every_step_runs_one_and_the_same_program(name, settings):
+    programs = train(getattr(optim, name), 6, **settings)
+    assert [flushed.runs for flushed in programs] == [6]
+
+
+def test_parameters_stay_the_same_leaves():
+    weight = nn.Parameter(genesis.ones(2))
+    optimizer = optim.Adam([weight])
+    (weight * weight).sum().backward()
+    optimizer.step()
+    assert optimizer.param_groups[0]["params"][0] is weight
+    assert weight.is_leaf and weight.requires_grad and weight.grad.tolist() == [2, 2]
+    assert len(current_trace().nodes) == 0
+
+
+def test_a_clipped_step_is_one_program_too():
+    weight = genesis.tensor([3.0, 4.0], requires_grad=True)
+    optimizer = optim.SGD([weight], lr=1.0)
+    with Recording() as recording:
+        for _ in range(3):
+            optimizer.zero_grad()
+            (weight * weight).sum().backward()
+            nn.utils.clip_grad_norm_([weight], 0.5)
+            optimizer.step()
+    assert [flushed.runs for flushed in recording.programs] == [3]
+    assert weight.tolist() == pytest.approx([3 * 0.7, 4 * 0.7], rel=1e-5)
+
+
+def test_step_calls_its_closure_with_gradients_on():
+    weight = genesis.tensor(1.0, requires_grad=True)
+    optimizer = optim.SGD([weight], lr=0.25)
+
+    def closure():
+        optimizer.zero_grad()
+        loss = weight * weight
+        loss.backward()
+        return loss
+
+    with genesis.no_grad():
+        loss = optimizer.step(closure)
+    assert loss.item() == 1.0 and weight.item() == 0.5
+
+
+def test_zero_grad_makes_zeros_when_asked():
+    weight = genesis.tensor([1.0], requires_grad=True)
+    optimizer = optim.SGD([weight])
+    weight.sum().backward()
+    optimizer.zero_grad(set_to_none=False)
+    assert weight.grad.tolist() == [0]
+    optimizer.zero_grad()
+    assert weight.grad is None
+
+
+@pytest.mark.parametrize(("build", "message"), [
+    (lambda x: optim.SGD([]), "SGD: got no parameters"),
+    (lambda x: optim.SGD([x * 2]), "wants leaf tensors"),
+    (lambda x: optim.SGD([x, x]), r"a parameter of shape \(1,\) is given twice"),
+    (lambda x: optim.SGD([x], lr=-1), "lr is -1; want 0 or more"),
+    (lambda x: optim.SGD([x], nesterov=True), "nesterov wants a momentum above 0"),
+    (lambda x: optim.Adam([x], betas=(0.9, 1.0)), r"betas are \(0.9, 1.0\); want them in \[0, 1\)"),
+    (lambda x: optim.Adam([x]).load_state_dict(optim.Adam([x, genesis.ones(1)]).state_dict()), "groups of .2. param"),
+])
+def test_settings_that_make_no_sense_are_refused(build, message):
+    with pytest.raises(ValueError, match=message):
+        build(genesis.tensor([1.0], requires_grad=True))
