@@ -1,0 +1,114 @@
+"""The graph of what was recorded: as text, as dot, as a networkx graph."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import Any
+
+from genesis.ir.graph import Node
+from genesis.ir.printer import format_nodes, to_networkx
+from genesis.tensor import Tensor, array_of
+from genesis.trace import Trace, current_trace
+
+__all__ = ["RecordedGraph", "graph"]
+
+
+class RecordedGraph:
+    """Nodes of a trace, with the user's lines. Prints as text, one node a line.
+
+    Attributes:
+        nodes: the trace's nodes.
+        indices: the positions of those shown, in order.
+        outputs: the positions whose values are wanted.
+        lines: position -> (file, line) of the user's code that recorded it.
+    """
+
+    def __init__(self, nodes: Sequence[Node], indices: Sequence[int], outputs: Sequence[int],
+                 lines: dict[int, tuple[str, int]]) -> None:
+        self.nodes = nodes
+        self.indices = list(indices)
+        self.outputs = frozenset(outputs)
+        self.lines = lines
+
+    @classmethod
+    def of_trace(cls, trace: Trace, outputs: Sequence[int] | None = None) -> RecordedGraph:
+        """What `outputs` (all that was recorded, if None) are computed from."""
+        nodes = list(trace.nodes)
+        indices = range(len(nodes)) if outputs is None else _ancestors(nodes, outputs)
+        lines = {i: line for i in indices if (line := trace.line_of(i)) is not None}
+        return cls(nodes, list(indices), outputs or (), lines)
+
+    def __len__(self) -> int:
+        return len(self.indices)
+
+    def note(self, index: int) -> str:
+        """`file:line` of the user's code that recorded the node."""
+        if index not in self.lines:
+            return ""
+        name, line = self.lines[index]
+        return f"{os.path.basename(name)}:{line}"
+
+    def __repr__(self) -> str:
+        text = format_nodes(self.nodes, self.indices, self.note)
+        if self.outputs:
+            text += f"\nreturn {', '.join(f'%{i}' for i in sorted(self.outputs))}"
+        return text or "nothing is pending"
+
+    def to_networkx(self) -> Any:
+        """A networkx.DiGraph: an edge from each input to its consumer; nodes carry op, shape, dtype, attrs and line.
+
+        >>> import genesis
+        >>> x = genesis.ones(2) + genesis.arange(2)
+        >>> sorted(genesis.debug.graph(x).to_networkx().nodes(data="op"))[-1][1]
+        'add'
+        """
+        result = to_networkx(self.nodes, self.indices)
+        for index in self.indices:
+            result.nodes[index].update(line=self.lines.get(index), output=index in self.outputs)
+        return result
+
+    def to_dot(self) -> str:
+        """The graph in Graphviz's language."""
+        rows = ["digraph genesis {", '  node [shape=box, style="rounded,filled", fillcolor=white, fontname=Helvetica];']
+        for i in self.indices:
+            node = self.nodes[i]
+            parts = [node.attrs.get("label", node.op), f"{node.dtype.name}{list(node.shape)}", self.note(i)]
+            label = "\\n".join(part.replace('"', '\\"') for part in parts if part)
+            rows.append(f'  n{i} [label="{label}"{", penwidth=2" if i in self.outputs else ""}];')
+        rows += [f"  n{source} -> n{i};" for i in self.indices for source in self.nodes[i].inputs]
+        return "\n".join([*rows, "}"])
+
+
+def _ancestors(nodes: Sequence[Node], outputs: Sequence[int]) -> list[int]:
+    """The positions that the outputs depend on, and theirs, in order."""
+    wanted = set(outputs)
+    for index in range(max(wanted, default=-1), -1, -1):
+        if index in wanted:
+            wanted.update(nodes[index].inputs)
+    return sorted(wanted)
+
+
+def graph(*tensors: Tensor) -> RecordedGraph:
+    """The pending graph that `tensors` will be computed from; without tensors, all that this thread has recorded.
+
+    A tensor that has been computed already has nothing pending and adds nothing.
+
+    >>> import genesis
+    >>> x = genesis.full((2,), 3.0)
+    >>> text = str(genesis.debug.graph(x * x))
+    >>> "mul(" in text and "float32[2]" in text
+    True
+    """
+    if not tensors:
+        return RecordedGraph.of_trace(current_trace())
+    arrays = [array_of(tensor) for tensor in tensors]
+    pending = [a for a in arrays if a.memory is None]
+    if not pending:
+        return RecordedGraph((), (), (), {})
+    traces = {a.trace for a in pending}
+    if len(traces) > 1:
+        raise ValueError("graph: the tensors are pending in different threads; ask for each thread's alone")
+    trace = traces.pop()
+    assert trace is not None
+    return RecordedGraph.of_trace(trace, sorted({a.index for a in pending}))

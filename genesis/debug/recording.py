@@ -1,0 +1,57 @@
+"""A record of what was flushed, each distinct program once."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+from genesis.debug.graph import RecordedGraph
+from genesis.execute import FLUSH_HOOKS
+from genesis.trace import Trace
+
+__all__ = ["Flushed", "Recording"]
+
+
+class Flushed:
+    """A program that ran: its graph, its plan (None when NumPy ran it), and how many times it ran."""
+
+    __slots__ = ("graph", "plan", "runs")
+
+    def __init__(self, graph: RecordedGraph, plan: Any) -> None:
+        self.graph = graph
+        self.plan = plan
+        self.runs = 1
+
+
+class Recording:
+    """A context that collects every flush inside it. Flushes that took one path through the trie count as one program.
+
+    >>> import genesis
+    >>> with Recording() as recording:
+    ...     for i in range(3):
+    ...         value = (genesis.ones(2) * (i + 2)).tolist()
+    >>> [flushed.runs for flushed in recording.programs]
+    [3]
+    """
+
+    def __init__(self) -> None:
+        self.programs: list[Flushed] = []
+        self._by_path: dict[Any, Flushed] = {}
+
+    def __enter__(self) -> Self:
+        FLUSH_HOOKS.append(self._on_flush)
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        FLUSH_HOOKS.remove(self._on_flush)
+
+    def _on_flush(self, trace: Trace, plan: Any) -> None:
+        if not trace.nodes:
+            return
+        outputs = sorted({a.index for a in trace.arrays if a.memory is not None})
+        path = (trace.step, tuple(outputs))
+        flushed = self._by_path.get(path)
+        if flushed is not None:
+            flushed.runs += 1
+            return
+        flushed = self._by_path[path] = Flushed(RecordedGraph.of_trace(trace, outputs or None), plan)
+        self.programs.append(flushed)
