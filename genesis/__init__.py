@@ -17,7 +17,7 @@ from genesis.ops.view import LAYOUT_RULES as _LAYOUT_RULES
 from genesis.tensor import Tensor
 
 # isort: split
-from genesis import autograd, debug, nn, optim, random
+from genesis import autograd, debug, indexing, nn, optim, random
 from genesis.autograd import enable_grad, inference_mode, is_grad_enabled, no_grad, set_grad_enabled
 from genesis.creation import (
     arange,

@@ -253,7 +253,7 @@ def _value(graph: Any, argument: Any, token: Any) -> Any:
     if isinstance(argument, list | tuple):
         if token and token[0] == "tensors":
             return tuple([_value(graph, a, t) for a, t in zip(argument, token[1:], strict=True)])
-        return tuple(argument)
+        return tuple(argument) if argument.__class__ is list else argument
     return argument.item() if isinstance(argument, np.generic) else argument
 
 

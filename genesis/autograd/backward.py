@@ -11,7 +11,7 @@ import warnings
 from collections.abc import Sequence
 from typing import Any
 
-from genesis.autograd.derive import derive
+from genesis.ops.derive import derive
 from genesis.execute import flush
 from genesis.ir.graph import Graph, Value
 from genesis.ops.registry import OPERATIONS, expand

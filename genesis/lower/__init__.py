@@ -1,0 +1,49 @@
+"""Lowering: from a graph to a Schedule. The passes, in order, are the compiler."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from genesis.ir.dtypes import DType
+from genesis.ir.graph import Node
+from genesis.ir.verify import verify
+from genesis.lower.fuse import fuse
+from genesis.lower.legalize import base_of, layout_of, legalize
+from genesis.lower.schedule import Schedule, allocate, order
+from genesis.lower.simplify import simplify
+from genesis.ops.view import Layout
+
+__all__ = ["VERIFY", "Lowered", "lower"]
+
+VERIFY = [False]  # check the graph between passes: on in tests
+
+
+class Lowered(NamedTuple):
+    """What lowering gives: the final nodes, where each came from in the trace, the schedule, and the outputs' places."""
+
+    nodes: list[Node]
+    origins: list[int]
+    inputs: list[int]
+    outputs: list[tuple[int, Layout]]
+    schedule: Schedule
+
+
+def lower(nodes: Sequence[Node], outputs: Sequence[int], threads: int, scalars: Sequence[DType] = ()) -> Lowered:
+    """Lower a graph for `threads` threads; `scalars` gives for each scalar slot float64 or int64."""
+    graph = simplify(nodes, outputs)
+    _check(graph.nodes, graph.outputs)
+    graph = legalize(graph)
+    _check(graph.nodes, graph.outputs)
+    partition = fuse(graph.nodes, graph.outputs, threads, scalars)
+    stages = order(graph.nodes, partition)
+    inputs = [i for i, node in enumerate(graph.nodes) if node.op == "input"]
+    bases = [base_of(graph.nodes, o) for o in graph.outputs]
+    schedule = allocate(graph.nodes, stages, inputs, bases)
+    layouts: list[Layout] = [layout_of(graph.nodes, o) for o in graph.outputs]  # type: ignore[misc]
+    return Lowered(graph.nodes, graph.origins, inputs, list(zip(bases, layouts, strict=True)), schedule)
+
+
+def _check(nodes: Sequence[Node], outputs: Sequence[int]) -> None:
+    if VERIFY[0]:
+        verify(nodes, outputs)

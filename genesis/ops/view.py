@@ -17,7 +17,7 @@ from genesis.ir.shapes import Shape, contiguous_strides, normalize_axis, numel, 
 from genesis.ops.registry import OPERATIONS, cast, composite, primitive
 from genesis.ops.registry import expand as expand_value
 
-__all__ = ["LAYOUT_RULES", "Layout", "contiguous_layout", "permute_value", "reshape_value", "view_value"]
+__all__ = ["LAYOUT_RULES", "Layout", "contiguous_layout", "permute_value", "reshape_value", "view_operation", "view_value"]
 
 
 class Layout(NamedTuple):
@@ -309,7 +309,10 @@ LAYOUT_RULES: dict[str, Callable[..., Layout | None]] = {
 }
 
 
-def _view_operation(name: str, rule: Callable[..., Layout | None]) -> None:
+def view_operation(name: str, rule: Callable[..., Layout | None]) -> None:
+    """Make a layout rule an operation, and a view of tensors."""
+    LAYOUT_RULES[name] = rule
+
     def define(input: Value, *args: Any, **attrs: Any) -> Value:
         to = rule(contiguous_layout(input.shape), *args, **attrs)
         assert to is not None, "a contiguous layout takes every view"
@@ -325,8 +328,8 @@ def view_at(input: Value, at: Layout) -> Value:
     return view_value(input, at, "view")
 
 
-for _name, _rule in LAYOUT_RULES.items():
-    _view_operation(_name, _rule)
+for _name, _rule in [*LAYOUT_RULES.items()]:
+    view_operation(_name, _rule)
 
 
 @composite("put", 2, methods=())

@@ -1,0 +1,451 @@
+"""From a Kernel to LLVM IR: one function `void kernel(i64 lo, i64 hi, i64* words, i64 worker)` of explicit vectors.
+
+An item is one point of the outer axes, and a block of the lane axis where that axis is kept. Where the lane axis is
+reduced, lanes run along a row and are folded at its end; where it is kept, each lane is a row of its own. Either way a
+kernel makes as many passes over the reduced axes as its reductions are deep, and computes a value in the outermost
+loop that has bound all it varies over.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from llvmlite import ir
+
+from genesis.codegen.cpu.arithmetic import Arithmetic
+from genesis.codegen.cpu.lanes import I64, POINTER, Lanes, is_varying
+from genesis.codegen.cpu.reductions import REDUCTIONS, Accumulator
+from genesis.codegen.cpu.vector_math import random_bits
+from genesis.lower.kernel import Access, Instruction, Kernel, Word
+from genesis.ops.registry import PRIMITIVES
+
+__all__ = ["emit_finish", "emit_kernel"]
+
+KERNEL_TYPE = ir.FunctionType(ir.VoidType(), [I64, I64, POINTER, I64])
+
+
+def emit_kernel(kernel: Kernel, width: int) -> str:
+    """The module of a kernel's main function, named as the kernel."""
+    return _Emitter(kernel, kernel.name, width).main()
+
+
+def emit_finish(kernel: Kernel, width: int) -> str:
+    """The module of the function that joins the workers' partial results and computes what depends on them."""
+    return _Emitter(kernel, kernel.name + "_finish", width).finish()
+
+
+class _Emitter:
+    def __init__(self, kernel: Kernel, name: str, width: int) -> None:
+        self.kernel = kernel
+        self.module = ir.Module(name)
+        self.function = ir.Function(self.module, KERNEL_TYPE, name)
+        self.lo, self.hi, self.block_words, self.worker = self.function.args
+        self.builder = ir.IRBuilder(self.function.append_basic_block("entry"))
+        self.lanes = Lanes(self.builder, width)
+        self.entry = self.builder.block
+        self.words = [self._word(n, word) for n, word in enumerate(kernel.words)]
+        self.scopes: list[dict[int, ir.Value]] = [{}]
+        self.index: dict[int, ir.Value] = {}  # axis -> its position; of the lane axis, the first lane's
+        self.bound: set[int] = set()
+        self.mask: ir.Value | None = None
+        self.finals = [n for n, i in enumerate(kernel.instructions) if i.name in REDUCTIONS and i.level == "final"]
+
+    # ---- words ----
+
+    def _word(self, number: int, word: Word) -> ir.Value:
+        kind: ir.Type = I64
+        if word.kind in ("pointer", "fault", "partials"):
+            kind = POINTER
+        elif word.kind in ("scalar", "constant") and word.extra.category == 2:
+            kind = ir.DoubleType()
+        at = self.builder.gep(self.block_words, [I64(number)], inbounds=True, source_etype=I64)
+        return self.builder.load(at, typ=kind)
+
+    def _named(self, word: int | str) -> ir.Value:
+        return I64(word) if isinstance(word, int) else self.words[int(word[1:])]
+
+    def _extra_words(self, instruction: Instruction) -> list[ir.Value]:
+        return [self._named(w) for w in instruction.attr("words").split(",")]
+
+    # ---- loops ----
+
+    @contextmanager
+    def loop(self, start: ir.Value, end: ir.Value, step: int = 1) -> Iterator[ir.Value]:
+        """`for i in range(start, end, step)`; what the body computes stays inside, but for accumulators."""
+        b = self.builder
+        before = b.block
+        header, body, after = (self.function.append_basic_block(n) for n in ("loop", "body", "after"))
+        b.branch(header)
+        b.position_at_end(header)
+        i = b.phi(I64)
+        i.add_incoming(start, before)
+        b.cbranch(b.icmp_signed("<", i, end), body, after)
+        b.position_at_end(body)
+        self.scopes.append({})
+        yield i
+        self.scopes.pop()
+        i.add_incoming(b.add(i, I64(step), flags=["nsw"]), b.block)
+        b.branch(header)
+        b.position_at_end(after)
+
+    @contextmanager
+    def bind(self, axis: int, position: ir.Value) -> Iterator[None]:
+        self.index[axis] = position
+        self.bound.add(axis)
+        yield
+        self.bound.discard(axis)
+
+    def nest(self, axes: Sequence[int], enter: Callable[[], None], body: Callable[[], None]) -> None:
+        """Loops over `axes`, outermost first; `enter` runs at the top of each."""
+        if not axes:
+            body()
+            return
+        with self.loop(I64(0), self.words[self.kernel.axes[axes[0]][0]]) as i, self.bind(axes[0], i):
+            enter()
+            self.nest(axes[1:], enter, body)
+
+    def lane_loop(self, start: ir.Value, end: ir.Value, body: Callable[[], None]) -> None:
+        """`body` for each vector of the lane axis in [start, end), the last one masked."""
+        lane, b, width = self.kernel.lane, self.builder, self.lanes.width
+        assert lane is not None
+        count = b.sub(end, start)
+        whole = b.add(start, b.and_(count, I64(-width)))
+        with self.loop(start, whole, width) as i, self.bind(lane, i):
+            body()
+        with b.if_then(b.icmp_signed("<", whole, end)):
+            self.scopes.append({})
+            self.mask = self.lanes.first_lanes(b.sub(end, whole))
+            with self.bind(lane, whole):
+                body()
+            self.mask = None
+            self.scopes.pop()
+
+    # ---- the main function ----
+
+    def main(self) -> str:
+        kernel, b = self.kernel, self.builder
+        workers = {n: self._accumulator(n) for n in self.finals}
+        with self.loop(self.lo, self.hi) as item:
+            start, end = self._decode(item)
+            if kernel.lane is None or kernel.lane_is_reduced:
+                self._row(workers, start, end)
+            else:
+                totals = {n: self._accumulator(n) for n in self.finals}
+                self._hoist(self._needed(self._targets(None)))
+                self.lane_loop(start, end, lambda: self._row(totals, start, end))
+                for n, total in totals.items():
+                    workers[n].join(total)
+            for axis in kernel.outer:
+                self.bound.discard(axis)
+        for position, n in enumerate(self.finals):
+            slot = b.add(b.mul(self.worker, I64(len(self.finals))), I64(position))
+            value = workers[n].folded()
+            at = b.gep(self.words[self._word_of("partials")], [slot], inbounds=True, source_etype=I64)
+            b.store(value, at)
+        b.ret_void()
+        return str(self.module)
+
+    def _word_of(self, kind: str) -> int:
+        return next(n for n, word in enumerate(self.kernel.words) if word.kind == kind)
+
+    def _decode(self, item: ir.Value) -> tuple[ir.Value, ir.Value]:
+        """Bind the outer axes from an item's number; returns the item's range of the lane axis."""
+        kernel, b = self.kernel, self.builder
+        rest, start, end = item, I64(0), I64(0)
+        if kernel.lane is not None:
+            end = self.words[kernel.axes[kernel.lane][0]]
+            if not kernel.lane_is_reduced:
+                size, blocks = self.words[self._word_of("block")], self.words[self._word_of("blocks")]
+                block = b.urem(item, blocks) if kernel.outer else item
+                rest = b.udiv(item, blocks) if kernel.outer else item
+                start = b.mul(block, size)
+                limit = b.add(start, size)
+                end = b.select(b.icmp_signed("<", limit, end), limit, end)
+        for n, axis in enumerate(reversed(kernel.outer)):
+            extent = self.words[kernel.axes[axis][0]]
+            last = n == len(kernel.outer) - 1
+            self.index[axis] = rest if last else b.urem(rest, extent)
+            self.bound.add(axis)
+            rest = rest if last else b.udiv(rest, extent)
+        return start, end
+
+    def _targets(self, step: int | None) -> list[int]:
+        """The reductions and effects to be computed in pass `step` (None: in any), final levels aside."""
+        found = []
+        for n, i in enumerate(self.kernel.instructions):
+            if i.name in REDUCTIONS:
+                if i.attr("over") == "row":
+                    continue
+                at = i.step - 1
+            elif i.name in ("store", "scatter") and i.level == "full":
+                at = i.step
+            else:
+                continue
+            if step is None or at == step:
+                found.append(n)
+        return found
+
+    def _needed(self, targets: Sequence[int]) -> list[int]:
+        """What the targets' values are computed from, in order; results of reductions are there already."""
+        needed: set[int] = set()
+        stack = [a for t in targets for a in self.kernel.instructions[t].args]
+        while stack:
+            n = stack.pop()
+            if n not in needed:
+                needed.add(n)
+                if self.kernel.instructions[n].name not in REDUCTIONS:
+                    stack.extend(self.kernel.instructions[n].args)
+        return sorted(needed)
+
+    def _hoist(self, needed: Sequence[int]) -> None:
+        """Compute here what varies over no loop further in."""
+        for n in needed:
+            i = self.kernel.instructions[n]
+            if i.name not in REDUCTIONS and i.varies <= self.bound and not self._held(n) and all(
+                self._held(a) for a in i.args
+            ):
+                self.value(n)
+
+    def _row(self, totals: dict[int, Accumulator], start: ir.Value, end: ir.Value) -> None:
+        """One point of the kept axes (or a vector of them): the passes, then what depends on them."""
+        kernel = self.kernel
+        lanes_inside = kernel.lane_is_reduced
+        steps = sorted({kernel.instructions[t].step - (kernel.instructions[t].name in REDUCTIONS)
+                        for t in self._targets(None)})
+        for step in steps:
+            targets = self._targets(step)
+            held = {n: self._accumulator(n) for n in targets if kernel.instructions[n].name in REDUCTIONS}
+            needed = self._needed(targets)
+
+            def body(targets: Sequence[int] = targets, held: dict[int, Accumulator] = held) -> None:
+                for n in targets:
+                    i = kernel.instructions[n]
+                    if n in held:
+                        held[n].add(self.value(i.args[0]), self._reduced_position(i), self.mask)
+                    else:
+                        self._effect(i)
+
+            def innermost(needed: Sequence[int] = needed, body: Callable[[], None] = body) -> None:
+                self._hoist(needed)
+                if lanes_inside:
+                    self.lane_loop(start, end, body)
+                else:
+                    body()
+
+            self._hoist(needed)
+            self.nest(kernel.inner, lambda needed=needed: self._hoist(needed), innermost)
+            for n, accumulator in held.items():
+                if kernel.instructions[n].level == "final":
+                    totals[n].join(accumulator, self.mask)
+                else:
+                    self.scopes[-1][n] = accumulator.folded() if lanes_inside else accumulator.value()
+        for n, i in enumerate(kernel.instructions):
+            if i.name == "store" and i.level in ("row", "uniform"):
+                self._effect(i)
+            elif i.name in REDUCTIONS and i.attr("over") == "row":
+                totals[n].add(self.value(i.args[0]), None, self.mask)
+
+    def _accumulator(self, n: int) -> Accumulator:
+        i = self.kernel.instructions[n]
+        source = self.kernel.instructions[i.args[0]]
+        of_rows = i.attr("over") == "row" and self.kernel.lane_is_reduced
+        varying = self.kernel.lane is not None and not of_rows
+        return Accumulator(self.lanes, i.name, source.dtype.name, self.entry, varying)
+
+    def _reduced_position(self, i: Instruction) -> ir.Value | None:
+        """For argmax and argmin: the position along the reduced axes."""
+        if not i.name.startswith("arg"):
+            return None
+        kernel, b = self.kernel, self.builder
+        position: Any = I64(0)
+        reduced = [a for a, (_, r) in enumerate(kernel.axes) if r]
+        for axis in reduced:
+            position = b.add(b.mul(position, self.words[kernel.axes[axis][0]]), self.index[axis])
+        return self.lanes.add(position, self.lanes.lane_index()) if kernel.lane_is_reduced else position
+
+    # ---- the finishing function ----
+
+    def finish(self) -> str:
+        b, kernel = self.builder, self.kernel
+        workers, partials = self.words[self._word_of("workers")], self.words[self._word_of("partials")]
+        self.lanes = Lanes(b, self.lanes.width)
+        joined = {}
+        for n in self.finals:
+            i = kernel.instructions[n]
+            joined[n] = Accumulator(self.lanes, i.name, kernel.instructions[i.args[0]].dtype.name, self.entry, False)
+        with self.loop(I64(0), workers) as w:
+            for position, n in enumerate(self.finals):
+                slot = b.add(b.mul(w, I64(len(self.finals))), I64(position))
+                at = b.gep(partials, [slot], inbounds=True, source_etype=I64)
+                joined[n].add(b.load(at, typ=joined[n].type), None, None)
+        for n in self.finals:
+            self.scopes[-1][n] = joined[n].value()
+        for i in kernel.instructions:
+            if i.name == "store" and i.level == "final":
+                self._effect(i)
+        b.ret_void()
+        return str(self.module)
+
+    # ---- values ----
+
+    def _held(self, n: int) -> bool:
+        return any(n in scope for scope in self.scopes)
+
+    def value(self, n: int) -> ir.Value:
+        """The register that holds instruction `n`'s value, computed here if nothing further out has."""
+        for scope in reversed(self.scopes):
+            if n in scope:
+                return scope[n]
+        for a in self.kernel.instructions[n].args:
+            self.value(a)
+        result = self.scopes[-1][n] = self._compute(self.kernel.instructions[n])
+        return result
+
+    def _compute(self, i: Instruction) -> ir.Value:
+        b, lanes = self.builder, self.lanes
+        args = [self.value(a) for a in i.args]
+        dtype = i.dtype.name
+        if i.name == "word":
+            (word,) = self._extra_words(i)
+            return lanes.convert(word, "float64" if word.type == ir.DoubleType() else "int64", dtype)
+        if i.name == "load":
+            assert i.access is not None
+            return self._read(i.access, dtype, None)
+        if i.name == "load_at":
+            assert i.access is not None
+            (stride,) = self._extra_words(i)
+            return self._read(i.access, dtype, lanes.multiply(args[0], stride))
+        if i.name == "index":
+            return lanes.convert(self._flat(i), "int64", dtype)
+        if i.name in ("uniform", "normal"):
+            return self._random(i, *args)
+        if i.name == "cast":
+            y = lanes.convert(args[0], i.attr("source"), dtype)
+            return lanes.round_to(dtype, y) if dtype in ("float16", "bfloat16") else y
+        if i.name == "check_index":
+            return self._checked(i, args[0])
+        operand = dict(i.attrs).get("operand")
+        return Arithmetic(lanes, dtype, operand).apply(i.name, PRIMITIVES[i.name].emit, args)
+
+    def _offset(self, access: Access) -> ir.Value:
+        """The part of an access' element offset that is the same for all lanes."""
+        b = self.builder
+        total: Any = None
+        for axis, stride in enumerate(access.strides):
+            if stride == 0:
+                continue
+            term = self.index[axis] if stride == 1 else b.mul(self.index[axis], self._named(stride))
+            total = term if total is None else b.add(total, term)
+        return I64(0) if total is None else total
+
+    def _lane_stride(self, access: Access) -> int | str:
+        lane = self.kernel.lane
+        return 0 if lane is None or lane not in self.bound else access.strides[lane]
+
+    def _read(self, access: Access, dtype: str, indirect: ir.Value | None) -> ir.Value:
+        lanes = self.lanes
+        offset, stride = self._offset(access), self._lane_stride(access)
+        base = self.words[access.pointer]
+        if indirect is not None and not is_varying(indirect):
+            offset, indirect = self.builder.add(offset, indirect), None
+        start = lanes.element_pointer(base, offset, dtype)
+        if indirect is not None:
+            places = indirect if stride == 0 else lanes.add(indirect, self._lane_offsets(stride))
+            return lanes.gather(start, places, dtype, self.mask)
+        if stride == 0:
+            return lanes.load_uniform(start, dtype)
+        if stride == 1:
+            return lanes.load(start, dtype, self.mask)
+        return lanes.gather(start, self._lane_offsets(stride), dtype, self.mask)
+
+    def _lane_offsets(self, stride: int | str) -> ir.Value:
+        return self.lanes.multiply(self.lanes.lane_index(), self._named(stride))
+
+    def _flat(self, i: Instruction) -> ir.Value:
+        assert i.access is not None
+        first = self.builder.add(self.words[i.access.pointer], self._offset(i.access))
+        stride = self._lane_stride(i.access)
+        return first if stride == 0 else self.lanes.add(first, self._lane_offsets(stride))
+
+    def _random(self, i: Instruction, seed: ir.Value, start: ir.Value) -> ir.Value:
+        lanes = self.lanes
+        counter = lanes.add(start, self._flat(i))
+        halves = [self._halves(seed), self._halves(counter)]
+        bits = random_bits.threefry2x32(lanes, *halves[0], *halves[1])
+        if i.dtype.name == "float32":
+            return random_bits.uniform_float32(lanes, bits[0]) if i.name == "uniform" else \
+                random_bits.normal_float32(lanes, *bits)
+        if i.name == "uniform":
+            return random_bits.uniform_float64(lanes, *bits)
+        upper = lanes.logical_xor(halves[1][1], lanes.constant("int32", -(1 << 31)))
+        return random_bits.normal_float64(lanes, *bits, *random_bits.threefry2x32(lanes, *halves[0], halves[1][0], upper))
+
+    def _halves(self, x: ir.Value) -> tuple[ir.Value, ir.Value]:
+        lanes = self.lanes
+        return (lanes.convert(x, "int64", "int32"),
+                lanes.convert(lanes.shift_right_logical(x, 32), "int64", "int32"))
+
+    def _checked(self, i: Instruction, index: ir.Value) -> ir.Value:
+        """An index known to be in range; another is noted in the fault record, and 0 taken for it."""
+        b, lanes = self.builder, self.lanes
+        extent, site, fault = self._extra_words(i)
+        wrap = i.attr("wrap")
+        lowest = b.neg(extent) if wrap else I64(0)
+        bad = lanes.logical_or(lanes.compare("<", index, lowest, "int64"), lanes.compare(">=", index, extent, "int64"))
+        if self.mask is not None and is_varying(bad):
+            bad = lanes.logical_and(bad, self.mask)
+        with b.if_then(lanes.any_lane(bad) if is_varying(bad) else bad, likely=False):
+            seen = index
+            if is_varying(index):
+                seen = lanes.reduce_maximum(lanes.select(bad, index, lanes.constant("int64", -(1 << 63))), "int64")
+            for position, value in enumerate((I64(1), site, seen, extent)):
+                b.store(value, b.gep(fault, [I64(position)], inbounds=True, source_etype=I64))
+        within = lanes.select(bad, 0, index) if not is_varying(index) else lanes.select(bad, lanes.splat(I64(0)), index)
+        if not wrap:
+            return within
+        return lanes.select(lanes.compare("<", within, 0, "int64"), lanes.add(within, extent), within)
+
+    # ---- effects ----
+
+    def _effect(self, i: Instruction) -> None:
+        assert i.access is not None
+        if i.name == "scatter":
+            self._scatter(i)
+            return
+        lanes, dtype = self.lanes, i.dtype.name
+        value = self.value(i.args[0])
+        stride = self._lane_stride(i.access)
+        start = lanes.element_pointer(self.words[i.access.pointer], self._offset(i.access), dtype)
+        if stride == 0:
+            lanes.store_uniform(value, start, dtype)
+        elif stride == 1:
+            lanes.store(lanes.splat(value), start, dtype, self.mask)
+        else:
+            lanes.scatter_store(lanes.splat(value), start, self._lane_offsets(stride), dtype, self.mask)
+
+    def _scatter(self, i: Instruction) -> None:
+        assert i.access is not None
+        lanes, dtype = self.lanes, i.dtype.name
+        position, value = (self.value(a) for a in i.args)
+        (stride_word,) = self._extra_words(i)
+        moved = lanes.multiply(position, stride_word)
+        offset, stride = self._offset(i.access), self._lane_stride(i.access)
+        if not is_varying(moved):
+            offset = self.builder.add(offset, moved)
+        start = lanes.element_pointer(self.words[i.access.pointer], offset, dtype)
+        add = Arithmetic(lanes, dtype).add if i.attr("mode") == "add" else None
+        if is_varying(moved) or stride not in (0, 1):
+            places = lanes.splat(moved) if is_varying(moved) else self._lane_offsets(stride)
+            if is_varying(moved) and stride != 0:
+                places = lanes.add(places, self._lane_offsets(stride))
+            old = lanes.gather(start, places, dtype, self.mask) if add else None
+            lanes.scatter_store(lanes.splat(add(old, value) if add else value), start, places, dtype, self.mask)
+        elif stride == 1:
+            new = add(lanes.load(start, dtype, self.mask), value) if add else value
+            lanes.store(lanes.splat(new), start, dtype, self.mask)
+        else:
+            lanes.store_uniform(add(lanes.load_uniform(start, dtype), value) if add else value, start, dtype)
+
+

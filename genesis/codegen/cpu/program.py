@@ -1,0 +1,189 @@
+"""From a Schedule to a native program: kernels compiled or found, words filled, work shared out."""
+
+from __future__ import annotations
+
+import struct
+from array import array
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from genesis.codegen.cpu.emit import emit_finish, emit_kernel
+from genesis.codegen.cpu.target import vector_bytes
+from genesis.ir.graph import Node
+from genesis.ir.shapes import numel
+from genesis.lower.build import KernelCall
+from genesis.lower.kernel import Kernel, Word
+from genesis.lower.schedule import HostCall, Location, Product, Schedule
+from genesis.ops.registry import PRIMITIVES
+from genesis.ops.view import Layout
+from genesis.runtime.gemm import gemm_block, gemm_kernel
+from genesis.runtime.kernel_cache import KernelSource, get_or_compile
+from genesis.runtime.native import FAULT, Block, Launch, Program, Slot
+
+__all__ = ["Segment", "assemble"]
+
+PARALLEL_COST = 40_000  # units of work, about one simple operation on an element each, that pay for waking the team
+BLOCK_QUANTUM = 64
+FINAL_BLOCK = 4096
+
+
+class Segment(NamedTuple):
+    """A stretch of native launches, or one host call."""
+
+    program: Program | None
+    host: HostCall | None
+
+
+def assemble(
+    nodes: Sequence[Node], schedule: Schedule, slot_format: str, arena_slot: int, output_slot: int, scalar_slot: int,
+    threads: int,
+) -> list[Segment]:
+    """The program: input k is slot k, output k slot `output_slot + k`, scalar k slot `scalar_slot + k`."""
+    places = _Places(schedule, arena_slot, output_slot, scalar_slot)
+    kernels = _compiled([c.kernel for s in schedule.stages for c in s if isinstance(c, KernelCall)])
+    segments: list[Segment] = []
+    launches: list[Launch] = []
+    for stage in schedule.stages:
+        first = stage[0]
+        if isinstance(first, HostCall):
+            if launches:
+                segments.append(Segment(Program(launches, slot_format, keep=places.keep), None))
+                launches = []
+            segments += [Segment(None, call) for call in stage if isinstance(call, HostCall)]
+        elif isinstance(first, Product):
+            launches += [_product_launch(nodes, call, places, threads) for call in stage if isinstance(call, Product)]
+        else:
+            launches += _kernel_launches([c for c in stage if isinstance(c, KernelCall)], places, kernels, threads)
+    if launches:
+        segments.append(Segment(Program(launches, slot_format, keep=places.keep), None))
+    return segments
+
+
+class _Places:
+    """Words for values' addresses."""
+
+    def __init__(self, schedule: Schedule, arena_slot: int, output_slot: int, scalar_slot: int) -> None:
+        self.schedule = schedule
+        self.arena_slot = arena_slot
+        self.output_slot = output_slot
+        self.scalar_slot = scalar_slot
+        self.keep: list[Any] = []
+
+    def address(self, value: int, offset: int = 0) -> Slot:
+        place: Location = self.schedule.locations[value]
+        if place.kind == "arena":
+            return Slot(self.arena_slot, place.place + offset)
+        return Slot(place.place + (self.output_slot if place.kind == "output" else 0), offset)
+
+
+def width_of(kernel: Kernel) -> int:
+    """Lanes of a kernel: as many of its widest floating type as a register holds, four registers for column sums."""
+    sizes = [i.dtype.compute.itemsize for i in kernel.instructions if i.dtype.category == 2]
+    lanes = vector_bytes() // max(sizes, default=4)
+    columns = bool(kernel.inner) and kernel.lane is not None and not kernel.lane_is_reduced
+    return lanes * 4 if columns else lanes
+
+
+def _compiled(kernels: Sequence[Kernel]) -> dict[str, int]:
+    """The address of every function: main functions by their kernel's name, finishing ones with `_finish`."""
+    sources: dict[str, KernelSource] = {}
+    for kernel in kernels:
+        if kernel.name in sources:
+            continue
+        width = width_of(kernel)
+        text = f"width {width}\n{kernel.text}"
+        sources[kernel.name] = KernelSource(kernel.name, text, lambda k=kernel, w=width: emit_kernel(k, w))
+        if kernel.has_final:
+            name = kernel.name + "_finish"
+            sources[name] = KernelSource(name, "finish\n" + text, lambda k=kernel, w=width: emit_finish(k, w))
+    return dict(zip(sources, get_or_compile(list(sources.values())), strict=True))
+
+
+def _kernel_launches(
+    calls: Sequence[KernelCall], places: _Places, addresses: dict[str, int], threads: int
+) -> list[Launch]:
+    kernel = calls[0].kernel
+    cost = sum(_cost(call) for call in calls)
+    workers = threads if cost > PARALLEL_COST else 1
+    blocks = [_block(call, places, workers, len(calls)) for call in calls]
+    launches = [Launch(addresses[kernel.name], blocks, workers, every_worker=kernel.has_final)]
+    if kernel.has_final:
+        launches.append(Launch(addresses[kernel.name + "_finish"], [Block(blocks[0].words, 1)], 1))
+    return launches
+
+
+def _cost(call: KernelCall) -> int:
+    per_element = sum(
+        PRIMITIVES[i.name].cost if i.name in PRIMITIVES else 1 for i in call.kernel.instructions if i.level == "full"
+    )
+    return numel(call.extents) * max(per_element, 1)
+
+
+def _block(call: KernelCall, places: _Places, workers: int, beside: int) -> Block:
+    kernel = call.kernel
+    items = numel(call.extents[a] for a in kernel.outer)
+    size = count = 1
+    if kernel.lane is not None and not kernel.lane_is_reduced:
+        extent = call.extents[kernel.lane]
+        wanted = max(1, 4 * workers // max(items * beside, 1)) if workers > 1 else 1
+        size = max(BLOCK_QUANTUM, -(-extent // (wanted * BLOCK_QUANTUM)) * BLOCK_QUANTUM)
+        if kernel.has_final:
+            size = min(size, FINAL_BLOCK)
+        count = max(1, -(-extent // size))
+        items *= -(-extent // size)
+    words = [_word(w, call, places, size, count, workers, kernel) for w in kernel.words]
+    return Block(words, items)
+
+
+def _word(w: Word, call: KernelCall, places: _Places, size: int, count: int, workers: int, kernel: Kernel) -> Any:
+    if w.kind == "pointer":
+        return places.address(w.value, w.extra)
+    if w.kind == "scalar":
+        return Slot(places.scalar_slot + w.value)
+    if w.kind == "constant":
+        return _bits(w.value) if w.extra.category == 2 else int(w.value)
+    if w.kind == "fault":
+        return FAULT
+    if w.kind == "partials":
+        finals = sum(1 for i in kernel.instructions if i.level == "final" and "over" in dict(i.attrs))
+        memory = array("q", [0]) * (workers * finals)
+        places.keep.append(memory)
+        return memory.buffer_info()[0]
+    return {"block": size, "blocks": count, "workers": workers}.get(w.kind, w.value)
+
+
+def _bits(value: float) -> int:
+    return int.from_bytes(struct.pack("=d", value), "little", signed=True)
+
+
+def _product_launch(nodes: Sequence[Node], call: Product, places: _Places, threads: int) -> Launch:
+    node = nodes[call.node]
+    *_, m, k = call.a_layout.shape
+    n = node.shape[-1]
+    size = node.dtype.itemsize
+    lead = 2 - len(call.batch)
+    batch = (1,) * lead + call.batch
+    a_strides, b_strides, c_strides = ((0,) * lead + tuple(s * size for s in strides) for strides in call.strides)
+    a_turned, lda = _stored(call.a_layout)
+    b_turned, ldb = _stored(call.b_layout)
+    products = numel(batch)
+    workers = threads if 2 * products * m * n * k > 8 * PARALLEL_COST else 1
+    panels = 1 if products >= workers else -(-workers // products)
+    columns = n > m
+    panels = min(panels, max(1, (n if columns else m) // 8))
+    block = gemm_block(
+        node.dtype.name, (m, n, k), places.address(call.a, call.a_layout.offset * size), lda,
+        places.address(call.b, call.b_layout.offset * size), ldb, places.address(call.node), n,
+        transpose_a=a_turned, transpose_b=b_turned, batch=batch,  # type: ignore[arg-type]
+        a_strides=a_strides, b_strides=b_strides, c_strides=c_strides, panels=panels,  # type: ignore[arg-type]
+        split_columns=columns,
+    )
+    return Launch(gemm_kernel(node.dtype.name), [block], workers)
+
+
+def _stored(layout: Layout) -> tuple[bool, int]:
+    """Whether a matrix is stored transposed, and the distance between its stored rows."""
+    (rows, columns), (row, column) = layout.shape[-2:], layout.strides[-2:]
+    if (column == 1 or columns == 1) and (row >= columns or rows == 1):
+        return False, max(row if rows > 1 else columns, columns, 1)
+    return True, max(column if columns > 1 else rows, rows, 1)

@@ -1,0 +1,147 @@
+"""Reductions on lanes: what they start from, how two values join, how the lanes of a vector become one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from llvmlite import ir
+
+from genesis.codegen.cpu.lanes import FLOATING, I64, REGISTER_TYPE, Lanes, is_varying
+
+__all__ = ["REDUCTIONS", "Accumulator"]
+
+REDUCTIONS = frozenset(("sum", "prod", "max", "min", "any", "all", "argmax", "argmin"))
+
+_INTEGER_RANGE = {
+    "int8": (-(1 << 7), (1 << 7) - 1), "int16": (-(1 << 15), (1 << 15) - 1), "int32": (-(1 << 31), (1 << 31) - 1),
+    "int64": (-(1 << 63), (1 << 63) - 1), "uint8": (0, 255), "bool": (0, 1),
+}
+
+
+def identity(name: str, dtype: str) -> float:
+    """What a reduction of nothing gives, and what a lane that is off holds."""
+    if name in ("sum", "any"):
+        return 0
+    if name in ("prod", "all"):
+        return 1
+    least = name in ("max", "argmax")
+    if dtype in FLOATING:
+        return float("-inf") if least else float("inf")
+    return _INTEGER_RANGE[dtype][0 if least else 1]
+
+
+class Accumulator:
+    """A running reduction in a stack slot, of vectors or (not `varying`) of scalars; `arg` reductions hold positions too."""
+
+    def __init__(self, lanes: Lanes, name: str, dtype: str, entry: ir.Block, varying: bool) -> None:
+        self.lanes = lanes
+        self.name = name
+        self.dtype = dtype
+        self.type = REGISTER_TYPE[dtype]
+        self.varying = varying
+        self.slot = self._slot(entry, self.type)
+        self.places = self._slot(entry, I64) if name.startswith("arg") else None
+        b = lanes.builder
+        b.store(self._shaped(lanes.constant(dtype, identity(name, dtype))), self.slot)
+        if self.places is not None:
+            b.store(self._shaped(I64(-1)), self.places)
+
+    def _slot(self, entry: ir.Block, type_: ir.Type) -> ir.Value:
+        b = self.lanes.builder
+        here = b.block
+        if entry.is_terminated or entry is not here:
+            b.position_before(entry.instructions[0])
+        slot = b.alloca(ir.VectorType(type_, self.lanes.width) if self.varying else type_)
+        b.position_at_end(here)
+        return slot
+
+    def _shaped(self, x: ir.Value) -> ir.Value:
+        return self.lanes.splat(x) if self.varying else x
+
+    def value(self) -> ir.Value:
+        """The accumulated value (a position, for argmax and argmin), lane by lane."""
+        b = self.lanes.builder
+        return b.load(self.slot if self.places is None else self.places)
+
+    def add(self, x: ir.Value, position: ir.Value | None, mask: ir.Value | None) -> None:
+        """Take in one value, or one per lane; lanes outside `mask` take in nothing."""
+        lanes, b = self.lanes, self.lanes.builder
+        x = self._shaped(x)
+        if mask is not None and self.varying:
+            x = lanes.select(mask, x, self._shaped(lanes.constant(self.dtype, identity(self.name, self.dtype))))
+        held = b.load(self.slot)
+        if self.places is None:
+            b.store(self._combine(held, x), self.slot)
+            return
+        assert position is not None
+        place = b.load(self.places)
+        better = self._better(held, place, x)
+        if mask is not None and self.varying:
+            better = lanes.logical_and(better, mask)
+        b.store(lanes.select(better, x, held), self.slot)
+        b.store(lanes.select(better, self._shaped(position), place), self.places)
+
+    def _better(self, held: ir.Value, place: ir.Value, x: ir.Value) -> ir.Value:
+        """Whether `x`, met later, takes the place: it is greater (less), or the first NaN, or the first of all."""
+        lanes = self.lanes
+        wins = lanes.compare(">" if self.name == "argmax" else "<", x, held, self.dtype)
+        if self.dtype in FLOATING:
+            wins = lanes.logical_or(wins, lanes.is_nan(x))
+            wins = lanes.logical_and(wins, lanes.logical_not(lanes.is_nan(held)))
+        return lanes.logical_or(wins, lanes.compare("<", place, 0, "int64"))
+
+    def _combine(self, a: ir.Value, b: ir.Value) -> ir.Value:
+        lanes, name = self.lanes, self.name
+        if name == "sum":
+            return lanes.logical_or(a, b) if self.dtype == "bool" else lanes.add(a, b)
+        if name == "prod":
+            return lanes.logical_and(a, b) if self.dtype == "bool" else lanes.multiply(a, b)
+        if self.dtype == "bool":
+            return lanes.logical_or(a, b) if name in ("max", "any") else lanes.logical_and(a, b)
+        if name in ("max", "min"):
+            return (lanes.maximum if name == "max" else lanes.minimum)(a, b, self.dtype)
+        return lanes.logical_or(a, b) if name == "any" else lanes.logical_and(a, b)
+
+    def join(self, other: Accumulator, mask: ir.Value | None = None) -> None:
+        """Take in what another accumulator of the same reduction holds."""
+        x = other.value()
+        if is_varying(x) and not self.varying:
+            x = other.folded()
+        self.add(x, None, mask if is_varying(x) else None)
+
+    def folded(self) -> ir.Value:
+        """The lanes joined into one value."""
+        if not self.varying:
+            return self.value()
+        lanes, b = self.lanes, self.lanes.builder
+        held = b.load(self.slot)
+        if self.places is not None:
+            return self._folded_places(held, b.load(self.places))
+        fold: dict[str, Callable[..., Any]] = {
+            "sum": lanes.reduce_add, "prod": lanes.reduce_multiply, "any": lanes.reduce_or, "all": lanes.reduce_and,
+            "max": lambda x: lanes.reduce_maximum(x, self.dtype), "min": lambda x: lanes.reduce_minimum(x, self.dtype),
+        }
+        if self.dtype == "bool":
+            return lanes.reduce_or(held) if self.name in ("max", "any", "sum") else lanes.reduce_and(held)
+        return fold[self.name](held)
+
+    def _folded_places(self, held: ir.Value, places: ir.Value) -> ir.Value:
+        """The position of the best lane; of equals, the first position."""
+        lanes = self.lanes
+        best, where = lanes.extract(held, 0), lanes.extract(places, 0)
+        for lane in range(1, lanes.width):
+            x, place = lanes.extract(held, lane), lanes.extract(places, lane)
+            wins = lanes.compare(">" if self.name == "argmax" else "<", x, best, self.dtype)
+            same = lanes.compare("==", x, best, self.dtype)
+            if self.dtype in FLOATING:
+                nan, best_nan = lanes.is_nan(x), lanes.is_nan(best)
+                wins = lanes.logical_or(wins, lanes.logical_and(nan, lanes.logical_not(best_nan)))
+                wins = lanes.logical_and(wins, lanes.logical_not(lanes.logical_and(best_nan, lanes.logical_not(nan))))
+                same = lanes.logical_or(same, lanes.logical_and(nan, best_nan))
+            earlier = lanes.logical_and(same, lanes.compare("<", place, where, "int64"))
+            unset = lanes.compare("<", where, 0, "int64")
+            valid = lanes.compare(">=", place, 0, "int64")
+            wins = lanes.logical_and(lanes.logical_or(lanes.logical_or(wins, earlier), unset), valid)
+            best, where = lanes.select(wins, x, best), lanes.select(wins, place, where)
+        return where

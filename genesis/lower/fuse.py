@@ -1,0 +1,344 @@
+"""The third pass: which values are computed together, and which of them must reach memory.
+
+Nodes are taken in order, and a group's number is the order in which it was opened. A node may join a group only if all
+it reads comes from groups numbered no higher, so groups stay convex without any search, in linear time. Within a group
+a value lives at one of three levels: `full` (every point of the loop nest), `row` (after reducing the group's reduced
+axes) and `final` (after reducing everything).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from genesis.ir.dtypes import DType
+from genesis.ir.graph import Node
+from genesis.ir.shapes import numel
+from genesis.lower.index_map import IndexMap, SplitAxis, Unmappable, contiguous_map, pull
+from genesis.lower.legalize import base_of
+from genesis.ops.registry import PRIMITIVES
+
+__all__ = ["FULL", "FINAL", "ROW", "Axis", "Group", "Partition", "canonical_map", "fuse", "pattern_of", "pull_views"]
+
+FULL, ROW, FINAL = "full", "row", "final"
+
+OPERATION_LIMIT = 64
+LOAD_LIMIT = 24
+ROWS_FOR_PASSES = 16  # rows that make a kernel of several passes over each row worth while
+SMALL = 1 << 15  # elements below which one thread does the work in any case
+RECOMPUTE_COST = 8
+
+Axis = tuple[int, bool]  # extent, reduced
+
+
+class Group:
+    """Nodes computed by one kernel: `axes` of its loop nest, and each member's level."""
+
+    __slots__ = ("axes", "first_reader", "kind", "levels", "loads", "members", "number", "operations", "passes")
+
+    def __init__(self, number: int, kind: str, axes: tuple[Axis, ...]) -> None:
+        self.number = number
+        self.kind = kind
+        self.axes = axes
+        self.members: list[int] = []
+        self.levels: dict[int, str] = {}
+        self.passes: dict[int, int] = {}  # how many reductions deep a member is
+        self.loads: set[int] = set()
+        self.operations = 0
+        self.first_reader: int | None = None  # the lowest number of another group that reads this one
+
+    @property
+    def reduces(self) -> bool:
+        return any(reduced for _, reduced in self.axes)
+
+    def numel(self, level: str) -> int:
+        if level == FINAL:
+            return 1
+        return numel(extent for extent, reduced in self.axes if level == FULL or not reduced)
+
+
+class Partition:
+    """Groups in the order they run, and the values that get memory."""
+
+    __slots__ = ("groups", "home", "realized", "scalars")
+
+    def __init__(
+        self, groups: list[Group], home: dict[int, Group], realized: set[int], scalars: Sequence[DType]
+    ) -> None:
+        self.groups = groups
+        self.home = home
+        self.realized = realized
+        self.scalars = scalars  # of each scalar slot: float64 or int64
+
+
+def pattern_of(shape: Sequence[int], axes: Sequence[int]) -> tuple[Axis, ...]:
+    """A shape as few axes as tell kept extents from reduced ones."""
+    pattern: list[Axis] = []
+    for axis, extent in enumerate(shape):
+        reduced = axis in axes
+        if extent == 1:
+            continue
+        if pattern and pattern[-1][1] == reduced:
+            pattern[-1] = (pattern[-1][0] * extent, reduced)
+        else:
+            pattern.append((extent, reduced))
+    return tuple(pattern)
+
+
+def canonical_map(axes: Sequence[Axis], level: str) -> IndexMap:
+    """Where a member of `level` is at each point of the nest, in its own row-major elements."""
+    if level == FINAL:
+        return IndexMap(0, (0,) * len(axes))
+    counted = [extent if level == FULL or not reduced else 1 for extent, reduced in axes]
+    strides = contiguous_map(counted).strides
+    return IndexMap(0, tuple(0 if level == ROW and r else s for s, (_, r) in zip(strides, axes, strict=True)))
+
+
+def pull_views(nodes: Sequence[Node], index: int, at: IndexMap, extents: Sequence[int]) -> tuple[int, IndexMap]:
+    """Through the views that `index` is made of: its base, and the map to the base's elements."""
+    node = nodes[index]
+    while node.op == "view":
+        at = pull(at, extents, node.shape, node.attrs["strides"], node.attrs["offset"])
+        index = node.inputs[0]
+        node = nodes[index]
+    return index, at
+
+
+class _Fusion:
+    def __init__(self, nodes: Sequence[Node], outputs: Sequence[int], threads: int) -> None:
+        self.nodes = nodes
+        self.outputs = outputs
+        self.rows_wanted = ROWS_FOR_PASSES * threads
+        self.groups: list[Group] = []
+        self.home: dict[int, Group] = {}
+        self.readers: dict[int, Group] = {}  # base -> the last loop group that reads it
+        self.bases = [base_of(nodes, i) if n.op == "view" else i for i, n in enumerate(nodes)]
+
+    def run(self) -> None:
+        for index, node in enumerate(self.nodes):
+            kind = PRIMITIVES[node.op].kind
+            if kind in ("source", "view"):
+                continue
+            if kind in ("elementwise", "gather", "reduce"):
+                self._place(index, node, kind)
+            else:
+                self._join(self._opened(kind, ()), index, FULL)
+
+    def _opened(self, kind: str, axes: tuple[Axis, ...]) -> Group:
+        group = Group(len(self.groups), kind, axes)
+        self.groups.append(group)
+        return group
+
+    def _join(self, group: Group, index: int, level: str) -> None:
+        group.members.append(index)
+        group.levels[index] = level
+        node = self.nodes[index]
+        group.operations += PRIMITIVES[node.op].cost > 0
+        depth = 0
+        for i in node.inputs:
+            base = self.bases[i]
+            home = self.home.get(base)
+            if home is group:
+                depth = max(depth, group.passes[base])
+            else:
+                if home is not None and (home.first_reader is None or home.first_reader > group.number):
+                    home.first_reader = group.number
+                if PRIMITIVES[self.nodes[base].op].kind != "source" or self.nodes[base].op == "input":
+                    group.loads.add(base)
+                    if group.kind == "loop":
+                        self.readers[base] = group
+        group.passes[index] = depth + (PRIMITIVES[node.op].kind == "reduce")
+        self.home[index] = group
+
+    def _place(self, index: int, node: Node, kind: str) -> None:
+        bases = [self.bases[i] for i in node.inputs]
+        homes = [self.home[b] for b in bases if b in self.home]
+        floor = max((h.number for h in homes), default=-1)
+        candidates = {h.number: h for h in homes if h.number == floor}
+        for base in bases:
+            reader = self.readers.get(base)
+            if reader is not None and reader.number >= floor:
+                candidates[reader.number] = reader
+        axes = node.attrs["axes"] if kind == "reduce" else ()
+        for number in sorted(candidates, reverse=True):
+            group = candidates[number]
+            if group.kind != "loop" or group.operations >= OPERATION_LIMIT or len(group.loads) >= LOAD_LIMIT:
+                continue
+            level = self._level(group, index, node, kind, axes)
+            if level is not None:
+                self._absorb(group, homes, node, level)
+                self._join(group, index, level)
+                return
+        group, level = self._fresh(node, kind, axes)
+        self._join(group, index, level)
+
+    def _fresh(self, node: Node, kind: str, axes: Sequence[int]) -> tuple[Group, str]:
+        if kind != "reduce":
+            return self._opened("loop", pattern_of((numel(node.shape),), ())), FULL
+        shape = self.nodes[node.inputs[0]].shape
+        if len(axes) == len(shape) and not node.op.startswith("arg"):
+            return self._opened("loop", pattern_of((numel(shape),), ())), FINAL
+        pattern = pattern_of(shape, axes)
+        if not any(not reduced for _, reduced in pattern) and not node.op.startswith("arg"):
+            return self._opened("loop", pattern_of((numel(shape),), ())), FINAL
+        return self._opened("loop", pattern), ROW
+
+    def _level(self, group: Group, index: int, node: Node, kind: str, axes: Sequence[int]) -> str | None:
+        """The level at which `node` fits into `group`, or None."""
+        if kind == "reduce":
+            return self._reduction_level(group, node, axes)
+        size = numel(node.shape)
+        for level in (FINAL, ROW, FULL) if size == 1 else (ROW, FULL):
+            if level == ROW and not group.reduces or group.numel(level) != size:
+                continue
+            if level == FINAL and not any(v == FINAL for v in group.levels.values()):
+                continue
+            if level == FULL and group.reduces and not group.numel(ROW):
+                continue
+            if self._reads_fit(group, group.axes, level, [(i, level) for i in node.inputs]):
+                return level
+        return None
+
+    def _reduction_level(self, group: Group, node: Node, axes: Sequence[int]) -> str | None:
+        source = node.inputs[0]
+        shape = self.nodes[source].shape
+        size = numel(shape)
+        pattern = pattern_of(shape, axes)
+        everything = all(reduced for _, reduced in pattern) and not node.op.startswith("arg")
+        if everything:
+            if group.reduces and size == group.numel(ROW) and size != group.numel(FULL) and self._reads_fit(
+                group, group.axes, ROW, [(source, ROW)]
+            ):
+                return FINAL
+            if size == group.numel(FULL) and self._reads_fit(group, group.axes, FULL, [(source, FULL)]):
+                return FINAL
+            return None
+        if group.reduces:
+            fits = pattern == group.axes
+        else:
+            fits = size == group.numel(FULL) and not any(v == FINAL for v in group.levels.values())
+        if fits and self._reads_fit(group, pattern, FULL, [(source, FULL)]):
+            group.axes = pattern
+            return ROW
+        return None
+
+    def _reads_fit(self, group: Group, axes: tuple[Axis, ...], level: str, reads: Sequence[tuple[int, str]]) -> bool:
+        """Whether each read finds its base, if the group computes it, at the base's own place in the nest."""
+        for index, at_level in reads:
+            base = self.bases[index]
+            if self.home.get(base) is not group:
+                continue
+            held = group.levels[base]
+            if (held == FINAL) != (level == FINAL):
+                return False
+            if held == ROW and level == FULL and group.passes[base] and (
+                group.numel(ROW) < self.rows_wanted and group.numel(FULL) > SMALL
+            ):
+                return False
+            if not self._aligned(axes, index, at_level, held):
+                return False
+        return True
+
+    def _aligned(self, axes: tuple[Axis, ...], index: int, level: str, held: str) -> bool:
+        while True:
+            try:
+                extents = [e for e, _ in axes]
+                _, at = pull_views(self.nodes, index, canonical_map(axes, level), extents)
+                want = canonical_map(axes, held)
+                return at.offset == want.offset and all(
+                    a == b or e == 1 for a, b, e in zip(at.strides, want.strides, extents, strict=True))
+            except SplitAxis as split:
+                axes = split_axes(axes, split)
+            except Unmappable:
+                return False
+
+    def _absorb(self, group: Group, homes: Sequence[Group], node: Node, level: str) -> None:
+        """Move into `group` those groups that feed `node` and nothing else so far, where they fit."""
+        for other in homes:
+            if other is group or other.kind != "loop" or other.reduces or other.numel(FULL) != group.numel(FULL):
+                continue
+            if other.first_reader is not None and other.first_reader <= group.number:
+                continue
+            if any(held != FULL for held in other.levels.values()):
+                continue
+            if other.operations + group.operations > OPERATION_LIMIT or len(other.loads | group.loads) > LOAD_LIMIT:
+                continue
+            if not all(self._aligned(group.axes, i, level, FULL) for i in node.inputs
+                       if self.home.get(self.bases[i]) is other):
+                continue
+            for member in other.members:
+                group.members.append(member)
+                group.levels[member] = FULL
+                group.passes[member] = 0
+                self.home[member] = group
+            group.operations += other.operations
+            group.loads |= other.loads
+            for base in other.loads:
+                if self.readers.get(base) is other:
+                    self.readers[base] = group
+            other.members = []
+            other.kind = "absorbed"
+
+
+def split_axes(axes: Sequence[Axis], split: SplitAxis) -> tuple[Axis, ...]:
+    """The axes after a split."""
+    extent, reduced = axes[split.axis]
+    pair = ((extent // split.inner, reduced), (split.inner, reduced))
+    return (*axes[: split.axis], *pair, *axes[split.axis + 1 :])
+
+
+def fuse(nodes: Sequence[Node], outputs: Sequence[int], threads: int, scalars: Sequence[DType] = ()) -> Partition:
+    """Before: a legal graph. After: every node that is computed has a group, in an order that respects what they read."""
+    fusion = _Fusion(nodes, outputs, threads)
+    fusion.run()
+    groups = [g for g in fusion.groups if g.members]
+    for group in groups:
+        group.members.sort()
+    return Partition(groups, fusion.home, _realized(nodes, outputs, fusion), scalars)
+
+
+def _realized(nodes: Sequence[Node], outputs: Sequence[int], fusion: _Fusion) -> set[int]:
+    """The values that get memory: outputs, operands of what is no loop, and what another group reads and would not
+    rather compute again: an elementwise value is computed again if that takes little and reads no more than it saves.
+    """
+    home, bases = fusion.home, fusion.bases
+    realized: set[int] = {bases[o] for o in outputs if bases[o] in home}
+    outside: set[int] = set()
+    for index, node in enumerate(nodes):
+        kind = PRIMITIVES[node.op].kind
+        for position, i in enumerate(node.inputs):
+            base = bases[i]
+            if base not in home or kind == "view":
+                continue
+            if kind in ("contract", "host") or (kind == "gather" and position == 0):
+                realized.add(base)
+            elif home.get(index) is not home[base]:
+                outside.add(base)
+    recipe: dict[int, tuple[int, frozenset[int]]] = {}  # value -> (cost, what it is computed from)
+    for index, node in enumerate(nodes):
+        if index not in home:
+            continue
+        kind = PRIMITIVES[node.op].kind
+        if kind not in ("elementwise",):
+            if index in outside:
+                realized.add(index)
+            continue
+        cost, sources = PRIMITIVES[node.op].cost, set()
+        for i in node.inputs:
+            base = bases[i]
+            if base in recipe and base not in realized:
+                cost += recipe[base][0]
+                sources |= recipe[base][1]
+            elif base in home or nodes[base].op == "input":
+                sources.add(base)
+            else:
+                cost += PRIMITIVES[nodes[base].op].cost if PRIMITIVES[nodes[base].op].kind == "source" else 0
+        size = node.numel
+        large = sum(1 for s in sources if nodes[s].numel * 4 > size)
+        recipe[index] = (cost, frozenset(sources))
+        if index in outside and index not in realized and (cost > RECOMPUTE_COST or large > 1) and sources:
+            realized.add(index)
+        elif index in outside and index not in realized:
+            realized |= {s for s in sources if s in home}
+    return realized
+
+

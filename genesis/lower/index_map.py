@@ -1,0 +1,104 @@
+"""Index maps: where in a value's row-major elements a loop nest reads, as an affine function of its axes.
+
+Views disappear into these maps. `pull` carries a map of a view's elements to a map of the elements it views; when an
+axis of the loop nest runs across axes of the view that lie apart, it says where that axis must be split.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from genesis.ir.shapes import Shape, contiguous_strides
+
+__all__ = ["IndexMap", "SplitAxis", "Unmappable", "contiguous_map", "pull", "split_map"]
+
+
+class IndexMap(NamedTuple):
+    """Element number = offset + sum of strides[k] * axis[k]."""
+
+    offset: int
+    strides: Shape
+
+
+class SplitAxis(Exception):
+    """Axis `axis` must become two: an outer one, and an inner one of extent `inner`."""
+
+    def __init__(self, axis: int, inner: int) -> None:
+        super().__init__(axis, inner)
+        self.axis = axis
+        self.inner = inner
+
+
+class Unmappable(Exception):
+    """No affine map of these axes does it: the value must be in memory, row-major."""
+
+
+def contiguous_map(extents: Sequence[int]) -> IndexMap:
+    return IndexMap(0, contiguous_strides(extents))
+
+
+def split_map(at: IndexMap, axis: int, inner: int) -> IndexMap:
+    """The map after an axis was split."""
+    stride = at.strides[axis]
+    return IndexMap(at.offset, (*at.strides[:axis], stride * inner, stride, *at.strides[axis + 1 :]))
+
+
+def pull(at: IndexMap, extents: Sequence[int], shape: Shape, strides: Shape, offset: int) -> IndexMap:
+    """Compose `at`, a map to the row-major elements of `shape`, with a layout (strides, offset) of that shape.
+
+    Raises SplitAxis where an axis has to be split first, Unmappable where none would help.
+    """
+    if strides == contiguous_strides(shape):
+        return IndexMap(at.offset + offset, at.strides)
+    rows = contiguous_strides(shape)
+    dims = [d for d in range(len(shape)) if shape[d] != 1]
+    low = [0] * len(shape)
+    high = [0] * len(shape)
+    start, rest = offset, at.offset
+    for d in dims:
+        digit, rest = divmod(rest, rows[d])
+        low[d] = high[d] = digit
+        start += digit * strides[d]
+    result = []
+    for axis, (step, extent) in enumerate(zip(at.strides, extents, strict=True)):
+        if step == 0 or extent == 1:
+            result.append(0)
+            continue
+        result.append(_axis_stride(axis, step, extent, shape, rows, dims, strides, low, high))
+    if any(low[d] < 0 or high[d] >= shape[d] for d in dims):
+        raise Unmappable
+    return IndexMap(start, tuple(result))
+
+
+def _axis_stride(
+    axis: int, step: int, extent: int, shape: Shape, rows: Shape, dims: Sequence[int], strides: Shape, low: list[int],
+    high: list[int],
+) -> int:
+    """The stride of one axis through the layout; notes in `low` and `high` what it covers of each dimension."""
+    size, sign = abs(step), 1 if step > 0 else -1
+    result: int | None = None
+    covered = 1  # how much of the axis the dimensions seen so far take, from the innermost outwards
+    for d in reversed(dims):
+        if size * covered >= rows[d] * shape[d] or (size * covered) % rows[d]:
+            if size * covered < rows[d]:
+                break
+            continue
+        stride_here = size * covered // rows[d]
+        room = -(-shape[d] // stride_here)
+        remaining = -(-extent // covered)
+        contribution = sign * stride_here * strides[d]
+        if result is None:
+            result = contribution
+        elif contribution != result * covered:
+            raise SplitAxis(axis, covered)
+        if remaining <= room:
+            reach = stride_here * (remaining - 1) * sign
+            low[d], high[d] = low[d] + min(reach, 0), high[d] + max(reach, 0)
+            return result
+        if shape[d] % stride_here or remaining % room:
+            raise Unmappable
+        reach = stride_here * (room - 1) * sign
+        low[d], high[d] = low[d] + min(reach, 0), high[d] + max(reach, 0)
+        covered *= room
+    raise Unmappable

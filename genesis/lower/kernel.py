@@ -1,0 +1,103 @@
+"""The Kernel IR: a loop nest, and straight-line instructions at each of its levels.
+
+A kernel is polymorphic in extents and strides: they, the base pointers and the scalars are *words* of its argument
+block. Its text names words by number only, so kernels of one structure are one text, compiled once; what fills the
+words belongs to the program. Backends emit `Kernel`; nothing in it knows which one does.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from genesis.ir.dtypes import DType
+
+__all__ = ["Access", "Instruction", "Kernel", "Word"]
+
+
+class Word(NamedTuple):
+    """One word of an argument block: kind and what fills it.
+
+    pointer (storage, byte offset), extent (value), stride (value), block (elements of the lane axis in one item),
+    blocks (items along it), scalar (slot, dtype), constant (value, dtype), fault, site (number), partials, workers.
+    """
+
+    kind: str
+    value: Any = None
+    extra: Any = None
+
+
+class Access(NamedTuple):
+    """Where an instruction touches memory: the words of the pointer and of each axis' stride (or 0 or 1, known)."""
+
+    pointer: int
+    strides: tuple[int | str, ...]  # 0, 1, or "wN" for the stride in word N
+    dtype: DType
+
+
+class Instruction:
+    """`name(args)`: its level (full, row, final), the axes it varies over, the pass in which it can be computed."""
+
+    __slots__ = ("access", "args", "attrs", "dtype", "level", "name", "origin", "step", "varies")
+
+    def __init__(
+        self, name: str, args: tuple[int, ...], dtype: DType, level: str, varies: frozenset[int], step: int,
+        access: Access | None = None, attrs: tuple[tuple[str, Any], ...] = (), origin: int = -1,
+    ) -> None:
+        self.name = name
+        self.args = args
+        self.dtype = dtype
+        self.level = level
+        self.varies = varies
+        self.step = step
+        self.access = access
+        self.attrs = attrs
+        self.origin = origin
+
+    def attr(self, name: str) -> Any:
+        return dict(self.attrs)[name]
+
+    def text(self, number: int) -> str:
+        parts = [f"%{a}" for a in self.args] + [f"{k}={v}" for k, v in self.attrs]
+        where = ""
+        if self.access is not None:
+            where = f" @w{self.access.pointer}[{', '.join(map(str, self.access.strides))}]:{self.access.dtype.name}"
+        return f"%{number} = {self.name}({', '.join(parts)}){where} : {self.dtype.name} {self.level} {self.step}"
+
+
+class Kernel:
+    """A loop nest over `axes` (word of the extent, reduced) with `lane` the innermost one, run as vectors."""
+
+    __slots__ = ("axes", "instructions", "lane", "name", "text", "words")
+
+    def __init__(
+        self, axes: Sequence[tuple[int, bool]], lane: int | None, instructions: Sequence[Instruction], words: Sequence[Word]
+    ) -> None:
+        self.axes = tuple(axes)
+        self.lane = lane
+        self.instructions = tuple(instructions)
+        self.words = tuple(words)
+        shape = ", ".join(f"{'reduce' if reduced else 'keep'} w{word}" for word, reduced in self.axes)
+        lines = [f"axes [{shape}] lane {lane}", "words " + " ".join(w.kind for w in self.words)]
+        lines += [i.text(n) for n, i in enumerate(self.instructions)]
+        self.text = "\n".join(lines)
+        self.name = "genesis_" + hashlib.sha256(self.text.encode()).hexdigest()[:16]
+
+    @property
+    def outer(self) -> list[int]:
+        """The kept axes other than the lane axis."""
+        return [a for a, (_, reduced) in enumerate(self.axes) if not reduced and a != self.lane]
+
+    @property
+    def inner(self) -> list[int]:
+        """The reduced axes other than the lane axis."""
+        return [a for a, (_, reduced) in enumerate(self.axes) if reduced and a != self.lane]
+
+    @property
+    def lane_is_reduced(self) -> bool:
+        return self.lane is not None and self.axes[self.lane][1]
+
+    @property
+    def has_final(self) -> bool:
+        return any(i.level == "final" for i in self.instructions)

@@ -1,0 +1,154 @@
+"""The second pass: what cannot be computed as it stands is spelled out in what can.
+
+BLAS takes float32 and float64 matrices with one unit stride: other matmul operands are copied or cast, other dtypes
+become products and sums. A value that lives nowhere (a literal, a range, a broadcast) and must be in memory is copied.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from genesis.ir.dtypes import float32, int64
+from genesis.ir.graph import Graph, Node, Value
+from genesis.ir.shapes import contiguous_strides, numel
+from genesis.lower.simplify import Simplified
+from genesis.ops.registry import PRIMITIVES, cast, expand
+from genesis.ops.view import Layout, contiguous_layout, reshape_value, view_value
+
+__all__ = ["base_of", "layout_of", "legalize", "matrix_operand"]
+
+
+def base_of(nodes: Sequence[Node], index: int) -> int:
+    """The value that a chain of views starts from."""
+    while nodes[index].op == "view":
+        index = nodes[index].inputs[0]
+    return index
+
+
+def layout_of(nodes: Sequence[Node], index: int) -> Layout | None:
+    """How a value lies in its base's memory; None when it is a view of a view, or of memory with gaps."""
+    node = nodes[index]
+    if node.op != "view":
+        return _memory_layout(node)
+    base = nodes[node.inputs[0]]
+    if base.op == "view" or not _memory_layout(base).is_contiguous:
+        return None
+    return Layout(node.shape, node.attrs["strides"], node.attrs["offset"])
+
+
+def _memory_layout(node: Node) -> Layout:
+    strides = node.attrs.get("strides") if node.op == "input" else None
+    return Layout(node.shape, strides or contiguous_strides(node.shape), 0)
+
+
+def matrix_operand(layout: Layout) -> bool:
+    """Whether BLAS can read a (.., rows, columns) layout: one of the last two strides 1, the other wide enough."""
+    (rows, columns), (row, column) = layout.shape[-2:], layout.strides[-2:]
+    if any(s < 0 for s in layout.strides):
+        return False
+    plain = (column == 1 or columns == 1) and (row >= columns or rows == 1)
+    turned = (row == 1 or rows == 1) and (column >= rows or columns == 1)
+    return plain or turned
+
+
+def legalize(graph: Simplified) -> Simplified:
+    """Before: a simplified graph. After: matmuls have BLAS dtypes and operands, outputs and operands have memory."""
+    source = graph.nodes
+    result = Graph([])
+    origins: list[int] = []
+    place: list[int] = []
+    for index, node in enumerate(source):
+        inputs = tuple([place[i] for i in node.inputs])
+        node = node.renumbered(inputs)
+        if node.op == "matmul":
+            value = _matmul(result, node)
+        elif PRIMITIVES[node.op].kind in ("host", "gather"):
+            value = _add(result, node.renumbered((_in_memory(result, inputs[0]), *inputs[1:])
+                                                 if PRIMITIVES[node.op].kind == "gather"
+                                                 else tuple(_in_memory(result, i) for i in inputs)))
+        elif PRIMITIVES[node.op].kind == "reduce" and all(source[node.inputs[0]].shape[a] == 1 for a in node.attrs["axes"]):
+            x = reshape_value(result.value(inputs[0]), node.shape)
+            value = expand(result.constant(0, int64), node.shape) if node.op.startswith("arg") else x
+        else:
+            value = _add(result, node)
+        place.append(value.index)
+        origins += [graph.origins[index]] * (len(result) - len(origins))
+    outputs = []
+    for o in graph.outputs:
+        outputs.append(_in_memory(result, place[o], spread=False))
+        origins += [graph.origins[o]] * (len(result) - len(origins))
+    return Simplified(result.nodes, outputs, origins)
+
+
+def _add(graph: Graph, node: Node) -> Value:
+    graph.nodes.append(node)
+    return graph.value(len(graph) - 1)
+
+
+def _copied(graph: Graph, index: int) -> int:
+    node = graph.nodes[index]
+    return graph.add("clone", (index,), node.shape, node.dtype).index
+
+
+def _in_memory(graph: Graph, index: int, spread: bool = True) -> int:
+    """`index`, or a copy of it, such that its base is memory (and, unless `spread`, no element stands for several)."""
+    node, base = graph.nodes[index], graph.nodes[base_of(graph.nodes, index)]
+    lives = base.op == "input" or PRIMITIVES[base.op].kind != "source"
+    layout = layout_of(graph.nodes, index)
+    gaps = layout is None or (not spread and any(
+        s == 0 and e > 1 for e, s in zip(layout.shape, layout.strides, strict=True)))
+    return index if lives and not gaps else _copied(graph, index)
+
+
+def _matmul(graph: Graph, node: Node) -> Value:
+    a, b = (graph.value(i) for i in node.inputs)
+    if node.dtype.compute is not node.dtype:
+        wide = Node("matmul", (cast(a, float32).index, cast(b, float32).index), {}, node.shape, float32)
+        return cast(_matmul(graph, wide), node.dtype)
+    if node.dtype.category < 2 or numel(a.shape) == 0 or numel(b.shape) == 0:
+        return _products_summed(graph, a, b, node)
+    operands = [_matrix(graph, i) for i in node.inputs]
+    layouts = [layout_of(graph.nodes, i) for i in operands]
+    if len(collapsed_batch([*layouts, contiguous_layout(node.shape)])[0]) > 2:  # type: ignore[list-item]
+        operands = [_copied(graph, i) for i in operands]
+    return _add(graph, node.renumbered(tuple(operands)))
+
+
+def _matrix(graph: Graph, index: int) -> int:
+    index = _in_memory(graph, index)
+    layout: Any = layout_of(graph.nodes, index)
+    return index if matrix_operand(layout) else _copied(graph, index)
+
+
+def _products_summed(graph: Graph, a: Value, b: Value, node: Node) -> Value:
+    """sum over k of a[.., i, k] * b[.., k, j]."""
+    *batch, m, k = a.shape
+    n = b.shape[-1]
+    full = (*batch, m, n, k)
+    left = expand(reshape_value(a, (*batch, m, 1, k)), full)
+    order = [*range(len(batch)), len(batch) + 1, len(batch)]
+    strides = contiguous_strides(b.shape)
+    turned = view_value(b, Layout((*batch, n, k), tuple(strides[o] for o in order), 0), "transpose")
+    right = expand(reshape_value(turned, (*batch, 1, n, k)), full)
+    product = graph.add("mul", (left, right), full, node.dtype)
+    return graph.add("sum", (product,), node.shape, node.dtype, {"axes": (len(full) - 1,)})
+
+
+def collapsed_batch(layouts: Sequence[Layout]) -> tuple[list[int], list[list[int]]]:
+    """The batch axes of matrices that walk together, merged where all can: (extents, strides of each layout)."""
+    extents: list[int] = []
+    strides: list[list[int]] = [[] for _ in layouts]
+    for axis, extent in enumerate(layouts[-1].shape[:-2]):
+        if extent == 1:
+            continue
+        here = [layout.strides[axis] for layout in layouts]
+        if extents and all(s[-1] == h * extent for s, h in zip(strides, here, strict=True)):
+            extents[-1] *= extent
+            for s, h in zip(strides, here, strict=True):
+                s[-1] = h
+        else:
+            extents.append(extent)
+            for s, h in zip(strides, here, strict=True):
+                s.append(h)
+    return extents, strides

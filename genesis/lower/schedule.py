@@ -1,0 +1,186 @@
+"""The last passes: kernels in order, side by side where they do not depend on each other, and memory for each value.
+
+The result names storage and words, no addresses: a backend turns it into a program.
+"""
+
+from __future__ import annotations
+
+import bisect
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from genesis.ir.graph import Node
+from genesis.lower.build import KernelCall, build_group
+from genesis.lower.fuse import Partition
+from genesis.lower.legalize import base_of, collapsed_batch, layout_of
+from genesis.ops.view import Layout, contiguous_layout
+
+__all__ = ["HostCall", "Location", "Product", "Schedule", "Stage", "allocate", "order"]
+
+ALIGNMENT = 64
+
+
+class Product(NamedTuple):
+    """A matrix product: the node, its operands' bases and layouts."""
+
+    node: int
+    a: int
+    b: int
+    a_layout: Layout
+    b_layout: Layout
+    batch: tuple[int, ...]
+    strides: tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]
+
+    @property
+    def reads(self) -> tuple[int, ...]:
+        return (self.a, self.b)
+
+    @property
+    def writes(self) -> tuple[int, ...]:
+        return (self.node,)
+
+
+class HostCall(NamedTuple):
+    """An operation that Python computes, by its NumPy reference."""
+
+    node: int
+    operands: tuple[tuple[int, Layout], ...]
+
+    @property
+    def reads(self) -> tuple[int, ...]:
+        return tuple(base for base, _ in self.operands)
+
+    @property
+    def writes(self) -> tuple[int, ...]:
+        return (self.node,)
+
+
+Stage = list[KernelCall] | list[Product] | list[HostCall]  # calls that may run side by side
+
+
+class Location(NamedTuple):
+    """Where a value lies: the k-th input or output, or a byte offset in the arena."""
+
+    kind: str
+    place: int
+
+
+class Schedule(NamedTuple):
+    """Stages in order, the place of every value in memory, and the arena's size in bytes."""
+
+    stages: list[Stage]
+    locations: dict[int, Location]
+    arena_bytes: int
+
+
+def order(nodes: Sequence[Node], partition: Partition) -> list[Stage]:
+    """The calls of all groups, in order; neighbours that run the same code on different data become one stage."""
+    stages: list[Stage] = []
+    for group in partition.groups:
+        calls: Sequence[KernelCall | Product | HostCall]
+        if group.kind == "contract":
+            calls = [_product(nodes, i) for i in group.members]
+        elif group.kind == "host":
+            calls = [HostCall(i, tuple(_operand(nodes, j) for j in nodes[i].inputs)) for i in group.members]
+        else:
+            calls = build_group(nodes, partition, group)
+        for call in calls:
+            if stages and _beside(stages[-1], call):
+                stages[-1].append(call)  # type: ignore[arg-type]
+            else:
+                stages.append([call])  # type: ignore[list-item]
+    return stages
+
+
+def _beside(stage: Stage, call: KernelCall | Product | HostCall) -> bool:
+    """Whether `call` is the same kernel as the stage's, and touches nothing that the stage writes."""
+    first = stage[-1]
+    if not isinstance(call, KernelCall) or not isinstance(first, KernelCall) or call.kernel.text != first.kernel.text:
+        return False
+    if call.kernel.has_final:
+        return False
+    written = {v for other in stage for v in other.writes}
+    read = {v for other in stage for v in other.reads}
+    return written.isdisjoint(call.reads) and written.isdisjoint(call.writes) and read.isdisjoint(call.writes)
+
+
+def _operand(nodes: Sequence[Node], index: int) -> tuple[int, Layout]:
+    layout = layout_of(nodes, index)
+    assert layout is not None, "legalize gives operands a layout"
+    return base_of(nodes, index), layout
+
+
+def _product(nodes: Sequence[Node], index: int) -> Product:
+    (a, a_layout), (b, b_layout) = (_operand(nodes, i) for i in nodes[index].inputs)
+    extents, strides = collapsed_batch([a_layout, b_layout, contiguous_layout(nodes[index].shape)])
+    first, second, third = (tuple(s) for s in strides)
+    return Product(index, a, b, a_layout, b_layout, tuple(extents), (first, second, third))
+
+
+def allocate(
+    nodes: Sequence[Node], stages: list[Stage], inputs: Sequence[int], outputs: Sequence[int]
+) -> Schedule:
+    """Give every value that is written a place: outputs memory of their own, the others a piece of the arena.
+
+    A piece is free again after the last stage that touches it.
+    """
+    locations = {value: Location("input", k) for k, value in enumerate(inputs)}
+    for value in outputs:
+        if value not in locations:
+            locations[value] = Location("output", sum(1 for place in locations.values() if place.kind == "output"))
+    last: dict[int, int] = {}
+    for number, stage in enumerate(stages):
+        for call in stage:
+            for value in (*call.reads, *call.writes):
+                last[value] = number
+    dying: dict[int, list[int]] = {}
+    for value, number in last.items():
+        dying.setdefault(number, []).append(value)
+    arena = _Arena()
+    for number, stage in enumerate(stages):
+        for call in stage:
+            for value in call.writes:
+                if value not in locations:
+                    locations[value] = Location("arena", arena.take(max(nodes[value].nbytes, 1)))
+        for value in dying.get(number, ()):
+            place = locations.get(value)
+            if place is not None and place.kind == "arena":
+                arena.give(place.place, max(nodes[value].nbytes, 1))
+    return Schedule(stages, locations, arena.size)
+
+
+class _Arena:
+    """Offsets by best fit over the free pieces, which are kept sorted and merged."""
+
+    def __init__(self) -> None:
+        self.size = 0
+        self.free: list[tuple[int, int]] = []  # (offset, bytes)
+
+    def take(self, nbytes: int) -> int:
+        nbytes = -(-nbytes // ALIGNMENT) * ALIGNMENT
+        best = min(((size, offset) for offset, size in self.free if size >= nbytes), default=None)
+        if best is None:
+            if self.free and sum(self.free[-1]) == self.size:
+                offset, size = self.free.pop()
+                self.size = offset + nbytes
+                return offset
+            offset, self.size = self.size, self.size + nbytes
+            return offset
+        size, offset = best
+        self.free.remove((offset, size))
+        if size > nbytes:
+            bisect.insort(self.free, (offset + nbytes, size - nbytes))
+        return offset
+
+    def give(self, offset: int, nbytes: int) -> None:
+        nbytes = -(-nbytes // ALIGNMENT) * ALIGNMENT
+        at = bisect.bisect(self.free, (offset, nbytes))
+        if at < len(self.free) and self.free[at][0] == offset + nbytes:
+            nbytes += self.free.pop(at)[1]
+        if at and sum(self.free[at - 1]) == offset:
+            offset, before = self.free.pop(at - 1)
+            nbytes += before
+            at -= 1
+        self.free.insert(at, (offset, nbytes))
+
+

@@ -1,0 +1,143 @@
+"""The first pass: dead code, constants, identities, views of views, common subexpressions. Graph in, graph out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from genesis.ir.graph import Node
+from genesis.lower.index_map import IndexMap, SplitAxis, Unmappable, pull
+from genesis.ops.registry import PRIMITIVES
+from genesis.ops.view import contiguous_layout
+
+__all__ = ["Simplified", "simplify"]
+
+_FORWARDED = {"detach": 0, "variable": 0, "clone": 0, "with_value": 1}
+_UNIT_OPERAND: dict[str, tuple[int, float]] = {"mul": (2, 1), "div": (1, 1), "sub": (1, 0), "pow": (1, 1)}
+
+
+class Simplified:
+    """A graph without dead nodes: `nodes`, the positions of the wanted values, and where each node came from."""
+
+    __slots__ = ("nodes", "origins", "outputs")
+
+    def __init__(self, nodes: list[Node], outputs: list[int], origins: list[int]) -> None:
+        self.nodes = nodes
+        self.outputs = outputs
+        self.origins = origins
+
+
+def simplify(nodes: Sequence[Node], outputs: Sequence[int]) -> Simplified:
+    """Keep what `outputs` need.
+
+    Before: any graph. After: no dead nodes, no two equal nodes, no node that is its input under another name, no
+    arithmetic among constants, no view of a view (unless only a copy makes it one).
+    """
+    live = _live(nodes, outputs)
+    kept: list[Node] = []
+    origins: list[int] = []
+    place: dict[int, int] = {}
+    seen: dict[Any, int] = {}
+    for index, node in enumerate(nodes):
+        if not live[index]:
+            continue
+        inputs = tuple([place[i] for i in node.inputs])
+        same = _forwarded(node, inputs, kept)
+        if same is not None:
+            place[index] = same
+            continue
+        node = _folded(node, inputs, kept)
+        if node.op == "input":
+            key: Any = ("input", index)
+        else:
+            key = node.key()
+        found = seen.get(key)
+        if found is None:
+            found = seen[key] = len(kept)
+            kept.append(node)
+            origins.append(index)
+        place[index] = found
+    return _without_dead(Simplified(kept, [place[o] for o in outputs], origins))
+
+
+def _live(nodes: Sequence[Node], outputs: Sequence[int]) -> bytearray:
+    live = bytearray(len(nodes))
+    for o in outputs:
+        live[o] = 1
+    for index in range(len(nodes) - 1, -1, -1):
+        if live[index]:
+            for i in nodes[index].inputs:
+                live[i] = 1
+    return live
+
+
+def _without_dead(graph: Simplified) -> Simplified:
+    live = _live(graph.nodes, graph.outputs)
+    place: dict[int, int] = {}
+    nodes, origins = [], []
+    for index, node in enumerate(graph.nodes):
+        if live[index]:
+            place[index] = len(nodes)
+            nodes.append(node.renumbered(tuple([place[i] for i in node.inputs])))
+            origins.append(graph.origins[index])
+    return Simplified(nodes, [place[o] for o in graph.outputs], origins)
+
+
+def _forwarded(node: Node, inputs: tuple[int, ...], kept: Sequence[Node]) -> int | None:
+    """The value that `node` equals, if it computes nothing."""
+    op = node.op
+    if op in _FORWARDED:
+        return inputs[_FORWARDED[op]]
+    if op == "cast" and kept[inputs[0]].dtype is node.dtype:
+        return inputs[0]
+    if op == "view" and kept[inputs[0]].shape == node.shape and _is_identity(node):
+        return inputs[0]
+    if op in _UNIT_OPERAND:
+        last, unit = _UNIT_OPERAND[op]
+        for position in range(1, -1, -1) if last == 2 else (1,):
+            if _constant(kept, inputs[position]) == unit:
+                return inputs[1 - position]
+    return None
+
+
+def _is_identity(node: Node) -> bool:
+    return tuple(node.attrs["strides"]) == contiguous_layout(node.shape).strides and not node.attrs["offset"]
+
+
+def _constant(kept: Sequence[Node], index: int) -> float | None:
+    """The number that a value has everywhere, if it is a literal or a view of one."""
+    node = kept[index]
+    while node.op == "view":
+        node = kept[node.inputs[0]]
+    return node.attrs["value"] if node.op == "constant" else None
+
+
+def _folded(node: Node, inputs: tuple[int, ...], kept: list[Node]) -> Node:
+    """`node` on its new inputs: arithmetic on constants done, a view of a view made one."""
+    kind = PRIMITIVES[node.op].kind
+    if kind == "elementwise" and inputs and node.op != "check_index":
+        values = [_constant(kept, i) for i in inputs]
+        if all(v is not None for v in values) and not node.shape:
+            return _literal(node, values, [kept[i] for i in inputs])
+    if node.op == "view" and kept[inputs[0]].op == "view":
+        inner = kept[inputs[0]]
+        try:
+            strides = contiguous_layout(node.shape).strides
+            at = pull(IndexMap(0, strides), node.shape, node.shape, node.attrs["strides"], node.attrs["offset"])
+            at = pull(at, node.shape, inner.shape, inner.attrs["strides"], inner.attrs["offset"])
+        except (SplitAxis, Unmappable):
+            return node.renumbered(inputs)
+        attrs = {"shape": node.shape, "strides": at.strides, "offset": at.offset, "label": node.attrs.get("label", "view")}
+        return Node("view", inner.inputs, attrs, node.shape, node.dtype, node.differentiable)
+    return node.renumbered(inputs)
+
+
+def _literal(node: Node, values: Sequence[Any], inputs: Sequence[Node]) -> Node:
+    reference: Callable[..., Any] | None = PRIMITIVES[node.op].reference
+    assert reference is not None
+    with np.errstate(all="ignore"):
+        arrays = [np.asarray(v, i.dtype.numpy) for v, i in zip(values, inputs, strict=True)]
+        value = np.asarray(reference(node, *arrays)).astype(node.dtype.numpy).item()
+    return Node("constant", (), {"value": value, "weak": False}, (), node.dtype)
