@@ -66,6 +66,7 @@ from genesis.ir.dtypes import int64 as long
 from genesis.ir.dtypes import promote as promote_types
 from genesis.joining import broadcast_tensors, chunk, split, tensor_split, unbind
 from genesis.methods import function_of as _function_of
+from genesis.methods import method_functions as _method_functions
 from genesis.methods import view_function_of as _view_function_of
 from genesis.printing import get_printoptions, set_printoptions
 from genesis.random import (
@@ -86,6 +87,16 @@ from genesis.random import (
     set_rng_state,
 )
 from genesis.runtime.team import get_num_threads, set_num_threads
+from genesis.selection import (
+    argwhere,
+    index_add,
+    index_copy,
+    index_fill,
+    masked_scatter,
+    masked_select,
+    nonzero,
+    take,
+)
 
 __version__ = "0.1.0"
 

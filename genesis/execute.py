@@ -24,7 +24,7 @@ from genesis.trace import LOCK, Array, Memory, Trace
 
 __all__ = ["FLUSH_HOOKS", "Plan", "flush", "plan_for", "realize"]
 
-FLUSH_HOOKS: list[Callable[[Trace, Any], None]] = []  # called after a flush, with the trace and its plan
+FLUSH_HOOKS: list[Callable[[Trace, Any], None]] = []  # called at the end of a flush, with the trace and its plan
 
 _HELD = 3  # references to a handle that nobody holds: the trace's list, the loop variable, getrefcount's argument
 _PLANS_PER_STEP = 16
@@ -108,9 +108,9 @@ def flush(trace: Trace) -> None:
                     handle.memory = memory
             for index, memory in zip(plan.saved, memories[len(memories) - len(plan.saved):], strict=True):
                 trace.saved[index] = Array(trace, index, trace.nodes[index], memory)
-        _close(trace, held)
         for hook in list(FLUSH_HOOKS):
             hook(trace, plan)
+        _close(trace, held)
 
 
 def _in_order(held: Sequence[Array]) -> list[list[Array]]:

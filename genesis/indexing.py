@@ -18,7 +18,7 @@ from genesis.ops.registry import OPERATIONS
 from genesis.ops.subscript import Item
 from genesis.tensor import Tensor, call, from_data, from_memory, method, view, write
 
-__all__: list[str] = []
+__all__ = ["positions_of"]
 
 
 class Subscript(NamedTuple):
@@ -36,7 +36,7 @@ def __getitem__(self: Tensor, index: Any) -> Tensor:
     viewed = view(self, "subscript", items) if items else self
     if not tensors:
         return viewed if items else view(self, "subscript", ())
-    axes, positions = _positions(viewed, tensors)
+    axes, positions = positions_of(viewed, tensors)
     result: Tensor = call(OPERATIONS["index"], (viewed, axes, *positions))
     return result
 
@@ -61,7 +61,7 @@ def __setitem__(self: Tensor, index: Any, value: Any) -> None:
             holds = mask.reshape((*mask.shape, *(1,) * rest))
             write(target, call(OPERATIONS["where"], (holds, value, target)).to(target.dtype))
             return
-    axes, positions = _positions(target, tensors)
+    axes, positions = positions_of(target, tensors)
     if not isinstance(value, Tensor):
         value = call(OPERATIONS["full"], (value, (), target.dtype))
     write(target, call(OPERATIONS["index_put"], (target, value, axes, False, *positions)))
@@ -148,7 +148,7 @@ def _check_mask(mask: Tensor, tensor: Tensor, axis: int) -> None:
         raise IndexError(f"index: a mask of shape {mask.shape} does not fit axes {axis} and on of shape {tensor.shape}")
 
 
-def _positions(tensor: Tensor, tensors: Sequence[tuple[int, Tensor]]) -> tuple[tuple[int, ...], list[Tensor]]:
+def positions_of(tensor: Tensor, tensors: Sequence[tuple[int, Tensor]]) -> tuple[tuple[int, ...], list[Tensor]]:
     """(axes, an integer tensor for each): masks become the positions where they hold."""
     axes: list[int] = []
     positions: list[Tensor] = []

@@ -9,7 +9,8 @@ from genesis.ir.dtypes import DType
 from genesis.ir.graph import Node
 from genesis.ir.verify import verify
 from genesis.lower.fuse import fuse
-from genesis.lower.legalize import base_of, layout_of, legalize
+from genesis.lower.index_map import Unmappable
+from genesis.lower.legalize import base_of, layout_of, legalize, set_apart
 from genesis.lower.schedule import Schedule, allocate, order
 from genesis.lower.simplify import simplify
 from genesis.ops.view import Layout
@@ -35,8 +36,12 @@ def lower(nodes: Sequence[Node], outputs: Sequence[int], threads: int, scalars: 
     _check(graph.nodes, graph.outputs)
     graph = legalize(graph)
     _check(graph.nodes, graph.outputs)
-    partition = fuse(graph.nodes, graph.outputs, threads, scalars)
-    stages = order(graph.nodes, partition)
+    while True:
+        try:
+            stages = order(graph.nodes, fuse(graph.nodes, graph.outputs, threads, scalars))
+            break
+        except Unmappable as refusal:
+            graph = set_apart(graph, refusal.index)
     inputs = [i for i, node in enumerate(graph.nodes) if node.op == "input"]
     bases = [base_of(graph.nodes, o) for o in graph.outputs]
     schedule = allocate(graph.nodes, stages, inputs, bases)

@@ -146,7 +146,11 @@ class _Build:
 
     def value(self, index: int, at: IndexMap) -> int:
         """The instruction that gives value `index` at map `at`."""
-        index, at = pull_views(self.nodes, index, at, self.extents)
+        try:
+            index, at = pull_views(self.nodes, index, at, self.extents)
+        except Unmappable as refusal:
+            refusal.index = index
+            raise
         at = self._normal(at)
         key = (index, at)
         found = self.memo.get(key)
@@ -170,7 +174,9 @@ class _Build:
             assert here and self.group is not None
             level = self.group.levels[index]
             if at != self._normal(canonical_map(self.axes, level)):
-                raise Unmappable(f"%{index} is read away from where it is computed")
+                refusal = Unmappable(f"%{index} is read away from where it is computed")
+                refusal.index = index
+                raise refusal
             over = ROW if level == FINAL and self._row_source(node) else FULL
             value = self.value(node.inputs[0], canonical_map(self.axes, over))
             return self._add(node.op, (value,), node.dtype, level, self.drafts[value].step + 1,

@@ -118,7 +118,10 @@ class _Fusion:
             kind = PRIMITIVES[node.op].kind
             if kind in ("source", "view"):
                 continue
-            if kind in ("elementwise", "gather", "reduce"):
+            if node.attrs.get("apart"):
+                self._join(self._opened("loop", pattern_of((node.numel,), ())), index, FULL)
+                self.groups[-1].operations = OPERATION_LIMIT
+            elif kind in ("elementwise", "gather", "reduce"):
                 self._place(index, node, kind)
             else:
                 self._join(self._opened(kind, ()), index, FULL)
@@ -305,6 +308,8 @@ def _realized(nodes: Sequence[Node], outputs: Sequence[int], fusion: _Fusion) ->
     outside: set[int] = set()
     for index, node in enumerate(nodes):
         kind = PRIMITIVES[node.op].kind
+        if node.attrs.get("apart"):
+            realized.add(index)
         for position, i in enumerate(node.inputs):
             base = bases[i]
             if base not in home or kind == "view":

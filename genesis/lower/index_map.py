@@ -31,7 +31,9 @@ class SplitAxis(Exception):
 
 
 class Unmappable(Exception):
-    """No affine map of these axes does it: the value must be in memory, row-major."""
+    """No affine map of these axes does it: the value must be in memory, row-major. `index` is that value."""
+
+    index = -1
 
 
 def contiguous_map(extents: Sequence[int]) -> IndexMap:
@@ -51,6 +53,8 @@ def pull(at: IndexMap, extents: Sequence[int], shape: Shape, strides: Shape, off
     """
     if strides == contiguous_strides(shape):
         return IndexMap(at.offset + offset, at.strides)
+    if not any(strides) or 0 in shape:
+        return IndexMap(offset, (0,) * len(at.strides))
     rows = contiguous_strides(shape)
     dims = [d for d in range(len(shape)) if shape[d] != 1]
     low = [0] * len(shape)

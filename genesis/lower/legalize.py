@@ -16,7 +16,7 @@ from genesis.lower.simplify import Simplified
 from genesis.ops.registry import PRIMITIVES, cast, expand
 from genesis.ops.view import Layout, contiguous_layout, reshape_value, view_value
 
-__all__ = ["base_of", "layout_of", "legalize", "matrix_operand"]
+__all__ = ["base_of", "layout_of", "legalize", "matrix_operand", "set_apart"]
 
 
 def base_of(nodes: Sequence[Node], index: int) -> int:
@@ -152,3 +152,16 @@ def collapsed_batch(layouts: Sequence[Layout]) -> tuple[list[int], list[list[int
             for s, h in zip(strides, here, strict=True):
                 s.append(h)
     return extents, strides
+
+
+def set_apart(graph: Simplified, index: int) -> Simplified:
+    """The graph with a row-major copy of value `index`, in memory and in a kernel of its own, for all who read it."""
+    nodes, origins, place = [], [], []
+    for position, node in enumerate(graph.nodes):
+        nodes.append(node.renumbered(tuple([place[i] for i in node.inputs])))
+        origins.append(graph.origins[position])
+        if position == index:
+            nodes.append(Node("clone", (len(nodes) - 1,), {"apart": True}, node.shape, node.dtype))
+            origins.append(graph.origins[position])
+        place.append(len(nodes) - 1)
+    return Simplified(nodes, [place[o] for o in graph.outputs], origins)

@@ -1,0 +1,146 @@
+"""Shapes that are named by others: transposes, `view_as`, `new_zeros` and their kin."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from genesis import creation
+from genesis.ir.dtypes import DType
+from genesis.ops.registry import OPERATIONS
+from genesis.tensor import Tensor, call, from_data, method, view
+
+__all__: list[str] = []
+
+
+# ---- transposes ----
+
+
+@method
+@property
+def T(self: Tensor) -> Tensor:
+    """The axes in reverse order."""
+    return view(self, "permute", tuple(range(self.ndim))[::-1])
+
+
+@method
+@property
+def mT(self: Tensor) -> Tensor:
+    """The last two axes exchanged."""
+    if self.ndim < 2:
+        raise ValueError(f"mT: wants two axes at least, got shape {self.shape}")
+    return view(self, "transpose", -2, -1)
+
+
+@method
+@property
+def H(self: Tensor) -> Tensor:
+    """The transpose of a matrix."""
+    if self.ndim not in (0, 2):
+        raise ValueError(f"H: wants a matrix, got shape {self.shape}")
+    return self.T
+
+
+@method
+def t(self: Tensor) -> Tensor:
+    """The transpose of a matrix; a vector is its own."""
+    if self.ndim > 2:
+        raise ValueError(f"t: wants two axes at most, got shape {self.shape}; use transpose")
+    return self.T
+
+
+# ---- like another tensor ----
+
+
+@method
+def view_as(self: Tensor, other: Tensor) -> Tensor:
+    """A view with the shape of `other`."""
+    return view(self, "view", other.shape)
+
+
+@method
+def reshape_as(self: Tensor, other: Tensor) -> Tensor:
+    """The tensor in the shape of `other`."""
+    return view(self, "reshape", other.shape)
+
+
+@method
+def expand_as(self: Tensor, other: Tensor) -> Tensor:
+    """The tensor expanded to the shape of `other`."""
+    return view(self, "expand", other.shape)
+
+
+@method
+def broadcast_to(self: Tensor, *shape: Any) -> Tensor:
+    """The tensor expanded to `shape`."""
+    return view(self, "expand", *shape)
+
+
+@method
+def ravel(self: Tensor) -> Tensor:
+    """All axes merged into one."""
+    return view(self, "reshape", -1)
+
+
+@method
+def repeat(self: Tensor, *repeats: Any) -> Tensor:
+    """Copies of the tensor laid end to end, so many along each axis.
+
+    >>> import genesis
+    >>> genesis.arange(2).repeat(2, 2)
+    tensor([[0, 1, 0, 1],
+            [0, 1, 0, 1]])
+    """
+    counts = creation.as_shape("repeat", repeats)
+    if len(counts) < self.ndim:
+        raise ValueError(f"repeat: {len(counts)} counts for a tensor of {self.ndim} axes; want one each at least")
+    extents = (1,) * (len(counts) - self.ndim) + self.shape
+    split = self.reshape(tuple([e for extent in extents for e in (1, extent)]))
+    spread = view(split, "expand", tuple([e for pair in zip(counts, extents, strict=True) for e in pair]))
+    result: Tensor = call(OPERATIONS["reshape"], (spread, tuple([c * e for c, e in zip(counts, extents, strict=True)])))
+    return result
+
+
+@method
+def movedim(self: Tensor, source: Any, destination: Any) -> Tensor:
+    """The axes `source` moved to the places `destination`, the others in their order."""
+    pairs = [[d] if isinstance(d, int) else list(d) for d in (source, destination)]
+    froms, tos = ([d % self.ndim for d in dims] for dims in pairs)
+    order = [axis for axis in range(self.ndim) if axis not in froms]
+    for to, axis in sorted(zip(tos, froms, strict=True)):
+        order.insert(to, axis)
+    return view(self, "permute", order)
+
+
+# ---- new tensors of the same dtype ----
+
+
+@method
+def new_tensor(self: Tensor, data: Any, *, dtype: DType | None = None, requires_grad: bool = False) -> Tensor:
+    """A tensor with a copy of `data`, in this tensor's dtype."""
+    return from_data(data, dtype or self.dtype, requires_grad)
+
+
+@method
+def new_full(
+    self: Tensor, size: Any, fill_value: Any, *, dtype: DType | None = None, requires_grad: bool = False
+) -> Tensor:
+    """`fill_value` everywhere, in this tensor's dtype."""
+    return creation.full(size, fill_value, dtype=dtype or self.dtype, requires_grad=requires_grad)
+
+
+@method
+def new_zeros(self: Tensor, *size: Any, dtype: DType | None = None, requires_grad: bool = False) -> Tensor:
+    """Zeros in this tensor's dtype."""
+    return creation.zeros(*size, dtype=dtype or self.dtype, requires_grad=requires_grad)
+
+
+@method
+def new_ones(self: Tensor, *size: Any, dtype: DType | None = None, requires_grad: bool = False) -> Tensor:
+    """Ones in this tensor's dtype."""
+    return creation.ones(*size, dtype=dtype or self.dtype, requires_grad=requires_grad)
+
+
+@method
+def new_empty(self: Tensor, *size: Any, dtype: DType | None = None, requires_grad: bool = False) -> Tensor:
+    """A tensor in this one's dtype, to be written."""
+    return creation.zeros(*size, dtype=dtype or self.dtype, requires_grad=requires_grad)

@@ -1,0 +1,142 @@
+"""Selecting and writing by masks and index tensors: nonzero, masked_select, index_put, index_add and their kin."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from genesis.indexing import positions_of
+from genesis.ir.shapes import broadcast_shapes, normalize_axis
+from genesis.methods.conversion import values_of
+from genesis.ops.registry import OPERATIONS
+from genesis.tensor import Tensor, call, from_memory, method, view, write
+
+__all__ = [
+    "argwhere", "index_add", "index_copy", "index_fill", "index_put", "masked_scatter", "masked_select", "nonzero", "take",
+]
+
+
+@method
+def nonzero(input: Tensor, *, as_tuple: bool = False) -> Any:
+    """The positions of the elements that are not zero, a row each; with `as_tuple`, a tensor for each axis.
+
+    >>> import genesis
+    >>> genesis.nonzero(genesis.tensor([[0, 1], [2, 0]]))
+    tensor([[0, 1],
+            [1, 0]])
+    """
+    found = np.nonzero(np.atleast_1d(values_of(input))) if as_tuple else np.argwhere(values_of(input))
+    return tuple([from_memory(p) for p in found]) if as_tuple else from_memory(found)
+
+
+@method
+def argwhere(input: Tensor) -> Tensor:
+    """The positions of the elements that are not zero, a row each."""
+    result: Tensor = nonzero(input)
+    return result
+
+
+@method
+def masked_select(input: Tensor, mask: Tensor) -> Tensor:
+    """The elements where `mask` holds, both broadcast, in one axis.
+
+    >>> import genesis
+    >>> x = genesis.arange(4)
+    >>> genesis.masked_select(x, x > 1)
+    tensor([2, 3])
+    """
+    shape = broadcast_shapes("masked_select", input.shape, mask.shape)
+    return view(input, "expand", shape)[view(mask, "expand", shape)]
+
+
+@method
+def masked_scatter(input: Tensor, mask: Tensor, source: Tensor) -> Tensor:
+    """`input` with the elements of `source`, in order, where `mask` holds."""
+    result = input.expand(broadcast_shapes("masked_scatter", input.shape, mask.shape)).clone()
+    mask = view(mask, "expand", result.shape)
+    count = int(values_of(mask).sum())
+    if count > source.numel():
+        raise ValueError(f"masked_scatter: the mask holds at {count} places and source has {source.numel()} elements")
+    result[mask] = source.reshape(-1)[:count]
+    return result
+
+
+@method
+def take(input: Tensor, index: Tensor) -> Tensor:
+    """The elements at positions in the flattened tensor."""
+    result: Tensor = input.reshape(-1)[index]
+    return result
+
+
+@method
+def index_put(input: Tensor, indices: Sequence[Tensor], values: Any, accumulate: bool = False) -> Tensor:
+    """`input` with `values` written (added, with `accumulate`) at `input[indices]`."""
+    axes, positions = positions_of(input, list(_spread(indices)))
+    values = values if isinstance(values, Tensor) else call(OPERATIONS["full"], (values, (), input.dtype))
+    result: Tensor = call(OPERATIONS["index_put"], (input, values, axes, accumulate, *positions))
+    return result
+
+
+def _spread(indices: Sequence[Tensor]) -> Any:
+    axis = 0
+    for index in indices:
+        yield axis, index
+        axis += index.ndim if index.dtype.name == "bool" else 1
+
+
+@method
+def index_put_(self: Tensor, indices: Sequence[Tensor], values: Any, accumulate: bool = False) -> Tensor:
+    """Write (add, with `accumulate`) `values` at `self[indices]`."""
+    return write(self, index_put(self, indices, values, accumulate))
+
+
+def _along(name: str, input: Tensor, dim: int, index: Tensor, source: Any, accumulate: bool) -> Tensor:
+    """`input` with `source` written or added at the positions `index` along `dim`."""
+    axis = normalize_axis(name, dim, input.ndim)
+    if index.ndim > 1:
+        raise ValueError(f"{name}: index must be 1-d, got shape {index.shape}")
+    want = (*input.shape[:axis], index.numel(), *input.shape[axis + 1 :])
+    if source.shape not in (want, ()):
+        raise ValueError(f"{name}: source has shape {source.shape}; want {want}")
+    result: Tensor = call(OPERATIONS["index_put"], (input, source, (axis,), accumulate, index.reshape(-1)))
+    return result
+
+
+@method
+def index_add(input: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: float = 1) -> Tensor:
+    """`input` with `alpha * source` added at the positions `index` along `dim`.
+
+    >>> import genesis
+    >>> genesis.index_add(genesis.zeros(3), 0, genesis.tensor([0, 0]), genesis.ones(2))
+    tensor([2., 0., 0.])
+    """
+    return _along("index_add", input, dim, index, source if alpha == 1 else source * alpha, True)
+
+
+@method
+def index_copy(input: Tensor, dim: int, index: Tensor, source: Tensor) -> Tensor:
+    """`input` with `source` written at the positions `index` along `dim`."""
+    return _along("index_copy", input, dim, index, source, False)
+
+
+@method
+def index_fill(input: Tensor, dim: int, index: Tensor, value: float) -> Tensor:
+    """`input` with `value` at the positions `index` along `dim`."""
+    return _along("index_fill", input, dim, index, call(OPERATIONS["full"], (value, (), input.dtype)), False)
+
+
+def _in_place(name: str, function: Any) -> None:
+    def changed(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+        return write(self, function(self, *args, **kwargs))
+
+    changed.__name__ = name + "_"
+    changed.__doc__ = f"`{name}`, in place."
+    method(changed)
+
+
+for _name, _function in {
+    "index_add": index_add, "index_copy": index_copy, "index_fill": index_fill, "masked_scatter": masked_scatter,
+}.items():
+    _in_place(_name, _function)
