@@ -66,7 +66,6 @@ from genesis.ir.dtypes import int64 as long
 from genesis.ir.dtypes import promote as promote_types
 from genesis.joining import broadcast_tensors, chunk, split, tensor_split, unbind
 from genesis.methods import function_of as _function_of
-from genesis.methods import method_functions as _method_functions
 from genesis.methods import view_function_of as _view_function_of
 from genesis.printing import get_printoptions, set_printoptions
 from genesis.random import (
@@ -102,10 +101,16 @@ __version__ = "0.1.0"
 
 # Rows that serve other rows and have no public function of that name.
 _INTERNAL = {"index", "put", "stop_gradient", "to_dtype", "uniform", "view", "view_at", "with_value"}
+# Methods that are functions as well.
+_METHODS = {
+    "broadcast_to", "clone", "detach", "is_floating_point", "masked_fill", "movedim", "numel", "ravel", "t",
+}
 
 
 def __getattr__(name: str) -> _Any:
     """The public function of a row of the operation table, made when it is first asked for."""
+    if name in _METHODS:
+        return getattr(Tensor, name)
     if name not in _OPERATIONS or name in _INTERNAL:
         raise AttributeError(f"module 'genesis' has no attribute {name!r}")
     function = _view_function_of(name) if name in _LAYOUT_RULES else _function_of(_OPERATIONS[name])
@@ -114,4 +119,4 @@ def __getattr__(name: str) -> _Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({name for name in globals() if not name.startswith("_")} | (set(_OPERATIONS) - _INTERNAL))
+    return sorted({name for name in globals() if not name.startswith("_")} | (set(_OPERATIONS) - _INTERNAL) | _METHODS)
