@@ -1,0 +1,31 @@
+# make train | test | lint | bench | clean: everything happens in .venv, made on first use. Needs Python 3.11+ and make.
+
+PYTHON ?= python3
+BIN := .venv/bin
+
+.PHONY: train test lint bench clean
+
+train: .venv/train
+	$(BIN)/python examples/train_digits.py
+
+test: lint
+	$(BIN)/python -m pytest
+
+lint: .venv/test
+	$(BIN)/ruff check genesis tests tools benchmarks examples
+	$(BIN)/mypy genesis
+
+bench: .venv/bench
+	$(BIN)/python -m benchmarks.run
+
+# A stamp per extra: what it stands for is installed, by the packaging that is here.
+.venv/%: pyproject.toml | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --editable ".[$*]"
+	@touch $@
+
+$(BIN)/python:
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "genesis needs Python 3.11 or newer")'
+	$(PYTHON) -m venv .venv
+
+clean:
+	rm -rf .venv build out *.egg-info
