@@ -40,7 +40,7 @@ def build_group(nodes: Sequence[Node], partition: Partition, group: Group) -> li
     """The kernels of a group, in order."""
     if group.kind == "loop":
         stores = [Store(m, group.levels[m], m) for m in group.members if m in partition.realized]
-        return [_built(nodes, partition, group, group.axes, stores)]
+        return [_built(nodes, partition, group, group.axes, stores)] if stores else []
     (index,) = group.members
     node = nodes[index]
     if group.kind == "cat":

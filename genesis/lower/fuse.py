@@ -257,21 +257,17 @@ class _Fusion:
     def _absorb(self, group: Group, homes: Sequence[Group], node: Node, level: str) -> None:
         """Move into `group` those groups that feed `node` and nothing else so far, where they fit."""
         for other in homes:
-            if other is group or other.kind != "loop" or other.reduces or other.numel(FULL) != group.numel(FULL):
+            if other is group or other.kind != "loop" or not self._mergeable(group, other):
                 continue
-            if other.first_reader is not None and other.first_reader <= group.number:
-                continue
-            if any(held != FULL for held in other.levels.values()):
-                continue
-            if other.operations + group.operations > OPERATION_LIMIT or len(other.loads | group.loads) > LOAD_LIMIT:
-                continue
-            if not all(self._aligned(group.axes, i, level, FULL) for i in node.inputs
+            axes = other.axes if other.reduces else group.axes
+            if not all(self._aligned(axes, i, level, other.levels[self.bases[i]]) for i in node.inputs
                        if self.home.get(self.bases[i]) is other):
                 continue
+            group.axes = axes
             for member in other.members:
                 group.members.append(member)
-                group.levels[member] = FULL
-                group.passes[member] = 0
+                group.levels[member] = other.levels[member]
+                group.passes[member] = other.passes[member]
                 self.home[member] = group
             group.operations += other.operations
             group.loads |= other.loads
@@ -280,6 +276,16 @@ class _Fusion:
                     self.readers[base] = group
             other.members = []
             other.kind = "absorbed"
+
+    def _mergeable(self, group: Group, other: Group) -> bool:
+        """Whether nothing before or in `group` reads `other` yet, and one nest can hold both."""
+        if other.first_reader is not None and other.first_reader <= group.number:
+            return False
+        if other.operations + group.operations > OPERATION_LIMIT or len(other.loads | group.loads) > LOAD_LIMIT:
+            return False
+        if FINAL in other.levels.values() or other.numel(FULL) != group.numel(FULL):
+            return False
+        return not other.reduces or (not group.reduces and FINAL not in group.levels.values())
 
 
 def split_axes(axes: Sequence[Axis], split: SplitAxis) -> tuple[Axis, ...]:

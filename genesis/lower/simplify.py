@@ -29,7 +29,9 @@ class Simplified:
         self.origins = origins
 
 
-def simplify(nodes: Sequence[Node], outputs: Sequence[int]) -> Simplified:
+def simplify(
+    nodes: Sequence[Node], outputs: Sequence[int], sources: Sequence[int] | None = None
+) -> Simplified:
     """Keep what `outputs` need.
 
     Before: any graph. After: no dead nodes, no two equal nodes, no node that is its input under another name, no
@@ -57,9 +59,9 @@ def simplify(nodes: Sequence[Node], outputs: Sequence[int]) -> Simplified:
         if found is None:
             found = seen[key] = len(kept)
             kept.append(node)
-            origins.append(index)
+            origins.append(index if sources is None else sources[index])
         place[index] = found
-    return _without_dead(Simplified(kept, [place[o] for o in outputs], origins))
+    return _products_turned(_without_dead(Simplified(kept, [place[o] for o in outputs], origins)))
 
 
 def _live(nodes: Sequence[Node], outputs: Sequence[int]) -> bytearray:
@@ -83,6 +85,62 @@ def _without_dead(graph: Simplified) -> Simplified:
             nodes.append(node.renumbered(tuple([place[i] for i in node.inputs])))
             origins.append(graph.origins[index])
     return Simplified(nodes, [place[o] for o in graph.outputs], origins)
+
+
+def _products_turned(graph: Simplified) -> Simplified:
+    """A matrix product that is only ever read transposed is computed transposed: (A B)^T = B^T A^T.
+
+    Gradients of weights are such products; they come out in the layout of the weight.
+    """
+    readers: dict[int, list[int]] = {}
+    for index, node in enumerate(graph.nodes):
+        for i in node.inputs:
+            readers.setdefault(i, []).append(index)
+    turned = {
+        index for index, node in enumerate(graph.nodes)
+        if node.op == "matmul" and index not in graph.outputs
+        and all(_swaps(graph.nodes[r], node) for r in readers.get(index, ()))
+    }
+    if not turned:
+        return graph
+    nodes: list[Node] = []
+    origins: list[int] = []
+    place: list[int] = []
+    for index, node in enumerate(graph.nodes):
+        inputs = tuple([place[i] for i in node.inputs])
+        if node.op == "view" and node.inputs[0] in turned:
+            place.append(inputs[0])
+            continue
+        if index in turned:
+            swapped = []
+            for i in reversed(inputs):
+                nodes.append(_swapped(nodes[i], i))
+                origins.append(graph.origins[index])
+                swapped.append(len(nodes) - 1)
+            inputs = tuple(swapped)
+            shape = (*node.shape[:-2], node.shape[-1], node.shape[-2])
+            node = Node("matmul", inputs, node.attrs, shape, node.dtype, node.differentiable)
+        nodes.append(node.renumbered(inputs))
+        origins.append(graph.origins[index])
+        place.append(len(nodes) - 1)
+    return simplify(nodes, [place[o] for o in graph.outputs], origins)
+
+
+def _swaps(view: Node, product: Node) -> bool:
+    """Whether a node views all of `product` with its last two axes exchanged."""
+    return view.op == "view" and (view.shape, view.attrs["strides"], view.attrs["offset"]) == _exchange(product.shape)
+
+
+def _exchange(shape: tuple[int, ...]) -> tuple[tuple[int, ...], tuple[int, ...], int]:
+    strides = contiguous_layout(shape).strides
+    order = (*range(len(shape) - 2), len(shape) - 1, len(shape) - 2)
+    return tuple(shape[o] for o in order), tuple(strides[o] for o in order), 0
+
+
+def _swapped(node: Node, index: int) -> Node:
+    shape, strides, offset = _exchange(node.shape)
+    attrs = {"shape": shape, "strides": strides, "offset": offset, "label": "transpose"}
+    return Node("view", (index,), attrs, shape, node.dtype, node.differentiable)
 
 
 def _forwarded(node: Node, inputs: tuple[int, ...], kept: Sequence[Node]) -> int | None:
