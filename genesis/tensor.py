@@ -20,7 +20,7 @@ from genesis.literals import as_numpy
 from genesis.ops.registry import OPERATIONS, Operation
 from genesis.ops.view import LAYOUT_RULES, Layout, contiguous_layout
 from genesis.runtime.memory import Buffer
-from genesis.trace import BYTE_LIMIT, LOCK, Array, Memory, Trace, current_trace, grad_mode, user_line
+from genesis.trace import BYTE_LIMIT, LOCK, Array, Memory, Step, Trace, thread_state, current_trace, grad_mode, user_line
 
 __all__ = ["Tensor", "array_of", "call", "from_data", "from_memory", "memory_of", "method", "tensor_of", "write"]
 
@@ -211,39 +211,78 @@ def _token(trace: Trace, argument: Any, operand: bool, static: bool) -> Any:
 
 
 def call(operation: Operation, arguments: Sequence[Any], attributes: dict[str, Any] | None = None) -> Any:
-    """Record a call of `operation`; returns Tensors that stand for its results."""
+    """Record a call of `operation`; returns Tensors that stand for its results.
+
+    The way of a repeated call is kept short: a position for each argument, one look-up, one handle.
+    """
     with LOCK:
-        trace = current_trace()
-        grad = grad_mode.get()
+        trace = thread_state.trace
+        if trace is None or trace.closed:
+            trace = current_trace()
+        grad = thread_state.grad_enabled
         operands, static = operation.operands, operation.static_scalars
-        tokens = [
-            _token(trace, argument, position in operands, static) for position, argument in enumerate(arguments)
-        ]
+        tokens: list[Any] = [operation, grad]
+        for argument in arguments:
+            if argument.__class__ is Tensor:
+                array = argument._array
+                if array.trace is trace and argument._base is None and (
+                    array.node.differentiable or not argument._requires_grad
+                ):
+                    tokens.append(array.index)
+                else:
+                    tokens.append(_place(trace, argument))
+            else:
+                tokens.append(_token(trace, argument, len(tokens) - 2 in operands, static))
         if attributes:
-            named = tuple([(k, _token(trace, v, False, True)) for k, v in attributes.items() if v is not None])
-            key: tuple[Any, ...] = (operation, grad, *tokens, named)
+            tokens.append(tuple([(k, _token(trace, v, False, True)) for k, v in attributes.items() if v is not None]))
+        key = tuple(tokens)
+        nodes = trace.nodes
+        trace.lines.append((len(nodes), *user_line(), key))
+        step = trace.step.children.get(key)
+        if step is None:
+            step = _defined(trace, operation, arguments, attributes, key)
         else:
-            key = (operation, grad, *tokens)
-        trace.lines.append((len(trace.nodes), *user_line(), key))
-
-        def build(graph: Any) -> Any:
-            values = [_value(graph, a, t) for a, t in zip(arguments, tokens, strict=True)]
-            chosen = {k: _value(graph, attributes[k], t) for k, t in named} if attributes else {}
-            if not values or not any(hasattr(v, "graph") for v in values):
-                values = [graph.constant(v, dtype_of_scalar(v), weak=True)
-                          if i in operands and isinstance(v, int | float) else v
-                          for i, v in enumerate(values)]
-            return operation.define(*values, **chosen)
-
-        try:
-            step = trace.advance(key, build, grad=grad)
-        except BaseException:
-            trace.lines.pop()
-            raise
-        result = _wrap(trace, step.result)
+            trace.step = step
+            nodes += step.nodes
+            trace.weight += step.weight
+        index = step.result
+        if index.__class__ is int:
+            node = nodes[index]
+            array = Array(trace, index, node)
+            trace.arrays.append(array)
+            result = _new(Tensor)
+            result._array = array
+            result._requires_grad = node.differentiable
+        else:
+            result = _wrap(trace, index)
         if trace.weight > BYTE_LIMIT:
             flush(trace)
         return result
+
+
+def _defined(
+    trace: Trace, operation: Operation, arguments: Sequence[Any], attributes: dict[str, Any] | None, key: tuple[Any, ...]
+) -> Step:
+    """The step of a call that is new at this place: the operation's definition, run on Values."""
+    operands, tokens = operation.operands, key[2 : 2 + len(arguments)]
+
+    def build(graph: Any) -> Any:
+        values = [_value(graph, a, t) for a, t in zip(arguments, tokens, strict=True)]
+        chosen = {k: _value(graph, attributes[k], t) for k, t in key[-1]} if attributes else {}
+        if not any(hasattr(v, "graph") for v in values):
+            values = [graph.constant(v, dtype_of_scalar(v), weak=True)
+                      if i in operands and isinstance(v, int | float) else v
+                      for i, v in enumerate(values)]
+        return operation.define(*values, **chosen)
+
+    try:
+        step = trace.advance(key, build, grad=key[1])
+    except BaseException:
+        trace.lines.pop()
+        raise
+    results = (step.result,) if isinstance(step.result, int) else step.result
+    step.weight += sum(trace.nodes[i].nbytes for i in results)  # counted from the next time on
+    return step
 
 
 def _value(graph: Any, argument: Any, token: Any) -> Any:

@@ -21,7 +21,7 @@ from genesis.ir.graph import Graph, Node, Value
 from genesis.ops.view import Layout
 from genesis.runtime.memory import Buffer
 
-__all__ = ["LOCK", "Array", "Memory", "Step", "Trace", "current_trace", "fresh_roots", "grad_mode", "user_line"]
+__all__ = ["LOCK", "Array", "Memory", "Step", "Trace", "current_trace", "fresh_roots", "grad_mode", "thread_state", "user_line"]
 
 NODE_LIMIT = 20_000
 BYTE_LIMIT = max(1 << 30, os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 4)
@@ -80,7 +80,7 @@ class Step:
         self.children: dict[Any, Step] = {}
         self.plans: dict[Any, Any] = {}
         self.derived: dict[Any, Any] = {}
-        self.weight = sum(_NODE_WEIGHT + node.nbytes for node in nodes if node.op != "view")
+        self.weight = len(self.nodes) * _NODE_WEIGHT
 
 
 class _ThreadState(threading.local):
@@ -89,7 +89,7 @@ class _ThreadState(threading.local):
         self.grad_enabled = True
 
 
-_state = _ThreadState()
+thread_state = _ThreadState()
 _numbers = itertools.count()
 _root: list[Any] = [Step((), None), 0]
 
@@ -104,11 +104,11 @@ class grad_mode:
 
     @staticmethod
     def get() -> bool:
-        return _state.grad_enabled
+        return thread_state.grad_enabled
 
     @staticmethod
     def set(enabled: bool) -> None:
-        _state.grad_enabled = enabled
+        thread_state.grad_enabled = enabled
 
 
 class Trace:
@@ -168,6 +168,7 @@ class Trace:
             assert memory is not None
             node = array.node
             strides = None if memory.layout.is_contiguous else memory.layout.strides
+            self.weight += node.nbytes
             leaf = Node("input", (), {"strides": strides}, node.shape, node.dtype, node.differentiable)
             self.advance(
                 ("input", node.shape, node.dtype, strides, node.differentiable),
@@ -236,9 +237,9 @@ def _positions(result: Any) -> Any:
 
 def current_trace() -> Trace:
     """This thread's open trace."""
-    trace = _state.trace
+    trace = thread_state.trace
     if trace is None or trace.closed:
-        trace = _state.trace = Trace()
+        trace = thread_state.trace = Trace()
     return trace
 
 

@@ -41,7 +41,7 @@ class Primitive:
     cost: int = 1
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)  # compared by identity: operations are part of every step's key
 class Operation:
     """A function of tensors.
 
@@ -58,7 +58,7 @@ class Operation:
     static_scalars: bool = False
     methods: tuple[str, ...] = ()
     samples: Callable[..., Any] | None = None
-    signature: inspect.Signature = field(default_factory=inspect.Signature, compare=False)
+    signature: inspect.Signature = field(default_factory=inspect.Signature)
 
     def __call__(self, *args: Any, **attrs: Any) -> Any:
         return self.define(*args, **attrs)
