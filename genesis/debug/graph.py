@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from genesis.ir.graph import Node
@@ -11,7 +11,9 @@ from genesis.ir.printer import format_nodes, to_networkx
 from genesis.tensor import Tensor, array_of
 from genesis.trace import Trace, current_trace
 
-__all__ = ["RecordedGraph", "graph"]
+__all__ = ["Line", "RecordedGraph", "graph"]
+
+Line = tuple[str, int]  # file, line
 
 
 class RecordedGraph:
@@ -25,7 +27,7 @@ class RecordedGraph:
     """
 
     def __init__(self, nodes: Sequence[Node], indices: Sequence[int], outputs: Sequence[int],
-                 lines: dict[int, tuple[str, int]]) -> None:
+                 lines: dict[int, Line]) -> None:
         self.nodes = nodes
         self.indices = list(indices)
         self.outputs = frozenset(outputs)
@@ -68,8 +70,8 @@ class RecordedGraph:
             result.nodes[index].update(line=self.lines.get(index), output=index in self.outputs)
         return result
 
-    def to_dot(self) -> str:
-        """The graph in Graphviz's language."""
+    def to_dot(self, kernel_of: Mapping[int, str] | None = None) -> str:
+        """The graph in Graphviz's language, the nodes of each kernel in a frame."""
         rows = ["digraph genesis {", '  node [shape=box, style="rounded,filled", fillcolor=white, fontname=Helvetica];']
         for i in self.indices:
             node = self.nodes[i]
@@ -77,6 +79,10 @@ class RecordedGraph:
             label = "\\n".join(part.replace('"', '\\"') for part in parts if part)
             rows.append(f'  n{i} [label="{label}"{", penwidth=2" if i in self.outputs else ""}];')
         rows += [f"  n{source} -> n{i};" for i in self.indices for source in self.nodes[i].inputs]
+        kernel_of = kernel_of or {}
+        for number, name in enumerate(dict.fromkeys(kernel_of.values())):
+            members = " ".join(f"n{i};" for i in self.indices if kernel_of.get(i) == name)
+            rows.append(f'  subgraph cluster_{number} {{ label="{name}"; color=gray; {members} }}')
         return "\n".join([*rows, "}"])
 
 

@@ -20,8 +20,10 @@ __all__ = ["page"]
 CHARACTER = 7.6  # pixels, about
 
 
-def page(programs: Sequence[Flushed], script: str) -> str:
-    """HTML that draws `programs`; nodes carry shape, dtype, user line and kernel, kernels their source.
+def page(programs: Sequence[Flushed], script: str, lowered: bool = False) -> str:
+    """HTML that draws `programs`, as recorded or as `lowered`.
+
+    Nodes carry shape, dtype, user line and kernel, kernels their source.
 
     >>> import genesis
     >>> with genesis.debug.Recording() as recording:
@@ -29,21 +31,22 @@ def page(programs: Sequence[Flushed], script: str) -> str:
     >>> "sum" in page(recording.programs, "example.py")
     True
     """
-    data = {"script": script, "programs": [_program(number, flushed) for number, flushed in enumerate(programs)]}
+    data = {"script": script, "programs": [_program(number, flushed, lowered) for number, flushed in enumerate(programs)]}
     text = json.dumps(data, separators=(",", ":")).replace("</", "<\\/")
     return Path(__file__).with_name("page.html").read_text(encoding="utf-8").replace("/*DATA*/", text)
 
 
-def _program(number: int, flushed: Flushed) -> dict[str, Any]:
-    graph, plan = flushed.graph, flushed.plan
-    kernel_of = getattr(plan, "kernel_of", {})
+def _program(number: int, flushed: Flushed, lowered: bool) -> dict[str, Any]:
+    program = flushed.program
+    graph, kernel_of = program.graph, program.kernel_of
+    if not lowered:
+        graph, kernel_of = flushed.graph, {program.origins[i]: name for i, name in kernel_of.items()}
     drawn = [_node(graph, i, kernel_of.get(i)) for i in graph.indices if not _is_literal(graph, i)]
     shown = {node["id"] for node in drawn}
     edges = [(i, j) for j in shown for i in graph.nodes[j].inputs if i in shown]
     centres, corners = place({node["id"]: node["width"] for node in drawn}, sorted(edges))
     for node in drawn:
         node["x"], node["y"] = (round(c, 1) for c in centres[node["id"]])
-    kernels = getattr(plan, "kernels", ())
     return {
         "title": f"program {number + 1} · {len(drawn)} nodes · {flushed.runs} runs",
         "runs": flushed.runs,
@@ -53,10 +56,10 @@ def _program(number: int, flushed: Flushed) -> dict[str, Any]:
             for (a, b), points in corners.items()
         ],
         "kernels": {
-            k.name: {"source": k.source, "ops": _listed(k.ops), "reads": _listed(k.reads), "writes": _listed(k.writes)}
-            for k in kernels
+            k.name: {"source": k.source, "ops": ", ".join(k.ops), "reads": ", ".join(k.reads), "writes": ", ".join(k.writes)}
+            for k in program.kernels
         },
-        "instructions": "\n".join(map(str, getattr(plan, "instructions", ()))),
+        "instructions": repr(program),
         "text": repr(graph),
     }
 
@@ -95,7 +98,3 @@ def _node(graph: RecordedGraph, index: int, kernel: str | None) -> dict[str, Any
 def _literal(graph: RecordedGraph, index: int) -> str:
     node = graph.nodes[index]
     return f"{node.attrs['value']:g}" if node.op == "constant" else "●"
-
-
-def _listed(values: Any) -> str:
-    return ", ".join(map(str, values))

@@ -1,21 +1,106 @@
-"""The lowered program of what is pending, without running it."""
+"""The lowered program: its kernels, its instruction list, and the graph it was scheduled from."""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
 
-from genesis import execute
+from genesis.debug.graph import Line, RecordedGraph
+from genesis.execute import Plan, plan_for
+from genesis.ir.printer import format_node
+from genesis.lower.build import KernelCall
+from genesis.lower.schedule import HostCall, Product
 from genesis.tensor import Tensor, array_of
-from genesis.trace import current_trace
+from genesis.trace import Trace, current_trace
 
-__all__ = ["program"]
+__all__ = ["KernelView", "LoweredProgram", "program"]
 
 
-def program(*tensors: Tensor) -> Any:
-    """The plan that would compute `tensors` and whatever else is pending.
+class KernelView(NamedTuple):
+    """A kernel of a program: its Kernel IR under the nodes it computes, and the values it touches in memory."""
 
-    It prints as its instruction list, and has `.kernels` (each with `.name`, `.source`, `.ops`, `.reads`, `.writes`),
-    `.instructions` and `.arena_bytes`.
+    name: str
+    source: str
+    ops: tuple[str, ...]
+    reads: tuple[str, ...]
+    writes: tuple[str, ...]
+
+
+class LoweredProgram:
+    """What a plan runs. Prints as its instruction list.
+
+    Attributes:
+        kernels: a KernelView per kernel, in the order they first run.
+        instructions: a line of text per launch.
+        arena_bytes: the memory of all temporaries.
+        graph: the lowered nodes, a RecordedGraph.
+        kernel_of: position in `graph` -> the kernel that computes it.
+        origins: position in `graph` -> position in the trace.
     """
-    traces = [a.trace for a in map(array_of, tensors) if a.memory is None and a.trace is not None]
-    return execute.plan_for(traces[0] if traces else current_trace())
+
+    def __init__(self, plan: Plan, lines: Mapping[int, Line]) -> None:
+        lowered = plan.lowered
+        self.arena_bytes = plan.arena_bytes
+        self.origins = dict(enumerate(lowered.origins))
+        placed = {i: lines[origin] for i, origin in self.origins.items() if origin in lines}
+        outputs = [base for base, _ in lowered.outputs]
+        self.graph = RecordedGraph(lowered.nodes, range(len(lowered.nodes)), outputs, placed)
+        self.kernel_of: dict[int, str] = {}
+        self.instructions: list[str] = []
+        calls: dict[str, list[KernelCall]] = {}
+        for stage in lowered.schedule.stages:
+            for call in stage:
+                self.instructions.append(self._instruction(call))
+                if isinstance(call, KernelCall):
+                    calls.setdefault(call.kernel.name, []).append(call)
+                    self.kernel_of.update(dict.fromkeys(call.nodes, call.kernel.name))
+        self.kernels = [self._kernel(name, same) for name, same in calls.items()]
+
+    def __repr__(self) -> str:
+        return "\n".join([*self.instructions, f"arena: {self.arena_bytes} bytes"])
+
+    def _instruction(self, call: KernelCall | Product | HostCall) -> str:
+        if isinstance(call, KernelCall):
+            head = f"kernel  {call.kernel.name} over {list(call.extents)}"
+        elif isinstance(call, Product):
+            head = f"product {self.graph.nodes[call.node].dtype.name}"
+        else:
+            head = f"host    {self.graph.nodes[call.node].op}"
+        return f"{head}: {', '.join(map(self._value, call.reads))} -> {', '.join(map(self._value, call.writes))}"
+
+    def _value(self, index: int) -> str:
+        node = self.graph.nodes[index]
+        return f"%{index} {node.dtype.name}{list(node.shape)}"
+
+    def _kernel(self, name: str, calls: Sequence[KernelCall]) -> KernelView:
+        nodes = self.graph.nodes
+        first = calls[0]
+        computed = [f"# {format_node(i, nodes[i])}   {self.graph.note(i)}".rstrip() for i in first.nodes]
+        if len(calls) > 1:
+            computed.append(f"# and {len(calls) - 1} more of the same structure")
+        return KernelView(
+            name,
+            "\n".join([*computed, first.kernel.text]),
+            tuple(nodes[i].op for i in first.nodes),
+            tuple(dict.fromkeys(self._value(i) for call in calls for i in call.reads)),
+            tuple(dict.fromkeys(self._value(i) for call in calls for i in call.writes)),
+        )
+
+
+def lines_of(trace: Trace) -> dict[int, Line]:
+    """Position -> the user's line, for every node of a trace."""
+    return {i: line for i in range(len(trace.nodes)) if (line := trace.line_of(i)) is not None}
+
+
+def program(*tensors: Tensor) -> LoweredProgram:
+    """The program that would compute `tensors`, and whatever else is pending, lowered and compiled but not run.
+
+    >>> import genesis
+    >>> x = genesis.tensor([1.0, 2.0])
+    >>> lowered = genesis.debug.program(x * x + 1)
+    >>> len(lowered.kernels), "mul" in lowered.kernels[0].ops
+    (1, True)
+    """
+    traces: list[Any] = [a.trace for a in map(array_of, tensors) if a.memory is None]
+    trace = traces[0] if traces else current_trace()
+    return LoweredProgram(plan_for(trace), lines_of(trace))

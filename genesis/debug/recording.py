@@ -5,25 +5,28 @@ from __future__ import annotations
 from typing import Any, Self
 
 from genesis.debug.graph import RecordedGraph
-from genesis.execute import FLUSH_HOOKS
-from genesis.trace import Trace
+from genesis.debug.program import LoweredProgram, lines_of
+from genesis.execute import FLUSH_HOOKS, Plan, flush
+from genesis.trace import Trace, current_trace
 
 __all__ = ["Flushed", "Recording"]
 
 
 class Flushed:
-    """A program that ran: its graph, its plan (None when NumPy ran it), and how many times it ran."""
+    """A program that ran: the graph as it was recorded, what it was lowered to, and how many times it ran."""
 
-    __slots__ = ("graph", "plan", "runs")
+    __slots__ = ("graph", "program", "runs")
 
-    def __init__(self, graph: RecordedGraph, plan: Any) -> None:
+    def __init__(self, graph: RecordedGraph, program: LoweredProgram) -> None:
         self.graph = graph
-        self.plan = plan
+        self.program = program
         self.runs = 1
 
 
 class Recording:
-    """A context that collects every flush inside it. Flushes that took one path through the trie count as one program.
+    """A context that collects every flush inside it; what is pending before it is flushed first.
+
+    Flushes that took one path through the trie count as one program.
 
     >>> import genesis
     >>> with Recording() as recording:
@@ -38,14 +41,15 @@ class Recording:
         self._by_path: dict[Any, Flushed] = {}
 
     def __enter__(self) -> Self:
+        flush(current_trace())
         FLUSH_HOOKS.append(self._on_flush)
         return self
 
     def __exit__(self, *exception: object) -> None:
         FLUSH_HOOKS.remove(self._on_flush)
 
-    def _on_flush(self, trace: Trace, plan: Any) -> None:
-        if not trace.nodes:
+    def _on_flush(self, trace: Trace, plan: Plan | None) -> None:
+        if plan is None:  # nothing was asked for
             return
         outputs = sorted({a.index for a in trace.arrays if a.memory is not None})
         path = (trace.step, tuple(outputs))
@@ -53,5 +57,7 @@ class Recording:
         if flushed is not None:
             flushed.runs += 1
             return
-        flushed = self._by_path[path] = Flushed(RecordedGraph.of_trace(trace, outputs or None), plan)
+        flushed = self._by_path[path] = Flushed(
+            RecordedGraph.of_trace(trace, outputs), LoweredProgram(plan, lines_of(trace))
+        )
         self.programs.append(flushed)
