@@ -44,10 +44,10 @@ def _like(values: Values, models: Values) -> tuple[Value, ...]:
 def sgd_update(
     parameters: Values, gradients: Values, velocities: Values, lr: Scalar, momentum: Scalar, fresh: Scalar,
     weight_decay: Scalar, nesterov: bool, maximize: bool,
-) -> tuple[tuple[Value, ...], tuple[Value, ...]]:
+) -> tuple[Value, ...]:
     """v = momentum * v + fresh * g;  p = p - lr * v, or p - lr * (g + momentum * v) with `nesterov`.
 
-    Without `velocities`, p = p - lr * g. Returns the new parameters and velocities.
+    Without `velocities`, p = p - lr * g. Returns the new parameters, then the velocities.
     """
     steps = grads = _gradients(parameters, gradients, weight_decay, maximize)
     if velocities:
@@ -55,7 +55,7 @@ def sgd_update(
         velocities = [v * momentum + g for v, g in zip(velocities, drawn, strict=True)]
         steps = [g + v * momentum for g, v in zip(grads, velocities, strict=True)] if nesterov else list(velocities)
     updated = [p - s * lr for p, s in zip(parameters, steps, strict=True)]
-    return _like(updated, parameters), _like(velocities, parameters[: len(velocities)])
+    return _like(updated, parameters) + _like(velocities, parameters[: len(velocities)])
 
 
 @composite("adam_update", (5, 6, 7, 8, 9, 10, 11, 12), methods=())
@@ -63,12 +63,12 @@ def adam_update(
     parameters: Values, gradients: Values, averages: Values, squares: Values, maxima: Values, step_size: Scalar,
     epsilon: Scalar, beta1: Scalar, fresh1: Scalar, beta2: Scalar, fresh2: Scalar, weight_decay: Scalar, kept: Scalar,
     maximize: bool,
-) -> tuple[tuple[Value, ...], ...]:
+) -> tuple[Value, ...]:
     """m = beta1 * m + fresh1 * g;  s = beta2 * s + fresh2 * g^2;  p = kept * p - step_size * m / (sqrt(s) + epsilon).
 
     The order of Kingma and Ba, 2015, end of section 2: the bias corrections are folded into `step_size` and `epsilon`.
     `kept` is AdamW's decay, 1 - lr * weight_decay. With `maxima` (AMSGrad), the largest s so far divides instead.
-    Returns the new parameters, averages, squares and maxima.
+    Returns the new parameters, then the averages, the squares and the maxima.
     """
     grads = _gradients(parameters, gradients, weight_decay, maximize)
     averages = [m * beta1 + g * fresh1 for m, g in zip(averages, grads, strict=True)]
@@ -78,9 +78,10 @@ def adam_update(
     for p, m, s in zip(parameters, averages, maxima or squares, strict=True):
         held = p if _is(kept, 1) else p * kept
         updated.append(held - m * step_size / (sqrt(s) + epsilon))
-    return (
-        _like(updated, parameters), _like(averages, parameters), _like(squares, parameters),
-        _like(maxima, parameters[: len(maxima)]),
+    return tuple(
+        cast(value, parameter.dtype)
+        for values in (updated, averages, squares, maxima)
+        for value, parameter in zip(values, parameters, strict=False)
     )
 
 
@@ -88,8 +89,8 @@ def adam_update(
 
 
 @composite("clip_to_norm", (1,), methods=())
-def clip_to_norm(gradients: Values, max_norm: Scalar, norm_type: float) -> tuple[Value, tuple[Value, ...]]:
-    """The norm of all gradients taken as one vector, and the gradients scaled down to `max_norm` where it is larger."""
+def clip_to_norm(gradients: Values, max_norm: Scalar, norm_type: float) -> tuple[Value, ...]:
+    """The norm of all gradients taken as one vector, then the gradients scaled down to `max_norm` where it is larger."""
     if norm_type == float("inf"):
         total = amax(magnitude(gradients[0]))
         for g in gradients[1:]:
@@ -101,7 +102,7 @@ def clip_to_norm(gradients: Values, max_norm: Scalar, norm_type: float) -> tuple
             total = total + power
         total = sqrt(total) if norm_type == 2 else pow(total, 1 / norm_type)
     scale = clamp(max_norm / (total + 1e-6), max=1.0)
-    return total, _like([g * scale for g in gradients], gradients)
+    return total, *_like([g * scale for g in gradients], gradients)
 
 
 @composite("clip_to_value", (1, 2), methods=())

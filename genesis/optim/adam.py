@@ -73,9 +73,8 @@ class Adam(Optimizer):
             group["eps"] * unbiased, beta1, 1 - beta1, beta2, 1 - beta2, 0.0 if self.decoupled else decay,
             1 - lr * decay if self.decoupled else 1.0, group["maximize"],
         ))
-        for held, values in zip((parameters, averages, squares, maxima), results, strict=True):
-            for tensor, value in zip(held, values, strict=True):
-                write(tensor, value)
+        for held, value in zip([*parameters, *averages, *squares, *maxima], results, strict=True):
+            write(held, value)
 
 
 class AdamW(Adam):

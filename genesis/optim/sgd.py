@@ -60,9 +60,9 @@ class SGD(Optimizer):
         """Move `parameters` along their velocities."""
         velocities = [self.state[p]["momentum_buffer"] for p in parameters] if group["momentum"] else []
         fresh = 1.0 if age == 1 else 1.0 - group["dampening"]
-        moved, quickened = call(OPERATIONS["sgd_update"], (
+        results = call(OPERATIONS["sgd_update"], (
             parameters, [p.grad for p in parameters], velocities, float(group["lr"]), float(group["momentum"]), fresh,
             float(group["weight_decay"]), group["nesterov"], group["maximize"],
         ))
-        for held, value in zip([*parameters, *velocities], [*moved, *quickened], strict=True):
+        for held, value in zip([*parameters, *velocities], results, strict=True):
             write(held, value)

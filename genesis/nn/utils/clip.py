@@ -39,7 +39,7 @@ def clip_grad_norm_(parameters: Tensor | Iterable[Tensor], max_norm: float, norm
     if not gradients:
         return zeros(())
     with no_grad():
-        total, scaled = call(OPERATIONS["clip_to_norm"], (gradients, float(max_norm), float(norm_type)))
+        total, *scaled = call(OPERATIONS["clip_to_norm"], (gradients, float(max_norm), float(norm_type)))
         for gradient, value in zip(gradients, scaled, strict=True):
             write(gradient, value)
     return total
