@@ -116,7 +116,7 @@ sub = binary("sub", grad=lambda g, z, x, y: (g, -g), ref=np.subtract)
 mul = binary("mul", grad=lambda g, z, x, y: (g * y, g * x), ref=np.multiply)
 div = binary("div", grad=lambda g, z, x, y: (g / y, -g * z / y), ref=np.true_divide, floating=True, cost=4)
 floor_divide = binary("floor_divide", ref=np.floor_divide, cost=8)
-remainder = binary("remainder", grad=lambda g, z, x, y: (g, -g * floor_divide(x, y)), ref=np.remainder, cost=8)
+remainder = binary("remainder", grad=lambda g, z, x, y: (g, -g * floor(x / y)), ref=np.remainder, cost=8)
 fmod = binary("fmod", grad=lambda g, z, x, y: (g, -g * trunc(x / y)), ref=np.fmod, cost=8)
 maximum = binary("maximum", grad=lambda g, z, x, y: _share(g, x > y, x == y), ref=np.maximum)
 minimum = binary("minimum", grad=lambda g, z, x, y: _share(g, x < y, x == y), ref=np.minimum)
@@ -126,7 +126,7 @@ atan2 = binary(
 )
 neg = unary("neg", grad=lambda g, y, x: -g, ref=np.negative, floating=False)
 abs = unary("abs", grad=lambda g, y, x: g * sign(x), ref=np.abs, floating=False)
-sign = unary("sign", grad=lambda g, y, x: zeros_like(g), ref=np.sign, floating=False)
+sign = unary("sign", grad=lambda g, y, x: zeros_like(g), ref=lambda x: x if x.dtype == bool else np.sign(x), floating=False)
 
 
 def _share(g: Value, first: Value, tie: Value) -> Any:
@@ -174,7 +174,7 @@ def _literal(x: Value) -> bool:
 
 sqrt = unary("sqrt", grad=lambda g, y, x: g * 0.5 / y, ref=np.sqrt, cost=5)
 rsqrt = unary("rsqrt", grad=lambda g, y, x: g * -0.5 * y * y * y, ref=lambda x: 1 / np.sqrt(x), cost=8)
-square = composite("square", ref=np.square)(lambda input: input * input)
+square = composite("square", ref=np.square)(lambda input: pow(input, 2))
 reciprocal = composite("reciprocal", ref=np.reciprocal)(lambda input: 1 / input)
 
 # ---- exponentials and logarithms ----

@@ -219,6 +219,6 @@ def _triangle(input: Value, diagonal: int, lower: bool) -> Value:
     rows = reshape_value(iota(input.graph, input.shape[-2], int64), (input.shape[-2], 1))
     columns = iota(input.graph, input.shape[-1], int64)
     inside = columns - rows <= diagonal if lower else columns - rows >= diagonal
-    return where(inside, input, 0)
+    return where(inside, input, input.graph.constant(0, input.dtype))
 
 

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from genesis.ir.dtypes import DType, bool_, int64
+from genesis.ir.dtypes import DType, bool_, int64, uint8
 from genesis.ir.graph import Value
 from genesis.ir.shapes import normalize_axes, normalize_axis, numel, reduced_shape
 from genesis.ops.elementwise import maximum, minimum, sqrt, where
@@ -176,16 +176,21 @@ composite("max", ref=np.max)(_extremum_at("max"))
 composite("min", ref=np.min)(_extremum_at("min"))
 
 
+def _truth(name: str, input: Value, dim: Axes, keepdim: bool) -> Value:
+    y = reduce_value(name, cast(input, bool_), normalize_axes(name, dim, input.ndim), keepdim)
+    return cast(y, uint8) if input.dtype is uint8 else y  # as in PyTorch
+
+
 @composite("any", ref=np.any)
 def any(input: Value, dim: Axes = None, keepdim: bool = False) -> Value:
     """Whether any element over `dim` is true."""
-    return reduce_value("any", cast(input, bool_), normalize_axes("any", dim, input.ndim), keepdim)
+    return _truth("any", input, dim, keepdim)
 
 
 @composite("all", ref=np.all)
 def all(input: Value, dim: Axes = None, keepdim: bool = False) -> Value:
     """Whether all elements over `dim` are true."""
-    return reduce_value("all", cast(input, bool_), normalize_axes("all", dim, input.ndim), keepdim)
+    return _truth("all", input, dim, keepdim)
 
 
 @composite("var", ref=lambda x, dim=None, correction=1, keepdim=False: np.var(x, axis=dim, ddof=correction, keepdims=keepdim))

@@ -19,7 +19,7 @@ from genesis.ir.shapes import Shape, broadcast_shapes, contiguous_strides
 
 __all__ = [
     "OPERATIONS", "PRIMITIVES", "Operation", "Primitive", "as_values", "broadcast", "cast", "composite", "expand",
-    "floating_dtype", "graph_of", "primitive", "promoted",
+    "floating_dtype", "graph_of", "primitive", "promoted", "wrapped",
 ]
 
 Gradient = Callable[..., Any]
@@ -108,10 +108,23 @@ def cast(x: Value, dtype: DType) -> Value:
         return x
     if x.node.op == "constant":
         value = x.node.attrs["value"]
-        return x.graph.constant(bool(value) if dtype is bool_ else float(value) if dtype.category == 2 else int(value), dtype)
+        number = bool(value) if dtype is bool_ else float(value) if dtype.category == 2 else wrapped(int(value), dtype)
+        return x.graph.constant(number, dtype)
     if x.node.op == "scalar":  # a Python number is rounded once, to the type that it is used in
         return x.graph.add("scalar", (), (), dtype, {"slot": x.node.attrs["slot"]})
     return x.graph.add("cast", (x,), x.shape, dtype, {"dtype": dtype.name})
+
+
+def wrapped(value: int, dtype: DType) -> int:
+    """`value` modulo the range of an integer dtype, as a conversion in C.
+
+    >>> from genesis.ir.dtypes import uint8
+    >>> wrapped(-1, uint8)
+    255
+    """
+    bits = 8 * dtype.itemsize
+    value &= (1 << bits) - 1
+    return value - (1 << bits) if dtype.is_signed and value >> (bits - 1) else value
 
 
 def promoted(*operands: Value | bool | int | float, floating: bool = False) -> list[Value]:

@@ -1,0 +1,112 @@
+"""Arguments for every row of the operation table.
+
+Arrays of float64 stand for tensors and are converted to the dtype under test; other arrays keep their dtype.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from genesis.ops.registry import OPERATIONS, PRIMITIVES
+
+
+class Sample(NamedTuple):
+    """One call."""
+
+    arguments: tuple[Any, ...]
+    keywords: dict[str, Any] = {}
+
+
+# Rows that other rows and methods are made of, tested through those.
+INTERNAL = {
+    "view_at", "put", "to_dtype", "stop_gradient", "with_value", "index", "index_put", "uniform", "normal", "randint", "dropout",
+    "full", "arange", "slice", "subscript", "sgd_update", "adam_update", "clip_to_norm", "clip_to_value", "clone",
+}
+NAN_AS_NUMPY = {"sign"}  # where torch's treatment of NaN is not NumPy's
+FLOATS = np.array([0.0, -0.0, 1, -1, 0.5, -0.5, 2.5, -3.7, 1e-3, 20, 100, np.inf, -np.inf, np.nan, 1.5, -2.5, 0.3, 7])
+INTEGERS = np.array([0.0, 1, -1, 2, -2, 3, 7, -7, 100, 5, 64])
+COUNTS = np.array([1.0, 2, 3, 5, 7, 1, 2, 4, 6])  # divisors and shifts that every dtype can take
+INTEGER_DIVISION = {"floor_divide", "remainder", "fmod", "bitwise_left_shift", "bitwise_right_shift", "pow"}
+
+
+def values(*shape, seed=0):
+    """Ordinary numbers, none of them equal."""
+    return np.random.default_rng(seed).normal(size=shape) * 2
+
+
+def indices(bound, *shape):
+    return np.random.default_rng(1).integers(0, bound, shape)
+
+
+_X = values(3, 4, 5)
+_REDUCTIONS = [Sample((_X,)), Sample((_X,), {"dim": 1}), Sample((_X,), {"dim": -1, "keepdim": True})]
+_OVER_AXES = [*_REDUCTIONS, Sample((_X,), {"dim": (0, 2)}), Sample((values(2, 0),), {"dim": 1})]
+_ROWS = [Sample((_X, -1)), Sample((_X, 0)), Sample((_X, 1))]
+_M = values(4, 6)
+
+SAMPLES: dict[str, list[Sample]] = {
+    "sum": _OVER_AXES, "prod": _OVER_AXES, "mean": _OVER_AXES, "any": [*_REDUCTIONS, Sample((values(2, 0),), {"dim": 1})],
+    "all": [*_REDUCTIONS, Sample((values(2, 0),), {"dim": 1})], "amax": [*_REDUCTIONS, Sample((_X,), {"dim": (0, 2)})],
+    "amin": [*_REDUCTIONS, Sample((_X,), {"dim": (0, 2)})], "argmax": _REDUCTIONS, "argmin": _REDUCTIONS,
+    "max": _REDUCTIONS, "min": _REDUCTIONS, "var": _OVER_AXES[:4], "std": _OVER_AXES[:4],
+    "softmax": _ROWS, "log_softmax": _ROWS, "logsumexp": [*_ROWS, Sample((_X, (0, 1), True))],
+    "matmul": [
+        Sample((values(3, 4), values(4, 5))), Sample((values(4), values(4))), Sample((values(3, 4), values(4))),
+        Sample((values(4), values(4, 5))), Sample((values(2, 3, 4), values(4, 5))),
+        Sample((values(2, 1, 3, 4), values(5, 4, 2))), Sample((values(3, 0), values(0, 2))),
+    ],
+    "linear": [Sample((values(2, 3, 4), values(5, 4), values(5))), Sample((values(3, 4), values(5, 4)))],
+    "where": [Sample((_M > 0, _M, values(6, seed=3))), Sample((_M > 0, _M, 2.5))],
+    "clamp": [Sample((_M, -1, 1)), Sample((_M,), {"min": 0}), Sample((_M, values(6, seed=1) - 1, values(6, seed=2) + 1))],
+    "gather": [Sample((_M, 0, indices(4, 3, 6))), Sample((_M, 1, indices(6, 4, 9)))],
+    "scatter_add": [Sample((_M, 0, indices(4, 5, 6), values(5, 6))), Sample((_M, 1, indices(6, 4, 9), values(4, 9)))],
+    "scatter": [Sample((_M, 1, np.array([[5, 0, 2]] * 4), values(4, 3, seed=5)))],
+    "index_select": [Sample((_M, 0, indices(4, 7))), Sample((_X, 2, indices(5, 3)))],
+    "embedding": [Sample((indices(4, 2, 3), _M))],
+    "cat": [Sample(([_M, values(2, 6)],)), Sample(([_M, values(4, 1), values(4, 0)], 1))],
+    "stack": [Sample(([_M, values(4, 6, seed=9)],)), Sample(([_M, _M, _M], -1))],
+    "tril": [Sample((_M,)), Sample((_X, -1))], "triu": [Sample((_M,)), Sample((_X, 1))],
+    "silu": [Sample((_X,))], "gelu": [Sample((_X,)), Sample((_X,), {"approximate": "tanh"})],
+    "leaky_relu": [Sample((_X,)), Sample((_X, 0.3))],
+    "layer_norm": [Sample((_X, (5,))), Sample((_X, (4, 5), values(4, 5), values(4, 5, seed=2)))],
+    "rms_norm": [Sample((_X, (5,), values(5), 1e-6))],
+    "mse_loss": [Sample((_M, values(4, 6, seed=1))), Sample((_M, values(4, 6, seed=1)), {"reduction": "sum"})],
+    "l1_loss": [Sample((_M, values(4, 6, seed=1)), {"reduction": "none"})],
+    "cross_entropy": [
+        Sample((_M, indices(6, 4))), Sample((_M, indices(6, 4)), {"reduction": "none", "label_smoothing": 0.1}),
+        Sample((_X, indices(4, 3, 5)), {"reduction": "sum"}),
+        Sample((_M, np.array([1, -100, 5, 0])), {"weight": np.abs(values(6)), "label_smoothing": 0.2}),
+    ],
+    "nll_loss": [Sample((_M, indices(6, 4))), Sample((_X, indices(4, 3, 5)))],
+    "reshape": [Sample((_X, (4, 15))), Sample((_X, (-1,))), Sample((_X, (2, 2, 15)))],
+    "view": [Sample((_X, (4, 15))), Sample((_X, (5, -1)))],
+    "permute": [Sample((_X, (2, 0, 1)))], "transpose": [Sample((_X, 0, 2)), Sample((_X, -1, -2))],
+    "expand": [Sample((values(3, 1), (3, 4))), Sample((values(4), (2, 3, -1)))],
+    "squeeze": [Sample((values(1, 3, 1),)), Sample((values(1, 3, 1), 0)), Sample((values(1, 3, 1), (0, 2)))],
+    "unsqueeze": [Sample((_M, 0)), Sample((_M, -1))],
+    "flatten": [Sample((_X,)), Sample((_X, 1)), Sample((_X, 0, 1))], "unflatten": [Sample((_M, 1, (2, -1)))],
+    "flip": [Sample((_X, (0, 2))), Sample((_X, (1,)))], "narrow": [Sample((_X, 1, 1, 2))],
+    "select": [Sample((_X, 1, -1)), Sample((_X, 0, 0))],
+    "diagonal": [Sample((_X,)), Sample((_X, 1, 1, 2)), Sample((_M, -2))],
+}
+
+
+def is_elementwise(name):
+    return name not in SAMPLES and name in PRIMITIVES and PRIMITIVES[name].kind == "elementwise"
+
+
+def samples_of(name, dtype):
+    """The calls to try operation `name` with in `dtype`."""
+    operation = OPERATIONS[name]
+    if operation.samples is not None:
+        return operation.samples(dtype)
+    if name in SAMPLES:
+        return SAMPLES[name]
+    special = FLOATS if dtype.is_floating_point else INTEGERS if dtype.is_signed else np.abs(INTEGERS)
+    if name in NAN_AS_NUMPY:
+        special = special[~np.isnan(special)]
+    if len(operation.operands) == 1:
+        return [Sample((special,)), Sample((values(7, 9),))]
+    other = COUNTS if name in INTEGER_DIVISION and dtype.category < 2 else special
+    pair = np.repeat(special, len(other)), np.tile(other, len(special))
+    return [Sample(pair), Sample((special, float(other[6])))]
