@@ -57,7 +57,7 @@ def place(widths: Mapping[Any, float], edges: Sequence[Edge]) -> Placement:
 
 
 def _layers(names: Sequence[Any], edges: Sequence[Edge]) -> dict[Any, int]:
-    """A layer below every predecessor's; what has no predecessor sits right above its first reader."""
+    """A layer below every predecessor's, but as late as its readers allow for what has no more inputs than readers."""
     before: dict[Any, list[Any]] = defaultdict(list)
     after: dict[Any, list[Any]] = defaultdict(list)
     for source, target in edges:
@@ -66,8 +66,8 @@ def _layers(names: Sequence[Any], edges: Sequence[Edge]) -> dict[Any, int]:
     layer: dict[Any, int] = {}
     for name in names:
         layer[name] = max((layer[p] + 1 for p in before[name]), default=0)
-    for name in names:
-        if not before[name] and after[name]:
+    for name in reversed(names):
+        if after[name] and len(before[name]) <= len(after[name]):
             layer[name] = min(layer[s] for s in after[name]) - 1
     return layer
 

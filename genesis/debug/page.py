@@ -12,6 +12,7 @@ from typing import Any
 from genesis.debug.graph import RecordedGraph
 from genesis.debug.layout import place
 from genesis.debug.recording import Flushed
+from genesis.ir.graph import Node
 from genesis.ir.printer import format_node
 from genesis.ops.registry import PRIMITIVES
 
@@ -31,7 +32,8 @@ def page(programs: Sequence[Flushed], script: str, lowered: bool = False) -> str
     >>> "sum" in page(recording.programs, "example.py")
     True
     """
-    data = {"script": script, "programs": [_program(number, flushed, lowered) for number, flushed in enumerate(programs)]}
+    drawn = [_program(number, flushed, lowered) for number, flushed in enumerate(programs)]
+    data = {"script": script, "programs": drawn}
     text = json.dumps(data, separators=(",", ":")).replace("</", "<\\/")
     return Path(__file__).with_name("page.html").read_text(encoding="utf-8").replace("/*DATA*/", text)
 
@@ -56,7 +58,9 @@ def _program(number: int, flushed: Flushed, lowered: bool) -> dict[str, Any]:
             for (a, b), points in corners.items()
         ],
         "kernels": {
-            k.name: {"source": k.source, "ops": ", ".join(k.ops), "reads": ", ".join(k.reads), "writes": ", ".join(k.writes)}
+            k.name: {
+                "source": k.source, "ops": ", ".join(k.ops), "reads": ", ".join(k.reads), "writes": ", ".join(k.writes),
+            }
             for k in program.kernels
         },
         "instructions": repr(program),
@@ -65,8 +69,16 @@ def _program(number: int, flushed: Flushed, lowered: bool) -> dict[str, Any]:
 
 
 def _is_literal(graph: RecordedGraph, index: int) -> bool:
-    """Numbers are written into their readers instead of being drawn."""
-    return graph.nodes[index].op in ("scalar", "constant") and index not in graph.outputs
+    """Numbers, spread over a shape or not, are written into their readers instead of being drawn."""
+    return index not in graph.outputs and _number(graph, index).op in ("scalar", "constant")
+
+
+def _number(graph: RecordedGraph, index: int) -> Node:
+    """The node that a chain of views starts from."""
+    node = graph.nodes[index]
+    while node.op == "view":
+        node = graph.nodes[node.inputs[0]]
+    return node
 
 
 def _node(graph: RecordedGraph, index: int, kernel: str | None) -> dict[str, Any]:
@@ -96,5 +108,5 @@ def _node(graph: RecordedGraph, index: int, kernel: str | None) -> dict[str, Any
 
 
 def _literal(graph: RecordedGraph, index: int) -> str:
-    node = graph.nodes[index]
+    node = _number(graph, index)
     return f"{node.attrs['value']:g}" if node.op == "constant" else "●"
