@@ -70,7 +70,8 @@ def __setitem__(self: Tensor, index: Any, value: Any) -> None:
 def _parsed(tensor: Tensor, index: Any) -> Subscript:
     """The parts of an index, the ellipsis and missing axes filled in; raises IndexError where it does not fit."""
     parts = list(index) if isinstance(index, tuple) else [index]
-    parts = [_as_tensor(part) if isinstance(part, list | range | np.ndarray | bool | np.bool_) else part for part in parts]
+    literal = [isinstance(part, list | range | np.ndarray | bool | np.bool_) for part in parts]
+    parts = [_as_tensor(part) if known else part for part, known in zip(parts, literal, strict=True)]
     used = sum(_axes_of(part) for part in parts)
     if used > tensor.ndim:
         raise IndexError(f"index: {used} indices for a {tensor.ndim}-d tensor of shape {tensor.shape}")
@@ -80,10 +81,11 @@ def _parsed(tensor: Tensor, index: Any) -> Subscript:
     fill = [slice(None)] * (tensor.ndim - used)
     if dots:
         parts[dots[0] : dots[0] + 1] = fill
+        literal[dots[0] : dots[0] + 1] = [False] * len(fill)
     items: list[Item] = []
     tensors: list[tuple[int, Tensor]] = []
     axis, place = 0, 0  # in the tensor, in the view
-    for part in parts:
+    for part, known in zip(parts, literal, strict=True):
         if isinstance(part, Tensor):
             tensors.append((place, part))
             count = _axes_of(part)
@@ -93,6 +95,8 @@ def _parsed(tensor: Tensor, index: Any) -> Subscript:
                     items.append(None)
                     tensors[-1] = (place, part.reshape(1))
                     place += 1
+            elif known:
+                _check_range(part, axis, tensor.shape[axis])
             items += [(None, None, None)] * count
             axis, place = axis + count, place + count
         elif part is None:
@@ -140,6 +144,14 @@ def _integer(part: Any, tensor: Tensor, axis: int) -> int:
     if not -extent <= position < extent:
         raise IndexError(f"index {position} is out of range for axis {axis} with extent {extent}")
     return position
+
+
+def _check_range(index: Tensor, axis: int, extent: int) -> None:
+    """What was written as a list is known now; what a tensor holds is checked when it is computed."""
+    positions = values_of(index)
+    bad = positions[(positions < -extent) | (positions >= extent)]
+    if bad.size:
+        raise IndexError(f"index {bad[0]} is out of range for axis {axis} with extent {extent}")
 
 
 def _check_mask(mask: Tensor, tensor: Tensor, axis: int) -> None:

@@ -34,12 +34,13 @@ LOCK = threading.RLock()
 class Memory:
     """Where a realized array lies: a buffer and a layout in it, in elements."""
 
-    __slots__ = ("buffer", "layout", "pointer")
+    __slots__ = ("buffer", "layout", "pointer", "strides")
 
     def __init__(self, buffer: Buffer, layout: Layout, dtype: DType) -> None:
         self.buffer = buffer
         self.layout = layout
         self.pointer = buffer.ptr + layout.offset * dtype.itemsize
+        self.strides = None if layout.is_contiguous else layout.strides  # what a kernel has to know of the layout
 
     def at(self, layout: Layout, dtype: DType) -> Memory:
         """The memory of a view: `layout` counts in the elements of this, which is contiguous."""
@@ -47,9 +48,10 @@ class Memory:
 
     def numpy(self, dtype: DType) -> Any:
         """An ndarray over this memory."""
-        size = dtype.itemsize
-        strides = tuple(s * size for s in self.layout.strides)
-        return self.buffer.numpy(dtype.numpy, self.layout.shape, strides, self.layout.offset * size)
+        size, at = dtype.itemsize, self.layout
+        if 0 in at.shape:
+            return self.buffer.numpy(dtype.numpy, at.shape)
+        return self.buffer.numpy(dtype.numpy, at.shape, tuple([s * size for s in at.strides]), at.offset * size)
 
 
 class Array:
@@ -139,6 +141,16 @@ class Trace:
         self.closed = False
         self.weight = 0
 
+    def take(self, key: Any) -> bool:
+        """Take the step `key`, if it has been taken here before."""
+        step = self.step.children.get(key)
+        if step is None:
+            return False
+        self.step = step
+        self.nodes += step.nodes
+        self.weight += step.weight
+        return True
+
     def advance(self, key: Any, build: Callable[[Graph], Any], *, grad: bool = True) -> Step:
         """Take the step `key`; where it is new, `build(graph)` adds its nodes and returns its results."""
         step = self.step.children.get(key)
@@ -164,16 +176,14 @@ class Trace:
             return array.index
         index = self.known.get(array)
         if index is None:
-            memory = array.memory
+            memory, node = array.memory, array.node
             assert memory is not None
-            node = array.node
-            strides = None if memory.layout.is_contiguous else memory.layout.strides
+            key = ("input", node.shape, node.dtype, memory.strides, node.differentiable)
+            if not self.take(key):
+                attrs = {"strides": memory.strides}
+                self.advance(key, lambda graph: graph.add(
+                    "input", (), node.shape, node.dtype, attrs, node.differentiable))
             self.weight += node.nbytes
-            leaf = Node("input", (), {"strides": strides}, node.shape, node.dtype, node.differentiable)
-            self.advance(
-                ("input", node.shape, node.dtype, strides, node.differentiable),
-                lambda graph: graph.nodes.append(leaf) or Value(graph, len(graph) - 1),
-            )
             self.known[array] = index = len(self.nodes) - 1
             self.inputs.append(array)
             self.input_at[index] = array
@@ -185,8 +195,10 @@ class Trace:
         if known is not None and known[0] is array:
             return known[1]
         source = self.place_array(array)
-        self.advance(("variable", source), lambda graph: graph.add(
-            "variable", (source,), array.node.shape, array.node.dtype, differentiable=True))
+        key = ("variable", source)
+        if not self.take(key):
+            self.advance(key, lambda graph: graph.add(
+                "variable", (source,), array.node.shape, array.node.dtype, differentiable=True))
         index = len(self.nodes) - 1
         self.known[tensor] = (array, index)
         self.variables[index] = tensor
@@ -197,9 +209,10 @@ class Trace:
         dtype = dtype or dtype_of_scalar(value)
         if value.__class__ is int and not -(1 << 63) <= value < 1 << 63:
             raise OverflowError(f"the Python number {value} does not fit into int64")
-        slot = len(self.scalars)
-        self.advance(("scalar", dtype, value.__class__), lambda graph: graph.add(
-            "scalar", (), (), dtype, {"slot": slot, "weak": True}))
+        key = ("scalar", dtype, value.__class__)
+        if not self.take(key):
+            attrs = {"slot": len(self.scalars), "weak": True}
+            self.advance(key, lambda graph: graph.add("scalar", (), (), dtype, attrs))
         self.scalars.append(value)
         return len(self.nodes) - 1
 

@@ -119,7 +119,11 @@ def dropout(input: Value, seed: Value, start: Value, p: float) -> Value:
 @composite("full", 1, methods=())
 def full(value: Value, shape: Shape, dtype: DType) -> Value:
     """`value` everywhere."""
-    return expand(cast(value, dtype), shape)
+    value = cast(value, dtype)
+    if value.is_scalar:  # a tensor from here on, which widens what it meets
+        attrs = {k: v for k, v in value.node.attrs.items() if k != "weak"}
+        value = value.graph.add(value.node.op, (), (), dtype, attrs)
+    return expand(value, shape)
 
 
 @composite("arange", 2, methods=())

@@ -1,0 +1,55 @@
+"""Result dtypes of two operands: dimensioned, 0-d and Python scalars, for all pairs of dtypes."""
+
+import operator
+
+import pytest
+import torch
+from tests.tolerances import torch_dtype
+
+import genesis
+from genesis.ir.dtypes import DTYPES
+
+OPERATIONS = {"add": operator.add, "div": operator.truediv, "eq": operator.eq}
+SCALARS = (True, 3, 2.5)
+
+
+def operands(library, dtype):
+    """(a dimensioned tensor, a 0-d one)."""
+    dtype = dtype if library is genesis else torch_dtype(dtype)
+    return library.ones(2, dtype=dtype), library.ones((), dtype=dtype)
+
+
+@pytest.mark.parametrize("name", OPERATIONS)
+@pytest.mark.parametrize("left", DTYPES)
+def test_result_dtypes_are_torchs(name, left):
+    apply = OPERATIONS[name]
+    for right in DTYPES:
+        ours = zip(operands(genesis, DTYPES[left]), operands(torch, DTYPES[left]), strict=True)
+        for a, ta in ours:
+            for b, tb in zip(operands(genesis, DTYPES[right]), operands(torch, DTYPES[right]), strict=True):
+                assert torch_dtype(apply(a, b).dtype) is apply(ta, tb).dtype, (left, a.ndim, right, b.ndim)
+
+
+@pytest.mark.parametrize("left", DTYPES)
+def test_python_scalars_widen_as_in_torch(left):
+    for a, ta in zip(operands(genesis, DTYPES[left]), operands(torch, DTYPES[left]), strict=True):
+        for scalar in SCALARS:
+            for apply in OPERATIONS.values():
+                assert torch_dtype(apply(a, scalar).dtype) is apply(ta, scalar).dtype, (left, a.ndim, scalar)
+                assert torch_dtype(apply(scalar, a).dtype) is apply(scalar, ta).dtype, (scalar, left, a.ndim)
+
+
+def test_promote_types_is_torchs():
+    for a in DTYPES.values():
+        for b in DTYPES.values():
+            assert torch_dtype(genesis.promote_types(a, b)) is torch.promote_types(torch_dtype(a), torch_dtype(b))
+
+
+@pytest.mark.parametrize("default", [genesis.float64, genesis.float16])
+def test_the_default_dtype_is_what_floats_take(default):
+    genesis.set_default_dtype(default)
+    try:
+        assert genesis.tensor(1.5).dtype is genesis.zeros(2).dtype is (genesis.arange(3) / 2).dtype is default
+        assert (genesis.arange(3) + 0.5).dtype is default
+    finally:
+        genesis.set_default_dtype(genesis.float32)

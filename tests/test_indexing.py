@@ -1,0 +1,162 @@
+"""`x[...]` against NumPy, reading and writing; aliasing of basic indices; errors."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+
+import genesis
+
+SHAPES = hnp.array_shapes(min_dims=1, max_dims=4, min_side=0, max_side=5)
+
+
+def basic(shape):
+    """A basic index: ints, slices with positive steps, an ellipsis, new axes."""
+    return hnp.basic_indices(shape, allow_newaxis=True, allow_ellipsis=True).filter(_forward)
+
+
+def _forward(index):
+    parts = index if isinstance(index, tuple) else (index,)
+    return all(not isinstance(part, slice) or part.step is None or part.step > 0 for part in parts)
+
+
+@st.composite
+def advanced(draw):
+    """(shape, index) with integer arrays, slices and masks, and no int beside an array (there torch and NumPy differ)."""
+    shape = draw(hnp.array_shapes(min_dims=1, max_dims=3, min_side=1, max_side=4))
+    common = draw(hnp.array_shapes(min_dims=0, max_dims=2, min_side=1, max_side=3))
+    index, axis, tensors = [], 0, 0
+    while axis < len(shape):
+        kind = draw(st.sampled_from(["array", "slice", "mask", "none"]))
+        extent = shape[axis]
+        if kind == "array":
+            index.append(draw(hnp.arrays(np.int64, common, elements=st.integers(-extent, extent - 1))))
+            tensors += 1
+        elif kind == "mask" and not tensors:
+            index.append(draw(hnp.arrays(np.bool_, (extent,))))
+            return shape, (*index, ...)
+        elif kind == "none":
+            index.append(None)
+            continue
+        else:
+            index.append(slice(draw(st.integers(0, extent)), None))
+        axis += 1
+    return shape, tuple(index)
+
+
+def ramp(shape):
+    return np.arange(int(np.prod(shape)), dtype=np.float32).reshape(shape)
+
+
+@given(SHAPES.flatmap(lambda shape: st.tuples(st.just(shape), basic(shape))))
+def test_basic_reading_is_numpys(case):
+    shape, index = case
+    x = ramp(shape)
+    result = genesis.tensor(x)[index]
+    assert result.shape == x[index].shape
+    np.testing.assert_array_equal(result.numpy(), x[index])
+
+
+@given(SHAPES.flatmap(lambda shape: st.tuples(st.just(shape), basic(shape))))
+def test_basic_writing_is_numpys_and_goes_through_views(case):
+    shape, index = case
+    x = ramp(shape)
+    ours = genesis.tensor(x)
+    alias = ours.reshape(-1)
+    ours[index] = 99
+    x[index] = 99
+    np.testing.assert_array_equal(ours.numpy(), x)
+    np.testing.assert_array_equal(alias.numpy(), x.reshape(-1))
+
+
+@given(advanced())
+def test_advanced_reading_is_numpys(case):
+    shape, index = case
+    x = ramp(shape)
+    result = genesis.tensor(x)[index]
+    np.testing.assert_array_equal(result.numpy(), x[index])
+    tensors = tuple(genesis.tensor(part) if isinstance(part, np.ndarray) else part for part in index)
+    np.testing.assert_array_equal(genesis.tensor(x)[tensors].numpy(), x[index])
+
+
+@given(advanced(), st.booleans())
+def test_advanced_writing_is_numpys(case, full):
+    shape, index = case
+    x = ramp(shape)
+    ours = genesis.tensor(x)
+    value = -1 - ramp(x[index].shape) * 0 if full else -5
+    x[index] = value
+    ours[index] = genesis.tensor(value) if full else value
+    np.testing.assert_array_equal(ours.numpy(), x)
+
+
+@given(hnp.array_shapes(min_dims=1, max_dims=3, min_side=0, max_side=4).flatmap(lambda s: hnp.arrays(np.bool_, s)))
+def test_masks_read_and_write_as_numpys(mask):
+    x = ramp(mask.shape)
+    ours = genesis.tensor(x)
+    np.testing.assert_array_equal(ours[genesis.tensor(mask)].numpy(), x[mask])
+    x[mask] = -ramp((int(mask.sum()),))
+    ours[mask] = genesis.tensor(-ramp((int(mask.sum()),)))
+    np.testing.assert_array_equal(ours.numpy(), x)
+
+
+def test_basic_indices_alias():
+    x = genesis.zeros(3, 4)
+    x[1][2] = 5
+    row = x[1, 1:]
+    row += 1
+    assert x.tolist() == [[0] * 4, [0, 1, 6, 1], [0] * 4]
+
+
+def test_lists_index_as_tensors_and_make_copies():
+    x = genesis.arange(4)
+    y = x[[0, -1]]
+    y += 10
+    assert (x.tolist(), y.tolist()) == ([0, 1, 2, 3], [10, 13])
+
+
+def test_a_truth_value_makes_an_axis():
+    x = genesis.arange(3)
+    assert (x[True].shape, x[False].shape) == ((1, 3), (0, 3))
+
+
+def test_in_place_arithmetic_on_an_index():
+    x = genesis.arange(5)
+    x[1:3] *= 10
+    x[[0, 4]] += 7
+    assert x.tolist() == [7, 10, 20, 3, 11]
+
+
+def test_gradients_of_reading_and_writing():
+    x = genesis.tensor([1.0, 2, 3], requires_grad=True)
+    (x[[0, 0, 2]] * genesis.tensor([1.0, 10, 100])).sum().backward()
+    assert x.grad.tolist() == [11, 0, 100]
+    y = x * 2
+    y[1] = x[0] * 5
+    x.grad = None
+    y.sum().backward()
+    assert x.grad.tolist() == [7, 0, 2]
+
+
+@pytest.mark.parametrize("index, error, message", [
+    (5, IndexError, "index 5 is out of range for axis 0 with extent 2"),
+    ((0, -4), IndexError, "index -4 is out of range for axis 1 with extent 3"),
+    ((0, 0, 0), IndexError, "3 indices for a 2-d tensor"),
+    ((..., 0, ...), IndexError, "one ellipsis"),
+    (slice(None, None, -1), ValueError, "step must be positive"),
+    (1.5, TypeError, "got float 1.5"),
+    ("a", TypeError, "got str 'a'"),
+    ([0.5], IndexError, "indices must be integers or bools, got float32"),
+    (np.ones((3, 2), bool), IndexError, "mask of shape \\(3, 2\\) does not fit"),
+    ([0, 7], IndexError, "index 7 is out of range for axis 0 with extent 2"),
+])
+def test_errors_name_axis_index_and_extent(index, error, message):
+    with pytest.raises(error, match=message):
+        genesis.zeros(2, 3)[index]
+
+
+def test_an_index_tensor_out_of_range_raises_when_it_is_computed():
+    y = genesis.zeros(2, 3)[genesis.tensor([0, 7])]
+    with pytest.raises(IndexError, match="index 7 is out of range"):
+        y.numpy()
