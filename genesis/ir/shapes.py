@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 import operator
 from collections.abc import Sequence
@@ -16,7 +17,8 @@ __all__ = [
 numel = math.prod
 
 
-def contiguous_strides(shape: Sequence[int]) -> Shape:
+@functools.lru_cache(maxsize=4096)
+def contiguous_strides(shape: Shape) -> Shape:
     """Row-major strides, in elements."""
     strides, step = [], 1
     for extent in reversed(shape):

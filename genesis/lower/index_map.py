@@ -37,7 +37,7 @@ class Unmappable(Exception):
 
 
 def contiguous_map(extents: Sequence[int]) -> IndexMap:
-    return IndexMap(0, contiguous_strides(extents))
+    return IndexMap(0, contiguous_strides(tuple(extents)))
 
 
 def split_map(at: IndexMap, axis: int, inner: int) -> IndexMap:

@@ -30,12 +30,10 @@ class Layout(NamedTuple):
     @property
     def is_contiguous(self) -> bool:
         """True when the elements follow each other in row-major order."""
-        step = 1
-        for extent, stride in zip(reversed(self.shape), reversed(self.strides), strict=True):
-            if extent != 1 and stride != step:
-                return False
-            step *= extent
-        return True
+        return self.strides == contiguous_strides(self.shape) or all(
+            extent == 1 or stride == wanted
+            for extent, stride, wanted in zip(self.shape, self.strides, contiguous_strides(self.shape), strict=True)
+        )
 
 
 def contiguous_layout(shape: Shape) -> Layout:
