@@ -25,6 +25,7 @@ __all__ = ["Segment", "assemble"]
 PARALLEL_COST = 40_000  # units of work, about one simple operation on an element each, that pay for waking the team
 BLOCK_QUANTUM = 64
 FINAL_BLOCK = 4096
+LIGHT_WORK = 8
 
 
 class Segment(NamedTuple):
@@ -77,11 +78,18 @@ class _Places:
 
 
 def width_of(kernel: Kernel) -> int:
-    """Lanes of a kernel: as many of its widest floating type as a register holds, four registers for column sums."""
+    """Lanes of a kernel: what a register holds of its widest floating type, times the registers to keep in flight.
+
+    A reduction in one register waits for its own last addition; four of them do not, where the loop is light enough
+    to leave registers for that. Column sums read four registers' worth of each row that they pass.
+    """
     sizes = [i.dtype.compute.itemsize for i in kernel.instructions if i.dtype.category == 2]
     lanes = vector_bytes() // max(sizes, default=4)
-    columns = bool(kernel.inner) and kernel.lane is not None and not kernel.lane_is_reduced
-    return lanes * 4 if columns else lanes
+    if kernel.lane is None or not any("over" in dict(i.attrs) for i in kernel.instructions):
+        return lanes
+    work = sum(PRIMITIVES[i.name].cost for i in kernel.instructions if i.name in PRIMITIVES and i.level == "full")
+    places = any(i.name.startswith("arg") for i in kernel.instructions)
+    return lanes if places else lanes * 4 if work <= LIGHT_WORK or not kernel.lane_is_reduced else lanes * 2
 
 
 def _compiled(kernels: Sequence[Kernel]) -> dict[str, int]:
