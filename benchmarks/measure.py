@@ -1,0 +1,115 @@
+"""Timing contestants in turn, and what is said about them."""
+
+from __future__ import annotations
+
+import gc
+import statistics
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+__all__ = ["Bar", "Result", "Settings", "compare", "resident_bytes"]
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How much to measure: `quick` takes tiny sizes and few rounds, to see that everything runs."""
+
+    quick: bool = False
+    rounds: int = 30
+
+    def size(self, full: int, tiny: int) -> int:
+        return tiny if self.quick else full
+
+
+@dataclass(frozen=True)
+class Bar:
+    """A promise, the number measured against it, and whether it was kept."""
+
+    text: str
+    value: float
+    kept: bool
+
+
+@dataclass
+class Result:
+    """What one benchmark found: median seconds by contestant, other facts, bars."""
+
+    title: str
+    medians: dict[str, float] = field(default_factory=dict)
+    absent: dict[str, str] = field(default_factory=dict)
+    facts: dict[str, Any] = field(default_factory=dict)
+    bars: list[Bar] = field(default_factory=list)
+
+    def ratio(self, to: str) -> float:
+        """genesis' median over another's: below 1, genesis is faster. NaN for one who did not take part."""
+        return self.medians["genesis"] / self.medians[to] if to in self.medians else float("nan")
+
+    def no_slower_than(self, *names: str) -> None:
+        """Add a bar for each of `names` that took part."""
+        for name in names:
+            if name in self.medians:
+                self.bars.append(Bar(f"ratio to {name} at most 1", self.ratio(name), self.ratio(name) <= 1))
+
+    def as_dict(self) -> dict[str, Any]:
+        return asdict(self) | {"ratios": {name: self.ratio(name) for name in self.medians}}
+
+    def __str__(self) -> str:
+        lines = [self.title]
+        for name, seconds in self.medians.items():
+            ratio = f"   genesis / it: {self.ratio(name):.2f}" if name != "genesis" else ""
+            lines.append(f"    {name:<22} {format_seconds(seconds)}{ratio}")
+        lines += [f"    {name:<22} absent: {why}" for name, why in self.absent.items()]
+        lines += [f"    {name:<22} {value}" for name, value in self.facts.items()]
+        lines += [f"    {'KEPT  ' if bar.kept else 'MISSED'} {bar.text}: {bar.value:.3g}" for bar in self.bars]
+        return "\n".join(lines)
+
+
+def compare(
+    title: str, contestants: Mapping[str, Callable[[], Any] | str], settings: Settings, *, least_seconds: float = 2e-4
+) -> Result:
+    """Median times of contestants that take turns, round by round; a string in place of one says why it is absent.
+
+    A turn repeats a short call until it lasts `least_seconds`, so that the clock is no part of the answer.
+    """
+    result = Result(title, absent={name: why for name, why in contestants.items() if isinstance(why, str)})
+    calls = {name: call for name, call in contestants.items() if not isinstance(call, str)}
+    repeats = {name: _repeats(call, least_seconds) for name, call in calls.items()}
+    times: dict[str, list[float]] = {name: [] for name in calls}
+    gc.collect()
+    gc.disable()
+    try:
+        for _ in range(3 if settings.quick else settings.rounds):
+            for name, call in calls.items():
+                times[name].append(_timed(call, repeats[name]))
+    finally:
+        gc.enable()
+    result.medians = {name: statistics.median(found) for name, found in times.items()}
+    return result
+
+
+def _repeats(call: Callable[[], Any], least_seconds: float) -> int:
+    """How many calls last long enough, after warming up."""
+    for _ in range(3):
+        call()
+    return max(1, round(least_seconds / max(_timed(call, 3), 1e-9)))
+
+
+def _timed(call: Callable[[], Any], repeats: int) -> float:
+    began = time.perf_counter()
+    for _ in range(repeats):
+        call()
+    return (time.perf_counter() - began) / repeats
+
+
+def format_seconds(seconds: float) -> str:
+    """Seconds in the unit that suits them."""
+    unit, factor = ("s ", 1.0) if seconds >= 1 else ("ms", 1e3) if seconds >= 1e-3 else ("us", 1e6)
+    return f"{seconds * factor:9.3f} {unit}"
+
+
+def resident_bytes() -> int:
+    """This process' memory now."""
+    with open("/proc/self/statm", encoding="ascii") as file:
+        return int(file.read().split()[1]) * 4096

@@ -1,0 +1,29 @@
+"""The stopwatch behind the benchmarks."""
+
+import time
+
+import pytest
+
+from benchmarks.measure import Bar, Result, Settings, compare, format_seconds
+
+
+def test_contestants_take_turns_and_the_absent_say_why():
+    order = []
+    result = compare("sleep", {
+        "genesis": lambda: (order.append("a"), time.sleep(1e-3)), "other": lambda: (order.append("b"), time.sleep(4e-3)),
+        "absent": "not installed",
+    }, Settings(rounds=4))
+    assert order[-4:] == ["a", "b", "a", "b"]
+    assert result.ratio("other") == pytest.approx(0.25, abs=0.2)
+    assert "absent: not installed" in str(result) and "genesis / it" in str(result)
+
+
+def test_a_bar_is_only_set_against_those_who_took_part():
+    result = Result("title", {"genesis": 2.0, "torch": 1.0})
+    result.no_slower_than("torch", "jax")
+    assert result.bars == [Bar("ratio to torch at most 1", 2.0, False)]
+    assert result.as_dict()["ratios"] == {"genesis": 1.0, "torch": 2.0}
+
+
+def test_seconds_are_printed_in_their_unit():
+    assert [format_seconds(s).split() for s in (2.5, 0.0025, 2.5e-6)] == [["2.500", "s"], ["2.500", "ms"], ["2.500", "us"]]
