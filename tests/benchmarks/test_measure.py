@@ -10,7 +10,8 @@ from benchmarks.measure import Bar, Result, Settings, compare, format_seconds
 def test_contestants_take_turns_and_the_absent_say_why():
     order = []
     result = compare("sleep", {
-        "genesis": lambda: (order.append("a"), time.sleep(1e-3)), "other": lambda: (order.append("b"), time.sleep(4e-3)),
+        "genesis": lambda: (order.append("a"), time.sleep(1e-3)),
+        "other": lambda: (order.append("b"), time.sleep(4e-3)),
         "absent": "not installed",
     }, Settings(rounds=4))
     assert order[-4:] == ["a", "b", "a", "b"]
@@ -26,4 +27,5 @@ def test_a_bar_is_only_set_against_those_who_took_part():
 
 
 def test_seconds_are_printed_in_their_unit():
-    assert [format_seconds(s).split() for s in (2.5, 0.0025, 2.5e-6)] == [["2.500", "s"], ["2.500", "ms"], ["2.500", "us"]]
+    printed = [format_seconds(seconds).split() for seconds in (2.5, 0.0025, 2.5e-6)]
+    assert printed == [["2.500", "s"], ["2.500", "ms"], ["2.500", "us"]]
