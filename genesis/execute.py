@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,8 +13,9 @@ from genesis.ops.derive import NotDifferentiableError, derive
 from genesis.codegen.cpu.program import Segment, assemble
 from genesis.ir.dtypes import float64, int64
 from genesis.ir.graph import Graph, Node
-from genesis.lower import Lowered, lower
+from genesis.lower import lower
 from genesis.lower.legalize import base_of
+from genesis.lower.schedule import donations
 from genesis.ops.registry import PRIMITIVES, expand
 from genesis.ops.view import Layout
 from genesis.runtime.counters import count
@@ -29,15 +31,21 @@ FLUSH_HOOKS: list[Callable[[Trace, Any], None]] = []  # called at the end of a f
 _HELD = 3  # references to a handle that nobody holds: the trace's list, the loop variable, getrefcount's argument
 _PLANS_PER_STEP = 16
 
+# References to an input that dies with the flush: the trace's list, a local name, getrefcount's argument; and so on.
+_DYING_ARRAY, _DYING_MEMORY, _DYING_BUFFER = 3, 3, 2
+
 
 class Plan:
     """A lowered trace, ready to run: which inputs it takes, which values it gives, and the program between them."""
 
-    __slots__ = ("arena_bytes", "inputs", "lowered", "outputs", "saved", "segments", "sizes")
+    __slots__ = ("arena_bytes", "donations", "inputs", "keeps", "lowered", "outputs", "saved", "segments", "sizes")
 
-    def __init__(self, trace: Trace, outputs: tuple[int, ...], saved: tuple[int, ...], threads: int) -> None:
+    def __init__(self, trace: Trace, outputs: tuple[int, ...], threads: int) -> None:
+        roots = [index for index in outputs if trace.nodes[index].differentiable]
+        self.keeps, dear = _read_by_backward(trace.nodes, roots, trace.released)
+        saved = tuple(sorted(dear - set(outputs) - set(trace.input_at)))
         kinds = [float64 if value.__class__ is float else int64 for value in trace.scalars]
-        lowered = lower(trace.nodes, outputs + saved, threads, kinds)
+        lowered = lower(trace.nodes, outputs, threads, kinds, saved)
         number = {index: k for k, index in enumerate(sorted(trace.input_at))}
         locations = lowered.schedule.locations
         self.lowered = lowered
@@ -46,6 +54,7 @@ class Plan:
         self.outputs = [(locations[base], layout) for base, layout in lowered.outputs]
         values = {place.place: value for value, place in locations.items() if place.kind == "output"}
         self.sizes = [lowered.nodes[values[k]].nbytes for k in range(len(values))]
+        self.donations = donations(lowered.nodes, lowered.schedule)
         self.arena_bytes = lowered.schedule.arena_bytes
         outputs_at = len(self.inputs)
         arena_at = outputs_at + len(self.sizes)
@@ -63,7 +72,8 @@ def realize(array: Array) -> Memory:
             if array.memory is None:
                 assert array.trace is not None
                 flush(array.trace)
-    assert array.memory is not None
+    if array.memory is None:
+        raise RuntimeError("this value was lost: the flush that was to compute it failed") from array.trace.failure  # type: ignore[union-attr]
     return array.memory
 
 
@@ -76,15 +86,13 @@ def plan_for(trace: Trace) -> Plan:
 def _plan(trace: Trace, held: Sequence[Array]) -> Plan:
     threads = get_num_threads()
     outputs = tuple(dict.fromkeys([array.index for array in held]))
-    key = (outputs, threads)
+    key = (outputs, threads, len(trace.released))
     plans = trace.step.plans
     plan = plans.get(key)
     if plan is None:
-        roots = [index for index in outputs if trace.nodes[index].differentiable]
-        saved = _read_by_backward(trace.nodes, roots) - set(outputs) - set(trace.input_at)
         if len(plans) >= _PLANS_PER_STEP:
             del plans[next(iter(plans))]
-        plan = plans[key] = Plan(trace, outputs, tuple(sorted(saved)), threads)
+        plan = plans[key] = Plan(trace, outputs, threads)
     else:
         count("plan_hits")
     return plan
@@ -93,64 +101,41 @@ def _plan(trace: Trace, held: Sequence[Array]) -> Plan:
 def flush(trace: Trace) -> None:
     """Compute every pending value of `trace` that somebody holds.
 
-    Raises IndexError, naming the user's line, if a kernel met an index out of range.
+    Raises IndexError, naming the user's line, if a kernel met an index out of range; tensors that were written to since
+    the last flush then hold what they held before.
     """
     with LOCK:
         if trace.closed:
             return
-        held = [array for array in trace.arrays if array.memory is None and sys.getrefcount(array) > _HELD]
+        held = [array for array in trace.arrays if sys.getrefcount(array) > _HELD]
         plan = None
         if held:
             plan = _plan(trace, held)
-            memories = _run(plan, trace)
-            for array, memory in zip(_in_order(held), memories, strict=False):
-                for handle in array:
-                    handle.memory = memory
-            for index, memory in zip(plan.saved, memories[len(memories) - len(plan.saved):], strict=True):
-                trace.saved[index] = Array(trace, index, trace.nodes[index], memory)
-        for hook in list(FLUSH_HOOKS):
+            _run(plan, trace, held)
+        else:
+            _close(trace)
+        for hook in FLUSH_HOOKS:
             hook(trace, plan)
-        _close(trace, held)
 
 
-def _in_order(held: Sequence[Array]) -> list[list[Array]]:
-    """Handles by the value they stand for."""
-    handles: dict[int, list[Array]] = {}
-    for array in held:
-        handles.setdefault(array.index, []).append(array)
-    return list(handles.values())
-
-
-def _close(trace: Trace, held: Sequence[Array]) -> None:
-    """End the trace; what backward may still read stays with it, the rest is let go."""
+def _close(trace: Trace) -> None:
+    """End the trace and let go of what it held."""
     trace.closed = True
     count("flushes")
-    differentiable = False
-    for array in held:
-        if array.node.differentiable:
-            differentiable = True
-        else:
-            array.trace = None
     trace.arrays.clear()
     trace.known.clear()
-    trace.inputs.clear()
-    if differentiable:
-        trace.saved.update(trace.input_at)
-        for array in held:
-            if array.node.differentiable and not array.trace.nodes[array.index].op == "input":  # type: ignore[union-attr]
-                trace.saved[array.index] = Array(None, -1, array.node, array.memory)
-    else:
-        trace.saved.clear()
-        trace.input_at.clear()
-        trace.variables.clear()
-        trace.nodes = []
+    trace.written.clear()
 
 
-def _run(plan: Plan, trace: Trace) -> list[Memory]:
-    """Run a plan on a trace's inputs and scalars; returns the memory of its outputs."""
-    buffers = [Buffer(size) for size in plan.sizes]
-    arena = Buffer(plan.arena_bytes)
+def _run(plan: Plan, trace: Trace, held: Sequence[Array]) -> None:
+    """Run a plan on a trace's inputs and scalars, and give the handles their memory."""
     inputs = trace.inputs
+    keeps = plan.keeps
+    trace.known.clear()
+    if not keeps:
+        trace.input_at.clear()
+    buffers = _buffers(plan, trace)
+    arena = Buffer(plan.arena_bytes)
     slots: list[int | float] = [inputs[k].memory.pointer for k in plan.inputs]  # type: ignore[union-attr]
     slots += [buffer.ptr for buffer in buffers]
     slots.append(arena.ptr)
@@ -159,22 +144,72 @@ def _run(plan: Plan, trace: Trace) -> list[Memory]:
         if segment.program is not None:
             fault = segment.program.run(slots)
             if fault is not None:
-                _close(trace, [])
-                raise _index_error(plan, trace, fault)
+                raise _fault_raised(plan, trace, fault)
         else:
             _call_host(plan, segment, slots)
-    outputs = []
-    for place, layout in plan.outputs:
+    memories = _memories(plan, inputs, buffers)
+    by_position = dict(zip([*dict.fromkeys([array.index for array in held]), *plan.saved], memories, strict=True))
+    for array in held:
+        array.memory = by_position[array.index]
+        if not array.node.differentiable:
+            array.trace = None
+    if keeps:
+        trace.saved.update(trace.input_at)
+        for index in plan.saved:
+            trace.saved[index] = Array(None, -1, trace.nodes[index], by_position[index])
+        for array in held:
+            if array.node.differentiable and array.index not in trace.input_at:
+                trace.saved[array.index] = Array(None, -1, array.node, array.memory)
+    else:
+        trace.spent = True
+        trace.nodes = []
+        trace.variables.clear()
+        trace.retained.clear()
+        trace.saved.clear()
+    inputs.clear()
+    _close(trace)
+
+
+def _buffers(plan: Plan, trace: Trace) -> list[Buffer]:
+    """Memory for the outputs: that of an input that nobody else holds where the plan allows, else new."""
+    taken: dict[int, Buffer] = {}
+    written = Counter([id(array) for _, array in trace.written])
+    for k, output in plan.donations:
+        array = trace.inputs[plan.inputs[k]]
+        memory: Any = array.memory
+        if (
+            sys.getrefcount(array) == _DYING_ARRAY + written[id(array)] and sys.getrefcount(memory) == _DYING_MEMORY
+            and sys.getrefcount(memory.buffer) == _DYING_BUFFER and not memory.buffer.shared
+            and memory.buffer.nbytes == plan.sizes[output] and memory.layout.offset == 0
+        ):
+            taken[output] = memory.buffer
+    return [taken[k] if k in taken else Buffer(size) for k, size in enumerate(plan.sizes)]
+
+
+def _memories(plan: Plan, inputs: Sequence[Array], buffers: Sequence[Buffer]) -> list[Memory]:
+    """Where the outputs lie: in buffers of their own, or, for views of inputs, in the inputs'."""
+    nodes, memories = plan.lowered.nodes, []
+    for (place, layout), (base, _) in zip(plan.outputs, plan.lowered.outputs, strict=True):
         if place.kind == "input":
-            held = inputs[plan.inputs[place.place]].memory
-            assert held is not None
-            at = held.layout if layout.shape == held.layout.shape and layout.offset == 0 and not held.layout.is_contiguous \
-                else layout._replace(offset=layout.offset + held.layout.offset)
-            outputs.append((held.buffer, at))
+            within = inputs[plan.inputs[place.place]].memory
+            assert within is not None
+            memories.append(Memory(within.buffer, layout._replace(offset=layout.offset + within.layout.offset), nodes[base].dtype))
         else:
-            outputs.append((buffers[place.place], layout))
-    nodes, lowered = plan.lowered.nodes, plan.lowered.outputs
-    return [Memory(buffer, at, nodes[base].dtype) for (buffer, at), (base, _) in zip(outputs, lowered, strict=True)]
+            memories.append(Memory(buffers[place.place], layout, nodes[base].dtype))
+    return memories
+
+
+def _fault_raised(plan: Plan, trace: Trace, fault: Fault) -> IndexError:
+    """Undo the trace's writes, close it, and say what went wrong where."""
+    error = _index_error(plan, trace, fault)
+    for tensor, array in reversed(trace.written):
+        tensor._array = array
+        tensor._version += 1
+    _close(trace)
+    trace.input_at.clear()
+    trace.inputs.clear()
+    trace.failure = error
+    return error
 
 
 def _call_host(plan: Plan, segment: Segment, slots: Sequence[Any]) -> None:
@@ -236,21 +271,29 @@ def _index_error(plan: Plan, trace: Trace, fault: Fault) -> IndexError:
     )
 
 
-def _read_by_backward(nodes: Sequence[Node], roots: Sequence[int]) -> set[int]:
-    """What must be kept for a later backward from `roots`: of what its rules read, whatever is dear to compute again.
+def _read_by_backward(
+    nodes: Sequence[Node], roots: Sequence[int], released: Collection[int]
+) -> tuple[bool, set[int]]:
+    """Whether a later backward may come from `roots`, and what to keep for it: of what its rules read, whatever is dear
+    to compute again. Elementwise values and views are recomputed from contractions, reductions and loads.
 
-    Elementwise values and views are recomputed in the backward kernels from contractions, reductions and loads.
+    A root whose backward has been run, and the graph released, needs nothing.
     """
-    if not roots:
-        return set()
     graph = Graph(list(nodes), grad_enabled=False)
     first = len(nodes)
-    seeds = {r: expand(graph.constant(1, nodes[r].dtype), nodes[r].shape) for r in roots}
-    try:
-        ends, _ = derive(nodes, seeds, graph, graph.value)
-        wanted = {value.index for value in ends.values()}
-    except NotDifferentiableError:
-        wanted = set(roots)
+    wanted: set[int] = set()
+    keeps = False
+    for root in roots:
+        seed = expand(graph.constant(1, nodes[root].dtype), nodes[root].shape)
+        try:
+            ends, readers = derive(nodes, {root: seed}, graph, graph.value)
+        except NotDifferentiableError:
+            keeps = True
+            wanted.add(root)
+            continue
+        if readers.isdisjoint(released):
+            keeps = True
+            wanted.update(value.index for value in ends.values())
     dear: set[int] = set()
     for index in range(len(graph) - 1, -1, -1):
         if index not in wanted:
@@ -261,6 +304,4 @@ def _read_by_backward(nodes: Sequence[Node], roots: Sequence[int]) -> set[int]:
             dear.add(base_of(graph.nodes, index))
         else:
             wanted.update(node.inputs)
-    return dear
-
-
+    return keeps, dear

@@ -7,7 +7,7 @@ share a root: a view knows the root and its layout in it, and looks again when t
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -22,7 +22,7 @@ from genesis.ops.view import LAYOUT_RULES, Layout, contiguous_layout
 from genesis.runtime.memory import Buffer
 from genesis.trace import BYTE_LIMIT, LOCK, Array, Memory, Step, Trace, thread_state, current_trace, grad_mode, user_line
 
-__all__ = ["Tensor", "array_of", "call", "from_data", "from_memory", "memory_of", "method", "tensor_of", "write"]
+__all__ = ["Tensor", "array_of", "attribute", "call", "from_data", "from_memory", "memory_of", "method", "tensor_of", "write"]
 
 _SNAPSHOT_BYTES = 1 << 20
 
@@ -41,6 +41,7 @@ class Tensor:
     _seen: int = 0
     _grad: Tensor | None = None
     _retains_grad: bool = False
+    _keeps_derivation: bool = False  # writes change the values alone: the gradients that create_graph leaves in .grad
 
     _array: Array
     _requires_grad: bool
@@ -67,6 +68,24 @@ class Tensor:
     if TYPE_CHECKING:
 
         def __getattr__(self, name: str) -> Any: ...  # methods that genesis.methods attaches
+
+        def __add__(self, other: Any, /) -> Tensor: ...
+
+        __sub__ = __mul__ = __truediv__ = __floordiv__ = __mod__ = __pow__ = __matmul__ = __add__
+        __radd__ = __rsub__ = __rmul__ = __rtruediv__ = __rfloordiv__ = __rmod__ = __rpow__ = __rmatmul__ = __add__
+        __and__ = __or__ = __xor__ = __lshift__ = __rshift__ = __lt__ = __le__ = __gt__ = __ge__ = __add__
+
+        def __eq__(self, other: Any, /) -> Tensor: ...  # type: ignore[override]
+
+        def __ne__(self, other: Any, /) -> Tensor: ...  # type: ignore[override]
+
+        def __neg__(self) -> Tensor: ...
+
+        __abs__ = __invert__ = __pos__ = __neg__
+
+        def __getitem__(self, index: Any, /) -> Tensor: ...
+
+        def __setitem__(self, index: Any, value: Any, /) -> None: ...
 
     # ---- what it is ----
 
@@ -134,10 +153,17 @@ def tensor_of(array: Array, requires_grad: bool = False) -> Tensor:
 _new = object.__new__
 
 
-def method(function: Any) -> Any:
-    """Decorator: a function (or property) of a Tensor becomes the attribute of Tensor that bears its name."""
-    setattr(Tensor, getattr(function, "fget", function).__name__, function)
+def method(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Decorator: a function of a Tensor becomes the method of Tensor that bears its name."""
+    setattr(Tensor, function.__name__, function)
     return function
+
+
+def attribute(function: Callable[..., Any]) -> property:
+    """Decorator: a function of a Tensor becomes the property of Tensor that bears its name."""
+    made = property(function)
+    setattr(Tensor, function.__name__, made)
+    return made
 
 
 # ---- dispatch: from a call on Tensors to a step of the trace ----
@@ -150,10 +176,10 @@ def array_of(tensor: Tensor) -> Array:
         refreshed = call(OPERATIONS["view_at"], (base, tensor._layout))
         if tensor._detached:
             refreshed = call(OPERATIONS["stop_gradient"], (refreshed,))
+        if tensor._array.node.differentiable or refreshed._array.node.differentiable:
+            tensor._requires_grad = refreshed._array.node.differentiable
         tensor._array = refreshed._array
         tensor._seen = base._version
-        if refreshed._array.node.differentiable:
-            tensor._requires_grad = True
     return tensor._array
 
 
@@ -234,7 +260,10 @@ def call(operation: Operation, arguments: Sequence[Any], attributes: dict[str, A
             else:
                 tokens.append(_token(trace, argument, len(tokens) - 2 in operands, static))
         if attributes:
-            tokens.append(tuple([(k, _token(trace, v, False, True)) for k, v in attributes.items() if v is not None]))
+            names = operation.operand_names
+            tokens.append(tuple([
+                (k, _token(trace, v, k in names, static)) for k, v in attributes.items() if v is not None
+            ]))
         key = tuple(tokens)
         nodes = trace.nodes
         trace.lines.append((len(nodes), *user_line(), key))
@@ -343,9 +372,11 @@ def write(tensor: Tensor, value: Tensor) -> Tensor:
     """
     if tensor._requires_grad and grad_mode.get() and not array_of(tensor).node.differentiable:
         raise RuntimeError("a leaf tensor that requires grad cannot be changed in place; wrap it in genesis.no_grad()")
-    root = tensor._base
-    if root is None:
-        _store(tensor, value)
+    root = tensor if tensor._base is None else tensor._base
+    bare = tensor._detached or root._keeps_derivation or not grad_mode.get()
+    keeps = bare and root._array.node.differentiable
+    if tensor._base is None:
+        _store(tensor, _rederived(tensor, value) if keeps else value)
     else:
         layout = tensor._layout
         assert layout is not None
@@ -354,28 +385,44 @@ def write(tensor: Tensor, value: Tensor) -> Tensor:
         if root._requires_grad and not tensor._detached and grad_mode.get() and root.is_leaf:
             raise RuntimeError("a view of a leaf that requires grad cannot be changed in place; use genesis.no_grad()")
         held = root._array.memory
-        if held is not None and held.buffer.shared and not value._array.node.differentiable:
+        if held is not None and held.buffer.shared and (
+            keeps or not (value._array.node.differentiable or root._array.node.differentiable)
+        ):
             held.at(layout, root.dtype).numpy(root.dtype)[...] = realize(value._array).numpy(root.dtype)
             root._version += 1
             array_of(tensor)
             return tensor
         whole = call(OPERATIONS["put"], (root, value), {
             "shape": layout.shape, "strides": layout.strides, "offset": layout.offset})
-        if tensor._detached and root._array.node.differentiable:
-            whole = call(OPERATIONS["with_value"], (root, whole))
-        _store(root, whole)
+        _store(root, _rederived(root, whole) if keeps else whole)
         array_of(tensor)
     return tensor
+
+
+def _rederived(root: Tensor, value: Tensor) -> Tensor:
+    """`value` with the derivation of what `root` holds: a write that is not recorded changes values alone."""
+    before = grad_mode.get()
+    grad_mode.set(True)
+    try:
+        result: Tensor = call(OPERATIONS["with_value"], (root, value))
+        return result
+    finally:
+        grad_mode.set(before)
 
 
 def _store(root: Tensor, value: Tensor) -> None:
     """Make `value` what a root holds. Storage that the outside shares is written at once."""
     held = root._array.memory
+    if root._array.node.differentiable and not value._array.node.differentiable:
+        root._requires_grad = False
     if held is not None and held.buffer.shared:
         held.numpy(root.dtype)[...] = realize(value._array).numpy(root.dtype)
-        if value._array.node.differentiable:
+        if value._array.node.differentiable or root._array.node.differentiable:
+            value._array.memory = held
             root._array = value._array
     else:
+        if held is not None and value._array.trace is not None:
+            value._array.trace.written.append((root, root._array))
         root._array = value._array
     root._version += 1
     if value._array.node.differentiable:

@@ -118,7 +118,7 @@ class Trace:
 
     __slots__ = (
         "arrays", "backwards", "closed", "input_at", "inputs", "known", "lines", "nodes", "number", "released",
-        "retained", "saved", "scalars", "step", "variables", "weight",
+        "failure", "retained", "saved", "scalars", "spent", "step", "variables", "weight", "written",
     )
 
     def __init__(self) -> None:
@@ -136,6 +136,9 @@ class Trace:
         self.saved: dict[int, Array] = {}  # after the flush: what backward will read
         self.released: set[int] = set()
         self.retained: dict[int, Any] = {}  # position -> the non-leaf Tensor that asked for its gradient
+        self.written: list[Any] = []  # (tensor, the array it held): to be put back if the flush fails
+        self.failure: BaseException | None = None
+        self.spent = False  # after the flush: nothing was kept, for no backward can come any more
         self.backwards = 0
         self.number = next(_numbers)
         self.closed = False

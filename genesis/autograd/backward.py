@@ -89,6 +89,7 @@ def _accumulate(tensor: Tensor, array: Array, create_graph: bool) -> None:
     held = tensor._grad
     if held is None:
         tensor._grad = new
+        new._keeps_derivation = True
     elif create_graph or array_of(held).node.differentiable:
         tensor._grad = _summed(held, new, True)
     else:
@@ -182,6 +183,8 @@ def _differentiate(
 ) -> tuple[dict[int, Array], frozenset[int]]:
     """The cotangents of `source`'s variables and differentiable inputs, recorded in the open trace; None is ones."""
     trace = current_trace()
+    if source.spent:
+        raise RuntimeError(_RELEASED)
     known: dict[int, int] = {}
     if source is not trace:
         known = {index: trace.place_array(array) for index, array in sorted(source.saved.items())}

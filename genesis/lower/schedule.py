@@ -12,10 +12,11 @@ from typing import NamedTuple
 from genesis.ir.graph import Node
 from genesis.lower.build import KernelCall, build_group
 from genesis.lower.fuse import Partition
+from genesis.lower.kernel import Kernel
 from genesis.lower.legalize import base_of, collapsed_batch, layout_of
 from genesis.ops.view import Layout, contiguous_layout
 
-__all__ = ["HostCall", "Location", "Product", "Schedule", "Stage", "allocate", "order"]
+__all__ = ["HostCall", "Location", "Product", "Schedule", "Stage", "allocate", "donations", "order"]
 
 ALIGNMENT = 64
 
@@ -147,6 +148,72 @@ def allocate(
             if place is not None and place.kind == "arena":
                 arena.give(place.place, max(nodes[value].nbytes, 1))
     return Schedule(stages, locations, arena.size)
+
+
+def donations(nodes: Sequence[Node], schedule: Schedule) -> list[tuple[int, int]]:
+    """(input, output) pairs that may share memory: one kernel reads the input last and writes the output, each element
+    at the place where it read it; and no kernel from there on can fail, so a failed run has destroyed nothing.
+    """
+    last: dict[int, int] = {}
+    checked = -1
+    for number, stage in enumerate(schedule.stages):
+        for call in stage:
+            last.update(dict.fromkeys(call.reads, number))
+            if isinstance(call, HostCall) or any(nodes[i].op == "check_index" for i in getattr(call, "nodes", ())):
+                checked = number
+    pairs: list[tuple[int, int]] = []
+    for number, stage in enumerate(schedule.stages[checked + 1 :], checked + 1):
+        read = [v for call in stage for v in call.reads]
+        for call in stage:
+            if not isinstance(call, KernelCall):
+                continue
+            given = [v for v in call.reads if schedule.locations[v].kind == "input" and last[v] == number]
+            for output in call.writes:
+                if schedule.locations[output].kind != "output":
+                    continue
+                for value in given:
+                    if nodes[value].nbytes == nodes[output].nbytes and read.count(value) == 1 and _in_step(
+                        call, value, output
+                    ):
+                        pairs.append((schedule.locations[value].place, schedule.locations[output].place))
+                        given.remove(value)
+                        break
+    return pairs
+
+
+def _in_step(call: KernelCall, value: int, output: int) -> bool:
+    """Whether a kernel could write `output` over `value`: each element is read, in the last pass, before it is written
+    in its place, and read no more.
+    """
+    kernel = call.kernel
+    words, instructions = kernel.words, kernel.instructions
+    last = max(i.step for i in instructions if i.level == "full" or i.name == "store")
+    places = set()
+    loads: set[int] = set()
+    for number, i in enumerate(instructions):
+        if i.access is None or words[i.access.pointer].kind != "pointer":
+            continue
+        pointer = words[i.access.pointer]
+        if pointer.value not in (value, output):
+            continue
+        strides = tuple(words[int(s[1:])].value if isinstance(s, str) else s for s in i.access.strides)
+        places.add((pointer.extra, strides, i.access.dtype.itemsize))
+        if pointer.value == value:
+            loads.add(number)
+        if i.name not in ("load", "store") or (i.name == "store" and (i.step < last or not _depends(kernel, number, loads))):
+            return False
+    return len(places) == 1
+
+
+def _depends(kernel: Kernel, number: int, sources: set[int]) -> bool:
+    """Whether an instruction's value is computed from any of `sources`."""
+    stack = [number]
+    while stack:
+        n = stack.pop()
+        if n in sources:
+            return True
+        stack.extend(kernel.instructions[n].args)
+    return False
 
 
 class _Arena:
