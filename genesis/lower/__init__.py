@@ -30,11 +30,16 @@ class Lowered(NamedTuple):
     schedule: Schedule
 
 
-def lower(nodes: Sequence[Node], outputs: Sequence[int], threads: int, scalars: Sequence[DType] = ()) -> Lowered:
-    """Lower a graph for `threads` threads; `scalars` gives for each scalar slot float64 or int64."""
-    graph = simplify(nodes, outputs)
+def lower(
+    nodes: Sequence[Node], outputs: Sequence[int], threads: int, scalars: Sequence[DType] = (), saved: Sequence[int] = ()
+) -> Lowered:
+    """Lower a graph for `threads` threads; `scalars` gives for each scalar slot float64 or int64.
+
+    The values `saved` are outputs too, and may share their memory with others.
+    """
+    graph = simplify(nodes, [*outputs, *saved])
     _check(graph.nodes, graph.outputs)
-    graph = legalize(graph)
+    graph = legalize(graph, len(saved))
     _check(graph.nodes, graph.outputs)
     while True:
         try:

@@ -6,7 +6,7 @@ become products and sums. A value that lives nowhere (a literal, a range, a broa
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 from genesis.ir.dtypes import float32, int64
@@ -52,8 +52,10 @@ def matrix_operand(layout: Layout) -> bool:
     return plain or turned
 
 
-def legalize(graph: Simplified) -> Simplified:
-    """Before: a simplified graph. After: matmuls have BLAS dtypes and operands, outputs and operands have memory."""
+def legalize(graph: Simplified, saved: int = 0) -> Simplified:
+    """Before: a simplified graph. After: matmuls have BLAS dtypes and operands, operands have memory, and outputs
+    row-major memory that is nobody else's - but for the last `saved` of them, which are read and never written to.
+    """
     source = graph.nodes
     result = Graph([])
     origins: list[int] = []
@@ -67,16 +69,21 @@ def legalize(graph: Simplified) -> Simplified:
             value = _add(result, node.renumbered((_in_memory(result, inputs[0]), *inputs[1:])
                                                  if PRIMITIVES[node.op].kind == "gather"
                                                  else tuple(_in_memory(result, i) for i in inputs)))
-        elif PRIMITIVES[node.op].kind == "reduce" and all(source[node.inputs[0]].shape[a] == 1 for a in node.attrs["axes"]):
+        elif PRIMITIVES[node.op].kind == "reduce" and all(
+            result.nodes[inputs[0]].shape[a] == 1 for a in node.attrs["axes"]
+        ):
             x = reshape_value(result.value(inputs[0]), node.shape)
             value = expand(result.constant(0, int64), node.shape) if node.op.startswith("arg") else x
         else:
             value = _add(result, node)
         place.append(value.index)
         origins += [graph.origins[index]] * (len(result) - len(origins))
-    outputs = []
-    for o in graph.outputs:
-        outputs.append(_in_memory(result, place[o], spread=False))
+    outputs: list[int] = []
+    taken: set[int] = set()
+    for position, o in enumerate(graph.outputs):
+        owned = position < len(graph.outputs) - saved
+        outputs.append(_owned(result, place[o], taken) if owned else _in_memory(result, place[o], spread=False))
+        taken.add(base_of(result.nodes, outputs[-1]))
         origins += [graph.origins[o]] * (len(result) - len(origins))
     return Simplified(result.nodes, outputs, origins)
 
@@ -99,6 +106,15 @@ def _in_memory(graph: Graph, index: int, spread: bool = True) -> int:
     gaps = layout is None or (not spread and any(
         s == 0 and e > 1 for e, s in zip(layout.shape, layout.strides, strict=True)))
     return index if lives and not gaps else _copied(graph, index)
+
+
+def _owned(graph: Graph, index: int, taken: Collection[int]) -> int:
+    """`index`, or a copy of it, such that it is the whole of its base, in order, and the base is not `taken`."""
+    nodes = graph.nodes
+    base = base_of(nodes, index)
+    layout = layout_of(nodes, index)
+    whole = layout is not None and layout.is_contiguous and numel(layout.shape) == nodes[base].numel
+    return index if whole and base not in taken and PRIMITIVES[nodes[base].op].kind != "source" else _copied(graph, index)
 
 
 def _matmul(graph: Graph, node: Node) -> Value:

@@ -58,7 +58,7 @@ class _Emitter:
         kind: ir.Type = I64
         if word.kind in ("pointer", "fault", "partials"):
             kind = POINTER
-        elif word.kind in ("scalar", "constant") and word.extra.category == 2:
+        elif word.is_double:
             kind = ir.DoubleType()
         at = self.builder.gep(self.block_words, [I64(number)], inbounds=True, source_etype=I64)
         return self.builder.load(at, typ=kind)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import struct
 from array import array
 from collections.abc import Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 from genesis.codegen.cpu.emit import emit_finish, emit_kernel
@@ -100,10 +101,10 @@ def _compiled(kernels: Sequence[Kernel]) -> dict[str, int]:
             continue
         width = width_of(kernel)
         text = f"width {width}\n{kernel.text}"
-        sources[kernel.name] = KernelSource(kernel.name, text, lambda k=kernel, w=width: emit_kernel(k, w))
+        sources[kernel.name] = KernelSource(kernel.name, text, partial(emit_kernel, kernel, width))
         if kernel.has_final:
             name = kernel.name + "_finish"
-            sources[name] = KernelSource(name, "finish\n" + text, lambda k=kernel, w=width: emit_finish(k, w))
+            sources[name] = KernelSource(name, "finish\n" + text, partial(emit_finish, kernel, width))
     return dict(zip(sources, get_or_compile(list(sources.values())), strict=True))
 
 
@@ -149,7 +150,7 @@ def _word(w: Word, call: KernelCall, places: _Places, size: int, count: int, wor
     if w.kind == "scalar":
         return Slot(places.scalar_slot + w.value)
     if w.kind == "constant":
-        return _bits(w.value) if w.extra.category == 2 else int(w.value)
+        return _bits(w.value) if w.is_double else int(w.value)
     if w.kind == "fault":
         return FAULT
     if w.kind == "partials":

@@ -1,0 +1,65 @@
+"""Every flush against NumPy: what a trace computed is compared with the references of its own nodes."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import numpy as np
+
+from genesis import execute, lower
+from genesis.ir.printer import format_nodes
+from genesis.ops.reference import evaluate
+from genesis.trace import current_trace
+
+LOOSE = {"float64": 1e-9, "float32": 2e-4, "float16": 4e-2, "bfloat16": 2e-1}  # of the largest element, after long chains
+
+
+@contextmanager
+def checked_flushes() -> Iterator[list[str]]:
+    """Inside, each flush compares its outputs with the oracle, and the verifier runs between passes.
+
+    Yields what differs, in words, a string a value; leaving asserts that there is none.
+    """
+    differences: list[str] = []
+
+    def compared(plan, trace, held):
+        nodes, scalars = list(trace.nodes), list(trace.scalars)
+        given = {index: read(array) for index, array in trace.input_at.items()}
+        run(plan, trace, held)
+        outputs = {array.index: array for array in held}
+        for (index, array), want in zip(outputs.items(), evaluate(nodes, list(outputs), given, scalars), strict=True):
+            difference = unlike(read(array), want)
+            if difference:
+                differences.append(f"%{index} {difference}\n{listing(nodes, outputs)}")
+
+    run, execute._run = execute._run, compared
+    verify, lower.VERIFY[0] = lower.VERIFY[0], True
+    current_trace().closed = True  # what an example before this one left behind is not its concern
+    try:
+        yield differences
+    finally:
+        lower.VERIFY[0] = verify
+        execute._run = run
+    assert not differences, differences[0]
+
+
+def read(array) -> np.ndarray:
+    """What an array's memory holds."""
+    return np.array(array.memory.numpy(array.node.dtype))
+
+
+def unlike(have: np.ndarray, want: np.ndarray) -> str:
+    """How two arrays differ, in words; nothing if they are equal, or as near as the dtype allows after long chains."""
+    if have.shape != want.shape or have.dtype != want.dtype:
+        return f"is {have.dtype}{have.shape}, want {want.dtype}{want.shape}"
+    if have.dtype.name not in LOOSE:
+        return "" if np.array_equal(have, want) else f"is {have!r}, want {want!r}"
+    a, b = have.astype(np.float64), want.astype(np.float64)
+    finite = np.isfinite(b)
+    largest = max(1.0, np.max(np.abs(b), where=finite, initial=0.0))
+    with np.errstate(invalid="ignore"):
+        near = np.where(finite, np.abs(a - b) <= LOOSE[have.dtype.name] * largest, (a == b) | (np.isnan(a) & np.isnan(b)))
+    return "" if near.all() else f"is {have!r}, want {want!r}"
+
+
+def listing(nodes, outputs) -> str:
+    return format_nodes(nodes, note=lambda i: "held" if i in outputs else "")
