@@ -6,13 +6,13 @@ ties. The kernel body is `emit(k, *values)`; where a row has none, `k` has a met
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable, Sequence
 from math import log as ln
 from math import pi
 from typing import Any
 
 import numpy as np
-import scipy.special
 
 from genesis.ir.dtypes import DType, bool_
 from genesis.ir.graph import Value
@@ -23,6 +23,11 @@ from genesis.ops.registry import (
 __all__ = ["binary", "compare", "unary", "where"]
 
 Rule = Callable[..., Any]
+
+
+def from_scipy(name: str) -> Rule:
+    """A reference in scipy.special, which is imported when it is first called."""
+    return lambda *arrays: getattr(importlib.import_module("scipy.special"), name)(*arrays)
 
 
 def unary(
@@ -111,8 +116,8 @@ def _lift_two(c: Value, input: float, other: float) -> list[Value]:
 
 
 # ---- arithmetic ----
-add = binary("add", grad=lambda g, z, x, y: (g, g), ref=np.add)
-sub = binary("sub", grad=lambda g, z, x, y: (g, -g), ref=np.subtract)
+_add = binary("add", grad=lambda g, z, x, y: (g, g), ref=np.add)
+_sub = binary("sub", grad=lambda g, z, x, y: (g, -g), ref=np.subtract)
 mul = binary("mul", grad=lambda g, z, x, y: (g * y, g * x), ref=np.multiply)
 div = binary("div", grad=lambda g, z, x, y: (g / y, -g * z / y), ref=np.true_divide, floating=True, cost=4)
 floor_divide = binary("floor_divide", ref=np.floor_divide, cost=8)
@@ -124,9 +129,15 @@ atan2 = binary(
     "atan2", grad=lambda g, z, y, x: (g * x / (x * x + y * y), -g * y / (x * x + y * y)), ref=np.arctan2, floating=True,
     cost=20,
 )
+add = composite("add", 3, ref=np.add)(lambda input, other, alpha=1: _add(input, _scaled(other, alpha)))
+sub = composite("sub", 3, ref=np.subtract)(lambda input, other, alpha=1: _sub(input, _scaled(other, alpha)))
 neg = unary("neg", grad=lambda g, y, x: -g, ref=np.negative, floating=False)
 abs = unary("abs", grad=lambda g, y, x: g * sign(x), ref=np.abs, floating=False)
 sign = unary("sign", grad=lambda g, y, x: zeros_like(g), ref=lambda x: x if x.dtype == bool else np.sign(x), floating=False)
+
+
+def _scaled(x: Value | float, alpha: Value | float) -> Any:
+    return x * alpha if isinstance(alpha, Value) or alpha != 1 else x
 
 
 def _share(g: Value, first: Value, tie: Value) -> Any:
@@ -201,9 +212,9 @@ acosh = unary("acosh", grad=lambda g, y, x: g * rsqrt(x * x - 1), ref=np.arccosh
 atanh = unary("atanh", grad=lambda g, y, x: g / (1 - x * x), ref=np.arctanh, cost=20)
 
 # ---- error function, sigmoid, relu ----
-erf = unary("erf", grad=lambda g, y, x: g * exp(-x * x) * (2 / pi**0.5), ref=scipy.special.erf, cost=20)
-erfc = unary("erfc", grad=lambda g, y, x: -g * exp(-x * x) * (2 / pi**0.5), ref=scipy.special.erfc, cost=24)
-sigmoid = unary("sigmoid", grad=lambda g, y, x: g * y * (1 - y), ref=scipy.special.expit, cost=12)
+erf = unary("erf", grad=lambda g, y, x: g * exp(-x * x) * (2 / pi**0.5), ref=from_scipy("erf"), cost=20)
+erfc = unary("erfc", grad=lambda g, y, x: -g * exp(-x * x) * (2 / pi**0.5), ref=from_scipy("erfc"), cost=24)
+sigmoid = unary("sigmoid", grad=lambda g, y, x: g * y * (1 - y), ref=from_scipy("expit"), cost=12)
 relu = unary(
     "relu", grad=lambda g, y, x: where(y <= 0, 0, g), ref=lambda x: np.maximum(x, 0), floating=False,
     emit=lambda k, x: k.maximum(x, k.constant(0)),
