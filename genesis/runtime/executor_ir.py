@@ -7,7 +7,7 @@ Everything native shares 8-byte words. The structures, as `native.py` lays them 
     launch      {kernel, number of blocks, blocks, total items, workers, every worker}
     relocation  {address of a word, slot, byte offset}
     program     {number of launches, launches, number of relocations, relocations, slots, fault, team}
-    slots       {address of the outcome word, token, values...}
+    slots       {address of the outcome word, values...}
     team        {size, launch, ticket | parked | pending, caller parked | mutex | work | done | mailboxes...}
     mailbox     {ticket, team, index}                            one cache line each; the caller's, 0, is not used
 
@@ -251,9 +251,7 @@ failed:
   ret i64 %flag
 finished:
   %outcome = load ptr, ptr %slots
-  %token.at = getelementptr i64, ptr %slots, i64 1
-  %token = load i64, ptr %token.at
-  store i64 %token, ptr %outcome
+  store i64 1, ptr %outcome
   ret i64 0
 }
 

@@ -13,7 +13,6 @@ from __future__ import annotations
 import ctypes
 import functools
 import struct
-import threading
 from array import array
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
@@ -78,23 +77,20 @@ def _native_run() -> Any:
     return ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p)(address)
 
 
-class _Outcome(threading.local):
-    """Where a thread's runs write their token when they are complete: one word for each thread."""
+class Outcome:
+    """Whether a run took place. The native code notes it: an interrupt that comes right after cannot hide it."""
+
+    __slots__ = ("_word", "address")
 
     def __init__(self) -> None:
-        self.word = array("q", [0])
-        self.address = self.word.buffer_info()[0]
+        self._word = array("q", [0])
+        self.address = self._word.buffer_info()[0]
+
+    def __bool__(self) -> bool:
+        return self._word[0] != 0
 
 
-_outcome = _Outcome()
-
-
-def finished_token() -> int:
-    """The token of the last run that this thread saw to its end; the native code writes it.
-
-    After a KeyboardInterrupt around `Program.run(values, token)`, comparing tells whether that run took place.
-    """
-    return _outcome.word[0]
+_unobserved = Outcome()
 
 
 class Program:
@@ -107,7 +103,7 @@ class Program:
     __slots__ = ("_address", "_keep", "_pack_into", "_run", "_words", "_workers")
 
     def __init__(self, launches: Sequence[Launch], slot_format: str = "", keep: Iterable[object] = ()) -> None:
-        packer = struct.Struct("=Qq" + slot_format)  # the run's own two slots come first
+        packer = struct.Struct("=Q" + slot_format)  # the run's own slot comes first
         self._words = _assemble(launches, slots=packer.size // 8 - _RUN_SLOTS)
         self._address = ctypes.c_void_p(self._words.buffer_info()[0])
         self._pack_into = packer.pack_into
@@ -115,15 +111,15 @@ class Program:
         self._workers = max((launch.workers for launch in launches), default=1)
         self._keep = tuple(keep)
 
-    def run(self, values: Sequence[int | float] = (), token: int = 1) -> Fault | None:
+    def run(self, values: Sequence[int | float] = (), outcome: Outcome = _unobserved) -> Fault | None:
         """Run every launch with these slot values; return the fault that stopped it, if one did.
 
-        One run at a time goes on in the process; `token` becomes `finished_token()` when this one is complete.
+        One run at a time goes on in the process; `outcome` becomes true when this one is complete.
         """
         with team.lock:
             if self._workers > team.size:
                 team.grow(self._workers)
-            self._pack_into(self._words, _SLOTS_OFFSET, _outcome.address, token, *values)
+            self._pack_into(self._words, _SLOTS_OFFSET, outcome.address, *values)
             count("native_calls")
             if self._run(self._address):
                 return Fault(*_FAULT.unpack_from(self._words, _FAULT_OFFSET))
@@ -134,7 +130,7 @@ _HEADER_WORDS = 7
 _FAULT_OFFSET = 8 * _HEADER_WORDS
 _SLOTS_OFFSET = _FAULT_OFFSET + 8 * executor_ir.FAULT_WORDS
 _FAULT = struct.Struct(f"={executor_ir.FAULT_WORDS}q")
-_RUN_SLOTS = 2
+_RUN_SLOTS = 1
 _MASK = (1 << 64) - 1
 _WANTED = "an int, a Slot that slot_format has, FAULT, or a tuple of words"
 

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from genesis.runtime.counters import stats
-from genesis.runtime.native import FAULT, Block, Fault, Launch, Program, Slot, finished_token
+from genesis.runtime.native import FAULT, Block, Fault, Launch, Outcome, Program, Slot
 from genesis.runtime.team import get_num_threads, set_num_threads, team
 
 from .kernels import bits, kernel, run_python
@@ -24,8 +24,9 @@ def address(array: np.ndarray) -> int:
 
 
 def test_an_empty_program_finishes():
-    assert Program([]).run(token=5) is None
-    assert finished_token() == 5
+    outcome = Outcome()
+    assert Program([]).run(outcome=outcome) is None
+    assert outcome
 
 
 @pytest.mark.parametrize("workers", THREADS)
@@ -135,33 +136,35 @@ def test_a_fault_is_reported_stops_the_program_and_is_forgotten_by_the_next_run(
         ],
         "q",
     )
-    assert program.run([10], token=101) is None
-    assert program.run([9], token=102) == Fault(flag=1, site=77, value=9, extent=9)
+    assert program.run([10]) is None
+    outcome = Outcome()
+    assert program.run([9], outcome) == Fault(flag=1, site=77, value=9, extent=9)
     assert after[0] == 1, "the launch after a fault must not run"
-    assert finished_token() == 101
-    assert program.run([10], token=103) is None
-    assert finished_token() == 103
+    assert not outcome
+    assert program.run([10], outcome) is None
+    assert outcome
 
 
 def test_a_wrong_number_of_slot_values_raises_and_runs_nothing():
     array = np.zeros(1, np.int64)
     program = Program([Launch(kernel("increment"), [Block((Slot(0), 1), 1)])], "Q")
+    outcome = Outcome()
     with pytest.raises(Exception, match="pack"):
-        program.run([address(array), 0], token=55)
+        program.run([address(array), 0], outcome)
     assert array[0] == 0
-    assert finished_token() != 55
+    assert not outcome
 
 
 def test_two_threads_run_programs_at_once():
     arrays = [np.zeros(1000, np.int64) for _ in range(4)]
     increment = kernel("increment")
     shared = Program([Launch(increment, [Block((Slot(0), Slot(1)), 1000)], 2)] * 10, "Qq")
-    tokens = []
+    outcomes = []
 
     def work(number: int) -> None:
-        for repeat in range(200):
-            shared.run((address(arrays[number]), number + 1), token=1000 * number + repeat)
-        tokens.append(finished_token() - 1000 * number)
+        for _ in range(200):
+            outcomes.append(Outcome())
+            shared.run((address(arrays[number]), number + 1), outcomes[-1])
 
     threads = [threading.Thread(target=work, args=(number,)) for number in range(4)]
     for thread in threads:
@@ -169,7 +172,7 @@ def test_two_threads_run_programs_at_once():
     for thread in threads:
         thread.join()
     assert [array.tolist() for array in arrays] == [[2000 * (number + 1)] * 1000 for number in range(4)]
-    assert tokens == [199] * 4
+    assert len(outcomes) == 800 and all(outcomes)
 
 
 def test_a_host_callback_may_run_another_program():
@@ -210,15 +213,16 @@ def test_a_run_is_counted():
 def test_an_interrupted_caller_learns_that_the_run_took_place():
     array = np.zeros(100_000, np.int64)
     program = Program([Launch(kernel("increment"), [Block((address(array), 1), 100_000)], 2)] * 2000)
-    program.run(token=1)
+    program.run()
+    outcome = Outcome()
     handler = signal.signal(signal.SIGALRM, signal.default_int_handler)
     try:
         signal.setitimer(signal.ITIMER_REAL, 0.005)
         with pytest.raises(KeyboardInterrupt):
-            program.run(token=2)
+            program.run(outcome=outcome)
     finally:
         signal.signal(signal.SIGALRM, handler)
-    assert finished_token() == 2
+    assert outcome
     assert array.tolist() == [4000] * 100_000
 
 
