@@ -18,6 +18,20 @@ class NotDifferentiableError(RuntimeError):
     """A gradient was asked of an operation that has none."""
 
 
+class _Result(Value):
+    """The result of a node as its rule sees it: wherever it is placed (read from memory, perhaps), it has its attributes."""
+
+    __slots__ = ("origin",)
+
+    def __init__(self, placed: Value, origin: Node) -> None:
+        super().__init__(placed.graph, placed.index)
+        self.origin = origin
+
+    @property
+    def node(self) -> Node:
+        return self.origin
+
+
 def derive(
     nodes: Sequence[Node], cotangents: Mapping[int, Value], graph: Graph, place: Callable[[int], Value],
     wanted: Collection[int] = (),
@@ -49,7 +63,7 @@ def derive(
         rule = PRIMITIVES[node.op].grad
         if rule is None:
             raise NotDifferentiableError(f"{node.op} has no gradient; detach its input, or take another operation")
-        read = [place(index), *[place(i) for i in node.inputs]]
+        read = [_Result(place(index), node), *[place(i) for i in node.inputs]]
         start = len(graph)
         grads = rule(g, *read)
         places = {value.index for value in read}

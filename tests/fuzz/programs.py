@@ -12,7 +12,6 @@ from dataclasses import dataclass, field
 
 import ml_dtypes
 import numpy as np
-from hypothesis import strategies as st
 
 import genesis
 
@@ -54,10 +53,10 @@ def made(tensor: genesis.Tensor, bound: float, fraction: int, *sources: Term) ->
 
 
 class Program:
-    """A pool of terms, and the choices that hypothesis makes."""
+    """A pool of terms. `integer(low, high)` chooses; every other choice is made of it."""
 
-    def __init__(self, data: st.DataObject, gradients: bool) -> None:
-        self.data = data
+    def __init__(self, integer: Callable[[int, int], int], gradients: bool) -> None:
+        self.integer = integer
         self.gradients = gradients
         self.random = np.random.default_rng(self.integer(0, 999))
         self.pool: list[Term] = []
@@ -65,11 +64,13 @@ class Program:
 
     # ---- choices ----
 
-    def integer(self, low: int, high: int) -> int:
-        return self.data.draw(st.integers(low, high))
-
     def one_of(self, options):
-        return self.data.draw(st.sampled_from(list(options)))
+        return options[self.integer(0, len(options) - 1)]
+
+    def order(self, count: int) -> list[int]:
+        """The numbers below `count` in any order."""
+        left = list(range(count))
+        return [left.pop(self.integer(0, len(left) - 1)) for _ in range(count)]
 
     def term(self, want: Callable[[Term], bool] = lambda term: True) -> Term | None:
         """A term of the pool that is as wanted, the newest most readily."""
@@ -78,7 +79,7 @@ class Program:
 
     def axes(self, term: Term) -> tuple[int, ...]:
         rank = term.tensor.ndim
-        return tuple(sorted(self.data.draw(st.sets(st.integers(0, rank - 1), min_size=1)))) if rank else ()
+        return tuple(sorted(self.order(rank)[: self.integer(1, rank)])) if rank else ()
 
     # ---- leaves ----
 
@@ -109,13 +110,13 @@ class Program:
 
     def shape(self) -> tuple[int, ...]:
         kind = self.integer(0, 19)
-        if kind == 0:
+        if kind == 19:
             return self.one_of(LARGE)
-        if kind < 4:
+        if kind > 15:
             return (self.one_of(LENGTHS),)
-        if kind == 4:
+        if kind == 15:
             return (self.one_of([0, 2, 17]), self.one_of([0, 3]))
-        return tuple(self.data.draw(st.lists(st.sampled_from(EXTENTS), max_size=4)))
+        return tuple(self.one_of(EXTENTS) for _ in range(self.integer(0, 4)))
 
     def keep(self, term: Term) -> Term:
         self.pool.append(term)
@@ -132,9 +133,9 @@ class Program:
             if term is not None and term.tensor.numel() < 1 << 19:
                 self.keep(term)
             event = self.integer(0, 15)
-            if event == 0:
+            if event == 15:
                 self.term().tensor.detach().numpy()
-            elif event == 1 and len(self.pool) > 2:
+            elif event == 14 and len(self.pool) > 2:
                 self.pool.pop(self.integer(0, len(self.pool) - 1))
 
     def finish(self) -> None:

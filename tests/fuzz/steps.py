@@ -155,7 +155,7 @@ def view(program: Program) -> Term | None:
     if kind == "reshape":
         y = x.reshape(program.one_of(factored(x.numel())))
     elif kind == "permute":
-        y = x.permute(*program.data.draw(permutations(rank)))
+        y = x.permute(*program.order(rank))
     elif kind == "unsqueeze":
         y = x.unsqueeze(program.integer(0, rank))
     elif kind == "squeeze":
@@ -177,12 +177,6 @@ def view(program: Program) -> Term | None:
             start, step = program.integer(0, extent), program.integer(1, 3)
             y = x[(slice(None),) * axis + (slice(start, program.integer(start, extent), step),)]
     return None if y is None else made(y, term.bound, term.fraction, term)
-
-
-def permutations(rank: int):
-    from hypothesis import strategies as st
-
-    return st.permutations(range(rank))
 
 
 def factored(count: int) -> list[tuple[int, ...]]:

@@ -32,7 +32,7 @@ def test_values_are_the_oracles(data, threads, length):
     genesis.set_num_threads(threads)
     genesis.manual_seed(0)
     with checked_flushes():
-        program = Program(data, gradients=False)
+        program = Program(lambda low, high: data.draw(st.integers(low, high)), gradients=False)
         program.run(length, STEPS)
         program.finish()
 
@@ -43,6 +43,6 @@ def test_gradients_are_the_oracles(data, threads, length):
     genesis.set_num_threads(threads)
     genesis.manual_seed(0)
     with checked_flushes():
-        program = Program(data, gradients=True)
+        program = Program(lambda low, high: data.draw(st.integers(low, high)), gradients=True)
         program.run(length, STEPS)
         program.finish()
