@@ -10,7 +10,7 @@ from genesis.ir.graph import Node
 from genesis.ir.shapes import contiguous_strides, numel
 from genesis.lower.fuse import FINAL, FULL, ROW, Axis, Group, Partition, canonical_map, pattern_of, pull_views, split_axes
 from genesis.lower.index_map import IndexMap, SplitAxis, Unmappable, pull
-from genesis.lower.kernel import Access, Instruction, Kernel, Word
+from genesis.lower.kernel import REDUCTIONS, Access, Instruction, Kernel, Word
 from genesis.ops.registry import PRIMITIVES
 from genesis.ops.view import Layout
 
@@ -295,7 +295,10 @@ class _Build:
             instructions.append(_instruction(draft, at, order, axes, words, instructions))
         if any(d.level == FINAL for d in self.drafts):
             words += [Word("partials"), Word("workers")]
-        kernel = Kernel([(n, r) for n, (_, r) in enumerate(axes)], place, instructions, words)
+        nest = [(n, r) for n, (_, r) in enumerate(axes)]
+        kept = Kernel(nest, place, instructions, words).kept()
+        words += [Word("scratch", n, instructions[n].dtype.compute) for n in kept]
+        kernel = Kernel(nest, place, instructions, words)
         nodes = tuple(dict.fromkeys(d.origin for d in self.drafts))
         return KernelCall(kernel, tuple(e for e, _ in axes), tuple(self.reads), tuple(self.writes), nodes)
 
@@ -328,13 +331,10 @@ def _instruction(
     if draft.words:
         attrs += (("words", ",".join(f"w{len(words) + n}" for n in range(len(draft.words)))),)
         words.extend(draft.words)
-    if draft.name in _REDUCTIONS and draft.level != FULL:
+    if draft.name in REDUCTIONS and draft.level != FULL:
         reduced = frozenset(a for a, (_, r) in enumerate(axes) if r)
         varies = frozenset() if draft.level == FINAL else varies - reduced
     return Instruction(draft.name, draft.args, draft.dtype, draft.level, varies, draft.step, access, attrs, draft.origin)
-
-
-_REDUCTIONS = frozenset(("sum", "prod", "max", "min", "any", "all", "argmax", "argmin"))
 
 
 def _merged(axes: Sequence[Axis], maps: Sequence[IndexMap | None]) -> tuple[list[Axis], list[IndexMap | None]]:

@@ -12,15 +12,20 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from genesis.ir.dtypes import DType
+from genesis.ops.registry import PRIMITIVES
 
-__all__ = ["Access", "Instruction", "Kernel", "Word"]
+__all__ = ["REDUCTIONS", "Access", "Instruction", "Kernel", "Word"]
+
+REDUCTIONS = frozenset(("sum", "prod", "max", "min", "any", "all", "argmax", "argmin"))
+DEAR = 8  # the cost from which a value is kept for the next pass rather than computed again
 
 
 class Word(NamedTuple):
     """One word of an argument block: kind and what fills it.
 
     pointer (storage, byte offset), extent (value), stride (value), block (elements of the lane axis in one item),
-    blocks (items along it), scalar (slot, dtype), constant (value, dtype), fault, site (number), partials, workers.
+    blocks (items along it), scalar (slot, dtype), constant (value, dtype), fault, site (number), partials, workers,
+    scratch (the value it keeps between passes, its dtype: one row for each worker).
     """
 
     kind: str
@@ -102,6 +107,50 @@ class Kernel:
     @property
     def lane_is_reduced(self) -> bool:
         return self.lane is not None and self.axes[self.lane][1]
+
+    @property
+    def steps(self) -> list[int]:
+        """The passes over the reduced axes, by the number of reductions that come before."""
+        return sorted({self.instructions[n].step - (self.instructions[n].name in REDUCTIONS) for n in self.targets()})
+
+    def targets(self, step: int | None = None) -> list[int]:
+        """The reductions and effects of pass `step` (None: of every pass), those of row values aside."""
+        found = []
+        for n, i in enumerate(self.instructions):
+            if i.name in REDUCTIONS:
+                if i.attr("over") == "row":
+                    continue
+                at = i.step - 1
+            elif i.name in ("store", "scatter") and i.level == "full":
+                at = i.step
+            else:
+                continue
+            if step is None or at == step:
+                found.append(n)
+        return found
+
+    def needed(self, targets: Sequence[int]) -> list[int]:
+        """What the targets' values are computed from, in order; results of reductions are there already."""
+        needed: set[int] = set()
+        stack = [a for t in targets for a in self.instructions[t].args]
+        while stack:
+            n = stack.pop()
+            if n not in needed:
+                needed.add(n)
+                if self.instructions[n].name not in REDUCTIONS:
+                    stack.extend(self.instructions[n].args)
+        return sorted(needed)
+
+    def kept(self) -> list[int]:
+        """The values that one pass over a row computes and a later one needs again, and that are dear enough to keep."""
+        if not self.lane_is_reduced or self.inner:
+            return []
+        counts: dict[int, int] = {}
+        for step in self.steps:
+            for n in self.needed(self.targets(step)):
+                counts[n] = counts.get(n, 0) + 1
+        return [n for n, count in counts.items() if count > 1 and self.lane in self.instructions[n].varies
+                and self.instructions[n].name in PRIMITIVES and PRIMITIVES[self.instructions[n].name].cost >= DEAR]
 
     @property
     def has_final(self) -> bool:

@@ -16,9 +16,9 @@ from llvmlite import ir
 
 from genesis.codegen.cpu.arithmetic import Arithmetic
 from genesis.codegen.cpu.lanes import I64, POINTER, Lanes, is_varying
-from genesis.codegen.cpu.reductions import REDUCTIONS, Accumulator
+from genesis.codegen.cpu.reductions import Accumulator
 from genesis.codegen.cpu.vector_math import random_bits
-from genesis.lower.kernel import Access, Instruction, Kernel, Word
+from genesis.lower.kernel import REDUCTIONS, Access, Instruction, Kernel, Word
 from genesis.ops.registry import PRIMITIVES
 
 __all__ = ["emit_finish", "emit_kernel"]
@@ -50,13 +50,16 @@ class _Emitter:
         self.index: dict[int, ir.Value] = {}  # axis -> its position; of the lane axis, the first lane's
         self.bound: set[int] = set()
         self.mask: ir.Value | None = None
+        self.step = 0
+        self.kept = {word.value: n for n, word in enumerate(kernel.words) if word.kind == "scratch"}
+        self.kept_since: dict[int, int] = {}  # kept value -> the pass that stored it
         self.finals = [n for n, i in enumerate(kernel.instructions) if i.name in REDUCTIONS and i.level == "final"]
 
     # ---- words ----
 
     def _word(self, number: int, word: Word) -> ir.Value:
         kind: ir.Type = I64
-        if word.kind in ("pointer", "fault", "partials"):
+        if word.kind in ("pointer", "fault", "partials", "scratch"):
             kind = POINTER
         elif word.is_double:
             kind = ir.DoubleType()
@@ -133,7 +136,7 @@ class _Emitter:
                 self._row(workers, start, end)
             else:
                 totals = {n: self._accumulator(n) for n in self.finals}
-                self._hoist(self._needed(self._targets(None)))
+                self._hoist(kernel.needed(kernel.targets()))
                 self.lane_loop(start, end, lambda: self._row(totals, start, end))
                 for n, total in totals.items():
                     workers[n].join(total)
@@ -171,34 +174,6 @@ class _Emitter:
             rest = rest if last else b.udiv(rest, extent)
         return start, end
 
-    def _targets(self, step: int | None) -> list[int]:
-        """The reductions and effects to be computed in pass `step` (None: in any), final levels aside."""
-        found = []
-        for n, i in enumerate(self.kernel.instructions):
-            if i.name in REDUCTIONS:
-                if i.attr("over") == "row":
-                    continue
-                at = i.step - 1
-            elif i.name in ("store", "scatter") and i.level == "full":
-                at = i.step
-            else:
-                continue
-            if step is None or at == step:
-                found.append(n)
-        return found
-
-    def _needed(self, targets: Sequence[int]) -> list[int]:
-        """What the targets' values are computed from, in order; results of reductions are there already."""
-        needed: set[int] = set()
-        stack = [a for t in targets for a in self.kernel.instructions[t].args]
-        while stack:
-            n = stack.pop()
-            if n not in needed:
-                needed.add(n)
-                if self.kernel.instructions[n].name not in REDUCTIONS:
-                    stack.extend(self.kernel.instructions[n].args)
-        return sorted(needed)
-
     def _hoist(self, needed: Sequence[int]) -> None:
         """Compute here what varies over no loop further in."""
         for n in needed:
@@ -212,12 +187,11 @@ class _Emitter:
         """One point of the kept axes (or a vector of them): the passes, then what depends on them."""
         kernel = self.kernel
         lanes_inside = kernel.lane_is_reduced
-        steps = sorted({kernel.instructions[t].step - (kernel.instructions[t].name in REDUCTIONS)
-                        for t in self._targets(None)})
-        for step in steps:
-            targets = self._targets(step)
+        for step in kernel.steps:
+            self.step = step
+            targets = kernel.targets(step)
             held = {n: self._accumulator(n) for n in targets if kernel.instructions[n].name in REDUCTIONS}
-            needed = self._needed(targets)
+            needed = kernel.needed(targets)
 
             def body(targets: Sequence[int] = targets, held: dict[int, Accumulator] = held) -> None:
                 for n in targets:
@@ -298,10 +272,27 @@ class _Emitter:
         for scope in reversed(self.scopes):
             if n in scope:
                 return scope[n]
-        for a in self.kernel.instructions[n].args:
-            self.value(a)
-        result = self.scopes[-1][n] = self._compute(self.kernel.instructions[n])
+        if n in self.kept_since and self.kept_since[n] < self.step:
+            result = self.lanes.load(self._scratch(n), self._scratch_dtype(n), self.mask)
+        else:
+            for a in self.kernel.instructions[n].args:
+                self.value(a)
+            result = self._compute(self.kernel.instructions[n])
+            if n in self.kept:
+                self.kept_since[n] = self.step
+                self.lanes.store(result, self._scratch(n), self._scratch_dtype(n), self.mask)
+        self.scopes[-1][n] = result
         return result
+
+    def _scratch_dtype(self, n: int) -> str:
+        return self.kernel.words[self.kept[n]].extra.name
+
+    def _scratch(self, n: int) -> ir.Value:
+        """Where this worker keeps the present lanes of value `n` for the next pass."""
+        lane, b = self.kernel.lane, self.builder
+        assert lane is not None
+        row = b.mul(self.worker, self.words[self.kernel.axes[lane][0]])
+        return self.lanes.element_pointer(self.words[self.kept[n]], b.add(row, self.index[lane]), self._scratch_dtype(n))
 
     def _compute(self, i: Instruction) -> ir.Value:
         b, lanes = self.builder, self.lanes

@@ -19,6 +19,7 @@ from genesis.ops.registry import PRIMITIVES
 from genesis.ops.view import Layout
 from genesis.runtime.gemm import gemm_block, gemm_kernel
 from genesis.runtime.kernel_cache import KernelSource, get_or_compile
+from genesis.runtime.memory import Buffer
 from genesis.runtime.native import FAULT, Block, Launch, Program, Slot
 
 __all__ = ["Segment", "assemble"]
@@ -26,7 +27,7 @@ __all__ = ["Segment", "assemble"]
 PARALLEL_COST = 40_000  # units of work, about one simple operation on an element each, that pay for waking the team
 BLOCK_QUANTUM = 64
 FINAL_BLOCK = 4096
-LIGHT_WORK = 8
+LIGHT_WORK = 24
 
 
 class Segment(NamedTuple):
@@ -153,6 +154,10 @@ def _word(w: Word, call: KernelCall, places: _Places, size: int, count: int, wor
         return _bits(w.value) if w.is_double else int(w.value)
     if w.kind == "fault":
         return FAULT
+    if w.kind == "scratch":
+        rows = Buffer(workers * call.extents[kernel.lane or 0] * w.extra.itemsize)
+        places.keep.append(rows)
+        return rows.ptr
     if w.kind == "partials":
         finals = sum(1 for i in kernel.instructions if i.level == "final" and "over" in dict(i.attrs))
         memory = array("q", [0]) * (workers * finals)

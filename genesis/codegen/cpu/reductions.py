@@ -9,9 +9,7 @@ from llvmlite import ir
 
 from genesis.codegen.cpu.lanes import FLOATING, I64, REGISTER_TYPE, Lanes, is_varying
 
-__all__ = ["REDUCTIONS", "Accumulator"]
-
-REDUCTIONS = frozenset(("sum", "prod", "max", "min", "any", "all", "argmax", "argmin"))
+__all__ = ["Accumulator"]
 
 _INTEGER_RANGE = {
     "int8": (-(1 << 7), (1 << 7) - 1), "int16": (-(1 << 15), (1 << 15) - 1), "int32": (-(1 << 31), (1 << 31) - 1),
