@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 
 from genesis.debug.graph import Line, RecordedGraph
 from genesis.execute import Plan, plan_for
-from genesis.ir.printer import format_node
 from genesis.lower.build import KernelCall
+from genesis.lower.listing import listing
 from genesis.lower.schedule import HostCall, Product
 from genesis.tensor import Tensor, array_of
 from genesis.trace import Trace, current_trace
@@ -17,7 +17,7 @@ __all__ = ["KernelView", "LoweredProgram", "program"]
 
 
 class KernelView(NamedTuple):
-    """A kernel of a program: its Kernel IR under the nodes it computes, and the values it touches in memory."""
+    """A kernel of a program: its loops with the user's lines, and the values it touches in memory."""
 
     name: str
     source: str
@@ -75,12 +75,10 @@ class LoweredProgram:
     def _kernel(self, name: str, calls: Sequence[KernelCall]) -> KernelView:
         nodes = self.graph.nodes
         first = calls[0]
-        computed = [f"# {format_node(i, nodes[i])}   {self.graph.note(i)}".rstrip() for i in first.nodes]
-        if len(calls) > 1:
-            computed.append(f"# and {len(calls) - 1} more of the same structure")
+        more = [f"# and {len(calls) - 1} more of the same structure"] if len(calls) > 1 else []
         return KernelView(
             name,
-            "\n".join([*computed, first.kernel.text]),
+            "\n".join([listing(first, self.graph.note), *more]),
             tuple(nodes[i].op for i in first.nodes),
             tuple(dict.fromkeys(self._value(i) for call in calls for i in call.reads)),
             tuple(dict.fromkeys(self._value(i) for call in calls for i in call.writes)),

@@ -189,9 +189,11 @@ class _Fusion:
         """The level at which `node` fits into `group`, or None."""
         if kind == "reduce":
             return self._reduction_level(group, node, axes)
+        if kind == "gather" and self.home.get(self.bases[node.inputs[0]]) is group:
+            return None  # it reads anywhere in its source, which has to be finished
         size = numel(node.shape)
         for level in (FINAL, ROW, FULL) if size == 1 else (ROW, FULL):
-            if level == ROW and not group.reduces or group.numel(level) != size:
+            if (level == ROW and not group.reduces) or group.numel(level) != size:
                 continue
             if level == FINAL and not any(v == FINAL for v in group.levels.values()):
                 continue
@@ -256,8 +258,9 @@ class _Fusion:
 
     def _absorb(self, group: Group, homes: Sequence[Group], node: Node, level: str) -> None:
         """Move into `group` those groups that feed `node` and nothing else so far, where they fit."""
+        source = self.home.get(self.bases[node.inputs[0]]) if PRIMITIVES[node.op].kind == "gather" else None
         for other in homes:
-            if other is group or other.kind != "loop" or not self._mergeable(group, other):
+            if other in (group, source) or other.kind != "loop" or not self._mergeable(group, other):
                 continue
             axes = other.axes if other.reduces else group.axes
             if not all(self._aligned(axes, i, level, other.levels[self.bases[i]]) for i in node.inputs
@@ -333,7 +336,8 @@ def _realized(nodes: Sequence[Node], outputs: Sequence[int], fusion: _Fusion) ->
             if index in outside:
                 realized.add(index)
             continue
-        cost, sources = PRIMITIVES[node.op].cost, set()
+        cost = PRIMITIVES[node.op].cost
+        sources: set[int] = set()
         for i in node.inputs:
             base = bases[i]
             if base in recipe and base not in realized:

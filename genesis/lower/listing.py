@@ -1,0 +1,141 @@
+"""A kernel as a program that a person reads: its loops, its index maps with their numbers, the user's lines."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from genesis.lower.build import KernelCall
+from genesis.lower.kernel import REDUCTIONS, Access, Instruction, Word
+
+__all__ = ["listing"]
+
+_INFIX = {
+    "add": "+", "sub": "-", "mul": "*", "div": "/", "floor_divide": "//", "remainder": "%", "pow": "**", "eq": "==",
+    "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">=", "bitwise_and": "&", "bitwise_or": "|", "bitwise_xor": "^",
+    "logical_and": "and", "logical_or": "or",
+}
+_AXIS_NAMES = "ijklmnpq"
+
+
+def listing(call: KernelCall, note: Callable[[int], str] = lambda index: "") -> str:
+    """The kernel of `call` as indented pseudo-Python; `note(value)` may add a comment, such as the user's line."""
+    return _Listing(call, note).text()
+
+
+class _Listing:
+    def __init__(self, call: KernelCall, note: Callable[[int], str]) -> None:
+        self.call = call
+        self.kernel = call.kernel
+        self.note = note
+        self.lines: list[str] = []
+        self.said: set[str] = set()
+        self.names = {axis: _AXIS_NAMES[axis] if axis < len(_AXIS_NAMES) else f"x{axis}" for axis in range(len(call.extents))}
+
+    def text(self) -> str:
+        kernel = self.kernel
+        self.lines.append(f"def {kernel.name}():")
+        kept = [a for a, (_, reduced) in enumerate(kernel.axes) if not reduced]
+        depth = self._loops(kept, 1, "parallel")
+        done: set[int] = set()
+        for step in kernel.steps:
+            targets = kernel.targets(step)
+            inner = [a for a, (_, reduced) in enumerate(kernel.axes) if reduced]
+            outside = [n for n in kernel.needed(targets) if not kernel.instructions[n].varies & set(inner)]
+            self._values([n for n in outside if n not in done], depth)
+            done.update(outside)
+            deeper = self._loops(inner, depth, "reduced")
+            inside = [n for n in kernel.needed(targets) if n not in done and kernel.instructions[n].name not in REDUCTIONS]
+            self._values(inside, deeper)
+            for n in targets:
+                self._effect(n, deeper)
+            done.update(targets if not inner else [])
+            if not inner:
+                done.update(inside)
+        for n, i in enumerate(kernel.instructions):
+            if i.level in ("row", "uniform") and i.name == "store":
+                self._values([m for m in kernel.needed([n]) if m not in done], depth)
+                done.update(kernel.needed([n]))
+                self._effect(n, depth)
+            elif i.name in REDUCTIONS and i.attr("over") == "row":
+                self._values([m for m in kernel.needed([n]) if m not in done], depth)
+                done.update(kernel.needed([n]))
+                self._effect(n, depth)
+        final = [n for n, i in enumerate(kernel.instructions) if i.level == "final" and i.name == "store"]
+        if final:
+            self.lines.append("    # then once, over all workers")
+            self._values([m for n in final for m in kernel.needed([n]) if m not in done and not done.add(m)], 1)  # type: ignore[func-returns-value]
+            for n in final:
+                self._effect(n, 1)
+        return "\n".join(self.lines)
+
+    def _loops(self, axes: list[int], depth: int, role: str) -> int:
+        for axis in axes:
+            lanes = ", a vector at a time" if axis == self.kernel.lane else ""
+            self.lines.append(f"{'    ' * depth}for {self.names[axis]} in range({self.call.extents[axis]}):  # {role}{lanes}")
+            depth += 1
+        return depth
+
+    def _values(self, numbers: list[int], depth: int) -> None:
+        for n in numbers:
+            i = self.kernel.instructions[n]
+            if i.name not in REDUCTIONS and i.name != "word":
+                self._line(f"v{n} = {self._expression(i)}", i.origin, depth)
+
+    def _effect(self, n: int, depth: int) -> None:
+        i = self.kernel.instructions[n]
+        if i.name in REDUCTIONS:
+            self._line(f"v{n} = {i.name}(v{n}, {self._operand(i.args[0])})", i.origin, depth)
+        elif i.name == "scatter":
+            sign = "+=" if i.attr("mode") == "add" else "="
+            place = self._place(i.access, self._operand(i.args[0]), i)
+            self._line(f"{place} {sign} {self._operand(i.args[1])}", i.origin, depth)
+        else:
+            self._line(f"{self._place(i.access)} = {self._operand(i.args[0])}", -1, depth)
+
+    def _line(self, text: str, origin: int, depth: int) -> None:
+        comment = self.note(origin) if origin >= 0 else ""
+        fresh = comment and comment not in self.said
+        self.said.add(comment)
+        self.lines.append("    " * depth + text + (f"  # {comment}" if fresh else ""))
+
+    def _operand(self, n: int) -> str:
+        i = self.kernel.instructions[n]
+        if i.name != "word":
+            return f"v{n}"
+        word = self._word(i.attr("words"))
+        return str(word.value) if word.kind == "constant" else f"scalar{word.value}"
+
+    def _expression(self, i: Instruction) -> str:
+        args = [self._operand(a) for a in i.args]
+        if i.name == "load":
+            return self._place(i.access)
+        if i.name == "load_at":
+            return self._place(i.access, args[0], i)
+        if i.name == "index":
+            assert i.access is not None
+            return self._offset(i.access, self.kernel.words[i.access.pointer].value)
+        if i.name in _INFIX and len(args) == 2:
+            return f"{args[0]} {_INFIX[i.name]} {args[1]}"
+        if i.name == "cast":
+            return f"{i.dtype.name}({args[0]})"
+        return f"{i.name}({', '.join(args)})"
+
+    def _place(self, access: Access | None, indirect: str | None = None, i: Instruction | None = None) -> str:
+        assert access is not None
+        pointer = self.kernel.words[access.pointer]
+        offset = self._offset(access, pointer.extra // access.dtype.itemsize)
+        if indirect is not None and i is not None:
+            offset = f"{self._word(i.attr('words')).value}*{indirect}" + ("" if offset == "0" else f" + {offset}")
+        return f"%{pointer.value}[{offset}]"
+
+    def _word(self, name: Any) -> Word:
+        return self.kernel.words[int(str(name).split(",")[0][1:])]
+
+    def _offset(self, access: Access, first: int) -> str:
+        terms = [str(first)] if first else []
+        for axis, stride in enumerate(access.strides):
+            step = self._word(stride).value if isinstance(stride, str) else stride
+            if step:
+                terms.append(self.names[axis] if step == 1 else f"{step}*{self.names[axis]}")
+        return " + ".join(terms) or "0"
