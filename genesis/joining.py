@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 
 from genesis.ir.shapes import broadcast_shapes, normalize_axis
 from genesis.tensor import Tensor, method, view
@@ -98,5 +99,4 @@ def _axis(name: str, input: Tensor, dim: int) -> int:
 
 
 def _cut(input: Tensor, axis: int, edges: Sequence[int]) -> tuple[Tensor, ...]:
-    pairs = zip(edges, edges[1:], strict=False)
-    return tuple([view(input, "narrow", axis, start, max(0, end - start)) for start, end in pairs])
+    return tuple([view(input, "narrow", axis, start, max(0, end - start)) for start, end in pairwise(edges)])

@@ -264,6 +264,8 @@ def call(operation: Operation, arguments: Sequence[Any], attributes: dict[str, A
             tokens.append(tuple([
                 (k, _token(trace, v, k in names, static)) for k, v in attributes.items() if v is not None
             ]))
+        if trace.closed:  # an argument was a view that had to be looked up anew, and that was the call too many
+            return call(operation, arguments, attributes)
         key = tuple(tokens)
         nodes = trace.nodes
         trace.lines.append((len(nodes), *user_line(), key))
@@ -370,7 +372,8 @@ def write(tensor: Tensor, value: Tensor) -> Tensor:
     Raises RuntimeError for a leaf that requires a gradient while gradients are recorded, and for a tensor several of
     whose elements share one place.
     """
-    if tensor._requires_grad and grad_mode.get() and not array_of(tensor).node.differentiable:
+    array = array_of(tensor)
+    if tensor._requires_grad and grad_mode.get() and not array.node.differentiable:
         raise RuntimeError("a leaf tensor that requires grad cannot be changed in place; wrap it in genesis.no_grad()")
     root = tensor if tensor._base is None else tensor._base
     bare = tensor._detached or root._keeps_derivation or not grad_mode.get()
@@ -401,13 +404,13 @@ def write(tensor: Tensor, value: Tensor) -> Tensor:
 
 def _rederived(root: Tensor, value: Tensor) -> Tensor:
     """`value` with the derivation of what `root` holds: a write that is not recorded changes values alone."""
-    before = grad_mode.get()
-    grad_mode.set(True)
+    before = thread_state.grad_enabled
+    thread_state.grad_enabled = True
     try:
         result: Tensor = call(OPERATIONS["with_value"], (root, value))
         return result
     finally:
-        grad_mode.set(before)
+        thread_state.grad_enabled = before
 
 
 def _store(root: Tensor, value: Tensor) -> None:

@@ -16,7 +16,7 @@ from genesis.execute import flush
 from genesis.ir.graph import Graph, Value
 from genesis.ops.registry import OPERATIONS, expand
 from genesis.tensor import Tensor, array_of, call, tensor_of, write
-from genesis.trace import LOCK, Array, Trace, current_trace, grad_mode, user_line
+from genesis.trace import LOCK, Array, Trace, current_trace, thread_state, user_line
 
 __all__ = ["backward", "grad"]
 
@@ -75,12 +75,12 @@ def grad(
 
 
 def _summed(a: Tensor, b: Tensor, create_graph: bool) -> Tensor:
-    before = grad_mode.get()
-    grad_mode.set(create_graph)
+    before = thread_state.grad_enabled
+    thread_state.grad_enabled = create_graph
     try:
         return call(OPERATIONS["add"], (a, b))
     finally:
-        grad_mode.set(before)
+        thread_state.grad_enabled = before
 
 
 def _accumulate(tensor: Tensor, array: Array, create_graph: bool) -> None:
@@ -183,6 +183,8 @@ def _differentiate(
 ) -> tuple[dict[int, Array], frozenset[int]]:
     """The cotangents of `source`'s variables and differentiable inputs, recorded in the open trace; None is ones."""
     trace = current_trace()
+    if source is not trace:
+        flush(source)  # if another thread has it open, or its flush was interrupted
     if source.spent:
         raise RuntimeError(_RELEASED)
     known: dict[int, int] = {}

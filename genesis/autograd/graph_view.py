@@ -10,7 +10,7 @@ import bisect
 from typing import Any
 
 from genesis.ops.registry import Operation
-from genesis.tensor import Tensor, array_of, method
+from genesis.tensor import Tensor, array_of, attribute
 from genesis.trace import Trace
 
 __all__ = ["GradientNode"]
@@ -93,12 +93,11 @@ def _positions(token: Any, operand: bool) -> list[int | None]:
         return [t if isinstance(t, int) else None for t in token[1:]]
     if operand and isinstance(token[0], type):
         return [None]
-    named = [pair[1] for pair in token if isinstance(pair, tuple) and len(pair) == 2 and isinstance(pair[1], int)]
+    named: list[int | None] = [pair[1] for pair in token if isinstance(pair, tuple) and len(pair) == 2 and isinstance(pair[1], int)]
     return named if all(isinstance(pair, tuple) and isinstance(pair[0], str) for pair in token) else []
 
 
-@method
-@property
+@attribute
 def grad_fn(self: Tensor) -> GradientNode | None:
     """The node of backward that made this tensor; None for a leaf."""
     array = array_of(self)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from genesis.autograd.backward import backward as run_backward
-from genesis.tensor import Tensor, array_of, detach, method
+from genesis.tensor import Tensor, array_of, attribute, detach, method
 
 __all__: list[str] = []
 
@@ -60,8 +60,7 @@ def retain_grad(self: Tensor) -> None:
         self._retains_grad = True
 
 
-@method
-@property
+@attribute
 def retains_grad(self: Tensor) -> bool:
     """Whether `retain_grad` was called on this result."""
     return self._retains_grad

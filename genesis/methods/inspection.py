@@ -8,7 +8,7 @@ from typing import Any
 from genesis.devices import Device, device_of
 from genesis.ir.shapes import Shape, normalize_axis
 from genesis.ir.shapes import numel as product
-from genesis.tensor import Tensor, method, view
+from genesis.tensor import Tensor, attribute, method, view
 
 __all__ = ["Size"]
 
@@ -28,8 +28,7 @@ class Size(int):
         return self.shape if dim is None else self.shape[normalize_axis("size", dim, len(self.shape))]
 
 
-@method
-@property
+@attribute
 def size(self: Tensor) -> Size:
     """The number of elements; `size()` is the shape and `size(dim)` an extent."""
     result = Size(product(self.shape))
@@ -37,29 +36,25 @@ def size(self: Tensor) -> Size:
     return result
 
 
-@method
-@property
+@attribute
 def device(self: Tensor) -> Device:
     """Where the tensor's memory is."""
     return device_of()
 
 
-@method
-@property
+@attribute
 def is_cuda(self: Tensor) -> bool:
     """Whether the tensor is on a CUDA device."""
     return False
 
 
-@method
-@property
+@attribute
 def itemsize(self: Tensor) -> int:
     """Bytes in one element."""
     return self.dtype.itemsize
 
 
-@method
-@property
+@attribute
 def nbytes(self: Tensor) -> int:
     """Bytes in all elements."""
     return product(self.shape) * self.dtype.itemsize

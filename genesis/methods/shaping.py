@@ -7,7 +7,7 @@ from typing import Any
 from genesis import creation
 from genesis.ir.dtypes import DType
 from genesis.ops.registry import OPERATIONS
-from genesis.tensor import Tensor, call, from_data, method, view
+from genesis.tensor import Tensor, attribute, call, from_data, method, view
 
 __all__: list[str] = []
 
@@ -15,15 +15,13 @@ __all__: list[str] = []
 # ---- transposes ----
 
 
-@method
-@property
+@attribute
 def T(self: Tensor) -> Tensor:
     """The axes in reverse order."""
     return view(self, "permute", tuple(range(self.ndim))[::-1])
 
 
-@method
-@property
+@attribute
 def mT(self: Tensor) -> Tensor:
     """The last two axes exchanged."""
     if self.ndim < 2:
@@ -31,8 +29,7 @@ def mT(self: Tensor) -> Tensor:
     return view(self, "transpose", -2, -1)
 
 
-@method
-@property
+@attribute
 def H(self: Tensor) -> Tensor:
     """The transpose of a matrix."""
     if self.ndim not in (0, 2):

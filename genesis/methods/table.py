@@ -100,7 +100,7 @@ def install() -> None:
                  "narrow", "select", "diagonal"):
         setattr(Tensor, name, view_function_of(name))
     Tensor.flip = lambda self, *dims: call(OPERATIONS["flip"], (self, *dims))  # type: ignore[attr-defined]
-    Tensor.__neg__ = lambda self: call(OPERATIONS["neg"], (self,))  # type: ignore[attr-defined]
+    Tensor.__neg__ = lambda self: call(OPERATIONS["neg"], (self,))  # type: ignore[method-assign]
     Tensor.__abs__ = lambda self: call(OPERATIONS["abs"], (self,))  # type: ignore[attr-defined]
     Tensor.__invert__ = lambda self: call(OPERATIONS["bitwise_not"], (self,))  # type: ignore[attr-defined]
     Tensor.__pos__ = lambda self: self  # type: ignore[attr-defined]

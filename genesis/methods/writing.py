@@ -6,7 +6,7 @@ from typing import Any
 
 from genesis.ops.registry import OPERATIONS
 from genesis.random import drawn
-from genesis.tensor import Tensor, call, detach, from_data, in_place, method, write
+from genesis.tensor import Tensor, attribute, call, detach, from_data, method, view, write
 
 __all__: list[str] = []
 
@@ -29,7 +29,12 @@ def fill_(self: Tensor, value: Any) -> Tensor:
         if value.shape:
             raise ValueError(f"fill_: value must be a number or a 0-d tensor, got shape {value.shape}")
         return self.copy_(value)
-    return write(self, call(OPERATIONS["full"], (value, self.shape, self.dtype)))
+    target = self
+    for axis, (extent, stride) in enumerate(zip(self.shape, self.layout.strides, strict=True)):
+        if stride == 0 and extent > 1:  # one place, written once
+            target = view(target, "narrow", axis, 0, 1)
+    write(target, call(OPERATIONS["full"], (value, target.shape, self.dtype)))
+    return self
 
 
 @method
@@ -79,8 +84,7 @@ def random_(self: Tensor, low: int = 0, high: int | None = None) -> Tensor:
     return write(self, drawn("randint", self.shape, self.dtype, low, high))
 
 
-@method
-@property
+@attribute
 def data(self: Tensor) -> Tensor:
     """The tensor outside its derivation, sharing its storage; assigning to it replaces the values."""
     return detach(self)
@@ -95,15 +99,3 @@ def _set_data(self: Tensor, value: Tensor) -> None:
 
 
 Tensor.data = Tensor.data.setter(_set_data)  # type: ignore[attr-defined]
-
-
-@method
-def add_(self: Tensor, other: Any, *, alpha: float = 1) -> Tensor:
-    """Add `alpha * other`, in place."""
-    return in_place(self, "add", other if alpha == 1 else call(OPERATIONS["mul"], (other, alpha)))
-
-
-@method
-def sub_(self: Tensor, other: Any, *, alpha: float = 1) -> Tensor:
-    """Subtract `alpha * other`, in place."""
-    return in_place(self, "sub", other if alpha == 1 else call(OPERATIONS["mul"], (other, alpha)))

@@ -45,7 +45,7 @@ class Primitive:
 class Operation:
     """A function of tensors.
 
-    Parameters at the positions `operands` may be Python scalars in place of tensors: these become arguments of the
+    Parameters at the positions `operands` (named `operand_names`) may be Python scalars in place of tensors: these become arguments of the
     compiled program (static with `static_scalars`). With `variadic`, the first parameter is a sequence of tensors.
     Whatever else is not a tensor is static. `methods` are its names on Tensor.
     """
@@ -59,6 +59,7 @@ class Operation:
     methods: tuple[str, ...] = ()
     samples: Callable[..., Any] | None = None
     signature: inspect.Signature = field(default_factory=inspect.Signature)
+    operand_names: frozenset[str] = frozenset()
 
     def __call__(self, *args: Any, **attrs: Any) -> Any:
         return self.define(*args, **attrs)
@@ -84,8 +85,9 @@ def composite(
         names = (name,) if methods is None else tuple(methods)
         signature = inspect.signature(define)
         places = frozenset(range(operands) if isinstance(operands, int) else operands)
+        operand_names = frozenset(p for place, p in enumerate(signature.parameters) if place in places)
         OPERATIONS[name] = row = Operation(
-            name, define, places, ref, variadic, static_scalars, names, samples, signature
+            name, define, places, ref, variadic, static_scalars, names, samples, signature, operand_names
         )
         return row
 

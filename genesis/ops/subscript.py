@@ -15,7 +15,7 @@ def subscript_layout(at: Layout, items: tuple[Item, ...]) -> Layout:
     for item in items:
         if item is None:
             shape.append(1)
-            strides.append(0)
+            strides.append(at.shape[axis] * at.strides[axis] if axis < len(at.shape) else 1)
             continue
         extent, stride = at.shape[axis], at.strides[axis]
         if isinstance(item, tuple):

@@ -1,0 +1,116 @@
+"""In-place operations: what they return, refuse and do to gradients."""
+
+import pytest
+import torch
+
+import genesis
+
+UNARY = ("neg", "abs", "exp", "sqrt", "sigmoid", "tanh", "relu", "floor", "ceil", "round", "square", "reciprocal", "log", "sin", "cos")
+
+
+@pytest.mark.parametrize("name", UNARY)
+def test_unary_in_place_is_torchs(name):
+    values = [0.5, 1.5, 2.25]
+    x, t = genesis.tensor(values), torch.tensor(values)
+    assert getattr(x, name + "_")() is x
+    getattr(t, name + "_")()
+    assert x.tolist() == pytest.approx(t.tolist(), rel=1e-6)
+
+
+def test_operators_change_the_object_itself():
+    x = y = genesis.tensor([1.0, 2.0])
+    x += 1
+    x *= 3
+    x -= 2
+    x /= 2
+    x **= 2
+    assert x is y
+    assert y.tolist() == [4.0, 12.25]
+
+
+def test_alpha_scales_what_is_added():
+    assert genesis.zeros(2).add_(genesis.ones(2), alpha=3).tolist() == [3, 3]
+    assert genesis.zeros(2).sub_(1, alpha=3).tolist() == [-3, -3]
+
+
+def test_the_dtype_stays():
+    x = genesis.ones(2, dtype=genesis.float16)
+    x += genesis.ones(2, dtype=genesis.float64)
+    assert x.dtype is genesis.float16
+    with pytest.raises(TypeError, match=r"add_: a float32 result cannot be stored in place in int64"):
+        genesis.arange(2).add_(0.5)
+
+
+def test_the_shape_stays():
+    with pytest.raises(ValueError, match=r"add_: the result has shape \(2, 3\)"):
+        genesis.zeros(3).add_(genesis.zeros(2, 3))
+
+
+def test_a_leaf_that_requires_grad_refuses():
+    x = genesis.ones(2, requires_grad=True)
+    with pytest.raises(RuntimeError, match="leaf"):
+        x.add_(1)
+    with pytest.raises(RuntimeError, match="leaf"):
+        x[0] = 1
+    with genesis.no_grad():
+        x.add_(1)
+    assert x.tolist() == [2, 2]
+    assert x.is_leaf and x.requires_grad
+
+
+def test_data_changes_values_and_leaves_the_derivation():
+    x = genesis.ones(2, requires_grad=True)
+    y = x * 3
+    x.data.mul_(5)
+    y.sum().backward()
+    assert (x.tolist(), x.grad.tolist()) == ([5, 5], [3, 3])
+    x.data = genesis.zeros(2)
+    assert x.tolist() == [0, 0]
+    assert x.requires_grad
+
+
+def test_gradients_of_writes():
+    x, t = genesis.tensor([1.0, 2.0], requires_grad=True), torch.tensor([1.0, 2.0], requires_grad=True)
+    for a in (x, t):
+        y = a * 2
+        y.mul_(3)
+        y[0] = a[1] ** 2
+        y.add_(a)
+        y.sum().backward()
+    assert x.grad.tolist() == t.grad.tolist()
+
+
+def test_a_constant_becomes_part_of_the_graph_when_written_to():
+    x = genesis.ones(2, requires_grad=True)
+    y = genesis.zeros(2)
+    y += x * 3
+    assert y.requires_grad and not y.is_leaf
+    y.sum().backward()
+    assert x.grad.tolist() == [3, 3]
+
+
+def test_manual_gradient_descent_keeps_the_parameter():
+    w = genesis.tensor([1.0], requires_grad=True)
+    for _ in range(3):
+        (w * w).sum().backward()
+        with genesis.no_grad():
+            w -= 0.25 * w.grad
+        w.grad = None
+    assert w.tolist() == [0.125]
+    assert w.is_leaf
+
+
+def test_masked_writes():
+    x = genesis.arange(4.0)
+    x.masked_fill_(x > 1, -1)
+    assert x.tolist() == [0, 1, -1, -1]
+    assert x.masked_fill(x < 0, 9).tolist() == [0, 1, 9, 9]
+
+
+def test_random_fills_draw_anew():
+    genesis.manual_seed(3)
+    x = genesis.empty(1000).uniform_(2, 4)
+    y = genesis.empty(1000).normal_(5, 0.1)
+    assert 2 <= x.min().item() and x.max().item() < 4
+    assert y.mean().item() == pytest.approx(5, abs=0.02)
+    assert not bool((x == genesis.empty(1000).uniform_(2, 4)).all())

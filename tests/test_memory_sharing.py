@@ -1,0 +1,122 @@
+"""Memory shared with NumPy: results land in it, and what was written before a change keeps the value it had then."""
+
+import numpy as np
+import pytest
+
+import genesis
+
+
+@pytest.mark.parametrize("size", [3, 1 << 19])  # snapshot, and flush soon
+def test_an_expression_keeps_the_value_that_shared_memory_had(size):
+    array = np.zeros(size, np.float32)
+    x = genesis.from_numpy(array)
+    y = x + 1
+    array[:] = 5
+    assert (y.numpy()[0], x.numpy()[0]) == (1, 5)
+    assert (x + 1).numpy()[0] == 6
+
+
+def test_numpy_shares_and_fixes_what_came_before():
+    x = genesis.zeros(3)
+    y = x * 1 + 2
+    array = x.numpy()
+    array[0] = 9
+    assert x.tolist() == [9, 0, 0]
+    assert y.tolist() == [2, 2, 2]
+    assert (x + 0).tolist() == [9, 0, 0]
+
+
+def test_an_input_placed_before_it_was_shared_keeps_its_value():
+    x = genesis.tensor([1.0, 2.0])
+    y = x + 1
+    array = x.numpy()
+    array[:] = 100
+    z = y + x
+    assert (y.tolist(), z.tolist()) == ([2, 3], [102, 103])
+
+
+def test_reads_between_writes_from_outside_see_each():
+    array = np.zeros(2, np.float32)
+    x = genesis.from_numpy(array)
+    results = []
+    for value in (1, 2, 3):
+        array[:] = value
+        results.append(x * 10)
+    assert [r.tolist()[0] for r in results] == [10, 20, 30]
+
+
+def test_in_place_results_land_in_shared_memory():
+    array = np.arange(4, dtype=np.float32)
+    x = genesis.from_numpy(array)
+    x += 1
+    x[0] = 7
+    assert array.tolist() == [7, 2, 3, 4]
+    x[1:].mul_(2)
+    assert array.tolist() == [7, 4, 6, 8]
+
+
+def test_a_view_shares_with_numpy_where_it_lies():
+    x = genesis.zeros(2, 3)
+    column = x[:, 1].numpy()
+    column[:] = 4
+    assert x.tolist() == [[0, 4, 0], [0, 4, 0]]
+    x.add_(1)
+    assert column.tolist() == [5, 5]
+
+
+def test_strided_and_reversed_arrays_are_shared():
+    array = np.arange(12, dtype=np.int64).reshape(3, 4)
+    for part in (array[:, ::2], array.T, array[::-1, 1:]):
+        x = genesis.from_numpy(part)
+        assert x.tolist() == part.tolist()
+        x.add_(100)
+        assert x.tolist() == part.tolist()
+        np.testing.assert_array_equal((x * 2).numpy(), part * 2)
+
+
+def test_two_tensors_of_one_array_see_each_other():
+    array = np.zeros(3, np.float32)
+    x, y = genesis.from_numpy(array), genesis.from_numpy(array[1:])
+    y.fill_(2)
+    assert x.tolist() == [0, 2, 2]
+
+
+def test_tensor_copies_and_as_tensor_shares():
+    array = np.zeros(2, np.float32)
+    copied, shared = genesis.tensor(array), genesis.as_tensor(array)
+    array[0] = 1
+    assert (copied.tolist(), shared.tolist()) == ([0, 0], [1, 0])
+
+
+def test_detach_shares_memory():
+    x = genesis.ones(2, requires_grad=True)
+    x.detach().numpy()[0] = 8
+    assert x.tolist() == [8, 1]
+
+
+def test_numpy_refuses_what_requires_grad():
+    x = genesis.ones(2, requires_grad=True)
+    with pytest.raises(RuntimeError, match="requires a gradient"):
+        x.numpy()
+    assert x.numpy(force=True).tolist() == [1, 1]
+
+
+def test_the_array_outlives_the_tensor():
+    array = (genesis.arange(3.0) * 2).numpy()
+    assert array.tolist() == [0, 2, 4]
+
+
+def test_dlpack_and_array_protocols_share():
+    x = genesis.zeros(2)
+    np.from_dlpack(x)[0] = 3
+    np.asarray(x)[1] = 4
+    assert x.tolist() == [3, 4]
+
+
+def test_every_dtype_goes_through_numpy():
+    for dtype in (np.float64, np.float32, np.float16, np.int64, np.int32, np.int16, np.int8, np.uint8, np.bool_):
+        array = np.array([0, 1, 1], dtype)
+        assert genesis.from_numpy(array).numpy().dtype == dtype
+        assert genesis.tensor(array).tolist() == array.tolist()
+    with pytest.raises(TypeError, match="no dtype for"):
+        genesis.from_numpy(np.zeros(2, np.complex64))

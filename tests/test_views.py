@@ -1,0 +1,140 @@
+"""Views alias as torch's do: random programs of views and in-place operations, run by both."""
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.tolerances import assert_close
+
+import genesis
+
+VIEWS = {
+    "transpose": lambda x, n: x.transpose(0, -1),
+    "T": lambda x, n: x.permute(tuple(range(x.ndim))[::-1]),
+    "select": lambda x, n: x[n % x.shape[0]],
+    "slice": lambda x, n: x[n % 2 :: 1 + n % 2],
+    "narrow": lambda x, n: x.narrow(x.ndim - 1, 0, max(1, x.shape[-1] - n % 2)),
+    "reshape": lambda x, n: x.reshape(-1),
+    "view": lambda x, n: x.view(1, -1),
+    "flatten": lambda x, n: x.flatten(),
+    "unsqueeze": lambda x, n: x.unsqueeze(n % (x.ndim + 1)),
+    "squeeze": lambda x, n: x.squeeze(),
+    "expand": lambda x, n: x.unsqueeze(0).expand(2, *x.shape),
+    "diagonal": lambda x, n: x.diagonal(n % 2 - 1, 0, x.ndim - 1),
+    "detach": lambda x, n: x.detach(),
+    "data": lambda x, n: x.data,
+    "unbind": lambda x, n: x.unbind(0)[-1],
+    "chunk": lambda x, n: x.chunk(2, -1)[0],
+    "contiguous": lambda x, n: x.contiguous(),
+    "clone": lambda x, n: x.contiguous().clone(),  # what is computed here lies in row-major order
+    "new axis": lambda x, n: x[..., None],
+    "times": lambda x, n: (x * 2).contiguous(),
+}
+WRITES = {
+    "add_": lambda x, n: x.add_(n),
+    "mul_": lambda x, n: x.mul_(2),
+    "fill_": lambda x, n: x.fill_(n),
+    "zero_": lambda x, n: x.zero_(),
+    "copy_": lambda x, n: x.copy_(x.flip(0)),
+    "relu_": lambda x, n: x.relu_(),
+    "set item": lambda x, n: x.__setitem__(n % x.shape[0], n),
+    "set slice": lambda x, n: x.__setitem__(slice(0, 1), -n),
+    "add to itself": lambda x, n: x.__iadd__(x),
+    "set mask": lambda x, n: x.__setitem__(x > 2, -3.0) if 0 not in x.stride() else refuse(),
+}
+
+
+def refuse():
+    raise RuntimeError("torch writes to expanded elements by mask, in no certain order")
+
+
+STEPS = st.tuples(st.sampled_from([*VIEWS, *WRITES]), st.integers(0, 9), st.integers(0, 5))
+
+
+def step(pool, name, which, number):
+    x = pool[which % len(pool)]
+    if name in WRITES:
+        WRITES[name](x, number)
+    else:
+        pool.append(VIEWS[name](x, number))
+
+
+def run(pools, program):
+    """The program on both libraries; a step that torch refuses must not be done by us either, and is left out."""
+    ours, theirs = pools
+    for name, which, number in program:
+        try:
+            step(theirs, name, which, number)
+        except (RuntimeError, IndexError, ValueError, TypeError):
+            with pytest.raises((RuntimeError, IndexError, ValueError, TypeError)):
+                step(ours, name, which, number)
+            continue
+        step(ours, name, which, number)
+
+
+@settings(max_examples=40)
+@given(st.lists(STEPS, min_size=1, max_size=12))
+def test_random_programs_end_as_in_torch(program):
+    start = np.arange(12, dtype=np.float32).reshape(3, 4) - 4
+    ours, theirs = [genesis.tensor(start)], [torch.from_numpy(start.copy())]
+    run((ours, theirs), program)
+    for a, b in zip(ours, theirs, strict=True):
+        assert_close(a, b, str(program))
+        assert tuple(a.stride()) == b.stride() or 0 in a.shape or 1 in a.shape, program
+
+
+# torch lets nobody write to views that came as several results.
+SINGLE_STEPS = STEPS.filter(lambda step: step[0] not in ("unbind", "chunk"))
+
+
+@settings(max_examples=25)
+@given(st.lists(SINGLE_STEPS, min_size=1, max_size=8))
+def test_gradients_flow_through_views_and_writes_as_in_torch(program):
+    start = np.arange(12, dtype=np.float64).reshape(3, 4) - 4
+    leaf, torch_leaf = genesis.tensor(start, requires_grad=True), torch.tensor(start, requires_grad=True)
+    ours, theirs = [leaf * 1], [torch_leaf * 1]
+    run((ours, theirs), program)
+    total, torch_total = leaf.sum(), torch_leaf.sum()
+    for place, (a, b) in enumerate(zip(ours, theirs, strict=True)):
+        assert_close(a, b, str(program))
+        total, torch_total = total + (a * (place + 1)).sum(), torch_total + (b * (place + 1)).sum()
+    try:
+        torch_total.backward()
+    except RuntimeError:
+        return  # torch saved a value that was changed since; here values are not changed but replaced
+    total.backward()
+    assert_close(leaf.grad, torch_leaf.grad, str(program))
+
+
+def test_view_of_view_shares_storage():
+    x = genesis.zeros(2, 3, 4)
+    x.transpose(0, 2)[1].T.mul_(0).add_(7)
+    assert x[:, :, 1].tolist() == [[7] * 3] * 2
+    assert x.sum().item() == 42
+
+
+def test_reshape_copies_only_where_it_must():
+    x = genesis.zeros(2, 3)
+    x.reshape(3, 2).fill_(1)
+    x.T.reshape(6).fill_(5)
+    assert x.tolist() == [[1, 1, 1], [1, 1, 1]]
+
+
+def test_a_view_taken_before_a_write_sees_it():
+    x = genesis.arange(4.0)
+    view = x[1:3]
+    x *= 10
+    assert view.tolist() == [10, 20]
+
+
+def test_what_was_computed_before_a_write_keeps_its_value():
+    x = genesis.arange(3.0)
+    y = x + 1
+    x.zero_()
+    assert (y.tolist(), x.tolist()) == ([1, 2, 3], [0, 0, 0])
+
+
+def test_expanded_elements_cannot_be_written():
+    with pytest.raises(RuntimeError, match="share one place"):
+        genesis.zeros(1, 3).expand(2, 3).add_(1)
