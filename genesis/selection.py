@@ -27,8 +27,10 @@ def nonzero(input: Tensor, *, as_tuple: bool = False) -> Any:
     tensor([[0, 1],
             [1, 0]])
     """
-    found = np.nonzero(np.atleast_1d(values_of(input))) if as_tuple else np.argwhere(values_of(input))
-    return tuple([from_memory(p) for p in found]) if as_tuple else from_memory(found)
+    values = values_of(input)
+    if as_tuple:
+        return tuple([from_memory(places) for places in np.nonzero(np.atleast_1d(values))])
+    return from_memory(np.argwhere(values))
 
 
 @method

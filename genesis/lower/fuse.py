@@ -162,13 +162,14 @@ class _Fusion:
             if reader is not None and reader.number >= floor:
                 candidates[reader.number] = reader
         axes = node.attrs["axes"] if kind == "reduce" else ()
+        source = self.home.get(bases[0]) if kind == "gather" else None  # done before a gather from it begins
         for number in sorted(candidates, reverse=True):
             group = candidates[number]
-            if group.kind != "loop" or group.operations >= OPERATION_LIMIT or len(group.loads) >= LOAD_LIMIT:
+            if group is source or group.kind != "loop" or group.operations >= OPERATION_LIMIT or len(group.loads) >= LOAD_LIMIT:
                 continue
             level = self._level(group, index, node, kind, axes)
             if level is not None:
-                self._absorb(group, homes, node, level)
+                self._absorb(group, [h for h in homes if h is not source], node, level)
                 self._join(group, index, level)
                 return
         group, level = self._fresh(node, kind, axes)
@@ -277,6 +278,8 @@ class _Fusion:
             for base in other.loads:
                 if self.readers.get(base) is other:
                     self.readers[base] = group
+            if group.first_reader is None or (other.first_reader or group.first_reader) < group.first_reader:
+                group.first_reader = other.first_reader
             other.members = []
             other.kind = "absorbed"
 

@@ -35,33 +35,43 @@ def simplify(
     """Keep what `outputs` need.
 
     Before: any graph. After: no dead nodes, no two equal nodes, no node that is its input under another name, no
-    arithmetic among constants, no view of a view (unless only a copy makes it one).
+    arithmetic among constants, no view of a view (unless only a copy makes it one), nothing computed of no elements.
     """
     live = _live(nodes, outputs)
     kept: list[Node] = []
     origins: list[int] = []
     place: dict[int, int] = {}
     seen: dict[Any, int] = {}
-    for index, node in enumerate(nodes):
-        if not live[index]:
-            continue
-        inputs = tuple([place[i] for i in node.inputs])
-        same = _forwarded(node, inputs, kept)
-        if same is not None:
-            place[index] = same
-            continue
-        node = _folded(node, inputs, kept)
-        if node.op == "input":
-            key: Any = ("input", index)
-        else:
-            key = node.key()
+
+    def keep(node: Node, index: int) -> int:
+        key: Any = ("input", index) if node.op == "input" else node.key()
         found = seen.get(key)
         if found is None:
             found = seen[key] = len(kept)
             kept.append(node)
             origins.append(index if sources is None else sources[index])
-        place[index] = found
+        return found
+
+    for index, node in enumerate(nodes):
+        if not live[index]:
+            continue
+        if 0 in node.shape:
+            place[index] = keep(_spread(node, keep(_zero(node), index)), index)
+            continue
+        inputs = tuple([place[i] for i in node.inputs])
+        same = _forwarded(node, inputs, kept)
+        place[index] = keep(_folded(node, inputs, kept), index) if same is None else same
     return _products_turned(_without_dead(Simplified(kept, [place[o] for o in outputs], origins)))
+
+
+def _zero(node: Node) -> Node:
+    return Node("constant", (), {"value": 0, "weak": False}, (), node.dtype)
+
+
+def _spread(node: Node, number: int) -> Node:
+    """A view of a 0-d value in the shape of `node`: all there is to compute of a node without elements."""
+    attrs = {"shape": node.shape, "strides": (0,) * len(node.shape), "offset": 0, "label": "expand"}
+    return Node("view", (number,), attrs, node.shape, node.dtype, node.differentiable)
 
 
 def _live(nodes: Sequence[Node], outputs: Sequence[int]) -> bytearray:
@@ -78,7 +88,8 @@ def _live(nodes: Sequence[Node], outputs: Sequence[int]) -> bytearray:
 def _without_dead(graph: Simplified) -> Simplified:
     live = _live(graph.nodes, graph.outputs)
     place: dict[int, int] = {}
-    nodes, origins = [], []
+    nodes: list[Node] = []
+    origins: list[int] = []
     for index, node in enumerate(graph.nodes):
         if live[index]:
             place[index] = len(nodes)

@@ -39,12 +39,14 @@ def check_index(name: str, index: Value, extent: int, wrap: bool = True) -> Valu
     """`index` counted from the front and known to lie in [0, extent); `wrap` admits negative ones."""
     if index.dtype.category != 1:
         raise TypeError(f"{name}: indices must be integers, got {index.dtype.name}")
+    if extent == 0 and numel(index.shape):
+        raise IndexError(f"{name}: an axis with extent 0 has no index; got indices of shape {index.shape}")
     index = cast(index, int64)
     return index.graph.add("check_index", (index,), index.shape, int64, {"extent": extent, "wrap": wrap, "name": name})
 
 
 def _along(node: Any, x: np.ndarray, index: np.ndarray) -> tuple[Any, ...]:
-    places = list(np.indices(index.shape, sparse=True))
+    places: list[Any] = list(np.indices(index.shape, sparse=True))
     places[node.attrs["dim"]] = index
     return tuple(places)
 

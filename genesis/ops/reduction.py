@@ -30,7 +30,7 @@ def reduce_value(op: str, x: Value, axes: tuple[int, ...], keepdim: bool = False
 
 def _spread(y: Value, x: Value) -> Value:
     """A reduction's result (or its cotangent) back over the input's shape."""
-    axes = y.node.attrs["axes"] if "axes" in y.node.attrs else ()
+    axes = y.node.attrs.get("axes", ())
     return expand(reshape_value(y, reduced_shape(x.shape, axes, True)), x.shape)
 
 
@@ -168,7 +168,8 @@ def _extremum_at(name: str) -> Callable[..., Any]:
             values, at = reshape_value(values, shape), reshape_value(at, shape)
         return Extremum(values, at)
 
-    define.__doc__ = f"The {'greatest' if name == 'max' else 'least'} element; with `dim`, (values, indices) along it; with a tensor, elementwise."
+    which = "greatest" if name == "max" else "least"
+    define.__doc__ = f"The {which} element; with `dim`, (values, indices) along it; with a tensor, elementwise."
     return define
 
 

@@ -71,7 +71,8 @@ class Arithmetic:
     def fmod(self, x: ir.Value, y: ir.Value) -> ir.Value:
         if self.floating:
             return self.lanes.fmod(x, y)
-        quotient, rest = self.lanes._divide_integers(*self.lanes.matched(x, y), self.dtype)
+        a, b = self.lanes.matched(x, y)
+        _, rest = self.lanes._divide_integers(a, b, self.dtype)
         return rest
 
     def pow(self, x: ir.Value, y: ir.Value) -> ir.Value:
