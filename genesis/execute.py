@@ -9,18 +9,18 @@ from typing import Any
 
 import numpy as np
 
-from genesis.ops.derive import NotDifferentiableError, derive
 from genesis.codegen.cpu.program import Segment, assemble
 from genesis.ir.dtypes import float64, int64
 from genesis.ir.graph import Graph, Node
 from genesis.lower import lower
 from genesis.lower.legalize import base_of
 from genesis.lower.schedule import donations
+from genesis.ops.derive import NotDifferentiableError, derive
 from genesis.ops.registry import PRIMITIVES, expand
 from genesis.ops.view import Layout
 from genesis.runtime.counters import count
 from genesis.runtime.memory import Buffer
-from genesis.runtime.native import Fault
+from genesis.runtime.native import Fault, Outcome
 from genesis.runtime.team import get_num_threads
 from genesis.trace import LOCK, Array, Memory, Trace
 
@@ -41,12 +41,13 @@ class Plan:
     __slots__ = ("arena_bytes", "donations", "inputs", "keeps", "lowered", "outputs", "saved", "segments", "sizes")
 
     def __init__(self, trace: Trace, outputs: tuple[int, ...], threads: int) -> None:
+        inputs = [index for index, node in enumerate(trace.nodes) if node.op == "input"]
         roots = [index for index in outputs if trace.nodes[index].differentiable]
         self.keeps, dear = _read_by_backward(trace.nodes, roots, trace.released)
-        saved = tuple(sorted(dear - set(outputs) - set(trace.input_at)))
+        saved = tuple(sorted(dear - set(outputs) - set(inputs)))
         kinds = [float64 if value.__class__ is float else int64 for value in trace.scalars]
         lowered = lower(trace.nodes, outputs, threads, kinds, saved)
-        number = {index: k for k, index in enumerate(sorted(trace.input_at))}
+        number = {index: k for k, index in enumerate(inputs)}
         locations = lowered.schedule.locations
         self.lowered = lowered
         self.saved = saved
@@ -66,15 +67,19 @@ class Plan:
 
 
 def realize(array: Array) -> Memory:
-    """The memory of `array`, computed now if it is pending."""
-    if array.memory is None:
-        with LOCK:
-            if array.memory is None:
-                assert array.trace is not None
-                flush(array.trace)
-    if array.memory is None:
-        raise RuntimeError("this value was lost: the flush that was to compute it failed") from array.trace.failure  # type: ignore[union-attr]
-    return array.memory
+    """The memory of `array`, computed now if it is pending.
+
+    Raises RuntimeError if it was lost: it depended on an index that was out of range.
+    """
+    memory = array.memory
+    if memory is None:
+        trace = array.trace
+        assert trace is not None
+        flush(trace)
+        memory = array.memory
+        if memory is None:
+            raise RuntimeError(f"this value was lost, for what it depends on failed: {trace.failure}") from trace.failure
+    return memory
 
 
 def plan_for(trace: Trace) -> Plan:
@@ -98,76 +103,103 @@ def _plan(trace: Trace, held: Sequence[Array]) -> Plan:
     return plan
 
 
+class Run:
+    """A flush under way: the handles it computes, by which plan, into which memory, and whether it came to its end."""
+
+    __slots__ = ("buffers", "held", "outcome", "plan")
+
+    def __init__(self, plan: Plan | None, held: Sequence[Array]) -> None:
+        self.plan = plan
+        self.held = held
+        self.buffers: list[Buffer] = []
+        self.outcome: Outcome | bool = Outcome()
+
+
 def flush(trace: Trace) -> None:
     """Compute every pending value of `trace` that somebody holds.
 
-    Raises IndexError, naming the user's line, if a kernel met an index out of range; tensors that were written to since
-    the last flush then hold what they held before.
+    Raises IndexError, naming the user's line, if a kernel met an index out of range: what depends on it is lost,
+    tensors that were to hold such values hold what they held before, and all else is computed. After any other
+    exception (an interrupt, no memory) nothing is lost: the trace takes no more calls, and whoever needs one of its
+    values takes the flush up again.
     """
     with LOCK:
-        if trace.closed:
+        if trace.done:
             return
-        held = [array for array in trace.arrays if sys.getrefcount(array) > _HELD]
-        plan = None
-        if held:
-            plan = _plan(trace, held)
-            _run(plan, trace, held)
-        else:
-            _close(trace)
-        for hook in FLUSH_HOOKS:
-            hook(trace, plan)
+        trace.closed = True
+        failure = None
+        while trace.run is None or not trace.run.outcome:
+            trace.run = None
+            held = [array for array in trace.arrays if sys.getrefcount(array) > _HELD and array.index not in trace.lost]
+            trace.run = run = Run(_plan(trace, held) if held else None, held)
+            if fault := _execute(run, trace):
+                failure = _lose(run, trace, fault)
+            else:
+                run.outcome = True
+        for hook in FLUSH_HOOKS:  # before the trace lets go of its nodes
+            hook(trace, trace.run.plan)
+        _finish(trace, trace.run)
+        if failure is not None:
+            raise failure
 
 
-def _close(trace: Trace) -> None:
-    """End the trace and let go of what it held."""
-    trace.closed = True
-    count("flushes")
-    trace.arrays.clear()
+def _execute(run: Run, trace: Trace) -> Fault | None:
+    """Run the plan on the trace's inputs and scalars; returns the fault that stopped it, if one did.
+
+    Inputs are overwritten in the last segment alone, if at all: until that one has noted its end all can be run again.
+    """
+    plan, inputs = run.plan, trace.inputs
+    if plan is None:
+        return None
     trace.known.clear()
-    trace.written.clear()
-
-
-def _run(plan: Plan, trace: Trace, held: Sequence[Array]) -> None:
-    """Run a plan on a trace's inputs and scalars, and give the handles their memory."""
-    inputs = trace.inputs
-    keeps = plan.keeps
-    trace.known.clear()
-    if not keeps:
+    if not plan.keeps:
         trace.input_at.clear()
-    buffers = _buffers(plan, trace)
+    run.buffers = _buffers(plan, trace)
     arena = Buffer(plan.arena_bytes)
     slots: list[int | float] = [inputs[k].memory.pointer for k in plan.inputs]  # type: ignore[union-attr]
-    slots += [buffer.ptr for buffer in buffers]
+    slots += [buffer.ptr for buffer in run.buffers]
     slots.append(arena.ptr)
     slots += trace.scalars
     for segment in plan.segments:
-        if segment.program is not None:
-            fault = segment.program.run(slots)
-            if fault is not None:
-                raise _fault_raised(plan, trace, fault)
-        else:
+        if segment.program is None:
             _call_host(plan, segment, slots)
-    memories = _memories(plan, inputs, buffers)
-    by_position = dict(zip([*dict.fromkeys([array.index for array in held]), *plan.saved], memories, strict=True))
-    for array in held:
-        array.memory = by_position[array.index]
-        if not array.node.differentiable:
-            array.trace = None
-    if keeps:
-        trace.saved.update(trace.input_at)
-        for index in plan.saved:
-            trace.saved[index] = Array(None, -1, trace.nodes[index], by_position[index])
-        for array in held:
-            if array.node.differentiable and array.index not in trace.input_at:
-                trace.saved[array.index] = Array(None, -1, array.node, array.memory)
-    else:
+        elif fault := segment.program.run(slots, run.outcome if segment is plan.segments[-1] else Outcome()):
+            return fault
+    return None
+
+
+def _finish(trace: Trace, run: Run) -> None:
+    """Give the handles their memory, keep what backward may still read, and let go of the rest.
+
+    It may be interrupted and begun again until it says that all is done.
+    """
+    plan, keeps = run.plan, False
+    if plan is not None:
+        keeps = plan.keeps
+        memories = _memories(plan, trace.inputs, run.buffers)
+        by_position = dict(zip([*dict.fromkeys([a.index for a in run.held]), *plan.saved], memories, strict=True))
+        for array in run.held:
+            array.memory = by_position[array.index]
+            if not array.node.differentiable:
+                array.trace = None
+        if keeps:
+            trace.saved.update(trace.input_at)
+            for index in plan.saved:
+                trace.saved[index] = Array(None, -1, trace.nodes[index], by_position[index])
+            for array in run.held:
+                if array.node.differentiable and array.index not in trace.input_at:
+                    trace.saved[array.index] = Array(None, -1, array.node, array.memory)
+    trace.done = True
+    count("flushes")
+    if not keeps:
         trace.spent = True
         trace.nodes = []
+        trace.input_at.clear()
         trace.variables.clear()
         trace.retained.clear()
-        trace.saved.clear()
-    inputs.clear()
-    _close(trace)
+    trace.run = None
+    for held in (trace.arrays, trace.inputs, trace.known, trace.written):
+        held.clear()  # type: ignore[attr-defined]
 
 
 def _buffers(plan: Plan, trace: Trace) -> list[Buffer]:
@@ -193,22 +225,26 @@ def _memories(plan: Plan, inputs: Sequence[Array], buffers: Sequence[Buffer]) ->
         if place.kind == "input":
             within = inputs[plan.inputs[place.place]].memory
             assert within is not None
-            memories.append(Memory(within.buffer, layout._replace(offset=layout.offset + within.layout.offset), nodes[base].dtype))
+            moved = layout._replace(offset=layout.offset + within.layout.offset)
+            memories.append(Memory(within.buffer, moved, nodes[base].dtype))
         else:
             memories.append(Memory(buffers[place.place], layout, nodes[base].dtype))
     return memories
 
 
-def _fault_raised(plan: Plan, trace: Trace, fault: Fault) -> IndexError:
-    """Undo the trace's writes, close it, and say what went wrong where."""
-    error = _index_error(plan, trace, fault)
-    for tensor, array in reversed(trace.written):
-        tensor._array = array
-        tensor._version += 1
-    _close(trace)
-    trace.input_at.clear()
-    trace.inputs.clear()
-    trace.failure = error
+def _lose(run: Run, trace: Trace, fault: Fault) -> IndexError:
+    """Give up the values that depend on the one that failed, and undo the writes that were to store them."""
+    assert run.plan is not None
+    trace.failure = error = _index_error(run.plan, trace, fault)
+    trace.lost = lost = {run.plan.lowered.origins[fault.site]} | trace.lost
+    for index, node in enumerate(trace.nodes):
+        if not lost.isdisjoint(node.inputs):
+            lost.add(index)
+    for tensor, before in reversed(trace.written):
+        if tensor._array.trace is trace and tensor._array.index in lost:
+            tensor._array = before
+            tensor._version += 1
+    trace.run = None
     return error
 
 

@@ -20,7 +20,18 @@ from genesis.literals import as_numpy
 from genesis.ops.registry import OPERATIONS, Operation
 from genesis.ops.view import LAYOUT_RULES, Layout, contiguous_layout
 from genesis.runtime.memory import Buffer
-from genesis.trace import BYTE_LIMIT, LOCK, Array, Memory, Step, Trace, thread_state, current_trace, grad_mode, user_line
+from genesis.trace import (
+    BYTE_LIMIT,
+    LOCK,
+    Array,
+    Memory,
+    Step,
+    Trace,
+    current_trace,
+    grad_mode,
+    thread_state,
+    user_line,
+)
 
 __all__ = ["Tensor", "array_of", "attribute", "call", "from_data", "from_memory", "memory_of", "method", "tensor_of", "write"]
 

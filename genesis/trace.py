@@ -19,6 +19,7 @@ from typing import Any
 from genesis.ir.dtypes import DType, dtype_of_scalar
 from genesis.ir.graph import Graph, Node, Value
 from genesis.ops.view import Layout
+from genesis.runtime.fork import fork_safe_lock
 from genesis.runtime.memory import Buffer
 
 __all__ = ["LOCK", "Array", "Memory", "Step", "Trace", "current_trace", "fresh_roots", "grad_mode", "thread_state", "user_line"]
@@ -28,7 +29,7 @@ BYTE_LIMIT = max(1 << 30, os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES
 STEP_LIMIT = 1_000_000
 _NODE_WEIGHT = BYTE_LIMIT // NODE_LIMIT
 
-LOCK = threading.RLock()
+LOCK = fork_safe_lock()
 
 
 class Memory:
@@ -117,8 +118,8 @@ class Trace:
     """A path in the trie, and the data that its placeholders stand for."""
 
     __slots__ = (
-        "arrays", "backwards", "closed", "input_at", "inputs", "known", "lines", "nodes", "number", "released",
-        "failure", "retained", "saved", "scalars", "spent", "step", "variables", "weight", "written",
+        "arrays", "backwards", "closed", "done", "failure", "input_at", "inputs", "known", "lines", "lost", "nodes", "number",
+        "released", "retained", "run", "saved", "scalars", "spent", "step", "variables", "weight", "written",
     )
 
     def __init__(self) -> None:
@@ -138,10 +139,13 @@ class Trace:
         self.retained: dict[int, Any] = {}  # position -> the non-leaf Tensor that asked for its gradient
         self.written: list[Any] = []  # (tensor, the array it held): to be put back if the flush fails
         self.failure: BaseException | None = None
+        self.lost: set[int] = set()  # positions that cannot be computed, because of the failure
         self.spent = False  # after the flush: nothing was kept, for no backward can come any more
         self.backwards = 0
         self.number = next(_numbers)
-        self.closed = False
+        self.closed = False  # it takes no more calls
+        self.run: Any = None  # the flush under way, if one was interrupted
+        self.done = False  # flushed: whatever was held has its memory
         self.weight = 0
 
     def take(self, key: Any) -> bool:
@@ -161,17 +165,17 @@ class Trace:
             start = len(self.nodes)
             try:
                 result = build(Graph(self.nodes, grad))
-            except BaseException:
+                step = Step(self.nodes[start:], _positions(result))
+            finally:
                 del self.nodes[start:]
-                raise
-            step = Step(self.nodes[start:], _positions(result))
-            del self.nodes[start:]
             self.step.children[key] = step
             _root[1] += 1
         self.step = step
         self.nodes += step.nodes
         self.weight += step.weight
         return step
+
+    # A step and the data of its placeholders are put down in one breath: no call comes between, and so no interrupt.
 
     def place_array(self, array: Array) -> int:
         """The position of `array` in this trace; a realized one becomes an input."""
@@ -181,30 +185,30 @@ class Trace:
         if index is None:
             memory, node = array.memory, array.node
             assert memory is not None
+            nbytes, index = node.nbytes, len(self.nodes)
             key = ("input", node.shape, node.dtype, memory.strides, node.differentiable)
             if not self.take(key):
                 attrs = {"strides": memory.strides}
                 self.advance(key, lambda graph: graph.add(
                     "input", (), node.shape, node.dtype, attrs, node.differentiable))
-            self.weight += node.nbytes
-            self.known[array] = index = len(self.nodes) - 1
-            self.inputs.append(array)
+            self.inputs += (array,)
             self.input_at[index] = array
+            self.known[array] = index
+            self.weight += nbytes
         return index
 
     def place_variable(self, tensor: Any, array: Array) -> int:
         """The position where `tensor`, a leaf that wants a gradient and now holds `array`, enters this trace."""
-        known = self.known.get(tensor)
-        if known is not None and known[0] is array:
-            return known[1]
         source = self.place_array(array)
-        key = ("variable", source)
+        known = self.known.get(tensor)
+        if known is not None and known[0] == source:
+            return known[1]
+        index, key = len(self.nodes), ("variable", source)
         if not self.take(key):
             self.advance(key, lambda graph: graph.add(
                 "variable", (source,), array.node.shape, array.node.dtype, differentiable=True))
-        index = len(self.nodes) - 1
-        self.known[tensor] = (array, index)
         self.variables[index] = tensor
+        self.known[tensor] = source, index
         return index
 
     def place_scalar(self, value: bool | int | float, dtype: DType | None = None) -> int:
@@ -212,12 +216,12 @@ class Trace:
         dtype = dtype or dtype_of_scalar(value)
         if value.__class__ is int and not -(1 << 63) <= value < 1 << 63:
             raise OverflowError(f"the Python number {value} does not fit into int64")
-        key = ("scalar", dtype, value.__class__)
+        index, key = len(self.nodes), ("scalar", dtype, value.__class__)
         if not self.take(key):
             attrs = {"slot": len(self.scalars), "weak": True}
             self.advance(key, lambda graph: graph.add("scalar", (), (), dtype, attrs))
-        self.scalars.append(value)
-        return len(self.nodes) - 1
+        self.scalars += (value,)
+        return index
 
     def handle(self, index: int) -> Array:
         """A new handle on the value at `index`: as long as it is held, the value will be computed at the flush."""
@@ -288,6 +292,3 @@ def resolve_line(code: Any, offset: int) -> tuple[str, int] | None:
         if start <= offset < end and line is not None:
             return code.co_filename, line
     return code.co_filename, code.co_firstlineno
-
-
-os.register_at_fork(after_in_child=LOCK._at_fork_reinit)  # type: ignore[attr-defined]

@@ -11,9 +11,9 @@ import warnings
 from collections.abc import Sequence
 from typing import Any
 
-from genesis.ops.derive import derive
 from genesis.execute import flush
 from genesis.ir.graph import Graph, Value
+from genesis.ops.derive import derive
 from genesis.ops.registry import OPERATIONS, expand
 from genesis.tensor import Tensor, array_of, call, tensor_of, write
 from genesis.trace import LOCK, Array, Trace, current_trace, thread_state, user_line
@@ -25,10 +25,13 @@ _warned: list[bool] = []
 
 
 def backward(
-    roots: Sequence[Tensor], gradients: Sequence[Tensor | None] | None = None, *, retain_graph: bool | None = None,
-    create_graph: bool = False, inputs: Sequence[Tensor] | None = None,
+    tensors: Tensor | Sequence[Tensor], grad_tensors: Tensor | Sequence[Tensor | None] | None = None,
+    retain_graph: bool | None = None, create_graph: bool = False, inputs: Tensor | Sequence[Tensor] | None = None,
 ) -> None:
-    """Accumulate into `.grad` the gradients of the roots' leaves (of `inputs` alone, if given)."""
+    """Accumulate into `.grad` the gradients of the leaves of `tensors` (of `inputs` alone, if given)."""
+    roots = [tensors] if isinstance(tensors, Tensor) else tensors
+    gradients = [grad_tensors] if isinstance(grad_tensors, Tensor) else grad_tensors
+    inputs = [inputs] if isinstance(inputs, Tensor) else inputs
     with LOCK:
         chosen = None if inputs is None else {id(t) for t in inputs}
         found = _walk(roots, gradients, retain_graph, create_graph, inputs or ())
