@@ -1,0 +1,292 @@
+"""Gradients through the user's surface: backward, grad, accumulation, modes, grad_fn."""
+
+import threading
+
+import pytest
+
+import genesis
+
+
+def leaf(*values):
+    return genesis.tensor(list(values), requires_grad=True)
+
+
+# ---- backward ----
+
+
+def test_gradients_accumulate_until_they_are_dropped():
+    x = leaf(1.0, 2.0)
+    x.sum().backward()
+    (x * 2).sum().backward()
+    assert x.grad.tolist() == [3, 3]
+    x.zero_grad()
+    assert x.grad is None
+    (x * x).sum().backward()
+    assert x.grad.tolist() == [2, 4]
+    x.grad.zero_()
+    assert x.grad.tolist() == [0, 0]
+
+
+def test_the_gradient_object_accumulates_in_place():
+    x = leaf(1.0)
+    x.sum().backward()
+    held = x.grad
+    x.sum().backward()
+    assert held is x.grad and held.tolist() == [2]
+
+
+def test_diamonds_and_reuse():
+    x = leaf(3.0)
+    a, b = x * 2, x * x
+    (a * b + a).sum().backward()
+    assert x.grad.tolist() == [2 * 9 + 6 * 6 + 2]
+
+
+def test_a_result_of_many_elements_wants_a_gradient():
+    x = leaf(1.0, 2.0, 3.0)
+    with pytest.raises(RuntimeError, match=r"only a tensor of one element.*shape \(3,\)"):
+        (x * x).backward()
+    (x * x).backward(genesis.tensor([1.0, 1.0, 1.0]))
+    assert x.grad.tolist() == [2, 4, 6]
+    with pytest.raises(ValueError, match=r"gradient has shape \(2,\); want the tensor's \(3,\)"):
+        (x * x).backward(genesis.ones(2))
+
+
+def test_a_gradient_of_one_element_fits_any_tensor_of_one():
+    x = leaf(2.0)
+    (x[0] * 3).backward(gradient=genesis.tensor([1.0]))
+    assert x.grad.tolist() == [3]
+
+
+def test_backward_after_the_values_were_looked_at():
+    x = leaf(1.0, 2.0)
+    y = (x.exp() * x).sum()
+    y.item()
+    z = y * 2
+    z.item()
+    z.backward()
+    expected = (2 * (x.detach() + 1) * x.detach().exp()).tolist()
+    assert x.grad.tolist() == pytest.approx(expected, rel=1e-6)
+
+
+def test_a_graph_is_released_by_backward():
+    x = leaf(1.0, 2.0)
+    y = (x * x).sum()
+    y.backward(retain_graph=True)
+    y.backward()
+    assert x.grad.tolist() == [4, 8]
+    with pytest.raises(RuntimeError, match="retain_graph=True"):
+        y.backward()
+
+
+def test_inputs_choose_who_accumulates():
+    x, w = leaf(1.0), leaf(2.0)
+    (x * w).sum().backward(inputs=[w])
+    assert (x.grad, w.grad.tolist()) == (None, [1])
+
+
+def test_retain_grad_keeps_the_gradient_of_a_result():
+    x = leaf(1.0, 1.0)
+    y = x * 2
+    y.retain_grad()
+    (y * y).sum().backward()
+    assert (y.grad.tolist(), x.grad.tolist()) == ([4, 4], [8, 8])
+    z = x * 2
+    z.sum().backward()
+    assert z.grad is None
+
+
+@pytest.mark.filterwarnings("ignore:backward")
+def test_backward_without_a_derivation_does_nothing():
+    x = genesis.zeros(())
+    x.backward()
+    assert x.grad is None
+
+
+def test_integers_and_comparisons_carry_no_gradient():
+    x = leaf(1.5)
+    assert not (x > 1).requires_grad
+    assert not x.long().requires_grad
+    assert not x.argmax().requires_grad
+
+
+def test_low_precision_gradients_have_the_leafs_dtype():
+    x = genesis.ones(2, dtype=genesis.float16, requires_grad=True)
+    (x.float() * 3).sum().backward()
+    assert x.grad.dtype is genesis.float16 and x.grad.tolist() == [3, 3]
+
+
+def test_broadcasting_is_undone():
+    x, b = genesis.ones(4, 3, requires_grad=True), genesis.ones(3, requires_grad=True)
+    scale = genesis.tensor(2.0, requires_grad=True)
+    ((x + b) * scale).sum().backward()
+    assert (b.grad.tolist(), scale.grad.item(), x.grad.shape) == ([8, 8, 8], 24, (4, 3))
+
+
+@pytest.mark.xfail(raises=RecursionError, reason="lower.build recurses through a fused chain")
+def test_a_long_chain_needs_no_stack():
+    x = leaf(1.0)
+    y = x
+    for _ in range(5000):
+        y = y * 1.0001
+    y.sum().backward()
+    assert x.grad.item() == pytest.approx(1.0001**5000, rel=1e-3)
+
+
+# ---- grad ----
+
+
+def test_grad_leaves_grad_alone():
+    x = leaf(3.0)
+    assert genesis.autograd.grad((x * x).sum(), x)[0].tolist() == [6]
+    assert x.grad is None
+
+
+def test_grad_of_what_is_not_used():
+    x, other = leaf(1.0), leaf(1.0)
+    with pytest.raises(RuntimeError, match=r"do not depend on input 1 \(shape \(1,\)\)"):
+        genesis.autograd.grad(x.sum(), [x, other])
+    assert genesis.autograd.grad(x.sum(), [x, other], allow_unused=True)[1] is None
+
+
+def test_grad_by_an_intermediate_result():
+    x = leaf(2.0)
+    y = x * x
+    z = (y * y).sum()
+    assert genesis.autograd.grad(z, y)[0].tolist() == [8]
+
+
+def test_third_derivative():
+    x = leaf(2.0)
+    y = (x**4).sum()
+    for expected in (32, 48, 48):
+        (g,) = genesis.autograd.grad(y, x, create_graph=True)
+        assert g.item() == pytest.approx(expected)
+        y = g.sum()
+
+
+def test_autograd_backward_takes_several_roots():
+    x = leaf(1.0)
+    genesis.autograd.backward([(x * 2).sum(), (x * 3).sum()])
+    assert x.grad.tolist() == [5]
+
+
+def test_clearing_a_gradient_keeps_its_derivation():
+    x = genesis.tensor(2.0, requires_grad=True)
+    y = x**3
+    y.backward(create_graph=True)
+    grad_x = x.grad
+    assert grad_x.item() == 12
+    x.grad.zero_()
+    grad_x.backward()
+    assert x.grad.item() == 12
+
+
+# ---- modes ----
+
+
+def test_no_grad_as_context_decorator_and_bare_decorator():
+    x = leaf(1.0)
+
+    @genesis.no_grad()
+    def called(y):
+        return y * 2
+
+    @genesis.no_grad
+    def bare(y):
+        return y * 2
+
+    with genesis.no_grad():
+        assert not (x * 2).requires_grad
+        with genesis.enable_grad():
+            assert (x * 2).requires_grad
+    assert not called(x).requires_grad and not bare(x).requires_grad
+    assert (x * 2).requires_grad
+
+
+def test_set_grad_enabled_calls_and_nests():
+    genesis.set_grad_enabled(False)
+    assert not genesis.is_grad_enabled()
+    genesis.set_grad_enabled(True)
+    with genesis.set_grad_enabled(False):
+        assert not genesis.is_grad_enabled()
+    assert genesis.is_grad_enabled()
+
+
+def test_inference_mode_records_nothing():
+    x = leaf(1.0)
+    with genesis.inference_mode():
+        assert not (x * 2).requires_grad
+    with genesis.inference_mode(False):
+        assert (x * 2).requires_grad
+
+
+def test_the_mode_returns_after_an_error_and_belongs_to_its_thread():
+    with pytest.raises(KeyError), genesis.no_grad():
+        raise KeyError
+    assert genesis.is_grad_enabled()
+    seen = []
+    with genesis.no_grad():
+        thread = threading.Thread(target=lambda: seen.append(genesis.is_grad_enabled()))
+        thread.start()
+        thread.join()
+    assert seen == [True]
+
+
+def test_detach_shares_and_stands_outside():
+    x = leaf(1.0, 2.0)
+    z = x.detach()
+    assert not z.requires_grad and z.is_leaf
+    with genesis.no_grad():
+        x.add_(1)
+    assert z.tolist() == [2, 3]
+    y = x * 2
+    assert y.detach_() is y and y.is_leaf
+
+
+# ---- what a tensor says of its derivation ----
+
+
+def test_leaves():
+    x = leaf(1.0)
+    assert x.is_leaf and x.grad_fn is None
+    assert genesis.zeros(2).is_leaf
+    assert not (x * 2).is_leaf
+    x.requires_grad = False
+    assert not x.requires_grad
+    with pytest.raises(TypeError, match="only floating tensors"):
+        genesis.arange(2).requires_grad_()
+    with pytest.raises(RuntimeError, match="only a leaf"):
+        (leaf(1.0) * 2).requires_grad = False
+
+
+def test_grad_fn_shows_one_node_for_each_call():
+    x = leaf(1.0, 2.0)
+    y = x * 2 + 3
+    assert repr(y.grad_fn) == "<AddBackward>"
+    assert repr(y.grad_fn.next_functions) == "((<MulBackward>, 0), (None, 0))"
+    (mul, _), _ = y.grad_fn.next_functions
+    assert repr(mul.next_functions) == "((<AccumulateGrad>, 0), (None, 0))"
+    assert mul.next_functions[0][0].variable is x
+
+
+def test_grad_fn_of_composites_is_named_for_the_call():
+    x = genesis.ones(2, 3, requires_grad=True)
+    names = {
+        "SoftmaxBackward": x.softmax(0), "MeanBackward": x.mean(), "ReshapeBackward": x.reshape(6), "CatBackward": genesis.cat([x, x]),
+        "MatmulBackward": x @ x.T, "LogSoftmaxBackward": x.log_softmax(1), "PowBackward": x**2,
+    }
+    for name, y in names.items():
+        assert y.grad_fn.name() == name
+    nodes = [node for node, _ in names["CatBackward"].grad_fn.next_functions]
+    assert nodes == [genesis.autograd.GradientNode(nodes[0]._trace, nodes[0]._index)] * 2
+
+
+def test_grad_fn_outlives_the_flush():
+    x = leaf(1.0)
+    y = x * 2
+    y.item()
+    z = y + 1
+    z.item()
+    assert repr(z.grad_fn.next_functions[0][0]) == "<MulBackward>"
+    assert repr(z.grad_fn.next_functions[0][0].next_functions[0][0]) == "<AccumulateGrad>"
