@@ -10,6 +10,7 @@ No fast-math flags: NaN, infinities and signed zeros behave as IEEE 754 says, wh
 
 from __future__ import annotations
 
+import functools
 import struct
 from collections.abc import Callable, Sequence
 from typing import TypeAlias
@@ -543,4 +544,19 @@ def zero(type_: ir.Type) -> ir.Constant:
 
 def constants(type_: ir.Type, values: Sequence[int]) -> ir.Constant:
     """A vector of integers, one to a lane."""
-    return ir.Constant(ir.VectorType(type_, len(values)), list(values))
+    return _constants(type_.width, tuple(values))
+
+
+class _Constants(ir.Constant):
+    """A vector constant that is spelled out once: kernels use the same few over and over."""
+
+    def _get_reference(self) -> str:
+        text = self.__dict__.get("text")
+        if text is None:
+            text = self.__dict__["text"] = super()._get_reference()
+        return text
+
+
+@functools.lru_cache(maxsize=256)
+def _constants(bits: int, values: tuple[int, ...]) -> ir.Constant:
+    return _Constants(ir.VectorType(ir.IntType(bits), len(values)), list(values))
