@@ -17,7 +17,7 @@ from genesis.lower.index_map import IndexMap, SplitAxis, Unmappable, contiguous_
 from genesis.lower.legalize import base_of
 from genesis.ops.registry import PRIMITIVES
 
-__all__ = ["FULL", "FINAL", "ROW", "Axis", "Group", "Partition", "canonical_map", "fuse", "pattern_of", "pull_views"]
+__all__ = ["FINAL", "FULL", "ROW", "Axis", "Group", "Partition", "canonical_map", "fuse", "pattern_of", "pull_views"]
 
 FULL, ROW, FINAL = "full", "row", "final"
 
@@ -25,7 +25,8 @@ OPERATION_LIMIT = 64
 LOAD_LIMIT = 24
 ROWS_FOR_PASSES = 16  # rows that make a kernel of several passes over each row worth while
 SMALL = 1 << 15  # elements below which one thread does the work in any case
-RECOMPUTE_COST = 8
+RECOMPUTE_COST = 8  # of a value computed again from memory
+GENERATE_COST = 80  # of one computed from nothing, such as a random number: it takes no memory traffic at all
 
 Axis = tuple[int, bool]  # extent, reduced
 
@@ -353,10 +354,9 @@ def _realized(nodes: Sequence[Node], outputs: Sequence[int], fusion: _Fusion) ->
         size = node.numel
         large = sum(1 for s in sources if nodes[s].numel * 4 > size)
         recipe[index] = (cost, frozenset(sources))
-        if index in outside and index not in realized and (cost > RECOMPUTE_COST or large > 1) and sources:
-            realized.add(index)
-        elif index in outside and index not in realized:
-            realized |= {s for s in sources if s in home}
+        if index in outside and index not in realized:
+            dear = cost > (RECOMPUTE_COST if sources else GENERATE_COST) or large > 1
+            realized |= {index} if dear else {s for s in sources if s in home}
     return realized
 
 
