@@ -11,6 +11,7 @@ import ctypes
 import mmap
 import os
 import weakref
+from collections import deque
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -31,14 +32,45 @@ class MemoryStats(NamedTuple):
     idle: int
 
 
+class _Loan(weakref.ref):
+    """A block and who has it."""
+
+    __slots__ = ("address", "size")
+    address: int
+    size: int
+
+
 class _Pool:
-    """Blocks of memory by size class. `__del__` methods call it, at any moment: its lock is reentrant."""
+    """Blocks of memory by size class.
+
+    The death of an owner only puts its loan into a queue, and what runs for that is no Python: an interrupt that came
+    within a destructor would be lost, and the block with it. The queue is emptied by whoever comes next.
+    """
 
     def __init__(self, idle_limit: int) -> None:
         self._idle: dict[int, list[int]] = {}
         self._idle_limit = idle_limit
+        self._loans: dict[int, _Loan] = {}
+        self._ended: deque[_Loan] = deque()
         self._lock = fork_safe_lock()
         self.held = self.peak = self.idle = 0
+
+    def lend(self, owner: Any, size: int) -> int:
+        """The address of a block of `size` bytes, a size class, that comes back when `owner` dies. Raises MemoryError."""
+        with self._lock:
+            self.collect()
+            address = self.acquire(size)
+            self._loans[address] = loan = _Loan(owner, self._ended.append)
+            loan.address, loan.size = address, size
+            return address
+
+    def collect(self) -> None:
+        """Take back the blocks whose owners have died."""
+        with self._lock:
+            while self._ended:
+                loan = self._ended.popleft()
+                del self._loans[loan.address]
+                self.release(loan.address, loan.size)
 
     def acquire(self, size: int) -> int:
         """The address of a block of `size` bytes, a size class. Raises MemoryError."""
@@ -65,6 +97,7 @@ class _Pool:
     def trim(self) -> None:
         """Give every idle block back to the system."""
         with self._lock:
+            self.collect()
             blocks, self._idle, self.idle = self._idle, {}, 0
         for addresses in blocks.values():
             for address in addresses:
@@ -116,28 +149,20 @@ class Buffer:
     (True, 0)
     """
 
-    __slots__ = ("_block", "_flat", "_owner", "nbytes", "ptr", "writeable")
+    __slots__ = ("__weakref__", "_flat", "_owner", "nbytes", "ptr", "writeable")
 
     def __init__(self, nbytes: int) -> None:
-        self._block = 0  # what __del__ has to release
-        size = _size_class(nbytes)
-        self.ptr = _pool.acquire(size)
-        self._block = size
+        self.ptr = _pool.lend(self, _size_class(nbytes))
         self.nbytes = nbytes
         self.writeable = True
         self._flat: Any = None  # weak reference to the array of bytes that outside views are views of
         self._owner: Any = None
-
-    def __del__(self, _release: Any = _pool.release) -> None:
-        if self._block:
-            _release(self.ptr, self._block)
 
     @classmethod
     def wrap(cls, array: np.ndarray) -> Buffer:
         """The memory of an outside array, which is kept alive: all bytes from its lowest element to its highest."""
         buffer = cls.__new__(cls)
         low, high = np.lib.array_utils.byte_bounds(array)
-        buffer._block = 0
         buffer.ptr, buffer.nbytes = low, high - low
         buffer.writeable = array.flags.writeable
         buffer._flat = None
@@ -180,11 +205,13 @@ class _Bytes:
 
 def memory_stats() -> MemoryStats:
     """How much memory buffers take."""
+    _pool.collect()
     return MemoryStats(_pool.held, _pool.peak, _pool.idle)
 
 
 def reset_peak() -> None:
     """Forget the highest number of bytes held; start again from now."""
+    _pool.collect()
     _pool.peak = _pool.held
 
 
