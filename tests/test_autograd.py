@@ -273,7 +273,8 @@ def test_grad_fn_shows_one_node_for_each_call():
 def test_grad_fn_of_composites_is_named_for_the_call():
     x = genesis.ones(2, 3, requires_grad=True)
     names = {
-        "SoftmaxBackward": x.softmax(0), "MeanBackward": x.mean(), "ReshapeBackward": x.reshape(6), "CatBackward": genesis.cat([x, x]),
+        "SoftmaxBackward": x.softmax(0), "MeanBackward": x.mean(), "ReshapeBackward": x.reshape(6),
+        "CatBackward": genesis.cat([x, x]),
         "MatmulBackward": x @ x.T, "LogSoftmaxBackward": x.log_softmax(1), "PowBackward": x**2,
     }
     for name, y in names.items():
