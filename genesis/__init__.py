@@ -95,6 +95,7 @@ from genesis.selection import (
     masked_select,
     nonzero,
     take,
+    unique,
 )
 
 __version__ = "0.1.0"

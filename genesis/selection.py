@@ -11,10 +11,11 @@ from genesis.indexing import positions_of
 from genesis.ir.shapes import broadcast_shapes, normalize_axis
 from genesis.methods.conversion import values_of
 from genesis.ops.registry import OPERATIONS
-from genesis.tensor import Tensor, call, from_memory, method, view, write
+from genesis.tensor import Tensor, call, from_data, from_memory, method, view, write
 
 __all__ = [
     "argwhere", "index_add", "index_copy", "index_fill", "index_put", "masked_scatter", "masked_select", "nonzero", "take",
+    "unique",
 ]
 
 
@@ -70,6 +71,25 @@ def take(input: Tensor, index: Tensor) -> Tensor:
     """The elements at positions in the flattened tensor."""
     result: Tensor = input.reshape(-1)[index]
     return result
+
+
+@method
+def unique(
+    input: Tensor, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None
+) -> Any:
+    """The different elements (slices along `dim`) in order; with them, on request, where each went and how many there were.
+
+    >>> import genesis
+    >>> genesis.unique(genesis.tensor([3, 1, 3]), return_counts=True)
+    (tensor([1, 3]), tensor([1, 2]))
+    """
+    found = np.unique(values_of(input), return_inverse=True, return_counts=True, axis=dim)
+    results = [from_data(found[0])]
+    if return_inverse:
+        results.append(from_data(found[1].reshape(input.shape if dim is None else -1)))
+    if return_counts:
+        results.append(from_data(found[2]))
+    return results[0] if len(results) == 1 else tuple(results)
 
 
 @method
