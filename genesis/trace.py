@@ -13,6 +13,7 @@ import itertools
 import os
 import sys
 import threading
+import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -22,7 +23,7 @@ from genesis.ops.view import Layout
 from genesis.runtime.fork import fork_safe_lock
 from genesis.runtime.memory import Buffer
 
-__all__ = ["LOCK", "Array", "Memory", "Step", "Trace", "current_trace", "fresh_roots", "grad_mode", "thread_state", "user_line"]
+__all__ = ["LOCK", "Array", "Memory", "Step", "Trace", "current_trace", "fresh_roots", "grad_mode", "readers_of", "thread_state", "user_line"]
 
 NODE_LIMIT = 20_000
 BYTE_LIMIT = max(1 << 30, os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 4)
@@ -94,6 +95,7 @@ class _ThreadState(threading.local):
 
 thread_state = _ThreadState()
 _numbers = itertools.count()
+_latest: weakref.WeakSet[Trace] = weakref.WeakSet()  # the threads' open traces, and some that are not yet forgotten
 _root: list[Any] = [Step((), None), 0]
 
 
@@ -118,8 +120,9 @@ class Trace:
     """A path in the trie, and the data that its placeholders stand for."""
 
     __slots__ = (
-        "arrays", "backwards", "closed", "done", "failure", "input_at", "inputs", "known", "lines", "lost", "nodes", "number",
-        "released", "retained", "run", "saved", "scalars", "spent", "step", "variables", "weight", "written",
+        "__weakref__", "arrays", "backwards", "closed", "done", "failure", "input_at", "inputs", "known", "lines", "lost",
+        "nodes", "number", "released", "retained", "run", "saved", "scalars", "spent", "step", "variables", "weight",
+        "written",
     )
 
     def __init__(self) -> None:
@@ -260,7 +263,14 @@ def current_trace() -> Trace:
     trace = thread_state.trace
     if trace is None or trace.closed:
         trace = thread_state.trace = Trace()
+        _latest.add(trace)
     return trace
+
+
+def readers_of(buffer: Buffer) -> list[Trace]:
+    """The traces, of any thread, that are still to read from `buffer`."""
+    with LOCK:
+        return [trace for trace in _latest if any([array.memory.buffer is buffer for array in trace.inputs])]  # type: ignore[union-attr]
 
 
 # ---- provenance ----

@@ -10,11 +10,21 @@ import numpy as np
 from genesis.devices import Device, device_of
 from genesis.execute import flush, realize
 from genesis.ir.dtypes import (
-    DType, bfloat16, bool_, float16, float32, float64, int8, int16, int32, int64, uint8,
+    DType,
+    bfloat16,
+    bool_,
+    float16,
+    float32,
+    float64,
+    int8,
+    int16,
+    int32,
+    int64,
+    uint8,
 )
 from genesis.ops.registry import OPERATIONS
 from genesis.tensor import Tensor, array_of, call, from_data, memory_of, method
-from genesis.trace import LOCK, current_trace
+from genesis.trace import LOCK, readers_of
 
 __all__ = ["values_of"]
 
@@ -95,8 +105,8 @@ def __format__(self: Tensor, specification: str) -> str:
 def numpy(self: Tensor, *, force: bool = False) -> np.ndarray:
     """The values as an ndarray that shares the tensor's memory: a change of one shows in the other.
 
-    What was written before with this tensor is computed now, so later changes of the array do not reach it. With
-    `force` a tensor that requires a gradient is detached first. Raises RuntimeError for one otherwise.
+    What was written before with this tensor, in any thread, is computed now, so later changes of the array do not reach
+    it. With `force` a tensor that requires a gradient is detached first. Raises RuntimeError for one otherwise.
 
     >>> import genesis
     >>> x = genesis.zeros(2)
@@ -107,8 +117,10 @@ def numpy(self: Tensor, *, force: bool = False) -> np.ndarray:
     if self.requires_grad and not force:
         raise RuntimeError("numpy: this tensor requires a gradient; use .detach().numpy()")
     with LOCK:
-        flush(current_trace())
-        return memory_of(self).numpy(self.dtype)
+        memory = memory_of(self)
+        for trace in readers_of(memory.buffer):
+            flush(trace)
+        return memory.numpy(self.dtype)
 
 
 @method
