@@ -21,6 +21,9 @@ class Device:
 
     __slots__ = ("index", "type")
 
+    type: str
+    index: int | None
+
     def __init__(self, device: str | Device, index: int | None = None) -> None:
         name = device.type if isinstance(device, Device) else device
         if not isinstance(name, str):

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 import torch
-from tests.tolerances import to_torch
 
 import genesis
+from tests.tolerances import to_torch
 
 RNG = np.random.default_rng(0)
 CASES = {
@@ -57,7 +57,8 @@ def test_prints_as_torch(case):
 
 
 def test_bfloat16_prints_as_torch():
-    assert repr(genesis.tensor([1.5, 3.1415], dtype=genesis.bfloat16)) == expected(torch.tensor([1.5, 3.1415], dtype=torch.bfloat16))
+    values = [1.5, 3.1415]
+    assert repr(genesis.tensor(values, dtype=genesis.bfloat16)) == expected(torch.tensor(values, dtype=torch.bfloat16))
 
 
 def test_leaves_and_results_say_what_they_are():
@@ -74,7 +75,8 @@ def test_long_suffixes_go_to_their_own_line():
 
 
 @pytest.mark.parametrize("options", [
-    {"precision": 2}, {"threshold": 5, "edgeitems": 2}, {"linewidth": 40}, {"sci_mode": True}, {"sci_mode": False}, {"profile": "short"},
+    {"precision": 2}, {"threshold": 5, "edgeitems": 2}, {"linewidth": 40}, {"sci_mode": True}, {"sci_mode": False},
+    {"profile": "short"},
 ])
 def test_print_options_are_torchs(options):
     x = RNG.normal(size=(8, 7)).astype(np.float32) * 100

@@ -5,9 +5,9 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.tolerances import assert_close
 
 import genesis
+from tests.tolerances import assert_close
 
 VIEWS = {
     "transpose": lambda x, n: x.transpose(0, -1),

@@ -1,9 +1,9 @@
 """Automatic differentiation: backward as a function on graphs, and the switches around it."""
 
 from genesis.autograd.backward import backward, grad
-from genesis.ops.derive import NotDifferentiableError
 from genesis.autograd.grad_mode import enable_grad, inference_mode, is_grad_enabled, no_grad, set_grad_enabled
 from genesis.autograd.graph_view import GradientNode
+from genesis.ops.derive import NotDifferentiableError
 
 __all__ = [
     "GradientNode", "NotDifferentiableError", "backward", "enable_grad", "grad", "inference_mode", "is_grad_enabled",

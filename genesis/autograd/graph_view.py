@@ -93,7 +93,9 @@ def _positions(token: Any, operand: bool) -> list[int | None]:
         return [t if isinstance(t, int) else None for t in token[1:]]
     if operand and isinstance(token[0], type):
         return [None]
-    named: list[int | None] = [pair[1] for pair in token if isinstance(pair, tuple) and len(pair) == 2 and isinstance(pair[1], int)]
+    named: list[int | None] = [
+        pair[1] for pair in token if isinstance(pair, tuple) and len(pair) == 2 and isinstance(pair[1], int)
+    ]
     return named if all(isinstance(pair, tuple) and isinstance(pair[0], str) for pair in token) else []
 
 

@@ -51,7 +51,7 @@ class Recording:
     def _on_flush(self, trace: Trace, plan: Plan | None) -> None:
         if plan is None:  # nothing was asked for
             return
-        outputs = sorted({a.index for a in trace.arrays if a.memory is not None})
+        outputs = sorted({array.index for array in trace.run.held})
         path = (trace.step, tuple(outputs))
         flushed = self._by_path.get(path)
         if flushed is not None:

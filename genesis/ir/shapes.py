@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import math
 import operator
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 Shape = tuple[int, ...]
 
@@ -14,7 +14,7 @@ __all__ = [
     "resolve_reshape",
 ]
 
-numel = math.prod
+numel: Callable[[Iterable[int]], int] = math.prod
 
 
 @functools.lru_cache(maxsize=4096)

@@ -8,7 +8,18 @@ from typing import Any, NamedTuple
 from genesis.ir.dtypes import DType
 from genesis.ir.graph import Node
 from genesis.ir.shapes import contiguous_strides, numel
-from genesis.lower.fuse import FINAL, FULL, ROW, Axis, Group, Partition, canonical_map, pattern_of, pull_views, split_axes
+from genesis.lower.fuse import (
+    FINAL,
+    FULL,
+    ROW,
+    Axis,
+    Group,
+    Partition,
+    canonical_map,
+    pattern_of,
+    pull_views,
+    split_axes,
+)
 from genesis.lower.index_map import IndexMap, SplitAxis, Unmappable, pull
 from genesis.lower.kernel import REDUCTIONS, Access, Instruction, Kernel, Word
 from genesis.ops.registry import PRIMITIVES

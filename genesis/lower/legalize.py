@@ -100,7 +100,7 @@ def _copied(graph: Graph, index: int) -> int:
 
 def _in_memory(graph: Graph, index: int, spread: bool = True) -> int:
     """`index`, or a copy of it, such that its base is memory (and, unless `spread`, no element stands for several)."""
-    node, base = graph.nodes[index], graph.nodes[base_of(graph.nodes, index)]
+    base = graph.nodes[base_of(graph.nodes, index)]
     lives = base.op == "input" or PRIMITIVES[base.op].kind != "source"
     layout = layout_of(graph.nodes, index)
     gaps = layout is None or (not spread and any(
@@ -172,7 +172,9 @@ def collapsed_batch(layouts: Sequence[Layout]) -> tuple[list[int], list[list[int
 
 def set_apart(graph: Simplified, index: int) -> Simplified:
     """The graph with a row-major copy of value `index`, in memory and in a kernel of its own, for all who read it."""
-    nodes, origins, place = [], [], []
+    nodes: list[Node] = []
+    origins: list[int] = []
+    place: list[int] = []
     for position, node in enumerate(graph.nodes):
         nodes.append(node.renumbered(tuple([place[i] for i in node.inputs])))
         origins.append(graph.origins[position])

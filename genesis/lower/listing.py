@@ -53,11 +53,7 @@ class _Listing:
             if not inner:
                 done.update(inside)
         for n, i in enumerate(kernel.instructions):
-            if i.level in ("row", "uniform") and i.name == "store":
-                self._values([m for m in kernel.needed([n]) if m not in done], depth)
-                done.update(kernel.needed([n]))
-                self._effect(n, depth)
-            elif i.name in REDUCTIONS and i.attr("over") == "row":
+            if (i.level in ("row", "uniform") and i.name == "store") or (i.name in REDUCTIONS and i.attr("over") == "row"):
                 self._values([m for m in kernel.needed([n]) if m not in done], depth)
                 done.update(kernel.needed([n]))
                 self._effect(n, depth)

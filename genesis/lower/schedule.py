@@ -89,7 +89,7 @@ def order(nodes: Sequence[Node], partition: Partition) -> list[Stage]:
             if stages and _beside(stages[-1], call):
                 stages[-1].append(call)  # type: ignore[arg-type]
             else:
-                stages.append([call])  # type: ignore[list-item]
+                stages.append([call])  # type: ignore[arg-type]
     return stages
 
 

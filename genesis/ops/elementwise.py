@@ -17,7 +17,15 @@ import numpy as np
 from genesis.ir.dtypes import DType, bool_
 from genesis.ir.graph import Value
 from genesis.ops.registry import (
-    Operation, as_values, broadcast, cast, composite, expand, floating_dtype, primitive, promoted,
+    Operation,
+    as_values,
+    broadcast,
+    cast,
+    composite,
+    expand,
+    floating_dtype,
+    primitive,
+    promoted,
 )
 
 __all__ = ["binary", "compare", "unary", "where"]
@@ -133,7 +141,9 @@ add = composite("add", 3, ref=np.add)(lambda input, other, alpha=1: _add(input, 
 sub = composite("sub", 3, ref=np.subtract)(lambda input, other, alpha=1: _sub(input, _scaled(other, alpha)))
 neg = unary("neg", grad=lambda g, y, x: -g, ref=np.negative, floating=False)
 abs = unary("abs", grad=lambda g, y, x: g * sign(x), ref=np.abs, floating=False)
-sign = unary("sign", grad=lambda g, y, x: zeros_like(g), ref=lambda x: x if x.dtype == bool else np.sign(x), floating=False)
+sign: Operation = unary(
+    "sign", grad=lambda g, y, x: zeros_like(g), ref=lambda x: x if x.dtype == bool else np.sign(x), floating=False,
+)
 
 
 def _scaled(x: Value | float, alpha: Value | float) -> Any:
@@ -199,13 +209,13 @@ log1p = unary("log1p", grad=lambda g, y, x: g / (x + 1), ref=np.log1p, cost=14)
 
 # ---- trigonometry ----
 sin = unary("sin", grad=lambda g, y, x: g * cos(x), ref=np.sin, cost=16)
-cos = unary("cos", grad=lambda g, y, x: -g * sin(x), ref=np.cos, cost=16)
+cos: Operation = unary("cos", grad=lambda g, y, x: -g * sin(x), ref=np.cos, cost=16)
 tan = unary("tan", grad=lambda g, y, x: g * (1 + y * y), ref=np.tan, cost=20)
 asin = unary("asin", grad=lambda g, y, x: g * rsqrt(1 - x * x), ref=np.arcsin, cost=16)
 acos = unary("acos", grad=lambda g, y, x: -g * rsqrt(1 - x * x), ref=np.arccos, cost=16)
 atan = unary("atan", grad=lambda g, y, x: g / (1 + x * x), ref=np.arctan, cost=16)
 sinh = unary("sinh", grad=lambda g, y, x: g * cosh(x), ref=np.sinh, cost=16)
-cosh = unary("cosh", grad=lambda g, y, x: g * sinh(x), ref=np.cosh, cost=16)
+cosh: Operation = unary("cosh", grad=lambda g, y, x: g * sinh(x), ref=np.cosh, cost=16)
 tanh = unary("tanh", grad=lambda g, y, x: g * (1 - y * y), ref=np.tanh, cost=14)
 asinh = unary("asinh", grad=lambda g, y, x: g * rsqrt(x * x + 1), ref=np.arcsinh, cost=20)
 acosh = unary("acosh", grad=lambda g, y, x: g * rsqrt(x * x - 1), ref=np.arccosh, cost=20)
@@ -221,9 +231,9 @@ relu = unary(
 )
 
 # ---- rounding ----
-floor = unary("floor", grad=lambda g, y, x: zeros_like(g), ref=np.floor, floating=False)
+floor: Operation = unary("floor", grad=lambda g, y, x: zeros_like(g), ref=np.floor, floating=False)
 ceil = unary("ceil", grad=lambda g, y, x: zeros_like(g), ref=np.ceil, floating=False)
-trunc = unary("trunc", grad=lambda g, y, x: zeros_like(g), ref=np.trunc, floating=False)
+trunc: Operation = unary("trunc", grad=lambda g, y, x: zeros_like(g), ref=np.trunc, floating=False)
 round = unary("round", grad=lambda g, y, x: zeros_like(g), ref=np.rint, floating=False)
 
 # ---- comparisons and predicates ----
@@ -247,7 +257,7 @@ bitwise_or = integral("bitwise_or", np.bitwise_or)
 bitwise_xor = integral("bitwise_xor", np.bitwise_xor)
 bitwise_left_shift = integral("bitwise_left_shift", np.left_shift)
 bitwise_right_shift = integral("bitwise_right_shift", np.right_shift)
-bitwise_not = unary("bitwise_not", ref=np.invert, floating=False)
+bitwise_not: Operation = unary("bitwise_not", ref=np.invert, floating=False)
 
 
 # ---- dtype, gradient barriers ----

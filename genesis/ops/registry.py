@@ -45,9 +45,9 @@ class Primitive:
 class Operation:
     """A function of tensors.
 
-    Parameters at the positions `operands` (named `operand_names`) may be Python scalars in place of tensors: these become arguments of the
-    compiled program (static with `static_scalars`). With `variadic`, the first parameter is a sequence of tensors.
-    Whatever else is not a tensor is static. `methods` are its names on Tensor.
+    Parameters at the positions `operands` (named `operand_names`) may be Python scalars in place of tensors: these
+    become arguments of the compiled program (static with `static_scalars`). With `variadic`, the first parameter is a
+    sequence of tensors. Whatever else is not a tensor is static. `methods` are its names on Tensor.
     """
 
     name: str

@@ -4,17 +4,20 @@ import warnings
 
 import numpy as np
 import torch
-from tests.conformance.samples import Sample, is_elementwise, samples_of
-from tests.tolerances import GRADIENT, assert_close, to_torch, torch_dtype
 
 import genesis
 from genesis.ir.dtypes import DTYPES
 from genesis.ops.registry import OPERATIONS
 from genesis.ops.view import LAYOUT_RULES
+from tests.conformance.samples import Sample, is_elementwise, samples_of
+from tests.tolerances import GRADIENT, assert_close, to_torch
 
 _AXES = {"dim": "axis", "keepdim": "keepdims"}
 # Where results of low precision are sums of many terms, they are held to so many times the tolerance.
-_LOOSER = {"prod": 8, "matmul": 4, "linear": 4, "cross_entropy": 4, "layer_norm": 4, "var": 4, "std": 4, "mean": 4, "sum": 8, "pow": 4}
+_LOOSER = {
+    "prod": 8, "matmul": 4, "linear": 4, "cross_entropy": 4, "layer_norm": 4, "var": 4, "std": 4, "mean": 4, "sum": 8,
+    "pow": 4,
+}
 
 
 def cast(argument, dtype):
@@ -97,7 +100,7 @@ def check_gradients(name):
             expected = _derivatives(name, sample, torch, to_torch) if known else None
         except (RuntimeError, TypeError, IndexError):
             continue
-        first, second, value = _derivatives(name, sample, genesis, genesis.tensor)
+        first, second, _ = _derivatives(name, sample, genesis, genesis.tensor)
         if expected is not None:
             assert_close(first, expected[0], f"{name} first derivative")
             assert_close(second, expected[1], f"{name} second derivative", scale=100)
@@ -154,7 +157,10 @@ def _compare_with_differences(name, sample, leaves, first):
 
     def at(sign):
         moved = iter([a + sign * step * d for a, d in zip(leaves, directions, strict=True)])
-        make = lambda array: genesis.tensor(next(moved) if array.dtype == np.float64 else array)
+
+        def make(array):
+            return genesis.tensor(next(moved) if array.dtype == np.float64 else array)
+
         return _scalar(run(name, sample, make, genesis), genesis)
 
     upper, lower = at(1), at(-1)

@@ -1,11 +1,11 @@
 """Every row of the operation table: values, dtypes, derivatives."""
 
 import pytest
-from tests.conformance.checks import check_gradients, check_reference, check_values
-from tests.conformance.samples import INTERNAL, SAMPLES, is_elementwise
 
 import genesis
 from genesis.ops.registry import OPERATIONS, PRIMITIVES
+from tests.conformance.checks import check_gradients, check_reference, check_values
+from tests.conformance.samples import INTERNAL, SAMPLES, is_elementwise
 
 ROWS = sorted(set(OPERATIONS) - INTERNAL)
 

@@ -4,10 +4,10 @@ import operator
 
 import pytest
 import torch
-from tests.tolerances import torch_dtype
 
 import genesis
 from genesis.ir.dtypes import DTYPES
+from tests.tolerances import torch_dtype
 
 OPERATIONS = {"add": operator.add, "div": operator.truediv, "eq": operator.eq}
 SCALARS = (True, 3, 2.5)

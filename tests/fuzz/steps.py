@@ -53,7 +53,8 @@ def binary(program: Program) -> Term | None:
     if program.integer(0, 1) and isinstance(other, Term):
         x, y = y, x
     name = program.one_of(["add", "sub", "mul", "maximum", "minimum"])
-    if {term.dtype, getattr(y, "dtype", genesis.bool).name, getattr(x, "dtype", genesis.bool).name} == {"bool"} and name == "sub":
+    dtypes = {term.dtype, *(getattr(operand, "dtype", genesis.bool).name for operand in (x, y))}
+    if dtypes == {"bool"} and name == "sub":
         return None
     if name in ("maximum", "minimum") and not isinstance(other, Term):
         return None
@@ -199,7 +200,7 @@ def reduce(program: Program) -> Term | None:
     axes = program.axes(term)
     keepdim = bool(program.integer(0, 1))
     count = int(np.prod([term.shape[a] for a in axes])) if axes else term.tensor.numel()
-    if name in ("amax", "amin") and count == 0 or name == "mean" and (not is_float(term) or not count):
+    if (name in ("amax", "amin") and count == 0) or (name == "mean" and (not is_float(term) or not count)):
         return None
     if name == "mean" and term.dtype in ("float16", "bfloat16"):
         return None
@@ -233,8 +234,10 @@ def normalize(program: Program) -> Term | None:
     elif kind == "norm":
         centred = x - x.sum(axis, True) / x.shape[axis]
         y = centred * genesis.rsqrt((centred * centred).sum(axis, True) / x.shape[axis] + 0.5)
+    elif x.ndim == 2:
+        y = genesis.cross_entropy(x, genesis.tensor(np.zeros(x.shape[:1], np.int64)))
     else:
-        y = genesis.cross_entropy(x, genesis.tensor(np.zeros(x.shape[:1], np.int64))) if x.ndim == 2 else genesis.logsumexp(x, axis)
+        y = genesis.logsumexp(x, axis)
     return Term(y, 200, exact=False)
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
 from llvmlite import ir
@@ -209,7 +210,7 @@ class _Emitter:
                     body()
 
             self._hoist(needed)
-            self.nest(kernel.inner, lambda needed=needed: self._hoist(needed), innermost)
+            self.nest(kernel.inner, partial(self._hoist, needed), innermost)
             for n, accumulator in held.items():
                 if kernel.instructions[n].level == "final":
                     totals[n].join(accumulator, self.mask)
@@ -295,7 +296,7 @@ class _Emitter:
         return self.lanes.element_pointer(self.words[self.kept[n]], b.add(row, self.index[lane]), self._scratch_dtype(n))
 
     def _compute(self, i: Instruction) -> ir.Value:
-        b, lanes = self.builder, self.lanes
+        lanes = self.lanes
         args = [self.value(a) for a in i.args]
         dtype = i.dtype.name
         if i.name == "word":
