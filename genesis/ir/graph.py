@@ -52,7 +52,8 @@ class Node:
 
     def key(self) -> tuple[Any, ...]:
         """Equal for nodes that compute the same value (the shape and dtype follow from these and the inputs)."""
-        return (self.op, self.inputs, tuple(self.attrs.items()), self.dtype.name, self.shape)
+        attrs: Any = repr(self.attrs["value"]) if self.op == "constant" else tuple(self.attrs.items())  # -0.0 is not 0.0
+        return (self.op, self.inputs, attrs, self.dtype.name, self.shape)
 
 
 class Graph:

@@ -21,24 +21,37 @@ def checked_flushes() -> Iterator[list[str]]:
     """
     differences: list[str] = []
 
-    def compared(plan, trace, held):
-        nodes, scalars = list(trace.nodes), list(trace.scalars)
-        given = {index: read(array) for index, array in trace.input_at.items()}
-        run(plan, trace, held)
-        outputs = {array.index: array for array in held}
-        for (index, array), want in zip(outputs.items(), evaluate(nodes, list(outputs), given, scalars), strict=True):
-            difference = unlike(read(array), want)
-            if difference:
-                differences.append(f"%{index} {difference}\n{listing(nodes, outputs)}")
+    flushed: list = []
 
-    run, execute._run = execute._run, compared
+    def planned(trace, held):
+        """Before a run: what it starts from, for inputs may be overwritten."""
+        given = {index: read(array) for index, array in trace.input_at.items()}
+        flushed.append((list(trace.nodes), given, list(trace.scalars), {array.index: array for array in held}))
+        try:
+            return plan(trace, held)
+        except Exception as error:
+            error.add_note(listing(trace.nodes, flushed[-1][-1]))
+            raise
+
+    def finished(trace, run):
+        finish(trace, run)
+        while flushed:
+            nodes, given, scalars, held = flushed.pop()
+            for (index, array), want in zip(held.items(), evaluate(nodes, list(held), given, scalars), strict=True):
+                difference = unlike(read(array), want)
+                if difference:
+                    differences.append(f"%{index} {difference}\n{listing(nodes, held)}")
+
+    plan, execute._plan = execute._plan, planned
+    finish, execute._finish = execute._finish, finished
     verify, lower.VERIFY[0] = lower.VERIFY[0], True
     current_trace().closed = True  # what an example before this one left behind is not its concern
     try:
         yield differences
     finally:
         lower.VERIFY[0] = verify
-        execute._run = run
+        execute._plan = plan
+        execute._finish = finish
     assert not differences, differences[0]
 
 

@@ -206,7 +206,7 @@ def reduce(program: Program) -> Term | None:
         return None
     if name in ("any", "all") and not term.exact:
         return None
-    if name == "prod" and (count > 6 or term.bound**count > 1e8 or not term.exact):
+    if name == "prod" and (count > 6 or term.bound > 20 or not term.exact):
         return None
     bound = {"sum": term.bound * count, "prod": max(term.bound, 1) ** count}.get(name, term.bound)
     if term.dtype == "float16" and bound > 3e4:
