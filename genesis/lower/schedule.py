@@ -152,12 +152,16 @@ def allocate(
 
 def donations(nodes: Sequence[Node], schedule: Schedule) -> list[tuple[int, int]]:
     """(input, output) pairs that may share memory: one kernel reads the input last and writes the output, each element
-    at the place where it read it; and no kernel from there on can fail, so a failed run has destroyed nothing.
+    at the place where it read it; no kernel wrote of the output before; and no kernel from there on can fail, so a failed
+    run has destroyed nothing.
     """
+    first: dict[int, int] = {}
     last: dict[int, int] = {}
     checked = -1
     for number, stage in enumerate(schedule.stages):
         for call in stage:
+            for value in call.writes:
+                first.setdefault(value, number)
             last.update(dict.fromkeys(call.reads, number))
             if isinstance(call, HostCall) or any(nodes[i].op == "check_index" for i in getattr(call, "nodes", ())):
                 checked = number
@@ -169,7 +173,7 @@ def donations(nodes: Sequence[Node], schedule: Schedule) -> list[tuple[int, int]
                 continue
             given = [v for v in call.reads if schedule.locations[v].kind == "input" and last[v] == number]
             for output in call.writes:
-                if schedule.locations[output].kind != "output":
+                if schedule.locations[output].kind != "output" or first[output] < number:
                     continue
                 for value in given:
                     if nodes[value].nbytes == nodes[output].nbytes and read.count(value) == 1 and _in_step(
