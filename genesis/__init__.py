@@ -97,6 +97,7 @@ from genesis.selection import (
     take,
     unique,
 )
+from genesis.serialization import load, save
 
 __version__ = "0.1.0"
 

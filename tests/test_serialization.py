@@ -1,0 +1,52 @@
+"""genesis.save and genesis.load."""
+
+import os
+import pickle
+
+import numpy as np
+import pytest
+
+import genesis
+from genesis import nn, optim
+
+
+def test_a_training_state_survives_a_file(tmp_path):
+    model = nn.Sequential(nn.Linear(3, 2), nn.LayerNorm(2))
+    optimizer = optim.Adam(model.parameters(), lr=0.1)
+    model(genesis.ones(4, 3)).square().sum().backward()
+    optimizer.step()
+    path = tmp_path / "state"
+    genesis.save({"model": model.state_dict(), "optimizer": optimizer.state_dict()}, path)
+    state = genesis.load(path)
+    for key, value in model.state_dict().items():
+        np.testing.assert_array_equal(state["model"][key].numpy(), value.numpy())
+    assert state["optimizer"]["state"][0]["step"] == 1 and state["optimizer"]["param_groups"][0]["lr"] == 0.1
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "float16", "bfloat16", "int64", "int8", "uint8", "bool"])
+def test_every_dtype_and_shape_survives(tmp_path, dtype):
+    for shape in ((), (0, 3), (2, 3)):
+        x = genesis.ones(*shape, dtype=getattr(genesis, dtype))
+        genesis.save(x, tmp_path / "x")
+        y = genesis.load(tmp_path / "x")
+        assert (y.shape, y.dtype, y.tolist()) == (x.shape, x.dtype, x.tolist())
+
+
+class Trap:
+    def __reduce__(self):
+        return os.getcwd, ()
+
+
+def test_a_file_that_would_run_code_is_refused(tmp_path):
+    path = tmp_path / "trap"
+    path.write_bytes(pickle.dumps(Trap()))
+    with pytest.raises(pickle.UnpicklingError, match=r"asks for posix\.getcwd"):
+        genesis.load(path)
+    assert genesis.load(path, weights_only=False) == os.getcwd()
+
+
+def test_whole_modules_load_when_trusted(tmp_path):
+    model = nn.Linear(2, 2)
+    genesis.save(model, tmp_path / "model")
+    loaded = genesis.load(tmp_path / "model", weights_only=False)
+    assert loaded.weight.tolist() == model.weight.tolist() and loaded.weight.requires_grad
