@@ -112,7 +112,7 @@ class Run:
         self.plan = plan
         self.held = held
         self.buffers: list[Buffer] = []
-        self.outcome: Outcome | bool = Outcome()
+        self.outcome: Any = Outcome()  # true once the program has come to its end
 
 
 def flush(trace: Trace) -> None:

@@ -23,7 +23,10 @@ from genesis.ops.view import Layout
 from genesis.runtime.fork import fork_safe_lock
 from genesis.runtime.memory import Buffer
 
-__all__ = ["LOCK", "Array", "Memory", "Step", "Trace", "current_trace", "fresh_roots", "grad_mode", "readers_of", "thread_state", "user_line"]
+__all__ = [
+    "LOCK", "Array", "Memory", "Step", "Trace", "current_trace", "fresh_roots", "grad_mode", "readers_of", "thread_state",
+    "user_line",
+]
 
 NODE_LIMIT = 20_000
 BYTE_LIMIT = max(1 << 30, os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 4)
