@@ -96,6 +96,7 @@ from genesis.selection import (
     nonzero,
     take,
     unique,
+    where,
 )
 from genesis.serialization import load, save
 

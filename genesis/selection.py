@@ -15,7 +15,7 @@ from genesis.tensor import Tensor, call, from_data, from_memory, method, view, w
 
 __all__ = [
     "argwhere", "index_add", "index_copy", "index_fill", "index_put", "masked_scatter", "masked_select", "nonzero", "take",
-    "unique",
+    "unique", "where",
 ]
 
 
@@ -39,6 +39,22 @@ def argwhere(input: Tensor) -> Tensor:
     """The positions of the elements that are not zero, a row each."""
     result: Tensor = nonzero(input)
     return result
+
+
+def where(condition: Tensor, input: Any = None, other: Any = None) -> Any:
+    """`input` where `condition` holds and `other` elsewhere; with `condition` alone, the positions where it holds.
+
+    >>> import genesis
+    >>> x = genesis.arange(4)
+    >>> genesis.where(x > 1, x, -1), genesis.where(x > 1)
+    (tensor([-1, -1,  2,  3]), (tensor([2, 3]),))
+    """
+    if input is None and other is None:
+        return nonzero(condition, as_tuple=True)
+    return call(OPERATIONS["where"], (condition, input, other))
+
+
+Tensor.where = lambda self, condition, other: where(condition, self, other)  # type: ignore[attr-defined]
 
 
 @method

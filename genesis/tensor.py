@@ -44,6 +44,8 @@ class Tensor:
     Built by `genesis.tensor` and by operations. Reads like a `torch.Tensor`.
     """
 
+    __array_priority__ = 1000  # `ndarray + tensor` is a tensor
+
     # Defaults of what most tensors never set.
     _base: Tensor | None = None  # the root whose storage this views
     _layout: Layout | None = None  # where in the root
@@ -406,7 +408,7 @@ def write(tensor: Tensor, value: Tensor) -> Tensor:
             root._version += 1
             array_of(tensor)
             return tensor
-        whole = call(OPERATIONS["put"], (root, value), {
+        whole = _call_with(not bare, "put", (root, value), {
             "shape": layout.shape, "strides": layout.strides, "offset": layout.offset})
         _store(root, _rederived(root, whole) if keeps else whole)
         array_of(tensor)
@@ -415,10 +417,15 @@ def write(tensor: Tensor, value: Tensor) -> Tensor:
 
 def _rederived(root: Tensor, value: Tensor) -> Tensor:
     """`value` with the derivation of what `root` holds: a write that is not recorded changes values alone."""
+    return _call_with(True, "with_value", (root, value))
+
+
+def _call_with(grad: bool, name: str, arguments: Sequence[Any], attributes: dict[str, Any] | None = None) -> Tensor:
+    """Call an operation with the recording of gradients switched on or off."""
     before = thread_state.grad_enabled
-    thread_state.grad_enabled = True
+    thread_state.grad_enabled = grad
     try:
-        result: Tensor = call(OPERATIONS["with_value"], (root, value))
+        result: Tensor = call(OPERATIONS[name], arguments, attributes)
         return result
     finally:
         thread_state.grad_enabled = before

@@ -90,3 +90,10 @@ def test_a_failed_call_leaves_no_trace():
 def test_devices_are_named():
     assert str(X.device) == "cpu" and X.device == genesis.device("cpu") == X.to("cpu").device
     assert X.cpu() is X.to(float32) is X
+
+
+def test_operands_are_tensors_or_numbers():
+    for other in (None, "a", object()):
+        with pytest.raises(TypeError, match="operands must be tensors or numbers"):
+            X + other
+        assert (other == X) is False and (other != X) is True

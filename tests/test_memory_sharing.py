@@ -120,3 +120,9 @@ def test_every_dtype_goes_through_numpy():
         assert genesis.tensor(array).tolist() == array.tolist()
     with pytest.raises(TypeError, match="no dtype for"):
         genesis.from_numpy(np.zeros(2, np.complex64))
+
+
+def test_numpy_operands_on_either_side_give_tensors():
+    x, array = genesis.ones(2), np.array([1.0, 2.0], np.float32)
+    for result in (array + x, x + array, np.float32(2) * x, x * np.float64(2)):
+        assert isinstance(result, genesis.Tensor) and result.dtype is genesis.float32

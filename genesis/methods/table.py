@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from genesis.ops.registry import OPERATIONS, Operation
 from genesis.tensor import Tensor, call, in_place, view
 
@@ -42,6 +44,15 @@ def view_function_of(name: str) -> Callable[..., Any]:
 
 def _binary_method(operation: Operation) -> Callable[..., Any]:
     def method(self: Tensor, other: Any) -> Any:
+        return call(operation, (self, other))
+
+    return method
+
+
+def _equality_method(operation: Operation) -> Callable[..., Any]:
+    def method(self: Tensor, other: Any) -> Any:
+        if not isinstance(other, Tensor | int | float | np.generic | np.ndarray):
+            return NotImplemented  # so that a tensor is not None, nor equal to a string
         return call(operation, (self, other))
 
     return method
@@ -93,7 +104,8 @@ def install() -> None:
             method = _in_place_method(target)
             setattr(Tensor, f"__i{name}__", lambda self, other, method=method: method(self, other))
     for name in COMPARISONS:
-        setattr(Tensor, f"__{name}__", _binary_method(OPERATIONS[name]))
+        kind = _equality_method if name in ("eq", "ne") else _binary_method
+        setattr(Tensor, f"__{name}__", kind(OPERATIONS[name]))
     for name in IN_PLACE:
         setattr(Tensor, name + "_", _in_place_method(name))
     for name in ("view", "reshape", "permute", "transpose", "expand", "squeeze", "unsqueeze", "flatten", "unflatten",

@@ -100,6 +100,9 @@ def composite(
 def as_values(*operands: Value | bool | int | float) -> list[Value]:
     """Python scalars among the operands become weak constants of the Values' graph."""
     graph = next((o.graph for o in operands if isinstance(o, Value)), None)
+    for o in operands:
+        if not isinstance(o, Value | bool | int | float):
+            raise TypeError(f"operands must be tensors or numbers, got {type(o).__name__} {o!r:.40}")
     assert graph is not None, "one operand at least is a Value"
     return [o if isinstance(o, Value) else graph.constant(o, dtype_of_scalar(o), weak=True) for o in operands]
 
