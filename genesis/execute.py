@@ -319,15 +319,15 @@ def _read_by_backward(
     first = len(nodes)
     wanted: set[int] = set()
     keeps = False
-    for root in roots:
-        seed = expand(graph.constant(1, nodes[root].dtype), nodes[root].shape)
+    for together in [roots] if not released else [[root] for root in roots]:
+        seeds = {root: expand(graph.constant(1, nodes[root].dtype), nodes[root].shape) for root in together}
         try:
-            ends, readers = derive(nodes, {root: seed}, graph, graph.value)
+            ends, readers = derive(nodes, seeds, graph, graph.value)
         except NotDifferentiableError:
             keeps = True
-            wanted.add(root)
+            wanted.update(together)
             continue
-        if readers.isdisjoint(released):
+        if together and readers.isdisjoint(released):
             keeps = True
             wanted.update(value.index for value in ends.values())
     dear: set[int] = set()
