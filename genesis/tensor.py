@@ -186,12 +186,16 @@ def array_of(tensor: Tensor) -> Array:
     """The array that `tensor` holds now; a view whose root was written to looks again."""
     base = tensor._base
     if base is not None and base._version != tensor._seen:
-        refreshed = call(OPERATIONS["view_at"], (base, tensor._layout))
-        if tensor._detached:
-            refreshed = call(OPERATIONS["stop_gradient"], (refreshed,))
-        if tensor._array.node.differentiable or refreshed._array.node.differentiable:
-            tensor._requires_grad = refreshed._array.node.differentiable
-        tensor._array = refreshed._array
+        held = base._array.memory
+        if held is not None and held.buffer.shared and (tensor._detached or not base._requires_grad):
+            found = held.at(tensor.layout, tensor.dtype)  # not what lies there now: the outside may write to it
+            refreshed = Array.realized(found.buffer, found.layout, tensor.dtype)
+        else:
+            whole = call(OPERATIONS["view_at"], (base, tensor._layout))
+            refreshed = (call(OPERATIONS["stop_gradient"], (whole,)) if tensor._detached else whole)._array
+        if tensor._array.node.differentiable or refreshed.node.differentiable:
+            tensor._requires_grad = refreshed.node.differentiable
+        tensor._array = refreshed
         tensor._seen = base._version
     return tensor._array
 

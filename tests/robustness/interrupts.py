@@ -1,0 +1,76 @@
+"""Interrupting a function wherever CPython may let a signal handler run.
+
+A handler runs where a frame begins, where a loop turns back, and when a call of what is not a Python function has
+returned; nowhere else.
+"""
+
+from __future__ import annotations
+
+import dis
+import os
+import sys
+from collections.abc import Callable
+from types import FrameType
+from typing import Any
+
+import genesis
+
+_PACKAGE = os.path.dirname(genesis.__file__) + os.sep
+_CALLS = {dis.opmap[name] for name in ("CALL", "CALL_KW", "CALL_FUNCTION_EX") if name in dis.opmap}
+_ENTRIES = {dis.opmap[name] for name in ("RESUME", "JUMP_BACKWARD", "FOR_ITER") if name in dis.opmap}
+
+
+class Moments:
+    """Counts the moments of a call at which an interrupt could come, and interrupts at the chosen one."""
+
+    def __init__(self, chosen: int = -1) -> None:
+        self.count = 0
+        self.where = ""
+        self._chosen = chosen
+        self._called: dict[FrameType, bool] = {}
+
+    def during(self, function: Callable[[], Any]) -> bool:
+        """Call `function`; returns whether it was interrupted."""
+        sys.settrace(self._enter)
+        try:
+            function()
+        except KeyboardInterrupt:
+            return True
+        finally:
+            sys.settrace(None)
+        return False
+
+    def _enter(self, frame: FrameType, event: str, argument: Any) -> Any:
+        if frame.f_back is not None and frame.f_code.co_name != "__init__":
+            self._called[frame.f_back] = False
+        if not frame.f_code.co_filename.startswith(_PACKAGE):
+            return None
+        frame.f_trace_opcodes, frame.f_trace_lines = True, False
+        return self._step
+
+    def _step(self, frame: FrameType, event: str, argument: Any) -> Any:
+        if event == "opcode":
+            opcode = frame.f_code.co_code[frame.f_lasti]
+            if self._called.get(frame) or opcode in _ENTRIES:
+                self.count += 1
+                if self.count == self._chosen:
+                    self.where = f"{frame.f_code.co_filename}:{frame.f_lineno}"
+                    self._called.clear()
+                    raise KeyboardInterrupt
+            self._called[frame] = opcode in _CALLS
+        elif event == "return":
+            self._called.pop(frame, None)
+        return self._step
+
+
+def moments_of(function: Callable[[], Any]) -> int:
+    """How many moments of a call there are."""
+    moments = Moments()
+    moments.during(function)
+    return moments.count
+
+
+def interrupt(function: Callable[[], Any], moment: int) -> str:
+    """Call `function` and interrupt it at a moment; returns the line where that was, or nothing if it came to its end."""
+    moments = Moments(moment)
+    return moments.where if moments.during(function) else ""
