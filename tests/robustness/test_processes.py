@@ -1,0 +1,102 @@
+"""Forked and spawned processes compute, and the parent goes on."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+import subprocess
+import sys
+import threading
+import traceback
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+import genesis
+
+from .training import losses
+
+pytestmark = pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork:DeprecationWarning")
+
+
+def in_fork(check: Callable[[], Any]) -> int:
+    """The exit status of a forked child that calls `check`; one that hangs is ended."""
+    child = os.fork()
+    if not child:
+        status = 1
+        try:
+            signal.alarm(30)
+            check()
+            status = 0
+        except BaseException:
+            traceback.print_exc()
+        finally:
+            os._exit(status)
+    return os.waitpid(child, 0)[1]
+
+
+def test_a_child_computes_what_was_pending_and_so_does_the_parent():
+    expected = losses(1)
+    pending = genesis.arange(10) * 2
+
+    def check() -> None:
+        assert pending.sum().item() == 90
+        assert losses(1) == expected
+
+    assert in_fork(check) == 0
+    assert pending.sum().item() == 90
+    assert losses(1) == expected
+
+
+def test_a_child_may_be_forked_while_threads_trace_and_flush():
+    expected = losses(1, steps=2)
+    over = threading.Event()
+
+    def work(seed: int) -> None:
+        while not over.is_set():
+            losses(seed, steps=2)
+
+    def check() -> None:
+        assert pending.sum().item() == 90
+        assert losses(1, steps=2) == expected
+
+    threads = [threading.Thread(target=work, args=(seed,)) for seed in range(3)]
+    for thread in threads:
+        thread.start()
+    try:
+        for _ in range(10):
+            pending = genesis.arange(10) * 2
+            assert in_fork(check) == 0
+            assert pending.sum().item() == 90
+    finally:
+        over.set()
+        for thread in threads:
+            thread.join()
+
+
+@pytest.mark.parametrize("method", ["fork", "spawn"])
+def test_a_pool_of_processes_trains(method):
+    expected = [losses(seed) for seed in range(3)]
+    with multiprocessing.get_context(method).Pool(2) as pool:
+        assert pool.map(losses, range(3)) == expected
+
+
+SECOND = """
+import sys
+from tests.robustness.training import losses
+import genesis
+print(losses(0)[-1], genesis.debug.stats()["kernels_compiled"], "numba" in sys.modules)
+"""
+
+
+def test_a_second_process_compiles_nothing_and_does_without_numba(tmp_path):
+    def run() -> list[str]:
+        environment = {**os.environ, "GENESIS_CACHE_DIR": str(tmp_path)}
+        done = subprocess.run([sys.executable, "-c", SECOND], env=environment, capture_output=True, text=True, check=True)
+        return done.stdout.split()
+
+    first, second = run(), run()
+    assert int(first[1]) > 0 and first[2] == "True"
+    assert second == [first[0], "0", "False"]
