@@ -50,7 +50,7 @@ def _program(number: int, flushed: Flushed, lowered: bool) -> dict[str, Any]:
     for node in drawn:
         node["x"], node["y"] = (round(c, 1) for c in centres[node["id"]])
     return {
-        "title": f"program {number + 1} · {len(drawn)} nodes · {flushed.runs} runs",
+        "title": f"program {number + 1} · {len(drawn)} nodes, ran {flushed.runs} times",
         "runs": flushed.runs,
         "nodes": drawn,
         "edges": [
