@@ -98,7 +98,7 @@ class _ThreadState(threading.local):
 
 thread_state = _ThreadState()
 _numbers = itertools.count()
-_latest: weakref.WeakSet[Trace] = weakref.WeakSet()  # the threads' open traces, and some that are not yet forgotten
+_begun: list[weakref.ref[Trace]] = []  # the traces, of all threads, that had not been flushed when the last one began
 _root: list[Any] = [Step((), None), 0]
 
 
@@ -265,15 +265,18 @@ def current_trace() -> Trace:
     """This thread's open trace."""
     trace = thread_state.trace
     if trace is None or trace.closed:
-        trace = thread_state.trace = Trace()
-        _latest.add(trace)
+        with LOCK:
+            trace = thread_state.trace = Trace()
+            waiting = [begun for begun in _begun if (other := begun()) is not None and not other.done]
+            _begun[:] = [*waiting, weakref.ref(trace)]
     return trace
 
 
 def readers_of(buffer: Buffer) -> list[Trace]:
     """The traces, of any thread, that are still to read from `buffer`."""
     with LOCK:
-        return [trace for trace in _latest if any([array.memory.buffer is buffer for array in trace.inputs])]  # type: ignore[union-attr]
+        begun = [trace for reference in _begun if (trace := reference()) is not None]
+        return [trace for trace in begun if any([array.memory.buffer is buffer for array in trace.inputs])]  # type: ignore[union-attr]
 
 
 # ---- provenance ----
