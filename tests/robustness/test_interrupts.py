@@ -1,0 +1,135 @@
+"""Ctrl-C at any moment: the process stays usable, no value is wrong, nothing is lost."""
+
+from __future__ import annotations
+
+import random
+import signal
+import sys
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+import genesis
+from genesis import nn
+
+from .interrupts import interrupt, moments_of
+from .training import model
+
+
+@pytest.fixture(autouse=True)
+def nothing_is_swallowed(monkeypatch) -> Iterator[None]:
+    """An interrupt that comes within a destructor is lost; none may."""
+    swallowed: list[Any] = []
+    monkeypatch.setattr(sys, "unraisablehook", swallowed.append)
+    yield
+    genesis.set_grad_enabled(True)  # an interrupted `no_grad` may not have switched back
+    assert not swallowed
+
+
+def moments_to_try(function: Callable[[], Any], most: int) -> list[int]:
+    """Moments all through a call, different ones from place to place."""
+    count = moments_of(function)
+    return sorted(random.Random(0).sample(range(1, count + 1), min(most, count)))
+
+
+def test_an_interrupted_evaluation_can_be_taken_up_again():
+    x = genesis.tensor(np.linspace(-1, 1, 15, dtype=np.float32).reshape(5, 3))
+    made: list[genesis.Tensor] = []
+
+    def evaluate() -> float:
+        made.append((x * 2.5 + 3.5).relu())
+        made.append((made[0] @ made[0].T).sum() / 7.5)
+        return made[1].item()
+
+    expected = evaluate()
+    for moment in moments_to_try(lambda: [made.clear(), evaluate()], 300):
+        made.clear()
+        beside = x * 1.5
+        interrupt(evaluate, moment)
+        if len(made) > 1:
+            assert made[1].item() == pytest.approx(expected), moment
+        assert beside.tolist() == (x.numpy() * np.float32(1.5)).tolist(), moment
+        made.clear()
+        assert evaluate() == pytest.approx(expected), moment
+
+
+@pytest.mark.parametrize("make", [
+    lambda parameters: genesis.optim.SGD(parameters, lr=0.1, momentum=0.9),
+    lambda parameters: genesis.optim.Adam(parameters, lr=0.1),
+])
+def test_an_interrupted_step_leaves_each_parameter_before_or_after_it(make):
+    made, inputs, targets = model(0)
+    optimizer = make(made.parameters())
+
+    def step() -> float:
+        optimizer.zero_grad()
+        loss = nn.functional.cross_entropy(made(inputs) * 2.5, targets)
+        loss.backward()
+        optimizer.step()
+        return loss.item()
+
+    def values() -> list[np.ndarray]:
+        return [tensor.detach().numpy().copy() for tensor in tensors]
+
+    def restore() -> None:
+        genesis.set_grad_enabled(True)
+        with genesis.no_grad():
+            for tensor, value in zip(tensors, before, strict=True):
+                tensor.copy_(genesis.tensor(value))
+        for state in optimizer.state.values():
+            state["step"] = 1
+        values()
+
+    step()
+    slots = [slot for state in optimizer.state.values() for slot in state.values() if isinstance(slot, genesis.Tensor)]
+    tensors = [*made.parameters(), *slots]
+    before = values()
+    loss, after = step(), values()
+    for moment in moments_to_try(step, 150):
+        restore()
+        where = interrupt(step, moment)
+        for now, old, new in zip(values(), before, after, strict=True):
+            assert np.allclose(now, old, atol=1e-5) or np.allclose(now, new, atol=1e-5), where
+        restore()
+        assert step() == pytest.approx(loss, abs=1e-5), where
+        assert all(np.allclose(now, new, atol=1e-5) for now, new in zip(values(), after, strict=True)), where
+
+
+@pytest.fixture
+def alarms() -> Iterator[Callable[[float], None]]:
+    """Interrupts this thread after so many seconds, as the keyboard would."""
+    handler = signal.signal(signal.SIGALRM, signal.default_int_handler)
+    yield lambda seconds: signal.setitimer(signal.ITIMER_REAL, seconds)  # type: ignore[misc]
+    signal.setitimer(signal.ITIMER_REAL, 0)
+    signal.signal(signal.SIGALRM, handler)
+
+
+def test_signals_at_random_times_change_no_value(alarms):
+    """Shapes change all the time, so plans are built, and now and then the paths are forgotten."""
+    choose = random.Random(0)
+    weights = genesis.tensor(np.linspace(-1, 1, 12, dtype=np.float32).reshape(3, 4), requires_grad=True)
+    interrupted = 0
+    for number in range(1500):
+        if number % 100 == 0:
+            genesis.trace.fresh_roots()
+        rows = choose.randrange(1, 6)
+        x = np.linspace(0, 1, rows * 3, dtype=np.float32).reshape(rows, 3)
+        outputs = []
+        try:
+            alarms(choose.uniform(1e-5, 2e-3))
+            for _ in range(10):
+                outputs = [(genesis.from_numpy(x) @ weights * 0.5 + 1.5).tanh()]
+                outputs.append(genesis.autograd.grad((outputs[0] ** 2).sum(), weights, retain_graph=True)[0])
+                outputs[0].tolist(), outputs[1].tolist()
+            alarms(0)
+        except KeyboardInterrupt:
+            interrupted += 1
+        genesis.set_grad_enabled(True)
+        y = np.tanh(x @ weights.detach().numpy() * np.float32(0.5) + np.float32(1.5))
+        if outputs:
+            assert np.allclose(outputs[0].detach().numpy(), y, atol=1e-6)
+        if len(outputs) > 1:
+            assert np.allclose(outputs[1].numpy(), x.T @ (2 * y * (1 - y * y) * np.float32(0.5)), atol=1e-5)
+    assert interrupted > 100
