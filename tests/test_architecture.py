@@ -14,7 +14,7 @@ FLOORS = [
     {"genesis.ops"},
     {"genesis.lower"},
     {"genesis.codegen"},
-    {"genesis.trace"},
+    {"genesis.trace", "genesis.literals"},
     {"genesis.execute"},
     {"genesis.tensor"},
     {"genesis.autograd"},
