@@ -37,6 +37,11 @@ class Word(NamedTuple):
         """Whether the word is a number in float64; the others are integers and addresses."""
         return self.kind in ("scalar", "constant") and self.extra.category == 2
 
+    @property
+    def role(self) -> str:
+        """What a kernel's code knows of the word; whether a number is a literal or comes with each run is not its matter."""
+        return ("double" if self.is_double else "integer") if self.kind in ("scalar", "constant") else self.kind
+
 
 class Access(NamedTuple):
     """Where an instruction touches memory: the words of the pointer and of each axis' stride (or 0 or 1, known)."""
@@ -89,7 +94,7 @@ class Kernel:
         self.instructions = tuple(instructions)
         self.words = tuple(words)
         shape = ", ".join(f"{'reduce' if reduced else 'keep'} w{word}" for word, reduced in self.axes)
-        lines = [f"axes [{shape}] lane {lane}", "words " + " ".join(w.kind + ":double" * w.is_double for w in self.words)]
+        lines = [f"axes [{shape}] lane {lane}", "words " + " ".join(w.role for w in self.words)]
         lines += [i.text(n) for n, i in enumerate(self.instructions)]
         self.text = "\n".join(lines)
         self.name = "genesis_" + hashlib.sha256(self.text.encode()).hexdigest()[:16]
