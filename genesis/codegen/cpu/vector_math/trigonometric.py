@@ -1,15 +1,16 @@
 """sin, cos, tan.
 
-x = k pi/2 + r with |r| <= pi/4, pi/2 in three words (W. J. Cody, W. Waite, 1980). Where |x| is too large for that,
-the rare path takes the fraction of x / (2 pi) from a wide fixed-point 1 / (2 pi) (M. Payne, R. Hanek, "Radian
-reduction for trigonometric functions", 1983), so every argument is reduced exactly. The polynomials are minimax
-fits of this project (Remez exchange, 60 digits) on |r| <= pi/4.
+x = k pi/2 + r with |r| <= pi/4, pi/2 in three words (W. J. Cody, W. Waite, 1980). Lanes where |x| is too large for that
+take a rare path, the C library's float64 function one lane after the other. The polynomials are minimax fits of this
+project (Remez exchange, 60 digits) on |r| <= pi/4.
 """
 
 from __future__ import annotations
 
+from llvmlite import ir
+
+from genesis.codegen.cpu.lanes import DOUBLE
 from genesis.codegen.cpu.vector_math.double_word import DoubleWord, fast_two_sum, two_product, two_sum
-from genesis.codegen.cpu.vector_math.huge_angle import reduced_huge
 from genesis.codegen.cpu.vector_math.number import (
     Number,
     fma,
@@ -46,34 +47,27 @@ COS_TAIL = {
 
 
 def reduced(x: Number) -> tuple[DoubleWord, Number]:
-    """(r, k mod 4) with x = k pi/2 + r; NaN for an infinity. In float32 the low word of r is left out."""
+    """(r, k mod 4) with x = k pi/2 + r, for |x| up to HUGE. In float32 the low word of r is left out."""
     first, second, third = HALF_PI[x.dtype]
     k, quadrant = nearest_integer(x, TWO_OVER_PI)
     high = fma(-k, first, x)
     if x.dtype == "float32":
-        rest = DoubleWord(fma(-k, third, fma(-k, second, high)))
-    else:
-        product = two_product(k, -second)
-        total = two_sum(high, product.high)
-        rest = fast_two_sum(total.high, total.low + fma(-k, third, product.low))
-    return with_huge(x, rest, quadrant)
+        return DoubleWord(fma(-k, third, fma(-k, second, high))), quadrant
+    product = two_product(k, -second)
+    total = two_sum(high, product.high)
+    return fast_two_sum(total.high, total.low + fma(-k, third, product.low)), quadrant
 
 
-def with_huge(x: Number, rest: DoubleWord, quadrant: Number) -> tuple[DoubleWord, Number]:
-    """The reduction with its lanes beyond the three words' reach replaced."""
-    lanes, dtype = x.lanes, x.dtype
-    wide = x.to("float64")
-    huge = (~(abs(x) < HUGE[dtype])).value
+def with_huge(x: Number, value: Number, name: str) -> Number:
+    """`value`, with the lanes where `x` is huge, infinite or NaN taken from the C library's function `name`."""
+    lanes = x.lanes
 
-    def patched(value: Number, part: str) -> Number:
-        def rare() -> Number:
-            return reduced_huge(wide, part).to(value.dtype)
+    def rare() -> ir.Value:
+        function = lanes.declared(name, DOUBLE, [DOUBLE])
+        wide = lanes.convert(x.value, x.dtype, "float64")
+        return lanes.convert(lanes.per_lane(function, wide), "float64", value.dtype)
 
-        return value.like(lanes.patched(value.value, huge, lambda: rare().value))
-
-    high = patched(rest.high, "high")
-    low = patched(rest.low, "low") if dtype == "float64" else rest.low
-    return DoubleWord(high, low), patched(quadrant, "quadrant")
+    return value.like(lanes.patched(value.value, (~(abs(x) < HUGE[x.dtype])).value, rare))
 
 
 def sin_of_rest(r: DoubleWord) -> Number:
@@ -103,13 +97,13 @@ def sin_of_quarter(r: DoubleWord, quadrant: Number) -> Number:
 
 def sin(x: Number) -> Number:
     """Within 2 ulp for every x."""
-    return where(x.equals(0.0), x, sin_of_quarter(*reduced(x)))
+    return with_huge(x, where(x.equals(0.0), x, sin_of_quarter(*reduced(x))), "sin")
 
 
 def cos(x: Number) -> Number:
     """Within 2 ulp for every x."""
     r, quadrant = reduced(x)
-    return sin_of_quarter(r, quadrant + 1)
+    return with_huge(x, sin_of_quarter(r, quadrant + 1), "cos")
 
 
 @in_float64
@@ -118,4 +112,4 @@ def tan(x: Number) -> Number:
     r, quadrant = reduced(x)
     sine, cosine = sin_of_rest(r), cos_of_rest(r)
     even = (quadrant & 1).equals(0)
-    return where(x.equals(0.0), x, where(even, sine, -cosine) / where(even, cosine, sine))
+    return with_huge(x, where(x.equals(0.0), x, where(even, sine, -cosine) / where(even, cosine, sine)), "tan")
