@@ -26,6 +26,7 @@ import llvmlite.binding as llvm
 from genesis.runtime.cache_directory import cache_directory
 from genesis.runtime.fork import fork_safe_lock
 from genesis.runtime.kernel_cache import write_whole
+from genesis.runtime.uninterrupted import uninterrupted
 
 CORE_TYPES = ("", "SkylakeX", "Cooperlake", "Sapphirerapids", "Zen", "Haswell")  # the empty one leaves it to OpenBLAS
 
@@ -48,7 +49,7 @@ def blas() -> Blas:
 
     Raises ImportError if the scipy-openblas64 package is missing.
     """
-    return load(core_type())
+    return uninterrupted(load, core_type())
 
 
 def load(core_type: str) -> Blas:

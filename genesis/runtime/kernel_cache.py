@@ -26,6 +26,7 @@ from genesis.runtime import machine_code
 from genesis.runtime.cache_directory import cache_directory
 from genesis.runtime.counters import count
 from genesis.runtime.fork import fork_safe_lock
+from genesis.runtime.uninterrupted import uninterrupted
 
 SIZE_LIMIT = 512 << 20  # bytes on disk
 SWEEP_INTERVAL = 3600.0  # seconds between two looks at the size
@@ -64,7 +65,8 @@ class KernelCache:
         addresses = self._addresses
         if any(kernel.source not in addresses for kernel in kernels):
             with self._lock:
-                self._link({kernel.source: kernel for kernel in kernels if kernel.source not in addresses}.values())
+                missing = {kernel.source: kernel for kernel in kernels if kernel.source not in addresses}
+                uninterrupted(self._link, missing.values())
         return [addresses[kernel.source] for kernel in kernels]
 
     def _link(self, kernels: Iterable[KernelSource]) -> None:

@@ -15,6 +15,7 @@ from genesis.runtime import executor_ir
 from genesis.runtime.fork import fork_safe_lock
 from genesis.runtime.kernel_cache import KernelSource, get_or_compile
 from genesis.runtime.processors import available_processors
+from genesis.runtime.uninterrupted import uninterrupted
 
 MOST_WORKERS = 1024
 
@@ -34,17 +35,19 @@ class Team:
     def grow(self, size: int) -> None:
         """Have at least `size` workers, the caller among them, or as many as the system allows."""
         with self.lock:
-            size = min(size, MOST_WORKERS)
-            if self.size == 1 < size:
-                self._initialise()
-            # Threads inherit the mask: signals are for the interpreter's own.
-            masked = signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
-            try:
-                while self.size < size and self._start(self.size):
-                    self.size += 1
-                    self._word(executor_ir.TEAM_SIZE).value = self.size - 1
-            finally:
-                signal.pthread_sigmask(signal.SIG_SETMASK, masked)
+            uninterrupted(self._recruit, min(size, MOST_WORKERS))
+
+    def _recruit(self, size: int) -> None:
+        if self.size == 1 < size:
+            self._initialise()
+        # Threads inherit the mask: signals are for the interpreter's own.
+        masked = signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
+        try:
+            while self.size < size and self._start(self.size):
+                self.size += 1
+                self._word(executor_ir.TEAM_SIZE).value = self.size - 1
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, masked)
 
     def _initialise(self) -> None:
         self._word(executor_ir.TEAM_TICKET).value = 1
