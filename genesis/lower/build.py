@@ -159,14 +159,15 @@ class _Build:
         """The instruction that gives value `index` at map `at`."""
         try:
             index, at = pull_views(self.nodes, index, at, self.extents)
+            at = self._normal(at)
+            key = (index, at)
+            found = self.memo.get(key)
+            if found is None:
+                found = self.memo[key] = self._compute(index, at)
         except Unmappable as refusal:
-            refusal.index = index
+            if refusal.index < 0:  # the innermost value that cannot be read this way
+                refusal.index = index
             raise
-        at = self._normal(at)
-        key = (index, at)
-        found = self.memo.get(key)
-        if found is None:
-            found = self.memo[key] = self._compute(index, at)
         return found
 
     def _normal(self, at: IndexMap) -> IndexMap:

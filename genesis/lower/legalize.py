@@ -148,6 +148,8 @@ def _products_summed(graph: Graph, a: Value, b: Value, node: Node) -> Value:
     turned = view_value(b, Layout((*batch, n, k), tuple(strides[o] for o in order), 0), "transpose")
     right = expand(reshape_value(turned, (*batch, 1, n, k)), full)
     product = graph.add("mul", (left, right), full, node.dtype)
+    if k == 1:
+        return reshape_value(product, node.shape)
     return graph.add("sum", (product,), node.shape, node.dtype, {"axes": (len(full) - 1,)})
 
 
@@ -171,15 +173,19 @@ def collapsed_batch(layouts: Sequence[Layout]) -> tuple[list[int], list[list[int
 
 
 def set_apart(graph: Simplified, index: int) -> Simplified:
-    """The graph with a row-major copy of value `index`, in memory and in a kernel of its own, for all who read it."""
+    """The graph with value `index` in memory, row-major, by a kernel of its own.
+
+    A gather is computed there itself; of another value, whoever reads it reads a copy made there.
+    """
     nodes: list[Node] = []
     origins: list[int] = []
     place: list[int] = []
     for position, node in enumerate(graph.nodes):
-        nodes.append(node.renumbered(tuple([place[i] for i in node.inputs])))
-        origins.append(graph.origins[position])
-        if position == index:
+        node = node.renumbered(tuple([place[i] for i in node.inputs]))
+        gathered = position == index and node.op == "gather"
+        nodes.append(Node(node.op, node.inputs, {**node.attrs, "apart": True}, node.shape, node.dtype) if gathered else node)
+        if position == index and not gathered:
             nodes.append(Node("clone", (len(nodes) - 1,), {"apart": True}, node.shape, node.dtype))
-            origins.append(graph.origins[position])
+        origins += [graph.origins[position]] * (len(nodes) - len(origins))
         place.append(len(nodes) - 1)
     return Simplified(nodes, [place[o] for o in graph.outputs], origins)

@@ -38,7 +38,7 @@ def checked_flushes() -> Iterator[list[str]]:
         while flushed:
             nodes, given, scalars, held = flushed.pop()
             for (index, array), want in zip(held.items(), evaluate(nodes, list(held), given, scalars), strict=True):
-                difference = unlike(read(array), want)
+                difference = unlike(read(array), want, max(LOOSE.get(node.dtype.name, 0) for node in nodes))
                 if difference:
                     differences.append(f"%{index} {difference}\n{listing(nodes, held)}")
 
@@ -60,8 +60,8 @@ def read(array) -> np.ndarray:
     return np.array(array.memory.numpy(array.node.dtype))
 
 
-def unlike(have: np.ndarray, want: np.ndarray) -> str:
-    """How two arrays differ, in words; nothing if they are equal, or as near as the dtype allows after long chains."""
+def unlike(have: np.ndarray, want: np.ndarray, loose: float) -> str:
+    """How two arrays differ, in words; nothing if they are equal or, for floats, nearer than `loose` of the largest."""
     if have.shape != want.shape or have.dtype != want.dtype:
         return f"is {have.dtype}{have.shape}, want {want.dtype}{want.shape}"
     if have.dtype.name not in LOOSE:
@@ -70,7 +70,7 @@ def unlike(have: np.ndarray, want: np.ndarray) -> str:
     finite = np.isfinite(b)
     largest = max(1.0, np.max(np.abs(b), where=finite, initial=0.0))
     with np.errstate(invalid="ignore"):
-        near = np.where(finite, np.abs(a - b) <= LOOSE[have.dtype.name] * largest, (a == b) | (np.isnan(a) & np.isnan(b)))
+        near = np.where(finite, np.abs(a - b) <= loose * largest, (a == b) | (np.isnan(a) & np.isnan(b)))
     return "" if near.all() else f"is {have!r}, want {want!r}"
 
 

@@ -208,7 +208,7 @@ def reduce(program: Program) -> Term | None:
         return None
     if name == "prod" and (count > 6 or term.bound > 20 or not term.exact):
         return None
-    bound = {"sum": term.bound * count, "prod": max(term.bound, 1) ** count}.get(name, term.bound)
+    bound = {"sum": term.bound * count, "prod": max(term.bound, 1) ** (count if name == "prod" else 1)}.get(name, term.bound)
     if term.dtype == "float16" and bound > 3e4:
         return None
     fraction = term.fraction * count if name == "prod" else term.fraction
