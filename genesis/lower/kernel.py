@@ -158,5 +158,10 @@ class Kernel:
                 and self.instructions[n].name in PRIMITIVES and PRIMITIVES[self.instructions[n].name].cost >= DEAR]
 
     @property
+    def work(self) -> int:
+        """The cost of the elementwise values at one point of the nest, in simple operations."""
+        return sum(PRIMITIVES[i.name].cost for i in self.instructions if i.name in PRIMITIVES and i.level == "full")
+
+    @property
     def has_final(self) -> bool:
         return any(i.level == "final" for i in self.instructions)

@@ -16,7 +16,7 @@ from typing import Any
 from llvmlite import ir
 
 from genesis.codegen.cpu.arithmetic import Arithmetic
-from genesis.codegen.cpu.lanes import I64, POINTER, Lanes, is_varying
+from genesis.codegen.cpu.lanes import I32, I64, POINTER, Lanes, is_varying
 from genesis.codegen.cpu.reductions import Accumulator
 from genesis.codegen.cpu.vector_math import random_bits
 from genesis.lower.kernel import REDUCTIONS, Access, Instruction, Kernel, Word
@@ -24,6 +24,7 @@ from genesis.ops.registry import PRIMITIVES
 
 __all__ = ["emit_finish", "emit_kernel"]
 
+HEAVY = 30  # work per element from which a kernel's last vector takes the same code as the others
 KERNEL_TYPE = ir.FunctionType(ir.VoidType(), [I64, I64, POINTER, I64])
 
 
@@ -111,20 +112,24 @@ class _Emitter:
             self.nest(axes[1:], enter, body)
 
     def lane_loop(self, start: ir.Value, end: ir.Value, body: Callable[[], None]) -> None:
-        """`body` for each vector of the lane axis in [start, end), the last one masked."""
+        """`body` for each vector of the lane axis in [start, end).
+
+        The last vector is masked. A light body is emitted twice, with and without a mask; for a heavy one a mask costs
+        next to nothing, and a second copy a good part of the compile time.
+        """
         lane, b, width = self.kernel.lane, self.builder, self.lanes.width
         assert lane is not None
-        count = b.sub(end, start)
-        whole = b.add(start, b.and_(count, I64(-width)))
-        with self.loop(start, whole, width) as i, self.bind(lane, i):
-            body()
-        with b.if_then(b.icmp_signed("<", whole, end)):
-            self.scopes.append({})
-            self.mask = self.lanes.first_lanes(b.sub(end, whole))
-            with self.bind(lane, whole):
+        whole = start
+        if self.kernel.work < HEAVY:
+            whole = b.add(start, b.and_(b.sub(end, start), I64(-width)))
+            with self.loop(start, whole, width) as i, self.bind(lane, i):
                 body()
+        with self.loop(whole, end, width) as i, self.bind(lane, i):
+            left = b.sub(end, i)
+            left = b.select(b.icmp_signed("<", left, I64(width)), left, I64(width))
+            self.mask = self.lanes.first_lanes(b.trunc(left, I32))
+            body()
             self.mask = None
-            self.scopes.pop()
 
     # ---- the main function ----
 

@@ -89,9 +89,8 @@ def width_of(kernel: Kernel) -> int:
     lanes = vector_bytes() // max(sizes, default=4)
     if kernel.lane is None or not any("over" in dict(i.attrs) for i in kernel.instructions):
         return lanes
-    work = sum(PRIMITIVES[i.name].cost for i in kernel.instructions if i.name in PRIMITIVES and i.level == "full")
     places = any(i.name.startswith("arg") for i in kernel.instructions)
-    return lanes if places else lanes * 4 if work <= LIGHT_WORK or not kernel.lane_is_reduced else lanes * 2
+    return lanes if places else lanes * 4 if kernel.work <= LIGHT_WORK or not kernel.lane_is_reduced else lanes * 2
 
 
 def _compiled(kernels: Sequence[Kernel]) -> dict[str, int]:
