@@ -9,7 +9,6 @@ from genesis.ir.dtypes import DType
 from genesis.ir.graph import Node
 from genesis.ir.verify import verify
 from genesis.lower.fuse import fuse
-from genesis.lower.index_map import Unmappable
 from genesis.lower.legalize import base_of, layout_of, legalize, set_apart
 from genesis.lower.schedule import Schedule, allocate, order
 from genesis.lower.simplify import simplify
@@ -42,11 +41,10 @@ def lower(
     graph = legalize(graph, len(saved))
     _check(graph.nodes, graph.outputs)
     while True:
-        try:
-            stages = order(graph.nodes, fuse(graph.nodes, graph.outputs, threads, scalars))
+        stages, refused = order(graph.nodes, fuse(graph.nodes, graph.outputs, threads, scalars))
+        if not refused:
             break
-        except Unmappable as refusal:
-            graph = set_apart(graph, refusal.index)
+        graph = set_apart(graph, refused)
     inputs = [i for i, node in enumerate(graph.nodes) if node.op == "input"]
     bases = [base_of(graph.nodes, o) for o in graph.outputs]
     schedule = allocate(graph.nodes, stages, inputs, bases)

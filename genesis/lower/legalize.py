@@ -57,7 +57,7 @@ def legalize(graph: Simplified, saved: int = 0) -> Simplified:
     row-major memory that is nobody else's - but for the last `saved` of them, which are read and never written to.
     """
     source = graph.nodes
-    result = Graph([])
+    result = _Legal()
     origins: list[int] = []
     place: list[int] = []
     for index, node in enumerate(source):
@@ -93,12 +93,25 @@ def _add(graph: Graph, node: Node) -> Value:
     return graph.value(len(graph) - 1)
 
 
-def _copied(graph: Graph, index: int) -> int:
-    node = graph.nodes[index]
-    return graph.add("clone", (index,), node.shape, node.dtype).index
+class _Legal(Graph):
+    """The graph under construction, and the copies made in it: value -> its copy."""
+
+    __slots__ = ("copies",)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.copies: dict[int, int] = {}
 
 
-def _in_memory(graph: Graph, index: int, spread: bool = True) -> int:
+def _copied(graph: _Legal, index: int) -> int:
+    """A copy of `index`, the one that there is or a new one."""
+    if index not in graph.copies:
+        node = graph.nodes[index]
+        graph.copies[index] = graph.add("clone", (index,), node.shape, node.dtype).index
+    return graph.copies[index]
+
+
+def _in_memory(graph: _Legal, index: int, spread: bool = True) -> int:
     """`index`, or a copy of it, such that its base is memory (and, unless `spread`, no element stands for several)."""
     base = graph.nodes[base_of(graph.nodes, index)]
     lives = base.op == "input" or PRIMITIVES[base.op].kind != "source"
@@ -108,16 +121,20 @@ def _in_memory(graph: Graph, index: int, spread: bool = True) -> int:
     return index if lives and not gaps else _copied(graph, index)
 
 
-def _owned(graph: Graph, index: int, taken: Collection[int]) -> int:
+def _owned(graph: _Legal, index: int, taken: Collection[int]) -> int:
     """`index`, or a copy of it, such that it is the whole of its base, in order, and the base is not `taken`."""
     nodes = graph.nodes
     base = base_of(nodes, index)
     layout = layout_of(nodes, index)
     whole = layout is not None and layout.is_contiguous and numel(layout.shape) == nodes[base].numel
-    return index if whole and base not in taken and PRIMITIVES[nodes[base].op].kind != "source" else _copied(graph, index)
+    if whole and base not in taken and PRIMITIVES[nodes[base].op].kind != "source":
+        return index
+    if graph.copies.get(index) in taken:
+        del graph.copies[index]
+    return _copied(graph, index)
 
 
-def _matmul(graph: Graph, node: Node) -> Value:
+def _matmul(graph: _Legal, node: Node) -> Value:
     a, b = (graph.value(i) for i in node.inputs)
     if node.dtype.compute is not node.dtype:
         wide = Node("matmul", (cast(a, float32).index, cast(b, float32).index), {}, node.shape, float32)
@@ -131,7 +148,7 @@ def _matmul(graph: Graph, node: Node) -> Value:
     return _add(graph, node.renumbered(tuple(operands)))
 
 
-def _matrix(graph: Graph, index: int) -> int:
+def _matrix(graph: _Legal, index: int) -> int:
     index = _in_memory(graph, index)
     layout: Any = layout_of(graph.nodes, index)
     return index if matrix_operand(layout) else _copied(graph, index)
@@ -172,8 +189,8 @@ def collapsed_batch(layouts: Sequence[Layout]) -> tuple[list[int], list[list[int
     return extents, strides
 
 
-def set_apart(graph: Simplified, index: int) -> Simplified:
-    """The graph with value `index` in memory, row-major, by a kernel of its own.
+def set_apart(graph: Simplified, values: Collection[int]) -> Simplified:
+    """The graph with each of `values` in memory, row-major, by a kernel of its own.
 
     A gather is computed there itself; of another value, whoever reads it reads a copy made there.
     """
@@ -182,9 +199,9 @@ def set_apart(graph: Simplified, index: int) -> Simplified:
     place: list[int] = []
     for position, node in enumerate(graph.nodes):
         node = node.renumbered(tuple([place[i] for i in node.inputs]))
-        gathered = position == index and node.op == "gather"
+        gathered = position in values and node.op == "gather"
         nodes.append(Node(node.op, node.inputs, {**node.attrs, "apart": True}, node.shape, node.dtype) if gathered else node)
-        if position == index and not gathered:
+        if position in values and not gathered:
             nodes.append(Node("clone", (len(nodes) - 1,), {"apart": True}, node.shape, node.dtype))
         origins += [graph.origins[position]] * (len(nodes) - len(origins))
         place.append(len(nodes) - 1)

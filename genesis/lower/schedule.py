@@ -12,6 +12,7 @@ from typing import NamedTuple
 from genesis.ir.graph import Node
 from genesis.lower.build import KernelCall, build_group
 from genesis.lower.fuse import Partition
+from genesis.lower.index_map import Unmappable
 from genesis.lower.kernel import Kernel
 from genesis.lower.legalize import base_of, collapsed_batch, layout_of
 from genesis.ops.view import Layout, contiguous_layout
@@ -74,9 +75,15 @@ class Schedule(NamedTuple):
     arena_bytes: int
 
 
-def order(nodes: Sequence[Node], partition: Partition) -> list[Stage]:
-    """The calls of all groups, in order; neighbours that run the same code on different data become one stage."""
+def order(nodes: Sequence[Node], partition: Partition) -> tuple[list[Stage], set[int]]:
+    """The calls of all groups, in order; neighbours that run the same code on different data become one stage.
+
+    Returns the stages, and the values that a group cannot read where they are: these must be set apart first.
+    """
     stages: list[Stage] = []
+    refused: set[int] = set()
+    read: set[int] = set()  # by the last stage
+    written: set[int] = set()
     for group in partition.groups:
         calls: Sequence[KernelCall | Product | HostCall]
         if group.kind == "contract":
@@ -84,25 +91,27 @@ def order(nodes: Sequence[Node], partition: Partition) -> list[Stage]:
         elif group.kind == "host":
             calls = [HostCall(i, tuple(_operand(nodes, j) for j in nodes[i].inputs)) for i in group.members]
         else:
-            calls = build_group(nodes, partition, group)
+            try:
+                calls = build_group(nodes, partition, group)
+            except Unmappable as refusal:
+                refused.add(refusal.index)
+                continue
         for call in calls:
-            if stages and _beside(stages[-1], call):
+            independent = written.isdisjoint((*call.reads, *call.writes)) and read.isdisjoint(call.writes)
+            if stages and independent and _alike(stages[-1][0], call):
                 stages[-1].append(call)  # type: ignore[arg-type]
             else:
                 stages.append([call])  # type: ignore[arg-type]
-    return stages
+                read, written = set(), set()
+            read.update(call.reads)
+            written.update(call.writes)
+    return stages, refused
 
 
-def _beside(stage: Stage, call: KernelCall | Product | HostCall) -> bool:
-    """Whether `call` is the same kernel as the stage's, and touches nothing that the stage writes."""
-    first = stage[-1]
-    if not isinstance(call, KernelCall) or not isinstance(first, KernelCall) or call.kernel.text != first.kernel.text:
-        return False
-    if call.kernel.has_final:
-        return False
-    written = {v for other in stage for v in other.writes}
-    read = {v for other in stage for v in other.reads}
-    return written.isdisjoint(call.reads) and written.isdisjoint(call.writes) and read.isdisjoint(call.writes)
+def _alike(first: KernelCall | Product | HostCall, call: KernelCall | Product | HostCall) -> bool:
+    """Whether two calls are of one kernel, and one launch can run both."""
+    kernels = isinstance(call, KernelCall) and isinstance(first, KernelCall)
+    return kernels and call.kernel.text == first.kernel.text and not call.kernel.has_final  # type: ignore[union-attr]
 
 
 def _operand(nodes: Sequence[Node], index: int) -> tuple[int, Layout]:

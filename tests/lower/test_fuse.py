@@ -1,0 +1,64 @@
+"""What runs together: fused functions are one kernel, updates of several parameters one stage."""
+
+import numpy as np
+import pytest
+
+import genesis
+from genesis.lower.schedule import KernelCall
+from genesis.tensor import array_of
+
+
+def normal(*shape):
+    return genesis.from_numpy(np.random.default_rng(0).standard_normal(shape).astype(np.float32))
+
+
+def stages(*outputs):
+    """The kernels of each stage of the program that computes `outputs`."""
+    from genesis.execute import plan_for
+
+    schedule = plan_for(array_of(outputs[0]).trace).lowered.schedule
+    return [[call.kernel for call in stage if isinstance(call, KernelCall)] for stage in schedule.stages]
+
+
+FUSED = {
+    "chain": lambda x: genesis.silu(x * 2.5 + 1),
+    "chain and sum": lambda x: genesis.exp(x * 2.5).sum(),
+    "chain and row sums": lambda x: (genesis.exp(x) + x).sum(1),
+    "softmax": lambda x: genesis.softmax(x, 1),
+    "log_softmax": lambda x: genesis.log_softmax(x, 1),
+    "layer_norm": lambda x: genesis.layer_norm(x, (100,)),
+    "rms_norm": lambda x: genesis.rms_norm(x, (100,)),
+    "cross_entropy": lambda x: genesis.cross_entropy(x, genesis.tensor([3] * 200)),
+    "transposed operand": lambda x: x + normal(100, 200).T,
+}
+
+
+@pytest.mark.parametrize("name", FUSED)
+def test_is_one_kernel(name):
+    genesis.set_num_threads(1)
+    y = FUSED[name](normal(200, 100))
+    assert [len(stage) for stage in stages(y)] == [1]
+
+
+def test_updates_of_several_parameters_are_one_stage():
+    shapes = [(30, 20), (20,), (20, 10), (10,)]
+    parameters = [normal(*shape) for shape in shapes]
+    updated = [p - 0.1 * genesis.sign(p) for p in parameters]
+    assert [len(stage) for stage in stages(*updated)] == [4]
+
+
+def test_a_group_stays_convex():
+    """`total` needs a product of `x`, and the chain's end needs both: one loop cannot hold the chain."""
+    x = normal(16, 16)
+    first = genesis.exp(x)
+    through = first @ first
+    last = first + through
+    assert len(stages(last)) == 3
+    np.testing.assert_allclose(last.numpy(), np.exp(x.numpy()) + np.exp(x.numpy()) @ np.exp(x.numpy()), rtol=1e-5)
+
+
+def test_kernels_do_not_grow_without_bound():
+    y = x = normal(8)
+    for k in range(400):
+        y = genesis.tanh(y) + x * (k + 0.5)
+    assert max(len(kernel.instructions) for stage in stages(y) for kernel in stage) < 400
