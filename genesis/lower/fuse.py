@@ -9,6 +9,7 @@ axes) and `final` (after reducing everything).
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 
 from genesis.ir.dtypes import DType
 from genesis.ir.graph import Node
@@ -85,7 +86,8 @@ def pattern_of(shape: Sequence[int], axes: Sequence[int]) -> tuple[Axis, ...]:
     return tuple(pattern)
 
 
-def canonical_map(axes: Sequence[Axis], level: str) -> IndexMap:
+@lru_cache(1 << 12)
+def canonical_map(axes: tuple[Axis, ...], level: str) -> IndexMap:
     """Where a member of `level` is at each point of the nest, in its own row-major elements."""
     if level == FINAL:
         return IndexMap(0, (0,) * len(axes))

@@ -48,7 +48,7 @@ def test_a_bad_scatter_writes_nowhere_near():
     memory = np.zeros((3, 4), np.float32)
     target = genesis.from_numpy(memory[1])
     written = genesis.scatter(target, 0, genesis.tensor([0, 4, -9]), genesis.tensor([1.0, 2.0, 3.0]))
-    with pytest.raises(IndexError, match="scatter: index (4|-9) is out of range for extent 4"):
+    with pytest.raises(IndexError, match=r"scatter: index (4|-9) is out of range for extent 4"):
         written.numpy()
     assert not memory.any()
 

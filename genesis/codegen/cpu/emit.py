@@ -220,7 +220,8 @@ class _Emitter:
                 if kernel.instructions[n].level == "final":
                     totals[n].join(accumulator, self.mask)
                 else:
-                    self.scopes[-1][n] = accumulator.folded() if lanes_inside else accumulator.value()
+                    value = accumulator.folded() if lanes_inside else accumulator.value()
+                    self.scopes[-1][n] = self.lanes.round_to(kernel.instructions[n].dtype.name, value)
         for n, i in enumerate(kernel.instructions):
             if i.name == "store" and i.level in ("row", "uniform"):
                 self._effect(i)
@@ -261,7 +262,7 @@ class _Emitter:
                 at = b.gep(partials, [slot], inbounds=True, source_etype=I64)
                 joined[n].add(b.load(at, typ=joined[n].type), None, None)
         for n in self.finals:
-            self.scopes[-1][n] = joined[n].value()
+            self.scopes[-1][n] = self.lanes.round_to(kernel.instructions[n].dtype.name, joined[n].value())
         for i in kernel.instructions:
             if i.name == "store" and i.level == "final":
                 self._effect(i)
@@ -319,8 +320,7 @@ class _Emitter:
         if i.name in ("uniform", "normal"):
             return self._random(i, *args)
         if i.name == "cast":
-            y = lanes.convert(args[0], i.attr("source"), dtype)
-            return lanes.round_to(dtype, y) if dtype in ("float16", "bfloat16") else y
+            return lanes.convert(args[0], i.attr("source"), dtype)
         if i.name == "check_index":
             return self._checked(i, args[0])
         operand = dict(i.attrs).get("operand")

@@ -1,0 +1,105 @@
+"""Kernels: one text for all sizes and values, and IEEE's answers from fused reductions."""
+
+import numpy as np
+import pytest
+
+import genesis
+from genesis.execute import plan_for
+from genesis.lower.schedule import KernelCall
+from genesis.tensor import array_of
+
+
+def from_numpy(array):
+    return genesis.from_numpy(np.asarray(array, np.float32))
+
+
+def texts(y):
+    """The texts of the kernels that compute `y`."""
+    stages = plan_for(array_of(y).trace).lowered.schedule.stages
+    return [call.kernel.text for stage in stages for call in stage if isinstance(call, KernelCall)]
+
+
+FUNCTIONS = {
+    "chain": lambda x: genesis.tanh(x) * 2.5 + x,
+    "broadcast": lambda x: x + x[0],
+    "transposed": lambda x: x.T * 2,
+    "softmax": lambda x: genesis.softmax(x, 1),
+    "column sums": lambda x: x.sum(0),
+    "total": lambda x: (x * x).sum(),
+    "slices": lambda x: x[1:, ::2] * 3,
+}
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_one_text_serves_every_size(name):
+    small, large = (texts(FUNCTIONS[name](from_numpy(np.ones(shape)))) for shape in ((3, 4), (60, 111)))
+    assert small == large
+
+
+def test_a_text_does_not_depend_on_values():
+    x = from_numpy(np.ones(5))
+    first = texts(x * 2.5 + 7)
+    second = texts(x * 0.125 + 3)
+    assert first == second
+
+
+def test_a_text_tells_integer_numbers_from_floats():
+    """They are read from their words differently."""
+    x = from_numpy(np.arange(5))
+    np.testing.assert_array_equal((x + 3).numpy(), np.arange(5) + 3)
+    np.testing.assert_array_equal((x + 2.5).numpy(), np.arange(5) + 2.5)
+
+
+SIZES = [1, 15, 16, 17, 63, 64, 65, 4097]
+
+
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
+def test_reductions_pass_on_what_is_not_finite(size, value):
+    for place in {0, size // 2, size - 1}:
+        x = np.zeros((3, size), np.float32)
+        x[1, place] = value
+        for ours, numpy in ((genesis.sum, np.sum), (genesis.amax, np.max), (genesis.amin, np.min), (genesis.prod, np.prod)):
+            with np.errstate(invalid="ignore"):
+                want = numpy(x, axis=1), numpy(x, axis=0), numpy(x)
+            have = ours(from_numpy(x), 1), ours(from_numpy(x), 0), ours(from_numpy(x))
+            for a, b in zip(have, want, strict=True):
+                np.testing.assert_array_equal(a.numpy(), b)
+
+
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("find", ["argmax", "argmin"])
+def test_of_equals_the_first_is_found(size, find):
+    x = np.random.default_rng(size).integers(0, 3, (5, size)).astype(np.float32)
+    for array, axis in ((x, 1), (x, 0), (x.T, 0), (x.T, 1), (x.T.copy(), 0), (x[:, ::-1], 1), (x.T, None), (x, None)):
+        have = getattr(genesis, find)(genesis.from_numpy(array), axis)
+        np.testing.assert_array_equal(have.numpy(), getattr(np, find)(array, axis=axis))
+
+
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("find", ["argmax", "argmin"])
+def test_the_first_nan_is_found(size, find):
+    x = np.random.default_rng(size).integers(0, 3, (4, size)).astype(np.float32)
+    x[:, size // 2] = np.nan
+    x[:, -1] = np.nan
+    for array, axis in ((x, 1), (x, 0), (x.T, 0)):
+        have = getattr(genesis, find)(genesis.from_numpy(array), axis)
+        np.testing.assert_array_equal(have.numpy(), getattr(np, find)(array, axis=axis))
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+def test_a_fused_sum_in_sixteen_bits_is_rounded_as_a_stored_one(dtype):
+    x = genesis.from_numpy(np.random.default_rng(0).random((40, 300)).astype(np.float32)).to(getattr(genesis, dtype))
+    fused = (x.sum(1, True) * 3 - x * 100).float().numpy()
+    total = x.sum(1, True)
+    total.numpy()
+    np.testing.assert_array_equal(fused, (total * 3 - x * 100).float().numpy())
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+def test_a_literal_in_sixteen_bits_is_rounded_as_a_stored_one(dtype):
+    x = genesis.from_numpy(np.linspace(0, 9, 50, dtype=np.float32)).to(getattr(genesis, dtype))
+    fused = (x * genesis.full((50,), 0.1, dtype=getattr(genesis, dtype))).float().numpy()
+    literal = genesis.full((50,), 0.1, dtype=getattr(genesis, dtype))
+    literal.numpy()
+    np.testing.assert_array_equal(fused, (x * literal).float().numpy())

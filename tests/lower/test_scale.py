@@ -1,0 +1,50 @@
+"""Graphs of any length and width: no recursion, and time that grows as they do."""
+
+import time
+
+import pytest
+
+import genesis
+from genesis.execute import plan_for
+from genesis.tensor import array_of
+
+
+@pytest.mark.parametrize("gradient", [False, True])
+def test_a_chain_of_100_000_operations_runs(gradient):
+    x = genesis.ones(2, dtype=genesis.float64)
+    x.requires_grad = gradient
+    y = x
+    for _ in range(50_000):
+        y = (y + 0.25) * 0.75
+    if gradient:
+        y.sum().backward()
+        assert max(x.grad.tolist()) < 1e-300
+    else:
+        assert abs(y.sum().item() - 1.5) < 1e-12
+
+
+def test_2000_independent_outputs_are_two_stages():
+    x = genesis.tensor([1.0, 1.0, 1.0])
+    held = [x + (k + 0.5) for k in range(2000)]
+    assert len(plan_for(array_of(held[0]).trace).lowered.schedule.stages) == 2  # full kernels, and the rest
+    assert [y[0].item() for y in held[::500]] == [1.5, 501.5, 1001.5, 1501.5]
+
+
+def lowering_seconds(count):
+    """The time to lower `count` blocks of unlike operations, kernels known."""
+    x = genesis.ones(17, 33)
+    for _ in range(count):
+        x = genesis.softmax(x * 1.5, 1) + x.T.reshape(17, 33) - x.mean(0, True)
+    trace = array_of(x).trace
+    plan_for(trace)
+    trace.step.plans.clear()
+    start = time.perf_counter()
+    plan_for(trace)
+    trace.closed = True
+    return time.perf_counter() - start
+
+
+def test_lowering_takes_time_in_proportion_to_the_graph():
+    lowering_seconds(20)
+    short, long = lowering_seconds(40), lowering_seconds(320)
+    assert long < 3 * 8 * short
