@@ -21,15 +21,15 @@ from genesis.ops.view import Layout
 from genesis.runtime.counters import count
 from genesis.runtime.memory import Buffer
 from genesis.runtime.native import Fault, Outcome
+from genesis.runtime.plan_cache import plan_cache
 from genesis.runtime.team import get_num_threads
-from genesis.trace import LOCK, Array, Memory, Trace
+from genesis.trace import LOCK, Array, Memory, Trace, thread_state
 
 __all__ = ["FLUSH_HOOKS", "Plan", "flush", "plan_for", "realize"]
 
 FLUSH_HOOKS: list[Callable[[Trace, Any], None]] = []  # called at the end of a flush, with the trace and its plan
 
 _HELD = 3  # references to a handle that nobody holds: the trace's list, the loop variable, getrefcount's argument
-_PLANS_PER_STEP = 16
 
 # References to an input that dies with the flush: the trace's list, a local name, getrefcount's argument; and so on.
 _DYING_ARRAY, _DYING_MEMORY, _DYING_BUFFER = 3, 3, 2
@@ -93,11 +93,10 @@ def _plan(trace: Trace, held: Sequence[Array]) -> Plan:
     outputs = tuple(dict.fromkeys([array.index for array in held]))
     key = (outputs, threads, len(trace.released))
     plans = trace.step.plans
-    plan = plans.get(key)
+    plan: Plan | None = plan_cache.get(plans, key)
     if plan is None:
-        if len(plans) >= _PLANS_PER_STEP:
-            del plans[next(iter(plans))]
-        plan = plans[key] = Plan(trace, outputs, threads)
+        plan = Plan(trace, outputs, threads)
+        plan_cache.put(plans, key, plan, len(plan.lowered.nodes))
     else:
         count("plan_hits")
     return plan
@@ -193,11 +192,11 @@ def _finish(trace: Trace, run: Run) -> None:
     count("flushes")
     if not keeps:
         trace.spent = True
-        trace.nodes = []
         trace.input_at.clear()
-        trace.variables.clear()
         trace.retained.clear()
     trace.run = None
+    if thread_state.trace is trace:
+        thread_state.trace = None
     for held in (trace.arrays, trace.inputs, trace.known, trace.written):
         held.clear()  # type: ignore[attr-defined]
 

@@ -30,7 +30,7 @@ __all__ = [
 
 NODE_LIMIT = 20_000
 BYTE_LIMIT = max(1 << 30, os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 4)
-STEP_LIMIT = 1_000_000
+STEP_LIMIT = 250_000  # steps of the trie, of about 1 KB each
 _NODE_WEIGHT = BYTE_LIMIT // NODE_LIMIT
 
 LOCK = fork_safe_lock()

@@ -29,9 +29,7 @@ class GradientNode:
     __slots__ = ("_index", "_trace")
 
     def __init__(self, trace: Trace, index: int) -> None:
-        while trace.nodes[index].op == "input":
-            origin = trace.input_at[index]
-            assert origin.trace is not None
+        while (origin := trace.input_at.get(index)) is not None and origin.trace is not None:
             trace, index = origin.trace, origin.index
         self._trace = trace
         self._index = index

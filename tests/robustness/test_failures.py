@@ -1,0 +1,98 @@
+"""What fails leaves the rest as it was."""
+
+from __future__ import annotations
+
+import pytest
+
+import genesis
+from genesis import nn
+
+
+def test_a_bad_index_takes_only_what_depends_on_it():
+    x = genesis.arange(10)
+    before = x * 2
+    bad = x.index_select(0, genesis.tensor([0, 50]))
+    after, dependent = before + 1, bad + 1
+    with pytest.raises(IndexError, match=r"index 50 is out of range for extent 10.*test_failures\.py"):
+        dependent.tolist()
+    assert before.tolist() == list(range(0, 20, 2))
+    assert after.tolist() == list(range(1, 21, 2))
+    for lost in (bad, dependent):
+        with pytest.raises(RuntimeError, match="lost.*index 50"):
+            lost.tolist()
+        with pytest.raises(RuntimeError, match="lost.*index 50"):
+            (lost + 1).tolist()
+    assert (x + 1).tolist() == list(range(1, 11))
+
+
+def test_two_bad_indices_take_what_depends_on_either():
+    x = genesis.arange(4)
+    first, second = x.index_select(0, genesis.tensor([7])), x.index_select(0, genesis.tensor([9]))
+    sound = x + 1
+    with pytest.raises(IndexError):
+        first.tolist()
+    for lost in (first, second):
+        with pytest.raises(RuntimeError, match="lost"):
+            lost.tolist()
+    assert sound.tolist() == [1, 2, 3, 4]
+
+
+def test_a_step_that_fails_leaves_parameters_as_they_were():
+    embedding = nn.Embedding(5, 3)
+    optimizer = genesis.optim.Adam(embedding.parameters(), lr=0.1)
+    before = embedding.weight.tolist()
+    with pytest.raises(IndexError, match="index 7"):
+        embedding(genesis.tensor([1, 7])).sum().backward()
+        optimizer.step()
+    assert embedding.weight.tolist() == before
+    optimizer.zero_grad()
+    embedding(genesis.tensor([1, 2])).sum().backward()
+    optimizer.step()
+    moved = [row != old for row, old in zip(embedding.weight.tolist(), before, strict=True)]
+    assert moved == [False, True, True, False, False]
+
+
+def test_too_large_a_value_loses_nothing():
+    x = genesis.ones(3) + 1
+    huge = genesis.zeros(1 << 45)
+    for _ in range(2):
+        with pytest.raises(MemoryError, match="cannot allocate 140,737,488,355,328 bytes"):
+            x.tolist()
+    assert (genesis.ones(2) + 1).tolist() == [2, 2], "what is written after the failure does not meet it"
+    del huge
+    assert x.tolist() == [2, 2, 2]
+
+
+def test_a_wrong_call_in_the_middle_of_a_trace_leaves_no_mark():
+    x = genesis.ones(2, 3)
+    y = x * 2.5
+    for _ in range(3):
+        with pytest.raises(ValueError):
+            (y * 1.5) @ x
+    z = y * 3.5 + x
+    assert z.tolist() == [[9.75] * 3] * 2
+
+
+def test_a_raising_argument_leaves_no_mark():
+    x = genesis.ones(3)
+    with pytest.raises(OverflowError):
+        x + (1 << 70)
+    with pytest.raises(TypeError):
+        x + object()
+    assert (x * 2.5 + 1.5).tolist() == [4, 4, 4]
+
+
+def test_an_exception_in_a_hook_comes_after_the_flush():
+    from genesis.execute import FLUSH_HOOKS
+
+    def hook(trace, plan):
+        raise KeyError("from a hook")
+
+    x = genesis.ones(3) + 1
+    FLUSH_HOOKS.append(hook)
+    try:
+        with pytest.raises(KeyError, match="from a hook"):
+            x.tolist()
+    finally:
+        FLUSH_HOOKS.remove(hook)
+    assert x.tolist() == [2, 2, 2]

@@ -1,0 +1,145 @@
+"""Long runs keep memory flat, and what goes out of scope gives its memory back at once."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+import genesis
+from genesis import nn
+from genesis.runtime.memory import memory_stats
+from genesis.runtime.plan_cache import PlanCache
+
+MEBIBYTE = 1 << 20
+
+
+@pytest.fixture(autouse=True)
+def no_collector() -> Iterator[None]:
+    """Reference counts alone must free everything."""
+    gc.collect()
+    gc.disable()
+    yield
+    gc.enable()
+
+
+def resident() -> int:
+    return int(Path("/proc/self/statm").read_text().split()[1]) * 4096
+
+
+def growth(step: Callable[[], object], warm: int = 200, steps: int = 2000) -> tuple[int, int]:
+    """By how many bytes the process, and what buffers hold, grow over `steps` steps."""
+    for _ in range(warm):
+        step()
+    before = resident(), memory_stats().held
+    for _ in range(steps):
+        step()
+    return resident() - before[0], memory_stats().held - before[1]
+
+
+def training(make_optimizer, use: Callable[[genesis.Tensor], object]) -> Callable[[], object]:
+    model = nn.Sequential(nn.Linear(16, 32), nn.ReLU(), nn.Linear(32, 4))
+    optimizer = make_optimizer(model.parameters())
+    inputs, targets = genesis.randn(32, 16), genesis.randint(0, 4, (32,))
+
+    def step() -> object:
+        optimizer.zero_grad()
+        loss = nn.functional.cross_entropy(model(inputs), targets)
+        loss.backward()
+        optimizer.step()
+        return use(loss)
+
+    return step
+
+
+class Running:
+    """A number that adds up what it is given."""
+
+    def __init__(self) -> None:
+        self.total: object = genesis.tensor(0.0)
+
+    def add(self, loss: genesis.Tensor) -> None:
+        self.total = self.total + loss.detach() * 0.5
+
+
+OPTIMIZERS = {
+    "sgd": lambda parameters: genesis.optim.SGD(parameters, lr=1e-3, momentum=0.9),
+    "adam": lambda parameters: genesis.optim.Adam(parameters, lr=1e-3),
+}
+USES = {"unread": id, "read": lambda loss: loss.item(), "summed": Running().add}
+
+
+@pytest.mark.parametrize("use", USES)
+@pytest.mark.parametrize("optimizer", OPTIMIZERS)
+def test_training_is_flat(optimizer, use):
+    process, buffers = growth(training(OPTIMIZERS[optimizer], USES[use]))
+    assert process < MEBIBYTE and buffers < 1024
+
+
+def test_a_list_of_losses_holds_losses_alone():
+    losses: list[genesis.Tensor] = []
+    _, buffers = growth(training(OPTIMIZERS["adam"], losses.append), steps=500)
+    assert buffers <= 64 * 500
+
+
+def test_gradients_that_accumulate_are_flat():
+    parameter = genesis.ones(1000, requires_grad=True)
+    process, buffers = growth(lambda: (parameter * parameter).sum().backward())
+    assert process < MEBIBYTE and buffers < 1024
+
+
+def test_reading_results_without_no_grad_is_flat():
+    model = nn.Sequential(nn.Linear(16, 32), nn.ReLU(), nn.Linear(32, 4))
+    inputs = genesis.randn(32, 16)
+    process, buffers = growth(lambda: model(inputs).argmax(1).tolist())
+    assert process < MEBIBYTE and buffers < 1024
+
+
+def test_a_loop_that_is_never_read_is_bounded():
+    total = genesis.zeros(1000)
+
+    def step() -> None:
+        nonlocal total
+        total = total * 0.9 + 1.5
+
+    process, buffers = growth(step, warm=25_000, steps=25_000)
+    assert process < MEBIBYTE and abs(buffers) < 8192
+
+
+def test_new_batch_sizes_compile_nothing_after_the_first():
+    model = nn.Linear(16, 4)
+    optimizer = OPTIMIZERS["adam"](model.parameters())
+
+    def step(rows: int) -> None:
+        optimizer.zero_grad()
+        nn.functional.cross_entropy(model(genesis.randn(rows, 16)), genesis.randint(0, 4, (rows,))).backward()
+        optimizer.step()
+
+    step(32)
+    step(32)
+    compiled = genesis.debug.stats()["kernels_compiled"]
+    for rows in range(2, 52):
+        step(rows)
+    assert genesis.debug.stats()["kernels_compiled"] == compiled
+
+
+def test_a_tensor_out_of_scope_gives_its_memory_back():
+    before = memory_stats().held
+    x = genesis.ones(1000, requires_grad=True)
+    y = (x * 2).exp()
+    y.sum().backward()
+    x.grad.tolist()
+    assert memory_stats().held > before
+    del x, y
+    assert memory_stats().held <= before
+
+
+def test_the_plans_that_ran_last_are_kept():
+    cache, home = PlanCache(size_limit=2), {}
+    cache.put(home, "a", 1, size=1)
+    cache.put(home, "b", 2, size=1)
+    assert cache.get(home, "a") == 1
+    cache.put(home, "c", 3, size=1)
+    assert home == {"a": 1, "c": 3}
