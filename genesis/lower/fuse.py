@@ -97,10 +97,17 @@ def canonical_map(axes: tuple[Axis, ...], level: str) -> IndexMap:
 
 
 def pull_views(nodes: Sequence[Node], index: int, at: IndexMap, extents: Sequence[int]) -> tuple[int, IndexMap]:
-    """Through the views that `index` is made of: its base, and the map to the base's elements."""
+    """Through the views that `index` is made of: its base, and the map to the base's elements.
+
+    Raises Unmappable with the index of the view that has to be in memory.
+    """
     node = nodes[index]
     while node.op == "view":
-        at = pull(at, extents, node.shape, node.attrs["strides"], node.attrs["offset"])
+        try:
+            at = pull(at, extents, node.shape, node.attrs["strides"], node.attrs["offset"])
+        except Unmappable as refusal:
+            refusal.index = index
+            raise
         index = node.inputs[0]
         node = nodes[index]
     return index, at

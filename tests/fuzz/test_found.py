@@ -1,0 +1,68 @@
+"""What random programs once got wrong, by name."""
+
+import numpy as np
+
+import genesis
+from tests.fuzz.oracle import checked_flushes
+
+
+def numbers(*shape, dtype=np.float32):
+    return genesis.from_numpy(np.arange(np.prod(shape)).reshape(shape).astype(dtype))
+
+
+def test_a_view_that_no_nest_can_read_through_another_is_read_from_a_copy():
+    """The diagonal of a slice with gaps."""
+    with checked_flushes():
+        x = numbers(30, 7)
+        doubled = genesis.cat([x.unsqueeze(1), x.unsqueeze(1)], 1)
+        part = doubled[10:26:3]
+        held = genesis.sign(part), part.diagonal(1), part.permute(1, 2, 0) * 2
+        held[0].numpy()
+
+
+def test_two_orders_of_axes_in_one_nest():
+    """A gather at rows in one order, beside a permuted copy of the same values in another."""
+    with checked_flushes():
+        x = numbers(7, 5, 16, 3)
+        largest, _ = x.max(3)
+        held = largest * 2, x.permute(1, 0, 2, 3).clone() + 1, largest.sum(), (x * 2).sum()
+        held[0].numpy()
+
+
+def test_a_gather_waits_for_the_values_it_reads():
+    with checked_flushes():
+        x = numbers(5, 1)
+        chosen, _ = (x * x).max(1)
+        chosen.numpy()
+
+
+def test_nothing_is_computed_of_nothing():
+    with checked_flushes():
+        x = numbers(0, 0).reshape(0, 1, 0)
+        genesis.cat([x, x, x], 1).numpy()
+
+
+def test_an_outer_product_of_integers():
+    with checked_flushes():
+        x = numbers(4, 1, dtype=np.int32)
+        held = x @ numbers(1, 1, dtype=np.int32), genesis.argmax(x, 0)
+        held[0].numpy()
+
+
+def test_results_do_not_share_memory():
+    array = np.zeros(4, np.float32)
+    x = genesis.from_numpy(array)
+    same, backwards = x.clone(), x.flip(0)
+    same.numpy()[0] = 7
+    array[1] = 5
+    assert backwards.tolist() == [0, 0, 0, 0]
+    assert same.tolist() == [7, 0, 0, 0]
+
+
+def test_a_gradient_of_a_result_that_was_looked_at():
+    for function in (lambda x: x.sum(1), lambda x: x.reshape(12), lambda x: genesis.cat([x, x], 1)):
+        x = genesis.ones(3, 4, requires_grad=True)
+        y = function(x)
+        y.detach().numpy()
+        y.sum().backward()
+        assert x.grad.sum().item() in (12, 24)
