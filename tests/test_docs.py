@@ -1,0 +1,55 @@
+"""The documents show what the commands in them print."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+GUIDE = (ROOT / "docs" / "reading.md").read_text(encoding="utf-8")
+MADE_UP = re.compile(r'genesis_[0-9a-f]{16}|%"\.\d+"')  # names of kernels and registers
+PROMPTS = (">>> ", "... ")
+
+
+def blocks(kind: str) -> list[str]:
+    return re.findall(rf"```{kind}\n(.*?)```\n", GUIDE, re.DOTALL)
+
+
+def renamed(text: str) -> str:
+    """`text` with made-up names numbered in the order in which they come."""
+    names: dict[str, str] = {}
+    return MADE_UP.sub(lambda match: names.setdefault(match[0], f"name{len(names)}"), text).strip()
+
+
+def printed(*command: str) -> str:
+    run = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, check=False)
+    assert run.returncode == 0, run.stderr
+    return run.stdout
+
+
+def test_made_up_names_are_told_apart():
+    assert renamed(f"genesis_{'a' * 16} genesis_{'b' * 16} genesis_{'a' * 16}") == "name0 name1 name0"
+
+
+def test_commands_print_what_the_guide_shows():
+    assert blocks("console")
+    for block in blocks("console"):
+        command, shown = block.removeprefix("$ ").split("\n", 1)
+        program, *arguments = command.split()
+        assert renamed(printed(sys.executable if program == "python" else program, *arguments)) == renamed(shown), command
+
+
+def test_sessions_print_what_the_guide_shows():
+    """The sessions are one program: each goes on where the one before it ended."""
+    sessions = [block.splitlines() for block in blocks("pycon")]
+    programs = ["\n".join(line[4:] for line in lines if line.startswith(PROMPTS)) for lines in sessions]
+    outputs = printed(sys.executable, "-c", "\nprint('next')\n".join(programs)).split("next\n")
+    assert sessions
+    for lines, output in zip(sessions, outputs, strict=True):
+        assert renamed(output) == renamed("\n".join(line for line in lines if not line.startswith(PROMPTS)))
+
+
+def test_the_files_that_the_guide_names_are_there():
+    folders = [ROOT, *(ROOT / "genesis" / folder for folder in ("", "lower", "codegen/cpu"))]
+    for name in re.findall(r"`([\w/]+(?:\.py|/))`", GUIDE):
+        assert any((folder / name).exists() for folder in folders), name
