@@ -65,7 +65,7 @@ def test_without_a_directory_all_is_compiled(filled, tmp_path):
 
 
 def test_processes_may_fill_one_cache_at_once(filled, tmp_path):
-    _, loss, kernels = filled
+    loss = filled[1]
     results = [finish(process) for process in [start(tmp_path) for _ in range(3)]]
     assert {found for found, _ in results} == {loss}
     assert finish(start(tmp_path)) == (loss, 0)

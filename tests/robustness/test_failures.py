@@ -18,9 +18,9 @@ def test_a_bad_index_takes_only_what_depends_on_it():
     assert before.tolist() == list(range(0, 20, 2))
     assert after.tolist() == list(range(1, 21, 2))
     for lost in (bad, dependent):
-        with pytest.raises(RuntimeError, match="lost.*index 50"):
+        with pytest.raises(RuntimeError, match=r"lost.*index 50"):
             lost.tolist()
-        with pytest.raises(RuntimeError, match="lost.*index 50"):
+        with pytest.raises(RuntimeError, match=r"lost.*index 50"):
             (lost + 1).tolist()
     assert (x + 1).tolist() == list(range(1, 11))
 

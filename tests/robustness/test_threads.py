@@ -49,7 +49,7 @@ def test_threads_read_one_pending_tensor():
     for _ in range(20):
         pending = genesis.arange(100) * 3 + 1
         parts = [pending * k for k in range(8)]
-        read = in_threads([lambda part=part: (part + pending).sum().item() for part in parts])
+        read = in_threads([lambda part=part, whole=pending: (part + whole).sum().item() for part in parts])
         assert read == [14950 * (k + 1) for k in range(8)]
 
 

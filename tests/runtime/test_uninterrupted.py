@@ -1,0 +1,43 @@
+"""Work that no interrupt cuts short."""
+
+from __future__ import annotations
+
+import signal
+import threading
+import time
+
+import pytest
+
+from genesis.runtime.uninterrupted import uninterrupted
+
+
+def test_an_interrupt_waits_for_the_end_of_the_work():
+    done = []
+
+    def work() -> None:
+        time.sleep(0.2)
+        done.append(True)
+
+    handler = signal.signal(signal.SIGALRM, signal.default_int_handler)
+    try:
+        signal.setitimer(signal.ITIMER_REAL, 0.02, 0.03)  # and again and again
+        with pytest.raises(KeyboardInterrupt):
+            uninterrupted(work)
+        assert done
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, handler)
+
+
+def test_errors_and_results_come_through():
+    assert uninterrupted(divmod, 7, 2) == (3, 1)
+    with pytest.raises(ZeroDivisionError):
+        uninterrupted(divmod, 7, 0)
+
+
+def test_another_thread_does_the_work_itself():
+    found = []
+    thread = threading.Thread(target=lambda: found.append(uninterrupted(threading.get_ident)))
+    thread.start()
+    thread.join()
+    assert found == [thread.ident]
