@@ -39,6 +39,7 @@ def view_function_of(name: str) -> Callable[..., Any]:
 
     function.__name__ = function.__qualname__ = name
     function.__doc__ = OPERATIONS[name].define.__doc__
+    function.__signature__ = OPERATIONS[name].signature  # type: ignore[attr-defined]
     return function
 
 

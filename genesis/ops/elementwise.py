@@ -40,12 +40,12 @@ def from_scipy(name: str) -> Rule:
 
 def unary(
     name: str, *, grad: Rule | None = None, ref: Rule, emit: Rule | None = None, result: DType | None = None,
-    floating: bool = True, methods: Sequence[str] | None = None, cost: int = 1,
+    floating: bool = True, methods: Sequence[str] | None = None, cost: int = 1, doc: str | None = None,
 ) -> Operation:
     """A row of one input. `floating`: integers become the default float first. `result`: the dtype, if not the input's."""
     primitive(name, "elementwise", grad=grad, reference=lambda node, x: ref(x), emit=emit, cost=cost)
 
-    @composite(name, 1, ref=ref, methods=methods)
+    @composite(name, 1, ref=ref, methods=methods, doc=doc)
     def define(input: Value) -> Value:
         (x,) = as_values(input)
         if floating:
@@ -137,12 +137,17 @@ atan2 = binary(
     "atan2", grad=lambda g, z, y, x: (g * x / (x * x + y * y), -g * y / (x * x + y * y)), ref=np.arctan2, floating=True,
     cost=20,
 )
-add = composite("add", 3, ref=np.add)(lambda input, other, alpha=1: _add(input, _scaled(other, alpha)))
-sub = composite("sub", 3, ref=np.subtract)(lambda input, other, alpha=1: _sub(input, _scaled(other, alpha)))
+add = composite("add", 3, ref=np.add, doc="`input + alpha * other`.")(
+    lambda input, other, alpha=1: _add(input, _scaled(other, alpha))
+)
+sub = composite("sub", 3, ref=np.subtract, doc="`input - alpha * other`.")(
+    lambda input, other, alpha=1: _sub(input, _scaled(other, alpha))
+)
 neg = unary("neg", grad=lambda g, y, x: -g, ref=np.negative, floating=False)
 abs = unary("abs", grad=lambda g, y, x: g * sign(x), ref=np.abs, floating=False)
 sign: Operation = unary(
     "sign", grad=lambda g, y, x: zeros_like(g), ref=lambda x: x if x.dtype == bool else np.sign(x), floating=False,
+    doc="-1, 0 or 1; NaN of NaN.",
 )
 
 
@@ -194,9 +199,9 @@ def _literal(x: Value) -> bool:
 
 
 sqrt = unary("sqrt", grad=lambda g, y, x: g * 0.5 / y, ref=np.sqrt, cost=5)
-rsqrt = unary("rsqrt", grad=lambda g, y, x: g * -0.5 * y * y * y, ref=lambda x: 1 / np.sqrt(x), cost=8)
-square = composite("square", ref=np.square)(lambda input: pow(input, 2))
-reciprocal = composite("reciprocal", ref=np.reciprocal)(lambda input: 1 / input)
+rsqrt = unary("rsqrt", grad=lambda g, y, x: g * -0.5 * y * y * y, ref=lambda x: 1 / np.sqrt(x), cost=8, doc="1 / sqrt(x).")
+square = composite("square", ref=np.square, doc="x * x.")(lambda input: pow(input, 2))
+reciprocal = composite("reciprocal", ref=np.reciprocal, doc="1 / x.")(lambda input: 1 / input)
 
 # ---- exponentials and logarithms ----
 exp = unary("exp", grad=lambda g, y, x: g * y, ref=np.exp, cost=10)
@@ -222,12 +227,20 @@ acosh = unary("acosh", grad=lambda g, y, x: g * rsqrt(x * x - 1), ref=np.arccosh
 atanh = unary("atanh", grad=lambda g, y, x: g / (1 - x * x), ref=np.arctanh, cost=20)
 
 # ---- error function, sigmoid, relu ----
-erf = unary("erf", grad=lambda g, y, x: g * exp(-x * x) * (2 / pi**0.5), ref=from_scipy("erf"), cost=20)
-erfc = unary("erfc", grad=lambda g, y, x: -g * exp(-x * x) * (2 / pi**0.5), ref=from_scipy("erfc"), cost=24)
-sigmoid = unary("sigmoid", grad=lambda g, y, x: g * y * (1 - y), ref=from_scipy("expit"), cost=12)
+erf = unary(
+    "erf", grad=lambda g, y, x: g * exp(-x * x) * (2 / pi**0.5), ref=from_scipy("erf"), cost=20,
+    doc="2/sqrt(pi) times the integral of exp(-t^2) from 0 to x.",
+)
+erfc = unary(
+    "erfc", grad=lambda g, y, x: -g * exp(-x * x) * (2 / pi**0.5), ref=from_scipy("erfc"), cost=24,
+    doc="1 - erf(x), without cancellation.",
+)
+sigmoid = unary(
+    "sigmoid", grad=lambda g, y, x: g * y * (1 - y), ref=from_scipy("expit"), cost=12, doc="1 / (1 + exp(-x)).",
+)
 relu = unary(
     "relu", grad=lambda g, y, x: where(y <= 0, 0, g), ref=lambda x: np.maximum(x, 0), floating=False,
-    emit=lambda k, x: k.maximum(x, k.constant(0)),
+    emit=lambda k, x: k.maximum(x, k.constant(0)), doc="x where positive, else 0; NaN of NaN.",
 )
 
 # ---- rounding ----

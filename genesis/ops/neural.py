@@ -19,7 +19,7 @@ __all__ = ["cross_entropy", "gelu", "layer_norm", "log_softmax", "logsumexp", "m
 
 
 # ---- activations ----
-silu = composite("silu")(lambda input: input * sigmoid(input))
+silu = composite("silu", doc="x * sigmoid(x) (Hendrycks and Gimpel, 2016).")(lambda input: input * sigmoid(input))
 
 
 @composite("gelu")

@@ -13,6 +13,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
+
 from genesis.ir.dtypes import DType, bool_, dtype_of_scalar, get_default_dtype, result_type
 from genesis.ir.graph import Graph, Value
 from genesis.ir.shapes import Shape, broadcast_shapes, contiguous_strides
@@ -78,10 +80,16 @@ def primitive(name: str, kind: str, **rules: Any) -> Primitive:
 def composite(
     name: str, operands: int | Sequence[int] = 1, *, ref: Callable[..., Any] | None = None, variadic: bool = False,
     methods: Sequence[str] | None = None, samples: Callable[..., Any] | None = None, static_scalars: bool = False,
+    doc: str | None = None,
 ) -> Callable[[Callable[..., Any]], Operation]:
-    """Decorator: a function of Values becomes the operation `name` (and, unless `methods` says else, a Tensor method)."""
+    """Decorator: a function of Values becomes the operation `name` (and, unless `methods` says else, a Tensor method).
+
+    It is documented by its docstring, by `doc`, or as the NumPy function that is its reference.
+    """
 
     def register(define: Callable[..., Any]) -> Operation:
+        if define.__doc__ is None:
+            define.__doc__ = doc or (f"As `numpy.{ref.__name__}`." if isinstance(ref, np.ufunc) else None)
         names = (name,) if methods is None else tuple(methods)
         signature = inspect.signature(define)
         places = frozenset(range(operands) if isinstance(operands, int) else operands)

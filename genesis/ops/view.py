@@ -7,6 +7,7 @@ take and give a `Layout`, and serve arrays that are already in memory as well.
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -316,6 +317,9 @@ def view_operation(name: str, rule: Callable[..., Layout | None]) -> None:
         assert to is not None, "a contiguous layout takes every view"
         return view_value(input, to, name)
 
+    parameters = [*inspect.signature(define).parameters.values()][:1]
+    parameters += [*inspect.signature(rule).parameters.values()][1:]
+    define.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     define.__doc__ = rule.__doc__
     composite(name, 1, methods=())(define)
 
