@@ -9,7 +9,8 @@ import pytest
 from llvmlite import ir
 from test_vector_math import compiled
 
-from genesis.codegen.cpu.lanes import I64, Lanes
+from genesis.codegen.cpu.lanes import Lanes
+from genesis.codegen.cpu.registers import I64
 from genesis.codegen.cpu.vector_math import random_bits
 
 WIDTH = 16

@@ -17,7 +17,8 @@ import pytest
 import scipy.special
 from llvmlite import binding, ir
 
-from genesis.codegen.cpu.lanes import I64, POINTER, Lanes
+from genesis.codegen.cpu.lanes import Lanes
+from genesis.codegen.cpu.registers import I64, POINTER
 from genesis.codegen.cpu.vector_math import FUNCTIONS
 
 binding.initialize_native_target()

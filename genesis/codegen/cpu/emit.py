@@ -16,8 +16,9 @@ from typing import Any
 from llvmlite import ir
 
 from genesis.codegen.cpu.arithmetic import Arithmetic
-from genesis.codegen.cpu.lanes import I32, I64, POINTER, Lanes, is_varying
+from genesis.codegen.cpu.lanes import Lanes
 from genesis.codegen.cpu.reductions import Accumulator
+from genesis.codegen.cpu.registers import I32, I64, POINTER, is_varying
 from genesis.codegen.cpu.vector_math import random_bits
 from genesis.lower.kernel import REDUCTIONS, Access, Instruction, Kernel, Word
 from genesis.ops.registry import PRIMITIVES

@@ -7,7 +7,8 @@ from typing import Any
 
 from llvmlite import ir
 
-from genesis.codegen.cpu.lanes import FLOATING, I64, REGISTER_TYPE, Lanes, is_varying
+from genesis.codegen.cpu.lanes import Lanes
+from genesis.codegen.cpu.registers import FLOATING, I64, REGISTER_TYPE, is_varying
 
 __all__ = ["Accumulator"]
 

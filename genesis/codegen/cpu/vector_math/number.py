@@ -9,7 +9,8 @@ from typing import TypeAlias
 
 from llvmlite import ir
 
-from genesis.codegen.cpu.lanes import UNSIGNED, Lanes
+from genesis.codegen.cpu.lanes import Lanes
+from genesis.codegen.cpu.registers import UNSIGNED
 
 Operand: TypeAlias = "Number | float | int"
 

@@ -10,7 +10,8 @@ import math
 
 from llvmlite import ir
 
-from genesis.codegen.cpu.lanes import Lanes, Value
+from genesis.codegen.cpu.lanes import Lanes
+from genesis.codegen.cpu.registers import Value
 from genesis.codegen.cpu.vector_math.logarithm import log
 from genesis.codegen.cpu.vector_math.number import Number, square_root
 from genesis.codegen.cpu.vector_math.trigonometric import cos

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from llvmlite import ir
 
-from genesis.codegen.cpu.lanes import DOUBLE
+from genesis.codegen.cpu.registers import DOUBLE
 from genesis.codegen.cpu.vector_math.double_word import DoubleWord, fast_two_sum, two_product, two_sum
 from genesis.codegen.cpu.vector_math.number import (
     Number,

@@ -1,0 +1,106 @@
+"""Registers: the LLVM type of each dtype in a register and in memory, and constants of these types.
+
+A value is *uniform* (a scalar `T`) or *varying* (`<width x T>`, one element per lane). A dtype is a string. `bool` is i1 in
+a register and i8 in memory; `float16` and `bfloat16` live in memory only.
+"""
+
+from __future__ import annotations
+
+import functools
+import struct
+from collections.abc import Sequence
+from typing import TypeAlias
+
+from llvmlite import ir
+
+Value: TypeAlias = "ir.Value | int | float"
+
+POINTER = ir.PointerType()
+I1, I8, I16, I32, I64 = (ir.IntType(bits) for bits in (1, 8, 16, 32, 64))
+HALF, FLOAT, DOUBLE = ir.HalfType(), ir.FloatType(), ir.DoubleType()
+
+REGISTER_TYPE: dict[str, ir.Type] = {
+    "float64": DOUBLE, "float32": FLOAT, "float16": FLOAT, "bfloat16": FLOAT, "bool": I1,
+    "int8": I8, "int16": I16, "int32": I32, "int64": I64, "uint8": I8, "uint16": I16, "uint32": I32, "uint64": I64,
+}  # fmt: skip
+MEMORY_TYPE: dict[str, ir.Type] = REGISTER_TYPE | {"float16": HALF, "bfloat16": I16, "bool": I8}
+FLOATING = frozenset({"float64", "float32", "float16", "bfloat16"})
+UNSIGNED = frozenset({"bool", "uint8", "uint16", "uint32", "uint64"})
+
+SIZE = {HALF: 2, FLOAT: 4, DOUBLE: 8, I1: 1, I8: 1, I16: 2, I32: 4, I64: 8, POINTER: 8}
+SHORT_NAME = {HALF: "f16", FLOAT: "f32", DOUBLE: "f64", I1: "i1", I8: "i8", I16: "i16", I32: "i32", I64: "i64"}
+SHORT_NAME[POINTER] = "p0"
+
+
+class Literal(ir.Constant):
+    """A constant by its text: `ir.Constant` can print neither a splat in one word, nor a NaN."""
+
+    def __init__(self, type_: ir.Type, text: str):
+        self.type = type_
+        self.constant = text
+
+    def _get_reference(self) -> str:
+        return self.constant
+
+
+def is_varying(value: ir.Value) -> bool:
+    """Whether `value` has one element per lane."""
+    return isinstance(value.type, ir.VectorType)
+
+
+def element_type(value: ir.Value) -> ir.Type:
+    """The scalar type of a uniform or varying value."""
+    return value.type.element if is_varying(value) else value.type
+
+
+def is_floating(value: ir.Value) -> bool:
+    return element_type(value) in (HALF, FLOAT, DOUBLE)
+
+
+def mangled(type_: ir.Type) -> str:
+    """How LLVM spells a type inside the name of an overloaded intrinsic."""
+    return f"v{type_.count}{SHORT_NAME[type_.element]}" if isinstance(type_, ir.VectorType) else SHORT_NAME[type_]
+
+
+def with_shape(type_: ir.Type, like: ir.Value) -> ir.Type:
+    """`type_` for every lane if `like` is varying, else `type_` itself."""
+    return ir.VectorType(type_, like.type.count) if is_varying(like) else type_
+
+
+def scalar_constant(type_: ir.Type, value: int | float | bool) -> ir.Constant:
+    """A constant: a float by its bits (so NaN and infinities print), an integer wrapped to its width."""
+    if type_ in (FLOAT, DOUBLE):
+        if type_ == FLOAT:
+            try:
+                value = struct.unpack("f", struct.pack("f", value))[0]
+            except OverflowError:
+                value = float("inf") if value > 0 else float("-inf")
+        return Literal(type_, f"0x{struct.unpack('Q', struct.pack('d', value))[0]:016X}")
+    if type_ == I1:
+        return ir.Constant(I1, bool(value))
+    half_range = 1 << (type_.width - 1)
+    return ir.Constant(type_, (int(value) + half_range) % (2 * half_range) - half_range)
+
+
+def zero(type_: ir.Type) -> ir.Constant:
+    return Literal(type_, "zeroinitializer")
+
+
+def constants(type_: ir.Type, values: Sequence[int]) -> ir.Constant:
+    """A vector of integers, one to a lane."""
+    return _constants(type_.width, tuple(values))
+
+
+class _Constants(ir.Constant):
+    """A vector constant that is spelled out once: kernels use the same few over and over."""
+
+    def _get_reference(self) -> str:
+        text = self.__dict__.get("text")
+        if text is None:
+            text = self.__dict__["text"] = super()._get_reference()
+        return text
+
+
+@functools.lru_cache(maxsize=256)
+def _constants(bits: int, values: tuple[int, ...]) -> ir.Constant:
+    return _Constants(ir.VectorType(ir.IntType(bits), len(values)), list(values))
