@@ -1,69 +1,25 @@
-"""Flushing: from a trace to realized arrays, by a plan that is found where the trace ends or made there."""
+"""Flushing: from a trace to realized arrays, by the plan found where the trace ends."""
 
 from __future__ import annotations
 
 import sys
 from collections import Counter
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
-import numpy as np
-
-from genesis.codegen.cpu.program import Segment, assemble
-from genesis.ir.dtypes import float64, int64
-from genesis.ir.graph import Graph, Node
-from genesis.lower import lower
-from genesis.lower.legalize import base_of
-from genesis.lower.schedule import donations
-from genesis.ops.derive import NotDifferentiableError, derive
-from genesis.ops.registry import PRIMITIVES, expand
-from genesis.ops.view import Layout
+from genesis.host import call_host
+from genesis.plan import Plan, find_plan, held_arrays
 from genesis.runtime.counters import count
 from genesis.runtime.memory import Buffer
 from genesis.runtime.native import Fault, Outcome
-from genesis.runtime.plan_cache import plan_cache
-from genesis.runtime.team import get_num_threads
 from genesis.trace import LOCK, Array, Memory, Trace, thread_state
 
-__all__ = ["FLUSH_HOOKS", "Plan", "flush", "plan_for", "realize"]
+__all__ = ["FLUSH_HOOKS", "flush", "realize"]
 
 FLUSH_HOOKS: list[Callable[[Trace, Any], None]] = []  # called at the end of a flush, with the trace and its plan
 
-_HELD = 3  # references to a handle that nobody holds: the trace's list, the loop variable, getrefcount's argument
-
 # References to an input that dies with the flush: the trace's list, a local name, getrefcount's argument; and so on.
 _DYING_ARRAY, _DYING_MEMORY, _DYING_BUFFER = 3, 3, 2
-
-
-class Plan:
-    """A lowered trace, ready to run: which inputs it takes, which values it gives, and the program between them."""
-
-    __slots__ = ("arena_bytes", "donations", "inputs", "keeps", "lowered", "outputs", "saved", "segments", "sizes")
-
-    def __init__(self, trace: Trace, outputs: tuple[int, ...], threads: int) -> None:
-        inputs = [index for index, node in enumerate(trace.nodes) if node.op == "input"]
-        roots = [index for index in outputs if trace.nodes[index].differentiable]
-        self.keeps, dear = _read_by_backward(trace.nodes, roots, trace.released)
-        saved = tuple(sorted(dear - set(outputs) - set(inputs)))
-        kinds = [float64 if value.__class__ is float else int64 for value in trace.scalars]
-        lowered = lower(trace.nodes, outputs, threads, kinds, saved)
-        number = {index: k for k, index in enumerate(inputs)}
-        locations = lowered.schedule.locations
-        self.lowered = lowered
-        self.saved = saved
-        self.inputs = [number[lowered.origins[i]] for i in lowered.inputs]  # positions in trace.inputs
-        self.outputs = [(locations[base], layout) for base, layout in lowered.outputs]
-        values = {place.place: value for value, place in locations.items() if place.kind == "output"}
-        self.sizes = [lowered.nodes[values[k]].nbytes for k in range(len(values))]
-        self.donations = donations(lowered.nodes, lowered.schedule)
-        self.arena_bytes = lowered.schedule.arena_bytes
-        outputs_at = len(self.inputs)
-        arena_at = outputs_at + len(self.sizes)
-        scalars = "".join("d" if kind is float64 else "q" for kind in kinds)
-        self.segments: list[Segment] = assemble(
-            lowered.nodes, lowered.schedule, "Q" * (arena_at + 1) + scalars, arena_at, outputs_at, arena_at + 1, threads
-        )
-        count("plans_built")
 
 
 def realize(array: Array) -> Memory:
@@ -80,26 +36,6 @@ def realize(array: Array) -> Memory:
         if memory is None:
             raise RuntimeError(f"this value was lost, for what it depends on failed: {trace.failure}") from trace.failure
     return memory
-
-
-def plan_for(trace: Trace) -> Plan:
-    """The plan that would run if `trace` were flushed now."""
-    held = [array for array in trace.arrays if sys.getrefcount(array) > _HELD]
-    return _plan(trace, held)
-
-
-def _plan(trace: Trace, held: Sequence[Array]) -> Plan:
-    threads = get_num_threads()
-    outputs = tuple(dict.fromkeys([array.index for array in held]))
-    key = (outputs, threads, len(trace.released))
-    plans = trace.step.plans
-    plan: Plan | None = plan_cache.get(plans, key)
-    if plan is None:
-        plan = Plan(trace, outputs, threads)
-        plan_cache.put(plans, key, plan, len(plan.lowered.nodes))
-    else:
-        count("plan_hits")
-    return plan
 
 
 class Run:
@@ -129,8 +65,8 @@ def flush(trace: Trace) -> None:
         failure = None
         while trace.run is None or not trace.run.outcome:
             trace.run = None
-            held = [array for array in trace.arrays if sys.getrefcount(array) > _HELD and array.index not in trace.lost]
-            trace.run = run = Run(_plan(trace, held) if held else None, held)
+            held = held_arrays(trace)
+            trace.run = run = Run(find_plan(trace, held) if held else None, held)
             if fault := _execute(run, trace):
                 failure = _lose(run, trace, fault)
             else:
@@ -160,10 +96,12 @@ def _execute(run: Run, trace: Trace) -> Fault | None:
     slots.append(arena.ptr)
     slots += trace.scalars
     for segment in plan.segments:
-        if segment.program is None:
-            _call_host(plan, segment, slots)
-        elif fault := segment.program.run(slots, run.outcome if segment is plan.segments[-1] else Outcome()):
-            return fault
+        if segment.host is not None:
+            call_host(plan, segment.host, slots)
+        if segment.program is not None:
+            fault = segment.program.run(slots, run.outcome if segment is plan.segments[-1] else Outcome())
+            if fault is not None:
+                return fault
     return None
 
 
@@ -247,54 +185,6 @@ def _lose(run: Run, trace: Trace, fault: Fault) -> IndexError:
     return error
 
 
-def _call_host(plan: Plan, segment: Segment, slots: Sequence[Any]) -> None:
-    """Compute a host operation by its NumPy reference."""
-    call = segment.host
-    assert call is not None
-    lowered = plan.lowered
-    outputs_at = len(plan.inputs)
-
-    def array_at(value: int, layout: Layout) -> np.ndarray:
-        place = lowered.schedule.locations[value]
-        node = lowered.nodes[value]
-        first = {"input": place.place, "output": outputs_at + place.place, "arena": outputs_at + len(plan.sizes)}
-        address = slots[first[place.kind]] + (place.place if place.kind == "arena" else 0)
-        return _over(address, node, layout)
-
-    node = lowered.nodes[call.node]
-    operands = [array_at(base, layout) for base, layout in call.operands]
-    target = array_at(call.node, Layout(node.shape, _row_major(node), 0))
-    reference = PRIMITIVES[node.op].reference
-    assert reference is not None
-    with np.errstate(all="ignore"):
-        target[...] = reference(node, *operands)
-
-
-def _row_major(node: Node) -> tuple[int, ...]:
-    strides, step = [], 1
-    for extent in reversed(node.shape):
-        strides.append(step)
-        step *= extent
-    return tuple(reversed(strides))
-
-
-class _Address:
-    """Memory at an address, in NumPy's array interface."""
-
-    def __init__(self, address: int, node: Node, layout: Layout) -> None:
-        size = node.dtype.itemsize
-        kind = node.dtype.numpy.str if node.dtype.numpy.kind != "V" else f"<V{size}"
-        self.__array_interface__ = {
-            "data": (address + layout.offset * size, False), "shape": layout.shape, "typestr": kind,
-            "strides": tuple(s * size for s in layout.strides), "version": 3,
-        }
-
-
-def _over(address: int, node: Node, layout: Layout) -> np.ndarray:
-    array = np.asarray(_Address(address, node, layout))
-    return array if array.dtype == node.dtype.numpy else array.view(node.dtype.numpy)
-
-
 def _index_error(plan: Plan, trace: Trace, fault: Fault) -> IndexError:
     node = plan.lowered.nodes[fault.site]
     line = trace.line_of(plan.lowered.origins[fault.site])
@@ -306,37 +196,3 @@ def _index_error(plan: Plan, trace: Trace, fault: Fault) -> IndexError:
     )
 
 
-def _read_by_backward(
-    nodes: Sequence[Node], roots: Sequence[int], released: Collection[int]
-) -> tuple[bool, set[int]]:
-    """Whether a later backward may come from `roots`, and what to keep for it: of what its rules read, whatever is dear
-    to compute again. Elementwise values and views are recomputed from contractions, reductions and loads.
-
-    A root whose backward has been run, and the graph released, needs nothing.
-    """
-    graph = Graph(list(nodes), grad_enabled=False)
-    first = len(nodes)
-    wanted: set[int] = set()
-    keeps = False
-    for together in [roots] if not released else [[root] for root in roots]:
-        seeds = {root: expand(graph.constant(1, nodes[root].dtype), nodes[root].shape) for root in together}
-        try:
-            ends, readers = derive(nodes, seeds, graph, graph.value)
-        except NotDifferentiableError:
-            keeps = True
-            wanted.update(together)
-            continue
-        if together and readers.isdisjoint(released):
-            keeps = True
-            wanted.update(value.index for value in ends.values())
-    dear: set[int] = set()
-    for index in range(len(graph) - 1, -1, -1):
-        if index not in wanted:
-            continue
-        node = graph.nodes[index]
-        kind = PRIMITIVES[node.op].kind
-        if index < first and kind not in ("elementwise", "view", "source"):
-            dear.add(base_of(graph.nodes, index))
-        else:
-            wanted.update(node.inputs)
-    return keeps, dear

@@ -16,7 +16,8 @@ from genesis.ir.dtypes import bool_
 from genesis.methods.conversion import values_of
 from genesis.ops.registry import OPERATIONS
 from genesis.ops.subscript import Item
-from genesis.tensor import Tensor, call, from_data, from_memory, method, view, write
+from genesis.storage import view, write
+from genesis.tensor import Tensor, call, from_data, from_memory, method
 
 __all__ = ["positions_of"]
 

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 from genesis.ir.shapes import broadcast_shapes, normalize_axis
-from genesis.tensor import Tensor, method, view
+from genesis.storage import view
+from genesis.tensor import Tensor, method
 
 __all__ = ["broadcast_tensors", "chunk", "split", "tensor_split", "unbind"]
 

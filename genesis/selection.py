@@ -11,7 +11,8 @@ from genesis.indexing import positions_of
 from genesis.ir.shapes import broadcast_shapes, normalize_axis
 from genesis.methods.conversion import values_of
 from genesis.ops.registry import OPERATIONS
-from genesis.tensor import Tensor, call, from_data, from_memory, method, view, write
+from genesis.storage import view, write
+from genesis.tensor import Tensor, call, from_data, from_memory, method
 
 __all__ = [
     "argwhere", "index_add", "index_copy", "index_fill", "index_put", "masked_scatter", "masked_select", "nonzero", "take",

@@ -15,8 +15,11 @@ FLOORS = [
     {"genesis.lower"},
     {"genesis.codegen"},
     {"genesis.trace", "genesis.literals"},
+    {"genesis.plan"},
+    {"genesis.host"},
     {"genesis.execute"},
     {"genesis.tensor"},
+    {"genesis.storage"},
     {"genesis.autograd"},
     {"genesis"},  # the library, written in terms of Tensor
 ]

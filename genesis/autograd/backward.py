@@ -15,7 +15,8 @@ from genesis.execute import flush
 from genesis.ir.graph import Graph, Value
 from genesis.ops.derive import derive
 from genesis.ops.registry import OPERATIONS, expand
-from genesis.tensor import Tensor, array_of, call, tensor_of, write
+from genesis.storage import write
+from genesis.tensor import Tensor, array_of, call, tensor_of
 from genesis.trace import LOCK, Array, Trace, current_trace, thread_state, user_line
 
 __all__ = ["backward", "grad"]

@@ -6,7 +6,8 @@ from typing import Any, Self
 
 from genesis.debug.graph import RecordedGraph
 from genesis.debug.program import LoweredProgram, lines_of
-from genesis.execute import FLUSH_HOOKS, Plan, flush
+from genesis.execute import FLUSH_HOOKS, flush
+from genesis.plan import Plan
 from genesis.trace import Trace, current_trace
 
 __all__ = ["Flushed", "Recording"]

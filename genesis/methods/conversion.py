@@ -23,7 +23,8 @@ from genesis.ir.dtypes import (
     uint8,
 )
 from genesis.ops.registry import OPERATIONS
-from genesis.tensor import Tensor, array_of, call, from_data, memory_of, method
+from genesis.storage import memory_of
+from genesis.tensor import Tensor, array_of, call, from_data, method
 from genesis.trace import LOCK, readers_of
 
 __all__ = ["values_of"]

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from genesis.autograd.backward import backward as run_backward
-from genesis.tensor import Tensor, array_of, attribute, detach, method
+from genesis.storage import detach
+from genesis.tensor import Tensor, array_of, attribute, method
 
 __all__: list[str] = []
 

@@ -8,7 +8,8 @@ from typing import Any
 from genesis.devices import Device, device_of
 from genesis.ir.shapes import Shape, normalize_axis
 from genesis.ir.shapes import numel as product
-from genesis.tensor import Tensor, attribute, method, view
+from genesis.storage import view
+from genesis.tensor import Tensor, attribute, method
 
 __all__ = ["Size"]
 

@@ -7,7 +7,8 @@ from typing import Any
 from genesis import creation
 from genesis.ir.dtypes import DType
 from genesis.ops.registry import OPERATIONS
-from genesis.tensor import Tensor, attribute, call, from_data, method, view
+from genesis.storage import view
+from genesis.tensor import Tensor, attribute, call, from_data, method
 
 __all__: list[str] = []
 

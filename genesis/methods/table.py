@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from genesis.ops.registry import OPERATIONS, Operation
-from genesis.tensor import Tensor, call, in_place, view
+from genesis.storage import in_place, view
+from genesis.tensor import Tensor, call
 
 __all__ = ["function_of", "install", "install_row", "view_function_of"]
 

@@ -6,7 +6,8 @@ from typing import Any
 
 from genesis.ops.registry import OPERATIONS
 from genesis.random import drawn
-from genesis.tensor import Tensor, attribute, call, detach, from_data, method, view, write
+from genesis.storage import detach, view, write
+from genesis.tensor import Tensor, attribute, call, from_data, method
 
 __all__: list[str] = []
 

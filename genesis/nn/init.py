@@ -7,7 +7,8 @@ import math
 from genesis.autograd import no_grad
 from genesis.ops.registry import OPERATIONS
 from genesis.random import draws
-from genesis.tensor import Tensor, call, write
+from genesis.storage import write
+from genesis.tensor import Tensor, call
 
 __all__ = [
     "calculate_gain", "constant_", "fans", "kaiming_normal_", "kaiming_uniform_", "normal_", "ones_", "uniform_",

@@ -13,7 +13,8 @@ from genesis.autograd import no_grad
 from genesis.creation import as_tensor, zeros
 from genesis.ir.dtypes import DType
 from genesis.nn.parameter import Parameter
-from genesis.tensor import Tensor, detach, write
+from genesis.storage import detach, write
+from genesis.tensor import Tensor
 
 __all__ = ["IncompatibleKeys", "Module"]
 

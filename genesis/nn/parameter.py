@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from genesis.tensor import Tensor, array_of, detach
+from genesis.storage import detach
+from genesis.tensor import Tensor, array_of
 
 __all__ = ["Parameter"]
 

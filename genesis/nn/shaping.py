@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from genesis.nn.module import Module
-from genesis.tensor import Tensor, view
+from genesis.storage import view
+from genesis.tensor import Tensor
 
 __all__ = ["Flatten", "Identity"]
 

@@ -8,7 +8,8 @@ from typing import Any
 
 from genesis.ops.registry import OPERATIONS
 from genesis.optim.optimizer import Group, Optimizer
-from genesis.tensor import Tensor, call, write
+from genesis.storage import write
+from genesis.tensor import Tensor, call
 
 __all__ = ["Adam", "AdamW"]
 

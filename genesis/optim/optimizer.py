@@ -8,7 +8,8 @@ from typing import Any
 from genesis.autograd import enable_grad, no_grad
 from genesis.creation import tensor, zeros
 from genesis.execute import flush
-from genesis.tensor import Tensor, detach, write
+from genesis.storage import detach, write
+from genesis.tensor import Tensor
 from genesis.trace import current_trace
 
 __all__ = ["Optimizer"]

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import genesis
-from genesis.execute import plan_for
 from genesis.lower.schedule import KernelCall
+from genesis.plan import plan_for
 from genesis.tensor import array_of
 
 

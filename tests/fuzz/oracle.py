@@ -42,7 +42,7 @@ def checked_flushes() -> Iterator[list[str]]:
                 if difference:
                     differences.append(f"%{index} {difference}\n{listing(nodes, held)}")
 
-    plan, execute._plan = execute._plan, planned
+    plan, execute.find_plan = execute.find_plan, planned
     finish, execute._finish = execute._finish, finished
     verify, lower.VERIFY[0] = lower.VERIFY[0], True
     current_trace().closed = True  # what an example before this one left behind is not its concern
@@ -50,7 +50,7 @@ def checked_flushes() -> Iterator[list[str]]:
         yield differences
     finally:
         lower.VERIFY[0] = verify
-        execute._plan = plan
+        execute.find_plan = plan
         execute._finish = finish
     assert not differences, differences[0]
 

@@ -14,7 +14,7 @@ def normal(*shape):
 
 def stages(*outputs):
     """The kernels of each stage of the program that computes `outputs`."""
-    from genesis.execute import plan_for
+    from genesis.plan import plan_for
 
     schedule = plan_for(array_of(outputs[0]).trace).lowered.schedule
     return [[call.kernel for call in stage if isinstance(call, KernelCall)] for stage in schedule.stages]

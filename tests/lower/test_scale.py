@@ -5,7 +5,7 @@ import time
 import pytest
 
 import genesis
-from genesis.execute import plan_for
+from genesis.plan import plan_for
 from genesis.tensor import array_of
 
 

@@ -7,7 +7,8 @@ from collections.abc import Iterable
 from genesis.autograd import no_grad
 from genesis.creation import zeros
 from genesis.ops.registry import OPERATIONS
-from genesis.tensor import Tensor, call, write
+from genesis.storage import write
+from genesis.tensor import Tensor, call
 
 __all__ = ["clip_grad_norm_", "clip_grad_value_"]
 

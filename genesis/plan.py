@@ -1,0 +1,115 @@
+"""Plans: lowered traces, made once and found again where a trace ends."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Collection, Sequence
+
+from genesis.codegen.cpu.program import Segment, assemble
+from genesis.ir.dtypes import float64, int64
+from genesis.ir.graph import Graph, Node
+from genesis.lower import lower
+from genesis.lower.legalize import base_of
+from genesis.lower.schedule import donations
+from genesis.ops.derive import NotDifferentiableError, derive
+from genesis.ops.registry import PRIMITIVES, expand
+from genesis.runtime.counters import count
+from genesis.runtime.plan_cache import plan_cache
+from genesis.runtime.team import get_num_threads
+from genesis.trace import Array, Trace
+
+__all__ = ["Plan", "find_plan", "held_arrays", "plan_for"]
+
+_UNHELD = 3  # references to a handle that nobody holds: the trace's list, the loop variable, getrefcount's argument
+
+
+class Plan:
+    """A lowered trace, ready to run: which inputs it takes, which values it gives, and the program between them."""
+
+    __slots__ = ("arena_bytes", "donations", "inputs", "keeps", "lowered", "outputs", "saved", "segments", "sizes")
+
+    def __init__(self, trace: Trace, outputs: tuple[int, ...], threads: int) -> None:
+        inputs = [index for index, node in enumerate(trace.nodes) if node.op == "input"]
+        roots = [index for index in outputs if trace.nodes[index].differentiable]
+        self.keeps, dear = _read_by_backward(trace.nodes, roots, trace.released)
+        saved = tuple(sorted(dear - set(outputs) - set(inputs)))
+        kinds = [float64 if value.__class__ is float else int64 for value in trace.scalars]
+        lowered = lower(trace.nodes, outputs, threads, kinds, saved)
+        number = {index: k for k, index in enumerate(inputs)}
+        locations = lowered.schedule.locations
+        self.lowered = lowered
+        self.saved = saved
+        self.inputs = [number[lowered.origins[i]] for i in lowered.inputs]  # positions in trace.inputs
+        self.outputs = [(locations[base], layout) for base, layout in lowered.outputs]
+        values = {place.place: value for value, place in locations.items() if place.kind == "output"}
+        self.sizes = [lowered.nodes[values[k]].nbytes for k in range(len(values))]
+        self.donations = donations(lowered.nodes, lowered.schedule)
+        self.arena_bytes = lowered.schedule.arena_bytes
+        outputs_at = len(self.inputs)
+        arena_at = outputs_at + len(self.sizes)
+        scalars = "".join("d" if kind is float64 else "q" for kind in kinds)
+        self.segments: list[Segment] = assemble(
+            lowered.nodes, lowered.schedule, "Q" * (arena_at + 1) + scalars, arena_at, outputs_at, arena_at + 1, threads
+        )
+        count("plans_built")
+
+
+def held_arrays(trace: Trace) -> list[Array]:
+    """The handles on pending values that somebody holds: those that a flush has to compute."""
+    return [array for array in trace.arrays if sys.getrefcount(array) > _UNHELD and array.index not in trace.lost]
+
+
+def plan_for(trace: Trace) -> Plan:
+    """The plan that would run if `trace` were flushed now."""
+    return find_plan(trace, held_arrays(trace))
+
+
+def find_plan(trace: Trace, held: Sequence[Array]) -> Plan:
+    """The plan that computes `held` where the trace ends: the one that ran there last time, or a new one."""
+    threads = get_num_threads()
+    outputs = tuple(dict.fromkeys([array.index for array in held]))
+    key = (outputs, threads, len(trace.released))
+    plans = trace.step.plans
+    plan: Plan | None = plan_cache.get(plans, key)
+    if plan is None:
+        plan = Plan(trace, outputs, threads)
+        plan_cache.put(plans, key, plan, len(plan.lowered.nodes))
+    else:
+        count("plan_hits")
+    return plan
+
+
+def _read_by_backward(
+    nodes: Sequence[Node], roots: Sequence[int], released: Collection[int]
+) -> tuple[bool, set[int]]:
+    """Whether a later backward may come from `roots`, and what to keep for it: of what its rules read, whatever is dear
+    to compute again. Elementwise values and views are recomputed from contractions, reductions and loads.
+
+    A root whose backward has been run, and the graph released, needs nothing.
+    """
+    graph = Graph(list(nodes), grad_enabled=False)
+    first = len(nodes)
+    wanted: set[int] = set()
+    keeps = False
+    for together in [roots] if not released else [[root] for root in roots]:
+        seeds = {root: expand(graph.constant(1, nodes[root].dtype), nodes[root].shape) for root in together}
+        try:
+            ends, readers = derive(nodes, seeds, graph, graph.value)
+        except NotDifferentiableError:
+            keeps = True
+            wanted.update(together)
+            continue
+        if together and readers.isdisjoint(released):
+            keeps = True
+            wanted.update(value.index for value in ends.values())
+    dear: set[int] = set()
+    for index in range(len(graph) - 1, -1, -1):
+        if index not in wanted:
+            continue
+        node = graph.nodes[index]
+        kind = PRIMITIVES[node.op].kind
+        if index < first and kind not in ("elementwise", "view", "source"):
+            dear.add(base_of(graph.nodes, index))
+        else:
+            wanted.update(node.inputs)
+    return keeps, dear

@@ -1,0 +1,148 @@
+"""Shared storage: views of a tensor, writing into one, and standing outside its derivation.
+
+Arrays are immutable; a write gives the root of a storage another array. The root's version rises, and whoever views it
+looks again. Memory that the outside sees as well is written at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from genesis.execute import realize
+from genesis.ops.registry import OPERATIONS
+from genesis.ops.view import LAYOUT_RULES, contiguous_layout
+from genesis.tensor import Tensor, array_of, call, tensor_of
+from genesis.trace import LOCK, Array, Memory, grad_mode, thread_state
+
+__all__ = ["detach", "in_place", "memory_of", "view", "write"]
+
+
+def view(tensor: Tensor, name: str, *arguments: Any, **attributes: Any) -> Tensor:
+    """A tensor that shares `tensor`'s storage (or a copy, where reshape cannot share)."""
+    rule = LAYOUT_RULES[name]
+    with LOCK:
+        array = array_of(tensor)
+        to = rule(tensor._layout or contiguous_layout(tensor.shape), *arguments, **attributes)
+        if to is None:
+            if name in ("view", "unflatten"):
+                raise ValueError(
+                    f"{name}: shape {tensor.shape} with strides {tensor.layout.strides} cannot be viewed as "
+                    f"{arguments}; use reshape, which copies"
+                )
+            return call(OPERATIONS[name], (tensor, *arguments), attributes)
+        memory = array.memory
+        at = None
+        if memory is not None and not (tensor._requires_grad and grad_mode.get()):
+            at = rule(memory.layout, *arguments, **attributes)
+        if at is not None:
+            result = tensor_of(Array.realized(memory.buffer, at, array.node.dtype))  # type: ignore[union-attr]
+        else:
+            result = call(OPERATIONS[name], (tensor, *arguments), attributes)
+        root = tensor if tensor._base is None else tensor._base
+        result._base, result._layout, result._seen = root, to, root._version
+        result._detached = tensor._detached
+        return result
+
+
+def write(tensor: Tensor, value: Tensor) -> Tensor:
+    """Put `value` (of the tensor's shape and dtype) into the tensor's storage; returns the tensor.
+
+    Raises RuntimeError for a leaf that requires a gradient while gradients are recorded, and for a tensor several of
+    whose elements share one place.
+    """
+    array = array_of(tensor)
+    if tensor._requires_grad and grad_mode.get() and not array.node.differentiable:
+        raise RuntimeError("a leaf tensor that requires grad cannot be changed in place; wrap it in genesis.no_grad()")
+    root = tensor if tensor._base is None else tensor._base
+    bare = tensor._detached or root._keeps_derivation or not grad_mode.get()
+    keeps = bare and root._array.node.differentiable
+    if tensor._base is None:
+        _store(tensor, _rederived(tensor, value) if keeps else value)
+    else:
+        layout = tensor._layout
+        assert layout is not None
+        if any(s == 0 and e > 1 for e, s in zip(layout.shape, layout.strides, strict=True)):
+            raise RuntimeError("in-place: several elements of an expanded tensor share one place; clone() it first")
+        if root._requires_grad and not tensor._detached and grad_mode.get() and root.is_leaf:
+            raise RuntimeError("a view of a leaf that requires grad cannot be changed in place; use genesis.no_grad()")
+        held = root._array.memory
+        if held is not None and held.buffer.shared and (
+            keeps or not (value._array.node.differentiable or root._array.node.differentiable)
+        ):
+            held.at(layout, root.dtype).numpy(root.dtype)[...] = realize(value._array).numpy(root.dtype)
+            root._version += 1
+            array_of(tensor)
+            return tensor
+        whole = _call_with(not bare, "put", (root, value), {
+            "shape": layout.shape, "strides": layout.strides, "offset": layout.offset})
+        _store(root, _rederived(root, whole) if keeps else whole)
+        array_of(tensor)
+    return tensor
+
+
+def _rederived(root: Tensor, value: Tensor) -> Tensor:
+    """`value` with the derivation of what `root` holds: a write that is not recorded changes values alone."""
+    return _call_with(True, "with_value", (root, value))
+
+
+def _call_with(grad: bool, name: str, arguments: Sequence[Any], attributes: dict[str, Any] | None = None) -> Tensor:
+    """Call an operation with the recording of gradients switched on or off."""
+    before = thread_state.grad_enabled
+    thread_state.grad_enabled = grad
+    try:
+        result: Tensor = call(OPERATIONS[name], arguments, attributes)
+        return result
+    finally:
+        thread_state.grad_enabled = before
+
+
+def _store(root: Tensor, value: Tensor) -> None:
+    """Make `value` what a root holds. Storage that the outside shares is written at once."""
+    held = root._array.memory
+    if root._array.node.differentiable and not value._array.node.differentiable:
+        root._requires_grad = False
+    if held is not None and held.buffer.shared:
+        held.numpy(root.dtype)[...] = realize(value._array).numpy(root.dtype)
+        if value._array.node.differentiable or root._array.node.differentiable:
+            value._array.memory = held
+            root._array = value._array
+    else:
+        if held is not None and value._array.trace is not None:
+            value._array.trace.written.append((root, root._array))
+        root._array = value._array
+    root._version += 1
+    if value._array.node.differentiable:
+        root._requires_grad = True
+
+
+def in_place(tensor: Tensor, name: str, *arguments: Any, **attributes: Any) -> Tensor:
+    """Run operation `name` on `tensor` and put the result into it."""
+    value = call(OPERATIONS[name], (tensor, *arguments), attributes)
+    if value.shape != tensor.shape:
+        raise ValueError(f"{name}_: the result has shape {value.shape}, which does not fit in place into {tensor.shape}")
+    if value.dtype is not tensor.dtype:
+        if value.dtype.category > tensor.dtype.category:
+            raise TypeError(f"{name}_: a {value.dtype.name} result cannot be stored in place in {tensor.dtype.name}")
+        value = call(OPERATIONS["to_dtype"], (value, tensor.dtype))
+    return write(tensor, value)
+
+
+def detach(tensor: Tensor) -> Tensor:
+    """A tensor that shares `tensor`'s storage and stands outside its derivation."""
+    array = array_of(tensor)
+    result = tensor_of(array) if not array.node.differentiable else call(OPERATIONS["stop_gradient"], (tensor,))
+    root = tensor if tensor._base is None else tensor._base
+    result._requires_grad = False
+    result._base, result._seen, result._detached = root, root._version, True
+    result._layout = tensor._layout or contiguous_layout(tensor.shape)
+    return result
+
+
+def memory_of(tensor: Tensor) -> Memory:
+    """Where the tensor's elements lie in its storage, computed now if pending. Roots lie contiguously."""
+    root = tensor._base
+    if root is None:
+        return realize(tensor._array)
+    held = realize(root._array)
+    return held.at(tensor.layout, root.dtype)
