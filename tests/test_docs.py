@@ -49,7 +49,15 @@ def test_sessions_print_what_the_guide_shows():
         assert renamed(output) == renamed("\n".join(line for line in lines if not line.startswith(PROMPTS)))
 
 
-def test_the_files_that_the_guide_names_are_there():
+def named(file: str) -> Path:
     folders = [ROOT, *(ROOT / "genesis" / folder for folder in ("", "lower", "codegen/cpu"))]
-    for name in re.findall(r"`([\w/]+(?:\.py|/))`", GUIDE):
-        assert any((folder / name).exists() for folder in folders), name
+    places = [folder / file for folder in folders if (folder / file).exists()]
+    assert places, f"there is no {file}"
+    return places[0]
+
+
+def test_what_the_guide_names_is_there():
+    for file in re.findall(r"`([\w/]+(?:\.py|/))`", GUIDE):
+        named(file)
+    for function, file in re.findall(r"`(\w+)`\s+in\s+`([\w/]+\.py)`", GUIDE):
+        assert re.search(rf"^def {function}\(", named(file).read_text(encoding="utf-8"), re.MULTILINE), (function, file)
