@@ -62,19 +62,36 @@ def _floating(name: str, dtype: DType | None) -> DType:
 
 
 def rand(*size: Any, dtype: DType | None = None, device: Any = None, requires_grad: bool = False) -> Tensor:
-    """Numbers in [0, 1), evenly distributed."""
+    """Numbers in [0, 1), evenly distributed: multiples of 2^-24, or 2^-53 in float64.
+
+    `size` is ints or one tuple; `dtype` floating, by default the default float. Raises TypeError for another dtype.
+
+    >>> import genesis
+    >>> x = genesis.rand(2, 3)
+    >>> x.shape, bool(((0 <= x) & (x < 1)).all())
+    ((2, 3), True)
+    """
     device_of(device)
     return drawn("uniform", as_shape("rand", size), _floating("rand", dtype)).requires_grad_(requires_grad)
 
 
 def randn(*size: Any, dtype: DType | None = None, device: Any = None, requires_grad: bool = False) -> Tensor:
-    """Normal numbers, of mean 0 and variance 1."""
+    """Normal numbers, of mean 0 and variance 1 (Box and Muller, 1958).
+
+    `size` and `dtype` as in `rand`.
+
+    >>> import genesis
+    >>> genesis.randn(2, 3, dtype=genesis.float64).dtype
+    genesis.float64
+    """
     device_of(device)
     return drawn("normal", as_shape("randn", size), _floating("randn", dtype)).requires_grad_(requires_grad)
 
 
 def randint(low: int, high: Any = None, size: Any = None, *, dtype: DType = int64, device: Any = None) -> Tensor:
     """Integers in [low, high); `randint(high, size)` starts at 0.
+
+    `size` is an int or a tuple of ints. Raises ValueError unless low < high, TypeError without a size.
 
     >>> import genesis
     >>> int(genesis.randint(5, (100,)).max()) < 5
@@ -108,6 +125,8 @@ def randint_like(input: Tensor, low: int, high: int | None = None, *, dtype: DTy
 
 def normal(mean: Any = 0.0, std: Any = 1.0, size: Any = None, *, dtype: DType | None = None) -> Tensor:
     """Normal numbers with this mean and standard deviation: numbers together with `size`, or tensors.
+
+    Raises TypeError where both are numbers and there is no size.
 
     >>> import genesis
     >>> genesis.normal(0.0, 1.0, (2, 3)).shape

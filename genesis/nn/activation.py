@@ -23,7 +23,12 @@ class ReLU(Module):
 
 
 class GELU(Module):
-    """x * Phi(x), or with `approximate="tanh"` its tanh formula (Hendrycks and Gimpel, 2016)."""
+    """x * Phi(x), or with `approximate="tanh"` its tanh formula (Hendrycks and Gimpel, 2016).
+
+    >>> import genesis
+    >>> genesis.nn.GELU()(genesis.tensor([-1.0, 0.0, 2.0]))
+    tensor([-0.1587,  0.0000,  1.9545])
+    """
 
     def __init__(self, approximate: str = "none") -> None:
         self.approximate = approximate
@@ -38,7 +43,12 @@ class GELU(Module):
 
 
 class SiLU(Module):
-    """x * sigmoid(x)."""
+    """x * sigmoid(x).
+
+    >>> import genesis
+    >>> genesis.nn.SiLU()(genesis.tensor([0.0, 1.0]))
+    tensor([0.0000, 0.7311])
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         """Of any shape, the same shape."""
@@ -46,7 +56,12 @@ class SiLU(Module):
 
 
 class Tanh(Module):
-    """The hyperbolic tangent."""
+    """The hyperbolic tangent.
+
+    >>> import genesis
+    >>> genesis.nn.Tanh()(genesis.tensor([0.0, 1.0]))
+    tensor([0.0000, 0.7616])
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         """Of any shape, the same shape."""
@@ -54,7 +69,12 @@ class Tanh(Module):
 
 
 class Sigmoid(Module):
-    """1 / (1 + exp(-x))."""
+    """1 / (1 + exp(-x)).
+
+    >>> import genesis
+    >>> genesis.nn.Sigmoid()(genesis.tensor([0.0, 1.0]))
+    tensor([0.5000, 0.7311])
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         """Of any shape, the same shape."""
@@ -62,7 +82,12 @@ class Sigmoid(Module):
 
 
 class Softmax(Module):
-    """exp(x) / sum(exp(x)) along `dim`."""
+    """exp(x) / sum(exp(x)) along `dim`.
+
+    >>> import genesis
+    >>> genesis.nn.Softmax(dim=1)(genesis.zeros(1, 4))
+    tensor([[0.2500, 0.2500, 0.2500, 0.2500]])
+    """
 
     def __init__(self, dim: int = -1) -> None:
         self.dim = dim

@@ -41,7 +41,13 @@ class CrossEntropyLoss(Module):
 
 
 class NLLLoss(Module):
-    """-input[target] for log-probabilities, classes on axis 1."""
+    """-input[target] for log-probabilities, classes on axis 1.
+
+    >>> import genesis
+    >>> logp = genesis.log_softmax(genesis.zeros(1, 4), dim=1)
+    >>> genesis.nn.NLLLoss()(logp, genesis.tensor([2]))
+    tensor(1.3863)
+    """
 
     def __init__(self, ignore_index: int = -100, reduction: str = "mean") -> None:
         self.ignore_index = ignore_index
@@ -69,7 +75,12 @@ class MSELoss(Module):
 
 
 class L1Loss(Module):
-    """|input - target|."""
+    """|input - target|.
+
+    >>> import genesis
+    >>> genesis.nn.L1Loss()(genesis.tensor([1.0, 3.0]), genesis.tensor([1.0, 1.0]))
+    tensor(1.)
+    """
 
     def __init__(self, reduction: str = "mean") -> None:
         self.reduction = reduction

@@ -31,7 +31,12 @@ class Flatten(Module):
 
 
 class Identity(Module):
-    """What comes in goes out."""
+    """What comes in goes out.
+
+    >>> import genesis
+    >>> genesis.nn.Identity()(genesis.ones(2))
+    tensor([1., 1.])
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         """`input` itself."""

@@ -37,7 +37,21 @@ primitive(
 
 @composite("matmul", 2, ref=np.matmul)
 def matmul(input: Value, other: Value) -> Value:
-    """The matrix product: vectors and matrices as NumPy's `@`, leading axes broadcast."""
+    """The matrix product: vectors and matrices as NumPy's `@`, leading axes broadcast.
+
+    Args:
+        input: (.., m, k), or (k,).
+        other: (.., k, n), or (k,), of the same dtype.
+
+    Returns:
+        (.., m, n), without the axis that a vector lacks. Raises ValueError where the inner extents differ, TypeError where
+        the dtypes do.
+
+    >>> import genesis
+    >>> a = genesis.tensor([[1.0, 2.0], [3.0, 4.0]])
+    >>> genesis.matmul(a, genesis.tensor([1.0, -1.0]))
+    tensor([-1., -1.])
+    """
     a, b = promoted(input, other)
     if a.dtype is not input.dtype or b.dtype is not other.dtype:
         raise TypeError(f"matmul: dtypes differ: {input.dtype.name} and {other.dtype.name}; convert one with .to(dtype)")
@@ -69,7 +83,15 @@ def matmul(input: Value, other: Value) -> Value:
 
 @composite("linear", 3, methods=())
 def linear(input: Value, weight: Value, bias: Value | None = None) -> Value:
-    """`input @ weight.T + bias` for `input` (.., in), `weight` (out, in) and `bias` (out,)."""
+    """`input @ weight.T + bias` for `input` (.., in), `weight` (out, in) and `bias` (out,).
+
+    Raises ValueError where the last extents of `input` and `weight` differ.
+
+    >>> import genesis
+    >>> genesis.nn.functional.linear(genesis.ones(2, 3), genesis.ones(1, 3), genesis.ones(1))
+    tensor([[4.],
+            [4.]])
+    """
     if weight.ndim != 2 or input.shape[-1:] != weight.shape[1:]:
         raise ValueError(
             f"linear: input {input.shape} does not fit weight {weight.shape}; want input (.., {weight.shape[-1]})"

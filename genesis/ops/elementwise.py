@@ -112,7 +112,16 @@ primitive("where", "elementwise", grad=_where_grad, reference=lambda node, c, a,
 
 @composite("where", 3, ref=np.where, methods=())
 def where(condition: Value, input: Value, other: Value) -> Value:
-    """`input` where `condition` holds, `other` elsewhere."""
+    """`input` where `condition` holds, `other` elsewhere.
+
+    The three broadcast; `input` and `other`, tensors or numbers, are promoted to one dtype. Raises ValueError for shapes that
+    do not broadcast.
+
+    >>> import genesis
+    >>> x = genesis.tensor([-1.0, 2.0])
+    >>> genesis.where(x > 0, x, 0.0)
+    tensor([0., 2.])
+    """
     (c,) = as_values(condition)
     a, b = promoted(input, other) if isinstance(input, Value) or isinstance(other, Value) else _lift_two(c, input, other)
     c, a, b = broadcast("where", cast(c, bool_), a, b)
@@ -316,7 +325,14 @@ def with_value(old: Value, new: Value) -> Value:
 # ---- clamping ----
 @composite("clamp", 3, ref=np.clip)
 def clamp(input: Value, min: Value | None = None, max: Value | None = None) -> Value:
-    """`input` held within [min, max]; the gradient passes where it is within, bounds included."""
+    """`input` held within [min, max]; the gradient passes where it is within, bounds included.
+
+    The bounds are numbers, or tensors that broadcast with `input`. Raises ValueError if neither is given.
+
+    >>> import genesis
+    >>> genesis.clamp(genesis.tensor([-2.0, 0.5, 3.0]), min=-1, max=1)
+    tensor([-1.0000,  0.5000,  1.0000])
+    """
     if min is None and max is None:
         raise ValueError("clamp: at least one of min and max must be given")
     if min is not None:

@@ -113,7 +113,17 @@ def _checked(name: str, input: Value, dim: int, index: Value) -> tuple[int, Valu
 
 @composite("gather", (0, 2))
 def gather(input: Value, dim: int, index: Value) -> Value:
-    """`out[i][j][k] = input[index[i][j][k]][j][k]` for dim 0, and so on for others."""
+    """`out[i][j][k] = input[index[i][j][k]][j][k]` for dim 0, and so on for others.
+
+    `index` is an integer tensor with the rank of `input`, no longer than it along other axes; its shape is the result's.
+    Raises ValueError for other shapes and, when it is computed, IndexError for an index out of range.
+
+    >>> import genesis
+    >>> x = genesis.tensor([[1, 2], [3, 4]])
+    >>> genesis.gather(x, 1, genesis.tensor([[0, 0], [1, 0]]))
+    tensor([[1, 1],
+            [4, 3]])
+    """
     axis, index = _checked("gather", input, dim, index)
     return gather_value(input, index, axis)
 
@@ -135,7 +145,15 @@ def _scatter(name: str, input: Value, dim: int, index: Value, src: Value | float
 
 @composite("scatter_add", (0, 2, 3))
 def scatter_add(input: Value, dim: int, index: Value, src: Value) -> Value:
-    """`input` with `src[i]` added at `index[i]` along `dim`."""
+    """`input` with `src[i]` added at `index[i]` along `dim`.
+
+    `index` and `src` have the rank of `input`, `src` its dtype (or it is a number), and the shape of `index` is what is added
+    of `src`. Raises as `gather`, and TypeError where the dtypes differ.
+
+    >>> import genesis
+    >>> genesis.scatter_add(genesis.zeros(3), 0, genesis.tensor([0, 2, 2]), genesis.tensor([1.0, 2.0, 3.0]))
+    tensor([1., 0., 5.])
+    """
     return _scatter("scatter_add", input, dim, index, src, "add")
 
 
@@ -147,7 +165,15 @@ def scatter(input: Value, dim: int, index: Value, src: Value) -> Value:
 
 @composite("index_select", (0, 2))
 def index_select(input: Value, dim: int, index: Value) -> Value:
-    """The slices of `input` at the positions `index` (1-d) along `dim`."""
+    """The slices of `input` at the positions `index` (1-d) along `dim`.
+
+    Raises ValueError for an `index` of more axes and, when it is computed, IndexError for one that is negative or too large.
+
+    >>> import genesis
+    >>> genesis.index_select(genesis.tensor([[1, 2], [3, 4]]), 1, genesis.tensor([1, 1, 0]))
+    tensor([[2, 2, 1],
+            [4, 4, 3]])
+    """
     axis = normalize_axis("index_select", dim, input.ndim)
     if index.ndim > 1:
         raise ValueError(f"index_select: index must be 1-d, got shape {index.shape}")
@@ -172,7 +198,15 @@ def embedding(input: Value, weight: Value) -> Value:
 
 @composite("cat", 1, variadic=True, methods=())
 def cat(tensors: Sequence[Value], dim: int = 0) -> Value:
-    """The tensors one after the other along `dim`."""
+    """The tensors one after the other along `dim`.
+
+    They are promoted to one dtype and have equal extents along other axes; ones of shape (0,) are left out. Raises
+    ValueError for other shapes and for no tensors at all.
+
+    >>> import genesis
+    >>> genesis.cat([genesis.zeros(2), genesis.ones(1)])
+    tensor([0., 0., 1.])
+    """
     if not tensors:
         raise ValueError("cat: wants one tensor at least")
     values = [v for v in promoted(*tensors) if v.shape != (0,)] or promoted(*tensors)[:1]
@@ -194,7 +228,15 @@ def cat(tensors: Sequence[Value], dim: int = 0) -> Value:
 
 @composite("stack", 1, variadic=True, methods=())
 def stack(tensors: Sequence[Value], dim: int = 0) -> Value:
-    """The tensors of one shape along a new axis `dim`."""
+    """The tensors of one shape along a new axis `dim`.
+
+    Raises ValueError where the shapes differ and for no tensors at all.
+
+    >>> import genesis
+    >>> genesis.stack([genesis.tensor([1, 2]), genesis.tensor([3, 4])], dim=1)
+    tensor([[1, 3],
+            [2, 4]])
+    """
     if not tensors:
         raise ValueError("stack: wants one tensor at least")
     shape = tensors[0].shape

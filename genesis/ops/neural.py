@@ -53,7 +53,15 @@ def _float(input: Value, dtype: object) -> Value:
 
 @composite("softmax")
 def softmax(input: Value, dim: int = -1, dtype: object = None) -> Value:
-    """exp(x) / sum(exp(x)) along `dim`."""
+    """exp(x) / sum(exp(x)) along `dim`.
+
+    The maximum is taken off first, so nothing overflows. Integers become `dtype` or the default float. Raises IndexError for
+    an axis that is not there.
+
+    >>> import genesis
+    >>> genesis.softmax(genesis.tensor([0.0, 0.0, 1000.0]), dim=0)
+    tensor([0., 0., 1.])
+    """
     axis = normalize_axis("softmax", dim, input.ndim)
     shifted, _ = _shifted(_float(input, dtype), axis)
     e = exp(shifted)
@@ -92,7 +100,21 @@ def layer_norm(
     input: Value, normalized_shape: tuple[int, ...], weight: Value | None = None, bias: Value | None = None,
     eps: float = 1e-5,
 ) -> Value:
-    """(x - mean) / sqrt(var + eps) over the last axes, then `weight` and `bias` (Ba, Kiros and Hinton, 2016)."""
+    """(x - mean) / sqrt(var + eps) over the last axes, then `weight` and `bias` (Ba, Kiros and Hinton, 2016).
+
+    Args:
+        input: (.., *normalized_shape), floating.
+        normalized_shape: the extents of the last axes, over which mean and variance (of n, not n-1) are taken.
+        weight, bias: of shape normalized_shape; left out if None.
+        eps: added to the variance.
+
+    Raises ValueError if the shape of `input` does not end in normalized_shape.
+
+    >>> import genesis
+    >>> genesis.nn.functional.layer_norm(genesis.tensor([[1.0, 3.0], [2.0, 2.0]]), (2,), eps=0.0625)
+    tensor([[-0.9701,  0.9701],
+            [ 0.0000,  0.0000]])
+    """
     axes = _last("layer_norm", input, normalized_shape)
     centred = input - mean(input, axes, True)
     return _scaled(centred * rsqrt(mean(centred * centred, axes, True) + eps), weight, bias)
@@ -148,8 +170,23 @@ def cross_entropy(
 ) -> Value:
     """-log softmax(input)[target] with classes on axis 1 (axis 0 of a 1-d input).
 
-    `target` holds class positions, or probabilities when it has the input's shape and is floating. The class is picked
-    by comparing a range with the target, so forward and backward are passes over rows with no gather or scatter.
+    Args:
+        input: (n, classes, ..) or (classes,), unnormalised log-probabilities.
+        target: class positions, int64 of shape (n, ..) or (), or probabilities, floating and of the input's shape.
+        weight: (classes,), a factor for each class.
+        ignore_index: the position that stands for no class: it adds no loss and is not counted.
+        reduction: "mean" (weighted, over what counts), "sum" or "none".
+        label_smoothing: the share of each target that is spread evenly over the classes (Szegedy et al., 2016).
+
+    Raises ValueError for other shapes and, when it is computed, IndexError for a class that is not there.
+
+    The class is picked by comparing a range with the target, so forward and backward are passes over rows with no gather
+    or scatter.
+
+    >>> import genesis
+    >>> logits = genesis.tensor([[0.0, 0.0], [3.0, 0.0]])
+    >>> genesis.nn.functional.cross_entropy(logits, genesis.tensor([0, 0]), reduction="none")
+    tensor([0.6931, 0.0486])
     """
     axis = 0 if input.ndim == 1 else 1
     classes = input.shape[axis]

@@ -87,7 +87,15 @@ primitive("argmin", "reduce", reference=_arg_reference(np.argmin))
 
 @composite("sum", ref=np.sum)
 def sum(input: Value, dim: Axes = None, keepdim: bool = False, *, dtype: DType | None = None) -> Value:
-    """The sum over `dim` (all axes, if None). Integers and bools sum to int64."""
+    """The sum over `dim` (all axes, if None). Integers and bools sum to int64.
+
+    `dim` is an axis or several; with `keepdim` they stay, with extent 1; `input` is converted to `dtype`, if given. The sum of
+    nothing is 0. Raises IndexError for an axis that is not there.
+
+    >>> import genesis
+    >>> genesis.sum(genesis.tensor([[1, 2], [3, 4]]), dim=0)
+    tensor([4, 6])
+    """
     wanted = dtype or (int64 if input.dtype.category < 2 else input.dtype)
     return reduce_value("sum", cast(input, wanted), normalize_axes("sum", dim, input.ndim), keepdim)
 
@@ -101,7 +109,15 @@ def prod(input: Value, dim: Axes = None, keepdim: bool = False, *, dtype: DType 
 
 @composite("mean", ref=np.mean)
 def mean(input: Value, dim: Axes = None, keepdim: bool = False, *, dtype: DType | None = None) -> Value:
-    """The mean over `dim` (all axes, if None) of a floating tensor."""
+    """The mean over `dim` (all axes, if None) of a floating tensor.
+
+    Axes and `dtype` as in `sum`; the mean of nothing is NaN. Raises TypeError for integers without a `dtype`.
+
+    >>> import genesis
+    >>> genesis.mean(genesis.tensor([[1.0, 2.0], [3.0, 4.0]]), dim=1, keepdim=True)
+    tensor([[1.5000],
+            [3.5000]])
+    """
     dtype = dtype or input.dtype
     if dtype.category < 2:
         raise TypeError(f"mean: wants a floating tensor, got {dtype.name}; convert first or give dtype=genesis.float32")
@@ -118,7 +134,16 @@ def _extremum(name: str, op: str) -> Callable[..., Any]:
             raise ValueError(f"{name}: shape {input.shape} has no elements along dim {dim}; an extremum wants one at least")
         return reduce_value(op, input, axes, keepdim)
 
-    define.__doc__ = f"The {'greatest' if op == 'max' else 'least'} element over `dim` (all axes, if None); NaN wins."
+    which, found = ("greatest", [4, 3]) if op == "max" else ("least", [1, 2])
+    define.__doc__ = f"""The {which} element over `dim` (all axes, if None); NaN wins.
+
+    `dim` is an axis or several; with `keepdim` they stay, with extent 1. The gradient is shared equally among the places
+    that attain the result. Raises ValueError where there are no elements.
+
+    >>> import genesis
+    >>> genesis.{name}(genesis.tensor([[1, 4], [3, 2]]), dim=1)
+    tensor({found})
+    """
     return define
 
 
@@ -137,7 +162,15 @@ def _arg(name: str) -> Callable[..., Any]:
         y = reduce_value(name, x, (axis,), keepdim and dim is not None, int64)
         return reshape_value(y, (1,) * input.ndim) if keepdim and dim is None else y
 
-    define.__doc__ = f"The position of the first {'greatest' if name == 'argmax' else 'least'} element along `dim`."
+    which, found = ("greatest", 1) if name == "argmax" else ("least", 2)
+    define.__doc__ = f"""The position of the first {which} element along `dim`, int64; NaN wins.
+
+    Without `dim`, the position among all elements, row by row. Raises ValueError where there are no elements.
+
+    >>> import genesis
+    >>> genesis.{name}(genesis.tensor([2, 3, 1, 3]), dim=0)
+    tensor({found})
+    """
     return define
 
 
@@ -196,7 +229,15 @@ def all(input: Value, dim: Axes = None, keepdim: bool = False) -> Value:
 
 @composite("var", ref=lambda x, dim=None, correction=1, keepdim=False: np.var(x, axis=dim, ddof=correction, keepdims=keepdim))
 def var(input: Value, dim: Axes = None, keepdim: bool = False, *, correction: float = 1, unbiased: bool = True) -> Value:
-    """The variance over `dim`, with `correction` degrees of freedom taken off (two passes: mean, then squares)."""
+    """The variance over `dim`, with `correction` degrees of freedom taken off (two passes: mean, then squares).
+
+    `dim` and `keepdim` as in `sum`. With no freedom left it is NaN. Raises TypeError unless `input` is floating.
+
+    >>> import genesis
+    >>> x = genesis.tensor([1.0, 2.0, 3.0, 4.0])
+    >>> genesis.var(x), genesis.var(x, correction=0)
+    (tensor(1.6667), tensor(1.2500))
+    """
     axes = normalize_axes("var", dim, input.ndim)
     centred = input - mean(input, axes, True) if axes else input * 0
     freedom = numel(input.shape[a] for a in axes) - (correction if unbiased else 0)

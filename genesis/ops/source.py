@@ -110,7 +110,10 @@ def randint(seed: Value, start: Value, shape: Shape, dtype: DType, low: int, hig
 
 @composite("dropout", 3, methods=())
 def dropout(input: Value, seed: Value, start: Value, p: float) -> Value:
-    """`input` with each element zeroed with probability `p` and the others scaled by 1/(1-p)."""
+    """`input` with each element zeroed with probability `p` and the others scaled by 1/(1-p).
+
+    `genesis.nn.functional.dropout` draws the numbers: element i is decided by the i-th from `start` of `seed`.
+    """
     input, seed, start = as_values(input, seed, start)
     kept = _draw("uniform", seed, start, input.shape, float32) >= p
     return where(kept, input * (1 / (1 - p)) if p < 1 else 0.0 * input, 0)

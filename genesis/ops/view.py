@@ -45,7 +45,16 @@ def contiguous_layout(shape: Shape) -> Layout:
 
 
 def reshape_layout(at: Layout, *shape: Any) -> Layout | None:
-    """Splits and merges axes; None when axes to be merged do not follow each other in memory."""
+    """The same elements in another shape, row by row; one extent may be -1 and follows from the others.
+
+    Where axes to be merged do not follow each other in memory, `reshape` copies. Raises ValueError for a shape of another
+    number of elements; `view` does so rather than copy.
+
+    >>> import genesis
+    >>> genesis.arange(6).reshape(2, -1)
+    tensor([[0, 1, 2],
+            [3, 4, 5]])
+    """
     wanted = resolve_reshape("reshape", at.shape, _flat(shape))
     if numel(wanted) == 0 or at.is_contiguous:
         return Layout(wanted, contiguous_strides(wanted), at.offset)
@@ -78,7 +87,14 @@ def reshape_layout(at: Layout, *shape: Any) -> Layout | None:
 
 
 def permute_layout(at: Layout, *dims: Any) -> Layout:
-    """Axes in the order `dims`."""
+    """Axes in the order `dims`.
+
+    Raises ValueError unless `dims` names each axis once.
+
+    >>> import genesis
+    >>> genesis.zeros(2, 3, 4).permute(2, 0, 1).shape
+    (4, 2, 3)
+    """
     order = [normalize_axis("permute", d, len(at.shape)) for d in _flat(dims)]
     if sorted(order) != list(range(len(at.shape))):
         raise ValueError(f"permute: dims {tuple(_flat(dims))} must name each of the {len(at.shape)} axes once")
@@ -99,7 +115,15 @@ def transpose_layout(at: Layout, *dims: Any) -> Layout:
 
 
 def expand_layout(at: Layout, *shape: Any) -> Layout:
-    """Axes of extent 1 (and new leading ones) repeated with stride 0; -1 keeps an extent."""
+    """Axes of extent 1 (and new leading ones) repeated with stride 0; -1 keeps an extent.
+
+    Raises ValueError for an axis of another extent. The result cannot be written to in place.
+
+    >>> import genesis
+    >>> genesis.tensor([[1], [2]]).expand(-1, 3)
+    tensor([[1, 1, 1],
+            [2, 2, 2]])
+    """
     wanted = _flat(shape)
     lead = len(wanted) - len(at.shape)
     if lead < 0:
@@ -157,7 +181,14 @@ def flip_layout(at: Layout, *dims: Any) -> Layout:
 
 
 def slice_layout(at: Layout, dim: int, start: int | None = None, end: int | None = None, step: int = 1) -> Layout:
-    """`start:end:step` along `dim`, with Python's clamping."""
+    """`start:end:step` along `dim`, with Python's clamping.
+
+    Raises IndexError for an axis that is not there.
+
+    >>> import genesis
+    >>> genesis.slice(genesis.arange(6), 0, 1, None, 2)
+    tensor([1, 3, 5])
+    """
     dim = normalize_axis("slice", dim, len(at.shape))
     first, last, step = slice(start, end, step).indices(at.shape[dim])
     extent = len(range(first, last, step))
@@ -169,7 +200,14 @@ def slice_layout(at: Layout, dim: int, start: int | None = None, end: int | None
 
 
 def narrow_layout(at: Layout, dim: int, start: int, length: int) -> Layout:
-    """`length` elements from `start` along `dim`."""
+    """`length` elements from `start` along `dim`.
+
+    Raises IndexError where they reach beyond the axis.
+
+    >>> import genesis
+    >>> genesis.arange(6).narrow(0, 2, 3)
+    tensor([2, 3, 4])
+    """
     axis = normalize_axis("narrow", dim, len(at.shape))
     first = start + at.shape[axis] if start < 0 else start
     if first < 0 or length < 0 or first + length > at.shape[axis]:

@@ -1,0 +1,30 @@
+"""The examples of operations run: pytest finds those of functions and classes by itself, those of rows it does not."""
+
+import doctest
+
+import pytest
+
+from genesis.ops import OPERATIONS
+
+# The most used rows: each says what it takes, what it raises, and shows an example.
+MOST_USED = (
+    "matmul", "linear", "softmax", "cross_entropy", "layer_norm", "gather", "scatter_add", "index_select", "cat", "stack",
+    "sum", "mean", "var", "amax", "amin", "argmax", "argmin", "where", "clamp", "reshape", "permute", "expand", "slice",
+)
+
+
+def example_of(name: str) -> doctest.DocTest:
+    return doctest.DocTestParser().get_doctest(OPERATIONS[name].define.__doc__ or "", {}, name, name, 0)
+
+
+@pytest.mark.parametrize("name", [name for name in OPERATIONS if example_of(name).examples])
+def test_examples_of_rows_run(name):
+    said: list[str] = []
+    doctest.DocTestRunner().run(example_of(name), out=said.append)
+    assert not said, "".join(said)
+
+
+@pytest.mark.parametrize("name", MOST_USED)
+def test_the_most_used_rows_say_what_they_raise_and_show_an_example(name):
+    assert example_of(name).examples
+    assert "Raises" in OPERATIONS[name].define.__doc__.split()
