@@ -52,7 +52,13 @@ class Node:
 
     def key(self) -> tuple[Any, ...]:
         """Equal for nodes that compute the same value (the shape and dtype follow from these and the inputs)."""
-        attrs: Any = repr(self.attrs["value"]) if self.op == "constant" else tuple(self.attrs.items())  # -0.0 is not 0.0
+        attrs: Any
+        if self.op == "constant":
+            attrs = repr(self.attrs["value"])  # -0.0 is not 0.0
+        elif self.op == "view":
+            attrs = (self.attrs["strides"], self.attrs["offset"])  # whatever it is called
+        else:
+            attrs = tuple(self.attrs.items())
         return (self.op, self.inputs, attrs, self.dtype.name, self.shape)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
 import numpy as np
@@ -29,15 +29,21 @@ class Simplified:
         self.origins = origins
 
 
-def simplify(
-    nodes: Sequence[Node], outputs: Sequence[int], sources: Sequence[int] | None = None
-) -> Simplified:
+def simplify(nodes: Sequence[Node], outputs: Sequence[int]) -> Simplified:
     """Keep what `outputs` need.
 
     Before: any graph. After: no dead nodes, no two equal nodes, no node that is its input under another name, no
-    arithmetic among constants, no view of a view (unless only a copy makes it one), nothing computed of no elements.
+    arithmetic among constants, no view of a view (unless only a copy makes it one), nothing computed of no elements, no
+    matrix product that is only read transposed.
     """
-    live = _live(nodes, outputs)
+    graph = _rewritten(Simplified(list(nodes), list(outputs), list(range(len(nodes)))))
+    turned = _only_read_transposed(graph)
+    return _rewritten(_products_turned(graph, turned)) if turned else graph
+
+
+def _rewritten(graph: Simplified) -> Simplified:
+    """One walk over the graph, each node rewritten by what its inputs have become."""
+    live = _live(graph.nodes, graph.outputs)
     kept: list[Node] = []
     origins: list[int] = []
     place: dict[int, int] = {}
@@ -49,19 +55,21 @@ def simplify(
         if found is None:
             found = seen[key] = len(kept)
             kept.append(node)
-            origins.append(index if sources is None else sources[index])
+            origins.append(graph.origins[index])
         return found
 
-    for index, node in enumerate(nodes):
+    for index, node in enumerate(graph.nodes):
         if not live[index]:
             continue
         if 0 in node.shape:
             place[index] = keep(_spread(node, keep(_zero(node), index)), index)
             continue
-        inputs = tuple([place[i] for i in node.inputs])
-        same = _forwarded(node, inputs, kept)
-        place[index] = keep(_folded(node, inputs, kept), index) if same is None else same
-    return _products_turned(_without_dead(Simplified(kept, [place[o] for o in outputs], origins)))
+        node = node.renumbered(tuple([place[i] for i in node.inputs]))
+        if node.op == "view":
+            node = _seen_through(node, kept)
+        same = _forwarded(node, kept)
+        place[index] = keep(_folded(node, kept), index) if same is None else same
+    return _without_dead(Simplified(kept, [place[o] for o in graph.outputs], origins))
 
 
 def _zero(node: Node) -> Node:
@@ -98,43 +106,56 @@ def _without_dead(graph: Simplified) -> Simplified:
     return Simplified(nodes, [place[o] for o in graph.outputs], origins)
 
 
-def _products_turned(graph: Simplified) -> Simplified:
-    """A matrix product that is only ever read transposed is computed transposed: (A B)^T = B^T A^T.
+def _only_read_transposed(graph: Simplified) -> set[int]:
+    """The matrix products that nobody reads as they stand.
 
-    Gradients of weights are such products; they come out in the layout of the weight.
+    From the last product to the first: an operand of a product that is turned will itself be read the other way round.
     """
+    products = [index for index, node in enumerate(graph.nodes) if node.op == "matmul"]
+    if not products:
+        return set()
     readers: dict[int, list[int]] = {}
     for index, node in enumerate(graph.nodes):
         for i in node.inputs:
             readers.setdefault(i, []).append(index)
-    turned = {
-        index for index, node in enumerate(graph.nodes)
-        if node.op == "matmul" and index not in graph.outputs
-        and all(_swaps(graph.nodes[r], node) for r in readers.get(index, ()))
-    }
-    if not turned:
-        return graph
+    outputs = set(graph.outputs)
+    turned: set[int] = set()
+
+    def all_turned(index: int) -> bool:
+        return index not in outputs and all(r in turned for r in readers[index])
+
+    for index in reversed(products):
+        if index not in outputs and all(
+            r in turned or (_swaps(graph.nodes[r], graph.nodes[index]) and not all_turned(r)) for r in readers[index]
+        ):
+            turned.add(index)
+    return turned
+
+
+def _products_turned(graph: Simplified, turned: Collection[int]) -> Simplified:
+    """The products `turned` computed transposed: (A B)^T = B^T A^T. Each is then read through a view that turns it back.
+
+    Gradients of weights are such products; they come out in the layout of the weight.
+    """
     nodes: list[Node] = []
     origins: list[int] = []
     place: list[int] = []
+
+    def add(node: Node, index: int) -> int:
+        nodes.append(node)
+        origins.append(graph.origins[index])
+        return len(nodes) - 1
+
     for index, node in enumerate(graph.nodes):
         inputs = tuple([place[i] for i in node.inputs])
-        if node.op == "view" and node.inputs[0] in turned:
-            place.append(inputs[0])
-            continue
         if index in turned:
-            swapped = []
-            for i in reversed(inputs):
-                nodes.append(_swapped(nodes[i], i))
-                origins.append(graph.origins[index])
-                swapped.append(len(nodes) - 1)
-            inputs = tuple(swapped)
+            swapped = tuple([add(_swapped(nodes[i], i), index) for i in reversed(inputs)])
             shape = (*node.shape[:-2], node.shape[-1], node.shape[-2])
-            node = Node("matmul", inputs, node.attrs, shape, node.dtype, node.differentiable)
-        nodes.append(node.renumbered(inputs))
-        origins.append(graph.origins[index])
-        place.append(len(nodes) - 1)
-    return simplify(nodes, [place[o] for o in graph.outputs], origins)
+            product = add(Node("matmul", swapped, node.attrs, shape, node.dtype, node.differentiable), index)
+            place.append(add(_swapped(nodes[product], product), index))
+        else:
+            place.append(add(node.renumbered(inputs), index))
+    return Simplified(nodes, [place[o] for o in graph.outputs], origins)
 
 
 def _swaps(view: Node, product: Node) -> bool:
@@ -154,9 +175,24 @@ def _swapped(node: Node, index: int) -> Node:
     return Node("view", (index,), attrs, shape, node.dtype, node.differentiable)
 
 
-def _forwarded(node: Node, inputs: tuple[int, ...], kept: Sequence[Node]) -> int | None:
+def _seen_through(view: Node, kept: Sequence[Node]) -> Node:
+    """A view of a view as a view of what that one views, where there is such a view."""
+    inner = kept[view.inputs[0]]
+    if inner.op != "view":
+        return view
+    try:
+        strides = contiguous_layout(view.shape).strides
+        at = pull(IndexMap(0, strides), view.shape, view.shape, view.attrs["strides"], view.attrs["offset"])
+        at = pull(at, view.shape, inner.shape, inner.attrs["strides"], inner.attrs["offset"])
+    except (SplitAxis, Unmappable):
+        return view
+    attrs = {"shape": view.shape, "strides": at.strides, "offset": at.offset, "label": view.attrs.get("label", "view")}
+    return Node("view", inner.inputs, attrs, view.shape, view.dtype, view.differentiable)
+
+
+def _forwarded(node: Node, kept: Sequence[Node]) -> int | None:
     """The value that `node` equals, if it computes nothing."""
-    op = node.op
+    op, inputs = node.op, node.inputs
     if op in _FORWARDED:
         return inputs[_FORWARDED[op]]
     if op == "cast" and kept[inputs[0]].dtype is node.dtype:
@@ -166,7 +202,8 @@ def _forwarded(node: Node, inputs: tuple[int, ...], kept: Sequence[Node]) -> int
     if op in _UNIT_OPERAND:
         last, unit = _UNIT_OPERAND[op]
         for position in range(1, -1, -1) if last == 2 else (1,):
-            if _constant(kept, inputs[position]) == unit:
+            value = _constant(kept, inputs[position])
+            if value == unit and str(value) != "-0.0":  # -0.0 - -0.0 is 0.0
                 return inputs[1 - position]
     return None
 
@@ -183,24 +220,13 @@ def _constant(kept: Sequence[Node], index: int) -> float | None:
     return node.attrs["value"] if node.op == "constant" else None
 
 
-def _folded(node: Node, inputs: tuple[int, ...], kept: list[Node]) -> Node:
-    """`node` on its new inputs: arithmetic on constants done, a view of a view made one."""
-    kind = PRIMITIVES[node.op].kind
-    if kind == "elementwise" and inputs and node.op != "check_index":
-        values = [_constant(kept, i) for i in inputs]
-        if all(v is not None for v in values) and not node.shape:
-            return _literal(node, values, [kept[i] for i in inputs])
-    if node.op == "view" and kept[inputs[0]].op == "view":
-        inner = kept[inputs[0]]
-        try:
-            strides = contiguous_layout(node.shape).strides
-            at = pull(IndexMap(0, strides), node.shape, node.shape, node.attrs["strides"], node.attrs["offset"])
-            at = pull(at, node.shape, inner.shape, inner.attrs["strides"], inner.attrs["offset"])
-        except (SplitAxis, Unmappable):
-            return node.renumbered(inputs)
-        attrs = {"shape": node.shape, "strides": at.strides, "offset": at.offset, "label": node.attrs.get("label", "view")}
-        return Node("view", inner.inputs, attrs, node.shape, node.dtype, node.differentiable)
-    return node.renumbered(inputs)
+def _folded(node: Node, kept: Sequence[Node]) -> Node:
+    """`node`, or the literal that it is if its inputs are."""
+    if PRIMITIVES[node.op].kind == "elementwise" and node.inputs and not node.shape and node.op != "check_index":
+        values = [_constant(kept, i) for i in node.inputs]
+        if all(v is not None for v in values):
+            return _literal(node, values, [kept[i] for i in node.inputs])
+    return node
 
 
 def _literal(node: Node, values: Sequence[Any], inputs: Sequence[Node]) -> Node:
