@@ -72,8 +72,10 @@ def legalize(graph: Simplified, saved: int = 0) -> Simplified:
         elif PRIMITIVES[node.op].kind == "reduce" and all(
             result.nodes[inputs[0]].shape[a] == 1 for a in node.attrs["axes"]
         ):
-            x = reshape_value(result.value(inputs[0]), node.shape)
-            value = expand(result.constant(0, int64), node.shape) if node.op.startswith("arg") else x
+            if node.op.startswith("arg"):
+                value = expand(result.constant(0, int64), node.shape)
+            else:
+                value = reshape_value(result.value(inputs[0]), node.shape)
         else:
             value = _add(result, node)
         place.append(value.index)
