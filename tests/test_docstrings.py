@@ -1,9 +1,11 @@
 """The examples of operations run: pytest finds those of functions and classes by itself, those of rows it does not."""
 
 import doctest
+import inspect
 
 import pytest
 
+from genesis import nn
 from genesis.ops import OPERATIONS
 
 # The most used rows: each says what it takes, what it raises, and shows an example.
@@ -28,3 +30,8 @@ def test_examples_of_rows_run(name):
 def test_the_most_used_rows_say_what_they_raise_and_show_an_example(name):
     assert example_of(name).examples
     assert "Raises" in OPERATIONS[name].define.__doc__.split()
+
+
+@pytest.mark.parametrize("layer", [layer for _, layer in inspect.getmembers(nn, inspect.isclass)])
+def test_layers_show_an_example(layer):
+    assert ">>>" in layer.__doc__

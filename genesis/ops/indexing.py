@@ -159,7 +159,14 @@ def scatter_add(input: Value, dim: int, index: Value, src: Value) -> Value:
 
 @composite("scatter", (0, 2, 3))
 def scatter(input: Value, dim: int, index: Value, src: Value) -> Value:
-    """`input` with `src[i]` written at `index[i]` along `dim`; of several writes to one place the last holds."""
+    """`input` with `src[i]` written at `index[i]` along `dim`; of several writes to one place the last holds.
+
+    Arguments and errors as those of `scatter_add`.
+
+    >>> import genesis
+    >>> genesis.scatter(genesis.zeros(3), 0, genesis.tensor([0, 2]), genesis.tensor([1.0, 2.0]))
+    tensor([1., 0., 2.])
+    """
     return _scatter("scatter", input, dim, index, src, "set")
 
 
@@ -185,7 +192,15 @@ def index_select(input: Value, dim: int, index: Value) -> Value:
 
 @composite("embedding", 2, methods=())
 def embedding(input: Value, weight: Value) -> Value:
-    """The rows of `weight` (entries, width) at the positions `input` (any shape)."""
+    """The rows of `weight` (entries, width) at the positions `input` (any shape).
+
+    Raises ValueError for a `weight` of another rank and, when it is computed, IndexError for a position out of range.
+
+    >>> import genesis
+    >>> genesis.nn.functional.embedding(genesis.tensor([1, 0]), genesis.tensor([[1.0, 2.0], [3.0, 4.0]]))
+    tensor([[3., 4.],
+            [1., 2.]])
+    """
     if weight.ndim != 2:
         raise ValueError(f"embedding: weight must be (entries, width), got shape {weight.shape}")
     flat = check_index("embedding", reshape_value(input, (numel(input.shape), 1)), weight.shape[0], wrap=False)

@@ -70,7 +70,12 @@ def softmax(input: Value, dim: int = -1, dtype: object = None) -> Value:
 
 @composite("log_softmax")
 def log_softmax(input: Value, dim: int = -1, dtype: object = None) -> Value:
-    """log(softmax(x)) along `dim`, without overflow."""
+    """log(softmax(x)) along `dim`, without overflow.
+
+    >>> import genesis
+    >>> genesis.log_softmax(genesis.tensor([0.0, 1000.0]), dim=0)
+    tensor([-1000.,     0.])
+    """
     axis = normalize_axis("log_softmax", dim, input.ndim)
     shifted, _ = _shifted(_float(input, dtype), axis)
     return shifted - log(sum(exp(shifted), axis, True))
@@ -78,7 +83,12 @@ def log_softmax(input: Value, dim: int = -1, dtype: object = None) -> Value:
 
 @composite("logsumexp")
 def logsumexp(input: Value, dim: int | tuple[int, ...], keepdim: bool = False) -> Value:
-    """log(sum(exp(x))) over `dim`, without overflow."""
+    """log(sum(exp(x))) over `dim`, without overflow.
+
+    >>> import genesis
+    >>> genesis.logsumexp(genesis.tensor([1000.0, 1000.0]), dim=0)
+    tensor(1000.6932)
+    """
     x = _float(input, None)
     top = stop_gradient(amax(x, dim, True))
     top = where(top - top == 0, top, 0)  # an infinite maximum is not taken off
@@ -124,7 +134,14 @@ def layer_norm(
 def rms_norm(
     input: Value, normalized_shape: tuple[int, ...], weight: Value | None = None, eps: float | None = None
 ) -> Value:
-    """x / sqrt(mean(x^2) + eps) over the last axes, then `weight` (Zhang and Sennrich, 2019)."""
+    """x / sqrt(mean(x^2) + eps) over the last axes, then `weight` (Zhang and Sennrich, 2019).
+
+    Without `eps`, that of float32. Raises ValueError if the shape of `input` does not end in normalized_shape.
+
+    >>> import genesis
+    >>> genesis.nn.functional.rms_norm(genesis.tensor([3.0, 4.0]), (2,))
+    tensor([0.8485, 1.1314])
+    """
     axes = _last("rms_norm", input, normalized_shape)
     eps = 1.1920928955078125e-07 if eps is None else eps
     return _scaled(input * rsqrt(mean(input * input, axes, True) + eps), weight, None)
@@ -152,7 +169,14 @@ def _reduced(name: str, losses: Value, reduction: str) -> Value:
 
 @composite("mse_loss", 2, methods=())
 def mse_loss(input: Value, target: Value, reduction: str = "mean") -> Value:
-    """(input - target)^2."""
+    """(input - target)^2.
+
+    The two broadcast; `reduction` is "mean", "sum" or "none". Raises ValueError for another.
+
+    >>> import genesis
+    >>> genesis.nn.functional.mse_loss(genesis.tensor([1.0, 3.0]), genesis.tensor([1.0, 1.0]))
+    tensor(2.)
+    """
     difference = input - target
     return _reduced("mse_loss", difference * difference, reduction)
 

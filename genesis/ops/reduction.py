@@ -102,7 +102,14 @@ def sum(input: Value, dim: Axes = None, keepdim: bool = False, *, dtype: DType |
 
 @composite("prod", ref=np.prod)
 def prod(input: Value, dim: Axes = None, keepdim: bool = False, *, dtype: DType | None = None) -> Value:
-    """The product over `dim` (all axes, if None). Integers and bools multiply to int64."""
+    """The product over `dim` (all axes, if None). Integers and bools multiply to int64.
+
+    Arguments and errors as those of `sum`; the product of nothing is 1.
+
+    >>> import genesis
+    >>> genesis.prod(genesis.tensor([[1, 2], [3, 4]]), dim=1)
+    tensor([ 2, 12])
+    """
     wanted = dtype or (int64 if input.dtype.category < 2 else input.dtype)
     return reduce_value("prod", cast(input, wanted), normalize_axes("prod", dim, input.ndim), keepdim)
 
@@ -217,13 +224,23 @@ def _truth(name: str, input: Value, dim: Axes, keepdim: bool) -> Value:
 
 @composite("any", ref=np.any)
 def any(input: Value, dim: Axes = None, keepdim: bool = False) -> Value:
-    """Whether any element over `dim` is true."""
+    """Whether any element over `dim` is true.
+
+    >>> import genesis
+    >>> genesis.any(genesis.tensor([[0, 2], [0, 0]]), dim=1)
+    tensor([ True, False])
+    """
     return _truth("any", input, dim, keepdim)
 
 
 @composite("all", ref=np.all)
 def all(input: Value, dim: Axes = None, keepdim: bool = False) -> Value:
-    """Whether all elements over `dim` are true."""
+    """Whether all elements over `dim` are true.
+
+    >>> import genesis
+    >>> genesis.all(genesis.tensor([[1, 2], [3, 0]]), dim=1)
+    tensor([ True, False])
+    """
     return _truth("all", input, dim, keepdim)
 
 

@@ -102,7 +102,12 @@ def permute_layout(at: Layout, *dims: Any) -> Layout:
 
 
 def transpose_layout(at: Layout, *dims: Any) -> Layout:
-    """Two axes exchanged; a tuple longer than two permutes; none reverses the last two."""
+    """Two axes exchanged; a tuple longer than two permutes; none reverses the last two.
+
+    >>> import genesis
+    >>> genesis.zeros(2, 3, 4).transpose(0, 2).shape
+    (4, 3, 2)
+    """
     rank = len(at.shape)
     listed = _flat(dims) or ((-2, -1) if rank > 1 else (0, 0))
     if len(listed) != 2:
@@ -141,7 +146,12 @@ def expand_layout(at: Layout, *shape: Any) -> Layout:
 
 
 def squeeze_layout(at: Layout, dim: Any = None) -> Layout:
-    """Without the axes of extent 1 (those in `dim`, if given)."""
+    """Without the axes of extent 1 (those in `dim`, if given).
+
+    >>> import genesis
+    >>> genesis.zeros(1, 3, 1).squeeze(0).shape
+    (3, 1)
+    """
     rank = len(at.shape)
     dims = range(rank) if dim is None else [normalize_axis("squeeze", d, rank) for d in _flat((dim,))]
     keep = [axis for axis in range(rank) if axis not in dims or at.shape[axis] != 1]
@@ -149,14 +159,24 @@ def squeeze_layout(at: Layout, dim: Any = None) -> Layout:
 
 
 def unsqueeze_layout(at: Layout, dim: int) -> Layout:
-    """With a new axis of extent 1 at `dim`."""
+    """With a new axis of extent 1 at `dim`.
+
+    >>> import genesis
+    >>> genesis.zeros(2, 3).unsqueeze(-1).shape
+    (2, 3, 1)
+    """
     dim = normalize_axis("unsqueeze", dim, len(at.shape) + 1)
     stride = at.strides[dim] * at.shape[dim] if dim < len(at.shape) else 1
     return Layout((*at.shape[:dim], 1, *at.shape[dim:]), (*at.strides[:dim], stride, *at.strides[dim:]), at.offset)
 
 
 def flatten_layout(at: Layout, start_dim: int = 0, end_dim: int = -1) -> Layout | None:
-    """The axes from `start_dim` to `end_dim` merged into one."""
+    """The axes from `start_dim` to `end_dim` merged into one.
+
+    >>> import genesis
+    >>> genesis.zeros(2, 3, 4).flatten(1).shape
+    (2, 12)
+    """
     rank = len(at.shape)
     if rank == 0:
         return Layout((1,), (1,), at.offset)
