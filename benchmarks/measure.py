@@ -12,6 +12,9 @@ from typing import Any
 __all__ = ["Bar", "Result", "Settings", "compare", "resident_bytes"]
 
 
+PAUSE_SECONDS = 0.005
+
+
 @dataclass(frozen=True)
 class Settings:
     """How much to measure: `quick` takes tiny sizes and few rounds, to see that everything runs."""
@@ -71,7 +74,9 @@ def compare(
 ) -> Result:
     """Median times of contestants that take turns, round by round; a string in place of one says why it is absent.
 
-    A turn repeats a short call until it lasts `least_seconds`, so that the clock is no part of the answer.
+    A turn repeats a short call until it lasts `least_seconds`, so that the clock is no part of the answer. Before it
+    comes a pause, in which the threads that the contestant before it left spinning fall asleep (OpenMP's do so for
+    milliseconds), and a call that is not timed, which finds the caches as the others left them.
     """
     result = Result(title, absent={name: why for name, why in contestants.items() if isinstance(why, str)})
     calls = {name: call for name, call in contestants.items() if not isinstance(call, str)}
@@ -82,6 +87,8 @@ def compare(
     try:
         for _ in range(3 if settings.quick else settings.rounds):
             for name, call in calls.items():
+                time.sleep(PAUSE_SECONDS)
+                call()
                 times[name].append(_timed(call, repeats[name]))
     finally:
         gc.enable()
