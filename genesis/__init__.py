@@ -103,7 +103,10 @@ from genesis.serialization import load, save
 __version__ = "0.1.0"
 
 # Rows that serve other rows and have no public function of that name.
-_INTERNAL = {"index", "put", "stop_gradient", "to_dtype", "uniform", "view", "view_at", "with_value"}
+_INTERNAL = {
+    "adam_update", "clip_to_norm", "clip_to_value", "dropout", "index", "put", "sgd_update", "stop_gradient", "subscript",
+    "to_dtype", "uniform", "view", "view_at", "with_value",
+}
 # Methods that are functions as well.
 _METHODS = {
     "broadcast_to", "clone", "detach", "is_floating_point", "masked_fill", "movedim", "numel", "ravel", "t",
