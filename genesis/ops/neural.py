@@ -65,7 +65,7 @@ def softmax(input: Value, dim: int = -1, dtype: object = None) -> Value:
     axis = normalize_axis("softmax", dim, input.ndim)
     shifted, _ = _shifted(_float(input, dtype), axis)
     e = exp(shifted)
-    return e / sum(e, axis, True)
+    return e * (1 / sum(e, axis, True))  # one division for each row
 
 
 @composite("log_softmax")
