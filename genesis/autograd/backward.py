@@ -193,7 +193,10 @@ def _differentiate(
         raise RuntimeError(_RELEASED)
     known: dict[int, int] = {}
     if source is not trace:
-        known = {index: trace.place_array(array) for index, array in sorted(source.saved.items())}
+        known = {
+            index: trace.place_array(_linked(source, index, array) if create_graph else array)
+            for index, array in sorted(source.saved.items())
+        }
         for index, node in enumerate(source.nodes):
             if node.op == "scalar":
                 known[index] = trace.place_scalar(source.scalars[node.attrs["slot"]], node.dtype)
@@ -225,6 +228,13 @@ def _differentiate(
     if not source.released.isdisjoint(readers):
         raise RuntimeError(_RELEASED)
     return {index: trace.handle(position) for index, position in ends}, readers
+
+
+def _linked(source: Trace, index: int, saved: Array) -> Array:
+    """A saved value from which a second derivation finds its way back into `source`."""
+    if saved.trace is not None or not saved.node.differentiable:
+        return saved
+    return Array(source, index, saved.node, saved.memory)
 
 
 def _replayed(source: Trace, last: int, graph: Graph, known: dict[int, int]) -> dict[int, Value]:

@@ -12,7 +12,7 @@ from genesis.ir.graph import Value
 from genesis.ir.shapes import normalize_axes, normalize_axis, numel, reduced_shape
 from genesis.ops.elementwise import maximum, minimum, sqrt, where
 from genesis.ops.registry import cast, composite, expand, primitive
-from genesis.ops.view import reshape_value
+from genesis.ops.view import contiguous_layout, reshape_value, view_node
 
 __all__ = ["amax", "amin", "argmax", "argmin", "mean", "reduce_value", "sum"]
 
@@ -25,6 +25,7 @@ def reduce_value(op: str, x: Value, axes: tuple[int, ...], keepdim: bool = False
         y = x.graph.add(op, (x,), reduced_shape(x.shape, axes), dtype or x.dtype, {"axes": axes})
     else:
         y = cast(x, dtype or x.dtype)
+        y = view_node(y, contiguous_layout(y.shape), op)
     return reshape_value(y, reduced_shape(x.shape, axes, True)) if keepdim else y
 
 

@@ -18,7 +18,10 @@ from genesis.ir.shapes import Shape, contiguous_strides, normalize_axis, numel, 
 from genesis.ops.registry import OPERATIONS, cast, composite, primitive
 from genesis.ops.registry import expand as expand_value
 
-__all__ = ["LAYOUT_RULES", "Layout", "contiguous_layout", "permute_value", "reshape_value", "view_operation", "view_value"]
+__all__ = [
+    "LAYOUT_RULES", "Layout", "contiguous_layout", "permute_value", "reshape_value", "view_node", "view_operation",
+    "view_value",
+]
 
 
 class Layout(NamedTuple):
@@ -273,12 +276,15 @@ def _flat(dims: Sequence[Any]) -> tuple[int, ...]:
 # ---- the primitive ----
 
 
-def view_value(x: Value, to: Layout, label: str) -> Value:
-    """The node that reads `x` at `to`; `to` itself where it changes nothing."""
-    if to == contiguous_layout(x.shape):
-        return x
+def view_node(x: Value, to: Layout, label: str) -> Value:
+    """The node that reads `x` at `to`, also where it changes nothing: a user's result has a gradient of its own."""
     attrs = {"shape": to.shape, "strides": to.strides, "offset": to.offset, "label": label}
     return x.graph.add("view", (x,), to.shape, x.dtype, attrs)
+
+
+def view_value(x: Value, to: Layout, label: str) -> Value:
+    """`x` read at `to`: a node, or `x` itself where that changes nothing."""
+    return x if to == contiguous_layout(x.shape) else view_node(x, to, label)
 
 
 def reshape_value(x: Value, shape: Shape) -> Value:
@@ -373,7 +379,7 @@ def view_operation(name: str, rule: Callable[..., Layout | None]) -> None:
     def define(input: Value, *args: Any, **attrs: Any) -> Value:
         to = rule(contiguous_layout(input.shape), *args, **attrs)
         assert to is not None, "a contiguous layout takes every view"
-        return view_value(input, to, name)
+        return view_node(input, to, name)
 
     parameters = [*inspect.signature(define).parameters.values()][:1]
     parameters += [*inspect.signature(rule).parameters.values()][1:]

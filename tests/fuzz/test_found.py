@@ -66,3 +66,24 @@ def test_a_gradient_of_a_result_that_was_looked_at():
         y.detach().numpy()
         y.sum().backward()
         assert x.grad.sum().item() in (12, 24)
+
+
+def test_a_second_gradient_across_a_look_at_what_the_first_read():
+    """create_graph: what was saved by a program that has run leads back into its derivation."""
+    x = genesis.tensor([0.5, 2.0], dtype=genesis.float64).requires_grad_()
+    y = x * x
+    y.detach().numpy()
+    (slope,) = genesis.autograd.grad((y * y).sum(), [x], create_graph=True)
+    slope.sum().backward()
+    np.testing.assert_allclose(x.grad.numpy(), 12 * np.array([0.25, 4.0]))
+
+
+def test_what_changes_nothing_has_a_gradient_of_its_own():
+    for function in (lambda x: x.reshape(()), lambda x: x.sum(), lambda x: x.amax()):
+        x = genesis.tensor(1.0, requires_grad=True)
+        y = x * 2
+        same = function(y)
+        y.retain_grad()
+        same.retain_grad()
+        (same * 3 + y).backward()
+        assert (same.grad.item(), y.grad.item()) == (3, 4)
