@@ -31,7 +31,7 @@ TEAM_SIZE, TEAM_TICKET, TEAM_MUTEX, TEAM_WORK, TEAM_DONE, TEAM_MAILBOXES = 0, 2,
 MAILBOX_WORDS = 8
 FAULT_WORDS = 4
 
-WORKER_SPINS = 1000  # of 20 to 50 ns
+WORKER_SPINS = 10_000  # of 20 to 50 ns: a training loop comes back before the worker has gone to sleep
 CALLER_SPINS = 1000
 
 if platform.machine() in ("aarch64", "arm64"):
