@@ -40,7 +40,7 @@ def compile_module(symbol: str, llvm_ir: str) -> bytes:
         module = llvm.parse_assembly(llvm_ir)
         module.triple, module.data_layout = generator.magic_tuple()[0], generator._data_layout
         module.verify()
-        options = llvm.create_pipeline_tuning_options(speed_level=2)
+        options = llvm.create_pipeline_tuning_options(speed_level=1)
         options.loop_vectorization = options.slp_vectorization = options.loop_unrolling = False
         builder = llvm.create_pass_builder(machine, options)
         builder.getModulePassManager().run(module, builder)
