@@ -79,14 +79,13 @@ class Array:
 class Step:
     """One call in the trie: the nodes it adds, the positions of its results, the calls seen after it."""
 
-    __slots__ = ("children", "derived", "nodes", "plans", "result", "weight")
+    __slots__ = ("children", "nodes", "plans", "result", "weight")
 
     def __init__(self, nodes: Sequence[Node], result: Any) -> None:
         self.nodes = tuple(nodes)
         self.result = result
         self.children: dict[Any, Step] = {}
         self.plans: dict[Any, Any] = {}
-        self.derived: dict[Any, Any] = {}
         self.weight = len(self.nodes) * _NODE_WEIGHT
 
 
