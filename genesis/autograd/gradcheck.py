@@ -1,0 +1,230 @@
+"""Checking gradients against finite differences: `gradcheck`, `gradgradcheck`, `numerical_gradient_check`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from genesis.autograd.backward import grad
+from genesis.autograd.grad_mode import enable_grad
+from genesis.ir.dtypes import float64
+from genesis.ir.shapes import Shape, numel
+from genesis.tensor import Tensor, from_data
+
+__all__ = ["GradcheckError", "gradcheck", "gradgradcheck", "numerical_gradient_check"]
+
+
+class GradcheckError(RuntimeError):
+    """A gradient that is not what finite differences say, or not the same twice."""
+
+
+def gradcheck(
+    func: Callable[..., Any], inputs: Any, eps: float = 1e-6, atol: float = 1e-5, rtol: float = 1e-3,
+    raise_exception: bool = True, nondet_tol: float = 0.0, fast_mode: bool = False,
+) -> bool:
+    """Whether the gradients of `func` by the `inputs` that require one are those of central differences.
+
+    All floating inputs are copied to float64 before `func` sees them, whatever their dtype, so that differences of `eps`
+    mean something. A module that `func` uses has to be in float64 as well: `module.to(genesis.float64)`.
+
+    Args:
+        func: takes the inputs and returns a tensor or several. Those that require no gradient are left out, unless none
+            does: then differences must be zero.
+        inputs: a tensor, or a sequence of tensors and other arguments. What requires no gradient is held fixed.
+        eps: the step of the differences.
+        atol, rtol: an analytical number may be off the numerical one by atol + rtol * |numerical|.
+        raise_exception: without it, False is returned where GradcheckError would be raised.
+        nondet_tol: how far two runs of backward may lie apart.
+        fast_mode: compare the Jacobians along one random direction of each input and output, not everywhere.
+
+    Raises GradcheckError, which names the input, the output and both numbers where they differ most, and ValueError if no
+    input requires a gradient. A gradient that is None counts as zeros.
+
+    >>> import genesis
+    >>> x = genesis.tensor([1.0, 2.0, 3.0], requires_grad=True)
+    >>> genesis.autograd.gradcheck(lambda x: (x**2).sum(), x)
+    True
+    """
+    return _answer("gradcheck", func, _sequence(inputs), eps, atol, rtol, raise_exception, nondet_tol, fast_mode)
+
+
+def gradgradcheck(
+    func: Callable[..., Any], inputs: Any, grad_outputs: Any = None, eps: float = 1e-6, atol: float = 1e-5,
+    rtol: float = 1e-3, raise_exception: bool = True, nondet_tol: float = 0.0, fast_mode: bool = False,
+) -> bool:
+    """Whether second derivatives of `func` are right: `gradcheck` of its gradients by the inputs and by `grad_outputs`.
+
+    `grad_outputs` has a tensor for each output that requires a gradient; left out, they are random. In what is raised,
+    output i is the gradient by the i-th input that has one, and inputs after those of `func` are the `grad_outputs`.
+
+    >>> import genesis
+    >>> x = genesis.tensor([0.5, 1.5], requires_grad=True)
+    >>> genesis.autograd.gradgradcheck(lambda x: x.exp() * x, x)
+    True
+    """
+    arguments = _sequence(inputs)
+    if grad_outputs is None:
+        random = np.random.default_rng(0)
+        outputs, _ = _run("gradgradcheck", func, _doubled(arguments), _wanted("gradgradcheck", arguments))
+        shapes = [y.shape for y in outputs if y.requires_grad]
+        cotangents = tuple([from_data(random.standard_normal(shape), float64, True) for shape in shapes])
+    else:
+        cotangents = _sequence(grad_outputs)
+
+    def gradients(*given: Any) -> tuple[Tensor, ...]:
+        own = given[: len(arguments)]
+        outputs = [y for y in _tensors("gradgradcheck", func(*own)) if y.requires_grad]
+        wanted = [a for a in own if isinstance(a, Tensor) and a.requires_grad]
+        seeds = [v.clone() for v in given[len(arguments) :]]  # results, not leaves: their own derivation is recorded
+        found = grad(outputs, wanted, seeds, create_graph=True, allow_unused=True)
+        return tuple([g for g in found if g is not None])
+
+    return _answer(
+        "gradgradcheck", gradients, (*arguments, *cotangents), eps, atol, rtol, raise_exception, nondet_tol, fast_mode
+    )
+
+
+def numerical_gradient_check(func: Callable[[Tensor], Any], input: Tensor, eps: float = 1e-5) -> bool:
+    """True if the gradient of `func` at `input` is that of central differences; raises GradcheckError if it is not.
+
+    `gradcheck` with one input, which need not require a gradient.
+
+    >>> import genesis
+    >>> genesis.autograd.numerical_gradient_check(genesis.sigmoid, genesis.tensor([-1.0, 2.0]))
+    True
+    """
+    return gradcheck(func, from_data(input, float64, True), eps)
+
+
+# ---- the parts ----
+
+
+def _answer(
+    name: str, func: Callable[..., Any], arguments: tuple[Any, ...], eps: float, atol: float, rtol: float,
+    raise_exception: bool, nondet_tol: float, fast: bool,
+) -> bool:
+    try:
+        with enable_grad():
+            _compare(name, func, _doubled(arguments), _wanted(name, arguments), eps, atol, rtol, nondet_tol, fast)
+    except GradcheckError:
+        if raise_exception:
+            raise
+        return False
+    return True
+
+
+def _compare(
+    name: str, func: Callable[..., Any], point: Sequence[Any], wanted: Sequence[int], eps: float, atol: float, rtol: float,
+    nondet_tol: float, fast: bool,
+) -> None:
+    """Both Jacobians, each as numbers for every direction of an output and of an input, unit vectors unless `fast`."""
+    outputs, leaves = _run(name, func, point, wanted)
+    kept = [k for k, y in enumerate(outputs) if y.requires_grad]
+    kept = kept or [k for k, y in enumerate(outputs) if y.dtype.is_floating_point]
+    rows = [_directions(outputs[k].shape, fast) for k in kept]
+    gradients = [_gradients(name, k, outputs[k], leaves, u) for k, u in zip(kept, rows, strict=True)]
+    outputs, leaves = _run(name, func, point, wanted)
+    for k, u, before in zip(kept, rows, gradients, strict=True):
+        for i, a, b in zip(wanted, before, _gradients(name, k, outputs[k], leaves, u), strict=True):
+            if not np.allclose(a, b, 0, nondet_tol, equal_nan=True):
+                raise GradcheckError(f"{name}: backward of output {k} to input {i} is not deterministic: "
+                                     f"two runs lie {np.abs(a - b).max():.6g} apart; want {nondet_tol} at most")
+    for n, i in enumerate(wanted):
+        columns = _directions(point[i].shape, fast)
+        slopes = [_slopes(name, func, point, wanted, i, v, eps) for v in columns]
+        for k, u, found in zip(kept, rows, gradients, strict=True):
+            numerical = u @ np.array([s[k] for s in slopes]).reshape(len(columns), u.shape[1]).T
+            analytical = found[n] @ columns.T
+            wrong = ~(np.abs(analytical - numerical) <= atol + rtol * np.abs(numerical))
+            if wrong.any():
+                off = np.where(wrong, np.nan_to_num(np.abs(analytical - numerical), nan=np.inf), -1)
+                row, column = np.unravel_index(off.argmax(), off.shape)
+                places = " along a random direction" if fast else (
+                    f" at element {_place(row, outputs[k].shape)} by element {_place(column, point[i].shape)}"
+                )
+                raise GradcheckError(
+                    f"{name}: the Jacobian of output {k} by input {i} differs most{places}: "
+                    f"numerical {numerical[row, column]:.8g}, analytical {analytical[row, column]:.8g}; "
+                    f"want them within {atol} + {rtol} * |numerical| (wrong: {wrong.sum()} of {wrong.size})"
+                )
+
+
+def _run(
+    name: str, func: Callable[..., Any], point: Sequence[Any], wanted: Sequence[int]
+) -> tuple[list[Tensor], list[Tensor]]:
+    """(the outputs at `point`, the leaves that stand for the wanted inputs)."""
+    given = [from_data(a, float64, i in wanted) if isinstance(a, np.ndarray) else a for i, a in enumerate(point)]
+    leaves = [given[i] for i in wanted]
+    outputs = _tensors(name, func(*given))
+    for y in outputs:
+        y.detach().numpy()  # so that every row of the Jacobian is the same program
+    return outputs, leaves
+
+
+def _gradients(name: str, k: int, output: Tensor, leaves: Sequence[Tensor], rows: np.ndarray) -> list[np.ndarray]:
+    """For each leaf the cotangents (rows, elements) that the rows, cotangents of output k, lead to."""
+    found = [np.zeros((len(rows), leaf.numel())) for leaf in leaves]
+    for row, seed in enumerate(rows if output.requires_grad else ()):
+        cotangents = grad(output, leaves, from_data(seed.reshape(output.shape), float64), retain_graph=True, allow_unused=True)
+        for n, (cotangent, leaf) in enumerate(zip(cotangents, leaves, strict=True)):
+            if cotangent is None:
+                continue
+            if cotangent.shape != leaf.shape or cotangent.dtype is not leaf.dtype:
+                raise GradcheckError(f"{name}: the gradient of output {k} has shape {cotangent.shape} and dtype "
+                                     f"{cotangent.dtype.name}; want the input's, {leaf.shape} and {leaf.dtype.name}")
+            found[n][row] = cotangent.detach().numpy().reshape(-1)
+    return found
+
+
+def _slopes(
+    name: str, func: Callable[..., Any], point: Sequence[Any], wanted: Sequence[int], i: int, direction: np.ndarray,
+    eps: float,
+) -> list[np.ndarray]:
+    """Central differences of all outputs, flattened, as input i moves in a direction."""
+    before, after = [*point], [*point]
+    before[i] = point[i] - eps * direction.reshape(point[i].shape)
+    after[i] = point[i] + eps * direction.reshape(point[i].shape)
+    lower, upper = (
+        [y.detach().numpy().astype(np.float64).reshape(-1) for y in _run(name, func, at, wanted)[0]] for at in (before, after)
+    )
+    return [(a - b) / (2 * eps) for a, b in zip(upper, lower, strict=True)]
+
+
+def _directions(shape: Shape, fast: bool) -> np.ndarray:
+    """(directions, elements): the unit vectors of a space of arrays, or one random direction in it."""
+    if not fast:
+        return np.eye(numel(shape))
+    vector = np.random.default_rng(0).standard_normal((1, numel(shape)))
+    return vector / max(float(np.linalg.norm(vector)), 1e-300)
+
+
+def _place(flat: Any, shape: Shape) -> tuple[int, ...]:
+    return tuple([int(i) for i in np.unravel_index(flat, shape)])
+
+
+def _sequence(inputs: Any) -> tuple[Any, ...]:
+    return (inputs,) if isinstance(inputs, Tensor) else tuple(inputs)
+
+
+def _doubled(arguments: Sequence[Any]) -> list[Any]:
+    """Floating tensors as arrays of float64; everything else as it is."""
+    return [
+        a.detach().numpy().astype(np.float64) if isinstance(a, Tensor) and a.dtype.is_floating_point else a
+        for a in arguments
+    ]
+
+
+def _wanted(name: str, arguments: Sequence[Any]) -> list[int]:
+    wanted = [i for i, a in enumerate(arguments) if isinstance(a, Tensor) and a.requires_grad]
+    if not wanted:
+        raise ValueError(f"{name}: none of the {len(arguments)} inputs requires a gradient; set requires_grad on one")
+    return wanted
+
+
+def _tensors(name: str, outputs: Any) -> list[Tensor]:
+    listed = [outputs] if isinstance(outputs, Tensor) else outputs
+    if not isinstance(listed, tuple | list) or not all(isinstance(y, Tensor) for y in listed):
+        raise TypeError(f"{name}: the function must return a tensor or a tuple of tensors, not {type(outputs).__name__}")
+    return list(listed)
