@@ -10,6 +10,7 @@ Operations extend a graph; values are computed, by fused kernels, when one is lo
 tensor([2., 4., 6.])
 """
 
+import sys as _sys
 from typing import Any as _Any
 
 from genesis.ops.registry import OPERATIONS as _OPERATIONS
@@ -17,7 +18,8 @@ from genesis.ops.view import LAYOUT_RULES as _LAYOUT_RULES
 from genesis.tensor import Tensor
 
 # isort: split
-from genesis import autograd, debug, indexing, nn, optim, random
+from genesis import amp, autograd, debug, indexing, nn, optim, random
+from genesis.amp import autocast, is_autocast_enabled
 from genesis.autograd import enable_grad, inference_mode, is_grad_enabled, no_grad, set_grad_enabled
 from genesis.creation import (
     arange,
@@ -102,10 +104,13 @@ from genesis.serialization import load, save
 
 __version__ = "0.1.0"
 
+enable_autocast: _Any  # a switch: `genesis.enable_autocast = True` is noticed
+_sys.modules[__name__].__class__ = amp.SwitchedModule
+
 # Rows that serve other rows and have no public function of that name.
 _INTERNAL = {
     "adam_update", "clip_to_norm", "clip_to_value", "dropout", "index", "put", "sgd_update", "stop_gradient", "subscript",
-    "to_dtype", "uniform", "view", "view_at", "with_value",
+    "to_dtype", "uniform", "unscale", "view", "view_at", "with_value",
 }
 # Methods that are functions as well.
 _METHODS = {

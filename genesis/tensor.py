@@ -18,6 +18,7 @@ from genesis.execute import flush, realize
 from genesis.ir.dtypes import DType, dtype_of_scalar, from_numpy_dtype, get_default_dtype
 from genesis.ir.shapes import Shape
 from genesis.literals import as_numpy
+from genesis.ops.autocast import recast
 from genesis.ops.registry import OPERATIONS, Operation
 from genesis.ops.view import Layout, contiguous_layout
 from genesis.runtime.memory import Buffer
@@ -263,9 +264,11 @@ def call(operation: Operation, arguments: Sequence[Any], attributes: dict[str, A
         trace = thread_state.trace
         if trace is None or trace.closed:
             trace = current_trace()
-        grad = thread_state.grad_enabled
+        mode: Any = thread_state.grad_enabled
+        if operation.autocast is not None and (low := thread_state.autocast) is not None:
+            mode = mode, low
         operands, static = operation.operands, operation.static_scalars
-        tokens: list[Any] = [operation, grad]
+        tokens: list[Any] = [operation, mode]
         for argument in arguments:
             if argument.__class__ is Tensor:
                 array = argument._array
@@ -314,6 +317,7 @@ def _defined(
 ) -> Step:
     """The step of a call that is new at this place: the operation's definition, run on Values."""
     operands, tokens = operation.operands, key[2 : 2 + len(arguments)]
+    grad, low = key[1] if key[1].__class__ is tuple else (key[1], None)
 
     def build(graph: Any) -> Any:
         values = [_value(graph, a, t) for a, t in zip(arguments, tokens, strict=True)]
@@ -322,10 +326,12 @@ def _defined(
             values = [graph.constant(v, dtype_of_scalar(v), weak=True)
                       if i in operands and isinstance(v, int | float) else v
                       for i, v in enumerate(values)]
+        if low is not None:
+            values, chosen = recast(operation, low, values, chosen)
         return operation.define(*values, **chosen)
 
     try:
-        step = trace.advance(key, build, grad=key[1])
+        step = trace.advance(key, build, grad=grad)
     except BaseException:
         trace.lines.pop()
         raise

@@ -90,9 +90,12 @@ class Step:
 
 
 class _ThreadState(threading.local):
+    autocast: DType | None = None  # the class's own is what holds outside of autocast contexts, in every thread
+
     def __init__(self) -> None:
         self.trace: Trace | None = None
         self.grad_enabled = True
+        self.autocasts: list[DType | None] = []  # those of the contexts that are open
 
 
 thread_state = _ThreadState()

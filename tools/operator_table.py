@@ -17,10 +17,11 @@ from genesis.ops.view import LAYOUT_RULES
 HEAD = """# Operations
 
 {count} rows, written by `python tools/operator_table.py`. A *primitive* is a node of its own, of the kind given; a
-*composite* is written in primitives, and its gradient follows from theirs, where they have one.
+*composite* is written in primitives, and its gradient follows from theirs, where they have one. Under
+`genesis.autocast`, arguments become *low* precision, *float32*, or the *widest* type among them; others stay.
 
-| name | arguments | kind | gradient | |
-|---|---|---|---|---|
+| name | arguments | kind | gradient | autocast | |
+|---|---|---|---|---|---|
 """
 
 
@@ -57,7 +58,10 @@ def table() -> str:
     """All rows, by name."""
     rows = []
     for name, operation in sorted(OPERATIONS.items()):
-        cells = [f"`{name}`", f"`{arguments(operation)}`", kind(operation), gradient(operation), summary(operation)]
+        cells = [
+            f"`{name}`", f"`{arguments(operation)}`", kind(operation), gradient(operation), operation.autocast or "",
+            summary(operation),
+        ]
         rows.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
     return HEAD.format(count=len(rows)) + "\n".join(rows) + "\n"
 

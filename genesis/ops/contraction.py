@@ -35,7 +35,7 @@ primitive(
 )
 
 
-@composite("matmul", 2, ref=np.matmul)
+@composite("matmul", 2, ref=np.matmul, autocast="low")
 def matmul(input: Value, other: Value) -> Value:
     """The matrix product: vectors and matrices as NumPy's `@`, leading axes broadcast.
 
@@ -81,7 +81,7 @@ def matmul(input: Value, other: Value) -> Value:
     return reshape_value(y, shape)
 
 
-@composite("linear", 3, methods=())
+@composite("linear", 3, methods=(), autocast="low")
 def linear(input: Value, weight: Value, bias: Value | None = None) -> Value:
     """`input @ weight.T + bias` for `input` (.., in), `weight` (out, in) and `bias` (out,).
 

@@ -18,6 +18,7 @@ from genesis.ir.dtypes import DType, bool_
 from genesis.ir.graph import Value
 from genesis.ops.registry import (
     Operation,
+    Policy,
     as_values,
     broadcast,
     cast,
@@ -41,11 +42,12 @@ def from_scipy(name: str) -> Rule:
 def unary(
     name: str, *, grad: Rule | None = None, ref: Rule, emit: Rule | None = None, result: DType | None = None,
     floating: bool = True, methods: Sequence[str] | None = None, cost: int = 1, doc: str | None = None,
+    autocast: Policy | None = None,
 ) -> Operation:
     """A row of one input. `floating`: integers become the default float first. `result`: the dtype, if not the input's."""
     primitive(name, "elementwise", grad=grad, reference=lambda node, x: ref(x), emit=emit, cost=cost)
 
-    @composite(name, 1, ref=ref, methods=methods, doc=doc)
+    @composite(name, 1, ref=ref, methods=methods, doc=doc, autocast=autocast)
     def define(input: Value) -> Value:
         (x,) = as_values(input)
         if floating:
@@ -58,11 +60,12 @@ def unary(
 def binary(
     name: str, *, grad: Rule | None = None, ref: Rule, emit: Rule | None = None, result: DType | None = None,
     floating: bool = False, methods: Sequence[str] | None = None, static_scalars: bool = False, cost: int = 1,
+    autocast: Policy | None = None,
 ) -> Operation:
     """A row of two inputs, promoted to one dtype and broadcast."""
     primitive(name, "elementwise", grad=grad, reference=lambda node, x, y: ref(x, y), emit=emit, cost=cost)
 
-    @composite(name, 2, ref=ref, methods=methods, static_scalars=static_scalars)
+    @composite(name, 2, ref=ref, methods=methods, static_scalars=static_scalars, autocast=autocast)
     def define(input: Value, other: Value) -> Value:
         x, y = broadcast(name, *promoted(input, other, floating=floating))
         return x.graph.add(name, (x, y), x.shape, result or x.dtype)
@@ -144,7 +147,7 @@ maximum = binary("maximum", grad=lambda g, z, x, y: _share(g, x > y, x == y), re
 minimum = binary("minimum", grad=lambda g, z, x, y: _share(g, x < y, x == y), ref=np.minimum)
 atan2 = binary(
     "atan2", grad=lambda g, z, y, x: (g * x / (x * x + y * y), -g * y / (x * x + y * y)), ref=np.arctan2, floating=True,
-    cost=20,
+    cost=20, autocast="widest",
 )
 add = composite("add", 3, ref=np.add, doc="`input + alpha * other`.")(
     lambda input, other, alpha=1: _add(input, _scaled(other, alpha))
@@ -184,7 +187,7 @@ def _pow_grad(g: Value, y: Value, x: Value, p: Value) -> Any:
 _pow = binary("pow", grad=_pow_grad, ref=np.power, cost=30)
 
 
-@composite("pow", 2, ref=np.power, static_scalars=True)
+@composite("pow", 2, ref=np.power, static_scalars=True, autocast="float32")
 def pow(input: Value, exponent: Value) -> Value:
     """`input ** exponent`; a literal exponent of 2, 3, 0.5 or -1 becomes a product, a root or a quotient."""
     power = exponent.node.attrs["value"] if isinstance(exponent, Value) and _literal(exponent) else exponent
@@ -208,28 +211,31 @@ def _literal(x: Value) -> bool:
 
 
 sqrt = unary("sqrt", grad=lambda g, y, x: g * 0.5 / y, ref=np.sqrt, cost=5)
-rsqrt = unary("rsqrt", grad=lambda g, y, x: g * -0.5 * y * y * y, ref=lambda x: 1 / np.sqrt(x), cost=8, doc="1 / sqrt(x).")
-square = composite("square", ref=np.square, doc="x * x.")(lambda input: pow(input, 2))
-reciprocal = composite("reciprocal", ref=np.reciprocal, doc="1 / x.")(lambda input: 1 / input)
+rsqrt = unary(
+    "rsqrt", grad=lambda g, y, x: g * -0.5 * y * y * y, ref=lambda x: 1 / np.sqrt(x), cost=8, doc="1 / sqrt(x).",
+    autocast="float32",
+)
+square = composite("square", ref=np.square, doc="x * x.", autocast="float32")(lambda input: pow(input, 2))
+reciprocal = composite("reciprocal", ref=np.reciprocal, doc="1 / x.", autocast="float32")(lambda input: 1 / input)
 
 # ---- exponentials and logarithms ----
-exp = unary("exp", grad=lambda g, y, x: g * y, ref=np.exp, cost=10)
+exp = unary("exp", grad=lambda g, y, x: g * y, ref=np.exp, cost=10, autocast="float32")
 exp2 = unary("exp2", grad=lambda g, y, x: g * y * ln(2), ref=np.exp2, cost=10)
-expm1 = unary("expm1", grad=lambda g, y, x: g * (y + 1), ref=np.expm1, cost=14)
-log = unary("log", grad=lambda g, y, x: g / x, ref=np.log, cost=12)
-log2 = unary("log2", grad=lambda g, y, x: g / (x * ln(2)), ref=np.log2, cost=12)
-log10 = unary("log10", grad=lambda g, y, x: g / (x * ln(10)), ref=np.log10, cost=12)
-log1p = unary("log1p", grad=lambda g, y, x: g / (x + 1), ref=np.log1p, cost=14)
+expm1 = unary("expm1", grad=lambda g, y, x: g * (y + 1), ref=np.expm1, cost=14, autocast="float32")
+log = unary("log", grad=lambda g, y, x: g / x, ref=np.log, cost=12, autocast="float32")
+log2 = unary("log2", grad=lambda g, y, x: g / (x * ln(2)), ref=np.log2, cost=12, autocast="float32")
+log10 = unary("log10", grad=lambda g, y, x: g / (x * ln(10)), ref=np.log10, cost=12, autocast="float32")
+log1p = unary("log1p", grad=lambda g, y, x: g / (x + 1), ref=np.log1p, cost=14, autocast="float32")
 
 # ---- trigonometry ----
 sin = unary("sin", grad=lambda g, y, x: g * cos(x), ref=np.sin, cost=16)
 cos: Operation = unary("cos", grad=lambda g, y, x: -g * sin(x), ref=np.cos, cost=16)
-tan = unary("tan", grad=lambda g, y, x: g * (1 + y * y), ref=np.tan, cost=20)
-asin = unary("asin", grad=lambda g, y, x: g * rsqrt(1 - x * x), ref=np.arcsin, cost=16)
-acos = unary("acos", grad=lambda g, y, x: -g * rsqrt(1 - x * x), ref=np.arccos, cost=16)
+tan = unary("tan", grad=lambda g, y, x: g * (1 + y * y), ref=np.tan, cost=20, autocast="float32")
+asin = unary("asin", grad=lambda g, y, x: g * rsqrt(1 - x * x), ref=np.arcsin, cost=16, autocast="float32")
+acos = unary("acos", grad=lambda g, y, x: -g * rsqrt(1 - x * x), ref=np.arccos, cost=16, autocast="float32")
 atan = unary("atan", grad=lambda g, y, x: g / (1 + x * x), ref=np.arctan, cost=16)
-sinh = unary("sinh", grad=lambda g, y, x: g * cosh(x), ref=np.sinh, cost=16)
-cosh: Operation = unary("cosh", grad=lambda g, y, x: g * sinh(x), ref=np.cosh, cost=16)
+sinh = unary("sinh", grad=lambda g, y, x: g * cosh(x), ref=np.sinh, cost=16, autocast="float32")
+cosh: Operation = unary("cosh", grad=lambda g, y, x: g * sinh(x), ref=np.cosh, cost=16, autocast="float32")
 tanh = unary("tanh", grad=lambda g, y, x: g * (1 - y * y), ref=np.tanh, cost=14)
 asinh = unary("asinh", grad=lambda g, y, x: g * rsqrt(x * x + 1), ref=np.arcsinh, cost=20)
 acosh = unary("acosh", grad=lambda g, y, x: g * rsqrt(x * x - 1), ref=np.arccosh, cost=20)

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from genesis.ir.dtypes import int64
+from genesis.ir.dtypes import float32, int64
 from genesis.ir.graph import Value
 from genesis.ir.shapes import broadcast_shapes, normalize_axis, numel
 from genesis.ops.elementwise import zeros_like
@@ -64,6 +64,8 @@ def zeros_like_shape(g: Value, shape: tuple[int, ...]) -> Value:
 
 def scatter_value(base: Value, index: Value, source: Value, dim: int, mode: str) -> Value:
     """`base` with `source` set or added at `index` along `dim`; index is in range already."""
+    if mode == "add" and base.dtype.compute is not base.dtype:  # a sum of 16-bit numbers is rounded once, at its end
+        return cast(scatter_value(cast(base, float32), index, cast(source, float32), dim, mode), base.dtype)
     attrs = {"dim": dim, "mode": mode}
     return base.graph.add("scatter", (base, index, source), base.shape, base.dtype, attrs)
 
@@ -72,10 +74,6 @@ def _scatter_reference(node: Any, base: np.ndarray, index: np.ndarray, source: n
     result = np.array(base)
     at = _along(node, base, index)
     if node.attrs["mode"] == "add":
-        if node.dtype.compute is not node.dtype:
-            wide = result.astype(np.float32)
-            np.add.at(wide, at, source.astype(np.float32))
-            return wide.astype(result.dtype)
         np.add.at(result, at, source)
     else:
         result[at] = source
@@ -143,7 +141,7 @@ def _scatter(name: str, input: Value, dim: int, index: Value, src: Value | float
     return scatter_value(input, index, src, axis, mode)
 
 
-@composite("scatter_add", (0, 2, 3))
+@composite("scatter_add", (0, 2, 3), autocast="widest")
 def scatter_add(input: Value, dim: int, index: Value, src: Value) -> Value:
     """`input` with `src[i]` added at `index[i]` along `dim`.
 
@@ -211,7 +209,7 @@ def embedding(input: Value, weight: Value) -> Value:
 # ---- joining ----
 
 
-@composite("cat", 1, variadic=True, methods=())
+@composite("cat", 1, variadic=True, methods=(), autocast="widest")
 def cat(tensors: Sequence[Value], dim: int = 0) -> Value:
     """The tensors one after the other along `dim`.
 
@@ -241,7 +239,7 @@ def cat(tensors: Sequence[Value], dim: int = 0) -> Value:
     return first.graph.add("cat", values, shape, first.dtype, {"dim": axis})
 
 
-@composite("stack", 1, variadic=True, methods=())
+@composite("stack", 1, variadic=True, methods=(), autocast="widest")
 def stack(tensors: Sequence[Value], dim: int = 0) -> Value:
     """The tensors of one shape along a new axis `dim`.
 

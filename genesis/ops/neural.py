@@ -51,7 +51,7 @@ def _float(input: Value, dtype: object) -> Value:
     return cast(input, dtype or floating_dtype(input.dtype))  # type: ignore[arg-type]
 
 
-@composite("softmax")
+@composite("softmax", autocast="float32")
 def softmax(input: Value, dim: int = -1, dtype: object = None) -> Value:
     """exp(x) / sum(exp(x)) along `dim`.
 
@@ -68,7 +68,7 @@ def softmax(input: Value, dim: int = -1, dtype: object = None) -> Value:
     return e * (1 / sum(e, axis, True))  # one division for each row
 
 
-@composite("log_softmax")
+@composite("log_softmax", autocast="float32")
 def log_softmax(input: Value, dim: int = -1, dtype: object = None) -> Value:
     """log(softmax(x)) along `dim`, without overflow.
 
@@ -81,7 +81,7 @@ def log_softmax(input: Value, dim: int = -1, dtype: object = None) -> Value:
     return shifted - log(sum(exp(shifted), axis, True))
 
 
-@composite("logsumexp")
+@composite("logsumexp", autocast="float32")
 def logsumexp(input: Value, dim: int | tuple[int, ...], keepdim: bool = False) -> Value:
     """log(sum(exp(x))) over `dim`, without overflow.
 
@@ -105,7 +105,7 @@ def _scaled(x: Value, weight: Value | None, bias: Value | None) -> Value:
     return x if bias is None else x + bias
 
 
-@composite("layer_norm", (), methods=())
+@composite("layer_norm", (), methods=(), autocast="float32")
 def layer_norm(
     input: Value, normalized_shape: tuple[int, ...], weight: Value | None = None, bias: Value | None = None,
     eps: float = 1e-5,
@@ -130,7 +130,7 @@ def layer_norm(
     return _scaled(centred * rsqrt(mean(centred * centred, axes, True) + eps), weight, bias)
 
 
-@composite("rms_norm", (), methods=())
+@composite("rms_norm", (), methods=(), autocast="float32")
 def rms_norm(
     input: Value, normalized_shape: tuple[int, ...], weight: Value | None = None, eps: float | None = None
 ) -> Value:
@@ -167,7 +167,7 @@ def _reduced(name: str, losses: Value, reduction: str) -> Value:
     return losses
 
 
-@composite("mse_loss", 2, methods=())
+@composite("mse_loss", 2, methods=(), autocast="float32")
 def mse_loss(input: Value, target: Value, reduction: str = "mean") -> Value:
     """(input - target)^2.
 
@@ -181,13 +181,13 @@ def mse_loss(input: Value, target: Value, reduction: str = "mean") -> Value:
     return _reduced("mse_loss", difference * difference, reduction)
 
 
-@composite("l1_loss", 2, methods=())
+@composite("l1_loss", 2, methods=(), autocast="float32")
 def l1_loss(input: Value, target: Value, reduction: str = "mean") -> Value:
     """|input - target|."""
     return _reduced("l1_loss", abs_value(input - target), reduction)
 
 
-@composite("cross_entropy", 2, methods=())
+@composite("cross_entropy", 2, methods=(), autocast="float32")
 def cross_entropy(
     input: Value, target: Value, weight: Value | None = None, ignore_index: int = -100, reduction: str = "mean",
     label_smoothing: float = 0.0,
@@ -249,7 +249,7 @@ def _per_class(weight: Value | None, like: Value, axis: int) -> Value | float:
     return expand(reshape_value(weight, (weight.shape[0],) + (1,) * (like.ndim - axis - 1)), like.shape)
 
 
-@composite("nll_loss", 2, methods=())
+@composite("nll_loss", 2, methods=(), autocast="float32")
 def nll_loss(input: Value, target: Value, ignore_index: int = -100, reduction: str = "mean") -> Value:
     """-input[target] with classes on axis 1, for log-probabilities."""
     axis = 0 if input.ndim == 1 else 1

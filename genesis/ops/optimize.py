@@ -7,14 +7,16 @@ schedule changes are operands: they reach the compiled program as arguments.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import reduce
+from operator import or_
 
 from genesis.ir.graph import Value
 from genesis.ops.elementwise import abs as magnitude
-from genesis.ops.elementwise import clamp, maximum, pow, sqrt
-from genesis.ops.reduction import amax, sum
+from genesis.ops.elementwise import clamp, isfinite, logical_not, maximum, pow, sqrt
+from genesis.ops.reduction import amax, any, sum
 from genesis.ops.registry import cast, composite
 
-__all__ = ["adam_update", "clip_to_norm", "clip_to_value", "sgd_update"]
+__all__ = ["adam_update", "clip_to_norm", "clip_to_value", "sgd_update", "unscale"]
 
 Values = Sequence[Value]
 Scalar = Value | float
@@ -109,3 +111,13 @@ def clip_to_norm(gradients: Values, max_norm: Scalar, norm_type: float) -> tuple
 def clip_to_value(gradients: Values, low: Scalar, high: Scalar) -> tuple[Value, ...]:
     """The gradients held within [low, high]."""
     return tuple(clamp(g, min=low, max=high) for g in gradients)
+
+
+# ---- loss scaling ----
+
+
+@composite("unscale", (1,), methods=())
+def unscale(gradients: Values, inverse: Scalar) -> tuple[Value, ...]:
+    """Whether a gradient is infinite or NaN somewhere, then the gradients times `inverse`."""
+    overflow = reduce(or_, [any(logical_not(isfinite(g))) for g in gradients])
+    return overflow, *_like([g * inverse for g in gradients], gradients)

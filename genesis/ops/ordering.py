@@ -62,7 +62,7 @@ primitive("cumsum", "host", grad=_cumsum_grad, reference=_cumsum_reference)
 # ---- the operations ----
 
 
-@composite("cumsum")
+@composite("cumsum", autocast="float32")
 def cumsum(input: Value, dim: int, *, dtype: DType | None = None) -> Value:
     """The sums of the elements up to each place along `dim`. Integers and bools sum to int64."""
     axis = normalize_axis("cumsum", dim, input.ndim)

@@ -86,7 +86,7 @@ primitive("argmin", "reduce", reference=_arg_reference(np.argmin))
 # ---- the operations ----
 
 
-@composite("sum", ref=np.sum)
+@composite("sum", ref=np.sum, autocast="float32")
 def sum(input: Value, dim: Axes = None, keepdim: bool = False, *, dtype: DType | None = None) -> Value:
     """The sum over `dim` (all axes, if None). Integers and bools sum to int64.
 
@@ -101,7 +101,7 @@ def sum(input: Value, dim: Axes = None, keepdim: bool = False, *, dtype: DType |
     return reduce_value("sum", cast(input, wanted), normalize_axes("sum", dim, input.ndim), keepdim)
 
 
-@composite("prod", ref=np.prod)
+@composite("prod", ref=np.prod, autocast="float32")
 def prod(input: Value, dim: Axes = None, keepdim: bool = False, *, dtype: DType | None = None) -> Value:
     """The product over `dim` (all axes, if None). Integers and bools multiply to int64.
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -20,11 +20,12 @@ from genesis.ir.graph import Graph, Value
 from genesis.ir.shapes import Shape, broadcast_shapes, contiguous_strides
 
 __all__ = [
-    "OPERATIONS", "PRIMITIVES", "Operation", "Primitive", "as_values", "broadcast", "cast", "composite", "expand",
-    "floating_dtype", "graph_of", "primitive", "promoted", "wrapped",
+    "OPERATIONS", "PRIMITIVES", "Operation", "Policy", "Primitive", "as_values", "broadcast", "cast", "composite",
+    "expand", "floating_dtype", "graph_of", "primitive", "promoted", "wrapped",
 ]
 
 Gradient = Callable[..., Any]
+Policy = Literal["low", "float32", "widest"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +50,8 @@ class Operation:
 
     Parameters at the positions `operands` (named `operand_names`) may be Python scalars in place of tensors: these
     become arguments of the compiled program (static with `static_scalars`). With `variadic`, the first parameter is a
-    sequence of tensors. Whatever else is not a tensor is static. `methods` are its names on Tensor.
+    sequence of tensors. Whatever else is not a tensor is static. `methods` are its names on Tensor. `autocast` says what
+    becomes of its arguments under `genesis.autocast`; see `genesis.ops.autocast`.
     """
 
     name: str
@@ -62,6 +64,7 @@ class Operation:
     samples: Callable[..., Any] | None = None
     signature: inspect.Signature = field(default_factory=inspect.Signature)
     operand_names: frozenset[str] = frozenset()
+    autocast: Policy | None = None
 
     def __call__(self, *args: Any, **attrs: Any) -> Any:
         return self.define(*args, **attrs)
@@ -80,7 +83,7 @@ def primitive(name: str, kind: str, **rules: Any) -> Primitive:
 def composite(
     name: str, operands: int | Sequence[int] = 1, *, ref: Callable[..., Any] | None = None, variadic: bool = False,
     methods: Sequence[str] | None = None, samples: Callable[..., Any] | None = None, static_scalars: bool = False,
-    doc: str | None = None,
+    doc: str | None = None, autocast: Policy | None = None,
 ) -> Callable[[Callable[..., Any]], Operation]:
     """Decorator: a function of Values becomes the operation `name` (and, unless `methods` says else, a Tensor method).
 
@@ -95,7 +98,7 @@ def composite(
         places = frozenset(range(operands) if isinstance(operands, int) else operands)
         operand_names = frozenset(p for place, p in enumerate(signature.parameters) if place in places)
         OPERATIONS[name] = row = Operation(
-            name, define, places, ref, variadic, static_scalars, names, samples, signature, operand_names
+            name, define, places, ref, variadic, static_scalars, names, samples, signature, operand_names, autocast
         )
         return row
 

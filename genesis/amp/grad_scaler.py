@@ -1,0 +1,206 @@
+"""GradScaler: losses scaled up so that small gradients survive float16, and steps left out where they overflow."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import numpy as np
+
+from genesis.autograd import no_grad
+from genesis.creation import scalar_tensor
+from genesis.devices import device_of
+from genesis.ir.dtypes import float16, float32
+from genesis.ops.registry import OPERATIONS
+from genesis.optim.optimizer import Optimizer
+from genesis.storage import write
+from genesis.tensor import Tensor, call
+
+__all__ = ["GradScaler"]
+
+_LATE = "was called after step(); one update() ends the iteration"
+
+
+class GradScaler:
+    """Scales losses, divides gradients by the scale again, and skips the steps whose gradients are infinite or NaN.
+
+    Args:
+        device: accepted as PyTorch's; a number here is `init_scale`.
+        init_scale: the factor at first.
+        growth_factor: what multiplies the scale after `growth_interval` steps on end without an overflow; above 1.
+        backoff_factor: what multiplies it after an overflow; below 1.
+        enabled: False makes every method pass through what it is given.
+
+    Raises ValueError for factors out of range.
+
+    >>> import genesis
+    >>> w = genesis.ones(2, requires_grad=True)
+    >>> optimizer = genesis.optim.SGD([w], lr=0.5)
+    >>> scaler = genesis.amp.GradScaler()
+    >>> for x in (genesis.ones(2), genesis.tensor([1e38, 1.0])):  # the second overflows: the scale moves, not w
+    ...     optimizer.zero_grad()
+    ...     scaler.scale((w * x).sum()).backward()
+    ...     stepped = scaler.step(optimizer)
+    ...     scaler.update()
+    ...     w.tolist(), scaler.get_scale()
+    ([0.5, 0.5], 65536.0)
+    ([0.5, 0.5], 32768.0)
+    """
+
+    def __init__(
+        self, device: Any = None, init_scale: float = 65536.0, growth_factor: float = 2.0, backoff_factor: float = 0.5,
+        growth_interval: int = 2000, enabled: bool = True,
+    ) -> None:
+        if isinstance(device, int | float):
+            device, init_scale = None, device
+        device_of(device)
+        if growth_factor <= 1:
+            raise ValueError(f"GradScaler: growth_factor must be above 1, got {growth_factor}")
+        if backoff_factor >= 1:
+            raise ValueError(f"GradScaler: backoff_factor must be below 1, got {backoff_factor}")
+        self._enabled = enabled
+        self._scale = _rounded(init_scale)
+        self._growth_factor, self._backoff_factor, self._growth_interval = growth_factor, backoff_factor, growth_interval
+        self._growth_tracker = 0
+        self._used = False  # whether something has been scaled
+        self._overflowed: dict[Optimizer, Tensor] = {}  # of the gradients unscaled in this iteration
+        self._stepped: set[Optimizer] = set()
+
+    def scale(self, outputs: Any) -> Any:
+        """`outputs`, a tensor or an iterable of them, times the scale. Raises TypeError for anything else."""
+        if not self._enabled:
+            return outputs
+        self._used = True
+        if isinstance(outputs, Tensor):
+            return outputs * scalar_tensor(self._scale, dtype=float32)
+        if not isinstance(outputs, Iterable):
+            raise TypeError(f"GradScaler.scale: wants a tensor or an iterable of them, got {type(outputs).__name__}")
+        scaled = map(self.scale, outputs)
+        return type(outputs)(scaled) if isinstance(outputs, list | tuple) else scaled  # type: ignore[call-arg]
+
+    def unscale_(self, optimizer: Optimizer) -> None:
+        """Divide the gradients of `optimizer`'s parameters by the scale, as clipping wants them; `step` does it otherwise.
+
+        Raises RuntimeError a second time before `update`, after `step`, and where nothing was scaled; ValueError for
+        float16 gradients, which are too short to be divided.
+        """
+        if not self._enabled:
+            return
+        self._check_used("unscale_")
+        if optimizer in self._stepped:
+            raise RuntimeError(f"GradScaler.unscale_: {_LATE}")
+        if optimizer in self._overflowed:
+            raise RuntimeError("GradScaler.unscale_: the gradients of this optimizer were unscaled since the last update()")
+        parameters = [p for group in optimizer.param_groups for p in group["params"] if p.grad is not None]
+        gradients = [p.grad for p in parameters]
+        if not gradients:
+            raise RuntimeError("GradScaler.unscale_: no parameter of this optimizer has a gradient; call backward() first")
+        if any(g.dtype is float16 for g in gradients):
+            raise ValueError("GradScaler.unscale_: gradients are float16; keep the parameters float32 and use autocast")
+        with no_grad():
+            overflow, *unscaled = call(OPERATIONS["unscale"], (gradients, 1 / self._scale))
+            for gradient, value in zip(gradients, unscaled, strict=True):
+                write(gradient, value)
+        self._overflowed[optimizer] = overflow
+
+    def step(self, optimizer: Optimizer, *args: Any, **kwargs: Any) -> Any:
+        """`optimizer.step(*args, **kwargs)`, unless its gradients, unscaled if they are not yet, have an inf or NaN.
+
+        Returns what the optimizer's step returned, None if it was skipped. Raises RuntimeError for a closure, a second
+        time before `update`, and where `unscale_` does.
+        """
+        if not self._enabled:
+            return optimizer.step(*args, **kwargs)
+        if args or "closure" in kwargs:
+            raise RuntimeError("GradScaler.step: a closure is not supported; compute the loss before")
+        self._check_used("step")
+        if optimizer in self._stepped:
+            raise RuntimeError(f"GradScaler.step: {_LATE}")
+        if optimizer not in self._overflowed:
+            self.unscale_(optimizer)
+        result = None if self._overflowed[optimizer] else optimizer.step(**kwargs)
+        self._stepped.add(optimizer)
+        return result
+
+    def update(self, new_scale: float | Tensor | None = None) -> None:
+        """End the iteration: lower the scale after an overflow, raise it after enough steps without; or set it.
+
+        Raises RuntimeError where no gradients were unscaled since the last `update`.
+        """
+        if not self._enabled:
+            return
+        self._check_used("update")
+        if new_scale is not None:
+            self._scale = _rounded(float(new_scale))
+        elif not self._overflowed:
+            raise RuntimeError("GradScaler.update: no gradients were checked; call step(optimizer) first")
+        elif any(bool(overflow) for overflow in self._overflowed.values()):
+            self._scale, self._growth_tracker = _rounded(self._scale * self._backoff_factor), 0
+        else:
+            self._growth_tracker += 1
+            if self._growth_tracker == self._growth_interval:
+                grown, self._growth_tracker = _rounded(self._scale * self._growth_factor), 0
+                self._scale = grown if math.isfinite(grown) else self._scale
+        self._overflowed, self._stepped = {}, set()
+
+    def _check_used(self, name: str) -> None:
+        if not self._used:
+            raise RuntimeError(f"GradScaler.{name}: nothing was scaled; call scale(loss).backward() first")
+
+    # ---- settings and state ----
+
+    def is_enabled(self) -> bool:
+        """Whether it does anything."""
+        return self._enabled
+
+    def get_scale(self) -> float:
+        """The factor that losses are scaled by now; 1 if not enabled."""
+        return self._scale if self._enabled else 1.0
+
+    def get_growth_factor(self) -> float:
+        """What multiplies the scale after enough steps without an overflow."""
+        return self._growth_factor
+
+    def set_growth_factor(self, new_factor: float) -> None:
+        """Set what multiplies the scale after enough steps without an overflow."""
+        self._growth_factor = new_factor
+
+    def get_backoff_factor(self) -> float:
+        """What multiplies the scale after an overflow."""
+        return self._backoff_factor
+
+    def set_backoff_factor(self, new_factor: float) -> None:
+        """Set what multiplies the scale after an overflow."""
+        self._backoff_factor = new_factor
+
+    def get_growth_interval(self) -> int:
+        """How many steps without an overflow make the scale grow."""
+        return self._growth_interval
+
+    def set_growth_interval(self, new_interval: int) -> None:
+        """Set how many steps without an overflow make the scale grow."""
+        self._growth_interval = new_interval
+
+    def state_dict(self) -> dict[str, Any]:
+        """The scale, its settings and the steps since an overflow, under PyTorch's names; nothing if not enabled."""
+        return {
+            "scale": self._scale, "growth_factor": self._growth_factor, "backoff_factor": self._backoff_factor,
+            "growth_interval": self._growth_interval, "_growth_tracker": self._growth_tracker,
+        } if self._enabled else {}
+
+    def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
+        """Take over what `state_dict` of this or PyTorch's scaler gave. Raises RuntimeError for that of a disabled one."""
+        if not self._enabled:
+            return
+        if not state_dict:
+            raise RuntimeError("GradScaler.load_state_dict: the state is empty, as that of a scaler with enabled=False")
+        self._scale = _rounded(state_dict["scale"])
+        self._growth_factor, self._backoff_factor = state_dict["growth_factor"], state_dict["backoff_factor"]
+        self._growth_interval, self._growth_tracker = state_dict["growth_interval"], state_dict["_growth_tracker"]
+
+
+def _rounded(scale: float) -> float:
+    """The scale as float32 holds it."""
+    with np.errstate(over="ignore"):
+        return float(np.float32(scale))
