@@ -13,14 +13,12 @@ tensor([2., 4., 6.])
 import sys as _sys
 from typing import Any as _Any
 
-from genesis.ops.registry import OPERATIONS as _OPERATIONS
-from genesis.ops.view import LAYOUT_RULES as _LAYOUT_RULES
 from genesis.tensor import Tensor
 
 # isort: split
 from genesis import amp, autograd, debug, indexing, nn, optim, random
 from genesis.amp import autocast, is_autocast_enabled
-from genesis.autograd import enable_grad, inference_mode, is_grad_enabled, no_grad, set_grad_enabled
+from genesis.autograd import enable_grad, inference_mode, is_grad_enabled, no_grad, set_grad_enabled, zero_grad
 from genesis.creation import (
     arange,
     as_tensor,
@@ -67,8 +65,8 @@ from genesis.ir.dtypes import int32 as int
 from genesis.ir.dtypes import int64 as long
 from genesis.ir.dtypes import promote as promote_types
 from genesis.joining import broadcast_tensors, chunk, split, tensor_split, unbind
-from genesis.methods import function_of as _function_of
-from genesis.methods import view_function_of as _view_function_of
+from genesis.namespace import function_named as _function_named
+from genesis.namespace import function_names as _function_names
 from genesis.printing import get_printoptions, set_printoptions
 from genesis.random import (
     bernoulli,
@@ -104,30 +102,19 @@ from genesis.serialization import load, save
 
 __version__ = "0.1.0"
 
+NDArray = Tensor  # what `x.data` is: an array, and no other class
 enable_autocast: _Any  # a switch: `genesis.enable_autocast = True` is noticed
 _sys.modules[__name__].__class__ = amp.SwitchedModule
 
-# Rows that serve other rows and have no public function of that name.
-_INTERNAL = {
-    "adam_update", "clip_to_norm", "clip_to_value", "dropout", "index", "put", "sgd_update", "stop_gradient", "subscript",
-    "to_dtype", "uniform", "unscale", "view", "view_at", "with_value",
-}
-# Methods that are functions as well.
-_METHODS = {
-    "broadcast_to", "clone", "detach", "is_floating_point", "masked_fill", "movedim", "numel", "ravel", "t",
-}
-
 
 def __getattr__(name: str) -> _Any:
-    """The public function of a row of the operation table, made when it is first asked for."""
-    if name in _METHODS:
-        return getattr(Tensor, name)
-    if name not in _OPERATIONS or name in _INTERNAL:
+    """The public function of an operation, found when it is first asked for."""
+    function = _function_named(name)
+    if function is None:
         raise AttributeError(f"module 'genesis' has no attribute {name!r}")
-    function = _view_function_of(name) if name in _LAYOUT_RULES else _function_of(_OPERATIONS[name])
     globals()[name] = function
     return function
 
 
 def __dir__() -> list[str]:
-    return sorted({name for name in globals() if not name.startswith("_")} | (set(_OPERATIONS) - _INTERNAL) | _METHODS)
+    return sorted({name for name in globals() if not name.startswith("_")} | _function_names())

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 from genesis.ir.shapes import broadcast_shapes, normalize_axis
+from genesis.overriding import overridable
 from genesis.storage import view
 from genesis.tensor import Tensor, method
 
@@ -13,6 +14,7 @@ __all__ = ["broadcast_tensors", "chunk", "split", "tensor_split", "unbind"]
 
 
 @method
+@overridable
 def split(input: Tensor, split_size: int | Sequence[int], dim: int = 0) -> tuple[Tensor, ...]:
     """Views of `split_size` along `dim` (the last may be smaller), or of the sizes in a list.
 
@@ -38,6 +40,7 @@ def split(input: Tensor, split_size: int | Sequence[int], dim: int = 0) -> tuple
 
 
 @method
+@overridable
 def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
     """At most `chunks` views of equal extent along `dim` (the last may be smaller).
 
@@ -54,6 +57,7 @@ def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
 
 
 @method
+@overridable
 def tensor_split(input: Tensor, indices_or_sections: int | Sequence[int], dim: int = 0) -> tuple[Tensor, ...]:
     """Views along `dim`: so many of nearly equal extent, or cut before the positions in a list.
 
@@ -76,6 +80,7 @@ def tensor_split(input: Tensor, indices_or_sections: int | Sequence[int], dim: i
 
 
 @method
+@overridable
 def unbind(input: Tensor, dim: int = 0) -> tuple[Tensor, ...]:
     """The views at each position along `dim`.
 
@@ -87,6 +92,7 @@ def unbind(input: Tensor, dim: int = 0) -> tuple[Tensor, ...]:
     return tuple([view(input, "select", axis, i) for i in range(input.shape[axis])])
 
 
+@overridable
 def broadcast_tensors(*tensors: Tensor) -> tuple[Tensor, ...]:
     """The tensors as views of their common shape."""
     shape = broadcast_shapes("broadcast_tensors", *(t.shape for t in tensors))

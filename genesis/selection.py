@@ -11,6 +11,7 @@ from genesis.indexing import positions_of
 from genesis.ir.shapes import broadcast_shapes, normalize_axis
 from genesis.methods.conversion import values_of
 from genesis.ops.registry import OPERATIONS
+from genesis.overriding import overridable
 from genesis.storage import view, write
 from genesis.tensor import Tensor, call, from_data, from_memory, method
 
@@ -21,6 +22,7 @@ __all__ = [
 
 
 @method
+@overridable
 def nonzero(input: Tensor, *, as_tuple: bool = False) -> Any:
     """The positions of the elements that are not zero, a row each; with `as_tuple`, a tensor for each axis.
 
@@ -36,12 +38,14 @@ def nonzero(input: Tensor, *, as_tuple: bool = False) -> Any:
 
 
 @method
+@overridable
 def argwhere(input: Tensor) -> Tensor:
     """The positions of the elements that are not zero, a row each."""
     result: Tensor = nonzero(input)
     return result
 
 
+@overridable
 def where(condition: Tensor, input: Any = None, other: Any = None) -> Any:
     """`input` where `condition` holds and `other` elsewhere; with `condition` alone, the positions where it holds.
 
@@ -59,6 +63,7 @@ Tensor.where = lambda self, condition, other: where(condition, self, other)  # t
 
 
 @method
+@overridable
 def masked_select(input: Tensor, mask: Tensor) -> Tensor:
     """The elements where `mask` holds, both broadcast, in one axis.
 
@@ -72,6 +77,7 @@ def masked_select(input: Tensor, mask: Tensor) -> Tensor:
 
 
 @method
+@overridable
 def masked_scatter(input: Tensor, mask: Tensor, source: Tensor) -> Tensor:
     """`input` with the elements of `source`, in order, where `mask` holds."""
     result = input.expand(broadcast_shapes("masked_scatter", input.shape, mask.shape)).clone()
@@ -84,6 +90,7 @@ def masked_scatter(input: Tensor, mask: Tensor, source: Tensor) -> Tensor:
 
 
 @method
+@overridable
 def take(input: Tensor, index: Tensor) -> Tensor:
     """The elements at positions in the flattened tensor."""
     result: Tensor = input.reshape(-1)[index]
@@ -91,6 +98,7 @@ def take(input: Tensor, index: Tensor) -> Tensor:
 
 
 @method
+@overridable
 def unique(
     input: Tensor, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None
 ) -> Any:
@@ -110,6 +118,7 @@ def unique(
 
 
 @method
+@overridable
 def index_put(input: Tensor, indices: Sequence[Tensor], values: Any, accumulate: bool = False) -> Tensor:
     """`input` with `values` written (added, with `accumulate`) at `input[indices]`."""
     axes, positions = positions_of(input, list(_spread(indices)))
@@ -144,6 +153,7 @@ def _along(name: str, input: Tensor, dim: int, index: Tensor, source: Any, accum
 
 
 @method
+@overridable
 def index_add(input: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: float = 1) -> Tensor:
     """`input` with `alpha * source` added at the positions `index` along `dim`.
 
@@ -155,12 +165,14 @@ def index_add(input: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: 
 
 
 @method
+@overridable
 def index_copy(input: Tensor, dim: int, index: Tensor, source: Tensor) -> Tensor:
     """`input` with `source` written at the positions `index` along `dim`."""
     return _along("index_copy", input, dim, index, source, False)
 
 
 @method
+@overridable
 def index_fill(input: Tensor, dim: int, index: Tensor, value: float) -> Tensor:
     """`input` with `value` at the positions `index` along `dim`."""
     return _along("index_fill", input, dim, index, call(OPERATIONS["full"], (value, (), input.dtype)), False)

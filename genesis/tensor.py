@@ -8,6 +8,7 @@ share a root: a view knows the root and its layout in it, and looks again when t
 from __future__ import annotations
 
 import math
+import weakref
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -35,7 +36,10 @@ from genesis.trace import (
     user_line,
 )
 
-__all__ = ["Tensor", "array_of", "attribute", "call", "from_data", "from_memory", "method", "tensor_of"]
+__all__ = [
+    "Tensor", "array_of", "attribute", "call", "from_data", "from_memory", "gradient_holders", "hold_gradient", "method",
+    "tensor_of",
+]
 
 _SNAPSHOT_BYTES = 1 << 20
 
@@ -56,16 +60,17 @@ class Tensor:
     _seen: int = 0
     _grad: Tensor | None = None
     _retains_grad: bool = False
+    _is_holder: bool = False
     _keeps_derivation: bool = False  # writes change the values alone: the gradients that create_graph leaves in .grad
 
     _array: Array
     _requires_grad: bool
 
     def __init__(
-        self, data: Any, *options: Any, device: Any = None, dtype: DType | None = None, requires_grad: bool = False,
+        self, array: Any, *options: Any, device: Any = None, dtype: DType | None = None, requires_grad: bool = False,
         **parameters: Any,
     ) -> None:
-        """A tensor with a copy of `data`: nested lists, numbers, a NumPy array or a tensor.
+        """A tensor with a copy of `array`: nested lists, numbers, a NumPy array or a tensor.
 
         `dtype`, `device` and `requires_grad` may be given by position, in any order; other parameters are ignored.
         """
@@ -77,7 +82,7 @@ class Tensor:
             elif option is not None:
                 device = option
         device_of(device)
-        made = from_data(data, dtype, requires_grad)
+        made = from_data(array, dtype, requires_grad)
         self._array, self._requires_grad = made._array, made._requires_grad
 
     if TYPE_CHECKING:
@@ -149,7 +154,7 @@ class Tensor:
                 raise TypeError(f"grad: wants a Tensor or None, got {type(value).__name__}")
             if value.shape != self.shape:
                 raise ValueError(f"grad: shape {value.shape} does not match the tensor's {self.shape}")
-        self._grad = value
+        hold_gradient(self, value)
 
     @property
     def layout(self) -> Layout:
@@ -166,6 +171,21 @@ def tensor_of(array: Array, requires_grad: bool = False) -> Tensor:
 
 
 _new = object.__new__
+_holders: weakref.WeakValueDictionary[int, Tensor] = weakref.WeakValueDictionary()
+
+
+def hold_gradient(tensor: Tensor, gradient: Tensor | None) -> None:
+    """Put `gradient` into `.grad`, and the tensor among those that `gradient_holders` lists as long as they live."""
+    tensor._grad = gradient
+    if gradient is not None and not tensor._is_holder:
+        tensor._is_holder = True
+        _holders[id(tensor)] = tensor
+
+
+def gradient_holders() -> list[Tensor]:
+    """The living tensors of all threads that hold a gradient."""
+    held = [reference() for reference in _holders.valuerefs()]
+    return [tensor for tensor in held if tensor is not None and tensor._grad is not None]
 
 
 def method(function: Callable[..., Any]) -> Callable[..., Any]:

@@ -16,7 +16,7 @@ from genesis.ir.graph import Graph, Value
 from genesis.ops.derive import derive
 from genesis.ops.registry import OPERATIONS, expand
 from genesis.storage import write
-from genesis.tensor import Tensor, array_of, call, tensor_of
+from genesis.tensor import Tensor, array_of, call, hold_gradient, tensor_of
 from genesis.trace import LOCK, Array, Trace, current_trace, thread_state, user_line
 
 __all__ = ["backward", "grad"]
@@ -92,7 +92,7 @@ def _accumulate(tensor: Tensor, array: Array, create_graph: bool) -> None:
     new = tensor_of(array, array.node.differentiable)
     held = tensor._grad
     if held is None:
-        tensor._grad = new
+        hold_gradient(tensor, new)
         new._keeps_derivation = True
     elif create_graph or array_of(held).node.differentiable:
         tensor._grad = _summed(held, new, True)

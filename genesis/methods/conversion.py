@@ -24,7 +24,7 @@ from genesis.ir.dtypes import (
 )
 from genesis.ops.registry import OPERATIONS
 from genesis.storage import memory_of
-from genesis.tensor import Tensor, array_of, call, from_data, method
+from genesis.tensor import Tensor, array_of, call, from_data, hold_gradient, method
 from genesis.trace import LOCK, readers_of
 
 __all__ = ["values_of"]
@@ -227,7 +227,7 @@ def __deepcopy__(self: Tensor, memo: dict[int, Any]) -> Tensor:
     result.__dict__.update({k: v for k, v in self.__dict__.items() if not hasattr(Tensor, k)})
     result._array, result._requires_grad = from_data(self)._array, self.requires_grad
     if self.grad is not None:
-        result._grad = self.grad.__deepcopy__(memo)
+        hold_gradient(result, self.grad.__deepcopy__(memo))
     return result
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from genesis.autograd.backward import backward as run_backward
+from genesis.autograd.grad_mode import no_grad
 from genesis.storage import detach
 from genesis.tensor import Tensor, array_of, attribute, method
 
@@ -68,8 +69,21 @@ def retains_grad(self: Tensor) -> bool:
 
 
 @method
-def zero_grad(self: Tensor) -> None:
-    """Drop the accumulated gradient: `.grad` becomes None."""
-    self._grad = None
+def zero_grad(self: Tensor, set_to_none: bool = True) -> None:
+    """Drop the accumulated gradient: `.grad` becomes None, or zeros that have no derivation.
+
+    >>> import genesis
+    >>> x = genesis.tensor([1., 2.], requires_grad=True)
+    >>> x.sum().backward()
+    >>> x.zero_grad()
+    >>> print(x.grad)
+    None
+    """
+    held = self._grad
+    if set_to_none or held is None:
+        self._grad = None
+    else:
+        with no_grad():
+            (held if held.is_leaf else held.detach_()).zero_()
 
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from genesis.ops.registry import OPERATIONS, Operation
+from genesis.overriding import OVERRIDES, route, routed
 from genesis.storage import in_place, view
 from genesis.tensor import Tensor, call
 
@@ -24,7 +25,7 @@ def function_of(operation: Operation) -> Callable[..., Any]:
             kwargs = {_NUMPY_NAMES.get(name, name): value for name, value in kwargs.items()}
             if "input" in kwargs:
                 args = (kwargs.pop("input"), *args)
-        return call(operation, args, kwargs)
+        return (route if OVERRIDES else call)(operation, args, kwargs)
 
     function.__name__ = function.__qualname__ = operation.name
     function.__doc__ = operation.define.__doc__
@@ -35,8 +36,11 @@ def function_of(operation: Operation) -> Callable[..., Any]:
 def view_function_of(name: str) -> Callable[..., Any]:
     """The public function of a view: what it returns shares the input's storage."""
 
-    def function(input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+    def builtin(input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
         return view(input, name, *args, **kwargs)
+
+    def function(input: Tensor, *args: Any, **kwargs: Any) -> Any:
+        return routed(name, builtin, (input, *args), kwargs) if OVERRIDES else view(input, name, *args, **kwargs)
 
     function.__name__ = function.__qualname__ = name
     function.__doc__ = OPERATIONS[name].define.__doc__
@@ -44,9 +48,16 @@ def view_function_of(name: str) -> Callable[..., Any]:
     return function
 
 
+def _unary_method(operation: Operation) -> Callable[..., Any]:
+    def method(self: Tensor) -> Any:
+        return (route if OVERRIDES else call)(operation, (self,))
+
+    return method
+
+
 def _binary_method(operation: Operation) -> Callable[..., Any]:
     def method(self: Tensor, other: Any) -> Any:
-        return call(operation, (self, other))
+        return (route if OVERRIDES else call)(operation, (self, other))
 
     return method
 
@@ -55,14 +66,14 @@ def _equality_method(operation: Operation) -> Callable[..., Any]:
     def method(self: Tensor, other: Any) -> Any:
         if not isinstance(other, Tensor | int | float | np.generic | np.ndarray):
             return NotImplemented  # so that a tensor is not None, nor equal to a string
-        return call(operation, (self, other))
+        return (route if OVERRIDES else call)(operation, (self, other))
 
     return method
 
 
 def _reflected_method(operation: Operation) -> Callable[..., Any]:
     def method(self: Tensor, other: Any) -> Any:
-        return call(operation, (other, self))
+        return (route if OVERRIDES else call)(operation, (other, self))
 
     return method
 
@@ -113,9 +124,8 @@ def install() -> None:
     for name in ("view", "reshape", "permute", "transpose", "expand", "squeeze", "unsqueeze", "flatten", "unflatten",
                  "narrow", "select", "diagonal"):
         setattr(Tensor, name, view_function_of(name))
-    Tensor.flip = lambda self, *dims: call(OPERATIONS["flip"], (self, *dims))  # type: ignore[attr-defined]
-    Tensor.__neg__ = lambda self: call(OPERATIONS["neg"], (self,))  # type: ignore[method-assign]
-    Tensor.__abs__ = lambda self: call(OPERATIONS["abs"], (self,))  # type: ignore[attr-defined]
-    Tensor.__invert__ = lambda self: call(OPERATIONS["bitwise_not"], (self,))  # type: ignore[attr-defined]
+    for name, target in {"neg": "neg", "abs": "abs", "invert": "bitwise_not"}.items():
+        setattr(Tensor, f"__{name}__", _unary_method(OPERATIONS[target]))
+    Tensor.flip = function_of(OPERATIONS["flip"])  # type: ignore[attr-defined]
     Tensor.__pos__ = lambda self: self  # type: ignore[attr-defined]
     Tensor.__hash__ = object.__hash__  # type: ignore[method-assign]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from genesis.methods import function_of
 from genesis.ops.registry import OPERATIONS
+from genesis.overriding import overridable
 from genesis.random import draws
 from genesis.tensor import Tensor, call
 
@@ -35,6 +36,7 @@ mse_loss = function_of(OPERATIONS["mse_loss"])
 l1_loss = function_of(OPERATIONS["l1_loss"])
 
 
+@overridable
 def dropout(input: Tensor, p: float = 0.5, training: bool = True) -> Tensor:
     """`input` with each element zeroed with probability `p` and the others scaled by 1/(1-p); `input` if not training.
 

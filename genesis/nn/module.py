@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple, Self
 
 from genesis.autograd import no_grad
-from genesis.creation import as_tensor, zeros
+from genesis.creation import as_tensor
 from genesis.ir.dtypes import DType
 from genesis.nn.parameter import Parameter
 from genesis.storage import detach, write
@@ -211,10 +211,7 @@ class Module:
     def zero_grad(self, set_to_none: bool = True) -> None:
         """Forget every parameter's gradient, or make it zeros."""
         for parameter in self.parameters():
-            if set_to_none:
-                parameter.grad = None
-            elif parameter.grad is not None:
-                write(parameter.grad, zeros(parameter.shape, dtype=parameter.dtype))
+            parameter.zero_grad(set_to_none)
 
     def to(self, *args: Any, **kwargs: Any) -> Self:
         """Convert floating parameters and buffers (see `Tensor.to`): `to(genesis.float64)`, `to("cpu")`."""

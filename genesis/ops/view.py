@@ -104,7 +104,7 @@ def permute_layout(at: Layout, *dims: Any) -> Layout:
     return Layout(tuple(at.shape[d] for d in order), tuple(at.strides[d] for d in order), at.offset)
 
 
-def transpose_layout(at: Layout, *dims: Any) -> Layout:
+def transpose_layout(at: Layout, *dims: Any, dim0: int | None = None, dim1: int | None = None) -> Layout:
     """Two axes exchanged; a tuple longer than two permutes; none reverses the last two.
 
     >>> import genesis
@@ -112,7 +112,10 @@ def transpose_layout(at: Layout, *dims: Any) -> Layout:
     (4, 3, 2)
     """
     rank = len(at.shape)
-    listed = _flat(dims) or ((-2, -1) if rank > 1 else (0, 0))
+    named = tuple([d for d in (dim0, dim1) if d is not None])
+    listed = (*_flat(dims), *named) or ((-2, -1) if rank > 1 else (0, 0))
+    if len(listed) not in (2, rank):
+        raise ValueError(f"transpose: wants two dims, an order of all {rank}, or none; got {listed}")
     if len(listed) != 2:
         return permute_layout(at, listed)
     a, b = (normalize_axis("transpose", d, rank) for d in listed)

@@ -8,7 +8,7 @@ from typing import Any
 from genesis.autograd import enable_grad, no_grad
 from genesis.creation import tensor, zeros
 from genesis.execute import flush
-from genesis.storage import detach, write
+from genesis.storage import detach
 from genesis.tensor import Tensor
 from genesis.trace import current_trace
 
@@ -61,10 +61,7 @@ class Optimizer:
         """Forget the parameters' gradients, or make them zeros."""
         for group in self.param_groups:
             for parameter in group["params"]:
-                if set_to_none:
-                    parameter.grad = None
-                elif parameter.grad is not None:
-                    write(parameter.grad, zeros(parameter.shape, dtype=parameter.dtype))
+                parameter.zero_grad(set_to_none)
 
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
         """Move the parameters that have a gradient; returns what `closure`, called first, returned.
