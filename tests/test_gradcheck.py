@@ -72,6 +72,7 @@ def test_an_input_that_is_not_used_has_a_gradient_of_zeros():
 def test_several_outputs_0d_and_empty_inputs():
     assert gradcheck(lambda x, y: (x * y, (x + y).exp()), (leaf(), leaf(2, 0)))
     assert gradcheck(lambda x: (x.sum(), x.amax(0)), leaf(3, 2))
+    assert gradgradcheck(lambda x: x.clone().exp().sum(), leaf())
 
 
 def test_a_gradient_that_changes_from_run_to_run_is_told():

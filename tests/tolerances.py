@@ -13,7 +13,6 @@ TOLERANCES = {
     "float16": (2e-3, 2e-3),
     "bfloat16": (1.6e-2, 1.6e-2),
 }
-GRADIENT = (1e-6, 1e-7)  # against finite differences, float64
 
 
 def to_numpy(values):

@@ -184,8 +184,8 @@ def _slopes(
 ) -> list[np.ndarray]:
     """Central differences of all outputs, flattened, as input i moves in a direction."""
     before, after = [*point], [*point]
-    before[i] = point[i] - eps * direction.reshape(point[i].shape)
-    after[i] = point[i] + eps * direction.reshape(point[i].shape)
+    before[i] = np.asarray(point[i] - eps * direction.reshape(point[i].shape))
+    after[i] = np.asarray(point[i] + eps * direction.reshape(point[i].shape))
     lower, upper = (
         [y.detach().numpy().astype(np.float64).reshape(-1) for y in _run(name, func, at, wanted)[0]] for at in (before, after)
     )

@@ -141,13 +141,12 @@ _sub = binary("sub", grad=lambda g, z, x, y: (g, -g), ref=np.subtract)
 mul = binary("mul", grad=lambda g, z, x, y: (g * y, g * x), ref=np.multiply)
 div = binary("div", grad=lambda g, z, x, y: (g / y, -g * z / y), ref=np.true_divide, floating=True, cost=4)
 floor_divide = binary("floor_divide", ref=np.floor_divide, cost=8)
-remainder = binary("remainder", grad=lambda g, z, x, y: (g, -g * floor(x / y)), ref=np.remainder, cost=8)
-fmod = binary("fmod", grad=lambda g, z, x, y: (g, -g * trunc(x / y)), ref=np.fmod, cost=8)
+remainder = binary("remainder", grad=lambda g, z, x, y: _modulo_grad(g, floor(x / y)), ref=np.remainder, cost=8)
+fmod = binary("fmod", grad=lambda g, z, x, y: _modulo_grad(g, trunc(x / y)), ref=np.fmod, cost=8)
 maximum = binary("maximum", grad=lambda g, z, x, y: _share(g, x > y, x == y), ref=np.maximum)
 minimum = binary("minimum", grad=lambda g, z, x, y: _share(g, x < y, x == y), ref=np.minimum)
 atan2 = binary(
-    "atan2", grad=lambda g, z, y, x: (g * x / (x * x + y * y), -g * y / (x * x + y * y)), ref=np.arctan2, floating=True,
-    cost=20, autocast="widest",
+    "atan2", grad=lambda g, z, y, x: _atan2_grad(g, y, x), ref=np.arctan2, floating=True, cost=20, autocast="widest"
 )
 add = composite("add", 3, ref=np.add, doc="`input + alpha * other`.")(
     lambda input, other, alpha=1: _add(input, _scaled(other, alpha))
@@ -171,6 +170,18 @@ def _share(g: Value, first: Value, tie: Value) -> Any:
     """The cotangents of maximum and minimum: all to the winner, halves on a tie."""
     half = where(tie, g * 0.5, 0)
     return where(first, g, half), where(first, 0, where(tie, half, g))
+
+
+def _modulo_grad(g: Value, quotient: Value) -> Any:
+    """Of x - y * quotient, where the quotient is a step function."""
+    return g, -g * stop_gradient(quotient)
+
+
+def _atan2_grad(g: Value, y: Value, x: Value) -> Any:
+    """x/r^2 and -y/r^2; 0 at the origin."""
+    square = x * x + y * y
+    scaled = g * where(square == 0, 0, 1 / square)
+    return scaled * x, -scaled * y
 
 
 def zeros_like(x: Value) -> Value:
@@ -279,13 +290,28 @@ isfinite = unary("isfinite", ref=np.isfinite, result=bool_)
 logical_and = logical("logical_and", np.logical_and, emit=lambda k, x, y: k.bitwise_and(x, y))
 logical_or = logical("logical_or", np.logical_or, emit=lambda k, x, y: k.bitwise_or(x, y))
 logical_xor = logical("logical_xor", np.logical_xor, emit=lambda k, x, y: k.bitwise_xor(x, y))
-logical_not = composite("logical_not", ref=np.logical_not)(lambda input: bitwise_not(cast(input, bool_)))
+
+
+@composite("logical_not", ref=np.logical_not)
+def logical_not(input: Value) -> Value:
+    inverted: Value = bitwise_not(cast(input, bool_))
+    return inverted
+
+
 bitwise_and = integral("bitwise_and", np.bitwise_and)
 bitwise_or = integral("bitwise_or", np.bitwise_or)
 bitwise_xor = integral("bitwise_xor", np.bitwise_xor)
 bitwise_left_shift = integral("bitwise_left_shift", np.left_shift)
 bitwise_right_shift = integral("bitwise_right_shift", np.right_shift)
-bitwise_not: Operation = unary("bitwise_not", ref=np.invert, floating=False)
+primitive("bitwise_not", "elementwise", reference=lambda node, x: np.invert(x))
+
+
+@composite("bitwise_not", ref=np.invert)
+def bitwise_not(input: Value) -> Value:
+    (x,) = as_values(input)
+    if x.dtype.is_floating_point:
+        raise TypeError(f"bitwise_not: wants an integer or bool tensor, got {x.dtype.name}")
+    return x.graph.add("bitwise_not", (x,), x.shape, x.dtype)
 
 
 # ---- dtype, gradient barriers ----

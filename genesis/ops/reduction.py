@@ -48,12 +48,15 @@ def _row(name: str, ref: Callable[..., Any], grad: Callable[..., Any] | None = N
 
 
 def _prod_grad(g: Value, y: Value, x: Value) -> Value:
-    """The product of the others: y/x, and where there are zeros the product of what is not zero."""
-    axes = y.node.attrs["axes"]
-    zero = x == 0
-    zeros = _spread_like(reduce_value("sum", cast(zero, int64), axes), y, x)
-    rest = _spread_like(reduce_value("prod", where(zero, 1, x), axes), y, x)
-    return _spread_like(g, y, x) * where(zeros == 0, rest / where(zero, 1, x), where(zero & (zeros == 1), rest, 0))
+    """The product of the others: of those that are not zero, and of the zeros (at most two, for a second derivative)."""
+    axes, zero = y.node.attrs["axes"], x == 0
+
+    def over(op: str, values: Value) -> Value:
+        return _spread_like(reduce_value(op, values, axes), y, x)
+
+    zeros, safe = over("sum", cast(zero, int64)), where(zero, 1, x)
+    other_zeros = where(zeros == 1, 1, where(zeros == 2, over("sum", where(zero, x, 0)) - x, 0))
+    return _spread_like(g, y, x) * over("prod", safe) * where(zero, other_zeros, over("prod", where(zero, x, 1)) / safe)
 
 
 def _extremum_grad(g: Value, y: Value, x: Value) -> Value:

@@ -7,7 +7,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from genesis.ir.dtypes import float64
 from genesis.ops.registry import OPERATIONS, PRIMITIVES
+from genesis.ops.view import Layout
 
 
 class Sample(NamedTuple):
@@ -47,7 +49,8 @@ _M = values(4, 6)
 _ALL = np.random.default_rng(2).permutation(60).reshape(3, 4, 5).astype(np.float64)
 
 SAMPLES: dict[str, list[Sample]] = {
-    "sum": _OVER_AXES, "prod": _OVER_AXES, "mean": _OVER_AXES, "any": [*_REDUCTIONS, Sample((values(2, 0),), {"dim": 1})],
+    "sum": _OVER_AXES, "prod": [*_OVER_AXES, Sample((np.array([[2.0, 0, 3], [0, 0, 5], [2, 1, 3]]),), {"dim": 1})],
+    "mean": _OVER_AXES, "any": [*_REDUCTIONS, Sample((values(2, 0),), {"dim": 1})],
     "all": [*_REDUCTIONS, Sample((values(2, 0),), {"dim": 1})], "amax": [*_REDUCTIONS, Sample((_X,), {"dim": (0, 2)})],
     "amin": [*_REDUCTIONS, Sample((_X,), {"dim": (0, 2)})], "argmax": _REDUCTIONS, "argmin": _REDUCTIONS,
     "max": _REDUCTIONS, "min": _REDUCTIONS, "var": _OVER_AXES[:4], "std": _OVER_AXES[:4],
@@ -94,6 +97,50 @@ SAMPLES: dict[str, list[Sample]] = {
     "select": [Sample((_X, 1, -1)), Sample((_X, 0, 0))],
     "diagonal": [Sample((_X,)), Sample((_X, 1, 1, 2)), Sample((_M, -2))],
 }
+
+# Calls of internal rows, at which they are differentiated.
+_POSITIVE = np.abs(values(2, 3)) + 0.5
+INTERNAL_SAMPLES: dict[str, list[Sample]] = {
+    "view_at": [Sample((_M, Layout((2, 3), (6, 2), 1))), Sample((_M, Layout((3, 4), (0, 6), 2)))],
+    "put": [Sample((_M, values(3, 2), (3, 2), (6, 3), 1)), Sample((_M, values(4), (4,), (-6,), 18))],
+    "subscript": [Sample((_M, (1, (None, None, 2)))), Sample((_M, (None, (3, 0, -1), 2)))],
+    "slice": [Sample((_M, 1, 1, 6, 2))],
+    "index": [Sample((_X, (1,), indices(4, 2, 3))), Sample((_X, (0, 2), indices(3, 2), indices(5, 3, 1)))],
+    "index_put": [
+        Sample((_M, values(3, 6), (0,), True, np.array([1, 1, 3]))), Sample((_M, values(2), (1,), False, np.array([4, 0]))),
+    ],
+    "to_dtype": [Sample((_M, float64))], "clone": [Sample((_M,))], "stop_gradient": [Sample((_M,))],
+    "full": [Sample((np.array(2.5), (2, 3), float64))], "arange": [Sample((np.array(2.5), np.array(0.5), 4, float64))],
+    "dropout": [Sample((_M, 7, 0, 0.5))],
+    "sgd_update": [
+        Sample(([_M], [values(4, 6)], [], 0.1, 0, 1, 0, False, False)),
+        Sample(([_M], [values(4, 6, seed=1)], [values(4, 6, seed=2)], 0.1, 0.9, 1, 0.01, True, True)),
+    ],
+    "adam_update": [
+        Sample(([values(2, 3)], [values(2, 3, seed=1)], [values(2, 3, seed=2)], [_POSITIVE], [], 0.1, 1e-3, 0.9, 0.1, 0.9,
+                0.1, 0.01, 0.99, False)),
+    ],
+    "clip_to_norm": [Sample(([values(2, 3), values(4)], 1.0, 2.0)), Sample(([values(2, 3)], 1.0, float("inf")))],
+    "unscale": [Sample(([values(2, 3), values(4)], 0.5))], "clip_to_value": [Sample(([values(2, 3)], -1.0, 1.0))],
+}
+NOT_DIFFERENTIATED = {
+    "floor_divide": "has no gradient, as in torch",
+    "with_value": "its gradient is that of another value, by design",
+    "uniform": "random", "normal": "random", "randint": "random",
+}
+KINKS = np.array([0.0, -0.0, 1, -1, 0.5, -0.5, 2, -3, 2.5, 30])
+
+
+def gradient_samples(name):
+    """The calls at which operation `name` is differentiated: few elements, no kinks near."""
+    if name in INTERNAL_SAMPLES:
+        return INTERNAL_SAMPLES[name]
+    if OPERATIONS[name].samples is not None:
+        return OPERATIONS[name].samples(float64)
+    if name in SAMPLES:
+        return SAMPLES[name]
+    inside = np.random.default_rng(0).uniform(0.15, 0.85, (2, 3)) + (name == "acosh")
+    return [Sample((inside,) if len(OPERATIONS[name].operands) == 1 else (inside, inside[0] * 0.7 + 0.1))]
 
 
 def is_elementwise(name):

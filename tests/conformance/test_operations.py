@@ -1,17 +1,16 @@
 """Every row of the operation table: values, dtypes, derivatives."""
 
 import pytest
+import torch
 
 import genesis
 from genesis.ops.registry import OPERATIONS, PRIMITIVES
-from tests.conformance.checks import check_gradients, check_reference, check_values
-from tests.conformance.samples import INTERNAL, SAMPLES, is_elementwise
+from tests.conformance.checks import check_gradients, check_kinks, check_reference, check_values, is_differentiable
+from tests.conformance.samples import INTERNAL, NOT_DIFFERENTIATED, is_elementwise
 
 ROWS = sorted(set(OPERATIONS) - INTERNAL)
-
-
-def has_gradient(name):
-    return name in SAMPLES or (name in PRIMITIVES and PRIMITIVES[name].grad is not None)
+ELEMENTWISE = [name for name in ROWS if is_elementwise(name)]
+KINKED = [name for name in ELEMENTWISE if PRIMITIVES[name].grad is not None and hasattr(torch, name)]
 
 
 @pytest.mark.parametrize("name", ROWS)
@@ -19,14 +18,21 @@ def test_values_are_torchs(name):
     check_values(name)
 
 
-@pytest.mark.parametrize("name", [name for name in ROWS if OPERATIONS[name].reference is not None and is_elementwise(name)])
+@pytest.mark.parametrize("name", [name for name in ELEMENTWISE if OPERATIONS[name].reference is not None])
 def test_values_are_numpys(name):
     check_reference(name)
 
 
-@pytest.mark.parametrize("name", [name for name in ROWS if has_gradient(name)])
-def test_derivatives_are_torchs_and_finite_differences(name):
+@pytest.mark.parametrize("name", sorted(set(OPERATIONS) - set(NOT_DIFFERENTIATED)))
+def test_first_and_second_derivatives_are_finite_differences(name):
+    if not is_differentiable(name):
+        pytest.skip("nothing that it returns requires a gradient")
     check_gradients(name)
+
+
+@pytest.mark.parametrize("name", KINKED)
+def test_derivatives_at_kinks_are_torchs(name):
+    check_kinks(name)
 
 
 def test_every_row_is_public():
