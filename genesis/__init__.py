@@ -99,6 +99,7 @@ from genesis.selection import (
     where,
 )
 from genesis.serialization import load, save
+from genesis.variable import Variable
 
 __version__ = "0.1.0"
 

@@ -42,6 +42,8 @@ def view(tensor: Tensor, name: str, *arguments: Any, **attributes: Any) -> Tenso
         root = tensor if tensor._base is None else tensor._base
         result._base, result._layout, result._seen = root, to, root._version
         result._detached = tensor._detached
+        if tensor.__class__ is not Tensor:
+            result.__class__ = tensor._result_class
         return result
 
 
@@ -136,6 +138,8 @@ def detach(tensor: Tensor) -> Tensor:
     result._requires_grad = False
     result._base, result._seen, result._detached = root, root._version, True
     result._layout = tensor._layout or contiguous_layout(tensor.shape)
+    if tensor.__class__ is not Tensor:
+        result.__class__ = tensor._result_class
     return result
 
 

@@ -38,7 +38,7 @@ from genesis.trace import (
 
 __all__ = [
     "Tensor", "array_of", "attribute", "call", "from_data", "from_memory", "gradient_holders", "hold_gradient", "method",
-    "tensor_of",
+    "spreads", "tensor_of",
 ]
 
 _SNAPSHOT_BYTES = 1 << 20
@@ -65,6 +65,7 @@ class Tensor:
 
     _array: Array
     _requires_grad: bool
+    _result_class: type[Tensor]  # of what operations on it return
 
     def __init__(
         self, array: Any, *options: Any, device: Any = None, dtype: DType | None = None, requires_grad: bool = False,
@@ -160,6 +161,24 @@ class Tensor:
     def layout(self) -> Layout:
         """Shape, strides and offset in the elements of the storage."""
         return self._layout or contiguous_layout(self.shape)
+
+
+Tensor._result_class = Tensor
+_spreading: set[type[Tensor]] = set()  # classes, of tensors made so far, whose operations return another than Tensor
+
+
+def spreads(kind: type[Tensor]) -> None:
+    """From now on a tensor of class `kind` may be among the arguments of an operation and decide on its results' class."""
+    _spreading.add(kind)
+
+
+def _result_class(argument: Any, otherwise: type[Tensor]) -> type[Tensor]:
+    if isinstance(argument, Tensor):
+        return otherwise if argument._result_class is Tensor else argument._result_class
+    if isinstance(argument, list | tuple):
+        for member in argument:
+            otherwise = _result_class(member, otherwise)
+    return otherwise
 
 
 def tensor_of(array: Array, requires_grad: bool = False) -> Tensor:
@@ -289,6 +308,7 @@ def call(operation: Operation, arguments: Sequence[Any], attributes: dict[str, A
             mode = mode, low
         operands, static = operation.operands, operation.static_scalars
         tokens: list[Any] = [operation, mode]
+        kind = Tensor
         for argument in arguments:
             if argument.__class__ is Tensor:
                 array = argument._array
@@ -300,11 +320,15 @@ def call(operation: Operation, arguments: Sequence[Any], attributes: dict[str, A
                     tokens.append(_place(trace, argument))
             else:
                 tokens.append(_token(trace, argument, len(tokens) - 2 in operands, static))
+                if _spreading:
+                    kind = _result_class(argument, kind)
         if attributes:
             names = operation.operand_names
             tokens.append(tuple([
                 (k, _token(trace, v, k in names, static)) for k, v in attributes.items() if v is not None
             ]))
+            if _spreading:
+                kind = _result_class([*attributes.values()], kind)
         if trace.closed:  # an argument was a view that had to be looked up anew, and that was the call too many
             return call(operation, arguments, attributes)
         key = tuple(tokens)
@@ -322,11 +346,11 @@ def call(operation: Operation, arguments: Sequence[Any], attributes: dict[str, A
             node = nodes[index]
             array = Array(trace, index, node)
             trace.arrays.append(array)
-            result = _new(Tensor)
+            result = _new(kind)
             result._array = array
             result._requires_grad = node.differentiable
         else:
-            result = _wrap(trace, index)
+            result = _wrap(trace, index, kind)
         if trace.weight > BYTE_LIMIT:
             flush(trace)
         return result
@@ -371,13 +395,15 @@ def _value(graph: Any, argument: Any, token: Any) -> Any:
     return argument.item() if isinstance(argument, np.generic) else argument
 
 
-def _wrap(trace: Trace, result: Any) -> Any:
+def _wrap(trace: Trace, result: Any, kind: type[Tensor]) -> Any:
     if result.__class__ is int:
         array = trace.handle(result)
-        return tensor_of(array, array.node.differentiable)
+        made = tensor_of(array, array.node.differentiable)
+        made.__class__ = kind
+        return made
     if hasattr(result, "_fields"):
-        return type(result)(*[_wrap(trace, r) for r in result])
-    return tuple([_wrap(trace, r) for r in result])
+        return type(result)(*[_wrap(trace, r, kind) for r in result])
+    return tuple([_wrap(trace, r, kind) for r in result])
 
 
 # ---- in and out of memory ----

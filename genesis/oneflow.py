@@ -1,0 +1,35 @@
+"""OneFlow's names: `import genesis.oneflow as of` reads as its documents do.
+
+Tensors made here are Variables, whose `grad` can be called. Whatever else is asked for is genesis' own.
+"""
+
+import builtins
+from typing import Any
+
+import genesis
+from genesis.ir.dtypes import DType
+from genesis.variable import Variable
+
+__all__ = ["Tensor", "Variable", "staticmethod", "tensor"]
+
+Tensor = Variable
+staticmethod = builtins.staticmethod
+
+
+def tensor(data: Any, *, dtype: DType | None = None, device: Any = None, requires_grad: bool = False) -> Variable:
+    """`genesis.tensor`, as a Variable.
+
+    >>> import genesis.oneflow as of
+    >>> x = of.tensor([1.0, 2.0], requires_grad=True)
+    >>> (x * 3).grad()
+    tensor([3., 3.])
+    """
+    return Variable(data, dtype=dtype, device=device, requires_grad=requires_grad)
+
+
+def __getattr__(name: str) -> Any:
+    return getattr(genesis, name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *dir(genesis)})
