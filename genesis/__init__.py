@@ -16,7 +16,7 @@ from typing import Any as _Any
 from genesis.tensor import Tensor
 
 # isort: split
-from genesis import amp, autograd, debug, indexing, nn, optim, random
+from genesis import amp, autograd, debug, indexing, nn, optim, random, utils
 from genesis.amp import autocast, is_autocast_enabled
 from genesis.autograd import enable_grad, inference_mode, is_grad_enabled, no_grad, set_grad_enabled, zero_grad
 from genesis.creation import (
@@ -85,6 +85,7 @@ from genesis.random import (
     seed,
     set_rng_state,
 )
+from genesis.runtime.rng import Generator
 from genesis.runtime.team import get_num_threads, set_num_threads
 from genesis.selection import (
     argwhere,

@@ -7,14 +7,18 @@ reserves ranges of the counter, so that no two draws share one.
 from __future__ import annotations
 
 import secrets
+from typing import Self
 
 from genesis.runtime.fork import fork_safe_lock
 
 MASK = (1 << 64) - 1
 
 
+_lock = fork_safe_lock()
+
+
 class Generator:
-    """A stream of random numbers.
+    """A stream of random numbers: that of a seed (taken modulo 2**64), or one that nobody can foresee.
 
     >>> generator = Generator(7)
     >>> generator.reserve(100), generator.reserve(1), generator.state()
@@ -23,18 +27,18 @@ class Generator:
 
     __slots__ = ("_counter", "_seed")
 
-    def __init__(self, seed: int) -> None:
-        self._seed, self._counter = seed & MASK, 0
+    def __init__(self, seed: int | None = None) -> None:
+        self.manual_seed(secrets.randbits(64) if seed is None else seed)
 
-    def manual_seed(self, seed: int) -> None:
-        """Start the stream of `seed` (taken modulo 2**64) from its beginning."""
+    def manual_seed(self, seed: int) -> Self:
+        """Start the stream of `seed` from its beginning; returns the generator."""
         with _lock:
             self._seed, self._counter = seed & MASK, 0
+        return self
 
     def seed(self) -> int:
         """Start a stream nobody can foresee, and return its seed."""
-        self.manual_seed(secrets.randbits(64))
-        return self._seed
+        return self.manual_seed(secrets.randbits(64))._seed
 
     def initial_seed(self) -> int:
         """The seed of the present stream."""
@@ -61,8 +65,7 @@ class Generator:
             self._seed, self._counter = seed & MASK, counter & MASK
 
 
-_lock = fork_safe_lock()
-default_generator = Generator(secrets.randbits(64))
+default_generator = Generator()
 
 manual_seed = default_generator.manual_seed
 seed = default_generator.seed

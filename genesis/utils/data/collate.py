@@ -1,0 +1,110 @@
+"""Collating: a list of samples becomes one batch of the same structure."""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+from collections.abc import Callable, Mapping, MutableMapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from genesis.autograd import is_grad_enabled
+from genesis.ir.dtypes import float64
+from genesis.methods.conversion import values_of
+from genesis.ops.registry import OPERATIONS
+from genesis.tensor import Tensor, call, from_data
+from genesis.utils.data.dataset import Subset, TensorDataset
+
+__all__ = ["default_collate", "default_convert", "gathered"]
+
+
+def default_collate(batch: Sequence[Any]) -> Any:
+    """The batch of a list of samples: tensors, arrays and numbers are stacked along a new first axis.
+
+    Dicts, named tuples, dataclasses and lists keep their type and tuples become lists, collated part by part; strings
+    stay a list. Python floats become float64. Raises TypeError for samples of other types, ValueError where shapes or
+    lengths differ.
+
+    >>> import genesis
+    >>> default_collate([{"x": genesis.ones(2), "label": 3}, {"x": genesis.zeros(2), "label": 4}])
+    {'x': tensor([[1., 1.],
+            [0., 0.]]), 'label': tensor([3, 4])}
+    """
+    first = batch[0]
+    if isinstance(first, Tensor):
+        return _stacked(batch)
+    if isinstance(first, np.ndarray | np.generic) and first.dtype.kind in "biufV":  # V: bfloat16
+        return from_data(_same_shapes([np.asarray(sample) for sample in batch]))
+    if isinstance(first, bool | int):
+        return from_data(list(batch))
+    if isinstance(first, float):
+        return from_data(list(batch), float64)
+    if isinstance(first, str | bytes):
+        return list(batch)
+    if isinstance(first, list | tuple) and any(len(sample) != len(first) for sample in batch):
+        raise ValueError(f"default_collate: samples have {sorted({len(s) for s in batch})} parts; want as many in each")
+    return _by_parts(first, lambda read: default_collate([read(sample) for sample in batch]), "default_collate")
+
+
+def default_convert(sample: Any) -> Any:
+    """A sample as it is, but for arrays, which become tensors, and tuples, lists: what a loader does without batches.
+
+    >>> default_convert((np.array([1.0, 2.0]), "name"))
+    [tensor([1., 2.], dtype=genesis.float64), 'name']
+    """
+    if isinstance(sample, np.ndarray | np.generic) and sample.dtype.kind in "biufV":
+        return from_data(sample)
+    try:
+        return _by_parts(sample, lambda read: default_convert(read(sample)), "default_convert")
+    except TypeError:
+        return sample
+
+
+def _by_parts(first: Any, part: Callable[[Callable[[Any], Any]], Any], name: str) -> Any:
+    """An object with the structure of `first`, made of `part(read)` for a function that reads each part of a sample."""
+    if isinstance(first, Mapping):
+        made = {key: part(lambda sample, key=key: sample[key]) for key in first}  # type: ignore[misc]
+        if not isinstance(first, MutableMapping):
+            return made
+        result = copy.copy(first)
+        result.update(made)
+        return result
+    if isinstance(first, tuple) and hasattr(first, "_fields"):
+        return type(first)(*[part(lambda sample, i=i: sample[i]) for i in range(len(first))])  # type: ignore[misc]
+    if isinstance(first, list | tuple):
+        return [part(lambda sample, i=i: sample[i]) for i in range(len(first))]  # type: ignore[misc]
+    if dataclasses.is_dataclass(first) and not isinstance(first, type):
+        fields = [field.name for field in dataclasses.fields(first) if field.init]
+        return dataclasses.replace(first, **{f: part(lambda sample, f=f: getattr(sample, f)) for f in fields})  # type: ignore[misc]
+    raise TypeError(
+        f"{name}: cannot put samples of type {type(first).__name__} into one batch; give the loader a collate_fn"
+    )
+
+
+def _stacked(tensors: Sequence[Tensor]) -> Tensor:
+    """The tensors in one: a copy in memory, so that no program depends on which samples were drawn."""
+    first = tensors[0]
+    tracked = is_grad_enabled() and any(t.requires_grad for t in tensors)
+    if tracked or any(t.dtype is not first.dtype for t in tensors):
+        result: Tensor = call(OPERATIONS["stack"], (list(tensors),))
+        return result
+    return from_data(_same_shapes([values_of(t) for t in tensors]))
+
+
+def _same_shapes(arrays: Sequence[np.ndarray]) -> np.ndarray:
+    if shapes := sorted({a.shape for a in arrays if a.shape != arrays[0].shape}):
+        raise ValueError(
+            f"default_collate: samples have shapes {arrays[0].shape} and {shapes[0]}; make them equal, or give the loader "
+            "a collate_fn that does"
+        )
+    return np.stack(arrays)
+
+
+def gathered(dataset: Any, positions: Sequence[int]) -> list[Tensor] | None:
+    """The batch that default_collate would make of the rows of a TensorDataset, read at once; None for other datasets."""
+    if type(dataset) is Subset:
+        return gathered(dataset.dataset, [dataset.indices[p] for p in positions])
+    if type(dataset) is not TensorDataset or (is_grad_enabled() and any(t.requires_grad for t in dataset.tensors)):
+        return None
+    return [from_data(values_of(t)[list(positions)]) for t in dataset.tensors]

@@ -1,0 +1,132 @@
+"""Datasets: where samples come from, by position or one after the other."""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import accumulate
+from typing import Any, Generic, TypeVar
+
+from genesis.runtime.rng import Generator
+from genesis.tensor import Tensor
+from genesis.utils.data.sampler import shuffled
+
+__all__ = ["ConcatDataset", "Dataset", "IterableDataset", "Subset", "TensorDataset", "random_split"]
+
+Sample = TypeVar("Sample", covariant=True)
+
+
+class Dataset(Generic[Sample]):
+    """Samples by position. Subclasses say what `__getitem__` gives and, for most uses, their `__len__`.
+
+    With a method `__getitems__(positions)`, which returns a list of samples, it is asked for a batch at once.
+
+    >>> class Squares(Dataset):
+    ...     def __len__(self):
+    ...         return 3
+    ...     def __getitem__(self, index):
+    ...         return index ** 2
+    >>> data = Squares() + Squares()
+    >>> [data[i] for i in range(len(data))]
+    [0, 1, 4, 0, 1, 4]
+    """
+
+    def __getitem__(self, index: Any) -> Sample:
+        raise NotImplementedError(f"{type(self).__name__}: a dataset wants a method __getitem__(index)")
+
+    def __add__(self, other: Dataset[Any]) -> ConcatDataset:
+        return ConcatDataset([self, other])
+
+
+class IterableDataset(Dataset[Sample]):
+    """Samples one after the other. Subclasses say what `__iter__` gives.
+
+    A loader with several workers iterates once in each: `get_worker_info()` tells a worker which part is its own.
+    """
+
+    def __iter__(self) -> Iterator[Sample]:
+        raise NotImplementedError(f"{type(self).__name__}: an iterable dataset wants a method __iter__()")
+
+
+class TensorDataset(Dataset[tuple[Tensor, ...]]):
+    """The rows of tensors: sample i is (t[i], ..). Raises ValueError where the first extents differ.
+
+    >>> import genesis
+    >>> data = TensorDataset(genesis.arange(6).reshape(3, 2), genesis.arange(3))
+    >>> data[1], len(data)
+    ((tensor([2, 3]), tensor(1)), 3)
+    """
+
+    def __init__(self, *tensors: Tensor) -> None:
+        rows = {t.shape[:1] for t in tensors}
+        if len(rows) != 1 or () in rows:
+            raise ValueError(
+                f"TensorDataset: wants tensors with the same number of rows, got shapes {[t.shape for t in tensors]}"
+            )
+        self.tensors = tensors
+
+    def __getitem__(self, index: Any) -> tuple[Tensor, ...]:
+        return tuple([t[index] for t in self.tensors])
+
+    def __len__(self) -> int:
+        return self.tensors[0].shape[0]
+
+
+class Subset(Dataset[Sample]):
+    """The samples of `dataset` at the positions `indices`."""
+
+    def __init__(self, dataset: Dataset[Sample], indices: Sequence[int]) -> None:
+        self.dataset = dataset
+        self.indices = indices
+
+    def __getitem__(self, index: Any) -> Sample:
+        return self.dataset[self.indices[index]]
+
+    def __len__(self) -> int:
+        return len(self.indices)
+
+
+class ConcatDataset(Dataset[Any]):
+    """Datasets one after the other. Raises ValueError for none, TypeError for an iterable one, which has no positions."""
+
+    def __init__(self, datasets: Iterable[Dataset[Any]]) -> None:
+        self.datasets = list(datasets)
+        if not self.datasets:
+            raise ValueError("ConcatDataset: wants one dataset at least")
+        if any(isinstance(d, IterableDataset) for d in self.datasets):
+            raise TypeError("ConcatDataset: an IterableDataset has no positions; chain the iterators instead")
+        self.cumulative_sizes = list(accumulate(len(d) for d in self.datasets))  # type: ignore[arg-type]
+
+    def __getitem__(self, index: Any) -> Any:
+        place = index + len(self) if index < 0 else index
+        if not 0 <= place < len(self):
+            raise IndexError(f"ConcatDataset: index {index} is out of range for {len(self)} samples")
+        which = bisect_right(self.cumulative_sizes, place)
+        return self.datasets[which][place - (self.cumulative_sizes[which - 1] if which else 0)]
+
+    def __len__(self) -> int:
+        return self.cumulative_sizes[-1]
+
+
+def random_split(
+    dataset: Dataset[Sample], lengths: Sequence[int | float], generator: Generator | None = None
+) -> list[Subset[Sample]]:
+    """Subsets of `lengths` samples each (or of fractions that add up to 1) that share none, in random order.
+
+    What fractions leave over goes one by one to the first subsets. Raises ValueError for lengths that do not add up.
+
+    >>> [len(part) for part in random_split(list(range(10)), [0.75, 0.25])]
+    [8, 2]
+    """
+    size = len(dataset)  # type: ignore[arg-type]
+    sizes = list(lengths)
+    if math.isclose(sum(sizes), 1) and all(0 <= fraction <= 1 for fraction in sizes):
+        sizes = [math.floor(size * fraction) for fraction in sizes]
+        for i in range(size - sum(sizes)):  # type: ignore[arg-type]
+            sizes[i % len(sizes)] += 1
+    if sum(sizes) != size:
+        raise ValueError(f"random_split: lengths {list(lengths)} add up neither to the dataset's {size} nor to 1")
+    order = shuffled(size, generator)
+    ends = list(accumulate(sizes))
+    return [Subset(dataset, order[int(end - count) : int(end)]) for end, count in zip(ends, sizes, strict=True)]

@@ -1,0 +1,143 @@
+"""DataLoader: batches of a dataset's samples, one after the other."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+from genesis.runtime.rng import Generator, default_generator
+from genesis.utils.data.collate import default_collate, default_convert, gathered
+from genesis.utils.data.dataset import IterableDataset
+from genesis.utils.data.sampler import BatchSampler, RandomSampler, SequentialSampler
+from genesis.utils.data.workers import END, WorkerInfo, get_worker_info, prefetched
+
+__all__ = ["DataLoader"]
+
+
+class DataLoader:
+    """The samples of a dataset in batches; each `for` loop over it is one pass.
+
+    Args:
+        dataset: what has `__getitem__` and `__len__`, or an `IterableDataset`.
+        batch_size: samples per batch; None gives single samples, which may be batches already.
+        shuffle: visit the samples in a random order, another one each pass.
+        sampler: the positions to visit, in order, in place of `shuffle`.
+        batch_sampler: lists of positions, a batch each, in place of `batch_size`, `shuffle`, `sampler` and `drop_last`.
+        num_workers: threads that fetch ahead; 0 fetches when the loop asks.
+        collate_fn: makes a batch of a list of samples; `default_collate` stacks them.
+        drop_last: leave out a last batch that is not full.
+        timeout: the seconds to wait for a worker's batch; 0 waits as long as it takes.
+        worker_init_fn: called with its number in each worker at first.
+        generator: a `genesis.Generator` for the random order; without one, `genesis.manual_seed` decides.
+        prefetch_factor: how many batches each worker is ahead.
+        pin_memory, multiprocessing_context, persistent_workers: accepted as PyTorch's; threads and CPU memory need none.
+
+    What a worker raises is raised in the loop, with the worker's traceback. Raises ValueError for arguments that exclude
+    each other.
+
+    >>> import genesis
+    >>> data = genesis.utils.data.TensorDataset(genesis.arange(5), genesis.arange(5) ** 2)
+    >>> for x, y in DataLoader(data, batch_size=2, drop_last=True):
+    ...     print(x, y)
+    tensor([0, 1]) tensor([0, 1])
+    tensor([2, 3]) tensor([4, 9])
+    """
+
+    def __init__(
+        self, dataset: Any, batch_size: int | None = 1, shuffle: bool | None = None, sampler: Iterable[Any] | None = None,
+        batch_sampler: Iterable[Any] | None = None, num_workers: int = 0, collate_fn: Callable[[Any], Any] | None = None,
+        pin_memory: bool = False, drop_last: bool = False, timeout: float = 0,
+        worker_init_fn: Callable[[int], None] | None = None, multiprocessing_context: Any = None,
+        generator: Generator | None = None, *, prefetch_factor: int | None = None, persistent_workers: bool = False,
+    ) -> None:
+        self._iterable = isinstance(dataset, IterableDataset)
+        if num_workers < 0 or timeout < 0 or (prefetch_factor is not None and prefetch_factor < 1):
+            raise ValueError(
+                f"DataLoader: want num_workers and timeout not below 0 and prefetch_factor above it, got {num_workers}, "
+                f"{timeout} and {prefetch_factor}"
+            )
+        if self._iterable and (shuffle or sampler is not None or batch_sampler is not None):
+            raise ValueError("DataLoader: an IterableDataset has its own order; leave out shuffle, sampler and batch_sampler")
+        if sampler is not None and shuffle:
+            raise ValueError("DataLoader: sampler and shuffle exclude each other")
+        if batch_sampler is not None and (batch_size != 1 or shuffle or sampler is not None or drop_last):
+            raise ValueError("DataLoader: batch_sampler excludes batch_size, shuffle, sampler and drop_last")
+        if batch_size is None and drop_last:
+            raise ValueError("DataLoader: drop_last wants a batch_size")
+        if batch_sampler is not None:
+            batch_size = None
+        elif not self._iterable:
+            if sampler is None:
+                sampler = RandomSampler(dataset, generator=generator) if shuffle else SequentialSampler(dataset)
+            batch_sampler = None if batch_size is None else BatchSampler(sampler, batch_size, drop_last)
+        self.dataset = dataset
+        self.batch_size = batch_size
+        self.sampler = sampler
+        self.batch_sampler = batch_sampler
+        self.num_workers = num_workers
+        self.drop_last = drop_last
+        self.timeout = timeout
+        self.worker_init_fn = worker_init_fn
+        self.generator = generator
+        self.prefetch_factor = prefetch_factor or 2
+        self._batched = batch_sampler is not None or (self._iterable and batch_size is not None)
+        self.collate_fn = collate_fn or (default_collate if self._batched else default_convert)
+
+    def __iter__(self) -> Iterator[Any]:
+        positions = self.batch_sampler if self.batch_sampler is not None else self.sampler
+        tasks: Iterator[Any] = itertools.repeat(None) if self._iterable else iter(positions)  # type: ignore[arg-type]
+        if not self.num_workers:
+            return self._fetched(tasks)
+        stream = self.generator or default_generator
+        base = stream.initial_seed() + stream.reserve(1)
+        infos = [WorkerInfo(i, self.num_workers, base + i, self.dataset) for i in range(self.num_workers)]
+        return prefetched(tasks, self._initialized, infos, self.prefetch_factor, self.timeout or None)
+
+    def __len__(self) -> int:
+        """The number of batches. Raises TypeError where the dataset or the sampler has no length."""
+        if not self._iterable:
+            return len(self.batch_sampler if self.batch_sampler is not None else self.sampler)  # type: ignore[arg-type]
+        count = len(self.dataset)
+        if self.batch_size is None:
+            return count
+        return count // self.batch_size if self.drop_last else -(-count // self.batch_size)
+
+    def _fetched(self, tasks: Iterator[Any]) -> Iterator[Any]:
+        """The batches of `tasks`, each fetched when it is asked for."""
+        fetch = self._opened()
+        for task in tasks:
+            batch = fetch(task)
+            if batch is END:
+                return
+            yield batch
+
+    def _initialized(self) -> Callable[[Any], Any]:
+        info = get_worker_info()
+        if info is not None and self.worker_init_fn is not None:
+            self.worker_init_fn(info.id)
+        return self._opened()
+
+    def _opened(self) -> Callable[[Any], Any]:
+        """The function from a task (a position, a list of them, or None for the next) to a batch; made in its worker."""
+        if self._iterable:
+            return self._following(iter(self.dataset))
+        return self._at_positions if self._batched else lambda position: self.collate_fn(self.dataset[position])
+
+    def _at_positions(self, positions: Any) -> Any:
+        dataset, collate = self.dataset, self.collate_fn
+        if collate is default_collate and (batch := gathered(dataset, positions)) is not None:
+            return batch
+        if hasattr(dataset, "__getitems__"):
+            return collate(dataset.__getitems__(positions))
+        return collate([dataset[p] for p in positions])
+
+    def _following(self, samples: Iterator[Any]) -> Callable[[Any], Any]:
+        def next_batch(_: Any) -> Any:
+            if self.batch_size is None:
+                sample = next(samples, END)
+                return END if sample is END else self.collate_fn(sample)
+            batch = list(itertools.islice(samples, self.batch_size))
+            return self.collate_fn(batch) if batch and not (self.drop_last and len(batch) < self.batch_size) else END
+
+        return next_batch

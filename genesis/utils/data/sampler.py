@@ -1,0 +1,176 @@
+"""Samplers: the order in which positions of a dataset are visited."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence, Sized
+from itertools import islice
+from typing import Any, Generic, TypeVar
+
+import numpy as np
+
+from genesis.runtime.rng import Generator, default_generator
+
+__all__ = [
+    "BatchSampler", "RandomSampler", "Sampler", "SequentialSampler", "SubsetRandomSampler", "WeightedRandomSampler",
+    "shuffled",
+]
+
+Position = TypeVar("Position", covariant=True)
+
+
+def _numbers(generator: Generator | None) -> np.random.Generator:
+    """NumPy's random numbers, from the place where a stream of genesis is; the stream moves on."""
+    stream = default_generator if generator is None else generator
+    if not isinstance(stream, Generator):
+        raise TypeError(f"generator: wants a genesis.Generator, got {type(generator).__name__}")
+    return np.random.default_rng((stream.initial_seed(), stream.reserve(1)))
+
+
+def shuffled(count: int, generator: Generator | None) -> list[int]:
+    """0 to count-1 in random order."""
+    order: list[int] = _numbers(generator).permutation(count).tolist()
+    return order
+
+
+def _check_count(name: str, count: int) -> None:
+    if not isinstance(count, int) or isinstance(count, bool) or count <= 0:
+        raise ValueError(f"{name}: wants a positive number of samples, got {count!r}")
+
+
+class Sampler(Generic[Position]):
+    """Positions of a dataset, in some order. Subclasses say what `__iter__` gives, and their `__len__`."""
+
+    def __iter__(self) -> Iterator[Position]:
+        raise NotImplementedError(f"{type(self).__name__}: a sampler wants a method __iter__()")
+
+
+class SequentialSampler(Sampler[int]):
+    """0, 1, 2, .. for the samples of `data_source`."""
+
+    def __init__(self, data_source: Sized) -> None:
+        self.data_source = data_source
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(range(len(self.data_source)))
+
+    def __len__(self) -> int:
+        return len(self.data_source)
+
+
+class RandomSampler(Sampler[int]):
+    """All positions of `data_source` in a random order, another one each time it is iterated.
+
+    Args:
+        data_source: what has a length.
+        replacement: draw each position anew, so that some come several times.
+        num_samples: how many to give, if not all; without replacement, beyond all of them a new order begins.
+        generator: a `genesis.Generator`; without one, `genesis.manual_seed` decides.
+
+    >>> import genesis
+    >>> sorted(RandomSampler(range(5)))
+    [0, 1, 2, 3, 4]
+    """
+
+    def __init__(
+        self, data_source: Sized, replacement: bool = False, num_samples: int | None = None, generator: Generator | None = None
+    ) -> None:
+        if num_samples is not None:
+            _check_count("RandomSampler", num_samples)
+        self.data_source = data_source
+        self.replacement = replacement
+        self.generator = generator
+        self._num_samples = num_samples
+
+    @property
+    def num_samples(self) -> int:
+        """How many positions it gives."""
+        return len(self.data_source) if self._num_samples is None else self._num_samples
+
+    def __iter__(self) -> Iterator[int]:
+        count, wanted = len(self.data_source), self.num_samples
+        if self.replacement:
+            yield from _numbers(self.generator).integers(0, count, wanted).tolist() if wanted else ()
+            return
+        while wanted > 0:
+            if not count:
+                raise ValueError(f"RandomSampler: there are no samples to draw {wanted} from")
+            yield from shuffled(count, self.generator)[:wanted]
+            wanted -= count
+
+    def __len__(self) -> int:
+        return self.num_samples
+
+
+class SubsetRandomSampler(Sampler[int]):
+    """The positions `indices` in a random order, another one each time."""
+
+    def __init__(self, indices: Sequence[int], generator: Generator | None = None) -> None:
+        self.indices = indices
+        self.generator = generator
+
+    def __iter__(self) -> Iterator[int]:
+        for place in shuffled(len(self.indices), self.generator):
+            yield self.indices[place]
+
+    def __len__(self) -> int:
+        return len(self.indices)
+
+
+class WeightedRandomSampler(Sampler[int]):
+    """`num_samples` positions, position i with a probability in proportion to `weights[i]`.
+
+    Without `replacement` none comes twice. Raises ValueError for weights that are no probabilities, and for more samples
+    than there are positions to draw.
+
+    >>> list(WeightedRandomSampler([0.0, 2.0, 0.0], 3))
+    [1, 1, 1]
+    """
+
+    def __init__(
+        self, weights: Sequence[float] | Any, num_samples: int, replacement: bool = True, generator: Generator | None = None
+    ) -> None:
+        _check_count("WeightedRandomSampler", num_samples)
+        weights = np.asarray(weights, np.float64)
+        if weights.ndim != 1 or not np.isfinite(weights).all() or (weights < 0).any() or not weights.any():
+            raise ValueError("WeightedRandomSampler: weights must be one row of finite numbers, none below 0 and some above")
+        if not replacement and num_samples > np.count_nonzero(weights):
+            raise ValueError(
+                f"WeightedRandomSampler: cannot draw {num_samples} samples without replacement; "
+                f"{np.count_nonzero(weights)} weights are above 0"
+            )
+        self.weights = weights
+        self.num_samples = num_samples
+        self.replacement = replacement
+        self.generator = generator
+
+    def __iter__(self) -> Iterator[int]:
+        shares = self.weights / self.weights.sum()
+        drawn = _numbers(self.generator).choice(len(shares), self.num_samples, self.replacement, shares)
+        return iter(drawn.tolist())
+
+    def __len__(self) -> int:
+        return self.num_samples
+
+
+class BatchSampler(Sampler[list[int]]):
+    """The positions of `sampler` in lists of `batch_size`; the last may be shorter, or is left out with `drop_last`.
+
+    >>> list(BatchSampler(range(5), 2, drop_last=False))
+    [[0, 1], [2, 3], [4]]
+    """
+
+    def __init__(self, sampler: Iterable[int], batch_size: int, drop_last: bool) -> None:
+        _check_count("BatchSampler", batch_size)
+        self.sampler = sampler
+        self.batch_size = batch_size
+        self.drop_last = drop_last
+
+    def __iter__(self) -> Iterator[list[int]]:
+        positions = iter(self.sampler)
+        while batch := list(islice(positions, self.batch_size)):
+            if len(batch) == self.batch_size or not self.drop_last:
+                yield batch
+
+    def __len__(self) -> int:
+        count = len(self.sampler)  # type: ignore[arg-type]
+        return count // self.batch_size if self.drop_last else -(-count // self.batch_size)

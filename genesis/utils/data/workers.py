@@ -1,0 +1,103 @@
+"""Workers: threads that fetch batches ahead of the loop that consumes them.
+
+Threads share the dataset, so nothing is pickled or copied, and no process is forked under running threads. Reading
+files, NumPy and genesis's kernels let go of the interpreter's lock, and run beside the training step.
+"""
+
+from __future__ import annotations
+
+import itertools
+import threading
+from collections import deque
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future
+from dataclasses import dataclass
+from queue import SimpleQueue
+from typing import Any
+
+__all__ = ["END", "WorkerInfo", "get_worker_info", "prefetched"]
+
+END: Any = object()  # what a worker answers with once it has no more batches
+
+
+@dataclass(frozen=True)
+class WorkerInfo:
+    """Which worker of how many a thread is, a seed of its own, and the dataset."""
+
+    id: int
+    num_workers: int
+    seed: int
+    dataset: Any
+
+
+_here = threading.local()
+
+
+def get_worker_info() -> WorkerInfo | None:
+    """What this thread is to a loader; None outside of workers."""
+    return getattr(_here, "info", None)
+
+
+class _Worker:
+    """A thread and the queue of its tasks. It ends at the first None; as a daemon it never keeps a program alive."""
+
+    def __init__(self, info: WorkerInfo, opened: Callable[[], Callable[[Any], Any]]) -> None:
+        self.tasks: SimpleQueue[tuple[Future[Any], Any] | None] = SimpleQueue()
+        name = f"genesis-data-worker-{info.id}"
+        threading.Thread(target=_work, args=(self.tasks, info, opened), name=name, daemon=True).start()
+
+    def submit(self, task: Any) -> Future[Any]:
+        future: Future[Any] = Future()
+        self.tasks.put((future, task))
+        return future
+
+
+def _work(
+    tasks: SimpleQueue[tuple[Future[Any], Any] | None], info: WorkerInfo, opened: Callable[[], Callable[[Any], Any]]
+) -> None:
+    _here.info = info
+    fetch = None
+    while (item := tasks.get()) is not None:
+        future, task = item
+        if future.set_running_or_notify_cancel():
+            try:
+                fetch = fetch or opened()
+                future.set_result(fetch(task))
+            except BaseException as problem:
+                future.set_exception(problem)
+        del item, future, task  # a batch is let go of when the consumer has it
+
+
+def prefetched(
+    tasks: Iterator[Any], opened: Callable[[], Callable[[Any], Any]], infos: list[WorkerInfo], ahead: int,
+    timeout: float | None,
+) -> Iterator[Any]:
+    """The results of `tasks` in order, computed by a worker per info, at most `ahead` per worker before they are wanted.
+
+    `opened()`, called once in each worker, gives the function that a task is put to. What that raises is raised here,
+    with the worker's traceback. However the loop over this ends, the workers end.
+    """
+    workers = [_Worker(info, opened) for info in infos]
+    pending: deque[tuple[_Worker, Future[Any]]] = deque()
+    try:
+        for worker, task in zip(itertools.cycle(workers), itertools.islice(tasks, ahead * len(workers))):
+            pending.append((worker, worker.submit(task)))
+        while pending:
+            worker, future = pending.popleft()
+            try:
+                result = future.result(timeout)
+            except TimeoutError:
+                if future.done():
+                    raise
+                raise RuntimeError(f"DataLoader: a worker took longer than timeout={timeout} s for a batch") from None
+            if result is END:
+                continue
+            for task in itertools.islice(tasks, 1):
+                pending.append((worker, worker.submit(task)))
+            del future
+            yield result
+    finally:
+        for _, future in pending:
+            future.cancel()
+        for worker in workers:
+            worker.tasks.put(None)
