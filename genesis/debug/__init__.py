@@ -1,10 +1,14 @@
-"""A look inside: the pending graph, the program it lowers to, and counts of what the runtime did."""
+"""A look inside: the pending graph, the program it lowers to, memory, and counts of what the runtime did."""
 
 from genesis.debug.graph import RecordedGraph, graph
+from genesis.debug.memory_use import MemoryUse, memory
 from genesis.debug.program import LoweredProgram, program
 from genesis.debug.recording import Recording
 from genesis.execute import FLUSH_HOOKS as on_flush
 from genesis.runtime.counters import reset as reset_stats
 from genesis.runtime.counters import stats
 
-__all__ = ["LoweredProgram", "RecordedGraph", "Recording", "graph", "on_flush", "program", "reset_stats", "stats"]
+__all__ = [
+    "LoweredProgram", "MemoryUse", "RecordedGraph", "Recording", "graph", "memory", "on_flush", "program", "reset_stats",
+    "stats",
+]

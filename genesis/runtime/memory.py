@@ -209,10 +209,10 @@ def memory_stats() -> MemoryStats:
     return MemoryStats(_pool.held, _pool.peak, _pool.idle)
 
 
-def reset_peak() -> None:
-    """Forget the highest number of bytes held; start again from now."""
+def reset_peak(least: int = 0) -> None:
+    """Forget the highest number of bytes held; start again from now, or from `least` if that is more."""
     _pool.collect()
-    _pool.peak = _pool.held
+    _pool.peak = max(_pool.held, least)
 
 
 trim = _pool.trim

@@ -1,0 +1,74 @@
+"""How much memory tensors take, now and at most."""
+
+from __future__ import annotations
+
+from typing import Self
+
+from genesis.execute import flush
+from genesis.runtime.memory import MemoryStats, memory_stats, reset_peak
+from genesis.trace import current_trace
+
+__all__ = ["MemoryUse", "memory"]
+
+
+class MemoryUse:
+    """Bytes in buffers (`held`), the most there were (`peak`), and bytes kept for the next ones (`idle`).
+
+    As a context, `peak` is that of the block. What is pending is computed at its ends, so that it counts where it was
+    written; blocks may be nested.
+    """
+
+    __slots__ = ("_before", "held", "idle", "peak")
+
+    def __init__(self, found: MemoryStats) -> None:
+        self.held, self.peak, self.idle = found
+        self._before = self.peak
+
+    def __enter__(self) -> Self:
+        flush(current_trace())
+        self._before = memory_stats().peak
+        reset_peak()
+        self.held, self.peak, self.idle = memory_stats()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *problem: object) -> None:
+        if kind is None:
+            flush(current_trace())
+        self.held, self.peak, self.idle = memory_stats()
+        reset_peak(max(self._before, self.peak))
+
+    def __repr__(self) -> str:
+        return f"held {_size(self.held)}, peak {_size(self.peak)}, idle {_size(self.idle)}"
+
+
+def memory(reset: bool = False) -> MemoryUse:
+    """The memory that tensors take now, and the most they took since the start; or, as a context, within a block.
+
+    With `reset`, the peak begins anew afterwards. Blocks are counted whole, as they are lent: up to a quarter more than
+    the elements need.
+
+    >>> import genesis
+    >>> x = genesis.ones(1024, 1024)
+    >>> with memory() as used:
+    ...     total = (x + x.T).exp().sum().item()
+    >>> used.peak - used.held < x.nbytes  # in one kernel: no sum, no exponential is ever in memory
+    True
+    """
+    found = memory_stats()
+    if reset:
+        reset_peak()
+    return MemoryUse(found)
+
+
+def _size(nbytes: int) -> str:
+    """A number of bytes, readable.
+
+    >>> _size(640), _size(3 << 20)
+    ('640 B', '3.0 MiB')
+    """
+    size, unit = float(nbytes), "B"
+    for larger in ("KiB", "MiB", "GiB", "TiB"):
+        if size < 1024:
+            break
+        size, unit = size / 1024, larger
+    return f"{size:.0f} {unit}" if unit == "B" else f"{size:.1f} {unit}"
