@@ -10,8 +10,8 @@ import numpy as np
 from genesis.ir.graph import Node
 from genesis.ir.shapes import contiguous_strides
 from genesis.lower.schedule import HostCall
+from genesis.ops.layout import Layout
 from genesis.ops.registry import PRIMITIVES
-from genesis.ops.view import Layout
 from genesis.plan import Plan
 
 __all__ = ["call_host"]

@@ -8,8 +8,8 @@ from typing import Any
 import genesis
 from genesis import ops
 from genesis.methods import function_of, view_function_of
+from genesis.ops.layout import LAYOUT_RULES
 from genesis.ops.registry import OPERATIONS
-from genesis.ops.view import LAYOUT_RULES
 from genesis.overriding import OVERRIDABLE, OVERRIDES
 from genesis.tensor import Tensor
 

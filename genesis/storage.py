@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from genesis.execute import realize
+from genesis.ops.layout import LAYOUT_RULES, contiguous_layout
 from genesis.ops.registry import OPERATIONS
-from genesis.ops.view import LAYOUT_RULES, contiguous_layout
 from genesis.tensor import Tensor, array_of, call, tensor_of
 from genesis.trace import LOCK, Array, Memory, grad_mode, thread_state
 

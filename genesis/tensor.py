@@ -20,8 +20,8 @@ from genesis.ir.dtypes import DType, dtype_of_scalar, from_numpy_dtype, get_defa
 from genesis.ir.shapes import Shape
 from genesis.literals import as_numpy
 from genesis.ops.autocast import recast
+from genesis.ops.layout import Layout, contiguous_layout
 from genesis.ops.registry import OPERATIONS, Operation
-from genesis.ops.view import Layout, contiguous_layout
 from genesis.runtime.memory import Buffer
 from genesis.trace import (
     BYTE_LIMIT,

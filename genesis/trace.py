@@ -19,7 +19,7 @@ from typing import Any
 
 from genesis.ir.dtypes import DType, dtype_of_scalar
 from genesis.ir.graph import Graph, Node, Value
-from genesis.ops.view import Layout
+from genesis.ops.layout import Layout
 from genesis.runtime.fork import fork_safe_lock
 from genesis.runtime.memory import Buffer
 

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from genesis.ops import OPERATIONS, PRIMITIVES, Operation
-from genesis.ops.view import LAYOUT_RULES
+from genesis.ops.layout import LAYOUT_RULES
 
 HEAD = """# Operations
 

@@ -12,7 +12,7 @@ from genesis.lower.fuse import fuse
 from genesis.lower.legalize import base_of, layout_of, legalize, set_apart
 from genesis.lower.schedule import Schedule, allocate, order
 from genesis.lower.simplify import simplify
-from genesis.ops.view import Layout
+from genesis.ops.layout import Layout
 
 __all__ = ["VERIFY", "Lowered", "lower"]
 

@@ -22,8 +22,8 @@ from genesis.lower.fuse import (
 )
 from genesis.lower.index_map import IndexMap, SplitAxis, Unmappable, pull
 from genesis.lower.kernel import REDUCTIONS, Access, Instruction, Kernel, Word
+from genesis.ops.layout import Layout
 from genesis.ops.registry import PRIMITIVES
-from genesis.ops.view import Layout
 
 __all__ = ["KernelCall", "Store", "build_group"]
 

@@ -13,8 +13,9 @@ from genesis.ir.dtypes import float32, int64
 from genesis.ir.graph import Graph, Node, Value
 from genesis.ir.shapes import contiguous_strides, numel
 from genesis.lower.simplify import Simplified
+from genesis.ops.layout import Layout, contiguous_layout
 from genesis.ops.registry import PRIMITIVES, cast, expand
-from genesis.ops.view import Layout, contiguous_layout, reshape_value, view_value
+from genesis.ops.views import reshape_value, view_value
 
 __all__ = ["base_of", "layout_of", "legalize", "matrix_operand", "set_apart"]
 

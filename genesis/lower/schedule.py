@@ -15,7 +15,7 @@ from genesis.lower.fuse import Partition
 from genesis.lower.index_map import Unmappable
 from genesis.lower.kernel import Kernel
 from genesis.lower.legalize import base_of, collapsed_batch, layout_of
-from genesis.ops.view import Layout, contiguous_layout
+from genesis.ops.layout import Layout, contiguous_layout
 
 __all__ = ["HostCall", "Location", "Product", "Schedule", "Stage", "allocate", "donations", "order"]
 

@@ -9,8 +9,8 @@ import numpy as np
 
 from genesis.ir.graph import Node
 from genesis.lower.index_map import IndexMap, SplitAxis, Unmappable, pull
+from genesis.ops.layout import contiguous_layout
 from genesis.ops.registry import PRIMITIVES
-from genesis.ops.view import contiguous_layout
 
 __all__ = ["Simplified", "simplify"]
 

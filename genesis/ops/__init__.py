@@ -1,9 +1,9 @@
 """One definition per operation, in one place: signature, shapes and dtypes, gradient, reference, kind."""
 
-from genesis.ops import contraction, elementwise, indexing, neural, optimize, ordering, reduction, source, subscript, view
+from genesis.ops import contraction, elementwise, indexing, neural, optimize, ordering, reduction, source, subscript, views
 from genesis.ops.registry import OPERATIONS, PRIMITIVES, Operation, Primitive
 
 __all__ = [
     "OPERATIONS", "PRIMITIVES", "Operation", "Primitive", "contraction", "elementwise", "indexing", "neural",
-    "optimize", "ordering", "reduction", "source", "subscript", "view",
+    "optimize", "ordering", "reduction", "source", "subscript", "views",
 ]

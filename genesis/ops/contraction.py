@@ -9,7 +9,7 @@ import numpy as np
 from genesis.ir.graph import Value
 from genesis.ir.shapes import broadcast_shapes, numel
 from genesis.ops.registry import composite, expand, primitive, promoted
-from genesis.ops.view import permute_value, reshape_value
+from genesis.ops.views import permute_value, reshape_value
 
 __all__ = ["linear", "matmul"]
 

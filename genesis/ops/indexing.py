@@ -15,8 +15,9 @@ from genesis.ir.dtypes import float32, int64
 from genesis.ir.graph import Value
 from genesis.ir.shapes import broadcast_shapes, normalize_axis, numel
 from genesis.ops.elementwise import zeros_like
+from genesis.ops.layout import contiguous_layout, slice_layout
 from genesis.ops.registry import cast, composite, expand, primitive, promoted
-from genesis.ops.view import contiguous_layout, permute_value, reshape_value, slice_layout, view_value
+from genesis.ops.views import permute_value, reshape_value, view_value
 
 __all__ = ["cat", "check_index", "gather", "index", "stack"]
 

@@ -13,7 +13,7 @@ from genesis.ops.indexing import check_index
 from genesis.ops.reduction import amax, mean, sum
 from genesis.ops.registry import cast, composite, expand, floating_dtype
 from genesis.ops.source import iota
-from genesis.ops.view import permute_value, reshape_value
+from genesis.ops.views import permute_value, reshape_value
 
 __all__ = ["cross_entropy", "gelu", "layer_norm", "log_softmax", "logsumexp", "mse_loss", "rms_norm", "silu", "softmax"]
 

@@ -13,8 +13,9 @@ from genesis.ir.dtypes import DType, int64
 from genesis.ir.graph import Value
 from genesis.ir.shapes import normalize_axis
 from genesis.ops.indexing import gather_value
+from genesis.ops.layout import contiguous_layout, flip_layout, slice_layout
 from genesis.ops.registry import cast, composite, primitive
-from genesis.ops.view import contiguous_layout, flip_layout, reshape_value, slice_layout, view_value
+from genesis.ops.views import reshape_value, view_value
 
 __all__ = ["Sorted", "argsort", "cumsum", "sort", "topk"]
 

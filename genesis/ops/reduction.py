@@ -11,8 +11,9 @@ from genesis.ir.dtypes import DType, bool_, int64, uint8
 from genesis.ir.graph import Value
 from genesis.ir.shapes import normalize_axes, normalize_axis, numel, reduced_shape
 from genesis.ops.elementwise import maximum, minimum, sqrt, where
+from genesis.ops.layout import contiguous_layout
 from genesis.ops.registry import cast, composite, expand, primitive
-from genesis.ops.view import contiguous_layout, reshape_value, view_node
+from genesis.ops.views import reshape_value, view_node
 
 __all__ = ["amax", "amin", "argmax", "argmin", "mean", "reduce_value", "sum"]
 

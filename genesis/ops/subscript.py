@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from genesis.ops.view import Layout, view_operation
+from genesis.ops.layout import Layout
+from genesis.ops.views import view_operation
 
 __all__ = ["Item", "subscript_layout"]
 

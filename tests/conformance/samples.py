@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from genesis.ir.dtypes import float64
+from genesis.ops.layout import Layout
 from genesis.ops.registry import OPERATIONS, PRIMITIVES
-from genesis.ops.view import Layout
 
 
 class Sample(NamedTuple):

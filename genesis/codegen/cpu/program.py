@@ -15,8 +15,8 @@ from genesis.ir.shapes import numel
 from genesis.lower.build import KernelCall
 from genesis.lower.kernel import Kernel, Word
 from genesis.lower.schedule import HostCall, Location, Product, Schedule
+from genesis.ops.layout import Layout
 from genesis.ops.registry import PRIMITIVES
-from genesis.ops.view import Layout
 from genesis.runtime.gemm import gemm_block, gemm_kernel
 from genesis.runtime.kernel_cache import KernelSource, get_or_compile
 from genesis.runtime.memory import Buffer

@@ -1,27 +1,18 @@
-"""Views: one primitive, `view`, whose attributes are a shape, strides and an offset into its input's row-major elements.
+"""Layouts: the shape, strides and offset of a view, and what reshape, permute, slice and the like make of them.
 
-Reshape, permute, slice, flip and expand are all that primitive with other numbers, so composing them, undoing them in
-backward and folding them into a kernel's index maps are each written once. `layout` functions are pure arithmetic: they
-take and give a `Layout`, and serve arrays that are already in memory as well.
+Rules are pure arithmetic: they serve nodes of a graph and arrays that are already in memory alike.
 """
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from genesis.ir.graph import Value
 from genesis.ir.shapes import Shape, contiguous_strides, normalize_axis, numel, resolve_reshape
-from genesis.ops.registry import OPERATIONS, cast, composite, primitive
-from genesis.ops.registry import expand as expand_value
 
-__all__ = [
-    "LAYOUT_RULES", "Layout", "contiguous_layout", "permute_value", "reshape_value", "view_node", "view_operation",
-    "view_value",
-]
+__all__ = ["LAYOUT_RULES", "Layout", "contiguous_layout", "flip_layout", "permute_layout", "slice_layout"]
 
 
 class Layout(NamedTuple):
@@ -276,96 +267,7 @@ def _flat(dims: Sequence[Any]) -> tuple[int, ...]:
     return tuple(int(d) for d in dims)
 
 
-# ---- the primitive ----
-
-
-def view_node(x: Value, to: Layout, label: str) -> Value:
-    """The node that reads `x` at `to`, also where it changes nothing: a user's result has a gradient of its own."""
-    attrs = {"shape": to.shape, "strides": to.strides, "offset": to.offset, "label": label}
-    return x.graph.add("view", (x,), to.shape, x.dtype, attrs)
-
-
-def view_value(x: Value, to: Layout, label: str) -> Value:
-    """`x` read at `to`: a node, or `x` itself where that changes nothing."""
-    return x if to == contiguous_layout(x.shape) else view_node(x, to, label)
-
-
-def reshape_value(x: Value, shape: Shape) -> Value:
-    return view_value(x, contiguous_layout(shape), "reshape")
-
-
-def permute_value(x: Value, order: Sequence[int]) -> Value:
-    return view_value(x, permute_layout(contiguous_layout(x.shape), tuple(order)), "permute")
-
-
-def _view_reference(node: Any, x: np.ndarray) -> np.ndarray:
-    flat = np.ascontiguousarray(x).reshape(-1)
-    strides = tuple(s * flat.itemsize for s in node.attrs["strides"])
-    return np.ndarray(node.attrs["shape"], flat.dtype, flat, node.attrs["offset"] * flat.itemsize, strides) \
-        if numel(node.shape) else np.empty(node.shape, flat.dtype)
-
-
-def _view_grad(g: Value, y: Value, x: Value) -> Value:
-    """Undo a view: sum over repeated axes, then put the rest where it came from (zeros elsewhere)."""
-    at = Layout(y.node.attrs["shape"], y.node.attrs["strides"], y.node.attrs["offset"])
-    repeated = tuple(axis for axis, (e, s) in enumerate(zip(at.shape, at.strides, strict=True)) if s == 0 and e != 1)
-    if repeated:
-        g = OPERATIONS["sum"](g, repeated)
-    axes = [axis for axis in range(len(at.shape)) if axis not in repeated and at.shape[axis] != 1]
-    at = Layout(tuple(at.shape[a] for a in axes), tuple(at.strides[a] for a in axes), at.offset)
-    return put_value(None, reshape_value(g, at.shape), at, x.shape)
-
-
-def put_value(base: Value | None, x: Value, at: Layout, shape: Shape) -> Value:
-    """A value of `shape` whose elements at `at` are `x` and the others `base`'s (zeros, if None)."""
-    if any(s < 0 for s in at.strides):
-        backwards = [a for a, s in enumerate(at.strides) if s < 0]
-        x = view_value(x, flip_layout(contiguous_layout(x.shape), backwards), "flip")
-        at = flip_layout(at, backwards)
-    if numel(at.shape) == numel(shape):
-        order = sorted(range(len(at.shape)), key=lambda a: -at.strides[a])
-        return reshape_value(permute_value(x, order), shape)
-    if base is None:
-        base = expand_value(x.graph.constant(0, x.dtype), shape)
-    attrs = {"shape": at.shape, "strides": at.strides, "offset": at.offset}
-    return x.graph.add("put", (base, x), shape, x.dtype, attrs)
-
-
-def _put_reference(node: Any, base: np.ndarray, x: np.ndarray) -> np.ndarray:
-    flat = np.array(base).reshape(-1)
-    strides = tuple(s * flat.itemsize for s in node.attrs["strides"])
-    if x.size:
-        np.ndarray(node.attrs["shape"], flat.dtype, flat, node.attrs["offset"] * flat.itemsize, strides)[...] = x
-    return flat.reshape(node.shape)
-
-
-def _put_grad(g: Value, y: Value, base: Value, x: Value) -> Any:
-    at = Layout(y.node.attrs["shape"], y.node.attrs["strides"], y.node.attrs["offset"])
-    to_base = put_value(g, expand_value(g.graph.constant(0, g.dtype), at.shape), at, g.shape)
-    return to_base, view_value(g, at, "slice")
-
-
-primitive("view", "view", grad=_view_grad, reference=_view_reference)
-primitive("put", "put", grad=_put_grad, reference=_put_reference)
-
-
-def _cat_reference(node: Any, *arrays: np.ndarray) -> np.ndarray:
-    return np.concatenate(arrays, axis=node.attrs["dim"])
-
-
-def _cat_grad(g: Value, y: Value, *inputs: Value) -> Any:
-    dim, start, grads = y.node.attrs["dim"], 0, []
-    for x in inputs:
-        end = start + x.shape[dim]
-        grads.append(view_value(g, slice_layout(contiguous_layout(g.shape), dim, start, end), "slice"))
-        start = end
-    return tuple(grads)
-
-
-primitive("cat", "cat", grad=_cat_grad, reference=_cat_reference)
-
-
-# ---- the operations ----
+# ---- by the name of the view; genesis.ops.views adds those that are defined elsewhere ----
 
 LAYOUT_RULES: dict[str, Callable[..., Layout | None]] = {
     "reshape": reshape_layout, "view": reshape_layout, "permute": permute_layout, "transpose": transpose_layout,
@@ -373,35 +275,3 @@ LAYOUT_RULES: dict[str, Callable[..., Layout | None]] = {
     "unflatten": unflatten_layout, "flip": flip_layout, "slice": slice_layout, "narrow": narrow_layout,
     "select": select_layout, "diagonal": diagonal_layout,
 }
-
-
-def view_operation(name: str, rule: Callable[..., Layout | None]) -> None:
-    """Make a layout rule an operation, and a view of tensors."""
-    LAYOUT_RULES[name] = rule
-
-    def define(input: Value, *args: Any, **attrs: Any) -> Value:
-        to = rule(contiguous_layout(input.shape), *args, **attrs)
-        assert to is not None, "a contiguous layout takes every view"
-        return view_node(input, to, name)
-
-    parameters = [*inspect.signature(define).parameters.values()][:1]
-    parameters += [*inspect.signature(rule).parameters.values()][1:]
-    define.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
-    define.__doc__ = rule.__doc__
-    composite(name, 1, methods=())(define)
-
-
-@composite("view_at", 1, methods=())
-def view_at(input: Value, at: Layout) -> Value:
-    """The elements of `input` at a layout of its row-major elements."""
-    return view_value(input, at, "view")
-
-
-for _name, _rule in [*LAYOUT_RULES.items()]:
-    view_operation(_name, _rule)
-
-
-@composite("put", 2, methods=())
-def put(base: Value, value: Value, shape: Shape, strides: Shape, offset: int) -> Value:
-    """`base` with the elements of its view (shape, strides, offset) replaced by `value`."""
-    return put_value(base, expand_value(cast(value, base.dtype), shape), Layout(shape, strides, offset), base.shape)
