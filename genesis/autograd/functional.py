@@ -1,0 +1,185 @@
+"""Jacobians, Hessians and products with them, of functions of tensors: the interface of `torch.autograd.functional`.
+
+Everywhere `inputs` is a tensor or a tuple of tensors, and results have the structure of inputs and outputs. `create_graph`
+makes results differentiable; `strict` raises RuntimeError where an output does not depend on an input, instead of zeros.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from genesis.autograd.grad_mode import enable_grad
+from genesis.autograd.pullback import columns_of, constant, enter, full, handle, jacobian_of, or_zeros, pull, pull_linear
+from genesis.ir.shapes import Shape
+from genesis.tensor import Tensor
+
+__all__ = ["hessian", "hvp", "jacobian", "jvp", "vhp", "vjp"]
+
+Tensors = Tensor | tuple[Tensor, ...]
+
+
+def jacobian(
+    func: Callable[..., Any], inputs: Tensors, create_graph: bool = False, strict: bool = False, vectorize: bool = False,
+    strategy: str = "reverse-mode",
+) -> Any:
+    """The derivatives of each output by each input, of shape (*output.shape, *input.shape).
+
+    All rows belong to one program, so `vectorize` changes nothing; `strategy="forward-mode"` takes them column by column,
+    which is less work where outputs have more elements than inputs.
+
+    >>> import genesis
+    >>> genesis.autograd.functional.jacobian(lambda x: x * x, genesis.tensor([1.0, 3.0]))
+    tensor([[2., 0.],
+            [0., 6.]])
+    """
+    if strategy not in ("reverse-mode", "forward-mode"):
+        raise ValueError(f"jacobian: strategy must be 'reverse-mode' or 'forward-mode', got {strategy!r}")
+    points, outputs, result = _called("jacobian", func, inputs, create_graph)
+    found = [jacobian_of(y, points, create_graph) for y in outputs] if strategy == "reverse-mode" else (
+        columns_of(outputs, points, create_graph)
+    )
+    table = [_defined("jacobian", row, points, strict, y.shape) for row, y in zip(found, outputs, strict=True)]
+    return _like([_like(row, inputs) for row in table], result)
+
+
+def hessian(
+    func: Callable[..., Any], inputs: Tensors, create_graph: bool = False, strict: bool = False, vectorize: bool = False,
+    outer_jacobian_strategy: str = "reverse-mode",
+) -> Any:
+    """The second derivatives of a function with one element: for inputs i and j, of shape (*i.shape, *j.shape).
+
+    >>> import genesis
+    >>> genesis.autograd.functional.hessian(lambda x: (x**3).sum(), genesis.tensor([1.0, 2.0]))
+    tensor([[ 6.,  0.],
+            [ 0., 12.]])
+    """
+    def gradients(*given: Tensor) -> Any:
+        return jacobian(lambda *xs: _single("hessian", func(*xs)).reshape(()), given, create_graph=True, strict=strict)
+
+    listed = (inputs,) if isinstance(inputs, Tensor) else inputs
+    table = jacobian(gradients, listed, create_graph, strict, vectorize, outer_jacobian_strategy)
+    return _like([_like(row, inputs) for row in table], inputs)
+
+
+def vjp(
+    func: Callable[..., Any], inputs: Tensors, v: Tensors | None = None, create_graph: bool = False, strict: bool = False
+) -> Any:
+    """(outputs, v J): the gradients of the outputs seeded with `v`, which an output with one element can do without.
+
+    >>> import genesis
+    >>> genesis.autograd.functional.vjp(lambda x: x * x, genesis.tensor([1.0, 3.0]), genesis.tensor([1.0, 10.0]))
+    (tensor([1., 9.]), tensor([ 2., 60.]))
+    """
+    points, outputs, result = _called("vjp", func, inputs, create_graph)
+    found = pull(outputs, _vectors("vjp", v, outputs, "output"), points, create_graph)
+    return _values(outputs, result, create_graph), _like(_defined("vjp", found, points, strict), inputs)
+
+
+def jvp(
+    func: Callable[..., Any], inputs: Tensors, v: Tensors | None = None, create_graph: bool = False, strict: bool = False
+) -> Any:
+    """(outputs, J v): the change of the outputs as the inputs move along `v`.
+
+    It is pulled back twice: u -> u J is a linear function of u, and its own product with `v` is J v.
+
+    >>> import genesis
+    >>> genesis.autograd.functional.jvp(lambda x: x * x, genesis.tensor([1.0, 3.0]), genesis.tensor([1.0, 10.0]))
+    (tensor([1., 9.]), tensor([ 2., 60.]))
+    """
+    points, outputs, result = _called("jvp", func, inputs, create_graph)
+    tangents = _vectors("jvp", v, points, "input")
+    seeds, slopes = pull_linear(outputs, points)
+    found = pull(or_zeros(slopes, points), tangents, seeds, create_graph)
+    return _values(outputs, result, create_graph), _like(_defined("jvp", found, outputs, strict), result)
+
+
+def vhp(
+    func: Callable[..., Any], inputs: Tensors, v: Tensors | None = None, create_graph: bool = False, strict: bool = False
+) -> Any:
+    """(output, v H) of a function with one element and its Hessian H, without H itself.
+
+    >>> import genesis
+    >>> genesis.autograd.functional.vhp(lambda x: (x**3).sum(), genesis.tensor([1.0, 2.0]), genesis.tensor([1.0, 10.0]))
+    (tensor(9.), tensor([  6., 120.]))
+    """
+    return _hessian_product("vhp", func, inputs, v, create_graph, strict)
+
+
+def hvp(
+    func: Callable[..., Any], inputs: Tensors, v: Tensors | None = None, create_graph: bool = False, strict: bool = False
+) -> Any:
+    """(output, H v): as `vhp`, for H is symmetric."""
+    return _hessian_product("hvp", func, inputs, v, create_graph, strict)
+
+
+def _hessian_product(
+    name: str, func: Callable[..., Any], inputs: Tensors, v: Tensors | None, create_graph: bool, strict: bool
+) -> Any:
+    points, outputs, result = _called(name, lambda *xs: _single(name, func(*xs)), inputs, create_graph)
+    vectors = _vectors(name, v, points, "input")
+    slopes = pull(outputs, [full(1, y.shape, y) for y in outputs], points, True)
+    found = pull(_defined(name, slopes, points, strict), vectors, points, create_graph)
+    return _values(outputs, result, create_graph), _like(_defined(name, found, points, strict), inputs)
+
+
+# ---- the parts ----
+
+
+def _called(
+    name: str, func: Callable[..., Any], inputs: Tensors, create_graph: bool
+) -> tuple[list[Tensor], tuple[Tensor, ...], Any]:
+    """(the points, the outputs there, the outputs as the function gave them)."""
+    listed = _listed(name, "inputs", inputs)
+    for i, x in enumerate(listed):
+        if not x.dtype.is_floating_point:
+            raise TypeError(f"{name}: input {i} is {x.dtype.name}; derivatives are taken by floating tensors alone")
+    points = [enter(x, create_graph) for x in listed]
+    with enable_grad():
+        result = func(*[handle(point) for point in points])
+    return points, _listed(name, "outputs", result), result
+
+
+def _listed(name: str, what: str, tensors: Any) -> tuple[Tensor, ...]:
+    listed = tensors if isinstance(tensors, tuple) else (tensors,)
+    for x in listed:
+        if not isinstance(x, Tensor):
+            raise TypeError(f"{name}: {what} must be a tensor or a tuple of tensors, got a {type(x).__name__}")
+    return listed
+
+
+def _like(tensors: Sequence[Any], structure: Any) -> Any:
+    return tuple(tensors) if isinstance(structure, tuple) else tensors[0]
+
+
+def _values(outputs: Sequence[Tensor], result: Any, create_graph: bool) -> Any:
+    return _like([y if create_graph else constant(y) for y in outputs], result)
+
+
+def _vectors(name: str, v: Tensors | None, like: Sequence[Tensor], what: str) -> Sequence[Tensor]:
+    """`v` as a tuple that fits the tensors `like`; a one, if left out."""
+    if v is None:
+        if len(like) != 1 or like[0].numel() != 1:
+            raise RuntimeError(f"{name}: v can be left out only for a single {what} with one element")
+        return [full(1, like[0].shape, like[0])]
+    vectors = _listed(name, "v", v)
+    have, want = [x.shape for x in vectors], [x.shape for x in like]
+    if have != want:
+        raise ValueError(f"{name}: v has the shapes {have}; want those of the {what}s, {want}")
+    return vectors
+
+
+def _single(name: str, y: Any) -> Tensor:
+    if not isinstance(y, Tensor) or y.numel() != 1:
+        got = f"shape {y.shape}" if isinstance(y, Tensor) else type(y).__name__
+        raise RuntimeError(f"{name}: the function must return one tensor with one element, got {got}")
+    return y
+
+
+def _defined(
+    name: str, found: Sequence[Tensor | None], like: Sequence[Tensor], strict: bool, lead: Shape = ()
+) -> list[Tensor]:
+    if strict and None in found:
+        raise RuntimeError(f"{name}: what is differentiated does not depend on number {list(found).index(None)} of what it is "
+                           "differentiated by; strict=False gives zeros")
+    return or_zeros(found, like, lead)

@@ -1,0 +1,119 @@
+"""What functional transforms are made of: entering a function with points to differentiate at, and pulling cotangents back.
+
+A point is a result of its own, so that whatever the caller's tensor is (a leaf, a result, the point of an outer transform),
+neither its `.grad` nor its flags nor its values change, and each transform asks for gradients by its own points alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from genesis.autograd.backward import grad
+from genesis.autograd.grad_mode import enable_grad
+from genesis.ir.shapes import Shape
+from genesis.ops.registry import OPERATIONS
+from genesis.tensor import Tensor, array_of, call, from_data, tensor_of
+
+__all__ = [
+    "columns_of", "constant", "enter", "full", "handle", "jacobian_of", "leads_elsewhere", "or_zeros", "pull", "pull_linear",
+]
+
+
+def enter(x: Tensor, follow: bool) -> Tensor:
+    """A point with the value of `x`; to `follow` is to let gradients that are recorded flow on into `x`."""
+    with enable_grad():
+        source = x if follow and x.requires_grad else tensor_of(array_of(constant(x)), True)
+        point: Tensor = call(OPERATIONS["clone"], (source,))
+        return point
+
+
+def handle(point: Tensor) -> Tensor:
+    """A tensor with the value of a point for the function to use, which may overwrite it without moving the point."""
+    return tensor_of(array_of(point), True)
+
+
+def constant(x: Tensor) -> Tensor:
+    """`x` without a derivation."""
+    result: Tensor = call(OPERATIONS["stop_gradient"], (x,)) if array_of(x).node.differentiable else tensor_of(array_of(x))
+    return result
+
+
+def full(number: float, shape: Shape, like: Tensor) -> Tensor:
+    """A tensor of one number, in the dtype of `like`."""
+    result: Tensor = call(OPERATIONS["full"], (number, shape, like.dtype))
+    return result
+
+
+def pull(
+    outputs: Sequence[Tensor], cotangents: Sequence[Tensor], points: Sequence[Tensor], create_graph: bool
+) -> list[Tensor | None]:
+    """The cotangents of the points, None for one on which no output depends."""
+    pairs = [(y, _recorded(c)) for y, c in zip(outputs, cotangents, strict=True) if y.requires_grad]
+    if not pairs or not points:
+        return [None] * len(points)
+    ys, seeds = zip(*pairs, strict=True)
+    with enable_grad():
+        return [*grad(ys, points, seeds, retain_graph=True, create_graph=create_graph, allow_unused=True)]
+
+
+def _recorded(cotangent: Tensor) -> Tensor:
+    """A result in place of a leaf, so that the part of the cotangent is recorded too."""
+    result: Tensor = call(OPERATIONS["clone"], (cotangent,)) if cotangent.requires_grad else cotangent
+    return result
+
+
+def pull_linear(outputs: Sequence[Tensor], points: Sequence[Tensor]) -> tuple[list[Tensor], list[Tensor | None]]:
+    """Cotangents that are points themselves, and what they lead to: a linear function of them, to be pulled back again.
+
+    The derivative of v -> v J is J: so tangents are pushed forward by pulling back twice.
+    """
+    seeds = [enter(full(0, y.shape, y), False) for y in outputs]
+    return seeds, pull(outputs, seeds, points, True)
+
+
+def jacobian_of(output: Tensor, points: Sequence[Tensor], create_graph: bool) -> list[Tensor | None]:
+    """For each point the derivatives (*output.shape, *point.shape), or None; all rows belong to one program."""
+    size = output.numel() if output.requires_grad else 0
+    basis = from_data(np.eye(size), output.dtype)
+    rows = [pull([output], [basis[row].reshape(output.shape)], points, create_graph) for row in range(size)]
+    return [
+        call(OPERATIONS["stack"], (column,)).reshape(*output.shape, *point.shape) if column[0] is not None else None
+        for column, point in zip(zip(*rows, strict=True), points, strict=True)
+    ] if rows else [None] * len(points)
+
+
+def columns_of(outputs: Sequence[Tensor], points: Sequence[Tensor], create_graph: bool) -> list[list[Tensor | None]]:
+    """The blocks [output][point] of the Jacobian, from those of the transposed linear function v -> v J."""
+    seeds, slopes = pull_linear(outputs, points)
+    blocks = [[None] * len(seeds) if slope is None else jacobian_of(slope, seeds, create_graph) for slope in slopes]
+    return [
+        [None if b is None else b.permute(*range(x.ndim, b.ndim), *range(x.ndim)) for b, x in zip(row, points, strict=True)]
+        for row in zip(*blocks, strict=True)
+    ]
+
+
+def or_zeros(found: Sequence[Tensor | None], like: Sequence[Tensor], lead: Shape = ()) -> list[Tensor]:
+    """Derivatives of shape (*lead, *x.shape) for the x in `like`, zeros where there are none."""
+    return [full(0, (*lead, *x.shape), x) if d is None else d for d, x in zip(found, like, strict=True)]
+
+
+def leads_elsewhere(outputs: Sequence[Tensor], points: Sequence[Tensor]) -> bool:
+    """Whether the outputs depend on something that requires a gradient and is none of the points."""
+    seen = {(array.trace, array.index) for array in map(array_of, points)}
+    waiting: list[Any] = [array_of(y) for y in outputs if y.requires_grad]
+    waiting = [(array.trace, array.index) for array in waiting]
+    while waiting:
+        trace, index = place = waiting.pop()
+        if place in seen:
+            continue
+        seen.add(place)
+        if trace is None or index in trace.variables:
+            return True
+        origin = trace.input_at.get(index)
+        if origin is not None:
+            waiting.append((origin.trace, origin.index))
+        waiting += [(trace, i) for i in trace.nodes[index].inputs if trace.nodes[i].differentiable]
+    return False

@@ -1,0 +1,247 @@
+"""Derivatives as transforms: each takes a function and gives, or calls, another, which can be transformed again.
+
+Arguments and results may be nested tuples, lists and dicts of tensors. The function sees tensors that require grad; the
+caller's keep their flags, their `.grad` and their values. Results require grad only if something outside does on which they
+depend: the argument of an outer transform, or a tensor of the caller's with `requires_grad`.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from genesis.autograd.grad_mode import enable_grad, is_grad_enabled
+from genesis.autograd.pullback import (
+    columns_of,
+    constant,
+    enter,
+    full,
+    handle,
+    jacobian_of,
+    leads_elsewhere,
+    or_zeros,
+    pull,
+    pull_linear,
+)
+from genesis.creation import tensor
+from genesis.pytree import leaves_of, map_tree, with_leaves
+from genesis.tensor import Tensor
+
+__all__ = ["grad", "hessian", "jacfwd", "jacrev", "jvp", "value_and_grad", "vjp"]
+
+Function = Callable[..., Any]
+Argnums = int | tuple[int, ...]
+
+
+def grad(func: Function, argnums: Argnums = 0, has_aux: bool = False) -> Function:
+    """The gradient of a function with a 0-d result, as a function of the same arguments.
+
+    Args:
+        func: returns a 0-d floating tensor; with `has_aux`, a pair of that and anything else, which is passed on.
+        argnums: the positions of the arguments to differentiate by; for several, the result is a tuple.
+
+    Raises, when called, TypeError for an argument with leaves other than floating tensors (or floats), IndexError for a
+    position that is not there and ValueError for another result.
+
+    >>> import genesis
+    >>> genesis.func.grad(lambda p, x: (p["w"] * x).sum() + p["b"])(
+    ...     {"w": genesis.ones(2), "b": genesis.tensor(0.0)}, genesis.tensor([3.0, 4.0]))
+    {'w': tensor([3., 4.]), 'b': tensor(1.)}
+    """
+    both = value_and_grad(func, argnums, has_aux)
+
+    @functools.wraps(func, updated=())
+    def gradient(*args: Any, **kwargs: Any) -> Any:
+        value, found = both(*args, **kwargs)
+        return (found, value[1]) if has_aux else found
+
+    return gradient
+
+
+def value_and_grad(func: Function, argnums: Argnums = 0, has_aux: bool = False) -> Function:
+    """As `grad`, with the value: a function that gives (value, gradient), or ((value, aux), gradient) with `has_aux`.
+
+    >>> import genesis
+    >>> genesis.func.value_and_grad(lambda x: x * x)(3.0)
+    (tensor(9.), tensor(6.))
+    """
+
+    @functools.wraps(func, updated=())
+    def both(*args: Any, **kwargs: Any) -> Any:
+        call = _Call("grad", func, args, kwargs, argnums, has_aux)
+        (y,) = call.outputs if isinstance(call.result, Tensor) else (None,)
+        if y is None or y.shape or not y.dtype.is_floating_point:
+            got = type(call.result).__name__ if y is None else f"one of shape {y.shape} and dtype {y.dtype.name}"
+            raise ValueError(f"grad: the function must return a 0-d floating tensor, got {got}")
+        found = or_zeros(pull([y], [full(1, (), y)], call.points, call.records), call.points)
+        value = call.leave(y)
+        return ((value, call.leave(call.aux)) if has_aux else value), call.like_arguments(found)
+
+    return both
+
+
+def vjp(func: Function, *primals: Any, has_aux: bool = False) -> Any:
+    """(the result of `func(*primals)`, v -> v J): a function from cotangents of the result to those of the primals.
+
+    That function takes a tree like the result and gives a tuple, one cotangent (tree) for each primal. With `has_aux` the
+    function returns a pair, whose second part comes third.
+
+    >>> import genesis
+    >>> y, pullback = genesis.func.vjp(lambda x: x * x, genesis.tensor([1.0, 3.0]))
+    >>> pullback(genesis.tensor([1.0, 10.0]))
+    (tensor([ 2., 60.]),)
+    """
+    call = _Call("vjp", func, primals, {}, tuple(range(len(primals))), has_aux)
+
+    def pullback(cotangents: Any) -> tuple[Any, ...]:
+        seeds = _fitting("vjp", "cotangents", cotangents, call.outputs)
+        records = is_grad_enabled() and (call.records or any([v.requires_grad for v in seeds]))
+        found: tuple[Any, ...] = call.like_arguments(or_zeros(pull(call.outputs, seeds, call.points, records), call.points))
+        return found
+
+    value = call.leave(call.result)
+    return (value, pullback, call.leave(call.aux)) if has_aux else (value, pullback)
+
+
+def jvp(func: Function, primals: Sequence[Any], tangents: Sequence[Any], has_aux: bool = False) -> Any:
+    """(the result of `func(*primals)`, its change as the primals move along the tangents); then aux, with `has_aux`.
+
+    It is pulled back twice: v -> v J is a linear function of v, and pulling the tangents back through it gives J times them.
+
+    >>> import genesis
+    >>> genesis.func.jvp(lambda x: x * x, (genesis.tensor([1.0, 3.0]),), (genesis.tensor([1.0, 10.0]),))
+    (tensor([1., 9.]), tensor([ 2., 60.]))
+    """
+    call = _Call("jvp", func, tuple(primals), {}, tuple(range(len(primals))), has_aux)
+    along = _fitting("jvp", "tangents", list(tangents), call.points)
+    seeds, slopes = pull_linear(call.outputs, call.points)
+    records = is_grad_enabled() and (call.records or any([t.requires_grad for t in along]))
+    found = or_zeros(pull(or_zeros(slopes, call.points), along, seeds, records), call.outputs)
+    value, change = call.leave(call.result), with_leaves(call.result, iter(found))
+    return (value, change, call.leave(call.aux)) if has_aux else (value, change)
+
+
+def jacrev(func: Function, argnums: Argnums = 0, has_aux: bool = False) -> Function:
+    """The Jacobian of a function, row by row: derivatives of shape (*result.shape, *argument.shape).
+
+    For trees: the tree of the results, in each leaf the tree of the argument (a tuple, for several `argnums`). All rows are
+    computed by one program. With `has_aux`, the transformed function gives (Jacobian, aux).
+
+    >>> import genesis
+    >>> genesis.func.jacrev(lambda x: x * x)(genesis.tensor([1.0, 3.0]))
+    tensor([[2., 0.],
+            [0., 6.]])
+    """
+
+    @functools.wraps(func, updated=())
+    def jacobian(*args: Any, **kwargs: Any) -> Any:
+        call = _Call("jacrev", func, args, kwargs, argnums, has_aux)
+        found = call.table([jacobian_of(y, call.points, call.records) for y in call.outputs])
+        return (found, call.leave(call.aux)) if has_aux else found
+
+    return jacobian
+
+
+def jacfwd(func: Function, argnums: Argnums = 0, has_aux: bool = False) -> Function:
+    """As `jacrev`, column by column: less work where the result has more elements than the arguments.
+
+    As in `jvp`, columns are rows of the transposed linear function v -> v J.
+
+    >>> import genesis
+    >>> genesis.func.jacfwd(lambda x: x * x)(genesis.tensor([1.0, 3.0]))
+    tensor([[2., 0.],
+            [0., 6.]])
+    """
+
+    @functools.wraps(func, updated=())
+    def jacobian(*args: Any, **kwargs: Any) -> Any:
+        call = _Call("jacfwd", func, args, kwargs, argnums, has_aux)
+        found = call.table(columns_of(call.outputs, call.points, call.records))
+        return (found, call.leave(call.aux)) if has_aux else found
+
+    return jacobian
+
+
+def hessian(func: Function, argnums: Argnums = 0) -> Function:
+    """The second derivatives of a function: `jacrev` of `jacrev`.
+
+    >>> import genesis
+    >>> genesis.func.hessian(lambda x: (x**3).sum())(genesis.tensor([1.0, 2.0]))
+    tensor([[ 6.,  0.],
+            [ 0., 12.]])
+    """
+    return jacrev(jacrev(func, argnums), argnums)
+
+
+# ---- the parts ----
+
+
+class _Call:
+    """A call of a function with points in place of the leaves of the arguments to differentiate by.
+
+    `records` says whether derivatives have to be recorded, because something outside could ask for theirs.
+    """
+
+    __slots__ = ("arguments", "aux", "outputs", "points", "records", "result")
+
+    aux: Any
+
+    def __init__(
+        self, name: str, func: Function, args: tuple[Any, ...], kwargs: dict[str, Any], argnums: Argnums, has_aux: bool
+    ) -> None:
+        follow = is_grad_enabled()
+        places = [argnums] if isinstance(argnums, int) else list(argnums)
+        for place in places:
+            if not -len(args) <= place < len(args):
+                raise IndexError(f"{name}: argnums has {place}, but the function is called with {len(args)} arguments")
+        self.arguments = args[argnums] if isinstance(argnums, int) else tuple([args[place] for place in places])
+        leaves = [_floating(name, leaf) for leaf in leaves_of(self.arguments)]
+        self.points = [enter(leaf, follow) for leaf in leaves]
+        given = with_leaves([args[place] for place in places], iter([handle(point) for point in self.points]))
+        replaced = [*args]
+        for place, argument in zip(places, given, strict=True):
+            replaced[place] = argument
+        with enable_grad():
+            result = func(*replaced, **kwargs)
+        if has_aux and not (isinstance(result, tuple) and len(result) == 2):
+            raise TypeError(f"{name}: with has_aux the function must return a pair (result, aux), got {type(result).__name__}")
+        self.result, self.aux = result if has_aux else (result, ())
+        self.outputs: list[Tensor] = leaves_of(self.result)
+        for y in self.outputs:
+            if not isinstance(y, Tensor):
+                raise TypeError(f"{name}: the function must return tensors, got a {type(y).__name__}")
+        tensors = [x for x in (*self.outputs, *leaves_of(self.aux)) if isinstance(x, Tensor)]
+        self.records = follow and (
+            any([leaf.requires_grad for leaf in leaves]) or leads_elsewhere(tensors, self.points)
+        )
+
+    def leave(self, tree: Any) -> Any:
+        """What the function returned, as the caller gets it."""
+        return map_tree(lambda x: constant(x) if isinstance(x, Tensor) and not self.records else x, tree)
+
+    def like_arguments(self, leaves: Sequence[Any]) -> Any:
+        return with_leaves(self.arguments, iter(leaves))
+
+    def table(self, blocks: Sequence[Sequence[Tensor | None]]) -> Any:
+        """A Jacobian from its blocks [output][point]."""
+        rows = [or_zeros(row, self.points, y.shape) for row, y in zip(blocks, self.outputs, strict=True)]
+        return with_leaves(self.result, iter([self.like_arguments(row) for row in rows]))
+
+
+def _floating(name: str, leaf: Any) -> Tensor:
+    x = tensor(leaf) if isinstance(leaf, float) else leaf
+    if not isinstance(x, Tensor) or not x.dtype.is_floating_point:
+        got = f"a tensor of {x.dtype.name}" if isinstance(x, Tensor) else f"a {type(leaf).__name__}"
+        raise TypeError(f"{name}: derivatives are taken by floating tensors, got {got}; choose others with argnums")
+    return x
+
+
+def _fitting(name: str, what: str, tree: Any, like: Sequence[Tensor]) -> list[Tensor]:
+    """The leaves of `tree`, which must have the shapes of the tensors `like`."""
+    leaves = [tensor(leaf) if isinstance(leaf, float) else leaf for leaf in leaves_of(tree)]
+    have = [x.shape if isinstance(x, Tensor) else type(x).__name__ for x in leaves]
+    want = [x.shape for x in like]
+    if have != want:
+        raise ValueError(f"{name}: {what} have the shapes {have}; want {want}")
+    return leaves

@@ -1,0 +1,42 @@
+"""Trees of tuples, lists, named tuples and dicts: taken apart into leaves and put together again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+__all__ = ["leaves_of", "map_tree", "with_leaves"]
+
+
+def leaves_of(tree: Any) -> list[Any]:
+    """The leaves, from left to right; whatever is no tuple, list or dict is one, None included.
+
+    >>> leaves_of({"a": 1, "b": [2, (3, None)]})
+    [1, 2, 3, None]
+    """
+    found: list[Any] = []
+    map_tree(found.append, tree)
+    return found
+
+
+def with_leaves(tree: Any, leaves: Iterator[Any]) -> Any:
+    """A tree like `tree` with other leaves, taken from an iterator.
+
+    >>> with_leaves((0, {"a": 0}), iter("xy"))
+    ('x', {'a': 'y'})
+    """
+    return map_tree(lambda _: next(leaves), tree)
+
+
+def map_tree(function: Callable[[Any], Any], tree: Any) -> Any:
+    """`function` of every leaf, in a tree of the same structure.
+
+    >>> map_tree(abs, [-1, (-2, 3)])
+    [1, (2, 3)]
+    """
+    if isinstance(tree, dict):
+        return {key: map_tree(function, branch) for key, branch in tree.items()}
+    if not isinstance(tree, tuple | list):
+        return function(tree)
+    branches = [map_tree(function, branch) for branch in tree]
+    return type(tree)(*branches) if hasattr(tree, "_fields") else type(tree)(branches)
