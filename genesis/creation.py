@@ -12,7 +12,7 @@ import numpy as np
 from genesis.devices import device_of
 from genesis.ir.dtypes import DType, dtype_of_scalar, from_numpy_dtype, get_default_dtype, int64
 from genesis.ops.registry import OPERATIONS
-from genesis.tensor import Tensor, call, from_data, from_memory
+from genesis.tensor import Tensor, call, call_on, from_data, from_memory
 
 __all__ = [
     "arange", "as_shape", "as_tensor", "asarray", "empty", "empty_like", "eye", "from_numpy", "full", "full_like", "linspace",
@@ -48,8 +48,7 @@ def tensor(data: Any, *, dtype: DType | None = None, device: Any = None, require
     tensor([[1., 2.],
             [3., 4.]])
     """
-    device_of(device)
-    return from_data(data, dtype, requires_grad)
+    return from_data(data, dtype, requires_grad, device)
 
 
 def from_numpy(array: np.ndarray) -> Tensor:
@@ -65,13 +64,12 @@ def from_numpy(array: np.ndarray) -> Tensor:
 
 
 def as_tensor(data: Any, dtype: DType | None = None, device: Any = None) -> Tensor:
-    """`data` as a tensor, sharing its memory where it is a tensor or a NumPy array of that dtype already."""
-    device_of(device)
+    """`data` as a tensor, sharing its memory where it is a tensor or a NumPy array of that dtype and place already."""
     if isinstance(data, Tensor):
-        return data if dtype is None else data.to(dtype)
+        return data.to(device, dtype)
     if isinstance(data, np.ndarray) and (dtype is None or from_numpy_dtype(data.dtype) is dtype):
-        return from_memory(data)
-    return from_data(data, dtype)
+        return from_memory(data).to(device)
+    return from_data(data, dtype, device=device)
 
 
 asarray = as_tensor
@@ -95,11 +93,13 @@ def full(
     tensor([[7, 7],
             [7, 7]])
     """
-    device_of(device)
-    if dtype is None:
-        dtype = fill_value.dtype if isinstance(fill_value, Tensor) else dtype_of_scalar(fill_value)
     shape = as_shape("full", size if isinstance(size, Sequence) else (size,))
-    result: Tensor = call(OPERATIONS["full"], (fill_value, shape, dtype))
+    result: Tensor
+    if isinstance(fill_value, Tensor):
+        result = call(OPERATIONS["full"], (fill_value.to(device), shape, dtype or fill_value.dtype))
+    else:
+        arguments = fill_value, shape, dtype or dtype_of_scalar(fill_value)
+        result = call_on(device_of(device), OPERATIONS["full"], arguments)
     return result.requires_grad_() if requires_grad else result
 
 
@@ -127,19 +127,21 @@ def empty(*size: Any, dtype: DType | None = None, device: Any = None, requires_g
 def full_like(
     input: Tensor, fill_value: Any, *, dtype: DType | None = None, device: Any = None, requires_grad: bool = False
 ) -> Tensor:
-    """`full` of the shape and dtype of `input`."""
-    return full(input.shape, fill_value, dtype=dtype or input.dtype, device=device, requires_grad=requires_grad)
+    """`full` of the shape and dtype, and on the device, of `input`."""
+    return full(
+        input.shape, fill_value, dtype=dtype or input.dtype, device=device or input.device, requires_grad=requires_grad
+    )
 
 
 def zeros_like(
     input: Tensor, *, dtype: DType | None = None, device: Any = None, requires_grad: bool = False
 ) -> Tensor:
-    """`zeros` of the shape and dtype of `input`."""
+    """`zeros` of the shape and dtype, and on the device, of `input`."""
     return full_like(input, 0, dtype=dtype, device=device, requires_grad=requires_grad)
 
 
 def ones_like(input: Tensor, *, dtype: DType | None = None, device: Any = None, requires_grad: bool = False) -> Tensor:
-    """`ones` of the shape and dtype of `input`."""
+    """`ones` of the shape and dtype, and on the device, of `input`."""
     return full_like(input, 1, dtype=dtype, device=device, requires_grad=requires_grad)
 
 
@@ -161,7 +163,7 @@ def arange(
     >>> genesis.arange(4), genesis.arange(1, 2, 0.5)
     (tensor([0, 1, 2, 3]), tensor([1.0000, 1.5000]))
     """
-    device_of(device)
+    place = device_of(device)
     if end is None:
         start, end = 0, start
     start, end, step = (v.item() if isinstance(v, Tensor | np.generic) else v for v in (start, end, step))
@@ -170,7 +172,8 @@ def arange(
     if dtype is None:
         whole = builtins.all(isinstance(v, int) for v in (start, end, step))
         dtype = int64 if whole else get_default_dtype()
-    result: Tensor = call(OPERATIONS["arange"], (start, step, max(0, math.ceil((end - start) / step)), dtype))
+    count = max(0, math.ceil((end - start) / step))
+    result: Tensor = call_on(place, OPERATIONS["arange"], (start, step, count, dtype))
     return result.requires_grad_() if requires_grad else result
 
 
@@ -183,11 +186,10 @@ def linspace(
     >>> genesis.linspace(0, 1, 5)
     tensor([0.0000, 0.2500, 0.5000, 0.7500, 1.0000])
     """
-    device_of(device)
     if steps < 0:
         raise ValueError(f"linspace: steps must not be negative, got {steps}")
     values = np.linspace(float(start), float(end), steps)
-    return from_data(values, dtype or get_default_dtype(), requires_grad)
+    return from_data(values, dtype or get_default_dtype(), requires_grad, device)
 
 
 def logspace(
@@ -195,9 +197,8 @@ def logspace(
     requires_grad: bool = False,
 ) -> Tensor:
     """`steps` numbers from base**start to base**end, at even ratios."""
-    device_of(device)
     values = np.logspace(float(start), float(end), steps, base=base)
-    return from_data(values, dtype or get_default_dtype(), requires_grad)
+    return from_data(values, dtype or get_default_dtype(), requires_grad, device)
 
 
 def eye(
@@ -210,9 +211,8 @@ def eye(
     tensor([[1., 0.],
             [0., 1.]])
     """
-    device_of(device)
     n, m = as_shape("eye", (n, n if m is None else m))
-    rows, columns = arange(n).unsqueeze(1), arange(m)
+    rows, columns = arange(n, device=device).unsqueeze(1), arange(m, device=device)
     result: Tensor = (rows == columns).to(dtype or get_default_dtype())
     return result.requires_grad_(requires_grad)
 
@@ -228,14 +228,12 @@ def tril_indices(row: int, col: int, offset: int = 0, *, dtype: DType = int64, d
     tensor([[0, 1, 1],
             [0, 0, 1]])
     """
-    device_of(device)
-    return from_memory(np.stack(np.tril_indices(row, offset, col)).astype(dtype.numpy))
+    return from_data(np.stack(np.tril_indices(row, offset, col)), dtype, device=device)
 
 
 def triu_indices(row: int, col: int, offset: int = 0, *, dtype: DType = int64, device: Any = None) -> Tensor:
     """Row and column of every element of a (row, col) matrix on or above a diagonal: (2, count)."""
-    device_of(device)
-    return from_memory(np.stack(np.triu_indices(row, offset, col)).astype(dtype.numpy))
+    return from_data(np.stack(np.triu_indices(row, offset, col)), dtype, device=device)
 
 
 def meshgrid(*tensors: Any, indexing: str = "ij") -> tuple[Tensor, ...]:

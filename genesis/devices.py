@@ -1,21 +1,30 @@
-"""Devices: where a tensor's memory is. There is one so far, the CPU."""
+"""Devices: where a tensor's memory is. The CPU counts as many logical devices as a program likes to name."""
 
 from __future__ import annotations
 
 from typing import Any
 
-__all__ = ["Device", "device_of"]
+__all__ = ["CPU", "Device", "device_of"]
+
+_LAST = 63
 
 
 class Device:
-    """A place for tensors, by its name: "cpu".
+    """A place for tensors, by its name: "cpu", which is "cpu:0", "cpu:1", .. "cpu:63"; there is one object for each.
 
-    Raises ValueError for a device that does not exist here.
+    The CPU's devices share its memory and its cores, and keep apart what several real ones would keep apart: tensors
+    of two devices do not meet in one operation, and `Tensor.to` copies.
+
+    Args:
+        device: a name, or a device.
+        index: the number, where the name has none.
+
+    Raises ValueError for a device that does not exist here, TypeError for what is no name.
 
     >>> import genesis
-    >>> genesis.device("cpu")
-    device(type='cpu')
-    >>> genesis.zeros(2).device == "cpu"
+    >>> genesis.device("cpu"), genesis.device("cpu", 1)
+    (device(type='cpu'), device(type='cpu', index=1))
+    >>> genesis.zeros(2, device="cpu:1").device == "cpu:1"
     True
     """
 
@@ -24,35 +33,47 @@ class Device:
     type: str
     index: int | None
 
-    def __init__(self, device: str | Device, index: int | None = None) -> None:
-        name = device.type if isinstance(device, Device) else device
+    def __new__(cls, device: str | Device, index: int | None = None) -> Device:
+        name = str(device) if isinstance(device, Device) else device
         if not isinstance(name, str):
-            raise TypeError(f"device: wants a name such as 'cpu', got {type(device).__name__} {device!r}")
-        kind, _, number = name.partition(":")
-        if kind != "cpu" or number not in ("", "0") or index not in (None, 0):
-            raise ValueError(f"device: {name!r} is not available; this build has 'cpu'")
-        self.type = kind
-        self.index = index
+            raise TypeError(f"device: wants a name such as 'cpu' or 'cpu:1', got {type(device).__name__} {device!r}")
+        if index is not None:
+            if ":" in name:
+                raise ValueError(f"device: {name!r} has a number already; index is {index!r}")
+            name = f"{name}:{index}"
+        found = _DEVICES.get(name)
+        if found is None:
+            raise ValueError(f"device: {name!r} is not available; this build has 'cpu', which is 'cpu:0', to 'cpu:{_LAST}'")
+        return found
 
     def __repr__(self) -> str:
-        return f"device(type={self.type!r})"
+        return f"device(type={self.type!r})" if self.index is None else f"device(type={self.type!r}, index={self.index})"
 
     def __str__(self) -> str:
-        return self.type
+        return self.type if self.index is None else f"{self.type}:{self.index}"
 
     def __eq__(self, other: object) -> bool:
-        return str(other) == self.type if isinstance(other, Device | str) else NotImplemented
+        if isinstance(other, str):
+            return _DEVICES.get(other) is self
+        return self is other if isinstance(other, Device) else NotImplemented
 
     def __hash__(self) -> int:
-        return hash(self.type)
+        return hash(str(self))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Device, (self.type,)
+        return Device, (str(self),)
 
 
-_CPU = Device("cpu")
+def _made(kind: str, index: int | None) -> Device:
+    made = object.__new__(Device)
+    made.type, made.index = kind, index
+    return made
 
 
-def device_of(device: Any = None) -> Device:
-    """The device that an argument `device=` names; the CPU for None."""
-    return _CPU if device is None else Device(device)
+CPU = _made("cpu", None)
+_DEVICES = {"cpu": CPU, "cpu:0": CPU} | {f"cpu:{index}": _made("cpu", index) for index in range(1, _LAST + 1)}
+
+
+def device_of(device: Any = None, default: Device = CPU) -> Device:
+    """The device that an argument `device=` names; `default` for None."""
+    return default if device is None else Device(device)

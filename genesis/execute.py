@@ -12,9 +12,9 @@ from genesis.plan import Plan, find_plan, held_arrays
 from genesis.runtime.counters import count
 from genesis.runtime.memory import Buffer
 from genesis.runtime.native import Fault, Outcome
-from genesis.trace import LOCK, Array, Memory, Trace, thread_state
+from genesis.trace import LOCK, Array, Memory, Trace, thread_state, unflushed
 
-__all__ = ["FLUSH_HOOKS", "flush", "realize"]
+__all__ = ["FLUSH_HOOKS", "flush", "flush_all", "realize"]
 
 FLUSH_HOOKS: list[Callable[[Trace, Any], None]] = []  # called at the end of a flush, with the trace and its plan
 
@@ -78,6 +78,12 @@ def flush(trace: Trace) -> None:
             raise failure
 
 
+def flush_all() -> None:
+    """Flush what this thread has recorded, device by device."""
+    for trace in unflushed():
+        flush(trace)
+
+
 def _execute(run: Run, trace: Trace) -> Fault | None:
     """Run the plan on the trace's inputs and scalars; returns the fault that stopped it, if one did.
 
@@ -90,7 +96,7 @@ def _execute(run: Run, trace: Trace) -> Fault | None:
     if not plan.keeps:
         trace.input_at.clear()
     run.buffers = _buffers(plan, trace)
-    arena = Buffer(plan.arena_bytes)
+    arena = Buffer(plan.arena_bytes, trace.device)
     slots: list[int | float] = [inputs[k].memory.pointer for k in plan.inputs]  # type: ignore[union-attr]
     slots += [buffer.ptr for buffer in run.buffers]
     slots.append(arena.ptr)
@@ -126,14 +132,15 @@ def _finish(trace: Trace, run: Run) -> None:
             for array in run.held:
                 if array.node.differentiable and array.index not in trace.input_at:
                     trace.saved[array.index] = Array(None, -1, array.node, array.memory)
-    trace.done = True
+    trace.end()
     count("flushes")
     if not keeps:
         trace.spent = True
         trace.input_at.clear()
         trace.retained.clear()
     trace.run = None
-    if thread_state.trace is trace:
+    if thread_state.traces.get(trace.device) is trace:
+        del thread_state.traces[trace.device]
         thread_state.trace = None
     for held in (trace.arrays, trace.inputs, trace.known, trace.written):
         held.clear()  # type: ignore[attr-defined]
@@ -152,7 +159,7 @@ def _buffers(plan: Plan, trace: Trace) -> list[Buffer]:
             and memory.buffer.nbytes == plan.sizes[output] and memory.layout.offset == 0
         ):
             taken[output] = memory.buffer
-    return [taken[k] if k in taken else Buffer(size) for k, size in enumerate(plan.sizes)]
+    return [taken[k] if k in taken else Buffer(size, trace.device) for k, size in enumerate(plan.sizes)]
 
 
 def _memories(plan: Plan, inputs: Sequence[Array], buffers: Sequence[Buffer]) -> list[Memory]:

@@ -12,12 +12,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from genesis.devices import CPU
 from genesis.ir.dtypes import bool_
 from genesis.methods.conversion import values_of
 from genesis.ops.registry import OPERATIONS
 from genesis.ops.subscript import Item
 from genesis.storage import view, write
-from genesis.tensor import Tensor, call, from_data, from_memory, method
+from genesis.tensor import Tensor, call, call_on, from_data, from_memory, method
 
 __all__ = ["positions_of"]
 
@@ -47,7 +48,7 @@ def __setitem__(self: Tensor, index: Any, value: Any) -> None:
     items, tensors = _parsed(self, index)
     target = view(self, "subscript", items) if items else self
     if not isinstance(value, Tensor):
-        value = from_data(value) if not isinstance(value, int | float) else value
+        value = from_data(value, device=self.device) if not isinstance(value, int | float) else value
     if not tensors:
         shape = value.shape if isinstance(value, Tensor) else ()
         if isinstance(value, Tensor) and len(shape) > target.ndim:
@@ -59,12 +60,12 @@ def __setitem__(self: Tensor, index: Any, value: Any) -> None:
         axis, mask = tensors[0]
         rest = target.ndim - axis - mask.ndim
         if not isinstance(value, Tensor) or value.ndim <= rest or value.shape == (1,):
-            holds = mask.reshape((*mask.shape, *(1,) * rest))
+            holds = _beside(target, mask).reshape((*mask.shape, *(1,) * rest))
             write(target, call(OPERATIONS["where"], (holds, value, target)).to(target.dtype))
             return
     axes, positions = positions_of(target, tensors)
     if not isinstance(value, Tensor):
-        value = call(OPERATIONS["full"], (value, (), target.dtype))
+        value = call_on(target.device, OPERATIONS["full"], (value, (), target.dtype))
     write(target, call(OPERATIONS["index_put"], (target, value, axes, False, *positions)))
 
 
@@ -162,11 +163,16 @@ def _check_mask(mask: Tensor, tensor: Tensor, axis: int) -> None:
 
 
 def positions_of(tensor: Tensor, tensors: Sequence[tuple[int, Tensor]]) -> tuple[tuple[int, ...], list[Tensor]]:
-    """(axes, an integer tensor for each): masks become the positions where they hold."""
+    """(axes, an integer tensor for each): masks become the positions where they hold, those on the CPU are sent."""
     axes: list[int] = []
     positions: list[Tensor] = []
     for axis, part in tensors:
         found = [from_memory(p) for p in np.nonzero(values_of(part))] if part.dtype is bool_ else [part]
         axes += range(axis, axis + len(found))
-        positions += found
+        positions += [_beside(tensor, p) for p in found]
     return tuple(axes), positions
+
+
+def _beside(tensor: Tensor, index: Tensor) -> Tensor:
+    """An index where the tensor is, if it comes from the CPU."""
+    return index.to(tensor.device) if index.device is CPU else index

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from genesis.devices import CPU
 from genesis.ir.dtypes import bool_, get_default_dtype, int64
 from genesis.methods.conversion import values_of
 from genesis.tensor import Tensor, method
@@ -127,7 +128,7 @@ def _nested(values: np.ndarray, indent: int, form: _Format, options: PrintOption
 
 def _suffixes(tensor: Tensor) -> list[str]:
     """What stands after the elements: size, dtype, where it came from."""
-    suffixes = []
+    suffixes = [f"device='{tensor.device}'"] if tensor.device is not CPU else []
     usual = [get_default_dtype()] if tensor.numel() == 0 else [get_default_dtype(), int64, bool_]
     if tensor.numel() == 0 and tensor.ndim != 1:
         suffixes.append(f"size={tensor.shape}")

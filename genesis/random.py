@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from typing import Any
 
 from genesis.creation import as_shape
-from genesis.devices import device_of
+from genesis.devices import CPU, Device, device_of
 from genesis.ir.dtypes import DType, float32, get_default_dtype, int64
 from genesis.ir.shapes import numel
 from genesis.ops.registry import OPERATIONS
 from genesis.runtime import rng
-from genesis.tensor import Tensor, call, from_memory
+from genesis.tensor import Tensor, call_on, from_data
 
 __all__ = [
     "bernoulli", "drawn", "get_rng_state", "initial_seed", "manual_seed", "multinomial", "normal", "rand", "rand_like",
@@ -47,10 +47,11 @@ def _signed(word: int) -> int:
     return word - (1 << 64) if word >> 63 else word
 
 
-def drawn(kind: str, shape: Sequence[int], dtype: DType | None, *parameters: Any) -> Tensor:
+def drawn(kind: str, shape: Sequence[int], dtype: DType | None, *parameters: Any, device: Device = CPU) -> Tensor:
     """Fresh numbers of the operation `kind`: uniform, normal or randint."""
     shape = tuple(shape)
-    result: Tensor = call(OPERATIONS[kind], (*draws(numel(shape)), shape, dtype or get_default_dtype(), *parameters))
+    arguments = *draws(numel(shape)), shape, dtype or get_default_dtype(), *parameters
+    result: Tensor = call_on(device, OPERATIONS[kind], arguments)
     return result
 
 
@@ -71,8 +72,8 @@ def rand(*size: Any, dtype: DType | None = None, device: Any = None, requires_gr
     >>> x.shape, bool(((0 <= x) & (x < 1)).all())
     ((2, 3), True)
     """
-    device_of(device)
-    return drawn("uniform", as_shape("rand", size), _floating("rand", dtype)).requires_grad_(requires_grad)
+    place, dtype = device_of(device), _floating("rand", dtype)
+    return drawn("uniform", as_shape("rand", size), dtype, device=place).requires_grad_(requires_grad)
 
 
 def randn(*size: Any, dtype: DType | None = None, device: Any = None, requires_grad: bool = False) -> Tensor:
@@ -84,8 +85,8 @@ def randn(*size: Any, dtype: DType | None = None, device: Any = None, requires_g
     >>> genesis.randn(2, 3, dtype=genesis.float64).dtype
     genesis.float64
     """
-    device_of(device)
-    return drawn("normal", as_shape("randn", size), _floating("randn", dtype)).requires_grad_(requires_grad)
+    place, dtype = device_of(device), _floating("randn", dtype)
+    return drawn("normal", as_shape("randn", size), dtype, device=place).requires_grad_(requires_grad)
 
 
 def randint(low: int, high: Any = None, size: Any = None, *, dtype: DType = int64, device: Any = None) -> Tensor:
@@ -97,30 +98,32 @@ def randint(low: int, high: Any = None, size: Any = None, *, dtype: DType = int6
     >>> int(genesis.randint(5, (100,)).max()) < 5
     True
     """
-    device_of(device)
+    place = device_of(device)
     if size is None:
         low, high, size = 0, low, high
     if size is None or high is None:
         raise TypeError("randint: wants (high, size) or (low, high, size)")
     if low >= high:
         raise ValueError(f"randint: low {low} must be less than high {high}")
-    return drawn("randint", as_shape("randint", (size,)), dtype, int(low), int(high))
+    return drawn("randint", as_shape("randint", (size,)), dtype, int(low), int(high), device=place)
 
 
-def rand_like(input: Tensor, *, dtype: DType | None = None) -> Tensor:
-    """`rand` of the shape and dtype of `input`."""
-    return rand(input.shape, dtype=dtype or input.dtype)
+def rand_like(input: Tensor, *, dtype: DType | None = None, device: Any = None) -> Tensor:
+    """`rand` of the shape and dtype, and on the device, of `input`."""
+    return rand(input.shape, dtype=dtype or input.dtype, device=device or input.device)
 
 
-def randn_like(input: Tensor, *, dtype: DType | None = None) -> Tensor:
-    """`randn` of the shape and dtype of `input`."""
-    return randn(input.shape, dtype=dtype or input.dtype)
+def randn_like(input: Tensor, *, dtype: DType | None = None, device: Any = None) -> Tensor:
+    """`randn` of the shape and dtype, and on the device, of `input`."""
+    return randn(input.shape, dtype=dtype or input.dtype, device=device or input.device)
 
 
-def randint_like(input: Tensor, low: int, high: int | None = None, *, dtype: DType | None = None) -> Tensor:
-    """`randint` of the shape and dtype of `input`."""
+def randint_like(
+    input: Tensor, low: int, high: int | None = None, *, dtype: DType | None = None, device: Any = None
+) -> Tensor:
+    """`randint` of the shape and dtype, and on the device, of `input`."""
     low, high = (0, low) if high is None else (low, high)
-    return randint(low, high, input.shape, dtype=dtype or input.dtype)
+    return randint(low, high, input.shape, dtype=dtype or input.dtype, device=device or input.device)
 
 
 def normal(mean: Any = 0.0, std: Any = 1.0, size: Any = None, *, dtype: DType | None = None) -> Tensor:
@@ -132,17 +135,18 @@ def normal(mean: Any = 0.0, std: Any = 1.0, size: Any = None, *, dtype: DType | 
     >>> genesis.normal(0.0, 1.0, (2, 3)).shape
     (2, 3)
     """
+    place = None
     if size is None:
         like = mean + std * 0 if isinstance(mean, Tensor) else std
         if not isinstance(like, Tensor):
             raise TypeError("normal: wants a size where mean and std are numbers")
-        size, dtype = like.shape, dtype or like.dtype
-    return randn(size, dtype=dtype) * std + mean
+        size, dtype, place = like.shape, dtype or like.dtype, like.device
+    return randn(size, dtype=dtype, device=place) * std + mean
 
 
 def bernoulli(input: Tensor) -> Tensor:
     """1 with the probability that `input` gives at each place, 0 otherwise."""
-    return (drawn("uniform", input.shape, float32) < input).to(input.dtype)
+    return (drawn("uniform", input.shape, float32, device=input.device) < input).to(input.dtype)
 
 
 def randperm(n: int, *, dtype: DType = int64, device: Any = None) -> Tensor:
@@ -152,9 +156,8 @@ def randperm(n: int, *, dtype: DType = int64, device: Any = None) -> Tensor:
     >>> sorted(genesis.randperm(4).tolist())
     [0, 1, 2, 3]
     """
-    device_of(device)
     order = drawn("uniform", (n,), float32).numpy().argsort(kind="stable")
-    return from_memory(order.astype(dtype.numpy))
+    return from_data(order, dtype, device=device)
 
 
 def multinomial(input: Tensor, num_samples: int, replacement: bool = False) -> Tensor:
@@ -175,4 +178,4 @@ def multinomial(input: Tensor, num_samples: int, replacement: bool = False) -> T
     else:
         race = -(1 - drawn("uniform", p.shape, weights.double().dtype)).log().numpy() / p.clip(1e-300)
         picked = race.argsort(-1)[..., :num_samples]
-    return from_memory(picked.astype("int64"))
+    return from_data(picked, int64, device=input.device)

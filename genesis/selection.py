@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from genesis.creation import full
 from genesis.indexing import positions_of
 from genesis.ir.shapes import broadcast_shapes, normalize_axis
 from genesis.methods.conversion import values_of
@@ -33,8 +34,8 @@ def nonzero(input: Tensor, *, as_tuple: bool = False) -> Any:
     """
     values = values_of(input)
     if as_tuple:
-        return tuple([from_memory(places) for places in np.nonzero(np.atleast_1d(values))])
-    return from_memory(np.argwhere(values))
+        return tuple([from_memory(places).to(input.device) for places in np.nonzero(np.atleast_1d(values))])
+    return from_memory(np.argwhere(values)).to(input.device)
 
 
 @method
@@ -109,11 +110,11 @@ def unique(
     (tensor([1, 3]), tensor([1, 2]))
     """
     found = np.unique(values_of(input), return_inverse=True, return_counts=True, axis=dim)
-    results = [from_data(found[0])]
+    results = [from_data(found[0], device=input.device)]
     if return_inverse:
-        results.append(from_data(found[1].reshape(input.shape if dim is None else -1)))
+        results.append(from_data(found[1].reshape(input.shape if dim is None else -1), device=input.device))
     if return_counts:
-        results.append(from_data(found[2]))
+        results.append(from_data(found[2], device=input.device))
     return results[0] if len(results) == 1 else tuple(results)
 
 
@@ -122,7 +123,7 @@ def unique(
 def index_put(input: Tensor, indices: Sequence[Tensor], values: Any, accumulate: bool = False) -> Tensor:
     """`input` with `values` written (added, with `accumulate`) at `input[indices]`."""
     axes, positions = positions_of(input, list(_spread(indices)))
-    values = values if isinstance(values, Tensor) else call(OPERATIONS["full"], (values, (), input.dtype))
+    values = values if isinstance(values, Tensor) else full((), values, dtype=input.dtype, device=input.device)
     result: Tensor = call(OPERATIONS["index_put"], (input, values, axes, accumulate, *positions))
     return result
 
@@ -175,7 +176,7 @@ def index_copy(input: Tensor, dim: int, index: Tensor, source: Tensor) -> Tensor
 @overridable
 def index_fill(input: Tensor, dim: int, index: Tensor, value: float) -> Tensor:
     """`input` with `value` at the positions `index` along `dim`."""
-    return _along("index_fill", input, dim, index, call(OPERATIONS["full"], (value, (), input.dtype)), False)
+    return _along("index_fill", input, dim, index, full((), value, dtype=input.dtype, device=input.device), False)
 
 
 def _in_place(name: str, function: Any) -> None:

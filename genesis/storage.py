@@ -15,7 +15,7 @@ from genesis.ops.registry import OPERATIONS
 from genesis.tensor import Tensor, array_of, call, tensor_of
 from genesis.trace import LOCK, Array, Memory, grad_mode, thread_state
 
-__all__ = ["detach", "in_place", "memory_of", "view", "write"]
+__all__ = ["detach", "in_place", "memory_of", "rehouse", "view", "write"]
 
 
 def view(tensor: Tensor, name: str, *arguments: Any, **attributes: Any) -> Tensor:
@@ -56,6 +56,8 @@ def write(tensor: Tensor, value: Tensor) -> Tensor:
     array = array_of(tensor)
     if tensor._requires_grad and grad_mode.get() and not array.node.differentiable:
         raise RuntimeError("a leaf tensor that requires grad cannot be changed in place; wrap it in genesis.no_grad()")
+    if value._array.device is not array.device:
+        raise RuntimeError(f"in-place: the result is on {value._array.device}, the tensor on {array.device}; use .to() first")
     root = tensor if tensor._base is None else tensor._base
     bare = tensor._detached or root._keeps_derivation or not grad_mode.get()
     keeps = bare and root._array.node.differentiable
@@ -128,6 +130,12 @@ def in_place(tensor: Tensor, name: str, *arguments: Any, **attributes: Any) -> T
             raise TypeError(f"{name}_: a {value.dtype.name} result cannot be stored in place in {tensor.dtype.name}")
         value = call(OPERATIONS["to_dtype"], (value, tensor.dtype))
     return write(tensor, value)
+
+
+def rehouse(tensor: Tensor, value: Tensor) -> None:
+    """Make `value`, on another device, what a leaf holds from now on; views of it look there too."""
+    tensor._array, tensor._base, tensor._layout = array_of(value), None, None
+    tensor._version += 1
 
 
 def detach(tensor: Tensor) -> Tensor:

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import math
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from genesis.devices import device_of
+from genesis.devices import CPU, Device, device_of
 from genesis.execute import flush, realize
 from genesis.ir.dtypes import DType, dtype_of_scalar, from_numpy_dtype, get_default_dtype
 from genesis.ir.shapes import Shape
@@ -35,10 +35,11 @@ from genesis.trace import (
     thread_state,
     user_line,
 )
+from genesis.transfer import sent
 
 __all__ = [
-    "Tensor", "array_of", "attribute", "call", "from_data", "from_memory", "gradient_holders", "hold_gradient", "method",
-    "spreads", "tensor_of",
+    "Tensor", "array_of", "attribute", "call", "call_on", "from_data", "from_memory", "gradient_holders", "hold_gradient",
+    "method", "moved", "spreads", "tensor_of",
 ]
 
 _SNAPSHOT_BYTES = 1 << 20
@@ -82,8 +83,7 @@ class Tensor:
                 requires_grad = option
             elif option is not None:
                 device = option
-        device_of(device)
-        made = from_data(array, dtype, requires_grad)
+        made = from_data(array, dtype, requires_grad, device)
         self._array, self._requires_grad = made._array, made._requires_grad
 
     if TYPE_CHECKING:
@@ -181,9 +181,9 @@ def _result_class(argument: Any, otherwise: type[Tensor]) -> type[Tensor]:
     return otherwise
 
 
-def tensor_of(array: Array, requires_grad: bool = False) -> Tensor:
+def tensor_of(array: Array, requires_grad: bool = False, kind: type[Tensor] = Tensor) -> Tensor:
     """The tensor of an array: the constructor that tracing uses."""
-    tensor = _new(Tensor)
+    tensor = _new(kind)
     tensor._array = array
     tensor._requires_grad = requires_grad
     return tensor
@@ -246,7 +246,10 @@ def _place(trace: Trace, tensor: Tensor) -> int:
     if array.trace is not trace:
         if array.memory is None:
             realize(array)
-        if array.memory.buffer.shared:  # type: ignore[union-attr]
+        buffer = array.memory.buffer  # type: ignore[union-attr]
+        if buffer.device is not trace.device:  # the first in this thread: begin the call anew, and look at devices first
+            thread_state.several = trace.closed = True
+        if buffer.shared:
             _settle(trace, array)
     if tensor._requires_grad and not array.node.differentiable and grad_mode.get():
         return trace.place_variable(tensor, array)
@@ -266,7 +269,7 @@ def _settle(trace: Trace, array: Array) -> None:
         then = trace.input_at[index].memory.numpy(dtype)  # type: ignore[union-attr]
         if now.tobytes() == then.tobytes():
             return
-    copied = Buffer(array.node.nbytes)
+    copied = Buffer(array.node.nbytes, trace.device)
     copied.numpy(dtype.numpy, now.shape)[...] = now
     snapshot = Array(array.trace, array.index, array.node, Memory(copied, contiguous_layout(now.shape), dtype))
     trace.known[array] = trace.place_array(snapshot)
@@ -290,7 +293,7 @@ def _token(trace: Trace, argument: Any, operand: bool, static: bool) -> Any:
     if isinstance(argument, np.generic):
         return _token(trace, argument.item(), operand, static)
     if isinstance(argument, np.ndarray):
-        return _place(trace, from_memory(np.array(argument)))
+        return _place(trace, from_data(argument, device=trace.device))
     return argument
 
 
@@ -302,7 +305,11 @@ def call(operation: Operation, arguments: Sequence[Any], attributes: dict[str, A
     with LOCK:
         trace = thread_state.trace
         if trace is None or trace.closed:
-            trace = current_trace()
+            if thread_state.several:
+                device, arguments, attributes = _gathered(operation.name, arguments, attributes)
+                trace = current_trace(device)
+            else:
+                trace = current_trace()
         mode: Any = thread_state.grad_enabled
         if operation.autocast is not None and (low := thread_state.autocast) is not None:
             mode = mode, low
@@ -329,7 +336,7 @@ def call(operation: Operation, arguments: Sequence[Any], attributes: dict[str, A
             ]))
             if _spreading:
                 kind = _result_class([*attributes.values()], kind)
-        if trace.closed:  # an argument was a view that had to be looked up anew, and that was the call too many
+        if trace.closed:  # by a view that had to be looked up anew, which was the call too many, or another device
             return call(operation, arguments, attributes)
         key = tuple(tokens)
         nodes = trace.nodes
@@ -354,6 +361,70 @@ def call(operation: Operation, arguments: Sequence[Any], attributes: dict[str, A
         if trace.weight > BYTE_LIMIT:
             flush(trace)
         return result
+
+
+def call_on(device: Device, operation: Operation, arguments: Sequence[Any]) -> Any:
+    """Record a call without tensors among its arguments; its results are on `device`."""
+    if device is CPU and not thread_state.several:
+        return call(operation, arguments)
+    current_trace(device)  # from now on this thread's calls look where they belong
+    before, thread_state.device = thread_state.device, device
+    try:
+        return call(operation, arguments)
+    finally:
+        thread_state.device = before
+
+
+def _gathered(
+    name: str, arguments: Sequence[Any], attributes: dict[str, Any] | None
+) -> tuple[Device, Sequence[Any], dict[str, Any] | None]:
+    """The device of a call, which is that of its tensors, and its arguments there: 0-d tensors come from the CPU.
+
+    Raises RuntimeError for other tensors on different devices.
+    """
+    tensors = list(_tensors([*arguments, *(attributes or {}).values()]))
+    places = {t: array_of(t).device for t in tensors}
+    fixed = [t for t in tensors if t.shape or places[t] is not CPU]
+    if not fixed:
+        return CPU if tensors else thread_state.device, arguments, attributes
+    device = places[fixed[0]]
+    for tensor in fixed:
+        if places[tensor] is not device:
+            raise RuntimeError(
+                f"{name}: one tensor is on {device}, another, of shape {tensor.shape}, on {places[tensor]}; "
+                "want all on one device: Tensor.to() copies to another"
+            )
+    numbers = [t for t in places if places[t] is not device]
+    if numbers:
+        there = dict(zip(numbers, moved(numbers, device), strict=True))
+        arguments = [_swapped(a, there) for a in arguments]
+        attributes = {k: _swapped(v, there) for k, v in attributes.items()} if attributes else attributes
+    return device, arguments, attributes
+
+
+def _swapped(argument: Any, there: dict[Tensor, Tensor]) -> Any:
+    if isinstance(argument, Tensor):
+        return there.get(argument, argument)
+    return [_swapped(a, there) for a in argument] if argument.__class__ in (list, tuple) else argument
+
+
+def _tensors(arguments: Iterable[Any]) -> Iterator[Tensor]:
+    for argument in arguments:
+        if isinstance(argument, Tensor):
+            yield argument
+        elif argument.__class__ in (list, tuple):
+            yield from _tensors(argument)
+
+
+def moved(tensors: Sequence[Tensor], device: Device) -> list[Tensor]:
+    """The tensors on `device`, themselves where they are there; gradients of the copies return to where they were."""
+    arrays = [array_of(t) for t in tensors]
+    grad = grad_mode.get()
+    leaves = [t if grad and t._requires_grad and not a.node.differentiable else None
+              for t, a in zip(tensors, arrays, strict=True)]
+    copies = sent(arrays, device, leaves)
+    return [t if copy is array else tensor_of(copy, copy.node.differentiable, t._result_class)
+            for t, array, copy in zip(tensors, arrays, copies, strict=True)]
 
 
 def _defined(
@@ -429,18 +500,20 @@ def from_memory(values: np.ndarray, requires_grad: bool = False) -> Tensor:
     return result
 
 
-def from_data(data: Any, dtype: DType | None = None, requires_grad: bool = False) -> Tensor:
-    """A tensor with a copy of `data`, in `dtype` or the one that `data` suggests.
+def from_data(data: Any, dtype: DType | None = None, requires_grad: bool = False, device: Any = None) -> Tensor:
+    """A tensor with a copy of `data`, in `dtype` or the one that `data` suggests, on `device` or that of a tensor.
 
     Integers that are to require a gradient become the default float, unless `dtype` says otherwise.
     """
+    place = device_of(device)
     if isinstance(data, Tensor):
+        place = device_of(device, array_of(data).device)
         data = data.detach().numpy()
     values = as_numpy(data, dtype)
     kind = from_numpy_dtype(values.dtype)
     if requires_grad and dtype is None and kind.category < 2:
         kind = get_default_dtype()
-    buffer = Buffer(values.size * kind.itemsize)
+    buffer = Buffer(values.size * kind.itemsize, place)
     buffer.numpy(kind.numpy, values.shape)[...] = values
     result = tensor_of(Array.realized(buffer, contiguous_layout(values.shape), kind))
     result.requires_grad = requires_grad

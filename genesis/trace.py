@@ -10,6 +10,7 @@ An `Array` is an immutable value: pending at a position of a trace, or realized 
 from __future__ import annotations
 
 import itertools
+import math
 import os
 import sys
 import threading
@@ -17,6 +18,7 @@ import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from genesis.devices import CPU, Device
 from genesis.ir.dtypes import DType, dtype_of_scalar
 from genesis.ir.graph import Graph, Node, Value
 from genesis.ops.layout import Layout
@@ -25,7 +27,7 @@ from genesis.runtime.memory import Buffer
 
 __all__ = [
     "LOCK", "Array", "Memory", "Step", "Trace", "current_trace", "fresh_roots", "grad_mode", "readers_of", "thread_state",
-    "user_line",
+    "unflushed", "user_line",
 ]
 
 NODE_LIMIT = 20_000
@@ -70,6 +72,11 @@ class Array:
         self.node = node
         self.memory = memory
 
+    @property
+    def device(self) -> Device:
+        """Where the value is, or will be."""
+        return self.trace.device if self.memory is None else self.memory.buffer.device  # type: ignore[union-attr]
+
     @classmethod
     def realized(cls, buffer: Buffer, layout: Layout, dtype: DType) -> Array:
         """An array over memory that holds its values already."""
@@ -93,7 +100,10 @@ class _ThreadState(threading.local):
     autocast: DType | None = None  # the class's own is what holds outside of autocast contexts, in every thread
 
     def __init__(self) -> None:
-        self.trace: Trace | None = None
+        self.trace: Trace | None = None  # the CPU's open trace, as long as the thread has met no other device
+        self.several = False  # it has: a call first asks where its tensors are
+        self.traces: dict[Device, Trace] = {}  # the last trace begun for each device
+        self.device = CPU  # where the result of a call without tensors will be
         self.grad_enabled = True
         self.autocasts: list[DType | None] = []  # those of the contexts that are open
 
@@ -122,17 +132,18 @@ class grad_mode:
 
 
 class Trace:
-    """A path in the trie, and the data that its placeholders stand for."""
+    """A path in the trie, and the data that its placeholders stand for: what one thread does on one device."""
 
     __slots__ = (
-        "__weakref__", "arrays", "backwards", "closed", "done", "failure", "input_at", "inputs", "known", "lines", "lost",
-        "nodes", "number", "released", "retained", "run", "saved", "scalars", "spent", "step", "variables", "weight",
+        "__weakref__", "arrays", "backwards", "closed", "device", "done", "failure", "input_at", "inputs", "known", "lines",
+        "lost", "nodes", "number", "released", "retained", "run", "saved", "scalars", "spent", "step", "variables", "weight",
         "written",
     )
 
-    def __init__(self) -> None:
+    def __init__(self, device: Device = CPU) -> None:
         if _root[1] > STEP_LIMIT:
             fresh_roots()
+        self.device = device
         self.step: Step = _root[0]
         self.nodes: list[Node] = []
         self.arrays: list[Array] = []  # handles on pending values, for the liveness check
@@ -150,11 +161,16 @@ class Trace:
         self.lost: set[int] = set()  # positions that cannot be computed, because of the failure
         self.spent = False  # after the flush: nothing was kept, for no backward can come any more
         self.backwards = 0
-        self.number = next(_numbers)
+        self.number: float = math.inf  # by the order of their ends: a value is read elsewhere once its trace has ended
         self.closed = False  # it takes no more calls
         self.run: Any = None  # the flush under way, if one was interrupted
         self.done = False  # flushed: whatever was held has its memory
         self.weight = 0
+
+    def end(self) -> None:
+        """All is flushed that was to be."""
+        self.number = next(_numbers)
+        self.closed = self.done = True
 
     def take(self, key: Any) -> bool:
         """Take the step `key`, if it has been taken here before."""
@@ -263,15 +279,23 @@ def _positions(result: Any) -> Any:
     return result
 
 
-def current_trace() -> Trace:
-    """This thread's open trace."""
-    trace = thread_state.trace
+def current_trace(device: Device = CPU) -> Trace:
+    """This thread's open trace for `device`."""
+    trace = thread_state.traces.get(device)
     if trace is None or trace.closed:
         with LOCK:
-            trace = thread_state.trace = Trace()
+            trace = thread_state.traces[device] = Trace(device)
             waiting = [begun for begun in _begun if (other := begun()) is not None and not other.done]
             _begun[:] = [*waiting, weakref.ref(trace)]
+    if device is not CPU:
+        thread_state.several = True
+    thread_state.trace = None if thread_state.several else trace
     return trace
+
+
+def unflushed() -> list[Trace]:
+    """This thread's traces, one for each device at most, that wait to be flushed."""
+    return [trace for trace in thread_state.traces.values() if not trace.done]
 
 
 def readers_of(buffer: Buffer) -> list[Trace]:

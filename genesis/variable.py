@@ -7,7 +7,7 @@ from typing import Any
 
 from genesis.autograd.backward import _accumulate as accumulate
 from genesis.autograd.leaves import leaves_of
-from genesis.creation import ones
+from genesis.creation import ones_like
 from genesis.ir.dtypes import DType
 from genesis.tensor import Tensor, array_of, spreads, tensor_of
 
@@ -71,7 +71,7 @@ class Variable(Tensor):
             for leaf in leaves:
                 leaf._grad = None  # so that what this backward brings is seen apart
             try:
-                self.backward(ones(self.shape, dtype=self.dtype), retain_graph, create_graph)
+                self.backward(ones_like(self), retain_graph, create_graph)
                 found = [None if leaf._grad is None else _callable(tensor_of(array_of(leaf._grad))) for leaf in leaves]
             finally:
                 for leaf, held in zip(leaves, before, strict=True):

@@ -18,6 +18,7 @@ FLOORS = [
     {"genesis.plan"},
     {"genesis.host"},
     {"genesis.execute"},
+    {"genesis.transfer"},
     {"genesis.tensor"},
     {"genesis.storage"},
     {"genesis.autograd"},

@@ -16,8 +16,9 @@ from genesis.ir.graph import Graph, Value
 from genesis.ops.derive import derive
 from genesis.ops.registry import OPERATIONS, expand
 from genesis.storage import write
-from genesis.tensor import Tensor, array_of, call, hold_gradient, tensor_of
-from genesis.trace import LOCK, Array, Trace, current_trace, thread_state, user_line
+from genesis.tensor import Tensor, array_of, call, call_on, hold_gradient, tensor_of
+from genesis.trace import LOCK, Array, Trace, current_trace, thread_state, unflushed, user_line
+from genesis.transfer import sent
 
 __all__ = ["backward", "grad"]
 
@@ -39,10 +40,10 @@ def backward(
         for tensor, array in found:
             if chosen is None or id(tensor) in chosen:
                 _accumulate(tensor, array, create_graph)
-        trace = current_trace()
-        trace.backwards += 1
-        if trace.backwards > 1:
-            flush(trace)
+        for trace in unflushed():
+            trace.backwards += 1
+            if trace.backwards > 1:
+                flush(trace)
 
 
 def grad(
@@ -116,8 +117,8 @@ def _walk(
             held = pending.setdefault(array.trace, {})
             held[array.index] = _joined(held, array.index, cotangent, array, create_graph)
         elif root._requires_grad:
-            ones = call(OPERATIONS["full"], (1, root.shape, root.dtype))._array if cotangent is None else cotangent
-            found.append((root, ones))
+            ones = call_on(array.device, OPERATIONS["full"], (1, root.shape, root.dtype))._array
+            found.append((root, ones if cotangent is None else cotangent))
         elif not _warned:
             _warned.append(True)
             warnings.warn("backward: the tensor has no derivation (nothing it came from requires grad)", stacklevel=5)
@@ -131,18 +132,21 @@ def _walk(
         source = max(pending, key=lambda trace: trace.number)
         reported = {**source.retained, **wanted_at.get(source, {})}
         ends, readers = _differentiate(source, pending.pop(source), frozenset(reported), create_graph)
+        if not keep:
+            _release(source, readers)
+        onward = []
         for index, array in ends.items():
             if index in source.variables:
                 found.append((source.variables[index], array))
             elif index in source.input_at:
-                origin = source.input_at[index]
-                assert origin.trace is not None
-                held = pending.setdefault(origin.trace, {})
-                held[origin.index] = _joined(held, origin.index, array, array, create_graph)
+                onward.append((source.input_at[index], array))
             if index in reported:
                 found.append((reported[index], array))
-        if not keep:
-            _release(source, readers)
+        for origin, array in onward:  # to another device it is sent computed: what was recorded here is flushed
+            assert origin.trace is not None
+            held = pending.setdefault(origin.trace, {})
+            (there,) = sent([array], origin.trace.device)
+            held[origin.index] = _joined(held, origin.index, there, there, create_graph)
     return found
 
 
@@ -150,8 +154,8 @@ def _joined(held: dict[int, Array | None], index: int, new: Array | None, like: 
     """The sum of the cotangent held for a position, if there is one, and a new one."""
     if index not in held:
         return new
-    ones = tensor_of(like) if new is None or held[index] is None else None
-    pair = [call(OPERATIONS["full"], (1, ones.shape, ones.dtype)) if a is None else tensor_of(a, a.node.differentiable)  # type: ignore[union-attr]
+    ones = (1, like.node.shape, like.node.dtype)
+    pair = [call_on(like.device, OPERATIONS["full"], ones) if a is None else tensor_of(a, a.node.differentiable)
             for a in (held[index], new)]
     return _summed(pair[0], pair[1], create_graph)._array
 
@@ -165,6 +169,8 @@ def _seed(root: Tensor, gradient: Tensor | None) -> Array | None:
                 "give gradient= of that shape"
             )
         return None
+    if array_of(gradient).device is not array_of(root).device:
+        raise RuntimeError(f"backward: gradient is on {array_of(gradient).device}; want the tensor's {array_of(root).device}")
     if gradient.shape != root.shape:
         if gradient.numel() != 1 or root.numel() != 1:
             raise ValueError(f"backward: gradient has shape {gradient.shape}; want the tensor's {root.shape}")
@@ -186,7 +192,7 @@ def _differentiate(
     source: Trace, cotangents: dict[int, Array | None], wanted: frozenset[int], create_graph: bool
 ) -> tuple[dict[int, Array], frozenset[int]]:
     """The cotangents of `source`'s variables and differentiable inputs, recorded in the open trace; None is ones."""
-    trace = current_trace()
+    trace = current_trace(source.device)
     if source is not trace:
         flush(source)  # if another thread has it open, or its flush was interrupted
     if source.spent:

@@ -14,7 +14,7 @@ def leaves_of(tensor: Tensor) -> list[Tensor]:
     pending: dict[Trace, set[int]] = {}
     if array.node.differentiable and array.trace is not None:
         pending[array.trace] = {array.index}
-    found: list[tuple[int, int, Tensor]] = []
+    found: list[tuple[float, int, Tensor]] = []
     while pending:
         trace = max(pending, key=lambda trace: trace.number)
         reached = pending.pop(trace)

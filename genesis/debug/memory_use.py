@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Self
 
-from genesis.execute import flush
+from genesis.execute import flush_all
 from genesis.runtime.memory import MemoryStats, memory_stats, reset_peak
-from genesis.trace import current_trace
 
 __all__ = ["MemoryUse", "memory"]
 
@@ -25,7 +24,7 @@ class MemoryUse:
         self._before = self.peak
 
     def __enter__(self) -> Self:
-        flush(current_trace())
+        flush_all()
         self._before = memory_stats().peak
         reset_peak()
         self.held, self.peak, self.idle = memory_stats()
@@ -33,7 +32,7 @@ class MemoryUse:
 
     def __exit__(self, kind: type[BaseException] | None, *problem: object) -> None:
         if kind is None:
-            flush(current_trace())
+            flush_all()
         self.held, self.peak, self.idle = memory_stats()
         reset_peak(max(self._before, self.peak))
 

@@ -6,9 +6,9 @@ from typing import Any, Self
 
 from genesis.debug.graph import RecordedGraph
 from genesis.debug.program import LoweredProgram, lines_of
-from genesis.execute import FLUSH_HOOKS, flush
+from genesis.execute import FLUSH_HOOKS, flush_all
 from genesis.plan import Plan
-from genesis.trace import Trace, current_trace
+from genesis.trace import Trace
 
 __all__ = ["Flushed", "Recording"]
 
@@ -42,7 +42,7 @@ class Recording:
         self._by_path: dict[Any, Flushed] = {}
 
     def __enter__(self) -> Self:
-        flush(current_trace())
+        flush_all()
         FLUSH_HOOKS.append(self._on_flush)
         return self
 

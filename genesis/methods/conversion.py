@@ -24,7 +24,7 @@ from genesis.ir.dtypes import (
 )
 from genesis.ops.registry import OPERATIONS
 from genesis.storage import memory_of
-from genesis.tensor import Tensor, array_of, call, from_data, hold_gradient, method
+from genesis.tensor import Tensor, array_of, call, from_data, hold_gradient, method, moved
 from genesis.trace import LOCK, readers_of
 
 __all__ = ["values_of"]
@@ -152,38 +152,43 @@ def to(self: Tensor, *targets: Any, dtype: DType | None = None, device: Any = No
        non_blocking: bool = False) -> Tensor:
     """The tensor in another dtype or on another device, or like another tensor; itself where nothing changes.
 
+    Gradients flow through it, back to the device that the tensor is on.
+
     >>> import genesis
     >>> genesis.tensor([1.9, -1.9]).to(genesis.int32)
     tensor([ 1, -1], dtype=genesis.int32)
+    >>> genesis.tensor([1.0, 2.0]).to("cpu:1")
+    tensor([1., 2.], device='cpu:1')
     """
     for target in targets:
         if isinstance(target, DType):
             dtype = target
         elif isinstance(target, Tensor):
-            dtype = target.dtype
+            dtype, device = target.dtype, target.device
         elif isinstance(target, str | Device):
             device = target
         elif target is not None and not isinstance(target, bool):
             raise TypeError(f"to: wants a dtype, a device or a tensor, got {type(target).__name__} {target!r}")
-    device_of(device)
-    if dtype is None or dtype is self.dtype:
-        return self.clone() if copy else self
-    if not isinstance(dtype, DType):
-        raise TypeError(f"to: wants a genesis dtype, got {dtype!r}")
-    result: Tensor = call(OPERATIONS["to_dtype"], (self, dtype))
-    return result
+    result = self
+    if dtype is not None and dtype is not self.dtype:
+        if not isinstance(dtype, DType):
+            raise TypeError(f"to: wants a genesis dtype, got {dtype!r}")
+        result = call(OPERATIONS["to_dtype"], (self, dtype))
+    if device is not None:
+        (result,) = moved([result], device_of(device))
+    return self.clone() if copy and result is self else result
 
 
 @method
 def type_as(self: Tensor, other: Tensor) -> Tensor:
-    """The tensor in `other`'s dtype."""
-    return self.to(other.dtype)
+    """The tensor in `other`'s dtype and on its device."""
+    return self.to(other)
 
 
 @method
 def cpu(self: Tensor) -> Tensor:
-    """The tensor on the CPU."""
-    return self
+    """The tensor on the CPU's first device; itself where it is there."""
+    return self.to("cpu")
 
 
 def _dtype_method(name: str, dtype: DType) -> None:
@@ -235,14 +240,14 @@ def __deepcopy__(self: Tensor, memo: dict[int, Any]) -> Tensor:
 def __reduce_ex__(self: Tensor, protocol: int) -> tuple[Any, ...]:
     values = np.ascontiguousarray(self.numpy(force=True)).reshape(self.shape)
     own = {k: v for k, v in self.__dict__.items() if not k.startswith("_")}
-    return _rebuilt, (type(self), values.tobytes(), self.shape, self.dtype, self.requires_grad, own)
+    return _rebuilt, (type(self), values.tobytes(), self.shape, self.dtype, self.requires_grad, own, str(self.device))
 
 
 def _rebuilt(kind: type[Tensor], content: bytes, shape: tuple[int, ...], dtype: DType, requires_grad: bool,
-             own: dict[str, Any]) -> Tensor:
+             own: dict[str, Any], device: str = "cpu") -> Tensor:
     """The tensor that a pickle holds."""
     values = np.frombuffer(content, dtype.numpy).reshape(shape)
     result = kind.__new__(kind)
-    result._array, result._requires_grad = from_data(values)._array, requires_grad
+    result._array, result._requires_grad = from_data(values, device=device)._array, requires_grad
     result.__dict__.update(own)
     return result

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from genesis.devices import Device, device_of
+from genesis.devices import Device
 from genesis.ir.shapes import Shape, normalize_axis
 from genesis.ir.shapes import numel as product
 from genesis.storage import view
-from genesis.tensor import Tensor, attribute, method
+from genesis.tensor import Tensor, array_of, attribute, method
 
 __all__ = ["Size"]
 
@@ -40,13 +40,13 @@ def size(self: Tensor) -> Size:
 @attribute
 def device(self: Tensor) -> Device:
     """Where the tensor's memory is."""
-    return device_of()
+    return array_of(self).device
 
 
 @attribute
 def is_cuda(self: Tensor) -> bool:
     """Whether the tensor is on a CUDA device."""
-    return False
+    return array_of(self).device.type == "cuda"
 
 
 @attribute

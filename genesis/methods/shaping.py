@@ -113,32 +113,49 @@ def movedim(self: Tensor, source: Any, destination: Any) -> Tensor:
 
 
 @method
-def new_tensor(self: Tensor, data: Any, *, dtype: DType | None = None, requires_grad: bool = False) -> Tensor:
-    """A tensor with a copy of `data`, in this tensor's dtype."""
-    return from_data(data, dtype or self.dtype, requires_grad)
+def new_tensor(
+    self: Tensor, data: Any, *, dtype: DType | None = None, device: Any = None, requires_grad: bool = False
+) -> Tensor:
+    """A tensor with a copy of `data`, in this tensor's dtype and on its device."""
+    return from_data(data, dtype or self.dtype, requires_grad, device or self.device)
 
 
 @method
 def new_full(
-    self: Tensor, size: Any, fill_value: Any, *, dtype: DType | None = None, requires_grad: bool = False
+    self: Tensor, size: Any, fill_value: Any, *, dtype: DType | None = None, device: Any = None,
+    requires_grad: bool = False,
 ) -> Tensor:
-    """`fill_value` everywhere, in this tensor's dtype."""
-    return creation.full(size, fill_value, dtype=dtype or self.dtype, requires_grad=requires_grad)
+    """`fill_value` everywhere, in this tensor's dtype and on its device."""
+    return creation.full(
+        size, fill_value, dtype=dtype or self.dtype, device=device or self.device, requires_grad=requires_grad
+    )
 
 
 @method
-def new_zeros(self: Tensor, *size: Any, dtype: DType | None = None, requires_grad: bool = False) -> Tensor:
-    """Zeros in this tensor's dtype."""
-    return creation.zeros(*size, dtype=dtype or self.dtype, requires_grad=requires_grad)
+def new_zeros(
+    self: Tensor, *size: Any, dtype: DType | None = None, device: Any = None, requires_grad: bool = False
+) -> Tensor:
+    """Zeros in this tensor's dtype and on its device."""
+    return creation.zeros(
+        *size, dtype=dtype or self.dtype, device=device or self.device, requires_grad=requires_grad
+    )
 
 
 @method
-def new_ones(self: Tensor, *size: Any, dtype: DType | None = None, requires_grad: bool = False) -> Tensor:
-    """Ones in this tensor's dtype."""
-    return creation.ones(*size, dtype=dtype or self.dtype, requires_grad=requires_grad)
+def new_ones(
+    self: Tensor, *size: Any, dtype: DType | None = None, device: Any = None, requires_grad: bool = False
+) -> Tensor:
+    """Ones in this tensor's dtype and on its device."""
+    return creation.ones(
+        *size, dtype=dtype or self.dtype, device=device or self.device, requires_grad=requires_grad
+    )
 
 
 @method
-def new_empty(self: Tensor, *size: Any, dtype: DType | None = None, requires_grad: bool = False) -> Tensor:
-    """A tensor in this one's dtype, to be written."""
-    return creation.zeros(*size, dtype=dtype or self.dtype, requires_grad=requires_grad)
+def new_empty(
+    self: Tensor, *size: Any, dtype: DType | None = None, device: Any = None, requires_grad: bool = False
+) -> Tensor:
+    """A tensor in this one's dtype and on its device, to be written."""
+    return creation.zeros(
+        *size, dtype=dtype or self.dtype, device=device or self.device, requires_grad=requires_grad
+    )

@@ -7,7 +7,7 @@ from typing import Any
 from genesis.ops.registry import OPERATIONS
 from genesis.random import drawn
 from genesis.storage import detach, view, write
-from genesis.tensor import Tensor, attribute, call, from_data, method
+from genesis.tensor import Tensor, attribute, call, call_on, from_data, method
 
 __all__: list[str] = []
 
@@ -17,6 +17,7 @@ def copy_(self: Tensor, source: Tensor, non_blocking: bool = False) -> Tensor:
     """Write `source`, broadcast and converted, into this tensor."""
     if not isinstance(source, Tensor):
         source = from_data(source)
+    source = source.to(self.device)
     value = call(OPERATIONS["to_dtype"], (source, self.dtype)) if source.dtype is not self.dtype else source.clone()
     if value.shape != self.shape:
         value = call(OPERATIONS["expand"], (value, self.shape)).clone()
@@ -34,7 +35,7 @@ def fill_(self: Tensor, value: Any) -> Tensor:
     for axis, (extent, stride) in enumerate(zip(self.shape, self.layout.strides, strict=True)):
         if stride == 0 and extent > 1:  # one place, written once
             target = view(target, "narrow", axis, 0, 1)
-    write(target, call(OPERATIONS["full"], (value, target.shape, self.dtype)))
+    write(target, call_on(self.device, OPERATIONS["full"], (value, target.shape, self.dtype)))
     return self
 
 
@@ -62,19 +63,20 @@ def masked_fill_(self: Tensor, mask: Tensor, value: Any) -> Tensor:
 @method
 def uniform_(self: Tensor, low: float = 0.0, high: float = 1.0) -> Tensor:
     """Fill with random numbers of [low, high)."""
-    return write(self, drawn("uniform", self.shape, self.dtype, low, high))
+    return write(self, drawn("uniform", self.shape, self.dtype, low, high, device=self.device))
 
 
 @method
 def normal_(self: Tensor, mean: float = 0.0, std: float = 1.0) -> Tensor:
     """Fill with normal random numbers."""
-    return write(self, drawn("normal", self.shape, self.dtype, mean, std))
+    return write(self, drawn("normal", self.shape, self.dtype, mean, std, device=self.device))
 
 
 @method
 def bernoulli_(self: Tensor, p: float = 0.5) -> Tensor:
     """Fill with 1 with probability `p`, 0 otherwise."""
-    return self.copy_(drawn("uniform", self.shape, self.dtype if self.is_floating_point() else None) < p)
+    dtype = self.dtype if self.is_floating_point() else None
+    return self.copy_(drawn("uniform", self.shape, dtype, device=self.device) < p)
 
 
 @method
@@ -82,7 +84,7 @@ def random_(self: Tensor, low: int = 0, high: int | None = None) -> Tensor:
     """Fill with random integers of [low, high)."""
     if high is None:
         low, high = 0, low or 2 ** min(8 * self.element_size() - 1, 24)
-    return write(self, drawn("randint", self.shape, self.dtype, low, high))
+    return write(self, drawn("randint", self.shape, self.dtype, low, high, device=self.device))
 
 
 @attribute

@@ -8,7 +8,7 @@ from genesis.autograd import no_grad
 from genesis.ops.registry import OPERATIONS
 from genesis.random import draws
 from genesis.storage import write
-from genesis.tensor import Tensor, call
+from genesis.tensor import Tensor, call_on
 
 __all__ = [
     "calculate_gain", "constant_", "fans", "kaiming_normal_", "kaiming_uniform_", "normal_", "ones_", "uniform_",
@@ -19,8 +19,9 @@ __all__ = [
 def _fill(tensor: Tensor, name: str, *arguments: float) -> Tensor:
     """Write a draw of the distribution `name` into `tensor`."""
     seed, start = draws(tensor.numel())
+    arguments_of_draw = seed, start, tensor.shape, tensor.dtype, *map(float, arguments)
     with no_grad():
-        return write(tensor, call(OPERATIONS[name], (seed, start, tensor.shape, tensor.dtype, *map(float, arguments))))
+        return write(tensor, call_on(tensor.device, OPERATIONS[name], arguments_of_draw))
 
 
 def uniform_(tensor: Tensor, a: float = 0.0, b: float = 1.0) -> Tensor:
@@ -47,7 +48,7 @@ def constant_(tensor: Tensor, value: float) -> Tensor:
     tensor([0.5000, 0.5000])
     """
     with no_grad():
-        return write(tensor, call(OPERATIONS["full"], (value, tensor.shape, tensor.dtype)))
+        return write(tensor, call_on(tensor.device, OPERATIONS["full"], (value, tensor.shape, tensor.dtype)))
 
 
 def zeros_(tensor: Tensor) -> Tensor:

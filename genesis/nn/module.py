@@ -13,7 +13,7 @@ from genesis.autograd import no_grad
 from genesis.creation import as_tensor
 from genesis.ir.dtypes import DType
 from genesis.nn.parameter import Parameter
-from genesis.storage import detach, write
+from genesis.storage import detach, rehouse, write
 from genesis.tensor import Tensor
 
 __all__ = ["IncompatibleKeys", "Module"]
@@ -181,7 +181,7 @@ class Module:
             raise RuntimeError("\n    ".join([f"load_state_dict: {type(self).__name__}:", *faults]))
         with no_grad():
             for key, value in values.items():
-                write(own[key], value.to(own[key].dtype, copy=True))
+                write(own[key], value.to(own[key], copy=True))
         return keys
 
     # ---- changing everything below ----
@@ -218,7 +218,13 @@ class Module:
         with no_grad():
             for tensor in (*self.parameters(), *self.buffers()):
                 if tensor.dtype.is_floating_point or not _names_dtype(args, kwargs):
-                    write(tensor, detach(tensor).to(*args, **kwargs))
+                    moved = detach(tensor).to(*args, **kwargs)
+                    if moved.device is tensor.device:
+                        write(tensor, moved)
+                    else:
+                        rehouse(tensor, moved)
+                    if tensor.grad is not None:
+                        tensor.grad = tensor.grad.to(moved)
         return self
 
     # ---- printing ----

@@ -6,11 +6,11 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from genesis.autograd import enable_grad, no_grad
-from genesis.creation import tensor, zeros
-from genesis.execute import flush
+from genesis.creation import tensor, zeros_like
+from genesis.devices import Device
+from genesis.execute import flush_all
 from genesis.storage import detach
 from genesis.tensor import Tensor
-from genesis.trace import current_trace
 
 __all__ = ["Optimizer"]
 
@@ -55,7 +55,7 @@ class Optimizer:
         for parameter in members:
             if parameter.requires_grad:
                 self.state_of(parameter, group)
-        flush(current_trace())  # first values are computed here, so that the first step is the program of every step
+        flush_all()  # first values are computed here, so that the first step is the program of every step
 
     def zero_grad(self, set_to_none: bool = True) -> None:
         """Forget the parameters' gradients, or make them zeros."""
@@ -66,7 +66,7 @@ class Optimizer:
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
         """Move the parameters that have a gradient; returns what `closure`, called first, returned.
 
-        Everything recorded so far runs here, as one program.
+        Everything recorded so far runs here, as one program for each device.
         """
         loss = None
         if closure is not None:
@@ -75,14 +75,14 @@ class Optimizer:
         with no_grad():
             for group in self.param_groups:
                 moving = [p for p in group["params"] if p.grad is not None]
-                by_age: dict[int, list[Tensor]] = {}
+                by_age: dict[tuple[int, Device], list[Tensor]] = {}
                 for parameter in moving:
                     state = self.state_of(parameter, group)
                     state["step"] += 1
-                    by_age.setdefault(state["step"], []).append(parameter)
-                for age, parameters in by_age.items():
+                    by_age.setdefault((state["step"], parameter.device), []).append(parameter)
+                for (age, _), parameters in by_age.items():
                     self.update(parameters, group, age)
-            flush(current_trace())
+            flush_all()
         return loss
 
     # ---- what a subclass says ----
@@ -107,7 +107,7 @@ class Optimizer:
             state = self.state[parameter] = {"step": 0}
         for slot in self.slots(group):
             if slot not in state:
-                state[slot] = zeros(parameter.shape, dtype=parameter.dtype)
+                state[slot] = zeros_like(parameter)
         return state
 
     def state_dict(self) -> dict[str, Any]:
@@ -142,7 +142,7 @@ class Optimizer:
                     for slot in self.slots(group):
                         if held.get(slot) is not None:
                             state[slot] = _copied(held[slot], parameter)
-            flush(current_trace())
+            flush_all()
 
     def __repr__(self) -> str:
         lines = [f"{type(self).__name__} ("]
@@ -157,4 +157,4 @@ def _copied(value: Any, parameter: Tensor) -> Tensor:
     source = detach(value) if isinstance(value, Tensor) else tensor(value)
     if source.shape != parameter.shape:
         raise ValueError(f"load_state_dict: state of shape {source.shape} for a parameter of shape {parameter.shape}")
-    return source.to(parameter.dtype, copy=True)
+    return source.to(parameter, copy=True)

@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from genesis.devices import CPU, Device
 from genesis.runtime.fork import fork_safe_lock
 
 ALIGNMENT = 64
@@ -141,7 +142,7 @@ _pool = _Pool(_machine_memory() // IDLE_SHARE)
 
 
 class Buffer:
-    """`nbytes` bytes of uninitialised memory, aligned to 64 bytes. Raises MemoryError.
+    """`nbytes` bytes of uninitialised memory on `device`, aligned to 64 bytes. Raises MemoryError.
 
     >>> buffer = Buffer(12)
     >>> ones = buffer.numpy(np.float32, (3,)); ones[:] = 1
@@ -149,9 +150,10 @@ class Buffer:
     (True, 0)
     """
 
-    __slots__ = ("__weakref__", "_flat", "_owner", "nbytes", "ptr", "writeable")
+    __slots__ = ("__weakref__", "_flat", "_owner", "device", "nbytes", "ptr", "writeable")
 
-    def __init__(self, nbytes: int) -> None:
+    def __init__(self, nbytes: int, device: Device = CPU) -> None:
+        self.device = device
         self.ptr = _pool.lend(self, _size_class(nbytes))
         self.nbytes = nbytes
         self.writeable = True
@@ -163,6 +165,7 @@ class Buffer:
         """The memory of an outside array, which is kept alive: all bytes from its lowest element to its highest."""
         buffer = cls.__new__(cls)
         low, high = np.lib.array_utils.byte_bounds(array)
+        buffer.device = CPU
         buffer.ptr, buffer.nbytes = low, high - low
         buffer.writeable = array.flags.writeable
         buffer._flat = None

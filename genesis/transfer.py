@@ -1,0 +1,66 @@
+"""From device to device: copies of values, and the way back for gradients.
+
+A copy starts in the trace of its device as an input that says which value, of which trace, it was made of. That is how
+a value of a flushed trace looks to a later one on the same device too, so backward walks from device to device as it
+walks from trace to trace; it sends the gradient along.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from genesis.devices import Device
+from genesis.execute import realize
+from genesis.ops.layout import contiguous_layout
+from genesis.ops.registry import OPERATIONS
+from genesis.runtime.memory import Buffer
+from genesis.trace import LOCK, Array, Memory, Trace, current_trace, grad_mode, user_line
+
+__all__ = ["sent"]
+
+
+def sent(arrays: Sequence[Array], device: Device, leaves: Sequence[Any] = ()) -> list[Array]:
+    """The values of `arrays` on `device`: the array itself where it is there, else a copy, from which gradients return.
+
+    `leaves` has the tensor that wants the gradient for an array which is the value of a leaf, None for others.
+    """
+    results = []
+    own: dict[Device, Trace] = {}
+    with LOCK:
+        for array, leaf in zip(arrays, leaves or [None] * len(arrays), strict=True):
+            if array.device is device:
+                results.append(array)
+                continue
+            memory = _copied(array, device)
+            if leaf is None and not (array.node.differentiable and grad_mode.get()):
+                results.append(Array.realized(memory.buffer, memory.layout, array.node.dtype))
+                continue
+            trace, index = array.trace, array.index
+            if leaf is not None:
+                trace = own.get(array.device) or own.setdefault(array.device, Trace(array.device))
+                index = trace.place_variable(leaf, array)
+            assert trace is not None
+            results.append(_entered(Array(trace, index, trace.nodes[index], memory), device))
+        for trace in own.values():  # leaves and nothing else: no value of theirs is read by any gradient
+            trace.end()
+            for held in (trace.inputs, trace.input_at, trace.known):
+                held.clear()  # type: ignore[attr-defined]
+    return results
+
+
+def _copied(array: Array, device: Device) -> Memory:
+    """The value of `array`, computed now if it is pending, in memory of `device`."""
+    node = array.node
+    buffer = Buffer(node.nbytes, device)
+    buffer.numpy(node.dtype.numpy, node.shape)[...] = realize(array).numpy(node.dtype)
+    return Memory(buffer, contiguous_layout(node.shape), node.dtype)
+
+
+def _entered(copy: Array, device: Device) -> Array:
+    """The result, in the open trace of `device`, of a call that clones `copy`: with a gradient of its own."""
+    trace, clone = current_trace(device), OPERATIONS["clone"]
+    index = trace.place_array(copy)
+    key = (clone, True, index)
+    trace.lines.append((len(trace.nodes), *user_line(), key))
+    return trace.handle(trace.advance(key, lambda graph: clone(graph.value(index))).result)
