@@ -11,7 +11,7 @@ from genesis.ops.elementwise import abs as abs_value
 from genesis.ops.elementwise import erf, exp, log, rsqrt, sigmoid, stop_gradient, tanh, where
 from genesis.ops.indexing import check_index
 from genesis.ops.reduction import amax, mean, sum
-from genesis.ops.registry import cast, composite, expand, floating_dtype
+from genesis.ops.registry import cast, composite, expand, floating_dtype, promoted, widened
 from genesis.ops.source import iota
 from genesis.ops.views import permute_value, reshape_value
 
@@ -19,17 +19,21 @@ __all__ = ["cross_entropy", "gelu", "layer_norm", "log_softmax", "logsumexp", "m
 
 
 # ---- activations ----
-silu = composite("silu", doc="x * sigmoid(x) (Hendrycks and Gimpel, 2016).")(lambda input: input * sigmoid(input))
+@composite("silu")
+def silu(input: Value) -> Value:
+    """x * sigmoid(x) (Hendrycks and Gimpel, 2016)."""
+    x = _float(input, None)
+    return cast(widened(x) * sigmoid(widened(x)), x.dtype)
 
 
 @composite("gelu")
 def gelu(input: Value, approximate: str = "none") -> Value:
     """x * Phi(x) (Hendrycks and Gimpel, 2016); `approximate="tanh"` takes their tanh formula."""
-    if approximate == "tanh":
-        return 0.5 * input * (1 + tanh((2 / pi) ** 0.5 * (input + 0.044715 * input * input * input)))
-    if approximate != "none":
+    if approximate not in ("none", "tanh"):
         raise ValueError(f"gelu: approximate must be 'none' or 'tanh', got {approximate!r}")
-    return 0.5 * input * (1 + erf(input * 0.5**0.5))
+    x = widened(_float(input, None))
+    rest = tanh((2 / pi) ** 0.5 * (x + 0.044715 * x * x * x)) if approximate == "tanh" else erf(x * 0.5**0.5)
+    return cast(0.5 * x * (1 + rest), floating_dtype(input.dtype))
 
 
 @composite("leaky_relu", methods=())
@@ -63,9 +67,10 @@ def softmax(input: Value, dim: int = -1, dtype: object = None) -> Value:
     tensor([0., 0., 1.])
     """
     axis = normalize_axis("softmax", dim, input.ndim)
-    shifted, _ = _shifted(_float(input, dtype), axis)
+    x = _float(input, dtype)
+    shifted, _ = _shifted(widened(x), axis)
     e = exp(shifted)
-    return e * (1 / sum(e, axis, True))  # one division for each row
+    return cast(e * (1 / sum(e, axis, True)), x.dtype)  # one division for each row
 
 
 @composite("log_softmax", autocast="float32")
@@ -77,8 +82,9 @@ def log_softmax(input: Value, dim: int = -1, dtype: object = None) -> Value:
     tensor([-1000.,     0.])
     """
     axis = normalize_axis("log_softmax", dim, input.ndim)
-    shifted, _ = _shifted(_float(input, dtype), axis)
-    return shifted - log(sum(exp(shifted), axis, True))
+    x = _float(input, dtype)
+    shifted, _ = _shifted(widened(x), axis)
+    return cast(shifted - log(sum(exp(shifted), axis, True)), x.dtype)
 
 
 @composite("logsumexp", autocast="float32")
@@ -89,20 +95,22 @@ def logsumexp(input: Value, dim: int | tuple[int, ...], keepdim: bool = False) -
     >>> genesis.logsumexp(genesis.tensor([1000.0, 1000.0]), dim=0)
     tensor(1000.6932)
     """
-    x = _float(input, None)
+    x = widened(_float(input, None))
     top = stop_gradient(amax(x, dim, True))
     top = where(top - top == 0, top, 0)  # an infinite maximum is not taken off
     y = log(sum(exp(x - top), dim, True)) + top
-    return y if keepdim else reshape_value(y, sum(x, dim).shape)
+    return cast(y if keepdim else reshape_value(y, sum(x, dim).shape), floating_dtype(input.dtype))
 
 
 # ---- normalisation ----
 
 
-def _scaled(x: Value, weight: Value | None, bias: Value | None) -> Value:
+def _scaled(input: Value, x: Value, weight: Value | None, bias: Value | None) -> Value:
+    """x * weight + bias, in the dtype that `input` has with these."""
+    dtype = promoted(*[v for v in (input, weight, bias) if v is not None])[0].dtype
     if weight is not None:
         x = x * weight
-    return x if bias is None else x + bias
+    return cast(x if bias is None else x + bias, dtype)
 
 
 @composite("layer_norm", (), methods=(), autocast="float32")
@@ -126,8 +134,9 @@ def layer_norm(
             [ 0.0000,  0.0000]])
     """
     axes = _last("layer_norm", input, normalized_shape)
-    centred = input - mean(input, axes, True)
-    return _scaled(centred * rsqrt(mean(centred * centred, axes, True) + eps), weight, bias)
+    x = widened(input)
+    centred = x - mean(x, axes, True)
+    return _scaled(input, centred * rsqrt(mean(centred * centred, axes, True) + eps), weight, bias)
 
 
 @composite("rms_norm", (), methods=(), autocast="float32")
@@ -144,7 +153,8 @@ def rms_norm(
     """
     axes = _last("rms_norm", input, normalized_shape)
     eps = 1.1920928955078125e-07 if eps is None else eps
-    return _scaled(input * rsqrt(mean(input * input, axes, True) + eps), weight, None)
+    x = widened(input)
+    return _scaled(input, x * rsqrt(mean(x * x, axes, True) + eps), weight, None)
 
 
 def _last(name: str, input: Value, normalized_shape: tuple[int, ...]) -> tuple[int, ...]:
@@ -177,8 +187,9 @@ def mse_loss(input: Value, target: Value, reduction: str = "mean") -> Value:
     >>> genesis.nn.functional.mse_loss(genesis.tensor([1.0, 3.0]), genesis.tensor([1.0, 1.0]))
     tensor(2.)
     """
-    difference = input - target
-    return _reduced("mse_loss", difference * difference, reduction)
+    x, y = promoted(input, target)
+    difference = widened(x) - widened(y)
+    return cast(_reduced("mse_loss", difference * difference, reduction), x.dtype)
 
 
 @composite("l1_loss", 2, methods=(), autocast="float32")
@@ -212,9 +223,17 @@ def cross_entropy(
     >>> genesis.nn.functional.cross_entropy(logits, genesis.tensor([0, 0]), reduction="none")
     tensor([0.6931, 0.0486])
     """
+    x = _float(input, None)
+    losses = _cross_entropy(widened(x), target, weight, ignore_index, reduction, label_smoothing)
+    return cast(losses, x.dtype)
+
+
+def _cross_entropy(
+    input: Value, target: Value, weight: Value | None, ignore_index: int, reduction: str, label_smoothing: float
+) -> Value:
     axis = 0 if input.ndim == 1 else 1
     classes = input.shape[axis]
-    logp = log_softmax(_float(input, None), axis)
+    logp = log_softmax(input, axis)
     if target.dtype.category == 2:
         if target.shape != input.shape:
             raise ValueError(f"cross_entropy: probabilities {target.shape} must have the input's shape {input.shape}")
@@ -253,13 +272,15 @@ def _per_class(weight: Value | None, like: Value, axis: int) -> Value | float:
 def nll_loss(input: Value, target: Value, ignore_index: int = -100, reduction: str = "mean") -> Value:
     """-input[target] with classes on axis 1, for log-probabilities."""
     axis = 0 if input.ndim == 1 else 1
-    rows = input if axis == 0 else permute_value(input, (0, *range(2, input.ndim), 1))
+    x = widened(input)
+    rows = x if axis == 0 else permute_value(x, (0, *range(2, input.ndim), 1))
     kept = target != ignore_index
     label = check_index("nll_loss", where(kept, target, 0), input.shape[axis], wrap=False)
     places = iota(input.graph, input.shape[axis], int64)
     chosen = (places == reshape_value(label, (*target.shape, 1))) & reshape_value(kept, (*target.shape, 1))
     losses = -sum(where(chosen, rows, 0), -1)
-    return sum(losses) / sum(cast(kept, losses.dtype)) if reduction == "mean" else _reduced("nll_loss", losses, reduction)
+    mean_of = sum(losses) / sum(cast(kept, losses.dtype)) if reduction == "mean" else _reduced("nll_loss", losses, reduction)
+    return cast(mean_of, input.dtype)
 
 
 @composite("tril")

@@ -14,7 +14,7 @@ from genesis.ir.graph import Value
 from genesis.ops.elementwise import abs as magnitude
 from genesis.ops.elementwise import clamp, isfinite, logical_not, maximum, pow, sqrt
 from genesis.ops.reduction import amax, any, sum
-from genesis.ops.registry import cast, composite
+from genesis.ops.registry import cast, composite, widened
 
 __all__ = ["adam_update", "clip_to_norm", "clip_to_value", "sgd_update", "unscale"]
 
@@ -93,18 +93,19 @@ def adam_update(
 @composite("clip_to_norm", (1,), methods=())
 def clip_to_norm(gradients: Values, max_norm: Scalar, norm_type: float) -> tuple[Value, ...]:
     """The norm of all gradients taken as one vector, then the gradients scaled down to `max_norm` where it is larger."""
+    wide = [widened(g) for g in gradients]
     if norm_type == float("inf"):
-        total = amax(magnitude(gradients[0]))
-        for g in gradients[1:]:
+        total = amax(magnitude(wide[0]))
+        for g in wide[1:]:
             total = maximum(total, amax(magnitude(g)))
     else:
-        powers = [sum(g * g if norm_type == 2 else pow(magnitude(g), norm_type)) for g in gradients]
+        powers = [sum(g * g if norm_type == 2 else pow(magnitude(g), norm_type)) for g in wide]
         total = powers[0]
         for power in powers[1:]:
             total = total + power
         total = sqrt(total) if norm_type == 2 else pow(total, 1 / norm_type)
     scale = clamp(max_norm / (total + 1e-6), max=1.0)
-    return total, *_like([g * scale for g in gradients], gradients)
+    return total, *_like([g * scale for g in wide], gradients)
 
 
 @composite("clip_to_value", (1, 2), methods=())

@@ -12,7 +12,7 @@ from genesis.ir.graph import Value
 from genesis.ir.shapes import normalize_axes, normalize_axis, numel, reduced_shape
 from genesis.ops.elementwise import maximum, minimum, sqrt, where
 from genesis.ops.layout import contiguous_layout
-from genesis.ops.registry import cast, composite, expand, primitive
+from genesis.ops.registry import cast, composite, expand, primitive, widened
 from genesis.ops.views import reshape_value, view_node
 
 __all__ = ["amax", "amin", "argmax", "argmin", "mean", "reduce_value", "sum"]
@@ -135,8 +135,8 @@ def mean(input: Value, dim: Axes = None, keepdim: bool = False, *, dtype: DType 
         raise TypeError(f"mean: wants a floating tensor, got {dtype.name}; convert first or give dtype=genesis.float32")
     axes = normalize_axes("mean", dim, input.ndim)
     count = numel(input.shape[a] for a in axes)
-    total = reduce_value("sum", cast(input, dtype), axes, keepdim)
-    return total / count if count else total * float("nan")
+    total = reduce_value("sum", widened(cast(input, dtype)), axes, keepdim)
+    return cast(total / count if count else total * float("nan"), dtype)
 
 
 def _extremum(name: str, op: str) -> Callable[..., Any]:
@@ -260,16 +260,16 @@ def var(input: Value, dim: Axes = None, keepdim: bool = False, *, correction: fl
     >>> genesis.var(x), genesis.var(x, correction=0)
     (tensor(1.6667), tensor(1.2500))
     """
-    axes = normalize_axes("var", dim, input.ndim)
-    centred = input - mean(input, axes, True) if axes else input * 0
+    axes, x = normalize_axes("var", dim, input.ndim), widened(input)
+    centred = x - mean(x, axes, True) if axes else x * 0
     freedom = numel(input.shape[a] for a in axes) - (correction if unbiased else 0)
     total = reduce_value("sum", centred * centred, axes, keepdim)
-    return total / freedom if freedom > 0 else total * float("nan")
+    return cast(total / freedom if freedom > 0 else total * float("nan"), input.dtype)
 
 
 @composite("std", ref=lambda x, dim=None, correction=1, keepdim=False: np.std(x, axis=dim, ddof=correction, keepdims=keepdim))
 def std(input: Value, dim: Axes = None, keepdim: bool = False, *, correction: float = 1, unbiased: bool = True) -> Value:
     """The standard deviation over `dim`."""
-    return sqrt(var(input, dim, keepdim, correction=correction, unbiased=unbiased))
+    return cast(sqrt(var(widened(input), dim, keepdim, correction=correction, unbiased=unbiased)), input.dtype)
 
 

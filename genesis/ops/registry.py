@@ -21,7 +21,7 @@ from genesis.ir.shapes import Shape, broadcast_shapes, contiguous_strides
 
 __all__ = [
     "OPERATIONS", "PRIMITIVES", "Operation", "Policy", "Primitive", "as_values", "broadcast", "cast", "composite",
-    "expand", "floating_dtype", "graph_of", "primitive", "promoted", "wrapped",
+    "expand", "floating_dtype", "graph_of", "primitive", "promoted", "widened", "wrapped",
 ]
 
 Gradient = Callable[..., Any]
@@ -129,6 +129,11 @@ def cast(x: Value, dtype: DType) -> Value:
     if x.node.op == "scalar":  # a Python number is rounded once, to the type that it is used in
         return x.graph.add("scalar", (), (), dtype, {"slot": x.node.attrs["slot"]})
     return x.graph.add("cast", (x,), x.shape, dtype, {"dtype": dtype.name})
+
+
+def widened(x: Value) -> Value:
+    """`x` in the dtype that arithmetic runs in: what definitions of several steps compute with and round at their end."""
+    return cast(x, x.dtype.compute)
 
 
 def wrapped(value: int, dtype: DType) -> int:
