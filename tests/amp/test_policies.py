@@ -104,6 +104,14 @@ def test_mixed_16_bit_types_meet_in_float32():
         assert brain.scatter_add(0, genesis.tensor([0, 1]), genesis.ones(2)).tolist() == [2, 2]
 
 
+def test_16_bit_activations_meet_float32_weights():
+    x, w = genesis.ones(2, 3, dtype=genesis.bfloat16), genesis.ones(3, 4)
+    with pytest.raises(TypeError, match="dtypes differ: bfloat16 and float32"):
+        x @ w
+    with genesis.autocast():
+        assert (x @ w).dtype is genesis.bfloat16
+
+
 def test_a_dtype_that_is_asked_for_is_given():
     x = genesis.ones(3, dtype=genesis.bfloat16)
     with genesis.autocast():
