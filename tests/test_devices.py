@@ -201,6 +201,11 @@ def test_gradients_of_gradients_cross_devices():
     assert x.grad.tolist() == [2 * 3 * 6, 2 * 12 * 12]
 
 
+def test_jacobians_are_taken_on_the_device_of_their_point():
+    slopes = genesis.autograd.functional.jacobian(lambda t: (t * t).cpu(), vector(1, 2, device=ONE))
+    assert slopes.tolist() == [[2, 0], [0, 4]] and slopes.device is ONE
+
+
 def test_a_later_trace_may_feed_an_earlier_one():
     """What is open on one device takes a value that began later on another: backward goes by the order of the ends."""
     x, w = vector(1, 2, requires_grad=True), vector(3, 4, device=ONE, requires_grad=True)

@@ -15,7 +15,7 @@ from genesis.autograd.backward import grad
 from genesis.autograd.grad_mode import enable_grad
 from genesis.ir.shapes import Shape
 from genesis.ops.registry import OPERATIONS
-from genesis.tensor import Tensor, array_of, call, from_data, tensor_of
+from genesis.tensor import Tensor, array_of, call, call_on, from_data, tensor_of
 
 __all__ = [
     "columns_of", "constant", "enter", "full", "handle", "jacobian_of", "leads_elsewhere", "or_zeros", "pull", "pull_linear",
@@ -42,8 +42,8 @@ def constant(x: Tensor) -> Tensor:
 
 
 def full(number: float, shape: Shape, like: Tensor) -> Tensor:
-    """A tensor of one number, in the dtype of `like`."""
-    result: Tensor = call(OPERATIONS["full"], (number, shape, like.dtype))
+    """A tensor of one number, in the dtype of `like`, beside it."""
+    result: Tensor = call_on(array_of(like).device, OPERATIONS["full"], (number, shape, like.dtype))
     return result
 
 
@@ -77,7 +77,7 @@ def pull_linear(outputs: Sequence[Tensor], points: Sequence[Tensor]) -> tuple[li
 def jacobian_of(output: Tensor, points: Sequence[Tensor], create_graph: bool) -> list[Tensor | None]:
     """For each point the derivatives (*output.shape, *point.shape), or None; all rows belong to one program."""
     size = output.numel() if output.requires_grad else 0
-    basis = from_data(np.eye(size), output.dtype)
+    basis = from_data(np.eye(size), output.dtype, device=array_of(output).device)
     rows = [pull([output], [basis[row].reshape(output.shape)], points, create_graph) for row in range(size)]
     return [
         call(OPERATIONS["stack"], (column,)).reshape(*output.shape, *point.shape) if column[0] is not None else None

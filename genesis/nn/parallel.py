@@ -1,0 +1,179 @@
+"""Data parallelism in one process: the batch is cut into shards, one a device, and each meets a replica of the module.
+
+Shards, replicas and results go from device to device by `Tensor.to`, through which gradients flow: backward sums the
+replicas' gradients in the module's own parameters.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from genesis.devices import Device, device_of
+from genesis.nn.module import Module
+from genesis.ops.registry import OPERATIONS
+from genesis.storage import view
+from genesis.tensor import Tensor, call, moved
+
+__all__ = ["DataParallel", "gather", "replicate", "scatter"]
+
+
+class DataParallel(Module):
+    """`module`, computed on several devices at once: each takes a part of every input, and the outputs are joined.
+
+    Args:
+        module: its parameters and buffers are on the first of the devices, where gradients accumulate too. What it writes
+            to buffers there stays; the other devices' replicas are made anew for every call.
+        device_ids: devices, names or numbers; the module's own alone if left out.
+        output_device: where the joined output goes; the first device if left out.
+        dim: the axis along which tensors are cut and joined.
+
+    Tensors among the arguments, in lists, tuples and dicts too, are cut; 0-d ones and whatever else goes to every device
+    as it is. Where there are fewer rows than devices, the first ones compute. Outputs of one element without an axis
+    become a vector. Raises RuntimeError for a module that is elsewhere, ValueError for inputs of different lengths.
+
+    >>> import genesis
+    >>> model = genesis.nn.DataParallel(genesis.nn.Linear(3, 2), ["cpu", "cpu:1"])
+    >>> model(genesis.ones(5, 3)).shape, list(model.state_dict())
+    ((5, 2), ['module.weight', 'module.bias'])
+    """
+
+    def __init__(
+        self, module: Module, device_ids: Sequence[Any] | None = None, output_device: Any = None, dim: int = 0
+    ) -> None:
+        own = next((tensor.device for tensor in _held(module)), device_of())
+        listed = [own] if device_ids is None else [_named(device, own) for device in device_ids]
+        if not listed:
+            raise ValueError("DataParallel: device_ids is empty; want one device at least")
+        self.module = module
+        self.device_ids = listed
+        self.output_device = listed[0] if output_device is None else _named(output_device, own)
+        self.dim = dim
+
+    def forward(self, *inputs: Any, **options: Any) -> Any:
+        """The outputs of the replicas for their shares of the arguments, joined along `dim`."""
+        for tensor in _held(self.module):
+            if tensor.device is not self.device_ids[0]:
+                raise RuntimeError(
+                    f"DataParallel: the module has a tensor on {tensor.device}; want all on {self.device_ids[0]}, "
+                    "the first of device_ids"
+                )
+        shares = scatter((inputs, options), self.device_ids, self.dim)
+        replicas = replicate(self.module, self.device_ids[: len(shares)])
+        outputs = [replica(*args, **kwargs) for replica, (args, kwargs) in zip(replicas, shares, strict=True)]
+        if len(self.device_ids) == 1:
+            return _mapped(lambda tensor: tensor.to(self.output_device), outputs[0])
+        return gather(outputs, self.output_device, self.dim)
+
+    def extra_repr(self) -> str:
+        """The devices."""
+        return f"device_ids={[str(device) for device in self.device_ids]}, output_device={str(self.output_device)!r}"
+
+
+def _named(device: Any, like: Device) -> Device:
+    """A device by its name, or by its number among those of the kind of `like`."""
+    return device_of(f"{like.type}:{device}" if isinstance(device, int) else device)
+
+
+def _held(module: Module) -> Iterator[Tensor]:
+    yield from module.parameters()
+    yield from module.buffers()
+
+
+def _mapped(function: Callable[[Tensor], Any], value: Any) -> Any:
+    """`value` with its tensors, in lists, tuples and dicts too, replaced by what `function` makes of them."""
+    if isinstance(value, Tensor):
+        return function(value)
+    if isinstance(value, dict):
+        return type(value)((k, _mapped(function, v)) for k, v in value.items())
+    if isinstance(value, list | tuple):
+        members = [_mapped(function, v) for v in value]
+        return type(value)(*members) if hasattr(value, "_fields") else type(value)(members)
+    return value
+
+
+def scatter(inputs: Any, devices: Sequence[Any], dim: int = 0) -> list[Any]:
+    """`inputs` once for each device that gets rows, with its share of every tensor.
+
+    Shares are of equal size, but for the last. Raises ValueError for tensors of different extents along `dim`.
+
+    >>> import genesis
+    >>> scatter({"x": genesis.arange(3), "scale": 2}, ["cpu", "cpu:1"])
+    [{'x': tensor([0, 1]), 'scale': 2}, {'x': tensor([2], device='cpu:1'), 'scale': 2}]
+    """
+    found: list[Tensor] = []
+    _mapped(found.append, inputs)
+    whole = [tensor for tensor in found if tensor.shape]
+    if any(not -t.ndim <= dim < t.ndim for t in whole):
+        raise ValueError(f"scatter: inputs of shapes {[t.shape for t in whole]} do not all have an axis {dim}")
+    extents = list(dict.fromkeys([t.shape[dim] for t in whole]))
+    if len(extents) > 1:
+        raise ValueError(f"scatter: inputs have extents {extents} along dim {dim}; want the same for all")
+    extent = extents[0] if extents else 0
+    size = max(1, -(-extent // len(devices)))
+    starts = range(0, max(1, extent), size)
+
+    def share(tensor: Tensor, start: int, device: Any) -> Tensor:
+        part = view(tensor, "narrow", dim, start, min(size, extent - start)) if tensor.shape else tensor
+        return part.to(device)
+
+    return [
+        _mapped(lambda tensor, start=start, device=device: share(tensor, start, device), inputs)  # type: ignore[misc]
+        for start, device in zip(starts, map(device_of, devices), strict=False)
+    ]
+
+
+def replicate(module: Module, devices: Sequence[Any]) -> list[Module]:
+    """The module for each device: itself where it is, copies elsewhere, whose gradients return to its parameters.
+
+    A copy's parameters are results of `Tensor.to`, not Parameters, so it has none to list.
+
+    >>> import genesis
+    >>> _, copy = replicate(genesis.nn.Linear(3, 2), ["cpu", "cpu:1"])
+    >>> copy.weight.device, list(copy.parameters())
+    (device(type='cpu', index=1), [])
+    """
+    tensors = list({id(tensor): tensor for tensor in _held(module)}.values())
+    replicas = []
+    for device in map(device_of, devices):
+        if all(tensor.device is device for tensor in tensors):
+            replicas.append(module)
+            continue
+        there: dict[int, Any] = {id(t): copy for t, copy in zip(tensors, moved(tensors, device), strict=True)}
+        copies = {id(each): object.__new__(type(each)) for each in module.modules()}
+        there.update(copies)
+        for each in module.modules():
+            copies[id(each)].__dict__.update({name: there.get(id(value), value) for name, value in each.__dict__.items()})
+        replicas.append(copies[id(module)])
+    return replicas
+
+
+def gather(outputs: Sequence[Any], device: Any, dim: int = 0) -> Any:
+    """The outputs of several devices as one on `device`: tensors joined along `dim`, 0-d ones into a vector.
+
+    Lists, tuples and dicts are gathered member by member, other values must be equal. Raises TypeError where they are not.
+
+    >>> import genesis
+    >>> gather([(genesis.ones(2), 3), (genesis.zeros(1, device="cpu:1"), 3)], "cpu")
+    (tensor([1., 1., 0.]), 3)
+    """
+    first = outputs[0]
+    if any(type(output) is not type(first) for output in outputs):
+        raise TypeError(f"gather: outputs are of different types: {[type(output).__name__ for output in outputs]}")
+    if isinstance(first, Tensor):
+        parts = [output.to(device) for output in outputs]
+        if not first.shape:
+            return call(OPERATIONS["stack"], (parts,))
+        return call(OPERATIONS["cat"], (parts, dim)) if len(parts) > 1 else parts[0]
+    if isinstance(first, dict):
+        if any(output.keys() != first.keys() for output in outputs):
+            raise TypeError(f"gather: outputs are dicts of different keys: {[list(output) for output in outputs]}")
+        return type(first)((key, gather([output[key] for output in outputs], device, dim)) for key in first)
+    if isinstance(first, list | tuple):
+        if any(len(output) != len(first) for output in outputs):
+            raise TypeError(f"gather: outputs have different lengths: {[len(output) for output in outputs]}")
+        members = [gather(member, device, dim) for member in zip(*outputs, strict=True)]
+        return type(first)(*members) if hasattr(first, "_fields") else type(first)(members)
+    if any(output != first for output in outputs):
+        raise TypeError(f"gather: cannot join {[*outputs]!r:.80}; want tensors, containers of them, or equal values")
+    return first
