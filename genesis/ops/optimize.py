@@ -39,6 +39,10 @@ def _like(values: Values, models: Values) -> tuple[Value, ...]:
     return tuple(cast(v, m.dtype) for v, m in zip(values, models, strict=True))
 
 
+def _widened(*lists: Values) -> list[list[Value]]:
+    return [[widened(v) for v in values] for values in lists]
+
+
 # ---- updates ----
 
 
@@ -51,13 +55,15 @@ def sgd_update(
 
     Without `velocities`, p = p - lr * g. Returns the new parameters, then the velocities.
     """
+    stored = parameters
+    parameters, gradients, velocities = _widened(parameters, gradients, velocities)
     steps = grads = _gradients(parameters, gradients, weight_decay, maximize)
     if velocities:
         drawn = grads if _is(fresh, 1) else [g * fresh for g in grads]
         velocities = [v * momentum + g for v, g in zip(velocities, drawn, strict=True)]
         steps = [g + v * momentum for g, v in zip(grads, velocities, strict=True)] if nesterov else list(velocities)
     updated = [p - s * lr for p, s in zip(parameters, steps, strict=True)]
-    return _like(updated, parameters) + _like(velocities, parameters[: len(velocities)])
+    return _like(updated, stored) + _like(velocities, stored[: len(velocities)])
 
 
 @composite("adam_update", (5, 6, 7, 8, 9, 10, 11, 12), methods=())
@@ -72,10 +78,12 @@ def adam_update(
     `kept` is AdamW's decay, 1 - lr * weight_decay. With `maxima` (AMSGrad), the largest s so far divides instead.
     Returns the new parameters, then the averages, the squares and the maxima.
     """
+    stored = parameters
+    parameters, gradients, averages, squares, maxima = _widened(parameters, gradients, averages, squares, maxima)
     grads = _gradients(parameters, gradients, weight_decay, maximize)
     averages = [m * beta1 + g * fresh1 for m, g in zip(averages, grads, strict=True)]
     squares = [s * beta2 + g * g * fresh2 for s, g in zip(squares, grads, strict=True)]
-    maxima = [maximum(t, s) for t, s in zip(maxima, squares, strict=True)] if maxima else ()
+    maxima = [maximum(t, s) for t, s in zip(maxima, squares, strict=True)] if maxima else []
     updated = []
     for p, m, s in zip(parameters, averages, maxima or squares, strict=True):
         held = p if _is(kept, 1) else p * kept
@@ -83,7 +91,7 @@ def adam_update(
     return tuple(
         cast(value, parameter.dtype)
         for values in (updated, averages, squares, maxima)
-        for value, parameter in zip(values, parameters, strict=False)
+        for value, parameter in zip(values, stored, strict=False)
     )
 
 
@@ -93,7 +101,7 @@ def adam_update(
 @composite("clip_to_norm", (1,), methods=())
 def clip_to_norm(gradients: Values, max_norm: Scalar, norm_type: float) -> tuple[Value, ...]:
     """The norm of all gradients taken as one vector, then the gradients scaled down to `max_norm` where it is larger."""
-    wide = [widened(g) for g in gradients]
+    (wide,) = _widened(gradients)
     if norm_type == float("inf"):
         total = amax(magnitude(wide[0]))
         for g in wide[1:]:

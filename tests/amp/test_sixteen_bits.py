@@ -53,3 +53,21 @@ def test_clipping_measures_gradients_in_float32(low):
     (x * 300).sum().backward()
     assert genesis.nn.utils.clip_grad_norm_([x], 1.0).item() == 3000
     np.testing.assert_allclose(to_numpy(x.grad).astype(np.float32), 0.1, rtol=1e-2)
+
+
+@LOW
+@pytest.mark.parametrize("optimizer", [
+    lambda library, w: library.optim.Adam([w], lr=1e-3), lambda library, w: library.optim.AdamW([w], lr=1e-3),
+    lambda library, w: library.optim.SGD([w], lr=1e-2, momentum=0.9, weight_decay=1e-3),
+], ids=["adam", "adamw", "sgd"])
+def test_a_first_step_is_that_of_float32_rounded_once(optimizer, low):
+    start, slope = ROWS[:, :100] / 300, np.linspace(-2, 2, 400).reshape(4, 100)
+    start, slope = start.astype(low.numpy), slope.astype(low.numpy)
+    w = genesis.tensor(start, requires_grad=True)
+    w.grad = genesis.tensor(slope)
+    optimizer(genesis, w).step()
+    v = to_torch(start.astype(np.float32), requires_grad=True)
+    v.grad = to_torch(slope.astype(np.float32))
+    optimizer(torch, v).step()
+    assert w.dtype is low
+    assert np.mean(to_numpy(w) != to_numpy(v).astype(low.numpy)) <= 0.01  # but for what lies between two numbers
