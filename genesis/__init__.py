@@ -18,7 +18,17 @@ from genesis.tensor import Tensor
 # isort: split
 from genesis import amp, autograd, debug, func, indexing, nn, optim, random, utils
 from genesis.amp import autocast, is_autocast_enabled
-from genesis.autograd import enable_grad, inference_mode, is_grad_enabled, no_grad, set_grad_enabled, zero_grad
+from genesis.autograd import (
+    Context,
+    Function,
+    GraphCycleError,
+    enable_grad,
+    inference_mode,
+    is_grad_enabled,
+    no_grad,
+    set_grad_enabled,
+    zero_grad,
+)
 from genesis.creation import (
     arange,
     as_tensor,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import weakref
 from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -120,15 +121,19 @@ def _finish(trace: Trace, run: Run) -> None:
     if plan is not None:
         keeps = plan.keeps
         memories = _memories(plan, trace.inputs, run.buffers)
+        reference = weakref.ref(trace)
         by_position = dict(zip([*dict.fromkeys([a.index for a in run.held]), *plan.saved], memories, strict=True))
         for array in run.held:
             array.memory = by_position[array.index]
             if not array.node.differentiable:
                 array.trace = None
+                if keeps:
+                    array.memory.buffer.origin = reference, array.index
         if keeps:
             trace.saved.update(trace.input_at)
             for index in plan.saved:
                 trace.saved[index] = Array(None, -1, trace.nodes[index], by_position[index])
+                trace.versions[index] = by_position[index].buffer.version
             for array in run.held:
                 if array.node.differentiable and array.index not in trace.input_at:
                     trace.saved[array.index] = Array(None, -1, array.node, array.memory)
@@ -136,8 +141,8 @@ def _finish(trace: Trace, run: Run) -> None:
     count("flushes")
     if not keeps:
         trace.spent = True
-        trace.input_at.clear()
-        trace.retained.clear()
+        for unread in (trace.input_at, trace.retained, trace.hooks, trace.node_hooks, trace.customs):
+            unread.clear()  # type: ignore[attr-defined]
     trace.run = None
     if thread_state.traces.get(trace.device) is trace:
         del thread_state.traces[trace.device]
@@ -159,6 +164,7 @@ def _buffers(plan: Plan, trace: Trace) -> list[Buffer]:
             and memory.buffer.nbytes == plan.sizes[output] and memory.layout.offset == 0
         ):
             taken[output] = memory.buffer
+            memory.buffer.version, memory.buffer.origin = 0, None
     return [taken[k] if k in taken else Buffer(size, trace.device) for k, size in enumerate(plan.sizes)]
 
 

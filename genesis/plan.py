@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
 
 from genesis.codegen.cpu.program import Segment, assemble
 from genesis.ir.dtypes import float64, int64
@@ -80,7 +81,7 @@ def find_plan(trace: Trace, held: Sequence[Array]) -> Plan:
 
 
 def _read_by_backward(
-    nodes: Sequence[Node], roots: Sequence[int], released: Collection[int]
+    nodes: Sequence[Node], roots: Sequence[int], released: AbstractSet[int]
 ) -> tuple[bool, set[int]]:
     """Whether a later backward may come from `roots`, and what to keep for it: of what its rules read, whatever is dear
     to compute again. Elementwise values and views are recomputed from contractions, reductions and loads.
@@ -89,26 +90,31 @@ def _read_by_backward(
     """
     graph = Graph(list(nodes), grad_enabled=False)
     first = len(nodes)
+    customs = [index for index, node in enumerate(nodes) if node.op == "custom"]
     wanted: set[int] = set()
     keeps = False
     for together in [roots] if not released else [[root] for root in roots]:
         seeds = {root: expand(graph.constant(1, nodes[root].dtype), nodes[root].shape) for root in together}
         try:
-            ends, readers = derive(nodes, seeds, graph, graph.value)
+            ends, _, reads = derive(nodes, seeds, graph, graph.value, customs)
         except NotDifferentiableError:
             keeps = True
             wanted.update(together)
             continue
-        if together and readers.isdisjoint(released):
+        if together and released.isdisjoint(reads) and released.isdisjoint(ends):
             keeps = True
             wanted.update(value.index for value in ends.values())
+            for index in customs:
+                if index in ends:
+                    attrs = nodes[index].attrs
+                    wanted.update(nodes[index].inputs[1 + attrs["inputs"] :], [index + k for k in attrs["kept"]])
     dear: set[int] = set()
     for index in range(len(graph) - 1, -1, -1):
         if index not in wanted:
             continue
         node = graph.nodes[index]
-        kind = PRIMITIVES[node.op].kind
-        if index < first and kind not in ("elementwise", "view", "source"):
+        cheap = PRIMITIVES[node.op].kind in ("elementwise", "view", "source") and node.op != "custom"
+        if index < first and not cheap:
             dear.add(base_of(graph.nodes, index))
         else:
             wanted.update(node.inputs)

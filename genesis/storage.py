@@ -13,9 +13,9 @@ from genesis.execute import realize
 from genesis.ops.layout import LAYOUT_RULES, contiguous_layout
 from genesis.ops.registry import OPERATIONS
 from genesis.tensor import Tensor, array_of, call, tensor_of
-from genesis.trace import LOCK, Array, Memory, grad_mode, thread_state
+from genesis.trace import LOCK, Array, Change, Memory, grad_mode, recording
 
-__all__ = ["detach", "in_place", "memory_of", "rehouse", "view", "write"]
+__all__ = ["detach", "in_place", "last_change", "memory_of", "rehouse", "view", "write"]
 
 
 def view(tensor: Tensor, name: str, *arguments: Any, **attributes: Any) -> Tensor:
@@ -44,11 +44,16 @@ def view(tensor: Tensor, name: str, *arguments: Any, **attributes: Any) -> Tenso
         result._detached = tensor._detached
         if tensor.__class__ is not Tensor:
             result.__class__ = tensor._result_class
+        if tensor._untracked:
+            result._untracked = True
         return result
 
 
-def write(tensor: Tensor, value: Tensor) -> Tensor:
+def write(tensor: Tensor, value: Tensor, change: Change | None = None) -> Tensor:
     """Put `value` (of the tensor's shape and dtype) into the tensor's storage; returns the tensor.
+
+    `change` is the call that does so, if it is not the last one: what that call itself reads of the tensor is no
+    reading of a value that has changed since.
 
     Raises RuntimeError for a leaf that requires a gradient while gradients are recorded, and for a tensor several of
     whose elements share one place.
@@ -61,6 +66,8 @@ def write(tensor: Tensor, value: Tensor) -> Tensor:
     root = tensor if tensor._base is None else tensor._base
     bare = tensor._detached or root._keeps_derivation or not grad_mode.get()
     keeps = bare and root._array.node.differentiable
+    if not (tensor._untracked or root._keeps_derivation):
+        _note(root, change or last_change(value))
     if tensor._base is None:
         _store(tensor, _rederived(tensor, value) if keeps else value)
     else:
@@ -85,6 +92,25 @@ def write(tensor: Tensor, value: Tensor) -> Tensor:
     return tensor
 
 
+def last_change(value: Tensor) -> Change | None:
+    """A change by the call that was recorded last, of which `value` came."""
+    trace = value._array.trace
+    return Change(trace.number, trace.lines[-1]) if trace is not None and trace.lines else None
+
+
+def _note(root: Tensor, change: Change | None) -> None:
+    """A backward that is still to read what `root` holds will say that it has changed."""
+    array = root._array
+    if array.trace is not None:
+        array.trace.changed[array.index] = change
+    if array.memory is not None:
+        buffer = array.memory.buffer
+        buffer.version += 1
+        buffer.change = change
+        if buffer.origin is not None and (trace := buffer.origin[0]()) is not None:
+            trace.changed[buffer.origin[1]] = change
+
+
 def _rederived(root: Tensor, value: Tensor) -> Tensor:
     """`value` with the derivation of what `root` holds: a write that is not recorded changes values alone."""
     return _call_with(True, "with_value", (root, value))
@@ -92,13 +118,9 @@ def _rederived(root: Tensor, value: Tensor) -> Tensor:
 
 def _call_with(grad: bool, name: str, arguments: Sequence[Any], attributes: dict[str, Any] | None = None) -> Tensor:
     """Call an operation with the recording of gradients switched on or off."""
-    before = thread_state.grad_enabled
-    thread_state.grad_enabled = grad
-    try:
+    with recording(grad):
         result: Tensor = call(OPERATIONS[name], arguments, attributes)
         return result
-    finally:
-        thread_state.grad_enabled = before
 
 
 def _store(root: Tensor, value: Tensor) -> None:
@@ -123,13 +145,14 @@ def _store(root: Tensor, value: Tensor) -> None:
 def in_place(tensor: Tensor, name: str, *arguments: Any, **attributes: Any) -> Tensor:
     """Run operation `name` on `tensor` and put the result into it."""
     value = call(OPERATIONS[name], (tensor, *arguments), attributes)
+    change = last_change(value)
     if value.shape != tensor.shape:
         raise ValueError(f"{name}_: the result has shape {value.shape}, which does not fit in place into {tensor.shape}")
     if value.dtype is not tensor.dtype:
         if value.dtype.category > tensor.dtype.category:
             raise TypeError(f"{name}_: a {value.dtype.name} result cannot be stored in place in {tensor.dtype.name}")
         value = call(OPERATIONS["to_dtype"], (value, tensor.dtype))
-    return write(tensor, value)
+    return write(tensor, value, change)
 
 
 def rehouse(tensor: Tensor, value: Tensor) -> None:

@@ -32,6 +32,7 @@ from genesis.trace import (
     Trace,
     current_trace,
     grad_mode,
+    recording,
     thread_state,
     user_line,
 )
@@ -39,7 +40,7 @@ from genesis.transfer import sent
 
 __all__ = [
     "Tensor", "array_of", "attribute", "call", "call_on", "from_data", "from_memory", "gradient_holders", "hold_gradient",
-    "method", "moved", "spreads", "tensor_of",
+    "method", "moved", "place", "spreads", "tensor_of",
 ]
 
 _SNAPSHOT_BYTES = 1 << 20
@@ -57,11 +58,15 @@ class Tensor:
     _base: Tensor | None = None  # the root whose storage this views
     _layout: Layout | None = None  # where in the root
     _detached: bool = False
+    _untracked: bool = False  # `.data`: backward does not mind what is written through it
     _version: int = 0
     _seen: int = 0
     _grad: Tensor | None = None
     _retains_grad: bool = False
     _is_holder: bool = False
+    _hooks: dict[int, Callable[..., Any]] | None = None  # a leaf's; those of results are the trace's
+    _post_hooks: dict[int, Callable[..., Any]] | None = None
+    _node_hooks: Any = None
     _keeps_derivation: bool = False  # writes change the values alone: the gradients that create_graph leaves in .grad
 
     _array: Array
@@ -242,7 +247,11 @@ def array_of(tensor: Tensor) -> Array:
 
 
 def _place(trace: Trace, tensor: Tensor) -> int:
-    array = tensor._array if tensor._base is None else array_of(tensor)
+    return place(trace, tensor, tensor._array if tensor._base is None else array_of(tensor))
+
+
+def place(trace: Trace, tensor: Tensor, array: Array) -> int:
+    """The position in `trace` of `array`, which `tensor` holds or held."""
     if array.trace is not trace:
         if array.memory is None:
             realize(array)
@@ -500,6 +509,18 @@ def from_memory(values: np.ndarray, requires_grad: bool = False) -> Tensor:
     return result
 
 
+def _copied(tensor: Tensor, dtype: DType | None, requires_grad: bool, device: Any) -> Tensor:
+    """A leaf with what `tensor` holds now."""
+    if requires_grad and dtype is None and tensor.dtype.category < 2:
+        dtype = get_default_dtype()
+    with recording(False):
+        (tensor,) = [tensor] if device is None else moved([tensor], device_of(device))
+        copy = call(OPERATIONS["clone"], (tensor,)) if dtype in (None, tensor.dtype) else call(
+            OPERATIONS["to_dtype"], (tensor, dtype))
+    copy.requires_grad = requires_grad
+    return copy
+
+
 def from_data(data: Any, dtype: DType | None = None, requires_grad: bool = False, device: Any = None) -> Tensor:
     """A tensor with a copy of `data`, in `dtype` or the one that `data` suggests, on `device` or that of a tensor.
 
@@ -507,8 +528,7 @@ def from_data(data: Any, dtype: DType | None = None, requires_grad: bool = False
     """
     place = device_of(device)
     if isinstance(data, Tensor):
-        place = device_of(device, array_of(data).device)
-        data = data.detach().numpy()
+        return _copied(data, dtype, requires_grad, device)
     values = as_numpy(data, dtype)
     kind = from_numpy_dtype(values.dtype)
     if requires_grad and dtype is None and kind.category < 2:

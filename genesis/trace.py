@@ -9,6 +9,7 @@ An `Array` is an immutable value: pending at a position of a trace, or realized 
 
 from __future__ import annotations
 
+import bisect
 import itertools
 import math
 import os
@@ -16,7 +17,7 @@ import sys
 import threading
 import weakref
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from genesis.devices import CPU, Device
 from genesis.ir.dtypes import DType, dtype_of_scalar
@@ -26,8 +27,8 @@ from genesis.runtime.fork import fork_safe_lock
 from genesis.runtime.memory import Buffer
 
 __all__ = [
-    "LOCK", "Array", "Memory", "Step", "Trace", "current_trace", "fresh_roots", "grad_mode", "readers_of", "thread_state",
-    "unflushed", "user_line",
+    "LOCK", "Array", "Change", "Memory", "Step", "Trace", "current_trace", "fresh_roots", "grad_mode", "readers_of",
+    "recording", "resolve_line", "thread_state", "unflushed", "user_line",
 ]
 
 NODE_LIMIT = 20_000
@@ -59,6 +60,13 @@ class Memory:
         if 0 in at.shape:
             return self.buffer.numpy(dtype.numpy, at.shape)
         return self.buffer.numpy(dtype.numpy, at.shape, tuple([s * size for s in at.strides]), at.offset * size)
+
+
+class Change(NamedTuple):
+    """A tensor was written over: in which trace, by which call (its entry in `Trace.lines`)."""
+
+    trace: float
+    call: Any
 
 
 class Array:
@@ -119,6 +127,22 @@ def fresh_roots() -> None:
     _root[:] = [Step((), None), 0]
 
 
+class recording:
+    """A context in which this thread records gradients, or does not."""
+
+    __slots__ = ("before", "enabled")
+
+    def __init__(self, enabled: bool) -> None:
+        self.enabled = enabled
+
+    def __enter__(self) -> None:
+        self.before = thread_state.grad_enabled
+        thread_state.grad_enabled = self.enabled
+
+    def __exit__(self, *problem: object) -> None:
+        thread_state.grad_enabled = self.before
+
+
 class grad_mode:
     """This thread's gradient switch."""
 
@@ -135,9 +159,9 @@ class Trace:
     """A path in the trie, and the data that its placeholders stand for: what one thread does on one device."""
 
     __slots__ = (
-        "__weakref__", "arrays", "backwards", "closed", "device", "done", "failure", "input_at", "inputs", "known", "lines",
-        "lost", "nodes", "number", "released", "retained", "run", "saved", "scalars", "spent", "step", "variables", "weight",
-        "written",
+        "__weakref__", "arrays", "backwards", "changed", "closed", "customs", "device", "done", "failure", "hooks", "input_at",
+        "inputs", "known", "lines", "lost", "node_hooks", "nodes", "number", "released", "retained", "run", "saved",
+        "scalars", "spent", "step", "variables", "versions", "weight", "written",
     )
 
     def __init__(self, device: Device = CPU) -> None:
@@ -156,6 +180,11 @@ class Trace:
         self.saved: dict[int, Array] = {}  # after the flush: what backward will read
         self.released: set[int] = set()
         self.retained: dict[int, Any] = {}  # position -> the non-leaf Tensor that asked for its gradient
+        self.customs: dict[int, Any] = {}  # position of a result -> the call of a custom Function that derives it
+        self.hooks: dict[int, dict[int, Any]] = {}  # position -> what is to see its gradient
+        self.node_hooks: dict[int, Any] = {}  # first position of a call -> what is to see all its gradients
+        self.versions: dict[int, int] = {}  # position -> version of the memory that backward will read it from
+        self.changed: dict[int, Any] = {}  # position -> the Change of the tensor that held it
         self.written: list[Any] = []  # (tensor, the array it held): to be put back if the flush fails
         self.failure: BaseException | None = None
         self.lost: set[int] = set()  # positions that cannot be computed, because of the failure
@@ -216,6 +245,7 @@ class Trace:
                 self.advance(key, lambda graph: graph.add(
                     "input", (), node.shape, node.dtype, attrs, node.differentiable))
             self.inputs += (array,)
+            self.versions[index] = memory.buffer.version
             self.input_at[index] = array
             self.known[array] = index
             self.weight += nbytes
@@ -253,19 +283,15 @@ class Trace:
         self.arrays.append(array)
         return array
 
+    def call_at(self, index: int) -> Any:
+        """The entry in `lines` of the call that added the node at `index`; None before the first."""
+        place = bisect.bisect_right(self.lines, index, key=lambda line: line[0])
+        return self.lines[place - 1] if place else None
+
     def line_of(self, index: int) -> tuple[str, int] | None:
         """The user's file and line that wrote the value at `index`."""
-        low, high = 0, len(self.lines)
-        while low < high:
-            middle = (low + high) // 2
-            if self.lines[middle][0] <= index:
-                low = middle + 1
-            else:
-                high = middle
-        if not low:
-            return None
-        _, code, offset, _ = self.lines[low - 1]
-        return resolve_line(code, offset)
+        call = self.call_at(index)
+        return None if call is None else resolve_line(call[1], call[2])
 
 
 def _positions(result: Any) -> Any:

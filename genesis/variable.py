@@ -5,7 +5,7 @@ from __future__ import annotations
 import weakref
 from typing import Any
 
-from genesis.autograd.backward import _accumulate as accumulate
+from genesis.autograd.backward import add_gradient
 from genesis.autograd.leaves import leaves_of
 from genesis.creation import ones_like
 from genesis.ir.dtypes import DType
@@ -78,7 +78,7 @@ class Variable(Tensor):
                     if held is not None:
                         new, leaf._grad = leaf._grad, held
                         if new is not None:
-                            accumulate(leaf, array_of(new), create_graph)
+                            add_gradient(leaf, new, create_graph)
             self._gradients = found[0] if len(found) == 1 else tuple(found)
         return self._gradients
 

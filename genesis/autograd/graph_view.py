@@ -1,15 +1,13 @@
-"""`grad_fn`: a read-only view of the trace, one node for each call that a user made.
-
-What a call added to the trace - casts, expansions, the parts of a composite - lies between the position where it began
-and the position where the next one began; its `key` names the operation and the positions of its arguments.
-"""
+"""`grad_fn`: a view of the trace, one node for each call that a user made."""
 
 from __future__ import annotations
 
-import bisect
+from collections.abc import Callable
 from typing import Any
 
-from genesis.ops.registry import Operation
+from genesis.autograd.calls import arguments_of, call_at, node_name
+from genesis.autograd.function import Function
+from genesis.autograd.hooks import NodeHooks, RemovableHandle
 from genesis.tensor import Tensor, array_of, attribute
 from genesis.trace import Trace
 
@@ -41,60 +39,64 @@ class GradientNode:
 
     def name(self) -> str:
         """`AddBackward` for a call of `add`; `AccumulateGrad` for a leaf."""
-        if self.variable is not None:
-            return "AccumulateGrad"
-        operation = self._call()[0]
-        name = operation.name if isinstance(operation, Operation) else self._trace.nodes[self._index].op
-        return "".join(part.capitalize() for part in name.split("_")) + "Backward"
+        return "AccumulateGrad" if self.variable is not None else node_name(self._trace, self._index)
 
     @property
     def next_functions(self) -> tuple[tuple[GradientNode | None, int], ...]:
-        """Where the gradient goes on to, argument by argument: (node, 0), or (None, 0) where none flows."""
+        """Where the gradient goes on to, argument by argument: (node, which of its results), or (None, 0) for none."""
         if self.variable is not None:
             return ()
-        operation, *rest = self._call()
-        if not isinstance(operation, Operation):  # a gradient that derive recorded: its nodes, one by one
-            positions: list[int | None] = list(self._trace.nodes[self._index].inputs)
-        else:
-            _, *tokens = rest
-            positions = [p for place, token in enumerate(tokens) for p in _positions(token, place in operation.operands)]
-        return tuple([(self._at(p), 0) for p in positions])
+        custom = self._trace.customs.get(self._index)
+        positions = custom.inputs if custom is not None else arguments_of(self._trace, self._index)
+        return tuple([self._at(p) for p in positions])
 
-    def _at(self, position: int | None) -> GradientNode | None:
+    def _at(self, position: int | None) -> tuple[GradientNode | None, int]:
         if position is None or not self._trace.nodes[position].differentiable:
-            return None
-        return GradientNode(self._trace, position)
+            return None, 0
+        node = GradientNode(self._trace, position)
+        custom = node._trace.customs.get(node._index)
+        return node, custom.outputs.index(node._index) if custom is not None else 0
 
-    def _call(self) -> tuple[Any, ...]:
-        """The key of the call that added this node."""
-        lines = self._trace.lines
-        key: tuple[Any, ...] = lines[bisect.bisect_right(lines, self._index, key=lambda line: line[0]) - 1][-1]
-        return key
+    # ---- hooks ----
+
+    def register_hook(self, hook: Callable[[Any, Any], Any]) -> RemovableHandle:
+        """Call `hook(grad_inputs, grad_outputs)` when backward has come by: the gradients passed on, and those that came.
+
+        What it returns, unless None, replaces the gradients passed on.
+        """
+        return RemovableHandle(self._hooks().post, hook)
+
+    def register_prehook(self, hook: Callable[[Any], Any]) -> RemovableHandle:
+        """Call `hook(grad_outputs)` before backward comes by; what it returns, unless None, replaces them."""
+        return RemovableHandle(self._hooks().pre, hook)
+
+    def _hooks(self) -> NodeHooks:
+        leaf = self.variable
+        if leaf is None:
+            hooks: NodeHooks = self._trace.node_hooks.setdefault(self._first(), NodeHooks())
+            return hooks
+        if leaf._node_hooks is None:
+            leaf._node_hooks = NodeHooks()
+        return leaf._node_hooks
+
+    def _first(self) -> int:
+        custom = self._trace.customs.get(self._index)
+        return custom.first if custom is not None else call_at(self._trace, self._index)[0]
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, GradientNode) and self._trace is other._trace and self._index == other._index
+        return isinstance(other, GradientNode) and self._identity() == other._identity()
 
     def __hash__(self) -> int:
-        return hash((id(self._trace), self._index))
+        return hash(self._identity())
+
+    def _identity(self) -> tuple[int, int]:
+        return (id(self._trace), self._first()) if self.variable is None else (id(self.variable), -1)
 
     def __repr__(self) -> str:
         return f"<{self.name()}>"
 
 
-def _positions(token: Any, operand: bool) -> list[int | None]:
-    """The positions of the tensors in one argument of a call; None for a number that stands for a tensor."""
-    if isinstance(token, int):
-        return [token]
-    if not isinstance(token, tuple) or not token:
-        return []
-    if token[0] == "tensors":
-        return [t if isinstance(t, int) else None for t in token[1:]]
-    if operand and isinstance(token[0], type):
-        return [None]
-    named: list[int | None] = [
-        pair[1] for pair in token if isinstance(pair, tuple) and len(pair) == 2 and isinstance(pair[1], int)
-    ]
-    return named if all(isinstance(pair, tuple) and isinstance(pair[0], str) for pair in token) else []
+Function.register(GradientNode)
 
 
 @attribute

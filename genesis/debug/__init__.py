@@ -1,5 +1,6 @@
 """A look inside: the pending graph, the program it lowers to, memory, and counts of what the runtime did."""
 
+from genesis.debug.gradients import GradientRecord, record_grad_function
 from genesis.debug.graph import RecordedGraph, graph
 from genesis.debug.memory_use import MemoryUse, memory
 from genesis.debug.program import LoweredProgram, program
@@ -9,6 +10,6 @@ from genesis.runtime.counters import reset as reset_stats
 from genesis.runtime.counters import stats
 
 __all__ = [
-    "LoweredProgram", "MemoryUse", "RecordedGraph", "Recording", "graph", "memory", "on_flush", "program", "reset_stats",
-    "stats",
+    "GradientRecord", "LoweredProgram", "MemoryUse", "RecordedGraph", "Recording", "graph", "memory", "on_flush", "program",
+    "record_grad_function", "reset_stats", "stats",
 ]

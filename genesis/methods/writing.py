@@ -89,8 +89,13 @@ def random_(self: Tensor, low: int = 0, high: int | None = None) -> Tensor:
 
 @attribute
 def data(self: Tensor) -> Tensor:
-    """The tensor outside its derivation, sharing its storage; assigning to it replaces the values."""
-    return detach(self)
+    """The tensor outside its derivation, sharing its storage; assigning to it replaces the values.
+
+    Unlike `detach()`, what is written through it goes unnoticed by a backward that still reads the old values.
+    """
+    result = detach(self)
+    result._untracked = True
+    return result
 
 
 def _set_data(self: Tensor, value: Tensor) -> None:

@@ -34,8 +34,8 @@ class _Result(Value):
 
 def derive(
     nodes: Sequence[Node], cotangents: Mapping[int, Value], graph: Graph, place: Callable[[int], Value],
-    wanted: Collection[int] = (),
-) -> tuple[dict[int, Value], frozenset[int]]:
+    wanted: Collection[int] = (), above: int = -1,
+) -> tuple[dict[int, Value], dict[int, Value], dict[int, tuple[int, ...]]]:
     """The cotangents, as Values of `graph`, of the values that those given depend on.
 
     Args:
@@ -44,14 +44,16 @@ def derive(
         graph: where gradient nodes go (it may hold the source too).
         place: the Value in `graph` that stands for a position in `nodes`.
         wanted: positions whose cotangent to report besides the ends of the walk, variables and inputs.
+        above: the walk ends here, where Python has a word to say; it takes the positions above this one.
 
     Returns:
-        (position -> cotangent, the positions whose rule read a value).
+        (position -> cotangent of the ends, position -> what of a cotangent has come to the positions not walked,
+        position -> the positions whose values its rule read).
     """
     held: dict[int, Value] = dict(cotangents)
     ends: dict[int, Value] = {}
-    readers: set[int] = set()
-    for index in range(max(held, default=-1), -1, -1):
+    reads: dict[int, tuple[int, ...]] = {}
+    for index in range(max(held, default=-1), above, -1):
         g = held.pop(index, None)
         node = nodes[index]
         if g is None or not node.differentiable:
@@ -65,12 +67,24 @@ def derive(
             raise NotDifferentiableError(f"{node.op} has no gradient; detach its input, or take another operation")
         read = [_Result(place(index), node), *[place(i) for i in node.inputs]]
         start = len(graph)
-        grads = rule(g, *read)
-        places = {value.index for value in read}
-        if any(i in places for added in graph.nodes[start:] for i in added.inputs):
-            readers.add(index)
-        for i, grad in zip(node.inputs, grads if isinstance(grads, tuple) else (grads,), strict=True):
-            if grad is not None and nodes[i].differentiable:
-                grad = cast(grad, nodes[i].dtype)
-                held[i] = grad if i not in held else held[i] + grad
-    return ends, frozenset(readers)
+        answer = rule(g, *read)
+        answers = answer if isinstance(answer, tuple) else (answer,)
+        grads = [
+            (i, grad) for i, grad in zip(node.inputs, answers, strict=True) if grad is not None and nodes[i].differentiable
+        ]
+        taken = _needed(graph, start, [grad.index for _, grad in grads])
+        if seen := [i for i, value in zip((index, *node.inputs), read, strict=True) if value.index in taken]:
+            reads[index] = tuple(seen)
+        for i, grad in grads:
+            grad = cast(grad, nodes[i].dtype)
+            held[i] = grad if i not in held else held[i] + grad
+    return ends, held, reads
+
+
+def _needed(graph: Graph, start: int, ends: Sequence[int]) -> set[int]:
+    """`ends`, and what they are computed from by the nodes from `start` on. (A rule may write more than is asked for.)"""
+    needed = set(ends)
+    for index in range(len(graph) - 1, start - 1, -1):
+        if index in needed:
+            needed.update(graph.nodes[index].inputs)
+    return needed

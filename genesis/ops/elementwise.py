@@ -326,6 +326,17 @@ primitive("with_value", "elementwise", grad=lambda g, y, old, new: (g, None), re
 primitive("variable", "elementwise", reference=lambda node, x: x, emit=lambda k, x: x, cost=0)
 
 
+def _custom_grad(g: Value, y: Value, raw: Value, *rest: Value) -> tuple[Value | None, ...]:
+    """Which inputs a gradient goes on to, for planning: what it is, Python says when backward comes by."""
+    inputs = rest[: y.node.attrs["inputs"]]
+    ones = [expand(x.graph.constant(1, x.dtype), x.shape) for x in inputs]
+    return (None, *ones, *[None] * (len(rest) - len(inputs)))
+
+
+primitive("custom", "elementwise", grad=_custom_grad, reference=lambda node, raw, *rest: raw,
+          emit=lambda k, raw, *rest: raw, cost=0)  # a result of a custom Function: the value, its inputs, what it saved
+
+
 @composite("to_dtype", 1, methods=())
 def to_dtype(input: Value, dtype: DType) -> Value:
     """`input` converted to `dtype`."""

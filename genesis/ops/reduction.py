@@ -105,6 +105,22 @@ def sum(input: Value, dim: Axes = None, keepdim: bool = False, *, dtype: DType |
     return reduce_value("sum", cast(input, wanted), normalize_axes("sum", dim, input.ndim), keepdim)
 
 
+@composite("sum_to_size")
+def sum_to_size(input: Value, size: Sequence[int]) -> Value:
+    """`input` summed to `size`, a shape that broadcasts to its own. Raises ValueError for a shape that does not.
+
+    >>> import genesis
+    >>> genesis.ones(2, 3).sum_to_size((3,))
+    tensor([2., 2., 2.])
+    """
+    shape = tuple(size)
+    lead = input.ndim - len(shape)
+    if lead < 0 or False in [e in (1, full) for e, full in zip(shape, input.shape[lead:], strict=True)]:
+        raise ValueError(f"sum_to_size: shape {input.shape} cannot be summed to {shape}, which does not broadcast to it")
+    axes = [axis for axis, extent in enumerate(input.shape) if axis < lead or shape[axis - lead] != extent]
+    return reshape_value(sum.define(input, tuple(axes)), shape) if axes else input
+
+
 @composite("prod", ref=np.prod, autocast="float32")
 def prod(input: Value, dim: Axes = None, keepdim: bool = False, *, dtype: DType | None = None) -> Value:
     """The product over `dim` (all axes, if None). Integers and bools multiply to int64.

@@ -150,13 +150,16 @@ class Buffer:
     (True, 0)
     """
 
-    __slots__ = ("__weakref__", "_flat", "_owner", "device", "nbytes", "ptr", "writeable")
+    __slots__ = ("__weakref__", "_flat", "_owner", "change", "device", "nbytes", "origin", "ptr", "version", "writeable")
 
     def __init__(self, nbytes: int, device: Device = CPU) -> None:
         self.device = device
         self.ptr = _pool.lend(self, _size_class(nbytes))
         self.nbytes = nbytes
         self.writeable = True
+        self.version = 0  # how often the tensor that it belongs to was written over
+        self.change: Any = None  # who did so last
+        self.origin: Any = None  # where backward knows its value: a weak reference to a trace, a position
         self._flat: Any = None  # weak reference to the array of bytes that outside views are views of
         self._owner: Any = None
 
@@ -168,6 +171,7 @@ class Buffer:
         buffer.device = CPU
         buffer.ptr, buffer.nbytes = low, high - low
         buffer.writeable = array.flags.writeable
+        buffer.version, buffer.change, buffer.origin = 0, None, None
         buffer._flat = None
         buffer._owner = array
         return buffer

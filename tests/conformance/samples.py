@@ -89,6 +89,7 @@ SAMPLES: dict[str, list[Sample]] = {
     "reshape": [Sample((_X, (4, 15))), Sample((_X, (-1,))), Sample((_X, (2, 2, 15)))],
     "view": [Sample((_X, (4, 15))), Sample((_X, (5, -1)))],
     "permute": [Sample((_X, (2, 0, 1)))], "transpose": [Sample((_X, 0, 2)), Sample((_X, -1, -2))],
+    "sum_to_size": [Sample((_X, (4, 1))), Sample((_X, (3, 1, 5))), Sample((_X, (1,)))],
     "expand": [Sample((values(3, 1), (3, 4))), Sample((values(4), (2, 3, -1)))],
     "squeeze": [Sample((values(1, 3, 1),)), Sample((values(1, 3, 1), 0)), Sample((values(1, 3, 1), (0, 2)))],
     "unsqueeze": [Sample((_M, 0)), Sample((_M, -1))],

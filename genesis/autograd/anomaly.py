@@ -1,0 +1,84 @@
+"""The search for the first NaN of a backward."""
+
+from __future__ import annotations
+
+from genesis.autograd.observers import GradientEvent, observers
+from genesis.execute import realize
+from genesis.ops.registry import OPERATIONS
+from genesis.tensor import Tensor, call
+from genesis.trace import recording
+
+__all__ = ["AnomalyError", "detect_anomaly", "set_detect_anomaly"]
+
+
+class AnomalyError(RuntimeError):
+    """A step of backward gave NaN."""
+
+
+class _Search:
+    """Looks, once a backward has been recorded, for the first step that made a NaN of its gradients."""
+
+    def __init__(self) -> None:
+        self._steps: list[tuple[GradientEvent, int, Tensor]] = []
+
+    def observe(self, event: GradientEvent) -> None:
+        with recording(False):
+            for place, gradient in enumerate(event.passed):
+                if gradient is not None:
+                    flag = call(OPERATIONS["any"], (call(OPERATIONS["isnan"], (gradient,)),))
+                    self._steps.append((event, place, flag))
+
+    def finish(self) -> None:
+        steps, self._steps = self._steps, []
+        for event, place, flag in steps:
+            if realize(flag._array).numpy(flag.dtype).item():
+                where = f" of the operation at {event.line[0]}:{event.line[1]}" if event.line else ""
+                raise AnomalyError(f"backward: {event.name}{where} gave nan as the gradient of its argument {place}")
+
+
+class detect_anomaly:
+    """Within it, a backward that computes a NaN raises AnomalyError, naming the line of the operation whose gradient it is.
+
+    Every step of backward is looked at: this is slow. With `check_nan=False` nothing is.
+
+    >>> import genesis
+    >>> x = genesis.tensor(0., requires_grad=True)
+    >>> with genesis.autograd.detect_anomaly():
+    ...     (x.sqrt() * 0).backward()  # 0 * inf
+    Traceback (most recent call last):
+    ...
+    genesis.autograd.anomaly.AnomalyError: ...
+    """
+
+    def __init__(self, check_nan: bool = True) -> None:
+        self._searches: list[_Search] = []
+        self._check_nan = check_nan
+
+    def __enter__(self) -> None:
+        search = _Search()
+        self._searches.append(search)
+        if self._check_nan:
+            observers().append(search)
+
+    def __exit__(self, *problem: object) -> None:
+        search = self._searches.pop()
+        if search in observers():
+            observers().remove(search)
+
+
+class set_detect_anomaly(detect_anomaly):
+    """`detect_anomaly` switched on or off at once; as a context, back on exit."""
+
+    def __init__(self, mode: bool, check_nan: bool = True) -> None:
+        super().__init__(check_nan)
+        self._before = [o for o in observers() if isinstance(o, _Search)]
+        for search in self._before:
+            observers().remove(search)
+        if mode and check_nan:
+            observers().append(_Search())
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, *problem: object) -> None:
+        observers()[:] = [o for o in observers() if not isinstance(o, _Search)] + list(self._before)

@@ -1,0 +1,135 @@
+"""Hooks: what the user wants to see, or to change, while gradients travel."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Sequence
+from typing import Any, Self
+
+from genesis.tensor import Tensor, array_of, method
+from genesis.trace import recording
+
+__all__ = ["Hooks", "NodeHooks", "RemovableHandle", "hooked"]
+
+Hooks = dict[int, Callable[..., Any]]
+
+_numbers = itertools.count()
+
+
+class RemovableHandle:
+    """A hook that was registered: `remove()` takes it away, and so does leaving it as a context."""
+
+    def __init__(self, hooks: Hooks, hook: Callable[..., Any]) -> None:
+        if not callable(hook):
+            raise TypeError(f"hook: wants a function, got {type(hook).__name__} {hook!r}")
+        self.id = next(_numbers)
+        self._hooks = hooks
+        hooks[self.id] = hook
+
+    def remove(self) -> None:
+        """Call the hook no more."""
+        self._hooks.pop(self.id, None)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *problem: object) -> None:
+        self.remove()
+
+
+class NodeHooks:
+    """The hooks of one call: `pre` see the gradients of its results, `post` also those that it passes on."""
+
+    __slots__ = ("post", "pre")
+
+    def __init__(self) -> None:
+        self.pre: Hooks = {}
+        self.post: Hooks = {}
+
+    def before(self, gradients: Sequence[Tensor | None], create_graph: bool) -> Sequence[Tensor | None]:
+        """The gradients of the results as the `pre` hooks leave them."""
+        for hook in [*self.pre.values()]:
+            gradients = _replaced(hook, gradients, (tuple(gradients),), create_graph)
+        return gradients
+
+    def after(
+        self, passed: Sequence[Tensor | None], gradients: Sequence[Tensor | None], create_graph: bool
+    ) -> Sequence[Tensor | None]:
+        """The gradients passed on as the `post` hooks leave them."""
+        for hook in [*self.post.values()]:
+            passed = _replaced(hook, passed, (tuple(passed), tuple(gradients)), create_graph)
+        return passed
+
+
+def _replaced(
+    hook: Callable[..., Any], gradients: Sequence[Tensor | None], arguments: tuple[Any, ...], create_graph: bool
+) -> Sequence[Tensor | None]:
+    with recording(create_graph):
+        answer = hook(*arguments)
+    if answer is None:
+        return gradients
+    answers = answer if isinstance(answer, tuple | list) else (answer,)
+    if len(answers) != len(gradients):
+        raise RuntimeError(f"hook: wants {len(gradients)} gradients back, or None, got {len(answers)}")
+    return [_like(new, old) if old is not None else new for new, old in zip(answers, gradients, strict=True)]
+
+
+def hooked(gradient: Tensor, hooks: Hooks | None, create_graph: bool) -> Tensor:
+    """`gradient` as the hooks of a tensor, in the order of their registration, leave it."""
+    for hook in [*hooks.values()] if hooks else ():
+        with recording(create_graph):
+            answer = hook(gradient)
+        if answer is not None:
+            gradient = _like(answer, gradient)
+    return gradient
+
+
+def _like(answer: Any, gradient: Tensor) -> Tensor:
+    """A hook's answer, if it can stand in for `gradient`."""
+    if not isinstance(answer, Tensor) or answer.shape != gradient.shape:
+        met = f"a tensor of shape {answer.shape}" if isinstance(answer, Tensor) else f"{type(answer).__name__} {answer!r}"
+        raise RuntimeError(f"hook: wants a gradient of shape {gradient.shape} back, or None, got {met}")
+    return answer if answer.dtype is gradient.dtype else answer.to(gradient.dtype)
+
+
+@method
+def register_hook(self: Tensor, hook: Callable[[Tensor], Tensor | None]) -> RemovableHandle:
+    """Call `hook` with the gradient of this tensor whenever backward computes it; what it returns, unless None, replaces it.
+
+    Raises RuntimeError for a tensor that requires no gradient.
+
+    >>> import genesis
+    >>> x = genesis.tensor([1., 2.], requires_grad=True)
+    >>> handle = x.register_hook(lambda grad: grad * 10)
+    >>> (x * x).sum().backward()
+    >>> x.grad
+    tensor([20., 40.])
+    >>> handle.remove()
+    """
+    if not self.requires_grad:
+        raise RuntimeError("register_hook: this tensor requires no gradient, so there is none to see")
+    array = array_of(self)
+    if array.node.differentiable and array.trace is not None:
+        return RemovableHandle(array.trace.hooks.setdefault(array.index, {}), hook)
+    if self._hooks is None:
+        self._hooks = {}
+    return RemovableHandle(self._hooks, hook)
+
+
+@method
+def register_post_accumulate_grad_hook(self: Tensor, hook: Callable[[Tensor], None]) -> RemovableHandle:
+    """Call `hook` with this tensor, a leaf, whenever backward has added to its `.grad`.
+
+    Raises RuntimeError for a tensor that is no leaf or requires no gradient.
+
+    >>> import genesis
+    >>> x = genesis.tensor([1., 2.], requires_grad=True)
+    >>> handle = x.register_post_accumulate_grad_hook(lambda leaf: print(leaf.grad))
+    >>> (x * x).sum().backward()
+    tensor([2., 4.])
+    """
+    if not self.requires_grad or not self.is_leaf:
+        raise RuntimeError("register_post_accumulate_grad_hook: wants a leaf that requires a gradient")
+    if self._post_hooks is None:
+        self._post_hooks = {}
+    return RemovableHandle(self._post_hooks, hook)

@@ -1,0 +1,101 @@
+"""A record of gradient computation: which step of backward ran when, on gradients of what shapes."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple, Self
+
+from genesis.autograd.observers import GradientEvent, observers
+from genesis.ir.shapes import Shape
+from genesis.tensor import Tensor
+
+__all__ = ["GradientRecord", "record_grad_function"]
+
+
+class GradientRecord(NamedTuple):
+    """A step of backward: its place in the order, the node, the shapes of the gradients that came to it and that it passed
+    on (None for arguments without one), and the file and line of the operation.
+    """
+
+    order: int
+    name: str
+    grad_output_shapes: tuple[Shape | None, ...]
+    grad_input_shapes: tuple[Shape | None, ...]
+    line: tuple[str, int] | None
+
+    def __str__(self) -> str:
+        where = f"  {self.line[0]}:{self.line[1]}" if self.line else ""
+        return f"{self.order:3} {self.name}: {_shapes(self.grad_output_shapes)} -> {_shapes(self.grad_input_shapes)}{where}"
+
+
+class record_grad_function:
+    """Records this thread's backwards: as a context, as a decorator, or switched on by True and off by False.
+
+    It is a sequence of GradientRecords; `str` of it is a table.
+
+    >>> import genesis
+    >>> x = genesis.tensor([1., 2.], requires_grad=True)
+    >>> with genesis.debug.record_grad_function() as record:
+    ...     (x * 3).sum().backward()
+    >>> [step.name for step in record]
+    ['SumBackward', 'MulBackward', 'AccumulateGrad']
+    >>> record[0].grad_output_shapes, record[0].grad_input_shapes
+    (((),), ((2,),))
+    """
+
+    def __init__(self, switch: bool | Callable[..., Any] | None = None) -> None:
+        self.records: list[GradientRecord] = []
+        self._function = switch if callable(switch) else None
+        if self._function is not None:
+            functools.update_wrapper(self, self._function)
+        elif switch is True:
+            observers().append(self)
+        elif switch is False:
+            running = [o for o in observers() if isinstance(o, record_grad_function)]
+            for recorder in running:
+                observers().remove(recorder)
+                self.records += recorder.records
+
+    def __enter__(self) -> Self:
+        observers().append(self)
+        return self
+
+    def __exit__(self, *problem: object) -> None:
+        observers().remove(self)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if self._function is None:
+            (function,) = args
+            return record_grad_function(function)
+        with self:
+            return self._function(*args, **kwargs)
+
+    def observe(self, event: GradientEvent) -> None:
+        """Take down a step of backward."""
+        self.records.append(GradientRecord(
+            len(self.records), event.name, tuple(map(_shape, event.gradients)), tuple(map(_shape, event.passed)), event.line
+        ))
+
+    def finish(self) -> None:
+        """A backward has come to its end."""
+
+    def __len__(self) -> int:
+        return len(self.records)
+
+    def __iter__(self) -> Iterator[GradientRecord]:
+        return iter(self.records)
+
+    def __getitem__(self, place: int) -> GradientRecord:
+        return self.records[place]
+
+    def __str__(self) -> str:
+        return "\n".join(map(str, self.records))
+
+
+def _shape(gradient: Tensor | None) -> Shape | None:
+    return None if gradient is None else gradient.shape
+
+
+def _shapes(shapes: tuple[Shape | None, ...]) -> str:
+    return ", ".join("-" if s is None else str(s) for s in shapes) or "-"

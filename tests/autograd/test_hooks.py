@@ -1,0 +1,160 @@
+"""Hooks against torch's, by the same programs; and the walk that stops for them."""
+
+import pytest
+import torch
+
+import genesis
+
+BOTH = [genesis, torch]
+
+
+def on_results(lib):
+    """Hooks of a leaf and of results, that read, replace, and are removed."""
+    log = []
+    x = lib.tensor([1.0, 2.0], requires_grad=True)
+    x.register_hook(lambda g: log.append(("x", g.tolist())))
+    y = x * 3
+    y.register_hook(lambda g: log.append(("first", g.tolist())))
+    y.register_hook(lambda g: g * 10)
+    y.register_hook(lambda g: log.append(("third", g.tolist())))
+    z = y * y
+    z.register_hook(lambda g: log.append(("z", g.tolist())))
+    removed = z.register_hook(lambda g: log.append("never"))
+    removed.remove()
+    (z.sum() + y.sum()).backward()
+    return log, x.grad.tolist()
+
+
+def on_nodes(lib):
+    """Hooks of nodes see what comes and what goes on."""
+    log = []
+    x = lib.tensor([1.0, 2.0], requires_grad=True)
+    w = lib.tensor([3.0, 4.0], requires_grad=True)
+    y = x * w
+    node = y.grad_fn
+    node.register_prehook(lambda came: log.append(("came", [g.tolist() for g in came])))
+    node.register_prehook(lambda came: (came[0] * 2,))
+    node.register_hook(lambda passed, came: log.append([[g.tolist() for g in passed], [g.tolist() for g in came]]))
+    node.register_hook(lambda passed, came: (passed[0] * 100, passed[1]))
+    y.exp().log().sum().backward()
+    return torch.tensor(x.grad.tolist()), torch.tensor(w.grad.tolist()), log
+
+
+def on_accumulation(lib):
+    """A leaf's accumulation: its hook before, and the one after, once per backward."""
+    log = []
+    x = lib.tensor([1.0], requires_grad=True)
+    x.register_post_accumulate_grad_hook(lambda leaf: log.append(leaf.grad.tolist()))
+    x.register_hook(lambda g: g + 1)
+    for _ in range(2):
+        (x * x + x).sum().backward()
+    return log
+
+
+def at_a_clone(lib):
+    """A hook stays with the value that it was registered on, whatever is written over its tensor."""
+    log = []
+    x = lib.tensor([1.0], requires_grad=True)
+    y = x * 2
+    y.register_hook(lambda g: log.append(("before", g.tolist())))
+    y.mul_(5)
+    y.register_hook(lambda g: log.append(("after", g.tolist())))
+    y.retain_grad()
+    (y * 3).sum().backward()
+    return log, y.grad.tolist(), x.grad.tolist()
+
+
+def in_second_derivatives(lib):
+    """With create_graph a hook's arithmetic is part of the derivation."""
+    x = lib.tensor([2.0], requires_grad=True)
+    y = x**3
+    y.register_hook(lambda g: g * x)
+    (first,) = lib.autograd.grad(y.sum(), x, create_graph=True)
+    (second,) = lib.autograd.grad(first.sum(), x)
+    return first.tolist(), second.tolist()
+
+
+@pytest.mark.parametrize("program", [on_results, on_accumulation, at_a_clone, in_second_derivatives])
+def test_hooks_see_what_torchs_see(program):
+    ours, theirs = (program(lib) for lib in BOTH)
+    assert ours == theirs
+
+
+def test_hooks_of_nodes_see_what_torchs_see():
+    for got, want in zip(on_nodes(genesis), on_nodes(torch), strict=True):
+        torch.testing.assert_close(got, want) if isinstance(want, torch.Tensor) else None
+    assert on_nodes(genesis)[2][0] == ("came", [[pytest.approx(1), pytest.approx(1)]])
+
+
+def test_a_hook_may_look_at_anything():
+    """Looking computes everything so far; the walk goes on from what was saved."""
+    x = genesis.tensor([1.0, 2.0], requires_grad=True)
+    w = genesis.tensor([[1.0, 2.0], [3.0, 4.0]], requires_grad=True)
+    h = (w @ x).tanh()
+    h.register_hook(lambda g: print(f"{g} {h.detach()} {x.detach() * w.detach()}"))
+    loss = (h * h).sum()
+    loss.backward()
+    at, bt = torch.tensor([1.0, 2.0], requires_grad=True), torch.tensor([[1.0, 2.0], [3.0, 4.0]], requires_grad=True)
+    ((bt @ at).tanh() ** 2).sum().backward()
+    torch.testing.assert_close(torch.tensor(x.grad.tolist()), at.grad)
+    torch.testing.assert_close(torch.tensor(w.grad.tolist()), bt.grad)
+
+
+def test_a_hook_as_a_context():
+    x = genesis.ones(1, requires_grad=True)
+    with x.register_hook(lambda g: g * 5):
+        x.sum().backward()
+    x.sum().backward()
+    assert x.grad.tolist() == [6]
+
+
+def test_a_leaf_used_in_many_traces_is_asked_once():
+    seen = []
+    x = genesis.ones(2, requires_grad=True)
+    x.register_hook(lambda g: seen.append(g.tolist()))
+    a = (x * 2).sum()
+    a.item()
+    b = (x * 3).sum() + a
+    b.item()
+    (b + x.sum()).backward()
+    assert seen == [[6, 6]]
+
+
+def test_wrong_hooks_are_named():
+    x = genesis.ones(2, requires_grad=True)
+    with pytest.raises(TypeError, match="wants a function, got int 3"):
+        x.register_hook(3)
+    with pytest.raises(RuntimeError, match="requires no gradient"):
+        genesis.ones(2).register_hook(print)
+    with pytest.raises(RuntimeError, match="wants a leaf"):
+        (x * 2).register_post_accumulate_grad_hook(print)
+    with x.register_hook(lambda g: g[:1]), pytest.raises(RuntimeError, match=r"shape \(2,\) back.*got .* shape \(1,\)"):
+        x.sum().backward()
+    assert x.grad is None
+    node = (x * 2).grad_fn
+    with node.register_hook(lambda passed, came: (1, 2, 3)):
+        pass
+
+
+def test_an_optimizer_step_in_a_hook():
+    """The gradient can be used and dropped as soon as it is there."""
+    w = genesis.ones(3, requires_grad=True)
+    step = genesis.optim.SGD([w], lr=0.5)
+
+    def update(leaf):
+        step.step()
+        leaf.grad = None
+
+    w.register_post_accumulate_grad_hook(update)
+    (w * 2).sum().backward()
+    assert (w.tolist(), w.grad) == ([0, 0, 0], None)
+
+
+def test_a_hook_on_a_thousand_values_stays_cheap():
+    x = genesis.ones(1, requires_grad=True)
+    y, seen = x, []
+    for _ in range(300):
+        y = y * 1.0
+        y.register_hook(seen.append)
+    y.sum().backward()
+    assert len(seen) == 300 and x.grad.tolist() == [1]
