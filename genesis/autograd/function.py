@@ -210,7 +210,7 @@ def _recorded(
     with LOCK:
         devices = {a.device for _, a in filter(None, inputs)} | {array_of(r).device for r in results if isinstance(r, Tensor)}
         if len(devices) > 1:
-            raise RuntimeError(f"{name}: arguments and results are on {' and '.join(sorted(map(str, devices)))}; want one device")
+            raise RuntimeError(f"{name}: arguments and results are on several devices: {', '.join(sorted(map(str, devices)))}")
         trace = current_trace(*devices)
         targets = [None if pair is None else place(trace, *pair) for pair in inputs]
         with recording(False):
