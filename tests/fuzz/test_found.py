@@ -87,3 +87,14 @@ def test_what_changes_nothing_has_a_gradient_of_its_own():
         same.retain_grad()
         (same * 3 + y).backward()
         assert (same.grad.item(), y.grad.item()) == (3, 4)
+
+
+def test_a_sum_over_all_does_not_overwrite_what_the_result_beside_it_reads():
+    """The bias of a layer with one output: the loss, of as many bytes, was put where the bias lay before it was read."""
+    x, bias = numbers(4, 1), genesis.tensor([0.5], requires_grad=True)
+    loss = ((x + bias) ** 2).mean()
+    loss.backward()
+    with genesis.no_grad():
+        bias -= 0.1 * bias.grad
+    assert (loss.item(), bias.grad.item()) == (5.25, 4)
+    np.testing.assert_allclose(bias.detach().numpy(), [0.1], rtol=1e-6)

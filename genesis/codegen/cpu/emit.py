@@ -264,9 +264,11 @@ class _Emitter:
                 joined[n].add(b.load(at, typ=joined[n].type), None, None)
         for n in self.finals:
             self.scopes[-1][n] = self.lanes.round_to(kernel.instructions[n].dtype.name, joined[n].value())
-        for i in kernel.instructions:
-            if i.name == "store" and i.level == "final":
-                self._effect(i)
+        stores = [i for i in kernel.instructions if i.name == "store" and i.level == "final"]
+        for i in stores:
+            self.value(i.args[0])  # all is read before anything is written: a result may lie where an input lay
+        for i in stores:
+            self._effect(i)
         b.ret_void()
         return str(self.module)
 
