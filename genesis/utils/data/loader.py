@@ -24,7 +24,7 @@ class DataLoader:
         shuffle: visit the samples in a random order, another one each pass.
         sampler: the positions to visit, in order, in place of `shuffle`.
         batch_sampler: lists of positions, a batch each, in place of `batch_size`, `shuffle`, `sampler` and `drop_last`.
-        num_workers: threads that fetch ahead; 0 fetches when the loop asks.
+        num_workers: threads that fetch ahead and share the dataset; 0 fetches when the loop asks.
         collate_fn: makes a batch of a list of samples; `default_collate` stacks them.
         drop_last: leave out a last batch that is not full.
         timeout: the seconds to wait for a worker's batch; 0 waits as long as it takes.
