@@ -136,6 +136,13 @@ def test_a_module_is_checked_in_float64():
     assert gradcheck(layer, leaf(4, 3)) and gradgradcheck(layer, leaf(4, 3))
 
 
+def test_inputs_on_another_device_are_checked_there():
+    w = leaf(2, seed=3).to("cpu:1")
+    x = genesis.tensor([1.0, 2.0], device="cpu:1", requires_grad=True)
+    assert gradcheck(lambda x: x.exp() * w, x) and gradgradcheck(lambda x: x.exp() * w, x)
+    assert not gradcheck(half_forgotten, x, raise_exception=False)
+
+
 # ---- one input ----
 
 

@@ -25,8 +25,8 @@ def jacobian(
 ) -> Any:
     """The derivatives of each output by each input, of shape (*output.shape, *input.shape).
 
-    All rows belong to one program, so `vectorize` changes nothing; `strategy="forward-mode"` takes them column by column,
-    which is less work where outputs have more elements than inputs.
+    All rows belong to one program. With `vectorize` it is a batched one, whose size does not depend on their number;
+    `strategy="forward-mode"` takes columns, which is less work where outputs have more elements than inputs.
 
     >>> import genesis
     >>> genesis.autograd.functional.jacobian(lambda x: x * x, genesis.tensor([1.0, 3.0]))
@@ -36,8 +36,8 @@ def jacobian(
     if strategy not in ("reverse-mode", "forward-mode"):
         raise ValueError(f"jacobian: strategy must be 'reverse-mode' or 'forward-mode', got {strategy!r}")
     points, outputs, result = _called("jacobian", func, inputs, create_graph)
-    found = [jacobian_of(y, points, create_graph) for y in outputs] if strategy == "reverse-mode" else (
-        columns_of(outputs, points, create_graph)
+    found = [jacobian_of(y, points, create_graph, vectorize) for y in outputs] if strategy == "reverse-mode" else (
+        columns_of(outputs, points, create_graph, vectorize)
     )
     table = [_defined("jacobian", row, points, strict, y.shape) for row, y in zip(found, outputs, strict=True)]
     return _like([_like(row, inputs) for row in table], result)

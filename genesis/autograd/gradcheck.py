@@ -11,7 +11,7 @@ from genesis.autograd.backward import grad
 from genesis.autograd.grad_mode import enable_grad
 from genesis.ir.dtypes import float64
 from genesis.ir.shapes import Shape, numel
-from genesis.tensor import Tensor, from_data
+from genesis.tensor import Tensor, array_of, from_data
 
 __all__ = ["GradcheckError", "gradcheck", "gradgradcheck", "numerical_gradient_check"]
 
@@ -67,9 +67,10 @@ def gradgradcheck(
     arguments = _sequence(inputs)
     if grad_outputs is None:
         random = np.random.default_rng(0)
-        outputs, _ = _run("gradgradcheck", func, _doubled(arguments), _wanted("gradgradcheck", arguments))
-        shapes = [y.shape for y in outputs if y.requires_grad]
-        cotangents = tuple([from_data(random.standard_normal(shape), float64, True) for shape in shapes])
+        outputs, _ = _run("gradgradcheck", _at_home(func, arguments), _doubled(arguments), _wanted("gradgradcheck", arguments))
+        cotangents = tuple([
+            from_data(random.standard_normal(y.shape), float64, True, array_of(y).device) for y in outputs if y.requires_grad
+        ])
     else:
         cotangents = _sequence(grad_outputs)
 
@@ -107,6 +108,7 @@ def _answer(
 ) -> bool:
     try:
         with enable_grad():
+            func = _at_home(func, arguments)
             _compare(name, func, _doubled(arguments), _wanted(name, arguments), eps, atol, rtol, nondet_tol, fast)
     except GradcheckError:
         if raise_exception:
@@ -167,14 +169,15 @@ def _gradients(name: str, k: int, output: Tensor, leaves: Sequence[Tensor], rows
     """For each leaf the cotangents (rows, elements) that the rows, cotangents of output k, lead to."""
     found = [np.zeros((len(rows), leaf.numel())) for leaf in leaves]
     for row, seed in enumerate(rows if output.requires_grad else ()):
-        cotangents = grad(output, leaves, from_data(seed.reshape(output.shape), float64), retain_graph=True, allow_unused=True)
-        for n, (cotangent, leaf) in enumerate(zip(cotangents, leaves, strict=True)):
-            if cotangent is None:
+        cotangent = from_data(seed.reshape(output.shape), float64, device=array_of(output).device)
+        cotangents = grad(output, leaves, cotangent, retain_graph=True, allow_unused=True)
+        for n, (got, leaf) in enumerate(zip(cotangents, leaves, strict=True)):
+            if got is None:
                 continue
-            if cotangent.shape != leaf.shape or cotangent.dtype is not leaf.dtype:
-                raise GradcheckError(f"{name}: the gradient of output {k} has shape {cotangent.shape} and dtype "
-                                     f"{cotangent.dtype.name}; want the input's, {leaf.shape} and {leaf.dtype.name}")
-            found[n][row] = cotangent.detach().numpy().reshape(-1)
+            if got.shape != leaf.shape or got.dtype is not leaf.dtype:
+                raise GradcheckError(f"{name}: the gradient of output {k} has shape {got.shape} and dtype {got.dtype.name}; "
+                                     f"want the input's, {leaf.shape} and {leaf.dtype.name}")
+            found[n][row] = got.detach().numpy().reshape(-1)
     return found
 
 
@@ -214,6 +217,12 @@ def _doubled(arguments: Sequence[Any]) -> list[Any]:
         a.detach().numpy().astype(np.float64) if isinstance(a, Tensor) and a.dtype.is_floating_point else a
         for a in arguments
     ]
+
+
+def _at_home(func: Callable[..., Any], arguments: Sequence[Any]) -> Callable[..., Any]:
+    """`func` of copies on the arguments' devices."""
+    devices = [array_of(a).device if isinstance(a, Tensor) else None for a in arguments]
+    return lambda *given: func(*[x if d is None else x.to(d) for x, d in zip(given, devices, strict=True)])
 
 
 def _wanted(name: str, arguments: Sequence[Any]) -> list[int]:

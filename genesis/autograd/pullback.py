@@ -13,12 +13,16 @@ import numpy as np
 
 from genesis.autograd.backward import grad
 from genesis.autograd.grad_mode import enable_grad
+from genesis.ir.graph import Graph
 from genesis.ir.shapes import Shape
+from genesis.ops.batch import batch
 from genesis.ops.registry import OPERATIONS
 from genesis.tensor import Tensor, array_of, call, call_on, from_data, tensor_of
+from genesis.trace import LOCK, current_trace, user_line
 
 __all__ = [
-    "columns_of", "constant", "enter", "full", "handle", "jacobian_of", "leads_elsewhere", "or_zeros", "pull", "pull_linear",
+    "batched", "columns_of", "constant", "enter", "full", "handle", "jacobian_of", "leads_elsewhere", "or_zeros", "pull",
+    "pull_linear",
 ]
 
 
@@ -42,7 +46,7 @@ def constant(x: Tensor) -> Tensor:
 
 
 def full(number: float, shape: Shape, like: Tensor) -> Tensor:
-    """A tensor of one number, in the dtype of `like`, beside it."""
+    """A tensor of one number, with the dtype and the device of `like`."""
     result: Tensor = call_on(array_of(like).device, OPERATIONS["full"], (number, shape, like.dtype))
     return result
 
@@ -74,21 +78,74 @@ def pull_linear(outputs: Sequence[Tensor], points: Sequence[Tensor]) -> tuple[li
     return seeds, pull(outputs, seeds, points, True)
 
 
-def jacobian_of(output: Tensor, points: Sequence[Tensor], create_graph: bool) -> list[Tensor | None]:
-    """For each point the derivatives (*output.shape, *point.shape), or None; all rows belong to one program."""
+def jacobian_of(
+    output: Tensor, points: Sequence[Tensor], create_graph: bool, vectorize: bool = False
+) -> list[Tensor | None]:
+    """For each point the derivatives (*output.shape, *point.shape), or None; all rows belong to one program.
+
+    To `vectorize` is to pull back once and to batch what that recorded; if it looked at a value, rows are pulled one by one.
+    """
     size = output.numel() if output.requires_grad else 0
-    basis = from_data(np.eye(size), output.dtype, device=array_of(output).device)
-    rows = [pull([output], [basis[row].reshape(output.shape)], points, create_graph) for row in range(size)]
+    basis = from_data(np.eye(size), output.dtype, device=array_of(output).device).reshape(size, *output.shape)
+    rows = _rows_at_once(output, basis, points, create_graph) if vectorize and size else None
+    if rows is None:
+        each = [pull([output], [basis[row]], points, create_graph) for row in range(size)]
+        rows = [None if column[0] is None else call(OPERATIONS["stack"], (column,)) for column in zip(*each, strict=True)]
     return [
-        call(OPERATIONS["stack"], (column,)).reshape(*output.shape, *point.shape) if column[0] is not None else None
-        for column, point in zip(zip(*rows, strict=True), points, strict=True)
-    ] if rows else [None] * len(points)
+        None if row is None else row.reshape(*output.shape, *point.shape)
+        for row, point in zip(rows or [None] * len(points), points, strict=True)
+    ]
 
 
-def columns_of(outputs: Sequence[Tensor], points: Sequence[Tensor], create_graph: bool) -> list[list[Tensor | None]]:
+def _rows_at_once(
+    output: Tensor, basis: Tensor, points: Sequence[Tensor], create_graph: bool
+) -> list[Tensor | None] | None:
+    examples = call(OPERATIONS["clone"], (basis,))
+    example = call(OPERATIONS["clone"], (basis[0],))
+    row = pull([output], [example], points, create_graph)
+    rows = batched([g for g in row if g is not None], [(example, examples)], create_graph)
+    if rows is None:
+        return None
+    given = iter(rows)
+    return [None if g is None else next(given) for g in row]
+
+
+def batched(
+    results: Sequence[Tensor], examples: Sequence[tuple[Tensor, Tensor]], grad: bool = True
+) -> list[Tensor] | None:
+    """The results for many examples at once, along a new first axis, where they were recorded for one.
+
+    `examples` has pairs (one example, all of them). None if the open trace does not hold the recording, for some value was
+    looked at. With `grad` off, results are not differentiable.
+    """
+    with LOCK:
+        if not results:
+            return []
+        arrays = [array_of(x) for x in (*results, *[x for pair in examples for x in pair])]
+        trace = current_trace(arrays[-1].device)
+        if any([array.trace is not trace for array in arrays]):
+            return None
+        places = [array.index for array in arrays]
+        ends, pairs = tuple(places[: len(results)]), tuple(places[len(results) :])
+        extent = examples[0][1].shape[0]
+        key = ("batch", extent, pairs, ends, grad)
+
+        def build(graph: Graph) -> Any:
+            given = {one: graph.value(many) for one, many in zip(pairs[::2], pairs[1::2], strict=True)}
+            return batch(graph, given, ends, extent)
+
+        trace.lines.append((len(trace.nodes), *user_line(), key))
+        step = trace.advance(key, build, grad=grad)
+        handles = [trace.handle(position) for position in step.result]
+        return [tensor_of(array, array.node.differentiable) for array in handles]
+
+
+def columns_of(
+    outputs: Sequence[Tensor], points: Sequence[Tensor], create_graph: bool, vectorize: bool = False
+) -> list[list[Tensor | None]]:
     """The blocks [output][point] of the Jacobian, from those of the transposed linear function v -> v J."""
     seeds, slopes = pull_linear(outputs, points)
-    blocks = [[None] * len(seeds) if slope is None else jacobian_of(slope, seeds, create_graph) for slope in slopes]
+    blocks = [[None] * len(seeds) if slope is None else jacobian_of(slope, seeds, create_graph, vectorize) for slope in slopes]
     return [
         [None if b is None else b.permute(*range(x.ndim, b.ndim), *range(x.ndim)) for b, x in zip(row, points, strict=True)]
         for row in zip(*blocks, strict=True)

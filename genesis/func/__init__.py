@@ -8,5 +8,6 @@ tensor(12.)
 
 from genesis.func.functional_call import functional_call
 from genesis.func.transforms import grad, hessian, jacfwd, jacrev, jvp, value_and_grad, vjp
+from genesis.func.vmap import vmap
 
-__all__ = ["functional_call", "grad", "hessian", "jacfwd", "jacrev", "jvp", "value_and_grad", "vjp"]
+__all__ = ["functional_call", "grad", "hessian", "jacfwd", "jacrev", "jvp", "value_and_grad", "vjp", "vmap"]

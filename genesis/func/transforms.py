@@ -137,7 +137,7 @@ def jacrev(func: Function, argnums: Argnums = 0, has_aux: bool = False) -> Funct
     @functools.wraps(func, updated=())
     def jacobian(*args: Any, **kwargs: Any) -> Any:
         call = _Call("jacrev", func, args, kwargs, argnums, has_aux)
-        found = call.table([jacobian_of(y, call.points, call.records) for y in call.outputs])
+        found = call.table([jacobian_of(y, call.points, call.records, vectorize=True) for y in call.outputs])
         return (found, call.leave(call.aux)) if has_aux else found
 
     return jacobian
@@ -157,7 +157,7 @@ def jacfwd(func: Function, argnums: Argnums = 0, has_aux: bool = False) -> Funct
     @functools.wraps(func, updated=())
     def jacobian(*args: Any, **kwargs: Any) -> Any:
         call = _Call("jacfwd", func, args, kwargs, argnums, has_aux)
-        found = call.table(columns_of(call.outputs, call.points, call.records))
+        found = call.table(columns_of(call.outputs, call.points, call.records, vectorize=True))
         return (found, call.leave(call.aux)) if has_aux else found
 
     return jacobian

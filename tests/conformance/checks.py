@@ -101,6 +101,29 @@ def check_gradients(name):
         gradgradcheck(function, inputs)
 
 
+def check_batches(name):
+    """Two examples at once are the two one by one; so are the rows of the Jacobian, which are cotangents pulled at once."""
+    for sample in gradient_samples(name):
+        function, inputs = _of_leaves(name, sample)
+        examples = [[x.detach() for x in inputs], [x.detach() * 0.75 + 0.125 for x in inputs]]
+        both = genesis.func.vmap(function)(*[genesis.stack(pair) for pair in zip(*examples, strict=True)])
+        each = [function(*example) for example in examples]
+        assert_close(both, [genesis.stack(pair) for pair in zip(*each, strict=True)], name, scale=10)
+        kept = [k for k, y in enumerate(function(*inputs)) if y.requires_grad]
+        if kept:
+            _check_rows(name, lambda *given, function=function, k=kept[0]: function(*given)[k], inputs)
+
+
+def _check_rows(name, function, inputs):
+    shape = function(*inputs).shape
+    weights = np.cos(np.arange(np.prod(shape)))
+    rows = genesis.autograd.functional.jacobian(function, tuple(inputs), vectorize=True)
+    _, products = genesis.autograd.functional.vjp(function, tuple(inputs), genesis.tensor(weights.reshape(shape)))
+    for jacobian, product in zip(rows, products, strict=True):
+        pulled = weights @ jacobian.numpy().reshape(len(weights), product.numel())
+        assert_close(pulled.reshape(product.shape), product, name, scale=10)
+
+
 def is_differentiable(name):
     """Whether the operation has samples with floating tensors, takes them, and answers with what requires a gradient."""
     for sample in gradient_samples(name):

@@ -5,7 +5,14 @@ import torch
 
 import genesis
 from genesis.ops.registry import OPERATIONS, PRIMITIVES
-from tests.conformance.checks import check_gradients, check_kinks, check_reference, check_values, is_differentiable
+from tests.conformance.checks import (
+    check_batches,
+    check_gradients,
+    check_kinks,
+    check_reference,
+    check_values,
+    is_differentiable,
+)
 from tests.conformance.samples import INTERNAL, NOT_DIFFERENTIATED, is_elementwise
 
 ROWS = sorted(set(OPERATIONS) - INTERNAL)
@@ -28,6 +35,12 @@ def test_first_and_second_derivatives_are_finite_differences(name):
     if not is_differentiable(name):
         pytest.skip("nothing that it returns requires a gradient")
     check_gradients(name)
+
+
+@pytest.mark.parametrize("name", sorted(set(OPERATIONS) - set(NOT_DIFFERENTIATED)))
+def test_many_examples_are_computed_as_one_by_one(name):
+    if not name.startswith("bitwise"):
+        check_batches(name)
 
 
 @pytest.mark.parametrize("name", KINKED)

@@ -8,6 +8,8 @@ import genesis
 from genesis.autograd import functional
 from tests.tolerances import assert_close
 
+pytestmark = pytest.mark.filterwarnings("ignore:.torch.jit.script")
+
 A, B = np.random.default_rng(0).standard_normal((2, 3)), np.random.default_rng(1).standard_normal(3)
 MANY = {
     "several": (lambda x, y: ((x.exp() * y).sum(1), (y * y).sum(), x.tanh() @ y), (A, B)),

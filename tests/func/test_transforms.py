@@ -8,6 +8,8 @@ import genesis
 from genesis import func
 from tests.tolerances import assert_close
 
+pytestmark = pytest.mark.filterwarnings("ignore:.torch.jit.script")
+
 A, B = np.random.default_rng(0).standard_normal((2, 3)), np.random.default_rng(1).standard_normal(3)
 
 

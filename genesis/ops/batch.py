@@ -1,0 +1,66 @@
+"""Batching as a pure function on graphs: the computation of one example becomes that of many, along a new first axis.
+
+Every primitive has a rule by its kind: axes move up by one, layouts get one more stride, what no example enters is repeated.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from genesis.ir.graph import Graph, Node, Value
+from genesis.ir.shapes import numel
+from genesis.ops.contraction import product
+from genesis.ops.registry import PRIMITIVES, expand
+from genesis.ops.views import reshape_value
+
+__all__ = ["batch"]
+
+
+def batch(graph: Graph, examples: Mapping[int, Value], results: Sequence[int], extent: int) -> list[Value]:
+    """The results for `extent` examples at once, of shape (extent, *shape each).
+
+    Args:
+        graph: holds the computation of one example, and is extended.
+        examples: positions of what one example is, which nothing but that computation reads -> all of them, stacked.
+        results: positions of what is wanted. One that no example enters is repeated.
+        extent: the number of examples.
+
+    Raises NotImplementedError for a primitive of a kind without a rule.
+    """
+    lifted = dict(examples)
+    for index in range(min(examples), max(results) + 1):
+        node = graph.nodes[index]
+        if index not in lifted and any([i in lifted for i in node.inputs]):
+            lifted[index] = _lift(graph, node, lifted, extent)
+    return [lifted[i] if i in lifted else _repeated(graph.value(i), extent) for i in results]
+
+
+def _lift(graph: Graph, node: Node, lifted: Mapping[int, Value], extent: int) -> Value:
+    if node.op == "matmul" and node.inputs[1] not in lifted and len(node.shape) == 2:
+        rows = lifted[node.inputs[0]]  # one product with all rows of all examples
+        merged = product(reshape_value(rows, (extent * rows.shape[1], rows.shape[2])), graph.value(node.inputs[1]))
+        return reshape_value(merged, (extent, *node.shape))
+    given = [lifted[i] if i in lifted else _repeated(graph.value(i), extent) for i in node.inputs]
+    if node.op == "variable":
+        return given[0]
+    attrs = _moved(node, numel(given[0].shape[1:]), extent)
+    return graph.add(node.op, given, (extent, *node.shape), node.dtype, attrs, None if node.differentiable else False)
+
+
+def _moved(node: Node, size: int, extent: int) -> dict[str, Any]:
+    """The attributes of a node behind a new first axis; `size` is the number of elements of its first input."""
+    attrs, kind = dict(node.attrs), PRIMITIVES[node.op].kind
+    if kind == "reduce":
+        attrs["axes"] = tuple([axis + 1 for axis in attrs["axes"]])
+    elif kind in ("view", "put"):
+        attrs["shape"], attrs["strides"] = (extent, *attrs["shape"]), (size, *attrs["strides"])
+    elif kind in ("gather", "scatter", "cat", "host"):
+        attrs["dim"] += 1
+    elif kind not in ("elementwise", "contract"):
+        raise NotImplementedError(f"vmap: {node.op} cannot be batched")
+    return attrs
+
+
+def _repeated(x: Value, extent: int) -> Value:
+    return expand(x, (extent, *x.shape))

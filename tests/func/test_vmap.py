@@ -1,0 +1,126 @@
+"""vmap against torch.func.vmap, and vectorized Jacobians against those taken row by row."""
+
+import numpy as np
+import pytest
+import torch
+
+import genesis
+from genesis import func
+from tests.func.test_transforms import A, B, agree, same
+from tests.tolerances import assert_close
+
+pytestmark = pytest.mark.filterwarnings("ignore:.torch.jit.script")
+
+C = np.random.default_rng(2).standard_normal((4, 2, 3))
+FUNCTIONS = {
+    "elementwise": lambda m, x: x.sin() * 2 + 1,
+    "reductions": lambda m, x: (x.sum(), x.mean(0), x.amax(-1, keepdim=True), x.argmax(1), m.var(x)),
+    "views": lambda m, x: {"t": x.transpose(0, 1), "r": x.reshape(3, 2)[1:, 0], "f": x.flip(0), "e": x.expand(2, 2, 3)},
+    "products": lambda m, x: (x @ m.tensor(B), m.tensor(A) @ x.transpose(0, 1), x @ x.transpose(0, 1), x[0] @ x[1]),
+    "joining": lambda m, x: (m.cat([x, x * 2], 1), m.stack([x, m.tensor(A)])),
+    "indexing": lambda m, x: (x[m.tensor([1, 0, 1])], x.gather(1, m.tensor([[2, 0], [1, 1]])), x[:, 1]),
+    "writes": lambda m, x: written(x),
+    "softmax": lambda m, x: (m.softmax(x, -1), m.logsumexp(x, 0)),
+    "sorting": lambda m, x: (m.sort(x, 1)[0], m.cumsum(x, 0)),
+    "constant": lambda m, x: (m.tensor(A), x * 0),
+}
+
+
+def written(x):
+    y = x.clone()
+    y[0] = y[1] * 2
+    y[:, 1:].mul_(x[:, :2])
+    return y
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_examples_are_computed_at_once(name):
+    function = FUNCTIONS[name]
+    ours = func.vmap(lambda x: function(genesis, x))(genesis.tensor(C))
+    each = [function(torch, torch.tensor(x)) for x in C]
+    same(ours, stacked(each))
+
+
+def stacked(each):
+    """Trees of results as one tree of stacked results."""
+    first = each[0]
+    if isinstance(first, dict):
+        return {key: stacked([one[key] for one in each]) for key in first}
+    return tuple(stacked(list(many)) for many in zip(*each, strict=True)) if isinstance(first, tuple) else torch.stack(each)
+
+
+def test_axes_of_arguments_and_results():
+    for in_dims, out_dims in (((0, None), 0), ((2, 0), 1), ((-1, 0), -1)):
+        agree(lambda f, t, i=in_dims, o=out_dims: f.vmap(lambda x, y: x * y[:1].sum(), i, o)(
+            t(C), t(np.ones((3, 2)) if i[1] == 0 else B)))
+    agree(lambda f, t: f.vmap(lambda p, x: {"y": p["w"] * x, "b": p["b"]}, ({"w": 0, "b": None}, 1), {"y": 1, "b": 0})(
+        {"w": t(A), "b": t(B)}, t(A.T.copy())))
+
+
+def test_per_example_gradients():
+    agree(lambda f, t: f.vmap(f.grad(lambda w, x: ((x @ w).tanh() ** 2).sum()), (None, 0))(t(B), t(C)))
+    agree(lambda f, t: f.vmap(f.jacrev(lambda x: x.exp() * x.sum()))(t(A)))
+    agree(lambda f, t: f.vmap(f.hessian(lambda x: (x.sin() ** 2).prod()))(t(A)))
+    agree(lambda f, t: f.vmap(lambda x, v: f.jvp(lambda x: x**3, (x,), (v,))[1])(t(A), t(A + 1)))
+
+
+def test_gradients_of_what_was_mapped():
+    agree(lambda f, t: f.grad(lambda x: (f.vmap(lambda r: r.exp() * r.sum())(x) ** 2).sum())(t(A)))
+    agree(lambda f, t: f.grad(lambda w: f.vmap(lambda r: (r * w).sin().sum())(t(A)).sum())(t(B)))
+    agree(lambda f, t: f.hessian(lambda x: f.vmap(lambda r: (r**3).prod())(x).sum())(t(A)))
+    x = genesis.tensor(A, requires_grad=True)
+    func.vmap(lambda r: (r * r).sum())(x).sum().backward()
+    np.testing.assert_allclose(x.grad.numpy(), 2 * A)
+
+
+def test_maps_nest():
+    agree(lambda f, t: f.vmap(f.vmap(lambda x: x.sum() * x))(t(C)))
+    agree(lambda f, t: f.vmap(f.vmap(lambda x, y: x @ y, (0, None)), (None, 0))(t(A), t(C[:, 0])))
+
+
+def test_a_map_is_one_program_whatever_its_extent():
+    for extent in (3, 300):
+        genesis.debug.reset_stats()
+        func.vmap(func.grad(lambda x: x.tanh().prod()))(genesis.ones(extent, 5)).tolist()
+        assert genesis.debug.stats()["flushes"] == genesis.debug.stats()["native_calls"] == 1
+    assert genesis.debug.stats()["kernels_compiled"] == 0
+
+
+def test_transforms_stay_on_their_device():
+    x = genesis.tensor(A, device="cpu:1")
+    for take in (func.jacrev, func.jacfwd, func.hessian, lambda f: func.vmap(func.grad(lambda r: f(r).sum()))):
+        found = take(lambda x: x.exp() * x)(x)
+        assert found.device == x.device
+        assert_close(found.to("cpu"), take(lambda x: x.exp() * x)(genesis.tensor(A)))
+
+
+def test_arguments_are_not_written_to():
+    x = genesis.tensor(A)
+    assert_close(func.vmap(lambda r: r.mul_(2))(x), 2 * A)
+    assert_close(x, A)
+
+
+def test_errors():
+    x = genesis.tensor(A)
+    with pytest.raises(RuntimeError, match="vmap: the function looked at a value"):
+        func.vmap(lambda r: r if r.sum() > 0 else -r)(x)
+    with pytest.raises(ValueError, match=r"the mapped axes have the extents \[2, 3\]"):
+        func.vmap(lambda a, b: a)(x, genesis.tensor(B))
+    with pytest.raises(ValueError, match=r"the mapped axes have the extents \[\]"):
+        func.vmap(lambda a: a, None)(x)
+    with pytest.raises(IndexError, match=r"in_dims has 2, but the tensor has shape \(2, 3\)"):
+        func.vmap(lambda a: a, 2)(x)
+    with pytest.raises(ValueError, match=r"in_dims \(0,\) does not have the structure"):
+        func.vmap(lambda a, b: a, (0,))(x, x)
+    with pytest.raises(TypeError, match="a float is mapped over"):
+        func.vmap(lambda a: a)(1.0)
+    with pytest.raises(TypeError, match="a int is returned"):
+        func.vmap(lambda a: 1)(x)
+
+
+def test_a_function_that_looks_at_values_has_a_jacobian_nevertheless():
+    def function(x):
+        y = x * 2 if x.sum() > 0 else x * 3
+        return y * y
+
+    assert_close(func.jacrev(function)(genesis.tensor(B)), np.diag(2 * (9 if B.sum() <= 0 else 4) * B))
