@@ -6,6 +6,7 @@ looks again. Memory that the outside sees as well is written at once.
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Sequence
 from typing import Any
 
@@ -95,7 +96,7 @@ def write(tensor: Tensor, value: Tensor, change: Change | None = None) -> Tensor
 def last_change(value: Tensor) -> Change | None:
     """A change by the call that was recorded last, of which `value` came."""
     trace = value._array.trace
-    return Change(trace.number, trace.lines[-1]) if trace is not None and trace.lines else None
+    return Change(weakref.ref(trace), trace.lines[-1]) if trace is not None and trace.lines else None
 
 
 def _note(root: Tensor, change: Change | None) -> None:

@@ -65,7 +65,7 @@ class Memory:
 class Change(NamedTuple):
     """A tensor was written over: in which trace, by which call (its entry in `Trace.lines`)."""
 
-    trace: float
+    trace: weakref.ref[Trace]
     call: Any
 
 

@@ -47,7 +47,7 @@ def _sharing_storage(nodes: Sequence[Node], index: int) -> Iterator[int]:
 
 def _is_own(change: Change | None, source: Trace, reader: int) -> bool:
     """Whether `reader` belongs to the very call that made the change: `x.mul_(w)` reads what x held before."""
-    return change is not None and change.trace == source.number and reader >= change.call[0]
+    return change is not None and change.trace() is source and reader >= change.call[0]
 
 
 def _message(source: Trace, reader: int, change: Change | None) -> str:

@@ -128,8 +128,15 @@ def a_step_between(lib, x):
     return (x * x).sum()
 
 
-SILENT = [its_own_operand, activation_in_place, a_value_nobody_reads, a_sum_in_a_loop, chained_assignments, after_a_clone,
-          a_step_between, through_data]
+def looked_at_between(lib, x):
+    h = x * 2
+    h.sin_()
+    h.tolist()
+    return h.sum()
+
+
+SILENT = [its_own_operand, looked_at_between, activation_in_place, a_value_nobody_reads, a_sum_in_a_loop,
+          chained_assignments, after_a_clone, a_step_between, through_data]
 
 
 @pytest.mark.parametrize("program", RAISING)
