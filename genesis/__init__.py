@@ -21,6 +21,7 @@ from genesis.amp import autocast, is_autocast_enabled
 from genesis.autograd import (
     Context,
     Function,
+    GradManager,
     GraphCycleError,
     enable_grad,
     inference_mode,

@@ -4,17 +4,19 @@ from genesis.autograd import functional
 from genesis.autograd.anomaly import AnomalyError, detect_anomaly, set_detect_anomaly
 from genesis.autograd.backward import backward, grad
 from genesis.autograd.function import Context, Function, once_differentiable
+from genesis.autograd.grad_manager import GradManager
 from genesis.autograd.grad_mode import enable_grad, inference_mode, is_grad_enabled, no_grad, set_grad_enabled
 from genesis.autograd.gradcheck import GradcheckError, gradcheck, gradgradcheck, numerical_gradient_check
 from genesis.autograd.graph_view import GradientNode
 from genesis.autograd.leaves import zero_grad
+from genesis.autograd.reduction import LocalReduction, Reduction
 from genesis.autograd.versions import ChangedError
 from genesis.autograd.walk import GraphCycleError
 from genesis.ops.derive import NotDifferentiableError
 
 __all__ = [
-    "AnomalyError", "ChangedError", "Context", "Function", "GradcheckError", "GradientNode", "GraphCycleError",
-    "NotDifferentiableError", "backward", "detect_anomaly", "enable_grad", "functional", "grad", "gradcheck",
-    "gradgradcheck", "inference_mode", "is_grad_enabled", "no_grad", "numerical_gradient_check", "once_differentiable",
-    "set_detect_anomaly", "set_grad_enabled", "zero_grad",
+    "AnomalyError", "ChangedError", "Context", "Function", "GradManager", "GradcheckError", "GradientNode",
+    "GraphCycleError", "LocalReduction", "NotDifferentiableError", "Reduction", "backward", "detect_anomaly", "enable_grad",
+    "functional", "grad", "gradcheck", "gradgradcheck", "inference_mode", "is_grad_enabled", "no_grad",
+    "numerical_gradient_check", "once_differentiable", "set_detect_anomaly", "set_grad_enabled", "zero_grad",
 ]

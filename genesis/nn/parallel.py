@@ -6,13 +6,13 @@ replicas' gradients in the module's own parameters.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
+from genesis.autograd.sharding import mapped, scatter
 from genesis.devices import Device, device_of
 from genesis.nn.module import Module
 from genesis.ops.registry import OPERATIONS
-from genesis.storage import view
 from genesis.tensor import Tensor, call, moved
 
 __all__ = ["DataParallel", "gather", "replicate", "scatter"]
@@ -62,7 +62,7 @@ class DataParallel(Module):
         replicas = replicate(self.module, self.device_ids[: len(shares)])
         outputs = [replica(*args, **kwargs) for replica, (args, kwargs) in zip(replicas, shares, strict=True)]
         if len(self.device_ids) == 1:
-            return _mapped(lambda tensor: tensor.to(self.output_device), outputs[0])
+            return mapped(lambda tensor: tensor.to(self.output_device), outputs[0])
         return gather(outputs, self.output_device, self.dim)
 
     def extra_repr(self) -> str:
@@ -78,49 +78,6 @@ def _named(device: Any, like: Device) -> Device:
 def _held(module: Module) -> Iterator[Tensor]:
     yield from module.parameters()
     yield from module.buffers()
-
-
-def _mapped(function: Callable[[Tensor], Any], value: Any) -> Any:
-    """`value` with its tensors, in lists, tuples and dicts too, replaced by what `function` makes of them."""
-    if isinstance(value, Tensor):
-        return function(value)
-    if isinstance(value, dict):
-        return type(value)((k, _mapped(function, v)) for k, v in value.items())
-    if isinstance(value, list | tuple):
-        members = [_mapped(function, v) for v in value]
-        return type(value)(*members) if hasattr(value, "_fields") else type(value)(members)
-    return value
-
-
-def scatter(inputs: Any, devices: Sequence[Any], dim: int = 0) -> list[Any]:
-    """`inputs` once for each device that gets rows, with its share of every tensor.
-
-    Shares are of equal size, but for the last. Raises ValueError for tensors of different extents along `dim`.
-
-    >>> import genesis
-    >>> scatter({"x": genesis.arange(3), "scale": 2}, ["cpu", "cpu:1"])
-    [{'x': tensor([0, 1]), 'scale': 2}, {'x': tensor([2], device='cpu:1'), 'scale': 2}]
-    """
-    found: list[Tensor] = []
-    _mapped(found.append, inputs)
-    whole = [tensor for tensor in found if tensor.shape]
-    if any(not -t.ndim <= dim < t.ndim for t in whole):
-        raise ValueError(f"scatter: inputs of shapes {[t.shape for t in whole]} do not all have an axis {dim}")
-    extents = list(dict.fromkeys([t.shape[dim] for t in whole]))
-    if len(extents) > 1:
-        raise ValueError(f"scatter: inputs have extents {extents} along dim {dim}; want the same for all")
-    extent = extents[0] if extents else 0
-    size = max(1, -(-extent // len(devices)))
-    starts = range(0, max(1, extent), size)
-
-    def share(tensor: Tensor, start: int, device: Any) -> Tensor:
-        part = view(tensor, "narrow", dim, start, min(size, extent - start)) if tensor.shape else tensor
-        return part.to(device)
-
-    return [
-        _mapped(lambda tensor, start=start, device=device: share(tensor, start, device), inputs)  # type: ignore[misc]
-        for start, device in zip(starts, map(device_of, devices), strict=False)
-    ]
 
 
 def replicate(module: Module, devices: Sequence[Any]) -> list[Module]:

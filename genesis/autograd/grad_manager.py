@@ -1,0 +1,237 @@
+"""GradManager: whose gradients are wanted, on how many devices they are computed, and when all of it may go."""
+
+from __future__ import annotations
+
+import contextlib
+import weakref
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, Self
+
+from genesis.autograd.backward import backward, grad
+from genesis.autograd.grad_mode import enable_grad, no_grad
+from genesis.autograd.reduction import LocalReduction, Reduction
+from genesis.autograd.sharding import mapped, scatter
+from genesis.devices import Device, device_of
+from genesis.execute import realize
+from genesis.ops.registry import OPERATIONS
+from genesis.runtime.fork import fork_safe_lock
+from genesis.storage import rehouse, write
+from genesis.tensor import Tensor, array_of, call_on, hold_gradient, moved
+from genesis.trace import LOCK, Array, Trace
+
+__all__ = ["GradManager"]
+
+_LENDING = fork_safe_lock()  # a tensor stands on one device at a time
+
+
+class GradManager:
+    """Accumulates the gradients of the tensors attached to it, and of no others.
+
+    Args:
+        devices: where `run` computes, a shard of the batch each; where the tensors are if left out.
+        keep_empty_grad: whether an attached tensor that gets no gradient keeps `.grad = None`, which takes no memory;
+            if False it gets zeros. May be set later.
+        reducer: how `run` adds the devices' gradients; within this process if left out.
+
+    As a context it records gradients, inside `no_grad` too.
+
+    >>> import genesis
+    >>> w, unused = genesis.ones(2), genesis.ones(3)
+    >>> gm = genesis.GradManager(devices=["cpu", "cpu:1"]).attach([w, unused])
+    >>> with gm:
+    ...     loss = (w * genesis.tensor([3.0, 4.0])).sum()
+    >>> gm.backward(loss)
+    >>> w.grad, unused.grad
+    (tensor([3., 4.]), None)
+    >>> gm.release()
+    >>> print(w.grad)
+    None
+    >>> gm.run(lambda x: (x * w).sum(1).mean(), genesis.arange(6.0).reshape(3, 2))
+    tensor(5.)
+    >>> w.grad
+    tensor([2., 3.])
+    """
+
+    def __init__(
+        self, devices: Sequence[Any] | None = None, keep_empty_grad: bool = True, reducer: Reduction | None = None
+    ) -> None:
+        if devices is not None and not len(devices):
+            raise ValueError("GradManager: devices is empty; want one at least, or None")
+        self.keep_empty_grad = keep_empty_grad
+        self._devices = None if devices is None else [device_of(device) for device in devices]
+        self._reducer = reducer or LocalReduction()
+        self._attached: dict[int, Tensor] = {}
+        self._outputs: list[weakref.ref[Tensor]] = []
+        self._recording: list[Any] = []
+
+    def attach(self, tensors: Tensor | Iterable[Tensor]) -> Self:
+        """Want the gradients of `tensors`, leaves of a floating dtype or results; leaves require them from now on."""
+        listed: Iterable[Any] = [tensors] if isinstance(tensors, Tensor) else tensors
+        for tensor in listed:
+            if not isinstance(tensor, Tensor):
+                raise TypeError(f"GradManager.attach: wants tensors, got {type(tensor).__name__} {tensor!r:.40}")
+            if not tensor.requires_grad:
+                tensor.requires_grad = True
+            self._attached[id(tensor)] = tensor
+        return self
+
+    def attached_tensors(self) -> list[Tensor]:
+        """The tensors whose gradients are wanted, in the order in which they were attached."""
+        return list(self._attached.values())
+
+    def __enter__(self) -> Self:
+        self._recording.append(enable_grad())
+        self._recording[-1].__enter__()
+        return self
+
+    def __exit__(self, *problem: object) -> None:
+        self._recording.pop().__exit__(*problem)
+
+    def backward(
+        self, outputs: Tensor | Sequence[Tensor], gradient: Tensor | Sequence[Tensor | None] | None = None,
+        retain_graph: bool | None = None, create_graph: bool = False,
+    ) -> None:
+        """Add the gradients of `outputs`, seeded with `gradient` (or ones, for one element), to the attached `.grad`.
+
+        Raises RuntimeError if nothing is attached, and where `Tensor.backward` does.
+        """
+        wanted = self._wanted("backward")
+        backward(outputs, gradient, retain_graph, create_graph, wanted)
+        alive = [output for output in self._outputs if output() is not None]
+        self._outputs = [*alive, *[weakref.ref(o) for o in ([outputs] if isinstance(outputs, Tensor) else outputs)]]
+        self._fill(wanted)
+
+    def run(
+        self, loss_fn: Callable[..., Tensor], *batch: Any, reduction: str = "mean", buffers: Iterable[Tensor] = ()
+    ) -> Tensor:
+        """Add the gradients of a loss over `batch`, cut along axis 0 into a shard a device; returns the loss.
+
+        Args:
+            loss_fn: called as `loss_fn(*shard)` for each device, where the attached tensors then are. It returns a loss
+                of one element.
+            batch: tensors of one length, in lists, tuples and dicts too; 0-d ones and other values go to every device.
+            reduction: what `loss_fn` does over its rows. Losses that are a "mean" count by the rows of their shards,
+                those that are a "sum" are added: either way the result is that of `loss_fn(*batch)` on one device.
+            buffers: further tensors that `loss_fn` reads, such as `module.buffers()`. What it writes to them, or to
+                attached tensors, stays where they are at home and is lost elsewhere.
+
+        While it runs no other thread may use the attached tensors; calls of `run` wait for each other. Raises
+        RuntimeError if nothing is attached or an attached tensor is no leaf, ValueError for another `reduction` or a
+        loss of several elements.
+        """
+        if reduction not in ("mean", "sum"):
+            raise ValueError(f"GradManager.run: reduction must be 'mean' or 'sum', got {reduction!r}")
+        wanted = self._wanted("run")
+        if any(not tensor.is_leaf for tensor in wanted):
+            raise RuntimeError("GradManager.run: an attached tensor is no leaf, and cannot stand on another device")
+        home, travelling = wanted[0].device, [*wanted, *buffers]
+        shards = scatter(batch, self._devices or [home])
+        rows = [_rows(shard) for shard in shards]
+        losses: list[Tensor] = []
+        parts: dict[int, list[Tensor]] = {id(tensor): [] for tensor in wanted}
+        for shard, device, count in zip(shards, self._devices or [home], rows, strict=False):
+            with _lent(travelling, device), enable_grad():
+                loss = loss_fn(*shard)
+                if not isinstance(loss, Tensor) or loss.numel() != 1:
+                    raise ValueError("GradManager.run: loss_fn must return a tensor of one element")
+                if reduction == "mean" and len(shards) > 1:
+                    loss = loss * (count / sum(rows))
+                found = grad(loss, wanted, allow_unused=True)
+            losses.append(loss.detach())
+            for tensor, gradient in zip(wanted, found, strict=True):
+                parts[id(tensor)] += [] if gradient is None else [gradient]
+        with no_grad():
+            for tensor in wanted:
+                if parts[id(tensor)]:
+                    (total,) = self._reducer.all_reduce(parts[id(tensor)], [tensor.device])
+                    if tensor._grad is None:
+                        hold_gradient(tensor, total)
+                    else:
+                        write(tensor._grad, tensor._grad + total)
+            (total,) = self._reducer.all_reduce(losses, [home])
+        self._fill(wanted)
+        return total
+
+    def release(self) -> None:
+        """Let go of what was computed: the attached `.grad`, and the derivations of the outputs that `backward` ran.
+
+        These become leaves that keep their values; what gradient rules would have read of their derivations is freed, so
+        other results of it cannot run backward either. A second call finds nothing to do.
+        """
+        for tensor in self._attached.values():
+            hold_gradient(tensor, None)
+        for reference in self._outputs:
+            output = reference()
+            if output is not None:
+                _forget(output)
+        self._outputs.clear()
+
+    def _wanted(self, name: str) -> list[Tensor]:
+        if not self._attached:
+            raise RuntimeError(f"GradManager.{name}: no tensor is attached; attach() those whose gradients are wanted")
+        return self.attached_tensors()
+
+    def _fill(self, tensors: Iterable[Tensor]) -> None:
+        """Give zeros to those that got no gradient, unless these are to stay empty."""
+        for tensor in tensors:
+            if tensor._grad is None and not self.keep_empty_grad:
+                arguments = 0, tensor.shape, tensor.dtype
+                hold_gradient(tensor, call_on(tensor.device, OPERATIONS["full"], arguments))
+
+
+def _rows(shard: Any) -> int:
+    """The length of a shard's tensors; 1 if it has none, for it is the only one then."""
+    lengths: list[int] = []
+    mapped(lambda tensor: lengths.append(tensor.shape[0]) if tensor.shape else None, shard)
+    return lengths[0] if lengths else 1
+
+
+@contextlib.contextmanager
+def _lent(tensors: Sequence[Tensor], device: Device) -> Iterator[None]:
+    """Within it, leaves have copies of their values on `device`."""
+    with _LENDING:
+        away = [t for t in {id(t): t for t in tensors}.values() if t.device is not device]
+        held = [(tensor, tensor._array, tensor._base, tensor._layout) for tensor in away]
+        with no_grad():
+            copies = moved(away, device)
+        try:
+            for tensor, copy in zip(away, copies, strict=True):
+                rehouse(tensor, copy)
+            yield
+        finally:
+            for tensor, array, base, layout in held:
+                tensor._array, tensor._base, tensor._layout = array, base, layout
+                tensor._version += 1
+
+
+def _forget(output: Tensor) -> None:
+    """Cut `output` off from its derivation, and free what is kept for that."""
+    with LOCK:
+        array = array_of(output)
+        if not array.node.differentiable:
+            return
+        for trace, reached in _derivation(array).items():
+            trace.released |= reached
+            for index in reached:
+                trace.retained.pop(index, None)
+                if trace.nodes[index].op not in ("input", "variable"):
+                    trace.saved.pop(index, None)
+        memory = realize(array)
+        output._array = Array.realized(memory.buffer, memory.layout, output.dtype)
+        output._requires_grad = False
+
+
+def _derivation(array: Array) -> dict[Trace, set[int]]:
+    """The positions, trace by trace, of the values that `array` is derived from."""
+    reached: dict[Trace, set[int]] = {}
+    waiting = [(array.trace, array.index)]
+    while waiting:
+        trace, index = waiting.pop()
+        if trace is None or index in reached.setdefault(trace, set()):
+            continue
+        reached[trace].add(index)
+        origin = trace.input_at.get(index)
+        if origin is not None and origin.trace is not None:
+            waiting.append((origin.trace, origin.index))
+        waiting += [(trace, i) for i in trace.nodes[index].inputs if trace.nodes[i].differentiable]
+    return reached
