@@ -89,7 +89,7 @@ def test_release_drops_gradients_and_what_backward_would_read():
     weight.grad.tolist()
     trace = weakref.ref(loss._array.trace)
     held = memory_stats().held
-    assert held - before > 3 * 300 * 300 * 4
+    assert held - before >= 2 * 300 * 300 * 4
     del hidden
     for _ in range(2):
         gm.release()
@@ -111,6 +111,30 @@ def test_after_release_the_rest_of_the_graph_cannot_run_backward_and_other_graph
         hidden.sum().backward()
     other.backward()
     assert a.grad.shape == (5, 5)
+
+
+class Cube(genesis.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x * x * x
+
+    @staticmethod
+    def backward(ctx, g):
+        (x,) = ctx.saved_tensors
+        return g * 3 * x * x
+
+
+def test_release_frees_what_custom_functions_saved():
+    a = genesis.tensor([1.0, 2.0], requires_grad=True)
+    gm = genesis.GradManager().attach(a)
+    cubes = Cube.apply(a * 1)
+    loss = cubes.sum()
+    gm.backward(loss, retain_graph=True)
+    assert a.grad.tolist() == [3, 12]
+    gm.release()
+    with pytest.raises(RuntimeError, match="released"):
+        cubes.sum().backward()
 
 
 def test_release_finds_what_lies_on_other_devices():

@@ -7,15 +7,16 @@ import weakref
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Self
 
-from genesis.autograd.backward import backward, grad
+from genesis.autograd.backward import add_gradient, backward, grad
 from genesis.autograd.grad_mode import enable_grad, no_grad
 from genesis.autograd.reduction import LocalReduction, Reduction
 from genesis.autograd.sharding import mapped, scatter
+from genesis.autograd.walk import release
 from genesis.devices import Device, device_of
 from genesis.execute import realize
 from genesis.ops.registry import OPERATIONS
 from genesis.runtime.fork import fork_safe_lock
-from genesis.storage import rehouse, write
+from genesis.storage import rehouse
 from genesis.tensor import Tensor, array_of, call_on, hold_gradient, moved
 from genesis.trace import LOCK, Array, Trace
 
@@ -144,10 +145,7 @@ class GradManager:
             for tensor in wanted:
                 if parts[id(tensor)]:
                     (total,) = self._reducer.all_reduce(parts[id(tensor)], [tensor.device])
-                    if tensor._grad is None:
-                        hold_gradient(tensor, total)
-                    else:
-                        write(tensor._grad, tensor._grad + total)
+                    add_gradient(tensor, total, False)
             (total,) = self._reducer.all_reduce(losses, [home])
         self._fill(wanted)
         return total
@@ -211,11 +209,9 @@ def _forget(output: Tensor) -> None:
         if not array.node.differentiable:
             return
         for trace, reached in _derivation(array).items():
-            trace.released |= reached
+            release(trace, reached)
             for index in reached:
                 trace.retained.pop(index, None)
-                if trace.nodes[index].op not in ("input", "variable"):
-                    trace.saved.pop(index, None)
         memory = realize(array)
         output._array = Array.realized(memory.buffer, memory.layout, output.dtype)
         output._requires_grad = False

@@ -25,7 +25,7 @@ from genesis.tensor import Tensor, array_of, call, call_on, tensor_of
 from genesis.trace import LOCK, Array, Trace, current_trace, recording, thread_state, user_line
 from genesis.transfer import sent
 
-__all__ = ["GraphCycleError", "saved_at", "summed", "walk"]
+__all__ = ["GraphCycleError", "release", "saved_at", "summed", "walk"]
 
 Cotangent = Array | None  # None is ones
 
@@ -67,7 +67,7 @@ def walk(
         part = _Part(trace, pending.pop(trace), frozenset(reported), create_graph)
         part.walk()
         if not keep:
-            _release(trace, part.readers)
+            release(trace, part.readers)
         onward = []
         for index, array in part.ends.items():
             if index in trace.variables:
@@ -329,7 +329,7 @@ def _linked(source: Trace, index: int, saved: Array) -> Array:
     return Array(source, index, saved.node, saved.memory)
 
 
-def _release(trace: Trace, readers: set[int]) -> None:
+def release(trace: Trace, readers: set[int]) -> None:
     """What the walked rules read will not be read again."""
     trace.released |= readers
     for index in [i for i in trace.saved if trace.nodes[i].op not in ("input", "variable")]:
