@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import weakref
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -391,7 +391,7 @@ def _gathered(
 
     Raises RuntimeError for other tensors on different devices.
     """
-    tensors = list(_tensors([*arguments, *(attributes or {}).values()]))
+    tensors = _tensors([*arguments, *(attributes or {}).values()])
     places = {t: array_of(t).device for t in tensors}
     fixed = [t for t in tensors if t.shape or places[t] is not CPU]
     if not fixed:
@@ -417,12 +417,14 @@ def _swapped(argument: Any, there: dict[Tensor, Tensor]) -> Any:
     return [_swapped(a, there) for a in argument] if argument.__class__ in (list, tuple) else argument
 
 
-def _tensors(arguments: Iterable[Any]) -> Iterator[Tensor]:
+def _tensors(arguments: Sequence[Any]) -> list[Tensor]:
+    found: list[Tensor] = []
     for argument in arguments:
         if isinstance(argument, Tensor):
-            yield argument
+            found.append(argument)
         elif argument.__class__ in (list, tuple):
-            yield from _tensors(argument)
+            found += _tensors(argument)
+    return found
 
 
 def moved(tensors: Sequence[Tensor], device: Device) -> list[Tensor]:
