@@ -7,6 +7,7 @@ neither its `.grad` nor its flags nor its values change, and each transform asks
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -103,11 +104,12 @@ def _rows_at_once(
     examples = call(OPERATIONS["clone"], (basis,))
     example = call(OPERATIONS["clone"], (basis[0],))
     row = pull([output], [example], points, create_graph)
-    rows = batched([g for g in row if g is not None], [(example, examples)], create_graph)
-    if rows is None:
-        return None
-    given = iter(rows)
-    return [None if g is None else next(given) for g in row]
+    with suppress(NotImplementedError):
+        rows = batched([g for g in row if g is not None], [(example, examples)], create_graph)
+        if rows is not None:
+            given = iter(rows)
+            return [None if g is None else next(given) for g in row]
+    return None
 
 
 def batched(
@@ -134,8 +136,9 @@ def batched(
             given = {one: graph.value(many) for one, many in zip(pairs[::2], pairs[1::2], strict=True)}
             return batch(graph, given, ends, extent)
 
-        trace.lines.append((len(trace.nodes), *user_line(), key))
+        line = (len(trace.nodes), *user_line(), key)
         step = trace.advance(key, build, grad=grad)
+        trace.lines.append(line)
         handles = [trace.handle(position) for position in step.result]
         return [tensor_of(array, array.node.differentiable) for array in handles]
 

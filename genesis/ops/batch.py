@@ -26,7 +26,7 @@ def batch(graph: Graph, examples: Mapping[int, Value], results: Sequence[int], e
         results: positions of what is wanted. One that no example enters is repeated.
         extent: the number of examples.
 
-    Raises NotImplementedError for a primitive of a kind without a rule.
+    Raises NotImplementedError for a primitive of a kind without a rule, and for a custom Function that has to be derived.
     """
     lifted = dict(examples)
     for index in range(min(examples), max(results) + 1):
@@ -42,7 +42,9 @@ def _lift(graph: Graph, node: Node, lifted: Mapping[int, Value], extent: int) ->
         merged = product(reshape_value(rows, (extent * rows.shape[1], rows.shape[2])), graph.value(node.inputs[1]))
         return reshape_value(merged, (extent, *node.shape))
     given = [lifted[i] if i in lifted else _repeated(graph.value(i), extent) for i in node.inputs]
-    if node.op == "variable":
+    if node.op == "custom" and any([v.node.differentiable for v in given]):
+        raise NotImplementedError("vmap: a custom Function is derived for one example; map its gradient, or use no_grad")
+    if node.op in ("custom", "variable"):
         return given[0]
     attrs = _moved(node, numel(given[0].shape[1:]), extent)
     return graph.add(node.op, given, (extent, *node.shape), node.dtype, attrs, None if node.differentiable else False)

@@ -100,6 +100,57 @@ def test_arguments_are_not_written_to():
     assert_close(x, A)
 
 
+class Square(genesis.Function):
+    """Its backward is another custom Function."""
+
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x * x
+
+    @staticmethod
+    def backward(ctx, g):
+        (x,) = ctx.saved_tensors
+        return Doubled.apply(x) * g
+
+
+class Doubled(genesis.Function):
+    @staticmethod
+    def forward(ctx, x):
+        return x * 2
+
+    @staticmethod
+    def backward(ctx, g):
+        return g * 2
+
+
+class Looking(Square):
+    """Its backward looks at a value."""
+
+    @staticmethod
+    def backward(ctx, g):
+        (x,) = ctx.saved_tensors
+        assert g.isfinite().all()
+        return 2 * x * g
+
+
+def test_custom_functions_are_transformed():
+    x = genesis.tensor(B)
+    for function in (Square.apply, Looking.apply):
+        assert_close(func.jacrev(function)(x), np.diag(2 * B))
+        assert_close(func.jacfwd(function)(x), np.diag(2 * B))
+        assert_close(func.vmap(function)(x), B * B)
+    assert_close(func.hessian(lambda x: Square.apply(x).sum())(x), 2 * np.eye(3))
+    assert_close(func.vmap(func.grad(Square.apply))(x), 2 * B)
+
+
+def test_custom_functions_are_not_derived_for_many_examples():
+    with pytest.raises(NotImplementedError, match="a custom Function is derived for one example"):
+        func.grad(lambda x: func.vmap(Square.apply)(x).sum())(genesis.tensor(B))
+    with pytest.raises(RuntimeError, match="looked at a value"):
+        func.vmap(func.grad(Looking.apply))(genesis.tensor(B))
+
+
 def test_errors():
     x = genesis.tensor(A)
     with pytest.raises(RuntimeError, match="vmap: the function looked at a value"):
