@@ -13,10 +13,10 @@ from typing import Any
 from genesis.execute import realize
 from genesis.ops.layout import LAYOUT_RULES, contiguous_layout
 from genesis.ops.registry import OPERATIONS
-from genesis.tensor import Tensor, array_of, call, tensor_of
+from genesis.tensor import Tensor, array_of, call, moved, tensor_of
 from genesis.trace import LOCK, Array, Change, Memory, grad_mode, recording
 
-__all__ = ["detach", "in_place", "last_change", "memory_of", "rehouse", "view", "write"]
+__all__ = ["detach", "in_place", "last_change", "memory_of", "rehouse", "update_all", "view", "write"]
 
 
 def view(tensor: Tensor, name: str, *arguments: Any, **attributes: Any) -> Tensor:
@@ -154,6 +154,18 @@ def in_place(tensor: Tensor, name: str, *arguments: Any, **attributes: Any) -> T
             raise TypeError(f"{name}_: a {value.dtype.name} result cannot be stored in place in {tensor.dtype.name}")
         value = call(OPERATIONS["to_dtype"], (value, tensor.dtype))
     return write(tensor, value, change)
+
+
+def update_all(tensors: Sequence[Tensor], name: str, *arguments: Any) -> list[Tensor]:
+    """Run operation `name` on all `tensors` at once, on the device of the first, and put its last results into them.
+
+    Returns the results before those.
+    """
+    results = call(OPERATIONS[name], (moved(tensors, array_of(tensors[0]).device), *arguments))
+    others = len(results) - len(tensors)
+    for tensor, value in zip(tensors, results[others:], strict=True):
+        write(tensor, moved([value], array_of(tensor).device)[0])
+    return [*results[:others]]
 
 
 def rehouse(tensor: Tensor, value: Tensor) -> None:

@@ -309,6 +309,26 @@ def test_a_model_over_two_devices_trains_as_on_one(make):
     assert trained(make, ONE) == trained(make, genesis.device("cpu"))
 
 
+def test_clipping_and_scaling_take_gradients_of_several_devices_together():
+    def clipped(device):
+        leaves = vector(1, 2, requires_grad=True), vector(3, device=device, requires_grad=True)
+        (leaves[0].to(device) * leaves[1]).sum().backward()
+        norm = nn.utils.clip_grad_norm_(leaves, 2.0)
+        nn.utils.clip_grad_value_(leaves, 1.2)
+        return norm.item(), [leaf.grad.tolist() for leaf in leaves], [leaf.grad.device for leaf in leaves]
+
+    norm, values, places = clipped(ONE)
+    assert (norm, values) == clipped("cpu")[:2] and places == ["cpu", ONE]
+    layers = model()
+    layers[2].to(ONE)
+    optimizer, scaler = genesis.optim.SGD(layers.parameters(), lr=0.1), genesis.amp.GradScaler()
+    before = layers[2].bias.tolist()
+    scaler.scale(layers[2](layers[1](layers[0](genesis.ones(2, 4))).to(ONE)).sum()).backward()
+    scaler.step(optimizer)
+    scaler.update()
+    assert_close(layers[2].bias.detach(), genesis.tensor(before) - 0.2)
+
+
 def test_a_module_moves_with_its_gradients_and_remains_itself():
     layer = nn.Linear(2, 2)
     weight = layer.weight

@@ -12,10 +12,9 @@ from genesis.autograd import no_grad
 from genesis.creation import scalar_tensor
 from genesis.devices import device_of
 from genesis.ir.dtypes import float16, float32
-from genesis.ops.registry import OPERATIONS
 from genesis.optim.optimizer import Optimizer
-from genesis.storage import write
-from genesis.tensor import Tensor, call
+from genesis.storage import update_all
+from genesis.tensor import Tensor
 
 __all__ = ["GradScaler"]
 
@@ -99,9 +98,7 @@ class GradScaler:
         if any(g.dtype is float16 for g in gradients):
             raise ValueError("GradScaler.unscale_: gradients are float16; keep the parameters float32 and use autocast")
         with no_grad():
-            overflow, *unscaled = call(OPERATIONS["unscale"], (gradients, 1 / self._scale))
-            for gradient, value in zip(gradients, unscaled, strict=True):
-                write(gradient, value)
+            (overflow,) = update_all(gradients, "unscale", 1 / self._scale)
         self._overflowed[optimizer] = overflow
 
     def step(self, optimizer: Optimizer, *args: Any, **kwargs: Any) -> Any:

@@ -22,6 +22,7 @@ from genesis.trace import LOCK, Array, Trace
 
 __all__ = ["GradManager"]
 
+_FEW = 16
 _LENDING = fork_safe_lock()  # a tensor stands on one device at a time
 
 
@@ -63,6 +64,7 @@ class GradManager:
         self._reducer = reducer or LocalReduction()
         self._attached: dict[int, Tensor] = {}
         self._outputs: list[weakref.ref[Tensor]] = []
+        self._limit = _FEW  # when to forget those that are gone
         self._recording: list[Any] = []
 
     def attach(self, tensors: Tensor | Iterable[Tensor]) -> Self:
@@ -98,8 +100,10 @@ class GradManager:
         """
         wanted = self._wanted("backward")
         backward(outputs, gradient, retain_graph, create_graph, wanted)
-        alive = [output for output in self._outputs if output() is not None]
-        self._outputs = [*alive, *[weakref.ref(o) for o in ([outputs] if isinstance(outputs, Tensor) else outputs)]]
+        self._outputs += [weakref.ref(o) for o in ([outputs] if isinstance(outputs, Tensor) else outputs)]
+        if len(self._outputs) > self._limit:
+            self._outputs = [output for output in self._outputs if output() is not None]
+            self._limit = 2 * len(self._outputs) + _FEW
         self._fill(wanted)
 
     def run(

@@ -6,9 +6,8 @@ from collections.abc import Iterable
 
 from genesis.autograd import no_grad
 from genesis.creation import zeros
-from genesis.ops.registry import OPERATIONS
-from genesis.storage import write
-from genesis.tensor import Tensor, call
+from genesis.storage import update_all
+from genesis.tensor import Tensor
 
 __all__ = ["clip_grad_norm_", "clip_grad_value_"]
 
@@ -40,9 +39,7 @@ def clip_grad_norm_(parameters: Tensor | Iterable[Tensor], max_norm: float, norm
     if not gradients:
         return zeros(())
     with no_grad():
-        total, *scaled = call(OPERATIONS["clip_to_norm"], (gradients, float(max_norm), float(norm_type)))
-        for gradient, value in zip(gradients, scaled, strict=True):
-            write(gradient, value)
+        (total,) = update_all(gradients, "clip_to_norm", float(max_norm), float(norm_type))
     return total
 
 
@@ -60,6 +57,4 @@ def clip_grad_value_(parameters: Tensor | Iterable[Tensor], clip_value: float) -
     if gradients:
         bound = float(clip_value)
         with no_grad():
-            held = call(OPERATIONS["clip_to_value"], (gradients, -bound, bound))
-            for gradient, value in zip(gradients, held, strict=True):
-                write(gradient, value)
+            update_all(gradients, "clip_to_value", -bound, bound)
