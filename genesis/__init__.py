@@ -53,6 +53,7 @@ from genesis.creation import (
     zeros_like,
 )
 from genesis.devices import Device as device
+from genesis.function import AddFunction, MatMulFunction, MulFunction, ReluFunction
 from genesis.ir.dtypes import (
     DType,
     bfloat16,

@@ -40,7 +40,7 @@ from genesis.transfer import sent
 
 __all__ = [
     "Tensor", "array_of", "attribute", "call", "call_on", "from_data", "from_memory", "gradient_holders", "hold_gradient",
-    "method", "moved", "place", "spreads", "tensor_of",
+    "method", "moved", "place", "result_class", "spreads", "tensor_of",
 ]
 
 _SNAPSHOT_BYTES = 1 << 20
@@ -177,12 +177,13 @@ def spreads(kind: type[Tensor]) -> None:
     _spreading.add(kind)
 
 
-def _result_class(argument: Any, otherwise: type[Tensor]) -> type[Tensor]:
+def result_class(argument: Any, otherwise: type[Tensor] = Tensor) -> type[Tensor]:
+    """The class of results that `argument`, a tensor or a sequence of them, decides on; `otherwise` if it does not."""
     if isinstance(argument, Tensor):
         return otherwise if argument._result_class is Tensor else argument._result_class
     if isinstance(argument, list | tuple):
         for member in argument:
-            otherwise = _result_class(member, otherwise)
+            otherwise = result_class(member, otherwise)
     return otherwise
 
 
@@ -337,14 +338,14 @@ def call(operation: Operation, arguments: Sequence[Any], attributes: dict[str, A
             else:
                 tokens.append(_token(trace, argument, len(tokens) - 2 in operands, static))
                 if _spreading:
-                    kind = _result_class(argument, kind)
+                    kind = result_class(argument, kind)
         if attributes:
             names = operation.operand_names
             tokens.append(tuple([
                 (k, _token(trace, v, k in names, static)) for k, v in attributes.items() if v is not None
             ]))
             if _spreading:
-                kind = _result_class([*attributes.values()], kind)
+                kind = result_class([*attributes.values()], kind)
         if trace.closed:  # by a view that had to be looked up anew, which was the call too many, or another device
             return call(operation, arguments, attributes)
         key = tuple(tokens)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from genesis.autograd.hooks import hooked
 from genesis.autograd.observers import GradientEvent, observers
-from genesis.autograd.walk import summed, walk
+from genesis.autograd.walk import NO_DERIVATION, summed, walk
 from genesis.execute import flush
 from genesis.storage import write
 from genesis.tensor import Tensor, array_of, hold_gradient, tensor_of
@@ -18,9 +18,15 @@ __all__ = ["add_gradient", "backward", "grad"]
 def backward(
     tensors: Tensor | Sequence[Tensor], grad_tensors: Tensor | Sequence[Tensor | None] | None = None,
     retain_graph: bool | None = None, create_graph: bool = False, inputs: Tensor | Sequence[Tensor] | None = None,
+    *, strict: bool = False,
 ) -> None:
-    """Accumulate into `.grad` the gradients of the leaves of `tensors` (of `inputs` alone, if given)."""
+    """Accumulate into `.grad` the gradients of the leaves of `tensors` (of `inputs` alone, if given).
+
+    A tensor that depends on no leaf is warned of, once; with `strict` it raises RuntimeError.
+    """
     roots = [tensors] if isinstance(tensors, Tensor) else tensors
+    if strict and not all([root.requires_grad for root in roots]):
+        raise RuntimeError(NO_DERIVATION)
     gradients = [grad_tensors] if isinstance(grad_tensors, Tensor) else grad_tensors
     inputs = [inputs] if isinstance(inputs, Tensor) else inputs
     chosen = None if inputs is None else {id(t) for t in inputs}

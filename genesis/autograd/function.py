@@ -17,7 +17,7 @@ from genesis.autograd.walk import saved_at
 from genesis.ir.graph import Graph, Node
 from genesis.ops.registry import OPERATIONS
 from genesis.storage import detach, write
-from genesis.tensor import Tensor, array_of, call, call_on, method, place, tensor_of
+from genesis.tensor import Tensor, array_of, call, call_on, method, place, result_class, tensor_of
 from genesis.trace import LOCK, Array, Trace, current_trace, grad_mode, recording, user_line
 
 __all__ = ["Context", "Function", "once_differentiable"]
@@ -124,6 +124,10 @@ class Function(metaclass=ABCMeta):  # noqa: B024 - GradientNode is a virtual sub
             wrapped = _recorded(cls.__name__, cls.backward, context, inputs, listed, given)
         else:
             wrapped = [_plain(r, given) for r in listed]
+        kind = result_class(args)
+        for result in wrapped if kind is not Tensor else ():
+            if result.__class__ is Tensor and id(result) not in given:
+                result.__class__ = kind
         return tuple(wrapped) if several else wrapped[0]
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:

@@ -22,14 +22,15 @@ from genesis.ir.graph import Graph
 from genesis.ops.derive import derive
 from genesis.ops.registry import OPERATIONS, expand
 from genesis.tensor import Tensor, array_of, call, call_on, tensor_of
-from genesis.trace import LOCK, Array, Trace, current_trace, recording, thread_state, user_line
+from genesis.trace import LOCK, Array, Trace, current_trace, recording, resolve_line, thread_state, user_line
 from genesis.transfer import sent
 
-__all__ = ["GraphCycleError", "release", "saved_at", "summed", "walk"]
+__all__ = ["NO_DERIVATION", "GraphCycleError", "release", "saved_at", "summed", "walk"]
 
 Cotangent = Array | None  # None is ones
 
 _RELEASED = "backward: an earlier backward released this graph; give that one retain_graph=True to run it again"
+NO_DERIVATION = "backward: the tensor has no derivation (nothing it came from requires grad)"
 _warned: list[bool] = []
 
 
@@ -54,7 +55,7 @@ def walk(
             found.append((root, _ones_like(array) if cotangent is None else cotangent))
         elif not _warned:
             _warned.append(True)
-            warnings.warn("backward: the tensor has no derivation (nothing it came from requires grad)", stacklevel=5)
+            warnings.warn_explicit(NO_DERIVATION, UserWarning, *(resolve_line(*user_line()) or (__file__, 1)))
     wanted_at: dict[Trace | None, dict[int, Tensor]] = {}
     for tensor in wanted:
         array = array_of(tensor)

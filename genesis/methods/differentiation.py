@@ -15,12 +15,13 @@ __all__: list[str] = []
 @method
 def backward(
     self: Tensor, gradient: Tensor | None = None, retain_graph: bool | None = None, create_graph: bool = False,
-    inputs: Sequence[Tensor] | None = None,
+    inputs: Sequence[Tensor] | None = None, *, strict: bool = False,
 ) -> None:
     """Add the gradients of this tensor to `.grad` of the leaves that it depends on (of `inputs` alone, if given).
 
     `gradient` (of the tensor's shape) may be left out for a tensor of one element. Raises RuntimeError without it for
-    others, and when the graph was released by an earlier backward without `retain_graph`.
+    others, and when the graph was released by an earlier backward without `retain_graph`. A tensor that depends on no
+    leaf is warned of, once; with `strict` it raises RuntimeError.
 
     >>> import genesis
     >>> x = genesis.tensor([1., 2., 3.], requires_grad=True)
@@ -28,7 +29,7 @@ def backward(
     >>> x.grad
     tensor([2., 4., 6.])
     """
-    run_backward([self], [gradient], retain_graph=retain_graph, create_graph=create_graph, inputs=inputs)
+    run_backward([self], [gradient], retain_graph=retain_graph, create_graph=create_graph, inputs=inputs, strict=strict)
 
 
 method(detach)

@@ -1,5 +1,5 @@
-"""What stands beside training: feeding it data."""
+"""What stands beside training: feeding it data, and trading its time for memory."""
 
-from genesis.utils import data
+from genesis.utils import checkpoint, data
 
-__all__ = ["data"]
+__all__ = ["checkpoint", "data"]

@@ -1,12 +1,20 @@
 """C1-C27: where the documents disagree, one behaviour that satisfies both. A test is named for its row."""
 
 import gc
+import os
+import subprocess
+import sys
+import tempfile
 import weakref
+from pathlib import Path
 
 import pytest
 
 import genesis
 from genesis import nn
+
+ROOT = Path(__file__).parents[2]
+ENVIRONMENT = {**os.environ, "PYTHONPATH": str(ROOT)}
 
 
 def leaf(*values):
@@ -62,7 +70,97 @@ def test_c1_zero_of_the_gradient_writes_zeros():
     assert x.grad is held and held.tolist() == [0, 0]
 
 
-# ---- C7, C8 ----
+# ---- C2-C6: grad, apply, backward, saved tensors and variables ----
+
+
+def test_c2_grad_is_an_attribute_of_tensors_and_can_be_called_on_variables():
+    x = leaf(1.0)
+    (x * 2).sum().backward()
+    assert type(x.grad) is genesis.Tensor and not callable(x.grad)
+    v = genesis.Variable([1.0])
+    assert v.grad is None
+    y = v * 2
+    assert y.grad().tolist() == v.grad.tolist() == v.grad().tolist() == [2] and isinstance(v.grad, genesis.Tensor)
+
+
+class Scale(genesis.Function):
+    @staticmethod
+    def forward(ctx, x, factor=2.0, *, offset=0.0):
+        ctx.save_variable("factor", factor)
+        return x * factor + offset
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        return grad_output * ctx.saved_variables["factor"]
+
+
+def test_c3_apply_takes_keywords_and_an_instance_is_apply():
+    for call in (Scale.apply, Scale()):
+        x = leaf(1.0, 2.0)
+        y = call(x, 3.0, offset=1.0)
+        y.sum().backward()
+        assert y.tolist() == [4, 7] and x.grad.tolist() == [3, 3]
+
+
+def returning(answer):
+    class Returns(genesis.Function):
+        @staticmethod
+        def forward(ctx, x, y, z):
+            return x + y + z
+
+        @staticmethod
+        def backward(ctx, grad_output):
+            return answer(grad_output)
+
+    return Returns.apply
+
+
+@pytest.mark.parametrize(("answer", "expected"), [
+    (lambda g: g, [1, None, None]), (lambda g: (g,), [1, None, None]), (lambda g: [g, g * 2], [1, 2, None]),
+    (lambda g: (None, g, g * 3), [None, 1, 3]), (lambda g: (g, g, g, None, None), [1, 1, 1]), (lambda g: None, [None] * 3),
+])
+def test_c4_backward_may_return_one_gradient_or_fewer_than_arguments(answer, expected):
+    inputs = [leaf(1.0) for _ in range(3)]
+    returning(answer)(*inputs).sum().backward()
+    assert [x.grad if x.grad is None else x.grad.item() for x in inputs] == expected
+
+
+def test_c4_more_gradients_than_arguments_raise_with_the_name_of_the_class():
+    inputs = [leaf(1.0) for _ in range(3)]
+    with pytest.raises(RuntimeError, match=r"Returns\.backward: returned 4 gradients for 3 arguments"):
+        returning(lambda g: (g, g, g, g))(*inputs).sum().backward()
+
+
+def test_c5_saved_tensors_are_a_list_that_grows():
+    seen = []
+
+    class Saves(genesis.Function):
+        @staticmethod
+        def forward(ctx, x, y):
+            ctx.save_for_backward(x)
+            ctx.save_for_backward(y)
+            return x * y
+
+        @staticmethod
+        def backward(ctx, grad_output):
+            seen.append(ctx.saved_tensors)
+            x, y = ctx.saved_tensors
+            return grad_output * y, grad_output * x
+
+    x, y = leaf(2.0), leaf(5.0)
+    Saves.apply(x, y).sum().backward()
+    assert isinstance(seen[0], list) and [t.tolist() for t in seen[0]] == [[2], [5]]
+    assert (x.grad.tolist(), y.grad.tolist()) == ([5], [2])
+
+
+def test_c6_saved_variables_are_a_dict():
+    ctx = genesis.autograd.Context()
+    ctx.save_variable("a", 1)
+    ctx.save_for_backward(genesis.ones(1))
+    assert ctx.saved_variables == {"a": 1} and len(ctx.saved_tensors) == 1
+
+
+# ---- C7, C8, C9 ----
 
 
 def test_c7_ints_that_are_to_require_a_gradient_become_floats():
@@ -79,6 +177,27 @@ def test_c8_a_gradient_of_one_element_fits_every_output_of_one():
             x = genesis.ones(shape, requires_grad=True)
             (x * 3).backward(seed)
             assert x.grad.shape == shape and x.grad.item() == 6
+
+
+def test_c9_autocast_is_on_by_the_flag_or_within_a_context():
+    x = genesis.ones(2, 2)
+    low, high = genesis.bfloat16, genesis.float32
+    assert (x @ x).dtype is high
+    with genesis.autocast():
+        assert (x @ x).dtype is low
+        with genesis.autocast(enabled=False):
+            assert (x @ x).dtype is high
+        assert (x @ x).dtype is low
+    assert (x @ x).dtype is high
+    genesis.enable_autocast = True
+    try:
+        assert (x @ x).dtype is low
+        with genesis.autocast():
+            assert (x @ x).dtype is low
+        assert (x @ x).dtype is low
+    finally:
+        genesis.enable_autocast = False
+    assert (x @ x).dtype is high and genesis.enable_autocast is False
 
 
 # ---- C10, C11, C12 ----
@@ -114,7 +233,109 @@ def test_c12_transpose_takes_two_dims_an_order_a_pair_or_nothing():
         x.transpose(1)
 
 
-# ---- C19, C20 ----
+# ---- C13-C18 ----
+
+
+def test_c13_apply_decides_on_requires_grad_not_forward():
+    class Fresh(genesis.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return genesis.tensor([5.0], requires_grad=True)
+
+        @staticmethod
+        def backward(ctx, grad_output):
+            return grad_output * 7
+
+    x = leaf(1.0)
+    y = Fresh.apply(x)
+    assert y.requires_grad and not y.is_leaf
+    y.sum().backward()
+    assert x.grad.tolist() == [7]
+    plain = Fresh.apply(genesis.ones(1))
+    assert not plain.requires_grad and plain.is_leaf
+    with genesis.no_grad():
+        assert not Fresh.apply(x).requires_grad
+
+
+def test_c14_grad_fn_is_a_function_and_prints_its_name():
+    x = leaf(1.0)
+    for made, name in ((x + 1, "AddBackward"), (x * x, "MulBackward"), (Scale.apply(x), "ScaleBackward")):
+        assert isinstance(made.grad_fn, genesis.Function) and repr(made.grad_fn) == f"<{name}>"
+
+
+def test_c15_a_function_that_calls_the_operation_it_stands_for():
+    calls = []
+
+    class AddFunction(genesis.Function):
+        @staticmethod
+        def forward(ctx, a, b):
+            calls.append(1)
+            return genesis.ops.add(a, b)
+
+        @staticmethod
+        def backward(ctx, grad_output):
+            return grad_output, grad_output
+
+    w = leaf(1.0)
+    optimizer = genesis.optim.SGD([w], lr=1.0, momentum=0.9)
+    genesis.ops.register_function("add", AddFunction.apply)
+    try:
+        x = leaf(1.0)
+        y = x + x
+        assert len(calls) == 1
+        (y + y * x).sum().backward()  # three gradients are added up for x
+        x.grad = None
+        (x * x).sum().backward()
+        (x * x).sum().backward()
+        w.grad = genesis.ones(1)
+        optimizer.step()
+        assert len(calls) == 2 and x.grad.tolist() == [4] and w.tolist() == [0]
+    finally:
+        genesis.ops.unregister_function("add")
+
+
+def test_c16_results_are_as_if_operations_ran_when_called():
+    x = genesis.ones(3)
+    before = x + 1
+    x.mul_(5)
+    assert before.tolist() == [2, 2, 2] and x.tolist() == [5, 5, 5]
+    assert (bool(x[0] > 4), float(x[0]), x[1].item(), f"{x[2]}") == (True, 5.0, 5.0, "5.0")
+    seen = []
+    y = leaf(2.0)
+    y.register_hook(lambda grad: seen.append(grad.item()))
+    (y * y).sum().backward()
+    assert seen == [4.0]
+
+
+def test_c17_a_variable_is_a_tensor_and_so_are_its_results():
+    v = genesis.Variable([1.0, 2.0])
+    assert isinstance(v, genesis.Tensor)
+    for made in (v * 2, genesis.ones(2) + v, Scale.apply(v), v.reshape(2, 1), genesis.cat([v, genesis.ones(2)])):
+        assert isinstance(made, genesis.Variable)
+
+
+def test_c18_backward_without_a_derivation_warns_once_and_raises_if_strict():
+    script = """
+import warnings
+import genesis
+with warnings.catch_warnings(record=True) as caught:
+    warnings.simplefilter("always")
+    for _ in range(3):
+        assert genesis.ones(1).sum().backward() is None
+    genesis.zeros(()).backward()
+print([(w.filename == __file__ or w.filename, w.lineno, str(w.message)) for w in caught])
+"""
+    path = Path(tempfile.mkdtemp()) / "script.py"
+    path.write_text(script, encoding="utf-8")
+    run = subprocess.run([sys.executable, str(path)], capture_output=True, text=True, check=True, cwd=ROOT, env=ENVIRONMENT)
+    assert run.stdout.startswith("[(True, 7, 'backward: the tensor has no derivation") and run.stdout.count("backward:") == 1
+    with pytest.raises(RuntimeError, match="backward: the tensor has no derivation"):
+        genesis.ones(1).sum().backward(strict=True)
+    with pytest.raises(RuntimeError, match="only a tensor of one element"):
+        genesis.ones(2).backward()
+
+
+# ---- C19, C21 ----
 
 
 def test_c19_writing_to_a_gradient_keeps_its_derivation():
@@ -126,6 +347,20 @@ def test_c19_writing_to_a_gradient_keeps_its_derivation():
     assert first.item() == 0 and first is x.grad
     first.backward()
     assert x.grad.item() == 12
+
+
+def test_c21_checkpoint_is_there_and_recomputes():
+    calls = []
+
+    def cube(x):
+        calls.append(1)
+        return x**3
+
+    x = leaf(2.0)
+    y = genesis.utils.checkpoint.checkpoint(cube, x)
+    assert len(calls) == 1
+    y.sum().backward()
+    assert x.grad.tolist() == [12] and len(calls) == 2
 
 
 # ---- C22 ----
@@ -190,6 +425,29 @@ def test_c24_views_and_detached_tensors_share_data():
     assert row.tolist() == [[2, 4, 6]] and bare.tolist() == [2, 4, 6]
     bare[0] = 9
     assert x.tolist() == [9, 4, 6] and row.tolist() == [[9, 4, 6]]
+
+
+# ---- C25 ----
+
+
+def test_c25_hooks_before_and_after_of_tensors_and_nodes():
+    x = leaf(1.0, 2.0)
+    y = x * 3
+    order = []
+    handles = [
+        y.register_hook(lambda grad: order.append("tensor")),
+        y.grad_fn.register_prehook(lambda grads: order.append(("pre", len(grads)))),
+        y.grad_fn.register_hook(lambda passed, grads: order.append(("post", len(grads)))),
+        x.register_hook(lambda grad: order.append("leaf")),
+        x.register_post_accumulate_grad_hook(lambda leaf: order.append(("accumulated", leaf.grad.tolist()))),
+    ]
+    y.sum().backward()
+    assert order == ["tensor", ("pre", 1), ("post", 1), "leaf", ("accumulated", [3, 3])]
+    for handle in handles:
+        handle.remove()
+    order.clear()
+    (x * 3).sum().backward()
+    assert order == []
 
 
 # ---- C27 ----

@@ -1,0 +1,87 @@
+"""Function, and as examples of it four operations that are derived by hand."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from genesis.autograd import Context, Function
+from genesis.tensor import Tensor
+
+__all__ = ["AddFunction", "Context", "Function", "MatMulFunction", "MulFunction", "ReluFunction"]
+
+
+class AddFunction(Function):
+    """`a + b`, of tensors or numbers that broadcast.
+
+    >>> import genesis
+    >>> x = genesis.tensor([1.0, 2.0], requires_grad=True)
+    >>> genesis.function.AddFunction.apply(x, 3.0)
+    tensor([4., 5.], grad_fn=<AddFunctionBackward>)
+    """
+
+    @staticmethod
+    def forward(ctx: Any, a: Any, b: Any) -> Any:
+        """The sum."""
+        return a + b
+
+    @staticmethod
+    def backward(ctx: Any, grad_output: Tensor) -> tuple[Any, ...]:
+        """The gradient goes to both as it is."""
+        return grad_output, grad_output
+
+
+class MulFunction(Function):
+    """`a * b`, of tensors or numbers that broadcast."""
+
+    @staticmethod
+    def forward(ctx: Any, a: Any, b: Any) -> Any:
+        """The product."""
+        tensors = [x if isinstance(x, Tensor) else None for x in (a, b)]
+        ctx.save_for_backward(*tensors)
+        ctx.save_variable("numbers", [x if t is None else None for x, t in zip((a, b), tensors, strict=True)])
+        return a * b
+
+    @staticmethod
+    def backward(ctx: Any, grad_output: Tensor) -> tuple[Any, ...]:
+        """The gradient times the other factor."""
+        numbers = ctx.saved_variables["numbers"]
+        a, b = [x if t is None else t for x, t in zip(numbers, ctx.saved_tensors, strict=True)]
+        return grad_output * b, grad_output * a
+
+
+class MatMulFunction(Function):
+    """`a @ b`, of matrices, batches of them that broadcast, and vectors."""
+
+    @staticmethod
+    def forward(ctx: Any, a: Tensor, b: Tensor) -> Tensor:
+        """The matrix product."""
+        ctx.save_for_backward(a, b)
+        return a @ b
+
+    @staticmethod
+    def backward(ctx: Any, grad_output: Tensor) -> tuple[Any, ...]:
+        """The gradient times the other factor, transposed; a vector is a matrix of one row, or of one column."""
+        a, b = ctx.saved_tensors
+        g, rows, columns = grad_output, a, b
+        if b.ndim == 1:
+            g, columns = g.unsqueeze(-1), b.unsqueeze(-1)
+        if a.ndim == 1:
+            g, rows = g.unsqueeze(-2), a.unsqueeze(0)
+        by_b = rows.transpose(-2, -1) @ g
+        return g @ columns.transpose(-2, -1), by_b.squeeze(-1) if b.ndim == 1 else by_b
+
+
+class ReluFunction(Function):
+    """`max(input, 0)`; the gradient at 0 is 0."""
+
+    @staticmethod
+    def forward(ctx: Any, input: Tensor) -> Tensor:
+        """The positive part."""
+        ctx.save_for_backward(input)
+        return input.clamp(min=0)
+
+    @staticmethod
+    def backward(ctx: Any, grad_output: Tensor) -> Tensor:
+        """The gradient where the input is positive."""
+        (input,) = ctx.saved_tensors
+        return grad_output * (input > 0)
