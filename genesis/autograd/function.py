@@ -33,7 +33,7 @@ class Context:
     """
 
     needs_input_grad: tuple[bool, ...] = ()
-    _custom: Custom | None = None
+    _custom: weakref.ref[Custom] | None = None  # a weak one: it holds this context
     _materializes = True
 
     def __init__(self) -> None:
@@ -47,7 +47,12 @@ class Context:
 
         Raises RuntimeError once backward has released them.
         """
-        return self._saved if self._custom is None else self._custom.read()
+        if self._custom is None:
+            return self._saved
+        custom = self._custom()
+        if custom is None:
+            raise RuntimeError("saved_tensors: the graph that this context belongs to is gone")
+        return custom.read()
 
     def save_for_backward(self, *tensors: Tensor | None) -> None:
         """Keep tensors - arguments, results, or what was computed between - for `backward`. A second call adds to the first."""
@@ -138,7 +143,7 @@ class Function(metaclass=ABCMeta):  # noqa: B024 - GradientNode is a virtual sub
 class Custom:
     """A call of a custom Function in a trace: whose gradient it derives, where that goes on to, and what it saved."""
 
-    __slots__ = ("backward", "context", "first", "inputs", "kinds", "last", "name", "outputs", "saved", "trace")
+    __slots__ = ("__weakref__", "backward", "context", "first", "inputs", "kinds", "last", "name", "outputs", "saved", "trace")
 
     def __init__(
         self, name: str, backward: Callable[..., Any], context: Context, trace: Trace, inputs: Sequence[int | None],
@@ -241,7 +246,7 @@ def _recorded(
         outputs = [next(places) if carries else None for carries in carried]
         custom = Custom(name, backward, context, trace, targets, outputs, results)
         custom.saved = [start + own[id(t)] if id(t) in own else index for t, index in zip(context._saved, saved, strict=True)]
-        context._custom, context._saved = custom, []
+        context._custom, context._saved = weakref.ref(custom), []
         return [
             _plain(r, given) if index is None else _wrapped(r, trace.handle(index), given)
             for r, index in zip(results, outputs, strict=True)

@@ -10,10 +10,12 @@ from genesis.autograd import Function, enable_grad, grad, is_grad_enabled
 from genesis.autograd.leaves import leaves_of
 from genesis.runtime import rng
 from genesis.storage import detach
-from genesis.tensor import Tensor
+from genesis.tensor import Tensor, array_of, tensor_of
 from genesis.trace import thread_state
 
 __all__ = ["checkpoint"]
+
+_PLACE = object()  # stands for a tensor among the arguments
 
 
 def checkpoint(
@@ -38,11 +40,13 @@ def checkpoint(
     if not is_grad_enabled():
         return function(*args, **kwargs)
     state, low = rng.get_state(), thread_state.autocast
+    tensors = [a for a in args if isinstance(a, Tensor)]
+    others = [_PLACE if isinstance(a, Tensor) else a for a in args]  # who kept the tensors would keep their derivation
 
     def again(tensors: Sequence[Tensor]) -> Any:
         given = iter(tensors)
         with enable_grad(), autocast(dtype=low, enabled=low is not None):
-            return function(*[next(given) if isinstance(a, Tensor) else a for a in args], **kwargs)
+            return function(*[next(given) if other is _PLACE else other for other in others], **kwargs)
 
     def replayed(tensors: Sequence[Tensor]) -> Any:
         before = rng.get_state()
@@ -52,25 +56,26 @@ def checkpoint(
         finally:
             rng.set_state(before)
 
-    tensors = [a for a in args if isinstance(a, Tensor)]
-    apart = [_apart(t, t.requires_grad) for t in tensors]
-    results = again(apart)
+    results = again([detach(t) for t in tensors])
     used = {id(leaf): leaf for result in _listed(results) if isinstance(result, Tensor) for leaf in leaves_of(result)}
-    leaves = [leaf for leaf in used.values() if all(leaf is not t for t in apart)]
-    return _Checkpoint.apply(replayed if preserve_rng_state else again, results, leaves, *tensors, *leaves)
+    leaves = list(used.values())
+    bare = [detach(r) if isinstance(r, Tensor) else r for r in _listed(results)]
+    linked = _Checkpoint.apply(replayed if preserve_rng_state else again, bare, leaves, *tensors, *leaves)
+    return linked if isinstance(results, tuple | list) else linked[0]
 
 
 class _Checkpoint(Function):
     """Results that are there already, of tensors and of the leaves that came in by themselves."""
 
     @staticmethod
-    def forward(ctx: Any, again: Callable[..., Any], results: Any, leaves: Sequence[Tensor], *tensors: Tensor) -> Any:
-        """The results, without what they were computed by."""
+    def forward(
+        ctx: Any, again: Callable[..., Any], results: Sequence[Any], leaves: Sequence[Tensor], *tensors: Tensor
+    ) -> Sequence[Any]:
+        """The results as they are."""
         ctx.save_for_backward(*tensors)
         ctx.save_variable("again", again)
         ctx.save_variable("leaves", leaves)
-        bare = tuple([detach(r) if isinstance(r, Tensor) else r for r in _listed(results)])
-        return bare if isinstance(results, tuple | list) else bare[0]
+        return results
 
     @staticmethod
     def backward(ctx: Any, *grad_outputs: Any) -> tuple[Any, ...]:
@@ -94,7 +99,5 @@ def _listed(results: Any) -> Sequence[Any]:
 
 
 def _apart(tensor: Tensor, requires_grad: bool) -> Tensor:
-    """`tensor` as a leaf of its own."""
-    result = detach(tensor)
-    result.requires_grad = requires_grad
-    return result
+    """A leaf with the value of `tensor`, which does not know where that came from."""
+    return tensor_of(array_of(detach(tensor)), requires_grad, tensor._result_class)

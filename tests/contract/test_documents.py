@@ -7,7 +7,6 @@ import pytest
 from tests.contract.documents import SCRIPTS, document
 
 
-
 @pytest.mark.parametrize("name", [path.stem for path in sorted(SCRIPTS.glob("*.py"))])
 def test_a_document_prints_what_its_comments_promise(name):
     printed, _ = document(name)
