@@ -103,9 +103,8 @@ class _Part:
     def walk(self) -> None:
         """Walk it all, with a stop wherever Python is to be asked."""
         for stop, ask in _stops(self.trace):
-            if stop <= max(self.held, default=-1):
-                self._derive(stop)
-                ask(self)
+            self._derive(stop)
+            ask(self)
         self._derive(-1)
 
     # ---- what is asked at a stop ----

@@ -1,7 +1,7 @@
 """Data parallelism in one process: the batch is cut into shards, one a device, and each meets a replica of the module.
 
-Shards, replicas and results go from device to device by `Tensor.to`, through which gradients flow: backward sums the
-replicas' gradients in the module's own parameters.
+Shards, replicas and results go from device to device by `Tensor.to`, through which gradients flow. Those of the replicas'
+parameters meet where the parameters are, and a `Reduction` makes one of them.
 """
 
 from __future__ import annotations
@@ -9,10 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from genesis.autograd.function import Context, Function
+from genesis.autograd.reduction import LocalReduction, Reduction
 from genesis.autograd.sharding import mapped, scatter
 from genesis.devices import Device, device_of
 from genesis.nn.module import Module
 from genesis.ops.registry import OPERATIONS
+from genesis.storage import detach
 from genesis.tensor import Tensor, call, moved
 
 __all__ = ["DataParallel", "gather", "replicate", "scatter"]
@@ -22,11 +25,12 @@ class DataParallel(Module):
     """`module`, computed on several devices at once: each takes a part of every input, and the outputs are joined.
 
     Args:
-        module: its parameters and buffers are on the first of the devices, where gradients accumulate too. What it writes
-            to buffers there stays; the other devices' replicas are made anew for every call.
+        module: its parameters and buffers are on the first of the devices, where gradients accumulate too. The replicas
+            are made anew for every call; the first one's buffers are the module's own, so that what it writes to them stays.
         device_ids: devices, names or numbers; the module's own alone if left out.
         output_device: where the joined output goes; the first device if left out.
         dim: the axis along which tensors are cut and joined.
+        reducer: how the replicas' gradients are added; within this process if left out.
 
     Tensors among the arguments, in lists, tuples and dicts too, are cut; 0-d ones and whatever else goes to every device
     as it is. Where there are fewer rows than devices, the first ones compute. Outputs of one element without an axis
@@ -39,7 +43,8 @@ class DataParallel(Module):
     """
 
     def __init__(
-        self, module: Module, device_ids: Sequence[Any] | None = None, output_device: Any = None, dim: int = 0
+        self, module: Module, device_ids: Sequence[Any] | None = None, output_device: Any = None, dim: int = 0,
+        reducer: Reduction | None = None,
     ) -> None:
         own = next((tensor.device for tensor in _held(module)), device_of())
         listed = [own] if device_ids is None else [_named(device, own) for device in device_ids]
@@ -49,6 +54,7 @@ class DataParallel(Module):
         self.device_ids = listed
         self.output_device = listed[0] if output_device is None else _named(output_device, own)
         self.dim = dim
+        self.reducer = reducer
 
     def forward(self, *inputs: Any, **options: Any) -> Any:
         """The outputs of the replicas for their shares of the arguments, joined along `dim`."""
@@ -59,7 +65,7 @@ class DataParallel(Module):
                     "the first of device_ids"
                 )
         shares = scatter((inputs, options), self.device_ids, self.dim)
-        replicas = replicate(self.module, self.device_ids[: len(shares)])
+        replicas = replicate(self.module, self.device_ids[: len(shares)], self.reducer)
         outputs = [replica(*args, **kwargs) for replica, (args, kwargs) in zip(replicas, shares, strict=True)]
         if len(self.device_ids) == 1:
             return mapped(lambda tensor: tensor.to(self.output_device), outputs[0])
@@ -80,10 +86,30 @@ def _held(module: Module) -> Iterator[Tensor]:
     yield from module.buffers()
 
 
-def replicate(module: Module, devices: Sequence[Any]) -> list[Module]:
-    """The module for each device: itself where it is, copies elsewhere, whose gradients return to its parameters.
+class _Spread(Function):
+    """Each tensor `count` times, the first time all of them, then again; backward reduces what comes back of each."""
 
-    A copy's parameters are results of `Tensor.to`, not Parameters, so it has none to list.
+    @staticmethod
+    def forward(ctx: Context, *tensors: Tensor, count: int, reducer: Reduction) -> tuple[Tensor, ...]:
+        ctx.set_materialize_grads(False)
+        ctx.save_variable("reducer", reducer)
+        return tuple([detach(tensor) for _ in range(count) for tensor in tensors])
+
+    @staticmethod
+    def backward(ctx: Context, *gradients: Tensor | None) -> tuple[Tensor | None, ...]:
+        totals: list[Tensor | None] = []
+        each = len(ctx.needs_input_grad)
+        for number in range(each):
+            parts = [gradient for gradient in gradients[number::each] if gradient is not None]
+            reducer = ctx.saved_variables["reducer"]
+            totals += reducer.all_reduce(parts, [parts[0].device]) if parts else [None]
+        return tuple(totals)
+
+
+def replicate(module: Module, devices: Sequence[Any], reducer: Reduction | None = None) -> list[Module]:
+    """A copy of the module for each device, whose gradients return to its parameters; the module for one where it is.
+
+    A copy's parameters are results, not Parameters, so it has none to list. Its buffers are the module's where that is.
 
     >>> import genesis
     >>> _, copy = replicate(genesis.nn.Linear(3, 2), ["cpu", "cpu:1"])
@@ -91,12 +117,16 @@ def replicate(module: Module, devices: Sequence[Any]) -> list[Module]:
     (device(type='cpu', index=1), [])
     """
     tensors = list({id(tensor): tensor for tensor in _held(module)}.values())
+    places = [device_of(device) for device in devices]
+    if len(places) == 1 and all(tensor.device is places[0] for tensor in tensors):
+        return [module]
+    trained = [tensor for tensor in tensors if tensor.requires_grad]
+    fixed = [tensor for tensor in tensors if not tensor.requires_grad]
+    spread = _Spread.apply(*trained, count=len(places), reducer=reducer or LocalReduction()) if trained else ()
     replicas = []
-    for device in map(device_of, devices):
-        if all(tensor.device is device for tensor in tensors):
-            replicas.append(module)
-            continue
-        there: dict[int, Any] = {id(t): copy for t, copy in zip(tensors, moved(tensors, device), strict=True)}
+    for number, device in enumerate(places):
+        own = spread[number * len(trained) : (number + 1) * len(trained)]
+        there: dict[int, Any] = dict(zip(map(id, [*trained, *fixed]), moved([*own, *fixed], device), strict=True))
         copies = {id(each): object.__new__(type(each)) for each in module.modules()}
         there.update(copies)
         for each in module.modules():

@@ -203,6 +203,29 @@ def test_gradients_may_be_left_as_none():
     assert x.grad.tolist() == [0, 3]
 
 
+class Swap(genesis.Function):
+    @staticmethod
+    def forward(ctx, a, b):
+        ctx.set_materialize_grads(False)
+        return b * 1, a * 1
+
+    @staticmethod
+    def backward(ctx, g, h):
+        return None if h is None else h * 3, None if g is None else g * 2
+
+
+@pytest.mark.parametrize("looked_at", [False, True])
+def test_backward_is_asked_whichever_results_a_gradient_comes_to(looked_at):
+    for chosen in (0, 1):
+        a, b = genesis.ones(3, requires_grad=True), genesis.ones(3, requires_grad=True)
+        results = Swap.apply(a, b)
+        if looked_at:
+            assert results[0].tolist() == [1, 1, 1]
+        results[chosen].backward(genesis.ones(3))
+        expected = [(None, [2, 2, 2]), ([3, 3, 3], None)][chosen]
+        assert tuple(None if leaf.grad is None else leaf.grad.tolist() for leaf in (a, b)) == expected
+
+
 def test_wide_gradients_are_summed_to_their_arguments():
     class Add(genesis.Function):
         @staticmethod

@@ -125,6 +125,41 @@ def test_the_module_lives_on_the_first_device():
         nn.DataParallel(model, ["cpu:2", "cpu:1"])(batch(4))
 
 
+class Recorded:
+    """A reduction that says what it was asked."""
+
+    def __init__(self):
+        self.asked = []
+
+    def all_reduce(self, tensors, devices):
+        self.asked.append((len(tensors), [*devices], {t.device for t in tensors}))
+        return genesis.autograd.LocalReduction().all_reduce(tensors, devices)
+
+
+def test_the_replicas_gradients_meet_in_one_reduction():
+    reducer, model = Recorded(), network()
+    model[0].bias.requires_grad = False
+    nn.DataParallel(model, DEVICES, reducer=reducer)(batch(6)).sum().backward()
+    assert reducer.asked == [(3, ["cpu"], {genesis.device("cpu")})] * 3
+    assert model[0].bias.grad is None and model[0].weight.grad is not None
+
+
+def test_a_parameter_that_no_replica_uses_gets_no_gradient():
+    model = nn.Sequential(nn.Linear(4, 3), nn.Identity())
+    model[1].unused = nn.Parameter(genesis.ones(2))
+    nn.DataParallel(model, DEVICES)(batch(6).float()).sum().backward()
+    assert model[1].unused.grad is None and model[0].bias.grad.tolist() == [6, 6, 6]
+
+
+def test_gradients_of_gradients_go_through_the_replicas():
+    alone, model = network(), network()
+    for module, call in ((alone, alone), (model, nn.DataParallel(model, DEVICES))):
+        weight = module[0].weight
+        (slope,) = genesis.autograd.grad(call(batch(5)).square().sum(), weight, create_graph=True)
+        (module.twice,) = genesis.autograd.grad(slope.square().sum(), weight)
+    assert_close(model.twice, alone.twice, scale=10)
+
+
 class Counting(nn.Module):
     """Writes to a buffer, which it reads."""
 
@@ -190,8 +225,9 @@ def test_state_dicts_have_torchs_keys_and_load_back():
 def test_replicas_list_no_parameters_and_leave_the_module_as_it_was():
     model = network()
     before = dict(model.named_parameters())
-    same, copy = replicate(model, DEVICES[:2])
-    assert same is model and copy is not model and not list(copy.parameters())
+    for copy in replicate(model, DEVICES[:2]):
+        assert copy is not model and not list(copy.parameters())
+    assert replicate(model, ["cpu"]) == [model]
     assert all(dict(model.named_parameters())[name] is p for name, p in before.items())
 
 
