@@ -6,10 +6,13 @@ import os
 import pickle
 from typing import Any, BinaryIO
 
+from genesis.devices import device_of
+
 __all__ = ["load", "save"]
 
+_TENSOR, _WHERE = ("genesis.methods.conversion", "_rebuilt"), 6  # what makes a tensor, and which argument says where
 _HARMLESS = {
-    ("collections", "OrderedDict"), ("genesis.ir.dtypes", "_named"), ("genesis.methods.conversion", "_rebuilt"),
+    _TENSOR, ("collections", "OrderedDict"), ("genesis.devices", "Device"), ("genesis.ir.dtypes", "_named"),
     ("genesis.nn.parameter", "Parameter"), ("genesis.tensor", "Tensor"),
 }
 
@@ -31,22 +34,31 @@ def save(obj: Any, f: str | os.PathLike[str] | BinaryIO) -> None:
         pickle.dump(obj, f, protocol=5)
 
 
-def load(f: str | os.PathLike[str] | BinaryIO, *, weights_only: bool = True) -> Any:
-    """Read what `save` wrote.
+def load(f: str | os.PathLike[str] | BinaryIO, map_location: Any = None, *, weights_only: bool = True) -> Any:
+    """Read what `save` wrote; the tensors are where they were, or on the device `map_location`.
 
     With `weights_only`, a file that asks for anything but tensors, dtypes, numbers, strings and their containers raises
     pickle.UnpicklingError. Without it, a pickle may run any code: do so only with files of your own.
     """
     if isinstance(f, str | os.PathLike):
         with open(f, "rb") as file:
-            return load(file, weights_only=weights_only)
-    return _Careful(f).load() if weights_only else pickle.load(f)
+            return load(file, map_location, weights_only=weights_only)
+    place = None if map_location is None else str(device_of(map_location))
+    return _Unpickler(f, weights_only, place).load()
 
 
-class _Careful(pickle.Unpickler):
-    """An Unpickler that knows tensors and plain containers alone."""
+class _Unpickler(pickle.Unpickler):
+    """An Unpickler that, if `careful`, knows tensors and plain containers alone, and puts tensors on `place`."""
+
+    def __init__(self, file: BinaryIO, careful: bool, place: str | None) -> None:
+        super().__init__(file)
+        self._careful = careful
+        self._place = place
 
     def find_class(self, module: str, name: str) -> Any:
-        if (module, name) not in _HARMLESS:
+        if self._careful and (module, name) not in _HARMLESS:
             raise pickle.UnpicklingError(f"load: the file asks for {module}.{name}; if you trust it, give weights_only=False")
-        return super().find_class(module, name)
+        found = super().find_class(module, name)
+        if self._place is None or (module, name) != _TENSOR:
+            return found
+        return lambda *parts: found(*parts[:_WHERE], self._place)

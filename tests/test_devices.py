@@ -125,6 +125,7 @@ MIXED = {
     "linear": lambda: nn.Linear(2, 2)(genesis.ones(1, 2, device=ONE)),
     "mul": lambda: vector(1, 2) * genesis.tensor(2.0, device=ONE),  # 0-d tensors come from the CPU alone
     "in-place": lambda: genesis.tensor(1.0).add_(genesis.tensor(1.0, device=ONE)),
+    "grad": lambda: setattr(vector(1, device=ONE, requires_grad=True), "grad", vector(1)),
     "backward": lambda: (vector(1, 2, device=ONE, requires_grad=True) * 2).backward(vector(1, 1)),
 }
 
@@ -348,6 +349,11 @@ def test_state_dicts_keep_their_device_and_load_into_another():
     file.seek(0)
     state = genesis.load(file)
     assert {value.device for value in state.values()} == {ONE}
+    for careful in (True, False):
+        file.seek(0)
+        moved = genesis.load(file, map_location="cpu:2", weights_only=careful)
+        assert {value.device for value in moved.values()} == {TWO}
+        assert moved["0.weight"].tolist() == state["0.weight"].tolist()
     here = model()
     nn.init.zeros_(here[0].weight)
     here.load_state_dict(state)
