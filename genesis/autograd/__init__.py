@@ -9,9 +9,9 @@ from genesis.autograd.grad_mode import enable_grad, inference_mode, is_grad_enab
 from genesis.autograd.gradcheck import GradcheckError, gradcheck, gradgradcheck, numerical_gradient_check
 from genesis.autograd.graph_view import GradientNode
 from genesis.autograd.leaves import zero_grad
+from genesis.autograd.part import GraphCycleError
 from genesis.autograd.reduction import LocalReduction, Reduction
 from genesis.autograd.versions import ChangedError
-from genesis.autograd.walk import GraphCycleError
 from genesis.ops.derive import NotDifferentiableError
 
 __all__ = [

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 from genesis.autograd.hooks import hooked
 from genesis.autograd.observers import GradientEvent, observers
-from genesis.autograd.walk import NO_DERIVATION, summed, walk
+from genesis.autograd.part import summed
+from genesis.autograd.walk import NO_DERIVATION, walk
 from genesis.execute import flush
 from genesis.storage import write
 from genesis.tensor import Tensor, array_of, hold_gradient, tensor_of

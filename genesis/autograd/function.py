@@ -13,14 +13,15 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from genesis.autograd.calls import arguments_of
-from genesis.autograd.walk import saved_at
+from genesis.autograd.part import Deferred
+from genesis.autograd.placing import saved_at
 from genesis.ir.graph import Graph, Node
 from genesis.ops.registry import OPERATIONS
 from genesis.storage import detach, write
 from genesis.tensor import Tensor, array_of, call, call_on, method, place, result_class, tensor_of
 from genesis.trace import LOCK, Array, Trace, current_trace, grad_mode, recording, user_line
 
-__all__ = ["Context", "Function", "once_differentiable"]
+__all__ = ["Context", "Function", "once_differentiable", "recorded"]
 
 
 class Context:
@@ -126,7 +127,7 @@ class Function(metaclass=ABCMeta):  # noqa: B024 - GradientNode is a virtual sub
                 raise TypeError(f"{cls.__name__}.forward: wants a tensor or a tuple back, got {type(result).__name__}")
         if grad_mode.get() and any(context.needs_input_grad):
             inputs = [given[id(a)] if needs else None for a, needs in zip(args, context.needs_input_grad, strict=True)]
-            wrapped = _recorded(cls.__name__, cls.backward, context, inputs, listed, given)
+            wrapped = recorded(cls.__name__, cls.backward, context, inputs, listed, given)
         else:
             wrapped = [_plain(r, given) for r in listed]
         kind = result_class(args)
@@ -174,7 +175,7 @@ class Custom:
         """Forget what was saved."""
         self.saved = None
 
-    def gradients(self, gradients: Sequence[Tensor | None], source: Trace) -> list[Tensor | None]:
+    def gradients(self, gradients: Sequence[Tensor | None], source: Trace) -> list[Tensor | None] | Deferred:
         """The gradients of the arguments, as the user's `backward` computes them from those of the results."""
         if self.context._materializes:
             gradients = [
@@ -182,6 +183,8 @@ class Custom:
                 for g, kind in zip(gradients, self.kinds, strict=True)
             ]
         answer = self.backward(self.context, *gradients)
+        if isinstance(answer, Deferred):
+            return answer
         answers = list(answer) if isinstance(answer, tuple | list) else [answer]
         count = len(self.inputs)
         if any(a is not None for a in answers[count:]):
@@ -206,7 +209,7 @@ class Custom:
         return gradient if gradient.dtype is like.dtype else call(OPERATIONS["to_dtype"], (gradient, like.dtype))
 
 
-def _recorded(
+def recorded(
     name: str, backward: Callable[..., Any], context: Context, inputs: Sequence[tuple[Tensor, Array] | None],
     results: Sequence[Any], given: Mapping[int, tuple[Tensor, Array]],
 ) -> list[Any]:
@@ -291,7 +294,7 @@ def set_creator(self: Tensor, ctx: Context, backward: Callable[..., Any]) -> Ten
         if array.node.differentiable and not sources:
             raise RuntimeError("set_creator: the tensor has been computed already, and the context saved no tensors to derive")
         if any(inputs):
-            made = _recorded(name, backward, ctx, inputs, [tensor_of(array)], {})[0]
+            made = recorded(name, backward, ctx, inputs, [tensor_of(array)], {})[0]
             self._array, self._requires_grad = made._array, True
         return self
     trace = array.trace

@@ -186,7 +186,7 @@ def _seen_through(view: Node, kept: Sequence[Node]) -> Node:
         at = pull(at, view.shape, inner.shape, inner.attrs["strides"], inner.attrs["offset"])
     except (SplitAxis, Unmappable):
         return view
-    attrs = {"shape": view.shape, "strides": at.strides, "offset": at.offset, "label": view.attrs.get("label", "view")}
+    attrs = {**inner.attrs, **view.attrs, "strides": at.strides, "offset": at.offset}
     return Node("view", inner.inputs, attrs, view.shape, view.dtype, view.differentiable)
 
 
@@ -209,7 +209,8 @@ def _forwarded(node: Node, kept: Sequence[Node]) -> int | None:
 
 
 def _is_identity(node: Node) -> bool:
-    return tuple(node.attrs["strides"]) == contiguous_layout(node.shape).strides and not node.attrs["offset"]
+    at, fence = node.attrs, "fence" in node.attrs
+    return not fence and tuple(at["strides"]) == contiguous_layout(node.shape).strides and not at["offset"]
 
 
 def _constant(kept: Sequence[Node], index: int) -> float | None:

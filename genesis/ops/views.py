@@ -135,6 +135,14 @@ def view_at(input: Value, at: Layout) -> Value:
     return view_value(input, at, "view")
 
 
+@composite("fence", 1, methods=())
+def fence(input: Value) -> Value:
+    """`input`, such that what is computed from it is computed anew, even where the same was computed before."""
+    to = contiguous_layout(input.shape)
+    attrs = {"shape": to.shape, "strides": to.strides, "offset": 0, "fence": len(input.graph), "label": "fence"}
+    return input.graph.add("view", (input,), to.shape, input.dtype, attrs)
+
+
 for _name, _rule in [*LAYOUT_RULES.items()]:
     view_operation(_name, _rule)
 

@@ -1,4 +1,4 @@
-"""What stands beside training: feeding it data, and trading its time for memory."""
+"""What stands beside training: feeding it data, and saving its memory."""
 
 from genesis.utils import checkpoint, data
 

@@ -1,103 +1,129 @@
-"""Checkpointing: a function whose intermediate results are not kept for backward, but computed again when it comes."""
+"""Checkpointing: memory for time. What a function computes between is not kept for backward, but computed again."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import contextlib
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from genesis.amp import autocast
-from genesis.autograd import Function, enable_grad, grad, is_grad_enabled
-from genesis.autograd.leaves import leaves_of
+from genesis.autograd.function import Context, recorded
+from genesis.autograd.part import Deferred
+from genesis.autograd.walk import Walk
+from genesis.ops.registry import OPERATIONS
+from genesis.pytree import leaves_of, map_tree, with_leaves
 from genesis.runtime import rng
-from genesis.storage import detach
-from genesis.tensor import Tensor, array_of, tensor_of
-from genesis.trace import thread_state
+from genesis.tensor import Tensor, array_of, call, tensor_of
+from genesis.trace import current_trace, grad_mode, recording, thread_state
 
-__all__ = ["checkpoint"]
+__all__ = ["checkpoint", "checkpoint_sequential"]
 
-_PLACE = object()  # stands for a tensor among the arguments
+_TENSOR = object()  # where an argument was one
 
 
 def checkpoint(
-    function: Callable[..., Any], *args: Any, use_reentrant: bool | None = None, preserve_rng_state: bool = True,
-    **kwargs: Any,
+    function: Callable[..., Any], *args: Any, use_reentrant: bool | None = None, preserve_rng_state: bool = True, **kwargs: Any
 ) -> Any:
-    """`function(*args, **kwargs)`; backward calls the function a second time instead of keeping what lies in between.
+    """`function(*args, **kwargs)`, run again in backward instead of keeping what it computes between.
 
-    Args:
-        function: returns a tensor or a tuple of them, the same each time for the same arguments.
-        use_reentrant: accepted as PyTorch's; gradients reach the tensors among `args` and all leaves that the function
-            uses, parameters among them, either way.
-        preserve_rng_state: draw the same random numbers the second time.
+    Gradients are those without checkpoint, and reach every tensor that `function` uses, argument or not. The second run
+    draws the same random numbers (unless `preserve_rng_state` is off) and has the same autocast. `use_reentrant` is
+    accepted as PyTorch's; there is one way here. Raises RuntimeError if `function` changes an argument in place.
 
     >>> import genesis
     >>> from genesis.utils.checkpoint import checkpoint
-    >>> x = genesis.tensor([1.0, 2.0], requires_grad=True)
-    >>> checkpoint(lambda x: (x ** 2).exp(), x).sum().backward()
+    >>> x = genesis.tensor([1., 2.], requires_grad=True)
+    >>> checkpoint(lambda x: x * x * x, x).sum().backward()
     >>> x.grad
-    tensor([  5.4366, 218.3926])
+    tensor([ 3., 12.])
     """
-    if not is_grad_enabled():
-        return function(*args, **kwargs)
-    state, low = rng.get_state(), thread_state.autocast
-    tensors = [a for a in args if isinstance(a, Tensor)]
-    others = [_PLACE if isinstance(a, Tensor) else a for a in args]  # who kept the tensors would keep their derivation
+    given = [a for a in leaves_of((args, kwargs)) if isinstance(a, Tensor)]
+    arrays = [array_of(t) for t in given]
+    state, dtype = rng.get_state(), thread_state.autocast
+    outcome = function(*args, **kwargs)
+    results = leaves_of(outcome)
+    carried = [isinstance(r, Tensor) and r.requires_grad for r in results]
+    if not grad_mode.get() or not any(carried):
+        return outcome
+    if any(array_of(t) is not array for t, array in zip(given, arrays, strict=True)):
+        raise RuntimeError("checkpoint: the function changed an argument in place, so it cannot be run again; clone() it there")
+    context = Context()
+    context.save_for_backward(*given)
+    context.mark_non_differentiable(*[r for r, c in zip(results, carried, strict=True) if isinstance(r, Tensor) and not c])
+    context.set_materialize_grads(False)
 
-    def again(tensors: Sequence[Tensor]) -> Any:
-        given = iter(tensors)
-        with enable_grad(), autocast(dtype=low, enabled=low is not None):
-            return function(*[next(given) if other is _PLACE else other for other in others], **kwargs)
+    bare = map_tree(lambda a: _TENSOR if isinstance(a, Tensor) else a, (args, kwargs))  # lest the graph hold them twice
 
-    def replayed(tensors: Sequence[Tensor]) -> Any:
-        before = rng.get_state()
+    def again(saved: Sequence[Tensor]) -> list[Any]:
+        tensors = iter(saved)
+        again_args, again_kwargs = map_tree(lambda a: next(tensors) if a is _TENSOR else a, bare)
+        with _drawing_from(state if preserve_rng_state else None), autocast(dtype=dtype, enabled=dtype is not None):
+            return leaves_of(function(*again_args, **again_kwargs))
+
+    def backward(context: Context, *gradients: Tensor | None) -> Deferred:
+        return _recomputed(again, context.saved_tensors, gradients)
+
+    inputs = [(t, array) if t.requires_grad else None for t, array in zip(given, arrays, strict=True)]
+    return with_leaves(outcome, iter(recorded("Checkpoint", backward, context, inputs, results, {})))
+
+
+def _recomputed(
+    again: Callable[[Sequence[Any]], list[Any]], saved: Sequence[Tensor | None], gradients: Sequence[Tensor | None]
+) -> Deferred:
+    """The second run, from copies of the arguments; and the walk from its results back to those copies."""
+    create_graph = grad_mode.get()
+    device = next(array_of(g).device for g in gradients if g is not None)
+    with recording(True):
+        fenced = [array_of(call(OPERATIONS["fence"], (t,))) for t in saved]
+        trace = current_trace(device)
+        walk = Walk(create_graph, create_graph, until=(trace, len(trace.nodes) - 1))
+        results = again([tensor_of(array, array.node.differentiable) for array in fenced])
+    for result, gradient in zip(results, gradients, strict=True):
+        if gradient is not None:
+            walk.start(result, gradient)
+
+    def answers() -> list[Tensor | None]:
+        held = walk.pending.get(trace, {})
+        arrived = [held.pop(array.index, None) for array in fenced]
+        return [None if array is None else tensor_of(array, array.node.differentiable) for array in arrived]
+
+    return Deferred(walk, answers)
+
+
+@contextlib.contextmanager
+def _drawing_from(state: tuple[int, int] | None) -> Iterator[None]:
+    """With the random numbers from `state` on; those that come after are not disturbed."""
+    now = rng.get_state()
+    if state is not None:
         rng.set_state(state)
-        try:
-            return again(tensors)
-        finally:
-            rng.set_state(before)
-
-    results = again([detach(t) for t in tensors])
-    used = {id(leaf): leaf for result in _listed(results) if isinstance(result, Tensor) for leaf in leaves_of(result)}
-    leaves = list(used.values())
-    bare = [detach(r) if isinstance(r, Tensor) else r for r in _listed(results)]
-    linked = _Checkpoint.apply(replayed if preserve_rng_state else again, bare, leaves, *tensors, *leaves)
-    return linked if isinstance(results, tuple | list) else linked[0]
+    try:
+        yield
+    finally:
+        if state is not None:
+            rng.set_state(now)
 
 
-class _Checkpoint(Function):
-    """Results that are there already, of tensors and of the leaves that came in by themselves."""
+def checkpoint_sequential(functions: Any, segments: int, input: Any, **options: Any) -> Any:
+    """`input` through `functions` (a list, or an `nn.Sequential`), in `segments` pieces, all but the last checkpointed.
 
-    @staticmethod
-    def forward(
-        ctx: Any, again: Callable[..., Any], results: Sequence[Any], leaves: Sequence[Tensor], *tensors: Tensor
-    ) -> Sequence[Any]:
-        """The results as they are."""
-        ctx.save_for_backward(*tensors)
-        ctx.save_variable("again", again)
-        ctx.save_variable("leaves", leaves)
-        return results
+    Raises ValueError for more segments than functions.
 
-    @staticmethod
-    def backward(ctx: Any, *grad_outputs: Any) -> tuple[Any, ...]:
-        """The gradients, by way of the function's second call."""
-        leaves, saved = ctx.saved_variables["leaves"], ctx.saved_tensors
-        tensors = saved[: len(saved) - len(leaves)]
-        if not is_grad_enabled():
-            tensors = [_apart(t, needs) for t, needs in zip(tensors, ctx.needs_input_grad[3:], strict=False)]
-        results = _listed(ctx.saved_variables["again"](tensors))
-        pairs = [(r, g) for r, g in zip(results, grad_outputs, strict=True) if isinstance(r, Tensor) and r.requires_grad]
-        sources = [t for t in (*tensors, *leaves) if t.requires_grad]
-        found = iter(grad(
-            [r for r, _ in pairs], sources, [g for _, g in pairs], retain_graph=True, create_graph=is_grad_enabled(),
-            allow_unused=True,
-        ))
-        return (None, None, None, *[next(found) if t.requires_grad else None for t in (*tensors, *leaves)])
+    >>> import genesis
+    >>> from genesis.utils.checkpoint import checkpoint_sequential
+    >>> checkpoint_sequential([genesis.exp, genesis.log, genesis.neg], 2, genesis.tensor([1., 2.]))
+    tensor([-1., -2.])
+    """
+    steps = list(functions)
+    if not 1 <= segments <= len(steps):
+        raise ValueError(f"checkpoint_sequential: {segments} segments of {len(steps)} functions; want 1 to {len(steps)}")
+    size = len(steps) // segments
+    last = size * (segments - 1)
 
+    def run(piece: Sequence[Callable[[Any], Any]], x: Any) -> Any:
+        for step in piece:
+            x = step(x)
+        return x
 
-def _listed(results: Any) -> Sequence[Any]:
-    return results if isinstance(results, tuple | list) else (results,)
-
-
-def _apart(tensor: Tensor, requires_grad: bool) -> Tensor:
-    """A leaf with the value of `tensor`, which does not know where that came from."""
-    return tensor_of(array_of(detach(tensor)), requires_grad, tensor._result_class)
+    for start in range(0, last, size):
+        input = checkpoint(run, steps[start : start + size], input, **options)
+    return run(steps[last:], input)

@@ -23,7 +23,7 @@ class Sample(NamedTuple):
 INTERNAL = {
     "view_at", "put", "to_dtype", "stop_gradient", "with_value", "index", "index_put", "uniform", "normal", "randint",
     "dropout", "full", "arange", "slice", "subscript", "sgd_update", "adam_update", "clip_to_norm", "clip_to_value", "clone",
-    "unscale",
+    "unscale", "fence",
 }
 NAN_AS_NUMPY = {"sign"}  # where torch's treatment of NaN is not NumPy's
 FLOATS = np.array([0.0, -0.0, 1, -1, 0.5, -0.5, 2.5, -3.7, 1e-3, 20, 100, np.inf, -np.inf, np.nan, 1.5, -2.5, 0.3, 7])

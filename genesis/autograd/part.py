@@ -1,0 +1,244 @@
+"""One trace's part of a walk: derive, from stop to stop.
+
+Where Python has a word to say - a hook, a custom Function, a look at the gradients of one call - derive stops; what it
+has found so far is a step of the open trace; Python is asked, and the walk goes on with what it was told.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
+from typing import Any, NamedTuple
+
+from genesis.autograd.calls import arguments_of, call_at, node_name, span_of
+from genesis.autograd.hooks import NodeHooks, hooked
+from genesis.autograd.observers import GradientEvent, observers
+from genesis.autograd.placing import ReleasedError, placing, position_of
+from genesis.autograd.versions import check_versions
+from genesis.ir.graph import Graph
+from genesis.ops.derive import derive
+from genesis.ops.registry import OPERATIONS, expand
+from genesis.tensor import Tensor, array_of, call, call_on, tensor_of
+from genesis.trace import LOCK, Array, Trace, current_trace, recording, user_line
+
+__all__ = ["Cotangent", "Deferred", "GraphCycleError", "Part", "join", "ones_like", "summed"]
+
+Cotangent = Array | None  # None is ones
+
+
+class GraphCycleError(RuntimeError):
+    """A value was made, by hand, to hang on what is computed from it."""
+
+
+class Deferred(NamedTuple):
+    """A custom Function's answer that needs a walk of its own: `gradients` gives it once `walk` has been made."""
+
+    walk: Any
+    gradients: Callable[[], Sequence[Tensor | None]]
+
+
+class Waiting(NamedTuple):
+    """A walk that has to be made before a part goes on, and what to do then."""
+
+    walk: Any
+    then: Callable[[], None]
+
+
+class Part:
+    """One trace's part of a walk: the cotangents that have come to its positions, and those of its ends."""
+
+    def __init__(
+        self, trace: Trace, held: dict[int, Cotangent], wanted: frozenset[int], create_graph: bool
+    ) -> None:
+        self.trace = trace
+        self.held = held
+        self.wanted = wanted
+        self.create_graph = create_graph
+        self.ends: dict[int, Array] = {}
+        self.readers: set[int] = set()
+        self._hooked: set[int] = set()
+        self._stop = len(trace.nodes)
+
+    def steps(self, above: int = -1) -> Iterator[Waiting]:
+        """Walk down to `above`, with a stop wherever Python is to be asked. Yields what an answer waits for."""
+        for stop, ask in _stops(self.trace):
+            if stop <= above:
+                break
+            self._derive(stop)
+            self._stop = stop
+            waiting = ask(self)
+            if waiting is not None:
+                yield waiting
+        self._derive(above)
+
+    def take(self, cotangents: Iterable[tuple[int, Array]]) -> None:
+        """Add cotangents to those held. A leaf may have been passed already; nothing else can have been."""
+        for index, array in cotangents:
+            passed = index > self._stop and self.trace.nodes[index].op == "variable"
+            join(self.ends if passed else self.held, index, array, array, self.create_graph)
+
+    # ---- what is asked at a stop ----
+
+    def ask_hooks(self, index: int) -> None:
+        """Let the hooks of the value at `index` replace its cotangent."""
+        hooks = self.trace.hooks.get(index)
+        if not hooks or index not in self.held or index in self._hooked:
+            return
+        self._hooked.add(index)
+        gradient = hooked(self._tensor(index), hooks, self.create_graph)
+        self.held[index] = array_of(gradient)
+
+    def ask_custom(self, custom: Any) -> Waiting | None:
+        """Let a custom Function say what the cotangents of its inputs are. It may ask for another walk first."""
+        places = [index for index in custom.outputs if index in self.held]
+        if not places:
+            return None
+        if not self.trace.released.isdisjoint(places):
+            raise ReleasedError
+        nodes = self.trace.nodes
+        if any(i is not None and i >= places[0] and nodes[i].op != "variable" for i in custom.inputs):
+            raise GraphCycleError(
+                f"backward: {custom.name} is to derive a value that its own input is computed from; "
+                "a graph of derivations has no cycles"
+            )
+        for index in places:
+            self.ask_hooks(index)
+        check_versions(self.trace, {places[0]: [index for index in custom.saved if index is not None]})
+        gradients: Any = [self._tensor(i) if i in self.held else None for i in custom.outputs]
+        hooks: NodeHooks | None = self.trace.node_hooks.get(custom.first)
+        if hooks is not None:
+            gradients = hooks.before(gradients, self.create_graph)
+        for index in places:
+            if index in self.wanted:
+                self.ends[index] = array_of(self._tensor(index))
+            del self.held[index]
+        self.readers.update(places)
+        with recording(self.create_graph):
+            answers = custom.gradients(gradients, self.trace)
+
+        def told(answers: Sequence[Tensor | None]) -> None:
+            self._told(custom.first, gradients, list(zip(custom.inputs, answers, strict=True)))
+
+        if isinstance(answers, Deferred):
+            return Waiting(answers.walk, lambda: told(answers.gradients()))
+        told(answers)
+        return None
+
+    def ask_node(self, span: range) -> None:
+        """Derive one call by itself, so that its hooks, and whoever observes the walk, see what it makes of its cotangents."""
+        first = span[0]
+        places = [i for i in sorted(self.held) if i in span]
+        if not places:
+            return
+        for index in places:
+            self.ask_hooks(index)
+        hooks = self.trace.node_hooks.get(first)
+        if hooks is not None:
+            given = hooks.before([self._tensor(i) for i in places], self.create_graph)
+            self.held.update(zip(places, [array_of(g) for g in given], strict=True))
+        gradients = [self._tensor(i) for i in places]
+        elsewhere = {i: self.held.pop(i) for i in [*self.held] if i not in span}
+        self._derive(first - 1)
+        passed: dict[int | None, Tensor] = {i: self._tensor(i) for i in self.held}
+        self.held = elsewhere
+        arguments = dict.fromkeys([*arguments_of(self.trace, first), *passed])
+        self._told(first, gradients, [(i, passed.get(i)) for i in arguments])
+
+    def _told(
+        self, first: int, gradients: Sequence[Tensor | None], passed: list[tuple[int | None, Tensor | None]]
+    ) -> None:
+        """Take the cotangents that the call at `first` passes on to its inputs, once hooks and observers have seen them."""
+        hooks = self.trace.node_hooks.get(first)
+        if hooks is not None:
+            replaced = hooks.after([g for _, g in passed], gradients, self.create_graph)
+            passed = [(index, g) for (index, _), g in zip(passed, replaced, strict=True)]
+        for observer in observers():
+            name, line = node_name(self.trace, first), self.trace.line_of(first)
+            observer.observe(GradientEvent(name, line, tuple(gradients), tuple([g for _, g in passed])))
+        self.take([(index, array_of(g)) for index, g in passed if index is not None and g is not None])
+
+    # ---- the steps between ----
+
+    def _derive(self, above: int) -> None:
+        """Walk the positions beyond `above`."""
+        if max(self.held, default=-1) <= above:
+            return
+        with LOCK:
+            source = self.trace
+            trace = current_trace(source.device)
+            place, token = placing(source, max(self.held), trace, self.create_graph)
+            seeds = tuple([(i, None if a is None else position_of(trace, a)) for i, a in sorted(self.held.items())])
+            wanted = self.wanted
+            key = ("derive", token, seeds, wanted, above, self.create_graph)
+
+            def build(graph: Graph) -> Any:
+                given = {}
+                for index, seed in seeds:
+                    node = source.nodes[index]
+                    given[index] = expand(graph.constant(1, node.dtype), node.shape) if seed is None else graph.value(seed)
+                ends, rest, reads = derive(source.nodes, given, graph, lambda i: graph.value(place(i)), wanted, above)
+                return tuple(ends.items()), tuple(rest.items()), reads
+
+            trace.lines.append((len(trace.nodes), *user_line(), key))
+            ends, rest, reads = trace.advance(key, build, grad=self.create_graph).result
+            if not source.released.isdisjoint(reads):
+                raise ReleasedError
+            check_versions(source, reads)
+            self.readers.update(reads)
+            self.ends.update((index, trace.handle(position)) for index, position in ends)
+            self.held = {index: trace.handle(position) for index, position in rest}
+
+    def _tensor(self, index: int) -> Tensor:
+        """The cotangent held for `index`."""
+        array = self.held[index]
+        if array is None:
+            node = self.trace.nodes[index]
+            array = call_on(self.trace.device, OPERATIONS["full"], (1, node.shape, node.dtype))._array
+            self.held[index] = array
+        return tensor_of(array, array.node.differentiable)
+
+
+def _stops(trace: Trace) -> list[tuple[int, Callable[[Part], Waiting | None]]]:
+    """Where Python has a word to say, last position first."""
+    if not (trace.hooks or trace.customs or trace.node_hooks or observers()):
+        return []
+    stops: dict[int, Any] = {}
+    for index in trace.hooks:
+        stops[index] = partial(Part.ask_hooks, index=index)
+    if observers():
+        spans = [span_of(trace, call[0]) for call in trace.lines]
+    else:
+        spans = [call_at(trace, first) for first in trace.node_hooks]
+    customs = {call_at(trace, index)[0] for index in trace.customs}
+    for span in spans:
+        if span and span[0] not in customs:
+            stops[span[-1]] = partial(Part.ask_node, span=span)
+    for index, custom in trace.customs.items():
+        if index == custom.last:
+            stops[index] = partial(Part.ask_custom, custom=custom)
+    return sorted(stops.items(), key=lambda stop: stop[0], reverse=True)
+
+
+# ---- cotangents ----
+
+
+def join(held: dict[int, Any], index: int, new: Cotangent, like: Array, create_graph: bool) -> None:
+    """Add a cotangent to what is held for a position."""
+    if index in held:
+        pair = [tensor_of(a, a.node.differentiable) for a in (
+            ones_like(like) if c is None else c for c in (held[index], new))]
+        new = summed(pair[0], pair[1], create_graph)._array
+    held[index] = new
+
+
+def ones_like(array: Array) -> Array:
+    ones: Array = call_on(array.device, OPERATIONS["full"], (1, array.node.shape, array.node.dtype))._array
+    return ones
+
+
+def summed(a: Tensor, b: Tensor, create_graph: bool) -> Tensor:
+    """a + b, itself derivable with `create_graph`."""
+    with recording(create_graph):
+        result: Tensor = call(OPERATIONS["add"], (a, b))
+        return result
+
