@@ -41,8 +41,8 @@ FUNCTIONS = settings(
 class Function:
     """A list of steps that either library can walk; a step that torch refuses is not taken."""
 
-    def __init__(self, data, steps):
-        self.data = data
+    def __init__(self, data, steps, looks=True):
+        self.data, self.looks = data, looks
         random = np.random.default_rng(self.number(0, 99))
         self.inputs = [random.standard_normal(self.one_of(SMALL)) for _ in range(self.number(1, 2))]
         self.steps = []
@@ -79,7 +79,7 @@ class Function:
                 pool.append(x)
             else:
                 pool.append(UNARY[name](library, x) if name in UNARY else BINARY[name](library, x, y))
-            if look and library is genesis:
+            if look and self.looks and library is genesis:
                 pool[-1].detach().tolist()
         return sum(((x * 0.5).tanh() * x).sum() for x in pool[-3:])
 
@@ -128,3 +128,23 @@ def test_products_with_jacobians_of_gradients(data, steps):
         data, steps, lambda f, *x: genesis.func.jvp(genesis.func.grad(f, argnums=tuple(range(len(x)))), x, x),
         lambda f, *x: (torch.autograd.functional.jacobian(f, x), torch.autograd.functional.hvp(f, x, x)[1]),
     ), "gradient and its change")
+
+
+@FUNCTIONS
+@given(st.data(), st.integers(1, 6))
+def test_maps_of_gradients(data, steps):
+    """Gradients for three examples at once, of the first input or of all, are those that torch takes one by one."""
+    function = Function(data, steps, looks=False)
+    places, random = tuple(range(len(function.inputs))), np.random.default_rng(7)
+    examples = [[x * random.uniform(0.5, 1.0, x.shape) for x in function.inputs] for _ in range(3)]
+    try:
+        each = [torch.autograd.functional.jacobian(functools.partial(function, torch), tensors(torch, x)) for x in examples]
+    except (RuntimeError, IndexError):
+        return
+    mapped = genesis.func.vmap(genesis.func.grad(functools.partial(function, genesis), argnums=places))
+    ours = mapped(*tensors(genesis, [np.stack(many) for many in zip(*examples, strict=True)]))
+    agree(ours, tuple(torch.stack(many) for many in zip(*each, strict=True)), "gradients of examples")
+
+
+def tensors(library, arrays):
+    return tuple([library.tensor(x) for x in arrays])
