@@ -139,7 +139,7 @@ def _lift_two(c: Value, input: float, other: float) -> list[Value]:
 _add = binary("add", grad=lambda g, z, x, y: (g, g), ref=np.add)
 _sub = binary("sub", grad=lambda g, z, x, y: (g, -g), ref=np.subtract)
 mul = binary("mul", grad=lambda g, z, x, y: (g * y, g * x), ref=np.multiply)
-div = binary("div", grad=lambda g, z, x, y: (g / y, -g * z / y), ref=np.true_divide, floating=True, cost=4)
+div = binary("div", grad=lambda g, z, x, y: (g / y, -g * (x / y) / y), ref=np.true_divide, floating=True, cost=4)
 floor_divide = binary("floor_divide", ref=np.floor_divide, cost=8)
 remainder = binary("remainder", grad=lambda g, z, x, y: _modulo_grad(g, floor(x / y)), ref=np.remainder, cost=8)
 fmod = binary("fmod", grad=lambda g, z, x, y: _modulo_grad(g, trunc(x / y)), ref=np.fmod, cost=8)

@@ -135,7 +135,15 @@ def looked_at_between(lib, x):
     return h.sum()
 
 
-SILENT = [its_own_operand, looked_at_between, activation_in_place, a_value_nobody_reads, a_sum_in_a_loop,
+def a_quotient(lib, x):
+    h = x / lib.full((2,), 3.0)
+    k = 2 / (x + 1)
+    h.add_(1)
+    k.mul_(x)
+    return (h + k).sum()
+
+
+SILENT = [its_own_operand, looked_at_between, a_quotient, activation_in_place, a_value_nobody_reads, a_sum_in_a_loop,
           chained_assignments, after_a_clone, a_step_between, through_data]
 
 
