@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from genesis.autograd import Context, Function
+from genesis.autograd import Context, Function, numerical_gradient_check
 from genesis.tensor import Tensor
 
-__all__ = ["AddFunction", "Context", "Function", "MatMulFunction", "MulFunction", "ReluFunction"]
+__all__ = ["AddFunction", "Context", "Function", "MatMulFunction", "MulFunction", "ReluFunction", "numerical_gradient_check"]
 
 
 class AddFunction(Function):

@@ -149,5 +149,6 @@ def test_inputs_on_another_device_are_checked_there():
 def test_numerical_gradient_check():
     assert numerical_gradient_check(genesis.tanh, genesis.tensor([0.5, -1.0]))
     assert numerical_gradient_check(lambda x: (x**3).sum(), genesis.tensor([1, 2]))
+    assert genesis.function.numerical_gradient_check is numerical_gradient_check
     with pytest.raises(GradcheckError, match="numerical"):
         numerical_gradient_check(half_forgotten, genesis.tensor([0.5, -1.0]))
