@@ -160,6 +160,8 @@ class Tensor:
                 raise TypeError(f"grad: wants a Tensor or None, got {type(value).__name__}")
             if value.shape != self.shape:
                 raise ValueError(f"grad: shape {value.shape} does not match the tensor's {self.shape}")
+            if value.dtype is not self.dtype:
+                raise TypeError(f"grad: dtype {value.dtype.name} does not match the tensor's {self.dtype.name}")
             if array_of(value).device is not array_of(self).device:
                 raise RuntimeError(f"grad: is on {array_of(value).device}; want the tensor's {array_of(self).device}")
         hold_gradient(self, value)

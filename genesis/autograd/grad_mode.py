@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+import inspect
+from collections.abc import Callable, Iterator
 from typing import Any
 
-from genesis.trace import grad_mode
+from genesis.trace import grad_mode, recording
 
 __all__ = ["enable_grad", "inference_mode", "is_grad_enabled", "no_grad", "set_grad_enabled"]
 
@@ -32,16 +33,30 @@ class _Switch:
         grad_mode.set(self._before.pop())
 
     def __call__(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        enabled = self._enabled
+
         @functools.wraps(function)
         def switched(*args: Any, **kwargs: Any) -> Any:
-            before = grad_mode.get()
-            grad_mode.set(self._enabled)
-            try:
+            with recording(enabled):
                 return function(*args, **kwargs)
-            finally:
-                grad_mode.set(before)
 
-        return switched
+        @functools.wraps(function)
+        def resumed(*args: Any, **kwargs: Any) -> Iterator[Any]:
+            """Between its steps a generator's caller has the mode it had."""
+            generator = function(*args, **kwargs)
+            step = functools.partial(next, generator)
+            try:
+                while True:
+                    with recording(enabled):
+                        value = step()
+                    try:
+                        step = functools.partial(generator.send, (yield value))
+                    except BaseException as problem:
+                        step = functools.partial(generator.throw, problem)
+            except StopIteration as end:
+                return end.value
+
+        return resumed if inspect.isgeneratorfunction(function) else switched
 
 
 def _decorating(cls: type[_Switch], function: Callable[..., Any] | None) -> Any:

@@ -141,6 +141,8 @@ def _seed(root: Tensor, gradient: Tensor | None) -> Cotangent:
                 "give gradient= of that shape"
             )
         return None
+    if not isinstance(gradient, Tensor):
+        raise TypeError(f"backward: gradient must be a tensor or None, got {type(gradient).__name__} {gradient!r:.40}")
     if array_of(gradient).device is not array_of(root).device:
         raise RuntimeError(f"backward: gradient is on {array_of(gradient).device}; want the tensor's {array_of(root).device}")
     if gradient.shape != root.shape:

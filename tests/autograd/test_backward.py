@@ -52,6 +52,15 @@ def test_a_result_of_many_elements_wants_a_gradient():
         (x * x).backward(genesis.ones(2))
 
 
+def test_a_gradient_is_a_tensor_and_one_that_is_assigned_has_the_tensors_dtype():
+    x = leaf(1.0, 2.0)
+    with pytest.raises(TypeError, match="backward: gradient must be a tensor or None, got list"):
+        (x * 2).backward([1.0, 1.0])
+    for dtype in (genesis.float64, genesis.int64):
+        with pytest.raises(TypeError, match=rf"grad: dtype {dtype.name} does not match the tensor's float32"):
+            x.grad = genesis.ones(2, dtype=dtype)
+
+
 def test_a_gradient_of_one_element_fits_any_tensor_of_one():
     x = leaf(2.0)
     (x[0] * 3).backward(gradient=genesis.tensor([1.0]))
@@ -201,6 +210,33 @@ def test_no_grad_as_context_decorator_and_bare_decorator():
             assert (x * 2).requires_grad
     assert not called(x).requires_grad and not bare(x).requires_grad
     assert (x * 2).requires_grad
+
+
+def test_a_generator_has_the_mode_in_its_steps_and_its_caller_between_them():
+    seen = []
+
+    @genesis.no_grad()
+    def steps():
+        try:
+            seen.append((yield genesis.is_grad_enabled()))
+            yield genesis.is_grad_enabled()
+        except KeyError:
+            yield "caught"
+        finally:
+            seen.append(genesis.is_grad_enabled())
+        return "end"
+
+    running = steps()
+    assert next(running) is False and genesis.is_grad_enabled()
+    assert running.send("sent") is False and genesis.is_grad_enabled()
+    assert running.throw(KeyError()) == "caught" and seen == ["sent"]
+    with pytest.raises(StopIteration, match="end"):
+        next(running)
+    assert seen == ["sent", False] and genesis.is_grad_enabled()
+    left = steps()
+    next(left)
+    left.close()
+    assert seen == ["sent", False, False]
 
 
 def test_set_grad_enabled_calls_and_nests():
