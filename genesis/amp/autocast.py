@@ -25,7 +25,7 @@ class autocast:
         device_type: "cpu" or a `genesis.device`; may be left out, so that `autocast(genesis.float16)` is fine.
         dtype: genesis.bfloat16, which has the range of float32 and needs no loss scaling, or genesis.float16, which has
             more digits but overflows at 65504: train with it under a `genesis.amp.GradScaler`.
-        enabled: False makes it a region where nothing is cast.
+        enabled: False makes it a region where nothing is cast, unless the flag `genesis.enable_autocast` is set.
         cache_enabled: accepted as PyTorch's; equal casts of one program are always computed once.
 
     Parameters and their gradients keep their dtype, and so does what an in-place operation writes to. Enter it for the
@@ -52,8 +52,9 @@ class autocast:
         self._dtype = (dtype or bfloat16) if enabled else None
 
     def __enter__(self) -> None:
-        thread_state.autocasts.append(self._dtype)
-        thread_state.autocast = self._dtype
+        low = type(thread_state).autocast if self._dtype is None else self._dtype
+        thread_state.autocasts.append(low)
+        thread_state.autocast = low
 
     def __exit__(self, *problem: object) -> None:
         open_contexts = thread_state.autocasts

