@@ -6,8 +6,8 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
+from genesis.autograd.batching import batched
 from genesis.autograd.grad_mode import is_grad_enabled
-from genesis.autograd.pullback import batched
 from genesis.ops.registry import OPERATIONS
 from genesis.pytree import leaves_of, map_tree, with_leaves
 from genesis.tensor import Tensor, array_of, call, tensor_of
