@@ -3,7 +3,8 @@
 from genesis.autograd import functional
 from genesis.autograd.anomaly import AnomalyError, detect_anomaly, set_detect_anomaly
 from genesis.autograd.backward import backward, grad
-from genesis.autograd.function import Context, Function, once_differentiable
+from genesis.autograd.custom import Context
+from genesis.autograd.function import Function, once_differentiable
 from genesis.autograd.grad_manager import GradManager
 from genesis.autograd.grad_mode import enable_grad, inference_mode, is_grad_enabled, no_grad, set_grad_enabled
 from genesis.autograd.gradcheck import GradcheckError, gradcheck, gradgradcheck, numerical_gradient_check

@@ -21,7 +21,7 @@ from genesis.ops.registry import OPERATIONS, expand
 from genesis.tensor import Tensor, array_of, call, call_on, tensor_of
 from genesis.trace import LOCK, Array, Trace, current_trace, recording, user_line
 
-__all__ = ["Cotangent", "Deferred", "GraphCycleError", "Part", "join", "ones_like", "summed"]
+__all__ = ["Cotangent", "Deferred", "GraphCycleError", "Part", "derivable", "join", "ones_like", "summed"]
 
 Cotangent = Array | None  # None is ones
 
@@ -86,7 +86,7 @@ class Part:
             return
         self._hooked.add(index)
         gradient = hooked(self._tensor(index), hooks, self.create_graph)
-        self.held[index] = array_of(gradient)
+        self.held[index] = derivable(gradient, self.create_graph)
 
     def ask_custom(self, custom: Any) -> Waiting | None:
         """Let a custom Function say what the cotangents of its inputs are. It may ask for another walk first."""
@@ -135,7 +135,7 @@ class Part:
         hooks = self.trace.node_hooks.get(first)
         if hooks is not None:
             given = hooks.before([self._tensor(i) for i in places], self.create_graph)
-            self.held.update(zip(places, [array_of(g) for g in given], strict=True))
+            self.held.update(zip(places, [derivable(g, self.create_graph) for g in given], strict=True))
         gradients = [self._tensor(i) for i in places]
         elsewhere = {i: self.held.pop(i) for i in [*self.held] if i not in span}
         self._derive(first - 1)
@@ -155,7 +155,8 @@ class Part:
         for observer in observers():
             name, line = node_name(self.trace, first), self.trace.line_of(first)
             observer.observe(GradientEvent(name, line, tuple(gradients), tuple([g for _, g in passed])))
-        self.take([(index, array_of(g)) for index, g in passed if index is not None and g is not None])
+        given = [(index, g) for index, g in passed if index is not None and g is not None]
+        self.take([(index, derivable(g, self.create_graph)) for index, g in given])
 
     # ---- the steps between ----
 
@@ -229,6 +230,15 @@ def join(held: dict[int, Any], index: int, new: Cotangent, like: Array, create_g
             ones_like(like) if c is None else c for c in (held[index], new))]
         new = summed(pair[0], pair[1], create_graph)._array
     held[index] = new
+
+
+def derivable(gradient: Tensor, create_graph: bool) -> Array:
+    """The array of a gradient that the user gave; with `create_graph`, a leaf is to get its own gradient."""
+    array = array_of(gradient)
+    if create_graph and gradient.requires_grad and not array.node.differentiable:
+        with recording(True):
+            array = call(OPERATIONS["clone"], (gradient,))._array
+    return array
 
 
 def ones_like(array: Array) -> Array:

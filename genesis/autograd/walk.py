@@ -11,10 +11,10 @@ import warnings
 from collections.abc import Iterator, Mapping, Sequence
 
 from genesis.autograd.observers import observers
-from genesis.autograd.part import Cotangent, Part, join, ones_like
+from genesis.autograd.part import Cotangent, Part, derivable, join, ones_like
 from genesis.ops.registry import OPERATIONS
 from genesis.tensor import Tensor, array_of, call
-from genesis.trace import Array, Trace, resolve_line, user_line
+from genesis.trace import Array, Trace, recording, resolve_line, user_line
 from genesis.transfer import sent
 
 __all__ = ["NO_DERIVATION", "Walk", "release", "walk"]
@@ -67,7 +67,7 @@ class Walk:
     def start(self, root: Tensor, gradient: Tensor | None) -> None:
         """Begin at `root` (too), with `gradient`; None is ones."""
         array = array_of(root)
-        cotangent = _seed(root, gradient)
+        cotangent = _seed(root, gradient, self.create_graph)
         if array.node.differentiable:
             assert array.trace is not None
             join(self.pending.setdefault(array.trace, {}), array.index, cotangent, array, self.create_graph)
@@ -132,7 +132,7 @@ def release(trace: Trace, readers: set[int]) -> None:
         trace.customs[index].release()
 
 
-def _seed(root: Tensor, gradient: Tensor | None) -> Cotangent:
+def _seed(root: Tensor, gradient: Tensor | None, create_graph: bool) -> Cotangent:
     """The array that seeds a root."""
     if gradient is None:
         if root.numel() != 1:
@@ -145,10 +145,11 @@ def _seed(root: Tensor, gradient: Tensor | None) -> Cotangent:
         raise TypeError(f"backward: gradient must be a tensor or None, got {type(gradient).__name__} {gradient!r:.40}")
     if array_of(gradient).device is not array_of(root).device:
         raise RuntimeError(f"backward: gradient is on {array_of(gradient).device}; want the tensor's {array_of(root).device}")
-    if gradient.shape != root.shape:
-        if gradient.numel() != 1 or root.numel() != 1:
-            raise ValueError(f"backward: gradient has shape {gradient.shape}; want the tensor's {root.shape}")
-        gradient = call(OPERATIONS["reshape"], (gradient, root.shape))
-    if gradient.dtype is not root.dtype:
-        gradient = call(OPERATIONS["to_dtype"], (gradient, root.dtype))
-    return array_of(gradient)
+    with recording(create_graph):
+        if gradient.shape != root.shape:
+            if gradient.numel() != 1 or root.numel() != 1:
+                raise ValueError(f"backward: gradient has shape {gradient.shape}; want the tensor's {root.shape}")
+            gradient = call(OPERATIONS["reshape"], (gradient, root.shape))
+        if gradient.dtype is not root.dtype:
+            gradient = call(OPERATIONS["to_dtype"], (gradient, root.dtype))
+    return derivable(gradient, create_graph)

@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from genesis.autograd.function import Context, Function
+from genesis.autograd.custom import Context
+from genesis.autograd.function import Function
 from genesis.autograd.reduction import LocalReduction, Reduction
 from genesis.autograd.sharding import mapped, scatter
 from genesis.devices import Device, device_of

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from genesis.amp import autocast
-from genesis.autograd.function import Context, recorded
+from genesis.autograd.custom import Context, recorded
 from genesis.autograd.part import Deferred
 from genesis.autograd.walk import Walk
 from genesis.ops.registry import OPERATIONS

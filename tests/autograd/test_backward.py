@@ -3,6 +3,7 @@
 import threading
 
 import pytest
+import torch
 
 import genesis
 
@@ -326,3 +327,12 @@ def test_grad_fn_outlives_the_flush():
     z.item()
     assert repr(z.grad_fn.next_functions[0][0]) == "<MulBackward>"
     assert repr(z.grad_fn.next_functions[0][0].next_functions[0][0]) == "<AccumulateGrad>"
+
+
+@pytest.mark.parametrize("lib", [genesis, torch])
+def test_a_leaf_that_seeds_a_gradient_gets_its_own(lib):
+    x = lib.tensor([1.0, 2.0], requires_grad=True)
+    v = lib.tensor([3.0, 4.0], requires_grad=True)
+    (g,) = lib.autograd.grad(x * x, x, v, create_graph=True)
+    g.sum().backward()
+    assert (v.grad.tolist(), x.grad.tolist()) == ([2, 4], [6, 8])

@@ -356,3 +356,27 @@ def test_unwritten_methods_say_so():
     with pytest.raises(NotImplementedError):
         genesis.Function.apply(genesis.ones(1))
     assert isinstance((genesis.ones(1, requires_grad=True) * 2).grad_fn, genesis.Function)
+
+
+def test_what_to_save_may_be_said_apart():
+    def power(lib):
+        class Power(lib.autograd.Function):
+            @staticmethod
+            def forward(x, n):
+                return x**n
+
+            @staticmethod
+            def setup_context(ctx, inputs, output):
+                x, ctx.n = inputs
+                ctx.save_for_backward(x, output)
+
+            @staticmethod
+            def backward(ctx, grad):
+                x, y = ctx.saved_tensors
+                return grad * ctx.n * y / x, None
+
+        x = lib.tensor([1.0, 2.0], requires_grad=True)
+        Power.apply(x, 3).sum().backward()
+        return x.grad.tolist()
+
+    assert power(genesis) == power(torch)

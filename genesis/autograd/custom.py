@@ -1,0 +1,236 @@
+"""Calls whose gradient is the user's: what they leave to backward, and how they stand in the graph."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from genesis.autograd.calls import arguments_of
+from genesis.autograd.part import Deferred
+from genesis.autograd.placing import saved_at
+from genesis.ir.graph import Graph, Node
+from genesis.ops.registry import OPERATIONS
+from genesis.storage import detach, write
+from genesis.tensor import Tensor, array_of, call, call_on, method, place, tensor_of
+from genesis.trace import LOCK, Array, Trace, current_trace, recording, user_line
+
+__all__ = ["Context", "Custom", "plain", "recorded"]
+
+
+class Context:
+    """What `forward` leaves to `backward`: tensors, variables by name, any other attribute.
+
+    >>> context = Context()
+    >>> context.save_variable("factor", 2)
+    >>> context.saved_variables["factor"], context.saved_tensors
+    (2, [])
+    """
+
+    needs_input_grad: tuple[bool, ...] = ()
+    _custom: weakref.ref[Custom] | None = None  # a weak one: it holds this context
+    _materializes = True
+
+    def __init__(self) -> None:
+        self.saved_variables: dict[str, Any] = {}
+        self._saved: list[Tensor | None] = []
+        self._constant: set[int] = set()
+
+    @property
+    def saved_tensors(self) -> list[Tensor | None]:
+        """The tensors that were saved, with the values that they had at the end of `forward`.
+
+        Raises RuntimeError once backward has released them.
+        """
+        if self._custom is None:
+            return self._saved
+        custom = self._custom()
+        if custom is None:
+            raise RuntimeError("saved_tensors: the graph that this context belongs to is gone")
+        return custom.read()
+
+    def save_for_backward(self, *tensors: Tensor | None) -> None:
+        """Keep tensors - arguments, results, or what was computed between - for `backward`. A second call adds to the first."""
+        for tensor in tensors:
+            if tensor is not None and not isinstance(tensor, Tensor):
+                raise TypeError(f"save_for_backward: wants tensors or None, got {type(tensor).__name__} {tensor!r:.40}")
+        self._saved.extend(tensors)
+
+    def save_variable(self, name: str, value: Any) -> None:
+        """Keep any Python object under a name, in `saved_variables`."""
+        self.saved_variables[name] = value
+
+    def mark_non_differentiable(self, *outputs: Tensor) -> None:
+        """Say that these results of `forward` carry no gradient."""
+        self._constant.update(map(id, outputs))
+
+    def mark_dirty(self, *inputs: Tensor) -> None:
+        """Say that `forward` changes these arguments in place. (What it changes is noticed without.)"""
+
+    def set_materialize_grads(self, value: bool) -> None:
+        """Whether `backward` is given zeros (the default), or None, for results that no gradient came to."""
+        self._materializes = bool(value)
+
+
+class Custom:
+    """A call of a custom Function in a trace: whose gradient it derives, where that goes on to, and what it saved."""
+
+    __slots__ = ("__weakref__", "backward", "context", "first", "inputs", "kinds", "last", "name", "outputs", "saved", "trace")
+
+    def __init__(
+        self, name: str, backward: Callable[..., Any], context: Context, trace: Trace, inputs: Sequence[int | None],
+        outputs: Sequence[int | None], results: Sequence[Any],
+    ) -> None:
+        self.name = name
+        self.backward = backward
+        self.context = context
+        self.trace = weakref.ref(trace)
+        self.inputs = inputs  # positions of the arguments; None for those that no gradient goes to
+        self.outputs = outputs  # positions of the results; None for those that carry none
+        self.kinds = [(r.shape, r.dtype) if isinstance(r, Tensor) else None for r in results]
+        self.saved: Sequence[int | None] | None = ()  # None once released
+        places = [index for index in outputs if index is not None]
+        self.first, self.last = min(places), max(places)
+        trace.customs.update(dict.fromkeys(places, self))
+
+    def read(self) -> list[Tensor | None]:
+        """The tensors that were saved."""
+        trace = self.trace()
+        if trace is None or self.saved is None:
+            raise RuntimeError(
+                f"saved_tensors: backward has released what {self.name} saved; give it retain_graph=True to read it again"
+            )
+        return [None if index is None else saved_at(trace, index) for index in self.saved]
+
+    def release(self) -> None:
+        """Forget what was saved."""
+        self.saved = None
+
+    def gradients(self, gradients: Sequence[Tensor | None], source: Trace) -> list[Tensor | None] | Deferred:
+        """The gradients of the arguments, as the user's `backward` computes them from those of the results."""
+        if self.context._materializes:
+            gradients = [
+                call_on(source.device, OPERATIONS["full"], (0, *kind)) if g is None and kind is not None else g
+                for g, kind in zip(gradients, self.kinds, strict=True)
+            ]
+        answer = self.backward(self.context, *gradients)
+        if isinstance(answer, Deferred):
+            return answer
+        answers = list(answer) if isinstance(answer, tuple | list) else [answer]
+        count = len(self.inputs)
+        if any(a is not None for a in answers[count:]):
+            raise RuntimeError(f"{self.name}.backward: returned {len(answers)} gradients for {count} arguments of forward")
+        answers += [None] * (count - len(answers))
+        return [
+            None if index is None or a is None else self._fitted(k, a, source.nodes[index])
+            for k, (a, index) in enumerate(zip(answers, self.inputs, strict=False))
+        ]
+
+    def _fitted(self, number: int, gradient: Any, like: Node) -> Tensor:
+        """A gradient in the shape and dtype of the argument that it belongs to."""
+        if not isinstance(gradient, Tensor):
+            raise TypeError(f"{self.name}.backward: gradient {number} is {type(gradient).__name__}; want a tensor or None")
+        if gradient.shape != like.shape:
+            try:
+                gradient = call(OPERATIONS["sum_to_size"], (gradient, like.shape))
+            except ValueError:
+                raise RuntimeError(
+                    f"{self.name}.backward: gradient {number} has shape {gradient.shape}; want the argument's {like.shape}"
+                ) from None
+        return gradient if gradient.dtype is like.dtype else call(OPERATIONS["to_dtype"], (gradient, like.dtype))
+
+
+def recorded(
+    name: str, backward: Callable[..., Any], context: Context, inputs: Sequence[tuple[Tensor, Array] | None],
+    results: Sequence[Any], given: Mapping[int, tuple[Tensor, Array]],
+) -> list[Any]:
+    """The results as nodes of their own, from which the gradient goes to `inputs` the way that `backward` says."""
+    carried = [
+        isinstance(r, Tensor) and r.dtype.is_floating_point and id(r) not in context._constant for r in results
+    ]
+    if not any(carried):
+        return [plain(r, given) for r in results]
+    with LOCK:
+        devices = {a.device for _, a in filter(None, inputs)} | {array_of(r).device for r in results if isinstance(r, Tensor)}
+        if len(devices) > 1:
+            raise RuntimeError(f"{name}: arguments and results are on several devices: {', '.join(sorted(map(str, devices)))}")
+        trace = current_trace(*devices)
+        targets = [None if pair is None else place(trace, *pair) for pair in inputs]
+        with recording(False):
+            raws = [place(trace, r, array_of(r)) for r, carries in zip(results, carried, strict=True) if carries]
+        own = {id(r): k for k, r in enumerate(r for r, carries in zip(results, carried, strict=True) if carries)}
+        saved = [
+            None if t is None or id(t) in own else place(trace, t, array_of(t)) for t in context._saved
+        ]
+        start = len(trace.nodes)
+        kept = tuple([own[id(t)] for t in context._saved if id(t) in own])
+        key = ("custom", name, tuple(targets), tuple(raws), tuple(saved), kept)
+
+        def build(graph: Graph) -> Any:
+            sources = [index for index in targets if index is not None]
+            read = [index for index in saved if index is not None]
+            for k, raw in enumerate(raws):
+                node = graph.nodes[raw]
+                attrs = {"inputs": len(sources), "kept": tuple([other - k for other in kept])}
+                graph.add("custom", (raw, *sources, *read), node.shape, node.dtype, attrs, differentiable=True)
+
+        trace.lines.append((start, *user_line(), key))
+        trace.advance(key, build)
+        places = iter(range(start, start + len(raws)))
+        outputs = [next(places) if carries else None for carries in carried]
+        custom = Custom(name, backward, context, trace, targets, outputs, results)
+        custom.saved = [start + own[id(t)] if id(t) in own else index for t, index in zip(context._saved, saved, strict=True)]
+        context._custom, context._saved = weakref.ref(custom), []
+        return [
+            plain(r, given) if index is None else _wrapped(r, trace.handle(index), given)
+            for r, index in zip(results, outputs, strict=True)
+        ]
+
+
+def _wrapped(result: Tensor, array: Array, given: Mapping[int, tuple[Tensor, Array]]) -> Tensor:
+    """The tensor of a recorded result; an argument that was changed in place is itself that result, unless it is a leaf."""
+    wrapped = tensor_of(array, True)
+    _, before = given.get(id(result), (None, array_of(result)))
+    changed = array_of(result) is not before
+    return write(result, wrapped) if changed and (before.node.differentiable or not result.requires_grad) else wrapped
+
+
+def plain(result: Any, given: Mapping[int, tuple[Tensor, Array]]) -> Any:
+    """A result through which no gradient flows."""
+    return detach(result) if isinstance(result, Tensor) and result.requires_grad and id(result) not in given else result
+
+
+@method
+def set_creator(self: Tensor, ctx: Context, backward: Callable[..., Any]) -> Tensor:
+    """Have `backward(ctx, *grad_outputs)` derive this tensor; returns the tensor.
+
+    The gradients that it returns go to the tensors that `ctx` saved; if it saved none, to the arguments of the operation
+    that made this tensor. `Function.apply` does this for every result.
+
+    >>> import genesis
+    >>> x = genesis.tensor([1., 2.], requires_grad=True)
+    >>> context = genesis.autograd.Context()
+    >>> context.save_for_backward(x)
+    >>> y = (x * 3).set_creator(context, lambda ctx, grad: grad * 10)
+    >>> y.sum().backward()
+    >>> x.grad
+    tensor([10., 10.])
+    """
+    names = getattr(backward, "__qualname__", type(backward).__name__).split(".")
+    name = names[-2] if len(names) > 1 and names[-1] == "backward" else names[-1].strip("<>")
+    sources = [t for t in ctx.saved_tensors if t is not None]
+    array = array_of(self)
+    if not array.node.differentiable or array.trace is not current_trace(array.device):
+        inputs = [(t, array_of(t)) if t.requires_grad else None for t in sources]
+        if array.node.differentiable and not sources:
+            raise RuntimeError("set_creator: the tensor has been computed already, and the context saved no tensors to derive")
+        if any(inputs):
+            made = recorded(name, backward, ctx, inputs, [tensor_of(array)], {})[0]
+            self._array, self._requires_grad = made._array, True
+        return self
+    trace = array.trace
+    with LOCK:
+        targets = [place(trace, t, array_of(t)) if t.requires_grad else None for t in sources]
+        inputs_at = targets if sources else arguments_of(trace, array.index)
+        Custom(name, backward, ctx, trace, inputs_at, [array.index], [self])
+    return self
