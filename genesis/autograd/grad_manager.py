@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import contextlib
 import weakref
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from typing import Any, Self
 
 from genesis.autograd.backward import add_gradient, backward, grad
@@ -14,6 +14,7 @@ from genesis.autograd.sharding import mapped, scatter
 from genesis.autograd.walk import release
 from genesis.devices import Device, device_of
 from genesis.execute import realize
+from genesis.ops.layout import Layout
 from genesis.ops.registry import OPERATIONS
 from genesis.runtime.fork import fork_safe_lock
 from genesis.storage import rehouse
@@ -135,14 +136,9 @@ class GradManager:
         losses: list[Tensor] = []
         parts: dict[int, list[Tensor]] = {id(tensor): [] for tensor in wanted}
         for shard, device, count in zip(shards, self._devices or [home], rows, strict=False):
-            with _lent(travelling, device), enable_grad():
-                loss = loss_fn(*shard)
-                if not isinstance(loss, Tensor) or loss.numel() != 1:
-                    raise ValueError("GradManager.run: loss_fn must return a tensor of one element")
-                if reduction == "mean" and len(shards) > 1:
-                    loss = loss * (count / sum(rows))
-                found = grad(loss, wanted, allow_unused=True)
-            losses.append(loss.detach())
+            weight = count / sum(rows) if reduction == "mean" and len(shards) > 1 else 1
+            loss, found = _away(travelling, device, partial(_derived, loss_fn, shard, weight, wanted))
+            losses.append(loss)
             for tensor, gradient in zip(wanted, found, strict=True):
                 parts[id(tensor)] += [] if gradient is None else [gradient]
         with no_grad():
@@ -188,22 +184,40 @@ def _rows(shard: Any) -> int:
     return lengths[0] if lengths else 1
 
 
-@contextlib.contextmanager
-def _lent(tensors: Sequence[Tensor], device: Device) -> Iterator[None]:
-    """Within it, leaves have copies of their values on `device`."""
+def _derived(
+    loss_fn: Callable[..., Tensor], shard: Sequence[Any], weight: float, wanted: Sequence[Tensor]
+) -> tuple[Tensor, tuple[Tensor | None, ...]]:
+    """The loss of a shard, and its gradients."""
+    with enable_grad():
+        loss = loss_fn(*shard)
+        if not isinstance(loss, Tensor) or loss.numel() != 1:
+            raise ValueError("GradManager.run: loss_fn must return a tensor of one element")
+        loss = loss if weight == 1 else loss * weight
+        return loss.detach(), grad(loss, wanted, allow_unused=True)
+
+
+def _away(tensors: Sequence[Tensor], device: Device, function: Callable[[], Any]) -> Any:
+    """What `function` returns while the tensors, which are leaves, have copies of their values on `device`."""
     with _LENDING:
-        away = [t for t in {id(t): t for t in tensors}.values() if t.device is not device]
-        held = [(tensor, tensor._array, tensor._base, tensor._layout) for tensor in away]
+        lent = [t for t in {id(t): t for t in tensors}.values() if t.device is not device]
+        held = [(tensor, tensor._array, tensor._base, tensor._layout) for tensor in lent]
         with no_grad():
-            copies = moved(away, device)
+            copies = moved(lent, device)
         try:
-            for tensor, copy in zip(away, copies, strict=True):
-                rehouse(tensor, copy)
-            yield
-        finally:
-            for tensor, array, base, layout in held:
-                tensor._array, tensor._base, tensor._layout = array, base, layout
-                tensor._version += 1
+            try:
+                for tensor, copy in zip(lent, copies, strict=True):
+                    rehouse(tensor, copy)
+                return function()
+            finally:
+                _brought_back(held)
+        finally:  # again, for an interrupt may have cut the first short
+            _brought_back(held)
+
+
+def _brought_back(held: Sequence[tuple[Tensor, Array, Tensor | None, Layout | None]]) -> None:
+    for tensor, array, base, layout in held:
+        tensor._array, tensor._base, tensor._layout = array, base, layout
+        tensor._version += 1
 
 
 def _forget(output: Tensor) -> None:
