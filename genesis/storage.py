@@ -129,6 +129,10 @@ def _store(root: Tensor, value: Tensor) -> None:
     held = root._array.memory
     if root._array.node.differentiable and not value._array.node.differentiable:
         root._requires_grad = False
+    if root._retains_grad and value._array.trace is not None:  # the gradient that is kept is that of the new value
+        if root._array.trace is not None:
+            root._array.trace.retained.pop(root._array.index, None)
+        value._array.trace.retained[value._array.index] = root
     if held is not None and held.buffer.shared:
         held.numpy(root.dtype)[...] = realize(value._array).numpy(root.dtype)
         if value._array.node.differentiable or root._array.node.differentiable:

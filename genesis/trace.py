@@ -179,7 +179,8 @@ class Trace:
         self.variables: dict[int, Any] = {}  # position -> the leaf Tensor whose gradient ends there
         self.saved: dict[int, Array] = {}  # after the flush: what backward will read
         self.released: set[int] = set()
-        self.retained: dict[int, Any] = {}  # position -> the non-leaf Tensor that asked for its gradient
+        # position -> the non-leaf Tensor that asked for its gradient; weakly, for a tensor holds its trace
+        self.retained: weakref.WeakValueDictionary[int, Any] = weakref.WeakValueDictionary()
         self.customs: dict[int, Any] = {}  # position of a result -> the call of a custom Function that derives it
         self.hooks: dict[int, dict[int, Any]] = {}  # position -> what is to see its gradient
         self.node_hooks: dict[int, Any] = {}  # first position of a call -> what is to see all its gradients

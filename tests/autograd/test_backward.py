@@ -1,6 +1,8 @@
 """Gradients through the user's surface: backward, grad, accumulation, modes, grad_fn."""
 
+import gc
 import threading
+import weakref
 
 import pytest
 import torch
@@ -66,6 +68,28 @@ def test_a_gradient_of_one_element_fits_any_tensor_of_one():
     x = leaf(2.0)
     (x[0] * 3).backward(gradient=genesis.tensor([1.0]))
     assert x.grad.tolist() == [3]
+
+
+def test_the_gradient_retained_is_that_of_the_value_held_last():
+    x = leaf(1.0)
+    y = x * 2
+    y.retain_grad()
+    y.mul_(3)
+    (y * 5).sum().backward()
+    assert (y.grad.tolist(), x.grad.tolist()) == ([5], [30])
+
+
+def test_a_result_that_retains_its_gradient_is_no_cycle_of_references():
+    gc.collect()
+    gc.disable()
+    try:
+        y = leaf(1.0) * 2
+        y.retain_grad()
+        seen = weakref.ref(y)
+        del y
+        assert seen() is None
+    finally:
+        gc.enable()
 
 
 def test_backward_after_the_values_were_looked_at():
