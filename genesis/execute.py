@@ -143,6 +143,8 @@ def _finish(trace: Trace, run: Run) -> None:
         trace.spent = True
         for unread in (trace.input_at, trace.retained, trace.hooks, trace.node_hooks, trace.customs):
             unread.clear()  # type: ignore[attr-defined]
+        if any([leaf._base is not None for leaf in trace.variables.values()]):
+            trace.variables = weakref.WeakValueDictionary(trace.variables)  # it may be a detached result of an older trace
     trace.run = None
     if thread_state.traces.get(trace.device) is trace:
         del thread_state.traces[trace.device]

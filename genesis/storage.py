@@ -181,7 +181,12 @@ def rehouse(tensor: Tensor, value: Tensor) -> None:
 def detach(tensor: Tensor) -> Tensor:
     """A tensor that shares `tensor`'s storage and stands outside its derivation."""
     array = array_of(tensor)
-    result = tensor_of(array) if not array.node.differentiable else call(OPERATIONS["stop_gradient"], (tensor,))
+    if not array.node.differentiable:
+        result = tensor_of(array)
+    elif (memory := array.memory) is not None:  # from here no way leads back to the derivation: loops may go on for ever
+        result = tensor_of(Array.realized(memory.buffer, memory.layout, array.node.dtype))
+    else:
+        result = call(OPERATIONS["stop_gradient"], (tensor,))
     root = tensor if tensor._base is None else tensor._base
     result._requires_grad = False
     result._base, result._seen, result._detached = root, root._version, True

@@ -16,7 +16,7 @@ import os
 import sys
 import threading
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, MutableMapping, Sequence
 from typing import Any, NamedTuple
 
 from genesis.devices import CPU, Device
@@ -176,7 +176,7 @@ class Trace:
         self.known: dict[Any, Any] = {}  # Array -> position of its input; Tensor -> (array, position of its variable)
         self.scalars: list[float] = []
         self.lines: list[Any] = []  # a call's (first position, code object, instruction offset, key)
-        self.variables: dict[int, Any] = {}  # position -> the leaf Tensor whose gradient ends there
+        self.variables: MutableMapping[int, Any] = {}  # position -> the leaf Tensor whose gradient ends there
         self.saved: dict[int, Array] = {}  # after the flush: what backward will read
         self.released: set[int] = set()
         # position -> the non-leaf Tensor that asked for its gradient; weakly, for a tensor holds its trace

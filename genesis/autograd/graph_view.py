@@ -34,17 +34,20 @@ class GradientNode:
 
     @property
     def variable(self) -> Tensor | None:
-        """The leaf whose gradient is accumulated here; None for a call."""
+        """The leaf whose gradient is accumulated here, if it lives; None for a call."""
         return self._trace.variables.get(self._index)
+
+    def _is_leaf(self) -> bool:
+        return self._trace.nodes[self._index].op == "variable"
 
     def name(self) -> str:
         """`AddBackward` for a call of `add`; `AccumulateGrad` for a leaf."""
-        return "AccumulateGrad" if self.variable is not None else node_name(self._trace, self._index)
+        return "AccumulateGrad" if self._is_leaf() else node_name(self._trace, self._index)
 
     @property
     def next_functions(self) -> tuple[tuple[GradientNode | None, int], ...]:
         """Where the gradient goes on to, argument by argument: (node, which of its results), or (None, 0) for none."""
-        if self.variable is not None:
+        if self._is_leaf():
             return ()
         custom = self._trace.customs.get(self._index)
         positions = custom.inputs if custom is not None else arguments_of(self._trace, self._index)

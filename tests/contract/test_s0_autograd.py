@@ -1,5 +1,6 @@
 """S0: what the document on genesis.autograd promises. A test is named for its row of the contract."""
 
+import gc
 import io
 import re
 import warnings
@@ -11,6 +12,7 @@ import torch
 
 import genesis
 from genesis import nn
+from genesis.trace import Trace
 from genesis.utils.checkpoint import checkpoint
 from tests.contract.documents import document
 
@@ -317,6 +319,26 @@ def test_s0_24_a_running_mean_does_not_grow_a_graph():
     assert steps < 10
     np.testing.assert_allclose(batch.grad.numpy(), [50 * 0.1] * 3, rtol=1e-5)
     assert running.tolist() == pytest.approx([1 - 0.9**50] * 3, rel=1e-5)
+
+
+@pytest.mark.parametrize("form", ["detached", "a leaf of its own"])
+def test_s0_24_iterations_hold_on_to_none_before_them(form):
+    def living():
+        gc.collect()
+        return sum(isinstance(thing, Trace) for thing in gc.get_objects())
+
+    weight, state, counts = genesis.ones(3, requires_grad=True), genesis.zeros(3), []
+    for step in range(30):
+        state = state.detach()
+        if form == "a leaf of its own":
+            state.requires_grad_()
+        state = (0.9 * state + 0.1 * weight).tanh()
+        if form == "a leaf of its own":
+            state.sum().backward()
+        state.sum().item()
+        if step in (9, 29):
+            counts.append(living())
+    assert counts[1] <= counts[0]
 
 
 def test_s0_25_clip_grad_norm_scales_in_place_and_returns_the_norm():
