@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import weakref
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -200,12 +201,17 @@ def plain(result: Any, given: Mapping[int, tuple[Tensor, Array]]) -> Any:
     return detach(result) if isinstance(result, Tensor) and result.requires_grad and id(result) not in given else result
 
 
+def _with_context(backward: Callable[..., Any], own: Any, context: Context, *gradients: Any) -> Any:
+    """`backward`, given the context that the user made."""
+    return backward(own, *gradients)
+
+
 @method
-def set_creator(self: Tensor, ctx: Context, backward: Callable[..., Any]) -> Tensor:
+def set_creator(self: Tensor, ctx: Any, backward: Callable[..., Any]) -> Tensor:
     """Have `backward(ctx, *grad_outputs)` derive this tensor; returns the tensor.
 
     The gradients that it returns go to the tensors that `ctx` saved; if it saved none, to the arguments of the operation
-    that made this tensor. `Function.apply` does this for every result.
+    that made this tensor. `Function.apply` does this for every result. `ctx` may be any object with `saved_tensors`.
 
     >>> import genesis
     >>> x = genesis.tensor([1., 2.], requires_grad=True)
@@ -219,6 +225,8 @@ def set_creator(self: Tensor, ctx: Context, backward: Callable[..., Any]) -> Ten
     names = getattr(backward, "__qualname__", type(backward).__name__).split(".")
     name = names[-2] if len(names) > 1 and names[-1] == "backward" else names[-1].strip("<>")
     sources = [t for t in ctx.saved_tensors if t is not None]
+    if not isinstance(ctx, Context):  # of a class of the user's own
+        ctx, backward = Context(), functools.partial(_with_context, backward, ctx)
     array = array_of(self)
     if not array.node.differentiable or array.trace is not current_trace(array.device):
         inputs = [(t, array_of(t)) if t.requires_grad else None for t in sources]

@@ -56,6 +56,41 @@ def test_s1_2_a_creator_can_be_set_by_hand():
     assert x.grad.tolist() == [20, 40]
 
 
+def test_s1_2_the_documents_own_function_and_context_work():
+    Tensor = genesis.Tensor
+
+    class OwnContext:
+        def __init__(self):
+            self.saved_tensors = []
+            self.saved_variables = {}
+
+        def save_for_backward(self, *tensors):
+            self.saved_tensors.extend(tensors)
+
+    class OwnFunction:
+        @classmethod
+        def apply(cls, *args):
+            ctx = OwnContext()
+            result = cls.forward(ctx, *args)
+            if any(tensor.requires_grad for tensor in args if isinstance(tensor, Tensor)):
+                result.set_creator(ctx, cls.backward)
+            return result
+
+    def own(name):
+        kind = of_document(name)
+        return type(name, (OwnFunction,), {"forward": staticmethod(kind.forward), "backward": staticmethod(kind.backward)})
+
+    a, b = matrix(2, 3), matrix(3, 4)
+    product = own("MatMulFunction").apply(a, b)
+    (product * 2).sum().backward()
+    by_a, by_b = genesis.autograd.grad((a @ b * 2).sum(), (a, b))
+    assert repr(product.grad_fn) == "<MatMulFunctionBackward>"
+    assert a.grad.tolist() == by_a.tolist() and b.grad.tolist() == by_b.tolist()
+    x, y = leaf(-1.0, 2.0), leaf(3.0, 4.0)
+    own("AddFunction").apply(own("ReluFunction").apply(x), y).sum().backward()
+    assert (x.grad.tolist(), y.grad.tolist()) == ([0, 1], [1, 1])
+
+
 def test_s1_2_apply_is_a_classmethod_that_tells_who_requires_gradients():
     AddFunction = of_document("AddFunction")
     assert AddFunction.apply(leaf(1.0), genesis.ones(1)).requires_grad
