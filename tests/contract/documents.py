@@ -17,6 +17,7 @@ SCRIPTS = Path(__file__).parent / "scripts"
 def document(name: str) -> tuple[str, dict[str, Any]]:
     """(what the script printed, its names), with every switch and registration undone."""
     printed = io.StringIO()
+    genesis.manual_seed(0)
     try:
         with contextlib.redirect_stdout(printed), warnings.catch_warnings():
             warnings.simplefilter("ignore")
