@@ -42,7 +42,7 @@ def view(tensor: Tensor, name: str, *arguments: Any, **attributes: Any) -> Tenso
             result = call(OPERATIONS[name], (tensor, *arguments), attributes)
         root = tensor if tensor._base is None else tensor._base
         result._base, result._layout, result._seen = root, to, root._version
-        result._detached = tensor._detached
+        result._detached = result._within = tensor._detached
         if tensor.__class__ is not Tensor:
             result.__class__ = tensor._result_class
         if tensor._untracked:
@@ -67,8 +67,14 @@ def write(tensor: Tensor, value: Tensor, change: Change | None = None) -> Tensor
     root = tensor if tensor._base is None else tensor._base
     bare = tensor._detached or root._keeps_derivation or not grad_mode.get()
     keeps = bare and root._array.node.differentiable
+    change = change or last_change(value)
     if not (tensor._untracked or root._keeps_derivation):
-        _note(root, change or last_change(value))
+        for written in {root._array, array}:
+            _note(written, change)
+    if bare and value._array.node.differentiable:
+        if tensor._detached and not tensor._untracked and grad_mode.get():
+            return _written_apart(tensor, value, change)
+        value = call(OPERATIONS["stop_gradient"], (value,))
     if tensor._base is None:
         _store(tensor, _rederived(tensor, value) if keeps else value)
     else:
@@ -93,15 +99,23 @@ def write(tensor: Tensor, value: Tensor, change: Change | None = None) -> Tensor
     return tensor
 
 
+def _written_apart(tensor: Tensor, value: Tensor, change: Change | None) -> Tensor:
+    """Write what carries a gradient into a detached tensor: the values go to the storage, the derivation is its own."""
+    if tensor._within:
+        raise RuntimeError("in-place: a view of a detached tensor cannot take what carries a gradient; clone() it first")
+    write(tensor, call(OPERATIONS["stop_gradient"], (value,)), change)
+    tensor._array, tensor._requires_grad = value._array, True
+    return tensor
+
+
 def last_change(value: Tensor) -> Change | None:
     """A change by the call that was recorded last, of which `value` came."""
     trace = value._array.trace
     return Change(weakref.ref(trace), trace.lines[-1]) if trace is not None and trace.lines else None
 
 
-def _note(root: Tensor, change: Change | None) -> None:
-    """A backward that is still to read what `root` holds will say that it has changed."""
-    array = root._array
+def _note(array: Array, change: Change | None) -> None:
+    """A backward that is still to read `array` will say that it has changed."""
     if array.trace is not None:
         array.trace.changed[array.index] = change
     if array.memory is not None:

@@ -58,6 +58,7 @@ class Tensor:
     _base: Tensor | None = None  # the root whose storage this views
     _layout: Layout | None = None  # where in the root
     _detached: bool = False
+    _within: bool = False  # a view of a detached tensor
     _untracked: bool = False  # `.data`: backward does not mind what is written through it
     _version: int = 0
     _seen: int = 0

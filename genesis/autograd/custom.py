@@ -150,7 +150,7 @@ def recorded(
         isinstance(r, Tensor) and r.dtype.is_floating_point and id(r) not in context._constant for r in results
     ]
     if not any(carried):
-        return [plain(r, given) for r in results]
+        return [plain(r) for r in results]
     with LOCK:
         devices = {a.device for _, a in filter(None, inputs)} | {array_of(r).device for r in results if isinstance(r, Tensor)}
         if len(devices) > 1:
@@ -183,7 +183,7 @@ def recorded(
         custom.saved = [start + own[id(t)] if id(t) in own else index for t, index in zip(context._saved, saved, strict=True)]
         context._custom, context._saved = weakref.ref(custom), []
         return [
-            plain(r, given) if index is None else _wrapped(r, trace.handle(index), given)
+            plain(r) if index is None else _wrapped(r, trace.handle(index), given)
             for r, index in zip(results, outputs, strict=True)
         ]
 
@@ -196,9 +196,9 @@ def _wrapped(result: Tensor, array: Array, given: Mapping[int, tuple[Tensor, Arr
     return write(result, wrapped) if changed and (before.node.differentiable or not result.requires_grad) else wrapped
 
 
-def plain(result: Any, given: Mapping[int, tuple[Tensor, Array]]) -> Any:
+def plain(result: Any) -> Any:
     """A result through which no gradient flows."""
-    return detach(result) if isinstance(result, Tensor) and result.requires_grad and id(result) not in given else result
+    return detach(result) if isinstance(result, Tensor) and result.requires_grad else result
 
 
 def _with_context(backward: Callable[..., Any], own: Any, context: Context, *gradients: Any) -> Any:

@@ -78,7 +78,7 @@ class Function(metaclass=ABCMeta):  # noqa: B024 - GradientNode is a virtual sub
             inputs = [given[id(a)] if needs else None for a, needs in zip(args, context.needs_input_grad, strict=True)]
             wrapped = recorded(cls.__name__, cls.backward, context, inputs, listed, given)
         else:
-            wrapped = [plain(r, given) for r in listed]
+            wrapped = [plain(r) for r in listed]
         kind = result_class(args)
         for result in wrapped if kind is not Tensor else ():
             if result.__class__ is Tensor and id(result) not in given:

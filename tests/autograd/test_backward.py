@@ -360,3 +360,26 @@ def test_a_leaf_that_seeds_a_gradient_gets_its_own(lib):
     (g,) = lib.autograd.grad(x * x, x, v, create_graph=True)
     g.sum().backward()
     assert (v.grad.tolist(), x.grad.tolist()) == ([2, 4], [6, 8])
+
+
+def test_a_detached_tensor_that_takes_a_gradients_carrier_derives_it_and_its_source_does_not():
+    def program(lib):
+        x = lib.tensor([1.0, 2.0], requires_grad=True)
+        source = x * 1
+        state = source.detach()
+        state += x * 3
+        (state * state).sum().backward()
+        weight = lib.tensor([1.0, 2.0], requires_grad=True)
+        weight.data.add_(x * 2)
+        return x.grad.tolist(), source.tolist(), (source * 1).grad_fn is None, weight.is_leaf, weight.tolist()
+
+    assert program(genesis) == program(torch)
+
+
+def test_a_view_of_a_detached_tensor_refuses_what_carries_a_gradient():
+    x = genesis.ones(2, requires_grad=True)
+    state = (x * 1).detach()
+    with pytest.raises(RuntimeError, match="clone"):
+        state[0] = x[1] * 2
+    state[0] = 5
+    assert state.tolist() == [5, 1]

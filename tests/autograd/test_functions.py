@@ -163,6 +163,19 @@ def test_under_no_grad_nothing_is_recorded():
     assert not y.requires_grad and y.grad_fn is None
 
 
+def test_under_no_grad_an_argument_that_is_returned_comes_back_detached():
+    class Same(genesis.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x
+
+    x = genesis.ones(2, requires_grad=True)
+    with genesis.no_grad():
+        y = Same.apply(x)
+    y.add_(1)
+    assert (y.requires_grad, x.tolist()) == (False, [2, 2])
+
+
 def test_results_that_carry_no_gradient():
     class Sorted(genesis.Function):
         @staticmethod
