@@ -16,7 +16,9 @@ from genesis.ops.elementwise import clamp, isfinite, logical_not, maximum, pow, 
 from genesis.ops.reduction import amax, any, sum
 from genesis.ops.registry import cast, composite, widened
 
-__all__ = ["adam_update", "clip_to_norm", "clip_to_value", "sgd_update", "unscale"]
+__all__ = [
+    "adagrad_update", "adam_update", "clip_to_norm", "clip_to_value", "rmsprop_update", "sgd_update", "unscale",
+]
 
 Values = Sequence[Value]
 Scalar = Value | float
@@ -93,6 +95,41 @@ def adam_update(
         for values in (updated, averages, squares, maxima)
         for value, parameter in zip(values, stored, strict=False)
     )
+
+
+@composite("rmsprop_update", (5, 6, 7, 8, 9, 10), methods=())
+def rmsprop_update(
+    parameters: Values, gradients: Values, squares: Values, averages: Values, velocities: Values, lr: Scalar,
+    alpha: Scalar, fresh: Scalar, epsilon: Scalar, weight_decay: Scalar, momentum: Scalar, maximize: bool,
+) -> tuple[Value, ...]:
+    """s = alpha * s + fresh * g^2;  v = momentum * v + g / (sqrt(s) + epsilon);  p = p - lr * v.
+
+    With `averages`, a = alpha * a + fresh * g, and s - a^2 stands for s. Without `velocities` there is no momentum.
+    Returns the new parameters, then the squares, the averages and the velocities.
+    """
+    stored = parameters
+    parameters, gradients, squares, averages, velocities = _widened(parameters, gradients, squares, averages, velocities)
+    grads = _gradients(parameters, gradients, weight_decay, maximize)
+    squares = [s * alpha + g * g * fresh for s, g in zip(squares, grads, strict=True)]
+    averages = [a * alpha + g * fresh for a, g in zip(averages, grads, strict=True)] if averages else []
+    variances = [s - a * a for s, a in zip(squares, averages, strict=True)] if averages else squares
+    steps = [g / (sqrt(v) + epsilon) for g, v in zip(grads, variances, strict=True)]
+    velocities = [v * momentum + s for v, s in zip(velocities, steps, strict=True)] if velocities else []
+    updated = [p - s * lr for p, s in zip(parameters, velocities or steps, strict=True)]
+    return tuple([v for values in (updated, squares, averages, velocities) for v in _like(values, stored[: len(values)])])
+
+
+@composite("adagrad_update", (3, 4, 5), methods=())
+def adagrad_update(
+    parameters: Values, gradients: Values, sums: Values, lr: Scalar, epsilon: Scalar, weight_decay: Scalar, maximize: bool
+) -> tuple[Value, ...]:
+    """s = s + g^2;  p = p - lr * g / (sqrt(s) + epsilon). Returns the new parameters, then the sums."""
+    stored = parameters
+    parameters, gradients, sums = _widened(parameters, gradients, sums)
+    grads = _gradients(parameters, gradients, weight_decay, maximize)
+    sums = [s + g * g for s, g in zip(sums, grads, strict=True)]
+    updated = [p - g * lr / (sqrt(s) + epsilon) for p, g, s in zip(parameters, grads, sums, strict=True)]
+    return _like(updated, stored) + _like(sums, stored)
 
 
 # ---- gradient clipping ----

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from genesis.ops.registry import OPERATIONS
-from genesis.optim.optimizer import Group, Optimizer
+from genesis.optim.optimizer import Group, Optimizer, check_hints
 from genesis.storage import write
 from genesis.tensor import Tensor, call
 
@@ -25,6 +25,7 @@ class Adam(Optimizer):
         weight_decay: times the parameter, added to its gradient.
         amsgrad: divide by the largest average of squares so far (Reddi, Kale and Kumar, 2018).
         maximize: climb.
+        hints: `foreach`, `fused` and `capturable`, accepted and of no effect.
 
     Raises ValueError for a negative setting, and for a beta outside [0, 1).
 
@@ -42,7 +43,9 @@ class Adam(Optimizer):
     def __init__(
         self, params: Iterable[Any], lr: float = 1e-3, betas: tuple[float, float] = (0.9, 0.999), eps: float = 1e-8,
         weight_decay: float = 0.0, amsgrad: bool = False, *, maximize: bool = False,
+        **hints: bool | None,
     ) -> None:
+        check_hints(type(self).__name__, hints)
         super().__init__(params, {
             "lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay, "amsgrad": amsgrad,
             "maximize": maximize,
@@ -86,5 +89,6 @@ class AdamW(Adam):
     def __init__(
         self, params: Iterable[Any], lr: float = 1e-3, betas: tuple[float, float] = (0.9, 0.999), eps: float = 1e-8,
         weight_decay: float = 1e-2, amsgrad: bool = False, *, maximize: bool = False,
+        **hints: bool | None,
     ) -> None:
-        super().__init__(params, lr, betas, eps, weight_decay, amsgrad, maximize=maximize)
+        super().__init__(params, lr, betas, eps, weight_decay, amsgrad, maximize=maximize, **hints)

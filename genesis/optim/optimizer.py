@@ -12,9 +12,16 @@ from genesis.execute import flush_all
 from genesis.storage import detach
 from genesis.tensor import Tensor
 
-__all__ = ["Optimizer"]
+__all__ = ["Optimizer", "check_hints"]
 
 Group = dict[str, Any]
+_HINTS = {"foreach", "fused", "capturable"}
+
+
+def check_hints(name: str, hints: Mapping[str, Any]) -> None:
+    """Accept what tells PyTorch how to run a step, which here is always one program; raise TypeError for other settings."""
+    if unknown := hints.keys() - _HINTS:
+        raise TypeError(f"{name}: got unexpected settings {', '.join(sorted(unknown))}")
 
 
 class Optimizer:
@@ -26,6 +33,8 @@ class Optimizer:
 
     Raises ValueError for no parameters, a tensor that is no leaf, and one that is given twice.
     """
+
+    has_stepped = False  # schedulers ask
 
     def __init__(self, parameters: Iterable[Any], defaults: Group) -> None:
         self.defaults = defaults
@@ -69,6 +78,7 @@ class Optimizer:
         Everything recorded so far runs here, as one program for each device.
         """
         loss = None
+        self.has_stepped = True
         if closure is not None:
             with enable_grad():
                 loss = closure()

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from genesis.ops.registry import OPERATIONS
-from genesis.optim.optimizer import Group, Optimizer
+from genesis.optim.optimizer import Group, Optimizer, check_hints
 from genesis.storage import write
 from genesis.tensor import Tensor, call
 
@@ -24,6 +24,7 @@ class SGD(Optimizer):
         weight_decay: times the parameter, added to its gradient.
         nesterov: step along gradient + momentum * v instead.
         maximize: climb.
+        hints: `foreach` and `fused`, accepted and of no effect.
 
     Raises ValueError for a negative setting, and for nesterov without momentum or with dampening.
 
@@ -39,7 +40,9 @@ class SGD(Optimizer):
     def __init__(
         self, params: Iterable[Any], lr: float = 1e-3, momentum: float = 0.0, dampening: float = 0.0,
         weight_decay: float = 0.0, nesterov: bool = False, *, maximize: bool = False,
+        **hints: bool | None,
     ) -> None:
+        check_hints("SGD", hints)
         super().__init__(params, {
             "lr": lr, "momentum": momentum, "dampening": dampening, "weight_decay": weight_decay,
             "nesterov": nesterov, "maximize": maximize,

@@ -23,7 +23,7 @@ class Sample(NamedTuple):
 INTERNAL = {
     "view_at", "put", "to_dtype", "stop_gradient", "with_value", "index", "index_put", "uniform", "normal", "randint",
     "dropout", "full", "arange", "slice", "subscript", "sgd_update", "adam_update", "clip_to_norm", "clip_to_value", "clone",
-    "unscale", "fence",
+    "unscale", "fence", "rmsprop_update", "adagrad_update",
 }
 NAN_AS_NUMPY = {"sign"}  # where torch's treatment of NaN is not NumPy's
 FLOATS = np.array([0.0, -0.0, 1, -1, 0.5, -0.5, 2.5, -3.7, 1e-3, 20, 100, np.inf, -np.inf, np.nan, 1.5, -2.5, 0.3, 7])
@@ -121,6 +121,12 @@ INTERNAL_SAMPLES: dict[str, list[Sample]] = {
         Sample(([values(2, 3)], [values(2, 3, seed=1)], [values(2, 3, seed=2)], [_POSITIVE], [], 0.1, 1e-3, 0.9, 0.1, 0.9,
                 0.1, 0.01, 0.99, False)),
     ],
+    "rmsprop_update": [
+        Sample(([_M], [values(4, 6)], [np.abs(values(4, 6)) + 0.5], [], [], 0.1, 0.9, 0.1, 1e-3, 0, 0, False)),
+        Sample(([values(2, 3)], [values(2, 3, seed=1)], [_POSITIVE + 1], [values(2, 3, seed=2) * 0.1], [values(2, 3, seed=3)],
+                0.1, 0.9, 0.1, 1e-3, 0.1, 0.9, True)),
+    ],
+    "adagrad_update": [Sample(([values(2, 3)], [values(2, 3, seed=1)], [_POSITIVE], 0.1, 1e-3, 0.1, False))],
     "clip_to_norm": [Sample(([values(2, 3), values(4)], 1.0, 2.0)), Sample(([values(2, 3)], 1.0, float("inf")))],
     "unscale": [Sample(([values(2, 3), values(4)], 0.5))], "clip_to_value": [Sample(([values(2, 3)], -1.0, 1.0))],
 }

@@ -22,6 +22,15 @@ SETTINGS = [
     ("Adam", {"lr": 0.01, "maximize": True}),
     ("AdamW", {"lr": 0.01}),
     ("AdamW", {"lr": 0.05, "weight_decay": 0.3, "amsgrad": True}),
+    ("RMSprop", {}),
+    ("RMSprop", {"lr": 0.01, "alpha": 0.9, "momentum": 0.9, "weight_decay": 0.1}),
+    ("RMSprop", {"lr": 0.01, "centered": True, "momentum": 0.5, "eps": 1e-4, "foreach": False}),
+    ("RMSprop", {"lr": 0.01, "centered": True, "eps": 1e-4, "maximize": True}),
+    ("Adagrad", {}),
+    ("Adagrad", {"lr": 0.1, "lr_decay": 0.1, "weight_decay": 0.1, "initial_accumulator_value": 0.5, "eps": 1e-4}),
+    ("Adagrad", {"lr": 0.1, "maximize": True, "foreach": True}),
+    ("SGD", {"lr": 0.1, "foreach": True, "fused": None}),
+    ("Adam", {"foreach": True, "capturable": False}),
 ]
 
 
@@ -80,7 +89,10 @@ def test_state_dict_continues_where_it_was_taken(name, settings):
     assert_same(ours, theirs, "float64")
 
 
-@pytest.mark.parametrize(("name", "settings"), [("SGD", {"lr": 0.1, "momentum": 0.9}), ("AdamW", {"amsgrad": True})])
+@pytest.mark.parametrize(("name", "settings"), [
+    ("SGD", {"lr": 0.1, "momentum": 0.9}), ("AdamW", {"amsgrad": True}),
+    ("RMSprop", {"centered": True, "momentum": 0.5, "eps": 1e-4}), ("Adagrad", {"initial_accumulator_value": 0.1}),
+])
 def test_torchs_state_dict_is_understood(name, settings):
     _, theirs = parameters("float64")
     reference = getattr(torch.optim, name)(theirs, **settings)

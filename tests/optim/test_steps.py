@@ -29,6 +29,7 @@ def train(optimizer_class, steps, **settings):
 
 @pytest.mark.parametrize(("name", "settings"), [
     ("SGD", {}), ("SGD", {"momentum": 0.9}), ("Adam", {}), ("AdamW", {"amsgrad": True}),
+    ("RMSprop", {"momentum": 0.9, "centered": True}), ("Adagrad", {"lr_decay": 0.1}),
 ])
 def test_every_step_runs_one_and_the_same_program(name, settings):
     programs = train(getattr(optim, name), 6, **settings)
@@ -89,9 +90,16 @@ def test_zero_grad_makes_zeros_when_asked():
     (lambda x: optim.SGD([x, x]), r"a parameter of shape \(1,\) is given twice"),
     (lambda x: optim.SGD([x], lr=-1), "lr is -1; want 0 or more"),
     (lambda x: optim.SGD([x], nesterov=True), "nesterov wants a momentum above 0"),
+    (lambda x: optim.RMSprop([x], alpha=-1), "RMSprop: alpha is -1; want 0 or more"),
+    (lambda x: optim.Adagrad([x], lr_decay=-1), "Adagrad: lr_decay is -1; want 0 or more"),
     (lambda x: optim.Adam([x], betas=(0.9, 1.0)), r"betas are \(0.9, 1.0\); want them in \[0, 1\)"),
     (lambda x: optim.Adam([x]).load_state_dict(optim.Adam([x, genesis.ones(1)]).state_dict()), "groups of .2. param"),
 ])
 def test_settings_that_make_no_sense_are_refused(build, message):
     with pytest.raises(ValueError, match=message):
         build(genesis.tensor([1.0], requires_grad=True))
+
+
+def test_unknown_settings_are_refused():
+    with pytest.raises(TypeError, match="RMSprop: got unexpected settings nesterov"):
+        optim.RMSprop([genesis.ones(1)], nesterov=True)

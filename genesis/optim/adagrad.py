@@ -1,0 +1,75 @@
+"""Adagrad (Duchi, Hazan and Singer, 2011)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from genesis.creation import full_like
+from genesis.ops.registry import OPERATIONS
+from genesis.optim.optimizer import Group, Optimizer, check_hints
+from genesis.storage import write
+from genesis.tensor import Tensor, call
+
+__all__ = ["Adagrad"]
+
+
+class Adagrad(Optimizer):
+    """Steps scaled by the sum of all squares of the gradient so far.
+
+    Args:
+        params: tensors or groups of them.
+        lr: the step size of the first step; it is divided by 1 + lr_decay * (steps so far).
+        lr_decay: see `lr`.
+        weight_decay: times the parameter, added to its gradient.
+        initial_accumulator_value: what the sums begin with.
+        eps: added to the square root that divides.
+        maximize: climb.
+        hints: `foreach` and `fused`, accepted and of no effect.
+
+    Raises ValueError for a negative setting.
+
+    >>> import genesis
+    >>> x = genesis.tensor([1.0, 2.0], requires_grad=True)
+    >>> optimizer = Adagrad([x], lr=0.1)
+    >>> (x * x).sum().backward()
+    >>> optimizer.step()
+    >>> x
+    tensor([0.9000, 1.9000], requires_grad=True)
+    """
+
+    def __init__(
+        self, params: Iterable[Any], lr: float = 1e-2, lr_decay: float = 0.0, weight_decay: float = 0.0,
+        initial_accumulator_value: float = 0.0, eps: float = 1e-10, *, maximize: bool = False, **hints: bool | None,
+    ) -> None:
+        check_hints("Adagrad", hints)
+        super().__init__(params, {
+            "lr": lr, "lr_decay": lr_decay, "eps": eps, "weight_decay": weight_decay,
+            "initial_accumulator_value": initial_accumulator_value, "maximize": maximize,
+        })
+
+    def check(self, group: Group) -> None:
+        """Raise ValueError for settings that make no sense."""
+        for name in ("lr", "lr_decay", "eps", "weight_decay", "initial_accumulator_value"):
+            if group[name] < 0:
+                raise ValueError(f"Adagrad: {name} is {group[name]}; want 0 or more")
+
+    def slots(self, group: Group) -> tuple[str, ...]:
+        """The sum of squares."""
+        return ("sum",)
+
+    def state_of(self, parameter: Tensor, group: Group) -> dict[str, Any]:
+        """The state of `parameter`: "step", and "sum", which begins with the group's initial value."""
+        if parameter not in self.state:
+            self.state[parameter] = {"step": 0, "sum": full_like(parameter, group["initial_accumulator_value"])}
+        return super().state_of(parameter, group)
+
+    def update(self, parameters: list[Tensor], group: Group, age: int) -> None:
+        """Move `parameters`."""
+        sums = [self.state[p]["sum"] for p in parameters]
+        results = call(OPERATIONS["adagrad_update"], (
+            parameters, [p.grad for p in parameters], sums, group["lr"] / (1 + (age - 1) * group["lr_decay"]),
+            float(group["eps"]), float(group["weight_decay"]), group["maximize"],
+        ))
+        for held, value in zip([*parameters, *sums], results, strict=True):
+            write(held, value)

@@ -1,0 +1,16 @@
+"""Learning rates that change as training goes on, under PyTorch's names.
+
+A learning rate is a number that programs are given when they run: a changed one builds no new program.
+"""
+
+from genesis.optim.lr_scheduler.cosine import CosineAnnealingLR, CosineAnnealingWarmRestarts
+from genesis.optim.lr_scheduler.decay import ConstantLR, ExponentialLR, LambdaLR, LinearLR, MultiStepLR, PolynomialLR, StepLR
+from genesis.optim.lr_scheduler.one_cycle import OneCycleLR
+from genesis.optim.lr_scheduler.plateau import ReduceLROnPlateau
+from genesis.optim.lr_scheduler.scheduler import LRScheduler
+from genesis.optim.lr_scheduler.sequence import ChainedScheduler, SequentialLR
+
+__all__ = [
+    "ChainedScheduler", "ConstantLR", "CosineAnnealingLR", "CosineAnnealingWarmRestarts", "ExponentialLR", "LRScheduler",
+    "LambdaLR", "LinearLR", "MultiStepLR", "OneCycleLR", "PolynomialLR", "ReduceLROnPlateau", "SequentialLR", "StepLR",
+]

@@ -1,0 +1,84 @@
+"""A schedule that waits for a metric to stop improving."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from genesis.optim.lr_scheduler.scheduler import LRScheduler
+from genesis.optim.optimizer import Optimizer
+
+__all__ = ["ReduceLROnPlateau"]
+
+
+class ReduceLROnPlateau(LRScheduler):
+    """Times `factor` when the metric given to `step` has not improved for more than `patience` steps.
+
+    Args:
+        optimizer: whose groups' "lr" is set.
+        mode: "min" if less is better, "max" if more is.
+        factor: below 1.
+        patience: how many steps without improvement are let pass.
+        threshold: what counts as one: by this much of the best ("rel") or this much ("abs"; `threshold_mode`).
+        cooldown: how many steps after a reduction count for nothing.
+        min_lr: the least learning rate, one for all groups or one for each.
+        eps: a reduction by less is not made.
+
+    Raises ValueError for other modes, a factor of 1 or more, and another number of min_lr than of groups.
+
+    >>> import genesis
+    >>> optimizer = genesis.optim.SGD([genesis.ones(1)], lr=1.0)
+    >>> scheduler = ReduceLROnPlateau(optimizer, factor=0.5, patience=0)
+    >>> for loss in (3.0, 2.0, 2.0):
+    ...     scheduler.step(loss)
+    >>> scheduler.get_last_lr()
+    [0.5]
+    """
+
+    def __init__(
+        self, optimizer: Optimizer, mode: str = "min", factor: float = 0.1, patience: int = 10, threshold: float = 1e-4,
+        threshold_mode: str = "rel", cooldown: int = 0, min_lr: float | Sequence[float] = 0.0, eps: float = 1e-8,
+    ) -> None:
+        if not isinstance(optimizer, Optimizer):
+            raise TypeError(f"ReduceLROnPlateau: wants an Optimizer, got {type(optimizer).__name__}")
+        if factor >= 1:
+            raise ValueError(f"ReduceLROnPlateau: factor is {factor}; want it below 1")
+        if mode not in ("min", "max") or threshold_mode not in ("rel", "abs"):
+            raise ValueError(f"ReduceLROnPlateau: modes are {mode!r}, {threshold_mode!r}; want 'min' or 'max', 'rel' or 'abs'")
+        groups = len(optimizer.param_groups)
+        self.min_lrs = list(min_lr) if isinstance(min_lr, Sequence) else [min_lr] * groups
+        if len(self.min_lrs) != groups:
+            raise ValueError(f"ReduceLROnPlateau: min_lr has {len(self.min_lrs)} values for {groups} groups; want one for each")
+        self.optimizer = optimizer
+        self.mode, self.threshold, self.threshold_mode = mode, threshold, threshold_mode
+        self.factor, self.patience, self.cooldown, self.eps = factor, patience, cooldown, eps
+        self.best = math.inf if mode == "min" else -math.inf
+        self.cooldown_counter = 0
+        self.num_bad_epochs = 0
+        self.last_epoch = 0
+        self._last_lr = self._held()
+
+    def step(self, metrics: Any, epoch: int | None = None) -> None:  # type: ignore[override]
+        """Look at the metric, a number or a tensor of one element (which is read), and set the learning rates."""
+        current = float(metrics)
+        self.last_epoch = self.last_epoch + 1 if epoch is None else epoch
+        if self._is_better(current):
+            self.best = current
+            self.num_bad_epochs = 0
+        else:
+            self.num_bad_epochs += 1
+        if self.cooldown_counter:
+            self.cooldown_counter -= 1
+            self.num_bad_epochs = 0
+        if self.num_bad_epochs > self.patience:
+            reduced = [max(lr * self.factor, least) for lr, least in zip(self._held(), self.min_lrs, strict=True)]
+            self._set([new if lr - new > self.eps else lr for lr, new in zip(self._held(), reduced, strict=True)])
+            self.cooldown_counter = self.cooldown
+            self.num_bad_epochs = 0
+        self._last_lr = self._held()
+
+    def _is_better(self, value: float) -> bool:
+        sign = 1 if self.mode == "min" else -1
+        best = self.best * (1 - sign * self.threshold) if self.threshold_mode == "rel" else self.best - sign * self.threshold
+        return sign * value < sign * best
