@@ -201,20 +201,24 @@ def tensor_of(array: Array, requires_grad: bool = False, kind: type[Tensor] = Te
 
 
 _new = object.__new__
-_holders: weakref.WeakValueDictionary[int, Tensor] = weakref.WeakValueDictionary()
+_holders: list[weakref.ref[Tensor]] = []  # without callbacks: an interrupt within one would be lost
+_FEW = 64
 
 
 def hold_gradient(tensor: Tensor, gradient: Tensor | None) -> None:
     """Put `gradient` into `.grad`, and the tensor among those that `gradient_holders` lists as long as they live."""
     tensor._grad = gradient
     if gradient is not None and not tensor._is_holder:
-        tensor._is_holder = True
-        _holders[id(tensor)] = tensor
+        with LOCK:
+            tensor._is_holder = True
+            _holders.append(weakref.ref(tensor))
+            if len(_holders) >= _FEW and len(_holders) & (len(_holders) - 1) == 0:  # at each doubling the dead are dropped
+                _holders[:] = [reference for reference in _holders if reference() is not None]
 
 
 def gradient_holders() -> list[Tensor]:
     """The living tensors of all threads that hold a gradient."""
-    held = [reference() for reference in _holders.valuerefs()]
+    held = [reference() for reference in _holders]
     return [tensor for tensor in held if tensor is not None and tensor._grad is not None]
 
 
