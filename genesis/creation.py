@@ -9,10 +9,12 @@ from typing import Any
 
 import numpy as np
 
+from genesis.construction import from_data, from_memory
 from genesis.devices import device_of
+from genesis.dispatch import call, call_on
 from genesis.ir.dtypes import DType, dtype_of_scalar, from_numpy_dtype, get_default_dtype, int64
 from genesis.ops.registry import OPERATIONS
-from genesis.tensor import Tensor, call, call_on, from_data, from_memory
+from genesis.tensor import Tensor
 
 __all__ = [
     "arange", "as_shape", "as_tensor", "asarray", "empty", "empty_like", "eye", "from_numpy", "full", "full_like", "linspace",

@@ -12,13 +12,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from genesis.construction import from_data, from_memory
 from genesis.devices import CPU
+from genesis.dispatch import call, call_on
 from genesis.ir.dtypes import bool_
 from genesis.methods.conversion import values_of
 from genesis.ops.registry import OPERATIONS
 from genesis.ops.subscript import Item
 from genesis.storage import view, write
-from genesis.tensor import Tensor, call, call_on, from_data, from_memory, method
+from genesis.tensor import Tensor, method
 
 __all__ = ["positions_of"]
 

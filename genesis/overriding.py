@@ -11,8 +11,8 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from genesis.dispatch import call
 from genesis.ops.registry import Operation
-from genesis.tensor import call
 
 __all__ = ["OVERRIDABLE", "OVERRIDES", "overridable", "route", "routed"]
 

@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from genesis.construction import from_data
 from genesis.creation import as_shape
 from genesis.devices import CPU, Device, device_of
+from genesis.dispatch import call_on
 from genesis.ir.dtypes import DType, float32, get_default_dtype, int64
 from genesis.ir.shapes import numel
 from genesis.ops.registry import OPERATIONS
 from genesis.runtime import rng
-from genesis.tensor import Tensor, call_on, from_data
+from genesis.tensor import Tensor
 
 __all__ = [
     "bernoulli", "drawn", "get_rng_state", "initial_seed", "manual_seed", "multinomial", "normal", "rand", "rand_like",

@@ -7,14 +7,16 @@ from typing import Any
 
 import numpy as np
 
+from genesis.construction import from_data, from_memory
 from genesis.creation import full
+from genesis.dispatch import call
 from genesis.indexing import positions_of
 from genesis.ir.shapes import broadcast_shapes, normalize_axis
 from genesis.methods.conversion import values_of
 from genesis.ops.registry import OPERATIONS
 from genesis.overriding import overridable
 from genesis.storage import view, write
-from genesis.tensor import Tensor, call, from_data, from_memory, method
+from genesis.tensor import Tensor, method
 
 __all__ = [
     "argwhere", "index_add", "index_copy", "index_fill", "index_put", "masked_scatter", "masked_select", "nonzero", "take",

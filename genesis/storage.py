@@ -10,10 +10,11 @@ import weakref
 from collections.abc import Sequence
 from typing import Any
 
+from genesis.dispatch import array_of, call, moved
 from genesis.execute import realize
 from genesis.ops.layout import LAYOUT_RULES, contiguous_layout
 from genesis.ops.registry import OPERATIONS
-from genesis.tensor import Tensor, array_of, call, moved, tensor_of
+from genesis.tensor import Tensor, tensor_of
 from genesis.trace import LOCK, Array, Change, Memory, grad_mode, recording
 
 __all__ = ["detach", "in_place", "last_change", "memory_of", "rehouse", "update_all", "view", "write"]

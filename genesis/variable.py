@@ -8,8 +8,9 @@ from typing import Any
 from genesis.autograd.backward import add_gradient
 from genesis.autograd.leaves import leaves_of
 from genesis.creation import ones_like
+from genesis.dispatch import array_of
 from genesis.ir.dtypes import DType
-from genesis.tensor import Tensor, array_of, spreads, tensor_of
+from genesis.tensor import Tensor, spreads, tensor_of
 
 __all__ = ["Gradient", "Variable"]
 

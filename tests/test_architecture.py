@@ -20,6 +20,8 @@ FLOORS = [
     {"genesis.execute"},
     {"genesis.transfer"},
     {"genesis.tensor"},
+    {"genesis.dispatch"},
+    {"genesis.construction"},
     {"genesis.storage"},
     {"genesis.autograd"},
     {"genesis"},  # the library, written in terms of Tensor

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from genesis.autograd.observers import GradientEvent, observers
+from genesis.dispatch import call
 from genesis.execute import realize
 from genesis.ops.registry import OPERATIONS
-from genesis.tensor import Tensor, call
+from genesis.tensor import Tensor
 from genesis.trace import recording
 
 __all__ = ["AnomalyError", "detect_anomaly", "set_detect_anomaly"]

@@ -8,9 +8,10 @@ from genesis.autograd.hooks import hooked
 from genesis.autograd.observers import GradientEvent, observers
 from genesis.autograd.part import summed
 from genesis.autograd.walk import NO_DERIVATION, walk
+from genesis.dispatch import array_of
 from genesis.execute import flush
 from genesis.storage import write
-from genesis.tensor import Tensor, array_of, hold_gradient, tensor_of
+from genesis.tensor import Tensor, hold_gradient, tensor_of
 from genesis.trace import LOCK, unflushed
 
 __all__ = ["add_gradient", "backward", "grad"]

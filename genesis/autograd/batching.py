@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from genesis.dispatch import array_of
 from genesis.ir.graph import Graph
 from genesis.ops.batch import batch
-from genesis.tensor import Tensor, array_of, tensor_of
+from genesis.tensor import Tensor, tensor_of
 from genesis.trace import LOCK, current_trace, user_line
 
 __all__ = ["batched"]

@@ -10,10 +10,11 @@ from typing import Any
 from genesis.autograd.calls import arguments_of
 from genesis.autograd.part import Deferred
 from genesis.autograd.placing import saved_at
+from genesis.dispatch import array_of, call, call_on, place
 from genesis.ir.graph import Graph, Node
 from genesis.ops.registry import OPERATIONS
 from genesis.storage import detach, write
-from genesis.tensor import Tensor, array_of, call, call_on, method, place, tensor_of
+from genesis.tensor import Tensor, method, tensor_of
 from genesis.trace import LOCK, Array, Trace, current_trace, recording, user_line
 
 __all__ = ["Context", "Custom", "plain", "recorded"]

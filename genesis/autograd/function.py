@@ -12,7 +12,8 @@ from collections.abc import Callable
 from typing import Any
 
 from genesis.autograd.custom import Context, plain, recorded
-from genesis.tensor import Tensor, array_of, result_class
+from genesis.dispatch import array_of
+from genesis.tensor import Tensor, result_class
 from genesis.trace import grad_mode, recording
 
 __all__ = ["Function", "once_differentiable"]

@@ -13,12 +13,13 @@ from genesis.autograd.reduction import LocalReduction, Reduction
 from genesis.autograd.sharding import mapped, scatter
 from genesis.autograd.walk import release
 from genesis.devices import Device, device_of
+from genesis.dispatch import array_of, call_on, moved
 from genesis.execute import realize
 from genesis.ops.layout import Layout
 from genesis.ops.registry import OPERATIONS
 from genesis.runtime.fork import fork_safe_lock
 from genesis.storage import rehouse
-from genesis.tensor import Tensor, array_of, call_on, hold_gradient, moved
+from genesis.tensor import Tensor, hold_gradient
 from genesis.trace import LOCK, Array, Trace
 
 __all__ = ["GradManager"]

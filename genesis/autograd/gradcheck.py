@@ -9,9 +9,11 @@ import numpy as np
 
 from genesis.autograd.backward import grad
 from genesis.autograd.grad_mode import enable_grad
+from genesis.construction import from_data
+from genesis.dispatch import array_of
 from genesis.ir.dtypes import float64
 from genesis.ir.shapes import Shape, numel
-from genesis.tensor import Tensor, array_of, from_data
+from genesis.tensor import Tensor
 
 __all__ = ["GradcheckError", "gradcheck", "gradgradcheck", "numerical_gradient_check"]
 

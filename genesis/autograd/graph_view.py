@@ -8,7 +8,8 @@ from typing import Any
 from genesis.autograd.calls import arguments_of, call_at, node_name
 from genesis.autograd.function import Function
 from genesis.autograd.hooks import NodeHooks, RemovableHandle
-from genesis.tensor import Tensor, array_of, attribute
+from genesis.dispatch import array_of
+from genesis.tensor import Tensor, attribute
 from genesis.trace import Trace
 
 __all__ = ["GradientNode"]

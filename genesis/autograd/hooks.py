@@ -6,7 +6,8 @@ import itertools
 from collections.abc import Callable, Sequence
 from typing import Any, Self
 
-from genesis.tensor import Tensor, array_of, method
+from genesis.dispatch import array_of
+from genesis.tensor import Tensor, method
 from genesis.trace import recording
 
 __all__ = ["Hooks", "NodeHooks", "RemovableHandle", "hooked"]

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from genesis.tensor import Tensor, array_of, gradient_holders
+from genesis.dispatch import array_of
+from genesis.tensor import Tensor, gradient_holders
 from genesis.trace import Trace
 
 __all__ = ["leaves_of", "zero_grad"]

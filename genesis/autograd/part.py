@@ -15,10 +15,11 @@ from genesis.autograd.hooks import NodeHooks, hooked
 from genesis.autograd.observers import GradientEvent, observers
 from genesis.autograd.placing import ReleasedError, placing, position_of
 from genesis.autograd.versions import check_versions
+from genesis.dispatch import array_of, call, call_on
 from genesis.ir.graph import Graph
 from genesis.ops.derive import derive
 from genesis.ops.registry import OPERATIONS, expand
-from genesis.tensor import Tensor, array_of, call, call_on, tensor_of
+from genesis.tensor import Tensor, tensor_of
 from genesis.trace import LOCK, Array, Trace, current_trace, recording, user_line
 
 __all__ = ["Cotangent", "Deferred", "GraphCycleError", "Part", "derivable", "join", "ones_like", "summed"]

@@ -15,9 +15,11 @@ import numpy as np
 from genesis.autograd.backward import grad
 from genesis.autograd.batching import batched
 from genesis.autograd.grad_mode import enable_grad
+from genesis.construction import from_data
+from genesis.dispatch import array_of, call, call_on
 from genesis.ir.shapes import Shape
 from genesis.ops.registry import OPERATIONS
-from genesis.tensor import Tensor, array_of, call, call_on, from_data, tensor_of
+from genesis.tensor import Tensor, tensor_of
 
 __all__ = [
     "columns_of", "constant", "enter", "full", "handle", "jacobian_of", "leads_elsewhere", "or_zeros", "pull", "pull_linear",

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from genesis.devices import Device
-from genesis.tensor import Tensor, moved
+from genesis.dispatch import moved
+from genesis.tensor import Tensor
 
 __all__ = ["LocalReduction", "Reduction"]
 

@@ -12,8 +12,9 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from genesis.autograd.observers import observers
 from genesis.autograd.part import Cotangent, Part, derivable, join, ones_like
+from genesis.dispatch import array_of, call
 from genesis.ops.registry import OPERATIONS
-from genesis.tensor import Tensor, array_of, call
+from genesis.tensor import Tensor
 from genesis.trace import Array, Trace, recording, resolve_line, user_line
 from genesis.transfer import sent
 

@@ -6,9 +6,10 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from genesis.dispatch import array_of
 from genesis.ir.graph import Node
 from genesis.ir.printer import format_nodes, to_networkx
-from genesis.tensor import Tensor, array_of
+from genesis.tensor import Tensor
 from genesis.trace import Trace, current_trace
 
 __all__ = ["Line", "RecordedGraph", "graph"]

@@ -6,11 +6,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from genesis.debug.graph import Line, RecordedGraph
+from genesis.dispatch import array_of
 from genesis.lower.build import KernelCall
 from genesis.lower.listing import listing
 from genesis.lower.schedule import HostCall, Product
 from genesis.plan import Plan, plan_for
-from genesis.tensor import Tensor, array_of
+from genesis.tensor import Tensor
 from genesis.trace import Trace, current_trace
 
 __all__ = ["KernelView", "LoweredProgram", "program"]

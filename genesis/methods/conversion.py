@@ -7,7 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from genesis.construction import from_data
 from genesis.devices import Device, device_of
+from genesis.dispatch import array_of, call, moved
 from genesis.execute import flush, realize
 from genesis.ir.dtypes import (
     DType,
@@ -24,7 +26,7 @@ from genesis.ir.dtypes import (
 )
 from genesis.ops.registry import OPERATIONS
 from genesis.storage import memory_of
-from genesis.tensor import Tensor, array_of, call, from_data, hold_gradient, method, moved
+from genesis.tensor import Tensor, hold_gradient, method
 from genesis.trace import LOCK, readers_of
 
 __all__ = ["values_of"]

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 
 from genesis.autograd.backward import backward as run_backward
 from genesis.autograd.grad_mode import no_grad
+from genesis.dispatch import array_of
 from genesis.storage import detach
-from genesis.tensor import Tensor, array_of, attribute, method
+from genesis.tensor import Tensor, attribute, method
 
 __all__: list[str] = []
 

@@ -6,10 +6,11 @@ from collections.abc import Iterator
 from typing import Any
 
 from genesis.devices import Device
+from genesis.dispatch import array_of
 from genesis.ir.shapes import Shape, normalize_axis
 from genesis.ir.shapes import numel as product
 from genesis.storage import view
-from genesis.tensor import Tensor, array_of, attribute, method
+from genesis.tensor import Tensor, attribute, method
 
 __all__ = ["Size"]
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from genesis import creation
+from genesis.construction import from_data
+from genesis.dispatch import call
 from genesis.ir.dtypes import DType
 from genesis.ops.registry import OPERATIONS
 from genesis.storage import view
-from genesis.tensor import Tensor, attribute, call, from_data, method
+from genesis.tensor import Tensor, attribute, method
 
 __all__: list[str] = []
 

@@ -7,10 +7,11 @@ from typing import Any
 
 import numpy as np
 
+from genesis.dispatch import call
 from genesis.ops.registry import OPERATIONS, Operation
 from genesis.overriding import OVERRIDES, route, routed
 from genesis.storage import in_place, view
-from genesis.tensor import Tensor, call
+from genesis.tensor import Tensor
 
 __all__ = ["function_of", "install", "install_row", "view_function_of"]
 

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from genesis.construction import from_data
+from genesis.dispatch import call, call_on
 from genesis.ops.registry import OPERATIONS
 from genesis.random import drawn
 from genesis.storage import detach, view, write
-from genesis.tensor import Tensor, attribute, call, call_on, from_data, method
+from genesis.tensor import Tensor, attribute, method
 
 __all__: list[str] = []
 

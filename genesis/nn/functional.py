@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from genesis.dispatch import call
 from genesis.methods import function_of
 from genesis.ops.registry import OPERATIONS
 from genesis.overriding import overridable
 from genesis.random import draws
-from genesis.tensor import Tensor, call
+from genesis.tensor import Tensor
 
 __all__ = [
     "cross_entropy", "dropout", "embedding", "gelu", "l1_loss", "layer_norm", "leaky_relu", "linear", "log_softmax",

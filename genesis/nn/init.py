@@ -5,10 +5,11 @@ from __future__ import annotations
 import math
 
 from genesis.autograd import no_grad
+from genesis.dispatch import call_on
 from genesis.ops.registry import OPERATIONS
 from genesis.random import draws
 from genesis.storage import write
-from genesis.tensor import Tensor, call_on
+from genesis.tensor import Tensor
 
 __all__ = [
     "calculate_gain", "constant_", "fans", "kaiming_normal_", "kaiming_uniform_", "normal_", "ones_", "uniform_",

@@ -14,10 +14,11 @@ from genesis.autograd.function import Function
 from genesis.autograd.reduction import LocalReduction, Reduction
 from genesis.autograd.sharding import mapped, scatter
 from genesis.devices import Device, device_of
+from genesis.dispatch import call, moved
 from genesis.nn.module import Module
 from genesis.ops.registry import OPERATIONS
 from genesis.storage import detach
-from genesis.tensor import Tensor, call, moved
+from genesis.tensor import Tensor
 
 __all__ = ["DataParallel", "gather", "replicate", "scatter"]
 

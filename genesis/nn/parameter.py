@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from genesis.dispatch import array_of
 from genesis.storage import detach
-from genesis.tensor import Tensor, array_of
+from genesis.tensor import Tensor
 
 __all__ = ["Parameter"]
 

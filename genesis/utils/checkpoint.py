@@ -10,10 +10,11 @@ from genesis.amp import autocast
 from genesis.autograd.custom import Context, recorded
 from genesis.autograd.part import Deferred
 from genesis.autograd.walk import Walk
+from genesis.dispatch import array_of, call
 from genesis.ops.registry import OPERATIONS
 from genesis.pytree import leaves_of, map_tree, with_leaves
 from genesis.runtime import rng
-from genesis.tensor import Tensor, array_of, call, tensor_of
+from genesis.tensor import Tensor, tensor_of
 from genesis.trace import current_trace, grad_mode, recording, thread_state
 
 __all__ = ["checkpoint", "checkpoint_sequential"]

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 import genesis
+from genesis.dispatch import array_of
 from genesis.lower.schedule import KernelCall
 from genesis.plan import plan_for
-from genesis.tensor import array_of
 
 
 def from_numpy(array):

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 import genesis
+from genesis.dispatch import array_of
 from genesis.execute import flush
 from genesis.lower.schedule import KernelCall
-from genesis.tensor import array_of
 from genesis.trace import current_trace
 
 

@@ -1,0 +1,88 @@
+"""Tensors of what comes from outside: Python data, NumPy's memory, other tensors' values."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from genesis.devices import device_of
+from genesis.dispatch import call, moved
+from genesis.ir.dtypes import DType, from_numpy_dtype, get_default_dtype
+from genesis.literals import as_numpy
+from genesis.ops.layout import Layout, contiguous_layout
+from genesis.ops.registry import OPERATIONS
+from genesis.runtime.memory import Buffer
+from genesis.tensor import Tensor, from_values, method, tensor_of
+from genesis.trace import Array, recording
+
+__all__ = ["from_data", "from_memory"]
+
+
+@method
+def __init__(
+    self: Tensor, array: Any, *options: Any, device: Any = None, dtype: DType | None = None, requires_grad: bool = False,
+    **parameters: Any,
+) -> None:
+    """A tensor with a copy of `array`: nested lists, numbers, a NumPy array or a tensor.
+
+    `dtype`, `device` and `requires_grad` may be given by position, in any order; other parameters are ignored.
+    """
+    for option in options:
+        if isinstance(option, DType):
+            dtype = option
+        elif isinstance(option, bool):
+            requires_grad = option
+        elif option is not None:
+            device = option
+    made = from_data(array, dtype, requires_grad, device)
+    self._array, self._requires_grad = made._array, made._requires_grad
+
+
+def from_memory(values: np.ndarray, requires_grad: bool = False) -> Tensor:
+    """A tensor over the memory of `values`, without a copy where its layout can be told in whole elements.
+
+    The root is all memory between the lowest and the highest element; an array that is not contiguous is a view of it.
+    """
+    dtype = from_numpy_dtype(values.dtype)
+    size = values.itemsize
+    if any(s % size for s in values.strides) or not values.dtype.isnative:
+        values = values.astype(values.dtype.newbyteorder("="), order="C")
+    buffer = Buffer.wrap(values)
+    if values.flags.c_contiguous or not values.size:
+        return tensor_of(Array.realized(buffer, contiguous_layout(values.shape), dtype), requires_grad)
+    extent = buffer.nbytes // size
+    offset = (values.__array_interface__["data"][0] - buffer.ptr) // size
+    at = Layout(values.shape, tuple(s // size for s in values.strides), offset)
+    result = tensor_of(Array.realized(buffer, at, dtype), requires_grad)
+    result._base, result._layout = tensor_of(Array.realized(buffer, contiguous_layout((extent,)), dtype)), at
+    return result
+
+
+def _copied(tensor: Tensor, dtype: DType | None, requires_grad: bool, device: Any) -> Tensor:
+    """A leaf with what `tensor` holds now."""
+    if requires_grad and dtype is None and tensor.dtype.category < 2:
+        dtype = get_default_dtype()
+    with recording(False):
+        (tensor,) = [tensor] if device is None else moved([tensor], device_of(device))
+        copy = call(OPERATIONS["clone"], (tensor,)) if dtype in (None, tensor.dtype) else call(
+            OPERATIONS["to_dtype"], (tensor, dtype))
+    copy.requires_grad = requires_grad
+    return copy
+
+
+def from_data(data: Any, dtype: DType | None = None, requires_grad: bool = False, device: Any = None) -> Tensor:
+    """A tensor with a copy of `data`, in `dtype` or the one that `data` suggests, on `device` or that of a tensor.
+
+    Integers that are to require a gradient become the default float, unless `dtype` says otherwise.
+    """
+    place = device_of(device)
+    if isinstance(data, Tensor):
+        return _copied(data, dtype, requires_grad, device)
+    values = as_numpy(data, dtype)
+    kind = from_numpy_dtype(values.dtype)
+    if requires_grad and dtype is None and kind.category < 2:
+        kind = get_default_dtype()
+    result = from_values(values, kind, place)
+    result.requires_grad = requires_grad
+    return result

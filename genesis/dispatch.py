@@ -1,0 +1,306 @@
+"""Dispatch: from a call on Tensors to a step of the trace.
+
+Calling an operation records it; values are computed when one is looked at. The way of a repeated call is kept short: a
+position for each argument, one look-up, one handle.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from genesis.devices import CPU, Device
+from genesis.execute import flush, realize
+from genesis.ir.dtypes import dtype_of_scalar, from_numpy_dtype
+from genesis.ops.autocast import recast
+from genesis.ops.layout import contiguous_layout
+from genesis.ops.registry import OPERATIONS, Operation
+from genesis.runtime.memory import Buffer
+from genesis.tensor import Tensor, attribute, from_values, result_class, spreading, tensor_of
+from genesis.trace import (
+    BYTE_LIMIT,
+    LOCK,
+    Array,
+    Memory,
+    Step,
+    Trace,
+    current_trace,
+    grad_mode,
+    thread_state,
+    user_line,
+)
+from genesis.transfer import sent
+
+__all__ = ["array_of", "call", "call_on", "moved", "place"]
+
+_SNAPSHOT_BYTES = 1 << 20
+_new = object.__new__
+
+
+@attribute
+def is_leaf(self: Tensor) -> bool:
+    """True unless an operation that carries gradients made it."""
+    return not array_of(self).node.differentiable
+
+
+def array_of(tensor: Tensor) -> Array:
+    """The array that `tensor` holds now; a view whose root was written to looks again."""
+    base = tensor._base
+    if base is not None and base._version != tensor._seen:
+        held = base._array.memory
+        if held is not None and held.buffer.shared and (tensor._detached or not base._requires_grad):
+            found = held.at(tensor.layout, tensor.dtype)  # not what lies there now: the outside may write to it
+            refreshed = Array.realized(found.buffer, found.layout, tensor.dtype)
+        else:
+            whole = call(OPERATIONS["view_at"], (base, tensor._layout))
+            refreshed = (call(OPERATIONS["stop_gradient"], (whole,)) if tensor._detached else whole)._array
+        if tensor._array.node.differentiable or refreshed.node.differentiable:
+            tensor._requires_grad = refreshed.node.differentiable
+        tensor._array = refreshed
+        tensor._seen = base._version
+    return tensor._array
+
+
+def _place(trace: Trace, tensor: Tensor) -> int:
+    return place(trace, tensor, tensor._array if tensor._base is None else array_of(tensor))
+
+
+def place(trace: Trace, tensor: Tensor, array: Array) -> int:
+    """The position in `trace` of `array`, which `tensor` holds or held."""
+    if array.trace is not trace:
+        if array.memory is None:
+            realize(array)
+        buffer = array.memory.buffer  # type: ignore[union-attr]
+        if buffer.device is not trace.device:  # the first in this thread: begin the call anew, and look at devices first
+            thread_state.several = trace.closed = True
+        if buffer.shared:
+            _settle(trace, array)
+    if tensor._requires_grad and not array.node.differentiable and grad_mode.get():
+        return trace.place_variable(tensor, array)
+    return trace.place_array(array)
+
+
+def _settle(trace: Trace, array: Array) -> None:
+    """Make what is read now of an array that the outside can write to the value read later: copy it, or flush soon."""
+    memory, dtype = array.memory, array.node.dtype
+    assert memory is not None
+    if array.node.nbytes > _SNAPSHOT_BYTES:
+        trace.weight += BYTE_LIMIT
+        return
+    now = memory.numpy(dtype)
+    index = trace.known.get(array)
+    if index is not None:
+        then = trace.input_at[index].memory.numpy(dtype)  # type: ignore[union-attr]
+        if now.tobytes() == then.tobytes():
+            return
+    copied = Buffer(array.node.nbytes, trace.device)
+    copied.numpy(dtype.numpy, now.shape)[...] = now
+    snapshot = Array(array.trace, array.index, array.node, Memory(copied, contiguous_layout(now.shape), dtype))
+    trace.known[array] = trace.place_array(snapshot)
+
+
+def _token(trace: Trace, argument: Any, operand: bool, static: bool) -> Any:
+    """What an argument contributes to a step's key: a position for a tensor, the value itself for what is static."""
+    if isinstance(argument, Tensor):
+        return _place(trace, argument)
+    kind = argument.__class__
+    if kind is float or kind is int or kind is bool:
+        if not operand or static or argument == 1 or argument == -1 or (
+            argument == 0 and math.copysign(1.0, argument) > 0
+        ):
+            return kind, argument
+        return trace.place_scalar(argument)
+    if kind is list or kind is tuple:
+        if any([isinstance(a, Tensor) for a in argument]):
+            return "tensors", *[_token(trace, a, False, True) for a in argument]
+        return tuple(argument)
+    if isinstance(argument, np.generic):
+        return _token(trace, argument.item(), operand, static)
+    if isinstance(argument, np.ndarray):
+        return _place(trace, from_values(argument, from_numpy_dtype(argument.dtype), trace.device))
+    return argument
+
+
+def call(operation: Operation, arguments: Sequence[Any], attributes: dict[str, Any] | None = None) -> Any:
+    """Record a call of `operation`; returns Tensors that stand for its results.
+
+    The way of a repeated call is kept short: a position for each argument, one look-up, one handle.
+    """
+    with LOCK:
+        trace = thread_state.trace
+        if trace is None or trace.closed:
+            if thread_state.several:
+                device, arguments, attributes = _gathered(operation.name, arguments, attributes)
+                trace = current_trace(device)
+            else:
+                trace = current_trace()
+        mode: Any = thread_state.grad_enabled
+        if operation.autocast is not None and (low := thread_state.autocast) is not None:
+            mode = mode, low
+        operands, static = operation.operands, operation.static_scalars
+        tokens: list[Any] = [operation, mode]
+        kind = Tensor
+        for argument in arguments:
+            if argument.__class__ is Tensor:
+                array = argument._array
+                if array.trace is trace and argument._base is None and (
+                    array.node.differentiable or not argument._requires_grad
+                ):
+                    tokens.append(array.index)
+                else:
+                    tokens.append(_place(trace, argument))
+            else:
+                tokens.append(_token(trace, argument, len(tokens) - 2 in operands, static))
+                if spreading:
+                    kind = result_class(argument, kind)
+        if attributes:
+            names = operation.operand_names
+            tokens.append(tuple([
+                (k, _token(trace, v, k in names, static)) for k, v in attributes.items() if v is not None
+            ]))
+            if spreading:
+                kind = result_class([*attributes.values()], kind)
+        if trace.closed:  # by a view that had to be looked up anew, which was the call too many, or another device
+            return call(operation, arguments, attributes)
+        key = tuple(tokens)
+        nodes = trace.nodes
+        trace.lines.append((len(nodes), *user_line(), key))
+        step = trace.step.children.get(key)
+        if step is None:
+            step = _defined(trace, operation, arguments, attributes, key)
+        else:
+            trace.step = step
+            nodes += step.nodes
+            trace.weight += step.weight
+        index = step.result
+        if index.__class__ is int:
+            node = nodes[index]
+            array = Array(trace, index, node)
+            trace.arrays.append(array)
+            result = _new(kind)
+            result._array = array
+            result._requires_grad = node.differentiable
+        else:
+            result = _wrap(trace, index, kind)
+        if trace.weight > BYTE_LIMIT:
+            flush(trace)
+        return result
+
+
+def call_on(device: Device, operation: Operation, arguments: Sequence[Any]) -> Any:
+    """Record a call without tensors among its arguments; its results are on `device`."""
+    if device is CPU and not thread_state.several:
+        return call(operation, arguments)
+    current_trace(device)  # from now on this thread's calls look where they belong
+    before, thread_state.device = thread_state.device, device
+    try:
+        return call(operation, arguments)
+    finally:
+        thread_state.device = before
+
+
+def _gathered(
+    name: str, arguments: Sequence[Any], attributes: dict[str, Any] | None
+) -> tuple[Device, Sequence[Any], dict[str, Any] | None]:
+    """The device of a call, which is that of its tensors, and its arguments there: 0-d tensors come from the CPU.
+
+    Raises RuntimeError for other tensors on different devices.
+    """
+    tensors = _tensors([*arguments, *(attributes or {}).values()])
+    places = {t: array_of(t).device for t in tensors}
+    fixed = [t for t in tensors if t.shape or places[t] is not CPU]
+    if not fixed:
+        return CPU if tensors else thread_state.device, arguments, attributes
+    device = places[fixed[0]]
+    for tensor in fixed:
+        if places[tensor] is not device:
+            raise RuntimeError(
+                f"{name}: one tensor is on {device}, another, of shape {tensor.shape}, on {places[tensor]}; "
+                "want all on one device: Tensor.to() copies to another"
+            )
+    numbers = [t for t in places if places[t] is not device]
+    if numbers:
+        there = dict(zip(numbers, moved(numbers, device), strict=True))
+        arguments = [_swapped(a, there) for a in arguments]
+        attributes = {k: _swapped(v, there) for k, v in attributes.items()} if attributes else attributes
+    return device, arguments, attributes
+
+
+def _swapped(argument: Any, there: dict[Tensor, Tensor]) -> Any:
+    if isinstance(argument, Tensor):
+        return there.get(argument, argument)
+    return [_swapped(a, there) for a in argument] if argument.__class__ in (list, tuple) else argument
+
+
+def _tensors(arguments: Sequence[Any]) -> list[Tensor]:
+    found: list[Tensor] = []
+    for argument in arguments:
+        if isinstance(argument, Tensor):
+            found.append(argument)
+        elif argument.__class__ in (list, tuple):
+            found += _tensors(argument)
+    return found
+
+
+def moved(tensors: Sequence[Tensor], device: Device) -> list[Tensor]:
+    """The tensors on `device`, themselves where they are there; gradients of the copies return to where they were."""
+    arrays = [array_of(t) for t in tensors]
+    grad = grad_mode.get()
+    leaves = [t if grad and t._requires_grad and not a.node.differentiable else None
+              for t, a in zip(tensors, arrays, strict=True)]
+    copies = sent(arrays, device, leaves)
+    return [t if copy is array else tensor_of(copy, copy.node.differentiable, t._result_class)
+            for t, array, copy in zip(tensors, arrays, copies, strict=True)]
+
+
+def _defined(
+    trace: Trace, operation: Operation, arguments: Sequence[Any], attributes: dict[str, Any] | None, key: tuple[Any, ...]
+) -> Step:
+    """The step of a call that is new at this place: the operation's definition, run on Values."""
+    operands, tokens = operation.operands, key[2 : 2 + len(arguments)]
+    grad, low = key[1] if key[1].__class__ is tuple else (key[1], None)
+
+    def build(graph: Any) -> Any:
+        values = [_value(graph, a, t) for a, t in zip(arguments, tokens, strict=True)]
+        chosen = {k: _value(graph, attributes[k], t) for k, t in key[-1]} if attributes else {}
+        if not any(hasattr(v, "graph") for v in values):
+            values = [graph.constant(v, dtype_of_scalar(v), weak=True)
+                      if i in operands and isinstance(v, int | float) else v
+                      for i, v in enumerate(values)]
+        if low is not None:
+            values, chosen = recast(operation, low, values, chosen)
+        return operation.define(*values, **chosen)
+
+    try:
+        step = trace.advance(key, build, grad=grad)
+    except BaseException:
+        trace.lines.pop()
+        raise
+    results = (step.result,) if isinstance(step.result, int) else step.result
+    step.weight += sum(trace.nodes[i].nbytes for i in results)  # counted from the next time on
+    return step
+
+
+def _value(graph: Any, argument: Any, token: Any) -> Any:
+    """The definition's argument for a token: Values for positions, Python objects for the rest."""
+    if isinstance(argument, Tensor | np.ndarray) or (token.__class__ is int):
+        return graph.value(token)
+    if isinstance(argument, list | tuple):
+        if token and token[0] == "tensors":
+            return tuple([_value(graph, a, t) for a, t in zip(argument, token[1:], strict=True)])
+        return tuple(argument) if argument.__class__ is list else argument
+    return argument.item() if isinstance(argument, np.generic) else argument
+
+
+def _wrap(trace: Trace, result: Any, kind: type[Tensor]) -> Any:
+    if result.__class__ is int:
+        array = trace.handle(result)
+        made = tensor_of(array, array.node.differentiable)
+        made.__class__ = kind
+        return made
+    if hasattr(result, "_fields"):
+        return type(result)(*[_wrap(trace, r, kind) for r in result])
+    return tuple([_wrap(trace, r, kind) for r in result])
