@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from genesis.dispatch import call
 from genesis.ops.registry import OPERATIONS
 from genesis.optim.optimizer import Group, Optimizer, check_hints
 from genesis.storage import write
-from genesis.tensor import Tensor, call
+from genesis.tensor import Tensor
 
 __all__ = ["RMSprop"]
 
