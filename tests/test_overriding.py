@@ -31,9 +31,9 @@ def counted():
 X = genesis.tensor([1.0, -2.0, 3.0])
 
 
-@pytest.mark.parametrize("name", sorted(function_names() - {"view"}))
+@pytest.mark.parametrize("name", sorted(function_names()))
 def test_every_public_operation_is_in_ops(name):
-    assert getattr(genesis.ops, name) is not None and name in dir(genesis.ops)
+    assert callable(getattr(genesis.ops, name)) and name in dir(genesis.ops)
 
 
 def test_ops_compute_on_tensors():
