@@ -18,20 +18,10 @@ from genesis.ir.dtypes import dtype_of_scalar, from_numpy_dtype
 from genesis.ops.autocast import recast
 from genesis.ops.layout import contiguous_layout
 from genesis.ops.registry import OPERATIONS, Operation
+from genesis.provenance import user_line
 from genesis.runtime.memory import Buffer
 from genesis.tensor import Tensor, attribute, from_values, result_class, spreading, tensor_of
-from genesis.trace import (
-    BYTE_LIMIT,
-    LOCK,
-    Array,
-    Memory,
-    Step,
-    Trace,
-    current_trace,
-    grad_mode,
-    thread_state,
-    user_line,
-)
+from genesis.trace import BYTE_LIMIT, LOCK, Array, Memory, Step, Trace, current_trace, grad_mode, thread_state
 from genesis.transfer import sent
 
 __all__ = ["array_of", "call", "call_on", "moved", "place"]

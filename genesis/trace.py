@@ -13,7 +13,6 @@ import bisect
 import itertools
 import math
 import os
-import sys
 import threading
 import weakref
 from collections.abc import Callable, MutableMapping, Sequence
@@ -23,12 +22,13 @@ from genesis.devices import CPU, Device
 from genesis.ir.dtypes import DType, dtype_of_scalar
 from genesis.ir.graph import Graph, Node, Value
 from genesis.ops.layout import Layout
+from genesis.provenance import resolve_line
 from genesis.runtime.fork import fork_safe_lock
 from genesis.runtime.memory import Buffer
 
 __all__ = [
     "LOCK", "Array", "Change", "Memory", "Step", "Trace", "current_trace", "fresh_roots", "grad_mode", "readers_of",
-    "recording", "resolve_line", "thread_state", "unflushed", "user_line",
+    "recording", "thread_state", "unflushed",
 ]
 
 NODE_LIMIT = 20_000
@@ -330,34 +330,3 @@ def readers_of(buffer: Buffer) -> list[Trace]:
     with LOCK:
         begun = [trace for reference in _begun if (trace := reference()) is not None]
         return [trace for trace in begun if any([array.memory.buffer is buffer for array in trace.inputs])]  # type: ignore[union-attr]
-
-
-# ---- provenance ----
-
-_PACKAGE = os.path.dirname(os.path.abspath(__file__)) + os.sep
-_internal: dict[str, bool] = {}
-
-
-def user_line(depth: int = 2) -> tuple[Any, int]:
-    """The code object and instruction of the nearest caller outside genesis."""
-    frame: Any = sys._getframe(depth)
-    while frame is not None:
-        code = frame.f_code
-        name = code.co_filename
-        inside = _internal.get(name)
-        if inside is None:
-            inside = _internal[name] = name.startswith(_PACKAGE)
-        if not inside:
-            return code, frame.f_lasti
-        frame = frame.f_back
-    return None, 0
-
-
-def resolve_line(code: Any, offset: int) -> tuple[str, int] | None:
-    """File and line of an instruction."""
-    if code is None:
-        return None
-    for start, end, line in code.co_lines():
-        if start <= offset < end and line is not None:
-            return code.co_filename, line
-    return code.co_filename, code.co_firstlineno

@@ -14,8 +14,9 @@ from genesis.devices import Device
 from genesis.execute import realize
 from genesis.ops.layout import contiguous_layout
 from genesis.ops.registry import OPERATIONS
+from genesis.provenance import user_line
 from genesis.runtime.memory import Buffer
-from genesis.trace import LOCK, Array, Memory, Trace, current_trace, grad_mode, user_line
+from genesis.trace import LOCK, Array, Memory, Trace, current_trace, grad_mode
 
 __all__ = ["sent"]
 

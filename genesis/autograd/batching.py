@@ -8,8 +8,9 @@ from typing import Any
 from genesis.dispatch import array_of
 from genesis.ir.graph import Graph
 from genesis.ops.batch import batch
+from genesis.provenance import user_line
 from genesis.tensor import Tensor, tensor_of
-from genesis.trace import LOCK, current_trace, user_line
+from genesis.trace import LOCK, current_trace
 
 __all__ = ["batched"]
 

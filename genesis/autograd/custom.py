@@ -13,9 +13,10 @@ from genesis.autograd.placing import saved_at
 from genesis.dispatch import array_of, call, call_on, place
 from genesis.ir.graph import Graph, Node
 from genesis.ops.registry import OPERATIONS
+from genesis.provenance import user_line
 from genesis.storage import detach, write
 from genesis.tensor import Tensor, method, tensor_of
-from genesis.trace import LOCK, Array, Trace, current_trace, recording, user_line
+from genesis.trace import LOCK, Array, Trace, current_trace, recording
 
 __all__ = ["Context", "Custom", "plain", "recorded"]
 

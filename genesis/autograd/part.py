@@ -19,8 +19,9 @@ from genesis.dispatch import array_of, call, call_on
 from genesis.ir.graph import Graph
 from genesis.ops.derive import derive
 from genesis.ops.registry import OPERATIONS, expand
+from genesis.provenance import user_line
 from genesis.tensor import Tensor, tensor_of
-from genesis.trace import LOCK, Array, Trace, current_trace, recording, user_line
+from genesis.trace import LOCK, Array, Trace, current_trace, recording
 
 __all__ = ["Cotangent", "Deferred", "GraphCycleError", "Part", "derivable", "join", "ones_like", "summed"]
 

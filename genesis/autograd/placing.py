@@ -7,8 +7,9 @@ from typing import Any
 
 from genesis.execute import flush, realize
 from genesis.ir.graph import Graph
+from genesis.provenance import user_line
 from genesis.tensor import Tensor, tensor_of
-from genesis.trace import LOCK, Array, Trace, current_trace, thread_state, user_line
+from genesis.trace import LOCK, Array, Trace, current_trace, thread_state
 
 __all__ = ["ReleasedError", "placing", "position_of", "saved_at"]
 

@@ -10,7 +10,8 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from genesis.autograd.calls import node_name
 from genesis.ir.graph import Node
-from genesis.trace import Change, Trace, resolve_line
+from genesis.provenance import resolve_line
+from genesis.trace import Change, Trace
 
 __all__ = ["ChangedError", "check_versions"]
 

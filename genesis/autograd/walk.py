@@ -14,8 +14,9 @@ from genesis.autograd.observers import observers
 from genesis.autograd.part import Cotangent, Part, derivable, join, ones_like
 from genesis.dispatch import array_of, call
 from genesis.ops.registry import OPERATIONS
+from genesis.provenance import resolve_line, user_line
 from genesis.tensor import Tensor
-from genesis.trace import Array, Trace, recording, resolve_line, user_line
+from genesis.trace import Array, Trace, recording
 from genesis.transfer import sent
 
 __all__ = ["NO_DERIVATION", "Walk", "release", "walk"]
