@@ -55,6 +55,9 @@ def array_of(tensor: Tensor) -> Array:
 
 
 def _place(trace: Trace, tensor: Tensor) -> int:
+    if trace.turned and tensor._requires_grad and grad_mode.get():  # a forward's path does not go on from the one before
+        flush(trace)  # `call` begins anew
+        return -1
     return place(trace, tensor, tensor._array if tensor._base is None else array_of(tensor))
 
 

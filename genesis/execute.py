@@ -149,7 +149,7 @@ def _finish(trace: Trace, run: Run) -> None:
     if thread_state.traces.get(trace.device) is trace:
         del thread_state.traces[trace.device]
         thread_state.trace = None
-    for held in (trace.arrays, trace.inputs, trace.known, trace.written):
+    for held in (trace.arrays, trace.inputs, trace.known, trace.copies, trace.written):
         held.clear()  # type: ignore[attr-defined]
 
 

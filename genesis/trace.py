@@ -159,9 +159,9 @@ class Trace:
     """A path in the trie, and the data that its placeholders stand for: what one thread does on one device."""
 
     __slots__ = (
-        "__weakref__", "arrays", "backwards", "changed", "closed", "customs", "device", "done", "failure", "hooks", "input_at",
-        "inputs", "known", "lines", "lost", "node_hooks", "nodes", "number", "released", "retained", "run", "saved",
-        "scalars", "spent", "step", "variables", "versions", "weight", "written",
+        "__weakref__", "arrays", "backwards", "changed", "closed", "copies", "customs", "device", "done", "failure",
+        "hooks", "input_at", "inputs", "known", "lines", "lost", "node_hooks", "nodes", "number", "released", "retained",
+        "run", "saved", "scalars", "spent", "step", "turned", "variables", "versions", "weight", "written",
     )
 
     def __init__(self, device: Device = CPU) -> None:
@@ -174,6 +174,8 @@ class Trace:
         self.inputs: list[Array] = []
         self.input_at: dict[int, Array] = {}  # position -> the array of that input
         self.known: dict[Any, Any] = {}  # Array -> position of its input; Tensor -> (array, position of its variable)
+        self.copies: dict[Any, Any] = {}  # another trace that backward walked -> where its values are in this one
+        self.turned = False  # that backward has come to its end
         self.scalars: list[float] = []
         self.lines: list[Any] = []  # a call's (first position, code object, instruction offset, key)
         self.variables: MutableMapping[int, Any] = {}  # position -> the leaf Tensor whose gradient ends there

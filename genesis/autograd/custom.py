@@ -11,6 +11,7 @@ from genesis.autograd.calls import arguments_of
 from genesis.autograd.part import Deferred
 from genesis.autograd.placing import saved_at
 from genesis.dispatch import array_of, call, call_on, place
+from genesis.execute import flush
 from genesis.ir.graph import Graph, Node
 from genesis.ops.registry import OPERATIONS
 from genesis.provenance import user_line
@@ -158,6 +159,9 @@ def recorded(
         if len(devices) > 1:
             raise RuntimeError(f"{name}: arguments and results are on several devices: {', '.join(sorted(map(str, devices)))}")
         trace = current_trace(*devices)
+        if trace.turned:
+            flush(trace)
+            trace = current_trace(*devices)
         targets = [None if pair is None else place(trace, *pair) for pair in inputs]
         with recording(False):
             raws = [place(trace, r, array_of(r)) for r, carries in zip(results, carried, strict=True) if carries]

@@ -40,11 +40,11 @@ def placing(source: Trace, last: int, trace: Trace, create_graph: bool) -> tuple
     flush(source)  # if another thread has it open, or its flush was interrupted
     if source.spent:
         raise ReleasedError
-    reach, start, copies = trace.known.get((source, create_graph), (-1, 0, {}))
+    reach, start, copies = trace.copies.get((source, create_graph), (-1, 0, {}))
     if reach < last:
         start = len(trace.nodes)
         copies = _copied(source, trace, last, create_graph)
-        trace.known[source, create_graph] = last, start, copies
+        trace.copies[source, create_graph] = last, start, copies
 
     def place(index: int) -> int:
         if index not in copies:

@@ -16,7 +16,7 @@ from genesis.dispatch import array_of, call
 from genesis.ops.registry import OPERATIONS
 from genesis.provenance import resolve_line, user_line
 from genesis.tensor import Tensor
-from genesis.trace import Array, Trace, recording
+from genesis.trace import Array, Trace, recording, unflushed
 from genesis.transfer import sent
 
 __all__ = ["NO_DERIVATION", "Walk", "release", "walk"]
@@ -50,6 +50,8 @@ def walk(
             stack.append(inner.steps({}))
     for observer in observers():
         observer.finish()
+    for trace in unflushed():
+        trace.turned = bool(trace.copies)
     return walk.found
 
 

@@ -12,6 +12,7 @@ import genesis
 from genesis import nn
 from genesis.runtime.memory import memory_stats
 from genesis.runtime.plan_cache import PlanCache
+from genesis.utils.checkpoint import checkpoint
 
 MEBIBYTE = 1 << 20
 
@@ -143,3 +144,58 @@ def test_the_plans_that_ran_last_are_kept():
     assert cache.get(home, "a") == 1
     cache.put(home, "c", 3, size=1)
     assert home == {"a": 1, "c": 3}
+
+
+class Squared(genesis.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x * x
+
+    @staticmethod
+    def backward(ctx, g):
+        (x,) = ctx.saved_tensors
+        return 2 * x * g
+
+
+def a_loss(w):
+    return (w * 3).tanh().sum()
+
+
+def in_a_hook(w):
+    y = (w * 3).tanh()
+    y.register_hook(lambda g: g.tolist() and None)
+    return y.sum()
+
+
+def before_backward(w):
+    loss = (w * 3).tanh().sum()
+    loss.item()
+    return loss
+
+
+def of_a_function(w):
+    y = Squared.apply(w)
+    y.tolist()
+    return Squared.apply(y).sum()
+
+
+def of_a_checkpoint(w):
+    y = checkpoint(genesis.tanh, w * 3)
+    y.tolist()
+    return y.sum()
+
+
+@pytest.mark.parametrize("loss", [a_loss, in_a_hook, before_backward, of_a_function, of_a_checkpoint])
+def test_gradients_that_accumulate_whatever_is_looked_at_repeat_their_plans(loss):
+    """No step's path goes on from the one before: nothing grows, nothing is planned anew."""
+    w = genesis.ones(3, requires_grad=True)
+    for step in range(30):
+        if step == 10:
+            gc.collect()
+            genesis.debug.reset_stats()
+            held = genesis.debug.memory().held
+        loss(w).backward()
+    w.grad.tolist()
+    assert genesis.debug.stats()["plans_built"] <= 1  # the last step is looked at elsewhere
+    assert genesis.debug.memory().held <= held + 1024
