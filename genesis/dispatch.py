@@ -21,7 +21,7 @@ from genesis.ops.registry import OPERATIONS, Operation
 from genesis.provenance import user_line
 from genesis.runtime.memory import Buffer
 from genesis.tensor import Tensor, attribute, from_values, result_class, spreading, tensor_of
-from genesis.trace import BYTE_LIMIT, LOCK, Array, Memory, Step, Trace, current_trace, grad_mode, thread_state
+from genesis.trace import BYTE_LIMIT, LOCK, Array, Memory, Step, Trace, current_trace, thread_state
 from genesis.transfer import sent
 
 __all__ = ["array_of", "call", "call_on", "moved", "place"]
@@ -71,7 +71,7 @@ def place(trace: Trace, tensor: Tensor, array: Array) -> int:
             thread_state.several = trace.closed = True
         if buffer.shared:
             _settle(trace, array)
-    if tensor._requires_grad and not array.node.differentiable and grad_mode.get():
+    if tensor._requires_grad and not array.node.differentiable and thread_state.grad_enabled:
         return trace.place_variable(tensor, array)
     return trace.place_array(array)
 
@@ -241,7 +241,7 @@ def _tensors(arguments: Sequence[Any]) -> list[Tensor]:
 def moved(tensors: Sequence[Tensor], device: Device) -> list[Tensor]:
     """The tensors on `device`, themselves where they are there; gradients of the copies return to where they were."""
     arrays = [array_of(t) for t in tensors]
-    grad = grad_mode.get()
+    grad = thread_state.grad_enabled
     leaves = [t if grad and t._requires_grad and not a.node.differentiable else None
               for t, a in zip(tensors, arrays, strict=True)]
     copies = sent(arrays, device, leaves)

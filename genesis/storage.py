@@ -15,7 +15,7 @@ from genesis.execute import realize
 from genesis.ops.layout import LAYOUT_RULES, contiguous_layout
 from genesis.ops.registry import OPERATIONS
 from genesis.tensor import Tensor, tensor_of
-from genesis.trace import LOCK, Array, Change, Memory, grad_mode, recording
+from genesis.trace import LOCK, Array, Change, Memory, recording, thread_state
 
 __all__ = ["detach", "in_place", "last_change", "memory_of", "rehouse", "update_all", "view", "write"]
 
@@ -35,7 +35,7 @@ def view(tensor: Tensor, name: str, *arguments: Any, **attributes: Any) -> Tenso
             return call(OPERATIONS[name], (tensor, *arguments), attributes)
         memory = array.memory
         at = None
-        if memory is not None and not (tensor._requires_grad and grad_mode.get()):
+        if memory is not None and not (tensor._requires_grad and thread_state.grad_enabled):
             at = rule(memory.layout, *arguments, **attributes)
         if at is not None:
             result = tensor_of(Array.realized(memory.buffer, at, array.node.dtype))  # type: ignore[union-attr]
@@ -61,19 +61,19 @@ def write(tensor: Tensor, value: Tensor, change: Change | None = None) -> Tensor
     whose elements share one place.
     """
     array = array_of(tensor)
-    if tensor._requires_grad and grad_mode.get() and not array.node.differentiable:
+    if tensor._requires_grad and thread_state.grad_enabled and not array.node.differentiable:
         raise RuntimeError("a leaf tensor that requires grad cannot be changed in place; wrap it in genesis.no_grad()")
     if value._array.device is not array.device:
         raise RuntimeError(f"in-place: the result is on {value._array.device}, the tensor on {array.device}; use .to() first")
     root = tensor if tensor._base is None else tensor._base
-    bare = tensor._detached or root._keeps_derivation or not grad_mode.get()
+    bare = tensor._detached or root._keeps_derivation or not thread_state.grad_enabled
     keeps = bare and root._array.node.differentiable
     change = change or last_change(value)
     if not (tensor._untracked or root._keeps_derivation):
         for written in {root._array, array}:
             _note(written, change)
     if bare and value._array.node.differentiable:
-        if tensor._detached and not tensor._untracked and grad_mode.get():
+        if tensor._detached and not tensor._untracked and thread_state.grad_enabled:
             return _written_apart(tensor, value, change)
         value = call(OPERATIONS["stop_gradient"], (value,))
     if tensor._base is None:
@@ -83,7 +83,7 @@ def write(tensor: Tensor, value: Tensor, change: Change | None = None) -> Tensor
         assert layout is not None
         if any(s == 0 and e > 1 for e, s in zip(layout.shape, layout.strides, strict=True)):
             raise RuntimeError("in-place: several elements of an expanded tensor share one place; clone() it first")
-        if root._requires_grad and not tensor._detached and grad_mode.get() and root.is_leaf:
+        if root._requires_grad and not tensor._detached and thread_state.grad_enabled and root.is_leaf:
             raise RuntimeError("a view of a leaf that requires grad cannot be changed in place; use genesis.no_grad()")
         held = root._array.memory
         if held is not None and held.buffer.shared and (

@@ -27,7 +27,7 @@ from genesis.runtime.fork import fork_safe_lock
 from genesis.runtime.memory import Buffer
 
 __all__ = [
-    "LOCK", "Array", "Change", "Memory", "Step", "Trace", "current_trace", "fresh_roots", "grad_mode", "readers_of",
+    "LOCK", "Array", "Change", "Memory", "Step", "Trace", "current_trace", "fresh_roots", "readers_of",
     "recording", "thread_state", "unflushed",
 ]
 
@@ -141,18 +141,6 @@ class recording:
 
     def __exit__(self, *problem: object) -> None:
         thread_state.grad_enabled = self.before
-
-
-class grad_mode:
-    """This thread's gradient switch."""
-
-    @staticmethod
-    def get() -> bool:
-        return thread_state.grad_enabled
-
-    @staticmethod
-    def set(enabled: bool) -> None:
-        thread_state.grad_enabled = enabled
 
 
 class Trace:

@@ -16,7 +16,7 @@ from genesis.ops.layout import contiguous_layout
 from genesis.ops.registry import OPERATIONS
 from genesis.provenance import user_line
 from genesis.runtime.memory import Buffer
-from genesis.trace import LOCK, Array, Memory, Trace, current_trace, grad_mode
+from genesis.trace import LOCK, Array, Memory, Trace, current_trace, thread_state
 
 __all__ = ["sent"]
 
@@ -34,7 +34,7 @@ def sent(arrays: Sequence[Array], device: Device, leaves: Sequence[Any] = ()) ->
                 results.append(array)
                 continue
             memory = _copied(array, device)
-            if leaf is None and not (array.node.differentiable and grad_mode.get()):
+            if leaf is None and not (array.node.differentiable and thread_state.grad_enabled):
                 results.append(Array.realized(memory.buffer, memory.layout, array.node.dtype))
                 continue
             trace, index = array.trace, array.index

@@ -14,7 +14,7 @@ from typing import Any
 from genesis.autograd.custom import Context, plain, recorded
 from genesis.dispatch import array_of
 from genesis.tensor import Tensor, result_class
-from genesis.trace import grad_mode, recording
+from genesis.trace import recording, thread_state
 
 __all__ = ["Function", "once_differentiable"]
 
@@ -75,7 +75,7 @@ class Function(metaclass=ABCMeta):  # noqa: B024 - GradientNode is a virtual sub
         for result in listed:
             if not several and not isinstance(result, Tensor):
                 raise TypeError(f"{cls.__name__}.forward: wants a tensor or a tuple back, got {type(result).__name__}")
-        if grad_mode.get() and any(context.needs_input_grad):
+        if thread_state.grad_enabled and any(context.needs_input_grad):
             inputs = [given[id(a)] if needs else None for a, needs in zip(args, context.needs_input_grad, strict=True)]
             wrapped = recorded(cls.__name__, cls.backward, context, inputs, listed, given)
         else:
@@ -99,7 +99,7 @@ def once_differentiable(backward: Callable[..., Any]) -> Callable[..., Any]:
         with recording(False):
             answers = backward(ctx, *grad_outputs)
         sources = [t for t in (*grad_outputs, *ctx.saved_tensors) if isinstance(t, Tensor) and t.requires_grad]
-        if not grad_mode.get() or not sources:
+        if not thread_state.grad_enabled or not sources:
             return answers
         several = isinstance(answers, tuple | list)
         barred = [_Barred.apply(a, *sources) if isinstance(a, Tensor) else a for a in (answers if several else [answers])]

@@ -7,14 +7,14 @@ import inspect
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from genesis.trace import grad_mode, recording
+from genesis.trace import recording, thread_state
 
 __all__ = ["enable_grad", "inference_mode", "is_grad_enabled", "no_grad", "set_grad_enabled"]
 
 
 def is_grad_enabled() -> bool:
     """Whether operations are recorded for backward in this thread."""
-    return grad_mode.get()
+    return thread_state.grad_enabled
 
 
 class _Switch:
@@ -26,11 +26,11 @@ class _Switch:
         self._before: list[bool] = []
 
     def __enter__(self) -> None:
-        self._before.append(grad_mode.get())
-        grad_mode.set(self._enabled)
+        self._before.append(thread_state.grad_enabled)
+        thread_state.grad_enabled = self._enabled
 
     def __exit__(self, *problem: object) -> None:
-        grad_mode.set(self._before.pop())
+        thread_state.grad_enabled = self._before.pop()
 
     def __call__(self, function: Callable[..., Any]) -> Callable[..., Any]:
         enabled = self._enabled
@@ -106,15 +106,15 @@ class set_grad_enabled(_Switch):
     def __init__(self, mode: bool) -> None:
         super().__init__()
         self._enabled = bool(mode)
-        self._at_first = grad_mode.get()
-        grad_mode.set(self._enabled)
+        self._at_first = thread_state.grad_enabled
+        thread_state.grad_enabled = self._enabled
 
     def __enter__(self) -> None:
         self._before.append(self._at_first)
-        grad_mode.set(self._enabled)
+        thread_state.grad_enabled = self._enabled
 
     def __call__(self, function: Callable[..., Any]) -> Callable[..., Any]:
-        grad_mode.set(self._at_first)
+        thread_state.grad_enabled = self._at_first
         return super().__call__(function)
 
 

@@ -15,7 +15,7 @@ from genesis.ops.registry import OPERATIONS
 from genesis.pytree import leaves_of, map_tree, with_leaves
 from genesis.runtime import rng
 from genesis.tensor import Tensor, tensor_of
-from genesis.trace import current_trace, grad_mode, recording, thread_state
+from genesis.trace import current_trace, recording, thread_state
 
 __all__ = ["checkpoint", "checkpoint_sequential"]
 
@@ -44,7 +44,7 @@ def checkpoint(
     outcome = function(*args, **kwargs)
     results = leaves_of(outcome)
     carried = [isinstance(r, Tensor) and r.requires_grad for r in results]
-    if not grad_mode.get() or not any(carried):
+    if not thread_state.grad_enabled or not any(carried):
         return outcome
     if any(array_of(t) is not array for t, array in zip(given, arrays, strict=True)):
         raise RuntimeError("checkpoint: the function changed an argument in place, so it cannot be run again; clone() it there")
@@ -72,7 +72,7 @@ def _recomputed(
     again: Callable[[Sequence[Any]], list[Any]], saved: Sequence[Tensor | None], gradients: Sequence[Tensor | None]
 ) -> Deferred:
     """The second run, from copies of the arguments; and the walk from its results back to those copies."""
-    create_graph = grad_mode.get()
+    create_graph = thread_state.grad_enabled
     device = next(array_of(g).device for g in gradients if g is not None)
     with recording(True):
         fenced = [array_of(call(OPERATIONS["fence"], (t,))) for t in saved]
