@@ -7,7 +7,7 @@ from typing import Any
 
 import genesis
 from genesis.execute import flush
-from genesis.trace import current_trace
+from genesis.thread import current_trace
 
 try:
     import torch

@@ -14,7 +14,8 @@ from genesis.ops.layout import Layout, contiguous_layout
 from genesis.ops.registry import OPERATIONS
 from genesis.runtime.memory import Buffer
 from genesis.tensor import Tensor, from_values, method, tensor_of
-from genesis.trace import Array, recording
+from genesis.thread import recording
+from genesis.trace import Array
 
 __all__ = ["from_data", "from_memory"]
 

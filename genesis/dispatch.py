@@ -21,7 +21,8 @@ from genesis.ops.registry import OPERATIONS, Operation
 from genesis.provenance import user_line
 from genesis.runtime.memory import Buffer
 from genesis.tensor import Tensor, attribute, from_values, result_class, spreading, tensor_of
-from genesis.trace import BYTE_LIMIT, LOCK, Array, Memory, Step, Trace, current_trace, thread_state
+from genesis.thread import current_trace, thread_state
+from genesis.trace import BYTE_LIMIT, LOCK, Array, Memory, Step, Trace
 from genesis.transfer import sent
 
 __all__ = ["array_of", "call", "call_on", "moved", "place"]

@@ -13,7 +13,8 @@ from genesis.plan import Plan, find_plan, held_arrays
 from genesis.runtime.counters import count
 from genesis.runtime.memory import Buffer
 from genesis.runtime.native import Fault, Outcome
-from genesis.trace import LOCK, Array, Memory, Trace, thread_state, unflushed
+from genesis.thread import thread_state, unflushed
+from genesis.trace import LOCK, Array, Memory, Trace
 
 __all__ = ["FLUSH_HOOKS", "flush", "flush_all", "realize"]
 

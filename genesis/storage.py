@@ -15,7 +15,8 @@ from genesis.execute import realize
 from genesis.ops.layout import LAYOUT_RULES, contiguous_layout
 from genesis.ops.registry import OPERATIONS
 from genesis.tensor import Tensor, tensor_of
-from genesis.trace import LOCK, Array, Change, Memory, recording, thread_state
+from genesis.thread import recording, thread_state
+from genesis.trace import LOCK, Array, Change, Memory
 
 __all__ = ["detach", "in_place", "last_change", "memory_of", "rehouse", "update_all", "view", "write"]
 

@@ -1,4 +1,4 @@
-"""The trace: what a thread has written down and not yet run.
+"""The trace: what has been written down and not yet run.
 
 A user's call is one dictionary look-up. The calls made so far are a path in a trie; each `Step` of it holds the nodes
 that its call stands for (found once, by running the operation's definition) and leads on by the next call's key. A
@@ -13,7 +13,6 @@ import bisect
 import itertools
 import math
 import os
-import threading
 import weakref
 from collections.abc import Callable, MutableMapping, Sequence
 from typing import Any, NamedTuple
@@ -26,10 +25,7 @@ from genesis.provenance import resolve_line
 from genesis.runtime.fork import fork_safe_lock
 from genesis.runtime.memory import Buffer
 
-__all__ = [
-    "LOCK", "Array", "Change", "Memory", "Step", "Trace", "current_trace", "fresh_roots", "readers_of",
-    "recording", "thread_state", "unflushed",
-]
+__all__ = ["LOCK", "Array", "Change", "Memory", "Step", "Trace", "fresh_roots"]
 
 NODE_LIMIT = 20_000
 BYTE_LIMIT = max(1 << 30, os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 4)
@@ -104,43 +100,13 @@ class Step:
         self.weight = len(self.nodes) * _NODE_WEIGHT
 
 
-class _ThreadState(threading.local):
-    autocast: DType | None = None  # the class's own is what holds outside of autocast contexts, in every thread
-
-    def __init__(self) -> None:
-        self.trace: Trace | None = None  # the CPU's open trace, as long as the thread has met no other device
-        self.several = False  # it has: a call first asks where its tensors are
-        self.traces: dict[Device, Trace] = {}  # the last trace begun for each device
-        self.device = CPU  # where the result of a call without tensors will be
-        self.grad_enabled = True
-        self.autocasts: list[DType | None] = []  # those of the contexts that are open
-
-
-thread_state = _ThreadState()
 _numbers = itertools.count()
-_begun: list[weakref.ref[Trace]] = []  # the traces, of all threads, that had not been flushed when the last one began
 _root: list[Any] = [Step((), None), 0]
 
 
 def fresh_roots() -> None:
     """Forget every path: traces begin anew (their kernels stay cached)."""
     _root[:] = [Step((), None), 0]
-
-
-class recording:
-    """A context in which this thread records gradients, or does not."""
-
-    __slots__ = ("before", "enabled")
-
-    def __init__(self, enabled: bool) -> None:
-        self.enabled = enabled
-
-    def __enter__(self) -> None:
-        self.before = thread_state.grad_enabled
-        thread_state.grad_enabled = self.enabled
-
-    def __exit__(self, *problem: object) -> None:
-        thread_state.grad_enabled = self.before
 
 
 class Trace:
@@ -294,29 +260,3 @@ def _positions(result: Any) -> Any:
     if isinstance(result, tuple | list):
         return type(result)(map(_positions, result))
     return result
-
-
-def current_trace(device: Device = CPU) -> Trace:
-    """This thread's open trace for `device`."""
-    trace = thread_state.traces.get(device)
-    if trace is None or trace.closed:
-        with LOCK:
-            trace = thread_state.traces[device] = Trace(device)
-            waiting = [begun for begun in _begun if (other := begun()) is not None and not other.done]
-            _begun[:] = [*waiting, weakref.ref(trace)]
-    if device is not CPU:
-        thread_state.several = True
-    thread_state.trace = None if thread_state.several else trace
-    return trace
-
-
-def unflushed() -> list[Trace]:
-    """This thread's traces, one for each device at most, that wait to be flushed."""
-    return [trace for trace in thread_state.traces.values() if not trace.done]
-
-
-def readers_of(buffer: Buffer) -> list[Trace]:
-    """The traces, of any thread, that are still to read from `buffer`."""
-    with LOCK:
-        begun = [trace for reference in _begun if (trace := reference()) is not None]
-        return [trace for trace in begun if any([array.memory.buffer is buffer for array in trace.inputs])]  # type: ignore[union-attr]

@@ -16,7 +16,8 @@ from genesis.ops.layout import contiguous_layout
 from genesis.ops.registry import OPERATIONS
 from genesis.provenance import user_line
 from genesis.runtime.memory import Buffer
-from genesis.trace import LOCK, Array, Memory, Trace, current_trace, thread_state
+from genesis.thread import current_trace, thread_state
+from genesis.trace import LOCK, Array, Memory, Trace
 
 __all__ = ["sent"]
 

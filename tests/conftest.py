@@ -6,7 +6,7 @@ import hypothesis
 import pytest
 
 from genesis.execute import flush
-from genesis.trace import unflushed
+from genesis.thread import unflushed
 
 hypothesis.settings.register_profile("suite", deadline=None, max_examples=40, derandomize=True)
 hypothesis.settings.load_profile("suite")

@@ -15,6 +15,7 @@ FLOORS = [
     {"genesis.lower"},
     {"genesis.codegen"},
     {"genesis.trace", "genesis.literals"},
+    {"genesis.thread"},
     {"genesis.plan"},
     {"genesis.host"},
     {"genesis.execute"},

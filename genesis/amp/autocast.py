@@ -13,7 +13,7 @@ from typing import Any
 
 from genesis.devices import device_of
 from genesis.ir.dtypes import DType, bfloat16, float16
-from genesis.trace import thread_state
+from genesis.thread import thread_state
 
 __all__ = ["SwitchedModule", "autocast", "is_autocast_enabled"]
 

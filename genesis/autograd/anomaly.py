@@ -7,7 +7,7 @@ from genesis.dispatch import call
 from genesis.execute import realize
 from genesis.ops.registry import OPERATIONS
 from genesis.tensor import Tensor
-from genesis.trace import recording
+from genesis.thread import recording
 
 __all__ = ["AnomalyError", "detect_anomaly", "set_detect_anomaly"]
 

@@ -12,7 +12,8 @@ from genesis.dispatch import array_of
 from genesis.execute import flush
 from genesis.storage import write
 from genesis.tensor import Tensor, hold_gradient, tensor_of
-from genesis.trace import LOCK, unflushed
+from genesis.thread import unflushed
+from genesis.trace import LOCK
 
 __all__ = ["add_gradient", "backward", "grad"]
 

@@ -10,7 +10,8 @@ from genesis.ir.graph import Graph
 from genesis.ops.batch import batch
 from genesis.provenance import user_line
 from genesis.tensor import Tensor, tensor_of
-from genesis.trace import LOCK, current_trace
+from genesis.thread import current_trace
+from genesis.trace import LOCK
 
 __all__ = ["batched"]
 

@@ -17,7 +17,8 @@ from genesis.ops.registry import OPERATIONS
 from genesis.provenance import user_line
 from genesis.storage import detach, write
 from genesis.tensor import Tensor, method, tensor_of
-from genesis.trace import LOCK, Array, Trace, current_trace, recording
+from genesis.thread import current_trace, recording
+from genesis.trace import LOCK, Array, Trace
 
 __all__ = ["Context", "Custom", "plain", "recorded"]
 

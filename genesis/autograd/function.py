@@ -14,7 +14,7 @@ from typing import Any
 from genesis.autograd.custom import Context, plain, recorded
 from genesis.dispatch import array_of
 from genesis.tensor import Tensor, result_class
-from genesis.trace import recording, thread_state
+from genesis.thread import recording, thread_state
 
 __all__ = ["Function", "once_differentiable"]
 

@@ -8,7 +8,7 @@ from typing import Any, Self
 
 from genesis.dispatch import array_of
 from genesis.tensor import Tensor, method
-from genesis.trace import recording
+from genesis.thread import recording
 
 __all__ = ["Hooks", "NodeHooks", "RemovableHandle", "hooked"]
 

@@ -21,7 +21,8 @@ from genesis.ops.derive import derive
 from genesis.ops.registry import OPERATIONS, expand
 from genesis.provenance import user_line
 from genesis.tensor import Tensor, tensor_of
-from genesis.trace import LOCK, Array, Trace, current_trace, recording
+from genesis.thread import current_trace, recording
+from genesis.trace import LOCK, Array, Trace
 
 __all__ = ["Cotangent", "Deferred", "GraphCycleError", "Part", "derivable", "join", "ones_like", "summed"]
 

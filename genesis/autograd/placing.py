@@ -9,7 +9,8 @@ from genesis.execute import flush, realize
 from genesis.ir.graph import Graph
 from genesis.provenance import user_line
 from genesis.tensor import Tensor, tensor_of
-from genesis.trace import LOCK, Array, Trace, current_trace, thread_state
+from genesis.thread import current_trace, thread_state
+from genesis.trace import LOCK, Array, Trace
 
 __all__ = ["ReleasedError", "placing", "position_of", "saved_at"]
 

@@ -16,7 +16,8 @@ from genesis.dispatch import array_of, call
 from genesis.ops.registry import OPERATIONS
 from genesis.provenance import resolve_line, user_line
 from genesis.tensor import Tensor
-from genesis.trace import Array, Trace, recording, unflushed
+from genesis.thread import recording, unflushed
+from genesis.trace import Array, Trace
 from genesis.transfer import sent
 
 __all__ = ["NO_DERIVATION", "Walk", "release", "walk"]

@@ -10,7 +10,8 @@ from genesis.dispatch import array_of
 from genesis.ir.graph import Node
 from genesis.ir.printer import format_nodes, to_networkx
 from genesis.tensor import Tensor
-from genesis.trace import Trace, current_trace
+from genesis.thread import current_trace
+from genesis.trace import Trace
 
 __all__ = ["Line", "RecordedGraph", "graph"]
 

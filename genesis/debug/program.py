@@ -12,7 +12,8 @@ from genesis.lower.listing import listing
 from genesis.lower.schedule import HostCall, Product
 from genesis.plan import Plan, plan_for
 from genesis.tensor import Tensor
-from genesis.trace import Trace, current_trace
+from genesis.thread import current_trace
+from genesis.trace import Trace
 
 __all__ = ["KernelView", "LoweredProgram", "program"]
 

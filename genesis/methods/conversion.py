@@ -27,7 +27,8 @@ from genesis.ir.dtypes import (
 from genesis.ops.registry import OPERATIONS
 from genesis.storage import memory_of
 from genesis.tensor import Tensor, hold_gradient, method
-from genesis.trace import LOCK, readers_of
+from genesis.thread import readers_of
+from genesis.trace import LOCK
 
 __all__ = ["values_of"]
 

@@ -15,7 +15,7 @@ from genesis.ops.registry import OPERATIONS
 from genesis.pytree import leaves_of, map_tree, with_leaves
 from genesis.runtime import rng
 from genesis.tensor import Tensor, tensor_of
-from genesis.trace import current_trace, recording, thread_state
+from genesis.thread import current_trace, recording, thread_state
 
 __all__ = ["checkpoint", "checkpoint_sequential"]
 

@@ -8,7 +8,7 @@ import numpy as np
 from genesis import execute, lower
 from genesis.ir.printer import format_nodes
 from genesis.ops.reference import evaluate
-from genesis.trace import current_trace
+from genesis.thread import current_trace
 
 LOOSE = {"float64": 1e-9, "float32": 2e-4, "float16": 4e-2, "bfloat16": 2e-1}  # of the largest element, after long chains
 

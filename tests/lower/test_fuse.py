@@ -7,7 +7,7 @@ import genesis
 from genesis.dispatch import array_of
 from genesis.execute import flush
 from genesis.lower.schedule import KernelCall
-from genesis.trace import current_trace
+from genesis.thread import current_trace
 
 
 @pytest.fixture(autouse=True)

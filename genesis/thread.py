@@ -1,0 +1,71 @@
+"""What this thread has open: a trace for each device, and the modes that its calls are recorded in."""
+
+from __future__ import annotations
+
+import threading
+import weakref
+
+from genesis.devices import CPU, Device
+from genesis.ir.dtypes import DType
+from genesis.runtime.memory import Buffer
+from genesis.trace import LOCK, Trace
+
+__all__ = ["current_trace", "readers_of", "recording", "thread_state", "unflushed"]
+
+
+class _ThreadState(threading.local):
+    autocast: DType | None = None  # the class's own is what holds outside of autocast contexts, in every thread
+
+    def __init__(self) -> None:
+        self.trace: Trace | None = None  # the CPU's open trace, as long as the thread has met no other device
+        self.several = False  # it has: a call first asks where its tensors are
+        self.traces: dict[Device, Trace] = {}  # the last trace begun for each device
+        self.device = CPU  # where the result of a call without tensors will be
+        self.grad_enabled = True
+        self.autocasts: list[DType | None] = []  # those of the contexts that are open
+
+
+thread_state = _ThreadState()
+_begun: list[weakref.ref[Trace]] = []  # the traces, of all threads, that had not been flushed when the last one began
+
+
+class recording:
+    """A context in which this thread records gradients, or does not."""
+
+    __slots__ = ("before", "enabled")
+
+    def __init__(self, enabled: bool) -> None:
+        self.enabled = enabled
+
+    def __enter__(self) -> None:
+        self.before = thread_state.grad_enabled
+        thread_state.grad_enabled = self.enabled
+
+    def __exit__(self, *problem: object) -> None:
+        thread_state.grad_enabled = self.before
+
+
+def current_trace(device: Device = CPU) -> Trace:
+    """This thread's open trace for `device`."""
+    trace = thread_state.traces.get(device)
+    if trace is None or trace.closed:
+        with LOCK:
+            trace = thread_state.traces[device] = Trace(device)
+            waiting = [begun for begun in _begun if (other := begun()) is not None and not other.done]
+            _begun[:] = [*waiting, weakref.ref(trace)]
+    if device is not CPU:
+        thread_state.several = True
+    thread_state.trace = None if thread_state.several else trace
+    return trace
+
+
+def unflushed() -> list[Trace]:
+    """This thread's traces, one for each device at most, that wait to be flushed."""
+    return [trace for trace in thread_state.traces.values() if not trace.done]
+
+
+def readers_of(buffer: Buffer) -> list[Trace]:
+    """The traces, of any thread, that are still to read from `buffer`."""
+    with LOCK:
+        begun = [trace for reference in _begun if (trace := reference()) is not None]
+        return [trace for trace in begun if any([array.memory.buffer is buffer for array in trace.inputs])]  # type: ignore[union-attr]
