@@ -56,7 +56,7 @@ def array_of(tensor: Tensor) -> Array:
 
 
 def _place(trace: Trace, tensor: Tensor) -> int:
-    if trace.turned and tensor._requires_grad and grad_mode.get():  # a forward's path does not go on from the one before
+    if trace.turned and tensor._requires_grad and thread_state.grad_enabled:  # a forward begins a path of its own
         flush(trace)  # `call` begins anew
         return -1
     return place(trace, tensor, tensor._array if tensor._base is None else array_of(tensor))
