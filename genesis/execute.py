@@ -122,14 +122,13 @@ def _finish(trace: Trace, run: Run) -> None:
     if plan is not None:
         keeps = plan.keeps
         memories = _memories(plan, trace.inputs, run.buffers)
-        reference = weakref.ref(trace)
         by_position = dict(zip([*dict.fromkeys([a.index for a in run.held]), *plan.saved], memories, strict=True))
         for array in run.held:
             array.memory = by_position[array.index]
             if not array.node.differentiable:
                 array.trace = None
                 if keeps:
-                    array.memory.buffer.origin = reference, array.index
+                    array.memory.buffer.origin = trace.reference, array.index
         if keeps:
             trace.saved.update(trace.input_at)
             for index in plan.saved:

@@ -64,15 +64,16 @@ def write(tensor: Tensor, value: Tensor, change: Change | None = None) -> Tensor
     array = array_of(tensor)
     if tensor._requires_grad and thread_state.grad_enabled and not array.node.differentiable:
         raise RuntimeError("a leaf tensor that requires grad cannot be changed in place; wrap it in genesis.no_grad()")
-    if value._array.device is not array.device:
+    if thread_state.several and value._array.device is not array.device:
         raise RuntimeError(f"in-place: the result is on {value._array.device}, the tensor on {array.device}; use .to() first")
     root = tensor if tensor._base is None else tensor._base
     bare = tensor._detached or root._keeps_derivation or not thread_state.grad_enabled
     keeps = bare and root._array.node.differentiable
-    change = change or last_change(value)
     if not (tensor._untracked or root._keeps_derivation):
-        for written in {root._array, array}:
-            _note(written, change)
+        change = change or last_change(value)
+        _note(root._array, change)
+        if array is not root._array:
+            _note(array, change)
     if bare and value._array.node.differentiable:
         if tensor._detached and not tensor._untracked and thread_state.grad_enabled:
             return _written_apart(tensor, value, change)
@@ -113,7 +114,7 @@ def _written_apart(tensor: Tensor, value: Tensor, change: Change | None) -> Tens
 def last_change(value: Tensor) -> Change | None:
     """A change by the call that was recorded last, of which `value` came."""
     trace = value._array.trace
-    return Change(weakref.ref(trace), trace.lines[-1]) if trace is not None and trace.lines else None
+    return Change(trace.reference, trace.lines[-1]) if trace is not None and trace.lines else None
 
 
 def _note(array: Array, change: Change | None) -> None:
@@ -148,7 +149,7 @@ def _store(root: Tensor, value: Tensor) -> None:
     if root._retains_grad and value._array.trace is not None:  # the gradient that is kept is that of the new value
         if root._array.trace is not None:
             root._array.trace.retained.pop(root._array.index, None)
-        value._array.trace.retained[value._array.index] = root
+        value._array.trace.retained[value._array.index] = weakref.ref(root)
     if held is not None and held.buffer.shared:
         held.numpy(root.dtype)[...] = realize(value._array).numpy(root.dtype)
         if value._array.node.differentiable or root._array.node.differentiable:
@@ -181,10 +182,12 @@ def update_all(tensors: Sequence[Tensor], name: str, *arguments: Any) -> list[Te
 
     Returns the results before those.
     """
-    results = call(OPERATIONS[name], (moved(tensors, array_of(tensors[0]).device), *arguments))
+    device = array_of(tensors[0]).device
+    results = call(OPERATIONS[name], (moved(tensors, device), *arguments))
     others = len(results) - len(tensors)
     for tensor, value in zip(tensors, results[others:], strict=True):
-        write(tensor, moved([value], array_of(tensor).device)[0])
+        home = array_of(tensor).device
+        write(tensor, value if home is device else moved([value], home)[0])
     return [*results[:others]]
 
 

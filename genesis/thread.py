@@ -47,6 +47,9 @@ class recording:
 
 def current_trace(device: Device = CPU) -> Trace:
     """This thread's open trace for `device`."""
+    trace = thread_state.trace
+    if trace is not None and not trace.closed and trace.device is device:
+        return trace
     trace = thread_state.traces.get(device)
     if trace is None or trace.closed:
         with LOCK:

@@ -114,14 +114,16 @@ class Trace:
 
     __slots__ = (
         "__weakref__", "arrays", "backwards", "changed", "closed", "copies", "customs", "device", "done", "failure",
-        "hooks", "input_at", "inputs", "known", "lines", "lost", "node_hooks", "nodes", "number", "released", "retained",
-        "run", "saved", "scalars", "spent", "step", "turned", "variables", "versions", "weight", "written",
+        "hooks", "input_at", "inputs", "known", "lines", "lost", "node_hooks", "nodes", "number", "reference",
+        "released", "retained", "run", "saved", "scalars", "spent", "step", "turned", "variables", "versions", "weight",
+        "written",
     )
 
     def __init__(self, device: Device = CPU) -> None:
         if _root[1] > STEP_LIMIT:
             fresh_roots()
         self.device = device
+        self.reference = weakref.ref(self)
         self.step: Step = _root[0]
         self.nodes: list[Node] = []
         self.arrays: list[Array] = []  # handles on pending values, for the liveness check
@@ -135,8 +137,7 @@ class Trace:
         self.variables: MutableMapping[int, Any] = {}  # position -> the leaf Tensor whose gradient ends there
         self.saved: dict[int, Array] = {}  # after the flush: what backward will read
         self.released: set[int] = set()
-        # position -> the non-leaf Tensor that asked for its gradient; weakly, for a tensor holds its trace
-        self.retained: weakref.WeakValueDictionary[int, Any] = weakref.WeakValueDictionary()
+        self.retained: dict[int, weakref.ref[Any]] = {}  # position -> the result that asked for its gradient
         self.customs: dict[int, Any] = {}  # position of a result -> the call of a custom Function that derives it
         self.hooks: dict[int, dict[int, Any]] = {}  # position -> what is to see its gradient
         self.node_hooks: dict[int, Any] = {}  # first position of a call -> what is to see all its gradients

@@ -101,6 +101,8 @@ def _seen_by_hooks(tensor: Tensor, gradient: Tensor, create_graph: bool) -> Tens
 
 def _accumulate(tensor: Tensor, gradient: Tensor, create_graph: bool) -> None:
     """Add to a leaf's `.grad`, between its hooks."""
+    if tensor._hooks is None and tensor._node_hooks is None and tensor._post_hooks is None and not observers():
+        return add_gradient(tensor, gradient, create_graph)
     gradient = _seen_by_hooks(tensor, gradient, create_graph)
     hooks = tensor._node_hooks
     if hooks is not None:

@@ -87,7 +87,8 @@ class Walk:
             trace = max(self.pending, key=lambda trace: trace.number)
             if last is not None and trace.number < last.number:
                 break
-            wanted = {**trace.retained, **wanted_at.get(trace, {})}
+            retained = {index: tensor for index, to in trace.retained.items() if (tensor := to()) is not None}
+            wanted = {**retained, **wanted_at.get(trace, {})}
             part = Part(trace, self.pending.pop(trace), frozenset(wanted), self.create_graph)
             for waiting in part.steps(above if trace is last else -1):
                 yield waiting.walk

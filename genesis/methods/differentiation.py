@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Sequence
 
 from genesis.autograd.backward import backward as run_backward
@@ -60,7 +61,7 @@ def retain_grad(self: Tensor) -> None:
         raise RuntimeError("retain_grad: this tensor does not require a gradient")
     array = array_of(self)
     if array.node.differentiable and array.trace is not None:
-        array.trace.retained[array.index] = self
+        array.trace.retained[array.index] = weakref.ref(self)
         self._retains_grad = True
 
 
