@@ -64,9 +64,7 @@ class Part:
 
     def steps(self, above: int = -1) -> Iterator[Waiting]:
         """Walk down to `above`, with a stop wherever Python is to be asked. Yields what an answer waits for."""
-        for stop, ask in _stops(self.trace):
-            if stop <= above:
-                break
+        for stop, ask in _stops(self.trace, above, max(self.held, default=-1)):
             self._derive(stop)
             self._stop = stop
             waiting = ask(self)
@@ -202,23 +200,22 @@ class Part:
         return tensor_of(array, array.node.differentiable)
 
 
-def _stops(trace: Trace) -> list[tuple[int, Callable[[Part], Waiting | None]]]:
-    """Where Python has a word to say, last position first."""
+def _stops(trace: Trace, above: int, top: int) -> list[tuple[int, Callable[[Part], Waiting | None]]]:
+    """Where Python has a word to say beyond `above` of what cotangents at `top` and before may come to, last position first."""
     if not (trace.hooks or trace.customs or trace.node_hooks or observers()):
         return []
-    stops: dict[int, Any] = {}
-    for index in trace.hooks:
-        stops[index] = partial(Part.ask_hooks, index=index)
+    stops: dict[int, Any] = {index: partial(Part.ask_hooks, index=index) for index in trace.hooks if above < index <= top}
+    spans: list[range] = []
     if observers():
-        spans = [span_of(trace, call[0]) for call in trace.lines]
-    else:
-        spans = [call_at(trace, first) for first in trace.node_hooks]
-    customs = {call_at(trace, index)[0] for index in trace.customs}
+        spans = [span_of(trace, call[0]) for call in trace.lines if above < call[0] <= top]
+    elif trace.node_hooks:
+        spans = [call_at(trace, first) for first in trace.node_hooks if above < first <= top]
+    customs = {call_at(trace, index)[0] for index in trace.customs} if spans else ()
     for span in spans:
         if span and span[0] not in customs:
             stops[span[-1]] = partial(Part.ask_node, span=span)
     for index, custom in trace.customs.items():
-        if index == custom.last:
+        if index == custom.last and above < index and custom.first <= top:
             stops[index] = partial(Part.ask_custom, custom=custom)
     return sorted(stops.items(), key=lambda stop: stop[0], reverse=True)
 
