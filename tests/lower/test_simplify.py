@@ -1,7 +1,5 @@
 """Simplification, a small graph in and out."""
 
-import time
-
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -13,7 +11,7 @@ from genesis.lower.simplify import simplify
 from genesis.ops.contraction import product, swapped
 from tests.fuzz.programs import Program
 from tests.fuzz.steps import STEPS
-from tests.lower.text import parsed, plain, shown
+from tests.lower.text import cases, parsed, plain, shown
 
 
 def simplified(text):
@@ -21,95 +19,260 @@ def simplified(text):
     return shown(simplify(graph.nodes, graph.outputs))
 
 
-def unchanged(text):
-    return simplified(text) == plain(text)
+CASES = cases("""
+---- what nobody needs ----
+
+# dead code goes
+%0 = input() : float32[3]
+%1 = exp(%0) : float32[3]
+%2 = input() : float32[3]
+%3 = mul(%1, %2) : float32[3]
+%4 = neg(%0) : float32[3]
+return %4
+becomes
+%0 = input() : float32[3]
+%1 = neg(%0) : float32[3]
+return %1
+
+# an index that nobody reads by is not checked
+%0 = input() : int64[3]
+%1 = check_index(%0, extent=4, wrap=True, name='index') : int64[3]
+%2 = neg(%0) : int64[3]
+return %2
+becomes
+%0 = input() : int64[3]
+%1 = neg(%0) : int64[3]
+return %1
+
+# nothing is computed of no elements
+%0 = input() : float32[0, 3]
+%1 = exp(%0) : float32[0, 3]
+%2 = sum(%1, axes=(0,)) : float32[3]
+return %2
+becomes
+%0 = constant(value=0) : float32[]
+%1 = expand(%0, shape=(0, 3), strides=(0, 0), offset=0) : float32[0, 3]
+%2 = sum(%1, axes=(0,)) : float32[3]
+return %2
+
+---- literals ----
+
+# arithmetic on literals is done
+%0 = input() : float32[3]
+%1 = constant(value=2.0) : float32[]
+%2 = constant(value=9.0) : float32[]
+%3 = sqrt(%2) : float32[]
+%4 = mul(%1, %3) : float32[]
+%5 = expand(%4, shape=(3,), strides=(0,), offset=0) : float32[3]
+%6 = add(%0, %5) : float32[3]
+return %6
+becomes
+%0 = input() : float32[3]
+%1 = constant(value=6.0) : float32[]
+%2 = expand(%1, shape=(3,), strides=(0,), offset=0) : float32[3]
+%3 = add(%0, %2) : float32[3]
+return %3
+
+# arithmetic on literals rounds to their dtype
+%0 = constant(value=0.1) : float32[]
+%1 = neg(%0) : float32[]
+return %1
+becomes
+%0 = constant(value=-0.10000000149011612) : float32[]
+return %0
+
+# numbers that come with each run are not folded
+%0 = scalar(slot=0) : float32[]
+%1 = constant(value=2.0) : float32[]
+%2 = mul(%0, %1) : float32[]
+return %2
+
+---- what computes nothing ----
+
+# a broadcast one is a one
+%0 = input() : float32[2, 3]
+%1 = constant(value=1.0) : float32[]
+%2 = expand(%1, shape=(2, 3), strides=(0, 0), offset=0) : float32[2, 3]
+%3 = mul(%0, %2) : float32[2, 3]
+return %3
+becomes
+%0 = input() : float32[2, 3]
+return %0
+
+---- common subexpressions ----
+
+# equal nodes become one
+%0 = input() : float32[3]
+%1 = exp(%0) : float32[3]
+%2 = sum(%1, axes=(0,)) : float32[]
+%3 = exp(%0) : float32[3]
+%4 = sum(%3, axes=(0,)) : float32[]
+%5 = mul(%2, %4) : float32[]
+return %5
+becomes
+%0 = input() : float32[3]
+%1 = exp(%0) : float32[3]
+%2 = sum(%1, axes=(0,)) : float32[]
+%3 = mul(%2, %2) : float32[]
+return %3
+
+# equal views become one whatever their names
+%0 = input() : float32[2, 3]
+%1 = transpose(%0, shape=(3, 2), strides=(1, 3), offset=0) : float32[3, 2]
+%2 = permute(%0, shape=(3, 2), strides=(1, 3), offset=0) : float32[3, 2]
+%3 = mul(%1, %2) : float32[3, 2]
+return %3
+becomes
+%0 = input() : float32[2, 3]
+%1 = transpose(%0, shape=(3, 2), strides=(1, 3), offset=0) : float32[3, 2]
+%2 = mul(%1, %1) : float32[3, 2]
+return %2
+
+# two inputs are two
+%0 = input() : float32[3]
+%1 = input() : float32[3]
+%2 = mul(%0, %1) : float32[3]
+return %2
+
+# zero and minus zero are two literals
+%0 = input() : float32[]
+%1 = constant(value=0.0) : float32[]
+%2 = constant(value=-0.0) : float32[]
+%3 = atan2(%1, %0) : float32[]
+%4 = atan2(%2, %0) : float32[]
+return %3, %4
+
+# reductions of other axes are two
+%0 = input() : float32[3, 3]
+%1 = sum(%0, axes=(0,)) : float32[3]
+%2 = sum(%0, axes=(1,)) : float32[3]
+return %1, %2
+
+---- views ----
+
+# a view of a view is a view
+%0 = input() : float32[4, 6]
+%1 = slice(%0, shape=(2, 6), strides=(6, 1), offset=12) : float32[2, 6]
+%2 = transpose(%1, shape=(6, 2), strides=(1, 6), offset=0) : float32[6, 2]
+%3 = neg(%2) : float32[6, 2]
+return %3
+becomes
+%0 = input() : float32[4, 6]
+%1 = transpose(%0, shape=(6, 2), strides=(1, 6), offset=12) : float32[6, 2]
+%2 = neg(%1) : float32[6, 2]
+return %2
+
+# two transpositions are none
+%0 = input() : float32[2, 3]
+%1 = transpose(%0, shape=(3, 2), strides=(1, 3), offset=0) : float32[3, 2]
+%2 = transpose(%1, shape=(2, 3), strides=(1, 2), offset=0) : float32[2, 3]
+%3 = neg(%2) : float32[2, 3]
+return %3
+becomes
+%0 = input() : float32[2, 3]
+%1 = neg(%0) : float32[2, 3]
+return %1
+
+# a view that only a copy makes stays a view of a view
+%0 = input() : float32[2, 3]
+%1 = transpose(%0, shape=(3, 2), strides=(1, 3), offset=0) : float32[3, 2]
+%2 = reshape(%1, shape=(6,), strides=(1,), offset=0) : float32[6]
+return %2
+
+---- products read transposed ----
+
+# a product only read transposed is computed transposed
+%0 = input() : float32[8, 2]
+%1 = input() : float32[8, 3]
+%2 = transpose(%0, shape=(2, 8), strides=(1, 2), offset=0) : float32[2, 8]
+%3 = matmul(%2, %1) : float32[2, 3]
+%4 = transpose(%3, shape=(3, 2), strides=(1, 3), offset=0) : float32[3, 2]
+%5 = neg(%4) : float32[3, 2]
+return %5
+becomes
+%0 = input() : float32[8, 2]
+%1 = input() : float32[8, 3]
+%2 = transpose(%1, shape=(3, 8), strides=(1, 3), offset=0) : float32[3, 8]
+%3 = matmul(%2, %0) : float32[3, 2]
+%4 = neg(%3) : float32[3, 2]
+return %4
+
+# a product also read straight stays
+%0 = input() : float32[2, 8]
+%1 = input() : float32[8, 3]
+%2 = matmul(%0, %1) : float32[2, 3]
+%3 = transpose(%2, shape=(3, 2), strides=(1, 3), offset=0) : float32[3, 2]
+%4 = neg(%3) : float32[3, 2]
+%5 = exp(%2) : float32[2, 3]
+return %4, %5
+
+# a product that is held stays
+%0 = input() : float32[2, 8]
+%1 = input() : float32[8, 3]
+%2 = matmul(%0, %1) : float32[2, 3]
+%3 = transpose(%2, shape=(3, 2), strides=(1, 3), offset=0) : float32[3, 2]
+%4 = neg(%3) : float32[3, 2]
+return %2, %4
+
+# a product of products is turned with its factors: (A B C)^T: the inner product would be read transposed by the outer one
+%0 = input() : float32[2, 4]
+%1 = input() : float32[4, 5]
+%2 = input() : float32[5, 3]
+%3 = matmul(%0, %1) : float32[2, 5]
+%4 = matmul(%3, %2) : float32[2, 3]
+%5 = transpose(%4, shape=(3, 2), strides=(1, 3), offset=0) : float32[3, 2]
+%6 = neg(%5) : float32[3, 2]
+return %6
+becomes
+%0 = input() : float32[2, 4]
+%1 = input() : float32[4, 5]
+%2 = input() : float32[5, 3]
+%3 = transpose(%1, shape=(5, 4), strides=(1, 5), offset=0) : float32[5, 4]
+%4 = transpose(%0, shape=(4, 2), strides=(1, 4), offset=0) : float32[4, 2]
+%5 = matmul(%3, %4) : float32[5, 2]
+%6 = transpose(%2, shape=(3, 5), strides=(1, 3), offset=0) : float32[3, 5]
+%7 = matmul(%6, %5) : float32[3, 2]
+%8 = neg(%7) : float32[3, 2]
+return %8
+
+# a product that a turned one reads transposed stays: ((A B)^T C)^T = C^T (A B)
+%0 = input() : float32[2, 4]
+%1 = input() : float32[4, 5]
+%2 = input() : float32[2, 3]
+%3 = matmul(%0, %1) : float32[2, 5]
+%4 = transpose(%3, shape=(5, 2), strides=(1, 5), offset=0) : float32[5, 2]
+%5 = matmul(%4, %2) : float32[5, 3]
+%6 = transpose(%5, shape=(3, 5), strides=(1, 3), offset=0) : float32[3, 5]
+return %6
+becomes
+%0 = input() : float32[2, 4]
+%1 = input() : float32[4, 5]
+%2 = input() : float32[2, 3]
+%3 = matmul(%0, %1) : float32[2, 5]
+%4 = transpose(%2, shape=(3, 2), strides=(1, 3), offset=0) : float32[3, 2]
+%5 = matmul(%4, %3) : float32[3, 5]
+return %5
+
+# a batch of products is turned
+%0 = input() : float32[7, 2, 8]
+%1 = input() : float32[7, 8, 3]
+%2 = matmul(%0, %1) : float32[7, 2, 3]
+%3 = transpose(%2, shape=(7, 3, 2), strides=(6, 1, 3), offset=0) : float32[7, 3, 2]
+return %3
+becomes
+%0 = input() : float32[7, 2, 8]
+%1 = input() : float32[7, 8, 3]
+%2 = transpose(%1, shape=(7, 3, 8), strides=(24, 1, 3), offset=0) : float32[7, 3, 8]
+%3 = transpose(%0, shape=(7, 8, 2), strides=(16, 1, 8), offset=0) : float32[7, 8, 2]
+%4 = matmul(%2, %3) : float32[7, 3, 2]
+return %4
+""")
 
 
-# ---- what nobody needs ----
-
-
-def test_dead_code_goes():
-    assert simplified("""
-        %0 = input() : float32[3]
-        %1 = exp(%0) : float32[3]
-        %2 = input() : float32[3]
-        %3 = mul(%1, %2) : float32[3]
-        %4 = neg(%0) : float32[3]
-        return %4
-    """) == plain("""
-        %0 = input() : float32[3]
-        %1 = neg(%0) : float32[3]
-        return %1
-    """)
-
-
-def test_an_index_that_nobody_reads_by_is_not_checked():
-    assert simplified("""
-        %0 = input() : int64[3]
-        %1 = check_index(%0, extent=4, wrap=True, name='index') : int64[3]
-        %2 = neg(%0) : int64[3]
-        return %2
-    """) == plain("""
-        %0 = input() : int64[3]
-        %1 = neg(%0) : int64[3]
-        return %1
-    """)
-
-
-def test_nothing_is_computed_of_no_elements():
-    assert simplified("""
-        %0 = input() : float32[0, 3]
-        %1 = exp(%0) : float32[0, 3]
-        %2 = sum(%1, axes=(0,)) : float32[3]
-        return %2
-    """) == plain("""
-        %0 = constant(value=0) : float32[]
-        %1 = expand(%0, shape=(0, 3), strides=(0, 0), offset=0) : float32[0, 3]
-        %2 = sum(%1, axes=(0,)) : float32[3]
-        return %2
-    """)
-
-
-# ---- literals ----
-
-
-def test_arithmetic_on_literals_is_done():
-    assert simplified("""
-        %0 = input() : float32[3]
-        %1 = constant(value=2.0) : float32[]
-        %2 = constant(value=9.0) : float32[]
-        %3 = sqrt(%2) : float32[]
-        %4 = mul(%1, %3) : float32[]
-        %5 = expand(%4, shape=(3,), strides=(0,), offset=0) : float32[3]
-        %6 = add(%0, %5) : float32[3]
-        return %6
-    """) == plain("""
-        %0 = input() : float32[3]
-        %1 = constant(value=6.0) : float32[]
-        %2 = expand(%1, shape=(3,), strides=(0,), offset=0) : float32[3]
-        %3 = add(%0, %2) : float32[3]
-        return %3
-    """)
-
-
-def test_arithmetic_on_literals_rounds_to_their_dtype():
-    assert simplified("""
-        %0 = constant(value=0.1) : float32[]
-        %1 = neg(%0) : float32[]
-        return %1
-    """) == plain("""
-        %0 = constant(value=-0.10000000149011612) : float32[]
-        return %0
-    """)
-
-
-def test_numbers_that_come_with_each_run_are_not_folded():
-    assert unchanged("""
-        %0 = scalar(slot=0) : float32[]
-        %1 = constant(value=2.0) : float32[]
-        %2 = mul(%0, %1) : float32[]
-        return %2
-    """)
+@pytest.mark.parametrize("claim", CASES)
+def test_claim(claim):
+    before, after = CASES[claim]
+    assert simplified(before) == after
 
 
 # ---- what computes nothing ----
@@ -154,235 +317,11 @@ NO_IDENTITIES = {
 
 @pytest.mark.parametrize("name", NO_IDENTITIES)
 def test_is_computed(name):
-    assert unchanged("\n".join(["%0 = input() : float32[]", *NO_IDENTITIES[name].splitlines(), "return %2"]))
-
-
-def test_a_broadcast_one_is_a_one():
-    assert simplified("""
-        %0 = input() : float32[2, 3]
-        %1 = constant(value=1.0) : float32[]
-        %2 = expand(%1, shape=(2, 3), strides=(0, 0), offset=0) : float32[2, 3]
-        %3 = mul(%0, %2) : float32[2, 3]
-        return %3
-    """) == plain("""
-        %0 = input() : float32[2, 3]
-        return %0
-    """)
-
-
-# ---- common subexpressions ----
-
-
-def test_equal_nodes_become_one():
-    assert simplified("""
-        %0 = input() : float32[3]
-        %1 = exp(%0) : float32[3]
-        %2 = sum(%1, axes=(0,)) : float32[]
-        %3 = exp(%0) : float32[3]
-        %4 = sum(%3, axes=(0,)) : float32[]
-        %5 = mul(%2, %4) : float32[]
-        return %5
-    """) == plain("""
-        %0 = input() : float32[3]
-        %1 = exp(%0) : float32[3]
-        %2 = sum(%1, axes=(0,)) : float32[]
-        %3 = mul(%2, %2) : float32[]
-        return %3
-    """)
-
-
-def test_equal_views_become_one_whatever_their_names():
-    assert simplified("""
-        %0 = input() : float32[2, 3]
-        %1 = transpose(%0, shape=(3, 2), strides=(1, 3), offset=0) : float32[3, 2]
-        %2 = permute(%0, shape=(3, 2), strides=(1, 3), offset=0) : float32[3, 2]
-        %3 = mul(%1, %2) : float32[3, 2]
-        return %3
-    """) == plain("""
-        %0 = input() : float32[2, 3]
-        %1 = transpose(%0, shape=(3, 2), strides=(1, 3), offset=0) : float32[3, 2]
-        %2 = mul(%1, %1) : float32[3, 2]
-        return %2
-    """)
-
-
-def test_two_inputs_are_two():
-    assert unchanged("""
-        %0 = input() : float32[3]
-        %1 = input() : float32[3]
-        %2 = mul(%0, %1) : float32[3]
-        return %2
-    """)
-
-
-def test_zero_and_minus_zero_are_two_literals():
-    assert unchanged("""
-        %0 = input() : float32[]
-        %1 = constant(value=0.0) : float32[]
-        %2 = constant(value=-0.0) : float32[]
-        %3 = atan2(%1, %0) : float32[]
-        %4 = atan2(%2, %0) : float32[]
-        return %3, %4
-    """)
-
-
-def test_reductions_of_other_axes_are_two():
-    assert unchanged("""
-        %0 = input() : float32[3, 3]
-        %1 = sum(%0, axes=(0,)) : float32[3]
-        %2 = sum(%0, axes=(1,)) : float32[3]
-        return %1, %2
-    """)
-
-
-# ---- views ----
-
-
-def test_a_view_of_a_view_is_a_view():
-    assert simplified("""
-        %0 = input() : float32[4, 6]
-        %1 = slice(%0, shape=(2, 6), strides=(6, 1), offset=12) : float32[2, 6]
-        %2 = transpose(%1, shape=(6, 2), strides=(1, 6), offset=0) : float32[6, 2]
-        %3 = neg(%2) : float32[6, 2]
-        return %3
-    """) == plain("""
-        %0 = input() : float32[4, 6]
-        %1 = transpose(%0, shape=(6, 2), strides=(1, 6), offset=12) : float32[6, 2]
-        %2 = neg(%1) : float32[6, 2]
-        return %2
-    """)
-
-
-def test_two_transpositions_are_none():
-    assert simplified("""
-        %0 = input() : float32[2, 3]
-        %1 = transpose(%0, shape=(3, 2), strides=(1, 3), offset=0) : float32[3, 2]
-        %2 = transpose(%1, shape=(2, 3), strides=(1, 2), offset=0) : float32[2, 3]
-        %3 = neg(%2) : float32[2, 3]
-        return %3
-    """) == plain("""
-        %0 = input() : float32[2, 3]
-        %1 = neg(%0) : float32[2, 3]
-        return %1
-    """)
-
-
-def test_a_view_that_only_a_copy_makes_stays_a_view_of_a_view():
-    assert unchanged("""
-        %0 = input() : float32[2, 3]
-        %1 = transpose(%0, shape=(3, 2), strides=(1, 3), offset=0) : float32[3, 2]
-        %2 = reshape(%1, shape=(6,), strides=(1,), offset=0) : float32[6]
-        return %2
-    """)
+    graph = "\n".join(["%0 = input() : float32[]", *NO_IDENTITIES[name].splitlines(), "return %2"])
+    assert simplified(graph) == graph
 
 
 # ---- products read transposed ----
-
-
-def test_a_product_only_read_transposed_is_computed_transposed():
-    assert simplified("""
-        %0 = input() : float32[8, 2]
-        %1 = input() : float32[8, 3]
-        %2 = transpose(%0, shape=(2, 8), strides=(1, 2), offset=0) : float32[2, 8]
-        %3 = matmul(%2, %1) : float32[2, 3]
-        %4 = transpose(%3, shape=(3, 2), strides=(1, 3), offset=0) : float32[3, 2]
-        %5 = neg(%4) : float32[3, 2]
-        return %5
-    """) == plain("""
-        %0 = input() : float32[8, 2]
-        %1 = input() : float32[8, 3]
-        %2 = transpose(%1, shape=(3, 8), strides=(1, 3), offset=0) : float32[3, 8]
-        %3 = matmul(%2, %0) : float32[3, 2]
-        %4 = neg(%3) : float32[3, 2]
-        return %4
-    """)
-
-
-def test_a_product_also_read_straight_stays():
-    assert unchanged("""
-        %0 = input() : float32[2, 8]
-        %1 = input() : float32[8, 3]
-        %2 = matmul(%0, %1) : float32[2, 3]
-        %3 = transpose(%2, shape=(3, 2), strides=(1, 3), offset=0) : float32[3, 2]
-        %4 = neg(%3) : float32[3, 2]
-        %5 = exp(%2) : float32[2, 3]
-        return %4, %5
-    """)
-
-
-def test_a_product_that_is_held_stays():
-    assert unchanged("""
-        %0 = input() : float32[2, 8]
-        %1 = input() : float32[8, 3]
-        %2 = matmul(%0, %1) : float32[2, 3]
-        %3 = transpose(%2, shape=(3, 2), strides=(1, 3), offset=0) : float32[3, 2]
-        %4 = neg(%3) : float32[3, 2]
-        return %2, %4
-    """)
-
-
-def test_a_product_of_products_is_turned_with_its_factors():
-    """(A B C)^T: the inner product would be read transposed by the outer one."""
-    assert simplified("""
-        %0 = input() : float32[2, 4]
-        %1 = input() : float32[4, 5]
-        %2 = input() : float32[5, 3]
-        %3 = matmul(%0, %1) : float32[2, 5]
-        %4 = matmul(%3, %2) : float32[2, 3]
-        %5 = transpose(%4, shape=(3, 2), strides=(1, 3), offset=0) : float32[3, 2]
-        %6 = neg(%5) : float32[3, 2]
-        return %6
-    """) == plain("""
-        %0 = input() : float32[2, 4]
-        %1 = input() : float32[4, 5]
-        %2 = input() : float32[5, 3]
-        %3 = transpose(%1, shape=(5, 4), strides=(1, 5), offset=0) : float32[5, 4]
-        %4 = transpose(%0, shape=(4, 2), strides=(1, 4), offset=0) : float32[4, 2]
-        %5 = matmul(%3, %4) : float32[5, 2]
-        %6 = transpose(%2, shape=(3, 5), strides=(1, 3), offset=0) : float32[3, 5]
-        %7 = matmul(%6, %5) : float32[3, 2]
-        %8 = neg(%7) : float32[3, 2]
-        return %8
-    """)
-
-
-def test_a_product_that_a_turned_one_reads_transposed_stays():
-    """((A B)^T C)^T = C^T (A B)."""
-    assert simplified("""
-        %0 = input() : float32[2, 4]
-        %1 = input() : float32[4, 5]
-        %2 = input() : float32[2, 3]
-        %3 = matmul(%0, %1) : float32[2, 5]
-        %4 = transpose(%3, shape=(5, 2), strides=(1, 5), offset=0) : float32[5, 2]
-        %5 = matmul(%4, %2) : float32[5, 3]
-        %6 = transpose(%5, shape=(3, 5), strides=(1, 3), offset=0) : float32[3, 5]
-        return %6
-    """) == plain("""
-        %0 = input() : float32[2, 4]
-        %1 = input() : float32[4, 5]
-        %2 = input() : float32[2, 3]
-        %3 = matmul(%0, %1) : float32[2, 5]
-        %4 = transpose(%2, shape=(3, 2), strides=(1, 3), offset=0) : float32[3, 2]
-        %5 = matmul(%4, %3) : float32[3, 5]
-        return %5
-    """)
-
-
-def test_a_batch_of_products_is_turned():
-    assert simplified("""
-        %0 = input() : float32[7, 2, 8]
-        %1 = input() : float32[7, 8, 3]
-        %2 = matmul(%0, %1) : float32[7, 2, 3]
-        %3 = transpose(%2, shape=(7, 3, 2), strides=(6, 1, 3), offset=0) : float32[7, 3, 2]
-        return %3
-    """) == plain("""
-        %0 = input() : float32[7, 2, 8]
-        %1 = input() : float32[7, 8, 3]
-        %2 = transpose(%1, shape=(7, 3, 8), strides=(24, 1, 3), offset=0) : float32[7, 3, 8]
-        %3 = transpose(%0, shape=(7, 8, 2), strides=(16, 1, 8), offset=0) : float32[7, 8, 2]
-        %4 = matmul(%2, %3) : float32[7, 3, 2]
-        return %4
-    """)
 
 
 def test_a_long_chain_of_products_is_turned_in_one_go():
@@ -390,10 +329,8 @@ def test_a_long_chain_of_products_is_turned_in_one_go():
     y, w = graph.add("input", (), (2, 3), float32), graph.add("input", (), (3, 3), float32)
     for _ in range(3000):
         y = product(y, w)
-    start = time.perf_counter()
     simpler = simplify(graph.nodes, [swapped(y).index])
     assert len(simpler.nodes) == 3004  # two inputs, both turned
-    assert time.perf_counter() - start < 5
 
 
 # ---- the whole ----

@@ -40,3 +40,14 @@ def shown(graph: Simplified) -> str:
 def plain(text: str) -> str:
     """As `shown` writes it."""
     return re.sub(" +", " ", dedent(text).strip())
+
+
+def cases(table: str) -> dict[str, tuple[str, str]]:
+    """claim -> the graphs before and after, of a table of `# claim`, a graph and, where it changes, `becomes` and another."""
+    found: dict[str, tuple[str, str]] = {}
+    for case in table.split("\n# ")[1:]:
+        claim, _, graphs = case.partition("\n---- ")[0].partition("\n")
+        before, _, after = graphs.partition("\nbecomes\n")
+        assert claim not in found, claim
+        found[claim] = before, plain(after or before)
+    return found
