@@ -9,6 +9,7 @@ from typing import Any, Self
 
 from genesis.autograd.backward import add_gradient, backward, grad
 from genesis.autograd.grad_mode import enable_grad, no_grad
+from genesis.autograd.leaves import derivation
 from genesis.autograd.reduction import LocalReduction, Reduction
 from genesis.autograd.sharding import mapped, scatter
 from genesis.autograd.walk import release
@@ -20,7 +21,7 @@ from genesis.ops.registry import OPERATIONS
 from genesis.runtime.fork import fork_safe_lock
 from genesis.storage import rehouse
 from genesis.tensor import Tensor, hold_gradient
-from genesis.trace import LOCK, Array, Trace
+from genesis.trace import LOCK, Array
 
 __all__ = ["GradManager"]
 
@@ -227,26 +228,10 @@ def _forget(output: Tensor) -> None:
         array = array_of(output)
         if not array.node.differentiable:
             return
-        for trace, reached in _derivation(array).items():
+        for trace, reached in derivation([array]).items():
             release(trace, reached)
             for index in reached:
                 trace.retained.pop(index, None)
         memory = realize(array)
         output._array = Array.realized(memory.buffer, memory.layout, output.dtype)
         output._requires_grad = False
-
-
-def _derivation(array: Array) -> dict[Trace, set[int]]:
-    """The positions, trace by trace, of the values that `array` is derived from."""
-    reached: dict[Trace, set[int]] = {}
-    waiting = [(array.trace, array.index)]
-    while waiting:
-        trace, index = waiting.pop()
-        if trace is None or index in reached.setdefault(trace, set()):
-            continue
-        reached[trace].add(index)
-        origin = trace.input_at.get(index)
-        if origin is not None and origin.trace is not None:
-            waiting.append((origin.trace, origin.index))
-        waiting += [(trace, i) for i in trace.nodes[index].inputs if trace.nodes[i].differentiable]
-    return reached

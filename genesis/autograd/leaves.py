@@ -1,35 +1,39 @@
-"""Leaves: those that a tensor depends on, and all there are."""
+"""Derivations: what a tensor is derived from, the leaves at their ends, and all leaves there are."""
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterable
+
 from genesis.dispatch import array_of
 from genesis.tensor import Tensor, gradient_holders
-from genesis.trace import Trace
+from genesis.trace import Array, Trace
 
-__all__ = ["leaves_of", "zero_grad"]
+__all__ = ["derivation", "leaves_of", "zero_grad"]
+
+
+def derivation(arrays: Iterable[Array], until: Collection[tuple[Trace | None, int]] = ()) -> dict[Trace, set[int]]:
+    """The positions, trace by trace, of the values that `arrays` are derived from, but for those `until` and beyond."""
+    reached: dict[Trace, set[int]] = {}
+    waiting = [(array.trace, array.index) for array in arrays if array.node.differentiable]
+    while waiting:
+        trace, index = place = waiting.pop()
+        if trace is None or place in until or index in reached.setdefault(trace, set()):
+            continue
+        reached[trace].add(index)
+        origin = trace.input_at.get(index)
+        if origin is not None:
+            waiting.append((origin.trace, origin.index))
+        waiting += [(trace, i) for i in trace.nodes[index].inputs if trace.nodes[i].differentiable]
+    return reached
 
 
 def leaves_of(tensor: Tensor) -> list[Tensor]:
     """The leaves that `backward` from `tensor` would reach, in the order of their first use."""
-    array = array_of(tensor)
-    pending: dict[Trace, set[int]] = {}
-    if array.node.differentiable and array.trace is not None:
-        pending[array.trace] = {array.index}
-    found: list[tuple[float, int, Tensor]] = []
-    while pending:
-        trace = max(pending, key=lambda trace: trace.number)
-        reached = pending.pop(trace)
-        for index in range(max(reached), -1, -1):
-            if index not in reached:
-                continue
-            origin = trace.input_at.get(index)
-            if index in trace.variables:
-                found.append((trace.number, index, trace.variables[index]))
-            elif origin is not None and origin.trace is not None:
-                pending.setdefault(origin.trace, set()).add(origin.index)
-            else:
-                reached.update(i for i in trace.nodes[index].inputs if trace.nodes[i].differentiable)
-    return list({id(leaf): leaf for *_, leaf in sorted(found, key=lambda use: use[:2])}.values())
+    uses = [
+        (trace.number, index, trace.variables[index])
+        for trace, reached in derivation([array_of(tensor)]).items() for index in reached if index in trace.variables
+    ]
+    return list({id(leaf): leaf for *_, leaf in sorted(uses, key=lambda use: use[:2])}.values())
 
 
 def zero_grad(set_to_none: bool = True) -> None:

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import suppress
-from typing import Any
 
 import numpy as np
 
 from genesis.autograd.backward import grad
 from genesis.autograd.batching import batched
 from genesis.autograd.grad_mode import enable_grad
+from genesis.autograd.leaves import derivation
 from genesis.construction import from_data
 from genesis.dispatch import array_of, call, call_on
 from genesis.ir.shapes import Shape
@@ -130,18 +130,8 @@ def or_zeros(found: Sequence[Tensor | None], like: Sequence[Tensor], lead: Shape
 
 def leads_elsewhere(outputs: Sequence[Tensor], points: Sequence[Tensor]) -> bool:
     """Whether the outputs depend on something that requires a gradient and is none of the points."""
-    seen = {(array.trace, array.index) for array in map(array_of, points)}
-    waiting: list[Any] = [array_of(y) for y in outputs if y.requires_grad]
-    waiting = [(array.trace, array.index) for array in waiting]
-    while waiting:
-        trace, index = place = waiting.pop()
-        if place in seen:
-            continue
-        seen.add(place)
-        if trace is None or index in trace.variables:
-            return True
-        origin = trace.input_at.get(index)
-        if origin is not None:
-            waiting.append((origin.trace, origin.index))
-        waiting += [(trace, i) for i in trace.nodes[index].inputs if trace.nodes[i].differentiable]
-    return False
+    if any([y.requires_grad and y.is_leaf for y in outputs]):
+        return True
+    own = {(array.trace, array.index) for array in map(array_of, points)}
+    found = derivation(map(array_of, outputs), own)
+    return any([not reached.isdisjoint(trace.variables) for trace, reached in found.items()])

@@ -158,6 +158,14 @@ def test_results_require_grad_only_through_the_callers_tensors():
         assert func.grad(func.grad(lambda x: x**3))(w).item() == 18
 
 
+def test_a_leaf_of_the_callers_comes_back_requiring_grad_before_and_after_it_is_computed():
+    leaf = genesis.ones(3, requires_grad=True)
+    for _ in range(2):
+        (_, returned), _ = func.vjp(lambda x: (x * 1, leaf), genesis.zeros(3))
+        assert returned.requires_grad
+        leaf.tolist()
+
+
 def test_what_the_function_captured_is_found_across_a_look():
     w = genesis.tensor(3.0, requires_grad=True)
 
