@@ -5,8 +5,8 @@ import pytest
 
 import genesis
 from genesis.methods.table import install_row
-from genesis.ops.elementwise import unary
 from genesis.ops.registry import OPERATIONS, PRIMITIVES
+from genesis.ops.rows import unary
 from genesis.tensor import Tensor
 from tests.conformance.checks import check_gradients, check_reference
 

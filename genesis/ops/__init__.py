@@ -2,8 +2,10 @@
 
 from genesis.ops import (
     contraction,
+    conversion,
     elementwise,
     indexing,
+    joining,
     loss,
     neural,
     optimize,
@@ -16,6 +18,6 @@ from genesis.ops import (
 from genesis.ops.registry import OPERATIONS, PRIMITIVES, Operation, Primitive
 
 __all__ = [
-    "OPERATIONS", "PRIMITIVES", "Operation", "Primitive", "contraction", "elementwise", "indexing", "loss",
-    "neural", "optimize", "ordering", "reduction", "source", "subscript", "views",
+    "OPERATIONS", "PRIMITIVES", "Operation", "Primitive", "contraction", "conversion", "elementwise", "indexing", "joining",
+    "loss", "neural", "optimize", "ordering", "reduction", "source", "subscript", "views",
 ]

@@ -1,108 +1,23 @@
 """Elementwise operations, a row each: name, gradient, reference.
 
-`g` is the cotangent, `y` the result, `x` (and so on) the inputs. Gradients follow PyTorch's conventions at kinks and
-ties. The kernel body is `emit(k, *values)`; where a row has none, `k` has a method of the row's own name.
+`g` is the cotangent, `y` the result, `x` (and so on) the inputs. Gradients follow PyTorch's at kinks and ties.
 """
 
 from __future__ import annotations
 
-import importlib
-from collections.abc import Callable, Sequence
 from math import log as ln
 from math import pi
 from typing import Any
 
 import numpy as np
 
-from genesis.ir.dtypes import DType, bool_
+from genesis.ir.dtypes import bool_
 from genesis.ir.graph import Value
-from genesis.ops.registry import (
-    Operation,
-    Policy,
-    as_values,
-    broadcast,
-    cast,
-    composite,
-    expand,
-    floating_dtype,
-    primitive,
-    promoted,
-)
+from genesis.ops.conversion import stop_gradient
+from genesis.ops.registry import Operation, as_values, broadcast, cast, composite, expand, primitive, promoted
+from genesis.ops.rows import binary, compare, from_scipy, integral, logical, unary
 
-__all__ = ["binary", "compare", "unary", "where"]
-
-Rule = Callable[..., Any]
-
-
-def from_scipy(name: str) -> Rule:
-    """A reference in scipy.special, which is imported when it is first called."""
-    return lambda *arrays: getattr(importlib.import_module("scipy.special"), name)(*arrays)
-
-
-def unary(
-    name: str, *, grad: Rule | None = None, ref: Rule, emit: Rule | None = None, result: DType | None = None,
-    floating: bool = True, methods: Sequence[str] | None = None, cost: int = 1, doc: str | None = None,
-    autocast: Policy | None = None,
-) -> Operation:
-    """A row of one input. `floating`: integers become the default float first. `result`: the dtype, if not the input's."""
-    primitive(name, "elementwise", grad=grad, reference=lambda node, x: ref(x), emit=emit, cost=cost)
-
-    @composite(name, 1, ref=ref, methods=methods, doc=doc, autocast=autocast)
-    def define(input: Value) -> Value:
-        (x,) = as_values(input)
-        if floating:
-            x = cast(x, floating_dtype(x.dtype))
-        return x.graph.add(name, (x,), x.shape, result or x.dtype)
-
-    return define
-
-
-def binary(
-    name: str, *, grad: Rule | None = None, ref: Rule, emit: Rule | None = None, result: DType | None = None,
-    floating: bool = False, methods: Sequence[str] | None = None, static_scalars: bool = False, cost: int = 1,
-    autocast: Policy | None = None,
-) -> Operation:
-    """A row of two inputs, promoted to one dtype and broadcast."""
-    primitive(name, "elementwise", grad=grad, reference=lambda node, x, y: ref(x, y), emit=emit, cost=cost)
-
-    @composite(name, 2, ref=ref, methods=methods, static_scalars=static_scalars, autocast=autocast)
-    def define(input: Value, other: Value) -> Value:
-        x, y = broadcast(name, *promoted(input, other, floating=floating))
-        return x.graph.add(name, (x, y), x.shape, result or x.dtype)
-
-    return define
-
-
-def compare(name: str, ref: Rule, emit: Rule | None = None) -> Operation:
-    """A row of two inputs that answers with a bool and has no gradient."""
-    return binary(name, ref=ref, emit=emit, result=bool_)
-
-
-def logical(name: str, ref: Rule, emit: Rule) -> Operation:
-    """A row of two inputs read as truth values."""
-    primitive(name, "elementwise", reference=lambda node, x, y: ref(x, y), emit=emit)
-
-    @composite(name, 2, ref=ref)
-    def define(input: Value, other: Value) -> Value:
-        x, y = broadcast(name, *(cast(v, bool_) for v in as_values(input, other)))
-        return x.graph.add(name, (x, y), x.shape, bool_)
-
-    return define
-
-
-def integral(name: str, ref: Rule) -> Operation:
-    """A row of two integers (or bools)."""
-    primitive(name, "elementwise", reference=lambda node, x, y: ref(x, y))
-
-    @composite(name, 2, ref=ref)
-    def define(input: Value, other: Value) -> Value:
-        x, y = promoted(input, other)
-        if x.dtype.is_floating_point:
-            raise TypeError(f"{name}: wants integer or bool tensors, got {x.dtype.name}")
-        x, y = broadcast(name, x, y)
-        return x.graph.add(name, (x, y), x.shape, x.dtype)
-
-    return define
+__all__ = ["where", "zeros_like"]
 
 
 # ---- selection ----
@@ -125,14 +40,9 @@ def where(condition: Value, input: Value, other: Value) -> Value:
     >>> genesis.where(x > 0, x, 0.0)
     tensor([0., 2.])
     """
-    (c,) = as_values(condition)
-    a, b = promoted(input, other) if isinstance(input, Value) or isinstance(other, Value) else _lift_two(c, input, other)
-    c, a, b = broadcast("where", cast(c, bool_), a, b)
+    c, a, b = as_values(condition, input, other)
+    c, a, b = broadcast("where", cast(c, bool_), *promoted(a, b))
     return c.graph.add("where", (c, a, b), a.shape, a.dtype)
-
-
-def _lift_two(c: Value, input: float, other: float) -> list[Value]:
-    return promoted(*as_values(c, input, other)[1:])
 
 
 # ---- arithmetic ----
@@ -312,57 +222,6 @@ def bitwise_not(input: Value) -> Value:
     if x.dtype.is_floating_point:
         raise TypeError(f"bitwise_not: wants an integer or bool tensor, got {x.dtype.name}")
     return x.graph.add("bitwise_not", (x,), x.shape, x.dtype)
-
-
-# ---- dtype, gradient barriers ----
-def _cast_grad(g: Value, y: Value, x: Value) -> Value:
-    return cast(g, x.dtype)
-
-
-primitive("cast", "elementwise", grad=_cast_grad, reference=lambda node, x: x.astype(node.dtype.numpy))
-primitive("detach", "elementwise", reference=lambda node, x: x, emit=lambda k, x: x, cost=0)
-primitive("with_value", "elementwise", grad=lambda g, y, old, new: (g, None), reference=lambda node, old, new: new,
-          emit=lambda k, old, new: new, cost=0)
-primitive("variable", "elementwise", reference=lambda node, x: x, emit=lambda k, x: x, cost=0)
-
-
-def _custom_grad(g: Value, y: Value, raw: Value, *rest: Value) -> tuple[Value | None, ...]:
-    """Which inputs a gradient goes on to, for planning: what it is, Python says when backward comes by."""
-    inputs = rest[: y.node.attrs["inputs"]]
-    ones = [expand(x.graph.constant(1, x.dtype), x.shape) for x in inputs]
-    return (None, *ones, *[None] * (len(rest) - len(inputs)))
-
-
-primitive("custom", "elementwise", grad=_custom_grad, reference=lambda node, raw, *rest: raw,
-          emit=lambda k, raw, *rest: raw, cost=0)  # a result of a custom Function: the value, its inputs, what it saved
-
-
-@composite("to_dtype", 1, methods=())
-def to_dtype(input: Value, dtype: DType) -> Value:
-    """`input` converted to `dtype`."""
-    return cast(input, dtype)
-
-
-@composite("clone", 1, methods=())
-def clone(input: Value) -> Value:
-    """A copy of `input`."""
-    return input.graph.add("clone", (input,), input.shape, input.dtype)
-
-
-primitive("clone", "elementwise", grad=lambda g, y, x: g, reference=lambda node, x: x.copy(), emit=lambda k, x: x, cost=0)
-
-
-@composite("stop_gradient", 1, methods=())
-def stop_gradient(input: Value) -> Value:
-    """`input`, as a constant for derive."""
-    return input.graph.add("detach", (input,), input.shape, input.dtype, differentiable=False)
-
-
-@composite("with_value", 2, methods=())
-def with_value(old: Value, new: Value) -> Value:
-    """`new`, with the derivation of `old`: what writing through `.data` does."""
-    (new,) = broadcast("with_value", expand(cast(new, old.dtype), old.shape))
-    return old.graph.add("with_value", (old, new), old.shape, old.dtype)
 
 
 # ---- clamping ----

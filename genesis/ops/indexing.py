@@ -1,4 +1,4 @@
-"""Reading and writing at computed positions: gather, scatter, index_select, cat, and NumPy-style indexing by tensors.
+"""Reading and writing at computed positions: gather, scatter, index_select, and NumPy-style indexing by tensors.
 
 Indices are data: they are checked inside the kernel by `check_index`, which never lets a bad one reach memory and makes
 the flush raise IndexError at the user's line.
@@ -16,10 +16,10 @@ from genesis.ir.graph import Value
 from genesis.ir.shapes import broadcast_shapes, normalize_axis, numel
 from genesis.ops.elementwise import zeros_like
 from genesis.ops.layout import contiguous_layout, slice_layout
-from genesis.ops.registry import cast, composite, expand, primitive, promoted
+from genesis.ops.registry import cast, composite, expand, primitive
 from genesis.ops.views import permute_value, reshape_value, view_value
 
-__all__ = ["cat", "check_index", "gather", "index", "stack"]
+__all__ = ["check_index", "gather", "index"]
 
 
 # ---- primitives ----
@@ -54,13 +54,9 @@ def _along(node: Any, x: np.ndarray, index: np.ndarray) -> tuple[Any, ...]:
 
 primitive(
     "gather", "gather",
-    grad=lambda g, y, x, index: (scatter_value(zeros_like_shape(g, x.shape), index, g, y.node.attrs["dim"], "add"), None),
+    grad=lambda g, y, x, index: (scatter_value(zeros_like(x), index, g, y.node.attrs["dim"], "add"), None),
     reference=lambda node, x, index: x[_along(node, x, index)],
 )
-
-
-def zeros_like_shape(g: Value, shape: tuple[int, ...]) -> Value:
-    return expand(g.graph.constant(0, g.dtype), shape)
 
 
 def scatter_value(base: Value, index: Value, source: Value, dim: int, mode: str) -> Value:
@@ -207,64 +203,11 @@ def embedding(input: Value, weight: Value) -> Value:
     return reshape_value(rows, (*input.shape, weight.shape[1]))
 
 
-# ---- joining ----
-
-
-@composite("cat", 1, variadic=True, methods=(), autocast="widest")
-def cat(tensors: Sequence[Value], dim: int = 0) -> Value:
-    """The tensors one after the other along `dim`.
-
-    They are promoted to one dtype and have equal extents along other axes; ones of shape (0,) are left out. Raises
-    ValueError for other shapes and for no tensors at all.
-
-    >>> import genesis
-    >>> genesis.cat([genesis.zeros(2), genesis.ones(1)])
-    tensor([0., 0., 1.])
-    """
-    if not tensors:
-        raise ValueError("cat: wants one tensor at least")
-    values = [v for v in promoted(*tensors) if v.shape != (0,)] or promoted(*tensors)[:1]
-    first = values[0]
-    if first.ndim == 0:
-        raise ValueError("cat: 0-d tensors cannot be joined; use stack")
-    axis = normalize_axis("cat", dim, first.ndim)
-    for v in values:
-        if v.ndim != first.ndim or any(
-            a != axis and e != f for a, (e, f) in enumerate(zip(v.shape, first.shape, strict=False))
-        ):
-            raise ValueError(f"cat: shapes {first.shape} and {v.shape} differ outside dim {dim}")
-    if len(values) == 1:
-        return first
-    total = sum(v.shape[axis] for v in values)
-    shape = (*first.shape[:axis], total, *first.shape[axis + 1 :])
-    return first.graph.add("cat", values, shape, first.dtype, {"dim": axis})
-
-
-@composite("stack", 1, variadic=True, methods=(), autocast="widest")
-def stack(tensors: Sequence[Value], dim: int = 0) -> Value:
-    """The tensors of one shape along a new axis `dim`.
-
-    Raises ValueError where the shapes differ and for no tensors at all.
-
-    >>> import genesis
-    >>> genesis.stack([genesis.tensor([1, 2]), genesis.tensor([3, 4])], dim=1)
-    tensor([[1, 3],
-            [2, 4]])
-    """
-    if not tensors:
-        raise ValueError("stack: wants one tensor at least")
-    shape = tensors[0].shape
-    if any(v.shape != shape for v in tensors):
-        raise ValueError(f"stack: shapes differ: {', '.join(str(v.shape) for v in tensors)}; want them equal")
-    axis = normalize_axis("stack", dim, len(shape) + 1)
-    return cat([reshape_value(v, (*shape[:axis], 1, *shape[axis:])) for v in tensors], axis)
-
-
 # ---- x[i, j] with integer tensors ----
 
 
-def _places(input: Value, axes: Sequence[int], indices: Sequence[Value]) -> tuple[Value, Value, int, bool]:
-    """Indices on `axes` as one linear index into those axes merged: (input with them first, index, where, adjacent)."""
+def _places(input: Value, axes: Sequence[int], indices: Sequence[Value]) -> tuple[Value, Value, int]:
+    """Indices on `axes` as one linear index into those axes merged: (input with them first, index, where)."""
     rest = [a for a in range(input.ndim) if a not in axes]
     adjacent = list(axes) == list(range(axes[0], axes[0] + len(axes)))
     extents = [input.shape[a] for a in axes]
@@ -276,13 +219,13 @@ def _places(input: Value, axes: Sequence[int], indices: Sequence[Value]) -> tupl
     assert linear is not None
     front = permute_value(input, (*axes, *rest))
     merged = reshape_value(front, (numel(extents), *(input.shape[a] for a in rest)))
-    return merged, linear, axes[0] if adjacent else 0, adjacent
+    return merged, linear, axes[0] if adjacent else 0
 
 
 @composite("index", 1, methods=())
 def index(input: Value, axes: tuple[int, ...], *indices: Value) -> Value:
     """`input[.., indices, ..]`: integer tensors on `axes`, as in NumPy; full slices on the other axes."""
-    merged, linear, at, _ = _places(input, axes, indices)
+    merged, linear, at = _places(input, axes, indices)
     rest = merged.shape[1:]
     count = numel(linear.shape)
     place = expand(reshape_value(linear, (count,) + (1,) * len(rest)), (count, *rest))
@@ -294,7 +237,7 @@ def index(input: Value, axes: tuple[int, ...], *indices: Value) -> Value:
 @composite("index_put", 2, methods=())
 def index_put(input: Value, values: Value, axes: tuple[int, ...], accumulate: bool, *indices: Value) -> Value:
     """`input` with `values` written (or added) at `input[.., indices, ..]`."""
-    merged, linear, at, _ = _places(input, axes, indices)
+    merged, linear, at = _places(input, axes, indices)
     rest = merged.shape[1:]
     count = numel(linear.shape)
     shape = (*rest[:at], *linear.shape, *rest[at:])

@@ -7,7 +7,8 @@ from math import pi
 from genesis.ir.dtypes import int64
 from genesis.ir.graph import Value
 from genesis.ir.shapes import normalize_axis
-from genesis.ops.elementwise import erf, exp, log, rsqrt, sigmoid, stop_gradient, tanh, where
+from genesis.ops.conversion import stop_gradient
+from genesis.ops.elementwise import erf, exp, log, rsqrt, sigmoid, tanh, where
 from genesis.ops.reduction import amax, mean, sum
 from genesis.ops.registry import cast, composite, floating_dtype, promoted, widened
 from genesis.ops.source import iota

@@ -14,7 +14,7 @@ import numpy as np
 
 from genesis.ir.graph import Value
 from genesis.ir.shapes import Shape, numel
-from genesis.ops.layout import LAYOUT_RULES, Layout, contiguous_layout, flip_layout, permute_layout, slice_layout
+from genesis.ops.layout import LAYOUT_RULES, Layout, contiguous_layout, flip_layout, permute_layout
 from genesis.ops.registry import OPERATIONS, cast, composite, primitive
 from genesis.ops.registry import expand as expand_value
 
@@ -92,22 +92,6 @@ def _put_grad(g: Value, y: Value, base: Value, x: Value) -> Any:
 
 primitive("view", "view", grad=_view_grad, reference=_view_reference)
 primitive("put", "put", grad=_put_grad, reference=_put_reference)
-
-
-def _cat_reference(node: Any, *arrays: np.ndarray) -> np.ndarray:
-    return np.concatenate(arrays, axis=node.attrs["dim"])
-
-
-def _cat_grad(g: Value, y: Value, *inputs: Value) -> Any:
-    dim, start, grads = y.node.attrs["dim"], 0, []
-    for x in inputs:
-        end = start + x.shape[dim]
-        grads.append(view_value(g, slice_layout(contiguous_layout(g.shape), dim, start, end), "slice"))
-        start = end
-    return tuple(grads)
-
-
-primitive("cat", "cat", grad=_cat_grad, reference=_cat_reference)
 
 
 # ---- the operations ----

@@ -1,0 +1,53 @@
+"""Conversions: the same numbers in another dtype, in memory of their own, or derived from something else."""
+
+from __future__ import annotations
+
+from genesis.ir.dtypes import DType
+from genesis.ir.graph import Value
+from genesis.ops.registry import cast, composite, expand, primitive
+
+__all__ = ["clone", "stop_gradient", "to_dtype", "with_value"]
+
+primitive("cast", "elementwise", grad=lambda g, y, x: cast(g, x.dtype), reference=lambda node, x: x.astype(node.dtype.numpy))
+primitive("detach", "elementwise", reference=lambda node, x: x, emit=lambda k, x: x, cost=0)
+primitive("with_value", "elementwise", grad=lambda g, y, old, new: (g, None), reference=lambda node, old, new: new,
+          emit=lambda k, old, new: new, cost=0)
+primitive("variable", "elementwise", reference=lambda node, x: x, emit=lambda k, x: x, cost=0)
+
+
+def _custom_grad(g: Value, y: Value, raw: Value, *rest: Value) -> tuple[Value | None, ...]:
+    """Which inputs a gradient goes on to, for planning: what it is, Python says when backward comes by."""
+    inputs = rest[: y.node.attrs["inputs"]]
+    ones = [expand(x.graph.constant(1, x.dtype), x.shape) for x in inputs]
+    return (None, *ones, *[None] * (len(rest) - len(inputs)))
+
+
+primitive("custom", "elementwise", grad=_custom_grad, reference=lambda node, raw, *rest: raw,
+          emit=lambda k, raw, *rest: raw, cost=0)  # a result of a custom Function: the value, its inputs, what it saved
+
+
+@composite("to_dtype", 1, methods=())
+def to_dtype(input: Value, dtype: DType) -> Value:
+    """`input` converted to `dtype`."""
+    return cast(input, dtype)
+
+
+@composite("clone", 1, methods=())
+def clone(input: Value) -> Value:
+    """A copy of `input`."""
+    return input.graph.add("clone", (input,), input.shape, input.dtype)
+
+
+primitive("clone", "elementwise", grad=lambda g, y, x: g, reference=lambda node, x: x.copy(), emit=lambda k, x: x, cost=0)
+
+
+@composite("stop_gradient", 1, methods=())
+def stop_gradient(input: Value) -> Value:
+    """`input`, as a constant for derive."""
+    return input.graph.add("detach", (input,), input.shape, input.dtype, differentiable=False)
+
+
+@composite("with_value", 2, methods=())
+def with_value(old: Value, new: Value) -> Value:
+    """`new`, with the derivation of `old`: what writing through `.data` does."""
+    return old.graph.add("with_value", (old, expand(cast(new, old.dtype), old.shape)), old.shape, old.dtype)

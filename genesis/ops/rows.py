@@ -1,0 +1,89 @@
+"""What the rows of elementwise operations are written with: each makes a primitive, and the operation that builds it.
+
+The kernel body is `emit(k, *values)`; where a row has none, `k` has a method of the row's own name.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from genesis.ir.dtypes import DType, bool_
+from genesis.ir.graph import Value
+from genesis.ops.registry import Operation, Policy, as_values, broadcast, cast, composite, floating_dtype, primitive, promoted
+
+__all__ = ["binary", "compare", "from_scipy", "integral", "logical", "unary"]
+
+Rule = Callable[..., Any]
+
+
+def from_scipy(name: str) -> Rule:
+    """A reference in scipy.special, which is imported when it is first called."""
+    return lambda *arrays: getattr(importlib.import_module("scipy.special"), name)(*arrays)
+
+
+def unary(
+    name: str, *, grad: Rule | None = None, ref: Rule, emit: Rule | None = None, result: DType | None = None,
+    floating: bool = True, methods: Sequence[str] | None = None, cost: int = 1, doc: str | None = None,
+    autocast: Policy | None = None,
+) -> Operation:
+    """A row of one input. `floating`: integers become the default float first. `result`: the dtype, if not the input's."""
+    primitive(name, "elementwise", grad=grad, reference=lambda node, x: ref(x), emit=emit, cost=cost)
+
+    @composite(name, 1, ref=ref, methods=methods, doc=doc, autocast=autocast)
+    def define(input: Value) -> Value:
+        (x,) = as_values(input)
+        if floating:
+            x = cast(x, floating_dtype(x.dtype))
+        return x.graph.add(name, (x,), x.shape, result or x.dtype)
+
+    return define
+
+
+def binary(
+    name: str, *, grad: Rule | None = None, ref: Rule, emit: Rule | None = None, result: DType | None = None,
+    floating: bool = False, methods: Sequence[str] | None = None, static_scalars: bool = False, cost: int = 1,
+    autocast: Policy | None = None,
+) -> Operation:
+    """A row of two inputs, promoted to one dtype and broadcast."""
+    primitive(name, "elementwise", grad=grad, reference=lambda node, x, y: ref(x, y), emit=emit, cost=cost)
+
+    @composite(name, 2, ref=ref, methods=methods, static_scalars=static_scalars, autocast=autocast)
+    def define(input: Value, other: Value) -> Value:
+        x, y = broadcast(name, *promoted(input, other, floating=floating))
+        return x.graph.add(name, (x, y), x.shape, result or x.dtype)
+
+    return define
+
+
+def compare(name: str, ref: Rule, emit: Rule | None = None) -> Operation:
+    """A row of two inputs that answers with a bool and has no gradient."""
+    return binary(name, ref=ref, emit=emit, result=bool_)
+
+
+def logical(name: str, ref: Rule, emit: Rule) -> Operation:
+    """A row of two inputs read as truth values."""
+    primitive(name, "elementwise", reference=lambda node, x, y: ref(x, y), emit=emit)
+
+    @composite(name, 2, ref=ref)
+    def define(input: Value, other: Value) -> Value:
+        x, y = broadcast(name, *(cast(v, bool_) for v in as_values(input, other)))
+        return x.graph.add(name, (x, y), x.shape, bool_)
+
+    return define
+
+
+def integral(name: str, ref: Rule) -> Operation:
+    """A row of two integers (or bools)."""
+    primitive(name, "elementwise", reference=lambda node, x, y: ref(x, y))
+
+    @composite(name, 2, ref=ref)
+    def define(input: Value, other: Value) -> Value:
+        x, y = promoted(input, other)
+        if x.dtype.is_floating_point:
+            raise TypeError(f"{name}: wants integer or bool tensors, got {x.dtype.name}")
+        x, y = broadcast(name, x, y)
+        return x.graph.add(name, (x, y), x.shape, x.dtype)
+
+    return define
