@@ -13,6 +13,7 @@ from typing import Any
 from genesis.dispatch import array_of, call, moved
 from genesis.execute import realize
 from genesis.ops.layout import LAYOUT_RULES, contiguous_layout
+from genesis.ops.overlap import is_injective
 from genesis.ops.registry import OPERATIONS
 from genesis.tensor import Tensor, tensor_of
 from genesis.thread import recording, thread_state
@@ -83,8 +84,8 @@ def write(tensor: Tensor, value: Tensor, change: Change | None = None) -> Tensor
     else:
         layout = tensor._layout
         assert layout is not None
-        if any(s == 0 and e > 1 for e, s in zip(layout.shape, layout.strides, strict=True)):
-            raise RuntimeError("in-place: several elements of an expanded tensor share one place; clone() it first")
+        if not is_injective(layout):
+            raise RuntimeError("in-place: several elements of the tensor share one place; clone() it first")
         if root._requires_grad and not tensor._detached and thread_state.grad_enabled and root.is_leaf:
             raise RuntimeError("a view of a leaf that requires grad cannot be changed in place; use genesis.no_grad()")
         held = root._array.memory

@@ -123,7 +123,7 @@ def install() -> None:
     for name in IN_PLACE:
         setattr(Tensor, name + "_", _in_place_method(name))
     for name in ("view", "reshape", "permute", "transpose", "expand", "squeeze", "unsqueeze", "flatten", "unflatten",
-                 "narrow", "select", "diagonal"):
+                 "narrow", "select", "diagonal", "unfold"):
         setattr(Tensor, name, view_function_of(name))
     for name, target in {"neg": "neg", "abs": "abs", "invert": "bitwise_not"}.items():
         setattr(Tensor, f"__{name}__", _unary_method(OPERATIONS[target]))

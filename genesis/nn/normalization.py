@@ -1,4 +1,4 @@
-"""Layer norm and RMS norm."""
+"""Layer norm, RMS norm and group norm: layers without a state."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from genesis.nn.module import Module
 from genesis.nn.parameter import Parameter
 from genesis.tensor import Tensor
 
-__all__ = ["LayerNorm", "RMSNorm"]
+__all__ = ["GroupNorm", "LayerNorm", "RMSNorm"]
 
 
 def _shape(extents: int | Sequence[int]) -> tuple[int, ...]:
@@ -42,7 +42,8 @@ class LayerNorm(Module):
 
     def extra_repr(self) -> str:
         """Shape, eps, and whether there are parameters."""
-        return f"{self.normalized_shape}, eps={self.eps}, elementwise_affine={self.elementwise_affine}"
+        affine, bias = self.elementwise_affine, self.bias is not None
+        return f"{self.normalized_shape}, eps={self.eps}, elementwise_affine={affine}, bias={bias}"
 
 
 class RMSNorm(Module):
@@ -69,3 +70,35 @@ class RMSNorm(Module):
     def extra_repr(self) -> str:
         """Shape, eps, and whether there is a parameter."""
         return f"{self.normalized_shape}, eps={self.eps}, elementwise_affine={self.elementwise_affine}"
+
+
+class GroupNorm(Module):
+    """(x - mean) / sqrt(var + eps) over groups of channels, then `weight` and `bias` for each channel.
+
+    Raises ValueError unless `num_groups` divides `num_channels`.
+
+    >>> import genesis
+    >>> genesis.nn.GroupNorm(2, 6)(genesis.ones(2, 6, 4)).shape
+    (2, 6, 4)
+    """
+
+    def __init__(
+        self, num_groups: int, num_channels: int, eps: float = 1e-5, affine: bool = True, dtype: Any = None, *,
+        bias: bool = True,
+    ) -> None:
+        if num_groups < 1 or num_channels % num_groups:
+            raise ValueError(f"GroupNorm: {num_groups} groups do not divide {num_channels} channels")
+        self.num_groups = num_groups
+        self.num_channels = num_channels
+        self.eps = eps
+        self.affine = affine
+        self.weight = Parameter(ones(num_channels, dtype=dtype)) if affine else None
+        self.bias = Parameter(zeros(num_channels, dtype=dtype)) if affine and bias else None
+
+    def forward(self, input: Tensor) -> Tensor:
+        """`input` (n, num_channels, ..), the same shape."""
+        return functional.group_norm(input, self.num_groups, self.weight, self.bias, self.eps)
+
+    def extra_repr(self) -> str:
+        """Groups, channels, eps, and whether there are parameters."""
+        return f"{self.num_groups}, {self.num_channels}, eps={self.eps}, affine={self.affine}, bias={self.bias is not None}"

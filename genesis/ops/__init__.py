@@ -1,8 +1,10 @@
 """One definition per operation, in one place: signature, shapes and dtypes, gradient, reference, kind."""
 
 from genesis.ops import (
+    channel_norm,
     contraction,
     conversion,
+    convolution,
     elementwise,
     indexing,
     joining,
@@ -10,14 +12,17 @@ from genesis.ops import (
     neural,
     optimize,
     ordering,
+    pooling,
     reduction,
     source,
     subscript,
     views,
+    window,
 )
 from genesis.ops.registry import OPERATIONS, PRIMITIVES, Operation, Primitive
 
 __all__ = [
-    "OPERATIONS", "PRIMITIVES", "Operation", "Primitive", "contraction", "conversion", "elementwise", "indexing", "joining",
-    "loss", "neural", "optimize", "ordering", "reduction", "source", "subscript", "views",
+    "OPERATIONS", "PRIMITIVES", "Operation", "Primitive", "channel_norm", "contraction", "conversion", "convolution",
+    "elementwise", "indexing", "joining", "loss", "neural", "optimize", "ordering", "pooling", "reduction", "source",
+    "subscript", "views", "window",
 ]

@@ -260,6 +260,27 @@ def diagonal_layout(at: Layout, offset: int = 0, dim1: int = 0, dim2: int = 1) -
     )
 
 
+def unfold_layout(at: Layout, dimension: int, size: int, step: int) -> Layout:
+    """All windows of `size` elements along `dimension`, `step` apart; each is a row along a new last axis.
+
+    Raises ValueError for a size that exceeds the axis and for a step below 1.
+
+    >>> import genesis
+    >>> genesis.arange(4).unfold(0, 2, 1)
+    tensor([[0, 1],
+            [1, 2],
+            [2, 3]])
+    """
+    axis = normalize_axis("unfold", dimension, len(at.shape))
+    extent, stride = (at.shape[axis], at.strides[axis]) if at.shape else (1, 1)
+    if not 0 <= size <= extent or step < 1:
+        raise ValueError(f"unfold: size {size}, step {step}; want 0 <= size <= {extent}, the extent, and step >= 1")
+    if not at.shape:
+        return Layout((size,), (stride,), at.offset)
+    shape = (*at.shape[:axis], (extent - size) // step + 1, *at.shape[axis + 1 :], size)
+    return Layout(shape, (*at.strides[:axis], stride * step, *at.strides[axis + 1 :], stride), at.offset)
+
+
 def _flat(dims: Sequence[Any]) -> tuple[int, ...]:
     """`f(2, 3)` and `f((2, 3))` are the same call."""
     if len(dims) == 1 and not isinstance(dims[0], int | np.integer):
@@ -273,5 +294,5 @@ LAYOUT_RULES: dict[str, Callable[..., Layout | None]] = {
     "reshape": reshape_layout, "view": reshape_layout, "permute": permute_layout, "transpose": transpose_layout,
     "expand": expand_layout, "squeeze": squeeze_layout, "unsqueeze": unsqueeze_layout, "flatten": flatten_layout,
     "unflatten": unflatten_layout, "flip": flip_layout, "slice": slice_layout, "narrow": narrow_layout,
-    "select": select_layout, "diagonal": diagonal_layout,
+    "select": select_layout, "diagonal": diagonal_layout, "unfold": unfold_layout,
 }

@@ -8,17 +8,21 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Sequence
+from functools import reduce
+from math import gcd
+from operator import add
 from typing import Any
 
 import numpy as np
 
 from genesis.ir.graph import Value
 from genesis.ir.shapes import Shape, numel
-from genesis.ops.layout import LAYOUT_RULES, Layout, contiguous_layout, flip_layout, permute_layout
+from genesis.ops.layout import LAYOUT_RULES, Layout, contiguous_layout, flip_layout, permute_layout, select_layout
+from genesis.ops.overlap import colliding_axes, is_injective
 from genesis.ops.registry import OPERATIONS, cast, composite, primitive
 from genesis.ops.registry import expand as expand_value
 
-__all__ = ["permute_value", "reshape_value", "view_node", "view_operation", "view_value"]
+__all__ = ["permute_value", "put_sums", "put_value", "reshape_value", "view_node", "view_operation", "view_value"]
 
 
 # ---- the primitive ----
@@ -51,22 +55,64 @@ def _view_reference(node: Any, x: np.ndarray) -> np.ndarray:
 
 
 def _view_grad(g: Value, y: Value, x: Value) -> Value:
-    """Undo a view: sum over repeated axes, then put the rest where it came from (zeros elsewhere)."""
+    """Undo a view: each element where it came from, sums where one came to several places."""
     at = Layout(y.node.attrs["shape"], y.node.attrs["strides"], y.node.attrs["offset"])
+    return put_sums(g, at, x.shape)
+
+
+def put_sums(x: Value, at: Layout, shape: Shape) -> Value:
+    """A value of `shape` where each element is the sum of those of `x` that `at` places there: zero, if there are none."""
     repeated = tuple(axis for axis, (e, s) in enumerate(zip(at.shape, at.strides, strict=True)) if s == 0 and e != 1)
     if repeated:
-        g = OPERATIONS["sum"](g, repeated)
+        x = OPERATIONS["sum"](x, repeated, dtype=x.dtype)
     axes = [axis for axis in range(len(at.shape)) if axis not in repeated and at.shape[axis] != 1]
     at = Layout(tuple(at.shape[a] for a in axes), tuple(at.strides[a] for a in axes), at.offset)
-    return put_value(None, reshape_value(g, at.shape), at, x.shape)
+    x, at = _forwards(reshape_value(x, at.shape), at)
+    while 0 not in at.shape and (pair := colliding_axes(at)):
+        x, at = _windows_joined(x, at, *pair)
+    if is_injective(at):
+        return put_value(None, x, at, shape)
+    axis = min(range(len(at.shape)), key=lambda a: at.shape[a])  # placed one after the other along the shortest axis
+    here = contiguous_layout(x.shape)
+    parts = [
+        put_sums(view_value(x, select_layout(here, axis, k), "select"), select_layout(at, axis, k), shape)
+        for k in range(at.shape[axis])
+    ]
+    return reduce(add, parts)
+
+
+def _windows_joined(x: Value, at: Layout, axis: int, taps: int) -> tuple[Value, Layout]:
+    """Windows laid over each other: position p of the new `axis` is the sum over `taps` of what they hold for p.
+
+    The windows, spread to their distance with zeros around them, are read along a slant, which one sum goes over.
+    """
+    unit = gcd(at.strides[axis], at.strides[taps])
+    apart, hop = at.strides[axis] // unit, at.strides[taps] // unit
+    margin = hop * (at.shape[taps] - 1)
+    extent = apart * (at.shape[axis] - 1) + 1 + margin
+    wide = contiguous_layout((*x.shape[:axis], extent + margin, *x.shape[axis + 1 :]))
+    step, offset = wide.strides[axis], margin * wide.strides[axis]
+    spread = (*wide.strides[:axis], step * apart, *wide.strides[axis + 1 :])
+    x = put_value(None, x, Layout(x.shape, spread, offset), wide.shape)
+    shape = (*at.shape[:axis], extent, *at.shape[axis + 1 :])
+    slant = tuple(s - hop * step if a == taps else s for a, s in enumerate(wide.strides))
+    x = OPERATIONS["sum"](view_node(x, Layout(shape, slant, offset), "slant"), taps, dtype=x.dtype)
+    rest = [a for a in range(len(shape)) if a != taps]
+    strides = tuple(unit if a == axis else s for a, s in enumerate(at.strides))
+    return x, Layout(tuple(shape[a] for a in rest), tuple(strides[a] for a in rest), at.offset)
+
+
+def _forwards(x: Value, at: Layout) -> tuple[Value, Layout]:
+    """The same places with positive strides."""
+    backwards = [a for a, s in enumerate(at.strides) if s < 0]
+    if not backwards:
+        return x, at
+    return view_value(x, flip_layout(contiguous_layout(x.shape), backwards), "flip"), flip_layout(at, backwards)
 
 
 def put_value(base: Value | None, x: Value, at: Layout, shape: Shape) -> Value:
     """A value of `shape` whose elements at `at` are `x` and the others `base`'s (zeros, if None)."""
-    if any(s < 0 for s in at.strides):
-        backwards = [a for a, s in enumerate(at.strides) if s < 0]
-        x = view_value(x, flip_layout(contiguous_layout(x.shape), backwards), "flip")
-        at = flip_layout(at, backwards)
+    x, at = _forwards(x, at)
     if numel(at.shape) == numel(shape):
         order = sorted(range(len(at.shape)), key=lambda a: -at.strides[a])
         return reshape_value(permute_value(x, order), shape)

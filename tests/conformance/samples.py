@@ -24,6 +24,7 @@ INTERNAL = {
     "view_at", "put", "to_dtype", "stop_gradient", "with_value", "index", "index_put", "uniform", "normal", "randint",
     "dropout", "full", "arange", "slice", "subscript", "sgd_update", "adam_update", "clip_to_norm", "clip_to_value", "clone",
     "unscale", "fence", "rmsprop_update", "adagrad_update",
+    "im2col", "batch_statistics",
 }
 NAN_AS_NUMPY = {"sign"}  # where torch's treatment of NaN is not NumPy's
 FLOATS = np.array([0.0, -0.0, 1, -1, 0.5, -0.5, 2.5, -3.7, 1e-3, 20, 100, np.inf, -np.inf, np.nan, 1.5, -2.5, 0.3, 7])
@@ -77,6 +78,11 @@ SAMPLES: dict[str, list[Sample]] = {
     "silu": [Sample((_X,))], "gelu": [Sample((_X,)), Sample((_X,), {"approximate": "tanh"})],
     "leaky_relu": [Sample((_X,)), Sample((_X, 0.3))],
     "layer_norm": [Sample((_X, (5,))), Sample((_X, (4, 5), values(4, 5), values(4, 5, seed=2)))],
+    "batch_norm": [
+        Sample((values(4, 3), values(3), np.abs(values(3)) + 1, values(3, seed=1), values(3, seed=2))),
+        Sample((values(2, 3, 4), None, None, values(3, seed=1), values(3, seed=2), True)),
+    ],
+    "group_norm": [Sample((values(2, 4, 3), 2, values(4), values(4, seed=1))), Sample((values(3, 6), 3))],
     "rms_norm": [Sample((_X, (5,), values(5), 1e-6))],
     "mse_loss": [Sample((_M, values(4, 6, seed=1))), Sample((_M, values(4, 6, seed=1)), {"reduction": "sum"})],
     "l1_loss": [Sample((_M, values(4, 6, seed=1)), {"reduction": "none"})],
@@ -97,6 +103,54 @@ SAMPLES: dict[str, list[Sample]] = {
     "flip": [Sample((_X, (0, 2))), Sample((_X, (1,)))], "narrow": [Sample((_X, 1, 1, 2))],
     "select": [Sample((_X, 1, -1)), Sample((_X, 0, 0))],
     "diagonal": [Sample((_X,)), Sample((_X, 1, 1, 2)), Sample((_M, -2))],
+    "unfold": [
+        Sample((_M, 1, 3, 1)), Sample((_M, 0, 2, 2)), Sample((_X, -1, 3, 2)), Sample((_X, 1, 4, 1)), Sample((_X, 2, 1, 3)),
+        Sample((np.array(1.5), 0, 1, 1)), Sample((_M, 1, 0, 4)),
+    ],
+    "pad": [
+        Sample((_M, (1, 2))), Sample((_X, (0, 1, 2, -1), "constant", 1.5)), Sample((_X, (2, 1), "reflect")),
+        Sample((_X, (2, 3, 1, 0), "replicate")), Sample((_X, (4, -1), "circular")),
+    ],
+    "fold": [Sample((values(2, 12, 6), (3, 4), 2)), Sample((values(9, 6), (5, 4), 3, 1, 1, (2, 2))),
+             Sample((values(4, 6), (4, 5), 2, 2))],
+    "conv1d": [
+        Sample((values(2, 3, 7), values(4, 3, 3), values(4))),
+        Sample((values(2, 7), values(4, 1, 2)), {"groups": 2, "stride": 2}),
+        Sample((values(1, 2, 6), values(2, 2, 4), None, 1, "same", 1)),
+    ],
+    "conv2d": [
+        Sample((values(2, 2, 4, 5), values(3, 2, 3, 2), values(3)), {"padding": (1, 0), "stride": (1, 2)}),
+        Sample((values(2, 5, 4), values(2, 1, 2, 2)), {"dilation": 2, "groups": 2, "padding": "valid"}),
+        Sample((values(1, 2, 3, 3), values(2, 2, 1, 1))),
+    ],
+    "conv3d": [Sample((values(1, 2, 3, 2, 3), values(2, 2, 2, 1, 2), values(2), 1, 1))],
+    "conv_transpose1d": [
+        Sample((values(2, 2, 4), values(2, 3, 3), values(3), 2, 1, 1)),
+        Sample((values(2, 3), values(2, 2, 2), None, 1, 0, 0, 2)),
+    ],
+    "conv_transpose2d": [
+        Sample((values(1, 2, 3, 2), values(2, 2, 3, 2), values(2)), {"stride": (2, 1), "padding": (1, 0)}),
+        Sample((values(1, 2, 3, 2), values(2, 1, 2, 2)), {"dilation": 2, "groups": 2, "output_padding": 1}),
+    ],
+    "conv_transpose3d": [Sample((values(1, 2, 2, 1, 2), values(2, 1, 2, 2, 1)))],
+    "max_pool1d": [Sample((_X, 2)), Sample((_X, 3, 1, 1, 2))],
+    "max_pool2d": [
+        Sample((_X, 2)), Sample((_X, (3, 2), (1, 2), (1, 0))), Sample((_X, 2, 2, 0, 1, True)),
+        Sample((_X, 2), {"return_indices": True, "padding": 1, "dilation": 2, "stride": 1}),
+    ],
+    "max_pool3d": [Sample((values(1, 3, 4, 2), 2))],
+    "avg_pool1d": [Sample((_X, 2)), Sample((_X, 3, 2, 1, True, False))],
+    "avg_pool2d": [
+        Sample((_X, 2)), Sample((_X, (3, 2), 1, (1, 0), False, False)), Sample((_X, 2, 2, 1, True, True)),
+        Sample((_X, 3, 2, 1, True, False)), Sample((_X, 2), {"divisor_override": 3}),
+    ],
+    "avg_pool3d": [Sample((values(1, 3, 4, 2), 2, 1))],
+    "lp_pool1d": [Sample((np.abs(_X), 2, 3, 1)), Sample((np.abs(_X), 3.0, 2))],
+    "lp_pool2d": [Sample((np.abs(_X), 2, 2)), Sample((np.abs(_X), 3.0, (1, 2), 1))],
+    "adaptive_avg_pool1d": [Sample((_X, 3)), Sample((_X, 5))],
+    "adaptive_avg_pool2d": [Sample((_X, 2)), Sample((_X, (None, 3)))],
+    "adaptive_max_pool1d": [Sample((_X, 3)), Sample((_X, 1))],
+    "adaptive_max_pool2d": [Sample((_X, 2)), Sample((_X, (3, None), True))],
 }
 
 # Calls of internal rows, at which they are differentiated.
@@ -127,6 +181,8 @@ INTERNAL_SAMPLES: dict[str, list[Sample]] = {
                 0.1, 0.9, 0.1, 1e-3, 0.1, 0.9, True)),
     ],
     "adagrad_update": [Sample(([values(2, 3)], [values(2, 3, seed=1)], [_POSITIVE], 0.1, 1e-3, 0.1, False))],
+    "batch_statistics": [Sample((values(3, 2, 4), values(2), np.abs(values(2)), 0.25))],
+    "im2col": [Sample((values(1, 2, 4, 3), (3, 2), 1, 1, 2))],
     "clip_to_norm": [Sample(([values(2, 3), values(4)], 1.0, 2.0)), Sample(([values(2, 3)], 1.0, float("inf")))],
     "unscale": [Sample(([values(2, 3), values(4)], 0.5))], "clip_to_value": [Sample(([values(2, 3)], -1.0, 1.0))],
 }

@@ -23,6 +23,36 @@ LAYERS = {
     "layer norm over two axes": (lambda m: m.LayerNorm((3, 4), eps=1e-3), (2, 3, 4)),
     "layer norm without parameters": (lambda m: m.LayerNorm(6, elementwise_affine=False), (5, 6)),
     "rms norm": (lambda m: m.RMSNorm(6, eps=1e-6), (5, 6)),
+    "batch norm": (lambda m: m.BatchNorm1d(6), (5, 6)),
+    "batch norm over a length": (lambda m: m.BatchNorm1d(3, eps=1e-3), (5, 3, 4)),
+    "batch norm of images": (lambda m: m.BatchNorm2d(3, affine=False), (2, 3, 4, 2)),
+    "batch norm without statistics": (lambda m: m.BatchNorm2d(3, track_running_stats=False).eval(), (2, 3, 4, 2)),
+    "batch norm, evaluated": (lambda m: m.BatchNorm2d(3).eval(), (2, 3, 4, 2)),
+    "group norm": (lambda m: m.GroupNorm(2, 6), (5, 6, 3)),
+    "instance norm": (lambda m: m.InstanceNorm2d(3), (2, 3, 4, 5)),
+    "instance norm with all": (lambda m: m.InstanceNorm1d(3, affine=True, track_running_stats=True), (2, 3, 4)),
+    "conv 1d": (lambda m: m.Conv1d(4, 6, 3, padding=1, groups=2), (2, 4, 7)),
+    "conv 2d": (lambda m: m.Conv2d(3, 4, 3, padding=1), (2, 3, 6, 5)),
+    "conv 2d with strides": (lambda m: m.Conv2d(3, 4, (3, 2), stride=(2, 3), dilation=(1, 2), bias=False), (2, 3, 7, 8)),
+    "conv 2d, depthwise": (lambda m: m.Conv2d(4, 8, 3, padding="same", groups=4), (1, 4, 5, 5)),
+    "conv 2d of one image": (lambda m: m.Conv2d(2, 3, 1), (2, 4, 4)),
+    "conv 2d, reflecting": (lambda m: m.Conv2d(2, 3, 3, padding=(2, 1), padding_mode="reflect"), (2, 2, 4, 4)),
+    "conv 2d, circular": (lambda m: m.Conv2d(2, 3, (3, 4), padding="same", padding_mode="circular"), (2, 2, 4, 4)),
+    "conv 3d": (lambda m: m.Conv3d(1, 2, 2), (2, 1, 3, 3, 3)),
+    "transposed conv 1d": (lambda m: m.ConvTranspose1d(4, 6, 3, stride=2, groups=2), (2, 4, 5)),
+    "transposed conv 2d": (lambda m: m.ConvTranspose2d(3, 2, 3, 2, 1, 1), (2, 3, 4, 3)),
+    "transposed conv 2d with dilation": (lambda m: m.ConvTranspose2d(3, 2, (2, 3), dilation=2, bias=False), (2, 3, 4, 3)),
+    "max pool": (lambda m: m.MaxPool2d(2), (2, 3, 6, 4)),
+    "max pool with overlap": (lambda m: m.MaxPool2d(3, 2, 1, ceil_mode=True), (2, 3, 6, 7)),
+    "average pool": (lambda m: m.AvgPool2d(2), (2, 3, 6, 5)),
+    "average pool with overlap": (lambda m: m.AvgPool2d(3, 2, 1, True, False), (2, 3, 6, 7)),
+    "average pool of lengths": (lambda m: m.AvgPool1d(3, 2), (2, 3, 8)),
+    "norm pool": (lambda m: m.LPPool2d(2, 2), (2, 3, 4, 4)),
+    "adaptive average pool": (lambda m: m.AdaptiveAvgPool2d((3, None)), (2, 3, 7, 4)),
+    "adaptive max pool": (lambda m: m.AdaptiveMaxPool2d(2), (2, 3, 4, 5)),
+    "small network of images": (
+        lambda m: m.Sequential(m.Conv2d(3, 4, 3, padding=1), m.BatchNorm2d(4), m.ReLU(), m.MaxPool2d(2), m.Conv2d(4, 5, 3),
+                               m.ReLU(), m.AdaptiveAvgPool2d(1), m.Flatten(), m.Linear(5, 2)), (2, 3, 8, 8)),
     "flatten": (lambda m: m.Flatten(), (2, 3, 4)),
     "network": (lambda m: m.Sequential(m.Linear(6, 8), m.Tanh(), m.LayerNorm(8), m.Linear(8, 2)), (5, 6)),
 }
@@ -35,6 +65,7 @@ def test_layer_is_torchs(name, dtype):
     ours, theirs = build(nn).to(getattr(genesis, dtype)), build(torch.nn).to(getattr(torch, dtype))
     random = np.random.default_rng(0)
     state = {k: random.normal(size=tuple(v.shape)) for k, v in theirs.state_dict().items()}
+    state = {k: np.abs(v) if "running" in k or "num" in k else v for k, v in state.items()}
     theirs.load_state_dict({k: torch.tensor(v) for k, v in state.items()})
     ours.load_state_dict(state)
     data = random.normal(size=shape).astype(dtype)
@@ -46,6 +77,9 @@ def test_layer_is_torchs(name, dtype):
     tolerance = TOLERANCE[dtype]
     np.testing.assert_allclose(y.detach().numpy(), s.detach().numpy(), **tolerance)
     np.testing.assert_allclose(x.grad.numpy(), t.grad.numpy(), **tolerance)
+    assert repr(ours) == repr(theirs)
+    for (_, b), c in zip(ours.named_buffers(), theirs.buffers(), strict=True):
+        np.testing.assert_allclose(b.numpy(), c.numpy(), **tolerance)
     for (_, p), q in zip(ours.named_parameters(), theirs.parameters(), strict=True):
         np.testing.assert_allclose(p.grad.numpy(), q.grad.numpy(), rtol=tolerance["rtol"], atol=10 * tolerance["atol"])
 

@@ -1,0 +1,226 @@
+"""Convolutions as modules."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from genesis.creation import empty
+from genesis.nn import functional, init
+from genesis.nn.module import Module
+from genesis.nn.parameter import Parameter
+from genesis.tensor import Tensor
+
+__all__ = ["Conv1d", "Conv2d", "Conv3d", "ConvTranspose1d", "ConvTranspose2d", "ConvTranspose3d", "each"]
+
+PerAxis = int | Sequence[int]
+
+
+def each(value: PerAxis, count: int) -> tuple[int, ...]:
+    """A setting for each of `count` axes.
+
+    >>> each(3, 2), each((1, 2), 2)
+    ((3, 3), (1, 2))
+    """
+    return (value,) * count if isinstance(value, int) else tuple(value)
+
+
+class _Convolution(Module):
+    """What all share: a weight, which starts as PyTorch's, and a bias."""
+
+    _axes = 0
+
+    def __init__(
+        self, in_channels: int, out_channels: int, kernel_size: PerAxis, stride: PerAxis, padding: PerAxis | str,
+        dilation: PerAxis, groups: int, bias: bool, padding_mode: str, dtype: Any,
+    ) -> None:
+        name, axes = type(self).__name__, self._axes
+        if groups < 1 or in_channels % groups or out_channels % groups:
+            raise ValueError(f"{name}: {groups} groups; want a number that divides {in_channels} and {out_channels} channels")
+        if padding_mode not in ("zeros", "reflect", "replicate", "circular"):
+            raise ValueError(
+                f"{name}: padding_mode must be 'zeros', 'reflect', 'replicate' or 'circular', got {padding_mode!r}"
+            )
+        self.in_channels = in_channels
+        self.out_channels = out_channels
+        self.kernel_size = each(kernel_size, axes)
+        self.stride = each(stride, axes)
+        self.padding = padding if isinstance(padding, str) else each(padding, axes)
+        self.dilation = each(dilation, axes)
+        self.groups = groups
+        self.padding_mode = padding_mode
+        self.weight = Parameter(empty(*self._weight_channels(), *self.kernel_size, dtype=dtype))
+        self.bias = Parameter(empty(out_channels, dtype=dtype)) if bias else None
+        self.reset_parameters()
+
+    def _weight_channels(self) -> tuple[int, int]:
+        return self.out_channels, self.in_channels // self.groups
+
+    def reset_parameters(self) -> None:
+        """Draw the parameters anew: uniform in +-1/sqrt(inputs of one output)."""
+        init.kaiming_uniform_(self.weight, a=math.sqrt(5))
+        if self.bias is not None:
+            inputs, _ = init.fans(self.weight)
+            bound = 1 / math.sqrt(inputs) if inputs else 0.0
+            init.uniform_(self.bias, -bound, bound)
+
+    def extra_repr(self) -> str:
+        """Channels, and what differs from the defaults."""
+        parts = [f"{self.in_channels}, {self.out_channels}, kernel_size={self.kernel_size}, stride={self.stride}"]
+        if self.padding != (0,) * self._axes:
+            parts.append(f"padding={self.padding}")
+        if self.dilation != (1,) * self._axes:
+            parts.append(f"dilation={self.dilation}")
+        if any(more := getattr(self, "output_padding", ())):
+            parts.append(f"output_padding={more}")
+        if self.groups != 1:
+            parts.append(f"groups={self.groups}")
+        if self.bias is None:
+            parts.append("bias=False")
+        if self.padding_mode != "zeros":
+            parts.append(f"padding_mode={self.padding_mode}")
+        return ", ".join(parts)
+
+
+class _Conv(_Convolution):
+    def __init__(
+        self, in_channels: int, out_channels: int, kernel_size: PerAxis, stride: PerAxis = 1, padding: PerAxis | str = 0,
+        dilation: PerAxis = 1, groups: int = 1, bias: bool = True, padding_mode: str = "zeros", dtype: Any = None,
+    ) -> None:
+        super().__init__(
+            in_channels, out_channels, kernel_size, stride, padding, dilation, groups, bias, padding_mode, dtype
+        )
+
+    def forward(self, input: Tensor) -> Tensor:
+        """`input` (n, in_channels, ..) or (in_channels, ..) -> the same with out_channels."""
+        padding: PerAxis | str = self.padding
+        if self.padding_mode != "zeros":
+            input, padding = functional.pad(input, self._around(), mode=self.padding_mode), 0
+        convolve = getattr(functional, f"conv{self._axes}d")
+        result: Tensor = convolve(input, self.weight, self.bias, self.stride, padding, self.dilation, self.groups)
+        return result
+
+    def _around(self) -> tuple[int, ...]:
+        """The paddings as `functional.pad` takes them."""
+        if self.padding == "valid":
+            return (0,) * (2 * self._axes)
+        if self.padding == "same":
+            totals = [d * (k - 1) for d, k in zip(self.dilation, self.kernel_size, strict=True)]
+            return tuple([p for total in reversed(totals) for p in (total // 2, total - total // 2)])
+        return tuple([p for p in reversed(self.padding) for _ in range(2)])  # type: ignore[misc]
+
+
+class Conv1d(_Conv):
+    """The cross-correlation of (n, in_channels, l) with `weight` (out_channels, in_channels / groups, k), plus `bias`.
+
+    Arguments as those of `nn.functional.conv1d`; `padding_mode` is "zeros", "reflect", "replicate" or "circular".
+
+    >>> import genesis
+    >>> genesis.nn.Conv1d(3, 8, 3, padding=1)(genesis.ones(2, 3, 10)).shape
+    (2, 8, 10)
+    """
+
+    _axes = 1
+
+
+class Conv2d(_Conv):
+    """The cross-correlation of (n, in_channels, h, w) with `weight` (out_channels, in_channels / groups, kh, kw), plus `bias`.
+
+    Arguments as those of `nn.functional.conv2d`; `padding_mode` is "zeros", "reflect", "replicate" or "circular".
+
+    >>> import genesis
+    >>> genesis.nn.Conv2d(3, 8, 3, stride=2, padding=1)(genesis.ones(2, 3, 10, 10)).shape
+    (2, 8, 5, 5)
+    """
+
+    _axes = 2
+
+
+class Conv3d(_Conv):
+    """The cross-correlation of (n, in_channels, d, h, w) with `weight`, plus `bias`.
+
+    Arguments as those of `nn.functional.conv3d`; `padding_mode` is "zeros", "reflect", "replicate" or "circular".
+
+    >>> import genesis
+    >>> genesis.nn.Conv3d(1, 2, 2)(genesis.ones(1, 1, 3, 3, 3)).shape
+    (1, 2, 2, 2, 2)
+    """
+
+    _axes = 3
+
+
+class _ConvTranspose(_Convolution):
+    def __init__(
+        self, in_channels: int, out_channels: int, kernel_size: PerAxis, stride: PerAxis = 1, padding: PerAxis = 0,
+        output_padding: PerAxis = 0, groups: int = 1, bias: bool = True, dilation: PerAxis = 1,
+        padding_mode: str = "zeros", dtype: Any = None,
+    ) -> None:
+        if padding_mode != "zeros":
+            raise ValueError(f"{type(self).__name__}: padding_mode must be 'zeros', got {padding_mode!r}")
+        self.output_padding = each(output_padding, self._axes)
+        super().__init__(
+            in_channels, out_channels, kernel_size, stride, padding, dilation, groups, bias, padding_mode, dtype
+        )
+
+    def _weight_channels(self) -> tuple[int, int]:
+        return self.in_channels, self.out_channels // self.groups
+
+    def forward(self, input: Tensor, output_size: Sequence[int] | None = None) -> Tensor:
+        """`input` (n, in_channels, ..) -> (n, out_channels, ..); `output_size` picks among the sizes that are possible."""
+        more = self.output_padding if output_size is None else self._more(input, output_size)
+        convolve = getattr(functional, f"conv_transpose{self._axes}d")
+        result: Tensor = convolve(
+            input, self.weight, self.bias, self.stride, self.padding, more, self.groups, self.dilation
+        )
+        return result
+
+    def _more(self, input: Tensor, output_size: Sequence[int]) -> tuple[int, ...]:
+        wanted, extents = tuple(output_size)[-self._axes :], input.shape[-self._axes :]
+        settings = zip(extents, self.stride, self.padding, self.dilation, self.kernel_size, strict=True)
+        least = [(e - 1) * s - 2 * p + d * (k - 1) + 1 for e, s, p, d, k in settings]  # type: ignore[operator]
+        more = tuple(w - e for w, e in zip(wanted, least, strict=True))
+        if any(not 0 <= m < s for m, s in zip(more, self.stride, strict=True)):
+            raise ValueError(
+                f"{type(self).__name__}: output_size {wanted} is not possible; want {tuple(least)}, or up to stride - 1 more"
+            )
+        return more
+
+
+class ConvTranspose1d(_ConvTranspose):
+    """The gradient of `Conv1d` by its input, as a layer: (n, in_channels, l) -> (n, out_channels, longer).
+
+    `weight` is (in_channels, out_channels / groups, k).
+
+    >>> import genesis
+    >>> genesis.nn.ConvTranspose1d(8, 3, 2, stride=2)(genesis.ones(2, 8, 5)).shape
+    (2, 3, 10)
+    """
+
+    _axes = 1
+
+
+class ConvTranspose2d(_ConvTranspose):
+    """The gradient of `Conv2d` by its input, as a layer: (n, in_channels, h, w) -> (n, out_channels, larger).
+
+    `weight` is (in_channels, out_channels / groups, kh, kw).
+
+    >>> import genesis
+    >>> genesis.nn.ConvTranspose2d(8, 3, 2, stride=2)(genesis.ones(2, 8, 5, 5)).shape
+    (2, 3, 10, 10)
+    """
+
+    _axes = 2
+
+
+class ConvTranspose3d(_ConvTranspose):
+    """The gradient of `Conv3d` by its input, as a layer.
+
+    `weight` is (in_channels, out_channels / groups, kd, kh, kw).
+
+    >>> import genesis
+    >>> genesis.nn.ConvTranspose3d(2, 1, 2, stride=2)(genesis.ones(1, 2, 1, 2, 2)).shape
+    (1, 1, 2, 4, 4)
+    """
+
+    _axes = 3

@@ -1,0 +1,101 @@
+"""Normalisation over the batch, and over groups of channels."""
+
+from __future__ import annotations
+
+from genesis.ir.graph import Value
+from genesis.ir.shapes import numel
+from genesis.ops.elementwise import rsqrt
+from genesis.ops.reduction import mean
+from genesis.ops.registry import cast, composite, widened
+from genesis.ops.views import reshape_value
+
+__all__ = ["batch_norm", "batch_statistics", "group_norm"]
+
+
+def _per_channel(value: Value, rank: int) -> Value:
+    return reshape_value(value, (value.shape[0],) + (1,) * (rank - 2))
+
+
+def _moments(x: Value) -> tuple[Value, Value]:
+    """`x` less its mean, and its variance (of n), over all axes but the channels', which stay."""
+    axes = (0, *range(2, x.ndim))
+    centred = x - mean(x, axes, True)
+    return centred, mean(centred * centred, axes, True)
+
+
+def _affine(name: str, x: Value, weight: Value | None, bias: Value | None) -> Value:
+    for setting, value in (("weight", weight), ("bias", bias)):
+        if value is not None and value.shape != (x.shape[1],):
+            raise ValueError(f"{name}: {setting} has shape {value.shape}; want ({x.shape[1]},), the channels of the input")
+    x = x if weight is None else x * _per_channel(weight, x.ndim)
+    return x if bias is None else x + _per_channel(bias, x.ndim)
+
+
+@composite("batch_norm", (), methods=())
+def batch_norm(
+    input: Value, running_mean: Value | None, running_var: Value | None, weight: Value | None = None,
+    bias: Value | None = None, training: bool = False, momentum: float = 0.1, eps: float = 1e-5,
+) -> Value:
+    """(x - mean) / sqrt(var + eps) for each channel, then `weight` and `bias` (Ioffe and Szegedy, 2015).
+
+    Args:
+        input: (n, channels, ..).
+        running_mean, running_var: (channels,), what to use unless `training`.
+        weight, bias: (channels,); left out if None.
+        training: use the mean and variance of this batch; `nn.functional.batch_norm` updates the running ones too.
+        momentum: how far the running ones go towards the batch's.
+        eps: added to the variance.
+
+    Raises ValueError for other shapes, and for `training` with one value for each channel.
+    """
+    if input.ndim < 2:
+        raise ValueError(f"batch_norm: input must be (n, channels, ..), got shape {input.shape}")
+    x = widened(input)
+    if training:
+        if numel(input.shape) == input.shape[1]:
+            raise ValueError(f"batch_norm: wants more than one value for each channel when training, got shape {input.shape}")
+        centred, variance = _moments(x)
+    else:
+        if running_mean is None or running_var is None:
+            raise ValueError("batch_norm: wants running_mean and running_var unless training")
+        if running_mean.shape != (x.shape[1],) or running_var.shape != (x.shape[1],):
+            raise ValueError(
+                f"batch_norm: running statistics have shapes {running_mean.shape} and {running_var.shape}; want "
+                f"({x.shape[1]},), the channels of the input"
+            )
+        centred, variance = x - _per_channel(running_mean, x.ndim), _per_channel(running_var, x.ndim)
+    return cast(_affine("batch_norm", centred * rsqrt(variance + eps), weight, bias), input.dtype)
+
+
+@composite("batch_statistics", (3,), methods=())
+def batch_statistics(
+    input: Value, running_mean: Value, running_var: Value, momentum: Value | float
+) -> tuple[Value, Value]:
+    """The running mean and variance (of n-1) after a batch: so far of the way to the batch's own."""
+    x = widened(input)
+    count = numel(x.shape) // x.shape[1]
+    shape = running_mean.shape
+    _, variance = _moments(x)
+    centre = reshape_value(mean(x, (0, *range(2, x.ndim)), True), shape)
+    variance = reshape_value(variance, shape) * (count / (count - 1))
+    return tuple(  # type: ignore[return-value]
+        cast(widened(old) + (new - widened(old)) * momentum, old.dtype)
+        for old, new in ((running_mean, centre), (running_var, variance))
+    )
+
+
+@composite("group_norm", (), methods=(), autocast="float32")
+def group_norm(
+    input: Value, num_groups: int, weight: Value | None = None, bias: Value | None = None, eps: float = 1e-5
+) -> Value:
+    """(x - mean) / sqrt(var + eps) over groups of channels, then `weight` and `bias` for each channel (Wu and He, 2018).
+
+    `input` is (n, channels, ..). Raises ValueError unless `num_groups` divides the channels.
+    """
+    if input.ndim < 2 or num_groups < 1 or input.shape[1] % num_groups:
+        raise ValueError(f"group_norm: {num_groups} groups do not divide the channels of shape {input.shape}")
+    x = widened(input)
+    rows = reshape_value(x, (x.shape[0], num_groups, numel(x.shape[1:]) // num_groups))
+    centred = rows - mean(rows, -1, True)
+    normal = reshape_value(centred * rsqrt(mean(centred * centred, -1, True) + eps), x.shape)
+    return cast(_affine("group_norm", normal, weight, bias), input.dtype)

@@ -1,0 +1,275 @@
+"""Pooling: reductions of windows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from genesis.ir.dtypes import int64
+from genesis.ir.graph import Value
+from genesis.ir.shapes import Shape, numel
+from genesis.ops.elementwise import abs as magnitude
+from genesis.ops.elementwise import maximum, minimum, pow, relu, sign, where
+from genesis.ops.reduction import argmax, mean, sum
+from genesis.ops.registry import Operation, cast, composite, expand, widened
+from genesis.ops.source import iota
+from genesis.ops.views import permute_value, reshape_value
+from genesis.ops.window import PerAxis, pad_value, per_axis, windows
+
+__all__ = ["adaptive_avg_pool2d", "adaptive_max_pool2d", "avg_pool2d", "max_pool2d"]
+
+
+def _checked(name: str, input: Value, axes: int) -> None:
+    if input.ndim not in (axes + 1, axes + 2):
+        raise ValueError(f"{name}: input must have {axes + 1} or {axes + 2} axes, got shape {input.shape}")
+
+
+def _overhang(extent: int, size: int, stride: int, margin: int, dilation: int, ceil_mode: bool) -> int:
+    """The places that windows take after the input: its padding, and with `ceil_mode` what the last one needs beyond."""
+    reach = dilation * (size - 1) + 1
+    left = extent + 2 * margin - reach
+    if not ceil_mode or left < 0:
+        return margin
+    count = -(-left // stride) + 1
+    if (count - 1) * stride >= extent + margin:  # a window must start within the input or the padding before it
+        count -= 1
+    return max(margin, (count - 1) * stride + reach - extent - margin)
+
+
+def _least(x: Value) -> float | int:
+    if x.dtype.is_floating_point:
+        return float("-inf")
+    bits = 8 * x.dtype.itemsize
+    return -(1 << (bits - 1)) if x.dtype.is_signed else 0
+
+
+class _Settings:
+    """The arguments that all pooling shares, one value for each axis."""
+
+    def __init__(
+        self, name: str, input: Value, axes: int, kernel: PerAxis, stride: Any, padding: PerAxis, dilation: PerAxis,
+        ceil_mode: bool,
+    ) -> None:
+        _checked(name, input, axes)
+        self.name = name
+        self.sizes = per_axis(name, "kernel_size", kernel, axes)
+        self.steps = self.sizes if stride is None or stride == () else per_axis(name, "stride", stride, axes)
+        self.margins = per_axis(name, "padding", padding, axes, 0)
+        self.taps = per_axis(name, "dilation", dilation, axes)
+        if any(2 * m > k for m, k in zip(self.margins, self.sizes, strict=True)):
+            raise ValueError(f"{name}: padding {self.margins} is more than half of kernel_size {self.sizes}")
+        self.extents = input.shape[input.ndim - axes :]
+        self.after = tuple(
+            _overhang(*each, ceil_mode)
+            for each in zip(self.extents, self.sizes, self.steps, self.margins, self.taps, strict=True)
+        )
+
+    def windows(self, x: Value, fill: float) -> Value:
+        """(.., *counts, *sizes)."""
+        found = windows(self.name, pad_value(x, self.margins, self.after, fill), self.sizes, self.steps, self.taps)
+        axes, lead = len(self.sizes), x.ndim - len(self.sizes)
+        order = [*range(lead), *range(lead + axes, lead + 2 * axes), *range(lead, lead + axes)]
+        return permute_value(found, order)
+
+
+# ---- max ----
+
+
+def _first_greatest(rows: Value) -> tuple[Value, Value]:
+    """The greatest element along the last axis, and the first place that has it, through which the gradient goes."""
+    at = argmax(rows, -1, True)
+    chosen = iota(rows.graph, rows.shape[-1]) == at
+    return sum(where(chosen, rows, 0), -1, dtype=rows.dtype), reshape_value(at, at.shape[:-1])
+
+
+def _max_pool(axes: int) -> Operation:
+    def define(
+        input: Value, kernel_size: PerAxis, stride: PerAxis | None = None, padding: PerAxis = 0, dilation: PerAxis = 1,
+        ceil_mode: bool = False, return_indices: bool = False,
+    ) -> Any:
+        settings = _Settings(name, input, axes, kernel_size, stride, padding, dilation, ceil_mode)
+        x = input if input.dtype.is_floating_point else cast(input, int64)  # where padding is less than any of them
+        found = settings.windows(x, _least(x))
+        values, at = _first_greatest(reshape_value(found, (*found.shape[:-axes], numel(settings.sizes))))
+        values = cast(values, input.dtype)
+        return (values, _places(at, settings)) if return_indices else values
+
+    name = f"max_pool{axes}d"
+    define.__doc__ = f"""The greatest element of each window over the last {axes} axes; NaN wins.
+
+    `stride` is `kernel_size` if None; `padding` counts as less than anything; with `ceil_mode` a last window may reach
+    beyond. With `return_indices`, (values, places in the flattened plane). The gradient goes to the first place that has
+    the value. Raises ValueError where no window fits.
+
+    >>> import genesis
+    >>> x = genesis.arange({4**axes}.0).reshape({', '.join(['1'] + ['4'] * axes)})
+    >>> genesis.nn.functional.{name}(x, {(4, 2, 2) if axes == 3 else 2})
+    tensor({_PICKED[axes]})
+    """
+    return composite(name, methods=())(define)
+
+
+_PICKED = {
+    1: "[[1., 3.]]",
+    2: "[[[ 5.,  7.],\n             [13., 15.]]]",
+    3: "[[[[53., 55.],\n              [61., 63.]]]]",
+}
+
+
+def _places(at: Value, settings: _Settings) -> Value:
+    """From places within windows to places in the plane."""
+    axes = len(settings.sizes)
+    place: Value | int = 0
+    for axis in range(axes):
+        inner, plane = numel(settings.sizes[axis + 1 :]), numel(settings.extents[axis + 1 :])
+        count = at.shape[at.ndim - axes + axis]
+        start = iota(at.graph, count) * settings.steps[axis] - settings.margins[axis]
+        tap = at // inner % settings.sizes[axis] * settings.taps[axis]
+        place = place + (reshape_value(start, (count,) + (1,) * (axes - axis - 1)) + tap) * plane
+    return place  # type: ignore[return-value]
+
+
+# ---- average ----
+
+
+def _average(
+    name: str, axes: int, input: Value, kernel: PerAxis, stride: Any, padding: PerAxis, ceil_mode: bool, include_pad: bool,
+    divisor: int | None,
+) -> Value:
+    settings = _Settings(name, input, axes, kernel, stride, padding, 1, ceil_mode)
+    if divisor == 0:
+        raise ValueError(f"{name}: divisor_override must not be 0")
+    found = settings.windows(widened(input), 0)
+    over = tuple(range(found.ndim - axes, found.ndim))
+    total = sum(found, over, dtype=found.dtype)
+    plain = settings.after == settings.margins and (include_pad or not any(settings.margins))
+    if divisor is not None or plain:
+        return cast(total / (divisor or numel(settings.sizes)), input.dtype)
+    for axis in range(axes):
+        count = total.shape[total.ndim - axes + axis]
+        start = iota(input.graph, count) * settings.steps[axis] - settings.margins[axis]
+        margin = settings.margins[axis] if include_pad else 0
+        end = minimum(start + settings.sizes[axis], settings.extents[axis] + margin)
+        inside = cast(end - maximum(start, -margin), total.dtype)
+        total = total / reshape_value(inside, (count,) + (1,) * (axes - axis - 1))
+    return cast(total, input.dtype)
+
+
+_AVERAGED = "`stride` is `kernel_size` if None. Zeros of `padding` are counted if `count_include_pad`; with `ceil_mode` a\n" \
+    "    last window may reach beyond, which never counts. Raises ValueError where no window fits."
+
+
+@composite("avg_pool1d", methods=(), doc=f"The mean of each window over the last axis.\n\n    {_AVERAGED}\n    ")
+def avg_pool1d(
+    input: Value, kernel_size: PerAxis, stride: PerAxis | None = None, padding: PerAxis = 0, ceil_mode: bool = False,
+    count_include_pad: bool = True,
+) -> Value:
+    return _average("avg_pool1d", 1, input, kernel_size, stride, padding, ceil_mode, count_include_pad, None)
+
+
+def _avg_pool(axes: int) -> Operation:
+    def define(
+        input: Value, kernel_size: PerAxis, stride: PerAxis | None = None, padding: PerAxis = 0, ceil_mode: bool = False,
+        count_include_pad: bool = True, divisor_override: int | None = None,
+    ) -> Value:
+        return _average(name, axes, input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
+
+    name = f"avg_pool{axes}d"
+    doc = f"The mean of each window over the last {axes} axes, or its sum over `divisor_override`.\n\n    {_AVERAGED}\n    "
+    return composite(name, methods=(), doc=doc)(define)
+
+
+def _lp_pool(axes: int) -> Operation:
+    def define(
+        input: Value, norm_type: float, kernel_size: PerAxis, stride: PerAxis | None = None, ceil_mode: bool = False
+    ) -> Value:
+        powers = _average(name, axes, pow(input, norm_type), kernel_size, stride, 0, ceil_mode, True, None)
+        total = sign(powers) * relu(magnitude(powers)) * numel(per_axis(name, "kernel_size", kernel_size, axes))
+        return pow(total, 1 / norm_type)
+
+    name = f"lp_pool{axes}d"
+    return composite(name, methods=(), doc=f"(sum of x^p)^(1/p) of each window over the last {axes} axes.")(define)
+
+
+# ---- to a given size ----
+
+
+def _edges(x: Value, extent: int, count: int) -> tuple[Value, Value]:
+    """Where each of `count` parts of an axis begins and ends; they overlap where it does not divide the extent."""
+    part = reshape_value(iota(x.graph, count), (count, 1))
+    return part * extent // count, ((part + 1) * extent + count - 1) // count
+
+
+def _parted(x: Value, axis: int, count: int, reduce: Callable[[Value, Value | None], Any]) -> Any:
+    """Axis `axis` as `count` rows along a new last axis, with a mask of those in each part (None: all), reduced."""
+    order = [*(a for a in range(x.ndim) if a != axis), axis]
+    last, extent = permute_value(x, order), x.shape[axis]
+    if extent % count == 0:
+        return reduce(reshape_value(last, (*last.shape[:-1], count, extent // count)), None)
+    place = iota(x.graph, extent)
+    start, end = _edges(x, extent, count)
+    rows = expand(reshape_value(last, (*last.shape[:-1], 1, extent)), (*last.shape[:-1], count, extent))
+    return reduce(rows, (place >= start) & (place < end))
+
+
+def _back(y: Value, axis: int) -> Value:
+    """The last axis put to `axis`."""
+    return permute_value(y, [*range(axis), y.ndim - 1, *range(axis, y.ndim - 1)])
+
+
+def _counts(name: str, input: Value, output_size: Any, axes: int) -> Shape:
+    _checked(name, input, axes)
+    extents = input.shape[input.ndim - axes :]
+    wanted = (output_size,) * axes if output_size is None or isinstance(output_size, int) else tuple(output_size)
+    if len(wanted) != axes:
+        raise ValueError(f"{name}: output_size is {output_size}; want an integer or {axes} of them")
+    return per_axis(name, "output_size", tuple(e if w is None else w for w, e in zip(wanted, extents, strict=True)), axes)
+
+
+def _adaptive_avg_pool(axes: int) -> Operation:
+    def averaged(rows: Value, mask: Value | None) -> Value:
+        if mask is None:
+            return mean(rows, -1)
+        return sum(where(mask, rows, 0), -1) / sum(cast(mask, rows.dtype), -1)
+
+    def define(input: Value, output_size: PerAxis | None) -> Value:
+        y = widened(input)
+        for axis, count in enumerate(_counts(name, input, output_size, axes), input.ndim - axes):
+            y = _back(_parted(y, axis, count, averaged), axis)
+        return cast(y, input.dtype)
+
+    name = f"adaptive_avg_pool{axes}d"
+    define.__doc__ = f"""The means of `output_size` parts, as equal as can be, of the last {axes} axes; None keeps an extent."""
+    return composite(name, methods=())(define)
+
+
+def _adaptive_max_pool(axes: int) -> Operation:
+    def greatest(rows: Value, mask: Value | None) -> tuple[Value, Value]:
+        return _first_greatest(rows if mask is None else where(mask, rows, _least(rows)))
+
+    def define(input: Value, output_size: PerAxis | None, return_indices: bool = False) -> Any:
+        y, place = input, None
+        for axis, count in reversed([*enumerate(_counts(name, input, output_size, axes), input.ndim - axes)]):
+            extent, plane = y.shape[axis], numel(input.shape[axis + 1 :])
+            y, at = (_back(v, axis) for v in _parted(y, axis, count, greatest))
+            if extent % count == 0:
+                shape = (count,) + (1,) * (input.ndim - axis - 1)
+                at = at + reshape_value(iota(y.graph, count) * (extent // count), shape)
+            if place is not None:
+                place = y.graph.add("gather", (place, at), at.shape, int64, {"dim": axis})
+            place = at * plane if place is None else at * plane + place
+        return (y, place) if return_indices else y
+
+    name = f"adaptive_max_pool{axes}d"
+    define.__doc__ = f"""The greatest elements of `output_size` parts, as equal as can be, of the last {axes} axes.
+
+    None keeps an extent. With `return_indices`, (values, places in the flattened plane).
+    """
+    return composite(name, methods=())(define)
+
+
+max_pool1d, max_pool2d, max_pool3d = map(_max_pool, (1, 2, 3))
+avg_pool2d, avg_pool3d = map(_avg_pool, (2, 3))
+lp_pool1d, lp_pool2d = map(_lp_pool, (1, 2))
+adaptive_avg_pool1d, adaptive_avg_pool2d = map(_adaptive_avg_pool, (1, 2))
+adaptive_max_pool1d, adaptive_max_pool2d = map(_adaptive_max_pool, (1, 2))

@@ -1,0 +1,195 @@
+"""Windows over the last axes of a value, and what is laid around it: padding, `im2col`, `fold`.
+
+All windows of a value are one view of it, whose gradient sums the windows back over each other. A matrix product with
+that view is a convolution (`genesis.ops.convolution`), a reduction of it a pooling (`genesis.ops.pooling`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from genesis.ir.dtypes import bool_, int64
+from genesis.ir.graph import Value
+from genesis.ir.shapes import Shape, numel
+from genesis.ops.joining import cat
+from genesis.ops.layout import Layout, contiguous_layout, flip_layout, slice_layout
+from genesis.ops.registry import cast, composite, expand
+from genesis.ops.views import put_sums, put_value, reshape_value, view_node, view_value
+
+__all__ = ["PerAxis", "pad_value", "per_axis", "sliced", "window_layout", "windows"]
+
+PerAxis = int | Sequence[int]
+
+
+def per_axis(name: str, setting: str, value: PerAxis, count: int, least: int = 1) -> tuple[int, ...]:
+    """A setting for each of `count` axes, given once for all or one by one."""
+    values = (value,) * count if isinstance(value, int) else tuple(value)
+    if len(values) == 1:
+        values *= count
+    if len(values) != count or not all(isinstance(v, int) and v >= least for v in values):
+        raise ValueError(f"{name}: {setting} is {value}; want an integer of {least} or more, or {count} of them")
+    return values
+
+
+def _counts(name: str, extents: Shape, sizes: Shape, strides: Shape, dilations: Shape) -> Shape:
+    """How many windows fit along each axis. Raises ValueError where none does."""
+    reaches = [d * (k - 1) + 1 for k, d in zip(sizes, dilations, strict=True)]
+    for extent, reach in zip(extents, reaches, strict=True):
+        if reach > extent:
+            raise ValueError(f"{name}: a window that spans {reach} does not fit into the padded extent {extent}")
+    return tuple((e - r) // s + 1 for e, r, s in zip(extents, reaches, strides, strict=True))
+
+
+def window_layout(shape: Shape, sizes: Shape, strides: Shape, dilations: Shape, counts: Shape) -> Layout:
+    """Where the windows over the last axes of `shape` lie: (.., *sizes, *counts)."""
+    own = contiguous_layout(shape).strides
+    lead, last = len(shape) - len(sizes), own[len(shape) - len(sizes) :]
+    taps = tuple(s * d for s, d in zip(last, dilations, strict=True))
+    steps = tuple(s * t for s, t in zip(last, strides, strict=True))
+    return Layout((*shape[:lead], *sizes, *counts), (*own[:lead], *taps, *steps), 0)
+
+
+def windows(name: str, x: Value, sizes: Shape, strides: Shape, dilations: Shape) -> Value:
+    """All windows over the last axes of `x`, as a view (.., *sizes, *counts)."""
+    spatial = x.shape[x.ndim - len(sizes) :]
+    counts = _counts(name, spatial, sizes, strides, dilations)
+    return view_node(x, window_layout(x.shape, sizes, strides, dilations, counts), name)
+
+
+def sliced(x: Value, axis: int, start: int, end: int) -> Value:
+    """`x[start:end]` along `axis`."""
+    return view_value(x, slice_layout(contiguous_layout(x.shape), axis, start, end), "slice")
+
+
+def pad_value(x: Value, before: Shape, after: Shape, value: float = 0) -> Value:
+    """`x` within `value`, which takes so many places before and after it along each of the last axes; negative ones cut."""
+    lead = x.ndim - len(before)
+    for axis, (first, last) in enumerate(zip(before, after, strict=True), lead):
+        x = sliced(x, axis, max(-first, 0), x.shape[axis] - max(-last, 0))
+    front, back = tuple(max(p, 0) for p in before), tuple(max(p, 0) for p in after)
+    if not any(front) and not any(back):
+        return x
+    rest = [e + f + b for e, f, b in zip(x.shape[lead:], front, back, strict=True)]
+    shape = (*x.shape[:lead], *rest)
+    strides = contiguous_layout(shape).strides
+    offset = sum(f * s for f, s in zip(front, strides[lead:], strict=True))
+    return put_value(expand(cast(x.graph.constant(value, x.dtype), x.dtype), shape), x, Layout(x.shape, strides, offset), shape)
+
+
+# ---- pad ----
+
+
+@composite("pad", methods=())
+def pad(input: Value, pad: Sequence[int], mode: str = "constant", value: float | None = None) -> Value:
+    """`input` with more places around it.
+
+    Args:
+        input: of any shape.
+        pad: how many places before and after along the last axis, then along the one before it, and so on; negative
+            ones are cut off instead.
+        mode: "constant" for `value` there, "reflect" for what lies across the edge without the edge itself, "replicate"
+            for the edge, "circular" for the other end.
+        value: 0 if None.
+
+    Raises ValueError for other modes, an odd number of paddings, and more places than the mode has values for.
+
+    >>> import genesis
+    >>> x = genesis.tensor([1, 2, 3])
+    >>> pad = genesis.nn.functional.pad
+    >>> pad(x, (1, 2)).tolist(), pad(x, (2, 2), "reflect").tolist(), pad(x, (1, 0), "circular").tolist()
+    ([0, 1, 2, 3, 0, 0], [3, 2, 1, 2, 3, 2, 1], [3, 1, 2, 3])
+    """
+    places = tuple(pad)
+    if len(places) % 2 or len(places) > 2 * input.ndim:
+        raise ValueError(f"pad: {places} are {len(places)} paddings; want two for each of at most {input.ndim} axes")
+    before, after = places[-2::-2], places[-1::-2]
+    if mode == "constant":
+        return pad_value(input, before, after, 0 if value is None else value)
+    if mode not in ("reflect", "replicate", "circular"):
+        raise ValueError(f"pad: mode must be 'constant', 'reflect', 'replicate' or 'circular', got {mode!r}")
+    if value is not None:
+        raise ValueError(f"pad: value {value} is of no use in mode {mode!r}")
+    for axis, (front, back) in enumerate(zip(before, after, strict=True), input.ndim - len(before)):
+        input = _mirrored(input, axis, front, back, mode)
+    return input
+
+
+def _mirrored(x: Value, axis: int, front: int, back: int, mode: str) -> Value:
+    x = sliced(x, axis, max(-front, 0), x.shape[axis] - max(-back, 0))
+    front, back, extent = max(front, 0), max(back, 0), x.shape[axis]
+    most = {"reflect": extent - 1, "circular": extent, "replicate": front + back if extent else 0}[mode]
+    if max(front, back) > most:
+        raise ValueError(f"pad: {(front, back)} places along axis {axis} of extent {extent}; want {max(most, 0)} at most")
+    if mode == "reflect":
+        ends = [sliced(x, axis, 1, front + 1), sliced(x, axis, extent - 1 - back, extent - 1)]
+        first, last = [view_value(e, flip_layout(contiguous_layout(e.shape), axis), "flip") for e in ends]
+    elif mode == "circular":
+        first, last = sliced(x, axis, extent - front, extent), sliced(x, axis, 0, back)
+    else:
+        first, last = (
+            expand(edge, (*x.shape[:axis], count, *x.shape[axis + 1 :]))
+            for edge, count in ((sliced(x, axis, 0, 1), front), (sliced(x, axis, extent - 1, extent), back))
+        )
+    parts = [part for part in (first, x, last) if part.shape[axis]]
+    joined: Value = cat.define(parts, axis) if len(parts) > 1 else x
+    return joined
+
+
+# ---- im2col and back ----
+
+
+@composite("im2col", methods=())
+def im2col(input: Value, kernel_size: PerAxis, dilation: PerAxis = 1, padding: PerAxis = 0, stride: PerAxis = 1) -> Value:
+    """The windows of images as columns: (n, c, h, w) or (c, h, w) -> (n, c * kernel elements, windows).
+
+    Raises ValueError for other ranks, and where no window fits.
+
+    >>> import genesis
+    >>> genesis.nn.functional.unfold(genesis.arange(9).reshape(1, 3, 3), 2)
+    tensor([[0, 1, 3, 4],
+            [1, 2, 4, 5],
+            [3, 4, 6, 7],
+            [4, 5, 7, 8]])
+    """
+    sizes, steps, taps, margins = _settings("unfold", kernel_size, stride, dilation, padding)
+    if input.ndim not in (3, 4):
+        raise ValueError(f"unfold: input must be (n, c, h, w) or (c, h, w), got shape {input.shape}")
+    found = windows("unfold", pad_value(input, margins, margins), sizes, steps, taps)
+    lead = input.shape[: input.ndim - 3]
+    return reshape_value(found, (*lead, input.shape[-3] * numel(sizes), numel(found.shape[-2:])))
+
+
+@composite("fold", methods=())
+def fold(
+    input: Value, output_size: PerAxis, kernel_size: PerAxis, dilation: PerAxis = 1, padding: PerAxis = 0, stride: PerAxis = 1
+) -> Value:
+    """Columns laid back as windows of images, where they meet summed: the transpose of `unfold`.
+
+    `input` is (n, c * kernel elements, windows), or that without n. Raises ValueError unless these fit `output_size`.
+
+    >>> import genesis
+    >>> genesis.nn.functional.fold(genesis.ones(1, 4, 4), (3, 3), 2)
+    tensor([[[[1., 2., 1.],
+              [2., 4., 2.],
+              [1., 2., 1.]]]])
+    """
+    size = per_axis("fold", "output_size", output_size, 2)
+    sizes, steps, taps, margins = _settings("fold", kernel_size, stride, dilation, padding)
+    wide = tuple(e + 2 * m for e, m in zip(size, margins, strict=True))
+    counts = _counts("fold", wide, sizes, steps, taps)
+    if input.ndim not in (2, 3) or input.shape[-2] % numel(sizes) or input.shape[-1] != numel(counts):
+        raise ValueError(
+            f"fold: input {input.shape} does not fit; want (.., c * {numel(sizes)}, {numel(counts)}) for output_size {size}"
+        )
+    lead = (*input.shape[:-2], input.shape[-2] // numel(sizes))
+    at = window_layout((*lead, *wide), sizes, steps, taps, counts)
+    terms = cast(input, int64) if input.dtype is bool_ else input
+    summed = cast(put_sums(reshape_value(terms, at.shape), at, (*lead, *wide)), input.dtype)
+    return pad_value(summed, tuple(-m for m in margins), tuple(-m for m in margins))
+
+
+def _settings(name: str, kernel: PerAxis, stride: PerAxis, dilation: PerAxis, padding: PerAxis) -> tuple[Shape, ...]:
+    return (
+        per_axis(name, "kernel_size", kernel, 2), per_axis(name, "stride", stride, 2),
+        per_axis(name, "dilation", dilation, 2), per_axis(name, "padding", padding, 2, 0),
+    )
