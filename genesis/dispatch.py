@@ -14,7 +14,7 @@ import numpy as np
 
 from genesis.devices import CPU, Device
 from genesis.execute import flush, realize
-from genesis.ir.dtypes import dtype_of_scalar, from_numpy_dtype
+from genesis.ir.dtypes import as_dtype, dtype_of_scalar, from_numpy_dtype
 from genesis.ops.autocast import recast
 from genesis.ops.layout import contiguous_layout
 from genesis.ops.registry import OPERATIONS, Operation
@@ -254,6 +254,9 @@ def _defined(
     trace: Trace, operation: Operation, arguments: Sequence[Any], attributes: dict[str, Any] | None, key: tuple[Any, ...]
 ) -> Step:
     """The step of a call that is new at this place: the operation's definition, run on Values."""
+    given = {**dict(zip(operation.signature.parameters, arguments, strict=False)), **(attributes or {})}
+    if given.get("dtype") is not None:
+        as_dtype(operation.name, given["dtype"])
     operands, tokens = operation.operands, key[2 : 2 + len(arguments)]
     grad, low = key[1] if key[1].__class__ is tuple else (key[1], None)
 

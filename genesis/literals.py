@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from genesis.ir.dtypes import DType, from_numpy_dtype, get_default_dtype
+from genesis.ir.dtypes import DType, as_dtype, from_numpy_dtype, get_default_dtype
 
 __all__ = ["as_numpy"]
 
@@ -30,7 +30,7 @@ def as_numpy(data: Any, dtype: DType | None = None) -> np.ndarray:
     if values.dtype == object:
         raise TypeError(f"tensor: cannot make a tensor of {type(data).__name__} {data!r:.60}; want numbers or bools")
     if dtype is not None:
-        return values.astype(dtype.numpy, copy=False)
+        return values.astype(as_dtype("tensor", dtype).numpy, copy=False)
     if leaf is None or leaf.__class__ is float or (leaf.__class__ is int and values.dtype == np.float64):
         return values.astype(get_default_dtype().numpy)
     from_numpy_dtype(values.dtype)

@@ -9,7 +9,7 @@ from genesis.construction import from_data
 from genesis.creation import as_shape
 from genesis.devices import CPU, Device, device_of
 from genesis.dispatch import call_on
-from genesis.ir.dtypes import DType, float32, get_default_dtype, int64
+from genesis.ir.dtypes import DType, as_dtype, float32, get_default_dtype, int64
 from genesis.ir.shapes import numel
 from genesis.ops.registry import OPERATIONS
 from genesis.runtime import rng
@@ -58,7 +58,7 @@ def drawn(kind: str, shape: Sequence[int], dtype: DType | None, *parameters: Any
 
 
 def _floating(name: str, dtype: DType | None) -> DType:
-    dtype = dtype or get_default_dtype()
+    dtype = as_dtype(name, dtype or get_default_dtype())
     if not dtype.is_floating_point:
         raise TypeError(f"{name}: dtype must be floating, got {dtype.name}")
     return dtype

@@ -104,11 +104,13 @@ class Tensor:
 
     @requires_grad.setter
     def requires_grad(self, enabled: bool) -> None:
+        if not isinstance(enabled, bool):
+            raise TypeError(f"requires_grad: wants True or False, got {type(enabled).__name__} {enabled!r:.40}")
         if enabled and not self.dtype.is_floating_point:
             raise TypeError(f"requires_grad: only floating tensors can require gradients, this one is {self.dtype.name}")
         if not enabled and not self.is_leaf:
             raise RuntimeError("requires_grad: only a leaf can stop requiring gradients; use detach()")
-        self._requires_grad = bool(enabled)
+        self._requires_grad = enabled
 
     @property
     def grad(self) -> Tensor | None:
@@ -120,6 +122,8 @@ class Tensor:
         if value is not None:
             if not isinstance(value, Tensor):
                 raise TypeError(f"grad: wants a Tensor or None, got {type(value).__name__}")
+            if value is self:
+                raise ValueError("grad: a tensor cannot be its own gradient; assign a clone()")
             if value.shape != self.shape:
                 raise ValueError(f"grad: shape {value.shape} does not match the tensor's {self.shape}")
             if value.dtype is not self.dtype:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from typing import Any
 
 from genesis.autograd.hooks import hooked
 from genesis.autograd.observers import GradientEvent, observers
@@ -25,17 +26,23 @@ def backward(
 ) -> None:
     """Accumulate into `.grad` the gradients of the leaves of `tensors` (of `inputs` alone, if given).
 
-    A tensor that depends on no leaf is warned of, once; with `strict` it raises RuntimeError.
+    A tensor that depends on no leaf is warned of, once; with `strict` it raises RuntimeError. Raises RuntimeError for an
+    input that requires no gradient, ValueError if there are no inputs, or other than one gradient (or None) for a tensor.
+
+    >>> import genesis
+    >>> x = genesis.tensor([1.0, 2.0], requires_grad=True)
+    >>> genesis.autograd.backward([x * x, 3 * x.sum()], [genesis.ones(2), None])
+    >>> x.grad
+    tensor([5., 7.])
     """
-    roots = [tensors] if isinstance(tensors, Tensor) else tensors
+    roots = _tensors("backward", tensors)
     if strict and not all([root.requires_grad for root in roots]):
         raise RuntimeError(NO_DERIVATION)
-    gradients = [grad_tensors] if isinstance(grad_tensors, Tensor) else grad_tensors
-    inputs = [inputs] if isinstance(inputs, Tensor) else inputs
-    chosen = None if inputs is None else {id(t) for t in inputs}
-    found = _gradients(roots, gradients, retain_graph, create_graph, inputs or ())
+    wanted = None if inputs is None else _inputs("backward", inputs)
+    chosen = {id(t) for t in wanted or ()}
+    found = _gradients(roots, grad_tensors, retain_graph, create_graph, wanted or ())
     for tensor, gradient in found:
-        if chosen is None or id(tensor) in chosen or tensor._retains_grad:
+        if wanted is None or id(tensor) in chosen or tensor._retains_grad:
             _accumulate(tensor, gradient, create_graph)
     with LOCK:
         for trace in unflushed():
@@ -51,25 +58,20 @@ def grad(
 ) -> tuple[Tensor | None, ...]:
     """The gradients of `outputs` (seeded with `grad_outputs`, or ones for 0-d outputs) by `inputs`; `.grad` is untouched.
 
-    Raises RuntimeError for an input that the outputs do not depend on, unless `allow_unused` (it gets None) or
-    `materialize_grads` (it gets zeros).
+    Raises RuntimeError for an input that requires no gradient, and for one that the outputs do not depend on, unless
+    `allow_unused` (it gets None) or `materialize_grads` (it gets zeros).
 
     >>> import genesis
     >>> x = genesis.tensor(3.0, requires_grad=True)
     >>> genesis.autograd.grad(x * x, x)
     (tensor(6.),)
     """
-    roots = [outputs] if isinstance(outputs, Tensor) else list(outputs)
-    wanted = [inputs] if isinstance(inputs, Tensor) else list(inputs)
-    seeds = [grad_outputs] if isinstance(grad_outputs, Tensor) else grad_outputs
-    for i, tensor in enumerate(wanted):
-        if not tensor.requires_grad:
-            raise RuntimeError(f"grad: input {i} (shape {tensor.shape}) does not require a gradient")
+    roots, wanted = _tensors("grad", outputs), _inputs("grad", inputs)
     keep = create_graph if retain_graph is None else retain_graph
     chosen = {id(t) for t in wanted}
     totals = {
         id(tensor): _seen_by_hooks(tensor, gradient, create_graph)
-        for tensor, gradient in _gradients(roots, seeds, keep, create_graph, wanted) if id(tensor) in chosen
+        for tensor, gradient in _gradients(roots, grad_outputs, keep, create_graph, wanted) if id(tensor) in chosen
     }
     for i, tensor in enumerate(wanted):
         if id(tensor) not in totals and materialize_grads:
@@ -81,11 +83,34 @@ def grad(
     return tuple([totals.get(id(t)) for t in wanted])
 
 
+def _tensors(name: str, given: Any) -> list[Tensor]:
+    """A tensor, or an iterable of tensors, as a list."""
+    tensors = [*given] if isinstance(given, Iterable) and not isinstance(given, Tensor) else [given]
+    for tensor in tensors:
+        if not isinstance(tensor, Tensor):
+            raise TypeError(f"{name}: wants a tensor or a sequence of them, got {type(tensor).__name__} {tensor!r:.40}")
+    return tensors
+
+
+def _inputs(name: str, given: Any) -> list[Tensor]:
+    """As `_tensors`: what to differentiate by."""
+    inputs = _tensors(name, given)
+    if not inputs:
+        raise ValueError(f"{name}: inputs is empty; want the tensors to differentiate by")
+    for i, tensor in enumerate(inputs):
+        if not tensor.requires_grad:
+            raise RuntimeError(f"{name}: input {i} (shape {tensor.shape}) does not require a gradient")
+    return inputs
+
+
 def _gradients(
-    roots: Sequence[Tensor], seeds: Sequence[Tensor | None] | None, retain_graph: bool | None, create_graph: bool,
-    wanted: Sequence[Tensor],
+    roots: Sequence[Tensor], gradients: Tensor | Sequence[Tensor | None] | None, retain_graph: bool | None,
+    create_graph: bool, wanted: Sequence[Tensor],
 ) -> list[tuple[Tensor, Tensor]]:
     """(tensor, gradient): what the walk finds, each tensor once."""
+    seeds: Any = gradients if gradients is None or isinstance(gradients, list | tuple) else [gradients]
+    if seeds is not None and len(seeds) != len(roots):
+        raise ValueError(f"backward: {len(seeds)} gradients were given for {len(roots)} tensors; want one, or None, for each")
     found: dict[int, tuple[Tensor, Tensor]] = {}
     for tensor, array in walk(roots, seeds, retain_graph, create_graph, wanted):
         new = tensor_of(array, array.node.differentiable)

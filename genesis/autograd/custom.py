@@ -229,6 +229,8 @@ def set_creator(self: Tensor, ctx: Any, backward: Callable[..., Any]) -> Tensor:
     >>> x.grad
     tensor([10., 10.])
     """
+    if not callable(backward):
+        raise TypeError(f"set_creator: backward must be a function, got {type(backward).__name__} {backward!r:.40}")
     names = getattr(backward, "__qualname__", type(backward).__name__).split(".")
     name = names[-2] if len(names) > 1 and names[-1] == "backward" else names[-1].strip("<>")
     sources = [t for t in ctx.saved_tensors if t is not None]

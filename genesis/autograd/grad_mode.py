@@ -68,6 +68,12 @@ def _decorating(cls: type[_Switch], function: Callable[..., Any] | None) -> Any:
     return switch(function)
 
 
+def _flag(name: str, mode: Any) -> bool:
+    if not isinstance(mode, bool):
+        raise TypeError(f"{name}: wants True or False, got {type(mode).__name__} {mode!r:.40}")
+    return mode
+
+
 class no_grad(_Switch):
     """Within it, results do not require gradients.
 
@@ -105,7 +111,7 @@ class set_grad_enabled(_Switch):
 
     def __init__(self, mode: bool) -> None:
         super().__init__()
-        self._enabled = bool(mode)
+        self._enabled = _flag("set_grad_enabled", mode)
         self._at_first = thread_state.grad_enabled
         thread_state.grad_enabled = self._enabled
 
@@ -126,4 +132,4 @@ class inference_mode(_Switch):
 
     def __init__(self, mode: bool = True) -> None:
         super().__init__()
-        self._enabled = not mode
+        self._enabled = not _flag("inference_mode", mode)

@@ -14,8 +14,9 @@ import ml_dtypes
 import numpy as np
 
 __all__ = [
-    "DTYPES", "DType", "bfloat16", "bool_", "dtype_of_scalar", "float16", "float32", "float64", "from_numpy_dtype",
-    "get_default_dtype", "int8", "int16", "int32", "int64", "promote", "result_type", "set_default_dtype", "uint8",
+    "DTYPES", "DType", "as_dtype", "bfloat16", "bool_", "dtype_of_scalar", "float16", "float32", "float64",
+    "from_numpy_dtype", "get_default_dtype", "int8", "int16", "int32", "int64", "promote", "result_type",
+    "set_default_dtype", "uint8",
 ]
 
 
@@ -103,8 +104,16 @@ def dtype_of_scalar(value: bool | int | float) -> DType:
     return int64 if isinstance(value, int | np.integer) else _default[0]
 
 
+def as_dtype(name: str, dtype: Any) -> DType:
+    """`dtype`; TypeError, in the name of the operation `name`, for what is no genesis dtype: NumPy's and Python's types."""
+    if not isinstance(dtype, DType):
+        raise TypeError(f"{name}: wants a genesis dtype such as genesis.float32, got {type(dtype).__name__} {dtype!r:.40}")
+    return dtype
+
+
 def promote(a: DType, b: DType) -> DType:
     """The smallest type that holds both, as `torch.promote_types`."""
+    a, b = as_dtype("promote_types", a), as_dtype("promote_types", b)
     if a is b:
         return a
     if a.category != b.category:

@@ -13,6 +13,7 @@ from genesis.dispatch import array_of, call, moved
 from genesis.execute import flush, realize
 from genesis.ir.dtypes import (
     DType,
+    as_dtype,
     bfloat16,
     bool_,
     float16,
@@ -174,9 +175,7 @@ def to(self: Tensor, *targets: Any, dtype: DType | None = None, device: Any = No
             raise TypeError(f"to: wants a dtype, a device or a tensor, got {type(target).__name__} {target!r}")
     result = self
     if dtype is not None and dtype is not self.dtype:
-        if not isinstance(dtype, DType):
-            raise TypeError(f"to: wants a genesis dtype, got {dtype!r}")
-        result = call(OPERATIONS["to_dtype"], (self, dtype))
+        result = call(OPERATIONS["to_dtype"], (self, as_dtype("to", dtype)))
     if device is not None:
         (result,) = moved([result], device_of(device))
     return self.clone() if copy and result is self else result

@@ -214,10 +214,16 @@ class Module:
             parameter.zero_grad(set_to_none)
 
     def to(self, *args: Any, **kwargs: Any) -> Self:
-        """Convert floating parameters and buffers (see `Tensor.to`): `to(genesis.float64)`, `to("cpu")`."""
+        """Convert floating parameters and buffers (see `Tensor.to`): `to(genesis.float64)`, `to("cpu")`.
+
+        Raises TypeError for a dtype that is not floating.
+        """
+        for dtype in _dtypes(args, kwargs):
+            if not dtype.is_floating_point:
+                raise TypeError(f"to: a module's parameters stay floating; {dtype.name} is not")
         with no_grad():
             for tensor in (*self.parameters(), *self.buffers()):
-                if tensor.dtype.is_floating_point or not _names_dtype(args, kwargs):
+                if tensor.dtype.is_floating_point or not _dtypes(args, kwargs):
                     moved = detach(tensor).to(*args, **kwargs)
                     if moved.device is tensor.device:
                         write(tensor, moved)
@@ -249,5 +255,5 @@ def _indented(text: str) -> str:
     return "\n".join("  " + line for line in text.split("\n"))
 
 
-def _names_dtype(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> bool:
-    return any(isinstance(a, DType) for a in (*args, *kwargs.values()))
+def _dtypes(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> list[DType]:
+    return [a for a in (*args, *kwargs.values()) if isinstance(a, DType)]

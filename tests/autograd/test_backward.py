@@ -119,6 +119,34 @@ def test_inputs_choose_who_accumulates():
     assert (x.grad, w.grad.tolist()) == (None, [1])
 
 
+@pytest.mark.parametrize("run", ["backward", "grad"])
+def test_what_is_differentiated_and_by_what_is_checked_before_the_walk(run):
+    x = genesis.tensor([1.0, 2.0], requires_grad=True)
+    y = (x * x).sum()
+    if run == "grad":
+        differentiate = genesis.autograd.grad
+    else:
+        def differentiate(outputs, inputs, gradients=None):
+            genesis.autograd.backward(outputs, gradients, inputs=inputs)
+    for outputs, inputs, gradients, error, message in [
+        (y, [], None, ValueError, "inputs is empty"),
+        (y, [x, genesis.ones(2)], None, RuntimeError, "input 1 .* does not require a gradient"),
+        (y, 3, None, TypeError, "wants a tensor or a sequence of them, got int 3"),
+        (None, x, None, TypeError, "wants a tensor or a sequence of them, got NoneType"),
+        ([y, y], x, [None], ValueError, "1 gradients were given for 2 tensors"),
+        (y, x, 2.0, TypeError, "gradient must be a tensor or None, got float"),
+    ]:
+        with pytest.raises(error, match=message):
+            differentiate(outputs, inputs, gradients)
+    differentiate(y, (leaf for leaf in [x]))  # nothing was released or accumulated so far
+
+
+def test_no_tensor_is_its_own_gradient():
+    x = genesis.ones(2, requires_grad=True)
+    with pytest.raises(ValueError, match="its own gradient"):
+        x.grad = x
+
+
 def test_retain_grad_keeps_the_gradient_of_a_result():
     x = leaf(1.0, 1.0)
     y = x * 2
