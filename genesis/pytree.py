@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -35,7 +36,9 @@ def map_tree(function: Callable[[Any], Any], tree: Any) -> Any:
     [1, (2, 3)]
     """
     if isinstance(tree, dict):
-        return {key: map_tree(function, branch) for key, branch in tree.items()}
+        made = copy.copy(tree)  # of its own class: ordered, or with a default
+        made.update((key, map_tree(function, branch)) for key, branch in tree.items())
+        return made
     if not isinstance(tree, tuple | list):
         return function(tree)
     branches = [map_tree(function, branch) for branch in tree]

@@ -137,12 +137,6 @@ def _spread(indices: Sequence[Tensor]) -> Any:
         axis += index.ndim if index.dtype.name == "bool" else 1
 
 
-@method
-def index_put_(self: Tensor, indices: Sequence[Tensor], values: Any, accumulate: bool = False) -> Tensor:
-    """Write (add, with `accumulate`) `values` at `self[indices]`."""
-    return write(self, index_put(self, indices, values, accumulate))
-
-
 def _along(name: str, input: Tensor, dim: int, index: Tensor, source: Any, accumulate: bool) -> Tensor:
     """`input` with `source` written or added at the positions `index` along `dim`."""
     axis = normalize_axis(name, dim, input.ndim)
@@ -191,6 +185,7 @@ def _in_place(name: str, function: Any) -> None:
 
 
 for _name, _function in {
-    "index_add": index_add, "index_copy": index_copy, "index_fill": index_fill, "masked_scatter": masked_scatter,
+    "index_add": index_add, "index_copy": index_copy, "index_fill": index_fill, "index_put": index_put,
+    "masked_scatter": masked_scatter,
 }.items():
     _in_place(_name, _function)

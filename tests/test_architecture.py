@@ -10,7 +10,7 @@ FILES = sorted(PACKAGE.rglob("*.py"))
 
 # Every file belongs to the longest prefix that fits; it may import from its own floor and those further down.
 FLOORS = [
-    {"genesis.ir", "genesis.runtime", "genesis.devices", "genesis.provenance"},
+    {"genesis.ir", "genesis.runtime", "genesis.devices", "genesis.provenance", "genesis.pytree"},
     {"genesis.ops"},
     {"genesis.lower"},
     {"genesis.codegen"},

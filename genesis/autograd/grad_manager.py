@@ -11,13 +11,14 @@ from genesis.autograd.backward import add_gradient, backward, grad
 from genesis.autograd.grad_mode import enable_grad, no_grad
 from genesis.autograd.leaves import derivation
 from genesis.autograd.reduction import LocalReduction, Reduction
-from genesis.autograd.sharding import mapped, scatter
+from genesis.autograd.sharding import scatter
 from genesis.autograd.walk import release
 from genesis.devices import Device, device_of
 from genesis.dispatch import array_of, call_on, moved
 from genesis.execute import realize
 from genesis.ops.layout import Layout
 from genesis.ops.registry import OPERATIONS
+from genesis.pytree import leaves_of
 from genesis.runtime.fork import fork_safe_lock
 from genesis.storage import rehouse
 from genesis.tensor import Tensor, hold_gradient
@@ -181,9 +182,7 @@ class GradManager:
 
 def _rows(shard: Any) -> int:
     """The length of a shard's tensors; 1 if it has none, for it is the only one then."""
-    lengths: list[int] = []
-    mapped(lambda tensor: lengths.append(tensor.shape[0]) if tensor.shape else None, shard)
-    return lengths[0] if lengths else 1
+    return next((x.shape[0] for x in leaves_of(shard) if isinstance(x, Tensor) and x.shape), 1)
 
 
 def _derived(

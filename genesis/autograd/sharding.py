@@ -2,26 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 from genesis.devices import device_of
+from genesis.pytree import leaves_of, map_tree
 from genesis.storage import view
 from genesis.tensor import Tensor
 
-__all__ = ["mapped", "scatter"]
-
-
-def mapped(function: Callable[[Tensor], Any], value: Any) -> Any:
-    """`value` with its tensors, in lists, tuples and dicts too, replaced by what `function` makes of them."""
-    if isinstance(value, Tensor):
-        return function(value)
-    if isinstance(value, dict):
-        return type(value)((k, mapped(function, v)) for k, v in value.items())
-    if isinstance(value, list | tuple):
-        members = [mapped(function, v) for v in value]
-        return type(value)(*members) if hasattr(value, "_fields") else type(value)(members)
-    return value
+__all__ = ["scatter"]
 
 
 def scatter(inputs: Any, devices: Sequence[Any], dim: int = 0) -> list[Any]:
@@ -33,9 +23,7 @@ def scatter(inputs: Any, devices: Sequence[Any], dim: int = 0) -> list[Any]:
     >>> scatter({"x": genesis.arange(3), "scale": 2}, ["cpu", "cpu:1"])
     [{'x': tensor([0, 1]), 'scale': 2}, {'x': tensor([2], device='cpu:1'), 'scale': 2}]
     """
-    found: list[Tensor] = []
-    mapped(found.append, inputs)
-    whole = [tensor for tensor in found if tensor.shape]
+    whole = [x for x in leaves_of(inputs) if isinstance(x, Tensor) and x.shape]
     if any(not -t.ndim <= dim < t.ndim for t in whole):
         raise ValueError(f"scatter: inputs of shapes {[t.shape for t in whole]} do not all have an axis {dim}")
     extents = list(dict.fromkeys([t.shape[dim] for t in whole]))
@@ -45,11 +33,12 @@ def scatter(inputs: Any, devices: Sequence[Any], dim: int = 0) -> list[Any]:
     size = max(1, -(-extent // len(devices)))
     starts = range(0, max(1, extent), size)
 
-    def share(tensor: Tensor, start: int, device: Any) -> Tensor:
-        part = view(tensor, "narrow", dim, start, min(size, extent - start)) if tensor.shape else tensor
-        return part.to(device)
+    def share(x: Any, start: int, device: Any) -> Any:
+        if not isinstance(x, Tensor):
+            return x
+        return (view(x, "narrow", dim, start, min(size, extent - start)) if x.shape else x).to(device)
 
     return [
-        mapped(lambda tensor, start=start, device=device: share(tensor, start, device), inputs)  # type: ignore[misc]
+        map_tree(partial(share, start=start, device=device), inputs)
         for start, device in zip(starts, map(device_of, devices), strict=False)
     ]

@@ -134,13 +134,8 @@ def jacrev(func: Function, argnums: Argnums = 0, has_aux: bool = False) -> Funct
             [0., 6.]])
     """
 
-    @functools.wraps(func, updated=())
-    def jacobian(*args: Any, **kwargs: Any) -> Any:
-        call = _Call("jacrev", func, args, kwargs, argnums, has_aux)
-        found = call.table([jacobian_of(y, call.points, call.records, vectorize=True) for y in call.outputs])
-        return (found, call.leave(call.aux)) if has_aux else found
-
-    return jacobian
+    return _jacobian("jacrev", func, argnums, has_aux, lambda ys, xs, records: [
+        jacobian_of(y, xs, records, vectorize=True) for y in ys])
 
 
 def jacfwd(func: Function, argnums: Argnums = 0, has_aux: bool = False) -> Function:
@@ -154,10 +149,16 @@ def jacfwd(func: Function, argnums: Argnums = 0, has_aux: bool = False) -> Funct
             [0., 6.]])
     """
 
+    return _jacobian("jacfwd", func, argnums, has_aux, functools.partial(columns_of, vectorize=True))
+
+
+def _jacobian(name: str, func: Function, argnums: Argnums, has_aux: bool, blocks: Callable[..., Any]) -> Function:
+    """The function whose result is the Jacobian with `blocks(outputs, points, records)`, [output][point]."""
+
     @functools.wraps(func, updated=())
     def jacobian(*args: Any, **kwargs: Any) -> Any:
-        call = _Call("jacfwd", func, args, kwargs, argnums, has_aux)
-        found = call.table(columns_of(call.outputs, call.points, call.records, vectorize=True))
+        call = _Call(name, func, args, kwargs, argnums, has_aux)
+        found = call.table(blocks(call.outputs, call.points, call.records))
         return (found, call.leave(call.aux)) if has_aux else found
 
     return jacobian

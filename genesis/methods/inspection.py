@@ -124,13 +124,4 @@ def __iter__(self: Tensor) -> Iterator[Tensor]:
     return iter([view(self, "select", 0, i) for i in range(self.shape[0])])
 
 
-@method
-def nelement(self: Tensor) -> int:
-    """The number of elements."""
-    return product(self.shape)
-
-
-@method
-def ndimension(self: Tensor) -> int:
-    """The number of axes."""
-    return len(self.shape)
+Tensor.nelement, Tensor.ndimension = numel, dim  # type: ignore[attr-defined]

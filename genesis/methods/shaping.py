@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from genesis import creation
@@ -133,31 +134,16 @@ def new_full(
     )
 
 
-@method
-def new_zeros(
-    self: Tensor, *size: Any, dtype: DType | None = None, device: Any = None, requires_grad: bool = False
-) -> Tensor:
-    """Zeros in this tensor's dtype and on its device."""
-    return creation.zeros(
-        *size, dtype=dtype or self.dtype, device=device or self.device, requires_grad=requires_grad
-    )
+def _new_method(name: str, filled: Callable[..., Tensor], doc: str) -> None:
+    def new(
+        self: Tensor, *size: Any, dtype: DType | None = None, device: Any = None, requires_grad: bool = False
+    ) -> Tensor:
+        return filled(*size, dtype=dtype or self.dtype, device=device or self.device, requires_grad=requires_grad)
+
+    new.__name__, new.__doc__ = name, doc
+    method(new)
 
 
-@method
-def new_ones(
-    self: Tensor, *size: Any, dtype: DType | None = None, device: Any = None, requires_grad: bool = False
-) -> Tensor:
-    """Ones in this tensor's dtype and on its device."""
-    return creation.ones(
-        *size, dtype=dtype or self.dtype, device=device or self.device, requires_grad=requires_grad
-    )
-
-
-@method
-def new_empty(
-    self: Tensor, *size: Any, dtype: DType | None = None, device: Any = None, requires_grad: bool = False
-) -> Tensor:
-    """A tensor in this one's dtype and on its device, to be written."""
-    return creation.zeros(
-        *size, dtype=dtype or self.dtype, device=device or self.device, requires_grad=requires_grad
-    )
+_new_method("new_zeros", creation.zeros, "Zeros in this tensor's dtype and on its device.")
+_new_method("new_ones", creation.ones, "Ones in this tensor's dtype and on its device.")
+_new_method("new_empty", creation.empty, "A tensor in this one's dtype and on its device, to be written.")

@@ -12,11 +12,12 @@ from typing import Any
 from genesis.autograd.custom import Context
 from genesis.autograd.function import Function
 from genesis.autograd.reduction import LocalReduction, Reduction
-from genesis.autograd.sharding import mapped, scatter
+from genesis.autograd.sharding import scatter
 from genesis.devices import Device, device_of
 from genesis.dispatch import call, moved
 from genesis.nn.module import Module
 from genesis.ops.registry import OPERATIONS
+from genesis.pytree import map_tree
 from genesis.storage import detach
 from genesis.tensor import Tensor
 
@@ -70,7 +71,7 @@ class DataParallel(Module):
         replicas = replicate(self.module, self.device_ids[: len(shares)], self.reducer)
         outputs = [replica(*args, **kwargs) for replica, (args, kwargs) in zip(replicas, shares, strict=True)]
         if len(self.device_ids) == 1:
-            return mapped(lambda tensor: tensor.to(self.output_device), outputs[0])
+            return map_tree(lambda x: x.to(self.output_device) if isinstance(x, Tensor) else x, outputs[0])
         return gather(outputs, self.output_device, self.dim)
 
     def extra_repr(self) -> str:

@@ -1,5 +1,7 @@
 """genesis.func against torch.func: values, structures, nesting, what stays untouched, errors."""
 
+from collections import defaultdict
+
 import numpy as np
 import pytest
 import torch
@@ -47,6 +49,11 @@ def test_grad_of_nested_parameters():
     agree(lambda f, t: f.grad(loss)(parameters(t), t(B)))
     agree(lambda f, t: f.grad(loss, argnums=(1, 0))(parameters(t), t(B)))
     agree(lambda f, t: f.grad(lambda x, y: (x.sin() * y).sum(), argnums=-1)(t(A), t(B)))
+
+
+def test_a_dict_keeps_its_class():
+    found = func.grad(lambda p: (p["w"] ** 2).sum())(defaultdict(list, w=genesis.ones(2)))
+    assert found["w"].tolist() == [2.0, 2.0] and found["not there"] == []
 
 
 def test_aux_is_passed_on():
