@@ -24,11 +24,11 @@ class ChangedError(RuntimeError):
 
 def check_versions(source: Trace, reads: Mapping[int, Sequence[int]]) -> None:
     """Raise ChangedError if a rule (position -> the positions that it reads) reads what was written over since."""
-    changed = dict(source.changed)
+    changed = source.changed
     for index, version in source.versions.items():
         array = source.input_at.get(index) or source.saved.get(index)
-        if array is not None and array.memory is not None and array.memory.buffer.version != version:
-            changed[index] = array.memory.buffer.change
+        if array is not None and (memory := array.memory) is not None and memory.buffer.version != version:
+            changed = {**changed, index: memory.buffer.change}
     if not changed:
         return
     for reader, places in reads.items():

@@ -131,10 +131,10 @@ class Walk:
 def release(trace: Trace, readers: set[int]) -> None:
     """What the walked rules read will not be read again."""
     trace.released |= readers
-    for index in [i for i in trace.saved if trace.nodes[i].op not in ("input", "variable")]:
-        if index in readers:
+    for index in trace.saved.keys() & readers:
+        if trace.nodes[index].op not in ("input", "variable"):
             del trace.saved[index]
-    for index in [i for i in trace.customs if i in readers]:
+    for index in trace.customs.keys() & readers:
         trace.customs[index].release()
 
 
