@@ -35,6 +35,7 @@ class Context:
     needs_input_grad: tuple[bool, ...] = ()
     _custom: weakref.ref[Custom] | None = None  # a weak one: it holds this context
     _materializes = True
+    _reaches_more = False  # gradients go to other tensors than arguments
 
     def __init__(self) -> None:
         self.saved_variables: dict[str, Any] = {}

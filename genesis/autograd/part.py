@@ -7,12 +7,14 @@ has found so far is a step of the open trace; Python is asked, and the walk goes
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Set as AbstractSet
 from functools import partial
 from typing import Any, NamedTuple
 
 from genesis.autograd.calls import arguments_of, call_at, node_name, span_of
 from genesis.autograd.hooks import NodeHooks, hooked
 from genesis.autograd.observers import GradientEvent, observers
+from genesis.autograd.paths import leads_on
 from genesis.autograd.placing import ReleasedError, placing, position_of
 from genesis.autograd.versions import check_versions
 from genesis.dispatch import array_of, call, call_on
@@ -51,12 +53,14 @@ class Part:
     """One trace's part of a walk: the cotangents that have come to its positions, and those of its ends."""
 
     def __init__(
-        self, trace: Trace, held: dict[int, Cotangent], wanted: frozenset[int], create_graph: bool
+        self, trace: Trace, held: dict[int, Cotangent], wanted: frozenset[int], create_graph: bool,
+        way: AbstractSet[int] | None = None,
     ) -> None:
         self.trace = trace
         self.held = held
         self.wanted = wanted
         self.create_graph = create_graph
+        self.way = way  # the positions where Python is to be asked; None is everywhere
         self.ends: dict[int, Array] = {}
         self.readers: set[int] = set()
         self._hooked: set[int] = set()
@@ -83,7 +87,7 @@ class Part:
     def ask_hooks(self, index: int) -> None:
         """Let the hooks of the value at `index` replace its cotangent."""
         hooks = self.trace.hooks.get(index)
-        if not hooks or index not in self.held or index in self._hooked:
+        if not hooks or index not in self.held or index in self._hooked or (self.way is not None and index not in self.way):
             return
         self._hooked.add(index)
         gradient = hooked(self._tensor(index), hooks, self.create_graph)
@@ -104,15 +108,15 @@ class Part:
             )
         for index in places:
             self.ask_hooks(index)
+        if not leads_on(self.trace, places[0], self.way):
+            self._leave(places)
+            return None
         check_versions(self.trace, {places[0]: [index for index in custom.saved if index is not None]})
         gradients: Any = [self._tensor(i) if i in self.held else None for i in custom.outputs]
         hooks: NodeHooks | None = self.trace.node_hooks.get(custom.first)
         if hooks is not None:
             gradients = hooks.before(gradients, self.create_graph)
-        for index in places:
-            if index in self.wanted:
-                self.ends[index] = array_of(self._tensor(index))
-            del self.held[index]
+        self._leave(places)
         self.readers.update(places)
         with recording(self.create_graph):
             answers = custom.gradients(gradients, self.trace)
@@ -125,11 +129,18 @@ class Part:
         told(answers)
         return None
 
+    def _leave(self, places: Iterable[int]) -> None:
+        """Let go of the cotangents of a custom Function's results."""
+        for index in places:
+            if index in self.wanted:
+                self.ends[index] = array_of(self._tensor(index))
+            del self.held[index]
+
     def ask_node(self, span: range) -> None:
         """Derive one call by itself, so that its hooks, and whoever observes the walk, see what it makes of its cotangents."""
         first = span[0]
         places = [i for i in sorted(self.held) if i in span]
-        if not places:
+        if not places or (self.way is not None and self.way.isdisjoint(span)):
             return
         for index in places:
             self.ask_hooks(index)

@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 
 from genesis.autograd.observers import observers
 from genesis.autograd.part import Cotangent, Part, derivable, join, ones_like
+from genesis.autograd.paths import ways_to
 from genesis.dispatch import array_of, call
 from genesis.ops.registry import OPERATIONS
 from genesis.provenance import resolve_line, user_line
@@ -42,6 +44,7 @@ def walk(
         array = array_of(tensor)
         if array.node.differentiable:
             wanted_at.setdefault(array.trace, {})[array.index] = tensor
+    walk.ways = ways_to(wanted, roots)
     stack = [walk.steps(wanted_at)]
     while stack:  # a part of a walk may have to wait for another walk: no recursion, however deep
         inner = next(stack[-1], None)
@@ -68,6 +71,7 @@ class Walk:
         self.until = until
         self.pending: dict[Trace, dict[int, Cotangent]] = {}
         self.found: list[tuple[Tensor, Array]] = []
+        self.ways: Mapping[Trace, AbstractSet[int]] | None = None
 
     def start(self, root: Tensor, gradient: Tensor | None) -> None:
         """Begin at `root` (too), with `gradient`; None is ones."""
@@ -89,7 +93,8 @@ class Walk:
                 break
             retained = {index: tensor for index, to in trace.retained.items() if (tensor := to()) is not None}
             wanted = {**retained, **wanted_at.get(trace, {})}
-            part = Part(trace, self.pending.pop(trace), frozenset(wanted), self.create_graph)
+            way = None if self.ways is None else self.ways.get(trace)
+            part = Part(trace, self.pending.pop(trace), frozenset(wanted), self.create_graph, way)
             for waiting in part.steps(above if trace is last else -1):
                 yield waiting.walk
                 waiting.then()

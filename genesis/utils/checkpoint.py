@@ -52,6 +52,7 @@ def checkpoint(
     context.save_for_backward(*given)
     context.mark_non_differentiable(*[r for r, c in zip(results, carried, strict=True) if isinstance(r, Tensor) and not c])
     context.set_materialize_grads(False)
+    context._reaches_more = True
 
     bare = map_tree(lambda a: _TENSOR if isinstance(a, Tensor) else a, (args, kwargs))  # lest the graph hold them twice
 

@@ -158,3 +158,32 @@ def test_a_hook_on_a_thousand_values_stays_cheap():
         y.register_hook(seen.append)
     y.sum().backward()
     assert len(seen) == 300 and x.grad.tolist() == [1]
+
+
+@pytest.mark.parametrize("lib", BOTH)
+def test_beside_the_way_to_the_inputs_nobody_is_asked(lib):
+    log = []
+
+    class Twice(lib.Function if lib is genesis else lib.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 2
+
+        @staticmethod
+        def backward(ctx, g):
+            log.append("Twice")
+            return g * 2
+
+    a, b = (lib.tensor([1.0, 2.0], requires_grad=True) for _ in range(2))
+    p, q = a * 2, Twice.apply(b * 1)
+    p.register_hook(lambda g: log.append("p"))
+    q.register_hook(lambda g: log.append("q"))
+    z = p * q
+    z.register_hook(lambda g: log.append("z"))
+    for wanted, asked in ((a, ["z", "p"]), (b, ["z", "q", "Twice"]), (q, ["z", "q"])):
+        log.clear()
+        lib.autograd.grad(z.sum(), wanted, retain_graph=True)
+        assert log == asked
+    log.clear()
+    z.sum().backward(inputs=[a])
+    assert (log, b.grad) == (["z", "p"], None)
