@@ -211,7 +211,8 @@ class Run:
                 self.gradients()
 
     def derivative(self, name, x, y, way):
-        wanted = [t for t in (*self.leaves[: 1 + (way % 2 or self.written)], y) if t.requires_grad and id(t) not in self.hooked | self.bare]
+        leaves = self.leaves if self.written or way % 2 else self.leaves[:1]
+        wanted = [t for t in (*leaves, y) if t.requires_grad and id(t) not in self.hooked | self.bare]
         if x.requires_grad and wanted and not self.kept:
             for g in self.lib.autograd.grad(
                 x.sum(), wanted, create_graph=way > 2, retain_graph=True, allow_unused=True
