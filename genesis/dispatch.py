@@ -12,17 +12,17 @@ from typing import Any
 
 import numpy as np
 
+from genesis.definition import defined
 from genesis.devices import CPU, Device
 from genesis.execute import flush, realize
-from genesis.ir.dtypes import as_dtype, dtype_of_scalar, from_numpy_dtype
-from genesis.ops.autocast import recast
+from genesis.ir.dtypes import from_numpy_dtype
 from genesis.ops.layout import contiguous_layout
 from genesis.ops.registry import OPERATIONS, Operation
 from genesis.provenance import user_line
 from genesis.runtime.memory import Buffer
 from genesis.tensor import Tensor, attribute, from_values, result_class, spreading, tensor_of
 from genesis.thread import current_trace, thread_state
-from genesis.trace import BYTE_LIMIT, LOCK, Array, Memory, Step, Trace
+from genesis.trace import BYTE_LIMIT, LOCK, Array, Memory, Trace
 from genesis.transfer import sent
 
 __all__ = ["array_of", "call", "call_on", "moved", "place"]
@@ -164,7 +164,7 @@ def call(operation: Operation, arguments: Sequence[Any], attributes: dict[str, A
         trace.lines.append((len(nodes), *user_line(), key))
         step = trace.step.children.get(key)
         if step is None:
-            step = _defined(trace, operation, arguments, attributes, key)
+            step = defined(trace, operation, arguments, attributes, key)
         else:
             trace.step = step
             nodes += step.nodes
@@ -250,49 +250,8 @@ def moved(tensors: Sequence[Tensor], device: Device) -> list[Tensor]:
             for t, array, copy in zip(tensors, arrays, copies, strict=True)]
 
 
-def _defined(
-    trace: Trace, operation: Operation, arguments: Sequence[Any], attributes: dict[str, Any] | None, key: tuple[Any, ...]
-) -> Step:
-    """The step of a call that is new at this place: the operation's definition, run on Values."""
-    given = {**dict(zip(operation.signature.parameters, arguments, strict=False)), **(attributes or {})}
-    if given.get("dtype") is not None:
-        as_dtype(operation.name, given["dtype"])
-    operands, tokens = operation.operands, key[2 : 2 + len(arguments)]
-    grad, low = key[1] if key[1].__class__ is tuple else (key[1], None)
-
-    def build(graph: Any) -> Any:
-        values = [_value(graph, a, t) for a, t in zip(arguments, tokens, strict=True)]
-        chosen = {k: _value(graph, attributes[k], t) for k, t in key[-1]} if attributes else {}
-        if not any(hasattr(v, "graph") for v in values):
-            values = [graph.constant(v, dtype_of_scalar(v), weak=True)
-                      if i in operands and isinstance(v, int | float) else v
-                      for i, v in enumerate(values)]
-        if low is not None:
-            values, chosen = recast(operation, low, values, chosen)
-        return operation.define(*values, **chosen)
-
-    try:
-        step = trace.advance(key, build, grad=grad)
-    except BaseException:
-        trace.lines.pop()
-        raise
-    results = (step.result,) if isinstance(step.result, int) else step.result
-    step.weight += sum(trace.nodes[i].nbytes for i in results)  # counted from the next time on
-    return step
-
-
-def _value(graph: Any, argument: Any, token: Any) -> Any:
-    """The definition's argument for a token: Values for positions, Python objects for the rest."""
-    if isinstance(argument, Tensor | np.ndarray) or (token.__class__ is int):
-        return graph.value(token)
-    if isinstance(argument, list | tuple):
-        if token and token[0] == "tensors":
-            return tuple([_value(graph, a, t) for a, t in zip(argument, token[1:], strict=True)])
-        return tuple(argument) if argument.__class__ is list else argument
-    return argument.item() if isinstance(argument, np.generic) else argument
-
-
 def _wrap(trace: Trace, result: Any, kind: type[Tensor]) -> Any:
+    """The Tensors for the positions of a call's results, in the tuple (or named tuple) that they came in."""
     if result.__class__ is int:
         array = trace.handle(result)
         made = tensor_of(array, array.node.differentiable)

@@ -21,6 +21,7 @@ FLOORS = [
     {"genesis.execute"},
     {"genesis.transfer"},
     {"genesis.tensor"},
+    {"genesis.definition"},
     {"genesis.dispatch"},
     {"genesis.construction"},
     {"genesis.storage"},
