@@ -10,22 +10,33 @@ from genesis.namespace import function_names
 
 
 @pytest.fixture
-def counted():
-    """Registers a function that counts its calls and computes by the library's own; all is undone at the end."""
-    calls, names = [], []
+def registered():
+    """Registers functions; all is undone at the end."""
+    names = []
+
+    def register(name, function):
+        genesis.ops.register_function(name, function)
+        names.append(name)
+
+    yield register
+    for name in names:
+        genesis.ops.unregister_function(name)
+
+
+@pytest.fixture
+def counted(registered):
+    """Registers a function that counts its calls and computes by the library's own."""
+    calls = []
 
     def register(name):
         def function(*args, **kwargs):
             calls.append((name, threading.get_ident()))
             return getattr(genesis.ops, name)(*args, **kwargs)
 
-        genesis.ops.register_function(name, function)
-        names.append(name)
+        registered(name, function)
         return calls
 
-    yield register
-    for name in names:
-        genesis.ops.unregister_function(name)
+    return register
 
 
 X = genesis.tensor([1.0, -2.0, 3.0])
@@ -84,7 +95,7 @@ def test_a_registered_function_is_called_in_every_thread(counted):
     assert len({ident for _, ident in calls}) == 2
 
 
-def test_while_one_thread_is_inside_a_function_another_is_routed():
+def test_while_one_thread_is_inside_a_function_another_is_routed(registered):
     inside, done, seen = threading.Event(), threading.Event(), []
 
     def slow(a, b):
@@ -94,41 +105,30 @@ def test_while_one_thread_is_inside_a_function_another_is_routed():
         seen.append(threading.current_thread().name)
         return a - (-1 * b)
 
-    genesis.ops.register_function("add", slow)
-    try:
-        thread = threading.Thread(target=lambda: X + X, name="other")
-        thread.start()
-        assert inside.wait(10)
-        X + X
-        done.set()
-        thread.join()
-    finally:
-        genesis.ops.unregister_function("add")
+    registered("add", slow)
+    thread = threading.Thread(target=lambda: X + X, name="other")
+    thread.start()
+    assert inside.wait(10)
+    X + X
+    done.set()
+    thread.join()
     assert seen == ["MainThread", "other"]
 
 
-def test_the_guard_is_lifted_when_the_function_raises():
+def test_the_guard_is_lifted_when_the_function_raises(registered):
     def fails(a, b):
         raise KeyError("mine")
 
-    genesis.ops.register_function("add", fails)
-    try:
-        for _ in range(2):
-            with pytest.raises(KeyError, match="mine"):
-                X + X
-    finally:
-        genesis.ops.unregister_function("add")
-    assert (X + X).tolist() == [2, -4, 6]
+    registered("add", fails)
+    for _ in range(2):
+        with pytest.raises(KeyError, match="mine"):
+            X + X
 
 
-def test_two_functions_may_call_each_other(counted):
-    genesis.ops.register_function("sub", lambda a, b: a + (-1 * b))
-    try:
-        calls = counted("add")
-        assert (X - X).tolist() == [0, 0, 0]
-        assert len(calls) == 1
-    finally:
-        genesis.ops.unregister_function("sub")
+def test_two_functions_may_call_each_other(registered, counted):
+    registered("sub", lambda a, b: a + (-1 * b))
+    calls = counted("add")
+    assert (X - X).tolist() == [0, 0, 0] and len(calls) == 1
 
 
 def test_backward_and_optimizers_are_not_routed(counted):
@@ -153,13 +153,10 @@ def test_in_place_forms_stay_the_librarys(counted):
     assert y.add_(1).tolist() == [3, 0, 5] and calls == []
 
 
-def test_gradients_flow_through_a_registered_function():
-    genesis.ops.register_function("mul", lambda a, b: genesis.ops.mul(a, b) * 3)
-    try:
-        w = genesis.tensor(2.0, requires_grad=True)
-        (w * 5).backward()
-    finally:
-        genesis.ops.unregister_function("mul")
+def test_gradients_flow_through_a_registered_function(registered):
+    registered("mul", lambda a, b: genesis.ops.mul(a, b) * 3)
+    w = genesis.tensor(2.0, requires_grad=True)
+    (w * 5).backward()
     assert w.grad.item() == 15
 
 
@@ -181,6 +178,12 @@ def test_nothing_to_unregister():
         genesis.ops.unregister_function("add")
     with pytest.raises(ValueError, match="nothing is registered under 'mine'"):
         genesis.ops.unregister_operation("mine")
+
+
+def test_what_is_unregistered_is_the_librarys_own_again():
+    genesis.ops.register_function("add", lambda a, b: None)
+    genesis.ops.unregister_function("add")
+    assert (X + X).tolist() == [2, -4, 6]
 
 
 def test_an_operation_of_the_users_own():
