@@ -4,18 +4,22 @@ Everything native shares 8-byte words. The structures, as `native.py` lays them 
 
     kernel      void (i64 lo, i64 hi, ptr words, i64 worker)     does items lo..hi-1 of the block that `words` describes
     block       {words, items}
-    launch      {kernel, number of blocks, blocks, total items, workers, every worker}
+    launch      {kernel, number of blocks, blocks, total items, workers, shares, every worker}
     relocation  {address of a word, slot, byte offset}
     program     {number of launches, launches, number of relocations, relocations, slots, fault, team}
     slots       {address of the outcome word, values...}
-    team        {size, launch, ticket | parked | pending, caller parked | mutex | work | done | mailboxes...}
+    team        {size, launch, ticket | parked | pending, caller parked | next share | mutex | work | done | mailboxes...}
     mailbox     {ticket, team, index}                            one cache line each; the caller's, 0, is not used
 
-A launch's items are one index space over all its blocks, and share w of W is [total*w/W, total*(w+1)/W): which share
-does which items depends on nothing else. Share w belongs to worker w of the team, share 0 to the caller, who also does
-the shares of workers that are not there, or that were too slow to claim theirs. To hand out a launch the caller puts
-an odd ticket, higher than any before it, into each mailbox; whoever turns it even has claimed the share. Since the
-launch cannot end before a claimed share is done, a worker that wakes late finds an even ticket and touches nothing.
+A launch's items are one index space over all its blocks, and share s of S is [total*s/S, total*(s+1)/S): which share
+has which items depends on nothing else. To hand out a launch the caller puts an odd ticket, higher than any before it,
+into each mailbox; whoever turns it even has claimed it: the worker, who takes part, or the caller, who has come to the
+end. Since the launch cannot end before all who take part are done, a worker that wakes late finds an even ticket and
+touches nothing.
+
+Where every worker has a part of its own (a sum over all items), share w is worker w's, and the caller does those whose
+ticket he claims. Else there are several shares for each worker, and who takes part takes the next one until there are
+none: a worker that wakes late, or is slow, delays nobody.
 
 Waiting is bounded spinning, then sleep: a worker on `work`, the caller on `done`. The counts `parked` and `caller
 parked` tell the other side whether there is anyone to wake; both sides write theirs before they read the other's
@@ -27,7 +31,7 @@ from __future__ import annotations
 import platform
 
 # Offsets, in words, into the team: where native.py writes.
-TEAM_SIZE, TEAM_TICKET, TEAM_MUTEX, TEAM_WORK, TEAM_DONE, TEAM_MAILBOXES = 0, 2, 24, 40, 56, 72
+TEAM_SIZE, TEAM_TICKET, TEAM_MUTEX, TEAM_WORK, TEAM_DONE, TEAM_MAILBOXES = 0, 2, 32, 48, 64, 80
 MAILBOX_WORDS = 8
 FAULT_WORDS = 4
 
@@ -40,11 +44,11 @@ else:
     _PAUSE, _DECLARE_PAUSE = "call void @llvm.x86.sse2.pause()", "declare void @llvm.x86.sse2.pause()"
 
 _SHARE = """
-%launch = type { ptr, i64, ptr, i64, i64, i64 }
+%launch = type { ptr, i64, ptr, i64, i64, i64, i64 }
 %block = type { ptr, i64 }
 
-; Do share %worker of the launch: each block's part of the share's range of items.
-define internal void @run_share(ptr %launch, i64 %worker) {
+; Do share %share of the launch, as worker %worker: each block's part of the share's range of items.
+define internal void @run_share(ptr %launch, i64 %share, i64 %worker) {
 entry:
   %kernel = load ptr, ptr %launch
   %count.at = getelementptr %launch, ptr %launch, i32 0, i32 1
@@ -53,14 +57,14 @@ entry:
   %blocks = load ptr, ptr %blocks.at
   %total.at = getelementptr %launch, ptr %launch, i32 0, i32 3
   %total = load i64, ptr %total.at
-  %workers.at = getelementptr %launch, ptr %launch, i32 0, i32 4
-  %workers = load i64, ptr %workers.at
-  %every.at = getelementptr %launch, ptr %launch, i32 0, i32 5
+  %shares.at = getelementptr %launch, ptr %launch, i32 0, i32 5
+  %shares = load i64, ptr %shares.at
+  %every.at = getelementptr %launch, ptr %launch, i32 0, i32 6
   %every = load i64, ptr %every.at
-  %scaled = mul i64 %total, %worker
-  %begin = udiv i64 %scaled, %workers
+  %scaled = mul i64 %total, %share
+  %begin = udiv i64 %scaled, %shares
   %scaled.next = add i64 %scaled, %total
-  %end = udiv i64 %scaled.next, %workers
+  %end = udiv i64 %scaled.next, %shares
   %every.worker = icmp ne i64 %every, 0
   br i1 %every.worker, label %whole, label %next
 
@@ -104,8 +108,32 @@ declare i64 @llvm.umin.i64(i64, i64)
 
 _TEAM = """
 %line = type [8 x i64]
-%team = type { i64, ptr, i64, [5 x i64], i64, [7 x i64], i64, i64, [6 x i64],
+%team = type { i64, ptr, i64, [5 x i64], i64, [7 x i64], i64, i64, [6 x i64], i64, [7 x i64],
                [16 x i64], [16 x i64], [16 x i64], [0 x %line] }
+
+; Take part in the launch as worker %worker: do its share, or share after share until none is left.
+define internal void @take_part(ptr %team, ptr %launch, i64 %worker) {
+entry:
+  %shares.at = getelementptr %launch, ptr %launch, i32 0, i32 5
+  %shares = load i64, ptr %shares.at
+  %every.at = getelementptr %launch, ptr %launch, i32 0, i32 6
+  %every = load i64, ptr %every.at
+  %next = getelementptr %team, ptr %team, i32 0, i32 9
+  %every.worker = icmp ne i64 %every, 0
+  br i1 %every.worker, label %own, label %take
+own:
+  call void @run_share(ptr %launch, i64 %worker, i64 %worker)
+  ret void
+take:
+  %share = atomicrmw add ptr %next, i64 1 monotonic
+  %left = icmp ult i64 %share, %shares
+  br i1 %left, label %one, label %finished
+one:
+  call void @run_share(ptr %launch, i64 %share, i64 %worker)
+  br label %take
+finished:
+  ret void
+}
 
 declare i32 @pthread_mutex_lock(ptr)
 declare i32 @pthread_mutex_unlock(ptr)
@@ -127,9 +155,9 @@ entry:
   %parked = getelementptr %team, ptr %team, i32 0, i32 4
   %pending = getelementptr %team, ptr %team, i32 0, i32 6
   %caller.parked = getelementptr %team, ptr %team, i32 0, i32 7
-  %mutex = getelementptr %team, ptr %team, i32 0, i32 9
-  %work = getelementptr %team, ptr %team, i32 0, i32 10
-  %done = getelementptr %team, ptr %team, i32 0, i32 11
+  %mutex = getelementptr %team, ptr %team, i32 0, i32 11
+  %work = getelementptr %team, ptr %team, i32 0, i32 12
+  %done = getelementptr %team, ptr %team, i32 0, i32 13
   br label %wait
 
 wait:
@@ -168,7 +196,7 @@ claim:
   br i1 %claimed, label %mine, label %wait
 mine:
   %launch = load ptr, ptr %launch.at
-  call void @run_share(ptr %launch, i64 %index)
+  call void @take_part(ptr %team, ptr %launch, i64 %index)
   %left = atomicrmw sub ptr %pending, i64 1 seq_cst
   %was.last = icmp eq i64 %left, 1
   br i1 %was.last, label %tell, label %wait
@@ -236,7 +264,7 @@ launch.one:
   %serial = icmp ule i64 %workers, 1
   br i1 %serial, label %alone, label %together
 alone:
-  call void @run_share(ptr %launch, i64 0)
+  call void @run_share(ptr %launch, i64 0, i64 0)
   br label %launched
 together:
   call void @fork_join(ptr %team, ptr %launch, i64 %workers)
@@ -264,12 +292,17 @@ entry:
   %parked = getelementptr %team, ptr %team, i32 0, i32 4
   %pending = getelementptr %team, ptr %team, i32 0, i32 6
   %caller.parked = getelementptr %team, ptr %team, i32 0, i32 7
-  %mutex = getelementptr %team, ptr %team, i32 0, i32 9
-  %work = getelementptr %team, ptr %team, i32 0, i32 10
-  %done = getelementptr %team, ptr %team, i32 0, i32 11
+  %next = getelementptr %team, ptr %team, i32 0, i32 9
+  %mutex = getelementptr %team, ptr %team, i32 0, i32 11
+  %work = getelementptr %team, ptr %team, i32 0, i32 12
+  %done = getelementptr %team, ptr %team, i32 0, i32 13
+  %every.at = getelementptr %launch, ptr %launch, i32 0, i32 6
+  %every = load i64, ptr %every.at
+  %every.worker = icmp ne i64 %every, 0
   %others = sub i64 %workers, 1
   %helpers = call i64 @llvm.umin.i64(i64 %others, i64 %size)
   store ptr %launch, ptr %launch.at
+  store atomic i64 0, ptr %next monotonic, align 8
   store atomic i64 %helpers, ptr %pending monotonic, align 8
   %ticket.before = load i64, ptr %ticket.at
   %ticket = add i64 %ticket.before, 2
@@ -281,7 +314,7 @@ post:
   %posting = icmp ule i64 %p, %helpers
   br i1 %posting, label %post.one, label %posted
 post.one:
-  %post.to = getelementptr %team, ptr %team, i32 0, i32 12, i64 %p
+  %post.to = getelementptr %team, ptr %team, i32 0, i32 14, i64 %p
   store atomic i64 %ticket, ptr %post.to release, align 8
   %p.next = add i64 %p, 1
   br label %post
@@ -297,30 +330,34 @@ wake:
   br label %own
 
 own:
-  call void @run_share(ptr %launch, i64 0)
+  call void @take_part(ptr %team, ptr %launch, i64 0)
   %unmanned = add i64 %helpers, 1
-  br label %extra
-extra:                                            ; shares beyond the team
+  br i1 %every.worker, label %extra, label %steal
+extra:                                            ; shares of workers beyond the team
   %e = phi i64 [ %unmanned, %own ], [ %e.next, %extra.one ]
   %extras = icmp ult i64 %e, %workers
   br i1 %extras, label %extra.one, label %steal
 extra.one:
-  call void @run_share(ptr %launch, i64 %e)
+  call void @run_share(ptr %launch, i64 %e, i64 %e)
   %e.next = add i64 %e, 1
   br label %extra
 
-steal:                                            ; shares whose worker has not begun
-  %s = phi i64 [ 1, %extra ], [ %s.next, %stolen ]
+steal:                                            ; workers that have not begun: their tickets, and shares of their own
+  %s = phi i64 [ 1, %extra ], [ 1, %own ], [ %s.next, %stolen ]
   %stealing = icmp ule i64 %s, %helpers
   br i1 %stealing, label %steal.one, label %wait
 steal.one:
-  %steal.from = getelementptr %team, ptr %team, i32 0, i32 12, i64 %s
+  %steal.from = getelementptr %team, ptr %team, i32 0, i32 14, i64 %s
   %even = sub i64 %ticket, 1
   %steal.result = cmpxchg ptr %steal.from, i64 %ticket, i64 %even acquire monotonic
   %got = extractvalue { i64, i1 } %steal.result, 1
   br i1 %got, label %steal.run, label %stolen
 steal.run:
-  call void @run_share(ptr %launch, i64 %s)
+  br i1 %every.worker, label %steal.share, label %steal.none
+steal.share:
+  call void @run_share(ptr %launch, i64 %s, i64 %s)
+  br label %steal.none
+steal.none:
   atomicrmw sub ptr %pending, i64 1 seq_cst
   br label %stolen
 stolen:

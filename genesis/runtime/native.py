@@ -131,6 +131,7 @@ _FAULT_OFFSET = 8 * _HEADER_WORDS
 _SLOTS_OFFSET = _FAULT_OFFSET + 8 * executor_ir.FAULT_WORDS
 _FAULT = struct.Struct(f"={executor_ir.FAULT_WORDS}q")
 _RUN_SLOTS = 1
+_SHARES = 4  # for each worker, so that who is quick can do more
 _MASK = (1 << 64) - 1
 _WANTED = "an int, a Slot that slot_format has, FAULT, or a tuple of words"
 
@@ -175,13 +176,14 @@ def _assemble(launches: Sequence[Launch], slots: int) -> array[int]:
         if launch.every_worker and len(starts) != 1:
             raise ValueError(f"Launch: every_worker needs exactly one block, not {len(starts)}")
         workers = launch.workers if launch.every_worker else max(1, min(launch.workers, total))
-        rows.append((launch.kernel, len(starts), table, total, workers, launch.every_worker))
+        shares = workers if launch.every_worker or workers == 1 else min(_SHARES * workers, total)
+        rows.append((launch.kernel, len(starts), table, total, workers, shares, launch.every_worker))
 
     launches_at = len(words)
-    for kernel, blocks, table, total, workers, every_worker in rows:
+    for kernel, blocks, table, total, workers, shares, every_worker in rows:
         words += (kernel, blocks)
         pointer_to(table)
-        words += (total, workers, every_worker)
+        words += (total, workers, shares, every_worker)
     relocations_at = len(words)
     for position in range(0, len(relocations), 3):
         pointer_to(relocations[position])

@@ -50,16 +50,28 @@ def test_blocks_of_a_launch_are_one_range_of_items(workers):
 
 
 @pytest.mark.parametrize("workers", THREADS)
-def test_shares_are_contiguous_and_do_not_depend_on_who_does_them(workers):
+def test_where_every_worker_has_a_share_it_is_always_the_same(workers):
     items = 103
     array = np.zeros(items, np.int64)
     bounds = [items * share // workers for share in range(workers + 1)]
     expected = np.repeat(range(workers), np.diff(bounds)).tolist()
-    program = Program([Launch(kernel("stamp"), [Block((address(array),), items)], workers)])
+    program = Program([Launch(kernel("stamp"), [Block((address(array),), items)], workers, every_worker=True)])
     for _ in range(200):
         array[:] = -1
         program.run()
         assert array.tolist() == expected
+
+
+@pytest.mark.parametrize("workers", [w for w in THREADS if w > 1])
+def test_elsewhere_shares_go_to_whoever_comes_and_each_is_done_whole(workers):
+    items = 1003
+    array = np.zeros(items, np.int64)
+    program = Program([Launch(kernel("stamp"), [Block((address(array),), items)], workers)])
+    for _ in range(200):
+        array[:] = -1
+        program.run()
+        assert set(array.tolist()) <= set(range(workers))
+        assert np.count_nonzero(np.diff(array)) < 4 * workers
 
 
 @pytest.mark.parametrize("workers", THREADS)
