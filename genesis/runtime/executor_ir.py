@@ -8,7 +8,7 @@ Everything native shares 8-byte words. The structures, as `native.py` lays them 
     relocation  {address of a word, slot, byte offset}
     program     {number of launches, launches, number of relocations, relocations, slots, fault, team}
     slots       {address of the outcome word, values...}
-    team        {size, launch, ticket | parked | pending, caller parked | next share | mutex | work | done | mailboxes...}
+    team        {size, launch, ticket, processor | parked | pending, caller parked | next share | mutex | work | done | mailboxes}
     mailbox     {ticket, team, index}                            one cache line each; the caller's, 0, is not used
 
 A launch's items are one index space over all its blocks, and share s of S is [total*s/S, total*(s+1)/S): which share
@@ -24,11 +24,15 @@ none: a worker that wakes late, or is slow, delays nobody.
 Waiting is bounded spinning, then sleep: a worker on `work`, the caller on `done`. The counts `parked` and `caller
 parked` tell the other side whether there is anyone to wake; both sides write theirs before they read the other's
 (sequentially consistent).
+
+A system that wakes a worker may put it on the very processor that the caller runs on, where the two then take turns for
+many milliseconds. A worker that finds itself there moves to another processor first.
 """
 
 from __future__ import annotations
 
 import platform
+import sys
 
 # Offsets, in words, into the team: where native.py writes.
 TEAM_SIZE, TEAM_TICKET, TEAM_MUTEX, TEAM_WORK, TEAM_DONE, TEAM_MAILBOXES = 0, 2, 32, 48, 64, 80
@@ -108,7 +112,7 @@ declare i64 @llvm.umin.i64(i64, i64)
 
 _TEAM = """
 %line = type [8 x i64]
-%team = type { i64, ptr, i64, [5 x i64], i64, [7 x i64], i64, i64, [6 x i64], i64, [7 x i64],
+%team = type { i64, ptr, i64, i64, [4 x i64], i64, [7 x i64], i64, i64, [6 x i64], i64, [7 x i64],
                [16 x i64], [16 x i64], [16 x i64], [0 x %line] }
 
 ; Take part in the launch as worker %worker: do its share, or share after share until none is left.
@@ -118,7 +122,7 @@ entry:
   %shares = load i64, ptr %shares.at
   %every.at = getelementptr %launch, ptr %launch, i32 0, i32 6
   %every = load i64, ptr %every.at
-  %next = getelementptr %team, ptr %team, i32 0, i32 9
+  %next = getelementptr %team, ptr %team, i32 0, i32 10
   %every.worker = icmp ne i64 %every, 0
   br i1 %every.worker, label %own, label %take
 own:
@@ -141,6 +145,62 @@ declare i32 @pthread_cond_wait(ptr, ptr)
 declare i32 @pthread_cond_signal(ptr)
 declare i32 @pthread_cond_broadcast(ptr)
 DECLARE_PAUSE
+PROCESSORS
+"""
+
+_PROCESSORS = """
+declare i32 @sched_getcpu()
+declare i32 @sched_getaffinity(i32, i64, ptr)
+declare i32 @sched_setaffinity(i32, i64, ptr)
+
+; The processor that this thread runs on.
+define internal i64 @processor() {
+  %number = call i32 @sched_getcpu()
+  %wide = sext i32 %number to i64
+  ret i64 %wide
+}
+
+; Leave processor %taken, if this thread runs there and may run elsewhere.
+define internal void @make_room(i64 %taken) {
+entry:
+  %allowed = alloca [128 x i8], align 8
+  %elsewhere = alloca [128 x i8], align 8
+  %here = call i64 @processor()
+  %same = icmp eq i64 %here, %taken
+  %known = icmp ult i64 %here, 1024
+  %must = and i1 %same, %known
+  br i1 %must, label %ask, label %stay
+ask:
+  store [128 x i8] zeroinitializer, ptr %allowed, align 8
+  call i32 @sched_getaffinity(i32 0, i64 128, ptr %allowed)
+  call void @llvm.memcpy.p0.p0.i64(ptr %elsewhere, ptr %allowed, i64 128, i1 false)
+  %byte = lshr i64 %here, 3
+  %byte.at = getelementptr i8, ptr %elsewhere, i64 %byte
+  %bit = and i64 %here, 7
+  %bit.narrow = trunc i64 %bit to i8
+  %mask = shl i8 1, %bit.narrow
+  %inverse = xor i8 %mask, -1
+  %before = load i8, ptr %byte.at
+  %after = and i8 %before, %inverse
+  store i8 %after, ptr %byte.at
+  %refused = call i32 @sched_setaffinity(i32 0, i64 128, ptr %elsewhere)   ; EINVAL, if there is no other
+  call i32 @sched_setaffinity(i32 0, i64 128, ptr %allowed)
+  br label %stay
+stay:
+  ret void
+}
+
+declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)
+"""
+
+_NO_PROCESSORS = """
+define internal i64 @processor() {
+  ret i64 -1
+}
+
+define internal void @make_room(i64 %taken) {
+  ret void
+}
 """
 
 _WORKER = """
@@ -152,12 +212,12 @@ entry:
   %index.at = getelementptr i64, ptr %mailbox, i64 2
   %index = load i64, ptr %index.at
   %launch.at = getelementptr %team, ptr %team, i32 0, i32 1
-  %parked = getelementptr %team, ptr %team, i32 0, i32 4
-  %pending = getelementptr %team, ptr %team, i32 0, i32 6
-  %caller.parked = getelementptr %team, ptr %team, i32 0, i32 7
-  %mutex = getelementptr %team, ptr %team, i32 0, i32 11
-  %work = getelementptr %team, ptr %team, i32 0, i32 12
-  %done = getelementptr %team, ptr %team, i32 0, i32 13
+  %parked = getelementptr %team, ptr %team, i32 0, i32 5
+  %pending = getelementptr %team, ptr %team, i32 0, i32 7
+  %caller.parked = getelementptr %team, ptr %team, i32 0, i32 8
+  %mutex = getelementptr %team, ptr %team, i32 0, i32 12
+  %work = getelementptr %team, ptr %team, i32 0, i32 13
+  %done = getelementptr %team, ptr %team, i32 0, i32 14
   br label %wait
 
 wait:
@@ -195,6 +255,9 @@ claim:
   %claimed = extractvalue { i64, i1 } %claim.result, 1
   br i1 %claimed, label %mine, label %wait
 mine:
+  %processor.at = getelementptr %team, ptr %team, i32 0, i32 3
+  %processor = load i64, ptr %processor.at
+  call void @make_room(i64 %processor)
   %launch = load ptr, ptr %launch.at
   call void @take_part(ptr %team, ptr %launch, i64 %index)
   %left = atomicrmw sub ptr %pending, i64 1 seq_cst
@@ -289,16 +352,19 @@ entry:
   %size = load i64, ptr %team
   %launch.at = getelementptr %team, ptr %team, i32 0, i32 1
   %ticket.at = getelementptr %team, ptr %team, i32 0, i32 2
-  %parked = getelementptr %team, ptr %team, i32 0, i32 4
-  %pending = getelementptr %team, ptr %team, i32 0, i32 6
-  %caller.parked = getelementptr %team, ptr %team, i32 0, i32 7
-  %next = getelementptr %team, ptr %team, i32 0, i32 9
-  %mutex = getelementptr %team, ptr %team, i32 0, i32 11
-  %work = getelementptr %team, ptr %team, i32 0, i32 12
-  %done = getelementptr %team, ptr %team, i32 0, i32 13
+  %parked = getelementptr %team, ptr %team, i32 0, i32 5
+  %pending = getelementptr %team, ptr %team, i32 0, i32 7
+  %caller.parked = getelementptr %team, ptr %team, i32 0, i32 8
+  %next = getelementptr %team, ptr %team, i32 0, i32 10
+  %mutex = getelementptr %team, ptr %team, i32 0, i32 12
+  %work = getelementptr %team, ptr %team, i32 0, i32 13
+  %done = getelementptr %team, ptr %team, i32 0, i32 14
   %every.at = getelementptr %launch, ptr %launch, i32 0, i32 6
   %every = load i64, ptr %every.at
   %every.worker = icmp ne i64 %every, 0
+  %processor = call i64 @processor()
+  %processor.at = getelementptr %team, ptr %team, i32 0, i32 3
+  store i64 %processor, ptr %processor.at
   %others = sub i64 %workers, 1
   %helpers = call i64 @llvm.umin.i64(i64 %others, i64 %size)
   store ptr %launch, ptr %launch.at
@@ -314,7 +380,7 @@ post:
   %posting = icmp ule i64 %p, %helpers
   br i1 %posting, label %post.one, label %posted
 post.one:
-  %post.to = getelementptr %team, ptr %team, i32 0, i32 14, i64 %p
+  %post.to = getelementptr %team, ptr %team, i32 0, i32 15, i64 %p
   store atomic i64 %ticket, ptr %post.to release, align 8
   %p.next = add i64 %p, 1
   br label %post
@@ -347,7 +413,7 @@ steal:                                            ; workers that have not begun:
   %stealing = icmp ule i64 %s, %helpers
   br i1 %stealing, label %steal.one, label %wait
 steal.one:
-  %steal.from = getelementptr %team, ptr %team, i32 0, i32 14, i64 %s
+  %steal.from = getelementptr %team, ptr %team, i32 0, i32 15, i64 %s
   %even = sub i64 %ticket, 1
   %steal.result = cmpxchg ptr %steal.from, i64 %ticket, i64 %even acquire monotonic
   %got = extractvalue { i64, i1 } %steal.result, 1
@@ -526,6 +592,7 @@ def gemm_ir(element: str) -> str:
 
 
 def _fill(text: str, **values: object) -> str:
-    for name, value in {"DECLARE_PAUSE": _DECLARE_PAUSE, "PAUSE": _PAUSE, **values}.items():
+    processors = _PROCESSORS if sys.platform == "linux" else _NO_PROCESSORS
+    for name, value in {"DECLARE_PAUSE": _DECLARE_PAUSE, "PAUSE": _PAUSE, "PROCESSORS": processors, **values}.items():
         text = text.replace(name, str(value))
     return text
