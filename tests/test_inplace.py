@@ -72,6 +72,34 @@ def test_data_changes_values_and_leaves_the_derivation():
     assert x.requires_grad
 
 
+@pytest.mark.parametrize("lib", [genesis, torch])
+def test_data_on_both_sides_of_an_assignment(lib):
+    """The idiom of optimizers by hand, twice over; then a part of its own storage."""
+    x = lib.full((2, 2), 3.0, requires_grad=True)
+    for _ in range(2):
+        x.data -= 0.5
+    with lib.no_grad():
+        x.mul_(2)
+    assert x.tolist() == [[4, 4], [4, 4]] and x.is_leaf
+    x.data = x.data[0]
+    x.data += 1
+    x.data[0] = 9
+    (x * x).sum().backward()
+    assert (x.tolist(), x.grad.tolist()) == ([9, 5], [18, 10])
+
+
+@pytest.mark.parametrize("lib", [genesis, torch])
+def test_a_result_whose_data_are_assigned_keeps_its_derivation(lib):
+    x = lib.ones(2, requires_grad=True)
+    y = x * 2
+    y.data = lib.tensor([5.0, 7.0])
+    part = y[0]
+    part.data += 1
+    (y * lib.tensor([1.0, 10.0])).sum().backward(retain_graph=True)
+    part.backward()
+    assert (y.tolist(), part.item(), x.grad.tolist()) == ([6, 7], 6, [4, 20])
+
+
 def test_gradients_of_writes():
     x, t = genesis.tensor([1.0, 2.0], requires_grad=True), torch.tensor([1.0, 2.0], requires_grad=True)
     for a in (x, t):

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from genesis.construction import from_data
-from genesis.dispatch import call, call_on
+from genesis.dispatch import array_of, call, call_on
 from genesis.ops.registry import OPERATIONS
 from genesis.random import drawn
 from genesis.storage import detach, view, write
-from genesis.tensor import Tensor, attribute, method
+from genesis.tensor import Tensor, attribute, method, tensor_of
 
 __all__: list[str] = []
 
@@ -104,8 +104,17 @@ def _set_data(self: Tensor, value: Tensor) -> None:
     if not isinstance(value, Tensor):
         raise TypeError(f"data: wants a Tensor, got {type(value).__name__}")
     shared = detach(value)
+    root = shared._base
+    assert root is not None
+    if (root is self or root is self._base) and shared.layout == self.layout:  # `p.data -= step` has been done already
+        return
+    if not self.is_leaf:  # a result keeps its derivation
+        self.data.copy_(value)
+        return
+    if root is self:  # no tensor is a view of itself
+        root = tensor_of(array_of(self))
     self._array = shared._array
-    self._base, self._layout, self._seen, self._detached = shared._base, shared._layout, shared._seen, True
+    self._base, self._layout, self._seen, self._detached = root, shared._layout, root._version, True
 
 
 Tensor.data = Tensor.data.setter(_set_data)  # type: ignore[attr-defined]
