@@ -2,6 +2,7 @@
 
 from genesis.nn import functional, init, parallel, utils
 from genesis.nn.activation import GELU, ReLU, Sigmoid, SiLU, Softmax, Tanh
+from genesis.nn.attention import MultiheadAttention
 from genesis.nn.batch_norm import BatchNorm1d, BatchNorm2d, BatchNorm3d, InstanceNorm1d, InstanceNorm2d, InstanceNorm3d
 from genesis.nn.containers import ModuleList, Sequential
 from genesis.nn.convolution import Conv1d, Conv2d, Conv3d, ConvTranspose1d, ConvTranspose2d, ConvTranspose3d
@@ -28,12 +29,14 @@ from genesis.nn.pooling import (
     MaxPool3d,
 )
 from genesis.nn.shaping import Flatten, Identity
+from genesis.nn.transformer import TransformerEncoder, TransformerEncoderLayer
 
 __all__ = [
     "GELU", "AdaptiveAvgPool1d", "AdaptiveAvgPool2d", "AdaptiveMaxPool1d", "AdaptiveMaxPool2d", "AvgPool1d", "AvgPool2d",
     "AvgPool3d", "BatchNorm1d", "BatchNorm2d", "BatchNorm3d", "Conv1d", "Conv2d", "Conv3d", "ConvTranspose1d",
     "ConvTranspose2d", "ConvTranspose3d", "CrossEntropyLoss", "DataParallel", "Dropout", "Embedding", "Flatten", "GroupNorm",
     "Identity", "InstanceNorm1d", "InstanceNorm2d", "InstanceNorm3d", "L1Loss", "LPPool1d", "LPPool2d", "LayerNorm", "Linear",
-    "MSELoss", "MaxPool1d", "MaxPool2d", "MaxPool3d", "Module", "ModuleList", "NLLLoss", "Parameter", "RMSNorm", "ReLU",
-    "Sequential", "SiLU", "Sigmoid", "Softmax", "Tanh", "functional", "init", "parallel", "utils",
+    "MSELoss", "MaxPool1d", "MaxPool2d", "MaxPool3d", "Module", "ModuleList", "MultiheadAttention", "NLLLoss", "Parameter",
+    "RMSNorm", "ReLU", "Sequential", "SiLU", "Sigmoid", "Softmax", "Tanh", "TransformerEncoder", "TransformerEncoderLayer",
+    "functional", "init", "parallel", "utils",
 ]

@@ -6,6 +6,7 @@ from typing import Any
 
 from genesis.autograd import no_grad
 from genesis.dispatch import call
+from genesis.ir.shapes import broadcast_shapes, numel
 from genesis.methods import function_of
 from genesis.ops.registry import OPERATIONS
 from genesis.overriding import overridable
@@ -18,7 +19,7 @@ __all__ = [
     "avg_pool3d", "batch_norm", "conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d",
     "cross_entropy", "dropout", "embedding", "fold", "gelu", "group_norm", "instance_norm", "l1_loss", "layer_norm",
     "leaky_relu", "linear", "log_softmax", "lp_pool1d", "lp_pool2d", "max_pool1d", "max_pool2d", "max_pool3d", "mse_loss",
-    "nll_loss", "pad", "relu", "rms_norm", "sigmoid", "silu", "softmax", "tanh", "unfold",
+    "nll_loss", "pad", "relu", "rms_norm", "scaled_dot_product_attention", "sigmoid", "silu", "softmax", "tanh", "unfold",
 ]
 
 # ---- layers ----
@@ -150,3 +151,40 @@ def instance_norm(
     normal, place = normal.reshape(input.shape), (channels, *[1] * len(rest))
     normal = normal if weight is None else normal * weight.reshape(place)
     return normal if bias is None else normal + bias.reshape(place)
+
+
+@overridable
+def scaled_dot_product_attention(
+    query: Tensor, key: Tensor, value: Tensor, attn_mask: Tensor | None = None, dropout_p: float = 0.0,
+    is_causal: bool = False, scale: float | None = None, enable_gqa: bool = False,
+) -> Tensor:
+    """softmax(query @ key.T * scale) @ value (Vaswani et al., 2017).
+
+    Args:
+        query: (.., l, e).
+        key: (.., s, e).
+        value: (.., s, v).
+        attn_mask: broadcasts to (.., l, s): bools, True where a query sees a key, or numbers that are added to the products.
+            A query that sees no key gets zeros.
+        dropout_p: the probability with which a weight is zeroed, training or not.
+        is_causal: query i sees the keys 0 to i; without `attn_mask`.
+        scale: 1 / sqrt(e) if None.
+        enable_gqa: each head of key and value (the axis before l) serves several of query's.
+
+    Raises ValueError for shapes that do not fit, a probability outside [0, 1], and a mask together with `is_causal`.
+
+    >>> import genesis
+    >>> q, k, v = genesis.zeros(2, 2), genesis.ones(2, 2), genesis.tensor([[1.0], [2.0]])
+    >>> scaled_dot_product_attention(q, k, v, is_causal=True).tolist()
+    [[1.0], [1.5]]
+    """
+    if not 0 <= dropout_p <= 1:
+        raise ValueError(f"scaled_dot_product_attention: dropout_p is a probability, got {dropout_p}")
+    seed, start = 0, 0
+    if dropout_p and query.ndim > 1 and key.ndim > 1:
+        others = () if enable_gqa else (key.shape[:-2], value.shape[:-2])
+        batch = broadcast_shapes("scaled_dot_product_attention", query.shape[:-2], *others)
+        seed, start = draws(numel((*batch, query.shape[-2], key.shape[-2])))
+    arguments = (query, key, value, attn_mask, float(dropout_p), is_causal, scale, enable_gqa, seed, start)
+    result: Tensor = call(OPERATIONS["scaled_dot_product_attention"], arguments)
+    return result

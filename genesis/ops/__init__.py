@@ -1,6 +1,7 @@
 """One definition per operation, in one place: signature, shapes and dtypes, gradient, reference, kind."""
 
 from genesis.ops import (
+    attention,
     channel_norm,
     contraction,
     conversion,
@@ -22,7 +23,7 @@ from genesis.ops import (
 from genesis.ops.registry import OPERATIONS, PRIMITIVES, Operation, Primitive
 
 __all__ = [
-    "OPERATIONS", "PRIMITIVES", "Operation", "Primitive", "channel_norm", "contraction", "conversion", "convolution",
-    "elementwise", "indexing", "joining", "loss", "neural", "optimize", "ordering", "pooling", "reduction", "source",
-    "subscript", "views", "window",
+    "OPERATIONS", "PRIMITIVES", "Operation", "Primitive", "attention", "channel_norm", "contraction", "conversion",
+    "convolution", "elementwise", "indexing", "joining", "loss", "neural", "optimize", "ordering", "pooling", "reduction",
+    "source", "subscript", "views", "window",
 ]

@@ -78,6 +78,13 @@ SAMPLES: dict[str, list[Sample]] = {
     "silu": [Sample((_X,))], "gelu": [Sample((_X,)), Sample((_X,), {"approximate": "tanh"})],
     "leaky_relu": [Sample((_X,)), Sample((_X, 0.3))],
     "layer_norm": [Sample((_X, (5,))), Sample((_X, (4, 5), values(4, 5), values(4, 5, seed=2)))],
+    "scaled_dot_product_attention": [
+        Sample((values(2, 3, 4), values(2, 5, 4), values(2, 5, 2))),
+        Sample((values(3, 4), values(3, 4), values(3, 2), None, 0, True)),
+        Sample((values(1, 2, 3, 4), values(2, 2, 5, 4), values(2, 2, 5, 2), values(3, 5, seed=7) > 0), {"scale": 0.3}),
+        Sample((values(2, 3, 4), values(2, 5, 4), values(2, 5, 2), values(3, 5, seed=7))),
+        Sample((values(1, 4, 3, 2), values(1, 2, 3, 2), values(1, 2, 3, 2)), {"enable_gqa": True, "is_causal": True}),
+    ],
     "batch_norm": [
         Sample((values(4, 3), values(3), np.abs(values(3)) + 1, values(3, seed=1), values(3, seed=2))),
         Sample((values(2, 3, 4), None, None, values(3, seed=1), values(3, seed=2), True)),
