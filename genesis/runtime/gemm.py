@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import struct
 
-from genesis.runtime import executor_ir
+from genesis.runtime import gemm_ir
 from genesis.runtime.blas import blas
 from genesis.runtime.kernel_cache import KernelSource, get_or_compile
 from genesis.runtime.native import Block, Word
@@ -15,7 +15,7 @@ _C_TYPES = {"float32": "float", "float64": "double"}
 def gemm_kernel(dtype: str) -> int:
     """The kernel of matrix products of "float32" or "float64"; `gemm_block` makes its arguments."""
     element = _C_TYPES[dtype]
-    source = executor_ir.gemm_ir(element)
+    source = gemm_ir.kernel_ir(element)
     [address] = get_or_compile([KernelSource(f"genesis_gemm_{element}", source, lambda: source)])
     return address
 
