@@ -6,10 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from genesis.creation import full_like
-from genesis.dispatch import call
-from genesis.ops.registry import OPERATIONS
 from genesis.optim.optimizer import Group, Optimizer, check_hints
-from genesis.storage import write
 from genesis.tensor import Tensor
 
 __all__ = ["Adagrad"]
@@ -39,6 +36,8 @@ class Adagrad(Optimizer):
     tensor([0.9000, 1.9000], requires_grad=True)
     """
 
+    not_negative = "lr", "lr_decay", "eps", "weight_decay", "initial_accumulator_value"
+
     def __init__(
         self, params: Iterable[Any], lr: float = 1e-2, lr_decay: float = 0.0, weight_decay: float = 0.0,
         initial_accumulator_value: float = 0.0, eps: float = 1e-10, *, maximize: bool = False, **hints: bool | None,
@@ -48,12 +47,6 @@ class Adagrad(Optimizer):
             "lr": lr, "lr_decay": lr_decay, "eps": eps, "weight_decay": weight_decay,
             "initial_accumulator_value": initial_accumulator_value, "maximize": maximize,
         })
-
-    def check(self, group: Group) -> None:
-        """Raise ValueError for settings that make no sense."""
-        for name in ("lr", "lr_decay", "eps", "weight_decay", "initial_accumulator_value"):
-            if group[name] < 0:
-                raise ValueError(f"Adagrad: {name} is {group[name]}; want 0 or more")
 
     def slots(self, group: Group) -> tuple[str, ...]:
         """The sum of squares."""
@@ -67,10 +60,8 @@ class Adagrad(Optimizer):
 
     def update(self, parameters: list[Tensor], group: Group, age: int) -> None:
         """Move `parameters`."""
-        sums = [self.state[p]["sum"] for p in parameters]
-        results = call(OPERATIONS["adagrad_update"], (
-            parameters, [p.grad for p in parameters], sums, group["lr"] / (1 + (age - 1) * group["lr_decay"]),
-            float(group["eps"]), float(group["weight_decay"]), group["maximize"],
-        ))
-        for held, value in zip([*parameters, *sums], results, strict=True):
-            write(held, value)
+        self.run(
+            "adagrad_update", parameters, [[self.state[p]["sum"] for p in parameters]],
+            group["lr"] / (1 + (age - 1) * group["lr_decay"]), float(group["eps"]), float(group["weight_decay"]),
+            group["maximize"],
+        )

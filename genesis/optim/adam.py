@@ -6,10 +6,7 @@ import math
 from collections.abc import Iterable
 from typing import Any
 
-from genesis.dispatch import call
-from genesis.ops.registry import OPERATIONS
 from genesis.optim.optimizer import Group, Optimizer, check_hints
-from genesis.storage import write
 from genesis.tensor import Tensor
 
 __all__ = ["Adam", "AdamW"]
@@ -41,6 +38,8 @@ class Adam(Optimizer):
 
     decoupled = False  # whether weight decay shrinks the parameter instead of joining its gradient
 
+    not_negative = "lr", "eps", "weight_decay"
+
     def __init__(
         self, params: Iterable[Any], lr: float = 1e-3, betas: tuple[float, float] = (0.9, 0.999), eps: float = 1e-8,
         weight_decay: float = 0.0, amsgrad: bool = False, *, maximize: bool = False,
@@ -54,12 +53,9 @@ class Adam(Optimizer):
 
     def check(self, group: Group) -> None:
         """Raise ValueError for settings that make no sense."""
-        name = type(self).__name__
-        for setting in ("lr", "eps", "weight_decay"):
-            if group[setting] < 0:
-                raise ValueError(f"{name}: {setting} is {group[setting]}; want 0 or more")
+        super().check(group)
         if not all(0 <= beta < 1 for beta in group["betas"]):
-            raise ValueError(f"{name}: betas are {group['betas']}; want them in [0, 1)")
+            raise ValueError(f"{type(self).__name__}: betas are {group['betas']}; want them in [0, 1)")
 
     def slots(self, group: Group) -> tuple[str, ...]:
         """The averages of the gradient and of its square, and AMSGrad's maximum of the latter."""
@@ -73,13 +69,11 @@ class Adam(Optimizer):
         maxima = [s["max_exp_avg_sq"] for s in states] if group["amsgrad"] else []
         unbiased = math.sqrt(1 - beta2**age)
         lr, decay = float(group["lr"]), float(group["weight_decay"])
-        results = call(OPERATIONS["adam_update"], (
-            parameters, [p.grad for p in parameters], averages, squares, maxima, lr * unbiased / (1 - beta1**age),
+        self.run(
+            "adam_update", parameters, [averages, squares, maxima], lr * unbiased / (1 - beta1**age),
             group["eps"] * unbiased, beta1, 1 - beta1, beta2, 1 - beta2, 0.0 if self.decoupled else decay,
             1 - lr * decay if self.decoupled else 1.0, group["maximize"],
-        ))
-        for held, value in zip([*parameters, *averages, *squares, *maxima], results, strict=True):
-            write(held, value)
+        )
 
 
 class AdamW(Adam):

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import chain
 from typing import Any
 
 from genesis.autograd import enable_grad, no_grad
 from genesis.creation import tensor, zeros_like
 from genesis.devices import Device
+from genesis.dispatch import call
 from genesis.execute import flush_all
-from genesis.storage import detach
+from genesis.ops.registry import OPERATIONS
+from genesis.storage import detach, write
 from genesis.tensor import Tensor
 
 __all__ = ["Optimizer", "check_hints"]
@@ -97,8 +100,13 @@ class Optimizer:
 
     # ---- what a subclass says ----
 
+    not_negative: tuple[str, ...] = ()  # the settings that have to be 0 or more
+
     def check(self, group: Group) -> None:
         """Raise ValueError for settings that make no sense."""
+        for name in self.not_negative:
+            if group[name] < 0:
+                raise ValueError(f"{type(self).__name__}: {name} is {group[name]}; want 0 or more")
 
     def slots(self, group: Group) -> tuple[str, ...]:
         """The names of the tensors kept per parameter, zeros at first."""
@@ -107,6 +115,15 @@ class Optimizer:
     def update(self, parameters: list[Tensor], group: Group, age: int) -> None:
         """Move `parameters`, whose step number is `age`."""
         raise NotImplementedError
+
+    def run(self, operation: str, parameters: list[Tensor], kept: Sequence[list[Tensor]], *settings: Any) -> None:
+        """Call `operation` with the parameters, their gradients, what is `kept` of them, and the settings.
+
+        It returns new values for the parameters and for what is kept.
+        """
+        results = call(OPERATIONS[operation], (parameters, [p.grad for p in parameters], *kept, *settings))
+        for held, value in zip([*parameters, *chain(*kept)], results, strict=True):
+            write(held, value)
 
     # ---- state ----
 

@@ -5,10 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from genesis.dispatch import call
-from genesis.ops.registry import OPERATIONS
 from genesis.optim.optimizer import Group, Optimizer, check_hints
-from genesis.storage import write
 from genesis.tensor import Tensor
 
 __all__ = ["RMSprop"]
@@ -39,6 +36,8 @@ class RMSprop(Optimizer):
     tensor([0.9000, 1.9000], requires_grad=True)
     """
 
+    not_negative = "lr", "eps", "momentum", "weight_decay", "alpha"
+
     def __init__(
         self, params: Iterable[Any], lr: float = 1e-2, alpha: float = 0.99, eps: float = 1e-8, weight_decay: float = 0.0,
         momentum: float = 0.0, centered: bool = False, *, maximize: bool = False, **hints: bool | None,
@@ -48,12 +47,6 @@ class RMSprop(Optimizer):
             "lr": lr, "momentum": momentum, "alpha": alpha, "eps": eps, "centered": centered,
             "weight_decay": weight_decay, "maximize": maximize,
         })
-
-    def check(self, group: Group) -> None:
-        """Raise ValueError for settings that make no sense."""
-        for name in ("lr", "eps", "momentum", "weight_decay", "alpha"):
-            if group[name] < 0:
-                raise ValueError(f"RMSprop: {name} is {group[name]}; want 0 or more")
 
     def slots(self, group: Group) -> tuple[str, ...]:
         """The average of squares, the velocity, and the average of gradients, as far as they are used."""
@@ -67,9 +60,7 @@ class RMSprop(Optimizer):
         averages = [s["grad_avg"] for s in states] if group["centered"] else []
         velocities = [s["momentum_buffer"] for s in states] if group["momentum"] > 0 else []
         alpha = float(group["alpha"])
-        results = call(OPERATIONS["rmsprop_update"], (
-            parameters, [p.grad for p in parameters], squares, averages, velocities, float(group["lr"]), alpha, 1 - alpha,
+        self.run(
+            "rmsprop_update", parameters, [squares, averages, velocities], float(group["lr"]), alpha, 1 - alpha,
             float(group["eps"]), float(group["weight_decay"]), float(group["momentum"]), group["maximize"],
-        ))
-        for held, value in zip([*parameters, *squares, *averages, *velocities], results, strict=True):
-            write(held, value)
+        )

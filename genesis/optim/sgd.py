@@ -5,10 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from genesis.dispatch import call
-from genesis.ops.registry import OPERATIONS
 from genesis.optim.optimizer import Group, Optimizer, check_hints
-from genesis.storage import write
 from genesis.tensor import Tensor
 
 __all__ = ["SGD"]
@@ -38,6 +35,8 @@ class SGD(Optimizer):
     tensor([0.8000, 1.6000], requires_grad=True)
     """
 
+    not_negative = "lr", "momentum", "weight_decay"
+
     def __init__(
         self, params: Iterable[Any], lr: float = 1e-3, momentum: float = 0.0, dampening: float = 0.0,
         weight_decay: float = 0.0, nesterov: bool = False, *, maximize: bool = False,
@@ -51,9 +50,7 @@ class SGD(Optimizer):
 
     def check(self, group: Group) -> None:
         """Raise ValueError for settings that make no sense."""
-        for name in ("lr", "momentum", "weight_decay"):
-            if group[name] < 0:
-                raise ValueError(f"SGD: {name} is {group[name]}; want 0 or more")
+        super().check(group)
         if group["nesterov"] and (group["momentum"] <= 0 or group["dampening"] != 0):
             raise ValueError("SGD: nesterov wants a momentum above 0 and a dampening of 0")
 
@@ -65,9 +62,7 @@ class SGD(Optimizer):
         """Move `parameters` along their velocities."""
         velocities = [self.state[p]["momentum_buffer"] for p in parameters] if group["momentum"] else []
         fresh = 1.0 if age == 1 else 1.0 - group["dampening"]
-        results = call(OPERATIONS["sgd_update"], (
-            parameters, [p.grad for p in parameters], velocities, float(group["lr"]), float(group["momentum"]), fresh,
+        self.run(
+            "sgd_update", parameters, [velocities], float(group["lr"]), float(group["momentum"]), fresh,
             float(group["weight_decay"]), group["nesterov"], group["maximize"],
-        ))
-        for held, value in zip([*parameters, *velocities], results, strict=True):
-            write(held, value)
+        )
