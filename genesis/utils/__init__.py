@@ -1,5 +1,15 @@
 """What stands beside training: feeding it data, and saving its memory."""
 
-from genesis.utils import checkpoint, data
+import importlib
+from typing import Any
+
+from genesis.utils import checkpoint
 
 __all__ = ["checkpoint", "data"]
+
+
+def __getattr__(name: str) -> Any:
+    """`data` when it is first asked for: what its workers need takes a while to import."""
+    if name == "data":
+        return importlib.import_module("genesis.utils.data")
+    raise AttributeError(f"module 'genesis.utils' has no attribute {name!r}")

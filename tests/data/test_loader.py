@@ -255,6 +255,16 @@ def test_an_interrupt_ends_a_program_whose_workers_are_stuck():
     assert run.returncode != 0 and "KeyboardInterrupt" in run.stderr
 
 
+def test_importing_genesis_leaves_the_loader_for_later():
+    program = """if True:
+        import sys, genesis
+        assert not {"genesis.utils.data", "concurrent.futures", "logging"} & {*sys.modules}
+        assert len(genesis.utils.data.DataLoader([1, 2])) == 2
+    """
+    run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=30, check=False)
+    assert run.returncode == 0, run.stderr
+
+
 @pytest.mark.parametrize("options, message", [
     ({"num_workers": -1}, "num_workers"), ({"prefetch_factor": 0}, "prefetch_factor"), ({"batch_size": 0}, "positive number"),
     ({"sampler": [0], "shuffle": True}, "sampler and shuffle exclude"), ({"batch_size": None, "drop_last": True}, "drop_last"),
