@@ -285,7 +285,9 @@ def var(input: Value, dim: Axes = None, keepdim: bool = False, *, correction: fl
 
 @composite("std", ref=lambda x, dim=None, correction=1, keepdim=False: np.std(x, axis=dim, ddof=correction, keepdims=keepdim))
 def std(input: Value, dim: Axes = None, keepdim: bool = False, *, correction: float = 1, unbiased: bool = True) -> Value:
-    """The standard deviation over `dim`."""
-    return cast(sqrt(var(widened(input), dim, keepdim, correction=correction, unbiased=unbiased)), input.dtype)
+    """The standard deviation over `dim`, as in `var`. Where all elements are equal its gradient is 0."""
+    variance = var(widened(input), dim, keepdim, correction=correction, unbiased=unbiased)
+    flat = variance == 0
+    return cast(where(flat, 0, sqrt(where(flat, 1, variance))), input.dtype)
 
 

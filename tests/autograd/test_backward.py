@@ -217,6 +217,13 @@ def test_grad_by_an_intermediate_result():
     assert genesis.autograd.grad(z, y)[0].tolist() == [8]
 
 
+@pytest.mark.parametrize("lib", [genesis, torch])
+def test_a_standard_deviation_of_equal_elements_has_gradient_0(lib):
+    x = lib.tensor([[3.0, 3.0, 3.0], [1.0, 2.0, 3.0]], requires_grad=True)
+    x.std(1).sum().backward()
+    assert x.grad.tolist() == [[0, 0, 0], [-0.5, 0, 0.5]]
+
+
 def test_third_derivative():
     x = leaf(2.0)
     y = (x**4).sum()
