@@ -21,7 +21,7 @@ from genesis.devices import CPU, Device
 from genesis.ir.dtypes import DType, dtype_of_scalar
 from genesis.ir.graph import Graph, Node, Value
 from genesis.ops.layout import Layout
-from genesis.provenance import resolve_line
+from genesis.provenance import resolve_line, user_line
 from genesis.runtime.fork import fork_safe_lock
 from genesis.runtime.memory import Buffer
 
@@ -185,6 +185,15 @@ class Trace:
         self.nodes += step.nodes
         self.weight += step.weight
         return step
+
+    def record(self, key: Any, build: Callable[[Graph], Any], *, grad: bool = True) -> Step:
+        """`advance`, as a call at the user's line."""
+        self.lines.append((len(self.nodes), *user_line(), key))
+        try:
+            return self.advance(key, build, grad=grad)
+        except BaseException:
+            self.lines.pop()
+            raise
 
     # A step and the data of its placeholders are put down in one breath: no call comes between, and so no interrupt.
 

@@ -14,7 +14,6 @@ from genesis.devices import Device
 from genesis.execute import realize
 from genesis.ops.layout import contiguous_layout
 from genesis.ops.registry import OPERATIONS
-from genesis.provenance import user_line
 from genesis.runtime.memory import Buffer
 from genesis.thread import current_trace, thread_state
 from genesis.trace import LOCK, Array, Memory, Trace
@@ -63,6 +62,4 @@ def _entered(copy: Array, device: Device) -> Array:
     """The result, in the open trace of `device`, of a call that clones `copy`: with a gradient of its own."""
     trace, clone = current_trace(device), OPERATIONS["clone"]
     index = trace.place_array(copy)
-    key = (clone, True, index)
-    trace.lines.append((len(trace.nodes), *user_line(), key))
-    return trace.handle(trace.advance(key, lambda graph: clone(graph.value(index))).result)
+    return trace.handle(trace.record((clone, True, index), lambda graph: clone(graph.value(index))).result)

@@ -8,7 +8,6 @@ from typing import Any
 from genesis.dispatch import array_of
 from genesis.ir.graph import Graph
 from genesis.ops.batch import batch
-from genesis.provenance import user_line
 from genesis.tensor import Tensor, tensor_of
 from genesis.thread import current_trace
 from genesis.trace import LOCK
@@ -40,8 +39,5 @@ def batched(
             given = {one: graph.value(many) for one, many in zip(pairs[::2], pairs[1::2], strict=True)}
             return batch(graph, given, ends, extent)
 
-        line = (len(trace.nodes), *user_line(), key)
-        step = trace.advance(key, build, grad=grad)
-        trace.lines.append(line)
-        handles = [trace.handle(position) for position in step.result]
+        handles = [trace.handle(position) for position in trace.record(key, build, grad=grad).result]
         return [tensor_of(array, array.node.differentiable) for array in handles]

@@ -14,7 +14,6 @@ from genesis.dispatch import array_of, call, call_on, place
 from genesis.execute import flush
 from genesis.ir.graph import Graph, Node
 from genesis.ops.registry import OPERATIONS
-from genesis.provenance import user_line
 from genesis.storage import detach, write
 from genesis.tensor import Tensor, method, tensor_of
 from genesis.thread import current_trace, recording
@@ -183,8 +182,7 @@ def recorded(
                 attrs = {"inputs": len(sources), "kept": tuple([other - k for other in kept])}
                 graph.add("custom", (raw, *sources, *read), node.shape, node.dtype, attrs, differentiable=True)
 
-        trace.lines.append((start, *user_line(), key))
-        trace.advance(key, build)
+        trace.record(key, build)
         places = iter(range(start, start + len(raws)))
         outputs = [next(places) if carries else None for carries in carried]
         custom = Custom(name, backward, context, trace, targets, outputs, results)

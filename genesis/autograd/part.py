@@ -21,7 +21,6 @@ from genesis.dispatch import array_of, call, call_on
 from genesis.ir.graph import Graph
 from genesis.ops.derive import derive
 from genesis.ops.registry import OPERATIONS, expand
-from genesis.provenance import user_line
 from genesis.tensor import Tensor, tensor_of
 from genesis.thread import current_trace, recording
 from genesis.trace import LOCK, Array, Trace
@@ -192,8 +191,7 @@ class Part:
                 ends, rest, reads = derive(source.nodes, given, graph, lambda i: graph.value(place(i)), wanted, above)
                 return tuple(ends.items()), tuple(rest.items()), reads
 
-            trace.lines.append((len(trace.nodes), *user_line(), key))
-            ends, rest, reads = trace.advance(key, build, grad=self.create_graph).result
+            ends, rest, reads = trace.record(key, build, grad=self.create_graph).result
             if not source.released.isdisjoint(reads):
                 raise ReleasedError
             check_versions(source, reads)

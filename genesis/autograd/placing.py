@@ -7,7 +7,6 @@ from typing import Any
 
 from genesis.execute import flush, realize
 from genesis.ir.graph import Graph
-from genesis.provenance import user_line
 from genesis.tensor import Tensor, tensor_of
 from genesis.thread import current_trace, thread_state
 from genesis.trace import LOCK, Array, Trace
@@ -83,8 +82,7 @@ def _copied(source: Trace, trace: Trace, last: int, create_graph: bool) -> dict[
             placed[index] = graph.value(len(graph) - 1)
         return {index: value.index for index, value in placed.items()}
 
-    trace.lines.append((len(trace.nodes), *user_line(), key))
-    copies: dict[int, int] = trace.advance(key, build).result
+    copies: dict[int, int] = trace.record(key, build).result
     for index, tensor in source.variables.items():
         if index in copies:
             trace.variables[copies[index]] = tensor
