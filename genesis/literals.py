@@ -11,6 +11,7 @@ from genesis.ir.dtypes import DType, as_dtype, from_numpy_dtype, get_default_dty
 __all__ = ["as_numpy"]
 
 
+@np.errstate(over="ignore", invalid="ignore")  # what a dtype cannot hold is inf, as in kernels
 def as_numpy(data: Any, dtype: DType | None = None) -> np.ndarray:
     """`data` as an ndarray of `dtype`, or of the dtype it suggests.
 

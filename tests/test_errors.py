@@ -64,6 +64,11 @@ CASES = {
 }
 
 
+def test_what_a_dtype_cannot_hold_becomes_inf_without_a_word(recwarn):
+    made = [genesis.tensor(1e40), genesis.tensor([1e40]).sum(), genesis.tensor(1e6, dtype=genesis.float16)]
+    assert [x.item() for x in made] == [np.inf] * 3 and not recwarn.list
+
+
 @pytest.mark.parametrize("case", CASES)
 def test_message_names_operation_and_what_it_met(case):
     run, error, message = CASES[case]
