@@ -31,7 +31,14 @@ class AddFunction(Function):
 
 
 class MulFunction(Function):
-    """`a * b`, of tensors or numbers that broadcast."""
+    """`a * b`, of tensors or numbers that broadcast.
+
+    >>> import genesis
+    >>> x = genesis.tensor([1.0, 2.0], requires_grad=True)
+    >>> genesis.function.MulFunction.apply(x, 3.0).sum().backward()
+    >>> x.grad
+    tensor([3., 3.])
+    """
 
     @staticmethod
     def forward(ctx: Any, a: Any, b: Any) -> Any:
@@ -50,7 +57,13 @@ class MulFunction(Function):
 
 
 class MatMulFunction(Function):
-    """`a @ b`, of matrices, batches of them that broadcast, and vectors."""
+    """`a @ b`, of matrices, batches of them that broadcast, and vectors.
+
+    >>> import genesis
+    >>> a, x = genesis.eye(2) * 5, genesis.tensor([1.0, 2.0], requires_grad=True)
+    >>> genesis.function.MatMulFunction.apply(a, x)
+    tensor([ 5., 10.], grad_fn=<MatMulFunctionBackward>)
+    """
 
     @staticmethod
     def forward(ctx: Any, a: Tensor, b: Tensor) -> Tensor:
@@ -72,7 +85,14 @@ class MatMulFunction(Function):
 
 
 class ReluFunction(Function):
-    """`max(input, 0)`; the gradient at 0 is 0."""
+    """`max(input, 0)`; the gradient at 0 is 0.
+
+    >>> import genesis
+    >>> x = genesis.tensor([-1.0, 0.0, 2.0], requires_grad=True)
+    >>> genesis.function.ReluFunction.apply(x).sum().backward()
+    >>> x.grad
+    tensor([0., 0., 1.])
+    """
 
     @staticmethod
     def forward(ctx: Any, input: Tensor) -> Tensor:

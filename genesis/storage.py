@@ -199,7 +199,13 @@ def rehouse(tensor: Tensor, value: Tensor) -> None:
 
 
 def detach(tensor: Tensor) -> Tensor:
-    """A tensor that shares `tensor`'s storage and stands outside its derivation."""
+    """A tensor that shares `tensor`'s storage and stands outside its derivation.
+
+    >>> import genesis
+    >>> x = genesis.ones(2, requires_grad=True)
+    >>> x.detach().mul_(5), x
+    (tensor([5., 5.]), tensor([5., 5.], requires_grad=True))
+    """
     array = array_of(tensor)
     if not array.node.differentiable:
         result = tensor_of(array)

@@ -68,7 +68,12 @@ class detect_anomaly:
 
 
 class set_detect_anomaly(detect_anomaly):
-    """`detect_anomaly` switched on or off at once; as a context, back on exit."""
+    """`detect_anomaly` switched on or off at once; as a context, back on exit.
+
+    >>> import genesis
+    >>> with genesis.autograd.set_detect_anomaly(False):
+    ...     genesis.tensor(0., requires_grad=True).sqrt().backward()
+    """
 
     def __init__(self, mode: bool, check_nan: bool = True) -> None:
         super().__init__(check_nan)

@@ -92,7 +92,22 @@ class Function(metaclass=ABCMeta):  # noqa: B024 - GradientNode is a virtual sub
 
 
 def once_differentiable(backward: Callable[..., Any]) -> Callable[..., Any]:
-    """Decorator of a `backward` that is not to be derived itself: a second derivation raises RuntimeError."""
+    """Decorator of a `backward` that is not to be derived itself: a second derivation raises RuntimeError.
+
+    >>> import genesis
+    >>> class Square(genesis.Function):
+    ...     @staticmethod
+    ...     def forward(ctx, x):
+    ...         ctx.save_for_backward(x)
+    ...         return x * x
+    ...     @staticmethod
+    ...     @genesis.autograd.function.once_differentiable
+    ...     def backward(ctx, grad):
+    ...         return 2 * ctx.saved_tensors[0] * grad
+    >>> x = genesis.tensor(3.0, requires_grad=True)
+    >>> genesis.autograd.grad(Square.apply(x), x)
+    (tensor(6.),)
+    """
 
     @functools.wraps(backward)
     def once(ctx: Context, *grad_outputs: Any) -> Any:

@@ -109,7 +109,12 @@ def vhp(
 def hvp(
     func: Callable[..., Any], inputs: Tensors, v: Tensors | None = None, create_graph: bool = False, strict: bool = False
 ) -> Any:
-    """(output, H v): as `vhp`, for H is symmetric."""
+    """(output, H v): as `vhp`, for H is symmetric.
+
+    >>> import genesis
+    >>> genesis.autograd.functional.hvp(lambda x: (x**3).sum(), genesis.tensor([1.0, 2.0]), genesis.tensor([1.0, 10.0]))
+    (tensor(9.), tensor([  6., 120.]))
+    """
     return _hessian_product("hvp", func, inputs, v, create_graph, strict)
 
 

@@ -13,7 +13,13 @@ __all__ = ["enable_grad", "inference_mode", "is_grad_enabled", "no_grad", "set_g
 
 
 def is_grad_enabled() -> bool:
-    """Whether operations are recorded for backward in this thread."""
+    """Whether operations are recorded for backward in this thread.
+
+    >>> import genesis
+    >>> with genesis.no_grad():
+    ...     genesis.is_grad_enabled()
+    False
+    """
     return thread_state.grad_enabled
 
 
@@ -92,7 +98,14 @@ class no_grad(_Switch):
 
 
 class enable_grad(_Switch):
-    """Within it, results require gradients again, inside `no_grad` too."""
+    """Within it, results require gradients again, inside `no_grad` too.
+
+    >>> import genesis
+    >>> x = genesis.ones(2, requires_grad=True)
+    >>> with genesis.no_grad(), genesis.enable_grad():
+    ...     (x * 2).requires_grad
+    True
+    """
 
     _enabled = True
 
@@ -101,7 +114,7 @@ class enable_grad(_Switch):
 
 
 class set_grad_enabled(_Switch):
-    """Switch to `mode` at once; as a context manager, back on exit.
+    """Switch to `mode`, True or False, at once; as a context manager, back on exit. Raises TypeError for another `mode`.
 
     >>> import genesis
     >>> with genesis.set_grad_enabled(False):
@@ -125,7 +138,14 @@ class set_grad_enabled(_Switch):
 
 
 class inference_mode(_Switch):
-    """As `no_grad`; `inference_mode(False)` records."""
+    """As `no_grad`; `inference_mode(False)` records. Raises TypeError for a `mode` that is no bool.
+
+    >>> import genesis
+    >>> x = genesis.ones(2, requires_grad=True)
+    >>> with genesis.inference_mode():
+    ...     (x * 2).requires_grad
+    False
+    """
 
     def __new__(cls, mode: bool | Callable[..., Any] = True) -> Any:
         return _decorating(cls, mode if callable(mode) else None)

@@ -39,7 +39,13 @@ method(detach)
 
 @method
 def detach_(self: Tensor) -> Tensor:
-    """Take this tensor out of its derivation: it becomes a leaf."""
+    """Take this tensor out of its derivation: it becomes a leaf. Raises RuntimeError for a view.
+
+    >>> import genesis
+    >>> y = genesis.ones(2, requires_grad=True) * 2
+    >>> y.detach_()
+    tensor([2., 2.])
+    """
     if self._base is not None:
         raise RuntimeError("detach_: a view cannot be detached in place; use detach()")
     self._array = array_of(detach(self))
@@ -49,14 +55,31 @@ def detach_(self: Tensor) -> Tensor:
 
 @method
 def requires_grad_(self: Tensor, requires_grad: bool = True) -> Tensor:
-    """Set `requires_grad`, and return the tensor."""
+    """Set `requires_grad`, and return the tensor.
+
+    Raises TypeError for a tensor that is not floating, RuntimeError for a result that is to stop requiring gradients.
+
+    >>> import genesis
+    >>> genesis.zeros(2).requires_grad_()
+    tensor([0., 0.], requires_grad=True)
+    """
     self.requires_grad = requires_grad
     return self
 
 
 @method
 def retain_grad(self: Tensor) -> None:
-    """Have `backward` leave this result's gradient in `.grad`, as it does for leaves."""
+    """Have `backward` leave this result's gradient in `.grad`, as it does for leaves.
+
+    Raises RuntimeError for a tensor that requires no gradient.
+
+    >>> import genesis
+    >>> y = genesis.ones(2, requires_grad=True) * 2
+    >>> y.retain_grad()
+    >>> y.sum().backward()
+    >>> y.grad
+    tensor([1., 1.])
+    """
     if not self.requires_grad:
         raise RuntimeError("retain_grad: this tensor does not require a gradient")
     array = array_of(self)

@@ -94,6 +94,12 @@ def data(self: Tensor) -> Tensor:
     """The tensor outside its derivation, sharing its storage; assigning to it replaces the values.
 
     Unlike `detach()`, what is written through it goes unnoticed by a backward that still reads the old values.
+
+    >>> import genesis
+    >>> x = genesis.ones(2, requires_grad=True)
+    >>> x.data -= 0.25
+    >>> x
+    tensor([0.7500, 0.7500], requires_grad=True)
     """
     result = detach(self)
     result._untracked = True
