@@ -147,9 +147,11 @@ def _store(root: Tensor, value: Tensor) -> None:
     held = root._array.memory
     if root._array.node.differentiable and not value._array.node.differentiable:
         root._requires_grad = False
-    if root._retains_grad and value._array.trace is not None:  # the gradient that is kept is that of the new value
-        if root._array.trace is not None:
-            root._array.trace.retained.pop(root._array.index, None)
+    written = value._array.node.op != "with_value"
+    if root._retains_grad and written and value._array.trace is not None:  # what is kept is the gradient of the new value
+        before = root._array.trace.retained if root._array.trace is not None else {}
+        for index in [index for index, tensor in before.items() if tensor() is root]:
+            del before[index]
         value._array.trace.retained[value._array.index] = weakref.ref(root)
     if held is not None and held.buffer.shared:
         held.numpy(root.dtype)[...] = realize(value._array).numpy(root.dtype)

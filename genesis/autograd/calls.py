@@ -12,7 +12,7 @@ from typing import Any
 from genesis.ops.registry import Operation
 from genesis.trace import Trace
 
-__all__ = ["arguments_of", "call_at", "node_name", "span_of"]
+__all__ = ["arguments_of", "call_at", "derived_at", "node_name", "span_of"]
 
 _PLACED = {"input", "scalar", "variable"}  # put down as arguments of the call that comes next
 
@@ -21,6 +21,18 @@ def call_at(trace: Trace, index: int) -> range:
     """The positions of the call that the node at `index` belongs to. What derive recorded counts node by node."""
     first, *_, key = trace.call_at(index)
     return range(index, index + 1) if key[0] in ("copy", "derive") else span_of(trace, first)
+
+
+def derived_at(trace: Trace, index: int) -> tuple[Trace, int]:
+    """Where the derivation of a value stands. What was written without recording has that of what was there before."""
+    while True:
+        origin = trace.input_at.get(index)
+        if origin is not None and origin.trace is not None:
+            trace, index = origin.trace, origin.index
+        elif trace.nodes[index].op == "with_value":
+            index = trace.nodes[index].inputs[0]
+        else:
+            return trace, index
 
 
 def span_of(trace: Trace, first: int) -> range:

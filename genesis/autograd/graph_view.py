@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from genesis.autograd.calls import arguments_of, call_at, node_name
+from genesis.autograd.calls import arguments_of, call_at, derived_at, node_name
 from genesis.autograd.function import Function
 from genesis.autograd.hooks import NodeHooks, RemovableHandle
 from genesis.dispatch import array_of
@@ -28,10 +28,7 @@ class GradientNode:
     __slots__ = ("_index", "_trace")
 
     def __init__(self, trace: Trace, index: int) -> None:
-        while (origin := trace.input_at.get(index)) is not None and origin.trace is not None:
-            trace, index = origin.trace, origin.index
-        self._trace = trace
-        self._index = index
+        self._trace, self._index = derived_at(trace, index)
 
     @property
     def variable(self) -> Tensor | None:

@@ -6,6 +6,7 @@ import itertools
 from collections.abc import Callable, Sequence
 from typing import Any, Self
 
+from genesis.autograd.calls import derived_at
 from genesis.dispatch import array_of
 from genesis.tensor import Tensor, method
 from genesis.thread import recording
@@ -111,7 +112,8 @@ def register_hook(self: Tensor, hook: Callable[[Tensor], Tensor | None]) -> Remo
         raise RuntimeError("register_hook: this tensor requires no gradient, so there is none to see")
     array = array_of(self)
     if array.node.differentiable and array.trace is not None:
-        return RemovableHandle(array.trace.hooks.setdefault(array.index, {}), hook)
+        trace, index = derived_at(array.trace, array.index)
+        return RemovableHandle(trace.hooks.setdefault(index, {}), hook)
     if self._hooks is None:
         self._hooks = {}
     return RemovableHandle(self._hooks, hook)

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from typing import Any
 
+from genesis.autograd.calls import derived_at
 from genesis.autograd.observers import observers
 from genesis.dispatch import array_of
 from genesis.tensor import Tensor
@@ -32,8 +33,9 @@ def ways_to(inputs: Sequence[Tensor], roots: Sequence[Tensor]) -> Mapping[Trace,
         return None
     for tensor in inputs:
         array = array_of(tensor)
-        if array.trace in ways:
-            ways[array.trace].add(array.index)
+        trace, index = (None, -1) if array.trace is None else derived_at(array.trace, array.index)
+        if trace in ways:
+            ways[trace].add(index)
     chosen = {id(tensor) for tensor in inputs}
     for trace, way in sorted(ways.items(), key=lambda pair: pair[0].number):
         for index, node in enumerate(trace.nodes):

@@ -11,6 +11,7 @@ import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 
+from genesis.autograd.calls import derived_at
 from genesis.autograd.observers import observers
 from genesis.autograd.part import Cotangent, Part, derivable, join, ones_like
 from genesis.autograd.paths import ways_to
@@ -42,8 +43,9 @@ def walk(
     wanted_at: dict[Trace | None, dict[int, Tensor]] = {}
     for tensor in wanted:
         array = array_of(tensor)
-        if array.node.differentiable:
-            wanted_at.setdefault(array.trace, {})[array.index] = tensor
+        if array.node.differentiable and array.trace is not None:
+            trace, index = derived_at(array.trace, array.index)
+            wanted_at.setdefault(trace, {})[index] = tensor
     walk.ways = ways_to(wanted, roots)
     stack = [walk.steps(wanted_at)]
     while stack:  # a part of a walk may have to wait for another walk: no recursion, however deep

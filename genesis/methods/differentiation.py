@@ -6,6 +6,7 @@ import weakref
 from collections.abc import Sequence
 
 from genesis.autograd.backward import backward as run_backward
+from genesis.autograd.calls import derived_at
 from genesis.autograd.grad_mode import no_grad
 from genesis.dispatch import array_of
 from genesis.storage import detach
@@ -84,7 +85,8 @@ def retain_grad(self: Tensor) -> None:
         raise RuntimeError("retain_grad: this tensor does not require a gradient")
     array = array_of(self)
     if array.node.differentiable and array.trace is not None:
-        array.trace.retained[array.index] = weakref.ref(self)
+        trace, index = derived_at(array.trace, array.index)
+        trace.retained[index] = weakref.ref(self)
         self._retains_grad = True
 
 

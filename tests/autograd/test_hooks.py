@@ -187,3 +187,24 @@ def test_beside_the_way_to_the_inputs_nobody_is_asked(lib):
     log.clear()
     z.sum().backward(inputs=[a])
     assert (log, b.grad) == (["z", "p"], None)
+
+
+def after_a_write_that_is_not_recorded(lib):
+    """Such a write changes the value, not its derivation: hooks and kept gradients see the uses before it too."""
+    log = []
+    x = lib.tensor([1.0, 2.0], requires_grad=True)
+    y = x * 2
+    before = y * 3
+    with lib.no_grad():
+        y.mul_(10)
+    y.register_hook(lambda g: log.append(g.tolist()))
+    z = (before + y * 5).sum()
+    (by_grad,) = lib.autograd.grad(z, y, retain_graph=True)
+    y.retain_grad()
+    z.backward()
+    return log[-1], y.grad.tolist(), by_grad.tolist(), x.grad.tolist(), y.tolist()
+
+
+def test_writes_that_are_not_recorded_keep_the_place_of_a_derivation():
+    ours, theirs = (after_a_write_that_is_not_recorded(lib) for lib in BOTH)
+    assert ours == theirs
