@@ -37,7 +37,8 @@ def map_tree(function: Callable[[Any], Any], tree: Any) -> Any:
     """
     if isinstance(tree, dict):
         made = copy.copy(tree)  # of its own class: ordered, or with a default
-        made.update((key, map_tree(function, branch)) for key, branch in tree.items())
+        for key, branch in tree.items():
+            made[key] = map_tree(function, branch)
         return made
     if not isinstance(tree, tuple | list):
         return function(tree)

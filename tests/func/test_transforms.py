@@ -1,6 +1,6 @@
 """genesis.func against torch.func: values, structures, nesting, what stays untouched, errors."""
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 
 import numpy as np
 import pytest
@@ -54,6 +54,7 @@ def test_grad_of_nested_parameters():
 def test_a_dict_keeps_its_class():
     found = func.grad(lambda p: (p["w"] ** 2).sum())(defaultdict(list, w=genesis.ones(2)))
     assert found["w"].tolist() == [2.0, 2.0] and found["not there"] == []
+    assert func.vjp(lambda x: x, Counter(a=1.0))[0] == Counter(a=1.0)
 
 
 def test_aux_is_passed_on():
