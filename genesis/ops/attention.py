@@ -23,24 +23,8 @@ def scaled_dot_product_attention(
 ) -> Value:
     """softmax(query @ key.T * scale) @ value (Vaswani et al., 2017).
 
-    Args:
-        query: (.., l, e).
-        key: (.., s, e).
-        value: (.., s, v).
-        attn_mask: broadcasts to (.., l, s): bools, True where a query sees a key, or numbers that are added to the products.
-            A query that sees no key gets zeros.
-        dropout_p: the probability with which a weight is zeroed.
-        is_causal: query i sees the keys 0 to i; without `attn_mask`.
-        scale: 1 / sqrt(e) if None.
-        enable_gqa: each head of key and value (the axis before l) serves several of query's.
-        seed, start: where the numbers that dropout draws begin; `nn.functional.scaled_dot_product_attention` gives them.
-
-    Raises ValueError for shapes that do not fit, and for a mask together with `is_causal`.
-
-    >>> import genesis
-    >>> q, k, v = genesis.zeros(1, 2), genesis.ones(3, 2), genesis.tensor([[1.0], [2.0], [6.0]])
-    >>> genesis.nn.functional.scaled_dot_product_attention(q, k, v)
-    tensor([[3.]])
+    Arguments as those of `nn.functional.scaled_dot_product_attention`, which draws the numbers: what dropout zeroes is
+    decided by those from `start` of `seed` on.
     """
     name = "scaled_dot_product_attention"
     if min(query.ndim, key.ndim, value.ndim) < 2 or query.shape[-1] != key.shape[-1] or key.shape[-2] != value.shape[-2]:
