@@ -6,6 +6,7 @@ been written to (`genesis.storage` makes views and writes; `genesis.dispatch` re
 
 from __future__ import annotations
 
+import warnings
 import weakref
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
@@ -114,7 +115,9 @@ class Tensor:
 
     @property
     def grad(self) -> Tensor | None:
-        """The gradient accumulated by `backward()`, or None."""
+        """The gradient accumulated by `backward()`, or None; a result's, without `retain_grad()`, is None, with a warning."""
+        if self._grad is None and self._array.node.differentiable and not self._retains_grad:
+            warnings.warn("grad: backward fills that of leaves; a result wants retain_grad() before", stacklevel=2)
         return self._grad
 
     @grad.setter

@@ -11,13 +11,14 @@ from genesis.autograd.gradcheck import GradcheckError, gradcheck, gradgradcheck,
 from genesis.autograd.graph_view import GradientNode
 from genesis.autograd.leaves import zero_grad
 from genesis.autograd.part import GraphCycleError
+from genesis.autograd.placing import ReleasedError
 from genesis.autograd.reduction import LocalReduction, Reduction
 from genesis.autograd.versions import ChangedError
 from genesis.ops.derive import NotDifferentiableError
 
 __all__ = [
     "AnomalyError", "ChangedError", "Context", "Function", "GradManager", "GradcheckError", "GradientNode",
-    "GraphCycleError", "LocalReduction", "NotDifferentiableError", "Reduction", "backward", "detect_anomaly", "enable_grad",
-    "functional", "grad", "gradcheck", "gradgradcheck", "inference_mode", "is_grad_enabled", "no_grad",
+    "GraphCycleError", "LocalReduction", "NotDifferentiableError", "Reduction", "ReleasedError", "backward", "detect_anomaly",
+    "enable_grad", "functional", "grad", "gradcheck", "gradgradcheck", "inference_mode", "is_grad_enabled", "no_grad",
     "numerical_gradient_check", "once_differentiable", "set_detect_anomaly", "set_grad_enabled", "zero_grad",
 ]

@@ -2,6 +2,7 @@
 
 import gc
 import threading
+import warnings
 import weakref
 
 import pytest
@@ -153,9 +154,6 @@ def test_retain_grad_keeps_the_gradient_of_a_result():
     y.retain_grad()
     (y * y).sum().backward()
     assert (y.grad.tolist(), x.grad.tolist()) == ([4, 4], [8, 8])
-    z = x * 2
-    z.sum().backward()
-    assert z.grad is None
 
 
 @pytest.mark.filterwarnings("ignore:backward")
@@ -195,6 +193,21 @@ def test_a_long_chain_needs_no_stack():
 
 
 # ---- grad ----
+
+
+@pytest.mark.parametrize("lib", [genesis, torch])
+def test_looking_for_the_gradient_of_a_result_that_retains_none_warns(lib):
+    x = lib.ones(2, requires_grad=True)
+    y = x * 2
+    y.sum().backward(retain_graph=True)
+    with pytest.warns(UserWarning, match="retain_grad"):
+        assert y.grad is None
+    y.retain_grad()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert y.grad is None and lib.ones(2).grad is None and x.detach().grad is None
+        y.sum().backward()
+        assert (y.grad.tolist(), x.grad.tolist()) == ([1, 1], [4, 4])
 
 
 def test_grad_leaves_grad_alone():
