@@ -53,6 +53,7 @@ CASES = {
     "grad flag": (lambda: genesis.tensor([1.0], requires_grad=1), TypeError, "requires_grad: wants True or False, got int 1"),
     "grad mode": (lambda: genesis.set_grad_enabled(None), TypeError, "set_grad_enabled: wants True or False, got NoneType"),
     "inference mode": (lambda: genesis.inference_mode("on"), TypeError, "inference_mode: wants True or False, got str 'on'"),
+    "parameter": (lambda: genesis.nn.Parameter([1.0]), TypeError, r"Parameter: wants a tensor, got list \[1.0\]"),
     "creator": (lambda: X.exp().set_creator(genesis.Context(), 3), TypeError, "set_creator: backward must be a function"),
     "no attribute": (lambda: genesis.no_such_thing, AttributeError, "module 'genesis' has no attribute 'no_such_thing'"),
     "randint": (lambda: genesis.randint(3, 3, (2,)), ValueError, "randint: low 3 must be less than high 3"),

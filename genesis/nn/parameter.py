@@ -16,7 +16,7 @@ class Parameter(Tensor):
         data: the first value, of any shape; a floating dtype unless `requires_grad` is False.
         requires_grad: whether `backward` accumulates a gradient into it.
 
-    Raises TypeError when a gradient is wanted of a dtype that has none.
+    Raises TypeError for what is no tensor, and when a gradient is wanted of a dtype that has none.
 
     >>> import genesis
     >>> genesis.nn.Parameter(genesis.zeros(2))
@@ -25,6 +25,8 @@ class Parameter(Tensor):
     """
 
     def __init__(self, data: Tensor, requires_grad: bool = True) -> None:
+        if not isinstance(data, Tensor):
+            raise TypeError(f"Parameter: wants a tensor, got {type(data).__name__} {data!r:.40}")
         if requires_grad and not data.dtype.is_floating_point:
             raise TypeError(f"Parameter: a {data.dtype.name} tensor has no gradient; want requires_grad=False")
         self._array = array_of(detach(data) if data.requires_grad else data)
