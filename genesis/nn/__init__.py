@@ -4,16 +4,31 @@ from genesis.nn import functional, init, parallel, utils
 from genesis.nn.activation import GELU, ReLU, Sigmoid, SiLU, Softmax, Tanh
 from genesis.nn.attention import MultiheadAttention
 from genesis.nn.batch_norm import BatchNorm1d, BatchNorm2d, BatchNorm3d, InstanceNorm1d, InstanceNorm2d, InstanceNorm3d
-from genesis.nn.containers import ModuleList, Sequential
+from genesis.nn.comparison import (
+    BCELoss,
+    BCEWithLogitsLoss,
+    CosineEmbeddingLoss,
+    HingeEmbeddingLoss,
+    HuberLoss,
+    KLDivLoss,
+    MarginRankingLoss,
+    SmoothL1Loss,
+    SoftMarginLoss,
+    TripletMarginLoss,
+)
+from genesis.nn.containers import ModuleDict, ModuleList, ParameterList, Sequential
 from genesis.nn.convolution import Conv1d, Conv2d, Conv3d, ConvTranspose1d, ConvTranspose2d, ConvTranspose3d
-from genesis.nn.dropout import Dropout
+from genesis.nn.distance import Bilinear, CosineSimilarity, PairwiseDistance
+from genesis.nn.dropout import Dropout, Dropout1d, Dropout2d
 from genesis.nn.embedding import Embedding
+from genesis.nn.exponential import CELU, ELU, GLU, SELU, LogSigmoid, LogSoftmax, Mish, Softmin, Softplus, Softsign, Tanhshrink
 from genesis.nn.linear import Linear
 from genesis.nn.loss import CrossEntropyLoss, L1Loss, MSELoss, NLLLoss
 from genesis.nn.module import Module
 from genesis.nn.normalization import GroupNorm, LayerNorm, RMSNorm
 from genesis.nn.parallel import DataParallel
 from genesis.nn.parameter import Parameter
+from genesis.nn.piecewise import Hardshrink, Hardsigmoid, Hardswish, Hardtanh, LeakyReLU, PReLU, ReLU6, Softshrink, Threshold
 from genesis.nn.pooling import (
     AdaptiveAvgPool1d,
     AdaptiveAvgPool2d,
@@ -28,15 +43,19 @@ from genesis.nn.pooling import (
     MaxPool2d,
     MaxPool3d,
 )
-from genesis.nn.shaping import Flatten, Identity
+from genesis.nn.shaping import Flatten, Identity, Unflatten
 from genesis.nn.transformer import TransformerEncoder, TransformerEncoderLayer
 
 __all__ = [
-    "GELU", "AdaptiveAvgPool1d", "AdaptiveAvgPool2d", "AdaptiveMaxPool1d", "AdaptiveMaxPool2d", "AvgPool1d", "AvgPool2d",
-    "AvgPool3d", "BatchNorm1d", "BatchNorm2d", "BatchNorm3d", "Conv1d", "Conv2d", "Conv3d", "ConvTranspose1d",
-    "ConvTranspose2d", "ConvTranspose3d", "CrossEntropyLoss", "DataParallel", "Dropout", "Embedding", "Flatten", "GroupNorm",
-    "Identity", "InstanceNorm1d", "InstanceNorm2d", "InstanceNorm3d", "L1Loss", "LPPool1d", "LPPool2d", "LayerNorm", "Linear",
-    "MSELoss", "MaxPool1d", "MaxPool2d", "MaxPool3d", "Module", "ModuleList", "MultiheadAttention", "NLLLoss", "Parameter",
-    "RMSNorm", "ReLU", "Sequential", "SiLU", "Sigmoid", "Softmax", "Tanh", "TransformerEncoder", "TransformerEncoderLayer",
-    "functional", "init", "parallel", "utils",
+    "CELU", "ELU", "GELU", "GLU", "SELU", "AdaptiveAvgPool1d", "AdaptiveAvgPool2d", "AdaptiveMaxPool1d", "AdaptiveMaxPool2d",
+    "AvgPool1d", "AvgPool2d", "AvgPool3d", "BCELoss", "BCEWithLogitsLoss", "BatchNorm1d", "BatchNorm2d", "BatchNorm3d",
+    "Bilinear", "Conv1d", "Conv2d", "Conv3d", "ConvTranspose1d", "ConvTranspose2d", "ConvTranspose3d", "CosineEmbeddingLoss",
+    "CosineSimilarity", "CrossEntropyLoss", "DataParallel", "Dropout", "Dropout1d", "Dropout2d", "Embedding", "Flatten",
+    "GroupNorm", "Hardshrink", "Hardsigmoid", "Hardswish", "Hardtanh", "HingeEmbeddingLoss", "HuberLoss", "Identity",
+    "InstanceNorm1d", "InstanceNorm2d", "InstanceNorm3d", "KLDivLoss", "L1Loss", "LPPool1d", "LPPool2d", "LayerNorm",
+    "LeakyReLU", "Linear", "LogSigmoid", "LogSoftmax", "MSELoss", "MarginRankingLoss", "MaxPool1d", "MaxPool2d", "MaxPool3d",
+    "Mish", "Module", "ModuleDict", "ModuleList", "MultiheadAttention", "NLLLoss", "PReLU", "PairwiseDistance", "Parameter",
+    "ParameterList", "RMSNorm", "ReLU", "ReLU6", "Sequential", "SiLU", "Sigmoid", "SmoothL1Loss", "SoftMarginLoss", "Softmax",
+    "Softmin", "Softplus", "Softshrink", "Softsign", "Tanh", "Tanhshrink", "Threshold", "TransformerEncoder",
+    "TransformerEncoderLayer", "TripletMarginLoss", "Unflatten", "functional", "init", "parallel", "utils",
 ]

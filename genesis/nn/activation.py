@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from genesis.nn import functional
+from genesis.nn.in_place import InPlace
 from genesis.nn.module import Module
 from genesis.tensor import Tensor
 
 __all__ = ["GELU", "ReLU", "SiLU", "Sigmoid", "Softmax", "Tanh"]
 
 
-class ReLU(Module):
+class ReLU(InPlace):
     """max(x, 0).
 
     >>> import genesis
@@ -17,8 +18,7 @@ class ReLU(Module):
     tensor([0., 2.])
     """
 
-    def forward(self, input: Tensor) -> Tensor:
-        """Of any shape, the same shape."""
+    def _of(self, input: Tensor) -> Tensor:
         return functional.relu(input)
 
 
@@ -42,7 +42,7 @@ class GELU(Module):
         return f"approximate={self.approximate!r}"
 
 
-class SiLU(Module):
+class SiLU(InPlace):
     """x * sigmoid(x).
 
     >>> import genesis
@@ -50,8 +50,7 @@ class SiLU(Module):
     tensor([0.0000, 0.7311])
     """
 
-    def forward(self, input: Tensor) -> Tensor:
-        """Of any shape, the same shape."""
+    def _of(self, input: Tensor) -> Tensor:
         return functional.silu(input)
 
 

@@ -1,13 +1,15 @@
-"""Modules that hold modules by position."""
+"""Modules that hold modules, or parameters, by position or by name."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Self
 
 from genesis.nn.module import Module
+from genesis.nn.parameter import Parameter
+from genesis.tensor import Tensor
 
-__all__ = ["ModuleList", "Sequential"]
+__all__ = ["ModuleDict", "ModuleList", "ParameterList", "Sequential"]
 
 
 class _Positional(Module):
@@ -90,3 +92,102 @@ class ModuleList(_Positional):
 
     def _of(self, modules: list[Module]) -> Module:
         return ModuleList(modules)
+
+
+class ModuleDict(Module):
+    """A dict whose modules belong to the module that holds it.
+
+    >>> from genesis import nn
+    >>> layers = nn.ModuleDict({"first": nn.Linear(2, 3), "second": nn.ReLU()})
+    >>> list(layers), layers["first"]
+    (['first', 'second'], Linear(in_features=2, out_features=3, bias=True))
+    """
+
+    def __init__(self, modules: Mapping[str, Module] | Iterable[tuple[str, Module]] = ()) -> None:
+        self.update(modules)
+
+    def update(self, modules: Mapping[str, Module] | Iterable[tuple[str, Module]]) -> None:
+        """Add modules, in the place of those of the same names."""
+        for name, module in dict(modules).items():
+            self[name] = module
+
+    def __setitem__(self, name: str, module: Module) -> None:
+        if not isinstance(module, Module):
+            raise TypeError(f"ModuleDict: wants modules, got {type(module).__name__}")
+        if hasattr(type(self), name) or "." in name:
+            raise KeyError(f"ModuleDict: {name!r} cannot name a module; want no attribute's name, and no dot")
+        self.add_module(name, module)
+
+    def __getitem__(self, name: str) -> Module:
+        return dict(self.named_children())[name]
+
+    def __delitem__(self, name: str) -> None:
+        del self.__dict__[self._known(name)]
+
+    def _known(self, name: str) -> str:
+        if name not in self:
+            raise KeyError(name)
+        return name
+
+    def __contains__(self, name: object) -> bool:
+        return any(name == known for known, _ in self.named_children())
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self.children())
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.keys())
+
+    def keys(self) -> list[str]:
+        """The names, in order."""
+        return [name for name, _ in self.named_children()]
+
+    def values(self) -> list[Module]:
+        """The modules, in order."""
+        return list(self.children())
+
+    def items(self) -> list[tuple[str, Module]]:
+        """(name, module), in order."""
+        return list(self.named_children())
+
+    def pop(self, name: str) -> Module:
+        """Take a module out."""
+        module = self[name]
+        del self[name]
+        return module
+
+
+class ParameterList(Module):
+    """A list whose parameters belong to the module that holds it; tensors become parameters.
+
+    >>> import genesis
+    >>> list(genesis.nn.ParameterList([genesis.zeros(2), genesis.ones(1)]).state_dict())
+    ['0', '1']
+    """
+
+    def __init__(self, values: Iterable[Tensor] = ()) -> None:
+        self.extend(values)
+
+    def append(self, value: Tensor) -> Self:
+        """Add a parameter at the end."""
+        setattr(self, str(len(self)), value if isinstance(value, Parameter) else Parameter(value))
+        return self
+
+    def extend(self, values: Iterable[Tensor]) -> Self:
+        """Add parameters at the end."""
+        for value in values:
+            self.append(value)
+        return self
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
+    def __iter__(self) -> Iterator[Parameter]:
+        return self.parameters(recurse=False)
+
+    def __getitem__(self, index: int | slice) -> Any:
+        chosen = list(self)[index]
+        return ParameterList(chosen) if isinstance(chosen, list) else chosen
+
+    def __setitem__(self, index: int, value: Tensor) -> None:
+        setattr(self, str(range(len(self))[index]), value if isinstance(value, Parameter) else Parameter(value))

@@ -1,4 +1,4 @@
-"""Dropout."""
+"""Dropout, of elements and of channels."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from genesis.nn import functional
 from genesis.nn.module import Module
 from genesis.tensor import Tensor
 
-__all__ = ["Dropout"]
+__all__ = ["Dropout", "Dropout1d", "Dropout2d"]
 
 
 class Dropout(Module):
@@ -31,3 +31,29 @@ class Dropout(Module):
     def extra_repr(self) -> str:
         """The probability."""
         return f"p={self.p}"
+
+
+class Dropout1d(Dropout):
+    """While training, zero each channel of (n, c, l) or (c, l) with probability `p` and scale the others by 1/(1-p).
+
+    >>> import genesis
+    >>> genesis.nn.Dropout1d(1.0)(genesis.ones(1, 1, 2))
+    tensor([[[0., 0.]]])
+    """
+
+    def forward(self, input: Tensor) -> Tensor:
+        """The same shape."""
+        return functional.dropout1d(input, self.p, self.training)
+
+
+class Dropout2d(Dropout):
+    """While training, zero each channel of (n, c, h, w) or (c, h, w) with probability `p`, scale the others by 1/(1-p).
+
+    >>> import genesis
+    >>> genesis.nn.Dropout2d(1.0)(genesis.ones(1, 1, 1, 2))
+    tensor([[[[0., 0.]]]])
+    """
+
+    def forward(self, input: Tensor) -> Tensor:
+        """The same shape."""
+        return functional.dropout2d(input, self.p, self.training)

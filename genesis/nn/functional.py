@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from genesis.autograd import no_grad
+from genesis.creation import ones
 from genesis.dispatch import call
 from genesis.ir.shapes import broadcast_shapes, numel
 from genesis.methods import function_of
@@ -16,15 +17,20 @@ from genesis.tensor import Tensor
 
 __all__ = [
     "adaptive_avg_pool1d", "adaptive_avg_pool2d", "adaptive_max_pool1d", "adaptive_max_pool2d", "avg_pool1d", "avg_pool2d",
-    "avg_pool3d", "batch_norm", "conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d",
-    "cross_entropy", "dropout", "embedding", "fold", "gelu", "group_norm", "instance_norm", "l1_loss", "layer_norm",
-    "leaky_relu", "linear", "log_softmax", "lp_pool1d", "lp_pool2d", "max_pool1d", "max_pool2d", "max_pool3d", "mse_loss",
-    "nll_loss", "pad", "relu", "rms_norm", "scaled_dot_product_attention", "sigmoid", "silu", "softmax", "tanh", "unfold",
+    "avg_pool3d", "batch_norm", "bilinear", "binary_cross_entropy", "binary_cross_entropy_with_logits", "celu", "conv1d",
+    "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d", "cosine_embedding_loss",
+    "cosine_similarity", "cross_entropy", "dropout", "dropout1d", "dropout2d", "elu", "embedding", "fold", "gelu", "glu",
+    "group_norm", "hardshrink", "hardsigmoid", "hardswish", "hardtanh", "hinge_embedding_loss", "huber_loss", "instance_norm",
+    "kl_div", "l1_loss", "layer_norm", "leaky_relu", "linear", "log_softmax", "logsigmoid", "lp_pool1d", "lp_pool2d",
+    "margin_ranking_loss", "max_pool1d", "max_pool2d", "max_pool3d", "mish", "mse_loss", "nll_loss", "pad",
+    "pairwise_distance", "prelu", "relu", "relu6", "rms_norm", "scaled_dot_product_attention", "selu", "sigmoid", "silu",
+    "smooth_l1_loss", "soft_margin_loss", "softmax", "softmin", "softplus", "softshrink", "softsign", "tanh", "tanhshrink",
+    "threshold", "triplet_margin_loss", "unfold",
 ]
 
 # ---- layers ----
 linear = function_of(OPERATIONS["linear"])
-embedding = function_of(OPERATIONS["embedding"])
+bilinear = function_of(OPERATIONS["bilinear"])
 layer_norm = function_of(OPERATIONS["layer_norm"])
 rms_norm = function_of(OPERATIONS["rms_norm"])
 group_norm = function_of(OPERATIONS["group_norm"])
@@ -61,12 +67,42 @@ sigmoid = function_of(OPERATIONS["sigmoid"])
 tanh = function_of(OPERATIONS["tanh"])
 softmax = function_of(OPERATIONS["softmax"])
 log_softmax = function_of(OPERATIONS["log_softmax"])
+softmin = function_of(OPERATIONS["softmin"])
+glu = function_of(OPERATIONS["glu"])
+elu = function_of(OPERATIONS["elu"])
+celu = function_of(OPERATIONS["celu"])
+selu = function_of(OPERATIONS["selu"])
+softplus = function_of(OPERATIONS["softplus"])
+softsign = function_of(OPERATIONS["softsign"])
+logsigmoid = function_of(OPERATIONS["logsigmoid"])
+mish = function_of(OPERATIONS["mish"])
+hardtanh = function_of(OPERATIONS["hardtanh"])
+relu6 = function_of(OPERATIONS["relu6"])
+hardsigmoid = function_of(OPERATIONS["hardsigmoid"])
+hardswish = function_of(OPERATIONS["hardswish"])
+hardshrink = function_of(OPERATIONS["hardshrink"])
+softshrink = function_of(OPERATIONS["softshrink"])
+tanhshrink = function_of(OPERATIONS["tanhshrink"])
+threshold = function_of(OPERATIONS["threshold"])
+prelu = function_of(OPERATIONS["prelu"])
 
 # ---- losses ----
 cross_entropy = function_of(OPERATIONS["cross_entropy"])
 nll_loss = function_of(OPERATIONS["nll_loss"])
 mse_loss = function_of(OPERATIONS["mse_loss"])
 l1_loss = function_of(OPERATIONS["l1_loss"])
+smooth_l1_loss = function_of(OPERATIONS["smooth_l1_loss"])
+huber_loss = function_of(OPERATIONS["huber_loss"])
+kl_div = function_of(OPERATIONS["kl_div"])
+binary_cross_entropy = function_of(OPERATIONS["binary_cross_entropy"])
+binary_cross_entropy_with_logits = function_of(OPERATIONS["binary_cross_entropy_with_logits"])
+margin_ranking_loss = function_of(OPERATIONS["margin_ranking_loss"])
+hinge_embedding_loss = function_of(OPERATIONS["hinge_embedding_loss"])
+soft_margin_loss = function_of(OPERATIONS["soft_margin_loss"])
+cosine_embedding_loss = function_of(OPERATIONS["cosine_embedding_loss"])
+triplet_margin_loss = function_of(OPERATIONS["triplet_margin_loss"])
+cosine_similarity = function_of(OPERATIONS["cosine_similarity"])
+pairwise_distance = function_of(OPERATIONS["pairwise_distance"])
 
 
 @overridable
@@ -188,3 +224,60 @@ def scaled_dot_product_attention(
     arguments = (query, key, value, attn_mask, float(dropout_p), is_causal, scale, enable_gqa, seed, start)
     result: Tensor = call(OPERATIONS["scaled_dot_product_attention"], arguments)
     return result
+
+
+def _channel_dropout(name: str, input: Tensor, p: float, training: bool, axes: int) -> Tensor:
+    """Whole channels zeroed: axis 1 of a batch, axis 0 of one example with `axes` axes after it."""
+    if input.ndim not in (axes + 1, axes + 2):
+        raise ValueError(f"{name}: input must have {axes + 1} or {axes + 2} axes, got shape {input.shape}")
+    if not 0 <= p <= 1:
+        raise ValueError(f"{name}: p is a probability, got {p}")
+    if not training or p == 0:
+        return input
+    lead = input.shape[: input.ndim - axes]
+    kept = dropout(ones((*lead, *[1] * axes), dtype=input.dtype, device=input.device), p)
+    return input * kept
+
+
+@overridable
+def dropout1d(input: Tensor, p: float = 0.5, training: bool = True) -> Tensor:
+    """`dropout` of whole channels of (n, c, l) or (c, l).
+
+    >>> import genesis
+    >>> dropout1d(genesis.ones(1, 1, 3), p=1.0)
+    tensor([[[0., 0., 0.]]])
+    """
+    return _channel_dropout("dropout1d", input, p, training, 1)
+
+
+@overridable
+def dropout2d(input: Tensor, p: float = 0.5, training: bool = True) -> Tensor:
+    """`dropout` of whole channels of (n, c, h, w) or (c, h, w).
+
+    >>> import genesis
+    >>> dropout2d(genesis.ones(1, 1, 1, 2), p=1.0)
+    tensor([[[[0., 0.]]]])
+    """
+    return _channel_dropout("dropout2d", input, p, training, 2)
+
+
+@overridable
+def embedding(input: Tensor, weight: Tensor, padding_idx: int | None = None) -> Tensor:
+    """The rows of `weight` (entries, width) at the positions `input` (any shape).
+
+    The row `padding_idx` gets no gradient. Raises ValueError for a `weight` of another rank or a padding_idx outside of it
+    and, when it is computed, IndexError for a position out of range.
+
+    >>> import genesis
+    >>> embedding(genesis.tensor([1, 0]), genesis.tensor([[1.0, 2.0], [3.0, 4.0]]))
+    tensor([[3., 4.],
+            [1., 2.]])
+    """
+    rows: Tensor = call(OPERATIONS["embedding"], (input, weight))
+    if padding_idx is None:
+        return rows
+    entries = weight.shape[0]
+    if not -entries <= padding_idx < entries:
+        raise ValueError(f"embedding: padding_idx {padding_idx} is outside a table of {entries} entries")
+    chosen: Tensor = call(OPERATIONS["where"], ((input == padding_idx % entries).unsqueeze(-1), rows.detach(), rows))
+    return chosen

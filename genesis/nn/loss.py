@@ -41,7 +41,7 @@ class CrossEntropyLoss(Module):
 
 
 class NLLLoss(Module):
-    """-input[target] for log-probabilities, classes on axis 1.
+    """-input[target] for log-probabilities, classes on axis 1; `weight` is a factor per class.
 
     >>> import genesis
     >>> logp = genesis.log_softmax(genesis.zeros(1, 4), dim=1)
@@ -49,13 +49,16 @@ class NLLLoss(Module):
     tensor(1.3863)
     """
 
-    def __init__(self, ignore_index: int = -100, reduction: str = "mean") -> None:
+    def __init__(self, weight: Tensor | None = None, ignore_index: int = -100, reduction: str = "mean") -> None:
+        self.register_buffer("weight", weight)
         self.ignore_index = ignore_index
         self.reduction = reduction
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
         """`input` (rows, classes, ..), `target` int64 (rows, ..)."""
-        return functional.nll_loss(input, target, self.ignore_index, self.reduction)
+        return functional.nll_loss(
+            input, target, self.weight, self.ignore_index, self.reduction  # type: ignore[attr-defined]
+        )
 
 
 class MSELoss(Module):

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 from genesis.nn.module import Module
 from genesis.storage import view
 from genesis.tensor import Tensor
 
-__all__ = ["Flatten", "Identity"]
+__all__ = ["Flatten", "Identity", "Unflatten"]
 
 
 class Flatten(Module):
@@ -30,6 +33,27 @@ class Flatten(Module):
         return f"start_dim={self.start_dim}, end_dim={self.end_dim}"
 
 
+class Unflatten(Module):
+    """Axis `dim` split into `unflattened_size`.
+
+    >>> import genesis
+    >>> genesis.nn.Unflatten(1, (2, 3))(genesis.ones(4, 6)).shape
+    (4, 2, 3)
+    """
+
+    def __init__(self, dim: int, unflattened_size: Sequence[int]) -> None:
+        self.dim = dim
+        self.unflattened_size = tuple(unflattened_size)
+
+    def forward(self, input: Tensor) -> Tensor:
+        """(.., n, ..) -> (.., *unflattened_size, ..)."""
+        return view(input, "unflatten", self.dim, self.unflattened_size)
+
+    def extra_repr(self) -> str:
+        """The axis and its parts."""
+        return f"dim={self.dim}, unflattened_size={self.unflattened_size}"
+
+
 class Identity(Module):
     """What comes in goes out.
 
@@ -37,6 +61,9 @@ class Identity(Module):
     >>> genesis.nn.Identity()(genesis.ones(2))
     tensor([1., 1.])
     """
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        pass  # whatever the layer that it stands for was given
 
     def forward(self, input: Tensor) -> Tensor:
         """`input` itself."""

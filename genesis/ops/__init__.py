@@ -1,11 +1,13 @@
 """One definition per operation, in one place: signature, shapes and dtypes, gradient, reference, kind."""
 
 from genesis.ops import (
+    activation,
     attention,
     channel_norm,
     contraction,
     conversion,
     convolution,
+    distance,
     elementwise,
     indexing,
     joining,
@@ -23,7 +25,7 @@ from genesis.ops import (
 from genesis.ops.registry import OPERATIONS, PRIMITIVES, Operation, Primitive
 
 __all__ = [
-    "OPERATIONS", "PRIMITIVES", "Operation", "Primitive", "attention", "channel_norm", "contraction", "conversion",
-    "convolution", "elementwise", "indexing", "joining", "loss", "neural", "optimize", "ordering", "pooling", "reduction",
-    "source", "subscript", "views", "window",
+    "OPERATIONS", "PRIMITIVES", "Operation", "Primitive", "activation", "attention", "channel_norm", "contraction",
+    "conversion", "convolution", "distance", "elementwise", "indexing", "joining", "loss", "neural", "optimize", "ordering",
+    "pooling", "reduction", "source", "subscript", "views", "window",
 ]

@@ -11,7 +11,7 @@ from genesis.ir.shapes import broadcast_shapes, numel
 from genesis.ops.registry import composite, expand, primitive, promoted
 from genesis.ops.views import permute_value, reshape_value
 
-__all__ = ["linear", "matmul"]
+__all__ = ["bilinear", "linear", "matmul"]
 
 
 def swapped(x: Value) -> Value:
@@ -97,4 +97,22 @@ def linear(input: Value, weight: Value, bias: Value | None = None) -> Value:
             f"linear: input {input.shape} does not fit weight {weight.shape}; want input (.., {weight.shape[-1]})"
         )
     y = matmul(input, swapped(weight))
+    return y if bias is None else y + bias
+
+
+@composite("bilinear", 4, methods=(), autocast="widest")
+def bilinear(input1: Value, input2: Value, weight: Value, bias: Value | None = None) -> Value:
+    """input1 @ weight[k] @ input2 + bias[k]: (.., a), (.., b) and `weight` (out, a, b) -> (.., out).
+
+    Raises ValueError where the extents differ.
+    """
+    fits = (*input1.shape[-1:], *input2.shape[-1:]) == weight.shape[1:] and input1.shape[:-1] == input2.shape[:-1]
+    if weight.ndim != 3 or not fits:
+        raise ValueError(f"bilinear: inputs {input1.shape} and {input2.shape} do not fit weight {weight.shape}")
+    lead = input1.shape[:-1]
+    out, a, b = weight.shape
+    rows = reshape_value(input1, (numel(lead), a))
+    mixed = product(rows, reshape_value(permute_value(weight, (1, 0, 2)), (a, out * b)))
+    pairs = product(reshape_value(mixed, (numel(lead), out, b)), reshape_value(input2, (numel(lead), b, 1)))
+    y = reshape_value(pairs, (*lead, out))
     return y if bias is None else y + bias

@@ -14,10 +14,10 @@ from genesis.ops.registry import cast, composite, expand, floating_dtype, promot
 from genesis.ops.source import iota
 from genesis.ops.views import permute_value, reshape_value
 
-__all__ = ["cross_entropy", "l1_loss", "mse_loss", "nll_loss"]
+__all__ = ["cross_entropy", "l1_loss", "mse_loss", "nll_loss", "reduced"]
 
 
-def _reduced(name: str, losses: Value, reduction: str) -> Value:
+def reduced(name: str, losses: Value, reduction: str) -> Value:
     if reduction == "mean":
         return mean(losses)
     if reduction == "sum":
@@ -39,13 +39,13 @@ def mse_loss(input: Value, target: Value, reduction: str = "mean") -> Value:
     """
     x, y = promoted(input, target)
     difference = widened(x) - widened(y)
-    return cast(_reduced("mse_loss", difference * difference, reduction), x.dtype)
+    return cast(reduced("mse_loss", difference * difference, reduction), x.dtype)
 
 
 @composite("l1_loss", 2, methods=(), autocast="float32")
 def l1_loss(input: Value, target: Value, reduction: str = "mean") -> Value:
     """|input - target|."""
-    return _reduced("l1_loss", abs_value(input - target), reduction)
+    return reduced("l1_loss", abs_value(input - target), reduction)
 
 
 @composite("cross_entropy", 2, methods=(), autocast="float32")
@@ -109,7 +109,7 @@ def _cross_entropy(
         losses = losses * (1 - label_smoothing) + where(kept, smooth, 0) * label_smoothing
     if reduction == "mean":
         return sum(losses) / sum(counted)
-    return _reduced("cross_entropy", losses, reduction)
+    return reduced("cross_entropy", losses, reduction)
 
 
 def _per_class(weight: Value | None, like: Value, axis: int) -> Value | float:
@@ -119,8 +119,10 @@ def _per_class(weight: Value | None, like: Value, axis: int) -> Value | float:
 
 
 @composite("nll_loss", 2, methods=(), autocast="float32")
-def nll_loss(input: Value, target: Value, ignore_index: int = -100, reduction: str = "mean") -> Value:
-    """-input[target] with classes on axis 1, for log-probabilities."""
+def nll_loss(
+    input: Value, target: Value, weight: Value | None = None, ignore_index: int = -100, reduction: str = "mean"
+) -> Value:
+    """-input[target] with classes on axis 1, for log-probabilities; other arguments as those of `cross_entropy`."""
     axis = 0 if input.ndim == 1 else 1
     x = widened(input)
     rows = x if axis == 0 else permute_value(x, (0, *range(2, input.ndim), 1))
@@ -128,6 +130,9 @@ def nll_loss(input: Value, target: Value, ignore_index: int = -100, reduction: s
     label = check_index("nll_loss", where(kept, target, 0), input.shape[axis], wrap=False)
     places = iota(input.graph, input.shape[axis], int64)
     chosen = (places == reshape_value(label, (*target.shape, 1))) & reshape_value(kept, (*target.shape, 1))
-    losses = -sum(where(chosen, rows, 0), -1)
-    mean_of = sum(losses) / sum(cast(kept, losses.dtype)) if reduction == "mean" else _reduced("nll_loss", losses, reduction)
-    return cast(mean_of, input.dtype)
+    scale = 1 if weight is None else expand(weight, rows.shape)
+    losses = -sum(where(chosen, rows * scale, 0), -1)
+    if reduction != "mean":
+        return cast(reduced("nll_loss", losses, reduction), input.dtype)
+    counted = cast(kept, losses.dtype) if weight is None else sum(where(chosen, scale, 0), -1)
+    return cast(sum(losses) / sum(counted), input.dtype)

@@ -47,6 +47,8 @@ _REDUCTIONS = [Sample((_X,)), Sample((_X,), {"dim": 1}), Sample((_X,), {"dim": -
 _OVER_AXES = [*_REDUCTIONS, Sample((_X,), {"dim": (0, 2)}), Sample((values(2, 0),), {"dim": 1})]
 _ROWS = [Sample((_X, -1)), Sample((_X, 0)), Sample((_X, 1))]
 _M = values(4, 6)
+_SHARES = np.random.default_rng(3).uniform(0.1, 0.9, (4, 6))  # probabilities
+_SIGNS = np.where(values(4, 6, seed=4) > 0, 1, -1)
 _ALL = np.random.default_rng(2).permutation(60).reshape(3, 4, 5).astype(np.float64)
 
 SAMPLES: dict[str, list[Sample]] = {
@@ -78,6 +80,37 @@ SAMPLES: dict[str, list[Sample]] = {
     "silu": [Sample((_X,))], "gelu": [Sample((_X,)), Sample((_X,), {"approximate": "tanh"})],
     "leaky_relu": [Sample((_X,)), Sample((_X, 0.3))],
     "layer_norm": [Sample((_X, (5,))), Sample((_X, (4, 5), values(4, 5), values(4, 5, seed=2)))],
+    "elu": [Sample((_X,)), Sample((_X, 0.5))], "celu": [Sample((_X, 0.5))], "selu": [Sample((_X,))],
+    "softplus": [Sample((_X * 20,)), Sample((_X, 2.0, 1.0))], "softsign": [Sample((_X,))], "logsigmoid": [Sample((_X * 20,))],
+    "mish": [Sample((_X,))], "hardtanh": [Sample((_X,)), Sample((_X, -2, 1.5))], "relu6": [Sample((_X * 4,))],
+    "hardsigmoid": [Sample((_X * 2,))], "hardswish": [Sample((_X * 2,))], "hardshrink": [Sample((_X,)), Sample((_X, 1.5))],
+    "softshrink": [Sample((_X,)), Sample((_X, 1.5))], "tanhshrink": [Sample((_X,))], "threshold": [Sample((_X, 0.5, 7.0))],
+    "prelu": [Sample((_X, np.array([0.25]))), Sample((_X, values(4)))], "glu": [Sample((_M,)), Sample((_X, 1))],
+    "bilinear": [Sample((values(2, 3, 2), values(2, 3, 4), values(5, 2, 4), values(5)))],
+    "softmin": [Sample((_X, 1))],
+    "cosine_similarity": [Sample((_X, values(3, 4, 5, seed=1))), Sample((_M, values(4, 6, seed=1), 0))],
+    "pairwise_distance": [Sample((_M, values(4, 6, seed=1))), Sample((_M, values(4, 6, seed=1), 3.0)),
+                          Sample((_M, values(4, 6, seed=1), 1.0, 1e-6, True))],
+    "smooth_l1_loss": [Sample((_M, values(4, 6, seed=1))),
+                       Sample((_M, values(4, 6, seed=1)), {"reduction": "sum", "beta": 0.5})],
+    "huber_loss": [Sample((_M, values(4, 6, seed=1))), Sample((_M, values(4, 6, seed=1)), {"reduction": "none", "delta": 2.0})],
+    "kl_div": [Sample((_M, np.abs(values(4, 6, seed=1))), {"reduction": "batchmean"}),
+               Sample((_M, values(4, 6, seed=1)), {"reduction": "sum", "log_target": True})],
+    "binary_cross_entropy": [
+        Sample((_SHARES, _SHARES[::-1].copy())), Sample((_SHARES, _SHARES[::-1].copy(), _SHARES), {"reduction": "sum"}),
+    ],
+    "binary_cross_entropy_with_logits": [
+        Sample((_M, _SHARES)), Sample((_M * 30, _SHARES), {"reduction": "none"}),
+        Sample((_M, _SHARES, _SHARES), {"pos_weight": np.abs(values(6)), "reduction": "sum"}),
+    ],
+    "margin_ranking_loss": [Sample((_M, values(4, 6, seed=1), _SIGNS, 0.5))],
+    "hinge_embedding_loss": [Sample((_M, _SIGNS)), Sample((_M, _SIGNS, 2.0), {"reduction": "sum"})],
+    "soft_margin_loss": [Sample((_M, _SIGNS))],
+    "cosine_embedding_loss": [Sample((_M, values(4, 6, seed=1), _SIGNS[:, 0], 0.1))],
+    "triplet_margin_loss": [
+        Sample((_M, values(4, 6, seed=1), values(4, 6, seed=2))),
+        Sample((_M, values(4, 6, seed=1), values(4, 6, seed=2)), {"swap": True, "margin": 2.0, "reduction": "sum"}),
+    ],
     "scaled_dot_product_attention": [
         Sample((values(2, 3, 4), values(2, 5, 4), values(2, 5, 2))),
         Sample((values(3, 4), values(3, 4), values(3, 2), None, 0, True)),
@@ -98,7 +131,10 @@ SAMPLES: dict[str, list[Sample]] = {
         Sample((_X, indices(4, 3, 5)), {"reduction": "sum"}),
         Sample((_M, np.array([1, -100, 5, 0])), {"weight": np.abs(values(6)), "label_smoothing": 0.2}),
     ],
-    "nll_loss": [Sample((_M, indices(6, 4))), Sample((_X, indices(4, 3, 5)))],
+    "nll_loss": [
+        Sample((_M, np.array([1, -100, 5, 0])), {"weight": np.abs(values(6))}), Sample((_M, indices(6, 4))),
+        Sample((_X, indices(4, 3, 5))),
+    ],
     "reshape": [Sample((_X, (4, 15))), Sample((_X, (-1,))), Sample((_X, (2, 2, 15)))],
     "view": [Sample((_X, (4, 15))), Sample((_X, (5, -1)))],
     "permute": [Sample((_X, (2, 0, 1)))], "transpose": [Sample((_X, 0, 2)), Sample((_X, -1, -2))],

@@ -1,0 +1,45 @@
+"""Parameters as one vector."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from genesis.autograd import no_grad
+from genesis.dispatch import call
+from genesis.ops.registry import OPERATIONS
+from genesis.storage import write
+from genesis.tensor import Tensor
+
+__all__ = ["parameters_to_vector", "vector_to_parameters"]
+
+
+def parameters_to_vector(parameters: Iterable[Tensor]) -> Tensor:
+    """The elements of all parameters, one after the other.
+
+    >>> import genesis
+    >>> parameters_to_vector([genesis.zeros(2, 1), genesis.ones(1)])
+    tensor([0., 0., 1.])
+    """
+    joined: Tensor = call(OPERATIONS["cat"], ([parameter.reshape(-1) for parameter in parameters], 0))
+    return joined
+
+
+def vector_to_parameters(vec: Tensor, parameters: Iterable[Tensor]) -> None:
+    """Write the elements of `vec` into the parameters, in place. Raises ValueError unless there are as many of both.
+
+    >>> import genesis
+    >>> weight = genesis.zeros(2, 1)
+    >>> vector_to_parameters(genesis.tensor([1.0, 2.0]), [weight])
+    >>> weight.tolist()
+    [[1.0], [2.0]]
+    """
+    listed = list(parameters)
+    total = sum(parameter.numel() for parameter in listed)
+    if vec.shape != (total,):
+        raise ValueError(f"vector_to_parameters: a vector of shape {vec.shape} for {total} elements; want ({total},)")
+    start = 0
+    with no_grad():
+        for parameter in listed:
+            part = vec[start : start + parameter.numel()]
+            write(parameter, part.reshape(parameter.shape).to(parameter, copy=True))
+            start += parameter.numel()

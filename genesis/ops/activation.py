@@ -1,0 +1,160 @@
+"""More activations, composed from primitives. What a branch does not use is computed of harmless numbers, so that neither
+an overflow nor its derivative gets through."""
+
+from __future__ import annotations
+
+from genesis.ir.graph import Value
+from genesis.ir.shapes import normalize_axis
+from genesis.ops.elementwise import abs as magnitude
+from genesis.ops.elementwise import exp, expm1, log1p, sigmoid, tanh, where
+from genesis.ops.neural import softmax
+from genesis.ops.registry import cast, composite, floating_dtype, widened
+from genesis.ops.views import reshape_value
+from genesis.ops.window import sliced
+
+__all__ = ["elu", "glu", "hardtanh", "logsigmoid", "mish", "prelu", "softplus"]
+
+
+def _wide(input: Value) -> Value:
+    return widened(cast(input, floating_dtype(input.dtype)))
+
+
+def _like(y: Value, input: Value) -> Value:
+    return cast(y, floating_dtype(input.dtype))
+
+
+@composite("elu", methods=())
+def elu(input: Value, alpha: float = 1.0) -> Value:
+    """x where positive, alpha * (exp(x) - 1) elsewhere (Clevert, Unterthiner and Hochreiter, 2016)."""
+    x = _wide(input)
+    return _like(where(x > 0, x, alpha * expm1(where(x > 0, 0, x))), input)
+
+
+@composite("celu")
+def celu(input: Value, alpha: float = 1.0) -> Value:
+    """x where positive, alpha * (exp(x / alpha) - 1) elsewhere (Barron, 2017)."""
+    x = _wide(input)
+    return _like(where(x > 0, x, alpha * expm1(where(x > 0, 0, x / alpha))), input)
+
+
+@composite("selu")
+def selu(input: Value) -> Value:
+    """1.0507 * elu(x, 1.6733) (Klambauer et al., 2017)."""
+    x = _wide(input)
+    return _like(1.0507009873554804934193349852946 * elu(x, 1.6732632423543772848170429916717), input)
+
+
+@composite("softplus", methods=(), autocast="float32")
+def softplus(input: Value, beta: float = 1.0, threshold: float = 20.0) -> Value:
+    """log(1 + exp(beta * x)) / beta; x itself where beta * x exceeds `threshold`."""
+    x = _wide(input)
+    large = x * beta > threshold
+    return _like(where(large, x, log1p(exp(where(large, 0, x * beta))) / beta), input)
+
+
+@composite("softsign", methods=())
+def softsign(input: Value) -> Value:
+    """x / (1 + |x|)."""
+    x = widened(input)
+    return _like(x / (1 + magnitude(x)), input)
+
+
+@composite("logsigmoid", methods=())
+def logsigmoid(input: Value) -> Value:
+    """log(sigmoid(x)), without overflow."""
+    x = _wide(input)
+    return _like(where(x < 0, x, 0) - log1p(exp(where(x < 0, x, -x))), input)
+
+
+@composite("mish", methods=())
+def mish(input: Value) -> Value:
+    """x * tanh(softplus(x)) (Misra, 2020)."""
+    x = _wide(input)
+    return _like(x * tanh(softplus(x)), input)
+
+
+@composite("hardtanh", methods=())
+def hardtanh(input: Value, min_val: float = -1.0, max_val: float = 1.0) -> Value:
+    """x held within [min_val, max_val]; no gradient at the bounds. Raises ValueError unless min_val is below max_val."""
+    if min_val > max_val:
+        raise ValueError(f"hardtanh: bounds are {min_val} and {max_val}; want the first below the second")
+    return cast(where(input <= min_val, min_val, where(input >= max_val, max_val, input)), input.dtype)
+
+
+@composite("relu6", methods=())
+def relu6(input: Value) -> Value:
+    """x held within [0, 6]."""
+    return hardtanh(input, 0, 6)
+
+
+@composite("hardsigmoid", methods=())
+def hardsigmoid(input: Value) -> Value:
+    """(x + 3) / 6 held within [0, 1]."""
+    x = _wide(input)
+    return _like(hardtanh(x + 3, 0.0, 6.0) / 6, input)
+
+
+@composite("hardswish", methods=())
+def hardswish(input: Value) -> Value:
+    """x * hardsigmoid(x) (Howard et al., 2019)."""
+    x = _wide(input)
+    return _like(x * hardtanh(x + 3, 0.0, 6.0) / 6, input)
+
+
+@composite("hardshrink")
+def hardshrink(input: Value, lambd: float = 0.5) -> Value:
+    """x, but 0 within [-lambd, lambd]."""
+    return where((input >= -lambd) & (input <= lambd), 0, input)
+
+
+@composite("softshrink", methods=())
+def softshrink(input: Value, lambd: float = 0.5) -> Value:
+    """x less `lambd` beyond it, plus `lambd` below -lambd, 0 between. Raises ValueError for a negative one."""
+    if lambd < 0:
+        raise ValueError(f"softshrink: lambd is {lambd}; want 0 or more")
+    between = where((input >= -lambd) & (input <= lambd), 0, input)
+    return where(input > lambd, input - lambd, where(input < -lambd, input + lambd, between))
+
+
+@composite("tanhshrink", methods=())
+def tanhshrink(input: Value) -> Value:
+    """x - tanh(x)."""
+    return input - tanh(input)
+
+
+@composite("threshold", methods=())
+def threshold(input: Value, threshold: float, value: float) -> Value:
+    """x where it exceeds `threshold`, `value` elsewhere."""
+    return cast(where(input <= threshold, value, input), input.dtype)
+
+
+@composite("prelu", 2, autocast="low")
+def prelu(input: Value, weight: Value) -> Value:
+    """x where positive, weight * x elsewhere; one weight, or one for each channel (axis 1). Raises ValueError otherwise."""
+    channels = input.shape[1] if input.ndim > 1 else 1
+    if weight.ndim > 1 or weight.shape not in ((), (1,), (channels,)):
+        raise ValueError(f"prelu: weight has shape {weight.shape}; want (1,) or ({channels},), the channels of {input.shape}")
+    if weight.ndim and input.ndim:
+        rest = (1,) * max(input.ndim - 2, 0)
+        weight = reshape_value(weight, (*weight.shape, *rest) if input.ndim > 1 else weight.shape)
+    return where(input > 0, input, weight * input)
+
+
+# ---- along an axis ----
+
+
+@composite("glu", methods=())
+def glu(input: Value, dim: int = -1) -> Value:
+    """a * sigmoid(b), of the halves a and b along `dim` (Dauphin et al., 2017). Raises ValueError for an odd extent."""
+    axis = normalize_axis("glu", dim, input.ndim)
+    extent = input.shape[axis] if input.ndim else 1
+    if extent % 2:
+        raise ValueError(f"glu: dim {dim} of shape {input.shape} has an odd extent; want one that halves")
+    first, second = sliced(input, axis, 0, extent // 2), sliced(input, axis, extent // 2, extent)
+    return cast(widened(first) * sigmoid(widened(second)), input.dtype)
+
+
+@composite("softmin", methods=())
+def softmin(input: Value, dim: int = -1, dtype: object = None) -> Value:
+    """softmax(-x) along `dim`."""
+    return softmax(-input, dim, dtype)

@@ -1,0 +1,181 @@
+"""Distances, and the losses that compare by them or by their sign."""
+
+from __future__ import annotations
+
+from genesis.ir.graph import Value
+from genesis.ops.activation import logsigmoid
+from genesis.ops.elementwise import abs as magnitude
+from genesis.ops.elementwise import clamp, exp, log, log1p, maximum, minimum, pow, relu, rsqrt, sqrt, where
+from genesis.ops.loss import reduced
+from genesis.ops.reduction import amax, sum
+from genesis.ops.registry import cast, composite, floating_dtype, promoted, widened
+
+__all__ = ["binary_cross_entropy", "cosine_similarity", "huber_loss", "kl_div", "pairwise_distance", "smooth_l1_loss"]
+
+
+# ---- distances ----
+
+
+@composite("cosine_similarity", 2, methods=(), autocast="float32")
+def cosine_similarity(x1: Value, x2: Value, dim: int = 1, eps: float = 1e-8) -> Value:
+    """x1 . x2 / (|x1| |x2|) along `dim`, where norms count as `eps` at least.
+
+    >>> import genesis
+    >>> genesis.cosine_similarity(genesis.tensor([[3.0, 4.0]]), genesis.tensor([[4.0, 3.0]]))
+    tensor([0.9600])
+    """
+    a, b = promoted(x1, x2)
+    x, y = widened(a), widened(b)
+    squares = [clamp(sum(v * v, dim), min=eps * eps) for v in (x, y)]
+    return cast(sum(x * y, dim) / (sqrt(squares[0]) * sqrt(squares[1])), a.dtype)
+
+
+@composite("pairwise_distance", 2, methods=())
+def pairwise_distance(x1: Value, x2: Value, p: float = 2.0, eps: float = 1e-6, keepdim: bool = False) -> Value:
+    """The p-norm of x1 - x2 + eps along the last axis.
+
+    >>> import genesis
+    >>> genesis.pairwise_distance(genesis.zeros(1, 2), genesis.tensor([[3.0, 4.0]]), eps=0.0)
+    tensor([5.])
+    """
+    a, b = promoted(x1, x2)
+    difference = widened(a) - widened(b) + eps
+    if p == 2:
+        distance = sqrt(sum(difference * difference, -1, keepdim))
+    elif p == float("inf"):
+        distance = amax(magnitude(difference), -1, keepdim)
+    else:
+        distance = pow(sum(pow(magnitude(difference), p), -1, keepdim), 1 / p)
+    return cast(distance, floating_dtype(a.dtype))
+
+
+# ---- losses of numbers ----
+
+
+@composite("smooth_l1_loss", 2, methods=(), autocast="float32")
+def smooth_l1_loss(input: Value, target: Value, reduction: str = "mean", beta: float = 1.0) -> Value:
+    """d^2 / (2 beta) where |d| < beta, |d| - beta / 2 elsewhere, of d = input - target (Girshick, 2015)."""
+    if beta < 0:
+        raise ValueError(f"smooth_l1_loss: beta is {beta}; want 0 or more")
+    x, y = promoted(input, target)
+    d = widened(x) - widened(y)
+    size = magnitude(d)
+    losses = where(size < beta, d * d * (0.5 / beta), size - 0.5 * beta) if beta else size
+    return cast(reduced("smooth_l1_loss", losses, reduction), x.dtype)
+
+
+@composite("huber_loss", 2, methods=(), autocast="float32")
+def huber_loss(input: Value, target: Value, reduction: str = "mean", delta: float = 1.0) -> Value:
+    """d^2 / 2 where |d| < delta, delta * (|d| - delta / 2) elsewhere, of d = input - target (Huber, 1964)."""
+    if delta <= 0:
+        raise ValueError(f"huber_loss: delta is {delta}; want it above 0")
+    x, y = promoted(input, target)
+    d = widened(x) - widened(y)
+    size = magnitude(d)
+    losses = where(size < delta, 0.5 * d * d, delta * (size - 0.5 * delta))
+    return cast(reduced("huber_loss", losses, reduction), x.dtype)
+
+
+@composite("kl_div", 2, methods=(), autocast="float32")
+def kl_div(input: Value, target: Value, reduction: str = "mean", log_target: bool = False) -> Value:
+    """target * (log(target) - input), for log-probabilities `input`; with `log_target` the target is one too.
+
+    `reduction` may be "batchmean" as well: the sum over the first extent.
+    """
+    x, t = promoted(input, target)
+    wide, goal = widened(x), widened(t)
+    if log_target:
+        losses = exp(goal) * (goal - wide)
+    else:
+        losses = where(goal == 0, 0, goal * log(where(goal == 0, 1, goal))) - goal * wide
+    if reduction == "batchmean":
+        return cast(sum(losses) / x.shape[0], x.dtype)
+    return cast(reduced("kl_div", losses, reduction), x.dtype)
+
+
+# ---- losses of probabilities ----
+
+
+@composite("binary_cross_entropy", 2, methods=())
+def binary_cross_entropy(input: Value, target: Value, weight: Value | None = None, reduction: str = "mean") -> Value:
+    """-(t * log(x) + (1 - t) * log(1 - x)) for probabilities x, where logarithms count as -100 at least."""
+    if input.shape != target.shape:
+        raise ValueError(f"binary_cross_entropy: input {input.shape} and target {target.shape}; want one shape")
+    x, t = promoted(input, target)
+    wide, goal = widened(x), widened(t)
+    losses = -(goal * _bounded_log(wide) + (1 - goal) * _bounded_log(1 - wide))
+    return cast(reduced("binary_cross_entropy", losses if weight is None else losses * weight, reduction), x.dtype)
+
+
+def _bounded_log(x: Value) -> Value:
+    return where(x == 0, -100, clamp(log(where(x == 0, 1, x)), min=-100))
+
+
+@composite("binary_cross_entropy_with_logits", 2, methods=(), autocast="float32")
+def binary_cross_entropy_with_logits(
+    input: Value, target: Value, weight: Value | None = None, reduction: str = "mean", pos_weight: Value | None = None
+) -> Value:
+    """`binary_cross_entropy` of sigmoid(x), without overflow; `pos_weight` is a factor of the first term."""
+    if input.shape != target.shape:
+        raise ValueError(f"binary_cross_entropy_with_logits: input {input.shape} and target {target.shape}; want one shape")
+    x, t = promoted(input, target)
+    wide, goal = widened(x), widened(t)
+    positive = 1 if pos_weight is None else 1 + (pos_weight - 1) * goal
+    losses = (1 - goal) * wide - positive * logsigmoid(wide)
+    losses = losses if weight is None else losses * weight
+    return cast(reduced("binary_cross_entropy_with_logits", losses, reduction), x.dtype)
+
+
+# ---- losses of comparisons ----
+
+
+@composite("margin_ranking_loss", 3, methods=(), autocast="float32")
+def margin_ranking_loss(
+    input1: Value, input2: Value, target: Value, margin: float = 0.0, reduction: str = "mean"
+) -> Value:
+    """max(0, -t * (x1 - x2) + margin), for t of 1 or -1."""
+    return reduced("margin_ranking_loss", relu(-target * (input1 - input2) + margin), reduction)
+
+
+@composite("hinge_embedding_loss", 2, methods=(), autocast="float32")
+def hinge_embedding_loss(input: Value, target: Value, margin: float = 1.0, reduction: str = "mean") -> Value:
+    """x where t is 1, max(0, margin - x) where it is -1."""
+    room = margin if input.dtype.is_floating_point else int(margin)
+    losses = where(target == 1, input, 0) + where(target == -1, relu(-input + room), 0)
+    return reduced("hinge_embedding_loss", losses, reduction)
+
+
+@composite("soft_margin_loss", 2, methods=(), autocast="float32")
+def soft_margin_loss(input: Value, target: Value, reduction: str = "mean") -> Value:
+    """log(1 + exp(-t * x)), for t of 1 or -1."""
+    x, t = promoted(input, target)
+    z = -widened(t) * widened(x)
+    losses = maximum(z, 0) + log1p(exp(minimum(z, -z)))
+    return cast(reduced("soft_margin_loss", losses, reduction), x.dtype)
+
+
+@composite("cosine_embedding_loss", 3, methods=(), autocast="float32")
+def cosine_embedding_loss(
+    input1: Value, input2: Value, target: Value, margin: float = 0.0, reduction: str = "mean"
+) -> Value:
+    """1 - cos(x1, x2) where t is 1, max(0, cos(x1, x2) - margin) where it is -1, along the last axis."""
+    x, y = promoted(input1, input2)
+    a, b = widened(x), widened(y)
+    cosine = sum(a * b, -1) * rsqrt((sum(a * a, -1) + 1e-12) * (sum(b * b, -1) + 1e-12))
+    losses = where(target == 1, 1 - cosine, 0) + where(target == -1, relu(cosine - margin), 0)
+    return cast(reduced("cosine_embedding_loss", losses, reduction), floating_dtype(x.dtype))
+
+
+@composite("triplet_margin_loss", 3, methods=(), autocast="float32")
+def triplet_margin_loss(
+    anchor: Value, positive: Value, negative: Value, margin: float = 1.0, p: float = 2.0, eps: float = 1e-6,
+    swap: bool = False, reduction: str = "mean",
+) -> Value:
+    """max(0, d(anchor, positive) - d(anchor, negative) + margin), of p-norms.
+
+    With `swap`, the negative's distance from the positive counts where it is less.
+    """
+    near, far = pairwise_distance(anchor, positive, p, eps), pairwise_distance(anchor, negative, p, eps)
+    if swap:
+        far = minimum(far, pairwise_distance(positive, negative, p, eps))
+    return reduced("triplet_margin_loss", relu(near - far + margin), reduction)
