@@ -11,7 +11,7 @@ import numpy as np
 
 from genesis.construction import from_data, from_memory
 from genesis.devices import device_of
-from genesis.dispatch import call, call_on
+from genesis.dispatch import call, call_on, filled
 from genesis.ir.dtypes import DType, dtype_of_scalar, from_numpy_dtype, get_default_dtype, int64
 from genesis.ops.registry import OPERATIONS
 from genesis.tensor import Tensor
@@ -100,8 +100,7 @@ def full(
     if isinstance(fill_value, Tensor):
         result = call(OPERATIONS["full"], (fill_value.to(device), shape, dtype or fill_value.dtype))
     else:
-        arguments = fill_value, shape, dtype or dtype_of_scalar(fill_value)
-        result = call_on(device_of(device), OPERATIONS["full"], arguments)
+        result = filled(fill_value, shape, dtype or dtype_of_scalar(fill_value), device_of(device))
     return result.requires_grad_() if requires_grad else result
 
 

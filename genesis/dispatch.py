@@ -15,7 +15,8 @@ import numpy as np
 from genesis.definition import defined
 from genesis.devices import CPU, Device
 from genesis.execute import flush, realize
-from genesis.ir.dtypes import from_numpy_dtype
+from genesis.ir.dtypes import DType, from_numpy_dtype
+from genesis.ir.shapes import Shape
 from genesis.ops.layout import contiguous_layout
 from genesis.ops.registry import OPERATIONS, Operation
 from genesis.provenance import user_line
@@ -25,7 +26,7 @@ from genesis.thread import current_trace, thread_state
 from genesis.trace import BYTE_LIMIT, LOCK, Array, Memory, Trace
 from genesis.transfer import sent
 
-__all__ = ["array_of", "call", "call_on", "moved", "place"]
+__all__ = ["array_of", "call", "call_on", "filled", "moved", "place"]
 
 _SNAPSHOT_BYTES = 1 << 20
 _new = object.__new__
@@ -194,6 +195,12 @@ def call_on(device: Device, operation: Operation, arguments: Sequence[Any]) -> A
         return call(operation, arguments)
     finally:
         thread_state.device = before
+
+
+def filled(value: Any, shape: Shape, dtype: DType, device: Device = CPU) -> Tensor:
+    """A tensor of one number everywhere."""
+    result: Tensor = call_on(device, OPERATIONS["full"], (value, shape, dtype))
+    return result
 
 
 def _gathered(

@@ -14,7 +14,7 @@ import numpy as np
 
 from genesis.construction import from_data, from_memory
 from genesis.devices import CPU
-from genesis.dispatch import call, call_on
+from genesis.dispatch import call, filled
 from genesis.ir.dtypes import bool_
 from genesis.methods.conversion import values_of
 from genesis.ops.registry import OPERATIONS
@@ -67,7 +67,7 @@ def __setitem__(self: Tensor, index: Any, value: Any) -> None:
             return
     axes, positions = positions_of(target, tensors)
     if not isinstance(value, Tensor):
-        value = call_on(target.device, OPERATIONS["full"], (value, (), target.dtype))
+        value = filled(value, (), target.dtype, target.device)
     write(target, call(OPERATIONS["index_put"], (target, value, axes, False, *positions)))
 
 

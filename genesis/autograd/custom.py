@@ -10,7 +10,7 @@ from typing import Any
 from genesis.autograd.calls import arguments_of
 from genesis.autograd.part import Deferred
 from genesis.autograd.placing import saved_at
-from genesis.dispatch import array_of, call, call_on, place
+from genesis.dispatch import array_of, call, filled, place
 from genesis.execute import flush
 from genesis.ir.graph import Graph, Node
 from genesis.ops.registry import OPERATIONS
@@ -115,7 +115,7 @@ class Custom:
         """The gradients of the arguments, as the user's `backward` computes them from those of the results."""
         if self.context._materializes:
             gradients = [
-                call_on(source.device, OPERATIONS["full"], (0, *kind)) if g is None and kind is not None else g
+                filled(0, *kind, source.device) if g is None and kind is not None else g
                 for g, kind in zip(gradients, self.kinds, strict=True)
             ]
         answer = self.backward(self.context, *gradients)

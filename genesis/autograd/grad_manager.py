@@ -14,10 +14,9 @@ from genesis.autograd.reduction import LocalReduction, Reduction
 from genesis.autograd.sharding import scatter
 from genesis.autograd.walk import release
 from genesis.devices import Device, device_of
-from genesis.dispatch import array_of, call_on, moved
+from genesis.dispatch import array_of, filled, moved
 from genesis.execute import realize
 from genesis.ops.layout import Layout
-from genesis.ops.registry import OPERATIONS
 from genesis.pytree import leaves_of
 from genesis.runtime.fork import fork_safe_lock
 from genesis.storage import rehouse
@@ -176,8 +175,7 @@ class GradManager:
         """Give zeros to those that got no gradient, unless these are to stay empty."""
         for tensor in tensors:
             if tensor._grad is None and not self.keep_empty_grad:
-                arguments = 0, tensor.shape, tensor.dtype
-                hold_gradient(tensor, call_on(tensor.device, OPERATIONS["full"], arguments))
+                hold_gradient(tensor, filled(0, tensor.shape, tensor.dtype, tensor.device))
 
 
 def _rows(shard: Any) -> int:

@@ -17,7 +17,7 @@ from genesis.autograd.observers import GradientEvent, observers
 from genesis.autograd.paths import leads_on
 from genesis.autograd.placing import ReleasedError, placing, position_of
 from genesis.autograd.versions import check_versions
-from genesis.dispatch import array_of, call, call_on
+from genesis.dispatch import array_of, call, filled
 from genesis.ir.graph import Graph
 from genesis.ops.derive import derive
 from genesis.ops.registry import OPERATIONS, expand
@@ -204,7 +204,7 @@ class Part:
         array = self.held[index]
         if array is None:
             node = self.trace.nodes[index]
-            array = call_on(self.trace.device, OPERATIONS["full"], (1, node.shape, node.dtype))._array
+            array = filled(1, node.shape, node.dtype, self.trace.device)._array
             self.held[index] = array
         return tensor_of(array, array.node.differentiable)
 
@@ -251,8 +251,7 @@ def derivable(gradient: Tensor, create_graph: bool) -> Array:
 
 
 def ones_like(array: Array) -> Array:
-    ones: Array = call_on(array.device, OPERATIONS["full"], (1, array.node.shape, array.node.dtype))._array
-    return ones
+    return filled(1, array.node.shape, array.node.dtype, array.device)._array
 
 
 def summed(a: Tensor, b: Tensor, create_graph: bool) -> Tensor:

@@ -16,7 +16,7 @@ from genesis.autograd.batching import batched
 from genesis.autograd.grad_mode import enable_grad
 from genesis.autograd.leaves import derivation
 from genesis.construction import from_data
-from genesis.dispatch import array_of, call, call_on
+from genesis.dispatch import array_of, call, filled
 from genesis.ir.shapes import Shape
 from genesis.ops.registry import OPERATIONS
 from genesis.tensor import Tensor, tensor_of
@@ -47,8 +47,7 @@ def constant(x: Tensor) -> Tensor:
 
 def full(number: float, shape: Shape, like: Tensor) -> Tensor:
     """A tensor of one number, with the dtype and the device of `like`."""
-    result: Tensor = call_on(array_of(like).device, OPERATIONS["full"], (number, shape, like.dtype))
-    return result
+    return filled(number, shape, like.dtype, array_of(like).device)
 
 
 def pull(

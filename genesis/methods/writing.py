@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from genesis.construction import from_data
-from genesis.dispatch import array_of, call, call_on
+from genesis.dispatch import array_of, call, filled
 from genesis.ops.registry import OPERATIONS
 from genesis.random import drawn
 from genesis.storage import detach, view, write
@@ -37,7 +37,7 @@ def fill_(self: Tensor, value: Any) -> Tensor:
     for axis, (extent, stride) in enumerate(zip(self.shape, self.layout.strides, strict=True)):
         if stride == 0 and extent > 1:  # one place, written once
             target = view(target, "narrow", axis, 0, 1)
-    write(target, call_on(self.device, OPERATIONS["full"], (value, target.shape, self.dtype)))
+    write(target, filled(value, target.shape, self.dtype, self.device))
     return self
 
 

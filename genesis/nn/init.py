@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from genesis.autograd import no_grad
-from genesis.dispatch import call_on
+from genesis.dispatch import call_on, filled
 from genesis.ops.registry import OPERATIONS
 from genesis.random import draws
 from genesis.storage import write
@@ -49,7 +49,7 @@ def constant_(tensor: Tensor, value: float) -> Tensor:
     tensor([0.5000, 0.5000])
     """
     with no_grad():
-        return write(tensor, call_on(tensor.device, OPERATIONS["full"], (value, tensor.shape, tensor.dtype)))
+        return write(tensor, filled(value, tensor.shape, tensor.dtype, tensor.device))
 
 
 def zeros_(tensor: Tensor) -> Tensor:
