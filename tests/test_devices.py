@@ -1,7 +1,6 @@
 """Several devices: what is on one stays there, what is copied has its gradient returned, and nothing else changes."""
 
 import copy
-import gc
 import io
 import pickle
 import random
@@ -15,6 +14,7 @@ import torch
 import genesis
 from genesis import nn
 from genesis.runtime.memory import memory_stats
+from tests.collector import without_collector
 from tests.tolerances import assert_close
 
 ONE, TWO = genesis.device("cpu:1"), genesis.device("cpu:2")
@@ -374,17 +374,13 @@ def test_steps_over_two_devices_keep_memory_flat():
         layers[2](layers[1](layers[0](inputs)).to(ONE)).square().mean().backward()
         optimizer.step()
 
-    gc.collect()
-    gc.disable()
-    try:
+    with without_collector():
         for _ in range(20):
             step()
         before = memory_stats().held
         for _ in range(200):
             step()
         assert memory_stats().held <= before
-    finally:
-        gc.enable()
 
 
 def test_gradients_that_accumulate_across_devices_are_flat():

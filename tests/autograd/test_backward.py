@@ -1,6 +1,5 @@
 """Gradients through the user's surface: backward, grad, accumulation, modes, grad_fn."""
 
-import gc
 import threading
 import warnings
 import weakref
@@ -9,6 +8,7 @@ import pytest
 import torch
 
 import genesis
+from tests.collector import without_collector
 
 
 def leaf(*values):
@@ -81,16 +81,12 @@ def test_the_gradient_retained_is_that_of_the_value_held_last():
 
 
 def test_a_result_that_retains_its_gradient_is_no_cycle_of_references():
-    gc.collect()
-    gc.disable()
-    try:
+    with without_collector():
         y = leaf(1.0) * 2
         y.retain_grad()
         seen = weakref.ref(y)
         del y
         assert seen() is None
-    finally:
-        gc.enable()
 
 
 def test_backward_after_the_values_were_looked_at():

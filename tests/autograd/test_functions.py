@@ -1,12 +1,12 @@
 """Custom Functions against torch's, run by the same code; and what is genesis' own: they fuse."""
 
-import gc
 
 import pytest
 import torch
 
 import genesis
 from genesis.autograd import Context, GraphCycleError, once_differentiable
+from tests.collector import without_collector
 
 
 def cube(lib):
@@ -351,9 +351,7 @@ def test_what_was_saved_dies_with_the_results():
     x = genesis.ones(1000, requires_grad=True)
     apply = cube(genesis)
     apply(x * 1).sum().item()
-    gc.collect()
-    gc.disable()
-    try:
+    with without_collector():
         held = []
         for _ in range(5):
             y = logistic(genesis)(apply(x * 2))
@@ -361,8 +359,6 @@ def test_what_was_saved_dies_with_the_results():
             del y
             held.append(genesis.runtime.memory.memory_stats().held)
         assert held[-1] <= held[0]
-    finally:
-        gc.enable()
 
 
 def test_unwritten_methods_say_so():

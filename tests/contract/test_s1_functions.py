@@ -1,6 +1,5 @@
 """S1: what the document on the function system promises. A test is named for its row of the contract."""
 
-import gc
 import io
 import weakref
 from contextlib import redirect_stdout
@@ -11,6 +10,7 @@ import pytest
 import genesis
 from genesis import Function
 from genesis.autograd import Context
+from tests.collector import without_collector
 from tests.contract.documents import document
 
 
@@ -297,16 +297,12 @@ def test_s1_14_a_function_may_save_its_result():
 
 
 def test_s1_14_a_saved_result_is_no_cycle_of_references():
-    gc.collect()
-    gc.disable()
-    try:
+    with without_collector():
         y = of_document("StableFunction").apply(leaf(1.0, 2.0))
         y.tolist()
         seen = weakref.ref(y)
         del y
         assert seen() is None
-    finally:
-        gc.enable()
 
 
 def test_s1_15_backward_takes_the_gradient_by_position():

@@ -1,7 +1,6 @@
 """DataParallel computes what its module computes on one device: outputs, gradients, state."""
 
 import collections
-import gc
 from pathlib import Path
 
 import pytest
@@ -11,6 +10,7 @@ import genesis
 from genesis import nn
 from genesis.nn.parallel import gather, replicate, scatter
 from genesis.runtime.memory import memory_stats
+from tests.collector import without_collector
 from tests.tolerances import assert_close
 
 DEVICES = ["cpu", "cpu:1", "cpu:2"]
@@ -262,14 +262,10 @@ def test_steps_keep_memory_flat_without_the_collector():
         model(inputs).square().mean().backward()
         optimizer.step()
 
-    gc.collect()
-    gc.disable()
-    try:
+    with without_collector():
         for _ in range(60):
             step()
         before = resident(), memory_stats().held
         for _ in range(200):
             step()
         assert resident() - before[0] < 1 << 20 and memory_stats().held <= before[1]
-    finally:
-        gc.enable()

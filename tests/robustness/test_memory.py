@@ -13,6 +13,7 @@ from genesis import nn
 from genesis.runtime.memory import memory_stats
 from genesis.runtime.plan_cache import PlanCache
 from genesis.utils.checkpoint import checkpoint
+from tests.collector import without_collector
 
 MEBIBYTE = 1 << 20
 
@@ -20,10 +21,8 @@ MEBIBYTE = 1 << 20
 @pytest.fixture(autouse=True)
 def no_collector() -> Iterator[None]:
     """Reference counts alone must free everything."""
-    gc.collect()
-    gc.disable()
-    yield
-    gc.enable()
+    with without_collector():
+        yield
 
 
 def resident() -> int:

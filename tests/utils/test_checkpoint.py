@@ -7,6 +7,7 @@ import pytest
 import genesis
 from genesis import nn
 from genesis.utils.checkpoint import checkpoint, checkpoint_sequential
+from tests.collector import without_collector
 
 
 def gradients(apply, looks=False):
@@ -142,16 +143,12 @@ def test_steps_leave_nothing_behind():
     layer = nn.Sequential(nn.Linear(64, 256), nn.Tanh(), nn.Linear(256, 64))
     optimizer = genesis.optim.SGD(layer.parameters(), lr=0.01)
     held = []
-    gc.collect()
-    gc.disable()
-    try:
+    with without_collector():
         for _ in range(12):
             optimizer.zero_grad()
             checkpoint(layer, checkpoint(layer, genesis.ones(64, 64))).square().mean().backward()
             optimizer.step()
             held.append(genesis.debug.memory().held)
-    finally:
-        gc.enable()
     assert held[-1] == held[3]
 
 
@@ -221,9 +218,7 @@ def test_the_second_call_is_cast_as_the_first():
 def test_what_lies_between_is_not_kept_and_nothing_stays_behind():
     x, kept = genesis.ones(1 << 18, requires_grad=True), []
     x.sum().item()
-    gc.collect()
-    gc.disable()
-    try:
+    with without_collector():
         before = genesis.debug.memory().held
         for run in (lambda f, x: f(x), checkpoint):
             y = x
@@ -236,6 +231,4 @@ def test_what_lies_between_is_not_kept_and_nothing_stays_behind():
             x.grad = None
             del y
             assert genesis.debug.memory().held <= before
-    finally:
-        gc.enable()
     assert kept[1] < kept[0]
