@@ -28,10 +28,12 @@ FLOORS = [
     {"genesis.autograd"},
     {"genesis"},  # the library, written in terms of Tensor
 ]
-# What costs a fifth of a second to import waits until it is asked for: the first kernel to compile, the first graph drawn.
+# What takes long to import waits until it is asked for: the first kernel to compile, the first graph drawn, a reference's
+# special functions, the data loader's threads.
 DEFERRED = {
     ("genesis/runtime/numba_compiler.py", "llvmlite.binding"), ("genesis/runtime/numba_compiler.py", "numba.core"),
-    ("genesis/ir/printer.py", "networkx"),
+    ("genesis/ir/printer.py", "networkx"), ("genesis/ops/rows.py", "scipy.special"),
+    ("genesis/utils/__init__.py", "genesis.utils.data"),
 }
 FORBIDDEN = {"torch", "jax", "jaxlib", "sklearn", "matplotlib", "tqdm"}
 
@@ -50,8 +52,8 @@ def floor_of(module: str) -> int:
     raise AssertionError("every module is under genesis")
 
 
-def imports_of(tree: ast.AST) -> list[tuple[str, ast.stmt]]:
-    found: list[tuple[str, ast.stmt]] = []
+def imports_of(tree: ast.AST) -> list[tuple[str, ast.stmt | ast.Call]]:
+    found: list[tuple[str, ast.stmt | ast.Call]] = []
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             found += [(alias.name, node) for alias in node.names]
@@ -59,6 +61,8 @@ def imports_of(tree: ast.AST) -> list[tuple[str, ast.stmt]]:
             assert not node.level, "imports are absolute"
             found.append((node.module or "", node))
             found += [(f"{node.module}.{alias.name}", node) for alias in node.names]
+        elif isinstance(node, ast.Call) and getattr(node.func, "attr", "") == "import_module":
+            found.append((ast.literal_eval(node.args[0]), node))
     return found
 
 
