@@ -1,15 +1,15 @@
-"""Training steps: 784-512-512-10 with Adam on batches of 128, and 1-10-1 with SGD on 100 rows."""
+"""Training steps (forward, backward, optimizer) of four networks, beside torch's and JAX's."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
 import genesis
 from benchmarks.measure import Bar, Result, Settings, compare
+from benchmarks.networks import Network, networks
 from benchmarks.peers import compiled, eager, jax, jitted, torch
 
 __all__ = ["run"]
@@ -18,28 +18,17 @@ RATE = 1e-3
 
 
 def run(settings: Settings) -> list[Result]:
-    """The classifier, and the network so small that only overhead is left."""
-    widths = (784, 512, 512, 10) if not settings.quick else (32, 16, 16, 10)
-    random = np.random.default_rng(0)
-    x = random.normal(size=(settings.size(128, 8), widths[0])).astype(np.float32)
-    y = random.integers(widths[-1], size=len(x))
-    title = f"training step, {'-'.join(map(str, widths))}, batch {len(x)}, Adam"
-    classifier = _step(title, widths, x, y, "Adam", settings)
-    classifier.no_slower_than("jax.jit")
-    x = np.linspace(-1, 1, 100, dtype=np.float32)[:, None]
-    small = _step("training step, 1-10-1, 100 rows, SGD", (1, 10, 1), x, np.sin(3 * x), "SGD", settings)
-    return [classifier, small]
+    """The classifier, images, a transformer, and a network so small that only overhead is left."""
+    return [_step(network, settings) for network in networks(settings)]
 
 
-def _step(
-    title: str, widths: tuple[int, ...], x: np.ndarray, y: np.ndarray, optimizer: str, settings: Settings
-) -> Result:
-    ours = _like_torch(genesis, genesis.tensor, widths, x, y, optimizer, lambda f: f)
-    result = compare(title, {
+def _step(network: Network, settings: Settings) -> Result:
+    ours = _like_torch(genesis, network, lambda f: f)
+    result = compare(f"training step, {network.title}", {
         "genesis": ours,
-        "torch eager": eager(lambda: _like_torch(torch, torch.tensor, widths, x, y, optimizer, lambda f: f)),
-        "torch.compile": compiled(lambda: _like_torch(torch, torch.tensor, widths, x, y, optimizer, torch.compile)),
-        "jax.jit": jitted(lambda: _jax(widths, x, y, optimizer)),
+        "torch eager": eager(lambda: _like_torch(torch, network, lambda f: f)),
+        "torch.compile": compiled(lambda: _like_torch(torch, network, torch.compile)),
+        "jax.jit": jitted(lambda: _jax(network)),
     }, settings)
     genesis.debug.reset_stats()
     ours()
@@ -49,51 +38,36 @@ def _step(
     return result
 
 
-def _like_torch(
-    library: Any, tensor: Callable[[np.ndarray], Any], widths: tuple[int, ...], x: np.ndarray, y: np.ndarray,
-    optimizer: str, wrap: Callable[[Any], Any],
-) -> Callable[[], float]:
+def _like_torch(library: Any, network: Network, wrap: Callable[[Any], Any]) -> Callable[[], float]:
     """A step in genesis or torch: the same lines serve both."""
-    nn = library.nn
     library.manual_seed(0)
-    layers = []
-    for before, after in pairwise(widths):
-        layers += [nn.Linear(before, after), nn.ReLU() if optimizer == "Adam" else nn.Tanh()]
-    model = nn.Sequential(*layers[:-1])
-    schedule = getattr(library.optim, optimizer)(model.parameters(), lr=RATE)
-    loss_of = nn.functional.cross_entropy if y.dtype.kind == "i" else nn.functional.mse_loss
-    inputs, targets = tensor(x), tensor(y)
+    model = network.model(library.nn)
+    optimizer = getattr(library.optim, network.optimizer)(model.parameters(), lr=RATE)
+    functional = library.nn.functional
+    loss_of = functional.cross_entropy if network.classifies else functional.mse_loss
+    inputs, targets = library.tensor(network.inputs), library.tensor(network.targets)
     forward = wrap(lambda inputs, targets: loss_of(model(inputs), targets))
 
     def step() -> float:
-        schedule.zero_grad()
+        optimizer.zero_grad()
         loss = forward(inputs, targets)
         loss.backward()
-        schedule.step()
+        optimizer.step()
         return loss.item()
 
     return step
 
 
-def _jax(widths: tuple[int, ...], x: np.ndarray, y: np.ndarray, optimizer: str) -> Callable[[], float]:
+def _jax(network: Network) -> Callable[[], float]:
     np_ = jax.numpy
-    random = np.random.default_rng(0)
-    weights = [
-        (np_.asarray(random.uniform(-1, 1, (a, b)).astype(np.float32) / a**0.5), np_.zeros(b, np_.float32))
-        for a, b in pairwise(widths)
-    ]
-    zeros = jax.tree.map(np_.zeros_like, weights)
-    inputs, targets = np_.asarray(x), np_.asarray(y)
-    activation = jax.nn.relu if optimizer == "Adam" else np_.tanh
+    weights = jax.tree.map(np_.asarray, network.weights(np.random.default_rng(0)))
+    inputs, targets = np_.asarray(network.inputs), np_.asarray(network.targets)
 
     def loss_of(weights, inputs, targets):
-        h = inputs
-        for number, (w, b) in enumerate(weights):
-            h = h @ w + b
-            h = activation(h) if number < len(weights) - 1 else h
-        if optimizer != "Adam":
-            return ((h - targets) ** 2).mean()
-        return -np_.take_along_axis(jax.nn.log_softmax(h), targets[:, None], 1).mean()
+        y = network.forward(weights, inputs)
+        if not network.classifies:
+            return ((y - targets) ** 2).mean()
+        return -np_.take_along_axis(jax.nn.log_softmax(y), targets[:, None], 1).mean()
 
     def sgd(state, inputs, targets):
         weights, m, s, age = state
@@ -106,11 +80,13 @@ def _jax(widths: tuple[int, ...], x: np.ndarray, y: np.ndarray, optimizer: str) 
         m = jax.tree.map(lambda m, g: 0.9 * m + 0.1 * g, m, g)
         s = jax.tree.map(lambda s, g: 0.999 * s + 0.001 * g * g, s, g)
         rate, root = RATE / (1 - 0.9**age), (1 - 0.999**age) ** 0.5
-        weights = jax.tree.map(lambda w, m, s: w - rate * m / (np_.sqrt(s) / root + 1e-8), weights, m, s)
+        keep = 1 - (RATE * 0.01 if network.optimizer == "AdamW" else 0)
+        weights = jax.tree.map(lambda w, m, s: keep * w - rate * m / (np_.sqrt(s) / root + 1e-8), weights, m, s)
         return (weights, m, s, age + 1), loss
 
-    update = jax.jit(adam if optimizer == "Adam" else sgd, donate_argnums=0)
-    state = [(weights, zeros, jax.tree.map(np_.zeros_like, weights), np_.float32(1))]
+    update = jax.jit(sgd if network.optimizer == "SGD" else adam, donate_argnums=0)
+    moments = [jax.tree.map(np_.zeros_like, weights) for _ in range(2)]
+    state = [(weights, *moments, np_.float32(1))]
 
     def step() -> float:
         state[0], loss = update(state[0], inputs, targets)
