@@ -5,11 +5,12 @@ from genesis.debug.graph import RecordedGraph, graph
 from genesis.debug.memory_use import MemoryUse, memory
 from genesis.debug.program import LoweredProgram, program
 from genesis.debug.recording import Recording
+from genesis.debug.timing import StageTime, Timing, timing
 from genesis.execute import FLUSH_HOOKS as on_flush
 from genesis.runtime.counters import reset as reset_stats
 from genesis.runtime.counters import stats
 
 __all__ = [
-    "GradientRecord", "LoweredProgram", "MemoryUse", "RecordedGraph", "Recording", "graph", "memory", "on_flush", "program",
-    "record_grad_function", "reset_stats", "stats",
+    "GradientRecord", "LoweredProgram", "MemoryUse", "RecordedGraph", "Recording", "StageTime", "Timing", "graph", "memory",
+    "on_flush", "program", "record_grad_function", "reset_stats", "stats", "timing",
 ]

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 from genesis.debug.graph import Line, RecordedGraph
 from genesis.dispatch import array_of
+from genesis.ir.graph import Node
 from genesis.lower.build import KernelCall
 from genesis.lower.listing import listing
 from genesis.lower.schedule import HostCall, Product
@@ -15,7 +16,7 @@ from genesis.tensor import Tensor
 from genesis.thread import current_trace
 from genesis.trace import Trace
 
-__all__ = ["KernelView", "LoweredProgram", "program"]
+__all__ = ["KernelView", "LoweredProgram", "instruction", "program"]
 
 
 class KernelView(NamedTuple):
@@ -52,7 +53,7 @@ class LoweredProgram:
         calls: dict[str, list[KernelCall]] = {}
         for stage in lowered.schedule.stages:
             for call in stage:
-                self.instructions.append(self._instruction(call))
+                self.instructions.append(instruction(lowered.nodes, call))
                 if isinstance(call, KernelCall):
                     calls.setdefault(call.kernel.name, []).append(call)
                     self.kernel_of.update(dict.fromkeys(call.nodes, call.kernel.name))
@@ -60,19 +61,6 @@ class LoweredProgram:
 
     def __repr__(self) -> str:
         return "\n".join([*self.instructions, f"arena: {self.arena_bytes} bytes"])
-
-    def _instruction(self, call: KernelCall | Product | HostCall) -> str:
-        if isinstance(call, KernelCall):
-            head = f"kernel  {call.kernel.name} over {list(call.extents)}"
-        elif isinstance(call, Product):
-            head = f"product {self.graph.nodes[call.node].dtype.name}"
-        else:
-            head = f"host    {self.graph.nodes[call.node].op}"
-        return f"{head}: {', '.join(map(self._value, call.reads))} -> {', '.join(map(self._value, call.writes))}"
-
-    def _value(self, index: int) -> str:
-        node = self.graph.nodes[index]
-        return f"%{index} {node.dtype.name}{list(node.shape)}"
 
     def _kernel(self, name: str, calls: Sequence[KernelCall]) -> KernelView:
         nodes = self.graph.nodes
@@ -82,9 +70,24 @@ class LoweredProgram:
             name,
             "\n".join([listing(first, self.graph.note), *more]),
             tuple(nodes[i].op for i in first.nodes),
-            tuple(dict.fromkeys(self._value(i) for call in calls for i in call.reads)),
-            tuple(dict.fromkeys(self._value(i) for call in calls for i in call.writes)),
+            tuple(dict.fromkeys(_value(nodes, i) for call in calls for i in call.reads)),
+            tuple(dict.fromkeys(_value(nodes, i) for call in calls for i in call.writes)),
         )
+
+
+def instruction(nodes: Sequence[Node], call: KernelCall | Product | HostCall) -> str:
+    """A call of a schedule in one line: what runs, what it reads and what it writes."""
+    if isinstance(call, KernelCall):
+        head = f"kernel  {call.kernel.name} over {list(call.extents)}"
+    elif isinstance(call, Product):
+        head = f"product {nodes[call.node].dtype.name}"
+    else:
+        head = f"host    {nodes[call.node].op}"
+    return f"{head}: {', '.join(_value(nodes, i) for i in call.reads)} -> {', '.join(_value(nodes, i) for i in call.writes)}"
+
+
+def _value(nodes: Sequence[Node], index: int) -> str:
+    return f"%{index} {nodes[index].dtype.name}{list(nodes[index].shape)}"
 
 
 def lines_of(trace: Trace) -> dict[int, Line]:

@@ -6,7 +6,8 @@ Everything native shares 8-byte words. The structures, as `native.py` lays them 
     block       {words, items}
     launch      {kernel, number of blocks, blocks, total items, workers, shares, every worker}
     relocation  {address of a word, slot, byte offset}
-    program     {number of launches, launches, number of relocations, relocations, slots, fault, team}
+    program     {number of launches, launches, number of relocations, relocations, slots, fault, team, clock}
+    clock       {time at the start, after the first launch, ..}  seconds and nanoseconds, of the latest run
     slots       {address of the outcome word, values...}
     team        {size, launch, ticket, processor | parked | pending, caller parked | next share | mutex | work | done | boxes}
     mailbox     {ticket, team, index}                            one cache line each; the caller's, 0, is not used
@@ -33,6 +34,7 @@ from __future__ import annotations
 
 import platform
 import sys
+import time
 
 # Offsets, in words, into the team: where native.py writes.
 TEAM_SIZE, TEAM_TICKET, TEAM_MUTEX, TEAM_WORK, TEAM_DONE, TEAM_MAILBOXES = 0, 2, 32, 48, 64, 80
@@ -276,7 +278,7 @@ wake:
 """
 
 _RUN = """
-%program = type { i64, ptr, i64, ptr, ptr, ptr, ptr }
+%program = type { i64, ptr, i64, ptr, ptr, ptr, ptr, ptr }
 %relocation = type { ptr, i64, i64 }
 
 ; Run the launches in order. Return the fault record's flag: 0 if all ran, else the launch that set it was the last.
@@ -295,6 +297,8 @@ entry:
   %fault = load ptr, ptr %fault.at
   %team.at = getelementptr %program, ptr %program, i32 0, i32 6
   %team = load ptr, ptr %team.at
+  %clock.at = getelementptr %program, ptr %program, i32 0, i32 7
+  %clock = load ptr, ptr %clock.at
   call void @llvm.memset.p0.i64(ptr %fault, i8 0, i64 FAULT_BYTES, i1 false)
   br label %relocate
 
@@ -318,6 +322,8 @@ relocate.one:
 
 launch.next:
   %l = phi i64 [ 0, %relocate ], [ %l.next, %launched ]
+  %time.at = getelementptr [2 x i64], ptr %clock, i64 %l
+  call i32 @clock_gettime(i32 CLOCK, ptr %time.at)
   %launching = icmp ult i64 %l, %launches.count
   br i1 %launching, label %launch.one, label %finished
 launch.one:
@@ -460,11 +466,12 @@ finished:
 }
 
 declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)
+declare i32 @clock_gettime(i32, ptr)
 """
 
 def run_ir() -> str:
     """The module that defines `i64 genesis_run(program)`."""
-    return _fill(_SHARE + _TEAM + _RUN, FAULT_BYTES=8 * FAULT_WORDS, CALLER_SPINS=CALLER_SPINS)
+    return _fill(_SHARE + _TEAM + _RUN, FAULT_BYTES=8 * FAULT_WORDS, CALLER_SPINS=CALLER_SPINS, CLOCK=time.CLOCK_MONOTONIC)
 
 
 def worker_ir() -> str:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import ctypes
 import functools
+import itertools
 import struct
 from array import array
 from collections.abc import Iterable, Sequence
@@ -100,11 +101,12 @@ class Program:
     `keep` lives as long as the program: ctypes callbacks whose addresses it launches, memory its words point to.
     """
 
-    __slots__ = ("_address", "_keep", "_pack_into", "_run", "_words", "_workers")
+    __slots__ = ("_address", "_clock", "_keep", "_pack_into", "_run", "_words", "_workers")
 
     def __init__(self, launches: Sequence[Launch], slot_format: str = "", keep: Iterable[object] = ()) -> None:
         packer = struct.Struct("=Q" + slot_format)  # the run's own slot comes first
-        self._words = _assemble(launches, slots=packer.size // 8 - _RUN_SLOTS)
+        self._clock = array("q", [0]) * (2 * len(launches) + 2)
+        self._words = _assemble(launches, packer.size // 8 - _RUN_SLOTS, self._clock.buffer_info()[0])
         self._address = ctypes.c_void_p(self._words.buffer_info()[0])
         self._pack_into = packer.pack_into
         self._run = _native_run()
@@ -125,8 +127,13 @@ class Program:
                 return Fault(*_FAULT.unpack_from(self._words, _FAULT_OFFSET))
         return None
 
+    def seconds(self) -> list[float]:
+        """How long each launch took in the latest run."""
+        times = [second + 1e-9 * nanosecond for second, nanosecond in zip(*[iter(self._clock)] * 2, strict=True)]
+        return [after - before for before, after in itertools.pairwise(times)]
 
-_HEADER_WORDS = 7
+
+_HEADER_WORDS = 8
 _FAULT_OFFSET = 8 * _HEADER_WORDS
 _SLOTS_OFFSET = _FAULT_OFFSET + 8 * executor_ir.FAULT_WORDS
 _FAULT = struct.Struct(f"={executor_ir.FAULT_WORDS}q")
@@ -136,7 +143,7 @@ _MASK = (1 << 64) - 1
 _WANTED = "an int, a Slot that slot_format has, FAULT, or a tuple of words"
 
 
-def _assemble(launches: Sequence[Launch], slots: int) -> array[int]:
+def _assemble(launches: Sequence[Launch], slots: int, clock: int) -> array[int]:
     """The program as one array: header, fault, slots, argument blocks and their tables, launches, relocations."""
     words = [0] * (_SLOTS_OFFSET // 8 + _RUN_SLOTS + slots)
     pointers: list[int] = []  # where the words are that hold indices of other words, to become addresses
@@ -191,7 +198,7 @@ def _assemble(launches: Sequence[Launch], slots: int) -> array[int]:
 
     words[:_HEADER_WORDS] = (
         *(len(rows), launches_at, len(relocations) // 3, relocations_at),
-        *(_SLOTS_OFFSET // 8, _FAULT_OFFSET // 8, team.address),
+        *(_SLOTS_OFFSET // 8, _FAULT_OFFSET // 8, team.address, clock),
     )
     program = array("Q", words)
     base = program.buffer_info()[0]

@@ -31,10 +31,11 @@ LIGHT_WORK = 24
 
 
 class Segment(NamedTuple):
-    """A stretch of native launches, or one host call."""
+    """A stretch of native launches, and the number of the stage that each belongs to; or one host call."""
 
     program: Program | None
     host: HostCall | None
+    stages: tuple[int, ...] = ()
 
 
 def assemble(
@@ -46,19 +47,21 @@ def assemble(
     kernels = _compiled([c.kernel for s in schedule.stages for c in s if isinstance(c, KernelCall)])
     segments: list[Segment] = []
     launches: list[Launch] = []
-    for stage in schedule.stages:
+    numbers: list[int] = []
+    for number, stage in enumerate(schedule.stages):
         first = stage[0]
         if isinstance(first, HostCall):
             if launches:
-                segments.append(Segment(Program(launches, slot_format, keep=places.keep), None))
-                launches = []
+                segments.append(Segment(Program(launches, slot_format, keep=places.keep), None, tuple(numbers)))
+                launches, numbers = [], []
             segments += [Segment(None, call) for call in stage if isinstance(call, HostCall)]
         elif isinstance(first, Product):
             launches += [_product_launch(nodes, call, places, threads) for call in stage if isinstance(call, Product)]
         else:
             launches += _kernel_launches([c for c in stage if isinstance(c, KernelCall)], places, kernels, threads)
+        numbers += [number] * (len(launches) - len(numbers))
     if launches:
-        segments.append(Segment(Program(launches, slot_format, keep=places.keep), None))
+        segments.append(Segment(Program(launches, slot_format, keep=places.keep), None, tuple(numbers)))
     return segments
 
 

@@ -1,0 +1,21 @@
+"""Times of stages: which there are, and that they add up to what a run takes."""
+
+from __future__ import annotations
+
+import time
+
+import genesis
+
+
+def test_every_stage_of_every_program_is_timed_and_all_fit_into_the_run():
+    x = genesis.ones(64, 64)
+    began = time.perf_counter()
+    with genesis.debug.timing() as times:
+        (x @ x).exp().sum(1).tolist()
+        (x + 1).tolist()
+    taken = time.perf_counter() - began
+    first, second = times.programs
+    assert [stage.text.split()[0] for stage in first] == ["product", "kernel"]
+    assert first[0].flops == 2 * 64**3 and second[0].flops == 0
+    assert all(stage.seconds > 0 for stage in first + second)
+    assert sum(stage.seconds for stage in first + second) < taken
