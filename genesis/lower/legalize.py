@@ -13,9 +13,10 @@ from genesis.ir.dtypes import float32, int64
 from genesis.ir.graph import Graph, Node, Value
 from genesis.ir.shapes import contiguous_strides, numel
 from genesis.lower.simplify import Simplified
+from genesis.ops.contraction import swapped
 from genesis.ops.layout import Layout, contiguous_layout
 from genesis.ops.registry import PRIMITIVES, cast, expand
-from genesis.ops.views import reshape_value, view_value
+from genesis.ops.views import reshape_value, view_node, view_value
 
 __all__ = ["base_of", "layout_of", "legalize", "matrix_operand", "set_apart"]
 
@@ -97,31 +98,44 @@ def _add(graph: Graph, node: Node) -> Value:
 
 
 class _Legal(Graph):
-    """The graph under construction, and the copies made in it: value -> its copy."""
+    """The graph under construction, and the copies made in it: value -> its copy, where views that read alike are one."""
 
     __slots__ = ("copies",)
 
     def __init__(self) -> None:
         super().__init__()
-        self.copies: dict[int, int] = {}
+        self.copies: dict[Any, int] = {}
 
 
 def _copied(graph: _Legal, index: int) -> int:
     """A copy of `index`, the one that there is or a new one."""
-    if index not in graph.copies:
+    key = _reading(graph, index)
+    if key not in graph.copies:
         node = graph.nodes[index]
-        graph.copies[index] = graph.add("clone", (index,), node.shape, node.dtype).index
-    return graph.copies[index]
+        graph.copies[key] = graph.add("clone", (index,), node.shape, node.dtype).index
+    return graph.copies[key]
+
+
+def _reading(graph: Graph, index: int) -> Any:
+    """What tells `index` from values that hold something else."""
+    node = graph.nodes[index]
+    if node.op != "view":
+        return index
+    strides = tuple(0 if e == 1 else s for e, s in zip(node.shape, node.attrs["strides"], strict=True))
+    return node.inputs, node.shape, strides, node.attrs["offset"], node.attrs.get("fence")
 
 
 def _in_memory(graph: _Legal, index: int, spread: bool = True) -> int:
     """`index`, or a copy of it, such that its base is memory (and, unless `spread`, no element stands for several)."""
-    base = graph.nodes[base_of(graph.nodes, index)]
-    lives = base.op == "input" or PRIMITIVES[base.op].kind != "source"
     layout = layout_of(graph.nodes, index)
     gaps = layout is None or (not spread and any(
         s == 0 and e > 1 for e, s in zip(layout.shape, layout.strides, strict=True)))
-    return index if lives and not gaps else _copied(graph, index)
+    return index if _has_memory(graph, index) and not gaps else _copied(graph, index)
+
+
+def _has_memory(graph: Graph, index: int) -> bool:
+    base = graph.nodes[base_of(graph.nodes, index)]
+    return base.op == "input" or PRIMITIVES[base.op].kind != "source"
 
 
 def _owned(graph: _Legal, index: int, taken: Collection[int]) -> int:
@@ -132,8 +146,8 @@ def _owned(graph: _Legal, index: int, taken: Collection[int]) -> int:
     whole = layout is not None and layout.is_contiguous and numel(layout.shape) == nodes[base].numel
     if whole and base not in taken and PRIMITIVES[nodes[base].op].kind != "source":
         return index
-    if graph.copies.get(index) in taken:
-        del graph.copies[index]
+    if graph.copies.get(_reading(graph, index)) in taken:
+        del graph.copies[_reading(graph, index)]
     return _copied(graph, index)
 
 
@@ -152,9 +166,18 @@ def _matmul(graph: _Legal, node: Node) -> Value:
 
 
 def _matrix(graph: _Legal, index: int) -> int:
-    index = _in_memory(graph, index)
-    layout: Any = layout_of(graph.nodes, index)
-    return index if matrix_operand(layout) else _copied(graph, index)
+    """`index`, or a copy of it, as BLAS reads it. What lies turned is copied as it lies, and the copy turned."""
+    layout = layout_of(graph.nodes, index)
+    if _has_memory(graph, index) and layout is not None and matrix_operand(layout):
+        return index
+    node = graph.nodes[index]
+    row, column = node.attrs["strides"][-2:] if node.op == "view" else (1, 0)
+    if not 0 < row < column:
+        return _copied(graph, index)
+    (*batch, rows, columns), strides = node.shape, node.attrs["strides"]
+    straight = Layout((*batch, columns, rows), (*strides[:-2], column, row), node.attrs["offset"])
+    as_it_lies = view_node(graph.value(node.inputs[0]), straight, "matrix")
+    return swapped(graph.value(_copied(graph, as_it_lies.index))).index
 
 
 def _products_summed(graph: Graph, a: Value, b: Value, node: Node) -> Value:

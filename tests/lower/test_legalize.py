@@ -119,6 +119,28 @@ becomes
 %5 = matmul(%4, %3) : float32[2, 5]
 return %5
 
+# windows that one product reads as they lie and another turned are copied once, as they lie
+%0 = input() : float32[6, 6]
+%1 = conv2d(%0, shape=(3, 3, 4, 4), strides=(6, 1, 6, 1), offset=0) : float32[3, 3, 4, 4]
+%2 = reshape(%1, shape=(9, 16), strides=(16, 1), offset=0) : float32[9, 16]
+%3 = permute(%1, shape=(16, 9), strides=(1, 16), offset=0) : float32[16, 9]
+%4 = input() : float32[5, 9]
+%5 = matmul(%4, %2) : float32[5, 16]
+%6 = matmul(%5, %3) : float32[5, 9]
+return %6
+becomes
+%0 = input() : float32[6, 6]
+%1 = conv2d(%0, shape=(3, 3, 4, 4), strides=(6, 1, 6, 1), offset=0) : float32[3, 3, 4, 4]
+%2 = reshape(%1, shape=(9, 16), strides=(16, 1), offset=0) : float32[9, 16]
+%3 = permute(%1, shape=(16, 9), strides=(1, 16), offset=0) : float32[16, 9]
+%4 = input() : float32[5, 9]
+%5 = clone(%2) : float32[9, 16]
+%6 = matmul(%4, %5) : float32[5, 16]
+%7 = matrix(%1, shape=(9, 16), strides=(16, 1), offset=0) : float32[9, 16]
+%8 = permute(%5, shape=(16, 9), strides=(1, 16), offset=0) : float32[16, 9]
+%9 = matmul(%6, %8) : float32[5, 9]
+return %9
+
 # a batch over two axes is walked
 %0 = input() : float32[5, 4, 2, 8]
 %1 = input() : float32[5, 8, 6]
