@@ -9,9 +9,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-__all__ = ["Bar", "Result", "Settings", "compare", "resident_bytes"]
+__all__ = ["Bar", "Limits", "Result", "Settings", "compare", "format_seconds", "resident_bytes"]
 
-
+PEERS = ("torch eager", "torch.compile", "jax.jit")
 PAUSE_SECONDS = 0.005
 
 
@@ -35,6 +35,14 @@ class Bar:
     kept: bool
 
 
+@dataclass(frozen=True)
+class Limits:
+    """What is promised: `compiled` over the best of all others, and what looks eager over torch eager, at most."""
+
+    compiled: float
+    eager: float
+
+
 @dataclass
 class Result:
     """What one benchmark found: median seconds by contestant, other facts, bars."""
@@ -48,6 +56,16 @@ class Result:
     def ratio(self, to: str) -> float:
         """genesis' median over another's: below 1, genesis is faster. NaN for one who did not take part."""
         return self.medians["genesis"] / self.medians[to] if to in self.medians else float("nan")
+
+    def hold_to(self, limits: Limits) -> None:
+        """Add the bars of `limits`, for those who took part."""
+        peers = [self.medians[name] for name in PEERS if name in self.medians]
+        if peers and "genesis compiled" in self.medians:
+            ratio = self.medians["genesis compiled"] / min(peers)
+            self.bars.append(Bar(f"compiled / best of the others, at most {limits.compiled}", ratio, ratio <= limits.compiled))
+        if "torch eager" in self.medians:
+            ratio = self.ratio("torch eager")
+            self.bars.append(Bar(f"eager-looking / torch eager, at most {limits.eager}", ratio, ratio <= limits.eager))
 
     def no_slower_than(self, *names: str) -> None:
         """Add a bar for each of `names` that took part."""

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.measure import Settings
+from benchmarks.measure import Limits, Settings
 from benchmarks.peers import jax
 
 __all__ = ["Network", "networks"]
@@ -26,6 +26,7 @@ class Network:
     weights: Callable[[np.random.Generator], Any]
     forward: Callable[[Any, Any], Any]
     optimizer: str
+    limits: Limits
 
     @property
     def classifies(self) -> bool:
@@ -46,6 +47,7 @@ def _tiny() -> Network:
     return Network(
         "1-10-1, 100 rows, SGD", x, np.sin(3 * x), lambda nn: nn.Sequential(nn.Linear(1, 10), nn.Tanh(), nn.Linear(10, 1)),
         lambda random: _dense(random, 1, 10, 1), lambda weights, x: _perceptron(weights, x, jax.numpy.tanh), "SGD",
+        Limits(0.3, 1.0),
     )
 
 
@@ -61,6 +63,7 @@ def _classifier(settings: Settings, random: np.random.Generator) -> Network:
         f"{'-'.join(map(str, widths))}, batch {batch}, Adam", random.normal(size=(batch, widths[0])).astype(np.float32),
         random.integers(widths[-1], size=batch), model, lambda random: _dense(random, *widths),
         lambda weights, x: _perceptron(weights, x, jax.nn.relu), "Adam",
+        Limits(0.75, 0.6),
     )
 
 
@@ -91,7 +94,7 @@ def _images(settings: Settings, random: np.random.Generator) -> Network:
     return Network(
         f"convolutions 3-32-64, {features}-{hidden}-10, batch {batch} of {side}x{side}, Adam",
         random.normal(size=(batch, 3, side, side)).astype(np.float32), random.integers(10, size=batch), model, weights,
-        forward, "Adam",
+        forward, "Adam", Limits(0.75, 0.75),
     )
 
 
@@ -129,7 +132,7 @@ def _transformer(settings: Settings, random: np.random.Generator) -> Network:
     tokens = random.integers(vocabulary, size=(batch, length + 1))
     return Network(
         f"GPT, {depth} layers, width {width}, {heads} heads, {batch}x{length} tokens, AdamW", tokens[:, :-1],
-        tokens[:, 1:].reshape(-1), model, weights, forward, "AdamW",
+        tokens[:, 1:].reshape(-1), model, weights, forward, "AdamW", Limits(0.75, 0.7),
     )
 
 

@@ -12,7 +12,7 @@ from benchmarks.measure import Bar, Result, Settings, compare
 from benchmarks.networks import Network, networks
 from benchmarks.peers import compiled, eager, jax, jitted, torch
 
-__all__ = ["run"]
+__all__ = ["contestants", "run"]
 
 RATE = 1e-3
 
@@ -22,14 +22,28 @@ def run(settings: Settings) -> list[Result]:
     return [_step(network, settings) for network in networks(settings)]
 
 
+def contestants(network: Network) -> dict[str, Callable[[], Callable[[], float]]]:
+    """Who trains `network`: each makes its model, and then a call that takes a step and returns the loss."""
+    return {
+        "genesis": lambda: _like_torch(genesis, network),
+        "genesis compiled": lambda: _like_torch(genesis, network, whole=getattr(genesis, "compile", _as_it_is)),
+        "torch eager": lambda: _like_torch(torch, network),
+        "torch.compile": lambda: _like_torch(torch, network, forward=torch.compile),
+        "jax.jit": lambda: _jax(network),
+    }
+
+
 def _step(network: Network, settings: Settings) -> Result:
-    ours = _like_torch(genesis, network, lambda f: f)
+    builders = contestants(network)
+    ours = builders.pop("genesis")()
     result = compare(f"training step, {network.title}", {
         "genesis": ours,
-        "torch eager": eager(lambda: _like_torch(torch, network, lambda f: f)),
-        "torch.compile": compiled(lambda: _like_torch(torch, network, torch.compile)),
-        "jax.jit": jitted(lambda: _jax(network)),
+        "genesis compiled": builders["genesis compiled"](),
+        "torch eager": eager(builders["torch eager"]),
+        "torch.compile": compiled(builders["torch.compile"]),
+        "jax.jit": jitted(builders["jax.jit"]),
     }, settings)
+    result.hold_to(network.limits)
     genesis.debug.reset_stats()
     ours()
     counts = genesis.debug.stats()
@@ -38,24 +52,31 @@ def _step(network: Network, settings: Settings) -> Result:
     return result
 
 
-def _like_torch(library: Any, network: Network, wrap: Callable[[Any], Any]) -> Callable[[], float]:
-    """A step in genesis or torch: the same lines serve both."""
+def _as_it_is(function: Any) -> Any:
+    return function
+
+
+def _like_torch(
+    library: Any, network: Network, forward: Callable[[Any], Any] = _as_it_is, whole: Callable[[Any], Any] = _as_it_is
+) -> Callable[[], float]:
+    """A step in genesis or torch: the same lines serve both; `forward` and `whole` compile the loss, or all of it."""
     library.manual_seed(0)
     model = network.model(library.nn)
     optimizer = getattr(library.optim, network.optimizer)(model.parameters(), lr=RATE)
     functional = library.nn.functional
     loss_of = functional.cross_entropy if network.classifies else functional.mse_loss
     inputs, targets = library.tensor(network.inputs), library.tensor(network.targets)
-    forward = wrap(lambda inputs, targets: loss_of(model(inputs), targets))
+    loss_of_batch = forward(lambda inputs, targets: loss_of(model(inputs), targets))
 
-    def step() -> float:
+    @whole
+    def step(inputs: Any, targets: Any) -> Any:
         optimizer.zero_grad()
-        loss = forward(inputs, targets)
+        loss = loss_of_batch(inputs, targets)
         loss.backward()
         optimizer.step()
-        return loss.item()
+        return loss.detach()
 
-    return step
+    return lambda: step(inputs, targets).item()
 
 
 def _jax(network: Network) -> Callable[[], float]:
