@@ -16,7 +16,7 @@ lint: .venv/test
 	$(BIN)/mypy genesis
 
 bench: .venv/bench
-	$(BIN)/python -m benchmarks.run
+	$(BIN)/python -m benchmarks.run --json benchmarks/results.json --picture benchmarks/results.png
 
 # A stamp per extra: what it stands for is installed, by the packaging that is here.
 .venv/%: pyproject.toml | $(BIN)/python

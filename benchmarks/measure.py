@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-__all__ = ["Bar", "Limits", "Result", "Settings", "compare", "format_seconds", "resident_bytes"]
+__all__ = ["PEERS", "Bar", "Limits", "Result", "Settings", "compare", "format_seconds", "resident_bytes"]
 
 PEERS = ("torch eager", "torch.compile", "jax.jit")
 PAUSE_SECONDS = 0.005
@@ -33,6 +33,10 @@ class Bar:
     text: str
     value: float
     kept: bool
+
+    @property
+    def outcome(self) -> str:
+        return "kept" if self.kept else "MISSED"
 
 
 @dataclass(frozen=True)
@@ -83,7 +87,7 @@ class Result:
             lines.append(f"    {name:<22} {format_seconds(seconds)}{ratio}")
         lines += [f"    {name:<22} absent: {why}" for name, why in self.absent.items()]
         lines += [f"    {name:<22} {value}" for name, value in self.facts.items()]
-        lines += [f"    {'KEPT  ' if bar.kept else 'MISSED'} {bar.text}: {bar.value:.3g}" for bar in self.bars]
+        lines += [f"    {bar.outcome:<6} {bar.text}: {bar.value:.3g}" for bar in self.bars]
         return "\n".join(lines)
 
 

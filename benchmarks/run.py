@@ -1,4 +1,4 @@
-"""Run the benchmarks: `python -m benchmarks.run [FAMILY ..] [--quick] [--rounds N] [--json FILE]`."""
+"""Run the benchmarks: `python -m benchmarks.run [FAMILY ..] [--quick] [--rounds N] [--json FILE] [--picture FILE]`."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from pathlib import Path
 from benchmarks import compiling, elementwise, memory, rows, tracing, training
 from benchmarks.measure import Result, Settings
 from benchmarks.peers import same_threads
+from benchmarks.table import draw, table
 
 FAMILIES = {
     "elementwise": elementwise, "rows": rows, "training": training, "tracing": tracing, "compiling": compiling,
@@ -25,6 +26,7 @@ def main() -> int:
     parser.add_argument("--quick", action="store_true", help="tiny sizes, to see that everything runs")
     parser.add_argument("--rounds", type=int, default=30, help="turns that each contestant takes")
     parser.add_argument("--json", type=Path, default=Path("out/benchmarks.json"), help="where the numbers go")
+    parser.add_argument("--picture", type=Path, default=Path("out/benchmarks.png"), help="where they are drawn")
     options = parser.parse_args()
     if unknown := set(options.families) - set(FAMILIES):
         parser.error(f"no family {', '.join(sorted(unknown))}; there are {', '.join(FAMILIES)}")
@@ -37,11 +39,13 @@ def main() -> int:
         for result in FAMILIES[name].run(settings):
             results.append(result)
             print(f"{result}\n", flush=True)
+    print(table(results), "\n")
     kept = sum(bar.kept for result in results for bar in result.bars)
     print(f"bars kept: {kept} of {sum(len(result.bars) for result in results)}")
     options.json.parent.mkdir(parents=True, exist_ok=True)
     text = json.dumps({**machine, "quick": options.quick, "results": [r.as_dict() for r in results]}, indent=2)
     options.json.write_text(text + "\n", encoding="utf-8")
+    draw(results, options.picture)
     return 0
 
 
