@@ -1,4 +1,4 @@
-"""What compiling costs: cold, in a second process, and for batch sizes never seen before."""
+"""What compiling costs: cold, in a second process, for batch sizes never seen before, and for chains of operations."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import tempfile
 from typing import Any
 
 from benchmarks.measure import Bar, Result, Settings
+from benchmarks.peers import jax
 
 __all__ = ["run"]
 
@@ -65,7 +66,54 @@ print(json.dumps({
 """
 
 
-def _in_process(program: str, cache: str, *arguments: int) -> Any:
+# The value of a chain of operations and its gradient: a stretch of 60 operations drawn at random, again and again.
+CHAIN = """
+import json, random, sys, time
+import numpy as np
+contestant, operations = sys.argv[1], int(sys.argv[2])
+draw = random.Random(0)
+stretch = [draw.randrange(5) for _ in range(60)]
+data = np.linspace(0.1, 0.9, 1000, dtype=np.float32)
+
+def chain(library, x, y):
+    for number in range(operations):
+        op = stretch[number % 60]
+        x = library.sin(x) if op == 0 else library.tanh(x) if op == 1 else x * y if op == 2 else x + y if op == 3 else x - 0.5
+    return x.sum()
+
+if contestant == "genesis":
+    import genesis
+    began = time.perf_counter()
+    x, y = genesis.tensor(data, requires_grad=True), genesis.tensor(data)
+    z = chain(genesis, x, y)
+    z.backward()
+    values = z.item(), x.grad.sum().item()
+else:
+    import jax
+    began = time.perf_counter()
+    both = jax.jit(jax.value_and_grad(lambda x, y: chain(jax.numpy, x, y)))
+    values = [float(a.sum()) for a in both(jax.numpy.asarray(data), jax.numpy.asarray(data))]
+print(json.dumps({"seconds": time.perf_counter() - began, "values": values}))
+"""
+
+
+def _chains(settings: Settings) -> Result:
+    few, many = settings.size(3_000, 60), settings.size(30_000, 600)
+    with tempfile.TemporaryDirectory() as cache:
+        seconds = _in_process(CHAIN, cache, "genesis", few)["seconds"]
+    with tempfile.TemporaryDirectory() as cache:
+        longer = _in_process(CHAIN, cache, "genesis", many)["seconds"]
+        result = Result(f"a chain of {few} operations and its gradient, from trace to value", {"genesis": seconds})
+        if jax is not None:
+            result.medians["jax.jit"] = _in_process(CHAIN, cache, "jax.jit", few)["seconds"]
+    result.facts[f"{many} operations"] = f"{longer:.2f} s"
+    result.no_slower_than("jax.jit")
+    result.bars.append(Bar(f"time of {many} operations over that of {few}, at most 12", longer / seconds,
+                           longer <= 12 * seconds))
+    return result
+
+
+def _in_process(program: str, cache: str, *arguments: object) -> Any:
     run = subprocess.run(
         [sys.executable, "-c", program, *map(str, arguments)], capture_output=True, text=True, check=True,
         env=os.environ | {"GENESIS_CACHE_DIR": cache},
@@ -97,4 +145,4 @@ def run(settings: Settings) -> list[Result]:
 
     new = Result(f"{sizes} batch sizes after one", {"genesis": first["per_size"]})
     new.bars.append(Bar("kernels compiled for them, exactly 0", first["later"], first["later"] == 0))
-    return [compiling, again, new]
+    return [compiling, again, new, _chains(settings)]

@@ -9,14 +9,14 @@ import platform
 import sys
 from pathlib import Path
 
-from benchmarks import compiling, elementwise, memory, rows, tracing, training
+from benchmarks import compiling, elementwise, first_calls, memory, rows, tracing, training
 from benchmarks.measure import Result, Settings
 from benchmarks.peers import same_threads
 from benchmarks.table import draw, table
 
 FAMILIES = {
     "elementwise": elementwise, "rows": rows, "training": training, "tracing": tracing, "compiling": compiling,
-    "memory": memory,
+    "first calls": first_calls, "memory": memory,
 }
 
 

@@ -204,7 +204,8 @@ def _emitters() -> str:
     """A digest of the package's own code generators: a new emitter must not meet an old one's kernels."""
     digest = hashlib.sha256()
     package = Path(__file__).parents[1]
-    for path in sorted([*package.glob("codegen/**/*.py"), *package.glob("runtime/*_ir.py")]):
+    compilers = [*package.glob("runtime/*_ir.py"), package / "runtime" / "numba_compiler.py"]
+    for path in sorted([*package.glob("codegen/**/*.py"), *compilers]):
         digest.update(path.read_bytes())
     return digest.hexdigest()
 

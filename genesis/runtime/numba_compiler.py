@@ -28,8 +28,8 @@ def _code_generator() -> Any:
 def compile_module(symbol: str, llvm_ir: str) -> bytes:
     """The object code of a module that defines `symbol`. Raises RuntimeError if the text is not valid LLVM IR.
 
-    Kernels are vectors and branches already, so one pass pipeline without the vectorisers does; `Library.finalize`
-    would run three, and takes twice as long.
+    Kernels are vectors and branches already, so a handful of passes does; `Library.finalize` would run three pipelines
+    of them, and takes three times as long.
     """
     import llvmlite.binding as llvm
     from numba.core.compiler_lock import global_compiler_lock
@@ -40,10 +40,13 @@ def compile_module(symbol: str, llvm_ir: str) -> bytes:
         module = llvm.parse_assembly(llvm_ir)
         module.triple, module.data_layout = generator.magic_tuple()[0], generator._data_layout
         module.verify()
-        options = llvm.create_pipeline_tuning_options(speed_level=1)
-        options.loop_vectorization = options.slp_vectorization = options.loop_unrolling = False
-        builder = llvm.create_pass_builder(machine, options)
-        builder.getModulePassManager().run(module, builder)
+        passes = llvm.create_new_module_pass_manager()
+        passes.add_sroa_pass()  # accumulators into registers
+        passes.add_instruction_combine_pass()
+        passes.add_new_gvn_pass()  # one address or bound for all that repeat it
+        passes.add_simplify_cfg_pass()
+        passes.add_loop_rotate_pass()
+        passes.run(module, llvm.create_pass_builder(machine, llvm.create_pipeline_tuning_options()))
         return machine.emit_object(module)
 
 
