@@ -1,12 +1,14 @@
 """Processes that compile beside this one: LLVM compiles one module at a time in a process.
 
-Workers are started for a batch worth it, kept for the next batches, and end by themselves when they are idle or this
-process is gone. Nothing depends on them: whatever a worker does not deliver is compiled here.
+One is started with the first compile of a process, for Numba loads there while it loads here, and more for a batch worth
+it; they are kept for the next batches, and end by themselves when they are idle or this process is gone. Nothing depends
+on them: nobody waits for one that is still starting, and whatever a worker does not deliver is compiled here.
 """
 
 from __future__ import annotations
 
 import os
+import select
 import subprocess
 import sys
 import threading
@@ -19,7 +21,7 @@ from genesis.runtime.fork import fork_safe_lock
 from genesis.runtime.numba_compiler import read_frame, write_frame
 from genesis.runtime.processors import available_processors
 
-MODULES_PER_NEW_WORKER = 32  # a worker starts in the time in which so many small modules are compiled, measured
+MODULES_PER_NEW_WORKER = 18  # a worker starts in the time in which so many small modules are compiled, measured
 MOST_WORKERS = 7
 
 
@@ -39,9 +41,18 @@ class CompileWorker:
         )
         assert self._process.stdin is not None and self._process.stdout is not None
         self._requests, self._answers = self._process.stdin, self._process.stdout
+        self._greeted = False
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether a request would be answered soon, if only by an error."""
+        return self._greeted or bool(select.select([self._answers], [], [], 0)[0])
 
     def compile(self, symbol: str, llvm_ir: str) -> bytes:
         """The object code. Raises OSError or EOFError if the worker is gone or failed."""
+        if not self._greeted:
+            read_frame(self._answers)
+            self._greeted = True
         write_frame(self._requests, symbol.encode(), llvm_ir.encode())
         if not (object_code := read_frame(self._answers)):
             raise OSError(f"the worker could not compile {symbol}")
@@ -80,12 +91,13 @@ def _workers_for(modules: int) -> list[CompileWorker]:
     if not sys.executable or hasattr(sys, "frozen"):  # then it is not the interpreter
         return []
     try:
-        wanted = min(modules // MODULES_PER_NEW_WORKER, available_processors() - 1, MOST_WORKERS)
+        worth = max(modules // MODULES_PER_NEW_WORKER, "numba" not in sys.modules)
+        wanted = min(worth, available_processors() - 1, MOST_WORKERS)
         while len(_workers) < wanted:
             _workers.append(CompileWorker())
     except OSError:  # no more processes: fewer workers, then
         pass
-    return _workers[: modules - 1]
+    return _workers[:]
 
 
 def compile_modules(modules: Sequence[tuple[str, str]]) -> list[bytes]:
@@ -95,36 +107,43 @@ def compile_modules(modules: Sequence[tuple[str, str]]) -> list[bytes]:
     """
     objects = [b""] * len(modules)
     waiting = deque(range(len(modules)))
+    starting = _workers_for(len(modules)) if modules else []
+    delegates: list[threading.Thread] = []
 
     def take(compile_module: Callable[[str, str], bytes]) -> None:
-        while waiting:
-            try:
-                index = waiting.popleft()
-            except IndexError:  # another taker was quicker
-                return
-            try:
-                objects[index] = compile_module(*modules[index])
-            except BaseException:
-                waiting.append(index)
-                raise
+        try:
+            index = waiting.popleft()
+        except IndexError:  # another taker was quicker
+            return
+        try:
+            objects[index] = compile_module(*modules[index])
+        except BaseException:
+            waiting.append(index)
+            raise
 
     def delegate(worker: CompileWorker) -> None:
         try:
-            take(worker.compile)
+            while waiting:
+                take(worker.compile)
         except (OSError, EOFError, ValueError):
             _workers.remove(worker)
             worker.close()
 
-    delegates = [threading.Thread(target=delegate, args=(worker,)) for worker in _workers_for(len(modules))]
-    for thread in delegates:
-        thread.start()
+    def finish() -> None:
+        while waiting:
+            for worker in [w for w in starting if w.is_ready][: len(waiting) - 1]:
+                starting.remove(worker)
+                delegates.append(threading.Thread(target=delegate, args=(worker,)))
+                delegates[-1].start()
+            take(_compile_here)
+
     try:
-        take(_compile_here)
+        finish()
     except BaseException:
         waiting.clear()
         raise
     finally:
         for thread in delegates:
             thread.join()
-    take(_compile_here)  # what failing workers handed back
+    finish()  # what failing workers handed back
     return objects

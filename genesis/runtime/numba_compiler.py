@@ -6,6 +6,7 @@ process that finds its kernels on disk never pays for it. Run as a program, this
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import os
 import select
@@ -50,7 +51,7 @@ def compile_module(symbol: str, llvm_ir: str) -> bytes:
         return machine.emit_object(module)
 
 
-# ---- the worker's conversation: (symbol, IR) in, (object code) out, each part a length and as many bytes ----
+# ---- the worker's conversation: a greeting, then (symbol, IR) in, (object code) out; each part a length and as many bytes ----
 
 
 def write_frame(stream: IO[bytes], *parts: bytes) -> None:
@@ -78,6 +79,7 @@ def _read_exactly(stream: IO[bytes], length: int) -> bytes:
 def serve(requests: IO[bytes], answers: IO[bytes]) -> None:
     """Answer requests until the parent is gone or has been silent for IDLE_SECONDS. An empty answer means failure."""
     _code_generator()
+    write_frame(answers, b"")
     while select.select([requests], [], [], IDLE_SECONDS)[0]:
         try:
             symbol, llvm_ir = read_frame(requests).decode(), read_frame(requests).decode()
@@ -92,4 +94,5 @@ def serve(requests: IO[bytes], answers: IO[bytes]) -> None:
 if __name__ == "__main__":
     answers_only = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # nothing else may write between the frames
-    serve(os.fdopen(sys.stdin.fileno(), "rb", buffering=0, closefd=False), answers_only)
+    with contextlib.suppress(BrokenPipeError):  # the parent is gone
+        serve(os.fdopen(sys.stdin.fileno(), "rb", buffering=0, closefd=False), answers_only)
