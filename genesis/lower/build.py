@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from genesis.ir.dtypes import DType
@@ -26,6 +26,9 @@ from genesis.ops.layout import Layout
 from genesis.ops.registry import PRIMITIVES
 
 __all__ = ["KernelCall", "Store", "build_group"]
+
+MOST_TAPS = 4  # neighbours that a vector's elements may be apart
+LEAST_LANES = 4  # from which on that is worth a kernel of its own
 
 
 class Store(NamedTuple):
@@ -293,31 +296,32 @@ class _Build:
 
     def finished(self) -> KernelCall:
         axes, maps = _merged(self.axes, [d.map for d in self.drafts])
-        lane = _lane(axes, self.drafts, maps)
+        lane, taps = _lane(axes, self.drafts, maps)
         order = [a for a in range(len(axes)) if not axes[a][1] and a != lane]
         order += [a for a in range(len(axes)) if axes[a][1] and a != lane]
         order += [lane] if lane is not None else []
         axes = [axes[a] for a in order]
+        taps = {order.index(a): axes[order.index(a)][0] for a in sorted(taps)}
         place = None if lane is None else len(axes) - 1
         words = [Word("extent", extent) for extent, _ in axes]
         if place is not None:
             words += [Word("block"), Word("blocks")]
         instructions: list[Instruction] = []
         for draft, at in zip(self.drafts, maps, strict=True):
-            instructions.append(_instruction(draft, at, order, axes, words, instructions))
+            instructions.append(_instruction(draft, at, order, axes, taps, words, instructions))
         if any(d.level == FINAL for d in self.drafts):
             words += [Word("partials"), Word("workers")]
         nest = [(n, r) for n, (_, r) in enumerate(axes)]
-        kept = Kernel(nest, place, instructions, words).kept()
+        kept = Kernel(nest, place, instructions, words, taps).kept()
         words += [Word("scratch", n, instructions[n].dtype.compute) for n in kept]
-        kernel = Kernel(nest, place, instructions, words)
+        kernel = Kernel(nest, place, instructions, words, taps)
         nodes = tuple(dict.fromkeys(d.origin for d in self.drafts))
         return KernelCall(kernel, tuple(e for e, _ in axes), tuple(self.reads), tuple(self.writes), nodes)
 
 
 def _instruction(
-    draft: _Draft, at: IndexMap | None, order: Sequence[int], axes: Sequence[Axis], words: list[Word],
-    before: Sequence[Instruction],
+    draft: _Draft, at: IndexMap | None, order: Sequence[int], axes: Sequence[Axis], taps: Mapping[int, int],
+    words: list[Word], before: Sequence[Instruction],
 ) -> Instruction:
     varies: frozenset[int] = frozenset().union(*(before[a].varies for a in draft.args)) if draft.args else frozenset()
     access = None
@@ -334,7 +338,9 @@ def _instruction(
             words.append(Word("stride", at.offset))
         classes: list[int | str] = []
         for axis, s in enumerate(strides):
-            if s == 0 or (s == 1 and axis == len(strides) - 1):
+            if s == 0 or (s == 1 and (axis in taps or axis == len(strides) - 1)) or (
+                taps and axis == len(strides) - 1 and 1 < s <= MOST_TAPS
+            ):
                 classes.append(s)
             else:
                 classes.append(f"w{len(words)}")
@@ -366,23 +372,34 @@ def _merged(axes: Sequence[Axis], maps: Sequence[IndexMap | None]) -> tuple[list
     return result, [None if m is None else IndexMap(m.offset, tuple(s or ())) for m, s in zip(maps, strides, strict=True)]
 
 
-def _lane(axes: Sequence[Axis], drafts: Sequence[_Draft], maps: Sequence[IndexMap | None]) -> int | None:
-    """The axis to run as vectors: the one along which most accesses are to neighbours."""
+def _lane(
+    axes: Sequence[Axis], drafts: Sequence[_Draft], maps: Sequence[IndexMap | None]
+) -> tuple[int | None, Collection[int]]:
+    """The axis to run as vectors, along which most accesses are to neighbours, and its taps.
+
+    A tap is a short axis along which some access is to neighbours where it steps over them along the lanes. It is not kept
+    where lanes are reduced. A scatter goes along reduced axes one by one; a place among them is counted with the last one
+    running fastest.
+    """
+    scatters = any(d.name == "scatter" for d in drafts)
+    reduced = [axis for axis, (_, r) in enumerate(axes) if r]
+    barred = reduced if scatters else reduced[:-1] if any(d.name.startswith("arg") for d in drafts) else ()
+    free = [axis for axis in range(len(axes) - 1, -1, -1) if axis not in barred]
+    memory = [at.strides for draft, at in zip(drafts, maps, strict=True)
+              if draft.storage is not None and at is not None and draft.level != FINAL]
+    pairs = () if scatters else {
+        (lane, tap) for tap, (extent, over) in enumerate(axes) if 1 < extent <= MOST_TAPS
+        for lane in free if axes[lane][0] > max(extent, LEAST_LANES - 1) and over >= axes[lane][1]
+        for strides in memory if strides[tap] == 1 < strides[lane] <= MOST_TAPS
+    }
     best, chosen = -1.0, None
-    for axis in range(len(axes) - 1, -1, -1):
-        score = 0.0
-        for draft, at in zip(drafts, maps, strict=True):
-            if draft.storage is None or at is None or draft.level == FINAL:
-                continue
-            stride = at.strides[axis]
-            score += 3 if stride == 1 else 1 if stride == 0 else 0
-        score += min(axes[axis][0], 16) / 16
-        if draft_is_scatter(drafts) and axes[axis][1]:
+    for axis in free:
+        if any(tap == axis for _, tap in pairs):
             continue
+        steps = [strides[axis] for strides in memory]
+        score = sum(3 if s == 1 else 1 if s == 0 else 0 for s in steps) + min(axes[axis][0], 16) / 16
+        if any(lane == axis for lane, _ in pairs):
+            score += 2 * sum(1 < s <= MOST_TAPS for s in steps)
         if score > best:
             best, chosen = score, axis
-    return chosen
-
-
-def draft_is_scatter(drafts: Sequence[_Draft]) -> bool:
-    return any(d.name == "scatter" for d in drafts)
+    return chosen, {tap for lane, tap in pairs if lane == chosen}

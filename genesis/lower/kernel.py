@@ -8,7 +8,7 @@ words belongs to the program. Backends emit `Kernel`; nothing in it knows which 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from genesis.ir.dtypes import DType
@@ -47,7 +47,7 @@ class Access(NamedTuple):
     """Where an instruction touches memory: the words of the pointer and of each axis' stride (or 0 or 1, known)."""
 
     pointer: int
-    strides: tuple[int | str, ...]  # 0, 1, or "wN" for the stride in word N
+    strides: tuple[int | str, ...]  # a small number that is known (0, 1, along lanes up to 4), or "wN" for that in word N
     dtype: DType
 
 
@@ -82,18 +82,25 @@ class Instruction:
 
 
 class Kernel:
-    """A loop nest over `axes` (word of the extent, reduced) with `lane` the innermost one, run as vectors."""
+    """A loop nest over `axes` (word of the extent, reduced) with `lane` the innermost one, run as vectors.
 
-    __slots__ = ("axes", "instructions", "lane", "name", "text", "words")
+    The short axes `taps` (axis: extent, which is known) are spelled out for each vector: along them lie the elements
+    that a vector, reading along its axis, steps over.
+    """
+
+    __slots__ = ("axes", "instructions", "lane", "name", "taps", "text", "words")
 
     def __init__(
-        self, axes: Sequence[tuple[int, bool]], lane: int | None, instructions: Sequence[Instruction], words: Sequence[Word]
+        self, axes: Sequence[tuple[int, bool]], lane: int | None, instructions: Sequence[Instruction], words: Sequence[Word],
+        taps: Mapping[int, int],
     ) -> None:
         self.axes = tuple(axes)
         self.lane = lane
+        self.taps = taps
         self.instructions = tuple(instructions)
         self.words = tuple(words)
-        shape = ", ".join(f"{'reduce' if reduced else 'keep'} w{word}" for word, reduced in self.axes)
+        extents = [str(taps[a]) if a in taps else f"w{word}" for a, (word, _) in enumerate(self.axes)]
+        shape = ", ".join(f"{'reduce' if r else 'keep'} {e}" for e, (_, r) in zip(extents, self.axes, strict=True))
         lines = [f"axes [{shape}] lane {lane}", "words " + " ".join(w.role for w in self.words)]
         lines += [i.text(n) for n, i in enumerate(self.instructions)]
         self.text = "\n".join(lines)
@@ -101,13 +108,13 @@ class Kernel:
 
     @property
     def outer(self) -> list[int]:
-        """The kept axes other than the lane axis."""
-        return [a for a, (_, reduced) in enumerate(self.axes) if not reduced and a != self.lane]
+        """The kept axes other than the lane axis and the taps."""
+        return [a for a, (_, reduced) in enumerate(self.axes) if not reduced and a != self.lane and a not in self.taps]
 
     @property
     def inner(self) -> list[int]:
-        """The reduced axes other than the lane axis."""
-        return [a for a, (_, reduced) in enumerate(self.axes) if reduced and a != self.lane]
+        """The reduced axes other than the lane axis and the taps."""
+        return [a for a, (_, reduced) in enumerate(self.axes) if reduced and a != self.lane and a not in self.taps]
 
     @property
     def lane_is_reduced(self) -> bool:
@@ -148,7 +155,7 @@ class Kernel:
 
     def kept(self) -> list[int]:
         """The values that one pass over a row computes and a later one needs again, and that are dear enough to keep."""
-        if not self.lane_is_reduced or self.inner:
+        if not self.lane_is_reduced or self.inner or self.taps:
             return []
         counts: dict[int, int] = {}
         for step in self.steps:

@@ -8,7 +8,7 @@ loop that has bound all it varies over.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from typing import Any
@@ -19,11 +19,12 @@ from genesis.codegen.cpu.arithmetic import Arithmetic
 from genesis.codegen.cpu.lanes import Lanes
 from genesis.codegen.cpu.reductions import Accumulator
 from genesis.codegen.cpu.registers import I32, I64, POINTER, is_varying
+from genesis.codegen.cpu.taps import Unwritten, at_each_tap, read_tap, write_tap
 from genesis.codegen.cpu.vector_math import random_bits
 from genesis.lower.kernel import REDUCTIONS, Access, Instruction, Kernel, Word
 from genesis.ops.registry import PRIMITIVES
 
-__all__ = ["emit_finish", "emit_kernel"]
+__all__ = ["Emitter", "emit_finish", "emit_kernel"]
 
 HEAVY = 30  # work per element from which a kernel's last vector takes the same code as the others
 KERNEL_TYPE = ir.FunctionType(ir.VoidType(), [I64, I64, POINTER, I64])
@@ -31,15 +32,15 @@ KERNEL_TYPE = ir.FunctionType(ir.VoidType(), [I64, I64, POINTER, I64])
 
 def emit_kernel(kernel: Kernel, width: int) -> str:
     """The module of a kernel's main function, named as the kernel."""
-    return _Emitter(kernel, kernel.name, width).main()
+    return Emitter(kernel, kernel.name, width).main()
 
 
 def emit_finish(kernel: Kernel, width: int) -> str:
     """The module of the function that joins the workers' partial results and computes what depends on them."""
-    return _Emitter(kernel, kernel.name + "_finish", width).finish()
+    return Emitter(kernel, kernel.name + "_finish", width).finish()
 
 
-class _Emitter:
+class Emitter:
     def __init__(self, kernel: Kernel, name: str, width: int) -> None:
         self.kernel = kernel
         self.module = ir.Module(name)
@@ -49,13 +50,14 @@ class _Emitter:
         self.lanes = Lanes(self.builder, width)
         self.entry = self.builder.block
         self.words = [self._word(n, word) for n, word in enumerate(kernel.words)]
-        self.scopes: list[dict[int, ir.Value]] = [{}]
+        self.scopes: list[dict[Any, Any]] = [{}]
         self.index: dict[int, ir.Value] = {}  # axis -> its position; of the lane axis, the first lane's
         self.bound: set[int] = set()
         self.mask: ir.Value | None = None
         self.step = 0
         self.kept = {word.value: n for n, word in enumerate(kernel.words) if word.kind == "scratch"}
         self.kept_since: dict[int, int] = {}  # kept value -> the pass that stored it
+        self.unwritten: dict[Any, Unwritten] = {}  # what taps store
         self.finals = [n for n, i in enumerate(kernel.instructions) if i.name in REDUCTIONS and i.level == "final"]
 
     # ---- words ----
@@ -143,8 +145,8 @@ class _Emitter:
                 self._row(workers, start, end)
             else:
                 totals = {n: self._accumulator(n) for n in self.finals}
-                self._hoist(kernel.needed(kernel.targets()))
-                self.lane_loop(start, end, lambda: self._row(totals, start, end))
+                self.hoist(kernel.needed(kernel.targets()))
+                self.lane_loop(start, end, lambda: at_each_tap(self, False, lambda: self._row(totals, start, end)))
                 for n, total in totals.items():
                     workers[n].join(total)
             for axis in kernel.outer:
@@ -181,7 +183,7 @@ class _Emitter:
             rest = rest if last else b.udiv(rest, extent)
         return start, end
 
-    def _hoist(self, needed: Sequence[int]) -> None:
+    def hoist(self, needed: Sequence[int]) -> None:
         """Compute here what varies over no loop further in."""
         for n in needed:
             i = self.kernel.instructions[n]
@@ -209,14 +211,14 @@ class _Emitter:
                         self._effect(i)
 
             def innermost(needed: Sequence[int] = needed, body: Callable[[], None] = body) -> None:
-                self._hoist(needed)
+                self.hoist(needed)
                 if lanes_inside:
-                    self.lane_loop(start, end, body)
+                    self.lane_loop(start, end, lambda: at_each_tap(self, True, body))
                 else:
-                    body()
+                    at_each_tap(self, True, body)
 
-            self._hoist(needed)
-            self.nest(kernel.inner, partial(self._hoist, needed), innermost)
+            self.hoist(needed)
+            self.nest(kernel.inner, partial(self.hoist, needed), innermost)
             for n, accumulator in held.items():
                 if kernel.instructions[n].level == "final":
                     totals[n].join(accumulator, self.mask)
@@ -244,7 +246,8 @@ class _Emitter:
         position: Any = I64(0)
         reduced = [a for a, (_, r) in enumerate(kernel.axes) if r]
         for axis in reduced:
-            position = b.add(b.mul(position, self.words[kernel.axes[axis][0]]), self.index[axis])
+            extent = I64(kernel.taps[axis]) if axis in kernel.taps else self.words[kernel.axes[axis][0]]
+            position = b.add(b.mul(position, extent), self.index[axis])
         return self.lanes.add(position, self.lanes.lane_index()) if kernel.lane_is_reduced else position
 
     # ---- the finishing function ----
@@ -313,7 +316,8 @@ class _Emitter:
             return lanes.convert(word, "float64" if word.type == ir.DoubleType() else "int64", dtype)
         if i.name == "load":
             assert i.access is not None
-            return self._read(i.access, dtype, None)
+            apart = self._apart(i.access)
+            return read_tap(self, i, apart) if apart > 1 else self._read(i.access, dtype, None)
         if i.name == "load_at":
             assert i.access is not None
             (stride,) = self._extra_words(i)
@@ -329,12 +333,12 @@ class _Emitter:
         operand = dict(i.attrs).get("operand")
         return Arithmetic(lanes, dtype, operand).apply(i.name, PRIMITIVES[i.name].emit, args)
 
-    def _offset(self, access: Access) -> ir.Value:
+    def offset(self, access: Access, without: Collection[int] = ()) -> ir.Value:
         """The part of an access' element offset that is the same for all lanes."""
         b = self.builder
         total: Any = None
         for axis, stride in enumerate(access.strides):
-            if stride == 0:
+            if stride == 0 or axis in without:
                 continue
             term = self.index[axis] if stride == 1 else b.mul(self.index[axis], self._named(stride))
             total = term if total is None else b.add(total, term)
@@ -346,7 +350,7 @@ class _Emitter:
 
     def _read(self, access: Access, dtype: str, indirect: ir.Value | None) -> ir.Value:
         lanes = self.lanes
-        offset, stride = self._offset(access), self._lane_stride(access)
+        offset, stride = self.offset(access), self._lane_stride(access)
         base = self.words[access.pointer]
         if indirect is not None and not is_varying(indirect):
             offset, indirect = self.builder.add(offset, indirect), None
@@ -360,12 +364,17 @@ class _Emitter:
             return lanes.load(start, dtype, self.mask)
         return lanes.gather(start, self._lane_offsets(stride), dtype, self.mask)
 
+    def _apart(self, access: Access) -> int:
+        """How many elements lie from one lane's to the next one's, if that is known; 0 if not."""
+        stride = self._lane_stride(access)
+        return stride if isinstance(stride, int) else 0
+
     def _lane_offsets(self, stride: int | str) -> ir.Value:
         return self.lanes.multiply(self.lanes.lane_index(), self._named(stride))
 
     def _flat(self, i: Instruction) -> ir.Value:
         assert i.access is not None
-        first = self.builder.add(self.words[i.access.pointer], self._offset(i.access))
+        first = self.builder.add(self.words[i.access.pointer], self.offset(i.access))
         stride = self._lane_stride(i.access)
         return first if stride == 0 else self.lanes.add(first, self._lane_offsets(stride))
 
@@ -417,7 +426,10 @@ class _Emitter:
         lanes, dtype = self.lanes, i.dtype.name
         value = self.value(i.args[0])
         stride = self._lane_stride(i.access)
-        start = lanes.element_pointer(self.words[i.access.pointer], self._offset(i.access), dtype)
+        if (apart := self._apart(i.access)) > 1:
+            write_tap(self, i, value, apart)
+            return
+        start = lanes.element_pointer(self.words[i.access.pointer], self.offset(i.access), dtype)
         if stride == 0:
             lanes.store_uniform(value, start, dtype)
         elif stride == 1:
@@ -431,7 +443,7 @@ class _Emitter:
         position, value = (self.value(a) for a in i.args)
         (stride_word,) = self._extra_words(i)
         moved = lanes.multiply(position, stride_word)
-        offset, stride = self._offset(i.access), self._lane_stride(i.access)
+        offset, stride = self.offset(i.access), self._lane_stride(i.access)
         if not is_varying(moved):
             offset = self.builder.add(offset, moved)
         start = lanes.element_pointer(self.words[i.access.pointer], offset, dtype)

@@ -173,6 +173,7 @@ class Lanes:
     element_pointer = memory_access.element_pointer
     load, load_uniform, gather = memory_access.load, memory_access.load_uniform, memory_access.gather
     store, store_uniform, scatter_store = memory_access.store, memory_access.store_uniform, memory_access.scatter_store
+    wide_load, store_apart = memory_access.wide_load, memory_access.store_apart
 
     # ---- comparison and choice ----
 

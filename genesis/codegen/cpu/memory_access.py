@@ -5,17 +5,32 @@ Pointers are opaque and move by `getelementptr inbounds` alone.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Collection, Mapping
 from typing import TYPE_CHECKING
 
 from llvmlite import ir
 
 from genesis.codegen.cpu.conversion import from_memory, to_memory
-from genesis.codegen.cpu.registers import I1, I64, MEMORY_TYPE, POINTER, SIZE, Value, is_varying, zero
+from genesis.codegen.cpu.registers import (
+    I1,
+    I32,
+    I64,
+    MEMORY_TYPE,
+    POINTER,
+    SIZE,
+    Literal,
+    Value,
+    constants,
+    is_varying,
+    zero,
+)
 
 if TYPE_CHECKING:
     from genesis.codegen.cpu.lanes import Lanes
 
-__all__ = ["element_pointer", "gather", "load", "load_uniform", "scatter_store", "store", "store_uniform"]
+__all__ = [
+    "element_pointer", "gather", "load", "load_uniform", "scatter_store", "store", "store_apart", "store_uniform", "wide_load"
+]
 
 
 def element_pointer(lanes: Lanes, base: ir.Value, index: Value, dtype: str) -> ir.Value:
@@ -70,6 +85,59 @@ def scatter_store(
     x = to_memory(lanes, lanes.splat(x), dtype)
     pointers = element_pointer(lanes, base, lanes.splat(element_offsets), dtype)
     _masked(lanes, "scatter", ir.VoidType(), [x, pointers, _whole(lanes, mask)], x.type, 1)
+
+
+def wide_load(
+    lanes: Lanes, pointer: ir.Value, dtype: str, apart: int, taps: Collection[int], mask: ir.Value | None = None
+) -> Callable[[int], ir.Value]:
+    """`apart` times `width` adjacent elements: a function that gives every `apart`-th of them, from number `tap` on.
+
+    Only `taps` are asked for, and no other elements are read.
+    """
+    memory = ir.VectorType(MEMORY_TYPE[dtype], lanes.width * apart)
+    chosen = _spread_mask(lanes, apart, taps, mask)
+    if chosen is None:
+        wide = lanes.builder.load(pointer, align=SIZE[memory.element], typ=memory)
+    else:
+        wide = _masked(lanes, "load", memory, [pointer, chosen, zero(memory)], memory, 0)
+
+    def tapped(tap: int) -> ir.Value:
+        every = constants(I32, range(tap, lanes.width * apart, apart))
+        return from_memory(lanes, lanes.builder.shuffle_vector(wide, wide, every), dtype)
+
+    return tapped
+
+
+def store_apart(
+    lanes: Lanes, values: Mapping[int, ir.Value], pointer: ir.Value, dtype: str, apart: int, mask: ir.Value | None = None
+) -> None:
+    """`values[tap]` to every `apart`-th element from number `tap` on; others are not written."""
+    found = {tap: to_memory(lanes, lanes.splat(x), dtype) for tap, x in values.items()}
+    element = next(iter(found.values())).type.element
+    count = 1 << (apart - 1).bit_length()
+    nothing = Literal(ir.VectorType(element, lanes.width), "poison")
+    parts = [found.get(tap, nothing) for tap in range(count)]
+    while len(parts) > 1:  # laid end to end
+        both = constants(I32, range(2 * parts[0].type.count))
+        parts = [lanes.builder.shuffle_vector(a, b, both) for a, b in zip(parts[::2], parts[1::2], strict=True)]
+    order = [(n % apart) * lanes.width + n // apart for n in range(lanes.width * apart)]
+    wide = lanes.builder.shuffle_vector(parts[0], parts[0], constants(I32, order))
+    chosen = _spread_mask(lanes, apart, found, mask)
+    if chosen is None:
+        lanes.builder.store(wide, pointer, align=SIZE[element])
+    else:
+        _masked(lanes, "store", ir.VoidType(), [wide, pointer, chosen], wide.type, 1)
+
+
+def _spread_mask(lanes: Lanes, apart: int, taps: Collection[int], mask: ir.Value | None) -> ir.Value | None:
+    """`mask` for lanes that lie `apart`, and `taps` of what lies between; None for all."""
+    count = lanes.width * apart
+    if mask is not None:
+        mask = lanes.builder.shuffle_vector(mask, mask, constants(I32, [n // apart for n in range(count)]))
+    if len(taps) == apart:
+        return mask
+    tapped = constants(I1, [n % apart in taps for n in range(count)])
+    return tapped if mask is None else lanes.builder.and_(mask, tapped)
 
 
 def _whole(lanes: Lanes, mask: ir.Value | None) -> ir.Value:

@@ -86,11 +86,11 @@ def width_of(kernel: Kernel) -> int:
     """Lanes of a kernel: what a register holds of its widest floating type, times the registers to keep in flight.
 
     A reduction in one register waits for its own last addition; four of them do not, where the loop is light enough
-    to leave registers for that. Column sums read four registers' worth of each row that they pass.
+    to leave registers for that. Column sums read four registers' worth of each row that they pass; taps, as many as they are.
     """
     sizes = [i.dtype.compute.itemsize for i in kernel.instructions if i.dtype.category == 2]
     lanes = vector_bytes() // max(sizes, default=4)
-    if kernel.lane is None or not any("over" in dict(i.attrs) for i in kernel.instructions):
+    if kernel.lane is None or kernel.taps or not any("over" in dict(i.attrs) for i in kernel.instructions):
         return lanes
     places = any(i.name.startswith("arg") for i in kernel.instructions)
     return lanes if places else lanes * 4 if kernel.work <= LIGHT_WORK or not kernel.lane_is_reduced else lanes * 2

@@ -1,0 +1,65 @@
+"""Short last axes run as taps of the axis before them: values as NumPy's and torch's, no lane-by-lane access."""
+
+import numpy as np
+import pytest
+import torch
+
+import genesis
+from genesis.codegen.cpu.emit import emit_kernel
+from genesis.dispatch import array_of
+from genesis.lower.build import KernelCall
+from genesis.plan import plan_for
+from tests.tolerances import assert_close
+
+RANDOM = np.random.default_rng(0)
+CLAIMS = {
+    "a row is added to each": lambda f, x, row, column: x * column + row,
+    "rows are summed": lambda f, x, row, column: (x * column).sum(1),
+    "columns are summed": lambda f, x, row, column: (x + column).sum(0),
+    "everything is summed": lambda f, x, row, column: (x * row).sum(),
+    "rows are normalised": lambda f, x, row, column: (x - x.mean(1, keepdim=True)) / x.std(1, keepdim=True),
+    "the first greatest is found": lambda f, x, row, column: f.argmax(x + column, 1),
+    "it is turned": lambda f, x, row, column: (x + column).T * 1,
+    "it is turned round": lambda f, x, row, column: f.flip(x + column, (1,)),
+    "one column is left out": lambda f, x, row, column: x[:, 1:] + column,
+    "columns are put together": lambda f, x, row, column: f.stack([x[:, 0] * 2, x[:, 1] * 3], -1),
+    "flags are stored": lambda f, x, row, column: (x > column) & (x > row),
+}
+
+
+@pytest.mark.parametrize("claim", CLAIMS)
+@pytest.mark.parametrize("width", [2, 3, 4])
+def test_rows_of_a_few_elements(claim, width):
+    for rows in (4, 7, 16, 33, 100):
+        arrays = [RANDOM.normal(size=shape).astype(np.float32) for shape in ((rows, width), (width,), (rows, 1))]
+        assert_close(CLAIMS[claim](genesis, *map(genesis.tensor, arrays)), CLAIMS[claim](torch, *map(torch.tensor, arrays)))
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float16", "bfloat16", "int8", "int64", "bool"])
+def test_taps_of_any_dtype(dtype):
+    x, y = (RANDOM.integers(0, 2, (50, width)) for width in (3, 1))
+    sums = [(f.tensor(x).to(getattr(f, dtype)) + f.tensor(y).to(getattr(f, dtype))).tolist() for f in (genesis, torch)]
+    assert sums[0] == sums[1]
+
+
+def _kernels(y):
+    stages = plan_for(array_of(y).trace).lowered.schedule.stages
+    return [call.kernel for stage in stages for call in stage if isinstance(call, KernelCall)]
+
+
+def test_pooling_and_its_gradient_neither_gather_nor_scatter():
+    x = genesis.tensor(RANDOM.normal(size=(2, 3, 32, 32)).astype(np.float32), requires_grad=True)
+    x.sum().item()
+    y = genesis.nn.functional.max_pool2d(x.relu(), 2)
+    y.backward(genesis.ones_like(y))
+    kernels = _kernels(x.grad)
+    assert any(kernel.taps for kernel in kernels)
+    assert not any(f"masked.{way}" in emit_kernel(k, 16) for k in kernels if k.taps for way in ("gather", "scatter"))
+
+
+def test_kernels_of_taps_serve_every_extent_of_the_other_axes():
+    def texts(rows):
+        y = genesis.ones(rows, 3) * genesis.tensor([[1.0, 2.0, 3.0]])
+        return [kernel.text for kernel in _kernels(y)]
+
+    assert texts(100) == texts(1001)
