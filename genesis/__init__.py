@@ -53,6 +53,7 @@ from genesis.creation import (
     zeros_like,
 )
 from genesis.devices import Device as device
+from genesis.eager import eager
 from genesis.function import AddFunction, MatMulFunction, MulFunction, ReluFunction
 from genesis.ir.dtypes import (
     DType,
@@ -65,7 +66,6 @@ from genesis.ir.dtypes import (
     int16,
     int32,
     int64,
-    set_default_dtype,
     uint8,
 )
 from genesis.ir.dtypes import bool_ as bool
@@ -112,6 +112,7 @@ from genesis.selection import (
     where,
 )
 from genesis.serialization import load, save
+from genesis.thread import set_default_dtype
 from genesis.variable import Variable
 
 __version__ = "0.1.0"

@@ -9,10 +9,12 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from genesis.host import call_host
+from genesis.interpret import Interpretation
+from genesis.ops.indexing import out_of_range
 from genesis.plan import Plan, find_plan, held_arrays
 from genesis.runtime.counters import count
 from genesis.runtime.memory import Buffer
-from genesis.runtime.native import Fault, Outcome
+from genesis.runtime.native import Outcome
 from genesis.thread import thread_state, unflushed
 from genesis.trace import LOCK, Array, Memory, Trace
 
@@ -45,7 +47,7 @@ class Run:
 
     __slots__ = ("buffers", "held", "outcome", "plan")
 
-    def __init__(self, plan: Plan | None, held: Sequence[Array]) -> None:
+    def __init__(self, plan: Plan | Interpretation | None, held: Sequence[Array]) -> None:
         self.plan = plan
         self.held = held
         self.buffers: list[Buffer] = []
@@ -68,9 +70,10 @@ def flush(trace: Trace) -> None:
         while trace.run is None or not trace.run.outcome:
             trace.run = None
             held = held_arrays(trace)
-            trace.run = run = Run(find_plan(trace, held) if held else None, held)
-            if fault := _execute(run, trace):
-                failure = _lose(run, trace, fault)
+            make = Interpretation if trace.eager else find_plan
+            trace.run = run = Run(make(trace, held) if held else None, held)
+            if bad := _execute(run, trace):
+                failure = _lose(trace, *bad)
             else:
                 run.outcome = True
         for hook in FLUSH_HOOKS:  # before the trace lets go of its nodes
@@ -86,14 +89,16 @@ def flush_all() -> None:
         flush(trace)
 
 
-def _execute(run: Run, trace: Trace) -> Fault | None:
-    """Run the plan on the trace's inputs and scalars; returns the fault that stopped it, if one did.
+def _execute(run: Run, trace: Trace) -> tuple[int, str] | None:
+    """Run the plan on the trace's inputs and scalars. Returns, if an index was out of range, whose and in which words.
 
     Inputs are overwritten in the last segment alone, if at all: until that one has noted its end all can be run again.
     """
     plan, inputs = run.plan, trace.inputs
     if plan is None:
         return None
+    if isinstance(plan, Interpretation):
+        return plan.failure
     trace.known.clear()
     if not plan.keeps:
         trace.input_at.clear()
@@ -109,7 +114,8 @@ def _execute(run: Run, trace: Trace) -> Fault | None:
         if segment.program is not None:
             fault = segment.program.run(slots, run.outcome if segment is plan.segments[-1] else Outcome())
             if fault is not None:
-                return fault
+                lowered = plan.lowered
+                return lowered.origins[fault.site], out_of_range(lowered.nodes[fault.site], fault.value, fault.extent)
     return None
 
 
@@ -121,7 +127,7 @@ def _finish(trace: Trace, run: Run) -> None:
     plan, keeps = run.plan, False
     if plan is not None:
         keeps = plan.keeps
-        memories = _memories(plan, trace.inputs, run.buffers)
+        memories = plan.memories if isinstance(plan, Interpretation) else _memories(plan, trace.inputs, run.buffers)
         by_position = dict(zip([*dict.fromkeys([a.index for a in run.held]), *plan.saved], memories, strict=True))
         for array in run.held:
             array.memory = by_position[array.index]
@@ -184,11 +190,11 @@ def _memories(plan: Plan, inputs: Sequence[Array], buffers: Sequence[Buffer]) ->
     return memories
 
 
-def _lose(run: Run, trace: Trace, fault: Fault) -> IndexError:
+def _lose(trace: Trace, failed: int, reason: str) -> IndexError:
     """Give up the values that depend on the one that failed, and undo the writes that were to store them."""
-    assert run.plan is not None
-    trace.failure = error = _index_error(run.plan, trace, fault)
-    trace.lost = lost = {run.plan.lowered.origins[fault.site]} | trace.lost
+    line = trace.line_of(failed)
+    trace.failure = error = IndexError(f"{reason} (at {line[0]}:{line[1]})" if line else reason)
+    trace.lost = lost = {failed} | trace.lost
     for index, node in enumerate(trace.nodes):
         if not lost.isdisjoint(node.inputs):
             lost.add(index)
@@ -198,16 +204,3 @@ def _lose(run: Run, trace: Trace, fault: Fault) -> IndexError:
             tensor._version += 1
     trace.run = None
     return error
-
-
-def _index_error(plan: Plan, trace: Trace, fault: Fault) -> IndexError:
-    node = plan.lowered.nodes[fault.site]
-    line = trace.line_of(plan.lowered.origins[fault.site])
-    where = f" (at {line[0]}:{line[1]})" if line else ""
-    lowest = -fault.extent if node.attrs["wrap"] else 0
-    return IndexError(
-        f"{node.attrs['name']}: index {fault.value} is out of range for extent {fault.extent}; "
-        f"want {lowest} to {fault.extent - 1}{where}"
-    )
-
-

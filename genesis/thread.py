@@ -6,11 +6,12 @@ import threading
 import weakref
 
 from genesis.devices import CPU, Device
+from genesis.ir import dtypes
 from genesis.ir.dtypes import DType
 from genesis.runtime.memory import Buffer
 from genesis.trace import LOCK, Trace
 
-__all__ = ["current_trace", "readers_of", "recording", "thread_state", "unflushed"]
+__all__ = ["current_trace", "readers_of", "recording", "set_default_dtype", "thread_state", "unflushed"]
 
 
 class _ThreadState(threading.local):
@@ -22,6 +23,8 @@ class _ThreadState(threading.local):
         self.traces: dict[Device, Trace] = {}  # the last trace begun for each device
         self.device = CPU  # where the result of a call without tensors will be
         self.grad_enabled = True
+        self.eager = False
+        self.weight: float = 0  # that a trace begins with: infinite, and every call is one too many
         self.autocasts: list[DType | None] = []  # those of the contexts that are open
 
 
@@ -53,13 +56,25 @@ def current_trace(device: Device = CPU) -> Trace:
     trace = thread_state.traces.get(device)
     if trace is None or trace.closed:
         with LOCK:
-            trace = thread_state.traces[device] = Trace(device)
+            trace = thread_state.traces[device] = Trace(device, thread_state.eager, thread_state.weight)
             waiting = [begun for begun in _begun if (other := begun()) is not None and not other.done]
             _begun[:] = [*waiting, weakref.ref(trace)]
     if device is not CPU:
         thread_state.several = True
     thread_state.trace = None if thread_state.several else trace
     return trace
+
+
+def set_default_dtype(dtype: DType) -> None:
+    """Set the floating type that Python floats take: float32 (at first), float64, float16 or bfloat16.
+
+    Raises TypeError for another `dtype`.
+    """
+    dtypes.set_default_dtype(dtype)
+    with LOCK:
+        for begun in _begun:
+            if (trace := begun()) is not None:
+                trace.closed = True  # the paths of other traces lead to other nodes
 
 
 def unflushed() -> list[Trace]:

@@ -18,7 +18,7 @@ from collections.abc import Callable, MutableMapping, Sequence
 from typing import Any, NamedTuple
 
 from genesis.devices import CPU, Device
-from genesis.ir.dtypes import DType, dtype_of_scalar
+from genesis.ir.dtypes import DType, dtype_of_scalar, get_default_dtype
 from genesis.ir.graph import Graph, Node, Value
 from genesis.ops.layout import Layout
 from genesis.provenance import resolve_line, user_line
@@ -113,18 +113,18 @@ class Trace:
     """A path in the trie, and the data that its placeholders stand for: what one thread does on one device."""
 
     __slots__ = (
-        "__weakref__", "arrays", "backwards", "changed", "closed", "copies", "customs", "device", "done", "failure",
+        "__weakref__", "arrays", "backwards", "changed", "closed", "copies", "customs", "device", "done", "eager", "failure",
         "hooks", "input_at", "inputs", "known", "lines", "lost", "node_hooks", "nodes", "number", "reference",
         "released", "retained", "run", "saved", "scalars", "spent", "step", "turned", "variables", "versions", "weight",
         "written",
     )
 
-    def __init__(self, device: Device = CPU) -> None:
+    def __init__(self, device: Device = CPU, eager: bool = False, weight: float = 0) -> None:
         if _root[1] > STEP_LIMIT:
             fresh_roots()
         self.device = device
+        self.eager = eager  # its nodes are computed by their references
         self.reference = weakref.ref(self)
-        self.step: Step = _root[0]
         self.nodes: list[Node] = []
         self.arrays: list[Array] = []  # handles on pending values, for the liveness check
         self.inputs: list[Array] = []
@@ -152,7 +152,11 @@ class Trace:
         self.closed = False  # it takes no more calls
         self.run: Any = None  # the flush under way, if one was interrupted
         self.done = False  # flushed: whatever was held has its memory
-        self.weight = 0
+        self.weight = weight
+        self.step: Step = _root[0]
+        default = ("default dtype", get_default_dtype())
+        if not self.take(default):
+            self.advance(default, lambda graph: None)
 
     def end(self) -> None:
         """All is flushed that was to be."""

@@ -16,7 +16,7 @@ FLOORS = [
     {"genesis.codegen"},
     {"genesis.trace", "genesis.literals"},
     {"genesis.thread"},
-    {"genesis.plan"},
+    {"genesis.interpret", "genesis.plan"},
     {"genesis.host"},
     {"genesis.execute"},
     {"genesis.transfer"},

@@ -236,15 +236,14 @@ def set_creator(self: Tensor, ctx: Any, backward: Callable[..., Any]) -> Tensor:
     if not isinstance(ctx, Context):  # of a class of the user's own
         ctx, backward = Context(), functools.partial(_with_context, backward, ctx)
     array = array_of(self)
-    if not array.node.differentiable or array.trace is not current_trace(array.device):
+    if not array.node.differentiable or (sources and array.trace is not current_trace(array.device)):
         inputs = [(t, array_of(t)) if t.requires_grad else None for t in sources]
-        if array.node.differentiable and not sources:
-            raise RuntimeError("set_creator: the tensor has been computed already, and the context saved no tensors to derive")
         if any(inputs):
             made = recorded(name, backward, ctx, inputs, [tensor_of(array)], {})[0]
             self._array, self._requires_grad = made._array, True
         return self
     trace = array.trace
+    assert trace is not None
     with LOCK:
         targets = [place(trace, t, array_of(t)) if t.requires_grad else None for t in sources]
         inputs_at = targets if sources else arguments_of(trace, array.index)

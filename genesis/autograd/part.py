@@ -18,12 +18,13 @@ from genesis.autograd.paths import leads_on
 from genesis.autograd.placing import ReleasedError, placing, position_of
 from genesis.autograd.versions import check_versions
 from genesis.dispatch import array_of, call, filled
+from genesis.execute import flush
 from genesis.ir.graph import Graph
 from genesis.ops.derive import derive
 from genesis.ops.registry import OPERATIONS, expand
 from genesis.tensor import Tensor, tensor_of
 from genesis.thread import current_trace, recording
-from genesis.trace import LOCK, Array, Trace
+from genesis.trace import BYTE_LIMIT, LOCK, Array, Trace
 
 __all__ = ["Cotangent", "Deferred", "GraphCycleError", "Part", "derivable", "join", "ones_like", "summed"]
 
@@ -198,6 +199,8 @@ class Part:
             self.readers.update(reads)
             self.ends.update((index, trace.handle(position)) for index, position in ends)
             self.held = {index: trace.handle(position) for index, position in rest}
+            if trace.weight > BYTE_LIMIT:
+                flush(trace)
 
     def _tensor(self, index: int) -> Tensor:
         """The cotangent held for `index`."""

@@ -8,6 +8,7 @@ look-up and derives nothing.
 from __future__ import annotations
 
 import warnings
+import weakref
 from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 
@@ -143,6 +144,8 @@ def release(trace: Trace, readers: set[int]) -> None:
             del trace.saved[index]
     for index in trace.customs.keys() & readers:
         trace.customs[index].release()
+    if trace.done and any([leaf._base is not None for leaf in trace.variables.values()]):
+        trace.variables = weakref.WeakValueDictionary(trace.variables)  # a leaf may be a detached result of an older trace
 
 
 def _seed(root: Tensor, gradient: Tensor | None, create_graph: bool) -> Cotangent:

@@ -50,7 +50,7 @@ class Recording:
         FLUSH_HOOKS.remove(self._on_flush)
 
     def _on_flush(self, trace: Trace, plan: Plan | None) -> None:
-        if plan is None:  # nothing was asked for
+        if not isinstance(plan, Plan):  # nothing was asked for, or no program ran
             return
         outputs = sorted({array.index for array in trace.run.held})
         path = (trace.step, tuple(outputs))

@@ -9,6 +9,7 @@ from typing import Any
 from genesis.autograd.batching import batched
 from genesis.autograd.grad_mode import is_grad_enabled
 from genesis.dispatch import array_of, call
+from genesis.eager import together
 from genesis.ops.registry import OPERATIONS
 from genesis.pytree import leaves_of, map_tree, with_leaves
 from genesis.tensor import Tensor, tensor_of
@@ -40,24 +41,29 @@ def vmap(func: Callable[..., Any], in_dims: Any = 0, out_dims: Any = 0) -> Calla
 
     @functools.wraps(func, updated=())
     def mapped(*args: Any, **kwargs: Any) -> Any:
-        leaves = leaves_of(args)
-        dims = _spread(in_dims, args, "in_dims")
-        stacked = [None if dim is None else _stacked(x, dim) for x, dim in zip(leaves, dims, strict=True)]
-        extents = {x.shape[0] for x in stacked if x is not None}
-        if len(extents) != 1 or 0 in extents:
-            raise ValueError(f"vmap: the mapped axes have the extents {sorted(extents)}; want a single one, not 0")
-        pairs = [(call(OPERATIONS["clone"], (x[0],)), x) for x in stacked if x is not None]
-        first = iter([tensor_of(array_of(one), one.requires_grad) for one, _ in pairs])
-        result = func(*with_leaves(args, iter([x if s is None else next(first) for x, s in zip(leaves, stacked, strict=True)])),
-                      **kwargs)
-        outputs = [call(OPERATIONS["clone"], (_tensor(y, "returned"),)) for y in leaves_of(result)]
-        found = batched(outputs, pairs, is_grad_enabled())
-        if found is None:
-            raise RuntimeError("vmap: the function looked at a value, but it runs once for all examples; use genesis.where")
-        places = _spread(out_dims, result, "out_dims")
-        return with_leaves(result, iter([y.movedim(0, place) for y, place in zip(found, places, strict=True)]))
+        with together():
+            return _mapped(func, in_dims, out_dims, args, kwargs)
 
     return mapped
+
+
+def _mapped(func: Callable[..., Any], in_dims: Any, out_dims: Any, args: Any, kwargs: Any) -> Any:
+    leaves = leaves_of(args)
+    dims = _spread(in_dims, args, "in_dims")
+    stacked = [None if dim is None else _stacked(x, dim) for x, dim in zip(leaves, dims, strict=True)]
+    extents = {x.shape[0] for x in stacked if x is not None}
+    if len(extents) != 1 or 0 in extents:
+        raise ValueError(f"vmap: the mapped axes have the extents {sorted(extents)}; want a single one, not 0")
+    pairs = [(call(OPERATIONS["clone"], (x[0],)), x) for x in stacked if x is not None]
+    first = iter([tensor_of(array_of(one), one.requires_grad) for one, _ in pairs])
+    result = func(*with_leaves(args, iter([x if s is None else next(first) for x, s in zip(leaves, stacked, strict=True)])),
+                  **kwargs)
+    outputs = [call(OPERATIONS["clone"], (_tensor(y, "returned"),)) for y in leaves_of(result)]
+    found = batched(outputs, pairs, is_grad_enabled())
+    if found is None:
+        raise RuntimeError("vmap: the function looked at a value, but it runs once for all examples; use genesis.where")
+    places = _spread(out_dims, result, "out_dims")
+    return with_leaves(result, iter([y.movedim(0, place) for y, place in zip(found, places, strict=True)]))
 
 
 def _stacked(x: Any, dim: int) -> Tensor:

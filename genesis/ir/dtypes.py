@@ -82,7 +82,7 @@ def get_default_dtype() -> DType:
 
 
 def set_default_dtype(dtype: DType) -> None:
-    """Set the floating type that Python floats take: float32 (at first), float64, float16 or bfloat16."""
+    """The bare switch; `genesis.set_default_dtype` is the one to use."""
     if not isinstance(dtype, DType) or not dtype.is_floating_point:
         raise TypeError(f"set_default_dtype: want a floating dtype, got {dtype!r}")
     _default[0] = dtype

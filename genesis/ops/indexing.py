@@ -19,17 +19,23 @@ from genesis.ops.layout import contiguous_layout, slice_layout
 from genesis.ops.registry import cast, composite, expand, primitive
 from genesis.ops.views import permute_value, reshape_value, view_value
 
-__all__ = ["check_index", "gather", "index"]
+__all__ = ["check_index", "gather", "index", "out_of_range"]
 
 
 # ---- primitives ----
 
 
+def out_of_range(node: Any, index: int, extent: int) -> str:
+    """What is wrong with an index that a `check_index` node met."""
+    lowest = -extent if node.attrs["wrap"] else 0
+    return f"{node.attrs['name']}: index {index} is out of range for extent {extent}; want {lowest} to {extent - 1}"
+
+
 def _check_reference(node: Any, index: np.ndarray) -> np.ndarray:
-    extent, name = node.attrs["extent"], node.attrs["name"]
+    extent = node.attrs["extent"]
     bad = (index < (-extent if node.attrs["wrap"] else 0)) | (index >= extent)
     if np.any(bad):
-        raise IndexError(f"{name}: index {int(index[bad].flat[0])} is out of range for extent {extent}")
+        raise IndexError(out_of_range(node, int(index[bad].flat[0]), extent))
     return np.where(index < 0, index + extent, index)
 
 

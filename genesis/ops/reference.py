@@ -2,20 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
 from genesis.ir.graph import Node
 from genesis.ops.registry import PRIMITIVES
 
-__all__ = ["evaluate"]
+__all__ = ["BadIndexError", "evaluate", "evaluate_all"]
+
+
+class BadIndexError(IndexError):
+    """An index out of range, met by the node at `position`."""
+
+    def __init__(self, position: int, reason: str) -> None:
+        super().__init__(reason)
+        self.position = position
 
 
 def evaluate(
     nodes: Sequence[Node], outputs: Sequence[int], given: Mapping[int, np.ndarray], scalars: Sequence[float] = ()
 ) -> list[np.ndarray]:
     """The arrays at `outputs`, from those `given` at the positions of inputs and the values of scalar slots."""
+    arrays = evaluate_all(nodes, outputs, given, scalars)
+    return [arrays[i] for i in outputs]
+
+
+def evaluate_all(
+    nodes: Sequence[Node], outputs: Iterable[int], given: Mapping[int, np.ndarray], scalars: Sequence[float] = ()
+) -> dict[int, np.ndarray]:
+    """As `evaluate`: the arrays at every position that the `outputs` are computed from. Raises BadIndexError."""
     needed = set(outputs)
     for index in range(len(nodes) - 1, -1, -1):
         if index in needed and index not in given:
@@ -29,6 +45,9 @@ def evaluate(
                 continue
             rule = PRIMITIVES[node.op].reference
             assert rule is not None, node.op
-            result = np.asarray(rule(node, *(arrays[i] for i in node.inputs)))
+            try:
+                result = np.asarray(rule(node, *(arrays[i] for i in node.inputs)))
+            except IndexError as error:
+                raise BadIndexError(index, str(error)) from None
             arrays[index] = result.astype(node.dtype.numpy, copy=False)
-    return [arrays[i] for i in outputs]
+    return arrays

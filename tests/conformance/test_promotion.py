@@ -51,5 +51,8 @@ def test_the_default_dtype_is_what_floats_take(default):
     try:
         assert genesis.tensor(1.5).dtype is genesis.zeros(2).dtype is (genesis.arange(3) / 2).dtype is default
         assert (genesis.arange(3) + 0.5).dtype is default
+        counts = genesis.arange(3)
+        assert (counts.numel(), counts.tolist()) == (3, [0, 1, 2])  # what comes now begins a trace
+        assert (counts / 2).dtype is default
     finally:
         genesis.set_default_dtype(genesis.float32)

@@ -1,0 +1,49 @@
+"""Running a trace by the NumPy references of its nodes, one by one: what eager mode does where otherwise a plan runs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from genesis.ops.layout import contiguous_layout
+from genesis.ops.reference import BadIndexError, evaluate_all
+from genesis.runtime.memory import Buffer
+from genesis.trace import Array, Memory, Trace
+
+__all__ = ["Interpretation"]
+
+
+class Interpretation:
+    """The values of `held` by the references, in memory; for a later backward, all values that they are computed from.
+
+    At the end of a flush it says what a plan says there. Where an index was out of range `failure` is (whose, in which
+    words), and there is no value.
+    """
+
+    __slots__ = ("failure", "keeps", "memories", "saved")
+
+    def __init__(self, trace: Trace, held: Sequence[Array]) -> None:
+        self.failure: tuple[int, str] | None = None
+        self.keeps = any([array.node.differentiable for array in held])
+        self.saved: list[int] = []
+        self.memories: list[Memory] = []
+        given = {index: array.memory.numpy(array.node.dtype) for index, array in trace.input_at.items()}  # type: ignore[union-attr]
+        outputs = dict.fromkeys([array.index for array in held])
+        wanted = [*outputs, *trace.customs] if self.keeps else outputs  # a custom Function may read what nobody else does
+        try:
+            values = evaluate_all(trace.nodes, wanted, given, trace.scalars)
+        except BadIndexError as error:
+            self.failure = error.position, str(error)
+            return
+        if self.keeps:
+            self.saved = [index for index in values if index not in outputs and index not in given]
+        self.memories = [_stored(values[index], trace, index) for index in (*outputs, *self.saved)]
+
+
+def _stored(value: np.ndarray, trace: Trace, index: int) -> Memory:
+    """A value in memory of its own."""
+    node = trace.nodes[index]
+    buffer = Buffer(node.nbytes, trace.device)
+    buffer.numpy(node.dtype.numpy, node.shape)[...] = value
+    return Memory(buffer, contiguous_layout(node.shape), node.dtype)
