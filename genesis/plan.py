@@ -6,7 +6,7 @@ import sys
 from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
 
-from genesis.codegen.cpu.program import Segment, assemble
+from genesis.codegen.cpu.program import assemble
 from genesis.ir.dtypes import float64, int64
 from genesis.ir.graph import Graph, Node
 from genesis.lower import lower
@@ -45,12 +45,12 @@ class Plan:
         values = {place.place: value for value, place in locations.items() if place.kind == "output"}
         self.sizes = [lowered.nodes[values[k]].nbytes for k in range(len(values))]
         self.donations = donations(lowered.nodes, lowered.schedule)
-        self.arena_bytes = lowered.schedule.arena_bytes
         outputs_at = len(self.inputs)
         arena_at = outputs_at + len(self.sizes)
         scalars = "".join("d" if kind is float64 else "q" for kind in kinds)
-        self.segments: list[Segment] = assemble(
-            lowered.nodes, lowered.schedule, "Q" * (arena_at + 1) + scalars, arena_at, outputs_at, arena_at + 1, threads
+        slot_format = "Q" * (arena_at + 1) + scalars
+        self.segments, self.arena_bytes = assemble(
+            lowered.nodes, lowered.schedule, slot_format, arena_at, outputs_at, arena_at + 1, threads
         )
         count("plans_built")
 

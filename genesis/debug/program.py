@@ -43,7 +43,7 @@ class LoweredProgram:
 
     def __init__(self, plan: Plan, lines: Mapping[int, Line]) -> None:
         lowered = plan.lowered
-        self.arena_bytes = plan.arena_bytes
+        self.arena_bytes = lowered.schedule.arena_bytes
         self.origins = dict(enumerate(lowered.origins))
         placed = {i: lines[origin] for i, origin in self.origins.items() if origin in lines}
         outputs = [base for base, _ in lowered.outputs]

@@ -1,7 +1,8 @@
 """The second pass: what cannot be computed as it stands is spelled out in what can.
 
-BLAS takes float32 and float64 matrices with one unit stride: other matmul operands are copied or cast, other dtypes
-become products and sums. A value that lives nowhere (a literal, a range, a broadcast) and must be in memory is copied.
+Products take float32 and float64 matrices with one unit stride: other matmul operands are copied or cast; other dtypes,
+and products with vectors, become elementwise products and sums. A value that lives nowhere (a literal, a range, a
+broadcast) and must be in memory is copied.
 """
 
 from __future__ import annotations
@@ -45,17 +46,12 @@ def _memory_layout(node: Node) -> Layout:
 
 
 def matrix_operand(layout: Layout) -> bool:
-    """Whether BLAS can read a (.., rows, columns) layout: one of the last two strides 1, the other wide enough."""
-    (rows, columns), (row, column) = layout.shape[-2:], layout.strides[-2:]
-    if any(s < 0 for s in layout.strides):
-        return False
-    plain = (column == 1 or columns == 1) and (row >= columns or rows == 1)
-    turned = (row == 1 or rows == 1) and (column >= rows or columns == 1)
-    return plain or turned
+    """Whether products can read a (.., rows, columns) layout: elements of a row, or of a column, are neighbours."""
+    return any(stride == 1 or extent == 1 for stride, extent in zip(layout.strides[-2:], layout.shape[-2:], strict=True))
 
 
 def legalize(graph: Simplified, saved: int = 0) -> Simplified:
-    """Before: a simplified graph. After: matmuls have BLAS dtypes and operands, operands have memory, and outputs
+    """Before: a simplified graph. After: matmuls have dtypes and operands that products take, operands have memory, and outputs
     row-major memory that is nobody else's - but for the last `saved` of them, which are read and never written to.
     """
     source = graph.nodes
@@ -156,7 +152,8 @@ def _matmul(graph: _Legal, node: Node) -> Value:
     if node.dtype.compute is not node.dtype:
         wide = Node("matmul", (cast(a, float32).index, cast(b, float32).index), {}, node.shape, float32)
         return cast(_matmul(graph, wide), node.dtype)
-    if node.dtype.category < 2 or numel(a.shape) == 0 or numel(b.shape) == 0:
+    thin = min(*a.shape[-2:], b.shape[-1]) <= 1
+    if node.dtype.category < 2 or thin or numel(a.shape) == 0 or numel(b.shape) == 0:
         return _products_summed(graph, a, b, node)
     operands = [_matrix(graph, i) for i in node.inputs]
     layouts = [layout_of(graph.nodes, i) for i in operands]
@@ -166,7 +163,7 @@ def _matmul(graph: _Legal, node: Node) -> Value:
 
 
 def _matrix(graph: _Legal, index: int) -> int:
-    """`index`, or a copy of it, as BLAS reads it. What lies turned is copied as it lies, and the copy turned."""
+    """`index`, or a copy of it, as products read it. What lies turned is copied as it lies, and the copy turned."""
     layout = layout_of(graph.nodes, index)
     if _has_memory(graph, index) and layout is not None and matrix_operand(layout):
         return index

@@ -23,7 +23,8 @@ ALIGNMENT = 64
 
 
 class Product(NamedTuple):
-    """A matrix product: the node, its operands' bases and layouts."""
+    """A matrix product: the node, its operands' bases and layouts, the batch axes with each matrix' strides, m, n and k, and
+    the distance between the result's rows."""
 
     node: int
     a: int
@@ -32,6 +33,8 @@ class Product(NamedTuple):
     b_layout: Layout
     batch: tuple[int, ...]
     strides: tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]
+    extents: tuple[int, int, int]
+    ldc: int
 
     @property
     def reads(self) -> tuple[int, ...]:
@@ -124,7 +127,8 @@ def _product(nodes: Sequence[Node], index: int) -> Product:
     (a, a_layout), (b, b_layout) = (_operand(nodes, i) for i in nodes[index].inputs)
     extents, strides = collapsed_batch([a_layout, b_layout, contiguous_layout(nodes[index].shape)])
     first, second, third = (tuple(s) for s in strides)
-    return Product(index, a, b, a_layout, b_layout, tuple(extents), (first, second, third))
+    (m, k), n = a_layout.shape[-2:], b_layout.shape[-1]
+    return Product(index, a, b, a_layout, b_layout, tuple(extents), (first, second, third), (m, n, k), n)
 
 
 def allocate(

@@ -1,11 +1,10 @@
-"""The bottom floor: memory, compiled kernels, the native executor and its threads, BLAS, the random numbers' state.
+"""The bottom floor: memory, compiled kernels, the native executor and its threads, the random numbers' state.
 
 It imports nothing else of the package. From the kernel to the run:
 
     machine_code    LLVM IR -> object code (numba_compiler, compile_workers) -> address
     kernel_cache    kernels by source: in memory, on disk (cache_directory), or compiled
     native          Program: launches of kernels that one native call runs (executor_ir, team)
-    gemm, blas      matrix products as kernels over a private OpenBLAS
     memory          buffers from a caching pool
     rng, counters   seeds and draws; what was compiled, loaded, run
 """

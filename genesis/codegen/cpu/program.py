@@ -9,15 +9,14 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from genesis.codegen.cpu.emit import emit_finish, emit_kernel
+from genesis.codegen.cpu.product import launch as product
 from genesis.codegen.cpu.target import vector_bytes
 from genesis.ir.graph import Node
 from genesis.ir.shapes import numel
 from genesis.lower.build import KernelCall
 from genesis.lower.kernel import Kernel, Word
 from genesis.lower.schedule import HostCall, Location, Product, Schedule
-from genesis.ops.layout import Layout
 from genesis.ops.registry import PRIMITIVES
-from genesis.runtime.gemm import gemm_block, gemm_kernel
 from genesis.runtime.kernel_cache import KernelSource, get_or_compile
 from genesis.runtime.memory import Buffer
 from genesis.runtime.native import FAULT, Block, Launch, Program, Slot
@@ -41,8 +40,11 @@ class Segment(NamedTuple):
 def assemble(
     nodes: Sequence[Node], schedule: Schedule, slot_format: str, arena_slot: int, output_slot: int, scalar_slot: int,
     threads: int,
-) -> list[Segment]:
-    """The program: input k is slot k, output k slot `output_slot + k`, scalar k slot `scalar_slot + k`."""
+) -> tuple[list[Segment], int]:
+    """The program, and the bytes that its arena needs: the schedule's, and workspace behind it.
+
+    Input k is slot k, output k slot `output_slot + k`, scalar k slot `scalar_slot + k`.
+    """
     places = _Places(schedule, arena_slot, output_slot, scalar_slot)
     kernels = _compiled([c.kernel for s in schedule.stages for c in s if isinstance(c, KernelCall)])
     segments: list[Segment] = []
@@ -62,7 +64,7 @@ def assemble(
         numbers += [number] * (len(launches) - len(numbers))
     if launches:
         segments.append(Segment(Program(launches, slot_format, keep=places.keep), None, tuple(numbers)))
-    return segments
+    return segments, schedule.arena_bytes + places.workspace_bytes
 
 
 class _Places:
@@ -74,6 +76,12 @@ class _Places:
         self.output_slot = output_slot
         self.scalar_slot = scalar_slot
         self.keep: list[Any] = []
+        self.workspace_bytes = 0
+
+    def workspace(self, workers: int, share: int) -> Slot:
+        """Memory behind the arena for as many workers, `share` bytes each: for the length of a launch."""
+        self.workspace_bytes = max(self.workspace_bytes, workers * share)
+        return Slot(self.arena_slot, self.schedule.arena_bytes)
 
     def address(self, value: int, offset: int = 0) -> Slot:
         place: Location = self.schedule.locations[value]
@@ -173,33 +181,13 @@ def _bits(value: float) -> int:
 
 
 def _product_launch(nodes: Sequence[Node], call: Product, places: _Places, threads: int) -> Launch:
-    node = nodes[call.node]
-    *_, m, k = call.a_layout.shape
-    n = node.shape[-1]
-    size = node.dtype.itemsize
-    lead = 2 - len(call.batch)
-    batch = (1,) * lead + call.batch
-    a_strides, b_strides, c_strides = ((0,) * lead + tuple(s * size for s in strides) for strides in call.strides)
-    a_turned, lda = _stored(call.a_layout)
-    b_turned, ldb = _stored(call.b_layout)
-    products = numel(batch)
+    dtype = nodes[call.node].dtype
+    m, n, k = call.extents
+    products = numel(call.batch)
     workers = threads if 2 * products * m * n * k > 8 * PARALLEL_COST else 1
-    panels = 1 if products >= workers else -(-workers // products)
-    columns = n > m
-    panels = min(panels, max(1, (n if columns else m) // 8))
-    block = gemm_block(
-        node.dtype.name, (m, n, k), places.address(call.a, call.a_layout.offset * size), lda,
-        places.address(call.b, call.b_layout.offset * size), ldb, places.address(call.node), n,
-        transpose_a=a_turned, transpose_b=b_turned, batch=batch,  # type: ignore[arg-type]
-        a_strides=a_strides, b_strides=b_strides, c_strides=c_strides, panels=panels,  # type: ignore[arg-type]
-        split_columns=columns,
-    )
-    return Launch(gemm_kernel(node.dtype.name), [block], workers)
-
-
-def _stored(layout: Layout) -> tuple[bool, int]:
-    """Whether a matrix is stored transposed, and the distance between its stored rows."""
-    (rows, columns), (row, column) = layout.shape[-2:], layout.strides[-2:]
-    if (column == 1 or columns == 1) and (row >= columns or rows == 1):
-        return False, max(row if rows > 1 else columns, columns, 1)
-    return True, max(column if columns > 1 else rows, rows, 1)
+    cut = product.panels(dtype.name, call.extents, -(-workers // products))
+    layouts = ((call.a, call.a_layout.offset), (call.b, call.b_layout.offset), (call.node, 0))
+    a, b, c = (places.address(value, offset * dtype.itemsize) for value, offset in layouts)
+    block = product.block(call, dtype.name, cut, (a, b, c), partial(places.workspace, workers))
+    [kernel] = get_or_compile([product.source(dtype.name)])
+    return Launch(kernel, [block], workers)

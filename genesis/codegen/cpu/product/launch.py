@@ -1,0 +1,97 @@
+"""From a Product to a launch: how it is cut into panels and blocks, and the words that say so."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any, NamedTuple
+
+from genesis.codegen.cpu.product.driver import WORDS, product_ir
+from genesis.codegen.cpu.product.tile import Tile
+from genesis.ir.shapes import numel
+from genesis.lower.schedule import Product
+from genesis.ops.layout import Layout
+from genesis.runtime.kernel_cache import KernelSource
+from genesis.runtime.native import Block, Word
+
+__all__ = ["Panels", "block", "panels", "source"]
+
+ROWS, COLUMNS, DEPTH = 192, 1024, 384  # of what is packed at a time, at most: A's block fills part of a second-level cache
+PACKING = 0.6  # what it takes to pack an element, in multiplications of a vector
+
+
+def source(dtype: str) -> KernelSource:
+    """The kernel of products of "float32" or "float64"."""
+    tile = Tile.of(dtype)
+    name = f"genesis_product_{dtype}"
+    return KernelSource(name, f"{name} {tile}", functools.partial(product_ir, name, tile))
+
+
+class Panels(NamedTuple):
+    """How each product of a batch is cut: into `panels` of `height` rows, or columns."""
+
+    panels: int
+    height: int
+    by_columns: bool
+
+
+def panels(dtype: str, extents: tuple[int, int, int], wanted: int) -> Panels:
+    """The cut into about `wanted` panels that takes least: padded to tiles, and with the operand packed that each repeats."""
+    tile = Tile.of(dtype)
+    m, n, _ = extents
+
+    def cut(extent: int, unit: int) -> tuple[int, int]:
+        height = -(-extent // (wanted * unit)) * unit
+        return -(-extent // height), height
+
+    def cost(rows: int, columns: int) -> float:
+        return rows * -(-columns // tile.lanes) + PACKING * (rows + columns)
+
+    by_rows, by_columns = cut(m, tile.rows), cut(n, tile.columns)
+    if cost(by_rows[1], n) <= cost(m, by_columns[1]):
+        return Panels(*by_rows, False)
+    return Panels(*by_columns, True)
+
+
+def block(
+    call: Product, dtype: str, cut: Panels, addresses: tuple[Word, Word, Word], workspace: Any, *, add: bool = False
+) -> Block:
+    """The argument block of `call` with operands and result at `addresses`; `workspace(bytes)` gives each worker's."""
+    tile = Tile.of(dtype)
+    size = 4 if dtype == "float32" else 8
+    (m, n, k), lead = call.extents, 2 - len(call.batch)
+    batch = (1,) * lead + call.batch
+    steps = ((0,) * lead + tuple(s * size for s in strides) for strides in call.strides)
+    turned_a, lda = _stored(call.a_layout)
+    turned_b, ldb = _stored(call.b_layout)
+    depth = _evenly(k, DEPTH, tile.lanes)
+    rows = min(ROWS, m if cut.by_columns else cut.height)
+    columns = min(COLUMNS, cut.height if cut.by_columns else n)
+    packed_b = _packed(tile, columns, tile.columns, depth) * size
+    share = packed_b + _packed(tile, rows, tile.rows, depth) * size
+    values = (
+        *(m, n, k, addresses[0], lda, turned_a, addresses[1], ldb, turned_b, addresses[2], call.ldc, batch[1]),
+        *(step for pair in steps for step in pair),
+        *(cut.panels, cut.height, cut.by_columns, add, ROWS, COLUMNS, depth, workspace(share), share, packed_b),
+    )
+    words = tuple(int(value) if isinstance(value, bool) else value for value in values)
+    assert len(words) == len(WORDS)
+    return Block(words, items=numel(batch) * cut.panels)
+
+
+def _evenly(extent: int, most: int, unit: int) -> int:
+    """The least number of equal steps of at most `most` that cover an extent, as the size of one, in units."""
+    steps = -(-extent // most)
+    return -(-extent // (steps * unit)) * unit
+
+
+def _packed(tile: Tile, lines: int, size: int, depth: int) -> int:
+    """The elements of the packed block of `lines` lines, rounded up to whole vectors."""
+    return -(-lines // size) * (depth * size + tile.lanes)
+
+
+def _stored(layout: Layout) -> tuple[bool, int]:
+    """Whether a matrix is stored transposed, and the distance between its stored rows."""
+    (rows, columns), (row, column) = layout.shape[-2:], layout.strides[-2:]
+    if column == 1 or columns == 1:
+        return False, row
+    return True, column if rows > 1 or row == 1 else row

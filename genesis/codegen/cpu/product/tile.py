@@ -1,0 +1,142 @@
+"""The register tile of matrix products, and the loop that computes one from packed strips.
+
+A strip of A holds for each k the elements of `rows` rows side by side, a strip of B those of `columns` columns: one
+step of the loop multiplies every row's element, splatted, with the columns' vectors.
+"""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import NamedTuple
+
+from llvmlite import ir
+
+from genesis.codegen.cpu.lanes import Lanes
+from genesis.codegen.cpu.registers import I32, I64, POINTER, REGISTER_TYPE, Literal
+from genesis.codegen.cpu.target import vector_bytes
+
+__all__ = ["Tile", "counted", "emit_tile"]
+
+VECTORS = 2  # of columns in a tile
+
+
+class Tile(NamedTuple):
+    """The largest tile, whose sums fill most of the registers: its element, lanes of a vector, rows."""
+
+    dtype: str
+    lanes: int
+    rows: int
+
+    @classmethod
+    def of(cls, dtype: str) -> Tile:
+        """The tile of "float32" or "float64" for this processor, which has 32 vector registers or, before AVX-512, 16."""
+        size = vector_bytes()
+        many = size == 64 or platform.machine() in ("aarch64", "arm64")
+        return cls(dtype, size // (4 if dtype == "float32" else 8), 12 if many else 6)
+
+    @property
+    def columns(self) -> int:
+        return VECTORS * self.lanes
+
+    @property
+    def heights(self) -> tuple[int, int, int]:
+        """Rows of the tiles that there are: what is left of a matrix takes the lowest one that holds it."""
+        return self.rows // 3, 2 * self.rows // 3, self.rows
+
+
+@contextmanager
+def counted(builder: ir.IRBuilder, start: ir.Value, end: ir.Value, step: int | ir.Value = 1) -> Iterator[ir.Value]:
+    """`for i in range(start, end, step)` around the body."""
+    before = builder.block
+    header, body, after = (builder.append_basic_block(name) for name in ("loop", "body", "after"))
+    builder.branch(header)
+    builder.position_at_end(header)
+    i = builder.phi(I64)
+    i.add_incoming(start, before)
+    builder.cbranch(builder.icmp_signed("<", i, end), body, after)
+    builder.position_at_end(body)
+    yield i
+    i.add_incoming(builder.add(i, I64(step) if isinstance(step, int) else step), builder.block)
+    builder.branch(header)
+    builder.position_at_end(after)
+
+
+def emit_tile(module: ir.Module, tile: Tile, rows: int, vectors: int) -> ir.Function:
+    """`void (k, a, b, c, ldc, m, n, add)`: c[:m, :n] = a @ b, or + what it holds, for strips of length k >= 1."""
+    kind = ir.FunctionType(ir.VoidType(), [I64, POINTER, POINTER, POINTER, I64, I64, I64, ir.IntType(1)])
+    function = ir.Function(module, kind, f"tile_{rows}_{vectors}")
+    function.linkage = "internal"
+    k, a, b, c, ldc, m, n, add = function.args
+    builder = ir.IRBuilder(function.append_basic_block("entry"))
+    lanes = Lanes(builder, tile.lanes)
+    for row in range(rows):
+        for v in range(vectors):
+            _prefetch(lanes, lanes.element_pointer(c, builder.add(builder.mul(ldc, I64(row)), I64(v * tile.lanes)), tile.dtype))
+    sums = _sums(builder, lanes, tile, (rows, vectors), k, a, b)
+    whole = builder.and_(builder.icmp_signed(">=", m, I64(rows)), builder.icmp_signed(">=", n, I64(vectors * tile.lanes)))
+    with builder.if_else(whole) as (inside, edge):
+        for branch, partial in ((inside, False), (edge, True)):
+            with branch, builder.if_else(add) as (adding, writing):
+                for way, adds in ((adding, True), (writing, False)):
+                    with way:
+                        _store(lanes, tile, sums, (c, ldc), (m, n) if partial else None, adds)
+    builder.ret_void()
+    return function
+
+
+def _prefetch(lanes: Lanes, place: ir.Value) -> None:
+    """Ask for the line of `place`, to be written, into the first-level cache."""
+    lanes.intrinsic("prefetch", ir.VoidType(), [place, I32(1), I32(3), I32(1)], overloads=(POINTER,))
+
+
+def _store(
+    lanes: Lanes, tile: Tile, sums: Sequence[Sequence[ir.Value]], target: tuple[ir.Value, ir.Value],
+    limits: tuple[ir.Value, ir.Value] | None, adds: bool,
+) -> None:
+    """The sums into rows of `target` (pointer, distance), up to the `limits` of rows and columns."""
+    builder, (c, ldc) = lanes.builder, target
+    firsts = [v * tile.lanes for v in range(len(sums[0]))]
+    masks = [None if limits is None else lanes.first_lanes(builder.sub(limits[1], I64(first))) for first in firsts]
+    done = builder.append_basic_block("done")
+    for row, vectors in enumerate(sums):
+        for first, value, mask in zip(firsts, vectors, masks, strict=True):
+            place = lanes.element_pointer(c, builder.add(builder.mul(ldc, I64(row)), I64(first)), tile.dtype)
+            result = lanes.add(value, lanes.load(place, tile.dtype, mask)) if adds else value
+            lanes.store(result, place, tile.dtype, mask)
+        if limits is not None and row < len(sums) - 1:
+            following = builder.append_basic_block("row")
+            builder.cbranch(builder.icmp_signed(">", limits[0], I64(row + 1)), following, done)
+            builder.position_at_end(following)
+    builder.branch(done)
+    builder.position_at_end(done)
+
+
+def _sums(
+    builder: ir.IRBuilder, lanes: Lanes, tile: Tile, shape: tuple[int, int], k: ir.Value, a: ir.Value, b: ir.Value
+) -> Sequence[Sequence[ir.Value]]:
+    """The loop over k, at the end of which it leaves the builder: sums[row][vector]."""
+    rows, vectors = shape
+    entry, loop, after = builder.block, builder.append_basic_block("loop"), builder.append_basic_block("after")
+    kind = ir.VectorType(REGISTER_TYPE[tile.dtype], tile.lanes)
+    builder.branch(loop)
+    builder.position_at_end(loop)
+    at, a_now, b_now = builder.phi(I64), builder.phi(POINTER), builder.phi(POINTER)
+    before = [[builder.phi(kind) for _ in range(vectors)] for _ in range(rows)]
+    columns = [lanes.load(lanes.element_pointer(b_now, I64(v * tile.lanes), tile.dtype), tile.dtype) for v in range(vectors)]
+    sums = []
+    for row in range(rows):
+        element = lanes.splat(lanes.load_uniform(lanes.element_pointer(a_now, I64(row), tile.dtype), tile.dtype))
+        sums.append([lanes.fma(element, columns[v], before[row][v]) for v in range(vectors)])
+    for phi, first, next_ in (
+        (at, I64(0), builder.add(at, I64(1))),
+        (a_now, a, lanes.element_pointer(a_now, I64(tile.rows), tile.dtype)),
+        (b_now, b, lanes.element_pointer(b_now, I64(tile.columns), tile.dtype)),
+        *((before[r][v], Literal(kind, "zeroinitializer"), sums[r][v]) for r in range(rows) for v in range(vectors)),
+    ):
+        phi.add_incoming(first, entry)
+        phi.add_incoming(next_, loop)
+    builder.cbranch(builder.icmp_signed("<", at.incomings[1][0], k), loop, after)
+    builder.position_at_end(after)
+    return sums

@@ -1,0 +1,95 @@
+"""Matrix products: generated kernels against NumPy, for every tile, layout, cut and block."""
+
+from __future__ import annotations
+
+import functools
+import itertools
+
+import numpy as np
+import pytest
+
+from genesis.codegen.cpu.product import launch
+from genesis.codegen.cpu.product.driver import product_ir
+from genesis.codegen.cpu.product.tile import Tile
+from genesis.lower.schedule import Product
+from genesis.ops.layout import Layout
+from genesis.runtime.kernel_cache import KernelSource, get_or_compile
+from genesis.runtime.native import Launch, Program, Slot
+
+TOLERANCE = {"float32": 2e-5, "float64": 1e-13}
+TILES = [Tile(dtype, lanes, rows) for dtype in TOLERANCE for lanes, rows in ((4, 12), (4, 6), (8, 12), (16, 12))]
+
+
+def kernel(tile: Tile) -> int:
+    name = f"product_test_{tile.dtype}_{tile.lanes}_{tile.rows}"
+    [address] = get_or_compile([KernelSource(name, str(tile), functools.partial(product_ir, name, tile))])
+    return address
+
+
+def multiply(tile: Tile, a: np.ndarray, b: np.ndarray, c: np.ndarray, cut: launch.Panels, add: bool = False) -> None:
+    """c = a @ b, or + c, for operands (batch, rows, columns) with any strides that products can read."""
+    layouts = [Layout(x.shape, tuple(s // x.itemsize for s in x.strides), 0) for x in (a, b, c)]
+    call = Product(
+        2, 0, 1, layouts[0], layouts[1], a.shape[:1], tuple(layout.strides[:1] for layout in layouts),
+        (*a.shape[1:][:1], b.shape[-1], a.shape[-1]), layouts[2].strides[-2],
+    )
+    memory = np.zeros(1 << 22, np.uint8)
+
+    def workspace(share: int) -> int:
+        assert 2 * share < memory.size
+        return -(-memory.ctypes.data // 64) * 64
+
+    block = launch.block(call, tile.dtype, cut, (Slot(0), Slot(1), Slot(2)), workspace, add=add)
+    program = Program([Launch(kernel(tile), [block], 2)], "QQQ")
+    assert program.run((a.ctypes.data, b.ctypes.data, c.ctypes.data)) is None
+
+
+@pytest.fixture
+def tile(request, monkeypatch) -> Tile:
+    monkeypatch.setattr(Tile, "of", classmethod(lambda cls, dtype: request.param))
+    return request.param
+
+
+def operand(random: np.random.Generator, dtype: str, transposed: bool, rows: int, columns: int) -> np.ndarray:
+    x = random.standard_normal((3, columns, rows) if transposed else (3, rows, columns)).astype(dtype)
+    return x.swapaxes(1, 2) if transposed else x
+
+
+@pytest.mark.parametrize("tile", TILES, indirect=True, ids=str)
+def test_products_of_every_layout_and_of_sizes_around_the_tile(tile):
+    random = np.random.default_rng(0)
+    for m, n, k in ((2, 2, 2), (13, 9, 5), (12, 32, 16), (25, 70, 33), (7, 17, 400)):
+        for transposed in itertools.product([False, True], repeat=2):
+            a, b = operand(random, tile.dtype, transposed[0], m, k), operand(random, tile.dtype, transposed[1], k, n)
+            for wanted in (1, 3):
+                c = np.full((3, m, n), np.nan, tile.dtype)
+                multiply(tile, a, b, c, launch.panels(tile.dtype, (m, n, k), wanted))
+                np.testing.assert_allclose(c, a @ b, rtol=TOLERANCE[tile.dtype], atol=k * TOLERANCE[tile.dtype])
+
+
+@pytest.mark.parametrize("by_columns", [False, True])
+def test_blocks_of_k_rows_and_columns_add_up_and_a_product_can_be_added_to_what_is_there(by_columns):
+    random = np.random.default_rng(1)
+    a, b = random.standard_normal((1, 230, 800)), random.standard_normal((1, 800, 1100))
+    a, b = a.astype(np.float32), b.astype(np.float32)
+    c = np.ones((1, 230, 1100), np.float32)
+    cut = launch.Panels(2, 560, True) if by_columns else launch.Panels(2, 204, False)
+    multiply(Tile.of("float32"), a, b, c, cut, add=True)
+    np.testing.assert_allclose(c, a @ b + 1, rtol=1e-4, atol=1e-3)
+
+
+def test_results_may_lie_apart_and_operands_may_overlap_or_repeat():
+    random = np.random.default_rng(2)
+    signal = random.standard_normal((3, 60)).astype(np.float32)
+    windows = np.lib.stride_tricks.as_strided(signal, (3, 20, 30), (240, 4, 4))
+    repeated = np.broadcast_to(random.standard_normal((30, 7)).astype(np.float32), (3, 30, 7))
+    memory = np.zeros((20, 3, 9), np.float32)
+    multiply(Tile.of("float32"), windows, repeated, memory.transpose(1, 0, 2)[:, :, 1:8], launch.Panels(1, 24, False))
+    np.testing.assert_allclose(memory.transpose(1, 0, 2)[:, :, 1:8], windows @ repeated, rtol=1e-4, atol=1e-4)
+    assert not memory[:, :, 0].any() and not memory[:, :, 8].any()
+
+
+def test_cuts_follow_what_is_dear_to_pack_again():
+    assert launch.panels("float32", (2048, 96, 256), 2) == launch.Panels(2, 1032, False)
+    assert launch.panels("float32", (128, 512, 784), 2) == launch.Panels(2, 256, True)
+    assert launch.panels("float32", (128, 512, 784), 1).panels == 1
