@@ -115,7 +115,8 @@ def plans(draw):
         layers.append(f"nn.Embedding({WORDS}, {width})")
         for _ in range(draw(st.integers(0, 2))):
             layers.append(one_of([
-                f"Attending({width}, 2)", f"nn.LayerNorm({width})", f"nn.Linear({width}, {width})", "nn.Dropout(0.2)", *ACTIVATIONS,
+                f"Attending({width}, 2)", f"nn.LayerNorm({width})", f"nn.Linear({width}, {width})", "nn.Dropout(0.2)",
+                *ACTIVATIONS,
             ]))
         layers.append("Mean()")
     if rows == 1:
