@@ -30,6 +30,7 @@ from genesis.autograd import (
     set_grad_enabled,
     zero_grad,
 )
+from genesis.capture import compile
 from genesis.creation import (
     arange,
     as_tensor,

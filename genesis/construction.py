@@ -14,7 +14,7 @@ from genesis.ops.layout import Layout, contiguous_layout
 from genesis.ops.registry import OPERATIONS
 from genesis.runtime.memory import Buffer
 from genesis.tensor import Tensor, from_values, method, tensor_of
-from genesis.thread import recording
+from genesis.thread import recording, thread_state
 from genesis.trace import Array
 
 __all__ = ["from_data", "from_memory"]
@@ -45,6 +45,8 @@ def from_memory(values: np.ndarray, requires_grad: bool = False) -> Tensor:
 
     The root is all memory between the lowest and the highest element; an array that is not contiguous is a view of it.
     """
+    if thread_state.recorder is not None:
+        thread_state.recorder.refuse("the memory of a NumPy array is shared")
     dtype = from_numpy_dtype(values.dtype)
     size = values.itemsize
     if any(s % size for s in values.strides) or not values.dtype.isnative:
@@ -80,6 +82,8 @@ def from_data(data: Any, dtype: DType | None = None, requires_grad: bool = False
     place = device_of(device)
     if isinstance(data, Tensor):
         return _copied(data, dtype, requires_grad, device)
+    if thread_state.recorder is not None:
+        data = thread_state.recorder.data(data)
     values = as_numpy(data, dtype)
     kind = from_numpy_dtype(values.dtype)
     if requires_grad and dtype is None and kind.category < 2:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from genesis.ir.dtypes import as_dtype, dtype_of_scalar
+from genesis.number import Number
 from genesis.ops.autocast import recast
 from genesis.ops.registry import Operation
 from genesis.tensor import Tensor
@@ -49,6 +50,8 @@ def defined(
 
 def _value(graph: Any, argument: Any, token: Any) -> Any:
     """The definition's argument for a token: Values for positions, Python objects for the rest."""
+    if type(argument) is Number and token.__class__ is not int:
+        return argument.value
     if isinstance(argument, Tensor | np.ndarray) or (token.__class__ is int):
         return graph.value(token)
     if isinstance(argument, list | tuple):

@@ -17,6 +17,7 @@ from genesis.devices import CPU, Device
 from genesis.execute import flush, realize
 from genesis.ir.dtypes import DType, from_numpy_dtype
 from genesis.ir.shapes import Shape
+from genesis.number import Number, plain
 from genesis.ops.layout import contiguous_layout
 from genesis.ops.registry import OPERATIONS, Operation
 from genesis.provenance import user_line
@@ -73,9 +74,11 @@ def place(trace: Trace, tensor: Tensor, array: Array) -> int:
             thread_state.several = trace.closed = True
         if buffer.shared:
             _settle(trace, array)
-    if tensor._requires_grad and not array.node.differentiable and thread_state.grad_enabled:
-        return trace.place_variable(tensor, array)
-    return trace.place_array(array)
+    leaf = tensor._requires_grad and not array.node.differentiable and thread_state.grad_enabled
+    index = trace.place_variable(tensor, array) if leaf else trace.place_array(array)
+    if thread_state.recorder is not None and array.trace is not trace:
+        thread_state.recorder.placed(trace, tensor, array)
+    return index
 
 
 def _settle(trace: Trace, array: Array) -> None:
@@ -101,6 +104,10 @@ def _token(trace: Trace, argument: Any, operand: bool, static: bool) -> Any:
     """What an argument contributes to a step's key: a position for a tensor, the value itself for what is static."""
     if isinstance(argument, Tensor):
         return _place(trace, argument)
+    if thread_state.recorder is not None:
+        if type(argument) is Number and operand and not static:
+            return argument.recorder.scalar(trace, argument)
+        argument = plain(argument)
     kind = argument.__class__
     if kind is float or kind is int or kind is bool:
         if not operand or static or argument == 1 or argument == -1 or (
@@ -115,6 +122,8 @@ def _token(trace: Trace, argument: Any, operand: bool, static: bool) -> Any:
     if isinstance(argument, np.generic):
         return _token(trace, argument.item(), operand, static)
     if isinstance(argument, np.ndarray):
+        if thread_state.recorder is not None:
+            thread_state.recorder.refuse("the values of a NumPy array are read")
         return _place(trace, from_values(argument, from_numpy_dtype(argument.dtype), trace.device))
     return argument
 

@@ -14,6 +14,7 @@ from genesis.ir.shapes import numel
 from genesis.ops.registry import OPERATIONS
 from genesis.runtime import rng
 from genesis.tensor import Tensor
+from genesis.thread import thread_state
 
 __all__ = [
     "bernoulli", "drawn", "get_rng_state", "initial_seed", "manual_seed", "multinomial", "normal", "rand", "rand_like",
@@ -42,6 +43,9 @@ def manual_seed(seed: int) -> None:
 def draws(count: int) -> tuple[int, int]:
     """(seed, first place) of `count` fresh numbers, as signed 64-bit integers."""
     start = rng.reserve(count)
+    if thread_state.recorder is not None:
+        drawn: tuple[int, int] = thread_state.recorder.drawn(start, count)
+        return drawn
     return _signed(rng.initial_seed()), _signed(start)
 
 

@@ -19,7 +19,7 @@ from genesis.tensor import Tensor, tensor_of
 from genesis.thread import recording, thread_state
 from genesis.trace import LOCK, Array, Change, Memory
 
-__all__ = ["detach", "in_place", "last_change", "memory_of", "rehouse", "update_all", "view", "write"]
+__all__ = ["detach", "in_place", "last_change", "memory_of", "note", "rehouse", "update_all", "view", "write"]
 
 
 def view(tensor: Tensor, name: str, *arguments: Any, **attributes: Any) -> Tensor:
@@ -72,9 +72,9 @@ def write(tensor: Tensor, value: Tensor, change: Change | None = None) -> Tensor
     keeps = bare and root._array.node.differentiable
     if not (tensor._untracked or root._keeps_derivation):
         change = change or last_change(value)
-        _note(root._array, change)
+        note(root._array, change)
         if array is not root._array:
-            _note(array, change)
+            note(array, change)
     if bare and value._array.node.differentiable:
         if tensor._detached and not tensor._untracked and thread_state.grad_enabled:
             return _written_apart(tensor, value, change)
@@ -118,7 +118,7 @@ def last_change(value: Tensor) -> Change | None:
     return Change(trace.reference, trace.lines[-1]) if trace is not None and trace.lines else None
 
 
-def _note(array: Array, change: Change | None) -> None:
+def note(array: Array, change: Change | None) -> None:
     """A backward that is still to read `array` will say that it has changed."""
     if array.trace is not None:
         array.trace.changed[array.index] = change
@@ -145,6 +145,8 @@ def _call_with(grad: bool, name: str, arguments: Sequence[Any], attributes: dict
 def _store(root: Tensor, value: Tensor) -> None:
     """Make `value` what a root holds. Storage that the outside shares is written at once."""
     held = root._array.memory
+    if thread_state.recorder is not None:
+        thread_state.recorder.wrote(root)
     if root._array.node.differentiable and not value._array.node.differentiable:
         root._requires_grad = False
     written = value._array.node.op != "with_value"
@@ -226,6 +228,8 @@ def detach(tensor: Tensor) -> Tensor:
 
 def memory_of(tensor: Tensor) -> Memory:
     """Where the tensor's elements lie in its storage, computed now if pending. Roots lie contiguously."""
+    if thread_state.recorder is not None:
+        thread_state.recorder.looked()
     root = tensor._base
     if root is None:
         return realize(tensor._array)

@@ -18,6 +18,7 @@ from genesis.ir.dtypes import DType
 from genesis.ir.shapes import Shape
 from genesis.ops.layout import Layout, contiguous_layout
 from genesis.runtime.memory import Buffer
+from genesis.thread import thread_state
 from genesis.trace import (
     LOCK,
     Array,
@@ -116,6 +117,8 @@ class Tensor:
     @property
     def grad(self) -> Tensor | None:
         """The gradient accumulated by `backward()`, or None; a result's, without `retain_grad()`, is None, with a warning."""
+        if thread_state.recorder is not None:
+            thread_state.recorder.met_gradient(self, True)
         if self._grad is None and self._array.node.differentiable and not self._retains_grad:
             warnings.warn("grad: backward fills that of leaves; a result wants retain_grad() before", stacklevel=2)
         return self._grad
@@ -172,7 +175,10 @@ def from_values(values: np.ndarray, dtype: DType, device: Device = CPU) -> Tenso
     """A tensor with a copy of `values`, converted to `dtype`."""
     buffer = Buffer(values.size * dtype.itemsize, device)
     buffer.numpy(dtype.numpy, values.shape)[...] = values
-    return tensor_of(Array.realized(buffer, contiguous_layout(values.shape), dtype))
+    array = Array.realized(buffer, contiguous_layout(values.shape), dtype)
+    if thread_state.recorder is not None:
+        thread_state.recorder.made(array)
+    return tensor_of(array)
 
 
 _new = object.__new__
@@ -182,6 +188,8 @@ _FEW = 64
 
 def hold_gradient(tensor: Tensor, gradient: Tensor | None) -> None:
     """Put `gradient` into `.grad`, and the tensor among those that `gradient_holders` lists as long as they live."""
+    if thread_state.recorder is not None:
+        thread_state.recorder.met_gradient(tensor, False)
     tensor._grad = gradient
     if gradient is not None and not tensor._is_holder:
         with LOCK:

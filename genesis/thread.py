@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import weakref
+from typing import Any
 
 from genesis.devices import CPU, Device
 from genesis.ir import dtypes
@@ -16,6 +17,7 @@ __all__ = ["current_trace", "readers_of", "recording", "set_default_dtype", "thr
 
 class _ThreadState(threading.local):
     autocast: DType | None = None  # the class's own is what holds outside of autocast contexts, in every thread
+    recorder: Any = None  # of `genesis.compile`, while it traces: is told what a trace alone does not show
 
     def __init__(self) -> None:
         self.trace: Trace | None = None  # the CPU's open trace, as long as the thread has met no other device

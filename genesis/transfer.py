@@ -26,6 +26,8 @@ def sent(arrays: Sequence[Array], device: Device, leaves: Sequence[Any] = ()) ->
 
     `leaves` has the tensor that wants the gradient for an array which is the value of a leaf, None for others.
     """
+    if thread_state.recorder is not None and any(array.device is not device for array in arrays):
+        thread_state.recorder.refuse("values go from device to device")
     results = []
     own: dict[Device, Trace] = {}
     with LOCK:

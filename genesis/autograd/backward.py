@@ -13,7 +13,7 @@ from genesis.dispatch import array_of
 from genesis.execute import flush
 from genesis.storage import write
 from genesis.tensor import Tensor, hold_gradient, tensor_of
-from genesis.thread import unflushed
+from genesis.thread import thread_state, unflushed
 from genesis.trace import LOCK
 
 __all__ = ["add_gradient", "backward", "grad"]
@@ -47,7 +47,7 @@ def backward(
     with LOCK:
         for trace in unflushed():
             trace.backwards += 1
-            if trace.backwards > 1:
+            if trace.backwards > 1 and thread_state.recorder is None:
                 flush(trace)
 
 
@@ -144,6 +144,8 @@ def _accumulate(tensor: Tensor, gradient: Tensor, create_graph: bool) -> None:
 def add_gradient(tensor: Tensor, gradient: Tensor, create_graph: bool) -> None:
     """`.grad = gradient`, or `.grad += gradient` in the tensor that is there."""
     with LOCK:
+        if thread_state.recorder is not None:
+            thread_state.recorder.met_gradient(tensor, True)
         held = tensor._grad
         if held is None:
             hold_gradient(tensor, gradient)

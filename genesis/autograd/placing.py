@@ -37,6 +37,8 @@ def placing(source: Trace, last: int, trace: Trace, create_graph: bool) -> tuple
     """
     if source is trace:
         return int, None
+    if thread_state.recorder is not None:
+        thread_state.recorder.refuse("backward goes on in a program that ran before")
     flush(source)  # if another thread has it open, or its flush was interrupted
     if source.spent:
         raise ReleasedError

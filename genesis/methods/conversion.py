@@ -28,7 +28,7 @@ from genesis.ir.dtypes import (
 from genesis.ops.registry import OPERATIONS
 from genesis.storage import memory_of
 from genesis.tensor import Tensor, hold_gradient, method
-from genesis.thread import readers_of
+from genesis.thread import readers_of, thread_state
 from genesis.trace import LOCK
 
 __all__ = ["values_of"]
@@ -36,6 +36,8 @@ __all__ = ["values_of"]
 
 def values_of(tensor: Tensor) -> np.ndarray:
     """The values, computed now: an array for reading at once and then dropping."""
+    if thread_state.recorder is not None:
+        thread_state.recorder.looked()
     array = array_of(tensor)
     return realize(array).numpy(array.node.dtype)
 

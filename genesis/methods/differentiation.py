@@ -11,6 +11,7 @@ from genesis.autograd.grad_mode import no_grad
 from genesis.dispatch import array_of
 from genesis.storage import detach
 from genesis.tensor import Tensor, attribute, method
+from genesis.thread import thread_state
 
 __all__: list[str] = []
 
@@ -108,6 +109,8 @@ def zero_grad(self: Tensor, set_to_none: bool = True) -> None:
     None
     """
     held = self._grad
+    if thread_state.recorder is not None:
+        thread_state.recorder.met_gradient(self, not set_to_none)
     if set_to_none or held is None:
         self._grad = None
     else:

@@ -36,6 +36,7 @@ class Adagrad(Optimizer):
     tensor([0.9000, 1.9000], requires_grad=True)
     """
 
+    operation, kinds = "adagrad_update", ("sum",)
     not_negative = "lr", "lr_decay", "eps", "weight_decay", "initial_accumulator_value"
 
     def __init__(
@@ -58,10 +59,7 @@ class Adagrad(Optimizer):
             self.state[parameter] = {"step": 0, "sum": full_like(parameter, group["initial_accumulator_value"])}
         return super().state_of(parameter, group)
 
-    def update(self, parameters: list[Tensor], group: Group, age: int) -> None:
-        """Move `parameters`."""
-        self.run(
-            "adagrad_update", parameters, [[self.state[p]["sum"] for p in parameters]],
-            group["lr"] / (1 + (age - 1) * group["lr_decay"]), float(group["eps"]), float(group["weight_decay"]),
-            group["maximize"],
-        )
+    def settings(self, group: Group, age: int) -> tuple[Any, ...]:
+        """The learning rate, which falls from step to step, eps, weight decay, maximize."""
+        lr = group["lr"] / (1 + (age - 1) * group["lr_decay"])
+        return lr, float(group["eps"]), float(group["weight_decay"]), group["maximize"]

@@ -7,7 +7,6 @@ from collections.abc import Iterable
 from typing import Any
 
 from genesis.optim.optimizer import Group, Optimizer, check_hints
-from genesis.tensor import Tensor
 
 __all__ = ["Adam", "AdamW"]
 
@@ -38,6 +37,7 @@ class Adam(Optimizer):
 
     decoupled = False  # whether weight decay shrinks the parameter instead of joining its gradient
 
+    operation, kinds = "adam_update", ("exp_avg", "exp_avg_sq", "max_exp_avg_sq")
     not_negative = "lr", "eps", "weight_decay"
 
     def __init__(
@@ -61,18 +61,14 @@ class Adam(Optimizer):
         """The averages of the gradient and of its square, and AMSGrad's maximum of the latter."""
         return ("exp_avg", "exp_avg_sq", "max_exp_avg_sq") if group["amsgrad"] else ("exp_avg", "exp_avg_sq")
 
-    def update(self, parameters: list[Tensor], group: Group, age: int) -> None:
-        """Move `parameters`; the averages' bias towards their first zeros is undone in the step size and eps."""
+    def settings(self, group: Group, age: int) -> tuple[Any, ...]:
+        """Those of `adam_update`; the averages' bias towards their first zeros is undone in the step size and eps."""
         beta1, beta2 = group["betas"]
-        states = [self.state[p] for p in parameters]
-        averages, squares = [s["exp_avg"] for s in states], [s["exp_avg_sq"] for s in states]
-        maxima = [s["max_exp_avg_sq"] for s in states] if group["amsgrad"] else []
         unbiased = math.sqrt(1 - beta2**age)
         lr, decay = float(group["lr"]), float(group["weight_decay"])
-        self.run(
-            "adam_update", parameters, [averages, squares, maxima], lr * unbiased / (1 - beta1**age),
-            group["eps"] * unbiased, beta1, 1 - beta1, beta2, 1 - beta2, 0.0 if self.decoupled else decay,
-            1 - lr * decay if self.decoupled else 1.0, group["maximize"],
+        return (
+            lr * unbiased / (1 - beta1**age), group["eps"] * unbiased, beta1, 1 - beta1, beta2, 1 - beta2,
+            0.0 if self.decoupled else decay, 1 - lr * decay if self.decoupled else 1.0, group["maximize"],
         )
 
 

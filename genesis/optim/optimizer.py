@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from itertools import chain
 from typing import Any
 
@@ -14,6 +14,7 @@ from genesis.execute import flush_all
 from genesis.ops.registry import OPERATIONS
 from genesis.storage import detach, write
 from genesis.tensor import Tensor
+from genesis.thread import thread_state
 
 __all__ = ["Optimizer", "check_hints"]
 
@@ -28,7 +29,7 @@ def check_hints(name: str, hints: Mapping[str, Any]) -> None:
 
 
 class Optimizer:
-    """The base of optimizers. Subclasses name their state's tensors in `slots` and say in `update` what a step does.
+    """The base of optimizers. Subclasses name the `operation` of a step, its numbers in `settings`, its tensors in `slots`.
 
     Args:
         parameters: tensors, or dicts that hold them under "params" beside settings of their own.
@@ -95,11 +96,14 @@ class Optimizer:
                     by_age.setdefault((state["step"], parameter.device), []).append(parameter)
                 for (age, _), parameters in by_age.items():
                     self.update(parameters, group, age)
-            flush_all()
+            if thread_state.recorder is None:  # `genesis.compile` makes one program of a whole function
+                flush_all()
         return loss
 
     # ---- what a subclass says ----
 
+    operation = ""  # what computes new values of the parameters, and then of what is kept of them
+    kinds: tuple[str, ...] = ()  # all slots there may be, in the order of the operation's arguments
     not_negative: tuple[str, ...] = ()  # the settings that have to be 0 or more
 
     def check(self, group: Group) -> None:
@@ -112,16 +116,17 @@ class Optimizer:
         """The names of the tensors kept per parameter, zeros at first."""
         return ()
 
-    def update(self, parameters: list[Tensor], group: Group, age: int) -> None:
-        """Move `parameters`, whose step number is `age`."""
+    def settings(self, group: Group, age: int) -> tuple[Any, ...]:
+        """The numbers of step `age`: what `operation` is given after the tensors."""
         raise NotImplementedError
 
-    def run(self, operation: str, parameters: list[Tensor], kept: Sequence[list[Tensor]], *settings: Any) -> None:
-        """Call `operation` with the parameters, their gradients, what is `kept` of them, and the settings.
-
-        It returns new values for the parameters and for what is kept.
-        """
-        results = call(OPERATIONS[operation], (parameters, [p.grad for p in parameters], *kept, *settings))
+    def update(self, parameters: list[Tensor], group: Group, age: int) -> None:
+        """Move `parameters`, whose step number is `age`."""
+        settings, slots = self.settings(group, age), self.slots(group)
+        kept = [[self.state[p][kind] for p in parameters] if kind in slots else [] for kind in self.kinds]
+        if thread_state.recorder is not None:
+            settings = thread_state.recorder.updated(self, group, parameters, settings)
+        results = call(OPERATIONS[self.operation], (parameters, [p.grad for p in parameters], *kept, *settings))
         for held, value in zip([*parameters, *chain(*kept)], results, strict=True):
             write(held, value)
 

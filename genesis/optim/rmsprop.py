@@ -6,7 +6,6 @@ from collections.abc import Iterable
 from typing import Any
 
 from genesis.optim.optimizer import Group, Optimizer, check_hints
-from genesis.tensor import Tensor
 
 __all__ = ["RMSprop"]
 
@@ -36,6 +35,7 @@ class RMSprop(Optimizer):
     tensor([0.9000, 1.9000], requires_grad=True)
     """
 
+    operation, kinds = "rmsprop_update", ("square_avg", "grad_avg", "momentum_buffer")
     not_negative = "lr", "eps", "momentum", "weight_decay", "alpha"
 
     def __init__(
@@ -53,14 +53,10 @@ class RMSprop(Optimizer):
         wanted = {"square_avg": True, "momentum_buffer": group["momentum"] > 0, "grad_avg": group["centered"]}
         return tuple([name for name, used in wanted.items() if used])
 
-    def update(self, parameters: list[Tensor], group: Group, age: int) -> None:
-        """Move `parameters`."""
-        states = [self.state[p] for p in parameters]
-        squares = [s["square_avg"] for s in states]
-        averages = [s["grad_avg"] for s in states] if group["centered"] else []
-        velocities = [s["momentum_buffer"] for s in states] if group["momentum"] > 0 else []
+    def settings(self, group: Group, age: int) -> tuple[Any, ...]:
+        """lr, alpha, 1 - alpha, eps, weight decay, momentum, maximize."""
         alpha = float(group["alpha"])
-        self.run(
-            "rmsprop_update", parameters, [squares, averages, velocities], float(group["lr"]), alpha, 1 - alpha,
-            float(group["eps"]), float(group["weight_decay"]), float(group["momentum"]), group["maximize"],
+        return (
+            float(group["lr"]), alpha, 1 - alpha, float(group["eps"]), float(group["weight_decay"]),
+            float(group["momentum"]), group["maximize"],
         )

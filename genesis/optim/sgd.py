@@ -6,7 +6,6 @@ from collections.abc import Iterable
 from typing import Any
 
 from genesis.optim.optimizer import Group, Optimizer, check_hints
-from genesis.tensor import Tensor
 
 __all__ = ["SGD"]
 
@@ -35,6 +34,7 @@ class SGD(Optimizer):
     tensor([0.8000, 1.6000], requires_grad=True)
     """
 
+    operation, kinds = "sgd_update", ("momentum_buffer",)
     not_negative = "lr", "momentum", "weight_decay"
 
     def __init__(
@@ -58,11 +58,10 @@ class SGD(Optimizer):
         """The velocity, if there is momentum."""
         return ("momentum_buffer",) if group["momentum"] else ()
 
-    def update(self, parameters: list[Tensor], group: Group, age: int) -> None:
-        """Move `parameters` along their velocities."""
-        velocities = [self.state[p]["momentum_buffer"] for p in parameters] if group["momentum"] else []
+    def settings(self, group: Group, age: int) -> tuple[Any, ...]:
+        """lr, momentum, how much of the gradient is taken up, weight decay, nesterov, maximize."""
         fresh = 1.0 if age == 1 else 1.0 - group["dampening"]
-        self.run(
-            "sgd_update", parameters, [velocities], float(group["lr"]), float(group["momentum"]), fresh,
-            float(group["weight_decay"]), group["nesterov"], group["maximize"],
+        return (
+            float(group["lr"]), float(group["momentum"]), fresh, float(group["weight_decay"]), group["nesterov"],
+            group["maximize"],
         )

@@ -1,0 +1,84 @@
+"""Arguments: trees whose leaves are taken out by generated code, which checks on the way that it is the same tree."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+from genesis.capture.recorder import Recorder
+from genesis.number import Number
+from genesis.tensor import Tensor
+
+__all__ = ["Arguments"]
+
+
+class Arguments:
+    """The arguments of a traced call: their leaves, and the lines that take those of another call out.
+
+    Tensors and numbers are leaves. What else there is (strings, None, bools, models) belongs to the tree: it is compared.
+    """
+
+    def __init__(self, recorder: Recorder, args: tuple[Any, ...], kwargs: dict[str, Any], dynamic: bool) -> None:
+        self.leaves: list[Any] = []
+        self.lines: list[str] = []
+        self._recorder = recorder
+        self.numbers: set[int] = set()  # the leaves that were passed as Numbers
+        self._dynamic = dynamic
+        self.containers: set[int] = set()
+        self.args: tuple[Any, ...] = self._take("args", args, "the arguments")
+        self.kwargs: dict[str, Any] = self._take("kwargs", kwargs, "the keyword arguments")
+
+    def _fail_if(self, condition: str, label: str) -> None:
+        guards = self._recorder.guards
+        self.lines.append(f"if {condition}: return {len(guards.labels)}")
+        guards.labels.append(label)
+
+    def _leaf(self, expression: str, value: Any, label: str) -> str:
+        name = f"a{len(self.leaves)}"
+        kind = self._recorder.guards.constant(type(value))
+        self._fail_if(f"({name} := {expression}).__class__ is not {kind}", f"the type of {label}")
+        self.leaves.append(value)
+        return name
+
+    def _take(self, expression: str, value: Any, label: str) -> Any:
+        """The value with Numbers for numbers that may change; adds the lines for what `expression` finds."""
+        guards = self._recorder.guards
+        if isinstance(value, Tensor):
+            self._leaf(expression, value, label)
+            return value
+        if type(value) in (int, float):
+            self._leaf(expression, value, label)
+            dynamic = self._dynamic and not (type(value) is int and not -(1 << 63) <= value < 1 << 63)
+            if not dynamic:
+                return value
+            self.numbers.add(len(self.leaves) - 1)
+            return Number(value, ("leaf", len(self.leaves) - 1), self._recorder)
+        if isinstance(value, tuple | list | dict):
+            self.containers.add(id(value))
+            name = f"t{len(self.lines)}"
+            self._fail_if(f"({name} := {expression}).__class__ is not {guards.constant(type(value))}", f"the type of {label}")
+            if isinstance(value, dict):
+                keys = guards.constant([*value])
+                self._fail_if(f"[*{name}] != {keys}", f"the keys of {label}")
+                items = {k: self._take(f"{name}[{keys}[{i}]]", v, f"{label}[{k!r}]") for i, (k, v) in enumerate(value.items())}
+                return value if all(items[k] is value[k] for k in value) else {**value, **items}
+            self._fail_if(f"len({name}) != {len(value)}", f"the length of {label}")
+            taken = [self._take(f"{name}[{i}]", v, f"{label}[{i}]") for i, v in enumerate(value)]
+            if all(a is b for a, b in zip(taken, value, strict=True)):
+                return value
+            return type(value)(*taken) if hasattr(value, "_fields") else type(value)(taken)
+        if dataclasses.is_dataclass(value) and not isinstance(value, type):
+            self.containers.add(id(value))
+            name = f"t{len(self.lines)}"
+            self._fail_if(f"({name} := {expression}).__class__ is not {guards.constant(type(value))}", f"the type of {label}")
+            for field in dataclasses.fields(value):  # its numbers are compared: it is the user's own object
+                part = getattr(value, field.name)
+                dynamic, self._dynamic = self._dynamic, False
+                self._take(f"{name}.{field.name}", part, f"{label}.{field.name}")
+                self._dynamic = dynamic
+            return value
+        name = guards.constant(value)
+        compared = isinstance(value, str | bytes | complex)
+        self._fail_if(f"(v := {expression}) is not {name}" + (f" and differs(v, {name})" if compared else ""), label)
+        guards.enter(value, label)
+        return value

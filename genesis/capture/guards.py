@@ -1,0 +1,319 @@
+"""Guards: what a traced call could see of Python's state, as one function that says whether all of it is as it was.
+
+The function is generated: a guard is a line of it, such as `if g['scale'] is not k: return 7`, and costs some 30 ns. What
+is compared is what was there when the call began, so a call that changes what it reads is found out by asking again.
+"""
+
+from __future__ import annotations
+
+import array
+import functools
+import random
+import re
+import sys
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from types import BuiltinFunctionType, CodeType, FunctionType, MappingProxyType, MethodType, ModuleType
+from typing import Any
+
+import numpy as np
+
+from genesis.devices import Device
+from genesis.ir.dtypes import DType
+from genesis.nn.module import Module
+from genesis.tensor import Tensor
+
+__all__ = ["Guards", "differs", "is_impure"]
+
+LIMIT = 20_000  # guards; whoever reads more than that is not replayed
+
+_SCALARS = (int, float, bool, str, bytes, complex, type(None), np.generic)
+_CHANGING = (np.ndarray, array.array, bytearray, memoryview, random.Random, np.random.Generator, np.random.RandomState)
+_IMPURE = {
+    "random", "_random", "time", "datetime", "secrets", "uuid", "io", "_io", "os", "posix", "socket", "subprocess", "tempfile",
+    "logging", "queue", "threading", "_thread", "select", "sys", "shutil", "pathlib", "multiprocessing", "asyncio", "urllib",
+}
+_IMPURE_BUILTINS = {"print", "input", "open", "next", "exec", "eval", "__import__", "breakpoint"}
+_DYNAMIC = {"getattr", "hasattr", "vars", "__dict__", "setattr"}
+
+
+def is_impure(function: Any) -> bool:
+    """Whether a built-in function may answer otherwise the next time, or does something that a replay would not do.
+
+    >>> import math, time
+    >>> is_impure(math.sqrt), is_impure(time.time), is_impure([].append), is_impure(print)
+    (False, True, False, True)
+    """
+    owner, name = getattr(function, "__self__", None), getattr(function, "__name__", "")
+    if owner is not None and not isinstance(owner, ModuleType):
+        kind = owner if isinstance(owner, type) else type(owner)
+        return (kind.__module__ or "").split(".")[0] in _IMPURE or kind.__module__.startswith("numpy.random")
+    module = getattr(function, "__module__", None) or ""
+    if module == "builtins":
+        return name in _IMPURE_BUILTINS
+    if module.startswith("numpy"):
+        return module.startswith("numpy.random") or name in ("empty", "fromfile", "frombuffer", "load")
+    return module.split(".")[0] in _IMPURE
+
+
+def differs(now: Any, then: Any) -> bool:
+    """Whether two values, of which `then` is a number or a string, are not the same to the last bit."""
+    if type(now) is not type(then):
+        return True
+    return repr(now) != repr(then) if isinstance(then, float | complex | np.generic) else bool(now != then)
+
+
+class Guards:
+    """Lines of the function to be, the constants they name, and the objects whose attributes are guarded by name."""
+
+    def __init__(self, refuse: Callable[[str], None], meet: Callable[[Tensor, str], None]) -> None:
+        self.lines: list[str] = []
+        self.labels: list[str] = []
+        self.constants: dict[str, Any] = {"differs": differs}
+        self._refuse = refuse
+        self._meet = meet
+        self._name_of: dict[int, str] = {}
+        self._inside: set[int] = set()  # what has been looked into
+        self._objects: list[tuple[Any, str]] = []
+        self._names: set[str] = set()
+        self._seen: set[tuple[int, str]] = set()
+        self._dynamic = False
+        self._functions: dict[CodeType, list[FunctionType]] = {}
+        self._running: set[CodeType] = set()
+
+    # ---- lines ----
+
+    def constant(self, value: Any) -> str:
+        """The name of `value` in the function."""
+        name = self._name_of.get(id(value))
+        if name is None:
+            name = self._name_of[id(value)] = f"k{len(self._name_of)}"
+            self.constants[name] = value
+        return name
+
+    def fail_if(self, condition: str, label: str) -> None:
+        """Add a line: where `condition` holds, the guard called `label` has failed."""
+        if len(self.labels) == LIMIT:
+            self._refuse(f"more than {LIMIT} values are read")
+        if len(self.labels) < LIMIT:
+            self.lines.append(f"if {condition}: return {len(self.labels)}")
+            self.labels.append(label)
+
+    def visit(self, expression: str, value: Any, label: str) -> None:
+        """Guard that `expression` is `value`, and what is in it."""
+        if isinstance(value, _SCALARS):
+            name = self.constant(value)
+            singleton = value is None or type(value) is bool
+            self.fail_if(f"{expression} is not {name}" if singleton
+                         else f"(v := {expression}) is not {name} and differs(v, {name})", label)
+        else:
+            self.fail_if(f"{expression} is not {self.constant(value)}", label)
+            self.enter(value, label)
+
+    # ---- what is in a value ----
+
+    def enter(self, value: Any, label: str) -> None:
+        """Guard the contents of `value`, once."""
+        if isinstance(value, _SCALARS) or id(value) in self._inside or len(self.labels) >= LIMIT:
+            return
+        self._inside.add(id(value))
+        name = self.constant(value)
+        if isinstance(value, Tensor):
+            self._meet(value, label)
+        elif isinstance(value, _CHANGING):
+            self._refuse(f"{label} is a {type(value).__name__}, whose state is not compared")
+        elif isinstance(value, list | tuple | deque):
+            if not isinstance(value, tuple):
+                self.fail_if(f"len({name}) != {len(value)}", f"len({label})")
+            for i, item in enumerate(value):
+                self.visit(f"{name}[{i}]", item, f"{label}[{i}]")
+        elif isinstance(value, dict | MappingProxyType):
+            self._dictionary(name, value, label)
+        elif isinstance(value, set | frozenset):
+            self.fail_if(f"{name} != {self.constant(frozenset(value))}", label)
+        elif isinstance(value, FunctionType):
+            self._function(value, label)
+        elif isinstance(value, MethodType):
+            self.enter(value.__self__, label)
+            self.enter(value.__func__, label)
+        elif isinstance(value, functools.partial):
+            for part in (value.func, value.args, value.keywords):
+                self.enter(part, label)
+        elif isinstance(value, BuiltinFunctionType):
+            if is_impure(value):
+                self._refuse(f"{label} is {value.__name__}, which may answer otherwise the next time")
+        elif not isinstance(value, type) and hasattr(value, "__next__"):
+            self._refuse(f"{label} is an iterator, which a call moves on")
+        elif not _is_opaque(value):
+            self._object(value, label)
+
+    def _dictionary(self, name: str, value: Any, label: str) -> None:
+        keys = self.constant([*value])
+        self.fail_if(f"len({name}) != {len(value)} or not all(map(is_, {name}, {keys}))", f"the keys of {label}")
+        self.constants["is_"] = _same
+        for i, (key, item) in enumerate(value.items()):
+            path = f"{label}[{key!r}]" if isinstance(key, _SCALARS) else f"an item of {label}"
+            self.visit(f"{name}[{keys}[{i}]]", item, path)
+
+    def _function(self, value: FunctionType, label: str) -> None:
+        if value.__module__ and value.__module__.split(".")[0] == "genesis":
+            return
+        name = self.constant(value)
+        self.visit(f"{name}.__defaults__", value.__defaults__, f"the defaults of {label}")
+        self.visit(f"{name}.__kwdefaults__", value.__kwdefaults__, f"the defaults of {label}")
+        self.fail_if(f"{name}.__code__ is not {self.constant(value.__code__)}", label)
+        self._functions.setdefault(value.__code__, []).append(value)
+        if value.__code__ in self._running:
+            self._cells(value)
+
+    def _cells(self, function: FunctionType) -> None:
+        for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
+            try:
+                value = cell.cell_contents
+            except ValueError:  # not filled yet
+                continue
+            if id(cell) not in self._inside:
+                self._inside.add(id(cell))
+                self.visit(f"{self.constant(cell)}.cell_contents", value, f"{name} of {function.__name__}")
+
+    # ---- attributes ----
+
+    def _object(self, value: Any, label: str) -> None:
+        self._objects.append((value, label))
+        if isinstance(value, Module):
+            held = vars(value)
+            name = self.constant(held)
+            self.fail_if(f"len({name}) != {len(held)}", f"the attributes of {label}")
+            for key, item in held.items():
+                if isinstance(item, Tensor | Module):
+                    self.visit(f"{name}[{key!r}]", item, f"{label}.{key}")
+                    self._seen.add((id(value), key))
+        for attribute in [*self._names]:
+            self._attribute(value, attribute, label)
+        if self._dynamic:
+            self._whole(value, label)
+
+    def _whole(self, value: Any, label: str) -> None:
+        if not isinstance(value, ModuleType | type):
+            for attribute in [*getattr(value, "__dict__", ())]:
+                if isinstance(attribute, str) and attribute.isidentifier():
+                    self._attribute(value, attribute, label)
+
+    def _attribute(self, owner: Any, attribute: str, label: str) -> None:
+        if (id(owner), attribute) in self._seen or not attribute.isidentifier() or attribute in _DYNAMIC:
+            return
+        self._seen.add((id(owner), attribute))
+        name, path = self.constant(owner), f"{label}.{attribute}"
+        if isinstance(owner, ModuleType):
+            if attribute in vars(owner):
+                self.visit(f"{name}.{attribute}", vars(owner)[attribute], path)
+            return
+        kind = owner if isinstance(owner, type) else type(owner)
+        raw = next((vars(c)[attribute] for c in kind.__mro__ if attribute in vars(c)), _MISSING)
+        if owner is not kind and attribute in getattr(owner, "__dict__", ()) and not hasattr(type(raw), "__set__"):
+            self.visit(f"{name}.{attribute}", vars(owner)[attribute], path)
+        elif isinstance(raw, FunctionType):
+            if owner is not kind and isinstance(owner, Module):
+                self.fail_if(f"{attribute!r} in {self.constant(vars(owner))}", path)
+            if not kind.__module__.startswith("genesis."):
+                self.visit(f"{self.constant(kind)}.{attribute}", raw, path)
+        elif isinstance(raw, classmethod | staticmethod):
+            self.enter(raw.__func__, path)
+        elif isinstance(raw, property):
+            self.enter(raw.fget, path)
+        elif raw is _MISSING:
+            if self._dynamic and owner is not kind:
+                self.fail_if(f"hasattr({name}, {attribute!r})", path)
+        elif not hasattr(type(raw), "__get__"):
+            self.visit(f"{name}.{attribute}", raw, path)
+        elif owner is not kind and hasattr(type(raw), "__set__") and hasattr(owner, attribute):  # a slot
+            self.visit(f"{name}.{attribute}", getattr(owner, attribute), path)
+
+    # ---- code ----
+
+    def code(self, code: CodeType, own: bool) -> None:
+        """`code` is about to run: look at the attributes that it names, of all objects, and at its functions' cells.
+
+        `own`: it is the user's, who may look attributes up by names made at run time.
+        """
+        self._running.add(code)
+        dynamic = own and not _DYNAMIC.isdisjoint(code.co_names)
+        fresh = {*code.co_names, *(c for c in code.co_consts if dynamic and isinstance(c, str))} - self._names
+        self._names |= fresh
+        became_dynamic, self._dynamic = dynamic and not self._dynamic, self._dynamic or dynamic
+        for value, label in [*self._objects]:
+            for attribute in fresh:
+                self._attribute(value, attribute, label)
+            if became_dynamic:
+                self._whole(value, label)
+        for function in self._functions.get(code, ()):
+            self._cells(function)
+
+    def knows(self, code: CodeType) -> bool:
+        """Whether a function of this code has been met."""
+        return code in self._functions
+
+    def has_met(self, value: Any) -> bool:
+        """Whether `value` was there before the call, and what is in it is guarded."""
+        return id(value) in self._inside
+
+    def globals_of(self, code: CodeType, namespace: dict[str, Any]) -> None:
+        """Guard what the names in `code` mean in its module."""
+        name = self.constant(namespace)
+        for key in code.co_names:
+            if (id(namespace), key) in self._seen:
+                continue
+            self._seen.add((id(namespace), key))
+            if key in namespace:
+                self.visit(f"{name}[{key!r}]", namespace[key], f"global {key}")
+            elif hasattr(_builtins, key):
+                self.fail_if(f"{key!r} in {name}", f"global {key}")
+            module = namespace[key] if key in namespace else sys.modules.get(key)
+            if isinstance(module, ModuleType):
+                self._module(module, code)
+
+    def _module(self, module: ModuleType, code: CodeType) -> None:
+        """Refuse what `code` names of a library whose answers change."""
+        top = module.__name__.split(".")[0]
+        if top != "numpy" and top not in _IMPURE:
+            return
+        for key in code.co_names:
+            found = vars(module).get(key)
+            if getattr(found, "__name__", "").startswith("numpy.random") or (callable(found) and is_impure(found)) or (
+                isinstance(found, Mapping)
+            ):
+                self._refuse(f"it uses {module.__name__}.{key}")
+
+    def function(
+        self, head: str, lines: Sequence[str], last: Sequence[str], constants: dict[str, Any] | None = None
+    ) -> Callable[..., Any]:
+        """The function: `lines`, which return the number of the guard that fails, then `last`, whose failures are its own."""
+        errors = "AttributeError, KeyError, IndexError, ValueError, TypeError"
+        body = ["    try:", *[f"        {line}" for line in [*lines, "pass"]], f"    except ({errors}):",
+                "        return -1", *[f"    {line}" for line in last]]
+        namespace = {**self.constants, **(constants or {})}
+        exec("\n".join([head, *body]), namespace)  # the text is made of names of our own and of attributes' names
+        made: Callable[..., Any] = namespace["check"]
+        return made
+
+
+def _same(a: Any, b: Any) -> bool:
+    return a is b or (isinstance(b, _SCALARS) and not differs(a, b))
+
+
+def _is_opaque(value: Any) -> bool:
+    """Whether an object is compared by identity alone: the library's own, other libraries', the standard library's."""
+    if isinstance(value, Module):
+        return False
+    module = value.__name__ if isinstance(value, ModuleType) else getattr(
+        value if isinstance(value, type) else type(value), "__module__", None) or ""
+    top = module.split(".")[0]
+    if top in ("genesis", "numpy"):
+        return top == "numpy" or isinstance(value, ModuleType | type | DType | Device)
+    return isinstance(value, CodeType | re.Pattern) or (
+        top in sys.stdlib_module_names and top != "__main__" and not hasattr(value, "__dict__")) or (
+        isinstance(value, ModuleType | type) and top in sys.stdlib_module_names and top != "__main__")
+
+
+_MISSING = object()
+_builtins = sys.modules["builtins"]

@@ -1,0 +1,194 @@
+"""The outcome of a call: what it returns and leaves in `.grad`, described so that a replay makes the like anew."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from genesis.capture.recorder import Recorder
+from genesis.devices import Device
+from genesis.ir.dtypes import DType
+from genesis.number import Number
+from genesis.ops.layout import Layout
+from genesis.runtime.memory import Buffer
+from genesis.tensor import Tensor
+from genesis.trace import Array, Memory
+
+__all__ = ["Outcome", "Recipe", "find"]
+
+_FINAL = (int, float, bool, str, bytes, complex, type(None), np.generic, DType, Device, slice, range, type)
+_FLAGS = "_requires_grad", "_detached", "_within", "_untracked", "_keeps_derivation", "_version"
+_TOLD = {"_array", "_base", "_layout", "_seen", "_is_holder", *_FLAGS}  # all that a tensor has of its own
+
+
+@dataclasses.dataclass(eq=False)
+class Recipe:
+    """A tensor that the call made: the value it holds, the root that it views, and its flags."""
+
+    kind: type[Tensor]
+    value: Any  # the source of its array; None for a view that looks into its root's memory
+    base: Any  # a Recipe, or a source
+    layout: Layout | None
+    flags: dict[str, Any]
+    lag: int  # how many versions of its root it has not seen
+
+
+def find(source: Any, leaves: Sequence[Any]) -> Any:
+    """The tensor that `source` names, in a call with these leaves."""
+    kind, value = source
+    if kind == "held":
+        return value.tensor
+    if kind == "leaf":
+        return leaves[value]
+    owner = find(value, leaves)
+    return owner._grad if kind == "gradient" else owner._base
+
+
+class Outcome:
+    """What is left of a call. `gradients` has where tensors are found whose `.grad` is new, and the Recipe of it, or None."""
+
+    def __init__(self, recorder: Recorder, result: Any, containers: set[int]) -> None:
+        self._recorder: Any = recorder
+        self._recipes: dict[int, Recipe] = {}
+        self._containers = containers
+        self.gradients: list[tuple[Any, Recipe | None]] = []
+        for tensor, state in recorder.states.items():
+            gradient = tensor._grad
+            if gradient is state.gradient and not (state.reads_gradient is False and gradient is not None):
+                continue
+            source = recorder.source_of(tensor)
+            if source is None:
+                recorder.refuse("`.grad` of a tensor is set that no argument, name or attribute leads to")
+            elif gradient is None:
+                self.gradients.append((source, None))
+            elif gradient in recorder.states:
+                recorder.refuse("a tensor that was there before becomes a gradient")
+            else:
+                self.gradients.append((source, self._recipe(gradient)))
+        self._tree = self._told(result)
+        self._recorder = None
+
+    # ---- telling ----
+
+    def _told(self, value: Any) -> tuple[str, Any]:
+        """What is returned, as (how to make it, of what)."""
+        recorder = self._recorder
+        if isinstance(value, Tensor):
+            if value in recorder.states:
+                source = recorder.source_of(value)
+                if source is None:
+                    recorder.refuse("a tensor is returned that no argument, name or attribute leads to")
+                return "found", source
+            return "made", self._recipe(value)
+        if type(value) is Number:
+            return ("leaf", value.source[1]) if value.source[0] == "leaf" else ("same", value.fixed())
+        if isinstance(value, _FINAL):
+            return "same", value
+        if id(value) in self._containers:
+            recorder.refuse("a container that was given is returned")
+        if recorder.guards.has_met(value):
+            return "same", value
+        if type(value) in (list, tuple) or hasattr(value, "_fields"):
+            kind = type(value)._make if hasattr(value, "_fields") else type(value)
+            return "sequence", (kind, [self._told(item) for item in value])
+        if type(value) is dict:
+            return "mapping", {key: self._told(item) for key, item in value.items()}
+        if dataclasses.is_dataclass(value):
+            return "object", (type(value), {name: self._told(item) for name, item in vars(value).items()})
+        recorder.refuse(f"it returns a {type(value).__name__}")
+        return "same", None
+
+    def _recipe(self, tensor: Tensor) -> Recipe:
+        known = self._recipes.get(id(tensor))
+        if known is not None:
+            return known
+        recorder, base = self._recorder, tensor._base
+        own = vars(tensor).keys() - _TOLD
+        if any(getattr(tensor, name) is not getattr(Tensor, name, None) for name in own if name != "_grad") or (
+            tensor._grad is not None or tensor._retains_grad
+        ):
+            recorder.refuse("a tensor with attributes of its own is returned")
+        root: Any = None
+        if base is not None:
+            root = recorder.source_of(base) if base in recorder.states else self._recipe(base)
+            if root is None:
+                recorder.refuse("a view is returned of a tensor that no argument, name or attribute leads to")
+        value: Any = None
+        if id(tensor._array) in recorder.outputs:
+            value = ("output", *recorder.outputs[id(tensor._array)])
+        elif base is None:
+            value = ("constant", tensor._array)
+            if id(tensor._array) not in recorder._constants:
+                recorder.refuse("a tensor is returned whose value is none of the program's")
+        elif tensor._array.node.differentiable:
+            recorder.refuse("a view with a derivation of its own is returned")
+        flags = {name: held for name in _FLAGS if (held := getattr(tensor, name)) != getattr(Tensor, name, None)}
+        lag = 0 if base is None else base._version - tensor._seen
+        recipe = Recipe(type(tensor), value, root, tensor._layout, flags, lag)
+        self._recipes[id(tensor)] = recipe
+        return recipe
+
+    # ---- making ----
+
+    def build(self, values: Mapping[tuple[int, int], Array], leaves: Sequence[Any], made: dict[int, Tensor]) -> Any:
+        """What the call returns."""
+        return self._built(self._tree, values, leaves, made)
+
+    def _built(self, told: tuple[str, Any], values: Any, leaves: Any, made: dict[int, Tensor]) -> Any:
+        how, what = told
+        if how == "made":
+            return self.tensor(what, values, leaves, made)
+        if how == "same":
+            return what
+        if how == "found":
+            return find(what, leaves)
+        if how == "leaf":
+            return leaves[what]
+        if how == "sequence":
+            kind, items = what
+            return kind([self._built(item, values, leaves, made) for item in items])
+        if how == "mapping":
+            return {key: self._built(item, values, leaves, made) for key, item in what.items()}
+        kind, items = what
+        result = object.__new__(kind)
+        for name, item in items.items():
+            object.__setattr__(result, name, self._built(item, values, leaves, made))
+        return result
+
+    def tensor(
+        self, recipe: Recipe, values: Mapping[tuple[int, int], Array], leaves: Sequence[Any], made: dict[int, Tensor]
+    ) -> Tensor:
+        """The tensor of a recipe, which is made once in a call."""
+        known = made.get(id(recipe))
+        if known is not None:
+            return known
+        result = object.__new__(recipe.kind)
+        held = result.__dict__
+        held["_requires_grad"] = False
+        base = recipe.base
+        if base is not None:
+            root = self.tensor(base, values, leaves, made) if isinstance(base, Recipe) else find(base, leaves)
+            held["_base"], held["_layout"], held["_seen"] = root, recipe.layout, root._version - recipe.lag
+        if recipe.value is None:
+            whole = root._array
+            memory = whole.memory.at(recipe.layout, whole.node.dtype)  # type: ignore[union-attr, arg-type]
+            held["_array"] = Array.realized(memory.buffer, memory.layout, whole.node.dtype)
+        elif recipe.value[0] == "constant":
+            held["_array"] = _copied(recipe.value[1])
+        else:
+            held["_array"] = values[recipe.value[1:]]
+        held.update(recipe.flags)
+        made[id(recipe)] = result
+        return result
+
+
+def _copied(array: Array) -> Array:
+    node, memory = array.node, array.memory
+    assert memory is not None
+    buffer = Buffer(node.nbytes, memory.buffer.device)
+    buffer.numpy(node.dtype.numpy, node.shape)[...] = memory.numpy(node.dtype)
+    at = Memory(buffer, memory.layout._replace(offset=0), node.dtype)
+    return Array(None, -1, node, at)

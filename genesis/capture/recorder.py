@@ -1,0 +1,364 @@
+"""The recorder: what the programs of a traced call read and write, told in terms that a replay can look up again.
+
+Dispatch, storage, autograd and the optimizers tell it what a trace alone does not show: which tensor an input was read
+from, which tensors are written over, which numbers stand for what. A *source* is where a replay finds a value:
+
+    ("leaf", j)         the j-th leaf of the arguments
+    ("held", state)     the tensor of a State, which guards hold in its place
+    ("gradient", s)     the `.grad` of what s finds
+    ("base", s)         the root that what s finds is a view of
+    ("output", p, i)    the value at position i of program p
+    ("constant", array) what the call made of Python's numbers, which are guarded
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from genesis.capture.guards import Guards
+from genesis.execute import FLUSH_HOOKS, flush_all
+from genesis.number import Number, plain
+from genesis.ops.layout import Layout
+from genesis.plan import Plan
+from genesis.provenance import resolve_line, user_line
+from genesis.runtime import rng
+from genesis.tensor import Tensor
+from genesis.thread import thread_state
+from genesis.trace import Array, Trace
+
+__all__ = ["Given", "Program", "Recorder", "Refusal", "State", "Step", "hooks_of", "is_literal", "signed"]
+
+Source = tuple[Any, ...]
+
+
+class Refusal(NamedTuple):
+    """Why a call cannot be replayed, and the user's file and line."""
+
+    reason: str
+    line: tuple[str, int] | None
+
+    def __str__(self) -> str:
+        return f"{self.reason} (at {self.line[0]}:{self.line[1]})" if self.line else self.reason
+
+
+class Given(NamedTuple):
+    """An input of a program: the whole of what `source` finds, or, as laid out there, a part of its memory."""
+
+    source: Source
+    within: Layout | None = None
+
+
+@dataclass(eq=False)
+class State:
+    """What a tensor that was there before the call was like then, and where a replay finds it."""
+
+    tensor: Tensor
+    array: Array
+    version: int
+    requires_grad: bool
+    gradient: Tensor | None
+    hooks: tuple[Any, ...]
+    base: Tensor | None
+    changes: int  # how often the memory of `array` had been written over
+    label: str = ""
+    source: Source | None = None
+    reads_gradient: bool | None = None  # None: `.grad` was not touched; False: it was replaced before anyone looked
+
+    @property
+    def notes(self) -> int:
+        """How often the call wrote that memory over."""
+        return self.array.memory.buffer.version - self.changes  # type: ignore[union-attr]
+
+    @classmethod
+    def of(cls, tensor: Tensor) -> State:
+        return cls(tensor, tensor._array, tensor._version, tensor._requires_grad, tensor._grad, hooks_of(tensor), tensor._base,
+                   tensor._array.memory.buffer.version)  # type: ignore[union-attr]
+
+
+@dataclass(eq=False)
+class Step:
+    """An optimizer's step over parameters of one age, or a scheduler's: what Python does of it, a replay does too."""
+
+    owner: Any
+    arguments: Mapping[str, Any] = field(default_factory=dict)  # a scheduler's
+    group: Any = None
+    parameters: tuple[Tensor, ...] = ()
+    kept: tuple[tuple[Tensor, ...], ...] = ()
+    settings: tuple[Any, ...] = ()
+    members: tuple[Tensor, ...] = ()  # all parameters of the group
+
+
+@dataclass(eq=False)
+class Program:
+    """One flush: the path it took, and how its inputs, its numbers and what it writes are found."""
+
+    trace: Trace
+    plan: Plan
+    line: tuple[str, int] | None
+    positions: list[int]
+    inputs: list[Given]
+    variables: list[tuple[int, Source]]
+    numbers: list[float]
+    slots: list[tuple[int, Source]]
+    outputs: list[int]
+    writes: list[tuple[Tensor, int]]
+    released: frozenset[int]
+
+
+class Recorder:
+    """The record of one call in this thread; a context."""
+
+    def __init__(self, fullgraph: bool = False) -> None:
+        self._fullgraph = fullgraph
+        self.guards = Guards(self.refuse, self._meet)
+        self.refusals: list[Refusal] = []
+        self.looks: list[tuple[str, int] | None] = []
+        self.programs: list[Program] = []
+        self.states: dict[Tensor, State] = {}
+        self.steps: list[Step] = []
+        self.pinned: set[int] = set()  # leaves of the arguments that are also reached otherwise
+        self.fixed: set[Source] = set()
+        self.drawn_in_all = 0
+        self.outputs: dict[int, tuple[int, int]] = {}  # id of an array -> its program and position
+        self._handles: list[Array] = []
+        self._constants: dict[int, Array] = {}
+        self._placed: dict[tuple[Trace, int], tuple[Tensor, Array]] = {}
+        self._numbers: dict[tuple[Trace, int], Source] = {}
+        self._starts: dict[int, int] = {}
+        self._gradients: dict[Tensor, Tensor] = {}  # a gradient -> whose
+
+    def __enter__(self) -> Recorder:
+        flush_all()
+        thread_state.recorder = self
+        FLUSH_HOOKS.append(self._on_flush)
+        return self
+
+    def __exit__(self, *problem: object) -> None:
+        FLUSH_HOOKS.remove(self._on_flush)
+        thread_state.recorder = None
+
+    # ---- what the library tells ----
+
+    def refuse(self, reason: str) -> None:
+        """The call cannot be replayed."""
+        refusal = Refusal(reason, resolve_line(*user_line()))
+        if refusal not in self.refusals:
+            self.refusals.append(refusal)
+
+    def looked(self) -> None:
+        """A value is looked at: what Python does from here on may hang on it."""
+        self.looks.append(resolve_line(*user_line(3)))
+        self.refuse("a value is looked at")
+
+    def placed(self, trace: Trace, tensor: Tensor, array: Array) -> None:
+        """`array`, which `tensor` holds or held, is an input of `trace`."""
+        self._placed[trace, trace.known[array]] = tensor, array
+        self._register(tensor)
+
+    def wrote(self, root: Tensor) -> None:
+        """`root` is about to be written over."""
+        self._register(root)
+        memory = root._array.memory
+        if memory is not None and memory.buffer.shared:
+            self.refuse("memory that NumPy sees is written to")
+
+    def met_gradient(self, tensor: Tensor, reads: bool) -> None:
+        """Somebody looks at `.grad`, or replaces it unseen."""
+        state = self._register(tensor)
+        if state is not None and state.reads_gradient is None:
+            state.reads_gradient = reads
+
+    def made(self, array: Array) -> None:
+        """`array` was made of Python's data."""
+        self._constants[id(array)] = array
+
+    def data(self, data: Any) -> Any:
+        """What a tensor is about to be made of, as plain numbers."""
+        if any(isinstance(leaf, np.ndarray) for leaf in _leaves(data)):
+            self.refuse("the values of a NumPy array are read")
+        return plain(data)
+
+    def scalar(self, trace: Trace, number: Number) -> int:
+        """The position in `trace` of a number that replays put anew."""
+        index = trace.place_scalar(number.value)
+        self._numbers[trace, len(trace.scalars) - 1] = number.source
+        return index
+
+    def fix(self, source: Source) -> None:
+        """Somebody wants to know a number: replays hold for this value only."""
+        if source[0] == "result":
+            for operand in source[2:]:
+                self.fix(operand)
+        elif source[0] == "leaf":
+            self.fixed.add(source)
+        elif source[0] != "given":
+            self.refuse("a number that changes from call to call is looked at")
+
+    def drawn(self, start: int, count: int) -> Any:
+        """The seed and the place of random numbers that were just reserved, as numbers that replays put anew."""
+        offset = self._starts.setdefault(start, self.drawn_in_all)
+        if offset == self.drawn_in_all:  # not drawn a second time, as checkpoint does
+            self.drawn_in_all += count
+        seed = Number(signed(rng.initial_seed()), ("seed",), self)
+        return seed, Number(signed(start), ("draw", offset), self)
+
+    def updated(
+        self, optimizer: Any, group: Any, parameters: list[Tensor], settings: tuple[Any, ...]
+    ) -> tuple[Any, ...]:
+        """An optimizer is about to move `parameters`: its settings, those that may change as numbers put anew."""
+        slots = optimizer.slots(group)
+        kept = tuple([tuple([optimizer.state[p][kind] for p in parameters]) for kind in slots])
+        for tensors in kept:
+            for tensor in tensors:
+                self._meet(tensor, f"the state of {type(optimizer).__name__}")
+                if tensor not in self.states:
+                    self.refuse("an optimizer makes its state")
+        for parameter in parameters:
+            self._meet(parameter, f"a parameter of {type(optimizer).__name__}")
+        self.guards.enter(optimizer, type(optimizer).__name__)
+        place = len(self.steps)
+        self.steps.append(Step(optimizer, {}, group, tuple(parameters), kept, settings, tuple(group["params"])))
+        return tuple([
+            value if is_literal(value) else Number(value, ("setting", place, k), self) for k, value in enumerate(settings)
+        ])
+
+    def scheduled(self, scheduler: Any, arguments: Mapping[str, Any]) -> None:
+        """A scheduler takes a step."""
+        if any(isinstance(value, Tensor) for value in arguments.values()):
+            self.refuse("a scheduler looks at a value")
+        self.steps.append(Step(scheduler, {k: plain(v) for k, v in arguments.items()}))
+
+    # ---- tensors ----
+
+    def _meet(self, tensor: Tensor, label: str) -> None:
+        state = self._register(tensor, True)
+        if state is None:
+            return
+        if state.source is None:
+            state.label, state.source = label, ("held", state)
+        elif state.source[0] == "leaf":
+            self.pinned.add(state.source[1])
+
+    def argument(self, tensor: Tensor, leaf: int) -> None:
+        """`tensor` is a leaf of the arguments."""
+        state = self._register(tensor, True)
+        if state is None:
+            self.refuse("an argument is pending in another thread")
+        elif state.source is None:
+            state.label, state.source = f"argument {leaf}", ("leaf", leaf)
+        elif state.source != ("leaf", leaf):
+            self.pinned.add(leaf)
+
+    def _register(self, tensor: Tensor, reached: bool = False) -> State | None:
+        """The state of a tensor that was there before the call; None for one that the call made.
+
+        A view that nobody has been seen to reach is taken for the call's own; its root is not.
+        """
+        state = self.states.get(tensor)
+        if state is not None:
+            return state
+        array, base = tensor._array, tensor._base
+        if array.memory is None or id(array) in self.outputs or id(array) in self._constants:
+            return None
+        if base is not None:
+            self._register(base)
+            if not reached:
+                return None
+        state = self.states[tensor] = State.of(tensor)
+        if state.gradient is not None:
+            self._gradients[state.gradient] = tensor
+        return state
+
+    def source_of(self, tensor: Tensor) -> Source | None:
+        """Where a replay finds a tensor that was there before the call."""
+        state = self.states.get(tensor)
+        if state is None or state.source is not None:
+            return None if state is None else state.source
+        owner = self._gradients.get(tensor)
+        if owner is not None and (source := self.source_of(owner)) is not None:
+            self.states[owner].reads_gradient = True
+            state.label, state.source = f"the gradient of {self.states[owner].label}", ("gradient", source)
+        else:
+            for view, held in self.states.items():
+                if held.base is tensor and view is not tensor and held.source is not None:
+                    state.label, state.source = f"the storage of {held.label}", ("base", held.source)
+                    break
+        return state.source
+
+    # ---- programs ----
+
+    def _on_flush(self, trace: Trace, plan: Plan | None) -> None:
+        if thread_state.recorder is not self or thread_state.traces.get(trace.device) is not trace or plan is None:
+            return
+        number, nodes = len(self.programs), trace.nodes
+        held = trace.run.held
+        for array in held:
+            self.outputs[id(array)] = number, array.index
+            self._handles.append(array)
+        positions = [index for index, node in enumerate(nodes) if node.op == "input"]
+        if plan.keeps and (trace.hooks or trace.customs or trace.node_hooks or trace.retained):
+            self.refuse("backward, after the call, is to ask Python (a hook or a custom Function)")
+        if plan.keeps and any(self.source_of(leaf) is None for leaf in trace.variables.values()):
+            self.refuse("backward, after the call, is to reach a leaf that the call made")
+        self.programs.append(Program(
+            trace, plan, resolve_line(*user_line()), positions,
+            [self._given(trace, position, array) for position, array in zip(positions, trace.inputs, strict=True)],
+            [(index, source) for index, leaf in trace.variables.items() if (source := self.source_of(leaf)) is not None],
+            list(trace.scalars),
+            [(k, self._numbers[trace, k]) for k in range(len(trace.scalars)) if (trace, k) in self._numbers],
+            list(dict.fromkeys([array.index for array in held])),
+            [(root, root._array.index) for root in self.states if root._array.trace is trace], frozenset(trace.released),
+        ))
+
+    def _given(self, trace: Trace, position: int, array: Array) -> Given:
+        """Where a replay finds an input."""
+        if id(array) in self.outputs:
+            return Given(("output", *self.outputs[id(array)]))
+        if id(array) in self._constants:
+            return Given(("constant", array))
+        tensor, held = self._placed.get((trace, position), (None, array))
+        if id(held) in self.outputs:
+            return Given(("output", *self.outputs[id(held)]))
+        memory = held.memory
+        assert memory is not None
+        state = None if tensor is None else self.states.get(tensor)
+        if tensor is not None and state is not None and state.array is held:
+            source = self.source_of(tensor)
+            if source is not None:
+                return Given(source)
+        root = tensor if tensor is None or tensor._base is None else tensor._base
+        state = None if root is None else self.states.get(root)
+        if root is not None and state is not None and (whole := state.array.memory) is not None:
+            source = self.source_of(root)
+            if source is not None and whole.buffer is memory.buffer:
+                return Given(source, memory.layout._replace(offset=memory.layout.offset - whole.layout.offset))
+        line = trace.line_of(position + 1)
+        reason = f"a tensor of shape {array.node.shape} is read that no argument, name or attribute leads to"
+        self.refusals.append(Refusal(reason, line))
+        return Given(("constant", array))
+
+
+def signed(word: int) -> int:
+    """A 64-bit word as a signed integer."""
+    return word - (1 << 64) if word >> 63 else word
+
+
+def is_literal(value: Any) -> bool:
+    """Whether a number is part of a step's key: 0, 1, -1 and bools are."""
+    return type(value) not in (int, float) or value in (0, 1, -1)
+
+
+def hooks_of(tensor: Tensor) -> tuple[Any, ...]:
+    """What a walk of backward asks at a leaf."""
+    held = tensor._hooks, tensor._post_hooks
+    return (*[tuple((hooks or {}).values()) for hooks in held], tensor._node_hooks, tensor._retains_grad)
+
+
+def _leaves(data: Any) -> list[Any]:
+    if isinstance(data, list | tuple):
+        return [leaf for item in data for leaf in _leaves(item)]
+    return [data]

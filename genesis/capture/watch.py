@@ -1,0 +1,139 @@
+"""The watch: which code runs while a call is traced, and what it calls that a replay would not repeat."""
+
+from __future__ import annotations
+
+import gc
+import os
+import sys
+from collections.abc import Callable
+from types import CodeType, FrameType, FunctionType
+from typing import Any
+
+from genesis.capture.guards import Guards, is_impure
+from genesis.number import plain
+from genesis.optim.lr_scheduler import LRScheduler
+
+__all__ = ["Watch"]
+
+_PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
+_STANDARD = os.path.dirname(os.path.abspath(os.__file__)) + os.sep
+_INSTALLED = os.sep + "site-packages" + os.sep
+# Library code whose outcome hangs on state that is not guarded, or that changes state which replays do not change.
+_UNSEEN = (
+    "debug", "utils/data", "serialization.py", "amp/grad_scaler.py", "printing.py", "optim/lr_scheduler", "func/functional",
+)
+_UNREPEATED = {
+    "manual_seed", "seed", "initial_seed", "state_dict", "load_state_dict", "add_param_group", "register_hook",
+    "register_post_accumulate_grad_hook", "register_prehook", "retain_grad", "set_default_dtype", "set_num_threads",
+    "register_function", "unregister_function", "register_buffer", "register_parameter", "get_state", "set_state",
+}
+_places: dict[str, str] = {}
+
+
+def _place_of(code: CodeType) -> str:
+    """Whose code it is: "user", "layer" (a module of genesis.nn), "genesis", "standard"."""
+    name = code.co_filename
+    place = _places.get(name)
+    if place is None:
+        inside = name.startswith(_PACKAGE)
+        standard = name.startswith((_STANDARD, "<frozen")) and _INSTALLED not in name
+        place = "standard" if standard else "user"
+        if inside:
+            place = "layer" if name.startswith(_PACKAGE + "nn" + os.sep) else "genesis"
+            relative = name[len(_PACKAGE) :].replace(os.sep, "/")
+            if relative.startswith(_UNSEEN):
+                place = "unseen"
+        elif f"{_INSTALLED}numpy{os.sep}" in name:
+            place = "standard"
+        _places[name] = place
+    return place
+
+
+class Watch:
+    """A context in which this thread's calls are seen."""
+
+    def __init__(
+        self, guards: Guards, refuse: Callable[[str], None], schedule: Callable[[LRScheduler, Any], None]
+    ) -> None:
+        self._guards = guards
+        self._refuse = refuse
+        self._schedule = schedule
+        self._known: set[CodeType] = set()
+        self._owners: set[int] = set()
+        self._fresh: dict[int, Any] = {}  # objects that the call itself makes
+        self._away: FrameType | None = None  # a scheduler's step: it will be taken anew, so nothing in it counts
+
+    def __enter__(self) -> None:
+        self._before = sys.getprofile()
+        sys.setprofile(self._see)
+
+    def __exit__(self, *problem: object) -> None:
+        sys.setprofile(self._before)
+
+    def _see(self, frame: FrameType, event: str, argument: Any) -> None:
+        try:
+            self._seen(frame, event, argument)
+        except Exception as problem:  # an object of the user's that does not like to be looked at
+            self._refuse(f"what it reads cannot be compared: {problem!r}")
+
+    def _seen(self, frame: FrameType, event: str, argument: Any) -> None:
+        if self._away is not None:
+            if event == "return" and frame is self._away:
+                self._away = None
+            return
+        code = frame.f_code
+        place = _place_of(code)
+        if event == "c_call":
+            if place == "user" and is_impure(argument):
+                self._refuse(f"it calls {getattr(argument, '__qualname__', argument)}")
+        elif event != "call" or (place == "standard" and code in self._known):
+            return
+        elif place == "user" or place == "layer":
+            self._python(frame, code, place)
+        elif place == "unseen":
+            self._unseen(frame, code)
+        elif place == "genesis":
+            if code.co_name in _UNREPEATED and self._is_called_by_user(frame):
+                self._refuse(f"it calls {code.co_name}")
+        else:
+            self._known.add(code)
+            module = frame.f_globals.get("__name__", "")
+            if module.split(".")[0] in ("random", "secrets", "uuid", "datetime", "tempfile", "socket", "subprocess", "logging",
+                                        "queue", "threading") or module.startswith("numpy.random"):
+                self._refuse(f"it calls {code.co_name} of {module}")
+
+    def _python(self, frame: FrameType, code: CodeType, place: str) -> None:
+        if code not in self._known:
+            self._known.add(code)
+            if code.co_name in _UNREPEATED and place == "layer":
+                self._refuse(f"it calls {code.co_name}")
+            if place == "user":
+                self._guards.globals_of(code, frame.f_globals)
+                if code.co_freevars and not code.co_name.startswith("<") and not self._guards.knows(code):
+                    for function in gc.get_referrers(code):
+                        if isinstance(function, FunctionType):
+                            self._guards.enter(function, function.__name__)
+            self._guards.code(code, place == "user")
+        if "type" in code.co_names or "__class__" in code.co_names:  # which would tell a Number from a number
+            for name, value in frame.f_locals.items():
+                frame.f_locals[name] = plain(value)
+        if code.co_argcount and code.co_varnames[0] in ("self", "cls"):
+            owner = frame.f_locals.get(code.co_varnames[0])
+            if id(owner) in self._owners:
+                return
+            self._owners.add(id(owner))
+            if code.co_name in ("__init__", "__new__", "__post_init__"):
+                self._fresh[id(owner)] = owner
+            elif id(owner) not in self._fresh:
+                self._guards.enter(owner, type(owner).__name__)
+
+    def _unseen(self, frame: FrameType, code: CodeType) -> None:
+        owner = frame.f_locals.get("self")
+        if isinstance(owner, LRScheduler) and code.co_name == "step":
+            self._away = frame
+            self._schedule(owner, {name: frame.f_locals[name] for name in code.co_varnames[1 : code.co_argcount]})
+        elif not code.co_name.startswith("<"):
+            self._refuse(f"it calls {code.co_name} of {frame.f_globals.get('__name__')}")
+
+    def _is_called_by_user(self, frame: FrameType) -> bool:
+        return frame.f_back is not None and _place_of(frame.f_back.f_code) == "user"

@@ -1,0 +1,90 @@
+"""A Python number that a traced function was given: data as long as only arithmetic reads it.
+
+While `genesis.compile` traces, such numbers stand where the replayed program is to put others. Arithmetic with a tensor
+makes a slot; any other look (a comparison, `float()`, `range()`, a format) tells the recorder, which from then on holds
+the number for fixed. It is no float: what C code reads of a float could not be seen.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from typing import Any
+
+__all__ = ["Number", "plain"]
+
+
+class Number:
+    """`value`, and where a replay finds it anew: `source`, which the recorder understands."""
+
+    __slots__ = ("recorder", "source", "value")
+
+    def __init__(self, value: float, source: tuple[Any, ...], recorder: Any) -> None:
+        self.value = value
+        self.source = source
+        self.recorder = recorder
+
+    @property  # type: ignore[misc]
+    def __class__(self) -> type:
+        return type(self.value)
+
+    def fixed(self) -> Any:
+        """The number itself, for whoever wants to know it."""
+        self.recorder.fix(self.source)
+        return self.value
+
+    def __neg__(self) -> Number:
+        return Number(operator.neg(self.value), ("result", operator.neg, self.source), self.recorder)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.fixed(), name)
+
+
+def plain(argument: Any) -> Any:
+    """`argument` with the number in place of each Number in it, which is fixed then."""
+    if type(argument) is Number:
+        return argument.fixed()
+    if type(argument) in (list, tuple) and any(map(_has_number, argument)):
+        return type(argument)(map(plain, argument))
+    return argument
+
+
+def _has_number(argument: Any) -> bool:
+    return type(argument) is Number or (type(argument) in (list, tuple) and any(map(_has_number, argument)))
+
+
+def _arithmetic(function: Callable[..., Any], reflected: bool) -> Callable[[Number, Any], Any]:
+    def method(self: Number, other: Any) -> Any:
+        number = type(other) is Number
+        if not number and type(other) not in (int, float):
+            if isinstance(other, int | float | complex):
+                return function(other, self.fixed()) if reflected else function(self.fixed(), other)
+            return NotImplemented  # a tensor's own method makes a slot of this
+        value = other.value if number else other
+        result = function(value, self.value) if reflected else function(self.value, value)
+        if type(result) not in (int, float):
+            return function(plain(other), self.fixed()) if reflected else function(self.fixed(), plain(other))
+        operands = (other.source if number else ("given", other)), self.source
+        return Number(result, ("result", function, *(operands if reflected else operands[::-1])), self.recorder)
+
+    return method
+
+
+def _read(function: Callable[..., Any]) -> Callable[..., Any]:
+    return lambda self, *others: function(self.fixed(), *map(plain, others))
+
+
+for _name in ("add", "sub", "mul", "truediv", "pow"):
+    setattr(Number, f"__{_name}__", _arithmetic(getattr(operator, _name), False))
+    setattr(Number, f"__r{_name}__", _arithmetic(getattr(operator, _name), True))
+for _name, _function in {
+    **{name: getattr(operator, name) for name in (
+        "lt", "le", "eq", "ne", "gt", "ge", "floordiv", "mod", "and_", "or_", "xor", "lshift", "rshift", "index", "invert",
+        "pos", "abs")},
+    "bool": bool, "int": int, "float": float, "complex": complex, "hash": hash, "repr": repr, "str": str, "format": format,
+    "round": round, "trunc": int, "divmod": divmod,
+}.items():
+    setattr(Number, f"__{_name.rstrip('_')}__", _read(_function))
+for _name in ("floordiv", "mod", "and_", "or_", "xor", "lshift", "rshift"):
+    _function = getattr(operator, _name)
+    setattr(Number, f"__r{_name.rstrip('_')}__", _read(lambda self, other, f=_function: f(other, self)))
