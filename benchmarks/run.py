@@ -9,13 +9,13 @@ import platform
 import sys
 from pathlib import Path
 
-from benchmarks import compiling, elementwise, first_calls, memory, rows, tracing, training
+from benchmarks import compiling, elementwise, first_calls, functions, memory, tracing, training
 from benchmarks.measure import Result, Settings
 from benchmarks.peers import same_threads
 from benchmarks.table import draw, table
 
 FAMILIES = {
-    "elementwise": elementwise, "rows": rows, "training": training, "tracing": tracing, "compiling": compiling,
+    "elementwise": elementwise, "functions": functions, "training": training, "tracing": tracing, "compiling": compiling,
     "first calls": first_calls, "memory": memory,
 }
 

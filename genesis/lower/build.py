@@ -29,6 +29,7 @@ __all__ = ["KernelCall", "Store", "build_group"]
 
 MOST_TAPS = 4  # neighbours that a vector's elements may be apart
 LEAST_LANES = 4  # from which on that is worth a kernel of its own
+ROW_SHARE = 1 / 16  # what an access once a row weighs beside one at every point, when the lane axis is chosen
 
 
 class Store(NamedTuple):
@@ -346,6 +347,9 @@ def _instruction(
                 classes.append(f"w{len(words)}")
                 words.append(Word("stride", s))
         access = Access(pointer, tuple(classes), draft.dtype)
+    if draft.name == "store" and draft.level == FULL and access is not None and access.strides[-1:] == (1,):
+        attrs += (("stream", f"w{len(words)}"),)
+        words.append(Word("stream", draft.storage))
     if draft.words:
         attrs += (("words", ",".join(f"w{len(words) + n}" for n in range(len(draft.words)))),)
         words.extend(draft.words)
@@ -385,21 +389,21 @@ def _lane(
     reduced = [axis for axis, (_, r) in enumerate(axes) if r]
     barred = reduced if scatters else reduced[:-1] if any(d.name.startswith("arg") for d in drafts) else ()
     free = [axis for axis in range(len(axes) - 1, -1, -1) if axis not in barred]
-    memory = [at.strides for draft, at in zip(drafts, maps, strict=True)
+    memory = [(1.0 if draft.level == FULL else ROW_SHARE, at.strides) for draft, at in zip(drafts, maps, strict=True)
               if draft.storage is not None and at is not None and draft.level != FINAL]
     pairs = () if scatters else {
         (lane, tap) for tap, (extent, over) in enumerate(axes) if 1 < extent <= MOST_TAPS
         for lane in free if axes[lane][0] > max(extent, LEAST_LANES - 1) and over >= axes[lane][1]
-        for strides in memory if strides[tap] == 1 < strides[lane] <= MOST_TAPS
+        for _, strides in memory if strides[tap] == 1 < strides[lane] <= MOST_TAPS
     }
     best, chosen = -1.0, None
     for axis in free:
         if any(tap == axis for _, tap in pairs):
             continue
-        steps = [strides[axis] for strides in memory]
-        score = sum(3 if s == 1 else 1 if s == 0 else 0 for s in steps) + min(axes[axis][0], 16) / 16
+        steps = [(share, strides[axis]) for share, strides in memory]
+        score = sum(share * (3 if s == 1 else 1 if s == 0 else 0) for share, s in steps) + min(axes[axis][0], 16) / 16
         if any(lane == axis for lane, _ in pairs):
-            score += 2 * sum(1 < s <= MOST_TAPS for s in steps)
+            score += 2 * sum(share for share, s in steps if 1 < s <= MOST_TAPS)
         if score > best:
             best, chosen = score, axis
     return chosen, {tap for lane, tap in pairs if lane == chosen}

@@ -8,6 +8,7 @@ forked child, and nothing depends on its size: shares without a worker are done 
 from __future__ import annotations
 
 import ctypes
+import functools
 import os
 import signal
 
@@ -98,6 +99,7 @@ def set_num_threads(threads: int) -> None:
     _threads = threads
 
 
+@functools.cache
 def _default_threads() -> int:
     for name in ("GENESIS_NUM_THREADS", "OMP_NUM_THREADS"):
         value = os.environ.get(name, "").partition(",")[0].strip()  # OpenMP allows a list, a number per level

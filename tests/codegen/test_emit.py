@@ -4,9 +4,11 @@ import numpy as np
 import pytest
 
 import genesis
+from genesis.codegen.cpu import program
 from genesis.dispatch import array_of
 from genesis.lower.schedule import KernelCall
 from genesis.plan import plan_for
+from genesis.runtime.plan_cache import plan_cache
 
 
 def from_numpy(array):
@@ -103,3 +105,28 @@ def test_a_literal_in_sixteen_bits_is_rounded_as_a_stored_one(dtype):
     literal = genesis.full((50,), 0.1, dtype=getattr(genesis, dtype))
     literal.numpy()
     np.testing.assert_array_equal(fused, (x * literal).float().numpy())
+
+
+def test_lanes_run_along_the_rows_that_are_read_whatever_is_written_once_for_each():
+    x = from_numpy(np.ones((300, 200)))
+    assert all("axes [keep w0, reduce w1] lane 1" in text for text in texts(x.mean(1) + x.var(1)))
+
+
+@pytest.fixture
+def every_output_past_the_caches(monkeypatch):
+    monkeypatch.setattr(program, "cache_bytes", lambda: 0)
+    monkeypatch.setattr(plan_cache, "get", lambda plans, key: None)  # those made before know the real size
+
+
+@pytest.mark.usefixtures("every_output_past_the_caches")
+@pytest.mark.parametrize("size", SIZES)
+def test_what_goes_past_the_caches_arrives(size):
+    array = np.random.default_rng(size).normal(size=(3, size + 1)).astype(np.float32)
+    x = from_numpy(array)
+    np.testing.assert_array_equal((x * 2).numpy(), array * 2)
+    np.testing.assert_array_equal((x[:, 1:] * 2).numpy(), array[:, 1:] * 2)  # rows that begin anywhere
+    np.testing.assert_allclose(genesis.softmax(x, 1).sum(1).numpy(), np.ones(3), rtol=1e-6)
+    np.testing.assert_array_equal(genesis.cat([x, x + 1], 1).numpy(), np.concatenate([array, array + 1], 1))
+    x = x + 0
+    x *= 3  # written over what was read
+    np.testing.assert_array_equal(x.numpy(), array * np.float32(3))

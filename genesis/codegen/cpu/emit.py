@@ -27,6 +27,7 @@ from genesis.ops.registry import PRIMITIVES
 __all__ = ["Emitter", "emit_finish", "emit_kernel"]
 
 HEAVY = 30  # work per element from which a kernel's last vector takes the same code as the others
+LINE = 64  # bytes that go past the caches at once
 KERNEL_TYPE = ir.FunctionType(ir.VoidType(), [I64, I64, POINTER, I64])
 
 
@@ -50,6 +51,8 @@ class Emitter:
         self.lanes = Lanes(self.builder, width)
         self.entry = self.builder.block
         self.words = [self._word(n, word) for n, word in enumerate(kernel.words)]
+        self.streams = {i.access.pointer: self._stream(i, i.access.pointer) for i in kernel.instructions
+                        if i.access is not None and "stream" in dict(i.attrs) and width * i.dtype.itemsize >= LINE}
         self.scopes: list[dict[Any, Any]] = [{}]
         self.index: dict[int, ir.Value] = {}  # axis -> its position; of the lane axis, the first lane's
         self.bound: set[int] = set()
@@ -76,6 +79,14 @@ class Emitter:
 
     def _extra_words(self, instruction: Instruction) -> list[ir.Value]:
         return [self._named(w) for w in instruction.attr("words").split(",")]
+
+    def _stream(self, store: Instruction, target: int) -> ir.Value:
+        """1 if a store goes past the caches: it is meant to, and it is not what it writes over that was read just now."""
+        b, wanted = self.builder, self._named(store.attr("stream"))
+        for pointer in {i.access.pointer for i in self.kernel.instructions if i.name == "load" and i.access is not None}:
+            same = b.icmp_unsigned("==", self.words[pointer], self.words[target])
+            wanted = b.select(same, I64(0), wanted)
+        return wanted
 
     # ---- loops ----
 
@@ -156,6 +167,8 @@ class Emitter:
             value = workers[n].folded()
             at = b.gep(self.words[self._word_of("partials")], [slot], inbounds=True, source_etype=I64)
             b.store(value, at)
+        if self.streams:
+            b.fence("seq_cst")  # what went past the caches is seen before the launch is reported done
         b.ret_void()
         return str(self.module)
 
@@ -433,9 +446,25 @@ class Emitter:
         if stride == 0:
             lanes.store_uniform(value, start, dtype)
         elif stride == 1:
-            lanes.store(lanes.splat(value), start, dtype, self.mask)
+            self._store(i, lanes.splat(value), start)
         else:
             lanes.scatter_store(lanes.splat(value), start, self._lane_offsets(stride), dtype, self.mask)
+
+    def _store(self, i: Instruction, value: ir.Value, start: ir.Value) -> None:
+        """A vector to neighbouring elements, past the caches if so wanted of a whole and aligned one."""
+        b, lanes, dtype = self.builder, self.lanes, i.dtype.name
+        assert i.access is not None
+        if i.access.pointer not in self.streams:
+            lanes.store(value, start, dtype, self.mask)
+            return
+        unaligned = b.and_(b.ptrtoint(start, I64), I64(LINE - 1))
+        if self.mask is not None:
+            unaligned = b.or_(unaligned, b.zext(b.not_(lanes.extract(self.mask, lanes.width - 1)), I64))
+        with b.if_else(b.icmp_unsigned(">", self.streams[i.access.pointer], unaligned)) as (past, through):
+            with past:
+                lanes.store(value, start, dtype, past_caches=True)
+            with through:
+                lanes.store(value, start, dtype, self.mask)
 
     def _scatter(self, i: Instruction) -> None:
         assert i.access is not None

@@ -63,10 +63,15 @@ def gather(lanes: Lanes, base: ir.Value, element_offsets: ir.Value, dtype: str, 
     return from_memory(lanes, gathered, dtype)
 
 
-def store(lanes: Lanes, x: ir.Value, pointer: ir.Value, dtype: str, mask: ir.Value | None = None) -> None:
-    """Every lane to adjacent elements; lanes outside `mask` are not written."""
+def store(
+    lanes: Lanes, x: ir.Value, pointer: ir.Value, dtype: str, mask: ir.Value | None = None, *, past_caches: bool = False
+) -> None:
+    """Every lane to adjacent elements; lanes outside `mask` are not written. `past_caches` wants `pointer` aligned to 64."""
     x = to_memory(lanes, lanes.splat(x), dtype)
-    if mask is None:
+    if past_caches:
+        written = lanes.builder.store(x, pointer, align=64)
+        written.set_metadata("nontemporal", lanes.builder.module.add_metadata([ir.Constant(I32, 1)]))
+    elif mask is None:
         lanes.builder.store(x, pointer, align=SIZE[x.type.element])
     else:
         _masked(lanes, "store", ir.VoidType(), [x, pointer, mask], x.type, 1)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import struct
 from array import array
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
 from genesis.codegen.cpu.emit import emit_finish, emit_kernel
 from genesis.codegen.cpu.product import launch as product
-from genesis.codegen.cpu.target import vector_bytes
+from genesis.codegen.cpu.target import cache_bytes, vector_bytes
 from genesis.ir.graph import Node
 from genesis.ir.shapes import numel
 from genesis.lower.build import KernelCall
@@ -27,6 +27,7 @@ PARALLEL_COST = 40_000  # units of work, about one simple operation on an elemen
 BLOCK_QUANTUM = 64
 FINAL_BLOCK = 4096
 LIGHT_WORK = 24
+STREAMED_SHARE = 4  # an output of one in so many bytes of the last cache goes past it
 
 
 class Segment(NamedTuple):
@@ -45,7 +46,7 @@ def assemble(
 
     Input k is slot k, output k slot `output_slot + k`, scalar k slot `scalar_slot + k`.
     """
-    places = _Places(schedule, arena_slot, output_slot, scalar_slot)
+    places = _Places(schedule, arena_slot, output_slot, scalar_slot, _streamed(nodes, schedule))
     kernels = _compiled([c.kernel for s in schedule.stages for c in s if isinstance(c, KernelCall)])
     segments: list[Segment] = []
     launches: list[Launch] = []
@@ -67,15 +68,25 @@ def assemble(
     return segments, schedule.arena_bytes + places.workspace_bytes
 
 
+def _streamed(nodes: Sequence[Node], schedule: Schedule) -> set[int]:
+    """The outputs that the caches would not hold for long anyhow, and that nothing here reads."""
+    read = {value for stage in schedule.stages for call in stage for value in call.reads}
+    return {value for value, place in schedule.locations.items()
+            if place.kind == "output" and nodes[value].nbytes * STREAMED_SHARE >= cache_bytes() and value not in read}
+
+
 class _Places:
     """Words for values' addresses."""
 
-    def __init__(self, schedule: Schedule, arena_slot: int, output_slot: int, scalar_slot: int) -> None:
+    def __init__(
+        self, schedule: Schedule, arena_slot: int, output_slot: int, scalar_slot: int, streamed: Collection[int] = ()
+    ) -> None:
         self.schedule = schedule
         self.arena_slot = arena_slot
         self.output_slot = output_slot
         self.scalar_slot = scalar_slot
         self.keep: list[Any] = []
+        self.streamed = streamed
         self.workspace_bytes = 0
 
     def workspace(self, workers: int, share: int) -> Slot:
@@ -98,8 +109,10 @@ def width_of(kernel: Kernel) -> int:
     """
     sizes = [i.dtype.compute.itemsize for i in kernel.instructions if i.dtype.category == 2]
     lanes = vector_bytes() // max(sizes, default=4)
-    if kernel.lane is None or kernel.taps or not any("over" in dict(i.attrs) for i in kernel.instructions):
+    if kernel.lane is None or kernel.taps:
         return lanes
+    if not any("over" in dict(i.attrs) for i in kernel.instructions):
+        return lanes * 2 if kernel.work >= LIGHT_WORK else lanes
     places = any(i.name.startswith("arg") for i in kernel.instructions)
     return lanes if places else lanes * 4 if kernel.work <= LIGHT_WORK or not kernel.lane_is_reduced else lanes * 2
 
@@ -164,6 +177,8 @@ def _word(w: Word, call: KernelCall, places: _Places, size: int, count: int, wor
         return _bits(w.value) if w.is_double else int(w.value)
     if w.kind == "fault":
         return FAULT
+    if w.kind == "stream":
+        return int(w.value in places.streamed)
     if w.kind == "scratch":
         rows = Buffer(workers * call.extents[kernel.lane or 0] * w.extra.itemsize)
         places.keep.append(rows)
