@@ -96,7 +96,7 @@ def _read_by_backward(
     for together in [roots] if not released else [[root] for root in roots]:
         seeds = {root: expand(graph.constant(1, nodes[root].dtype), nodes[root].shape) for root in together}
         try:
-            ends, _, reads = derive(nodes, seeds, graph, graph.value, customs)
+            ends, _, reads = derive(nodes, seeds, graph, graph.value, customs, released=released)
         except NotDifferentiableError:
             keeps = True
             wanted.update(together)

@@ -48,6 +48,8 @@ class Node:
 
     def renumbered(self, inputs: tuple[int, ...]) -> Node:
         """The same operation on other inputs."""
+        if inputs == self.inputs:
+            return self
         return Node(self.op, inputs, self.attrs, self.shape, self.dtype, self.differentiable)
 
     def key(self) -> tuple[Any, ...]:

@@ -175,7 +175,9 @@ class _Build:
         return found
 
     def _normal(self, at: IndexMap) -> IndexMap:
-        return IndexMap(at.offset, tuple(0 if e == 1 else s for s, e in zip(at.strides, self.extents, strict=True)))
+        if 1 not in self.extents:
+            return at
+        return IndexMap(at.offset, tuple([0 if e == 1 else s for s, e in zip(at.strides, self.extents, strict=True)]))
 
     def _compute(self, index: int, at: IndexMap) -> int:
         node = self.nodes[index]
@@ -313,9 +315,10 @@ class _Build:
         if any(d.level == FINAL for d in self.drafts):
             words += [Word("partials"), Word("workers")]
         nest = [(n, r) for n, (_, r) in enumerate(axes)]
-        kept = Kernel(nest, place, instructions, words, taps).kept()
-        words += [Word("scratch", n, instructions[n].dtype.compute) for n in kept]
         kernel = Kernel(nest, place, instructions, words, taps)
+        if kept := kernel.kept():
+            words += [Word("scratch", n, instructions[n].dtype.compute) for n in kept]
+            kernel = Kernel(nest, place, instructions, words, taps)
         nodes = tuple(dict.fromkeys(d.origin for d in self.drafts))
         return KernelCall(kernel, tuple(e for e, _ in axes), tuple(self.reads), tuple(self.writes), nodes)
 
@@ -324,12 +327,12 @@ def _instruction(
     draft: _Draft, at: IndexMap | None, order: Sequence[int], axes: Sequence[Axis], taps: Mapping[int, int],
     words: list[Word], before: Sequence[Instruction],
 ) -> Instruction:
-    varies: frozenset[int] = frozenset().union(*(before[a].varies for a in draft.args)) if draft.args else frozenset()
+    varies: frozenset[int] = frozenset().union(*[before[a].varies for a in draft.args]) if draft.args else frozenset()
     access = None
     attrs = draft.attrs
     if at is not None:
         strides = [at.strides[a] for a in order]
-        varies |= frozenset(a for a, s in enumerate(strides) if s)
+        varies |= frozenset([a for a, s in enumerate(strides) if s])
         size = draft.dtype.itemsize
         if draft.storage is not None:
             pointer = len(words)

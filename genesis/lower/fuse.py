@@ -50,12 +50,21 @@ class Group:
 
     @property
     def reduces(self) -> bool:
-        return any(reduced for _, reduced in self.axes)
+        return _reduces(self.axes)
 
     def numel(self, level: str) -> int:
-        if level == FINAL:
-            return 1
-        return numel(extent for extent, reduced in self.axes if level == FULL or not reduced)
+        return _points(self.axes, level)
+
+
+@lru_cache(1 << 12)
+def _reduces(axes: tuple[Axis, ...]) -> bool:
+    return any(reduced for _, reduced in axes)
+
+
+@lru_cache(1 << 12)
+def _points(axes: tuple[Axis, ...], level: str) -> int:
+    """How many values a member of `level` has."""
+    return 1 if level == FINAL else numel(extent for extent, reduced in axes if level == FULL or not reduced)
 
 
 class Partition:

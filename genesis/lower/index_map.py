@@ -7,6 +7,7 @@ axis of the loop nest runs across axes of the view that lie apart, it says where
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import NamedTuple
 
 from genesis.ir.shapes import Shape, contiguous_strides
@@ -55,6 +56,11 @@ def pull(at: IndexMap, extents: Sequence[int], shape: Shape, strides: Shape, off
         return IndexMap(at.offset + offset, at.strides)
     if not any(strides) or 0 in shape:
         return IndexMap(offset, (0,) * len(at.strides))
+    return _pulled(at, tuple(extents), shape, tuple(strides), offset)
+
+
+@lru_cache(1 << 13)
+def _pulled(at: IndexMap, extents: Shape, shape: Shape, strides: Shape, offset: int) -> IndexMap:
     rows = contiguous_strides(shape)
     dims = [d for d in range(len(shape)) if shape[d] != 1]
     low = [0] * len(shape)

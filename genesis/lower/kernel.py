@@ -17,6 +17,7 @@ from genesis.ops.registry import PRIMITIVES
 __all__ = ["REDUCTIONS", "Access", "Instruction", "Kernel", "Word"]
 
 REDUCTIONS = frozenset(("sum", "prod", "max", "min", "any", "all", "argmax", "argmin"))
+VALUE_WORDS = frozenset(("pointer", "site", "stream"))  # the kinds of word that name a value of the graph
 DEAR = 8  # the cost from which a value is kept for the next pass rather than computed again
 
 
@@ -74,6 +75,11 @@ class Instruction:
     def attr(self, name: str) -> Any:
         return dict(self.attrs)[name]
 
+    def renamed(self, origin: int) -> Instruction:
+        """The same for another value."""
+        return Instruction(
+            self.name, self.args, self.dtype, self.level, self.varies, self.step, self.access, self.attrs, origin)
+
     def text(self, number: int) -> str:
         parts = [f"%{a}" for a in self.args] + [f"{k}={v}" for k, v in self.attrs]
         where = ""
@@ -106,6 +112,14 @@ class Kernel:
         lines += [i.text(n) for n, i in enumerate(self.instructions)]
         self.text = "\n".join(lines)
         self.name = "genesis_" + hashlib.sha256(self.text.encode()).hexdigest()[:16]
+
+    def renamed(self, names: Mapping[int, int]) -> Kernel:
+        """The same code over other values: `names` gives for each value the one in its place."""
+        other = Kernel.__new__(Kernel)
+        other.axes, other.lane, other.taps, other.text, other.name = self.axes, self.lane, self.taps, self.text, self.name
+        other.instructions = tuple([i.renamed(names[i.origin]) for i in self.instructions])
+        other.words = tuple([w._replace(value=names[w.value]) if w.kind in VALUE_WORDS else w for w in self.words])
+        return other
 
     @property
     def outer(self) -> list[int]:

@@ -10,11 +10,12 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from genesis.ir.graph import Node
-from genesis.lower.build import KernelCall, build_group
+from genesis.lower.build import KernelCall
 from genesis.lower.fuse import Partition
 from genesis.lower.index_map import Unmappable
 from genesis.lower.kernel import Kernel
 from genesis.lower.legalize import base_of, collapsed_batch, layout_of
+from genesis.lower.repeats import Repeats
 from genesis.ops.layout import Layout, contiguous_layout
 
 __all__ = ["HostCall", "Location", "Product", "Schedule", "Stage", "allocate", "donations", "order"]
@@ -84,6 +85,7 @@ def order(nodes: Sequence[Node], partition: Partition) -> tuple[list[Stage], set
     Returns the stages, and the values that a group cannot read where they are: these must be set apart first.
     """
     stages: list[Stage] = []
+    repeats = Repeats(nodes, partition)
     refused: set[int] = set()
     read: set[int] = set()  # by the last stage
     written: set[int] = set()
@@ -95,7 +97,7 @@ def order(nodes: Sequence[Node], partition: Partition) -> tuple[list[Stage], set
             calls = [HostCall(i, tuple(_operand(nodes, j) for j in nodes[i].inputs)) for i in group.members]
         else:
             try:
-                calls = build_group(nodes, partition, group)
+                calls = repeats.calls(group)
             except Unmappable as refusal:
                 refused.add(refusal.index)
                 continue
@@ -139,9 +141,8 @@ def allocate(
     A piece is free again after the last stage that touches it.
     """
     locations = {value: Location("input", k) for k, value in enumerate(inputs)}
-    for value in outputs:
-        if value not in locations:
-            locations[value] = Location("output", sum(1 for place in locations.values() if place.kind == "output"))
+    owned = dict.fromkeys(value for value in outputs if value not in locations)
+    locations |= {value: Location("output", k) for k, value in enumerate(owned)}
     last: dict[int, int] = {}
     for number, stage in enumerate(stages):
         for call in stage:

@@ -34,7 +34,7 @@ class _Result(Value):
 
 def derive(
     nodes: Sequence[Node], cotangents: Mapping[int, Value], graph: Graph, place: Callable[[int], Value],
-    wanted: Collection[int] = (), above: int = -1,
+    wanted: Collection[int] = (), above: int = -1, released: Collection[int] = (),
 ) -> tuple[dict[int, Value], dict[int, Value], dict[int, tuple[int, ...]]]:
     """The cotangents, as Values of `graph`, of the values that those given depend on.
 
@@ -45,6 +45,7 @@ def derive(
         place: the Value in `graph` that stands for a position in `nodes`.
         wanted: positions whose cotangent to report besides the ends of the walk, variables and inputs.
         above: the walk ends here, where Python has a word to say; it takes the positions above this one.
+        released: positions whose rules must read nothing any more; the walk ends with the first that did.
 
     Returns:
         (position -> cotangent of the ends, position -> what of a cotangent has come to the positions not walked,
@@ -75,6 +76,8 @@ def derive(
         taken = _needed(graph, start, [grad.index for _, grad in grads])
         if seen := [i for i, value in zip((index, *node.inputs), read, strict=True) if value.index in taken]:
             reads[index] = tuple(seen)
+            if index in released:
+                break
         for i, grad in grads:
             grad = cast(grad, nodes[i].dtype)
             held[i] = grad if i not in held else held[i] + grad

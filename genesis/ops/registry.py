@@ -150,7 +150,9 @@ def wrapped(value: int, dtype: DType) -> int:
 
 def promoted(*operands: Value | bool | int | float, floating: bool = False) -> list[Value]:
     """The operands in their common dtype by PyTorch's rules; with `floating`, integers become the default float."""
-    values = as_values(*operands)
+    first, *others = values = as_values(*operands)
+    if first.dtype.category == 2 and all([v.dtype is first.dtype for v in others]):
+        return values
     dtype = result_type((v.dtype, 0 if v.is_scalar else 2 if v.shape else 1) for v in values)
     if floating and dtype.category < 2:
         dtype = get_default_dtype()
@@ -173,6 +175,8 @@ def expand(x: Value, shape: Shape) -> Value:
 
 def broadcast(name: str, *values: Value) -> list[Value]:
     """The values expanded to their common shape."""
+    if all([v.shape == values[0].shape for v in values]):
+        return [*values]
     shape = broadcast_shapes(name, *(v.shape for v in values))
     return [expand(v, shape) for v in values]
 

@@ -7,6 +7,7 @@ on them: nobody waits for one that is still starting, and whatever a worker does
 
 from __future__ import annotations
 
+import atexit
 import os
 import select
 import subprocess
@@ -64,7 +65,7 @@ class CompileWorker:
         self._answers.close()
 
     def forget(self) -> None:
-        """Drop a forked child's copies of the pipes; the worker stays the parent's."""
+        """Drop this process's ends of the pipes, and do not ask what becomes of the worker: it may be the parent's."""
         self.close()
         self._process.returncode = 0
 
@@ -84,6 +85,7 @@ def _forget_workers() -> None:
 
 
 os.register_at_fork(after_in_child=_forget_workers)
+atexit.register(_forget_workers)  # they end when they find the pipe closed
 
 
 def _workers_for(modules: int) -> list[CompileWorker]:

@@ -1,0 +1,67 @@
+"""Groups that repeat one another, as the layers of a network do, are built once: the rest are copies under other names."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from genesis.ir.graph import Node
+from genesis.lower.build import KernelCall, build_group
+from genesis.lower.fuse import Group, Partition
+from genesis.ops.registry import PRIMITIVES
+
+__all__ = ["Repeats"]
+
+
+class Repeats:
+    """The groups built so far of one graph, by their structure."""
+
+    def __init__(self, nodes: Sequence[Node], partition: Partition) -> None:
+        self.nodes = nodes
+        self.partition = partition
+        self.built: dict[Any, tuple[list[KernelCall], list[int]]] = {}
+
+    def calls(self, group: Group) -> list[KernelCall]:
+        """The kernels of a group, in order. Raises Unmappable, as `build_group`."""
+        structure, values = self._structure(group)
+        found = self.built.get(structure)
+        if found is None:
+            calls = build_group(self.nodes, self.partition, group)
+            self.built[structure] = calls, values
+            return calls
+        calls, of = found
+        names = dict(zip(of, values, strict=True))
+        return [_renamed(call, names) for call in calls]
+
+    def _structure(self, group: Group) -> tuple[Any, list[int]]:
+        """All that building the group looks at, with values named by their place in a list; and that list.
+
+        A value that lies in memory is looked at from outside alone; others are read through, down to those that do.
+        """
+        nodes, home, realized = self.nodes, self.partition.home, self.partition.realized
+        values = list(group.members)
+        names = {index: name for name, index in enumerate(values)}
+        structure: list[Any] = [group.kind, group.axes, len(values)]
+        for index in values:  # it grows meanwhile
+            node = nodes[index]
+            inputs: list[int] = []
+            if index in group.levels or home.get(index) is None or (
+                index not in realized and PRIMITIVES[node.op].kind in ("elementwise", "gather")
+            ):
+                for i in node.inputs:
+                    if i not in names:
+                        names[i] = len(values)
+                        values.append(i)
+                    inputs.append(names[i])
+            attrs: Any = repr(node.attrs["value"]) if node.op == "constant" else tuple(node.attrs.items())
+            structure.append((
+                node.op, attrs, node.shape, node.dtype, tuple(inputs), group.levels.get(index), group.passes.get(index),
+                index in realized,
+            ))
+        return tuple(structure), values
+
+
+def _renamed(call: KernelCall, names: Mapping[int, int]) -> KernelCall:
+    """The same kernel over other values."""
+    reads, writes, nodes = (tuple([names[value] for value in of]) for of in (call.reads, call.writes, call.nodes))
+    return call._replace(kernel=call.kernel.renamed(names), reads=reads, writes=writes, nodes=nodes)
