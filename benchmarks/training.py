@@ -26,7 +26,7 @@ def contestants(network: Network) -> dict[str, Callable[[], Callable[[], float]]
     """Who trains `network`: each makes its model, and then a call that takes a step and returns the loss."""
     return {
         "genesis": lambda: _like_torch(genesis, network),
-        "genesis compiled": lambda: _like_torch(genesis, network, whole=getattr(genesis, "compile", _as_it_is)),
+        "genesis compiled": lambda: _like_torch(genesis, network, whole=genesis.compile),
         "torch eager": lambda: _like_torch(torch, network),
         "torch.compile": lambda: _like_torch(torch, network, forward=torch.compile),
         "jax.jit": lambda: _jax(network),

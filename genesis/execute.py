@@ -18,7 +18,7 @@ from genesis.runtime.native import Outcome
 from genesis.thread import thread_state, unflushed
 from genesis.trace import LOCK, Array, Memory, Trace
 
-__all__ = ["FLUSH_HOOKS", "flush", "flush_all", "realize"]
+__all__ = ["FLUSH_HOOKS", "Run", "flush", "flush_all", "lose", "realize", "taken_over"]
 
 FLUSH_HOOKS: list[Callable[[Trace, Any], None]] = []  # called at the end of a flush, with the trace and its plan
 
@@ -73,7 +73,7 @@ def flush(trace: Trace) -> None:
             make = Interpretation if trace.eager else find_plan
             trace.run = run = Run(make(trace, held) if held else None, held)
             if bad := _execute(run, trace):
-                failure = _lose(trace, *bad)
+                failure = lose(trace, *bad)
             else:
                 run.outcome = True
         for hook in FLUSH_HOOKS:  # before the trace lets go of its nodes
@@ -161,9 +161,15 @@ def _finish(trace: Trace, run: Run) -> None:
 
 def _buffers(plan: Plan, trace: Trace) -> list[Buffer]:
     """Memory for the outputs: that of an input that nobody else holds where the plan allows, else new."""
+    taken = taken_over(plan.donations, plan, trace)
+    return [taken[k] if k in taken else Buffer(size, trace.device) for k, size in enumerate(plan.sizes)]
+
+
+def taken_over(donations: Sequence[tuple[int, int]], plan: Plan, trace: Trace) -> dict[int, Buffer]:
+    """The buffers of inputs that nobody else holds, by the output that is to be written over each."""
     taken: dict[int, Buffer] = {}
     written = Counter([id(array) for _, array in trace.written])
-    for k, output in plan.donations:
+    for k, output in donations:
         array = trace.inputs[plan.inputs[k]]
         memory: Any = array.memory
         if (
@@ -173,7 +179,7 @@ def _buffers(plan: Plan, trace: Trace) -> list[Buffer]:
         ):
             taken[output] = memory.buffer
             memory.buffer.version, memory.buffer.origin = 0, None
-    return [taken[k] if k in taken else Buffer(size, trace.device) for k, size in enumerate(plan.sizes)]
+    return taken
 
 
 def _memories(plan: Plan, inputs: Sequence[Array], buffers: Sequence[Buffer]) -> list[Memory]:
@@ -190,7 +196,7 @@ def _memories(plan: Plan, inputs: Sequence[Array], buffers: Sequence[Buffer]) ->
     return memories
 
 
-def _lose(trace: Trace, failed: int, reason: str) -> IndexError:
+def lose(trace: Trace, failed: int, reason: str) -> IndexError:
     """Give up the values that depend on the one that failed, and undo the writes that were to store them."""
     line = trace.line_of(failed)
     trace.failure = error = IndexError(f"{reason} (at {line[0]}:{line[1]})" if line else reason)

@@ -62,7 +62,7 @@ class Compiled:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         state = thread_state
-        if state.recorder is not None or state.several or OVERRIDES or observers():
+        if state.recorder is not None or state.several or state.eager or OVERRIDES or observers():
             return self.function(*args, **kwargs)
         with LOCK:
             entries, modes, nearest = self.entries, _modes(), -2

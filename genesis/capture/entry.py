@@ -8,20 +8,42 @@ taken over from inputs that die, an index out of range undoes what depends on it
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from genesis.capture.arguments import Arguments
 from genesis.capture.outcome import Outcome, find
-from genesis.capture.recorder import Given, Program, Recorder, State, Step, is_literal, signed
+from genesis.capture.prepared import Prepared
+from genesis.capture.recorder import Given, Program, Recorder, signed
 from genesis.capture.signature import check_of
-from genesis.execute import flush
-from genesis.optim.optimizer import Optimizer
+from genesis.capture.steps import UpdateStep
 from genesis.runtime import rng
 from genesis.storage import note
 from genesis.tensor import Tensor, hold_gradient
-from genesis.trace import Array, Trace
+from genesis.trace import Array
 
 __all__ = ["Entry"]
+
+
+class _Write(NamedTuple):
+    """A tensor that a program writes over: which of its outputs it gets, and how versions rise."""
+
+    source: Any
+    output: int
+    versions: int
+    notes: int
+    change: Any
+
+
+class _Launch(NamedTuple):
+    """A program with what a replay has to look up for it."""
+
+    prepared: Prepared
+    inputs: list[Given]
+    numbers: list[float]
+    slots: list[tuple[int, Any]]
+    variables: list[tuple[int, Any]]
+    writes: list[_Write]
+    is_plain: bool  # its inputs are the arrays that `check` returns, in their order
 
 
 class Entry:
@@ -30,34 +52,47 @@ class Entry:
     Attributes:
         check: the function of (args, kwargs) that returns (arrays, leaves), or the number of the guard that failed.
         labels: what the guards are about, by their numbers.
+        slots: (what it is, its shape or value) of the tensors and numbers that are read anew by each call.
         programs: those that run, in order.
-        states: the tensors that were there before and are read or written, with where they are found.
+        replays: how many there were.
     """
 
     def __init__(self, recorder: Recorder, arguments: Arguments, outcome: Outcome, modes: tuple[Any, ...]) -> None:
         self.modes = modes
         self.labels = recorder.guards.labels
-        self.programs = recorder.programs
-        self.states = recorder.states
-        self.steps = recorder.steps
         self.replays = 0
+        self.lines = [program.line for program in recorder.programs]
+        self._steps = recorder.steps
         self._draws = recorder.drawn_in_all
         self._outcome = outcome
-        self._cleared = [s.source for s in recorder.states.values() if s.source and s.reads_gradient is False]
-        self._changed = _changes(recorder)
-        self.given: dict[Given, int] = {}
-        for program in self.programs:
-            for given in program.inputs:
-                if given.source[0] not in ("output", "constant"):
-                    self.given.setdefault(given._replace(within=None), len(self.given))
-        self.check: Callable[[Any, Any], Any] = check_of(recorder, arguments, self.given)
+        states = recorder.states.values()
+        self._cleared = [s.source for s in states if s.source and s.reads_gradient is False]
+        given: dict[Given, int] = {}
+        for program in recorder.programs:
+            for one in program.inputs:
+                if one.source[0] not in ("output", "constant"):
+                    given.setdefault(one._replace(within=None), len(given))
+        self._given = given
+        self._launches = [_launch(recorder, place, given) for place in range(len(recorder.programs))]
+        self.check: Callable[[Any, Any], Any] = check_of(recorder, arguments, given)
+        self.slots = [(s.label, f"{s.array.node.dtype.name}{list(s.array.node.shape)}") for s in states if s.source in {
+            one.source for one in given}]
+        self.slots += [(f"number of leaf {j}", repr(arguments.leaves[j])) for j in sorted(arguments.numbers)
+                       if ("leaf", j) not in recorder.fixed]
+        for state in states:
+            state.release()
+
+    @property
+    def programs(self) -> list[Prepared]:
+        """What runs, in order."""
+        return [launch.prepared for launch in self._launches]
 
     def replay(self, arrays: list[Array], leaves: Sequence[Any]) -> tuple[bool, Any]:
         """(True, what the recorded call would return), or (False, None) if a step would be another."""
         undo: list[Callable[[], None]] = []
         settings = []
-        for step in self.steps:
-            numbers = _again(step, undo)
+        for step in self._steps:
+            numbers = step.again(undo)
             if numbers is None:
                 for restore in reversed(undo):
                     restore()
@@ -81,32 +116,34 @@ class Entry:
             find(source, leaves)._grad = None
         values: dict[tuple[int, int], Array] = {}
         made: dict[int, Tensor] = {}
-        last = len(self.programs) - 1
-        for place, program in enumerate(self.programs):
-            inputs = [self._input(given, arrays, values) for given in program.inputs]
-            if place == last:
+        last = len(self._launches) - 1
+        for place, launch in enumerate(self._launches):
+            inputs = arrays if launch.is_plain else [self._input(one, arrays, values) for one in launch.inputs]
+            if place == last and inputs is not arrays:
                 arrays.clear()  # inputs that nobody holds any more give their memory away
-            trace = _put_down(program, inputs, [number(source) for _, source in program.slots])
-            del inputs
-            handles = {index: Array(trace, index, trace.nodes[index]) for index in program.outputs}
-            trace.arrays += handles.values()
-            for index, array in handles.items():
-                values[place, index] = array
-            for index, source in program.variables if program.plan.keeps else ():
+            scalars = launch.numbers.copy()
+            for k, source in launch.slots:
+                scalars[k] = number(source)
+            trace, handles = launch.prepared.put_down(inputs, scalars)
+            for array in handles:
+                values[place, array.index] = array
+            for index, source in launch.variables:
                 trace.variables[index] = find(source, leaves)
-            for source, index, versions, change, notes in self._changed[place]:
-                root = find(source, leaves)
-                for _ in range(notes):
-                    note(root._array, change)
-                trace.written.append((root, root._array))
-                root._array = handles[index]
-                root._version += versions
+            for write in launch.writes:
+                root = find(write.source, leaves)
+                before = root._array
+                for _ in range(write.notes):
+                    note(before, write.change)
+                trace.written.append((root, before))
+                root._array = handles[write.output]
+                root._version += write.versions
+            before = None
             if place == last:
                 self._put_gradients(values, leaves, made)
             try:
-                flush(trace)
+                launch.prepared.flush(trace, handles)
             except IndexError:
-                _undo_schedules(self.steps, undo)
+                self._undo_schedules(undo)
                 raise
         self.replays += 1
         return True, self._outcome.build(values, leaves, made)
@@ -119,109 +156,48 @@ class Entry:
             constant: Array = given.source[1]
             return constant
         if given.within is None:
-            return arrays[self.given[given]]
-        whole = arrays[self.given[given._replace(within=None)]]
+            return arrays[self._given[given]]
+        whole = arrays[self._given[given._replace(within=None)]]
         assert whole.memory is not None
         at = given.within._replace(offset=given.within.offset + whole.memory.layout.offset)
         return Array.realized(whole.memory.buffer, at, whole.node.dtype)
 
-    def _put_gradients(self, values: dict[tuple[int, int], Array], leaves: Sequence[Any], made: dict[int, Tensor]) -> None:
+    def _put_gradients(
+        self, values: dict[tuple[int, int], Array], leaves: Sequence[Any], made: dict[int, Tensor]
+    ) -> None:
         for source, recipe in self._outcome.gradients:
             tensor = find(source, leaves)
-            if recipe is None:
-                tensor._grad = None
+            gradient = None if recipe is None else self._outcome.tensor(recipe, values, leaves, made)
+            if tensor._is_holder:
+                tensor._grad = gradient
             else:
-                hold_gradient(tensor, self._outcome.tensor(recipe, values, leaves, made))
+                hold_gradient(tensor, gradient)
+
+    def _undo_schedules(self, undo: Sequence[Callable[[], None]]) -> None:
+        """The program failed where the optimizer's step would have: schedulers that come after it have not stepped."""
+        updates = [i for i, step in enumerate(self._steps) if isinstance(step, UpdateStep)]
+        for place in range(len(self._steps) - 1, updates[0] if updates else len(self._steps), -1):
+            if place not in updates:
+                undo[place]()
 
 
-def _put_down(program: Program, inputs: list[Array], numbers: Sequence[Any]) -> Trace:
-    """A trace that has come to where the recorded one ended, with its own inputs and numbers."""
-    then = program.trace
-    trace = Trace(then.device)
-    trace.step, trace.nodes, trace.lines = then.step, then.nodes, then.lines
-    trace.inputs = inputs
-    trace.released = set(program.released)
-    trace.scalars = program.numbers.copy()
-    for (k, _), value in zip(program.slots, numbers, strict=True):
-        trace.scalars[k] = value
-    if program.plan.keeps:
-        trace.input_at = dict(zip(program.positions, inputs, strict=True))
-        trace.versions = {i: a.memory.buffer.version for i, a in trace.input_at.items()}  # type: ignore[union-attr]
-    return trace
-
-
-def _again(step: Step, undo: list[Callable[[], None]]) -> tuple[Any, ...] | None:
-    """Count a step of an optimizer or a scheduler; returns its numbers, or None if it is another than the recorded one."""
-    owner = step.owner
-    if not isinstance(owner, Optimizer):
-        before, groups = dict(vars(owner)), [dict(group) for group in owner.optimizer.param_groups]
-        undo.append(lambda: _restore(owner, before, groups))
-        owner.step(**step.arguments)
-        return ()
-    group, states = step.group, [owner.state.get(p) for p in step.parameters]
-    members = group["params"]
-    if None in states or not any(g is group for g in owner.param_groups) or len(members) != len(step.members) or not all(
-        map(_is, members, step.members)
-    ):
-        return None
-    held: list[Any] = states
-    age = held[0]["step"] + 1
-    kinds = owner.slots(group)
-    if len(kinds) != len(step.kept) or any([state["step"] + 1 != age for state in held]):
-        return None
-    for kind, tensors in zip(kinds, step.kept, strict=True):
-        if any([state[kind] is not tensor for state, tensor in zip(held, tensors, strict=True)]):
-            return None
-    settings = owner.settings(group, age)
-    for now, then in zip(settings, step.settings, strict=True):
-        if type(now) is not type(then) or (is_literal(then) and now != then):
-            return None
-    for state in held:
-        state["step"] = age
-    undo.append(lambda: _count_back(held))
-    return settings
-
-
-def _is(a: Any, b: Any) -> bool:
-    return a is b
-
-
-def _count_back(states: Sequence[dict[str, Any]]) -> None:
-    for state in states:
-        state["step"] -= 1
-
-
-def _restore(scheduler: Any, before: dict[str, Any], groups: Sequence[dict[str, Any]]) -> None:
-    vars(scheduler).clear()
-    vars(scheduler).update(before)
-    for group, held in zip(scheduler.optimizer.param_groups, groups, strict=True):
-        group.clear()
-        group.update(held)
-
-
-def _undo_schedules(steps: Sequence[Step], undo: Sequence[Callable[[], None]]) -> None:
-    """The program failed where the optimizer's step would have: schedulers that come after it have not stepped."""
-    first = next((i for i, step in enumerate(steps) if isinstance(step.owner, Optimizer)), 0)
-    for place in range(len(steps) - 1, first, -1):
-        if not isinstance(steps[place].owner, Optimizer):
-            undo[place]()
-
-
-def _changes(recorder: Recorder) -> list[list[tuple[Any, int, int, Any, int]]]:
-    """For each program the tensors that it writes over: where they are found, what they get, how their versions rise."""
-    changes: list[list[tuple[Any, int, int, Any, int]]] = [[] for _ in recorder.programs]
-    last = {root: place for place, program in enumerate(recorder.programs) for root, _ in program.writes}
-    for place, program in enumerate(recorder.programs):
-        for root, index in program.writes:
-            state: State = recorder.states[root]
-            source = recorder.source_of(root)
-            if source is None:
-                recorder.refuse(f"a tensor of shape {root.shape} is written that no argument, name or attribute leads to")
-                continue
-            memory = state.array.memory
-            assert memory is not None
-            final = last[root] == place
-            versions = root._version - state.version if final else 0
-            changes[place].append((source, index, versions, memory.buffer.change, state.notes if final else 0))
-    return changes
+def _launch(recorder: Recorder, place: int, given: dict[Given, int]) -> _Launch:
+    program: Program = recorder.programs[place]
+    later = {root for following in recorder.programs[place + 1 :] for root, _ in following.writes}
+    outputs = {index: k for k, index in enumerate(program.prepared.outputs)}
+    writes = []
+    for root, index in program.writes:
+        state, source = recorder.states[root], recorder.source_of(root)
+        if source is None:
+            recorder.refuse(f"a tensor of shape {root.shape} is written that no argument, name or attribute leads to")
+            continue
+        assert state.array.memory is not None
+        final = root not in later
+        writes.append(_Write(
+            source, outputs[index], root._version - state.version if final else 0, state.notes if final else 0,
+            state.array.memory.buffer.change,
+        ))
+    plain = len(recorder.programs) == 1 and [*given] == program.inputs
+    return _Launch(
+        program.prepared, program.inputs, program.numbers, program.slots, program.variables, writes, plain)
 

@@ -32,7 +32,7 @@ class Recipe:
     value: Any  # the source of its array; None for a view that looks into its root's memory
     base: Any  # a Recipe, or a source
     layout: Layout | None
-    flags: dict[str, Any]
+    flags: list[tuple[str, Any]]
     lag: int  # how many versions of its root it has not seen
 
 
@@ -125,7 +125,7 @@ class Outcome:
                 recorder.refuse("a tensor is returned whose value is none of the program's")
         elif tensor._array.node.differentiable:
             recorder.refuse("a view with a derivation of its own is returned")
-        flags = {name: held for name in _FLAGS if (held := getattr(tensor, name)) != getattr(Tensor, name, None)}
+        flags = [(name, held) for name in _FLAGS if (held := getattr(tensor, name)) != getattr(Tensor, name, False)]
         lag = 0 if base is None else base._version - tensor._seen
         recipe = Recipe(type(tensor), value, root, tensor._layout, flags, lag)
         self._recipes[id(tensor)] = recipe
@@ -166,9 +166,16 @@ class Outcome:
         if known is not None:
             return known
         result = object.__new__(recipe.kind)
+        base = recipe.base
+        if base is None and recipe.value[0] == "output":
+            result._array = values[recipe.value[1:]]
+            result._requires_grad = False
+            for name, flag in recipe.flags:
+                setattr(result, name, flag)
+            made[id(recipe)] = result
+            return result
         held = result.__dict__
         held["_requires_grad"] = False
-        base = recipe.base
         if base is not None:
             root = self.tensor(base, values, leaves, made) if isinstance(base, Recipe) else find(base, leaves)
             held["_base"], held["_layout"], held["_seen"] = root, recipe.layout, root._version - recipe.lag

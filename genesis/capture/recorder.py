@@ -14,12 +14,14 @@ from, which tensors are written over, which numbers stand for what. A *source* i
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from genesis.capture.guards import Guards
+from genesis.capture.prepared import Prepared
+from genesis.capture.steps import ScheduleStep, UpdateStep, is_literal
 from genesis.execute import FLUSH_HOOKS, flush_all
 from genesis.number import Number, plain
 from genesis.ops.layout import Layout
@@ -30,7 +32,7 @@ from genesis.tensor import Tensor
 from genesis.thread import thread_state
 from genesis.trace import Array, Trace
 
-__all__ = ["Given", "Program", "Recorder", "Refusal", "State", "Step", "hooks_of", "is_literal", "signed"]
+__all__ = ["Given", "Program", "Recorder", "Refusal", "State", "hooks_of", "signed"]
 
 Source = tuple[Any, ...]
 
@@ -73,6 +75,12 @@ class State:
         """How often the call wrote that memory over."""
         return self.array.memory.buffer.version - self.changes  # type: ignore[union-attr]
 
+    def release(self) -> None:
+        """Keep the tensor of an entry, if guards hold it, and no data."""
+        self.array = self.gradient = self.base = None  # type: ignore[assignment]
+        if self.source is None or self.source[0] != "held":
+            self.tensor = None  # type: ignore[assignment]
+
     @classmethod
     def of(cls, tensor: Tensor) -> State:
         return cls(tensor, tensor._array, tensor._version, tensor._requires_grad, tensor._grad, hooks_of(tensor), tensor._base,
@@ -80,33 +88,16 @@ class State:
 
 
 @dataclass(eq=False)
-class Step:
-    """An optimizer's step over parameters of one age, or a scheduler's: what Python does of it, a replay does too."""
-
-    owner: Any
-    arguments: Mapping[str, Any] = field(default_factory=dict)  # a scheduler's
-    group: Any = None
-    parameters: tuple[Tensor, ...] = ()
-    kept: tuple[tuple[Tensor, ...], ...] = ()
-    settings: tuple[Any, ...] = ()
-    members: tuple[Tensor, ...] = ()  # all parameters of the group
-
-
-@dataclass(eq=False)
 class Program:
-    """One flush: the path it took, and how its inputs, its numbers and what it writes are found."""
+    """One flush: what runs, and how its inputs, its numbers, the leaves of backward and what it writes are found."""
 
-    trace: Trace
-    plan: Plan
+    prepared: Prepared
     line: tuple[str, int] | None
-    positions: list[int]
     inputs: list[Given]
-    variables: list[tuple[int, Source]]
     numbers: list[float]
     slots: list[tuple[int, Source]]
-    outputs: list[int]
+    variables: list[tuple[int, Source]]
     writes: list[tuple[Tensor, int]]
-    released: frozenset[int]
 
 
 class Recorder:
@@ -119,7 +110,7 @@ class Recorder:
         self.looks: list[tuple[str, int] | None] = []
         self.programs: list[Program] = []
         self.states: dict[Tensor, State] = {}
-        self.steps: list[Step] = []
+        self.steps: list[UpdateStep | ScheduleStep] = []
         self.pinned: set[int] = set()  # leaves of the arguments that are also reached otherwise
         self.fixed: set[Source] = set()
         self.drawn_in_all = 0
@@ -151,7 +142,7 @@ class Recorder:
 
     def looked(self) -> None:
         """A value is looked at: what Python does from here on may hang on it."""
-        self.looks.append(resolve_line(*user_line(3)))
+        self.looks.append(resolve_line(*user_line()))
         self.refuse("a value is looked at")
 
     def placed(self, trace: Trace, tensor: Tensor, array: Array) -> None:
@@ -210,18 +201,14 @@ class Recorder:
         self, optimizer: Any, group: Any, parameters: list[Tensor], settings: tuple[Any, ...]
     ) -> tuple[Any, ...]:
         """An optimizer is about to move `parameters`: its settings, those that may change as numbers put anew."""
-        slots = optimizer.slots(group)
-        kept = tuple([tuple([optimizer.state[p][kind] for p in parameters]) for kind in slots])
-        for tensors in kept:
-            for tensor in tensors:
-                self._meet(tensor, f"the state of {type(optimizer).__name__}")
-                if tensor not in self.states:
-                    self.refuse("an optimizer makes its state")
-        for parameter in parameters:
-            self._meet(parameter, f"a parameter of {type(optimizer).__name__}")
-        self.guards.enter(optimizer, type(optimizer).__name__)
-        place = len(self.steps)
-        self.steps.append(Step(optimizer, {}, group, tuple(parameters), kept, settings, tuple(group["params"])))
+        place, step = len(self.steps), UpdateStep(optimizer, group, parameters, settings)
+        self.steps.append(step)
+        name = type(optimizer).__name__
+        for tensor in (*parameters, *step.kept):
+            self._meet(tensor, f"a tensor of {name}")
+            if tensor not in self.states:
+                self.refuse("an optimizer makes its state")
+        self.guards.enter(optimizer, name)
         return tuple([
             value if is_literal(value) else Number(value, ("setting", place, k), self) for k, value in enumerate(settings)
         ])
@@ -230,7 +217,7 @@ class Recorder:
         """A scheduler takes a step."""
         if any(isinstance(value, Tensor) for value in arguments.values()):
             self.refuse("a scheduler looks at a value")
-        self.steps.append(Step(scheduler, {k: plain(v) for k, v in arguments.items()}))
+        self.steps.append(ScheduleStep(scheduler, {k: plain(v) for k, v in arguments.items()}))
 
     # ---- tensors ----
 
@@ -305,13 +292,13 @@ class Recorder:
         if plan.keeps and any(self.source_of(leaf) is None for leaf in trace.variables.values()):
             self.refuse("backward, after the call, is to reach a leaf that the call made")
         self.programs.append(Program(
-            trace, plan, resolve_line(*user_line()), positions,
+            Prepared(trace, plan, list(dict.fromkeys([array.index for array in held])), positions),
+            resolve_line(*user_line()),
             [self._given(trace, position, array) for position, array in zip(positions, trace.inputs, strict=True)],
-            [(index, source) for index, leaf in trace.variables.items() if (source := self.source_of(leaf)) is not None],
             list(trace.scalars),
             [(k, self._numbers[trace, k]) for k in range(len(trace.scalars)) if (trace, k) in self._numbers],
-            list(dict.fromkeys([array.index for array in held])),
-            [(root, root._array.index) for root in self.states if root._array.trace is trace], frozenset(trace.released),
+            [(i, source) for i, leaf in trace.variables.items() if plan.keeps and (source := self.source_of(leaf))],
+            [(root, root._array.index) for root in self.states if root._array.trace is trace],
         ))
 
     def _given(self, trace: Trace, position: int, array: Array) -> Given:
@@ -345,11 +332,6 @@ class Recorder:
 def signed(word: int) -> int:
     """A 64-bit word as a signed integer."""
     return word - (1 << 64) if word >> 63 else word
-
-
-def is_literal(value: Any) -> bool:
-    """Whether a number is part of a step's key: 0, 1, -1 and bools are."""
-    return type(value) not in (int, float) or value in (0, 1, -1)
 
 
 def hooks_of(tensor: Tensor) -> tuple[Any, ...]:

@@ -100,6 +100,7 @@ def set_num_threads(threads: int) -> None:
 
 
 @functools.cache
+@functools.cache  # the environment is read once
 def _default_threads() -> int:
     for name in ("GENESIS_NUM_THREADS", "OMP_NUM_THREADS"):
         value = os.environ.get(name, "").partition(",")[0].strip()  # OpenMP allows a list, a number per level

@@ -232,13 +232,18 @@ def test_two_optimizers_that_take_turns_are_one_program():
 
 
 def test_memory_is_taken_over_as_in_uncompiled_steps():
-    trainer = Trainer(OPTIMIZERS["adam"], plain_step)
+    trainer = Trainer(OPTIMIZERS["adam"], plain_step, lambda: [nn.Linear(3, 9000), nn.Linear(9000, 2)])
     (x, y), = batches(1)
+
+    def places():
+        weights = [layer.weight for layer in trainer.model]
+        return {t._array.memory.buffer.ptr for w in weights for t in (w, trainer.optimizer.state[w]["exp_avg"])}
+
     for _ in range(3):
         trainer.step(x, y)
-    where = {p._array.memory.buffer.ptr for p in trainer.model.parameters()}
+    where = places()
     trainer.step(x, y)
-    assert where == {p._array.memory.buffer.ptr for p in trainer.model.parameters()}
+    assert where == places()
 
 
 def test_memory_that_somebody_else_holds_is_not_taken_over():

@@ -1,0 +1,120 @@
+"""Programs made ready to run again: a trace put down as a whole, and the short way through its flush."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+from genesis.execute import FLUSH_HOOKS, Run, flush, lose, taken_over
+from genesis.ops.indexing import out_of_range
+from genesis.plan import Plan
+from genesis.runtime.counters import count
+from genesis.runtime.memory import Buffer
+from genesis.trace import Array, Memory, Step, Trace
+
+__all__ = ["Prepared"]
+
+SMALL = 64 << 10  # bytes: smaller results have two places, taken in turn as long as nobody holds what is there
+
+# References to a memory that nobody holds: the list of places, getrefcount's argument. To its buffer: the memory, too.
+_UNHELD = 2
+
+
+class Prepared:
+    """A program that ran, without its data.
+
+    Attributes:
+        plan: what ran.
+        outputs: the positions of the values that were computed.
+        positions: those of the inputs.
+    """
+
+    def __init__(self, trace: Trace, plan: Plan, outputs: Sequence[int], positions: Sequence[int]) -> None:
+        self.plan = plan
+        self.outputs = list(outputs)
+        self.positions = list(positions)
+        self.nodes = trace.nodes
+        self._step: Step = trace.step
+        self._lines = trace.lines
+        self._released = frozenset(trace.released)
+        self._device = trace.device
+        places = [place for place, _ in plan.outputs]
+        self._is_short = (
+            not plan.keeps and len(plan.segments) == 1 and plan.segments[0].host is None
+            and all(place.kind == "output" for place in places) and len({place.place for place in places}) == len(places)
+        )
+        self._layouts = [
+            (place.place, layout, plan.lowered.nodes[base].dtype)
+            for (place, layout), (base, _) in zip(plan.outputs, plan.lowered.outputs, strict=True)
+        ]
+        self._small: dict[int, list[Memory]] = {k: [] for k, size in enumerate(plan.sizes) if size <= SMALL}
+        self._donations = [pair for pair in plan.donations if pair[1] not in self._small]
+        self._arena = Buffer(plan.arena_bytes, self._device) if plan.arena_bytes <= SMALL else None
+
+    def put_down(self, inputs: list[Array], numbers: list[float]) -> tuple[Trace, list[Array]]:
+        """A trace that has come to where the recorded one ended, with these data, and handles on its outputs."""
+        trace = Trace(self._device)
+        trace.step, trace.nodes, trace.lines, trace.scalars, trace.inputs = (
+            self._step, self.nodes, self._lines, numbers, inputs)
+        trace.released = set(self._released)
+        if self.plan.keeps:
+            trace.input_at = dict(zip(self.positions, inputs, strict=True))
+            trace.versions = {i: a.memory.buffer.version for i, a in trace.input_at.items()}  # type: ignore[union-attr]
+        nodes = self.nodes
+        handles = [Array(trace, index, nodes[index]) for index in self.outputs]
+        trace.arrays += handles
+        return trace, handles
+
+    def flush(self, trace: Trace, handles: list[Array]) -> None:
+        """`flush(trace)`. The caller holds the lock.
+
+        The short way finds no plan, and small results their places; whoever interrupts it leaves what `flush` takes up again.
+        """
+        if not self._is_short or FLUSH_HOOKS:
+            return flush(trace)
+        plan = self.plan
+        trace.closed = True
+        run = Run(plan, handles)
+        taken = taken_over(self._donations, plan, trace) if self._donations else {}
+        memories: list[Memory] = [None] * len(plan.sizes)  # type: ignore[list-item]
+        for k, layout, dtype in self._layouts:
+            places = self._small.get(k)
+            if places is None:
+                memories[k] = Memory(taken.get(k) or Buffer(plan.sizes[k], self._device), layout, dtype)
+                continue
+            for memory in places:
+                if sys.getrefcount(memory) == _UNHELD + 1 and sys.getrefcount(memory.buffer) == _UNHELD:
+                    memory.buffer.version, memory.buffer.origin, memory.buffer.change = 0, None, None
+                    break
+            else:
+                memory = Memory(Buffer(plan.sizes[k], self._device), layout, dtype)
+                if len(places) == 2:
+                    places.pop(0)
+                places.append(memory)
+            memories[k] = memory
+        del places, memory
+        run.buffers = [memory.buffer for memory in memories]
+        arena = self._arena or Buffer(plan.arena_bytes, self._device)
+        slots: list[Any] = [trace.inputs[k].memory.pointer for k in plan.inputs]  # type: ignore[union-attr]
+        slots += [buffer.ptr for buffer in run.buffers]
+        slots.append(arena.ptr)
+        slots += trace.scalars
+        trace.run = run
+        fault = plan.segments[0].program.run(slots, run.outcome)  # type: ignore[union-attr]
+        if fault is not None:
+            lowered = plan.lowered
+            failure = lose(trace, lowered.origins[fault.site], out_of_range(
+                lowered.nodes[fault.site], fault.value, fault.extent))
+            flush(trace)  # what does not depend on it
+            raise failure
+        for array, (k, _, _) in zip(handles, self._layouts, strict=True):
+            array.memory = memories[k]
+            if not array.node.differentiable:
+                array.trace = None
+        trace.end()
+        count("flushes")
+        count("plan_hits")
+        trace.spent, trace.run = True, None
+        for held in (trace.arrays, trace.inputs, trace.written):
+            held.clear()  # type: ignore[attr-defined]

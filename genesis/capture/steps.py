@@ -1,0 +1,105 @@
+"""Steps of optimizers and schedulers, taken again: what Python does of them, a replay does too."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from operator import is_
+from typing import Any
+
+from genesis.optim.lr_scheduler import LRScheduler
+from genesis.optim.optimizer import Optimizer
+from genesis.tensor import Tensor
+
+__all__ = ["ScheduleStep", "UpdateStep", "is_literal"]
+
+Undo = list[Callable[[], None]]
+
+
+def is_literal(value: Any) -> bool:
+    """Whether a number is part of a step's key: 0, 1, -1 and bools are.
+
+    >>> is_literal(1.0), is_literal(0.1), is_literal(True)
+    (True, False, True)
+    """
+    return type(value) not in (int, float) or value in (0, 1, -1)
+
+
+class ScheduleStep:
+    """A scheduler's step, with the arguments that it was given."""
+
+    settings: tuple[Any, ...] = ()
+
+    def __init__(self, scheduler: LRScheduler, arguments: Mapping[str, Any]) -> None:
+        self.scheduler = scheduler
+        self._arguments = dict(arguments)
+
+    def again(self, undo: Undo) -> tuple[Any, ...] | None:
+        """Take the step; returns its numbers, of which there are none."""
+        scheduler: Any = self.scheduler
+        before, groups = dict(vars(scheduler)), [dict(group) for group in scheduler.optimizer.param_groups]
+
+        def restore() -> None:
+            vars(scheduler).clear()
+            vars(scheduler).update(before)
+            for group, held in zip(scheduler.optimizer.param_groups, groups, strict=True):
+                group.clear()
+                group.update(held)
+
+        undo.append(restore)
+        scheduler.step(**self._arguments)
+        return ()
+
+
+class UpdateStep:
+    """An optimizer's update of some parameters of one group, all of one age."""
+
+    def __init__(
+        self, optimizer: Optimizer, group: dict[str, Any], parameters: Sequence[Tensor], settings: tuple[Any, ...]
+    ) -> None:
+        self.optimizer = optimizer
+        self.settings = settings
+        self._group = group
+        self._place = next(i for i, g in enumerate(optimizer.param_groups) if g is group)
+        self._members = list(group["params"])
+        self._parameters = list(parameters)
+        self._states = [optimizer.state[p] for p in parameters]
+        self._kinds = optimizer.slots(group)
+        self._kept = [[state[kind] for state in self._states] for kind in self._kinds]
+        self._types = [type(value) for value in settings]
+        self._literals = [(k, value) for k, value in enumerate(settings) if is_literal(value)]
+
+    @property
+    def kept(self) -> list[Tensor]:
+        """The tensors of the optimizer's state."""
+        return [tensor for tensors in self._kept for tensor in tensors]
+
+    def again(self, undo: Undo) -> tuple[Any, ...] | None:
+        """Count the step; returns its numbers, or None if it would be another: of other tensors, or with other literals."""
+        optimizer, group, states, members = self.optimizer, self._group, self._states, self._group["params"]
+        groups = optimizer.param_groups
+        if (
+            len(groups) <= self._place or groups[self._place] is not group or len(members) != len(self._members)
+            or not all(map(is_, members, self._members))
+            or not all(map(is_, map(optimizer.state.get, self._parameters), states))
+            or optimizer.slots(group) != self._kinds
+        ):
+            return None
+        for kind, tensors in zip(self._kinds, self._kept, strict=True):
+            if not all(map(is_, [state[kind] for state in states], tensors)):
+                return None
+        ages = [state["step"] for state in states]
+        age = ages[0] + 1
+        if ages.count(ages[0]) != len(ages):
+            return None
+        settings = optimizer.settings(group, age)
+        if [*map(type, settings)] != self._types or any([settings[k] != value for k, value in self._literals]):
+            return None
+        for state in states:
+            state["step"] = age
+
+        def count_back() -> None:
+            for state in states:
+                state["step"] = age - 1
+
+        undo.append(count_back)
+        return settings
