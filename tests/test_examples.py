@@ -5,6 +5,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).parents[1]
 
 
@@ -17,3 +19,24 @@ def test_the_digits_are_learned_and_drawn(tmp_path):
     assert re.search(r"kernels compiled +\d+\nkernels loaded +\d+", run.stdout)
     assert picture.read_bytes().startswith(b"\x89PNG")
     assert "epoch/s" in run.stderr
+
+
+SMALL = {
+    "mnist_like_digits": ("--epochs", "2", "--copies", "2"),
+    "cnn": ("--epochs", "1", "--pictures", "256"),
+    "char_gpt": ("--steps", "4", "--layers", "1", "--width", "32", "--heads", "2", "--sample", "3"),
+}
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_compiled_or_not_an_example_trains_alike(name, tmp_path):
+    """What is printed last is the score on what was held out, of the same random numbers."""
+    scores = []
+    for number, more in enumerate([(), ("--compile",)]):
+        picture = tmp_path / f"{number}.png"
+        command = [sys.executable, str(ROOT / "examples" / f"{name}.py"), *SMALL[name], *more, "--picture", str(picture)]
+        run = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, check=False)
+        assert run.returncode == 0, run.stderr
+        assert picture.read_bytes().startswith(b"\x89PNG")
+        scores.append(float(re.search(r"(?:accuracy|loss)  ([\d.]+)", run.stdout).group(1)))
+    assert scores[0] == pytest.approx(scores[1], abs=0.01)
