@@ -11,7 +11,8 @@ from genesis.autograd.observers import observers
 from genesis.capture.arguments import Arguments
 from genesis.capture.entry import Entry
 from genesis.capture.outcome import Outcome
-from genesis.capture.recorder import Recorder, Refusal
+from genesis.capture.recorder import Recorder
+from genesis.capture.records import Refusal
 from genesis.capture.signature import leaves_check
 from genesis.capture.watch import Watch
 from genesis.execute import flush_all
@@ -142,8 +143,8 @@ def _compare(recorder: Recorder, arguments: Arguments, args: Any, kwargs: Any) -
         recorder.refuse("it changes the containers of its arguments")
     for tensor, state in recorder.states.items():
         state_now = type(state).of(tensor) if tensor._array.memory is not None else None
-        if state_now is None or (state_now.requires_grad, state_now.base, state_now.hooks) != (
-            state.requires_grad, state.base, state.hooks
+        if state_now is None or state_now.base is not state.base or (
+            (state_now.requires_grad, state_now.hooks, state_now.extras) != (state.requires_grad, state.hooks, state.extras)
         ):
             recorder.refuse("it changes requires_grad, the hooks or the storage of a tensor that was there before")
         elif state.base is None and tensor._array is not state.array and id(tensor._array) not in recorder.outputs:

@@ -13,7 +13,8 @@ from typing import Any, NamedTuple
 from genesis.capture.arguments import Arguments
 from genesis.capture.outcome import Outcome, find
 from genesis.capture.prepared import Prepared
-from genesis.capture.recorder import Given, Program, Recorder, signed
+from genesis.capture.recorder import Recorder
+from genesis.capture.records import Given, Program, signed
 from genesis.capture.signature import check_of
 from genesis.capture.steps import UpdateStep
 from genesis.runtime import rng

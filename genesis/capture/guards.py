@@ -6,55 +6,24 @@ is compared is what was there when the call began, so a call that changes what i
 
 from __future__ import annotations
 
-import array
+import dis
 import functools
-import random
-import re
+import os
 import sys
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from types import BuiltinFunctionType, CodeType, FunctionType, MappingProxyType, MethodType, ModuleType
 from typing import Any
 
 import numpy as np
 
-from genesis.devices import Device
-from genesis.ir.dtypes import DType
+from genesis.capture.purity import CHANGING, DYNAMIC, IMPURE_NUMPY, SCALARS, is_impure, is_opaque
 from genesis.nn.module import Module
 from genesis.tensor import Tensor
 
-__all__ = ["Guards", "differs", "is_impure"]
+__all__ = ["Guards", "differs"]
 
 LIMIT = 20_000  # guards; whoever reads more than that is not replayed
-
-_SCALARS = (int, float, bool, str, bytes, complex, type(None), np.generic)
-_CHANGING = (np.ndarray, array.array, bytearray, memoryview, random.Random, np.random.Generator, np.random.RandomState)
-_IMPURE = {
-    "random", "_random", "time", "datetime", "secrets", "uuid", "io", "_io", "os", "posix", "socket", "subprocess", "tempfile",
-    "logging", "queue", "threading", "_thread", "select", "sys", "shutil", "pathlib", "multiprocessing", "asyncio", "urllib",
-}
-_IMPURE_BUILTINS = {"print", "input", "open", "next", "exec", "eval", "__import__", "breakpoint"}
-_DYNAMIC = {"getattr", "hasattr", "vars", "__dict__", "setattr"}
-
-
-def is_impure(function: Any) -> bool:
-    """Whether a built-in function may answer otherwise the next time, or does something that a replay would not do.
-
-    >>> import math, time
-    >>> is_impure(math.sqrt), is_impure(time.time), is_impure([].append), is_impure(print)
-    (False, True, False, True)
-    """
-    owner, name = getattr(function, "__self__", None), getattr(function, "__name__", "")
-    if owner is not None and not isinstance(owner, ModuleType):
-        kind = owner if isinstance(owner, type) else type(owner)
-        return (kind.__module__ or "").split(".")[0] in _IMPURE or kind.__module__.startswith("numpy.random")
-    module = getattr(function, "__module__", None) or ""
-    if module == "builtins":
-        return name in _IMPURE_BUILTINS
-    if module.startswith("numpy"):
-        return module.startswith("numpy.random") or name in ("empty", "fromfile", "frombuffer", "load")
-    return module.split(".")[0] in _IMPURE
-
 
 def differs(now: Any, then: Any) -> bool:
     """Whether two values, of which `then` is a number or a string, are not the same to the last bit."""
@@ -101,7 +70,7 @@ class Guards:
 
     def visit(self, expression: str, value: Any, label: str) -> None:
         """Guard that `expression` is `value`, and what is in it."""
-        if isinstance(value, _SCALARS):
+        if isinstance(value, SCALARS):
             name = self.constant(value)
             singleton = value is None or type(value) is bool
             self.fail_if(f"{expression} is not {name}" if singleton
@@ -114,13 +83,13 @@ class Guards:
 
     def enter(self, value: Any, label: str) -> None:
         """Guard the contents of `value`, once."""
-        if isinstance(value, _SCALARS) or id(value) in self._inside or len(self.labels) >= LIMIT:
+        if isinstance(value, SCALARS) or id(value) in self._inside or len(self.labels) >= LIMIT:
             return
         self._inside.add(id(value))
         name = self.constant(value)
         if isinstance(value, Tensor):
             self._meet(value, label)
-        elif isinstance(value, _CHANGING):
+        elif isinstance(value, CHANGING):
             self._refuse(f"{label} is a {type(value).__name__}, whose state is not compared")
         elif isinstance(value, list | tuple | deque):
             if not isinstance(value, tuple):
@@ -144,7 +113,7 @@ class Guards:
                 self._refuse(f"{label} is {value.__name__}, which may answer otherwise the next time")
         elif not isinstance(value, type) and hasattr(value, "__next__"):
             self._refuse(f"{label} is an iterator, which a call moves on")
-        elif not _is_opaque(value):
+        elif not is_opaque(value):
             self._object(value, label)
 
     def _dictionary(self, name: str, value: Any, label: str) -> None:
@@ -152,7 +121,7 @@ class Guards:
         self.fail_if(f"len({name}) != {len(value)} or not all(map(is_, {name}, {keys}))", f"the keys of {label}")
         self.constants["is_"] = _same
         for i, (key, item) in enumerate(value.items()):
-            path = f"{label}[{key!r}]" if isinstance(key, _SCALARS) else f"an item of {label}"
+            path = f"{label}[{key!r}]" if isinstance(key, SCALARS) else f"an item of {label}"
             self.visit(f"{name}[{keys}[{i}]]", item, path)
 
     def _function(self, value: FunctionType, label: str) -> None:
@@ -200,7 +169,7 @@ class Guards:
                     self._attribute(value, attribute, label)
 
     def _attribute(self, owner: Any, attribute: str, label: str) -> None:
-        if (id(owner), attribute) in self._seen or not attribute.isidentifier() or attribute in _DYNAMIC:
+        if (id(owner), attribute) in self._seen or not attribute.isidentifier() or attribute in DYNAMIC:
             return
         self._seen.add((id(owner), attribute))
         name, path = self.constant(owner), f"{label}.{attribute}"
@@ -237,7 +206,7 @@ class Guards:
         `own`: it is the user's, who may look attributes up by names made at run time.
         """
         self._running.add(code)
-        dynamic = own and not _DYNAMIC.isdisjoint(code.co_names)
+        dynamic = own and not DYNAMIC.isdisjoint(code.co_names)
         fresh = {*code.co_names, *(c for c in code.co_consts if dynamic and isinstance(c, str))} - self._names
         self._names |= fresh
         became_dynamic, self._dynamic = dynamic and not self._dynamic, self._dynamic or dynamic
@@ -260,6 +229,7 @@ class Guards:
     def globals_of(self, code: CodeType, namespace: dict[str, Any]) -> None:
         """Guard what the names in `code` mean in its module."""
         name = self.constant(namespace)
+        imported = {i.argval for i in dis.get_instructions(code) if i.opname == "IMPORT_NAME"}
         for key in code.co_names:
             if (id(namespace), key) in self._seen:
                 continue
@@ -268,21 +238,14 @@ class Guards:
                 self.visit(f"{name}[{key!r}]", namespace[key], f"global {key}")
             elif hasattr(_builtins, key):
                 self.fail_if(f"{key!r} in {name}", f"global {key}")
+            elif key in sys.modules and key in imported:
+                self.enter(sys.modules[key], key)
             module = namespace[key] if key in namespace else sys.modules.get(key)
-            if isinstance(module, ModuleType):
-                self._module(module, code)
-
-    def _module(self, module: ModuleType, code: CodeType) -> None:
-        """Refuse what `code` names of a library whose answers change."""
-        top = module.__name__.split(".")[0]
-        if top != "numpy" and top not in _IMPURE:
-            return
-        for key in code.co_names:
-            found = vars(module).get(key)
-            if getattr(found, "__name__", "").startswith("numpy.random") or (callable(found) and is_impure(found)) or (
-                isinstance(found, Mapping)
-            ):
-                self._refuse(f"it uses {module.__name__}.{key}")
+            if isinstance(module, ModuleType) and module.__name__.split(".")[0] == "numpy":
+                for used in IMPURE_NUMPY.intersection(code.co_names).intersection(vars(module)):
+                    self._refuse(f"it uses {module.__name__}.{used}")
+            if module is os and "environ" in code.co_names:
+                self._refuse("it uses os.environ")
 
     def function(
         self, head: str, lines: Sequence[str], last: Sequence[str], constants: dict[str, Any] | None = None
@@ -298,21 +261,7 @@ class Guards:
 
 
 def _same(a: Any, b: Any) -> bool:
-    return a is b or (isinstance(b, _SCALARS) and not differs(a, b))
-
-
-def _is_opaque(value: Any) -> bool:
-    """Whether an object is compared by identity alone: the library's own, other libraries', the standard library's."""
-    if isinstance(value, Module):
-        return False
-    module = value.__name__ if isinstance(value, ModuleType) else getattr(
-        value if isinstance(value, type) else type(value), "__module__", None) or ""
-    top = module.split(".")[0]
-    if top in ("genesis", "numpy"):
-        return top == "numpy" or isinstance(value, ModuleType | type | DType | Device)
-    return isinstance(value, CodeType | re.Pattern) or (
-        top in sys.stdlib_module_names and top != "__main__" and not hasattr(value, "__dict__")) or (
-        isinstance(value, ModuleType | type) and top in sys.stdlib_module_names and top != "__main__")
+    return a is b or (isinstance(b, SCALARS) and not differs(a, b))
 
 
 _MISSING = object()

@@ -1,30 +1,22 @@
 """The recorder: what the programs of a traced call read and write, told in terms that a replay can look up again.
 
 Dispatch, storage, autograd and the optimizers tell it what a trace alone does not show: which tensor an input was read
-from, which tensors are written over, which numbers stand for what. A *source* is where a replay finds a value:
-
-    ("leaf", j)         the j-th leaf of the arguments
-    ("held", state)     the tensor of a State, which guards hold in its place
-    ("gradient", s)     the `.grad` of what s finds
-    ("base", s)         the root that what s finds is a view of
-    ("output", p, i)    the value at position i of program p
-    ("constant", array) what the call made of Python's numbers, which are guarded
+from, which tensors are written over, which numbers stand for what.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from genesis.capture.guards import Guards
 from genesis.capture.prepared import Prepared
+from genesis.capture.records import Given, Program, Refusal, Source, State, signed
 from genesis.capture.steps import ScheduleStep, UpdateStep, is_literal
 from genesis.execute import FLUSH_HOOKS, flush_all
 from genesis.number import Number, plain
-from genesis.ops.layout import Layout
 from genesis.plan import Plan
 from genesis.provenance import resolve_line, user_line
 from genesis.runtime import rng
@@ -32,73 +24,7 @@ from genesis.tensor import Tensor
 from genesis.thread import thread_state
 from genesis.trace import Array, Trace
 
-__all__ = ["Given", "Program", "Recorder", "Refusal", "State", "hooks_of", "signed"]
-
-Source = tuple[Any, ...]
-
-
-class Refusal(NamedTuple):
-    """Why a call cannot be replayed, and the user's file and line."""
-
-    reason: str
-    line: tuple[str, int] | None
-
-    def __str__(self) -> str:
-        return f"{self.reason} (at {self.line[0]}:{self.line[1]})" if self.line else self.reason
-
-
-class Given(NamedTuple):
-    """An input of a program: the whole of what `source` finds, or, as laid out there, a part of its memory."""
-
-    source: Source
-    within: Layout | None = None
-
-
-@dataclass(eq=False)
-class State:
-    """What a tensor that was there before the call was like then, and where a replay finds it."""
-
-    tensor: Tensor
-    array: Array
-    version: int
-    requires_grad: bool
-    gradient: Tensor | None
-    hooks: tuple[Any, ...]
-    base: Tensor | None
-    changes: int  # how often the memory of `array` had been written over
-    label: str = ""
-    source: Source | None = None
-    reads_gradient: bool | None = None  # None: `.grad` was not touched; False: it was replaced before anyone looked
-
-    @property
-    def notes(self) -> int:
-        """How often the call wrote that memory over."""
-        return self.array.memory.buffer.version - self.changes  # type: ignore[union-attr]
-
-    def release(self) -> None:
-        """Keep the tensor of an entry, if guards hold it, and no data."""
-        self.array = self.gradient = self.base = None  # type: ignore[assignment]
-        if self.source is None or self.source[0] != "held":
-            self.tensor = None  # type: ignore[assignment]
-
-    @classmethod
-    def of(cls, tensor: Tensor) -> State:
-        return cls(tensor, tensor._array, tensor._version, tensor._requires_grad, tensor._grad, hooks_of(tensor), tensor._base,
-                   tensor._array.memory.buffer.version)  # type: ignore[union-attr]
-
-
-@dataclass(eq=False)
-class Program:
-    """One flush: what runs, and how its inputs, its numbers, the leaves of backward and what it writes are found."""
-
-    prepared: Prepared
-    line: tuple[str, int] | None
-    inputs: list[Given]
-    numbers: list[float]
-    slots: list[tuple[int, Source]]
-    variables: list[tuple[int, Source]]
-    writes: list[tuple[Tensor, int]]
-
+__all__ = ["Recorder"]
 
 class Recorder:
     """The record of one call in this thread; a context."""
@@ -227,6 +153,8 @@ class Recorder:
             return
         if state.source is None:
             state.label, state.source = label, ("held", state)
+            for name in state.extras:
+                self.guards.visit(f"{self.guards.constant(tensor)}.{name}", vars(tensor)[name], f"{label}.{name}")
         elif state.source[0] == "leaf":
             self.pinned.add(state.source[1])
 
@@ -237,6 +165,8 @@ class Recorder:
             self.refuse("an argument is pending in another thread")
         elif state.source is None:
             state.label, state.source = f"argument {leaf}", ("leaf", leaf)
+            if state.extras:
+                self.refuse(f"argument {leaf} has attributes of its own: {', '.join(state.extras)}")
         elif state.source != ("leaf", leaf):
             self.pinned.add(leaf)
 
@@ -317,6 +247,9 @@ class Recorder:
             source = self.source_of(tensor)
             if source is not None:
                 return Given(source)
+        for other, like in self.states.items():  # another handle on it
+            if like.array is held and (source := self.source_of(other)) is not None:
+                return Given(source)
         root = tensor if tensor is None or tensor._base is None else tensor._base
         state = None if root is None else self.states.get(root)
         if root is not None and state is not None and (whole := state.array.memory) is not None:
@@ -327,17 +260,6 @@ class Recorder:
         reason = f"a tensor of shape {array.node.shape} is read that no argument, name or attribute leads to"
         self.refusals.append(Refusal(reason, line))
         return Given(("constant", array))
-
-
-def signed(word: int) -> int:
-    """A 64-bit word as a signed integer."""
-    return word - (1 << 64) if word >> 63 else word
-
-
-def hooks_of(tensor: Tensor) -> tuple[Any, ...]:
-    """What a walk of backward asks at a leaf."""
-    held = tensor._hooks, tensor._post_hooks
-    return (*[tuple((hooks or {}).values()) for hooks in held], tensor._node_hooks, tensor._retains_grad)
 
 
 def _leaves(data: Any) -> list[Any]:

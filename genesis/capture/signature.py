@@ -6,7 +6,8 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from genesis.capture.arguments import Arguments
-from genesis.capture.recorder import Given, Recorder, State, hooks_of
+from genesis.capture.recorder import Recorder
+from genesis.capture.records import Given, State, hooks_of
 from genesis.dispatch import array_of
 from genesis.execute import realize
 from genesis.ir.graph import Node
@@ -115,6 +116,9 @@ class _Check:
         self._fail_if(f"{array}.node is not {node} and unlike({array}.node, {node})", f"the shape or dtype of {label}")
         self._fail_if(f"{name}._requires_grad is not {state.requires_grad}", f"requires_grad of {label}")
         self._fail_if(f"({name}._base is None) is not {state.base is None}", f"whether {label} is a view")
+        if state.base is not None:
+            strides = self.guards.constant(tensor.layout.strides)
+            self._fail_if(f"{name}.layout.strides != {strides}", f"the strides of {label}")
         if state.requires_grad and not state.array.node.differentiable:
             hooks = self.guards.constant(state.hooks)
             bare = not any(state.hooks)

@@ -9,7 +9,8 @@ from collections.abc import Callable
 from types import CodeType, FrameType, FunctionType
 from typing import Any
 
-from genesis.capture.guards import Guards, is_impure
+from genesis.capture.guards import Guards
+from genesis.capture.purity import is_impure
 from genesis.number import plain
 from genesis.optim.lr_scheduler import LRScheduler
 
@@ -21,12 +22,15 @@ _INSTALLED = os.sep + "site-packages" + os.sep
 # Library code whose outcome hangs on state that is not guarded, or that changes state which replays do not change.
 _UNSEEN = (
     "debug", "utils/data", "serialization.py", "amp/grad_scaler.py", "printing.py", "optim/lr_scheduler", "func/functional",
+    "autograd/grad_manager.py",
 )
 _UNREPEATED = {
     "manual_seed", "seed", "initial_seed", "state_dict", "load_state_dict", "add_param_group", "register_hook",
     "register_post_accumulate_grad_hook", "register_prehook", "retain_grad", "set_default_dtype", "set_num_threads",
     "register_function", "unregister_function", "register_buffer", "register_parameter", "get_state", "set_state",
+    "storage_offset", "data_ptr", "eager", "detect_anomaly",
 }
+_IN_PLACE = {"<listcomp>", "<setcomp>", "<dictcomp>", "<genexpr>"}  # functions that last for one expression
 _places: dict[str, str] = {}
 
 
@@ -109,7 +113,7 @@ class Watch:
                 self._refuse(f"it calls {code.co_name}")
             if place == "user":
                 self._guards.globals_of(code, frame.f_globals)
-                if code.co_freevars and not code.co_name.startswith("<") and not self._guards.knows(code):
+                if code.co_freevars and code.co_name not in _IN_PLACE and not self._guards.knows(code):
                     for function in gc.get_referrers(code):
                         if isinstance(function, FunctionType):
                             self._guards.enter(function, function.__name__)

@@ -1,0 +1,65 @@
+"""What may be compared, and what may not: calls whose answers change, objects that are one by identity."""
+
+from __future__ import annotations
+
+import array
+import random
+import re
+import sys
+from types import CodeType, ModuleType
+from typing import Any
+
+import numpy as np
+
+from genesis.devices import Device
+from genesis.ir.dtypes import DType
+from genesis.nn.module import Module
+
+__all__ = ["CHANGING", "DYNAMIC", "IMPURE_NUMPY", "SCALARS", "is_impure", "is_opaque"]
+
+SCALARS = (int, float, bool, str, bytes, complex, type(None), np.generic)
+CHANGING = (np.ndarray, array.array, bytearray, memoryview, random.Random, np.random.Generator, np.random.RandomState)
+_IMPURE = {
+    "random", "_random", "time", "datetime", "secrets", "uuid", "io", "_io", "os", "posix", "socket", "subprocess", "tempfile",
+    "logging", "queue", "threading", "_thread", "select", "sys", "shutil", "pathlib", "multiprocessing", "asyncio", "urllib",
+}
+_IMPURE_BUILTINS = {"print", "input", "open", "next", "exec", "eval", "breakpoint", "globals", "locals"}
+IMPURE_NUMPY = {"empty", "empty_like", "fromfile", "frombuffer", "load", "loadtxt", "memmap", "random"}
+DYNAMIC = {"getattr", "hasattr", "vars", "__dict__", "setattr", "attrgetter"}
+
+
+def is_impure(function: Any) -> bool:
+    """Whether a built-in function may answer otherwise the next time, or does something that a replay would not do.
+
+    >>> import math, time
+    >>> is_impure(math.sqrt), is_impure(time.time), is_impure([].append), is_impure(print)
+    (False, True, False, True)
+    """
+    owner, name = getattr(function, "__self__", None), getattr(function, "__name__", "")
+    if owner is not None and not isinstance(owner, ModuleType):
+        owner = owner if isinstance(owner, type) else type(owner)
+        module = owner.__module__ or ""
+    else:
+        module = getattr(function, "__module__", None) or "builtins"
+        if module == "builtins":
+            return name in _IMPURE_BUILTINS
+    top = module.split(".")[0]
+    if top == "numpy":
+        return module.startswith("numpy.random") or name in IMPURE_NUMPY
+    return top in _IMPURE or (top not in sys.stdlib_module_names and top != "genesis")
+
+
+def is_opaque(value: Any) -> bool:
+    """Whether an object is compared by identity alone: the library's own, other libraries', the standard library's."""
+    if isinstance(value, Module):
+        return False
+    module = value.__name__ if isinstance(value, ModuleType) else getattr(
+        value if isinstance(value, type) else type(value), "__module__", None) or ""
+    top = module.split(".")[0]
+    if top in ("genesis", "numpy"):
+        return top == "numpy" or isinstance(value, ModuleType | type | DType | Device)
+    return isinstance(value, CodeType | re.Pattern) or (
+        top in sys.stdlib_module_names and top != "__main__" and not hasattr(value, "__dict__")) or (
+        isinstance(value, ModuleType | type) and top in sys.stdlib_module_names and top != "__main__")
+
+

@@ -1,0 +1,106 @@
+"""What a recorded call leaves: its programs, and the tensors they read and write.
+
+A *source* is where a replay finds a value:
+
+    ("leaf", j)         the j-th leaf of the arguments
+    ("held", state)     the tensor of a State, which guards hold in its place
+    ("gradient", s)     the `.grad` of what s finds
+    ("base", s)         the root that what s finds is a view of
+    ("output", p, i)    the value at position i of program p
+    ("constant", array) what the call made of Python's numbers, which are guarded
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from genesis.capture.prepared import Prepared
+from genesis.ops.layout import Layout
+from genesis.tensor import Tensor
+from genesis.trace import Array
+
+__all__ = ["Given", "Program", "Refusal", "Source", "State", "hooks_of", "signed"]
+
+Source = tuple[Any, ...]
+
+
+class Refusal(NamedTuple):
+    """Why a call cannot be replayed, and the user's file and line."""
+
+    reason: str
+    line: tuple[str, int] | None
+
+    def __str__(self) -> str:
+        return f"{self.reason} (at {self.line[0]}:{self.line[1]})" if self.line else self.reason
+
+
+class Given(NamedTuple):
+    """An input of a program: the whole of what `source` finds, or, as laid out there, a part of its memory."""
+
+    source: Source
+    within: Layout | None = None
+
+
+@dataclass(eq=False)
+class State:
+    """What a tensor that was there before the call was like then, and where a replay finds it."""
+
+    tensor: Tensor
+    array: Array
+    version: int
+    requires_grad: bool
+    gradient: Tensor | None
+    hooks: tuple[Any, ...]
+    base: Tensor | None
+    extras: list[str]  # attributes that the user gave it
+    changes: int  # how often the memory of `array` had been written over
+    label: str = ""
+    source: Source | None = None
+    reads_gradient: bool | None = None  # None: `.grad` was not touched; False: it was replaced before anyone looked
+
+    @property
+    def notes(self) -> int:
+        """How often the call wrote that memory over."""
+        return self.array.memory.buffer.version - self.changes  # type: ignore[union-attr]
+
+    def release(self) -> None:
+        """Keep the tensor of an entry, if guards hold it, and no data."""
+        self.array = self.gradient = self.base = None  # type: ignore[assignment]
+        if self.source is None or self.source[0] != "held":
+            self.tensor = None  # type: ignore[assignment]
+
+    @classmethod
+    def of(cls, tensor: Tensor) -> State:
+        extras = [name for name in vars(tensor) if not hasattr(Tensor, name) and name not in _OWN]
+        return cls(
+            tensor, tensor._array, tensor._version, tensor._requires_grad, tensor._grad, hooks_of(tensor), tensor._base, extras,
+            tensor._array.memory.buffer.version,  # type: ignore[union-attr]
+        )
+
+
+@dataclass(eq=False)
+class Program:
+    """One flush: what runs, and how its inputs, its numbers, the leaves of backward and what it writes are found."""
+
+    prepared: Prepared
+    line: tuple[str, int] | None
+    inputs: list[Given]
+    numbers: list[float]
+    slots: list[tuple[int, Source]]
+    variables: list[tuple[int, Source]]
+    writes: list[tuple[Tensor, int]]
+
+
+_OWN = {"_array", "_requires_grad", "_gradients", "_source"}
+
+
+def signed(word: int) -> int:
+    """A 64-bit word as a signed integer."""
+    return word - (1 << 64) if word >> 63 else word
+
+
+def hooks_of(tensor: Tensor) -> tuple[Any, ...]:
+    """What a walk of backward asks at a leaf."""
+    held = tensor._hooks, tensor._post_hooks
+    return (*[tuple((hooks or {}).values()) for hooks in held], tensor._node_hooks, tensor._retains_grad)

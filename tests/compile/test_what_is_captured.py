@@ -1,0 +1,425 @@
+"""Whatever else a compiled function may meet: views, hooks, nested calls, failures, threads, backward afterwards."""
+
+import gc
+import threading
+import weakref
+
+import numpy as np
+import pytest
+
+import genesis
+from genesis import nn
+from genesis.nn import functional as F
+from genesis.utils.checkpoint import checkpoint
+
+
+def same(a, b):
+    np.testing.assert_array_equal(np.asarray(a.detach()), np.asarray(b.detach()))
+
+
+# ---- backward after the call ----
+
+
+@pytest.mark.parametrize("layers", [
+    lambda: [nn.Linear(3, 4), nn.GELU(), nn.LayerNorm(4), nn.Linear(4, 2)],
+    lambda: [nn.Linear(3, 4), nn.Dropout(0.5), nn.BatchNorm1d(4), nn.Linear(4, 2)],
+])
+def test_backward_goes_through_replayed_calls(layers):
+    def train(wrap):
+        genesis.manual_seed(0)
+        model = nn.Sequential(*layers())
+        forward = wrap(model)
+        optimizer = genesis.optim.Adam(model.parameters(), lr=0.1)
+        losses = []
+        for _ in range(5):
+            x = genesis.randn(6, 3, requires_grad=True)
+            optimizer.zero_grad()
+            loss = (forward(x) * 1.5).square().mean()
+            loss.backward()
+            optimizer.step()
+            losses.append((loss.item(), x.grad.tolist()))
+        return losses, [p.tolist() for p in model.parameters()], forward
+
+    got, want = train(genesis.compile), train(lambda f: f)
+    np.testing.assert_allclose(got[0][-1][0], want[0][-1][0], rtol=1e-5)
+    for a, b in zip(got[1], want[1], strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-6)
+    entry, = type(got[2]).__call__.entries
+    assert entry.replays == 4
+
+
+def test_derivations_go_on_through_arguments_and_twice():
+    w = genesis.tensor([1.0, 2.0], requires_grad=True)
+    compiled = genesis.compile(lambda x: (x * x * w).sum())
+    for _ in range(3):
+        x = genesis.tensor([3.0, 4.0], requires_grad=True)
+        first, = genesis.autograd.grad(compiled(x * 2), x, create_graph=True)
+        second, = genesis.autograd.grad(first.sum(), x)
+        assert (first.tolist(), second.tolist()) == ([24.0, 64.0], [8.0, 16.0])
+    assert compiled.entries[0].replays == 2
+
+
+def test_a_replayed_graph_is_released_and_notices_changes():
+    w = genesis.ones(2, requires_grad=True)
+    compiled = genesis.compile(lambda x: (x * w * w).sum())
+    for _ in range(3):
+        y = compiled(genesis.ones(2))
+        y.backward()
+        with pytest.raises(RuntimeError, match="released"):
+            y.backward()
+        y = compiled(genesis.ones(2))
+        with genesis.no_grad():
+            w.mul_(0.5)
+        with pytest.raises(RuntimeError, match="modified"):
+            y.backward()
+
+
+# ---- looks ----
+
+
+def test_a_look_inside_runs_the_function_as_it_is():
+    @genesis.compile
+    def f(x):
+        y = x.sum()
+        return x * 2 if y > 3 else x * 3
+
+    for value in (1.0, 5.0, 1.0, 5.0):
+        assert f(genesis.tensor([value])).item() == (value * 2 if value > 3 else value * 3)
+    assert not f.entries and "looked at" in str(f.refusals[0]) and "test_what_is_captured.py" in str(f.refusals[0])
+
+
+def test_fullgraph_names_the_line_of_a_look():
+    @genesis.compile(fullgraph=True)
+    def f(x):
+        y = x * 2
+        if y.sum() > 3:
+            y = y + 1
+        return y
+
+    with pytest.raises(genesis.capture.SplitError, match=r"looked at.*test_what_is_captured.py:\d+"):
+        f(genesis.ones(3))
+
+
+# ---- memory ----
+
+
+def test_outputs_of_two_calls_share_no_storage():
+    compiled = genesis.compile(lambda x: (x + 1, [x * 2, genesis.zeros(2)]))
+    x = genesis.ones(2)
+    results = [compiled(x) for _ in range(5)]
+    for result in results:
+        result[0].add_(1)
+        result[1][1].add_(5)
+        result[1][0].numpy()[0] = 9
+    assert [r[0].tolist() for r in results] == [[3.0, 3.0]] * 5
+    assert [r[1][0].tolist() for r in results] == [[9.0, 2.0]] * 5
+    assert [r[1][1].tolist() for r in results] == [[5.0, 5.0]] * 5
+    assert compiled(x)[0].tolist() == [2.0, 2.0] and compiled.entries[0].replays == 5
+
+
+def test_outputs_may_be_arguments_and_views():
+    w = genesis.arange(6).float()
+
+    @genesis.compile
+    def f(x):
+        y = x + 1
+        return x, x.view(3, 2), y, y.t(), y[0], w, w[:2], x.detach()
+
+    for _ in range(3):
+        x = genesis.arange(6).float().view(2, 3)
+        a, b, y, yt, y0, v, v2, d = f(x)
+        assert a is x and v is w
+        b[0, 0] = 70
+        y[0, 1] = 50
+        v2.add_(1)
+        d[1, 1] = -1
+        assert x.tolist() == [[70.0, 1.0, 2.0], [3.0, -1.0, 5.0]]
+        assert yt[1, 0].item() == y0[1].item() == 50
+        w.sub_(genesis.tensor([1.0, 1, 0, 0, 0, 0]))
+    assert f.refusals == [] and f.entries[0].replays == 2
+
+
+def test_arguments_that_are_written_to():
+    @genesis.compile
+    def f(x, y):
+        x.add_(y)
+        y[0] = 7
+        return x.sum()
+
+    def g(x, y):
+        x.add_(y)
+        y[0] = 7
+        return x.sum()
+
+    def runs(f):
+        whole = genesis.arange(4).float()
+        results = []
+        for x, y in [(genesis.ones(2), genesis.ones(2)), (genesis.zeros(2), genesis.ones(2)), (whole[:2], whole[2:]),
+                     (whole[:2], genesis.ones(2)), (whole[1:3], whole[:2])]:
+            results.append((f(x, y).item(), x.tolist(), y.tolist(), whole.tolist()))
+        one = genesis.ones(2)
+        return [*results, f(one, one).item(), one.tolist()]
+
+    assert runs(f) == runs(g)
+    assert runs(f) == runs(g)
+
+
+def test_slices_of_one_batch_are_one_entry():
+    compiled = genesis.compile(lambda x: (x * 2).sum(1))
+    data = genesis.arange(24).float().view(8, 3)
+    for i in range(0, 8, 2):
+        same(compiled(data[i : i + 2]), (data[i : i + 2] * 2).sum(1))
+    same(compiled(data.t()[:3, 1:3]), (data.t()[:3, 1:3] * 2).sum(1))
+    assert compiled.entries[-1].replays == 3
+
+
+def test_memory_shared_with_numpy_is_read_and_written_at_the_call():
+    values = np.ones(3, np.float32)
+    x = genesis.from_numpy(values)
+    compiled = genesis.compile(lambda x: x * 2)
+    for i in range(4):
+        values[:] = i
+        y = compiled(x)
+        values[:] = -1
+        assert y.tolist() == [2.0 * i] * 3
+    state = genesis.zeros(3)
+    count = genesis.compile(lambda: state.add_(1).sum())
+    for i in range(5):
+        if i == 2:
+            seen = state.numpy()
+        assert count().item() == 3 * (i + 1)
+    assert seen.tolist() == [5.0] * 3
+
+
+def test_pending_arguments_are_computed_first():
+    compiled = genesis.compile(lambda x: x + 1)
+    for _ in range(3):
+        x = genesis.ones(2) * 3
+        assert compiled(x).tolist() == [4.0, 4.0] and x.tolist() == [3.0, 3.0]
+
+
+def test_arguments_and_results_are_let_go():
+    compiled = genesis.compile(lambda x: (x * 2, x.sum()))
+    held = []
+    for _ in range(3):
+        x = genesis.ones(50, 50)
+        result = compiled(x)
+        held += [weakref.ref(x), weakref.ref(result[0])]
+        del x, result
+        gc.collect()
+    assert [ref() for ref in held] == [None] * 6
+
+
+# ---- what runs inside ----
+
+
+def test_compiled_functions_inside_are_part_of_the_program():
+    inner = genesis.compile(lambda x: x * 2)
+    outer = genesis.compile(lambda x: inner(x) + inner(x + 1))
+    for _ in range(3):
+        assert outer(genesis.ones(2)).tolist() == [6.0, 6.0]
+    assert not inner.entries and outer.entries[0].replays == 2 and len(outer.entries[0].programs) == 1
+
+
+class Doubled(genesis.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x * x
+
+    @staticmethod
+    def backward(ctx, gradient):
+        x, = ctx.saved_tensors
+        return gradient * x * 20
+
+
+WITHIN = {
+    "a custom Function": lambda w, x: Doubled.apply(w * x).sum(),
+    "checkpoint": lambda w, x: checkpoint(lambda a: F.dropout(a.tanh(), 0.3) * 2, w * x).sum(),
+    "autocast": lambda w, x: autocasted(w, x),
+    "no_grad": lambda w, x: (w * x).sum() + ungraded(w).sum(),
+    "func.grad": lambda w, x: (w * genesis.func.grad(lambda a: (a ** 3).sum())(x)).sum(),
+    "func.vmap": lambda w, x: genesis.func.vmap(lambda a, b: a * b)(w, x).sum(),
+    "attention": lambda w, x: F.scaled_dot_product_attention(
+        w.view(1, 3, 1), x.view(1, 3, 1), x.view(1, 3, 1), dropout_p=0.5).sum(),
+}
+
+
+def autocasted(w, x):
+    with genesis.autocast():
+        return (w.view(1, 3) @ x.view(3, 1)).sum().float()
+
+
+@genesis.no_grad()
+def ungraded(w):
+    return w * 3
+
+
+@pytest.mark.parametrize("name", WITHIN)
+def test_a_step_with(name):
+    def run(wrap):
+        w = genesis.tensor([0.5, -1.0, 2.0], requires_grad=True)
+
+        def step(x):
+            w.grad = None
+            loss = WITHIN[name](w, x)
+            loss.backward()
+            with genesis.no_grad():
+                w.sub_(w.grad * 0.1)
+            return loss
+
+        step = wrap(step)
+        genesis.manual_seed(11)
+        return [step(genesis.arange(3).float() + i).item() for i in range(4)], w.tolist(), w.grad.tolist(), step
+
+    got, want = run(genesis.compile), run(lambda f: f)
+    for a, b in zip(got[:3], want[:3], strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-4)
+    assert got[3].refusals == [] and got[3].entries[0].replays >= 2
+
+
+def test_hooks_are_seen_to():
+    w = genesis.ones(2, requires_grad=True)
+    factor = [2.0]
+
+    def step(x):
+        w.grad = None
+        (w * x).sum().backward()
+        return w.grad * 1
+
+    compiled = genesis.compile(step)
+    x = genesis.tensor([1.0, 3.0])
+    assert [compiled(x).tolist() for _ in range(2)] == [[1.0, 3.0]] * 2
+    handle = w.register_hook(lambda g: g * factor[0])
+    assert [compiled(x).tolist() for _ in range(3)] == [[2.0, 6.0]] * 3
+    factor[0] = 5.0
+    assert [compiled(x).tolist() for _ in range(3)] == [[5.0, 15.0]] * 3
+    handle.remove()
+    assert [compiled(x).tolist() for _ in range(2)] == [[1.0, 3.0]] * 2
+    assert sum(entry.replays for entry in compiled.entries) >= 4
+
+
+def test_methods_partials_and_callable_objects():
+    class Scaler:
+        by = 2.0
+
+        @genesis.compile
+        def scaled(self, x):
+            return x * self.by
+
+        def __call__(self, x):
+            return x * self.by
+
+    first, second = Scaler(), Scaler()
+    second.by = 3.0
+    called = genesis.compile(first)
+    for _ in range(3):
+        assert (first.scaled(genesis.ones(())).item(), second.scaled(genesis.ones(())).item()) == (2.0, 3.0)
+        assert called(genesis.ones(())).item() == 2.0
+    first.by = 7.0
+    assert called(genesis.ones(())).item() == first.scaled(genesis.ones(())).item() == 7.0
+
+
+def test_a_compiled_module_is_the_module():
+    model = nn.Sequential(nn.Linear(2, 2), nn.Dropout(0.5))
+    compiled = genesis.compile(model)
+    assert isinstance(compiled, nn.Sequential) and repr(compiled) == repr(model) and len(compiled) == 2
+    assert [*compiled.state_dict()] == [*model.state_dict()] and compiled[0] is model[0]
+    assert [id(p) for p in compiled.parameters()] == [id(p) for p in model.parameters()]
+    compiled.eval()
+    assert not model.training and not model[1].training
+    whole = nn.Sequential(compiled, nn.ReLU())
+    assert [*whole.state_dict()] == ["0.0.weight", "0.0.bias"]
+    for _ in range(2):
+        same(whole(genesis.ones(1, 2)), model(genesis.ones(1, 2)).relu())
+
+
+# ---- failures ----
+
+
+def test_an_exception_leaves_what_it_leaves_uncompiled_and_nothing_is_kept():
+    total = genesis.zeros(2)
+
+    @genesis.compile
+    def f(x, fail):
+        total.add_(x)
+        if fail:
+            raise KeyError("as asked")
+        total.add_(x)
+        return total.sum()
+
+    for _ in range(3):
+        f(genesis.ones(2), False)
+        with pytest.raises(KeyError, match="as asked"):
+            f(genesis.ones(2), True)
+    assert total.tolist() == [9.0, 9.0]
+    assert len(f.entries) == 1 and genesis.thread.thread_state.recorder is None
+    with pytest.raises(ValueError, match="matmul"):
+        genesis.compile(lambda x: x @ genesis.ones(5, 5))(genesis.ones(2, 3))
+
+
+def test_an_index_out_of_range_fails_as_it_does_uncompiled():
+    def run(wrap):
+        genesis.manual_seed(0)
+        table = nn.Embedding(5, 3)
+        optimizer = genesis.optim.Adam(table.parameters(), lr=0.1)
+        scheduler = genesis.optim.lr_scheduler.ExponentialLR(optimizer, 0.5)
+
+        def step(index):
+            optimizer.zero_grad()
+            loss = table(index).square().sum()
+            loss.backward()
+            optimizer.step()
+            scheduler.step()
+            return loss
+
+        step = wrap(step)
+        told = []
+        for last in (1, 2, 9, 3, 9, 4):
+            try:
+                told.append(step(genesis.tensor([0, last])).item())
+            except IndexError as error:
+                told.append(str(error))
+        return told, table.weight.tolist(), optimizer.state[table.weight]["step"], scheduler.last_epoch
+
+    assert run(genesis.compile) == run(lambda f: f)
+
+
+# ---- many ----
+
+
+def test_entries_are_bounded_and_new_sizes_compile_no_kernels():
+    compiled = genesis.compile(lambda x: (x * 2).sum(0))
+    batches = [genesis.tensor(np.ones((rows, 4), np.float32)) for rows in range(3, 100)]
+    compiled(batches[0])
+    genesis.debug.reset_stats()
+    for batch in batches[1:]:
+        assert compiled(batch).tolist() == [2.0 * len(batch)] * 4
+    counts = genesis.debug.stats()
+    assert counts["kernels_compiled"] + counts["kernels_loaded"] == 0
+    assert len(compiled.entries) <= genesis.capture.compiled.ENTRY_LIMIT
+
+
+def test_threads_may_call_at_once():
+    total = genesis.zeros(4)
+
+    @genesis.compile
+    def f(x):
+        total.add_(x)
+        return x * 2 + 1
+
+    wrong = []
+
+    def work(number):
+        x = genesis.full((4,), float(number))
+        for _ in range(40):
+            if f(x).tolist() != [2.0 * number + 1] * 4:
+                wrong.append(number)
+
+    threads = [threading.Thread(target=work, args=(i,)) for i in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong
+    assert sum(entry.replays for entry in f.entries) > 100
