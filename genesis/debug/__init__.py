@@ -2,6 +2,7 @@
 
 from genesis.debug.gradients import GradientRecord, record_grad_function
 from genesis.debug.graph import RecordedGraph, graph
+from genesis.debug.kernels import ProgramCost, StageCost, kernels
 from genesis.debug.memory_use import MemoryUse, memory
 from genesis.debug.program import LoweredProgram, program
 from genesis.debug.recording import Recording
@@ -11,6 +12,6 @@ from genesis.runtime.counters import reset as reset_stats
 from genesis.runtime.counters import stats
 
 __all__ = [
-    "GradientRecord", "LoweredProgram", "MemoryUse", "RecordedGraph", "Recording", "StageTime", "Timing", "graph", "memory",
-    "on_flush", "program", "record_grad_function", "reset_stats", "stats", "timing",
+    "GradientRecord", "LoweredProgram", "MemoryUse", "ProgramCost", "RecordedGraph", "Recording", "StageCost", "StageTime",
+    "Timing", "graph", "kernels", "memory", "on_flush", "program", "record_grad_function", "reset_stats", "stats", "timing",
 ]

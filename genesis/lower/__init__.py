@@ -8,6 +8,7 @@ from typing import NamedTuple
 from genesis.ir.dtypes import DType
 from genesis.ir.graph import Node
 from genesis.ir.verify import verify
+from genesis.lower.decisions import Decisions
 from genesis.lower.fuse import fuse
 from genesis.lower.legalize import base_of, layout_of, legalize, set_apart
 from genesis.lower.schedule import Schedule, allocate, order
@@ -20,13 +21,15 @@ VERIFY = [False]  # check the graph between passes: on in tests
 
 
 class Lowered(NamedTuple):
-    """What lowering gives: the final nodes, where each came from in the trace, the schedule, and the outputs' places."""
+    """What lowering gives: the final nodes, where each came from in the trace, the schedule, the outputs' places, and what
+    fusion decided."""
 
     nodes: list[Node]
     origins: list[int]
     inputs: list[int]
     outputs: list[tuple[int, Layout]]
     schedule: Schedule
+    decisions: Decisions
 
 
 def lower(
@@ -41,7 +44,8 @@ def lower(
     graph = legalize(graph, len(saved))
     _check(graph.nodes, graph.outputs)
     while True:
-        stages, refused = order(graph.nodes, fuse(graph.nodes, graph.outputs, threads, scalars))
+        partition = fuse(graph.nodes, graph.outputs, threads, scalars)
+        stages, refused = order(graph.nodes, partition)
         if not refused:
             break
         graph = set_apart(graph, refused)
@@ -49,7 +53,8 @@ def lower(
     bases = [base_of(graph.nodes, o) for o in graph.outputs]
     schedule = allocate(graph.nodes, stages, inputs, bases)
     layouts: list[Layout] = [layout_of(graph.nodes, o) for o in graph.outputs]  # type: ignore[misc]
-    return Lowered(graph.nodes, graph.origins, inputs, list(zip(bases, layouts, strict=True)), schedule)
+    places = list(zip(bases, layouts, strict=True))
+    return Lowered(graph.nodes, graph.origins, inputs, places, schedule, partition.decisions)
 
 
 def _check(nodes: Sequence[Node], outputs: Sequence[int]) -> None:

@@ -14,6 +14,7 @@ from functools import lru_cache
 from genesis.ir.dtypes import DType
 from genesis.ir.graph import Node
 from genesis.ir.shapes import numel
+from genesis.lower.decisions import Choice, Decisions, Refusal, is_worth_keeping
 from genesis.lower.index_map import IndexMap, SplitAxis, Unmappable, contiguous_map, pull
 from genesis.lower.legalize import base_of
 from genesis.ops.registry import PRIMITIVES
@@ -26,8 +27,9 @@ OPERATION_LIMIT = 64
 LOAD_LIMIT = 24
 ROWS_FOR_PASSES = 16  # rows that make a kernel of several passes over each row worth while
 SMALL = 1 << 15  # elements below which one thread does the work in any case
-RECOMPUTE_COST = 8  # of a value computed again from memory
-GENERATE_COST = 80  # of one computed from nothing, such as a random number: it takes no memory traffic at all
+
+ELSEWHERE = "it reads a value of that kernel away from where it is computed"
+EXTENTS = "it has another number of elements, or reduces other axes"
 
 Axis = tuple[int, bool]  # extent, reduced
 
@@ -70,11 +72,12 @@ def _points(axes: tuple[Axis, ...], level: str) -> int:
 class Partition:
     """Groups in the order they run, and the values that get memory."""
 
-    __slots__ = ("groups", "home", "realized", "scalars")
+    __slots__ = ("decisions", "groups", "home", "realized", "scalars")
 
     def __init__(
-        self, groups: list[Group], home: dict[int, Group], realized: set[int], scalars: Sequence[DType]
+        self, groups: list[Group], home: dict[int, Group], realized: set[int], scalars: Sequence[DType], decisions: Decisions
     ) -> None:
+        self.decisions = decisions
         self.groups = groups
         self.home = home
         self.realized = realized
@@ -126,7 +129,10 @@ class _Fusion:
     def __init__(self, nodes: Sequence[Node], outputs: Sequence[int], threads: int) -> None:
         self.nodes = nodes
         self.outputs = outputs
+        self.threads = threads
         self.rows_wanted = ROWS_FOR_PASSES * threads
+        self.decisions = Decisions([], [])
+        self.reason = ""  # why a node did not fit
         self.groups: list[Group] = []
         self.home: dict[int, Group] = {}
         self.readers: dict[int, Group] = {}  # base -> the last loop group that reads it
@@ -182,15 +188,16 @@ class _Fusion:
                 candidates[reader.number] = reader
         axes = node.attrs["axes"] if kind == "reduce" else ()
         source = self.home.get(bases[0]) if kind == "gather" else None  # done before a gather from it begins
+        refusals: list[Refusal] = []
         for number in sorted(candidates, reverse=True):
             group = candidates[number]
-            if group is source or group.kind != "loop" or group.operations >= OPERATION_LIMIT or len(group.loads) >= LOAD_LIMIT:
-                continue
-            level = self._level(group, index, node, kind, axes)
+            level = None if self._is_closed(group, source) else self._level(group, index, node, kind, axes)
             if level is not None:
                 self._absorb(group, [h for h in homes if h is not source], node, level)
                 self._join(group, index, level)
                 return
+            refusals.append(Refusal(index, group.members[-1], self.reason))
+        self.decisions.refusals.extend(refusals)
         group, level = self._fresh(node, kind, axes)
         self._join(group, index, level)
 
@@ -205,12 +212,28 @@ class _Fusion:
             return self._opened("loop", pattern_of((numel(shape),), ())), FINAL
         return self._opened("loop", pattern), ROW
 
+    def _is_closed(self, group: Group, source: Group | None) -> bool:
+        """Whether a group takes nothing in, at least not a gather from `source`."""
+        if group is source:
+            self.reason = "a gather reads anywhere in its source, which has to be finished"
+        elif group.kind != "loop":
+            self.reason = f"a {group.kind} is no loop over elements"
+        elif group.operations >= OPERATION_LIMIT:
+            self.reason = f"that kernel has {OPERATION_LIMIT} operations"
+        elif len(group.loads) >= LOAD_LIMIT:
+            self.reason = f"that kernel reads {LOAD_LIMIT} values"
+        else:
+            return False
+        return True
+
     def _level(self, group: Group, index: int, node: Node, kind: str, axes: Sequence[int]) -> str | None:
-        """The level at which `node` fits into `group`, or None."""
+        """The level at which `node` fits into `group`, or None for a reason."""
+        self.reason = EXTENTS
         if kind == "reduce":
             return self._reduction_level(group, node, axes)
         if kind == "gather" and self.home.get(self.bases[node.inputs[0]]) is group:
-            return None  # it reads anywhere in its source, which has to be finished
+            self.reason = "a gather reads anywhere in its source, which has to be finished"
+            return None
         size = numel(node.shape)
         for level in (FINAL, ROW, FULL) if size == 1 else (ROW, FULL):
             if (level == ROW and not group.reduces) or group.numel(level) != size:
@@ -253,11 +276,13 @@ class _Fusion:
             if self.home.get(base) is not group:
                 continue
             held = group.levels[base]
+            self.reason = ELSEWHERE
             if (held == FINAL) != (level == FINAL):
                 return False
             if held == ROW and level == FULL and group.passes[base] and (
                 group.numel(ROW) < self.rows_wanted and group.numel(FULL) > SMALL
             ):
+                self.reason = "few long rows would be passed over once more by fewer threads"
                 return False
             if not self._aligned(axes, index, at_level, held):
                 return False
@@ -327,7 +352,7 @@ def fuse(nodes: Sequence[Node], outputs: Sequence[int], threads: int, scalars: S
     groups = [g for g in fusion.groups if g.members]
     for group in groups:
         group.members.sort()
-    return Partition(groups, fusion.home, _realized(nodes, outputs, fusion), scalars)
+    return Partition(groups, fusion.home, _realized(nodes, outputs, fusion), scalars, fusion.decisions)
 
 
 def _realized(nodes: Sequence[Node], outputs: Sequence[int], fusion: _Fusion) -> set[int]:
@@ -373,8 +398,9 @@ def _realized(nodes: Sequence[Node], outputs: Sequence[int], fusion: _Fusion) ->
         large = sum(1 for s in sources if nodes[s].numel * 4 > size)
         recipe[index] = (cost, frozenset(sources))
         if index in outside and index not in realized:
-            dear = cost > (RECOMPUTE_COST if sources else GENERATE_COST) or large > 1
-            realized |= {index} if dear else {s for s in sources if s in home}
+            kept = is_worth_keeping(cost, node.nbytes, fusion.threads, len(sources), large)
+            fusion.decisions.choices.append(Choice(index, kept, cost))
+            realized |= {index} if kept else {s for s in sources if s in home}
     return realized
 
 

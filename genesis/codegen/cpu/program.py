@@ -14,6 +14,7 @@ from genesis.codegen.cpu.target import cache_bytes, vector_bytes
 from genesis.ir.graph import Node
 from genesis.ir.shapes import numel
 from genesis.lower.build import KernelCall
+from genesis.lower.cost import PARALLEL_COST
 from genesis.lower.kernel import Kernel, Word
 from genesis.lower.schedule import HostCall, Location, Product, Schedule
 from genesis.ops.registry import PRIMITIVES
@@ -23,7 +24,6 @@ from genesis.runtime.native import FAULT, Block, Launch, Program, Slot
 
 __all__ = ["Segment", "assemble"]
 
-PARALLEL_COST = 40_000  # units of work, about one simple operation on an element each, that pay for waking the team
 BLOCK_QUANTUM = 64
 FINAL_BLOCK = 4096
 LIGHT_WORK = 24

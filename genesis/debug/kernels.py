@@ -1,0 +1,98 @@
+"""What a program's stages cost by the model, and what fusion decided against."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from genesis.debug.graph import Line
+from genesis.debug.program import instruction, lines_of
+from genesis.dispatch import array_of
+from genesis.ir.graph import Node
+from genesis.lower.build import KernelCall
+from genesis.lower.cost import Estimate, estimate
+from genesis.plan import Plan, plan_for
+from genesis.runtime.team import get_num_threads
+from genesis.tensor import Tensor
+from genesis.thread import current_trace
+
+__all__ = ["ProgramCost", "StageCost", "cost_of", "kernels"]
+
+
+class StageCost(NamedTuple):
+    """A stage of a program: its first call as text, the operations it fuses, the user's lines, and its Estimate."""
+
+    text: str
+    ops: tuple[str, ...]
+    lines: tuple[Line, ...]
+    estimate: Estimate
+
+    def __str__(self) -> str:
+        nbytes, flops, seconds = self.estimate
+        return f"{seconds * 1e6:10.1f} us {nbytes / 1e6:9.3f} MB {flops / 1e6:10.3f} MFlop  {self.text}"
+
+
+class ProgramCost(NamedTuple):
+    """The stages of a program with their estimates; the fusions it refused, and what it keeps or computes again, as text."""
+
+    stages: list[StageCost]
+    refusals: list[str]
+    choices: list[str]
+
+    @property
+    def seconds(self) -> float:
+        """The estimate of the whole."""
+        return sum(stage.estimate.seconds for stage in self.stages)
+
+    def __repr__(self) -> str:
+        return "\n".join([*map(str, self.stages), *self.refusals, *self.choices])
+
+
+def kernels(*tensors: Tensor) -> ProgramCost:
+    """What it would cost to compute `tensors`, and whatever else is pending: bytes, flops and estimated seconds of each
+    stage, the fusions that were refused and why, and which values are kept for later kernels. Nothing is computed.
+
+    >>> import genesis
+    >>> x = genesis.ones(100, 100)
+    >>> cost = genesis.debug.kernels((x * 2).exp().sum(0))
+    >>> cost.stages[0].ops, cost.stages[0].estimate.nbytes
+    (('constant', 'mul', 'exp', 'sum'), 40400)
+    """
+    traces: list[Any] = [a.trace for a in map(array_of, tensors) if a.memory is None]
+    trace = traces[0] if traces else current_trace()
+    return cost_of(plan_for(trace), lines_of(trace))
+
+
+def cost_of(plan: Plan, lines: Mapping[int, Line]) -> ProgramCost:
+    """The stages and decisions of a plan; `lines` gives the user's line for positions of its trace."""
+    lowered, threads = plan.lowered, get_num_threads()
+    nodes = lowered.nodes
+    placed = {index: lines[origin] for index, origin in enumerate(lowered.origins) if origin in lines}
+
+    def name(index: int) -> str:
+        where = f" (line {placed[index][1]})" if index in placed else ""
+        return f"%{index} {nodes[index].op}{where}"
+
+    stages = []
+    for stage in lowered.schedule.stages:
+        involved = dict.fromkeys(index for call in stage for index in _nodes_of(call))
+        stages.append(StageCost(
+            instruction(nodes, stage[0]) + (f", and {len(stage) - 1} more" if len(stage) > 1 else ""),
+            _ops(nodes, stage[0]), tuple(dict.fromkeys(placed[i] for i in involved if i in placed)),
+            estimate(nodes, stage, threads),
+        ))
+    decided = lowered.decisions
+    refusals = [f"{name(r.node)} is not in the kernel of {name(r.beside)}: {r.reason}" for r in decided.refusals]
+    choices = [
+        f"{name(c.node)} is {'kept in memory for other kernels' if c.kept else 'computed again in other kernels'}: "
+        f"{c.cost} operations an element" for c in decided.choices
+    ]
+    return ProgramCost(stages, refusals, choices)
+
+
+def _nodes_of(call: Any) -> Sequence[int]:
+    return call.nodes if isinstance(call, KernelCall) else [call.node]
+
+
+def _ops(nodes: Sequence[Node], call: Any) -> tuple[str, ...]:
+    return tuple(nodes[index].op for index in _nodes_of(call) if nodes[index].op != "input")

@@ -1,0 +1,74 @@
+"""How fast this machine is, as the cost model sees it: round numbers until `python -m genesis.tune` has measured them.
+
+The measured numbers lie in the cache directory, in a file for each processor. A process reads them once, before its first
+plan: the same file gives the same plans.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import hashlib
+import json
+from pathlib import Path
+from typing import NamedTuple
+
+from genesis.runtime.cache_directory import cache_directory
+from genesis.runtime.kernel_cache import write_whole
+from genesis.runtime.machine_code import target
+from genesis.runtime.processors import available_processors
+
+__all__ = ["ROUND", "Speeds", "remember", "speeds"]
+
+
+class Speeds(NamedTuple):
+    """What a machine does in a second, and what it takes to begin.
+
+    Attributes:
+        memory: bytes that all threads together move to and from memory.
+        cache: bytes that one thread moves to and from its cache.
+        operations: simple operations on elements of float32 (multiplications, say) of one thread.
+        products: floating-point operations of one thread in matrix products.
+        launch: seconds that a stage takes which has nothing to do.
+        team: seconds more where a team shares it.
+        cached: bytes up to which a value is still in cache when it is read again.
+    """
+
+    memory: float
+    cache: float
+    operations: float
+    products: float
+    launch: float
+    team: float
+    cached: float
+
+
+ROUND = Speeds(memory=40e9, cache=20e9, operations=20e9, products=80e9, launch=2e-7, team=2e-6, cached=4e6)
+
+
+@functools.cache
+def speeds() -> Speeds:
+    """This machine's, measured or round."""
+    if (path := _path()) is not None:
+        with contextlib.suppress(OSError, ValueError, TypeError):
+            measured = Speeds(**json.loads(path.read_text()))
+            if all(isinstance(number, float) and number > 0 for number in measured):
+                return measured
+    return ROUND
+
+
+def remember(measured: Speeds) -> Path | None:
+    """Keep the numbers for the processes to come; returns where, or None if there is no cache directory."""
+    if (path := _path()) is None:
+        return None
+    try:
+        write_whole(path, json.dumps(measured._asdict(), indent=1).encode())
+    except OSError:  # it may be read-only
+        return None
+    return path
+
+
+def _path() -> Path | None:
+    directory = cache_directory("speeds")
+    machine = f"{target()} {available_processors()}"
+    return None if directory is None else directory / hashlib.sha256(machine.encode()).hexdigest()[:32]
