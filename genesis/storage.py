@@ -92,6 +92,8 @@ def write(tensor: Tensor, value: Tensor, change: Change | None = None) -> Tensor
         if held is not None and held.buffer.shared and (
             keeps or not (value._array.node.differentiable or root._array.node.differentiable)
         ):
+            if thread_state.recorder is not None:
+                thread_state.recorder.wrote(root)
             held.at(layout, root.dtype).numpy(root.dtype)[...] = realize(value._array).numpy(root.dtype)
             root._version += 1
             array_of(tensor)

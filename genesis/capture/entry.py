@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from genesis.capture.arguments import Arguments
-from genesis.capture.outcome import Outcome, find
+from genesis.capture.outcome import Outcome, copied, find
 from genesis.capture.prepared import Prepared
 from genesis.capture.recorder import Recorder
 from genesis.capture.records import Given, Program, signed
@@ -72,7 +72,7 @@ class Entry:
         for program in recorder.programs:
             for one in program.inputs:
                 if one.source[0] not in ("output", "constant"):
-                    given.setdefault(one._replace(within=None), len(given))
+                    given.setdefault(Given(one.source), len(given))
         self._given = given
         self._launches = [_launch(recorder, place, given) for place in range(len(recorder.programs))]
         self.check: Callable[[Any, Any], Any] = check_of(recorder, arguments, given)
@@ -156,12 +156,12 @@ class Entry:
         if kind == "constant":
             constant: Array = given.source[1]
             return constant
-        if given.within is None:
-            return arrays[self._given[given]]
-        whole = arrays[self._given[given._replace(within=None)]]
-        assert whole.memory is not None
-        at = given.within._replace(offset=given.within.offset + whole.memory.layout.offset)
-        return Array.realized(whole.memory.buffer, at, whole.node.dtype)
+        array = arrays[self._given[Given(given.source)]]
+        if given.within is not None:
+            assert array.memory is not None
+            at = given.within._replace(offset=given.within.offset + array.memory.layout.offset)
+            array = Array.realized(array.memory.buffer, at, array.node.dtype)
+        return copied(array) if given.copied else array
 
     def _put_gradients(
         self, values: dict[tuple[int, int], Array], leaves: Sequence[Any], made: dict[int, Tensor]

@@ -12,12 +12,12 @@ from genesis.capture.recorder import Recorder
 from genesis.devices import Device
 from genesis.ir.dtypes import DType
 from genesis.number import Number
-from genesis.ops.layout import Layout
+from genesis.ops.layout import Layout, contiguous_layout
 from genesis.runtime.memory import Buffer
 from genesis.tensor import Tensor
 from genesis.trace import Array, Memory
 
-__all__ = ["Outcome", "Recipe", "find"]
+__all__ = ["Outcome", "Recipe", "copied", "find"]
 
 _FINAL = (int, float, bool, str, bytes, complex, type(None), np.generic, DType, Device, slice, range, type)
 _FLAGS = "_requires_grad", "_detached", "_within", "_untracked", "_keeps_derivation", "_version"
@@ -184,7 +184,7 @@ class Outcome:
             memory = whole.memory.at(recipe.layout, whole.node.dtype)  # type: ignore[union-attr, arg-type]
             held["_array"] = Array.realized(memory.buffer, memory.layout, whole.node.dtype)
         elif recipe.value[0] == "constant":
-            held["_array"] = _copied(recipe.value[1])
+            held["_array"] = copied(recipe.value[1])
         else:
             held["_array"] = values[recipe.value[1:]]
         held.update(recipe.flags)
@@ -192,10 +192,10 @@ class Outcome:
         return result
 
 
-def _copied(array: Array) -> Array:
+def copied(array: Array) -> Array:
+    """The value of `array` in memory of its own."""
     node, memory = array.node, array.memory
     assert memory is not None
     buffer = Buffer(node.nbytes, memory.buffer.device)
     buffer.numpy(node.dtype.numpy, node.shape)[...] = memory.numpy(node.dtype)
-    at = Memory(buffer, memory.layout._replace(offset=0), node.dtype)
-    return Array(None, -1, node, at)
+    return Array(None, -1, node, Memory(buffer, contiguous_layout(node.shape), node.dtype))

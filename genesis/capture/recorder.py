@@ -242,20 +242,22 @@ class Recorder:
             return Given(("output", *self.outputs[id(held)]))
         memory = held.memory
         assert memory is not None
+        copied = array.memory is not memory
         state = None if tensor is None else self.states.get(tensor)
         if tensor is not None and state is not None and state.array is held:
             source = self.source_of(tensor)
             if source is not None:
-                return Given(source)
+                return Given(source, None, copied)
         for other, like in self.states.items():  # another handle on it
             if like.array is held and (source := self.source_of(other)) is not None:
-                return Given(source)
+                return Given(source, None, copied)
         root = tensor if tensor is None or tensor._base is None else tensor._base
         state = None if root is None else self.states.get(root)
         if root is not None and state is not None and (whole := state.array.memory) is not None:
             source = self.source_of(root)
             if source is not None and whole.buffer is memory.buffer:
-                return Given(source, memory.layout._replace(offset=memory.layout.offset - whole.layout.offset))
+                at = memory.layout._replace(offset=memory.layout.offset - whole.layout.offset)
+                return Given(source, at, copied)
         line = trace.line_of(position + 1)
         reason = f"a tensor of shape {array.node.shape} is read that no argument, name or attribute leads to"
         self.refusals.append(Refusal(reason, line))

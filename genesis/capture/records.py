@@ -36,10 +36,14 @@ class Refusal(NamedTuple):
 
 
 class Given(NamedTuple):
-    """An input of a program: the whole of what `source` finds, or, as laid out there, a part of its memory."""
+    """An input of a program: the whole of what `source` finds, or, as laid out there, a part of its memory.
+
+    `copied`: NumPy sees that memory, so that what is read is a copy of it.
+    """
 
     source: Source
     within: Layout | None = None
+    copied: bool = False
 
 
 @dataclass(eq=False)

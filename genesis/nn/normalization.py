@@ -47,7 +47,7 @@ class LayerNorm(Module):
 
 
 class RMSNorm(Module):
-    """x / sqrt(mean(x^2) + eps) over the last axes, then `weight` of that shape; `eps` defaults to float32's epsilon.
+    """x / sqrt(mean(x^2) + eps) over the last axes, then `weight` of that shape; `eps` defaults to the dtype's epsilon.
 
     >>> import genesis
     >>> genesis.nn.RMSNorm(2, elementwise_affine=False)(genesis.tensor([[3.0, 4.0]]))

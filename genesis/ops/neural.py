@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from math import pi
 
+import numpy as np
+
 from genesis.ir.dtypes import int64
 from genesis.ir.graph import Value
 from genesis.ir.shapes import normalize_axis
@@ -144,15 +146,16 @@ def rms_norm(
 ) -> Value:
     """x / sqrt(mean(x^2) + eps) over the last axes, then `weight` (Zhang and Sennrich, 2019).
 
-    Without `eps`, that of float32. Raises ValueError if the shape of `input` does not end in normalized_shape.
+    Without `eps`, that of the dtype that it computes in, float32 or float64. Raises ValueError if the shape of `input` does
+    not end in normalized_shape.
 
     >>> import genesis
     >>> genesis.nn.functional.rms_norm(genesis.tensor([3.0, 4.0]), (2,))
     tensor([0.8485, 1.1314])
     """
     axes = _last("rms_norm", input, normalized_shape)
-    eps = 1.1920928955078125e-07 if eps is None else eps
     x = widened(input)
+    eps = float(np.finfo(x.dtype.numpy).eps) if eps is None else eps
     return _scaled(input, x * rsqrt(mean(x * x, axes, True) + eps), weight, None)
 
 

@@ -28,7 +28,7 @@ def _overhang(extent: int, size: int, stride: int, margin: int, dilation: int, c
     """The places that windows take after the input: its padding, and with `ceil_mode` what the last one needs beyond."""
     reach = dilation * (size - 1) + 1
     left = extent + 2 * margin - reach
-    if not ceil_mode or left < 0:
+    if not ceil_mode:
         return margin
     count = -(-left // stride) + 1
     if (count - 1) * stride >= extent + margin:  # a window must start within the input or the padding before it

@@ -123,7 +123,7 @@ SAMPLES: dict[str, list[Sample]] = {
         Sample((values(2, 3, 4), None, None, values(3, seed=1), values(3, seed=2), True)),
     ],
     "group_norm": [Sample((values(2, 4, 3), 2, values(4), values(4, seed=1))), Sample((values(3, 6), 3))],
-    "rms_norm": [Sample((_X, (5,), values(5), 1e-6))],
+    "rms_norm": [Sample((_X, (5,), values(5), 1e-6)), Sample((_X * 1e-4, (5,)))],
     "mse_loss": [Sample((_M, values(4, 6, seed=1))), Sample((_M, values(4, 6, seed=1)), {"reduction": "sum"})],
     "l1_loss": [Sample((_M, values(4, 6, seed=1)), {"reduction": "none"})],
     "cross_entropy": [
@@ -179,6 +179,7 @@ SAMPLES: dict[str, list[Sample]] = {
     "max_pool1d": [Sample((_X, 2)), Sample((_X, 3, 1, 1, 2))],
     "max_pool2d": [
         Sample((_X, 2)), Sample((_X, (3, 2), (1, 2), (1, 0))), Sample((_X, 2, 2, 0, 1, True)),
+        Sample((values(1, 2, 1, 3), 2, 2, 0, 1, True)),
         Sample((_X, 2), {"return_indices": True, "padding": 1, "dilation": 2, "stride": 1}),
     ],
     "max_pool3d": [Sample((values(1, 3, 4, 2), 2))],

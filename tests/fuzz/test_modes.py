@@ -100,9 +100,7 @@ def test_lazily_fused(program, threads):
     check(program, False, lambda function: function)
 
 
-if hasattr(genesis, "compile"):
-
-    @FUZZ
-    @given(programs(), st.booleans())
-    def test_compiled(program, closure):
-        check(program, closure, genesis.compile)
+@FUZZ
+@given(programs(), st.booleans())
+def test_compiled(program, closure):
+    check(program, closure, genesis.compile)

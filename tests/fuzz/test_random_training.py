@@ -185,9 +185,7 @@ def test_lazily_fused(plan):
     check(plan, lambda step: step)
 
 
-if hasattr(genesis, "compile"):
-
-    @FUZZ
-    @given(plans())
-    def test_compiled(plan):
-        check(plan, genesis.compile)
+@FUZZ
+@given(plans())
+def test_compiled(plan):
+    check(plan, genesis.compile)
