@@ -9,6 +9,7 @@ from genesis.ir.dtypes import DType
 from genesis.ir.graph import Node
 from genesis.ir.shapes import contiguous_strides, numel
 from genesis.lower.fuse import (
+    COLUMN,
     FINAL,
     FULL,
     ROW,
@@ -222,7 +223,7 @@ class _Build:
         """The level and step of an elementwise value: the innermost and latest of its arguments'."""
         levels = [self.drafts[a].level for a in args]
         step = max((self.drafts[a].step for a in args), default=0)
-        level = FULL if FULL in levels else ROW if ROW in levels else FINAL if FINAL in levels else "uniform"
+        level = next((level for level in (COLUMN, FULL, ROW, FINAL) if level in levels), "uniform")
         return level, step
 
     def _level_of(self, at: IndexMap) -> str:
@@ -312,7 +313,7 @@ class _Build:
         instructions: list[Instruction] = []
         for draft, at in zip(self.drafts, maps, strict=True):
             instructions.append(_instruction(draft, at, order, axes, taps, words, instructions))
-        if any(d.level == FINAL for d in self.drafts):
+        if any(d.level in (COLUMN, FINAL) for d in self.drafts):
             words += [Word("partials"), Word("workers")]
         nest = [(n, r) for n, (_, r) in enumerate(axes)]
         kernel = Kernel(nest, place, instructions, words, taps)
@@ -358,7 +359,7 @@ def _instruction(
         words.extend(draft.words)
     if draft.name in REDUCTIONS and draft.level != FULL:
         reduced = frozenset(a for a, (_, r) in enumerate(axes) if r)
-        varies = frozenset() if draft.level == FINAL else varies - reduced
+        varies = frozenset() if draft.level == FINAL else varies & reduced if draft.level == COLUMN else varies - reduced
     return Instruction(draft.name, draft.args, draft.dtype, draft.level, varies, draft.step, access, attrs, draft.origin)
 
 
@@ -386,15 +387,16 @@ def _lane(
 
     A tap is a short axis along which some access is to neighbours where it steps over them along the lanes. It is not kept
     where lanes are reduced. A scatter goes along reduced axes one by one; a place among them is counted with the last one
-    running fastest.
+    running fastest. Sums of columns are kept beside rows, along which lanes run.
     """
     scatters = any(d.name == "scatter" for d in drafts)
     reduced = [axis for axis, (_, r) in enumerate(axes) if r]
+    columns = any(d.level == COLUMN for d in drafts)
     barred = reduced if scatters else reduced[:-1] if any(d.name.startswith("arg") for d in drafts) else ()
-    free = [axis for axis in range(len(axes) - 1, -1, -1) if axis not in barred]
+    free = [axis for axis in range(len(axes) - 1, -1, -1) if axis not in barred and (axes[axis][1] or not columns)]
     memory = [(1.0 if draft.level == FULL else ROW_SHARE, at.strides) for draft, at in zip(drafts, maps, strict=True)
-              if draft.storage is not None and at is not None and draft.level != FINAL]
-    pairs = () if scatters else {
+              if draft.storage is not None and at is not None and draft.level not in (COLUMN, FINAL)]
+    pairs = () if scatters or columns else {
         (lane, tap) for tap, (extent, over) in enumerate(axes) if 1 < extent <= MOST_TAPS
         for lane in free if axes[lane][0] > max(extent, LEAST_LANES - 1) and over >= axes[lane][1]
         for _, strides in memory if strides[tap] == 1 < strides[lane] <= MOST_TAPS

@@ -2,8 +2,9 @@
 
 Nodes are taken in order, and a group's number is the order in which it was opened. A node may join a group only if all
 it reads comes from groups numbered no higher, so groups stay convex without any search, in linear time. Within a group
-a value lives at one of three levels: `full` (every point of the loop nest), `row` (after reducing the group's reduced
-axes) and `final` (after reducing everything).
+a value lives at one of four levels: `full` (every point of the loop nest), `row` (after reducing the group's reduced
+axes), `column` (after summing over the others, in a group that also reduces rows) and `final` (after reducing
+everything). The last two are complete when all rows are done.
 """
 
 from __future__ import annotations
@@ -19,13 +20,14 @@ from genesis.lower.index_map import IndexMap, SplitAxis, Unmappable, contiguous_
 from genesis.lower.legalize import base_of
 from genesis.ops.registry import PRIMITIVES
 
-__all__ = ["FINAL", "FULL", "ROW", "Axis", "Group", "Partition", "canonical_map", "fuse", "pattern_of", "pull_views"]
+__all__ = ["COLUMN", "FINAL", "FULL", "ROW", "Axis", "Group", "Partition", "canonical_map", "fuse", "pattern_of", "pull_views"]
 
-FULL, ROW, FINAL = "full", "row", "final"
+FULL, ROW, COLUMN, FINAL = "full", "row", "column", "final"
 
 OPERATION_LIMIT = 64
 LOAD_LIMIT = 24
 ROWS_FOR_PASSES = 16  # rows that make a kernel of several passes over each row worth while
+LONGEST_COLUMN_SUMS = 1 << 14  # numbers that each worker keeps beside the rows that it passes over
 SMALL = 1 << 15  # elements below which one thread does the work in any case
 
 ELSEWHERE = "it reads a value of that kernel away from where it is computed"
@@ -57,6 +59,9 @@ class Group:
     def numel(self, level: str) -> int:
         return _points(self.axes, level)
 
+    def has(self, level: str) -> bool:
+        return level in self.levels.values()
+
 
 @lru_cache(1 << 12)
 def _reduces(axes: tuple[Axis, ...]) -> bool:
@@ -66,7 +71,9 @@ def _reduces(axes: tuple[Axis, ...]) -> bool:
 @lru_cache(1 << 12)
 def _points(axes: tuple[Axis, ...], level: str) -> int:
     """How many values a member of `level` has."""
-    return 1 if level == FINAL else numel(extent for extent, reduced in axes if level == FULL or not reduced)
+    if level == FINAL:
+        return 1
+    return numel(extent for extent, reduced in axes if level == FULL or reduced == (level == COLUMN))
 
 
 class Partition:
@@ -103,9 +110,9 @@ def canonical_map(axes: tuple[Axis, ...], level: str) -> IndexMap:
     """Where a member of `level` is at each point of the nest, in its own row-major elements."""
     if level == FINAL:
         return IndexMap(0, (0,) * len(axes))
-    counted = [extent if level == FULL or not reduced else 1 for extent, reduced in axes]
-    strides = contiguous_map(counted).strides
-    return IndexMap(0, tuple(0 if level == ROW and r else s for s, (_, r) in zip(strides, axes, strict=True)))
+    counts = [level == FULL or reduced == (level == COLUMN) for _, reduced in axes]
+    strides = contiguous_map([extent if c else 1 for (extent, _), c in zip(axes, counts, strict=True)]).strides
+    return IndexMap(0, tuple(s if c else 0 for s, c in zip(strides, counts, strict=True)))
 
 
 def pull_views(nodes: Sequence[Node], index: int, at: IndexMap, extents: Sequence[int]) -> tuple[int, IndexMap]:
@@ -235,10 +242,13 @@ class _Fusion:
             self.reason = "a gather reads anywhere in its source, which has to be finished"
             return None
         size = numel(node.shape)
+        if COLUMN in [group.levels[b] for b in map(self.bases.__getitem__, node.inputs) if self.home.get(b) is group]:
+            reads = [(i, COLUMN) for i in node.inputs]
+            return COLUMN if group.numel(COLUMN) == size and self._reads_fit(group, group.axes, COLUMN, reads) else None
         for level in (FINAL, ROW, FULL) if size == 1 else (ROW, FULL):
             if (level == ROW and not group.reduces) or group.numel(level) != size:
                 continue
-            if level == FINAL and not any(v == FINAL for v in group.levels.values()):
+            if level == FINAL and not group.has(FINAL):
                 continue
             if level == FULL and group.reduces and not group.numel(ROW):
                 continue
@@ -253,6 +263,8 @@ class _Fusion:
         pattern = pattern_of(shape, axes)
         everything = all(reduced for _, reduced in pattern) and not node.op.startswith("arg")
         if everything:
+            if group.has(COLUMN):
+                return None
             if group.reduces and size == group.numel(ROW) and size != group.numel(FULL) and self._reads_fit(
                 group, group.axes, ROW, [(source, ROW)]
             ):
@@ -261,13 +273,34 @@ class _Fusion:
                 return FINAL
             return None
         if group.reduces:
+            if pattern == tuple([(extent, not reduced) for extent, reduced in group.axes]):
+                return self._crossing_level(group, node, pattern)
             fits = pattern == group.axes
         else:
-            fits = size == group.numel(FULL) and not any(v == FINAL for v in group.levels.values())
+            fits = size == group.numel(FULL) and not group.has(FINAL)
         if fits and self._reads_fit(group, pattern, FULL, [(source, FULL)]):
             group.axes = pattern
             return ROW
         return None
+
+    def _crossing_level(self, group: Group, node: Node, pattern: tuple[Axis, ...]) -> str | None:
+        """Beside reductions of rows, sums of columns go on from row to row; what was reduced first may have been either."""
+        if len(pattern) != 2 or group.has(FINAL):
+            return None
+        rows = pattern if pattern[1][1] else group.axes
+        many = rows[0][0] >= self.rows_wanted or group.numel(FULL) <= SMALL
+        source = [(node.inputs[0], FULL)]
+        if not many or rows[1][0] > LONGEST_COLUMN_SUMS or not self._reads_fit(group, rows, FULL, source):
+            return None
+        if group.axes == rows:
+            return COLUMN if node.op == "sum" else None
+        for member, level in group.levels.items():
+            op = self.nodes[member].op
+            if (level == FULL and group.passes[member]) or (PRIMITIVES[op].kind == "reduce" and op != "sum"):
+                return None
+        group.axes = rows
+        group.levels = {member: COLUMN if level == ROW else level for member, level in group.levels.items()}
+        return ROW
 
     def _reads_fit(self, group: Group, axes: tuple[Axis, ...], level: str, reads: Sequence[tuple[int, str]]) -> bool:
         """Whether each read finds its base, if the group computes it, at the base's own place in the nest."""
@@ -277,7 +310,7 @@ class _Fusion:
                 continue
             held = group.levels[base]
             self.reason = ELSEWHERE
-            if (held == FINAL) != (level == FINAL):
+            if (held == FINAL) != (level == FINAL) or (held == COLUMN) != (level == COLUMN):
                 return False
             if held == ROW and level == FULL and group.passes[base] and (
                 group.numel(ROW) < self.rows_wanted and group.numel(FULL) > SMALL
@@ -333,9 +366,9 @@ class _Fusion:
             return False
         if other.operations + group.operations > OPERATION_LIMIT or len(other.loads | group.loads) > LOAD_LIMIT:
             return False
-        if FINAL in other.levels.values() or other.numel(FULL) != group.numel(FULL):
+        if other.has(FINAL) or other.has(COLUMN) or group.has(COLUMN) or other.numel(FULL) != group.numel(FULL):
             return False
-        return not other.reduces or (not group.reduces and FINAL not in group.levels.values())
+        return not other.reduces or (not group.reduces and not group.has(FINAL))
 
 
 def split_axes(axes: Sequence[Axis], split: SplitAxis) -> tuple[Axis, ...]:

@@ -54,7 +54,7 @@ class Access(NamedTuple):
 
 
 class Instruction:
-    """`name(args)`: its level (full, row, final), the axes it varies over, the pass in which it can be computed."""
+    """`name(args)`: its level (full, row, column, final), the axes it varies over, the pass in which it can be computed."""
 
     __slots__ = ("access", "args", "attrs", "dtype", "level", "name", "origin", "step", "varies")
 
@@ -185,5 +185,6 @@ class Kernel:
         return sum(PRIMITIVES[i.name].cost for i in self.instructions if i.name in PRIMITIVES and i.level == "full")
 
     @property
-    def has_final(self) -> bool:
-        return any(i.level == "final" for i in self.instructions)
+    def has_totals(self) -> bool:
+        """Whether some values are complete only when all workers are done: the finishing function computes them."""
+        return any(i.level in ("column", "final") for i in self.instructions)

@@ -57,12 +57,14 @@ class _Listing:
                 self._values([m for m in kernel.needed([n]) if m not in done], depth)
                 done.update(kernel.needed([n]))
                 self._effect(n, depth)
-        final = [n for n, i in enumerate(kernel.instructions) if i.level == "final" and i.name == "store"]
-        if final:
-            self.lines.append("    # then once, over all workers")
-            self._values([m for n in final for m in kernel.needed([n]) if m not in done and not done.add(m)], 1)  # type: ignore[func-returns-value]
-            for n in final:
-                self._effect(n, 1)
+        for level, axes in (("final", []), ("column", [a for a, (_, reduced) in enumerate(kernel.axes) if reduced])):
+            stores = [n for n, i in enumerate(kernel.instructions) if i.level == level and i.name == "store"]
+            if stores:
+                self.lines.append("    # then once, over all workers")
+                depth = self._loops(axes, 1, "finished")
+                self._values([m for n in stores for m in kernel.needed([n]) if m not in done and not done.add(m)], depth)  # type: ignore[func-returns-value]
+                for n in stores:
+                    self._effect(n, depth)
         return "\n".join(self.lines)
 
     def _loops(self, axes: list[int], depth: int, role: str) -> int:

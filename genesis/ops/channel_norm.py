@@ -5,6 +5,7 @@ from __future__ import annotations
 from genesis.ir.graph import Value
 from genesis.ir.shapes import numel
 from genesis.ops.elementwise import rsqrt
+from genesis.ops.normalization import normalized
 from genesis.ops.reduction import mean
 from genesis.ops.registry import cast, composite, widened
 from genesis.ops.views import reshape_value
@@ -54,7 +55,7 @@ def batch_norm(
     if training:
         if numel(input.shape) == input.shape[1]:
             raise ValueError(f"batch_norm: wants more than one value for each channel when training, got shape {input.shape}")
-        centred, variance = _moments(x)
+        normal = normalized(x, (0, *range(2, x.ndim)), eps)
     else:
         if running_mean is None or running_var is None:
             raise ValueError("batch_norm: wants running_mean and running_var unless training")
@@ -63,8 +64,8 @@ def batch_norm(
                 f"batch_norm: running statistics have shapes {running_mean.shape} and {running_var.shape}; want "
                 f"({x.shape[1]},), the channels of the input"
             )
-        centred, variance = x - _per_channel(running_mean, x.ndim), _per_channel(running_var, x.ndim)
-    return cast(_affine("batch_norm", centred * rsqrt(variance + eps), weight, bias), input.dtype)
+        normal = (x - _per_channel(running_mean, x.ndim)) * rsqrt(_per_channel(running_var, x.ndim) + eps)
+    return cast(_affine("batch_norm", normal, weight, bias), input.dtype)
 
 
 @composite("batch_statistics", (3,), methods=())
@@ -96,6 +97,5 @@ def group_norm(
         raise ValueError(f"group_norm: {num_groups} groups do not divide the channels of shape {input.shape}")
     x = widened(input)
     rows = reshape_value(x, (x.shape[0], num_groups, numel(x.shape[1:]) // num_groups))
-    centred = rows - mean(rows, -1, True)
-    normal = reshape_value(centred * rsqrt(mean(centred * centred, -1, True) + eps), x.shape)
+    normal = reshape_value(normalized(rows, (2,), eps), x.shape)
     return cast(_affine("group_norm", normal, weight, bias), input.dtype)

@@ -10,8 +10,9 @@ from genesis.ir.dtypes import int64
 from genesis.ir.graph import Value
 from genesis.ir.shapes import normalize_axis
 from genesis.ops.conversion import stop_gradient
-from genesis.ops.elementwise import erf, exp, log, rsqrt, sigmoid, tanh, where
-from genesis.ops.reduction import amax, mean, sum
+from genesis.ops.elementwise import erf, exp, log, sigmoid, tanh, where
+from genesis.ops.normalization import normalized
+from genesis.ops.reduction import amax, sum
 from genesis.ops.registry import cast, composite, floating_dtype, promoted, widened
 from genesis.ops.source import iota
 from genesis.ops.views import reshape_value
@@ -135,9 +136,7 @@ def layer_norm(
             [ 0.0000,  0.0000]])
     """
     axes = _last("layer_norm", input, normalized_shape)
-    x = widened(input)
-    centred = x - mean(x, axes, True)
-    return _scaled(input, centred * rsqrt(mean(centred * centred, axes, True) + eps), weight, bias)
+    return _scaled(input, normalized(widened(input), axes, eps), weight, bias)
 
 
 @composite("rms_norm", (), methods=(), autocast="float32")
@@ -156,7 +155,7 @@ def rms_norm(
     axes = _last("rms_norm", input, normalized_shape)
     x = widened(input)
     eps = float(np.finfo(x.dtype.numpy).eps) if eps is None else eps
-    return _scaled(input, x * rsqrt(mean(x * x, axes, True) + eps), weight, None)
+    return _scaled(input, normalized(x, axes, eps, centred=False), weight, None)
 
 
 def _last(name: str, input: Value, normalized_shape: tuple[int, ...]) -> tuple[int, ...]:

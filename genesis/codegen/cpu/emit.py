@@ -15,6 +15,7 @@ from typing import Any
 
 from llvmlite import ir
 
+from genesis.codegen.cpu import column_sums
 from genesis.codegen.cpu.arithmetic import Arithmetic
 from genesis.codegen.cpu.lanes import Lanes
 from genesis.codegen.cpu.reductions import Accumulator
@@ -61,6 +62,7 @@ class Emitter:
         self.kept = {word.value: n for n, word in enumerate(kernel.words) if word.kind == "scratch"}
         self.kept_since: dict[int, int] = {}  # kept value -> the pass that stored it
         self.unwritten: dict[Any, Unwritten] = {}  # what taps store
+        self.columns = [n for n, i in enumerate(kernel.instructions) if i.name in REDUCTIONS and i.level == "column"]
         self.finals = [n for n, i in enumerate(kernel.instructions) if i.name in REDUCTIONS and i.level == "final"]
 
     # ---- words ----
@@ -150,6 +152,7 @@ class Emitter:
     def main(self) -> str:
         kernel, b = self.kernel, self.builder
         workers = {n: self._accumulator(n) for n in self.finals}
+        column_sums.clear(self)
         with self.loop(self.lo, self.hi) as item:
             start, end = self._decode(item)
             if kernel.lane is None or kernel.lane_is_reduced:
@@ -165,14 +168,14 @@ class Emitter:
         for position, n in enumerate(self.finals):
             slot = b.add(b.mul(self.worker, I64(len(self.finals))), I64(position))
             value = workers[n].folded()
-            at = b.gep(self.words[self._word_of("partials")], [slot], inbounds=True, source_etype=I64)
+            at = b.gep(self.words[self.word_of("partials")], [slot], inbounds=True, source_etype=I64)
             b.store(value, at)
         if self.streams:
             b.fence("seq_cst")  # what went past the caches is seen before the launch is reported done
         b.ret_void()
         return str(self.module)
 
-    def _word_of(self, kind: str) -> int:
+    def word_of(self, kind: str) -> int:
         return next(n for n, word in enumerate(self.kernel.words) if word.kind == kind)
 
     def _decode(self, item: ir.Value) -> tuple[ir.Value, ir.Value]:
@@ -182,7 +185,7 @@ class Emitter:
         if kernel.lane is not None:
             end = self.words[kernel.axes[kernel.lane][0]]
             if not kernel.lane_is_reduced:
-                size, blocks = self.words[self._word_of("block")], self.words[self._word_of("blocks")]
+                size, blocks = self.words[self.word_of("block")], self.words[self.word_of("blocks")]
                 block = b.urem(item, blocks) if kernel.outer else item
                 rest = b.udiv(item, blocks) if kernel.outer else item
                 start = b.mul(block, size)
@@ -212,7 +215,8 @@ class Emitter:
         for step in kernel.steps:
             self.step = step
             targets = kernel.targets(step)
-            held = {n: self._accumulator(n) for n in targets if kernel.instructions[n].name in REDUCTIONS}
+            held = {n: self._accumulator(n) for n in targets
+                    if kernel.instructions[n].name in REDUCTIONS and n not in self.columns}
             needed = kernel.needed(targets)
 
             def body(targets: Sequence[int] = targets, held: dict[int, Accumulator] = held) -> None:
@@ -220,8 +224,10 @@ class Emitter:
                     i = kernel.instructions[n]
                     if n in held:
                         held[n].add(self.value(i.args[0]), self._reduced_position(i), self.mask)
+                    elif n in self.columns:
+                        column_sums.add(self, n)
                     else:
-                        self._effect(i)
+                        self.effect(i)
 
             def innermost(needed: Sequence[int] = needed, body: Callable[[], None] = body) -> None:
                 self.hoist(needed)
@@ -240,7 +246,7 @@ class Emitter:
                     self.scopes[-1][n] = self.lanes.round_to(kernel.instructions[n].dtype.name, value)
         for n, i in enumerate(kernel.instructions):
             if i.name == "store" and i.level in ("row", "uniform"):
-                self._effect(i)
+                self.effect(i)
             elif i.name in REDUCTIONS and i.attr("over") == "row":
                 totals[n].add(self.value(i.args[0]), None, self.mask)
 
@@ -267,7 +273,10 @@ class Emitter:
 
     def finish(self) -> str:
         b, kernel = self.builder, self.kernel
-        workers, partials = self.words[self._word_of("workers")], self.words[self._word_of("partials")]
+        if self.columns:
+            column_sums.finish(self)
+            return str(self.module)
+        workers, partials = self.words[self.word_of("workers")], self.words[self.word_of("partials")]
         self.lanes = Lanes(b, self.lanes.width)
         joined = {}
         for n in self.finals:
@@ -284,7 +293,7 @@ class Emitter:
         for i in stores:
             self.value(i.args[0])  # all is read before anything is written: a result may lie where an input lay
         for i in stores:
-            self._effect(i)
+            self.effect(i)
         b.ret_void()
         return str(self.module)
 
@@ -431,7 +440,7 @@ class Emitter:
 
     # ---- effects ----
 
-    def _effect(self, i: Instruction) -> None:
+    def effect(self, i: Instruction) -> None:
         assert i.access is not None
         if i.name == "scatter":
             self._scatter(i)

@@ -126,7 +126,7 @@ def _compiled(kernels: Sequence[Kernel]) -> dict[str, int]:
         width = width_of(kernel)
         text = f"width {width}\n{kernel.text}"
         sources[kernel.name] = KernelSource(kernel.name, text, partial(emit_kernel, kernel, width))
-        if kernel.has_final:
+        if kernel.has_totals:
             name = kernel.name + "_finish"
             sources[name] = KernelSource(name, "finish\n" + text, partial(emit_finish, kernel, width))
     return dict(zip(sources, get_or_compile(list(sources.values())), strict=True))
@@ -139,8 +139,8 @@ def _kernel_launches(
     cost = sum(_cost(call) for call in calls)
     workers = threads if cost > PARALLEL_COST else 1
     blocks = [_block(call, places, workers, len(calls)) for call in calls]
-    launches = [Launch(addresses[kernel.name], blocks, workers, every_worker=kernel.has_final)]
-    if kernel.has_final:
+    launches = [Launch(addresses[kernel.name], blocks, workers, every_worker=kernel.has_totals)]
+    if kernel.has_totals:
         launches.append(Launch(addresses[kernel.name + "_finish"], [Block(blocks[0].words, 1)], 1))
     return launches
 
@@ -160,7 +160,7 @@ def _block(call: KernelCall, places: _Places, workers: int, beside: int) -> Bloc
         extent = call.extents[kernel.lane]
         wanted = max(1, 4 * workers // max(items * beside, 1)) if workers > 1 else 1
         size = max(BLOCK_QUANTUM, -(-extent // (wanted * BLOCK_QUANTUM)) * BLOCK_QUANTUM)
-        if kernel.has_final:
+        if kernel.has_totals:
             size = min(size, FINAL_BLOCK)
         count = max(1, -(-extent // size))
         items *= -(-extent // size)
@@ -184,8 +184,9 @@ def _word(w: Word, call: KernelCall, places: _Places, size: int, count: int, wor
         places.keep.append(rows)
         return rows.ptr
     if w.kind == "partials":
-        finals = sum(1 for i in kernel.instructions if i.level == "final" and "over" in dict(i.attrs))
-        memory = array("q", [0]) * (workers * finals)
+        totals = [i for i in kernel.instructions if i.level in ("column", "final") and "over" in dict(i.attrs)]
+        columns = [extent for extent, (_, reduced) in zip(call.extents, kernel.axes, strict=True) if reduced]
+        memory = array("q", [0]) * (workers * len(totals) * (numel(columns) if totals[0].level == "column" else 1))
         places.keep.append(memory)
         return memory.buffer_info()[0]
     return {"block": size, "blocks": count, "workers": workers}.get(w.kind, w.value)

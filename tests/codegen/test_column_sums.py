@@ -1,0 +1,77 @@
+"""Sums of columns taken on the way, by a kernel that passes over rows."""
+
+import numpy as np
+import pytest
+
+import genesis
+from genesis.dispatch import array_of
+from genesis.execute import flush
+from genesis.plan import plan_for
+from genesis.thread import current_trace
+
+SHAPES = [(64, 5), (40, 16), (301, 130), (4, 16, 33), (1000, 2)]
+
+
+def kernels(*outputs):
+    stages = plan_for(array_of(outputs[0]).trace).lowered.schedule.stages
+    return [call.kernel for stage in stages for call in stage]
+
+
+@pytest.fixture(autouse=True)
+def nothing_is_pending():
+    flush(current_trace())
+
+
+@pytest.mark.parametrize("threads", [1, 2, 3])
+@pytest.mark.parametrize("shape", SHAPES)
+def test_rows_and_columns_are_summed_in_one_pass(shape, threads):
+    genesis.set_num_threads(threads)
+    x = np.random.default_rng(0).normal(size=shape).astype(np.float32)
+    others = tuple(range(x.ndim - 1))
+    ours = genesis.tensor(x)
+    columns, rows = ours.sum(others), (ours * ours).sum(-1)
+    normal, twice = ours / rows[..., None], columns * 2 + 1
+    (kernel,) = kernels(columns, rows, normal, twice)
+    assert kernel.has_totals
+    wide = x.astype(np.float64)
+    sums, squares = wide.sum(others), (wide * wide).sum(-1)
+    for have, want in ((columns, sums), (rows, squares), (normal, wide / squares[..., None]), (twice, sums * 2 + 1)):
+        np.testing.assert_allclose(have.numpy(), want, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("dtype", ["float64", "int32", "float16", "bfloat16"])
+def test_columns_of_every_dtype(dtype):
+    x = np.random.default_rng(0).integers(-4, 5, (64, 70))
+    ours = genesis.tensor(x.tolist(), dtype=getattr(genesis, dtype))
+    rows, columns = ours.sum(1), ours.sum(0)
+    assert len(kernels(rows, columns)) == 1
+    np.testing.assert_array_equal(rows.to(genesis.float64).numpy(), x.sum(1))
+    np.testing.assert_array_equal(columns.to(genesis.float64).numpy(), x.sum(0))
+
+
+def test_whoever_reads_sums_of_columns_row_by_row_waits_for_them():
+    x = np.random.default_rng(0).normal(size=(50, 20))
+    ours = genesis.tensor(x)
+    rows, columns = ours.sum(1), ours.sum(0)
+    y = ours / columns + rows[:, None]
+    np.testing.assert_allclose(y.numpy(), x / x.sum(0) + x.sum(1)[:, None])
+    z = (ours - ours.sum(0)).sum(1)  # rows of what columns were taken off
+    np.testing.assert_allclose(z.numpy(), (x - x.sum(0)).sum(1), atol=1e-12)
+
+
+def test_a_transposed_matrix_has_its_rows_where_it_lies():
+    x = np.random.default_rng(0).normal(size=(60, 40)).astype(np.float32)
+    ours = genesis.tensor(x).T
+    np.testing.assert_allclose((ours.sum(1) + 0, ours.sum(0))[0].numpy(), x.T.sum(1), rtol=1e-4, atol=1e-5)
+    rows, columns = ours.sum(1), ours.sum(0)
+    for have, want in ((rows, x.T.sum(1)), (columns, x.T.sum(0))):
+        np.testing.assert_allclose(have.numpy(), want, rtol=1e-4, atol=1e-5)
+
+
+def test_one_text_serves_every_size():
+    def texts(shape):
+        x = genesis.tensor(np.ones(shape, np.float32))
+        outputs = x.sum(1), x.sum(0)
+        return [kernel.text for kernel in kernels(*outputs)]
+
+    assert texts((64, 30)) == texts((200, 111))

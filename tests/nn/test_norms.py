@@ -1,0 +1,40 @@
+"""First and second derivatives of the norms, beside torch's in float64."""
+
+import numpy as np
+import pytest
+import torch
+
+import genesis
+
+NORMS = {
+    "layer_norm": lambda F, x, w, b: F.layer_norm(x, (4, 5), w.reshape(4, 5), b.reshape(4, 5)),
+    "rms_norm": lambda F, x, w, b: F.rms_norm(x, (5,), w[:5]),
+    "group_norm": lambda F, x, w, b: F.group_norm(x, 2, w[:4], b[:4]),
+    "batch_norm": lambda F, x, w, b: F.batch_norm(x, None, None, w[:4], b[:4], training=True),
+}
+
+
+def derivatives(library, norm, arrays):
+    x, w, b, g, h = (library.tensor(array, requires_grad=True) for array in arrays)
+    y = norm(library.nn.functional, x, w, b)
+    grad = library.autograd.grad
+    first = grad((y * g).sum(), (x, w), create_graph=True)
+    second = grad((first[0] * h).sum() + (first[1] ** 2).sum(), (x, w, g))
+    return [np.asarray(value.detach()) for value in (y, *first, *second)]
+
+
+@pytest.mark.parametrize("name", NORMS)
+def test_derivatives_are_torchs(name):
+    random = np.random.default_rng(0)
+    arrays = [random.normal(size=shape) for shape in ((3, 4, 5), (20,), (20,), (3, 4, 5), (3, 4, 5))]
+    for have, want in zip(*(derivatives(library, NORMS[name], arrays) for library in (genesis, torch)), strict=True):
+        np.testing.assert_allclose(have, want, rtol=1e-9, atol=1e-10)
+
+
+def test_a_norm_of_examples_is_mapped_with_its_gradient():
+    x = genesis.tensor(np.random.default_rng(0).normal(size=(6, 5)))
+    def loss(row):
+        return (genesis.layer_norm(row, (5,)) * row).sum()
+    together = genesis.func.vmap(genesis.func.grad(loss))(x)
+    apart = [genesis.func.grad(loss)(row) for row in x]
+    np.testing.assert_allclose(together.numpy(), np.stack([row.numpy() for row in apart]), rtol=1e-12)
