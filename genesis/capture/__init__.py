@@ -4,6 +4,8 @@
 what the programs read and write, `entry` replays them, `compiled` chooses among entries.
 """
 
-from genesis.capture.compiled import Compiled, SplitError, compile
+from genesis.capture.checking import MismatchError
+from genesis.capture.compiled import Compiled, compile
+from genesis.capture.records import SplitError
 
-__all__ = ["Compiled", "SplitError", "compile"]
+__all__ = ["Compiled", "MismatchError", "SplitError", "compile"]

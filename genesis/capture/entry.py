@@ -80,8 +80,6 @@ class Entry:
             one.source for one in given}]
         self.slots += [(f"number of leaf {j}", repr(arguments.leaves[j])) for j in sorted(arguments.numbers)
                        if ("leaf", j) not in recorder.fixed]
-        for state in states:
-            state.release()
 
     @property
     def programs(self) -> list[Prepared]:

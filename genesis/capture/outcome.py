@@ -83,6 +83,8 @@ class Outcome:
                     recorder.refuse("a tensor is returned that no argument, name or attribute leads to")
                 return "found", source
             return "made", self._recipe(value)
+        if type(value) is Number and value.source[0] == "item":
+            return "item", self._told(value.source[1])
         if type(value) is Number:
             return ("leaf", value.source[1]) if value.source[0] == "leaf" else ("same", value.fixed())
         if isinstance(value, _FINAL):
@@ -147,6 +149,8 @@ class Outcome:
             return find(what, leaves)
         if how == "leaf":
             return leaves[what]
+        if how == "item":
+            return self._built(what, values, leaves, made).item()
         if how == "sequence":
             kind, items = what
             return kind([self._built(item, values, leaves, made) for item in items])

@@ -13,14 +13,16 @@ import numpy as np
 
 from genesis.capture.guards import Guards
 from genesis.capture.prepared import Prepared
-from genesis.capture.records import Given, Program, Refusal, Source, State, signed
+from genesis.capture.records import Given, Program, Refusal, Source, SplitError, State, signed
 from genesis.capture.steps import ScheduleStep, UpdateStep, is_literal
-from genesis.execute import FLUSH_HOOKS, flush_all
+from genesis.dispatch import array_of
+from genesis.execute import FLUSH_HOOKS, flush_all, realize
 from genesis.number import Number, plain
 from genesis.plan import Plan
 from genesis.provenance import resolve_line, user_line
+from genesis.pytree import leaves_of
 from genesis.runtime import rng
-from genesis.tensor import Tensor
+from genesis.tensor import Tensor, tensor_of
 from genesis.thread import thread_state
 from genesis.trace import Array, Trace
 
@@ -29,17 +31,20 @@ __all__ = ["Recorder"]
 class Recorder:
     """The record of one call in this thread; a context."""
 
-    def __init__(self, fullgraph: bool = False) -> None:
-        self._fullgraph = fullgraph
+    def __init__(self, fullgraph: bool = False, returns_items: bool = False) -> None:
+        self._fullgraph = fullgraph and not returns_items
+        self._returns_items = returns_items
+        self._looks = 0
+        self.items: list[Any] = []
         self.guards = Guards(self.refuse, self._meet)
         self.refusals: list[Refusal] = []
-        self.looks: list[tuple[str, int] | None] = []
         self.programs: list[Program] = []
         self.states: dict[Tensor, State] = {}
         self.steps: list[UpdateStep | ScheduleStep] = []
         self.pinned: set[int] = set()  # leaves of the arguments that are also reached otherwise
         self.fixed: set[Source] = set()
         self.drawn_in_all = 0
+        self._random = rng.get_state()
         self.outputs: dict[int, tuple[int, int]] = {}  # id of an array -> its program and position
         self._handles: list[Array] = []
         self._constants: dict[int, Array] = {}
@@ -50,6 +55,7 @@ class Recorder:
 
     def __enter__(self) -> Recorder:
         flush_all()
+        self._random = rng.get_state()
         thread_state.recorder = self
         FLUSH_HOOKS.append(self._on_flush)
         return self
@@ -57,6 +63,20 @@ class Recorder:
     def __exit__(self, *problem: object) -> None:
         FLUSH_HOOKS.remove(self._on_flush)
         thread_state.recorder = None
+
+    def take_back(self) -> None:
+        """Undo what the call did to tensors, optimizers, schedulers and the random numbers."""
+        for step in reversed(self.steps):
+            step.take_back()
+        for tensor, state in self.states.items():
+            tensor._array, tensor._requires_grad, tensor._grad = state.array, state.requires_grad, state.gradient
+            tensor._version += 1  # so that views look again
+        rng.set_state(self._random)
+
+    def release(self) -> None:
+        """Let go of what the tensors held before the call."""
+        for state in self.states.values():
+            state.release()
 
     # ---- what the library tells ----
 
@@ -68,8 +88,29 @@ class Recorder:
 
     def looked(self) -> None:
         """A value is looked at: what Python does from here on may hang on it."""
-        self.looks.append(resolve_line(*user_line()))
-        self.refuse("a value is looked at")
+        self._looks += 1
+        self.refuse(_LOOK)
+        if self._fullgraph:
+            raise SplitError(f"compile: with fullgraph=True, {self.refusals[-1]}")
+
+    def item(self, tensor: Tensor) -> Any:
+        """The one number in `tensor`: as it is or, if calls like this one only return it, as one that replays read anew."""
+        array = array_of(tensor)
+        values = realize(array).numpy(array.node.dtype)
+        if values.size != 1:
+            raise ValueError(f"item: a tensor of shape {tensor.shape} is not one number; want exactly one element")
+        value = values.astype(array.node.dtype.compute.numpy).item()
+        if self._returns_items and type(value) in (int, float):
+            return Number(value, ("item", tensor_of(array)), self)
+        self.items.append(value)
+        self.looked()
+        return value
+
+    def only_returns_items(self, result: Any) -> bool:
+        """Whether all that speaks against a replay are numbers that were read of tensors and are returned."""
+        returned = {id(leaf) for leaf in leaves_of(result)}
+        looks = {refusal.reason for refusal in self.refusals} == {_LOOK}
+        return looks and bool(self.items) and self._looks == len(self.items) and returned.issuperset(map(id, self.items))
 
     def placed(self, trace: Trace, tensor: Tensor, array: Array) -> None:
         """`array`, which `tensor` holds or held, is an input of `trace`."""
@@ -95,7 +136,7 @@ class Recorder:
 
     def data(self, data: Any) -> Any:
         """What a tensor is about to be made of, as plain numbers."""
-        if any(isinstance(leaf, np.ndarray) for leaf in _leaves(data)):
+        if any(isinstance(leaf, np.ndarray) for leaf in leaves_of(data)):
             self.refuse("the values of a NumPy array are read")
         return plain(data)
 
@@ -264,7 +305,4 @@ class Recorder:
         return Given(("constant", array))
 
 
-def _leaves(data: Any) -> list[Any]:
-    if isinstance(data, list | tuple):
-        return [leaf for item in data for leaf in _leaves(item)]
-    return [data]
+_LOOK = "a value is looked at"

@@ -20,9 +20,13 @@ from genesis.ops.layout import Layout
 from genesis.tensor import Tensor
 from genesis.trace import Array
 
-__all__ = ["Given", "Program", "Refusal", "Source", "State", "hooks_of", "signed"]
+__all__ = ["Given", "Program", "Refusal", "Source", "SplitError", "State", "hooks_of", "signed"]
 
 Source = tuple[Any, ...]
+
+
+class SplitError(RuntimeError):
+    """A function compiled with `fullgraph=True` looks at a value, or does what cannot be replayed."""
 
 
 class Refusal(NamedTuple):

@@ -32,9 +32,11 @@ class ScheduleStep:
     def __init__(self, scheduler: LRScheduler, arguments: Mapping[str, Any]) -> None:
         self.scheduler = scheduler
         self._arguments = dict(arguments)
+        self._before: Undo = []
+        self._note(self._before)
 
-    def again(self, undo: Undo) -> tuple[Any, ...] | None:
-        """Take the step; returns its numbers, of which there are none."""
+    def _note(self, undo: Undo) -> None:
+        """Add to `undo` what brings the schedule back to where it is."""
         scheduler: Any = self.scheduler
         before, groups = dict(vars(scheduler)), [dict(group) for group in scheduler.optimizer.param_groups]
 
@@ -46,7 +48,15 @@ class ScheduleStep:
                 group.update(held)
 
         undo.append(restore)
-        scheduler.step(**self._arguments)
+
+    def take_back(self) -> None:
+        """Undo the recorded step."""
+        self._before[0]()
+
+    def again(self, undo: Undo) -> tuple[Any, ...] | None:
+        """Take the step; returns its numbers, of which there are none."""
+        self._note(undo)
+        self.scheduler.step(**self._arguments)
         return ()
 
 
@@ -72,6 +82,11 @@ class UpdateStep:
     def kept(self) -> list[Tensor]:
         """The tensors of the optimizer's state."""
         return [tensor for tensors in self._kept for tensor in tensors]
+
+    def take_back(self) -> None:
+        """Undo the recorded step."""
+        for state in self._states:
+            state["step"] -= 1
 
     def again(self, undo: Undo) -> tuple[Any, ...] | None:
         """Count the step; returns its numbers, or None if it would be another: of other tensors, or with other literals."""

@@ -30,6 +30,9 @@ _UNREPEATED = {
     "register_function", "unregister_function", "register_buffer", "register_parameter", "get_state", "set_state",
     "storage_offset", "data_ptr", "eager", "detect_anomaly",
 }
+_UNREPEATED_MODULES = {
+    "random", "secrets", "uuid", "datetime", "tempfile", "socket", "subprocess", "logging", "queue", "threading",
+}
 _IN_PLACE = {"<listcomp>", "<setcomp>", "<dictcomp>", "<genexpr>"}  # functions that last for one expression
 _places: dict[str, str] = {}
 
@@ -100,10 +103,10 @@ class Watch:
             if code.co_name in _UNREPEATED and self._is_called_by_user(frame):
                 self._refuse(f"it calls {code.co_name}")
         else:
-            self._known.add(code)
             module = frame.f_globals.get("__name__", "")
-            if module.split(".")[0] in ("random", "secrets", "uuid", "datetime", "tempfile", "socket", "subprocess", "logging",
-                                        "queue", "threading") or module.startswith("numpy.random"):
+            if module.split(".")[0] not in _UNREPEATED_MODULES and not module.startswith("numpy.random"):
+                self._known.add(code)
+            elif self._is_called_by_user(frame):
                 self._refuse(f"it calls {code.co_name} of {module}")
 
     def _python(self, frame: FrameType, code: CodeType, place: str) -> None:
@@ -136,8 +139,12 @@ class Watch:
         if isinstance(owner, LRScheduler) and code.co_name == "step":
             self._away = frame
             self._schedule(owner, {name: frame.f_locals[name] for name in code.co_varnames[1 : code.co_argcount]})
-        elif not code.co_name.startswith("<"):
+        elif self._is_called_by_user(frame):
             self._refuse(f"it calls {code.co_name} of {frame.f_globals.get('__name__')}")
 
     def _is_called_by_user(self, frame: FrameType) -> bool:
-        return frame.f_back is not None and _place_of(frame.f_back.f_code) == "user"
+        """Whether the user's code called it, directly or by way of the standard library."""
+        caller = frame.f_back
+        while caller is not None and _place_of(caller.f_code) == "standard":
+            caller = caller.f_back
+        return caller is not None and _place_of(caller.f_code) == "user"

@@ -1,5 +1,6 @@
 """A look inside: the pending graph, the program it lowers to, memory, and counts of what the runtime did."""
 
+from genesis.debug.explain import Explanation, explain
 from genesis.debug.gradients import GradientRecord, record_grad_function
 from genesis.debug.graph import RecordedGraph, graph
 from genesis.debug.kernels import ProgramCost, StageCost, kernels
@@ -12,6 +13,7 @@ from genesis.runtime.counters import reset as reset_stats
 from genesis.runtime.counters import stats
 
 __all__ = [
-    "GradientRecord", "LoweredProgram", "MemoryUse", "ProgramCost", "RecordedGraph", "Recording", "StageCost", "StageTime",
-    "Timing", "graph", "kernels", "memory", "on_flush", "program", "record_grad_function", "reset_stats", "stats", "timing",
+    "Explanation", "GradientRecord", "LoweredProgram", "MemoryUse", "ProgramCost", "RecordedGraph", "Recording", "StageCost",
+    "StageTime", "Timing", "explain", "graph", "kernels", "memory", "on_flush", "program", "record_grad_function",
+    "reset_stats", "stats", "timing",
 ]

@@ -1,0 +1,68 @@
+"""`check=True`: a call runs as it is, is taken back, and is replayed; what both leave has to agree."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from genesis.capture.entry import Entry
+from genesis.capture.recorder import Recorder
+from genesis.capture.recording import record
+from genesis.pytree import leaves_of
+from genesis.runtime import rng
+from genesis.tensor import Tensor
+
+__all__ = ["MismatchError", "checked"]
+
+ROUNDING = 1000  # units in the last place, of the largest element, by which results may differ
+
+
+class MismatchError(AssertionError):
+    """A replay gave something else than the function itself: found by `check=True`."""
+
+
+def checked(
+    function: Callable[..., Any], entry: Entry, found: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> tuple[bool, Any]:
+    """`entry.replay(*found)`, compared with what the function does when called; raises MismatchError."""
+    wanted, recorder, _ = record(function, args, kwargs)
+    then = _values(recorder, wanted)
+    recorder.take_back()
+    replayed, result = entry.replay(*found)
+    if not replayed:
+        return False, None
+    now = _values(recorder, result)
+    recorder.release()
+    for name, value in then.items():
+        if not _agree(value, now.get(name)):
+            raise MismatchError(
+                f"compile: with check=True, {name} of {getattr(function, '__name__', 'the function')} is "
+                f"{_shown(now.get(name))} replayed; want {_shown(value)}, as uncompiled"
+            )
+    return True, result
+
+
+def _values(recorder: Recorder, result: Any) -> dict[str, Any]:
+    """Numbers for all that a call leaves, by what they are."""
+    found: dict[str, Any] = {f"result {k}": leaf for k, leaf in enumerate(leaves_of(result))}
+    for tensor, state in recorder.states.items():
+        found[state.label] = tensor
+        found[f"the gradient of {state.label}"] = tensor._grad
+    found["the place in the random numbers"] = rng.get_state()[1]
+    return {name: leaf.detach().numpy().copy() if isinstance(leaf, Tensor) else leaf for name, leaf in found.items()}
+
+
+def _agree(want: Any, got: Any) -> bool:
+    """Whether two outcomes are the same up to rounding."""
+    if not isinstance(want, np.ndarray) or not isinstance(got, np.ndarray) or want.dtype.kind not in "fV":
+        return bool(np.array_equal(want, got))
+    a, b = want.astype(np.float64), got.astype(np.float64)
+    bound = ROUNDING * max(float(np.finfo(want.dtype).eps) if want.dtype.kind == "f" else 2.0**-7, 0.0)
+    scale = np.abs(a[np.isfinite(a)]).max(initial=0.0)
+    return a.shape == b.shape and bool(np.allclose(a, b, rtol=bound, atol=bound * scale, equal_nan=True))
+
+
+def _shown(value: Any) -> str:
+    return np.array2string(value, threshold=6, edgeitems=2) if isinstance(value, np.ndarray) else repr(value)

@@ -1,0 +1,99 @@
+"""Recording: a call takes place, with a recorder and a watch beside it."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from genesis.capture.arguments import Arguments
+from genesis.capture.entry import Entry
+from genesis.capture.outcome import Outcome
+from genesis.capture.recorder import Recorder
+from genesis.capture.signature import leaves_check
+from genesis.capture.watch import Watch
+from genesis.execute import flush_all
+from genesis.ir.dtypes import get_default_dtype
+from genesis.number import Number
+from genesis.pytree import map_tree
+from genesis.runtime.team import get_num_threads
+from genesis.tensor import Tensor
+from genesis.thread import thread_state
+
+__all__ = ["Recording", "modes", "record"]
+
+
+def modes() -> tuple[Any, ...]:
+    """What holds for a call as a whole."""
+    state = thread_state
+    return state.grad_enabled, state.autocast, get_default_dtype(), get_num_threads()
+
+
+class Recording(NamedTuple):
+    """A call that took place: what it returned, its record, and what was made of that."""
+
+    result: Any
+    recorder: Recorder
+    made: Entry
+
+    @property
+    def entry(self) -> Entry | None:
+        """What replays the call, if it can be replayed."""
+        return None if self.recorder.refusals else self.made
+
+
+def record(
+    function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], dynamic: bool = False, fullgraph: bool = False,
+    returns_items: bool = False,
+) -> Recording:
+    """Call the function and note what happens."""
+    before = modes()
+    recorder = Recorder(fullgraph, returns_items)
+    with recorder:
+        arguments = Arguments(recorder, args, kwargs, dynamic)
+        for j, leaf in enumerate(arguments.leaves):
+            if isinstance(leaf, Tensor):
+                recorder.argument(leaf, j)
+        recorder.guards.enter(function, getattr(function, "__name__", "the function"))
+        with Watch(recorder.guards, recorder.refuse, recorder.scheduled):
+            result = function(*arguments.args, **arguments.kwargs)
+        flush_all()
+        if modes() != before:
+            recorder.refuse("it leaves another mode (of gradients, autocast, dtype or threads) behind")
+        _compare(recorder, arguments, args, kwargs)
+        outcome = Outcome(recorder, result, arguments.containers)
+        entry = Entry(recorder, arguments, outcome, before)
+    return Recording(_plain(result) if dynamic or returns_items else result, recorder, entry)
+
+
+def _compare(recorder: Recorder, arguments: Arguments, args: Any, kwargs: Any) -> None:
+    """Refuse if the call changed what it reads: its next would read something else."""
+    guards = recorder.guards
+    changed = guards.function("def check():", guards.lines, ["return None"])()
+    if changed is not None:
+        recorder.refuse(f"it changes {guards.labels[changed] if changed >= 0 else 'what it reads'} itself")
+    leaves = leaves_check(recorder, arguments)(args, kwargs)
+    if isinstance(leaves, int) or any(a is not b for a, b in zip(leaves, arguments.leaves, strict=True)):
+        recorder.refuse("it changes the containers of its arguments")
+    for tensor, state in recorder.states.items():
+        state_now = type(state).of(tensor) if tensor._array.memory is not None else None
+        if state_now is None or state_now.base is not state.base or (
+            (state_now.requires_grad, state_now.hooks, state_now.extras) != (state.requires_grad, state.hooks, state.extras)
+        ):
+            recorder.refuse("it changes requires_grad, the hooks or the storage of a tensor that was there before")
+        elif state.base is None and tensor._array is not state.array and id(tensor._array) not in recorder.outputs:
+            recorder.refuse("it puts the memory of one tensor into another")
+
+
+def _plain(result: Any) -> Any:
+    """`result` with numbers in the place of Numbers."""
+
+    def told(leaf: Any) -> Any:
+        if type(leaf) is Number:
+            return leaf.value
+        if dataclasses.is_dataclass(leaf) and not isinstance(leaf, type):
+            for name, held in vars(leaf).items():
+                object.__setattr__(leaf, name, _plain(held))
+        return leaf
+
+    return map_tree(told, result)
