@@ -2,40 +2,43 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable
+from statistics import median
 from typing import Any, NamedTuple
 
 from genesis.capture.compiled import Compiled
 from genesis.capture.entry import Entry
 from genesis.capture.recorder import Recorder
 from genesis.capture.recording import record
-from genesis.creation import ones
-from genesis.debug.timing import StageTime, seconds_of, stage_times
+from genesis.debug.kernels import ProgramCost, cost_of
+from genesis.debug.program import lines_of
+from genesis.debug.timing import seconds_of
 from genesis.execute import FLUSH_HOOKS, flush_all
 from genesis.plan import Plan
 from genesis.trace import Trace
 
-__all__ = ["Explanation", "Kernel", "explain"]
+__all__ = ["Explanation", "MeasuredProgram", "explain"]
 
 RUNS = 3
 
 
-class Kernel(NamedTuple):
-    """A stage of a program: what it took, and what it should take by its bytes and flops."""
+class MeasuredProgram(NamedTuple):
+    """A program: the median seconds that each of its stages took, and what the cost model says of them."""
 
-    stage: StageTime
-    estimate: float
+    seconds: list[float]
+    cost: ProgramCost
 
-    def __str__(self) -> str:
-        return f"{self.estimate * 1e3:9.3f} ms estimated, {self.stage}"
+    def __repr__(self) -> str:
+        rows = [f"{taken * 1e6:10.1f} us took, estimated {stage}" for taken, stage in zip(
+            self.seconds, self.cost.stages, strict=True)]
+        return "\n".join([*rows, *self.cost.refusals, *self.cost.choices])
 
 
 class Explanation:
     """The outcome of `explain`. Prints as text.
 
     Attributes:
-        programs: for each program its stages, a list of Kernel.
+        programs: a MeasuredProgram for each, in order.
         splits: (file, line) where one program ends because the next could not go on in it.
         slots: (what it is, its shape or value) of what each call reads anew.
         guards: what else is compared at each call.
@@ -44,7 +47,7 @@ class Explanation:
         entries, replays: how many recorded calls there are, and how often they were replayed.
     """
 
-    def __init__(self, compiled: Compiled, recorder: Recorder, entry: Entry, programs: list[list[Kernel]]) -> None:
+    def __init__(self, compiled: Compiled, recorder: Recorder, entry: Entry, programs: list[MeasuredProgram]) -> None:
         self.name = getattr(compiled.function, "__name__", repr(compiled.function))
         self.programs = programs
         self.splits = [program.line for program in recorder.programs[:-1]]
@@ -67,8 +70,8 @@ class Explanation:
             lines += [f"recorded anew because of {self.missed}"]
         lines += [f"slots: {len(self.slots)}", *[f"    {label}: {kind}" for label, kind in self.slots]]
         lines += [f"guards: {len(self.guards)}"]
-        for number, kernels in enumerate(self.programs, 1):
-            lines += [f"program {number}:", *[f"    {kernel}" for kernel in kernels]]
+        for number, program in enumerate(self.programs, 1):
+            lines += [f"program {number}:", *[f"    {line}" for line in repr(program).splitlines()]]
         return "\n".join(lines)
 
 
@@ -89,11 +92,13 @@ def explain(fn: Callable[..., Any], *args: Any, **kwargs: Any) -> Explanation:
         args = (getattr(fn, "__self__", fn), *args)
     compiled = call if isinstance(call, Compiled) else Compiled(fn, False, None, False)
     flush_all()
-    runs: dict[int, tuple[Plan, list[list[float]]]] = {}
+    costs: dict[int, ProgramCost] = {}
+    runs: dict[int, list[list[float]]] = {}
 
     def note(trace: Trace, plan: Plan | None) -> None:
         if isinstance(plan, Plan):
-            runs.setdefault(id(plan), (plan, []))[1].append(seconds_of(plan))
+            costs.setdefault(id(plan), cost_of(plan, lines_of(trace)))
+            runs.setdefault(id(plan), []).append(seconds_of(plan))
 
     FLUSH_HOOKS.append(note)
     try:
@@ -104,39 +109,8 @@ def explain(fn: Callable[..., Any], *args: Any, **kwargs: Any) -> Explanation:
             recorder.release()
     finally:
         FLUSH_HOOKS.remove(note)
-    plans = [program.prepared.plan for program in recorder.programs]
-    programs = [[Kernel(stage, _estimate(stage)) for stage in stage_times(*runs[id(plan)])] for plan in plans]
+    programs = [
+        MeasuredProgram([median(taken) for taken in zip(*runs[id(plan)], strict=True)], costs[id(plan)])
+        for plan in [program.prepared.plan for program in recorder.programs]
+    ]
     return Explanation(compiled, recorder, entry, programs)
-
-
-def _estimate(stage: StageTime) -> float:
-    """Seconds for as many bytes and flops, at the rates of a sum and of a product measured here."""
-    bandwidth, rate, overhead = _rates()
-    return overhead + max(stage.nbytes / bandwidth, stage.flops / rate)
-
-
-@functools.cache
-def _rates() -> tuple[float, float, float]:
-    """Bytes and flops a second, of a sum of two large vectors and of a product of two matrices; a launch's seconds."""
-    a, b, small = ones(1 << 22).clone(), ones(512, 512).clone(), ones(1).clone()
-    flush_all()
-    best: dict[int, StageTime] = {}
-
-    def note(trace: Trace, plan: Plan | None) -> None:
-        if isinstance(plan, Plan):
-            for k, stage in enumerate(stage_times(plan, [seconds_of(plan)])):
-                best[k] = min(best.get(k, stage), stage, key=lambda s: s.seconds)
-
-    found = []
-    FLUSH_HOOKS.append(note)
-    try:
-        for make in (lambda: a + a, lambda: b @ b, lambda: small + small):
-            best.clear()
-            for _ in range(RUNS):
-                _held = make()
-                flush_all()
-            found.append(best[0])
-    finally:
-        FLUSH_HOOKS.remove(note)
-    vector, matrix, nothing = found
-    return vector.nbytes / vector.seconds, matrix.flops / matrix.seconds, nothing.seconds

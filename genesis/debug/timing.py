@@ -12,7 +12,7 @@ from genesis.lower.schedule import Product, Stage
 from genesis.plan import Plan
 from genesis.trace import Trace
 
-__all__ = ["StageTime", "Timing", "seconds_of", "stage_times", "timing"]
+__all__ = ["StageTime", "Timing", "seconds_of", "timing"]
 
 
 class StageTime(NamedTuple):
@@ -59,7 +59,7 @@ class Timing:
     @property
     def programs(self) -> list[list[StageTime]]:
         """The stages of each program that ran, in the order of their first runs."""
-        return [stage_times(plan, runs) for plan, runs in self._runs.values()]
+        return [_stage_times(plan, runs) for plan, runs in self._runs.values()]
 
     def __repr__(self) -> str:
         return "\n\n".join("\n".join(map(str, stages)) for stages in self.programs)
@@ -79,8 +79,7 @@ def seconds_of(plan: Plan) -> list[float]:
     return seconds
 
 
-def stage_times(plan: Plan, runs: list[list[float]]) -> list[StageTime]:
-    """The stages of a plan, and what each took in the median of `runs`, which `seconds_of` gave."""
+def _stage_times(plan: Plan, runs: list[list[float]]) -> list[StageTime]:
     nodes, stages = plan.lowered.nodes, plan.lowered.schedule.stages
     return [
         StageTime(instruction(nodes, stage[0]), median(seconds), _nbytes(nodes, stage), _flops(nodes, stage))
