@@ -93,7 +93,7 @@ class Prepared:
                     places.pop(0)
                 places.append(memory)
             memories[k] = memory
-        del places, memory
+        places = memory = None  # type: ignore[assignment]  # they count as holders
         run.buffers = [memory.buffer for memory in memories]
         arena = self._arena or Buffer(plan.arena_bytes, self._device)
         slots: list[Any] = [trace.inputs[k].memory.pointer for k in plan.inputs]  # type: ignore[union-attr]

@@ -117,6 +117,15 @@ def test_outputs_of_two_calls_share_no_storage():
     assert compiled(x)[0].tolist() == [2.0, 2.0] and compiled.entries[0].replays == 5
 
 
+@pytest.mark.parametrize("size", [4, 1 << 20])
+def test_large_results_alone_are_replayed_too(size):
+    double = genesis.compile(lambda x: x * 2)
+    x = genesis.arange(size, dtype=genesis.float32)
+    for y in [double(x) for _ in range(3)]:
+        assert np.array_equal(y.numpy(), 2 * x.numpy())
+    assert double.entries[0].replays == 2
+
+
 def test_outputs_may_be_arguments_and_views():
     w = genesis.arange(6).float()
 
