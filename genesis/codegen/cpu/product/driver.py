@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from llvmlite import ir
 
 from genesis.codegen.cpu.lanes import Lanes
-from genesis.codegen.cpu.product.packing import emit_packing, strip_elements
+from genesis.codegen.cpu.product.packing import emit_packing, firsts, strip_elements
 from genesis.codegen.cpu.product.tile import VECTORS, Tile, counted, emit_tile
 from genesis.codegen.cpu.registers import I64, POINTER
 
@@ -40,10 +40,7 @@ class _Driver:
         self.tile = tile
         self.module = ir.Module(name)
         self.tiles = {(rows, v): emit_tile(self.module, tile, rows, v) for rows in tile.heights for v in range(1, VECTORS + 1)}
-        self.packing = {
-            (size, turned): emit_packing(self.module, tile, size, turned=turned)
-            for size in (tile.rows, tile.columns) for turned in (False, True)
-        }
+        self.packing = {turned: emit_packing(self.module, tile, turned=turned) for turned in (False, True)}
         kind = ir.FunctionType(ir.VoidType(), [I64, I64, POINTER, I64])
         self.function = ir.Function(self.module, kind, name)
         self.first, self.end, words, self.worker = self.function.args
@@ -106,7 +103,9 @@ class _Driver:
                     place = b.add(b.mul(b.sdiv(b.sub(line, lines[0]), I64(size)), pitch), b.mul(chunk, I64(size)))
                     left = self._least(b.sub(lines[1], line), I64(size))
                     length = self._least(b.sub(k, chunk), step)
-                    b.call(self.packing[size, turned], [start, distance, left, length, self._element(target, place)])
+                    strip = self._element(target, place)
+                    for first in firsts(self.tile, size):
+                        b.call(self.packing[turned], [start, distance, left, I64(first), length, strip, I64(size)])
 
     def _tiles(
         self, c: ir.Value, rows: Sequence[ir.Value], columns: Sequence[ir.Value], k: ir.Value, packed: Sequence[ir.Value],

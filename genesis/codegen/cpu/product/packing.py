@@ -13,7 +13,7 @@ from genesis.codegen.cpu.lanes import Lanes
 from genesis.codegen.cpu.product.tile import Tile, counted
 from genesis.codegen.cpu.registers import I32, I64, POINTER, constants
 
-__all__ = ["emit_packing", "strip_elements"]
+__all__ = ["emit_packing", "firsts", "strip_elements"]
 
 
 def strip_elements(tile: Tile, size: int, k: ir.Value, builder: ir.IRBuilder) -> ir.Value:
@@ -22,57 +22,43 @@ def strip_elements(tile: Tile, size: int, k: ir.Value, builder: ir.IRBuilder) ->
     return builder.add(builder.mul(rounded, I64(size)), I64(tile.lanes))
 
 
-def emit_packing(module: ir.Module, tile: Tile, size: int, *, turned: bool) -> ir.Function:
-    """`void (source, distance, lines, k, target)`: one strip. `distance` is from line to line if `turned`, else from one
-    k to the next; of the strip's lines there are `lines`, at least 1.
+def firsts(tile: Tile, size: int) -> tuple[int, ...]:
+    """The lines of a strip at which its vectors begin: the last vector overlaps the one before, or is longer than the strip."""
+    return (*range(0, size - tile.lanes, tile.lanes), max(size - tile.lanes, 0))
+
+
+def emit_packing(module: ir.Module, tile: Tile, *, turned: bool) -> ir.Function:
+    """`void (source, distance, lines, first, k, target, size)`: one vector of lines, from `first` on, of a strip of `size`
+    lines, of which there are `lines`. `distance` is from line to line if `turned`, else from one k to the next.
     """
-    kind = ir.FunctionType(ir.VoidType(), [POINTER, I64, I64, I64, POINTER])
-    function = ir.Function(module, kind, f"pack_{size}_{'turned' if turned else 'plain'}")
+    kind = ir.FunctionType(ir.VoidType(), [POINTER, I64, I64, I64, I64, POINTER, I64])
+    function = ir.Function(module, kind, f"pack_{'turned' if turned else 'plain'}")
     function.linkage = "internal"
+    source, distance, lines, first, k, target, size = function.args
     builder = ir.IRBuilder(function.append_basic_block("entry"))
     lanes = Lanes(builder, tile.lanes)
-    (_turned if turned else _plain)(builder, lanes, tile, size, *function.args)
-    builder.ret_void()
-    return function
 
+    def store(value: ir.Value, at: ir.Value) -> None:  # the end of a long vector is overwritten by the next element's
+        lanes.store(value, lanes.element_pointer(target, builder.add(builder.mul(at, size), first), tile.dtype), tile.dtype)
 
-def _plain(
-    builder: ir.IRBuilder, lanes: Lanes, tile: Tile, size: int, source: ir.Value, distance: ir.Value, lines: ir.Value,
-    k: ir.Value, target: ir.Value,
-) -> None:
-    firsts = range(0, size, tile.lanes)
-    masks = [lanes.first_lanes(builder.sub(lines, I64(first))) for first in firsts]
-    with counted(builder, I64(0), k) as at:
-        for first, mask in zip(firsts, masks, strict=True):
-            place = builder.add(builder.mul(at, distance), I64(first))
-            value = lanes.load(lanes.element_pointer(source, place, tile.dtype), tile.dtype, mask)
-            lanes.store(value, _within(builder, lanes, tile, size, target, at, first), tile.dtype)
-
-
-def _turned(
-    builder: ir.IRBuilder, lanes: Lanes, tile: Tile, size: int, source: ir.Value, distance: ir.Value, lines: ir.Value,
-    k: ir.Value, target: ir.Value,
-) -> None:
-    width, last = tile.lanes, builder.sub(lines, I64(1))
-    for first in (*range(0, size - width, width), max(size - width, 0)):
-        starts = []
-        for line in range(first, first + width):
-            present = builder.select(builder.icmp_signed("<", I64(line), last), I64(line), last)
+    if turned:
+        starts, last = [], builder.sub(lines, I64(1))
+        for n in range(tile.lanes):
+            line = builder.add(first, I64(n))
+            present = builder.select(builder.icmp_signed("<", line, last), line, last)
             starts.append(lanes.element_pointer(source, builder.mul(present, distance), tile.dtype))
-        with counted(builder, I64(0), k, width) as at:
+        with counted(builder, I64(0), k, tile.lanes) as at:
             mask = lanes.first_lanes(builder.sub(k, at))
             vectors = [lanes.load(lanes.element_pointer(start, at, tile.dtype), tile.dtype, mask) for start in starts]
             for n, vector in enumerate(_transposed(builder, vectors)):
-                step = builder.add(at, I64(n))
-                lanes.store(vector, _within(builder, lanes, tile, size, target, step, first), tile.dtype)
-
-
-def _within(
-    builder: ir.IRBuilder, lanes: Lanes, tile: Tile, size: int, target: ir.Value, at: ir.Value, first: int
-) -> ir.Value:
-    """Where lines from `first` on of element `at` are. A vector longer than the strip is wide reaches into the next element,
-    which is written later."""
-    return lanes.element_pointer(target, builder.add(builder.mul(at, I64(size)), I64(first)), tile.dtype)
+                store(vector, builder.add(at, I64(n)))
+    else:
+        mask = lanes.first_lanes(builder.sub(lines, first))
+        with counted(builder, I64(0), k) as at:
+            place = builder.add(builder.mul(at, distance), first)
+            store(lanes.load(lanes.element_pointer(source, place, tile.dtype), tile.dtype, mask), at)
+    builder.ret_void()
+    return function
 
 
 def _transposed(builder: ir.IRBuilder, vectors: list[ir.Value]) -> list[ir.Value]:

@@ -14,7 +14,7 @@ from typing import NamedTuple
 from llvmlite import ir
 
 from genesis.codegen.cpu.lanes import Lanes
-from genesis.codegen.cpu.registers import I32, I64, POINTER, REGISTER_TYPE, Literal
+from genesis.codegen.cpu.registers import I1, I32, I64, POINTER, REGISTER_TYPE, Literal
 from genesis.codegen.cpu.target import vector_bytes
 
 __all__ = ["Tile", "counted", "emit_tile"]
@@ -65,7 +65,7 @@ def counted(builder: ir.IRBuilder, start: ir.Value, end: ir.Value, step: int | i
 
 def emit_tile(module: ir.Module, tile: Tile, rows: int, vectors: int) -> ir.Function:
     """`void (k, a, b, c, ldc, m, n, add)`: c[:m, :n] = a @ b, or + what it holds, for strips of length k >= 1."""
-    kind = ir.FunctionType(ir.VoidType(), [I64, POINTER, POINTER, POINTER, I64, I64, I64, ir.IntType(1)])
+    kind = ir.FunctionType(ir.VoidType(), [I64, POINTER, POINTER, POINTER, I64, I64, I64, I1])
     function = ir.Function(module, kind, f"tile_{rows}_{vectors}")
     function.linkage = "internal"
     k, a, b, c, ldc, m, n, add = function.args
@@ -75,13 +75,18 @@ def emit_tile(module: ir.Module, tile: Tile, rows: int, vectors: int) -> ir.Func
         for v in range(vectors):
             _prefetch(lanes, lanes.element_pointer(c, builder.add(builder.mul(ldc, I64(row)), I64(v * tile.lanes)), tile.dtype))
     sums = _sums(builder, lanes, tile, (rows, vectors), k, a, b)
-    whole = builder.and_(builder.icmp_signed(">=", m, I64(rows)), builder.icmp_signed(">=", n, I64(vectors * tile.lanes)))
-    with builder.if_else(whole) as (inside, edge):
-        for branch, partial in ((inside, False), (edge, True)):
-            with branch, builder.if_else(add) as (adding, writing):
+    place = c, ldc
+    if (rows, vectors) != (tile.rows, VECTORS):
+        _store(lanes, tile, sums, place, add, (m, n))
+    else:
+        whole = builder.and_(builder.icmp_signed(">=", m, I64(rows)), builder.icmp_signed(">=", n, I64(tile.columns)))
+        with builder.if_else(whole) as (inside, edge):
+            with inside, builder.if_else(add) as (adding, writing):
                 for way, adds in ((adding, True), (writing, False)):
                     with way:
-                        _store(lanes, tile, sums, (c, ldc), (m, n) if partial else None, adds)
+                        _store(lanes, tile, sums, place, ir.Constant(I1, adds), None)
+            with edge:
+                _store(lanes, tile, sums, place, add, (m, n))
     builder.ret_void()
     return function
 
@@ -92,10 +97,10 @@ def _prefetch(lanes: Lanes, place: ir.Value) -> None:
 
 
 def _store(
-    lanes: Lanes, tile: Tile, sums: Sequence[Sequence[ir.Value]], target: tuple[ir.Value, ir.Value],
-    limits: tuple[ir.Value, ir.Value] | None, adds: bool,
+    lanes: Lanes, tile: Tile, sums: Sequence[Sequence[ir.Value]], target: tuple[ir.Value, ir.Value], add: ir.Value,
+    limits: tuple[ir.Value, ir.Value] | None,
 ) -> None:
-    """The sums into rows of `target` (pointer, distance), up to the `limits` of rows and columns."""
+    """The sums into rows of `target` (pointer, distance), or added to them, up to the `limits` of rows and columns."""
     builder, (c, ldc) = lanes.builder, target
     firsts = [v * tile.lanes for v in range(len(sums[0]))]
     masks = [None if limits is None else lanes.first_lanes(builder.sub(limits[1], I64(first))) for first in firsts]
@@ -103,8 +108,12 @@ def _store(
     for row, vectors in enumerate(sums):
         for first, value, mask in zip(firsts, vectors, masks, strict=True):
             place = lanes.element_pointer(c, builder.add(builder.mul(ldc, I64(row)), I64(first)), tile.dtype)
-            result = lanes.add(value, lanes.load(place, tile.dtype, mask)) if adds else value
-            lanes.store(result, place, tile.dtype, mask)
+            if mask is not None:
+                there = lanes.load(place, tile.dtype, builder.and_(mask, lanes.splat(add)))
+                value = lanes.select(add, lanes.add(value, there), value)
+            elif add.constant:
+                value = lanes.add(value, lanes.load(place, tile.dtype))
+            lanes.store(value, place, tile.dtype, mask)
         if limits is not None and row < len(sums) - 1:
             following = builder.append_basic_block("row")
             builder.cbranch(builder.icmp_signed(">", limits[0], I64(row + 1)), following, done)
