@@ -9,7 +9,7 @@ import numpy as np
 
 from genesis.ir.graph import Node
 from genesis.ir.shapes import contiguous_strides
-from genesis.lower.schedule import HostCall
+from genesis.lower.stages import HostCall
 from genesis.ops.layout import Layout
 from genesis.ops.registry import PRIMITIVES
 from genesis.plan import Plan

@@ -11,6 +11,7 @@ from genesis.dispatch import array_of
 from genesis.ir.graph import Node
 from genesis.lower.build import KernelCall
 from genesis.lower.cost import Estimate, estimate
+from genesis.lower.stages import parts
 from genesis.plan import Plan, plan_for
 from genesis.runtime.team import get_num_threads
 from genesis.tensor import Tensor
@@ -91,7 +92,7 @@ def cost_of(plan: Plan, lines: Mapping[int, Line]) -> ProgramCost:
 
 
 def _nodes_of(call: Any) -> Sequence[int]:
-    return call.nodes if isinstance(call, KernelCall) else [call.node]
+    return [index for part in parts(call) for index in (part.nodes if isinstance(part, KernelCall) else [part.node])]
 
 
 def _ops(nodes: Sequence[Node], call: Any) -> tuple[str, ...]:

@@ -10,7 +10,7 @@ from genesis.dispatch import array_of
 from genesis.ir.graph import Node
 from genesis.lower.build import KernelCall
 from genesis.lower.listing import listing
-from genesis.lower.schedule import HostCall, Product
+from genesis.lower.stages import Call, Loop, Product, parts
 from genesis.plan import Plan, plan_for
 from genesis.tensor import Tensor
 from genesis.thread import current_trace
@@ -54,9 +54,10 @@ class LoweredProgram:
         for stage in lowered.schedule.stages:
             for call in stage:
                 self.instructions.append(instruction(lowered.nodes, call))
-                if isinstance(call, KernelCall):
-                    calls.setdefault(call.kernel.name, []).append(call)
-                    self.kernel_of.update(dict.fromkeys(call.nodes, call.kernel.name))
+                for part in parts(call):
+                    if isinstance(part, KernelCall):
+                        calls.setdefault(part.kernel.name, []).append(part)
+                        self.kernel_of.update(dict.fromkeys(part.nodes, part.kernel.name))
         self.kernels = [self._kernel(name, same) for name, same in calls.items()]
 
     def __repr__(self) -> str:
@@ -75,8 +76,12 @@ class LoweredProgram:
         )
 
 
-def instruction(nodes: Sequence[Node], call: KernelCall | Product | HostCall) -> str:
-    """A call of a schedule in one line: what runs, what it reads and what it writes."""
+def instruction(nodes: Sequence[Node], call: Call) -> str:
+    """A call of a schedule in one line: what runs, what it reads and what it writes. Of a loop, a line for each call."""
+    if isinstance(call, Loop):
+        private = ", ".join(f"%{value}" for value in call.private)
+        head = f"loop    {call.tiles} tiles of {call.tile}" + (f", {private} a tile at a time" if private else "") + ":"
+        return "\n  ".join([head, *(instruction(nodes, part) for part in call.calls)])
     if isinstance(call, KernelCall):
         head = f"kernel  {call.kernel.name} over {list(call.extents)}"
     elif isinstance(call, Product):

@@ -8,7 +8,7 @@ from typing import NamedTuple, Self
 from genesis.debug.program import instruction
 from genesis.execute import FLUSH_HOOKS, flush_all
 from genesis.ir.graph import Node
-from genesis.lower.schedule import Product, Stage
+from genesis.lower.stages import Product, Stage, parts
 from genesis.plan import Plan
 from genesis.trace import Trace
 
@@ -92,7 +92,8 @@ def _nbytes(nodes: list[Node], stage: Stage) -> int:
 
 
 def _flops(nodes: list[Node], stage: Stage) -> int:
-    return sum(2 * nodes[call.node].numel * call.a_layout.shape[-1] for call in stage if isinstance(call, Product))
+    calls = [part for call in stage for part in parts(call)]
+    return sum(2 * nodes[call.node].numel * call.extents[2] for call in calls if isinstance(call, Product))
 
 
 def timing() -> Timing:

@@ -11,6 +11,8 @@ from genesis.ir.verify import verify
 from genesis.lower.decisions import Decisions
 from genesis.lower.fuse import fuse
 from genesis.lower.legalize import base_of, layout_of, legalize, set_apart
+from genesis.lower.panels import panelled
+from genesis.lower.recompute import recomputed
 from genesis.lower.schedule import Schedule, allocate, order
 from genesis.lower.simplify import simplify
 from genesis.ops.layout import Layout
@@ -39,7 +41,7 @@ def lower(
 
     The values `saved` are outputs too, and may share their memory with others.
     """
-    graph = simplify(nodes, [*outputs, *saved])
+    graph = recomputed(simplify(nodes, [*outputs, *saved]))
     _check(graph.nodes, graph.outputs)
     graph = legalize(graph, len(saved))
     _check(graph.nodes, graph.outputs)
@@ -51,7 +53,8 @@ def lower(
         graph = set_apart(graph, refused)
     inputs = [i for i, node in enumerate(graph.nodes) if node.op == "input"]
     bases = [base_of(graph.nodes, o) for o in graph.outputs]
-    schedule = allocate(graph.nodes, stages, inputs, bases)
+    stages = panelled(graph.nodes, stages, bases, threads)
+    schedule = allocate(graph.nodes, stages, inputs, bases, threads)
     layouts: list[Layout] = [layout_of(graph.nodes, o) for o in graph.outputs]  # type: ignore[misc]
     places = list(zip(bases, layouts, strict=True))
     return Lowered(graph.nodes, graph.origins, inputs, places, schedule, partition.decisions)

@@ -9,7 +9,7 @@ from genesis.ir.graph import Node
 from genesis.ir.shapes import numel
 from genesis.lower.build import KernelCall
 from genesis.lower.fuse import FULL
-from genesis.lower.schedule import Product, Stage
+from genesis.lower.stages import Loop, Product, Stage, parts
 from genesis.ops.registry import PRIMITIVES
 from genesis.runtime.speeds import speeds
 
@@ -29,29 +29,30 @@ class Estimate(NamedTuple):
 def estimate(nodes: Sequence[Node], stage: Stage, threads: int) -> Estimate:
     """What a stage costs on `threads` threads. Of a call back into Python only the bytes are known."""
     machine = speeds()
-    nbytes = flops = 0
-    products = False
+    nbytes = flops = multiplied = 0
     for call in stage:
-        if isinstance(call, KernelCall):
-            nbytes += _bytes_of(call)
-            flops += _operations_of(call)
-            continue
-        nbytes += sum(nodes[value].nbytes for value in (*call.reads, *call.writes))
-        if isinstance(call, Product):
-            products = True
-            flops += 2 * nodes[call.node].numel * call.a_layout.shape[-1]
-    workers = threads if flops > (8 if products else 1) * PARALLEL_COST else 1
+        private = call.private if isinstance(call, Loop) else ()
+        for part in parts(call):
+            if isinstance(part, KernelCall):
+                nbytes += _bytes_of(part, private)
+                flops += _operations_of(part)
+                continue
+            nbytes += sum(nodes[value].nbytes for value in (*part.reads, *part.writes) if value not in private)
+            if isinstance(part, Product):
+                multiplied += 2 * nodes[part.node].numel * part.extents[2]
+    workers = threads if flops + multiplied / 8 > PARALLEL_COST else 1
     moving = nbytes / (machine.cache * workers if nbytes <= machine.cached else machine.memory)
-    computing = flops / ((machine.products if products else machine.operations) * workers)
-    return Estimate(nbytes, flops, machine.launch + machine.team * (workers > 1) + max(moving, computing))
+    computing = (multiplied / machine.products + flops / machine.operations) / workers
+    seconds = machine.launch + machine.team * (workers > 1) + max(moving, computing)
+    return Estimate(nbytes, flops + multiplied, seconds)
 
 
-def _bytes_of(call: KernelCall) -> int:
-    """Each element that a kernel reads or writes, once."""
+def _bytes_of(call: KernelCall, private: Sequence[int]) -> int:
+    """Each element that a kernel reads or writes in memory, once."""
     words, total = call.kernel.words, 0
     seen = set()
     for i in call.kernel.instructions:
-        if i.access is None or words[i.access.pointer].kind != "pointer":
+        if i.access is None or words[i.access.pointer].kind != "pointer" or words[i.access.pointer].value in private:
             continue
         place = (words[i.access.pointer], i.access.strides)
         if place in seen:

@@ -16,52 +16,12 @@ from genesis.lower.index_map import Unmappable
 from genesis.lower.kernel import Kernel
 from genesis.lower.legalize import base_of, collapsed_batch, layout_of
 from genesis.lower.repeats import Repeats
+from genesis.lower.stages import Call, HostCall, Loop, Product, Stage
 from genesis.ops.layout import Layout, contiguous_layout
 
-__all__ = ["HostCall", "Location", "Product", "Schedule", "Stage", "allocate", "donations", "order"]
+__all__ = ["Location", "Schedule", "allocate", "donations", "order"]
 
 ALIGNMENT = 64
-
-
-class Product(NamedTuple):
-    """A matrix product: the node, its operands' bases and layouts, the batch axes with each matrix' strides, m, n and k, and
-    the distance between the result's rows."""
-
-    node: int
-    a: int
-    b: int
-    a_layout: Layout
-    b_layout: Layout
-    batch: tuple[int, ...]
-    strides: tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]
-    extents: tuple[int, int, int]
-    ldc: int
-
-    @property
-    def reads(self) -> tuple[int, ...]:
-        return (self.a, self.b)
-
-    @property
-    def writes(self) -> tuple[int, ...]:
-        return (self.node,)
-
-
-class HostCall(NamedTuple):
-    """An operation that Python computes, by its NumPy reference."""
-
-    node: int
-    operands: tuple[tuple[int, Layout], ...]
-
-    @property
-    def reads(self) -> tuple[int, ...]:
-        return tuple(base for base, _ in self.operands)
-
-    @property
-    def writes(self) -> tuple[int, ...]:
-        return (self.node,)
-
-
-Stage = list[KernelCall] | list[Product] | list[HostCall]  # calls that may run side by side
 
 
 class Location(NamedTuple):
@@ -113,7 +73,7 @@ def order(nodes: Sequence[Node], partition: Partition) -> tuple[list[Stage], set
     return stages, refused
 
 
-def _alike(first: KernelCall | Product | HostCall, call: KernelCall | Product | HostCall) -> bool:
+def _alike(first: Call, call: Call) -> bool:
     """Whether two calls are of one kernel, and one launch can run both."""
     kernels = isinstance(call, KernelCall) and isinstance(first, KernelCall)
     return kernels and call.kernel.text == first.kernel.text and not call.kernel.has_totals  # type: ignore[union-attr]
@@ -134,11 +94,11 @@ def _product(nodes: Sequence[Node], index: int) -> Product:
 
 
 def allocate(
-    nodes: Sequence[Node], stages: list[Stage], inputs: Sequence[int], outputs: Sequence[int]
+    nodes: Sequence[Node], stages: list[Stage], inputs: Sequence[int], outputs: Sequence[int], threads: int = 1
 ) -> Schedule:
     """Give every value that is written a place: outputs memory of their own, the others a piece of the arena.
 
-    A piece is free again after the last stage that touches it.
+    A piece is free again after the last stage that touches it. What is private to a loop has a tile for each thread.
     """
     locations = {value: Location("input", k) for k, value in enumerate(inputs)}
     owned = dict.fromkeys(value for value in outputs if value not in locations)
@@ -157,6 +117,11 @@ def allocate(
             for value in call.writes:
                 if value not in locations:
                     locations[value] = Location("arena", arena.take(max(nodes[value].nbytes, 1)))
+            tiles = {v: threads * call.slab(nodes[v].nbytes) for v in call.private} if isinstance(call, Loop) else {}
+            for value, nbytes in tiles.items():
+                locations[value] = Location("arena", arena.take(nbytes))
+            for value, nbytes in tiles.items():
+                arena.give(locations[value].place, nbytes)
         for value in dying.get(number, ()):
             place = locations.get(value)
             if place is not None and place.kind == "arena":

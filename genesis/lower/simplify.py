@@ -12,7 +12,7 @@ from genesis.lower.index_map import IndexMap, SplitAxis, Unmappable, pull
 from genesis.ops.layout import contiguous_layout
 from genesis.ops.registry import PRIMITIVES
 
-__all__ = ["Simplified", "simplify"]
+__all__ = ["Simplified", "simplify", "without_dead"]
 
 _FORWARDED = {"custom": 0, "detach": 0, "variable": 0, "clone": 0, "normalized": 0, "with_value": 1}
 _UNIT_OPERAND: dict[str, tuple[int, float]] = {"mul": (2, 1), "div": (1, 1), "sub": (1, 0), "pow": (1, 1)}
@@ -69,7 +69,7 @@ def _rewritten(graph: Simplified) -> Simplified:
             node = _seen_through(node, kept)
         same = _forwarded(node, kept)
         place[index] = keep(_folded(node, kept), index) if same is None else same
-    return _without_dead(Simplified(kept, [place[o] for o in graph.outputs], origins))
+    return without_dead(Simplified(kept, [place[o] for o in graph.outputs], origins))
 
 
 def _zero(node: Node) -> Node:
@@ -93,7 +93,8 @@ def _live(nodes: Sequence[Node], outputs: Sequence[int]) -> bytearray:
     return live
 
 
-def _without_dead(graph: Simplified) -> Simplified:
+def without_dead(graph: Simplified) -> Simplified:
+    """The nodes that the outputs need."""
     live = _live(graph.nodes, graph.outputs)
     place: dict[int, int] = {}
     nodes: list[Node] = []

@@ -6,7 +6,7 @@ import pytest
 import genesis
 from genesis.codegen.cpu import program
 from genesis.dispatch import array_of
-from genesis.lower.schedule import KernelCall
+from genesis.lower.build import KernelCall
 from genesis.plan import plan_for
 from genesis.runtime.plan_cache import plan_cache
 

@@ -11,7 +11,7 @@ import pytest
 from genesis.codegen.cpu.product import launch
 from genesis.codegen.cpu.product.driver import product_ir
 from genesis.codegen.cpu.product.tile import Tile
-from genesis.lower.schedule import Product
+from genesis.lower.stages import Product
 from genesis.ops.layout import Layout
 from genesis.runtime.kernel_cache import KernelSource, get_or_compile
 from genesis.runtime.native import Launch, Program, Slot
@@ -35,11 +35,10 @@ def multiply(tile: Tile, a: np.ndarray, b: np.ndarray, c: np.ndarray, cut: launc
     )
     memory = np.zeros(1 << 22, np.uint8)
 
-    def workspace(share: int) -> int:
-        assert 2 * share < memory.size
-        return -(-memory.ctypes.data // 64) * 64
-
-    block = launch.block(call, tile.dtype, cut, (Slot(0), Slot(1), Slot(2)), workspace, add=add)
+    share = sum(launch.packed(call, tile.dtype, cut))
+    assert 2 * share + 64 <= memory.size
+    workspace = -(-memory.ctypes.data // 64) * 64
+    block = launch.block(call, tile.dtype, cut, (Slot(0), Slot(1), Slot(2)), workspace, share, add=add)
     program = Program([Launch(kernel(tile), [block], 2)], "QQQ")
     assert program.run((a.ctypes.data, b.ctypes.data, c.ctypes.data)) is None
 

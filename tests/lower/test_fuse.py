@@ -6,7 +6,7 @@ import pytest
 import genesis
 from genesis.dispatch import array_of
 from genesis.execute import flush
-from genesis.lower.schedule import KernelCall
+from genesis.lower.build import KernelCall
 from genesis.thread import current_trace
 
 

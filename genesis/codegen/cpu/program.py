@@ -2,25 +2,25 @@
 
 from __future__ import annotations
 
-import struct
-from array import array
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from functools import partial
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from genesis.codegen.cpu.emit import emit_finish, emit_kernel
+from genesis.codegen.cpu.loops import LOOP, loop_launch
 from genesis.codegen.cpu.product import launch as product
 from genesis.codegen.cpu.target import cache_bytes, vector_bytes
+from genesis.codegen.cpu.words import Places, word
 from genesis.ir.graph import Node
 from genesis.ir.shapes import numel
 from genesis.lower.build import KernelCall
 from genesis.lower.cost import PARALLEL_COST
-from genesis.lower.kernel import Kernel, Word
-from genesis.lower.schedule import HostCall, Location, Product, Schedule
+from genesis.lower.kernel import Kernel
+from genesis.lower.schedule import Schedule
+from genesis.lower.stages import HostCall, Loop, Product, parts
 from genesis.ops.registry import PRIMITIVES
 from genesis.runtime.kernel_cache import KernelSource, get_or_compile
-from genesis.runtime.memory import Buffer
-from genesis.runtime.native import FAULT, Block, Launch, Program, Slot
+from genesis.runtime.native import Block, Launch, Program
 
 __all__ = ["Segment", "assemble"]
 
@@ -46,8 +46,8 @@ def assemble(
 
     Input k is slot k, output k slot `output_slot + k`, scalar k slot `scalar_slot + k`.
     """
-    places = _Places(schedule, arena_slot, output_slot, scalar_slot, _streamed(nodes, schedule))
-    kernels = _compiled([c.kernel for s in schedule.stages for c in s if isinstance(c, KernelCall)])
+    places = Places(schedule, arena_slot, output_slot, scalar_slot, _streamed(nodes, schedule))
+    addresses = _compiled(nodes, schedule)
     segments: list[Segment] = []
     launches: list[Launch] = []
     numbers: list[int] = []
@@ -59,9 +59,11 @@ def assemble(
                 launches, numbers = [], []
             segments += [Segment(None, call) for call in stage if isinstance(call, HostCall)]
         elif isinstance(first, Product):
-            launches += [_product_launch(nodes, call, places, threads) for call in stage if isinstance(call, Product)]
+            launches += [_product_launch(nodes, c, places, addresses, threads) for c in stage if isinstance(c, Product)]
+        elif isinstance(first, Loop):
+            launches += [loop_launch(nodes, c, places, addresses, threads) for c in stage if isinstance(c, Loop)]
         else:
-            launches += _kernel_launches([c for c in stage if isinstance(c, KernelCall)], places, kernels, threads)
+            launches += _kernel_launches([c for c in stage if isinstance(c, KernelCall)], places, addresses, threads)
         numbers += [number] * (len(launches) - len(numbers))
     if launches:
         segments.append(Segment(Program(launches, slot_format, keep=places.keep), None, tuple(numbers)))
@@ -73,32 +75,6 @@ def _streamed(nodes: Sequence[Node], schedule: Schedule) -> set[int]:
     read = {value for stage in schedule.stages for call in stage for value in call.reads}
     return {value for value, place in schedule.locations.items()
             if place.kind == "output" and nodes[value].nbytes * STREAMED_SHARE >= cache_bytes() and value not in read}
-
-
-class _Places:
-    """Words for values' addresses."""
-
-    def __init__(
-        self, schedule: Schedule, arena_slot: int, output_slot: int, scalar_slot: int, streamed: Collection[int] = ()
-    ) -> None:
-        self.schedule = schedule
-        self.arena_slot = arena_slot
-        self.output_slot = output_slot
-        self.scalar_slot = scalar_slot
-        self.keep: list[Any] = []
-        self.streamed = streamed
-        self.workspace_bytes = 0
-
-    def workspace(self, workers: int, share: int) -> Slot:
-        """Memory behind the arena for as many workers, `share` bytes each: for the length of a launch."""
-        self.workspace_bytes = max(self.workspace_bytes, workers * share)
-        return Slot(self.arena_slot, self.schedule.arena_bytes)
-
-    def address(self, value: int, offset: int = 0) -> Slot:
-        place: Location = self.schedule.locations[value]
-        if place.kind == "arena":
-            return Slot(self.arena_slot, place.place + offset)
-        return Slot(place.place + (self.output_slot if place.kind == "output" else 0), offset)
 
 
 def width_of(kernel: Kernel) -> int:
@@ -117,23 +93,27 @@ def width_of(kernel: Kernel) -> int:
     return lanes if places else lanes * 4 if kernel.work <= LIGHT_WORK or not kernel.lane_is_reduced else lanes * 2
 
 
-def _compiled(kernels: Sequence[Kernel]) -> dict[str, int]:
-    """The address of every function: main functions by their kernel's name, finishing ones with `_finish`."""
-    sources: dict[str, KernelSource] = {}
-    for kernel in kernels:
-        if kernel.name in sources:
-            continue
-        width = width_of(kernel)
-        text = f"width {width}\n{kernel.text}"
-        sources[kernel.name] = KernelSource(kernel.name, text, partial(emit_kernel, kernel, width))
-        if kernel.has_totals:
-            name = kernel.name + "_finish"
-            sources[name] = KernelSource(name, "finish\n" + text, partial(emit_finish, kernel, width))
+def _compiled(nodes: Sequence[Node], schedule: Schedule) -> dict[str, int]:
+    """The address of every function that the schedule needs, by name; a kernel's finishing function has `_finish` behind it."""
+    calls = [part for stage in schedule.stages for call in stage for part in parts(call)]
+    sources = {LOOP.symbol: LOOP} if any(isinstance(call, Loop) for stage in schedule.stages for call in stage) else {}
+    for call in calls:
+        if isinstance(call, Product):
+            source = product.source(nodes[call.node].dtype.name)
+            sources[source.symbol] = source
+        elif isinstance(call, KernelCall) and call.kernel.name not in sources:
+            kernel = call.kernel
+            width = width_of(kernel)
+            text = f"width {width}\n{kernel.text}"
+            sources[kernel.name] = KernelSource(kernel.name, text, partial(emit_kernel, kernel, width))
+            if kernel.has_totals:
+                name = kernel.name + "_finish"
+                sources[name] = KernelSource(name, "finish\n" + text, partial(emit_finish, kernel, width))
     return dict(zip(sources, get_or_compile(list(sources.values())), strict=True))
 
 
 def _kernel_launches(
-    calls: Sequence[KernelCall], places: _Places, addresses: dict[str, int], threads: int
+    calls: Sequence[KernelCall], places: Places, addresses: dict[str, int], threads: int
 ) -> list[Launch]:
     kernel = calls[0].kernel
     cost = sum(_cost(call) for call in calls)
@@ -152,7 +132,7 @@ def _cost(call: KernelCall) -> int:
     return numel(call.extents) * max(per_element, 1)
 
 
-def _block(call: KernelCall, places: _Places, workers: int, beside: int) -> Block:
+def _block(call: KernelCall, places: Places, workers: int, beside: int) -> Block:
     kernel = call.kernel
     items = numel(call.extents[a] for a in kernel.outer)
     size = count = 1
@@ -164,39 +144,11 @@ def _block(call: KernelCall, places: _Places, workers: int, beside: int) -> Bloc
             size = min(size, FINAL_BLOCK)
         count = max(1, -(-extent // size))
         items *= -(-extent // size)
-    words = [_word(w, call, places, size, count, workers, kernel) for w in kernel.words]
+    words = [word(w, call, places, size, count, workers) for w in kernel.words]
     return Block(words, items)
 
 
-def _word(w: Word, call: KernelCall, places: _Places, size: int, count: int, workers: int, kernel: Kernel) -> Any:
-    if w.kind == "pointer":
-        return places.address(w.value, w.extra)
-    if w.kind == "scalar":
-        return Slot(places.scalar_slot + w.value)
-    if w.kind == "constant":
-        return _bits(w.value) if w.is_double else int(w.value)
-    if w.kind == "fault":
-        return FAULT
-    if w.kind == "stream":
-        return int(w.value in places.streamed)
-    if w.kind == "scratch":
-        rows = Buffer(workers * call.extents[kernel.lane or 0] * w.extra.itemsize)
-        places.keep.append(rows)
-        return rows.ptr
-    if w.kind == "partials":
-        totals = [i for i in kernel.instructions if i.level in ("column", "final") and "over" in dict(i.attrs)]
-        columns = [extent for extent, (_, reduced) in zip(call.extents, kernel.axes, strict=True) if reduced]
-        memory = array("q", [0]) * (workers * len(totals) * (numel(columns) if totals[0].level == "column" else 1))
-        places.keep.append(memory)
-        return memory.buffer_info()[0]
-    return {"block": size, "blocks": count, "workers": workers}.get(w.kind, w.value)
-
-
-def _bits(value: float) -> int:
-    return int.from_bytes(struct.pack("=d", value), "little", signed=True)
-
-
-def _product_launch(nodes: Sequence[Node], call: Product, places: _Places, threads: int) -> Launch:
+def _product_launch(nodes: Sequence[Node], call: Product, places: Places, addresses: dict[str, int], threads: int) -> Launch:
     dtype = nodes[call.node].dtype
     m, n, k = call.extents
     products = numel(call.batch)
@@ -204,6 +156,6 @@ def _product_launch(nodes: Sequence[Node], call: Product, places: _Places, threa
     cut = product.panels(dtype.name, call.extents, -(-workers // products))
     layouts = ((call.a, call.a_layout.offset), (call.b, call.b_layout.offset), (call.node, 0))
     a, b, c = (places.address(value, offset * dtype.itemsize) for value, offset in layouts)
-    block = product.block(call, dtype.name, cut, (a, b, c), partial(places.workspace, workers))
-    [kernel] = get_or_compile([product.source(dtype.name)])
-    return Launch(kernel, [block], workers)
+    share = sum(product.packed(call, dtype.name, cut))
+    block = product.block(call, dtype.name, cut, (a, b, c), places.workspace(workers * share), share)
+    return Launch(addresses[product.source(dtype.name).symbol], [block], workers)

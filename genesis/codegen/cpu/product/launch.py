@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import functools
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from genesis.codegen.cpu.product.driver import WORDS, product_ir
 from genesis.codegen.cpu.product.tile import Tile
 from genesis.ir.shapes import numel
-from genesis.lower.schedule import Product
+from genesis.lower.stages import Product
 from genesis.ops.layout import Layout
 from genesis.runtime.kernel_cache import KernelSource
 from genesis.runtime.native import Block, Word
 
-__all__ = ["Panels", "block", "panels", "source"]
+__all__ = ["Panels", "block", "packed", "panels", "source"]
 
 ROWS, COLUMNS, DEPTH = 192, 1024, 384  # of what is packed at a time, at most: A's block fills part of a second-level cache
 PACKING = 0.6  # what it takes to pack an element, in multiplications of a vector
@@ -53,9 +53,10 @@ def panels(dtype: str, extents: tuple[int, int, int], wanted: int) -> Panels:
 
 
 def block(
-    call: Product, dtype: str, cut: Panels, addresses: tuple[Word, Word, Word], workspace: Any, *, add: bool = False
+    call: Product, dtype: str, cut: Panels, addresses: tuple[Word, Word, Word], workspace: Word, share: int, *,
+    add: bool = False,
 ) -> Block:
-    """The argument block of `call` with operands and result at `addresses`; `workspace(bytes)` gives each worker's."""
+    """The argument block of `call` with operands and result at `addresses`, and at `workspace` a `share` for each worker."""
     tile = Tile.of(dtype)
     size = 4 if dtype == "float32" else 8
     (m, n, k), lead = call.extents, 2 - len(call.batch)
@@ -64,29 +65,33 @@ def block(
     turned_a, lda = _stored(call.a_layout)
     turned_b, ldb = _stored(call.b_layout)
     depth = _evenly(k, DEPTH, tile.lanes)
-    rows = min(ROWS, m if cut.by_columns else cut.height)
-    columns = min(COLUMNS, cut.height if cut.by_columns else n)
-    packed_b = _packed(tile, columns, tile.columns, depth) * size
-    share = packed_b + _packed(tile, rows, tile.rows, depth) * size
+    _, packed_b = packed(call, dtype, cut)
     values = (
         *(m, n, k, addresses[0], lda, turned_a, addresses[1], ldb, turned_b, addresses[2], call.ldc, batch[1]),
         *(step for pair in steps for step in pair),
-        *(cut.panels, cut.height, cut.by_columns, add, ROWS, COLUMNS, depth, workspace(share), share, packed_b),
+        *(cut.panels, cut.height, cut.by_columns, add, ROWS, COLUMNS, depth, workspace, share, packed_b),
     )
     words = tuple(int(value) if isinstance(value, bool) else value for value in values)
     assert len(words) == len(WORDS)
     return Block(words, items=numel(batch) * cut.panels)
 
 
+def packed(call: Product, dtype: str, cut: Panels) -> tuple[int, int]:
+    """The bytes that the largest packed blocks of A and B take."""
+    tile = Tile.of(dtype)
+    m, n, k = call.extents
+    depth = _evenly(k, DEPTH, tile.lanes)
+    rows = min(ROWS, m if cut.by_columns else cut.height)
+    columns = min(COLUMNS, cut.height if cut.by_columns else n)
+    blocks = ((rows, tile.rows), (columns, tile.columns))
+    a, b = ((4 if dtype == "float32" else 8) * -(-lines // size) * (depth * size + tile.lanes) for lines, size in blocks)
+    return a, b
+
+
 def _evenly(extent: int, most: int, unit: int) -> int:
     """The least number of equal steps of at most `most` that cover an extent, as the size of one, in units."""
     steps = -(-extent // most)
     return -(-extent // (steps * unit)) * unit
-
-
-def _packed(tile: Tile, lines: int, size: int, depth: int) -> int:
-    """The elements of the packed block of `lines` lines, rounded up to whole vectors."""
-    return -(-lines // size) * (depth * size + tile.lanes)
 
 
 def _stored(layout: Layout) -> tuple[bool, int]:

@@ -1,0 +1,90 @@
+"""From a Loop to a launch: its items are tiles, and each worker has argument blocks of its own for the calls inside.
+
+A call runs on the items of one tile. What is private to the loop is addressed as if all of it were there: for each tile
+the address is moved back by as much as the tile lies behind the first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from genesis.codegen.cpu.product import launch as product
+from genesis.codegen.cpu.product.driver import WORDS
+from genesis.codegen.cpu.words import Places, word
+from genesis.ir.graph import Node
+from genesis.ir.shapes import numel
+from genesis.lower.build import KernelCall
+from genesis.lower.stages import Loop, Product
+from genesis.runtime.kernel_cache import KernelSource
+from genesis.runtime.loop_ir import loop_ir
+from genesis.runtime.native import Block, Launch, Slot
+
+__all__ = ["LOOP", "loop_launch"]
+
+LOOP = KernelSource("genesis_loop", "genesis_loop", loop_ir)
+
+
+def loop_launch(nodes: Sequence[Node], loop: Loop, places: Places, addresses: dict[str, int], threads: int) -> Launch:
+    """The launch of a loop by up to `threads` workers."""
+    workers = min(threads, loop.tiles)
+    products = [call for call in loop.calls if isinstance(call, Product)]
+    share = max(sum(product.packed(call, nodes[call.node].dtype.name, _panels(loop, call))) for call in products)
+    table = tuple(
+        tuple(entry for call in loop.calls for entry in _call(nodes, loop, call, places, addresses, (worker, workers, share)))
+        for worker in range(workers)
+    )
+    return Launch(addresses[LOOP.symbol], [Block((len(loop.calls), table), loop.tiles)], workers)
+
+
+def _call(
+    nodes: Sequence[Node], loop: Loop, call: KernelCall | Product, places: Places, addresses: dict[str, int],
+    worker_of: tuple[int, int, int],
+) -> tuple[Any, ...]:
+    """One entry of the table of a worker (its number, how many there are, the workspace that products give each): kernel,
+    words, items of a tile, items, number of patches, patches.
+    """
+    worker, workers, share = worker_of
+    patches: list[Any] = []
+
+    def address(number: int, value: int, offset: int) -> Slot:
+        if value not in loop.private:
+            return places.address(value, offset)
+        slab = loop.slab(nodes[value].nbytes)
+        base = places.address(value, offset + worker * slab)
+        patches.extend((number, base, -slab))
+        return base
+
+    if isinstance(call, Product):
+        dtype = nodes[call.node].dtype
+        operands = (("a", call.a, call.a_layout.offset), ("b", call.b, call.b_layout.offset), ("c", call.node, 0))
+        a, b, c = (address(WORDS.index(name), value, offset * dtype.itemsize) for name, value, offset in operands)
+        cut = _panels(loop, call)
+        block = product.block(call, dtype.name, cut, (a, b, c), places.workspace(workers * share), share)
+        kernel, words, items = addresses[product.source(dtype.name).symbol], tuple(block.words), block.items
+    else:
+        size, items = _lanes(loop, call)
+        kernel, words = addresses[call.kernel.name], tuple(
+            address(n, w.value, w.extra) if w.kind == "pointer" else word(w, call, places, size, 1, workers)
+            for n, w in enumerate(call.kernel.words)
+        )
+    of_tile = items * loop.tile // loop.points if items >= loop.points else 1
+    return kernel, words, of_tile, items, len(patches) // 3, tuple(patches)
+
+
+def _panels(loop: Loop, call: Product) -> product.Panels:
+    """A tile's rows as a panel, or all of a matrix where points are matrices."""
+    products, m = numel(call.batch), call.extents[0]
+    if products >= loop.points:
+        return product.Panels(1, m, False)
+    height = loop.tile * m * products // loop.points
+    return product.Panels(-(-m // height), height, False)
+
+
+def _lanes(loop: Loop, call: KernelCall) -> tuple[int, int]:
+    """The lanes of an item, and the items: all lanes of a row, or a tile's share of the only axis there is."""
+    kernel = call.kernel
+    extent = call.extents[kernel.lane] if kernel.lane is not None else 1
+    if kernel.outer:
+        return extent, numel(call.extents[a] for a in kernel.outer)
+    return extent // loop.points * loop.tile, loop.tiles

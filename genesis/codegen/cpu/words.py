@@ -1,0 +1,73 @@
+"""What fills the words of argument blocks: addresses, extents, numbers, memory for workers."""
+
+from __future__ import annotations
+
+import struct
+from array import array
+from collections.abc import Collection
+from typing import Any
+
+from genesis.ir.shapes import numel
+from genesis.lower.build import KernelCall
+from genesis.lower.kernel import Word
+from genesis.lower.schedule import Location, Schedule
+from genesis.runtime.memory import Buffer
+from genesis.runtime.native import FAULT, Slot
+
+__all__ = ["Places", "word"]
+
+
+class Places:
+    """Words for values' addresses."""
+
+    def __init__(
+        self, schedule: Schedule, arena_slot: int, output_slot: int, scalar_slot: int, streamed: Collection[int] = ()
+    ) -> None:
+        self.schedule = schedule
+        self.arena_slot = arena_slot
+        self.output_slot = output_slot
+        self.scalar_slot = scalar_slot
+        self.keep: list[Any] = []
+        self.streamed = streamed
+        self.workspace_bytes = 0
+
+    def workspace(self, nbytes: int) -> Slot:
+        """Memory behind the arena, for the length of a launch."""
+        self.workspace_bytes = max(self.workspace_bytes, nbytes)
+        return Slot(self.arena_slot, self.schedule.arena_bytes)
+
+    def address(self, value: int, offset: int = 0) -> Slot:
+        place: Location = self.schedule.locations[value]
+        if place.kind == "arena":
+            return Slot(self.arena_slot, place.place + offset)
+        return Slot(place.place + (self.output_slot if place.kind == "output" else 0), offset)
+
+
+def word(w: Word, call: KernelCall, places: Places, size: int, count: int, workers: int) -> Any:
+    """What fills word `w` of a call whose items are blocks of `size` lanes, `count` of them along the lane axis."""
+    kernel = call.kernel
+    if w.kind == "pointer":
+        return places.address(w.value, w.extra)
+    if w.kind == "scalar":
+        return Slot(places.scalar_slot + w.value)
+    if w.kind == "constant":
+        return _bits(w.value) if w.is_double else int(w.value)
+    if w.kind == "fault":
+        return FAULT
+    if w.kind == "stream":
+        return int(w.value in places.streamed)
+    if w.kind == "scratch":
+        rows = Buffer(workers * call.extents[kernel.lane or 0] * w.extra.itemsize)
+        places.keep.append(rows)
+        return rows.ptr
+    if w.kind == "partials":
+        totals = [i for i in kernel.instructions if i.level in ("column", "final") and "over" in dict(i.attrs)]
+        columns = [extent for extent, (_, reduced) in zip(call.extents, kernel.axes, strict=True) if reduced]
+        memory = array("q", [0]) * (workers * len(totals) * (numel(columns) if totals[0].level == "column" else 1))
+        places.keep.append(memory)
+        return memory.buffer_info()[0]
+    return {"block": size, "blocks": count, "workers": workers}.get(w.kind, w.value)
+
+
+def _bits(value: float) -> int:
+    return int.from_bytes(struct.pack("=d", value), "little", signed=True)

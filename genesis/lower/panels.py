@@ -1,0 +1,247 @@
+"""Panels: neighbouring calls that share leading axes become one loop over tiles, and what lies between them stays in cache.
+
+Calls are followed in order. Point e of E is where the leading axes (rows of a product, its batch, outer axes of a kernel)
+stand; a call may run on some of the points alone if each of them takes the same number of its items, in order. It may
+follow calls of the loop if of every value that the loop writes it touches at point e nothing but the e-th of E equal
+slabs: then any tile of points can go through the whole chain before the next one begins.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from genesis.ir.graph import Node
+from genesis.ir.shapes import numel
+from genesis.lower.build import KernelCall
+from genesis.lower.stages import Call, Loop, Product, Stage
+
+__all__ = ["panelled"]
+
+CACHE = 1 << 19  # bytes that a tile's values should fit into: half of a second-level cache
+LONGEST = 16  # calls in a loop
+LEAST_SAVED = 1 << 18  # bytes of memory that nobody has to write and read again, from which a loop pays
+LEAST_ROWS = 96  # of a product in a tile, over which what it packs is spread
+PACKING = 0.6  # cycles for each element of an operand that is packed again for each tile
+TRAFFIC = 0.16  # cycles for each byte that stays in cache
+
+
+class _Access(NamedTuple):
+    """How a call walks through a value's elements: strides along its outer axes, then all others."""
+
+    value: int
+    offset: int
+    outer: tuple[int, ...]
+    inner: tuple[tuple[int, int], ...]  # (extent, stride)
+
+
+class _Walk(NamedTuple):
+    """A call by its outer axes, in the order in which items run through them, and its accesses."""
+
+    extents: tuple[int, ...]
+    accesses: tuple[_Access, ...]
+
+
+def panelled(nodes: Sequence[Node], stages: Sequence[Stage], outputs: Sequence[int], threads: int) -> list[Stage]:
+    """The stages, with loops in place of chains for which that pays."""
+    kept = set(outputs)
+    readers: dict[int, int] = {}  # how many calls read a value
+    writers: dict[int, int] = {}
+    for stage in stages:
+        for call in list[Call](stage):
+            for counts, values in ((readers, call.reads), (writers, call.writes)):
+                for value in values:
+                    counts[value] = counts.get(value, 0) + 1
+    result: list[Stage] = []
+    at = 0
+    while at < len(stages):
+        best: tuple[float, int, Loop] | None = None
+        for points in _points(stages[at : at + 2]):
+            calls, end = _chain(nodes, stages, at, points)
+            found = _loop(nodes, calls, points, kept, readers, writers, threads)
+            if found is not None and (best is None or found[0] > best[0]):
+                best = found[0], end, found[1]
+        if best is None:
+            result.append(stages[at])
+            at += 1
+        else:
+            result.append([best[2]])
+            at = best[1]
+    return result
+
+
+def _points(stages: Sequence[Stage]) -> Iterator[int]:
+    """The numbers of points that a chain which begins with these stages might have: its first product's batch, or rows."""
+    for stage in stages:
+        for call in stage:
+            if isinstance(call, Product):
+                yield from dict.fromkeys(_prefixes((*call.batch, call.extents[0])))
+                return
+
+
+def _prefixes(extents: Sequence[int]) -> Iterator[int]:
+    points = 1
+    for extent in extents:
+        points *= extent
+        yield points
+
+
+def _chain(nodes: Sequence[Node], stages: Sequence[Stage], at: int, points: int) -> tuple[list[KernelCall | Product], int]:
+    """The calls from stage `at` on that can run point by point together, and where they end."""
+    calls: list[KernelCall | Product] = []
+    written: set[int] = set()
+    while at < len(stages) and len(calls) + len(stages[at]) <= LONGEST:
+        found = [call for call in stages[at] if isinstance(call, KernelCall | Product)]
+        walks = [_walk(call) for call in found]
+        if not found or not all(walk is not None and _fits(nodes, walk, call.writes, written, points)
+                                for walk, call in zip(walks, found, strict=True)):
+            break
+        calls += found
+        written.update(value for call in found for value in call.writes)
+        at += 1
+    return calls, at
+
+
+def _fits(nodes: Sequence[Node], walk: _Walk, writes: Sequence[int], written: set[int], points: int) -> bool:
+    if numel(walk.extents) % points or _split(walk.extents, points) is None:
+        return False
+    return all(_within_slabs(nodes, walk, access, points) for access in walk.accesses
+               if access.value in written or access.value in writes)
+
+
+def _split(extents: Sequence[int], points: int) -> list[tuple[int, int]] | None:
+    """Each outer axis as (extent that belongs to the points, extent within a point), if the axes can be parted so."""
+    result = []
+    for extent in extents:
+        if points % extent == 0:
+            result.append((extent, 1))
+            points //= extent
+        elif extent % points == 0:
+            result.append((points, extent // points))
+            points = 1
+        else:
+            return None
+    return result if points == 1 else None
+
+
+def _within_slabs(nodes: Sequence[Node], walk: _Walk, access: _Access, points: int) -> bool:
+    """Whether at point e the access stays in the e-th of `points` equal slabs of the value."""
+    size = nodes[access.value].numel
+    if size % points:
+        return False
+    slab = step = size // points
+    parted = _split(walk.extents, points)
+    assert parted is not None
+    low = high = access.offset
+    for (lead, rest), stride in zip(reversed(parted), reversed(access.outer), strict=True):
+        if lead > 1 and stride * rest != step:
+            return False
+        step *= lead
+        low, high = low + min(0, (rest - 1) * stride), high + max(0, (rest - 1) * stride)
+    for extent, stride in access.inner:
+        low, high = low + min(0, (extent - 1) * stride), high + max(0, (extent - 1) * stride)
+    return low >= 0 and high < slab
+
+
+def _walk(call: object) -> _Walk | None:
+    if isinstance(call, Product):
+        return _product_walk(call)
+    return _kernel_walk(call) if isinstance(call, KernelCall) else None
+
+
+def _product_walk(call: Product) -> _Walk:
+    m, n, k = call.extents
+    (a_row, a_column), (b_row, b_column) = call.a_layout.strides[-2:], call.b_layout.strides[-2:]
+    a, b, c = call.strides
+    return _Walk((*call.batch, m), (
+        _Access(call.a, call.a_layout.offset, (*a, a_row), ((k, a_column),)),
+        _Access(call.b, call.b_layout.offset, (*b, 0), ((k, b_row), (n, b_column))),
+        _Access(call.node, 0, (*c, call.ldc), ((n, 1),)),
+    ))
+
+
+def _kernel_walk(call: KernelCall) -> _Walk | None:
+    """None for a kernel whose workers' results are joined at its end, or that writes wherever an index says."""
+    kernel = call.kernel
+    outer = kernel.outer or ([kernel.lane] if kernel.lane is not None and not kernel.lane_is_reduced else [])
+    if kernel.has_totals or not outer:
+        return None
+    accesses = []
+    for i in kernel.instructions:
+        if i.access is None or kernel.words[i.access.pointer].kind != "pointer":
+            continue
+        if i.name == "scatter":
+            return None
+        pointer = kernel.words[i.access.pointer]
+        strides = [kernel.words[int(s[1:])].value if isinstance(s, str) else s for s in i.access.strides]
+        offset = -1 if i.name == "load_at" else pointer.extra // i.access.dtype.itemsize  # it may read anywhere
+        inner = tuple((call.extents[a], strides[a]) for a in range(len(strides)) if a not in outer)
+        accesses.append(_Access(pointer.value, offset, tuple(strides[a] for a in outer), inner))
+    return _Walk(tuple(call.extents[a] for a in outer), tuple(accesses))
+
+
+def _loop(
+    nodes: Sequence[Node], calls: Sequence[KernelCall | Product], points: int, kept: set[int], readers: dict[int, int],
+    writers: dict[int, int], threads: int,
+) -> tuple[float, Loop] | None:
+    """The loop over `calls`, and what it saves, in cycles; None if that is nothing."""
+    if len(calls) < 2 or not any(isinstance(call, Product) for call in calls):
+        return None
+    inside: dict[int, int] = {}
+    for call in calls:
+        for value in call.reads:
+            inside[value] = inside.get(value, 0) + 1
+    written = list(dict.fromkeys(value for call in calls for value in call.writes))
+    private = tuple(v for v in written if v not in kept and inside.get(v, 0) == readers.get(v, 0) and v in inside and
+                    writers[v] == sum(v in call.writes for call in calls))
+    between = sum(nodes[v].nbytes for v in written if v in inside)
+    saved = between + sum(nodes[v].nbytes for v in private)
+    if saved < LEAST_SAVED:
+        return None
+    tile = _tile(nodes, calls, points, threads, max(2 * CACHE, sum(nodes[v].nbytes for v in private) // 16))
+    if tile is None:
+        return None
+    loop = Loop(tuple(calls), points, tile, private)
+    again = sum(_packed_again(call, loop, threads) for call in calls if isinstance(call, Product))
+    gain = saved * TRAFFIC - again * PACKING
+    return (gain, loop) if gain > 0 else None
+
+
+def _tile(
+    nodes: Sequence[Node], calls: Sequence[KernelCall | Product], points: int, threads: int, most: int
+) -> int | None:
+    """Points of a tile: such that what lies between the calls fits into cache, and each worker has as many tiles as the
+    others. None if a tile with as many rows as products need takes more than `most` bytes.
+    """
+    by_rows = [(numel(call.batch), call.extents[0]) for call in calls
+               if isinstance(call, Product) and numel(call.batch) < points]
+    least = max((-(-LEAST_ROWS * points // (products * m)) for products, m in by_rows), default=1)
+    point = _live(nodes, calls) // points
+    if least * point > most:
+        return None
+    wanted = max(least, CACHE // max(point, 1))
+    turns = -(-points // (wanted * threads))
+    tile = -(-points // (turns * threads))
+    within = [points // products for products, _ in by_rows if products > 1]
+    if within:  # a panel lies within one matrix
+        tile = next(t for t in range(min(tile, *within), 0, -1) if not any(rows % t for rows in within))
+    return tile
+
+
+def _live(nodes: Sequence[Node], calls: Sequence[KernelCall | Product]) -> int:
+    """The most bytes that lie between the calls at a time: written by this call or one before, read by it or one after."""
+    last = {value: at for at, call in enumerate(calls) for value in call.reads}
+    most = 0
+    live: set[int] = set()
+    for at, call in enumerate(calls):
+        live.update(call.writes)
+        most = max(most, sum(nodes[value].nbytes for value in live))
+        live = {value for value in live if last.get(value, -1) > at}
+    return most
+
+
+def _packed_again(call: Product, loop: Loop, threads: int) -> float:
+    """The elements of B that each tile of rows packs once more, beyond once for each worker."""
+    _, n, k = call.extents
+    products = numel(call.batch)
+    return 0 if products >= loop.points else max(0, loop.tiles - threads * products) * n * k

@@ -1,0 +1,90 @@
+"""What a schedule is made of: kernels, matrix products, loops over tiles of both, and what Python computes."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from genesis.lower.build import KernelCall
+from genesis.ops.layout import Layout
+
+__all__ = ["Call", "HostCall", "Loop", "Product", "Stage", "parts"]
+
+
+class Product(NamedTuple):
+    """A matrix product: the node, its operands' bases and layouts, the batch axes with each matrix' strides, m, n and k, and
+    the distance between the result's rows."""
+
+    node: int
+    a: int
+    b: int
+    a_layout: Layout
+    b_layout: Layout
+    batch: tuple[int, ...]
+    strides: tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]
+    extents: tuple[int, int, int]
+    ldc: int
+
+    @property
+    def reads(self) -> tuple[int, ...]:
+        return (self.a, self.b)
+
+    @property
+    def writes(self) -> tuple[int, ...]:
+        return (self.node,)
+
+
+class HostCall(NamedTuple):
+    """An operation that Python computes, by its NumPy reference."""
+
+    node: int
+    operands: tuple[tuple[int, Layout], ...]
+
+    @property
+    def reads(self) -> tuple[int, ...]:
+        return tuple(base for base, _ in self.operands)
+
+    @property
+    def writes(self) -> tuple[int, ...]:
+        return (self.node,)
+
+
+class Loop(NamedTuple):
+    """Calls that run one after the other on a tile of their leading axes, tile by tile, each worker on tiles of its own.
+
+    `points` are what the leading axes come to, a tile is `tile` of them. Of the values in `private` there is a tile for
+    each worker, and no more: they are written and read within the loop alone.
+    """
+
+    calls: tuple[KernelCall | Product, ...]
+    points: int
+    tile: int
+    private: tuple[int, ...]
+
+    @property
+    def tiles(self) -> int:
+        return -(-self.points // self.tile)
+
+    def slab(self, nbytes: int) -> int:
+        """The bytes of a tile of a value."""
+        return nbytes // self.points * self.tile
+
+    @property
+    def reads(self) -> tuple[int, ...]:
+        return tuple(dict.fromkeys(v for call in self.calls for v in call.reads if v not in self.private))
+
+    @property
+    def writes(self) -> tuple[int, ...]:
+        return tuple(dict.fromkeys(v for call in self.calls for v in call.writes if v not in self.private))
+
+    @property
+    def nodes(self) -> tuple[int, ...]:
+        return tuple(n for call in self.calls if isinstance(call, KernelCall) for n in call.nodes)
+
+
+Call = KernelCall | Product | HostCall | Loop
+Stage = list[KernelCall] | list[Product] | list[HostCall] | list[Loop]  # calls that may run side by side
+
+
+def parts(call: Call) -> tuple[KernelCall | Product | HostCall, ...]:
+    """The calls of a loop, or the call itself."""
+    return call.calls if isinstance(call, Loop) else (call,)

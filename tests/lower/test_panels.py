@@ -1,0 +1,90 @@
+"""Panels: which calls share a loop, what it keeps out of memory, and that the values are those of NumPy."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import genesis
+from genesis.lower import panels
+from genesis.lower.stages import Loop, Product
+from genesis.plan import plan_for
+from genesis.thread import current_trace
+
+
+@pytest.fixture(autouse=True)
+def _eager_to_loop(monkeypatch):
+    """Small programs become loops of several tiles."""
+    for name, value in {"LEAST_SAVED": 1, "LEAST_ROWS": 4, "PACKING": 0, "CACHE": 4096}.items():
+        monkeypatch.setattr(panels, name, value)
+
+
+def loops() -> list[Loop]:
+    stages = plan_for(current_trace()).lowered.schedule.stages
+    return [call for stage in stages for call in stage if isinstance(call, Loop)]
+
+
+def operands(*shapes: tuple[int, ...]) -> list[np.ndarray]:
+    random = np.random.default_rng(0)
+    return [random.standard_normal(shape).astype(np.float32) for shape in shapes]
+
+
+def test_rows_of_a_product_go_through_the_kernels_around_it_before_the_next_rows_do():
+    x, w, v = operands((70, 20), (20, 33), (33, 20))
+    y = (genesis.tensor(x) @ genesis.tensor(w)).relu() @ genesis.tensor(v) + 1
+    (loop,) = loops()
+    assert len(loop.calls) == 4 and len(loop.private) == 3 and loop.points == 70 and loop.tiles > 2
+    np.testing.assert_allclose(y.numpy(), np.maximum(x @ w, 0) @ v + 1, rtol=1e-4, atol=1e-4)
+
+
+def test_matrices_of_a_batch_go_through_products_of_both_sides():
+    x, y = operands((6, 10, 16), (6, 16, 12))
+    scores = genesis.tensor(x) @ genesis.tensor(y)
+    gram = scores.exp().mT @ scores
+    del scores
+    (loop,) = loops()
+    assert loop.points == 6 and len(loop.private) == 2
+    want = x @ y
+    np.testing.assert_allclose(gram.numpy(), np.exp(want).swapaxes(1, 2) @ want, rtol=1e-3)
+
+
+def test_what_somebody_holds_is_written_to_memory():
+    x, w = operands((64, 16), (16, 48))
+    h = genesis.tensor(x) @ genesis.tensor(w)
+    y = h.relu()
+    (loop,) = loops()
+    assert not loop.private
+    np.testing.assert_allclose(y.numpy(), np.maximum(x @ w, 0), rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(h.numpy(), x @ w, rtol=1e-4, atol=1e-5)
+
+
+def test_a_call_that_needs_all_rows_is_in_no_loop_with_what_computes_them():
+    x, w = operands((64, 64), (64, 64))
+    h = genesis.tensor(x) @ genesis.tensor(w)
+    y = h.exp().T @ h.exp()  # each of its rows reads a column of h
+    assert all(sum(isinstance(call, Product) for call in loop.calls) == 1 for loop in loops())
+    want = np.exp((x @ w).astype(np.float64))
+    np.testing.assert_allclose(y.numpy(), want.T @ want, rtol=1e-3)
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+def test_values_do_not_depend_on_how_many_threads_share_the_tiles(threads):
+    q, k, v = operands((2, 3, 50, 8), (2, 3, 50, 8), (2, 3, 50, 8))
+    attention = genesis.nn.functional.scaled_dot_product_attention
+    before = genesis.get_num_threads()
+    try:
+        results = []
+        for number in (threads, 2):
+            genesis.set_num_threads(number)
+            results.append(attention(*map(genesis.tensor, (q, k, v)), is_causal=True).numpy())
+    finally:
+        genesis.set_num_threads(before)
+    assert np.array_equal(*results)
+
+
+def test_the_listing_shows_the_loop_with_its_calls_and_what_is_private():
+    x, w = operands((64, 16), (16, 48))
+    y = (genesis.tensor(x) @ genesis.tensor(w)).relu() * 2
+    lines = str(genesis.debug.program(y)).splitlines()
+    assert lines[0].startswith("loop ") and lines[0].endswith("a tile at a time:")
+    assert lines[1].startswith("  product") and lines[2].startswith("  kernel")
