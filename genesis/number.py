@@ -23,6 +23,7 @@ class Number:
         self.value = value
         self.source = source
         self.recorder = recorder
+        recorder.numbers.append(self)
 
     @property  # type: ignore[misc]
     def __class__(self) -> type:

@@ -28,6 +28,10 @@ class Arguments:
         self.args: tuple[Any, ...] = self._take("args", args, "the arguments")
         self.kwargs: dict[str, Any] = self._take("kwargs", kwargs, "the keyword arguments")
 
+    def forget(self) -> None:
+        """The call is over: let go of what it was given."""
+        self.args, self.kwargs = (), {}
+
     def _fail_if(self, condition: str, label: str) -> None:
         guards = self._recorder.guards
         self.lines.append(f"if {condition}: return {len(guards.labels)}")

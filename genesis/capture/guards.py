@@ -45,6 +45,8 @@ class Guards:
         self._inside: set[int] = set()  # what has been looked into
         self._objects: list[tuple[Any, str]] = []
         self._names: set[str] = set()
+        self._own_names: set[str] = set()  # those that the user's code names
+        self._of_classes: set[tuple[int, str]] = set()
         self._seen: set[tuple[int, str]] = set()
         self._dynamic = False
         self._functions: dict[CodeType, list[FunctionType]] = {}
@@ -174,7 +176,7 @@ class Guards:
         self._seen.add((id(owner), attribute))
         name, path = self.constant(owner), f"{label}.{attribute}"
         if isinstance(owner, ModuleType):
-            if attribute in vars(owner):
+            if attribute in vars(owner) and (attribute in self._own_names or not owner.__name__.startswith("genesis")):
                 self.visit(f"{name}.{attribute}", vars(owner)[attribute], path)
             return
         kind = owner if isinstance(owner, type) else type(owner)
@@ -182,21 +184,30 @@ class Guards:
         if owner is not kind and attribute in getattr(owner, "__dict__", ()) and not hasattr(type(raw), "__set__"):
             self.visit(f"{name}.{attribute}", vars(owner)[attribute], path)
         elif isinstance(raw, FunctionType):
-            if owner is not kind and isinstance(owner, Module):
+            if owner is not kind and hasattr(owner, "__dict__"):
                 self.fail_if(f"{attribute!r} in {self.constant(vars(owner))}", path)
-            if not kind.__module__.startswith("genesis."):
-                self.visit(f"{self.constant(kind)}.{attribute}", raw, path)
+            self._of_class(kind, attribute, "", raw, path)
         elif isinstance(raw, classmethod | staticmethod):
-            self.enter(raw.__func__, path)
+            self._of_class(kind, attribute, ".__func__" if isinstance(raw, classmethod) else "", raw.__func__, path)
         elif isinstance(raw, property):
+            self._of_class(kind, attribute, "", raw, path)
             self.enter(raw.fget, path)
         elif raw is _MISSING:
             if self._dynamic and owner is not kind:
                 self.fail_if(f"hasattr({name}, {attribute!r})", path)
+            elif hasattr(kind, "__getattr__") and hasattr(owner, "__dict__"):
+                self.fail_if(f"{attribute!r} in {self.constant(vars(owner))}", path)
         elif not hasattr(type(raw), "__get__"):
             self.visit(f"{name}.{attribute}", raw, path)
         elif owner is not kind and hasattr(type(raw), "__set__") and hasattr(owner, attribute):  # a slot
             self.visit(f"{name}.{attribute}", getattr(owner, attribute), path)
+
+    def _of_class(self, kind: type, attribute: str, part: str, value: Any, label: str) -> None:
+        """Guard what a class has by the name of `attribute`; the library's own classes may be given another `forward`."""
+        known = (id(kind), attribute) in self._of_classes
+        if not known and (attribute == "forward" or not kind.__module__.startswith("genesis.")):
+            self._of_classes.add((id(kind), attribute))
+            self.visit(f"{self.constant(kind)}.{attribute}{part}", value, label)
 
     # ---- code ----
 
@@ -209,6 +220,9 @@ class Guards:
         dynamic = own and not DYNAMIC.isdisjoint(code.co_names)
         fresh = {*code.co_names, *(c for c in code.co_consts if dynamic and isinstance(c, str))} - self._names
         self._names |= fresh
+        if own:
+            fresh |= {*code.co_names} - self._own_names
+            self._own_names |= {*code.co_names}
         became_dynamic, self._dynamic = dynamic and not self._dynamic, self._dynamic or dynamic
         for value, label in [*self._objects]:
             for attribute in fresh:

@@ -57,7 +57,7 @@ def is_opaque(value: Any) -> bool:
         value if isinstance(value, type) else type(value), "__module__", None) or ""
     top = module.split(".")[0]
     if top in ("genesis", "numpy"):
-        return top == "numpy" or isinstance(value, ModuleType | type | DType | Device)
+        return top == "numpy" or isinstance(value, type | DType | Device)
     return isinstance(value, CodeType | re.Pattern) or (
         top in sys.stdlib_module_names and top != "__main__" and not hasattr(value, "__dict__")) or (
         isinstance(value, ModuleType | type) and top in sys.stdlib_module_names and top != "__main__")

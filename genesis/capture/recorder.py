@@ -6,7 +6,10 @@ from, which tensors are written over, which numbers stand for what.
 
 from __future__ import annotations
 
+import gc
+import sys
 from collections.abc import Mapping
+from types import CellType
 from typing import Any
 
 import numpy as np
@@ -28,6 +31,9 @@ from genesis.trace import Array, Trace
 
 __all__ = ["Recorder"]
 
+_UNHELD = 2  # references to a Number that nobody stored: the local name, getrefcount's argument
+
+
 class Recorder:
     """The record of one call in this thread; a context."""
 
@@ -38,6 +44,7 @@ class Recorder:
         self.items: list[Any] = []
         self.guards = Guards(self.refuse, self._meet)
         self.refusals: list[Refusal] = []
+        self.numbers: list[Number] = []
         self.programs: list[Program] = []
         self.states: dict[Tensor, State] = {}
         self.steps: list[UpdateStep | ScheduleStep] = []
@@ -156,6 +163,21 @@ class Recorder:
         elif source[0] != "given":
             self.refuse("a number that changes from call to call is looked at")
 
+    def put_back(self) -> None:
+        """The call is over: where one of its Numbers was stored, the number takes its place; replays would store no other."""
+        while self.numbers:
+            number = self.numbers.pop()
+            if sys.getrefcount(number) == _UNHELD:
+                continue
+            self.refuse("a number that may change from call to call is stored")
+            for holder in gc.get_referrers(number):
+                if isinstance(holder, CellType):
+                    holder.cell_contents = number.value
+                held = holder if isinstance(holder, dict) else getattr(holder, "__dict__", {})
+                for place, item in enumerate(holder) if isinstance(holder, list) else [*held.items()]:
+                    if item is number:
+                        (holder if isinstance(holder, list) else held)[place] = number.value
+
     def drawn(self, start: int, count: int) -> Any:
         """The seed and the place of random numbers that were just reserved, as numbers that replays put anew."""
         offset = self._starts.setdefault(start, self.drawn_in_all)
@@ -163,6 +185,12 @@ class Recorder:
             self.drawn_in_all += count
         seed = Number(signed(rng.initial_seed()), ("seed",), self)
         return seed, Number(signed(start), ("draw", offset), self)
+
+    def stepped(self, optimizer: Any) -> None:
+        """An optimizer is about to ask which of its parameters have gradients."""
+        self.guards.enter(optimizer, type(optimizer).__name__)
+        for group in optimizer.param_groups:
+            self.guards.enter(group["params"], f"the parameters of {type(optimizer).__name__}")
 
     def updated(
         self, optimizer: Any, group: Any, parameters: list[Tensor], settings: tuple[Any, ...]
@@ -175,7 +203,6 @@ class Recorder:
             self._meet(tensor, f"a tensor of {name}")
             if tensor not in self.states:
                 self.refuse("an optimizer makes its state")
-        self.guards.enter(optimizer, name)
         return tuple([
             value if is_literal(value) else Number(value, ("setting", place, k), self) for k, value in enumerate(settings)
         ])

@@ -15,7 +15,6 @@ from genesis.capture.watch import Watch
 from genesis.execute import flush_all
 from genesis.ir.dtypes import get_default_dtype
 from genesis.number import Number
-from genesis.pytree import map_tree
 from genesis.runtime.team import get_num_threads
 from genesis.tensor import Tensor
 from genesis.thread import thread_state
@@ -63,7 +62,11 @@ def record(
         _compare(recorder, arguments, args, kwargs)
         outcome = Outcome(recorder, result, arguments.containers)
         entry = Entry(recorder, arguments, outcome, before)
-    return Recording(_plain(result) if dynamic or returns_items else result, recorder, entry)
+    if dynamic or returns_items:
+        result = _plain(result)
+        arguments.forget()
+        recorder.put_back()
+    return Recording(result, recorder, entry)
 
 
 def _compare(recorder: Recorder, arguments: Arguments, args: Any, kwargs: Any) -> None:
@@ -85,15 +88,20 @@ def _compare(recorder: Recorder, arguments: Arguments, args: Any, kwargs: Any) -
             recorder.refuse("it puts the memory of one tensor into another")
 
 
-def _plain(result: Any) -> Any:
-    """`result` with numbers in the place of Numbers."""
-
-    def told(leaf: Any) -> Any:
-        if type(leaf) is Number:
-            return leaf.value
-        if dataclasses.is_dataclass(leaf) and not isinstance(leaf, type):
-            for name, held in vars(leaf).items():
-                object.__setattr__(leaf, name, _plain(held))
-        return leaf
-
-    return map_tree(told, result)
+def _plain(value: Any) -> Any:
+    """`value` with numbers in the place of Numbers; lists, dicts and dataclasses stay themselves."""
+    if type(value) is Number:
+        return value.value
+    if isinstance(value, tuple):
+        items = [_plain(item) for item in value]
+        changed = any(a is not b for a, b in zip(items, value, strict=True))
+        return value if not changed else type(value)(*items) if hasattr(value, "_fields") else type(value)(items)
+    if isinstance(value, list | dict):
+        for place, item in enumerate(value) if isinstance(value, list) else [*value.items()]:
+            if (told := _plain(item)) is not item:
+                value[place] = told
+    elif dataclasses.is_dataclass(value) and not isinstance(value, type):
+        for name, held in [*vars(value).items()]:
+            if (told := _plain(held)) is not held:
+                object.__setattr__(value, name, told)
+    return value

@@ -38,11 +38,13 @@ class ScheduleStep:
     def _note(self, undo: Undo) -> None:
         """Add to `undo` what brings the schedule back to where it is."""
         scheduler: Any = self.scheduler
-        before, groups = dict(vars(scheduler)), [dict(group) for group in scheduler.optimizer.param_groups]
+        before = [(part, dict(vars(part))) for part in _parts(scheduler)]
+        groups = [dict(group) for group in scheduler.optimizer.param_groups]
 
         def restore() -> None:
-            vars(scheduler).clear()
-            vars(scheduler).update(before)
+            for part, attributes in before:
+                vars(part).clear()
+                vars(part).update(attributes)
             for group, held in zip(scheduler.optimizer.param_groups, groups, strict=True):
                 group.clear()
                 group.update(held)
@@ -60,6 +62,11 @@ class ScheduleStep:
         return ()
 
 
+def _parts(scheduler: Any) -> list[Any]:
+    """A scheduler, and those that it is made of."""
+    return [scheduler, *[part for inner in getattr(scheduler, "_schedulers", ()) for part in _parts(inner)]]
+
+
 class UpdateStep:
     """An optimizer's update of some parameters of one group, all of one age."""
 
@@ -70,6 +77,7 @@ class UpdateStep:
         self.settings = settings
         self._group = group
         self._place = next(i for i, g in enumerate(optimizer.param_groups) if g is group)
+        self._sizes = [len(g["params"]) for g in optimizer.param_groups]
         self._members = list(group["params"])
         self._parameters = list(parameters)
         self._states = [optimizer.state[p] for p in parameters]
@@ -93,7 +101,7 @@ class UpdateStep:
         optimizer, group, states, members = self.optimizer, self._group, self._states, self._group["params"]
         groups = optimizer.param_groups
         if (
-            len(groups) <= self._place or groups[self._place] is not group or len(members) != len(self._members)
+            [len(g["params"]) for g in groups] != self._sizes or groups[self._place] is not group
             or not all(map(is_, members, self._members))
             or not all(map(is_, map(optimizer.state.get, self._parameters), states))
             or optimizer.slots(group) != self._kinds

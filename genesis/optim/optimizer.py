@@ -86,6 +86,8 @@ class Optimizer:
         if closure is not None:
             with enable_grad():
                 loss = closure()
+        if thread_state.recorder is not None:
+            thread_state.recorder.stepped(self)
         with no_grad():
             for group in self.param_groups:
                 moving = [p for p in group["params"] if p.grad is not None]

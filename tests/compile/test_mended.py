@@ -3,6 +3,7 @@
 import numpy as np
 
 import genesis
+import genesis.nn.functional as F
 
 
 def agrees(function, *arguments, calls=4):
@@ -38,3 +39,144 @@ def test_nothing_is_replayed_under_eager():
     with genesis.eager():
         assert step(x).tolist() == [3, 3, 3]
     assert genesis.debug.stats()["native_calls"] == 0
+
+
+def results(function, steps):
+    """What the function gives before and after each of the steps, which change something that it reads."""
+    return [function(), function(), *[(step(), function())[1] for step in steps]]
+
+
+def agree_along(make):
+    """Whether a compiled function follows the changes that uncompiled code follows; `make(compile)` gives (function, steps)."""
+    return results(*make(genesis.compile)) == results(*make(lambda function: function))
+
+
+def test_a_property_that_is_replaced_is_seen():
+    def make(compiler):
+        class Owner:
+            scale = property(lambda self: 2.0)
+
+            @staticmethod
+            def shift(x):
+                return x + 1
+
+        owner, x = Owner(), genesis.ones(2)
+        function = compiler(lambda: Owner.shift(x * owner.scale))
+        return lambda: function().tolist(), [
+            lambda: setattr(Owner, "scale", property(lambda self: 5.0)),
+            lambda: setattr(Owner, "shift", staticmethod(lambda x: -x)),
+        ]
+
+    assert agree_along(make)
+
+
+def test_an_attribute_that_hides_another_is_seen():
+    def make(compiler):
+        class Owner:
+            def __getattr__(self, name):
+                if name != "scale":
+                    raise AttributeError(name)
+                return 2.0
+
+            def shifted(self, x):
+                return x + 1
+
+        owner, x = Owner(), genesis.ones(2)
+        function = compiler(lambda: owner.shifted(x * owner.scale))
+        return lambda: function().tolist(), [
+            lambda: setattr(owner, "scale", 3.0), lambda: setattr(owner, "shifted", lambda x: x * 100),
+        ]
+
+    assert agree_along(make)
+
+
+def test_a_function_of_the_library_that_is_replaced_is_seen(monkeypatch):
+    x, function = genesis.tensor([-1.0, 2.0]), genesis.compile(lambda x: F.relu(x))
+    assert [function(x).tolist() for _ in range(2)] == [[0, 2]] * 2
+    monkeypatch.setattr(F, "relu", lambda x: x * 100)
+    assert function(x).tolist() == [-100, 200]
+
+
+def trained(compiler, between):
+    """Two parameters after steps of SGD, with a change before the third of them."""
+    w, v = (genesis.tensor([1.0, 2.0], requires_grad=True) for _ in range(2))
+    optimizer = genesis.optim.SGD([w], lr=0.1)
+    x = genesis.tensor([0.5, 0.25])
+
+    def step():
+        optimizer.zero_grad()
+        (x * w * v).sum().backward()
+        optimizer.step()
+
+    step = compiler(step)
+    for k in range(5):
+        if k == 2:
+            between(optimizer, w, v)
+        step()
+    return w.tolist(), v.tolist()
+
+
+def test_groups_and_parameters_that_are_added_are_moved():
+    for between in (
+        lambda optimizer, w, v: optimizer.add_param_group({"params": [v], "lr": 0.5}),
+        lambda optimizer, w, v: optimizer.param_groups[0]["params"].append(v),
+    ):
+        assert trained(genesis.compile, between) == trained(lambda function: function, between)
+
+
+def test_gradients_put_by_hand_are_taken():
+    w, v = (genesis.ones(1, requires_grad=True) for _ in range(2))
+    optimizer = genesis.optim.SGD([w, v], lr=1.0)
+    step = genesis.compile(optimizer.step)
+    for gradient in (None, None, genesis.ones(1), None):
+        w.grad, v.grad = genesis.ones(1), gradient
+        step()
+    assert (w.item(), v.item()) == (-3, 0)
+
+
+def test_what_a_call_stores_is_a_number():
+    class Owner:
+        pass
+
+    owner, kept = Owner(), []
+
+    @genesis.compile(dynamic=True)
+    def scaled(x, k):
+        owner.last, kept[:] = k, [k * 2]
+        return x * k
+
+    for k in (2.0, 3.0):
+        scaled(genesis.ones(1), k)
+        assert (type(owner.last), owner.last, type(kept[0]), kept[0]) == (float, k, float, 2 * k)
+
+
+def test_lists_that_are_returned_are_themselves():
+    kept = [1.0]
+
+    @genesis.compile(dynamic=True)
+    def function(x):
+        return kept, x
+
+    assert all(function(genesis.ones(1))[0] is kept for _ in range(3))
+
+
+def test_a_sequence_of_schedules_is_taken_back_by_check():
+    def rates(compiler):
+        w = genesis.ones(2, requires_grad=True)
+        optimizer = genesis.optim.SGD([w], lr=0.1)
+        first, second = (genesis.optim.lr_scheduler.ExponentialLR(optimizer, rate) for rate in (0.5, 0.9))
+        schedule = genesis.optim.lr_scheduler.SequentialLR(optimizer, [first, second], [3])
+
+        def step():
+            optimizer.zero_grad()
+            w.sum().backward()
+            optimizer.step()
+            schedule.step()
+
+        step, seen = compiler(step), []
+        for _ in range(6):
+            step()
+            seen.append(optimizer.param_groups[0]["lr"])
+        return seen
+
+    assert rates(genesis.compile(check=True)) == rates(lambda function: function)
