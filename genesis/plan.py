@@ -14,6 +14,7 @@ from genesis.lower.legalize import base_of
 from genesis.lower.schedule import donations
 from genesis.ops.derive import NotDifferentiableError, derive
 from genesis.ops.registry import PRIMITIVES, expand
+from genesis.runtime.collector import collector_paused
 from genesis.runtime.counters import count
 from genesis.runtime.plan_cache import plan_cache
 from genesis.runtime.team import get_num_threads
@@ -73,7 +74,8 @@ def find_plan(trace: Trace, held: Sequence[Array]) -> Plan:
     plans = trace.step.plans
     plan: Plan | None = plan_cache.get(plans, key)
     if plan is None:
-        plan = Plan(trace, outputs, threads)
+        with collector_paused():
+            plan = Plan(trace, outputs, threads)
         plan_cache.put(plans, key, plan, len(plan.lowered.nodes))
     else:
         count("plan_hits")

@@ -5,6 +5,7 @@ import pytest
 
 import genesis
 from genesis.codegen.cpu import program
+from genesis.codegen.cpu.emit import emit_kernel
 from genesis.dispatch import array_of
 from genesis.lower.build import KernelCall
 from genesis.plan import plan_for
@@ -130,3 +131,23 @@ def test_what_goes_past_the_caches_arrives(size):
     x = x + 0
     x *= 3  # written over what was read
     np.testing.assert_array_equal(x.numpy(), array * np.float32(3))
+
+
+def kernels(y):
+    stages = plan_for(array_of(y).trace).lowered.schedule.stages
+    return [call.kernel for stage in stages for call in stage if isinstance(call, KernelCall)]
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_an_elementary_function_of_many_uses_is_compiled_once_and_called(dtype):
+    data = np.array([0.3, -1.7, np.inf, np.nan, 2e5, -0.0] * 11, dtype)
+    x, y = genesis.from_numpy(data), data.astype(np.float64)
+    (few,) = [emit_kernel(kernel, 16) for kernel in kernels(genesis.sin(x) + 0.5)]
+    many = x
+    for _ in range(5):
+        many = genesis.sin(many) + genesis.atan2(many, x)
+        with np.errstate(invalid="ignore"):
+            y = np.sin(y) + np.arctan2(y, data.astype(np.float64))
+    (text,) = [emit_kernel(kernel, 16) for kernel in kernels(many)]
+    assert "define internal" not in few and text.count("define internal") == 2
+    np.testing.assert_allclose(many.numpy(), y, rtol=1e-4 if dtype == np.float32 else 1e-12)

@@ -8,6 +8,7 @@ loop that has bound all it varies over.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
@@ -21,7 +22,7 @@ from genesis.codegen.cpu.lanes import Lanes
 from genesis.codegen.cpu.reductions import Accumulator
 from genesis.codegen.cpu.registers import I32, I64, POINTER, is_varying
 from genesis.codegen.cpu.taps import Unwritten, at_each_tap, read_tap, write_tap
-from genesis.codegen.cpu.vector_math import random_bits
+from genesis.codegen.cpu.vector_math import FUNCTIONS, random_bits
 from genesis.lower.kernel import REDUCTIONS, Access, Instruction, Kernel, Word
 from genesis.ops.registry import PRIMITIVES
 
@@ -30,6 +31,9 @@ __all__ = ["Emitter", "emit_finish", "emit_kernel"]
 HEAVY = 30  # work per element from which a kernel's last vector takes the same code as the others
 LINE = 64  # bytes that go past the caches at once
 KERNEL_TYPE = ir.FunctionType(ir.VoidType(), [I64, I64, POINTER, I64])
+
+
+CALLED_FROM = 4  # uses of one elementary function in a kernel: code that is compiled once, for a call at each
 
 
 def emit_kernel(kernel: Kernel, width: int) -> str:
@@ -49,7 +53,8 @@ class Emitter:
         self.function = ir.Function(self.module, KERNEL_TYPE, name)
         self.lo, self.hi, self.block_words, self.worker = self.function.args
         self.builder = ir.IRBuilder(self.function.append_basic_block("entry"))
-        self.lanes = Lanes(self.builder, width)
+        uses = Counter(i.name for i in kernel.instructions)
+        self.lanes = Lanes(self.builder, width, [n for n in uses if n in FUNCTIONS and uses[n] >= CALLED_FROM])
         self.entry = self.builder.block
         self.words = [self._word(n, word) for n, word in enumerate(kernel.words)]
         self.streams = {i.access.pointer: self._stream(i, i.access.pointer) for i in kernel.instructions

@@ -8,7 +8,7 @@ No fast-math flags: NaN, infinities and signed zeros behave as IEEE 754 says, wh
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 
 from llvmlite import ir
 
@@ -45,11 +45,12 @@ class Lanes:
         b.store(b.fma(x, x, 1.0), target, "float32")
     """
 
-    def __init__(self, builder: ir.IRBuilder, width: int):
+    def __init__(self, builder: ir.IRBuilder, width: int, shared: Collection[str] = ()):
         if width < 1 or width & (width - 1):
             raise ValueError(f"Lanes: width must be a power of two, got {width}")
         self.builder = builder
         self.width = width
+        self.shared = shared  # elementary functions that are called, not spelled out at each use
 
     # ---- constants and shapes ----
 

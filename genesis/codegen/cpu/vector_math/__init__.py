@@ -7,11 +7,12 @@ range, subnormals included; zeros keep their signs, and infinities and NaN behav
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from llvmlite import ir
 
 from genesis.codegen.cpu.lanes import Lanes
+from genesis.codegen.cpu.registers import mangled
 from genesis.codegen.cpu.vector_math import error_function, exponential, inverse_trigonometric, logarithm, trigonometric
 from genesis.codegen.cpu.vector_math.number import Number
 
@@ -30,15 +31,29 @@ FORMULAS: dict[str, Callable[..., Number]] = {
 }  # fmt: skip
 
 
-def emitter(formula: Callable[..., Number]) -> Callable[..., ir.Value]:
+def emitter(name: str, formula: Callable[..., Number]) -> Callable[..., ir.Value]:
     """A formula over Numbers as a function over register values."""
 
-    def emit(lanes: Lanes, *values: ir.Value, dtype: str) -> ir.Value:
+    def spelled(lanes: Lanes, values: Sequence[ir.Value], dtype: str) -> ir.Value:
         register_dtype = "float64" if dtype == "float64" else "float32"
-        return formula(*(Number(lanes, value, register_dtype) for value in lanes.matched(*values))).value
+        return formula(*[Number(lanes, value, register_dtype) for value in values]).value
+
+    def emit(lanes: Lanes, *values: ir.Value, dtype: str) -> ir.Value:
+        operands = lanes.matched(*values)
+        if name not in lanes.shared:
+            return spelled(lanes, operands, dtype)
+        types = [value.type for value in operands]
+        symbol = f"{name}.{mangled(types[0])}"
+        function = lanes.builder.module.globals.get(symbol)
+        if function is None:
+            function = ir.Function(lanes.builder.module, ir.FunctionType(types[0], types), symbol)
+            function.linkage = "internal"
+            inside = Lanes(ir.IRBuilder(function.append_basic_block("entry")), lanes.width)
+            inside.builder.ret(spelled(inside, function.args, dtype))
+        return lanes.builder.call(function, operands)
 
     emit.__name__, emit.__doc__ = formula.__name__, formula.__doc__
     return emit
 
 
-FUNCTIONS: dict[str, Callable[..., ir.Value]] = {name: emitter(formula) for name, formula in FORMULAS.items()}
+FUNCTIONS: dict[str, Callable[..., ir.Value]] = {name: emitter(name, formula) for name, formula in FORMULAS.items()}
