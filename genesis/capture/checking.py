@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from genesis.capture.entry import Entry
+from genesis.capture.quick import FAULT
 from genesis.capture.recorder import Recorder
 from genesis.capture.recording import record
 from genesis.pytree import leaves_of
@@ -31,8 +32,8 @@ def checked(
     then = _values(recorder, wanted)
     recorder.take_back()
     replayed, result = entry.replay(*found)
-    if not replayed:
-        return False, None
+    if not replayed or result is FAULT:
+        return replayed, result
     now = _values(recorder, result)
     recorder.release()
     for name, value in then.items():

@@ -10,6 +10,7 @@ from typing import Any
 from genesis.autograd.observers import observers
 from genesis.capture.checking import checked
 from genesis.capture.entry import Entry
+from genesis.capture.quick import FAULT
 from genesis.capture.recording import modes, record
 from genesis.capture.records import Refusal, SplitError
 from genesis.nn.module import Module
@@ -71,6 +72,8 @@ class Compiled:
                     replayed, result = checked(self.function, entry, found, args, kwargs)
                 else:
                     replayed, result = entry.replay(*found)
+                if replayed and result is FAULT:
+                    return self.function(*args, **kwargs)
                 if replayed:
                     self._wasted = 0
                     return result

@@ -8,15 +8,17 @@ taken over from inputs that die, an index out of range undoes what depends on it
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 from genesis.capture.arguments import Arguments
 from genesis.capture.outcome import Outcome, copied, find
 from genesis.capture.prepared import Prepared
+from genesis.capture.quick import FAULT, Quick
 from genesis.capture.recorder import Recorder
 from genesis.capture.records import Given, Program, signed
 from genesis.capture.signature import check_of
-from genesis.capture.steps import UpdateStep
+from genesis.capture.steps import later_schedules
 from genesis.runtime import rng
 from genesis.storage import note
 from genesis.tensor import Tensor, hold_gradient
@@ -75,6 +77,9 @@ class Entry:
                     given.setdefault(Given(one.source), len(given))
         self._given = given
         self._launches = [_launch(recorder, place, given) for place in range(len(recorder.programs))]
+        only = self._launches[0] if len(self._launches) == 1 else None
+        self._quick = Quick(only.prepared, only.writes, self._cleared, outcome) if (
+            only is not None and only.is_plain and Quick.fits(only.prepared)) else None
         self.check: Callable[[Any, Any], Any] = check_of(recorder, arguments, given)
         self.slots = [(s.label, f"{s.array.node.dtype.name}{list(s.array.node.shape)}") for s in states if s.source in {
             one.source for one in given}]
@@ -87,30 +92,46 @@ class Entry:
         return [launch.prepared for launch in self._launches]
 
     def replay(self, arrays: list[Array], leaves: Sequence[Any]) -> tuple[bool, Any]:
-        """(True, what the recorded call would return), or (False, None) if a step would be another."""
+        """(True, what the recorded call would return), or (False, None) if a step would be another.
+
+        FAULT in place of a result: the function has to be called, to fail where it fails.
+        """
         undo: list[Callable[[], None]] = []
-        settings = []
+        settings: list[Sequence[Any]] = []
         for step in self._steps:
             numbers = step.again(undo)
             if numbers is None:
-                for restore in reversed(undo):
-                    restore()
+                _go_back(undo)
                 return False, None
             settings.append(numbers)
         start = rng.reserve(self._draws) if self._draws else 0
+        number = partial(_number, settings, leaves, start)
+        if self._quick is None:
+            return True, self._flushed(arrays, leaves, number, undo)
+        launch = self._launches[0]
+        scalars = launch.numbers.copy()
+        try:
+            for k, source in launch.slots:
+                scalars[k] = settings[source[1]][source[2]] if source[0] == "setting" else number(source)
+            result = self._quick.replay(arrays, scalars, leaves)
+        except BaseException:
+            self._take_back(undo, start)
+            raise
+        if result is FAULT:
+            self._take_back(undo, start)
+            return True, FAULT
+        self.replays += 1
+        return True, result
 
-        def number(source: Any) -> Any:
-            kind = source[0]
-            if kind == "setting":
-                return settings[source[1]][source[2]]
-            if kind == "leaf":
-                return leaves[source[1]]
-            if kind == "seed":
-                return signed(rng.initial_seed())
-            if kind == "draw":
-                return signed((start + source[1]) & rng.MASK)
-            return source[1] if kind == "given" else source[1](*map(number, source[2:]))
+    def _take_back(self, undo: Sequence[Callable[[], None]], start: int) -> None:
+        _go_back(undo)
+        if self._draws:
+            rng.set_state((rng.initial_seed(), start))
 
+    def _flushed(
+        self, arrays: list[Array], leaves: Sequence[Any], number: Callable[[Any], Any], undo: Sequence[Callable[[], None]]
+    ) -> Any:
+        """Put all programs down, and flush them."""
         for source in self._cleared:
             find(source, leaves)._grad = None
         values: dict[tuple[int, int], Array] = {}
@@ -142,10 +163,11 @@ class Entry:
             try:
                 launch.prepared.flush(trace, handles)
             except IndexError:
-                self._undo_schedules(undo)
+                for number_of_step in later_schedules(self._steps):
+                    undo[number_of_step]()
                 raise
         self.replays += 1
-        return True, self._outcome.build(values, leaves, made)
+        return self._outcome.build(values, leaves, made)
 
     def _input(self, given: Given, arrays: list[Array], values: dict[tuple[int, int], Array]) -> Array:
         kind = given.source[0]
@@ -172,12 +194,25 @@ class Entry:
             else:
                 hold_gradient(tensor, gradient)
 
-    def _undo_schedules(self, undo: Sequence[Callable[[], None]]) -> None:
-        """The program failed where the optimizer's step would have: schedulers that come after it have not stepped."""
-        updates = [i for i, step in enumerate(self._steps) if isinstance(step, UpdateStep)]
-        for place in range(len(self._steps) - 1, updates[0] if updates else len(self._steps), -1):
-            if place not in updates:
-                undo[place]()
+
+
+def _number(settings: Sequence[Sequence[Any]], leaves: Sequence[Any], start: int, source: Any) -> Any:
+    """The number that `source` names, in a call with these leaves and steps whose random numbers begin at `start`."""
+    kind = source[0]
+    if kind == "setting":
+        return settings[source[1]][source[2]]
+    if kind == "leaf":
+        return leaves[source[1]]
+    if kind == "seed":
+        return signed(rng.initial_seed())
+    if kind == "draw":
+        return signed((start + source[1]) & rng.MASK)
+    return source[1] if kind == "given" else source[1](*[_number(settings, leaves, start, operand) for operand in source[2:]])
+
+
+def _go_back(undo: Sequence[Callable[[], None]]) -> None:
+    for restore in reversed(undo):
+        restore()
 
 
 def _launch(recorder: Recorder, place: int, given: dict[Given, int]) -> _Launch:

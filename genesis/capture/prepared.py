@@ -28,6 +28,10 @@ class Prepared:
         plan: what ran.
         outputs: the positions of the values that were computed.
         positions: those of the inputs.
+        layouts: for each output its number among the plan's, its layout and its dtype.
+        donations: the inputs whose memory large outputs may take over.
+        arena: the memory of temporaries, if it is small.
+        is_short: whether it is one native call whose outputs lie apart and are not read by any backward.
     """
 
     def __init__(self, trace: Trace, plan: Plan, outputs: Sequence[int], positions: Sequence[int]) -> None:
@@ -40,17 +44,25 @@ class Prepared:
         self._released = frozenset(trace.released)
         self._device = trace.device
         places = [place for place, _ in plan.outputs]
-        self._is_short = (
+        self.is_short = (
             not plan.keeps and len(plan.segments) == 1 and plan.segments[0].host is None
             and all(place.kind == "output" for place in places) and len({place.place for place in places}) == len(places)
         )
-        self._layouts = [
+        self.layouts = [
             (place.place, layout, plan.lowered.nodes[base].dtype)
             for (place, layout), (base, _) in zip(plan.outputs, plan.lowered.outputs, strict=True)
         ]
         self._small: dict[int, list[Memory]] = {k: [] for k, size in enumerate(plan.sizes) if size <= SMALL}
-        self._donations = [pair for pair in plan.donations if pair[1] not in self._small]
-        self._arena = Buffer(plan.arena_bytes, self._device) if plan.arena_bytes <= SMALL else None
+        self.donations = [pair for pair in plan.donations if pair[1] not in self._small]
+        self.arena = Buffer(plan.arena_bytes, self._device) if plan.arena_bytes <= SMALL else None
+
+    def spent_trace(self) -> Trace:
+        """The trace of results whose derivation has been walked."""
+        trace, _ = self.put_down([], [])
+        trace.end()
+        trace.spent = True
+        trace.arrays.clear()
+        return trace
 
     def put_down(self, inputs: list[Array], numbers: list[float]) -> tuple[Trace, list[Array]]:
         """A trace that has come to where the recorded one ended, with these data, and handles on its outputs."""
@@ -71,14 +83,14 @@ class Prepared:
 
         The short way finds no plan, and small results their places; whoever interrupts it leaves what `flush` takes up again.
         """
-        if not self._is_short or FLUSH_HOOKS:
+        if not self.is_short or FLUSH_HOOKS:
             return flush(trace)
         plan = self.plan
         trace.closed = True
         run = Run(plan, handles)
-        taken = taken_over(self._donations, plan, trace) if self._donations else {}
+        taken = taken_over(self.donations, plan, trace) if self.donations else {}
         memories: list[Memory] = [None] * len(plan.sizes)  # type: ignore[list-item]
-        for k, layout, dtype in self._layouts:
+        for k, layout, dtype in self.layouts:
             places = self._small.get(k)
             if places is None:
                 memories[k] = Memory(taken.get(k) or Buffer(plan.sizes[k], self._device), layout, dtype)
@@ -95,7 +107,7 @@ class Prepared:
             memories[k] = memory
         places = memory = None  # type: ignore[assignment]  # they count as holders
         run.buffers = [memory.buffer for memory in memories]
-        arena = self._arena or Buffer(plan.arena_bytes, self._device)
+        arena = self.arena or Buffer(plan.arena_bytes, self._device)
         slots: list[Any] = [trace.inputs[k].memory.pointer for k in plan.inputs]  # type: ignore[union-attr]
         slots += [buffer.ptr for buffer in run.buffers]
         slots.append(arena.ptr)
@@ -108,7 +120,7 @@ class Prepared:
                 lowered.nodes[fault.site], fault.value, fault.extent))
             flush(trace)  # what does not depend on it
             raise failure
-        for array, (k, _, _) in zip(handles, self._layouts, strict=True):
+        for array, (k, _, _) in zip(handles, self.layouts, strict=True):
             array.memory = memories[k]
             if not array.node.differentiable:
                 array.trace = None

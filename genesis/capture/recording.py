@@ -11,6 +11,7 @@ from genesis.capture.entry import Entry
 from genesis.capture.outcome import Outcome
 from genesis.capture.recorder import Recorder
 from genesis.capture.signature import leaves_check
+from genesis.capture.steps import later_schedules
 from genesis.capture.watch import Watch
 from genesis.execute import flush_all
 from genesis.ir.dtypes import get_default_dtype
@@ -56,7 +57,12 @@ def record(
         recorder.guards.enter(function, getattr(function, "__name__", "the function"))
         with Watch(recorder.guards, recorder.refuse, recorder.scheduled):
             result = function(*arguments.args, **arguments.kwargs)
-        flush_all()
+        try:
+            flush_all()
+        except IndexError:
+            for place in later_schedules(recorder.steps):
+                recorder.steps[place].take_back()
+            raise
         if modes() != before:
             recorder.refuse("it leaves another mode (of gradients, autocast, dtype or threads) behind")
         _compare(recorder, arguments, args, kwargs)

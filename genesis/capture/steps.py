@@ -10,7 +10,7 @@ from genesis.optim.lr_scheduler import LRScheduler
 from genesis.optim.optimizer import Optimizer
 from genesis.tensor import Tensor
 
-__all__ = ["ScheduleStep", "UpdateStep", "is_literal"]
+__all__ = ["ScheduleStep", "UpdateStep", "is_literal", "later_schedules"]
 
 Undo = list[Callable[[], None]]
 
@@ -126,3 +126,9 @@ class UpdateStep:
 
         undo.append(count_back)
         return settings
+
+
+def later_schedules(steps: Sequence[UpdateStep | ScheduleStep]) -> list[int]:
+    """The places of schedulers' steps after the first update, last first: if that one's program fails, they are not taken."""
+    first = next((place for place, step in enumerate(steps) if isinstance(step, UpdateStep)), len(steps))
+    return [place for place in range(len(steps) - 1, first, -1) if isinstance(steps[place], ScheduleStep)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import operator
 from typing import Any
 
@@ -45,6 +46,12 @@ def values_of(tensor: Tensor) -> np.ndarray:
 # ---- to Python ----
 
 
+_READERS: dict[DType, Any] = {
+    float32: ctypes.c_float.from_address, float64: ctypes.c_double.from_address, int64: ctypes.c_int64.from_address,
+    int32: ctypes.c_int32.from_address,
+}
+
+
 @method
 def item(self: Tensor) -> bool | int | float:
     """The one element, as a Python number. Raises ValueError unless there is exactly one.
@@ -56,6 +63,12 @@ def item(self: Tensor) -> bool | int | float:
     if thread_state.recorder is not None:
         number: bool | int | float = thread_state.recorder.item(self)
         return number
+    array = array_of(self)
+    read = _READERS.get(array.node.dtype)
+    if read is not None and not array.node.shape:
+        memory = realize(array)
+        value: int | float = read(memory.pointer).value
+        return value
     values = values_of(self)
     if values.size != 1:
         raise ValueError(f"item: a tensor of shape {self.shape} is not one number; want exactly one element")
