@@ -22,3 +22,14 @@ def test_the_example_runs_and_learns(tmp_path):
 def test_the_example_is_about_twenty_lines():
     source = re.search(r"```python\n(.*?)```", (ROOT / "README.md").read_text(encoding="utf-8"), re.DOTALL).group(1)
     assert len([line for line in source.splitlines() if line.strip()]) <= 20
+
+
+def test_the_compiled_example_runs_and_is_explained(tmp_path):
+    source = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(encoding="utf-8"), re.DOTALL)[1]
+    script = tmp_path / "example.py"
+    script.write_text(source, encoding="utf-8")
+    run = subprocess.run([sys.executable, script], capture_output=True, text=True, cwd=ROOT, env=None, check=False)
+    assert run.returncode == 0, run.stderr
+    loss, heading, *_ = run.stdout.splitlines()
+    assert float(loss) < 0.5 and heading == "step: 1 program; is replayed"
+    assert "replayed 99 times" in run.stdout
