@@ -12,6 +12,7 @@ from genesis.lower.decisions import Decisions
 from genesis.lower.fuse import fuse
 from genesis.lower.legalize import base_of, layout_of, legalize, set_apart
 from genesis.lower.panels import panelled
+from genesis.lower.products import convolve
 from genesis.lower.recompute import recomputed
 from genesis.lower.schedule import Schedule, allocate, order
 from genesis.lower.simplify import simplify
@@ -43,7 +44,7 @@ def lower(
     """
     graph = recomputed(simplify(nodes, [*outputs, *saved]))
     _check(graph.nodes, graph.outputs)
-    graph = legalize(graph, len(saved))
+    graph = legalize(convolve(graph), len(saved))
     _check(graph.nodes, graph.outputs)
     while True:
         partition = fuse(graph.nodes, graph.outputs, threads, scalars)

@@ -406,7 +406,8 @@ def _lane(
         if any(tap == axis for _, tap in pairs):
             continue
         steps = [(share, strides[axis]) for share, strides in memory]
-        score = sum(share * (3 if s == 1 else 1 if s == 0 else 0) for share, s in steps) + min(axes[axis][0], 16) / 16
+        score = sum(share * (3 if s == 1 else 1 if s == 0 else 0) for share, s in steps)
+        score = score * min(1, axes[axis][0] / 8) + min(axes[axis][0], 16) / 16
         if any(lane == axis for lane, _ in pairs):
             score += 2 * sum(share for share, s in steps if 1 < s <= MOST_TAPS)
         if score > best:

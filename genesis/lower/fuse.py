@@ -403,7 +403,7 @@ def _realized(nodes: Sequence[Node], outputs: Sequence[int], fusion: _Fusion) ->
             base = bases[i]
             if base not in home or kind == "view":
                 continue
-            if kind in ("contract", "host") or (kind == "gather" and position == 0):
+            if kind in ("contract", "host") or (kind == "gather" and position == 0) or "operands" in node.attrs:
                 realized.add(base)
             elif home.get(index) is not home[base]:
                 outside.add(base)

@@ -180,6 +180,27 @@ class Kernel:
                 and self.instructions[n].name in PRIMITIVES and PRIMITIVES[self.instructions[n].name].cost >= DEAR]
 
     @property
+    def factors(self) -> tuple[int, int] | None:
+        """The two factors, if all that is reduced is one product, in one pass, and only the sum is stored.
+
+        Points of such a kernel may be computed twice, to the same effect.
+        """
+        sums = [i for i in self.instructions if i.name in REDUCTIONS]
+        whole = any(i.name == "scatter" or (i.name == "store" and i.level == "full") for i in self.instructions)
+        if [i.name for i in sums] != ["sum"] or whole or self.has_totals:
+            return None
+        source = self.instructions[sums[0].args[0]]
+        return (source.args[0], source.args[1]) if source.name == "mul" else None
+
+    @property
+    def is_product(self) -> bool:
+        """Whether each factor of a sum of products varies along kept axes of its own."""
+        if self.factors is None:
+            return False
+        x, y = (self.instructions[n].varies for n in self.factors)
+        return all(any(not self.axes[axis][1] for axis in own) for own in (x - y, y - x))
+
+    @property
     def work(self) -> int:
         """The cost of the elementwise values at one point of the nest, in simple operations."""
         return sum(PRIMITIVES[i.name].cost for i in self.instructions if i.name in PRIMITIVES and i.level == "full")

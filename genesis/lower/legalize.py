@@ -13,11 +13,12 @@ from typing import Any
 from genesis.ir.dtypes import float32, int64
 from genesis.ir.graph import Graph, Node, Value
 from genesis.ir.shapes import contiguous_strides, numel
+from genesis.lower.products import products_summed
 from genesis.lower.simplify import Simplified
 from genesis.ops.contraction import swapped
 from genesis.ops.layout import Layout, contiguous_layout
 from genesis.ops.registry import PRIMITIVES, cast, expand
-from genesis.ops.views import reshape_value, view_node, view_value
+from genesis.ops.views import reshape_value, view_node
 
 __all__ = ["base_of", "layout_of", "legalize", "matrix_operand", "set_apart"]
 
@@ -154,7 +155,7 @@ def _matmul(graph: _Legal, node: Node) -> Value:
         return cast(_matmul(graph, wide), node.dtype)
     thin = min(*a.shape[-2:], b.shape[-1]) <= 1
     if node.dtype.category < 2 or thin or numel(a.shape) == 0 or numel(b.shape) == 0:
-        return _products_summed(graph, a, b, node)
+        return products_summed(graph, a, b, node.shape)
     operands = [_matrix(graph, i) for i in node.inputs]
     layouts = [layout_of(graph.nodes, i) for i in operands]
     if len(collapsed_batch([*layouts, contiguous_layout(node.shape)])[0]) > 2:  # type: ignore[list-item]
@@ -175,22 +176,6 @@ def _matrix(graph: _Legal, index: int) -> int:
     straight = Layout((*batch, columns, rows), (*strides[:-2], column, row), node.attrs["offset"])
     as_it_lies = view_node(graph.value(node.inputs[0]), straight, "matrix")
     return swapped(graph.value(_copied(graph, as_it_lies.index))).index
-
-
-def _products_summed(graph: Graph, a: Value, b: Value, node: Node) -> Value:
-    """sum over k of a[.., i, k] * b[.., k, j]."""
-    *batch, m, k = a.shape
-    n = b.shape[-1]
-    full = (*batch, m, n, k)
-    left = expand(reshape_value(a, (*batch, m, 1, k)), full)
-    order = [*range(len(batch)), len(batch) + 1, len(batch)]
-    strides = contiguous_strides(b.shape)
-    turned = view_value(b, Layout((*batch, n, k), tuple(strides[o] for o in order), 0), "transpose")
-    right = expand(reshape_value(turned, (*batch, 1, n, k)), full)
-    product = graph.add("mul", (left, right), full, node.dtype)
-    if k == 1:
-        return reshape_value(product, node.shape)
-    return graph.add("sum", (product,), node.shape, node.dtype, {"axes": (len(full) - 1,)})
 
 
 def collapsed_batch(layouts: Sequence[Layout]) -> tuple[list[int], list[list[int]]]:

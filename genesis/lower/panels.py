@@ -161,10 +161,12 @@ def _product_walk(call: Product) -> _Walk:
 
 
 def _kernel_walk(call: KernelCall) -> _Walk | None:
-    """None for a kernel whose workers' results are joined at its end, or that writes wherever an index says."""
+    """None for a kernel whose workers' results are joined at its end, or that writes wherever an index says; and for a
+    matrix product of its own, whose blocks are no rows of items.
+    """
     kernel = call.kernel
     outer = kernel.outer or ([kernel.lane] if kernel.lane is not None and not kernel.lane_is_reduced else [])
-    if kernel.has_totals or not outer:
+    if kernel.has_totals or not outer or kernel.is_product:
         return None
     accesses = []
     for i in kernel.instructions:

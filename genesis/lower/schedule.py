@@ -169,6 +169,8 @@ def _in_step(call: KernelCall, value: int, output: int) -> bool:
     in its place, and read no more.
     """
     kernel = call.kernel
+    if kernel.factors is not None:
+        return False
     words, instructions = kernel.words, kernel.instructions
     last = max(i.step for i in instructions if i.level == "full" or i.name == "store")
     places = set()

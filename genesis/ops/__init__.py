@@ -19,6 +19,7 @@ from genesis.ops import (
     reduction,
     source,
     subscript,
+    view_gradient,
     views,
     window,
 )
@@ -27,5 +28,6 @@ from genesis.ops.registry import OPERATIONS, PRIMITIVES, Operation, Primitive
 __all__ = [
     "OPERATIONS", "PRIMITIVES", "Operation", "Primitive", "activation", "attention", "channel_norm", "contraction",
     "conversion", "convolution", "distance", "elementwise", "indexing", "joining", "loss", "neural", "optimize", "ordering",
-    "pooling", "reduction", "source", "subscript", "views", "window",
+    "pooling", "reduction", "source", "subscript", "view_gradient",
+    "views", "window",
 ]

@@ -6,7 +6,8 @@ from genesis.ir.graph import Value
 from genesis.ir.shapes import Shape, numel
 from genesis.ops.contraction import product, swapped
 from genesis.ops.registry import composite, expand
-from genesis.ops.views import put_sums, reshape_value
+from genesis.ops.view_gradient import put_sums
+from genesis.ops.views import reshape_value
 from genesis.ops.window import PerAxis, pad_value, per_axis, window_layout, windows
 
 __all__ = ["conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d"]

@@ -14,7 +14,8 @@ from genesis.ir.shapes import Shape, numel
 from genesis.ops.joining import cat
 from genesis.ops.layout import Layout, contiguous_layout, flip_layout, slice_layout
 from genesis.ops.registry import cast, composite, expand
-from genesis.ops.views import put_sums, put_value, reshape_value, view_node, view_value
+from genesis.ops.view_gradient import put_sums
+from genesis.ops.views import put_value, reshape_value, view_node, view_value
 
 __all__ = ["PerAxis", "pad_value", "per_axis", "sliced", "window_layout", "windows"]
 

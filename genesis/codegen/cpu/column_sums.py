@@ -53,7 +53,7 @@ def finish(emitter: Emitter) -> None:
             total = Accumulator(emitter.lanes, "sum", dtype.compute.name, emitter.entry, varying=True)
             with emitter.loop(I64(0), emitter.words[emitter.word_of("workers")]) as worker:
                 total.add(emitter.lanes.load(_place(emitter, n, worker), dtype.compute.name, emitter.mask), None, None)
-            emitter.scopes[-1][n] = emitter.lanes.round_to(dtype.name, total.value())
+            emitter.scopes[-1][emitter.key(n)] = emitter.lanes.round_to(dtype.name, total.value())
         stores = [i for i in kernel.instructions if i.name == "store" and i.level == "column"]
         for i in stores:
             emitter.value(i.args[0])  # all is read before anything is written: a result may lie where an input lay

@@ -9,9 +9,10 @@ loop that has bound all it varies over.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
+from types import MappingProxyType
 from typing import Any
 
 from llvmlite import ir
@@ -21,7 +22,7 @@ from genesis.codegen.cpu.arithmetic import Arithmetic
 from genesis.codegen.cpu.lanes import Lanes
 from genesis.codegen.cpu.reductions import Accumulator
 from genesis.codegen.cpu.registers import I32, I64, POINTER, is_varying
-from genesis.codegen.cpu.taps import Unwritten, at_each_tap, read_tap, write_tap
+from genesis.codegen.cpu.taps import Unwritten, at_each_point, read_tap, write_tap
 from genesis.codegen.cpu.vector_math import FUNCTIONS, random_bits
 from genesis.lower.kernel import REDUCTIONS, Access, Instruction, Kernel, Word
 from genesis.ops.registry import PRIMITIVES
@@ -36,19 +37,22 @@ KERNEL_TYPE = ir.FunctionType(ir.VoidType(), [I64, I64, POINTER, I64])
 CALLED_FROM = 4  # uses of one elementary function in a kernel: code that is compiled once, for a call at each
 
 
-def emit_kernel(kernel: Kernel, width: int) -> str:
-    """The module of a kernel's main function, named as the kernel."""
-    return Emitter(kernel, kernel.name, width).main()
+def emit_kernel(kernel: Kernel, width: int, blocks: Mapping[int, int] = MappingProxyType({})) -> str:
+    """The module of a kernel's main function, named as the kernel; `blocks` are the kept axes of which one item takes
+    several neighbours, and how many.
+    """
+    return Emitter(kernel, kernel.name, width, blocks).main()
 
 
 def emit_finish(kernel: Kernel, width: int) -> str:
     """The module of the function that joins the workers' partial results and computes what depends on them."""
-    return Emitter(kernel, kernel.name + "_finish", width).finish()
+    return Emitter(kernel, kernel.name + "_finish", width, {}).finish()
 
 
 class Emitter:
-    def __init__(self, kernel: Kernel, name: str, width: int) -> None:
+    def __init__(self, kernel: Kernel, name: str, width: int, blocks: Mapping[int, int]) -> None:
         self.kernel = kernel
+        self.blocks = blocks
         self.module = ir.Module(name)
         self.function = ir.Function(self.module, KERNEL_TYPE, name)
         self.lo, self.hi, self.block_words, self.worker = self.function.args
@@ -60,12 +64,17 @@ class Emitter:
         self.streams = {i.access.pointer: self._stream(i, i.access.pointer) for i in kernel.instructions
                         if i.access is not None and "stream" in dict(i.attrs) and width * i.dtype.itemsize >= LINE}
         self.scopes: list[dict[Any, Any]] = [{}]
+        self.entered: list[ir.Block] = [self.entry]  # for each scope, the block before its loop
         self.index: dict[int, ir.Value] = {}  # axis -> its position; of the lane axis, the first lane's
         self.bound: set[int] = set()
+        self.level: dict[int, int] = {}  # axis -> the scope it was bound in
         self.mask: ir.Value | None = None
         self.step = 0
         self.kept = {word.value: n for n, word in enumerate(kernel.words) if word.kind == "scratch"}
         self.kept_since: dict[int, int] = {}  # kept value -> the pass that stored it
+        self.spelled = {axis: {**kernel.taps, **blocks}[axis] for axis in sorted({*kernel.taps, *blocks})}
+        self.first: dict[int, ir.Value] = {}  # where a block begins
+        self.places: dict[int, int] = {}  # which point of the spelled-out axes the code at hand is for
         self.unwritten: dict[Any, Unwritten] = {}  # what taps store
         self.columns = [n for n, i in enumerate(kernel.instructions) if i.name in REDUCTIONS and i.level == "column"]
         self.finals = [n for n, i in enumerate(kernel.instructions) if i.name in REDUCTIONS and i.level == "final"]
@@ -110,16 +119,22 @@ class Emitter:
         b.cbranch(b.icmp_signed("<", i, end), body, after)
         b.position_at_end(body)
         self.scopes.append({})
+        self.entered.append(before)
         yield i
         self.scopes.pop()
+        self.entered.pop()
         i.add_incoming(b.add(i, I64(step), flags=["nsw"]), b.block)
         b.branch(header)
         b.position_at_end(after)
 
+    def bind_here(self, axis: int, position: ir.Value) -> None:
+        self.index[axis] = position
+        self.level[axis] = len(self.scopes) - 1
+        self.bound.add(axis)
+
     @contextmanager
     def bind(self, axis: int, position: ir.Value) -> Iterator[None]:
-        self.index[axis] = position
-        self.bound.add(axis)
+        self.bind_here(axis, position)
         yield
         self.bound.discard(axis)
 
@@ -165,7 +180,7 @@ class Emitter:
             else:
                 totals = {n: self._accumulator(n) for n in self.finals}
                 self.hoist(kernel.needed(kernel.targets()))
-                self.lane_loop(start, end, lambda: at_each_tap(self, False, lambda: self._row(totals, start, end)))
+                self.lane_loop(start, end, lambda: self._row(totals, start, end))
                 for n, total in totals.items():
                     workers[n].join(total)
             for axis in kernel.outer:
@@ -199,9 +214,16 @@ class Emitter:
         for n, axis in enumerate(reversed(kernel.outer)):
             extent = self.words[kernel.axes[axis][0]]
             last = n == len(kernel.outer) - 1
-            self.index[axis] = rest if last else b.urem(rest, extent)
-            self.bound.add(axis)
-            rest = rest if last else b.udiv(rest, extent)
+            size = self.blocks.get(axis, 1)
+            count = extent if size == 1 else b.udiv(b.add(extent, I64(size - 1)), I64(size))
+            place = rest if last else b.urem(rest, count)
+            if axis in self.blocks:  # the last one begins earlier, if it must
+                place, latest = b.mul(place, I64(size)), b.sub(extent, I64(size))
+                self.first[axis] = b.select(b.icmp_signed("<", place, latest), place, latest)
+                self.level[axis] = len(self.scopes) - 1
+            else:
+                self.bind_here(axis, place)
+            rest = rest if last else b.udiv(rest, count)
         return start, end
 
     def hoist(self, needed: Sequence[int]) -> None:
@@ -217,43 +239,65 @@ class Emitter:
         """One point of the kept axes (or a vector of them): the passes, then what depends on them."""
         kernel = self.kernel
         lanes_inside = kernel.lane_is_reduced
+        kept = [axis for axis in self.spelled if not kernel.axes[axis][1]]
         for step in kernel.steps:
             self.step = step
             targets = kernel.targets(step)
-            held = {n: self._accumulator(n) for n in targets
-                    if kernel.instructions[n].name in REDUCTIONS and n not in self.columns}
+            held: dict[Any, Accumulator] = {}
+            reductions = [n for n in targets if kernel.instructions[n].name in REDUCTIONS and n not in self.columns]
+            at_each_point(self, kept, lambda: held.update(  # noqa: B023
+                {self.key(n): self._accumulator(n) for n in reductions if self.key(n) not in held}))  # noqa: B023
             needed = kernel.needed(targets)
 
-            def body(targets: Sequence[int] = targets, held: dict[int, Accumulator] = held) -> None:
+            def body(targets: Sequence[int] = targets, held: dict[Any, Accumulator] = held) -> None:
                 for n in targets:
                     i = kernel.instructions[n]
-                    if n in held:
-                        held[n].add(self.value(i.args[0]), self._reduced_position(i), self.mask)
+                    if i.name not in REDUCTIONS:
+                        self.effect(i)
                     elif n in self.columns:
                         column_sums.add(self, n)
-                    else:
-                        self.effect(i)
+                    elif i.level == "final" or not any(self.places.get(axis) for axis in kept if axis not in i.varies):
+                        self._reduce(held[self.key(n)], i)
 
             def innermost(needed: Sequence[int] = needed, body: Callable[[], None] = body) -> None:
                 self.hoist(needed)
                 if lanes_inside:
-                    self.lane_loop(start, end, lambda: at_each_tap(self, True, body))
+                    self.lane_loop(start, end, lambda: self._points(needed, body))
                 else:
-                    at_each_tap(self, True, body)
+                    self._points(needed, body)
 
             self.hoist(needed)
             self.nest(kernel.inner, partial(self.hoist, needed), innermost)
-            for n, accumulator in held.items():
-                if kernel.instructions[n].level == "final":
-                    totals[n].join(accumulator, self.mask)
+            for key, accumulator in held.items():
+                i = kernel.instructions[key[0]]
+                if i.level == "final":
+                    totals[key[0]].join(accumulator, self.mask)
                 else:
                     value = accumulator.folded() if lanes_inside else accumulator.value()
-                    self.scopes[-1][n] = self.lanes.round_to(kernel.instructions[n].dtype.name, value)
-        for n, i in enumerate(kernel.instructions):
-            if i.name == "store" and i.level in ("row", "uniform"):
-                self.effect(i)
-            elif i.name in REDUCTIONS and i.attr("over") == "row":
-                totals[n].add(self.value(i.args[0]), None, self.mask)
+                    self.scopes[-1][key] = self.lanes.round_to(i.dtype.name, value)
+
+        def after() -> None:
+            for n, i in enumerate(kernel.instructions):
+                if i.name == "store" and i.level in ("row", "uniform"):
+                    self.effect(i)
+                elif i.name in REDUCTIONS and i.attr("over") == "row":
+                    totals[n].add(self.value(i.args[0]), None, self.mask)
+
+        at_each_point(self, kept, after)
+
+    def _points(self, needed: Sequence[int], body: Callable[[], None]) -> None:
+        """`body` at each point of all axes that are spelled out."""
+        if self.spelled:
+            self.hoist(needed)
+        at_each_point(self, [*self.spelled], body)
+
+    def _reduce(self, accumulator: Accumulator, i: Instruction) -> None:
+        """Take in the value of reduction `i` at the point at hand; in blocks, a product without rounding it first."""
+        source = self.kernel.instructions[i.args[0]]
+        if self.blocks and i.name == "sum" and source.name == "mul" and i.dtype.name in ("float32", "float64"):
+            accumulator.add_product(self.value(source.args[0]), self.value(source.args[1]), self.mask)
+        else:
+            accumulator.add(self.value(i.args[0]), self._reduced_position(i), self.mask)
 
     def _accumulator(self, n: int) -> Accumulator:
         i = self.kernel.instructions[n]
@@ -270,7 +314,7 @@ class Emitter:
         position: Any = I64(0)
         reduced = [a for a, (_, r) in enumerate(kernel.axes) if r]
         for axis in reduced:
-            extent = I64(kernel.taps[axis]) if axis in kernel.taps else self.words[kernel.axes[axis][0]]
+            extent = I64(self.spelled[axis]) if axis in self.spelled else self.words[kernel.axes[axis][0]]
             position = b.add(b.mul(position, extent), self.index[axis])
         return self.lanes.add(position, self.lanes.lane_index()) if kernel.lane_is_reduced else position
 
@@ -293,7 +337,7 @@ class Emitter:
                 at = b.gep(partials, [slot], inbounds=True, source_etype=I64)
                 joined[n].add(b.load(at, typ=joined[n].type), None, None)
         for n in self.finals:
-            self.scopes[-1][n] = self.lanes.round_to(kernel.instructions[n].dtype.name, joined[n].value())
+            self.scopes[-1][self.key(n)] = self.lanes.round_to(kernel.instructions[n].dtype.name, joined[n].value())
         stores = [i for i in kernel.instructions if i.name == "store" and i.level == "final"]
         for i in stores:
             self.value(i.args[0])  # all is read before anything is written: a result may lie where an input lay
@@ -304,14 +348,22 @@ class Emitter:
 
     # ---- values ----
 
+    def key(self, n: int) -> tuple[int, ...]:
+        """What tells instruction `n`'s value apart from its values elsewhere on the axes that are spelled out."""
+        varies = self.kernel.instructions[n].varies
+        return (n, *[place for axis, place in self.places.items() if axis in varies])
+
     def _held(self, n: int) -> bool:
-        return any(n in scope for scope in self.scopes)
+        key = self.key(n)
+        return any(key in scope for scope in self.scopes)
 
     def value(self, n: int) -> ir.Value:
         """The register that holds instruction `n`'s value, computed here if nothing further out has."""
+        key = self.key(n)
         for scope in reversed(self.scopes):
-            if n in scope:
-                return scope[n]
+            if key in scope:
+                found: ir.Value = scope[key]
+                return found
         if n in self.kept_since and self.kept_since[n] < self.step:
             result = self.lanes.load(self._scratch(n), self._scratch_dtype(n), self.mask)
         else:
@@ -321,7 +373,7 @@ class Emitter:
             if n in self.kept:
                 self.kept_since[n] = self.step
                 self.lanes.store(result, self._scratch(n), self._scratch_dtype(n), self.mask)
-        self.scopes[-1][n] = result
+        self.scopes[-1][key] = result
         return result
 
     def _scratch_dtype(self, n: int) -> str:
@@ -360,16 +412,57 @@ class Emitter:
         operand = dict(i.attrs).get("operand")
         return Arithmetic(lanes, dtype, operand).apply(i.name, PRIMITIVES[i.name].emit, args)
 
-    def offset(self, access: Access, without: Collection[int] = ()) -> ir.Value:
-        """The part of an access' element offset that is the same for all lanes."""
+    def _offset(self, access: Access) -> ir.Value:
+        """The part of an index that is the same for all lanes."""
         b = self.builder
         total: Any = None
         for axis, stride in enumerate(access.strides):
-            if stride == 0 or axis in without:
+            if stride == 0:
                 continue
             term = self.index[axis] if stride == 1 else b.mul(self.index[axis], self._named(stride))
             total = term if total is None else b.add(total, term)
         return I64(0) if total is None else total
+
+    def start(self, access: Access, without: Collection[int] = ()) -> ir.Value:
+        """The address of an access' element for the first lane, `without` what the index on some axes adds.
+
+        What each loop adds is added where its index is known, outside the loops within.
+        """
+        pointer = self.words[access.pointer]
+        terms: dict[int, list[tuple[ir.Value, int | str]]] = {}
+        for axis, stride in enumerate(access.strides):
+            if stride != 0 and axis not in without and (axis not in self.places or axis in self.first):
+                index = self.first[axis] if axis in self.places else self.index[axis]
+                terms.setdefault(self.level[axis], []).append((index, stride))
+        for level in sorted(terms):
+            pointer = self._once(level, ("start", id(access)), partial(self._moved, pointer, terms[level], access))
+        for axis, place in self.places.items():
+            stride = access.strides[axis]
+            if place and stride != 0 and axis not in without:
+                pointer = self._moved(pointer, [(I64(place), stride)], access)
+        return pointer
+
+    def _moved(self, pointer: ir.Value, terms: Sequence[tuple[ir.Value, int | str]], access: Access) -> ir.Value:
+        """`pointer` moved on by index times stride for each of `terms`."""
+        for index, stride in terms:
+            offset = index
+            if isinstance(index, ir.Constant):
+                offset = self._once(0, ("times", stride, index.constant), lambda: self.builder.mul(self._named(stride), index))  # noqa: B023
+            elif stride != 1:
+                offset = self.builder.mul(index, self._named(stride))
+            pointer = self.lanes.element_pointer(pointer, offset, access.dtype.name)
+        return pointer
+
+    def _once(self, level: int, key: Any, compute: Callable[[], ir.Value]) -> ir.Value:
+        """What `compute` gives, computed once in the scope numbered `level`: before the loop that was entered from it."""
+        if key not in self.scopes[level]:
+            if level == len(self.scopes) - 1:
+                self.scopes[level][key] = compute()
+            else:
+                with self.builder.goto_block(self.entered[level + 1]):
+                    self.scopes[level][key] = compute()
+        found: ir.Value = self.scopes[level][key]
+        return found
 
     def _lane_stride(self, access: Access) -> int | str:
         lane = self.kernel.lane
@@ -377,11 +470,9 @@ class Emitter:
 
     def _read(self, access: Access, dtype: str, indirect: ir.Value | None) -> ir.Value:
         lanes = self.lanes
-        offset, stride = self.offset(access), self._lane_stride(access)
-        base = self.words[access.pointer]
+        start, stride = self.start(access), self._lane_stride(access)
         if indirect is not None and not is_varying(indirect):
-            offset, indirect = self.builder.add(offset, indirect), None
-        start = lanes.element_pointer(base, offset, dtype)
+            start, indirect = lanes.element_pointer(start, indirect, dtype), None
         if indirect is not None:
             places = indirect if stride == 0 else lanes.add(indirect, self._lane_offsets(stride))
             return lanes.gather(start, places, dtype, self.mask)
@@ -401,7 +492,7 @@ class Emitter:
 
     def _flat(self, i: Instruction) -> ir.Value:
         assert i.access is not None
-        first = self.builder.add(self.words[i.access.pointer], self.offset(i.access))
+        first = self.builder.add(self.words[i.access.pointer], self._offset(i.access))
         stride = self._lane_stride(i.access)
         return first if stride == 0 else self.lanes.add(first, self._lane_offsets(stride))
 
@@ -456,7 +547,7 @@ class Emitter:
         if (apart := self._apart(i.access)) > 1:
             write_tap(self, i, value, apart)
             return
-        start = lanes.element_pointer(self.words[i.access.pointer], self.offset(i.access), dtype)
+        start = self.start(i.access)
         if stride == 0:
             lanes.store_uniform(value, start, dtype)
         elif stride == 1:
@@ -486,10 +577,9 @@ class Emitter:
         position, value = (self.value(a) for a in i.args)
         (stride_word,) = self._extra_words(i)
         moved = lanes.multiply(position, stride_word)
-        offset, stride = self.offset(i.access), self._lane_stride(i.access)
+        start, stride = self.start(i.access), self._lane_stride(i.access)
         if not is_varying(moved):
-            offset = self.builder.add(offset, moved)
-        start = lanes.element_pointer(self.words[i.access.pointer], offset, dtype)
+            start = lanes.element_pointer(start, moved, dtype)
         add = Arithmetic(lanes, dtype).add if i.attr("mode") == "add" else None
         if is_varying(moved) or stride not in (0, 1):
             places = lanes.splat(moved) if is_varying(moved) else self._lane_offsets(stride)

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import NamedTuple
 
 from genesis.codegen.cpu.emit import emit_finish, emit_kernel
 from genesis.codegen.cpu.loops import LOOP, loop_launch
 from genesis.codegen.cpu.product import launch as product
-from genesis.codegen.cpu.target import cache_bytes, vector_bytes
+from genesis.codegen.cpu.target import cache_bytes
+from genesis.codegen.cpu.tiling import blocks_of, width_of
 from genesis.codegen.cpu.words import Places, word
 from genesis.ir.graph import Node
 from genesis.ir.shapes import numel
@@ -26,7 +27,6 @@ __all__ = ["Segment", "assemble"]
 
 BLOCK_QUANTUM = 64
 FINAL_BLOCK = 4096
-LIGHT_WORK = 24
 STREAMED_SHARE = 4  # an output of one in so many bytes of the last cache goes past it
 
 
@@ -77,39 +77,44 @@ def _streamed(nodes: Sequence[Node], schedule: Schedule) -> set[int]:
             if place.kind == "output" and nodes[value].nbytes * STREAMED_SHARE >= cache_bytes() and value not in read}
 
 
-def width_of(kernel: Kernel) -> int:
-    """Lanes of a kernel: what a register holds of its widest floating type, times the registers to keep in flight.
-
-    A reduction in one register waits for its own last addition; four of them do not, where the loop is light enough
-    to leave registers for that. Column sums read four registers' worth of each row that they pass; taps, as many as they are.
-    """
-    sizes = [i.dtype.compute.itemsize for i in kernel.instructions if i.dtype.category == 2]
-    lanes = vector_bytes() // max(sizes, default=4)
-    if kernel.lane is None or kernel.taps:
-        return lanes
-    if not any("over" in dict(i.attrs) for i in kernel.instructions):
-        return lanes * 2 if kernel.work >= LIGHT_WORK else lanes
-    places = any(i.name.startswith("arg") for i in kernel.instructions)
-    return lanes if places else lanes * 4 if kernel.work <= LIGHT_WORK or not kernel.lane_is_reduced else lanes * 2
-
-
 def _compiled(nodes: Sequence[Node], schedule: Schedule) -> dict[str, int]:
     """The address of every function that the schedule needs, by name; a kernel's finishing function has `_finish` behind it."""
-    calls = [part for stage in schedule.stages for call in stage for part in parts(call)]
-    sources = {LOOP.symbol: LOOP} if any(isinstance(call, Loop) for stage in schedule.stages for call in stage) else {}
-    for call in calls:
-        if isinstance(call, Product):
-            source = product.source(nodes[call.node].dtype.name)
-            sources[source.symbol] = source
-        elif isinstance(call, KernelCall) and call.kernel.name not in sources:
-            kernel = call.kernel
-            width = width_of(kernel)
-            text = f"width {width}\n{kernel.text}"
-            sources[kernel.name] = KernelSource(kernel.name, text, partial(emit_kernel, kernel, width))
-            if kernel.has_totals:
-                name = kernel.name + "_finish"
-                sources[name] = KernelSource(name, "finish\n" + text, partial(emit_finish, kernel, width))
+    sources: dict[str, KernelSource] = {}
+    for stage in schedule.stages:
+        first = stage[0]
+        if isinstance(first, KernelCall):
+            kernels = [(first.kernel, _blocks([call for call in stage if isinstance(call, KernelCall)]))]
+        else:
+            kernels = [(part.kernel, {}) for call in stage for part in parts(call) if isinstance(part, KernelCall)]
+        for kernel, blocks in kernels:
+            if _name(kernel, blocks) not in sources:
+                sources |= _sources(kernel, blocks)
+        if isinstance(first, Loop):
+            sources[LOOP.symbol] = LOOP
+        products = [part for call in stage for part in parts(call) if isinstance(part, Product)]
+        sources |= {source.symbol: source for source in [product.source(nodes[call.node].dtype.name) for call in products]}
     return dict(zip(sources, get_or_compile(list(sources.values())), strict=True))
+
+
+def _sources(kernel: Kernel, blocks: Mapping[int, int]) -> dict[str, KernelSource]:
+    """A kernel's functions, by name."""
+    width = width_of(kernel)
+    text = f"width {width}\n{kernel.text}"
+    stated = f"blocks {blocks}\n{text}" if blocks else text
+    sources = {_name(kernel, blocks): KernelSource(kernel.name, stated, partial(emit_kernel, kernel, width, blocks))}
+    if kernel.has_totals:
+        name = kernel.name + "_finish"
+        sources[name] = KernelSource(name, "finish\n" + text, partial(emit_finish, kernel, width))
+    return sources
+
+
+def _name(kernel: Kernel, blocks: Mapping[int, int]) -> str:
+    return kernel.name + "".join(f"_{axis}x{size}" for axis, size in blocks.items())
+
+
+def _blocks(calls: Sequence[KernelCall]) -> dict[int, int]:
+    """The blocks that fit all calls of a stage."""
+    return blocks_of(calls[0].kernel, [min(extents) for extents in zip(*(call.extents for call in calls), strict=True)])
 
 
 def _kernel_launches(
@@ -118,8 +123,9 @@ def _kernel_launches(
     kernel = calls[0].kernel
     cost = sum(_cost(call) for call in calls)
     workers = threads if cost > PARALLEL_COST else 1
-    blocks = [_block(call, places, workers, len(calls)) for call in calls]
-    launches = [Launch(addresses[kernel.name], blocks, workers, every_worker=kernel.has_totals)]
+    together = _blocks(calls)
+    blocks = [_block(call, places, workers, len(calls), together) for call in calls]
+    launches = [Launch(addresses[_name(kernel, together)], blocks, workers, every_worker=kernel.has_totals)]
     if kernel.has_totals:
         launches.append(Launch(addresses[kernel.name + "_finish"], [Block(blocks[0].words, 1)], 1))
     return launches
@@ -132,9 +138,9 @@ def _cost(call: KernelCall) -> int:
     return numel(call.extents) * max(per_element, 1)
 
 
-def _block(call: KernelCall, places: Places, workers: int, beside: int) -> Block:
+def _block(call: KernelCall, places: Places, workers: int, beside: int, together: Mapping[int, int]) -> Block:
     kernel = call.kernel
-    items = numel(call.extents[a] for a in kernel.outer)
+    items = numel(-(-call.extents[a] // together.get(a, 1)) for a in kernel.outer)
     size = count = 1
     if kernel.lane is not None and not kernel.lane_is_reduced:
         extent = call.extents[kernel.lane]

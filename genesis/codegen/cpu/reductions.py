@@ -81,6 +81,13 @@ class Accumulator:
         b.store(lanes.select(better, x, held), self.slot)
         b.store(lanes.select(better, self._shaped(position), place), self.places)
 
+    def add_product(self, x: ir.Value, y: ir.Value, mask: ir.Value | None) -> None:
+        """Take in x * y, rounded once with the sum; for float sums."""
+        lanes, b = self.lanes, self.lanes.builder
+        held = b.load(self.slot)
+        total = lanes.fma(self._shaped(x), self._shaped(y), held)
+        b.store(lanes.select(mask, total, held) if mask is not None and self.varying else total, self.slot)
+
     def _better(self, held: ir.Value, place: ir.Value, x: ir.Value) -> ir.Value:
         """Whether `x`, met later, takes the place: it is greater (less), or the first NaN, or the first of all."""
         lanes = self.lanes

@@ -1,0 +1,70 @@
+"""What of a kernel's nest one item holds in registers: how many lanes, and for sums of products which block."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import product
+from math import prod
+
+from genesis.codegen.cpu.target import vector_bytes
+from genesis.lower.kernel import Kernel
+
+__all__ = ["blocks_of", "width_of"]
+
+LIGHT_WORK = 24
+SUMS = 24  # of 32 registers
+SIZES = (1, 2, 3, 4, 6)  # few, so that few kernels differ in nothing else
+READ = 0.8  # what it takes to read a vector, in multiplications of one
+
+
+def width_of(kernel: Kernel) -> int:
+    """Lanes of a kernel: what a register holds of its widest floating type, times the registers to keep in flight.
+
+    A reduction in one register waits for its own last addition; four of them do not, where the loop is light enough
+    to leave registers for that. Column sums read four registers' worth of each row that they pass; taps, as many as they are.
+    """
+    sizes = [i.dtype.compute.itemsize for i in kernel.instructions if i.dtype.category == 2]
+    lanes = vector_bytes() // max(sizes, default=4)
+    if kernel.lane is None or kernel.taps or kernel.factors:
+        return lanes
+    if not any("over" in dict(i.attrs) for i in kernel.instructions):
+        return lanes * 2 if kernel.work >= LIGHT_WORK else lanes
+    places = any(i.name.startswith("arg") for i in kernel.instructions)
+    return lanes if places else lanes * 4 if kernel.work <= LIGHT_WORK or not kernel.lane_is_reduced else lanes * 2
+
+
+def blocks_of(kernel: Kernel, extents: Sequence[int]) -> dict[int, int]:
+    """The kept axes of a sum of products of which one item takes several neighbours, and how many.
+
+    One factor does not vary along an axis of the other: a block of both reads few elements for each product, and its sums
+    stay in registers. Where lanes are summed, so do windows that begin at the next elements: all of these are one block.
+    """
+    if kernel.factors is None:
+        return {}
+    x, y = (kernel.instructions[n].varies for n in kernel.factors)
+    sides = [[axis for axis in kernel.outer if axis in own - other and extents[axis] > 1] for own, other in ((x, y), (y, x))]
+    shift = next((axis for side in sides for axis in side if extents[axis] <= SIZES[-1] and _overlaps(kernel, axis)), None)
+    axes = [max((a for a in side if a != shift), key=lambda a: (min(extents[a], SIZES[-1]), a), default=None) for side in sides]
+    choices = [[size for size in SIZES if size == 1 or (axis is not None and size <= extents[axis])] for axis in axes]
+    most = SUMS if vector_bytes() == 64 else SUMS // 2
+    shifts = 1 if shift is None else extents[shift]
+
+    def cost(sizes: tuple[int, ...]) -> float:
+        """For each product that is wanted."""
+        sums = prod(sizes) * shifts
+        reads = sum(size * (shifts if shift in side else 1) for side, size in zip(sides, sizes, strict=True))
+        padding = [-(-extents[a] // size) * size / extents[a] for a, size in zip(axes, sizes, strict=True) if a is not None]
+        return prod(padding) * (1 + READ * reads / sums)
+
+    best = min((sizes for sizes in product(*choices) if prod(sizes) * shifts <= most), key=cost)
+    blocks = {axis: size for axis, size in zip(axes, best, strict=True) if axis is not None and size > 1}
+    return blocks if shift is None else {**blocks, shift: shifts}
+
+
+def _overlaps(kernel: Kernel, axis: int) -> bool:
+    """Whether lanes are summed, and a load goes to the neighbour both along them and along `axis`."""
+    loads = [i.access.strides for i in kernel.instructions if i.name == "load" and i.access is not None]
+    return kernel.lane is not None and kernel.lane_is_reduced and any(
+        strides[kernel.lane] == 1 and isinstance(word := strides[axis], str) and kernel.words[int(word[1:])].value == 1
+        for strides in loads
+    )

@@ -1,0 +1,92 @@
+"""Matrix products as elementwise products and sums, which read their operands where they lie.
+
+That is how a convolution is computed: its windows lie over each other in the input, and are never laid out as a matrix.
+Code generation gives such sums the shape of a matrix product: blocks that stay in registers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from genesis.ir.graph import Graph, Node, Value
+from genesis.ir.shapes import contiguous_strides, numel
+from genesis.lower.simplify import Simplified
+from genesis.ops.layout import Layout
+from genesis.ops.registry import expand
+from genesis.ops.views import reshape_value, view_value
+
+__all__ = ["convolve", "products_summed"]
+
+LEAST_WINDOWS = 8  # in a row, from which on they fill vectors well enough
+
+
+def convolve(graph: Simplified) -> Simplified:
+    """Before: a simplified graph. After: no matrix product reads windows that lie over each other.
+
+    A sum over a batch of such products, if nobody reads these themselves, is one sum.
+    """
+    found = {index for index, node in enumerate(graph.nodes) if _reads_windows(graph.nodes, node)}
+    if not found:
+        return graph
+    totals = _totals(graph, found)
+    result = Graph()
+    origins: list[int] = []
+    place: list[int] = []
+    for index, node in enumerate(graph.nodes):
+        product, over = (totals[index], node.attrs["axes"]) if index in totals else (index, ())
+        if index in totals.values():
+            place.append(-1)
+            continue
+        if product in found:
+            a, b = (result.value(place[i]) for i in graph.nodes[product].inputs)
+            place.append(products_summed(result, a, b, node.shape, over, apart=True).index)
+        else:
+            result.nodes.append(node.renumbered(tuple([place[i] for i in node.inputs])))
+            place.append(len(result) - 1)
+        origins += [graph.origins[index]] * (len(result) - len(origins))
+    return Simplified(result.nodes, [place[o] for o in graph.outputs], origins)
+
+
+def _reads_windows(nodes: Sequence[Node], node: Node) -> bool:
+    return node.op == "matmul" and node.dtype.compute is node.dtype and node.dtype.category == 2 and any(
+        _windows(nodes, nodes[i]) for i in node.inputs)
+
+
+def _windows(nodes: Sequence[Node], node: Node) -> bool:
+    """Whether a value is a matrix of windows that lie over each other and come in rows: a view of a view."""
+    if node.op != "view" or nodes[node.inputs[0]].op != "view":
+        return False
+    view = nodes[node.inputs[0]]
+    return view.shape[-1] >= LEAST_WINDOWS and 0 not in view.attrs["strides"] and (
+        4 * numel(view.shape) > 5 * nodes[view.inputs[0]].numel)
+
+
+def _totals(graph: Simplified, products: set[int]) -> dict[int, int]:
+    """The sums over batch axes alone -> the product that each is of, and that nothing else reads."""
+    readers: dict[int, list[int]] = {}
+    for index, node in enumerate(graph.nodes):
+        for i in node.inputs:
+            readers.setdefault(i, []).append(index)
+    return {
+        index: node.inputs[0] for index, node in enumerate(graph.nodes)
+        if node.op == "sum" and node.inputs[0] in products and readers[node.inputs[0]] == [index]
+        and node.inputs[0] not in graph.outputs and max(node.attrs["axes"]) < len(graph.nodes[node.inputs[0]].shape) - 2
+    }
+
+
+def products_summed(
+    graph: Graph, a: Value, b: Value, shape: tuple[int, ...], over: Sequence[int] = (), *, apart: bool = False
+) -> Value:
+    """sum over k, and the batch axes `over`, of a[.., i, k] * b[.., k, j]; with `apart`, of operands in memory."""
+    *batch, m, k = a.shape
+    n = b.shape[-1]
+    full = (*batch, m, n, k)
+    left = expand(reshape_value(a, (*batch, m, 1, k)), full)
+    order = [*range(len(batch)), len(batch) + 1, len(batch)]
+    strides = contiguous_strides(b.shape)
+    turned = view_value(b, Layout((*batch, n, k), tuple(strides[o] for o in order), 0), "transpose")
+    right = expand(reshape_value(turned, (*batch, 1, n, k)), full)
+    product = graph.add("mul", (left, right), full, a.dtype, {"operands": "apart"} if apart else {})
+    if k == 1 and not over:
+        return reshape_value(product, shape)
+    return graph.add("sum", (product,), shape, a.dtype, {"axes": (*over, len(full) - 1)})

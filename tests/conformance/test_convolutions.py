@@ -1,0 +1,95 @@
+"""Convolutions and their gradients over settings and sizes, odd ones too, against torch; and what they keep in memory."""
+
+import numpy as np
+import pytest
+import torch
+
+import genesis
+from genesis.codegen.cpu.tiling import blocks_of
+from genesis.dispatch import array_of
+from genesis.lower.build import KernelCall
+from genesis.plan import plan_for
+from tests.tolerances import assert_close
+
+RANDOM = np.random.default_rng(0)
+SETTINGS = {  # images, channels in and out, extents, window, (stride, padding, dilation, groups)
+    "same": ((2, 3, 5), (16, 16), (3, 3), (1, 1, 1, 1)),
+    "odd extents": ((1, 4, 7), (17, 19), (3, 3), (1, 1, 1, 1)),
+    "steps of two": ((2, 4, 8), (20, 33), (3, 3), (2, 1, 1, 1)),
+    "dilated, in groups": ((2, 4, 8), (20, 33), (3, 3), (1, 2, 2, 2)),
+    "a group for each channel": ((3, 8, 8), (12, 12), (3, 3), (1, 1, 1, 8)),
+    "wide, no padding": ((2, 3, 7), (9, 40), (5, 5), (1, 0, 1, 1)),
+    "one axis at a time": ((2, 6, 4), (14, 28), (1, 5), ((1, 2), (0, 2), 1, 2)),
+    "windows side by side": ((2, 2, 3), (30, 30), (4, 4), (4, 0, 1, 1)),
+    "short rows": ((2, 3, 4), (7, 7), (3, 3), (1, 1, 1, 1)),
+    "many channels": ((1, 37, 25), (10, 10), (3, 3), (1, 0, 1, 1)),
+    "one of each": ((1, 1, 1), (8, 8), (3, 3), (1, 1, 1, 1)),
+}
+
+
+def _results(library, operation, arrays, arguments):
+    x, weight = (library.tensor(array, requires_grad=True) for array in arrays)
+    y = getattr(library.nn.functional, operation)(x, weight, None, *arguments)
+    (y * y.sin()).sum().backward()
+    return y, x.grad, weight.grad
+
+
+@pytest.mark.parametrize("name", SETTINGS)
+def test_convolution_and_gradients_are_torchs(name):
+    (images, channels, out), extents, window, (stride, padding, dilation, groups) = SETTINGS[name]
+    x = RANDOM.normal(size=(images, channels, *extents))
+    weight = RANDOM.normal(size=(out, channels // groups, *window))
+    arguments = (stride, padding, dilation, groups)
+    for ours, theirs in zip(*(_results(f, "conv2d", (x, weight), arguments) for f in (genesis, torch)), strict=True):
+        assert_close(ours, theirs)
+
+
+@pytest.mark.parametrize("name", ["same", "steps of two", "dilated, in groups", "short rows"])
+def test_transposed_convolution_and_gradients_are_torchs(name):
+    (images, channels, out), extents, window, (stride, padding, dilation, groups) = SETTINGS[name]
+    x = RANDOM.normal(size=(images, channels, *extents))
+    weight = RANDOM.normal(size=(channels, out // groups, *window))
+    arguments = (stride, padding, 0, groups, dilation)
+    for ours, theirs in zip(*(_results(f, "conv_transpose2d", (x, weight), arguments) for f in (genesis, torch)), strict=True):
+        assert_close(ours, theirs)
+
+
+def test_second_gradients_are_torchs():
+    def second(library):
+        x, weight = (library.tensor(array, requires_grad=True) for array in arrays)
+        y = library.nn.functional.conv1d(x, weight, padding=1)
+        (first,) = library.autograd.grad((y * y * y).sum(), x, create_graph=True)
+        return library.autograd.grad((first * first).sum(), (x, weight))
+
+    arrays = RANDOM.normal(size=(2, 3, 20)), RANDOM.normal(size=(4, 3, 3))
+    for ours, theirs in zip(second(genesis), second(torch), strict=True):
+        assert_close(ours, theirs)
+
+
+def _training_plan():
+    x = genesis.tensor(RANDOM.normal(size=(8, 16, 32, 32)).astype(np.float32), requires_grad=True)
+    layer = genesis.nn.Conv2d(16, 16, 3, padding=1)
+    weight = layer.weight.sum() + x.sum()
+    weight.item()
+    layer(x).square().sum().backward()
+    return plan_for(array_of(x.grad).trace)
+
+
+def test_no_matrix_of_windows_is_in_memory():
+    windows = 8 * 16 * 9 * 32 * 32 * 4
+    assert _training_plan().arena_bytes < windows
+
+
+def test_convolution_and_gradients_are_blocked():
+    calls = [call for stage in _training_plan().lowered.schedule.stages for call in stage if isinstance(call, KernelCall)]
+    assert sum(np.prod([*blocks_of(call.kernel, call.extents).values()]) >= 16 for call in calls) == 3
+
+
+def test_a_sum_that_is_added_to_an_input_in_its_place():
+    x, weight = RANDOM.normal(size=(1, 3, 10, 10)).astype(np.float32), RANDOM.normal(size=(7, 3, 3, 3)).astype(np.float32)
+    y = genesis.ones(1, 7, 10, 10)
+    y.sum().item()
+    for _ in range(3):
+        y = genesis.nn.functional.conv2d(genesis.tensor(x), genesis.tensor(weight), padding=1) + y
+        y.sum().item()
+    assert_close(y, 3 * torch.nn.functional.conv2d(torch.tensor(x), torch.tensor(weight), padding=1) + 1)
