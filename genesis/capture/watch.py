@@ -78,6 +78,13 @@ class Watch:
         sys.setprofile(self._before)
 
     def _see(self, frame: FrameType, event: str, argument: Any) -> None:
+        if self._away is None:  # nearly all that happens is of no interest, and has to be passed over quickly
+            code = frame.f_code
+            if event != "call":
+                if event != "c_call" or _places.get(code.co_filename) == "genesis":
+                    return
+            elif code.co_name not in _UNREPEATED and _places.get(code.co_filename) == "genesis":
+                return
         try:
             self._seen(frame, event, argument)
         except Exception as problem:  # an object of the user's that does not like to be looked at
