@@ -103,10 +103,10 @@ def _execute(run: Run, trace: Trace) -> tuple[int, str] | None:
     if not plan.keeps:
         trace.input_at.clear()
     run.buffers = _buffers(plan, trace)
-    arena = Buffer(plan.arena_bytes, trace.device)
+    arena = Buffer(plan.arena_bytes, trace.device) if plan.arena_bytes else None
     slots: list[int | float] = [inputs[k].memory.pointer for k in plan.inputs]  # type: ignore[union-attr]
     slots += [buffer.ptr for buffer in run.buffers]
-    slots.append(arena.ptr)
+    slots.append(arena.ptr if arena else 0)
     slots += trace.scalars
     for segment in plan.segments:
         if segment.host is not None:

@@ -10,7 +10,7 @@ Everything native shares 8-byte words. The structures, as `native.py` lays them 
     clock       {time at the start, after the first launch, ..}  seconds and nanoseconds, of the latest run
     slots       {address of the outcome word, values...}
     team        {size, launch, ticket, processor | parked | pending, caller parked | next share | mutex | work | done | boxes}
-    mailbox     {ticket, team, index}                            one cache line each; the caller's, 0, is not used
+    mailbox     {ticket, team, index, thread}                    one cache line each; the caller's, 0, is not used
 
 A launch's items are one index space over all its blocks, and share s of S is [total*s/S, total*(s+1)/S): which share
 has which items depends on nothing else. To hand out a launch the caller puts an odd ticket, higher than any before it,
@@ -27,7 +27,8 @@ parked` tell the other side whether there is anyone to wake; both sides write th
 (sequentially consistent).
 
 A system that wakes a worker may put it on the very processor that the caller runs on, where the two then take turns for
-many milliseconds. A worker that finds itself there moves to another processor first.
+many milliseconds. So the caller bars sleeping workers from its own while it wakes them, and a worker that finds itself there
+moves to another processor first.
 """
 
 from __future__ import annotations
@@ -48,6 +49,8 @@ if platform.machine() in ("aarch64", "arm64"):
     _PAUSE, _DECLARE_PAUSE = "call void @llvm.aarch64.hint(i32 1)", "declare void @llvm.aarch64.hint(i32)"
 else:
     _PAUSE, _DECLARE_PAUSE = "call void @llvm.x86.sse2.pause()", "declare void @llvm.x86.sse2.pause()"
+
+_GETTID = 178 if platform.machine() in ("aarch64", "arm64") else 186  # the system call; C libraries have it since lately
 
 _SHARE = """
 %launch = type { ptr, i64, ptr, i64, i64, i64, i64 }
@@ -192,6 +195,47 @@ stay:
   ret void
 }
 
+; What the system calls this thread.
+define internal i64 @thread() {
+  %number = call i64 (i64, ...) @syscall(i64 GETTID)
+  ret i64 %number
+}
+
+; Let the workers up to %helpers run where this thread may, but not on processor %taken (-1: none is).
+define internal void @place_workers(ptr %team, i64 %helpers, i64 %taken) {
+entry:
+  %places = alloca [128 x i8], align 8
+  store [128 x i8] zeroinitializer, ptr %places, align 8
+  call i32 @sched_getaffinity(i32 0, i64 128, ptr %places)
+  %known = icmp ult i64 %taken, 1024
+  br i1 %known, label %bar, label %next
+bar:
+  %byte = lshr i64 %taken, 3
+  %byte.at = getelementptr i8, ptr %places, i64 %byte
+  %bit = and i64 %taken, 7
+  %bit.narrow = trunc i64 %bit to i8
+  %mask = shl i8 1, %bit.narrow
+  %inverse = xor i8 %mask, -1
+  %before = load i8, ptr %byte.at
+  %after = and i8 %before, %inverse
+  store i8 %after, ptr %byte.at
+  br label %next
+next:
+  %p = phi i64 [ 1, %entry ], [ 1, %bar ], [ %p.next, %one ]
+  %more = icmp ule i64 %p, %helpers
+  br i1 %more, label %one, label %finished
+one:
+  %thread.at = getelementptr %team, ptr %team, i32 0, i32 15, i64 %p, i64 3
+  %thread = load atomic i64, ptr %thread.at monotonic, align 8
+  %narrow = trunc i64 %thread to i32
+  call i32 @sched_setaffinity(i32 %narrow, i64 128, ptr %places)   ; EINVAL, if that leaves none
+  %p.next = add i64 %p, 1
+  br label %next
+finished:
+  ret void
+}
+
+declare i64 @syscall(i64, ...)
 declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)
 """
 
@@ -201,6 +245,14 @@ define internal i64 @processor() {
 }
 
 define internal void @make_room(i64 %taken) {
+  ret void
+}
+
+define internal i64 @thread() {
+  ret i64 0
+}
+
+define internal void @place_workers(ptr %team, i64 %helpers, i64 %taken) {
   ret void
 }
 """
@@ -213,6 +265,9 @@ entry:
   %team = load ptr, ptr %team.at
   %index.at = getelementptr i64, ptr %mailbox, i64 2
   %index = load i64, ptr %index.at
+  %thread.at = getelementptr i64, ptr %mailbox, i64 3
+  %thread = call i64 @thread()
+  store atomic i64 %thread, ptr %thread.at monotonic, align 8
   %launch.at = getelementptr %team, ptr %team, i32 0, i32 1
   %parked = getelementptr %team, ptr %team, i32 0, i32 5
   %pending = getelementptr %team, ptr %team, i32 0, i32 7
@@ -396,9 +451,11 @@ posted:
   %any.asleep = icmp ne i64 %sleepers, 0
   br i1 %any.asleep, label %wake, label %own
 wake:
+  call void @place_workers(ptr %team, i64 %helpers, i64 %processor)
   call i32 @pthread_mutex_lock(ptr %mutex)
   call i32 @pthread_cond_broadcast(ptr %work)
   call i32 @pthread_mutex_unlock(ptr %mutex)
+  call void @place_workers(ptr %team, i64 %helpers, i64 -1)
   br label %own
 
 own:
@@ -481,6 +538,7 @@ def worker_ir() -> str:
 
 def _fill(text: str, **values: object) -> str:
     processors = _PROCESSORS if sys.platform == "linux" else _NO_PROCESSORS
-    for name, value in {"DECLARE_PAUSE": _DECLARE_PAUSE, "PAUSE": _PAUSE, "PROCESSORS": processors, **values}.items():
+    values = {"DECLARE_PAUSE": _DECLARE_PAUSE, "PAUSE": _PAUSE, "PROCESSORS": processors, "GETTID": _GETTID, **values}
+    for name, value in values.items():
         text = text.replace(name, str(value))
     return text
