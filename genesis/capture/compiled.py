@@ -88,6 +88,8 @@ class Compiled:
         dynamic = bool(self.entries) if self._dynamic is None else self._dynamic
         recording = record(self.function, args, kwargs, dynamic, self.fullgraph, self._returns_items)
         recorder, entry = recording.recorder, recording.entry
+        if recorder.guards.remembers:
+            self._dynamic = False
         recorder.release()
         self._returns_items = self._returns_items or recorder.only_returns_items(recording.result)
         self.refusals = recorder.refusals

@@ -76,6 +76,7 @@ class Entry:
                 if one.source[0] not in ("output", "constant"):
                     given.setdefault(Given(one.source), len(given))
         self._given = given
+        recorder.wholes.update([one.source for one in given])
         self._launches = [_launch(recorder, place, given) for place in range(len(recorder.programs))]
         only = self._launches[0] if len(self._launches) == 1 else None
         self._quick = Quick(only.prepared, only.writes, self._cleared, outcome) if (
@@ -226,6 +227,7 @@ def _launch(recorder: Recorder, place: int, given: dict[Given, int]) -> _Launch:
             recorder.refuse(f"a tensor of shape {root.shape} is written that no argument, name or attribute leads to")
             continue
         assert state.array.memory is not None
+        recorder.wholes.add(source)
         final = root not in later
         writes.append(_Write(
             source, outputs[index], root._version - state.version if final else 0, state.notes if final else 0,

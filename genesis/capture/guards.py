@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import dis
 import functools
-import os
+import operator
 import sys
+import weakref
 from collections import deque
 from collections.abc import Callable, Sequence
 from types import BuiltinFunctionType, CodeType, FunctionType, MappingProxyType, MethodType, ModuleType
@@ -49,6 +50,7 @@ class Guards:
         self._of_classes: set[tuple[int, str]] = set()
         self._seen: set[tuple[int, str]] = set()
         self._dynamic = False
+        self.remembers = False  # results, by arguments that have to be what they seem
         self._functions: dict[CodeType, list[FunctionType]] = {}
         self._running: set[CodeType] = set()
 
@@ -110,6 +112,14 @@ class Guards:
         elif isinstance(value, functools.partial):
             for part in (value.func, value.args, value.keywords):
                 self.enter(part, label)
+        elif isinstance(value, operator.attrgetter | operator.methodcaller):
+            self._look_for({part for name in value.__reduce__()[1] if isinstance(name, str) for part in name.split(".")}, True)
+        elif isinstance(value, functools._lru_cache_wrapper):
+            self.remembers = True
+            self.fail_if(f"{name}.cache_info()[1::2] != {self.constant(value.cache_info()[1::2])}", f"what {label} remembers")
+            self.enter(value.__wrapped__, label)
+        elif isinstance(value, weakref.ReferenceType):
+            self._refuse(f"{label} is a weak reference")
         elif isinstance(value, BuiltinFunctionType):
             if is_impure(value):
                 self._refuse(f"{label} is {value.__name__}, which may answer otherwise the next time")
@@ -151,6 +161,8 @@ class Guards:
 
     def _object(self, value: Any, label: str) -> None:
         self._objects.append((value, label))
+        if not isinstance(value, type | ModuleType):
+            self.fail_if(f"{self.constant(value)}.__class__ is not {self.constant(type(value))}", f"the class of {label}")
         if isinstance(value, Module):
             held = vars(value)
             name = self.constant(held)
@@ -161,7 +173,7 @@ class Guards:
                     self._seen.add((id(value), key))
         for attribute in [*self._names]:
             self._attribute(value, attribute, label)
-        if self._dynamic:
+        if self._dynamic or any(kind.__module__ == "collections" for kind in type(value).__mro__):
             self._whole(value, label)
 
     def _whole(self, value: Any, label: str) -> None:
@@ -218,19 +230,24 @@ class Guards:
         """
         self._running.add(code)
         dynamic = own and not DYNAMIC.isdisjoint(code.co_names)
-        fresh = {*code.co_names, *(c for c in code.co_consts if dynamic and isinstance(c, str))} - self._names
-        self._names |= fresh
-        if own:
-            fresh |= {*code.co_names} - self._own_names
-            self._own_names |= {*code.co_names}
         became_dynamic, self._dynamic = dynamic and not self._dynamic, self._dynamic or dynamic
+        self._look_for({*code.co_names, *(c for c in code.co_consts if dynamic and isinstance(c, str))}, own)
+        for value, label in [*self._objects] if became_dynamic else ():
+            self._whole(value, label)
+        if own and not _ENVIRONMENT.isdisjoint(code.co_names):
+            self._refuse("it uses os.environ")
+        for function in self._functions.get(code, ()):
+            self._cells(function)
+
+    def _look_for(self, names: set[str], own: bool) -> None:
+        """Guard the attributes of these names, of all objects; `own`: the user's code has them."""
+        fresh = names - (self._own_names if own else self._names)
+        self._names |= names
+        if own:
+            self._own_names |= names
         for value, label in [*self._objects]:
             for attribute in fresh:
                 self._attribute(value, attribute, label)
-            if became_dynamic:
-                self._whole(value, label)
-        for function in self._functions.get(code, ()):
-            self._cells(function)
 
     def knows(self, code: CodeType) -> bool:
         """Whether a function of this code has been met."""
@@ -258,8 +275,6 @@ class Guards:
             if isinstance(module, ModuleType) and module.__name__.split(".")[0] == "numpy":
                 for used in IMPURE_NUMPY.intersection(code.co_names).intersection(vars(module)):
                     self._refuse(f"it uses {module.__name__}.{used}")
-            if module is os and "environ" in code.co_names:
-                self._refuse("it uses os.environ")
 
     def function(
         self, head: str, lines: Sequence[str], last: Sequence[str], constants: dict[str, Any] | None = None
@@ -279,4 +294,5 @@ def _same(a: Any, b: Any) -> bool:
 
 
 _MISSING = object()
+_ENVIRONMENT = {"environ", "environb", "getenv"}
 _builtins = sys.modules["builtins"]

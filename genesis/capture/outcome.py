@@ -116,6 +116,7 @@ class Outcome:
         root: Any = None
         if base is not None:
             root = recorder.source_of(base) if base in recorder.states else self._recipe(base)
+            recorder.wholes.add(root)
             if root is None:
                 recorder.refuse("a view is returned of a tensor that no argument, name or attribute leads to")
         value: Any = None

@@ -50,6 +50,7 @@ class Recorder:
         self.steps: list[UpdateStep | ScheduleStep] = []
         self.pinned: set[int] = set()  # leaves of the arguments that are also reached otherwise
         self.fixed: set[Source] = set()
+        self.wholes: set[Source] = set()  # tensors that are read, written or viewed: where a view of them lies matters
         self.drawn_in_all = 0
         self._random = rng.get_state()
         self.outputs: dict[int, tuple[int, int]] = {}  # id of an array -> its program and position

@@ -1,5 +1,11 @@
 """What was once found wrong with compiled functions."""
 
+import collections
+import functools
+import operator
+import os
+import weakref
+
 import numpy as np
 
 import genesis
@@ -180,3 +186,62 @@ def test_a_sequence_of_schedules_is_taken_back_by_check():
         return seen
 
     assert rates(genesis.compile(check=True)) == rates(lambda function: function)
+
+
+def test_rows_that_are_written_are_those_of_the_call():
+    """A view is written through its root, in which another view lies elsewhere."""
+    base, x = genesis.zeros(4, 3), genesis.arange(12.0).reshape(4, 3)
+
+    @genesis.compile
+    def shift(row, by):
+        row.add_(by)
+        return row[1:]
+
+    for k in range(4):
+        assert shift(base[k], x[k]).tolist() == x[k, 1:].tolist()
+    shift(base[:, 0], 10.0)
+    shift(base[:, 2], 20.0)
+    assert base.tolist() == [[10, 1, 22], [13, 4, 25], [16, 7, 28], [19, 10, 31]]
+
+
+def test_what_leads_elsewhere_is_followed():
+    def make(compiler):
+        class Owner:
+            scale = 2.0
+
+            def scaled(self, x):
+                return x * self.scale
+
+        class Other(Owner):
+            scale = 7.0
+
+        owner, remembered, x = Owner(), Owner(), genesis.ones(2)
+        chain, scale_of = collections.ChainMap({}, {"k": 1.0}), operator.attrgetter("scale")
+
+        @functools.lru_cache
+        def doubled(k):
+            return k * remembered.scale
+
+        function = compiler(lambda k: owner.scaled(x) * chain["k"] + scale_of(remembered) - doubled(k))
+        return lambda: [function(k).tolist() for k in (1, 1, 2, 3)], [
+            lambda: setattr(owner, "__class__", Other), lambda: chain.maps[1].update(k=3.0),
+            lambda: setattr(owner, "scale", 4.0), lambda: setattr(remembered, "scale", 5.0), doubled.cache_clear,
+        ]
+
+    assert agree_along(make)
+
+
+def test_a_weak_reference_is_followed_by_every_call():
+    owner = collections.UserDict(k=2.0)
+    weak = weakref.ref(owner)
+    scaled = genesis.compile(lambda x: x * weak()["k"])
+    assert [scaled(genesis.ones(1)).item() for _ in range(3)] == [2, 2, 2]
+    owner["k"] = 5.0
+    assert scaled(genesis.ones(1)).item() == 5
+
+
+def test_the_environment_is_read_by_every_call(monkeypatch):
+    shift = genesis.compile(lambda x: x + float(os.environ.get("GENESIS_TEST_SHIFT", "1")))
+    assert [shift(genesis.zeros(1)).item() for _ in range(3)] == [1, 1, 1]
+    monkeypatch.setenv("GENESIS_TEST_SHIFT", "5")
+    assert shift(genesis.zeros(1)).item() == 5
