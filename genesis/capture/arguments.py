@@ -32,6 +32,11 @@ class Arguments:
         """The call is over: let go of what it was given."""
         self.args, self.kwargs = (), {}
 
+    def add(self, expression: str, tensor: Tensor, label: str) -> int:
+        """Take what `expression` finds for one more leaf; returns its number."""
+        self._leaf(expression, tensor, label)
+        return len(self.leaves) - 1
+
     def _fail_if(self, condition: str, label: str) -> None:
         guards = self._recorder.guards
         self.lines.append(f"if {condition}: return {len(guards.labels)}")

@@ -36,12 +36,15 @@ def differs(now: Any, then: Any) -> bool:
 class Guards:
     """Lines of the function to be, the constants they name, and the objects whose attributes are guarded by name."""
 
-    def __init__(self, refuse: Callable[[str], None], meet: Callable[[Tensor, str], None]) -> None:
+    def __init__(
+        self, refuse: Callable[[str], None], meet: Callable[[Tensor, str], None], place: Callable[[str, Tensor, str], None]
+    ) -> None:
         self.lines: list[str] = []
         self.labels: list[str] = []
         self.constants: dict[str, Any] = {"differs": differs}
         self._refuse = refuse
         self._meet = meet
+        self._place = place
         self._name_of: dict[int, str] = {}
         self._inside: set[int] = set()  # what has been looked into
         self._objects: list[tuple[Any, str]] = []
@@ -71,6 +74,13 @@ class Guards:
         if len(self.labels) < LIMIT:
             self.lines.append(f"if {condition}: return {len(self.labels)}")
             self.labels.append(label)
+
+    def variable(self, expression: str, value: Any, label: str) -> None:
+        """`visit`, for what a name stands for: a bare tensor is read anew by each call, whichever it is then."""
+        if type(value) is Tensor and not value.requires_grad:
+            self._place(expression, value, label)
+        else:
+            self.visit(expression, value, label)
 
     def visit(self, expression: str, value: Any, label: str) -> None:
         """Guard that `expression` is `value`, and what is in it."""
@@ -155,7 +165,7 @@ class Guards:
                 continue
             if id(cell) not in self._inside:
                 self._inside.add(id(cell))
-                self.visit(f"{self.constant(cell)}.cell_contents", value, f"{name} of {function.__name__}")
+                self.variable(f"{self.constant(cell)}.cell_contents", value, f"{name} of {function.__name__}")
 
     # ---- attributes ----
 
@@ -266,7 +276,7 @@ class Guards:
                 continue
             self._seen.add((id(namespace), key))
             if key in namespace:
-                self.visit(f"{name}[{key!r}]", namespace[key], f"global {key}")
+                self.variable(f"{name}[{key!r}]", namespace[key], f"global {key}")
             elif hasattr(_builtins, key):
                 self.fail_if(f"{key!r} in {name}", f"global {key}")
             elif key in sys.modules and key in imported:

@@ -35,6 +35,12 @@ class Recipe:
     flags: list[tuple[str, Any]]
     lag: int  # how many versions of its root it has not seen
 
+    @property
+    def is_plain(self) -> bool:
+        """Whether it is a gradient as backward leaves it: of no root, for no derivation."""
+        return self.kind is Tensor and self.base is None and self.value[0] == "output" and self.flags == [
+            ("_keeps_derivation", True)]
+
 
 def find(source: Any, leaves: Sequence[Any]) -> Any:
     """The tensor that `source` names, in a call with these leaves."""

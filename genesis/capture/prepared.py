@@ -13,7 +13,7 @@ from genesis.runtime.counters import count
 from genesis.runtime.memory import Buffer
 from genesis.trace import Array, Memory, Step, Trace
 
-__all__ = ["Prepared"]
+__all__ = ["SMALL", "Prepared"]
 
 SMALL = 64 << 10  # bytes: smaller results have two places, taken in turn as long as nobody holds what is there
 

@@ -42,7 +42,8 @@ class Recorder:
         self._returns_items = returns_items
         self._looks = 0
         self.items: list[Any] = []
-        self.guards = Guards(self.refuse, self._meet)
+        self.guards = Guards(self.refuse, self._meet, self._place)
+        self.arguments: Any = None
         self.refusals: list[Refusal] = []
         self.numbers: list[Number] = []
         self.programs: list[Program] = []
@@ -227,15 +228,20 @@ class Recorder:
         elif state.source[0] == "leaf":
             self.pinned.add(state.source[1])
 
-    def argument(self, tensor: Tensor, leaf: int) -> None:
+    def _place(self, expression: str, tensor: Tensor, label: str) -> None:
+        """A name stands for `tensor`: that is one more argument, unless the call itself made it."""
+        if self._register(tensor, True) is not None:
+            self.argument(tensor, self.arguments.add(expression, tensor, label), label)
+
+    def argument(self, tensor: Tensor, leaf: int, label: str = "") -> None:
         """`tensor` is a leaf of the arguments."""
         state = self._register(tensor, True)
         if state is None:
             self.refuse("an argument is pending in another thread")
         elif state.source is None:
-            state.label, state.source = f"argument {leaf}", ("leaf", leaf)
+            state.label, state.source = label or f"argument {leaf}", ("leaf", leaf)
             if state.extras:
-                self.refuse(f"argument {leaf} has attributes of its own: {', '.join(state.extras)}")
+                self.refuse(f"{state.label} has attributes of its own: {', '.join(state.extras)}")
         elif state.source != ("leaf", leaf):
             self.pinned.add(leaf)
 

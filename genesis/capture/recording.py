@@ -50,8 +50,8 @@ def record(
     before = modes()
     recorder = Recorder(fullgraph, returns_items)
     with recorder:
-        arguments = Arguments(recorder, args, kwargs, dynamic)
-        for j, leaf in enumerate(arguments.leaves):
+        arguments = recorder.arguments = Arguments(recorder, args, kwargs, dynamic)
+        for j, leaf in enumerate([*arguments.leaves]):
             if isinstance(leaf, Tensor):
                 recorder.argument(leaf, j)
         recorder.guards.enter(function, getattr(function, "__name__", "the function"))

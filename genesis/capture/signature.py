@@ -112,7 +112,8 @@ class _Check:
         array = f"b{len(self._arrays)}"
         self._arrays[name] = array
         self.lines.append(f"{array} = {name}._array if {name}._base is None else array_of({name})")
-        node = self.guards.constant(state.array.node)
+        after = tensor._array.node  # what it will hold from now on, if the call writes it
+        node = self.guards.constant(state.array.node if _unlike(after, state.array.node) else after)
         self._fail_if(f"{array}.node is not {node} and unlike({array}.node, {node})", f"the shape or dtype of {label}")
         self._fail_if(f"{name}._requires_grad is not {state.requires_grad}", f"requires_grad of {label}")
         self._fail_if(f"({name}._base is None) is not {state.base is None}", f"whether {label} is a view")

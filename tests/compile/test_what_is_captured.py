@@ -308,6 +308,40 @@ def test_hooks_are_seen_to():
     assert sum(entry.replays for entry in compiled.entries) >= 4
 
 
+def test_functions_made_inside_may_hold_what_was_computed_inside():
+    def f(x):
+        y = x * 2
+
+        def g(z):
+            return z * y
+
+        return [g(x) for _ in range(2)], (lambda: y + 1)()
+
+    compiled = genesis.compile(f)
+    for i in range(3):
+        (a, b), c = compiled(genesis.ones(2) * i)
+        assert a.tolist() == b.tolist() == [2.0 * i * i] * 2 and c.tolist() == [2.0 * i + 1] * 2
+    assert compiled.refusals == [] and compiled.entries[0].replays == 2
+
+
+def test_names_that_stand_for_a_new_tensor_each_time_are_slots():
+    batch = genesis.ones(2)
+    mask = genesis.ones(2)
+
+    @genesis.compile
+    def f(x):
+        return x * batch + mask
+
+    for i in range(4):
+        batch = genesis.ones(2) * i
+        assert f(genesis.ones(2)).tolist() == [i + 1.0] * 2
+    batch = mask
+    assert f(genesis.ones(2)).tolist() == [2.0] * 2
+    mask = genesis.zeros(2)
+    assert f(mask).tolist() == [0.0] * 2
+    assert f.entries[-1].replays == 3
+
+
 def test_methods_partials_and_callable_objects():
     class Scaler:
         by = 2.0
