@@ -8,7 +8,7 @@ polynomials are minimax fits of this project (Remez exchange, 60 digits).
 from __future__ import annotations
 
 from genesis.codegen.cpu.vector_math.double_word import DoubleWord, fast_two_sum, two_product, two_sum
-from genesis.codegen.cpu.vector_math.exponential import exp, exp_of_sum
+from genesis.codegen.cpu.vector_math.exponential import exp_of_sum, exp_within
 from genesis.codegen.cpu.vector_math.number import Number, copy_sign, fma, in_float64, polynomial, square_root, where
 
 # erf(x) = x + x p(x^2) for |x| <= 1: error 2^-29.6 and 2^-62.7.
@@ -40,7 +40,7 @@ def erf(x: Number) -> Number:
     size = abs(x)
     near = fma(size, polynomial(x * x, ERF_NEAR[x.dtype]), size)
     if x.dtype == "float32":
-        far = 1.0 - exp(-polynomial(where(size > 4.0, 4.0, size), ERF_FAR_FLOAT32))
+        far = 1.0 - exp_within(-polynomial(where(size > 4.0, 4.0, size), ERF_FAR_FLOAT32))
     else:
         far = 1.0 - erfc_of_positive(size)
     return copy_sign(where(size < 1.0, near, far), x)

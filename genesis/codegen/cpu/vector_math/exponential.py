@@ -19,6 +19,7 @@ from genesis.codegen.cpu.vector_math.number import (
     nearest_multiple,
     polynomial,
     power_of_two,
+    scale_of,
     scaled,
     where,
 )
@@ -75,6 +76,12 @@ def exp(x: Number) -> Number:
     held = clamp(x, *RANGE[x.dtype])
     k, shifted = nearest_multiple(held, LOG2_E)
     return scaled(exp_of_rest(rest_of(held, k)), shifted)
+
+
+def exp_within(x: Number) -> Number:
+    """e^x where that is a normal number, within 1 ulp: one factor scales, and nothing has to be held back."""
+    k, shifted = nearest_multiple(x, LOG2_E)
+    return exp_of_rest(rest_of(x, k)) * scale_of(shifted, x.dtype)
 
 
 def exp_of_sum(x: DoubleWord, factor: Operand = 1.0) -> Number:
@@ -145,7 +152,8 @@ def tanh(x: Number) -> Number:
     """Within 2 ulp: in float32 1 - 2 / (e^2x + 1) and near 0 a polynomial, in float64 expm1(2x) / (expm1(2x) + 2)."""
     magnitude = abs(x)
     if x.dtype == "float32":
-        e = exp(magnitude + magnitude)
+        held = where(magnitude > 10.0, 10.0, magnitude)
+        e = exp_within(held + held)
         square = x * x
         near = fma(magnitude * square, polynomial(square, TANH_TAIL), magnitude)
         return copy_sign(where(magnitude < 0.625, near, 1.0 - 2.0 / (e + 1.0)), x)

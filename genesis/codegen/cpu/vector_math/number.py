@@ -201,6 +201,12 @@ def scaled(x: Number, shifted: Number) -> Number:
     return x * first.as_float() * second.as_float()
 
 
+def scale_of(shifted: Number, dtype: str) -> Number:
+    """2^k for the `shifted` of `nearest_multiple`, where that is a normal number."""
+    mantissa = MANTISSA_BITS[dtype]
+    return ((shifted << mantissa) - (EXPONENT_BIAS[dtype] << mantissa)).as_float()
+
+
 def through_float64(function: Callable[..., Number], *arguments: Number) -> Number:
     """A function of float64 numbers, applied to numbers of any float dtype."""
     dtype = arguments[0].dtype
