@@ -195,7 +195,7 @@ def product(w: Writer) -> None:
     elif kind == 1:
         w.write(f"{x} @ {y}.transpose(-1, -2)", x, y, rounds=True)
     elif kind == 2:
-        weight = w.new_input((w.one_of([1, 3, 8]), shape[-1]), dtype.name, w.integer(0, 3), True)
+        weight = w.new_input((w.one_of([1, 3, 8]), shape[-1]), dtype.name, w.integer(0, 4), True)
         w.write(f"F.linear({x}, {weight})", x, rounds=True)
     elif kind == 3:
         vector = w.new_input((shape[-1],), dtype.name, 0, False)
@@ -211,17 +211,17 @@ def window(w: Writer) -> None:
     if x is None:
         dims = w.integer(1, 2)
         shape = (w.one_of([1, 2]), w.one_of([1, 2, 3]), *[w.one_of([1, 3, 5, 8]) for _ in range(dims)])
-        x = w.new_input(shape, w.one_of(["float32", "float64"]), w.integer(0, 3), True)
+        x = w.new_input(shape, w.one_of(["float32", "float64"]), w.integer(0, 4), True)
     shape, dtype = w.value(x).shape, w.value(x).dtype.name
     dims, kind = len(shape) - 2, w.integer(0, 3)
     if shape[1] > 17:
         return
     size, stride, padding = w.integer(1, 3), w.integer(1, 2), w.integer(0, 1)
     if kind == 0:
-        weight = w.new_input((w.one_of([1, 2, 4]), shape[1], *[size] * dims), dtype, w.integer(0, 3), True)
+        weight = w.new_input((w.one_of([1, 2, 4]), shape[1], *[size] * dims), dtype, w.integer(0, 4), True)
         w.write(f"F.conv{dims}d({x}, {weight}, None, {stride}, {padding}, {w.integer(1, 2)})", x, rounds=True)
     elif kind == 1:
-        weight = w.new_input((shape[1], w.one_of([1, 2, 4]), *[size] * dims), dtype, w.integer(0, 3), True)
+        weight = w.new_input((shape[1], w.one_of([1, 2, 4]), *[size] * dims), dtype, w.integer(0, 4), True)
         w.write(f"F.conv_transpose{dims}d({x}, {weight}, None, {stride}, {padding})", x, rounds=True)
     elif kind == 2:
         if w.exact(x):
@@ -345,7 +345,7 @@ def written(integer: Callable[[int, int], int], length: int) -> Writer:
         for _ in range(integer(1, 3)):
             shape = [w.one_of(EXTENTS) for _ in range(integer(0, w.one_of([2, 2, 2, 4])))]
             dtype = w.one_of(["float32", "float32", "float64", "int64", "bool"])
-            w.new_input(shape, dtype, integer(0, 3), bool(integer(0, 3)))
+            w.new_input(shape, dtype, integer(0, 4), bool(integer(0, 3)))
         for _ in range(length):
             w.one_of(STEPS)(w)
     return w

@@ -58,7 +58,7 @@ class Writer:
         self.pool: list[str] = []
         self.storage: dict[str, int] = {}  # name -> number of the storage; a write concerns all that share one
         self.rounded: set[int] = set()
-        self.scope: dict[str, Any] = {"genesis": genesis, "F": F, "np": np, "numbers": numbers, "seen": []}
+        self.scope: dict[str, Any] = {"genesis": genesis, "F": F, "np": np, "numbers": numbers, "row": 0, "seen": []}
         self._count = 0
 
     # ---- choices ----
@@ -96,6 +96,7 @@ class Writer:
             f"genesis.from_numpy(numbers({seed}, {tuple(shape)}, '{dtype}'))",
             f"genesis.tensor(numbers({seed}, {turned}, '{dtype}')).permute({list(range(len(shape)))[::-1]})",
             f"genesis.from_numpy(numbers({seed}, {doubled}, '{dtype}')[..., ::2])",
+            f"genesis.tensor(numbers({seed}, {(3, *shape)}, '{dtype}'))[row]",
         ][layout if shape else 0]
         grad = grad and dtype.startswith("float")
         line = Line(f"{name} = {made}.detach().requires_grad_()" if grad else f"{name} = {made}", name)
@@ -148,7 +149,7 @@ class Writer:
     def __repr__(self) -> str:
         inputs = "\n".join(line.text for line in self.inputs)
         arguments = ", ".join(line.target for line in self.inputs)
-        return f"\n{HEAD}\n{inputs}\ngenesis.manual_seed(0)\n\n{self.source()}\nprint(program({arguments}))\n"
+        return f"\n{HEAD}\nrow = 0\n{inputs}\ngenesis.manual_seed(0)\n\n{self.source()}\nprint(program({arguments}))\n"
 
     def source(self, jitter: bool = False, closure: bool = False) -> str:
         """The program as a function of its inputs, or, as a closure, of none."""

@@ -22,20 +22,24 @@ FUZZ = settings(
     max_examples=EXAMPLES or 60, derandomize=not EXAMPLES, deadline=None, suppress_health_check=list(HealthCheck),
     database=None, phases=[Phase.generate, Phase.shrink],
 )
-CALLS = 3
+CALLS = 4
 
 
 def outcome(w: Writer, wrap=lambda program: program, jitter=False, closure=False):
-    """What several calls of the program return and see, and what they leave in its inputs and their gradients."""
-    scope = {"genesis": genesis, "F": F, "np": np, "numbers": numbers, "jittered": jittered}
-    for line in w.inputs:
-        exec(line.text, scope)
+    """What several calls of the program return and see, and what they leave in its inputs and their gradients.
+
+    The inputs are globals of a `closure`, and the same in all calls; else the second half of the calls has others.
+    """
+    scope = {"genesis": genesis, "F": F, "np": np, "jittered": jittered}
     exec(w.source(jitter, closure), scope)
-    inputs = [scope[line.target] for line in w.inputs]
     program, found = wrap(scope["program"]), {}
     genesis.manual_seed(0)
     for k in range(CALLS):
-        values, seen = program(*([] if closure else inputs))
+        if k == 0 or (k >= CALLS // 2 and not closure):
+            scope.update(row=k % 3, numbers=lambda seed, *form, k=k: numbers(seed + 100 * k, *form))
+            for line in w.inputs:
+                exec(line.text, scope)
+        values, seen = program(*([] if closure else [scope[line.target] for line in w.inputs]))
         states = {line.target: scope[line.target] for line in w.inputs}
         grads = {f"{name}.grad": scope[name].grad for name in w.leaves}
         found.update({f"{name} of call {k}": _copied(value) for name, value in {**values, **states, **grads}.items()})
