@@ -93,7 +93,7 @@ def _nbytes(nodes: list[Node], stage: Stage) -> int:
 
 def _flops(nodes: list[Node], stage: Stage) -> int:
     calls = [part for call in stage for part in parts(call)]
-    return sum(2 * nodes[call.node].numel * call.extents[2] for call in calls if isinstance(call, Product))
+    return sum(call.flops for call in calls if isinstance(call, Product))
 
 
 def timing() -> Timing:

@@ -8,6 +8,7 @@ from typing import NamedTuple
 from genesis.ir.dtypes import DType
 from genesis.ir.graph import Node
 from genesis.ir.verify import verify
+from genesis.lower.batch_sums import batch_sums
 from genesis.lower.decisions import Decisions
 from genesis.lower.fuse import fuse
 from genesis.lower.legalize import base_of, layout_of, legalize, set_apart
@@ -42,7 +43,7 @@ def lower(
 
     The values `saved` are outputs too, and may share their memory with others.
     """
-    graph = recomputed(simplify(nodes, [*outputs, *saved]))
+    graph = batch_sums(recomputed(simplify(nodes, [*outputs, *saved])))
     _check(graph.nodes, graph.outputs)
     graph = legalize(convolve(graph), len(saved))
     _check(graph.nodes, graph.outputs)

@@ -39,7 +39,7 @@ def estimate(nodes: Sequence[Node], stage: Stage, threads: int) -> Estimate:
                 continue
             nbytes += sum(nodes[value].nbytes for value in (*part.reads, *part.writes) if value not in private)
             if isinstance(part, Product):
-                multiplied += 2 * nodes[part.node].numel * part.extents[2]
+                multiplied += part.flops
     workers = threads if flops + multiplied / 8 > PARALLEL_COST else 1
     moving = nbytes / (machine.cache * workers if nbytes <= machine.cached else machine.memory)
     computing = (multiplied / machine.products + flops / machine.operations) / workers

@@ -20,7 +20,7 @@ from genesis.ops.layout import Layout, contiguous_layout
 from genesis.ops.registry import PRIMITIVES, cast, expand
 from genesis.ops.views import reshape_value, view_node
 
-__all__ = ["base_of", "layout_of", "legalize", "matrix_operand", "set_apart"]
+__all__ = ["base_of", "layout_of", "legalize", "matrix_operand", "result_layout", "set_apart"]
 
 
 def base_of(nodes: Sequence[Node], index: int) -> int:
@@ -158,7 +158,7 @@ def _matmul(graph: _Legal, node: Node) -> Value:
         return products_summed(graph, a, b, node.shape)
     operands = [_matrix(graph, i) for i in node.inputs]
     layouts = [layout_of(graph.nodes, i) for i in operands]
-    if len(collapsed_batch([*layouts, contiguous_layout(node.shape)])[0]) > 2:  # type: ignore[list-item]
+    if len(collapsed_batch([*layouts, result_layout(node, a.shape)])[0]) > 2:  # type: ignore[list-item]
         operands = [_copied(graph, i) for i in operands]
     return _add(graph, node.renumbered(tuple(operands)))
 
@@ -195,6 +195,16 @@ def collapsed_batch(layouts: Sequence[Layout]) -> tuple[list[int], list[list[int
             for s, h in zip(strides, here, strict=True):
                 s.append(h)
     return extents, strides
+
+
+def result_layout(node: Node, left: Sequence[int]) -> Layout:
+    """Where a matmul's results lie, for every matrix of the batch that its left operand's shape tells: all in one place if
+    they are summed.
+    """
+    if "summed" not in node.attrs:
+        return contiguous_layout(node.shape)
+    shape = (*left[:-1], node.shape[-1])
+    return Layout(shape, (*(0,) * (len(shape) - 2), shape[-1], 1), 0)
 
 
 def set_apart(graph: Simplified, values: Collection[int]) -> Simplified:

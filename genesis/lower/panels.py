@@ -62,7 +62,9 @@ def panelled(nodes: Sequence[Node], stages: Sequence[Stage], outputs: Sequence[i
             if found is not None and (best is None or found[0] > best[0]):
                 best = found[0], end, found[1]
         if best is None:
-            result.append(stages[at])
+            first = stages[at][0]
+            added_up = isinstance(first, Product) and first.summed
+            result.append([_alone(first, threads)] if added_up else stages[at])  # type: ignore[arg-type]
             at += 1
         else:
             result.append([best[2]])
@@ -90,16 +92,59 @@ def _chain(nodes: Sequence[Node], stages: Sequence[Stage], at: int, points: int)
     """The calls from stage `at` on that can run point by point together, and where they end."""
     calls: list[KernelCall | Product] = []
     written: set[int] = set()
+    summed: set[int] = set()  # over the points: there when all are done
     while at < len(stages) and len(calls) + len(stages[at]) <= LONGEST:
         found = [call for call in stages[at] if isinstance(call, KernelCall | Product)]
-        walks = [_walk(call) for call in found]
-        if not found or not all(walk is not None and _fits(nodes, walk, call.writes, written, points)
-                                for walk, call in zip(walks, found, strict=True)):
+        found = [_by_terms(call, points) if _adds_up(nodes, call, written, points) else call for call in found]
+        if not found or not all(_follows(nodes, call, written, summed, points) for call in found):
             break
         calls += found
         written.update(value for call in found for value in call.writes)
+        summed.update(call.node for call in found if isinstance(call, Product) and call.summed)
         at += 1
     return calls, at
+
+
+def _follows(
+    nodes: Sequence[Node], call: KernelCall | Product, written: set[int], summed: set[int], points: int
+) -> bool:
+    """Whether a call can run point by point after those that have `written`."""
+    walk = _walk(call)
+    return walk is not None and summed.isdisjoint(call.reads) and _fits(nodes, walk, call.writes, written, points)
+
+
+def _adds_up(nodes: Sequence[Node], call: KernelCall | Product, written: set[int], points: int) -> bool:
+    """Whether a product's terms are at the points, so that each of them adds its part to the whole result."""
+    if not isinstance(call, Product) or call.batch or written.isdisjoint(call.reads) or call.extents[2] % points:
+        return False
+    walks = _product_walk(call), _product_walk(_by_terms(call, points))
+    return [_fits(nodes, walk, call.writes, written, points) for walk in walks] == [False, True]
+
+
+def _by_terms(call: KernelCall | Product, points: int) -> Product:
+    """The product as a batch of products, of `points` parts of its terms each, that is summed."""
+    assert isinstance(call, Product)
+    m, n, k = call.extents
+    terms = k // points
+    steps = ((terms * call.a_layout.strides[-1],), (terms * call.b_layout.strides[-2],), (0,))
+    return call._replace(batch=(points,), strides=steps, extents=(m, n, terms))
+
+
+def _with_all_terms(call: KernelCall | Product, tile: int) -> KernelCall | Product:
+    """A product of parts of the terms, that are summed, with the terms of a whole tile in each part."""
+    if not isinstance(call, Product) or not call.summed or len(call.batch) > 1:
+        return call
+    (m, n, k), (points,) = call.extents, call.batch
+    (a,), (b,), c = call.strides
+    if (a, b) != (k * call.a_layout.strides[-1], k * call.b_layout.strides[-2]):
+        return call
+    return call._replace(batch=(points // tile,), strides=((a * tile,), (b * tile,), c), extents=(m, n, k * tile))
+
+
+def _alone(call: Product, threads: int) -> Loop:
+    """The loop that adds up a batch."""
+    points = numel(call.batch)
+    return Loop((call,), points, -(-points // threads), ())
 
 
 def _fits(nodes: Sequence[Node], walk: _Walk, writes: Sequence[int], written: set[int], points: int) -> bool:
@@ -153,6 +198,11 @@ def _product_walk(call: Product) -> _Walk:
     m, n, k = call.extents
     (a_row, a_column), (b_row, b_column) = call.a_layout.strides[-2:], call.b_layout.strides[-2:]
     a, b, c = call.strides
+    if call.summed:
+        return _Walk(call.batch, (
+            _Access(call.a, call.a_layout.offset, a, ((m, a_row), (k, a_column))),
+            _Access(call.b, call.b_layout.offset, b, ((k, b_row), (n, b_column))),
+        ))
     return _Walk((*call.batch, m), (
         _Access(call.a, call.a_layout.offset, (*a, a_row), ((k, a_column),)),
         _Access(call.b, call.b_layout.offset, (*b, 0), ((k, b_row), (n, b_column))),
@@ -203,7 +253,7 @@ def _loop(
     tile = _tile(nodes, calls, points, threads, max(2 * CACHE, sum(nodes[v].nbytes for v in private) // 16))
     if tile is None:
         return None
-    loop = Loop(tuple(calls), points, tile, private)
+    loop = Loop(tuple(_with_all_terms(call, tile) for call in calls), points, tile, private)
     again = sum(_packed_again(call, loop, threads) for call in calls if isinstance(call, Product))
     gain = saved * TRAFFIC - again * PACKING
     return (gain, loop) if gain > 0 else None
@@ -225,8 +275,9 @@ def _tile(
     turns = -(-points // (wanted * threads))
     tile = -(-points // (turns * threads))
     within = [points // products for products, _ in by_rows if products > 1]
-    if within:  # a panel lies within one matrix
-        tile = next(t for t in range(min(tile, *within), 0, -1) if not any(rows % t for rows in within))
+    within += [points for call in calls if isinstance(call, Product) and call.summed]
+    if within:  # a panel lies within one matrix, and all parts of a sum have as many terms
+        tile = next(t for t in range(min(tile, *within), 0, -1) if not any(extent % t for extent in within))
     return tile
 
 

@@ -14,12 +14,12 @@ from genesis.lower.build import KernelCall
 from genesis.lower.fuse import Partition
 from genesis.lower.index_map import Unmappable
 from genesis.lower.kernel import Kernel
-from genesis.lower.legalize import base_of, collapsed_batch, layout_of
+from genesis.lower.legalize import base_of, collapsed_batch, layout_of, result_layout
 from genesis.lower.repeats import Repeats
 from genesis.lower.stages import Call, HostCall, Loop, Product, Stage
-from genesis.ops.layout import Layout, contiguous_layout
+from genesis.ops.layout import Layout
 
-__all__ = ["Location", "Schedule", "allocate", "donations", "order"]
+__all__ = ["ALIGNMENT", "Location", "Schedule", "allocate", "donations", "order"]
 
 ALIGNMENT = 64
 
@@ -32,11 +32,13 @@ class Location(NamedTuple):
 
 
 class Schedule(NamedTuple):
-    """Stages in order, the place of every value in memory, and the arena's size in bytes."""
+    """Stages in order, the place of every value in memory, the arena's size in bytes, and, for what loops add up, where in
+    the arena each worker has its own sum, one after the other."""
 
     stages: list[Stage]
     locations: dict[int, Location]
     arena_bytes: int
+    sums: dict[int, int]
 
 
 def order(nodes: Sequence[Node], partition: Partition) -> tuple[list[Stage], set[int]]:
@@ -87,7 +89,7 @@ def _operand(nodes: Sequence[Node], index: int) -> tuple[int, Layout]:
 
 def _product(nodes: Sequence[Node], index: int) -> Product:
     (a, a_layout), (b, b_layout) = (_operand(nodes, i) for i in nodes[index].inputs)
-    extents, strides = collapsed_batch([a_layout, b_layout, contiguous_layout(nodes[index].shape)])
+    extents, strides = collapsed_batch([a_layout, b_layout, result_layout(nodes[index], a_layout.shape)])
     first, second, third = (tuple(s) for s in strides)
     (m, k), n = a_layout.shape[-2:], b_layout.shape[-1]
     return Product(index, a, b, a_layout, b_layout, tuple(extents), (first, second, third), (m, n, k), n)
@@ -112,6 +114,7 @@ def allocate(
     for value, number in last.items():
         dying.setdefault(number, []).append(value)
     arena = _Arena()
+    sums: dict[int, int] = {}
     for number, stage in enumerate(stages):
         for call in stage:
             for value in call.writes:
@@ -120,13 +123,17 @@ def allocate(
             tiles = {v: threads * call.slab(nodes[v].nbytes) for v in call.private} if isinstance(call, Loop) else {}
             for value, nbytes in tiles.items():
                 locations[value] = Location("arena", arena.take(nbytes))
+            totals = {v: threads * -(-nodes[v].nbytes // ALIGNMENT) * ALIGNMENT for v in getattr(call, "sums", ())}
+            sums |= {value: arena.take(nbytes) for value, nbytes in totals.items()}
             for value, nbytes in tiles.items():
                 arena.give(locations[value].place, nbytes)
+            for value, nbytes in totals.items():
+                arena.give(sums[value], nbytes)
         for value in dying.get(number, ()):
             place = locations.get(value)
             if place is not None and place.kind == "arena":
                 arena.give(place.place, max(nodes[value].nbytes, 1))
-    return Schedule(stages, locations, arena.size)
+    return Schedule(stages, locations, arena.size, sums)
 
 
 def donations(nodes: Sequence[Node], schedule: Schedule) -> list[tuple[int, int]]:

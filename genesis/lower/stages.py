@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from genesis.ir.shapes import numel
 from genesis.lower.build import KernelCall
 from genesis.ops.layout import Layout
 
@@ -23,6 +24,16 @@ class Product(NamedTuple):
     strides: tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]
     extents: tuple[int, int, int]
     ldc: int
+
+    @property
+    def flops(self) -> int:
+        m, n, k = self.extents
+        return 2 * numel(self.batch) * m * n * k
+
+    @property
+    def summed(self) -> bool:
+        """Whether all matrices of the batch are added up in one place."""
+        return numel(self.batch) > 1 and not any(self.strides[2])
 
     @property
     def reads(self) -> tuple[int, ...]:
@@ -59,6 +70,11 @@ class Loop(NamedTuple):
     points: int
     tile: int
     private: tuple[int, ...]
+
+    @property
+    def sums(self) -> tuple[int, ...]:
+        """The values that are added up over the tiles: each worker's part on its own, then all of them."""
+        return tuple(call.node for call in self.calls if isinstance(call, Product) and call.summed)
 
     @property
     def tiles(self) -> int:

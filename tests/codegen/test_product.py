@@ -38,7 +38,8 @@ def multiply(tile: Tile, a: np.ndarray, b: np.ndarray, c: np.ndarray, cut: launc
     share = sum(launch.packed(call, tile.dtype, cut))
     assert 2 * share + 64 <= memory.size
     workspace = -(-memory.ctypes.data // 64) * 64
-    block = launch.block(call, tile.dtype, cut, (Slot(0), Slot(1), Slot(2)), workspace, share, add=add)
+    begins = 0 if add else launch.NEVER
+    block = launch.block(call, tile.dtype, cut, (Slot(0), Slot(1), Slot(2)), workspace, share, adds_from=begins)
     program = Program([Launch(kernel(tile), [block], 2)], "QQQ")
     assert program.run((a.ctypes.data, b.ctypes.data, c.ctypes.data)) is None
 

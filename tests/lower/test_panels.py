@@ -61,10 +61,10 @@ def test_what_somebody_holds_is_written_to_memory():
 def test_a_call_that_needs_all_rows_is_in_no_loop_with_what_computes_them():
     x, w = operands((64, 64), (64, 64))
     h = genesis.tensor(x) @ genesis.tensor(w)
-    y = h.exp().T @ h.exp()  # each of its rows reads a column of h
+    y = h.exp() @ h
     assert all(sum(isinstance(call, Product) for call in loop.calls) == 1 for loop in loops())
-    want = np.exp((x @ w).astype(np.float64))
-    np.testing.assert_allclose(y.numpy(), want.T @ want, rtol=1e-3)
+    del h
+    np.testing.assert_allclose(y.numpy(), np.exp(x @ w) @ (x @ w), rtol=1e-3, atol=1.0)
 
 
 @pytest.mark.parametrize("threads", [1, 3])
@@ -88,3 +88,28 @@ def test_the_listing_shows_the_loop_with_its_calls_and_what_is_private():
     lines = str(genesis.debug.program(y)).splitlines()
     assert lines[0].startswith("loop ") and lines[0].endswith("a tile at a time:")
     assert lines[1].startswith("  product") and lines[2].startswith("  kernel")
+
+
+@pytest.mark.parametrize("threads", [1, 2, 3])
+@pytest.mark.parametrize("batch", [2, 7])
+def test_products_summed_over_their_batch_are_added_up_by_each_worker_and_joined(threads, batch):
+    x, y = operands((batch, 70, 9), (batch, 9, 80))
+    before = genesis.get_num_threads()
+    genesis.set_num_threads(threads)
+    try:
+        total = (genesis.tensor(x) @ genesis.tensor(y)).sum(0)
+        (loop,) = loops()
+        assert loop.sums and not loop.private
+        np.testing.assert_allclose(total.numpy(), (x @ y).sum(0), rtol=1e-4, atol=1e-4)
+    finally:
+        genesis.set_num_threads(before)
+
+
+def test_terms_that_a_loop_computes_are_added_to_the_result_tile_by_tile():
+    x, w = operands((96, 20), (20, 40))
+    hidden = (genesis.tensor(x) @ genesis.tensor(w)).exp()
+    gradient = hidden.T @ genesis.tensor(x)
+    del hidden
+    (loop,) = loops()
+    assert len(loop.sums) == 1 and len(loop.private) == 2 and loop.tiles > 2
+    np.testing.assert_allclose(gradient.numpy(), np.exp(x @ w).T @ x, rtol=1e-3, atol=1e-2)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from genesis.codegen.cpu.join import CHUNK, join_source
 from genesis.codegen.cpu.product import launch as product
 from genesis.codegen.cpu.product.driver import WORDS
 from genesis.codegen.cpu.words import Places, word
@@ -20,13 +21,15 @@ from genesis.runtime.kernel_cache import KernelSource
 from genesis.runtime.loop_ir import loop_ir
 from genesis.runtime.native import Block, Launch, Slot
 
-__all__ = ["LOOP", "loop_launch"]
+__all__ = ["LOOP", "loop_launches"]
 
 LOOP = KernelSource("genesis_loop", "genesis_loop", loop_ir)
 
 
-def loop_launch(nodes: Sequence[Node], loop: Loop, places: Places, addresses: dict[str, int], threads: int) -> Launch:
-    """The launch of a loop by up to `threads` workers."""
+def loop_launches(
+    nodes: Sequence[Node], loop: Loop, places: Places, addresses: dict[str, int], threads: int
+) -> list[Launch]:
+    """The launch of a loop by up to `threads` workers, and those that join what each of them has summed."""
     workers = min(threads, loop.tiles)
     products = [call for call in loop.calls if isinstance(call, Product)]
     share = max(sum(product.packed(call, nodes[call.node].dtype.name, _panels(loop, call))) for call in products)
@@ -34,7 +37,14 @@ def loop_launch(nodes: Sequence[Node], loop: Loop, places: Places, addresses: di
         tuple(entry for call in loop.calls for entry in _call(nodes, loop, call, places, addresses, (worker, workers, share)))
         for worker in range(workers)
     )
-    return Launch(addresses[LOOP.symbol], [Block((len(loop.calls), table), loop.tiles)], workers)
+    launches = [Launch(addresses[LOOP.symbol], [Block((len(loop.calls), table), loop.tiles)], workers, bool(loop.sums))]
+    for value in loop.sums if workers > 1 else ():
+        node = nodes[value]
+        parts = places.sum_of(value, 0, node.nbytes)
+        pitch = places.sum_of(value, 1, node.nbytes).offset - parts.offset
+        block = Block((places.address(value), parts, node.numel, workers, pitch), -(-node.numel // CHUNK))
+        launches.append(Launch(addresses[join_source(node.dtype.name).symbol], [block], workers))
+    return launches
 
 
 def _call(
@@ -60,7 +70,12 @@ def _call(
         operands = (("a", call.a, call.a_layout.offset), ("b", call.b, call.b_layout.offset), ("c", call.node, 0))
         a, b, c = (address(WORDS.index(name), value, offset * dtype.itemsize) for name, value, offset in operands)
         cut = _panels(loop, call)
-        block = product.block(call, dtype.name, cut, (a, b, c), places.workspace(workers * share), share)
+        begins = product.NEVER
+        if call.summed:
+            if workers > 1:
+                c = places.sum_of(call.node, worker, nodes[call.node].nbytes)
+            begins = loop.tiles * worker // workers * _of_tile(loop, numel(call.batch)) + 1
+        block = product.block(call, dtype.name, cut, (a, b, c), places.workspace(workers * share), share, adds_from=begins)
         kernel, words, items = addresses[product.source(dtype.name).symbol], tuple(block.words), block.items
     else:
         size, items = _lanes(loop, call)
@@ -68,14 +83,18 @@ def _call(
             address(n, w.value, w.extra) if w.kind == "pointer" else word(w, call, places, size, 1, workers)
             for n, w in enumerate(call.kernel.words)
         )
-    of_tile = items * loop.tile // loop.points if items >= loop.points else 1
-    return kernel, words, of_tile, items, len(patches) // 3, tuple(patches)
+    return kernel, words, _of_tile(loop, items), items, len(patches) // 3, tuple(patches)
+
+
+def _of_tile(loop: Loop, items: int) -> int:
+    """How many of a call's items a tile takes: those of its points, or one that is the whole tile's."""
+    return items * loop.tile // loop.points if items >= loop.points else 1
 
 
 def _panels(loop: Loop, call: Product) -> product.Panels:
     """A tile's rows as a panel, or all of a matrix where points are matrices."""
     products, m = numel(call.batch), call.extents[0]
-    if products >= loop.points:
+    if products >= loop.points or call.summed:
         return product.Panels(1, m, False)
     height = loop.tile * m * products // loop.points
     return product.Panels(-(-m // height), height, False)

@@ -7,7 +7,8 @@ from functools import partial
 from typing import NamedTuple
 
 from genesis.codegen.cpu.emit import emit_finish, emit_kernel
-from genesis.codegen.cpu.loops import LOOP, loop_launch
+from genesis.codegen.cpu.join import join_source
+from genesis.codegen.cpu.loops import LOOP, loop_launches
 from genesis.codegen.cpu.product import launch as product
 from genesis.codegen.cpu.target import cache_bytes
 from genesis.codegen.cpu.tiling import blocks_of, width_of
@@ -61,7 +62,8 @@ def assemble(
         elif isinstance(first, Product):
             launches += [_product_launch(nodes, c, places, addresses, threads) for c in stage if isinstance(c, Product)]
         elif isinstance(first, Loop):
-            launches += [loop_launch(nodes, c, places, addresses, threads) for c in stage if isinstance(c, Loop)]
+            launches += [launch for c in stage if isinstance(c, Loop)
+                         for launch in loop_launches(nodes, c, places, addresses, threads)]
         else:
             launches += _kernel_launches([c for c in stage if isinstance(c, KernelCall)], places, addresses, threads)
         numbers += [number] * (len(launches) - len(numbers))
@@ -92,7 +94,9 @@ def _compiled(nodes: Sequence[Node], schedule: Schedule) -> dict[str, int]:
         if isinstance(first, Loop):
             sources[LOOP.symbol] = LOOP
         products = [part for call in stage for part in parts(call) if isinstance(part, Product)]
-        sources |= {source.symbol: source for source in [product.source(nodes[call.node].dtype.name) for call in products]}
+        dtypes = {(nodes[call.node].dtype.name, call.summed) for call in products}
+        found = [source(dtype) for dtype, summed in sorted(dtypes) for source in (product.source, join_source)[: 1 + summed]]
+        sources |= {source.symbol: source for source in found}
     return dict(zip(sources, get_or_compile(list(sources.values())), strict=True))
 
 

@@ -10,7 +10,7 @@ from typing import Any
 from genesis.ir.shapes import numel
 from genesis.lower.build import KernelCall
 from genesis.lower.kernel import Word
-from genesis.lower.schedule import Location, Schedule
+from genesis.lower.schedule import ALIGNMENT, Location, Schedule
 from genesis.runtime.memory import Buffer
 from genesis.runtime.native import FAULT, Slot
 
@@ -35,6 +35,10 @@ class Places:
         """Memory behind the arena, for the length of a launch."""
         self.workspace_bytes = max(self.workspace_bytes, nbytes)
         return Slot(self.arena_slot, self.schedule.arena_bytes)
+
+    def sum_of(self, value: int, worker: int, nbytes: int) -> Slot:
+        """Where a worker adds up its part of a value."""
+        return Slot(self.arena_slot, self.schedule.sums[value] + worker * -(-nbytes // ALIGNMENT) * ALIGNMENT)
 
     def address(self, value: int, offset: int = 0) -> Slot:
         place: Location = self.schedule.locations[value]

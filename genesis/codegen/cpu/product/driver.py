@@ -19,10 +19,11 @@ __all__ = ["WORDS", "product_ir"]
 
 # The words of an argument block. Distances are in elements, batch strides in bytes; what is stored of a transposed
 # operand is its transpose. A panel is `height` rows, or columns if `by_columns`; blocks are `rows` or `columns` by `depth`;
-# the workspace is a `share` for each worker, B's block in front, A's `a_block` bytes further on.
+# items from `adds_from` on are added to what is there; the workspace is a `share` for each worker, B's block in front, A's
+# `a_block` bytes further on.
 WORDS = (
     "m", "n", "k", "a", "lda", "a_transposed", "b", "ldb", "b_transposed", "c", "ldc", "batch_inner", "a_outer", "a_inner",
-    "b_outer", "b_inner", "c_outer", "c_inner", "panels", "height", "by_columns", "add", "rows", "columns", "depth",
+    "b_outer", "b_inner", "c_outer", "c_inner", "panels", "height", "by_columns", "adds_from", "rows", "columns", "depth",
     "workspace", "share", "a_block",
 )
 
@@ -31,7 +32,7 @@ CHUNK = 32  # of k that is packed of every strip before the next: lines of which
 
 
 def product_ir(name: str, tile: Tile) -> str:
-    """The module that defines the kernel `name`: C = A @ B, or + C, on the panels that are its items."""
+    """The module that defines the kernel `name`: C = A @ B on the panels that are its items."""
     return _Driver(name, tile).text()
 
 
@@ -75,7 +76,7 @@ class _Driver:
         a_blocks = self._moved(base, word["a_block"])
         with counted(b, I64(0), word["k"], word["depth"]) as k_first:
             k = self._least(b.sub(word["k"], k_first), word["depth"])
-            add = b.or_(b.icmp_signed("!=", k_first, I64(0)), b.icmp_signed("!=", word["add"], I64(0)))
+            add = b.or_(b.icmp_signed("!=", k_first, I64(0)), b.icmp_signed(">=", item, word["adds_from"]))
             with counted(b, *columns, word["columns"]) as column:
                 last_column = self._least(b.add(column, word["columns"]), columns[1])
                 self._pack("b", b_, (column, last_column), (k_first, k), base)

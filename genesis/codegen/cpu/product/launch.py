@@ -16,6 +16,7 @@ from genesis.runtime.native import Block, Word
 __all__ = ["Panels", "block", "packed", "panels", "source"]
 
 ROWS, COLUMNS, DEPTH = 192, 1024, 384  # of what is packed at a time, at most: A's block fills part of a second-level cache
+NEVER = 1 << 62
 PACKING = 0.6  # what it takes to pack an element, in multiplications of a vector
 
 
@@ -54,9 +55,12 @@ def panels(dtype: str, extents: tuple[int, int, int], wanted: int) -> Panels:
 
 def block(
     call: Product, dtype: str, cut: Panels, addresses: tuple[Word, Word, Word], workspace: Word, share: int, *,
-    add: bool = False,
+    adds_from: int = NEVER,
 ) -> Block:
-    """The argument block of `call` with operands and result at `addresses`, and at `workspace` a `share` for each worker."""
+    """The argument block of `call` with operands and result at `addresses`, and at `workspace` a `share` for each worker.
+
+    Items from `adds_from` on are added to what is there.
+    """
     tile = Tile.of(dtype)
     size = 4 if dtype == "float32" else 8
     (m, n, k), lead = call.extents, 2 - len(call.batch)
@@ -69,7 +73,7 @@ def block(
     values = (
         *(m, n, k, addresses[0], lda, turned_a, addresses[1], ldb, turned_b, addresses[2], call.ldc, batch[1]),
         *(step for pair in steps for step in pair),
-        *(cut.panels, cut.height, cut.by_columns, add, ROWS, COLUMNS, depth, workspace, share, packed_b),
+        *(cut.panels, cut.height, cut.by_columns, adds_from, ROWS, COLUMNS, depth, workspace, share, packed_b),
     )
     words = tuple(int(value) if isinstance(value, bool) else value for value in values)
     assert len(words) == len(WORDS)
