@@ -13,6 +13,7 @@ from genesis.capture.entry import Entry
 from genesis.capture.quick import FAULT
 from genesis.capture.recording import modes, record
 from genesis.capture.records import Refusal, SplitError
+from genesis.execute import flush_all
 from genesis.nn.module import Module
 from genesis.overriding import OVERRIDES
 from genesis.thread import thread_state
@@ -52,8 +53,11 @@ class Compiled:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         state = thread_state
-        if state.recorder is not None or state.several or state.eager or OVERRIDES or observers():
+        if state.recorder is not None or state.eager or OVERRIDES or observers():
             return self.function(*args, **kwargs)
+        if state.several:  # the thread has met other devices; this call need not
+            flush_all()
+            state.several = False
         with LOCK:
             entries, now, nearest = self.entries, modes(), -3
             for place, entry in enumerate(entries):

@@ -64,6 +64,7 @@ class Recorder:
 
     def __enter__(self) -> Recorder:
         flush_all()
+        thread_state.several = False  # it may be alone with the CPU, whatever the thread has met before
         self._random = rng.get_state()
         thread_state.recorder = self
         FLUSH_HOOKS.append(self._on_flush)

@@ -58,6 +58,8 @@ def record(
         with Watch(recorder.guards, recorder.refuse, recorder.scheduled):
             result = function(*arguments.args, **arguments.kwargs)
         try:
+            if thread_state.several:
+                recorder.refuse("it computes on more than the CPU")
             flush_all()
         except IndexError:
             for place in later_schedules(recorder.steps):

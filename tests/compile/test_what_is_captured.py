@@ -445,6 +445,19 @@ def test_entries_are_bounded_and_new_sizes_compile_no_kernels():
     assert len(compiled.entries) <= genesis.capture.compiled.ENTRY_LIMIT
 
 
+def test_other_devices_before_and_within():
+    (genesis.ones(2, device="cpu:1") + 1).tolist()
+    double = genesis.compile(lambda x: x * 2)
+    for _ in range(3):
+        assert double(genesis.ones(2)).tolist() == [2.0, 2.0]
+        (genesis.ones(2, device="cpu:1") + 1).tolist()
+    assert double.entries[0].replays == 2
+    away = genesis.compile(lambda x: genesis.ones(2, device="cpu:1") * x.sum().item())
+    assert [away(genesis.ones(2)).device for _ in range(2)] == ["cpu:1"] * 2 and not away.entries
+    beside = genesis.compile(lambda x: (x * 2, genesis.ones(2, device="cpu:1") + 1))
+    assert [beside(genesis.ones(2))[1].tolist() for _ in range(3)] == [[2.0, 2.0]] * 3
+
+
 def test_threads_may_call_at_once():
     total = genesis.zeros(4)
 
