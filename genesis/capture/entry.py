@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from genesis.capture.arguments import Arguments
 from genesis.capture.outcome import Outcome, copied, find
 from genesis.capture.prepared import Prepared
-from genesis.capture.quick import FAULT, Quick
+from genesis.capture.quick import FAULT, Commit, Quick
 from genesis.capture.recorder import Recorder
 from genesis.capture.records import Given, Program, signed
 from genesis.capture.signature import check_of
@@ -98,39 +98,44 @@ class Entry:
         FAULT in place of a result: the function has to be called, to fail where it fails.
         """
         undo: list[Callable[[], None]] = []
-        settings: list[Sequence[Any]] = []
-        for step in self._steps:
-            numbers = step.again(undo)
-            if numbers is None:
-                _go_back(undo)
-                return False, None
-            settings.append(numbers)
-        start = rng.reserve(self._draws) if self._draws else 0
-        number = partial(_number, settings, leaves, start)
-        if self._quick is None:
-            return True, self._flushed(arrays, leaves, number, undo)
-        launch = self._launches[0]
-        scalars = launch.numbers.copy()
+        start, commit = None, Commit()
         try:
-            for k, source in launch.slots:
-                scalars[k] = settings[source[1]][source[2]] if source[0] == "setting" else number(source)
-            result = self._quick.replay(arrays, scalars, leaves)
+            settings = []
+            for step in self._steps:
+                numbers = step.again(undo)
+                if numbers is None:
+                    self._take_back(undo, start)
+                    return False, None
+                settings.append(numbers)
+            start = rng.reserve(self._draws) if self._draws else None
+            number = partial(_number, settings, leaves, start)
+            if self._quick is None:
+                result = self._flushed(arrays, leaves, number, undo, commit)
+            else:
+                launch = self._launches[0]
+                scalars = launch.numbers.copy()
+                for k, source in launch.slots:
+                    scalars[k] = settings[source[1]][source[2]] if source[0] == "setting" else number(source)
+                result = self._quick.replay(arrays, scalars, leaves, commit)
         except BaseException:
-            self._take_back(undo, start)
+            if not commit.done:
+                self._take_back(undo, start)
             raise
         if result is FAULT:
             self._take_back(undo, start)
-            return True, FAULT
-        self.replays += 1
+        else:
+            self.replays += 1
         return True, result
 
-    def _take_back(self, undo: Sequence[Callable[[], None]], start: int) -> None:
-        _go_back(undo)
-        if self._draws:
+    def _take_back(self, undo: Sequence[Callable[[], None]], start: int | None) -> None:
+        for restore in reversed(undo):
+            restore()
+        if start is not None:
             rng.set_state((rng.initial_seed(), start))
 
     def _flushed(
-        self, arrays: list[Array], leaves: Sequence[Any], number: Callable[[Any], Any], undo: Sequence[Callable[[], None]]
+        self, arrays: list[Array], leaves: Sequence[Any], number: Callable[[Any], Any], undo: Sequence[Callable[[], None]],
+        commit: Commit,
     ) -> Any:
         """Put all programs down, and flush them."""
         for source in self._cleared:
@@ -150,25 +155,33 @@ class Entry:
                 values[place, array.index] = array
             for index, source in launch.variables:
                 trace.variables[index] = find(source, leaves)
+            changes: list[tuple[Any, str, Any]] = [(commit, "done", True)]
             for write in launch.writes:
                 root = find(write.source, leaves)
-                before = root._array
                 for _ in range(write.notes):
-                    note(before, write.change)
-                trace.written.append((root, before))
-                root._array = handles[write.output]
-                root._version += write.versions
-            before = None
-            if place == last:
-                self._put_gradients(values, leaves, made)
+                    note(root._array, write.change)
+                trace.written.append((root, root._array))
+                changes += (root, "_array", handles[write.output]), (root, "_version", root._version + write.versions)
+            graded = self._gradients(values, leaves, made) if place == last else []
+            changes += [(tensor, "_grad", gradient) for tensor, gradient in graded]
+            any(map(setattr, *zip(*changes, strict=True)))  # in one breath: no interrupt comes between
+            del changes
+            for tensor, gradient in graded:
+                hold_gradient(tensor, gradient)
             try:
                 launch.prepared.flush(trace, handles)
             except IndexError:
                 for number_of_step in later_schedules(self._steps):
                     undo[number_of_step]()
                 raise
-        self.replays += 1
         return self._outcome.build(values, leaves, made)
+
+    def _gradients(self, values: Any, leaves: Sequence[Any], made: dict[int, Tensor]) -> list[tuple[Tensor, Tensor | None]]:
+        """The tensors whose `.grad` is new, and what it is."""
+        return [
+            (find(source, leaves), None if recipe is None else self._outcome.tensor(recipe, values, leaves, made))
+            for source, recipe in self._outcome.gradients
+        ]
 
     def _input(self, given: Given, arrays: list[Array], values: dict[tuple[int, int], Array]) -> Array:
         kind = given.source[0]
@@ -184,20 +197,8 @@ class Entry:
             array = Array.realized(array.memory.buffer, at, array.node.dtype)
         return copied(array) if given.copied else array
 
-    def _put_gradients(
-        self, values: dict[tuple[int, int], Array], leaves: Sequence[Any], made: dict[int, Tensor]
-    ) -> None:
-        for source, recipe in self._outcome.gradients:
-            tensor = find(source, leaves)
-            gradient = None if recipe is None else self._outcome.tensor(recipe, values, leaves, made)
-            if tensor._is_holder:
-                tensor._grad = gradient
-            else:
-                hold_gradient(tensor, gradient)
 
-
-
-def _number(settings: Sequence[Sequence[Any]], leaves: Sequence[Any], start: int, source: Any) -> Any:
+def _number(settings: Sequence[Sequence[Any]], leaves: Sequence[Any], start: Any, source: Any) -> Any:
     """The number that `source` names, in a call with these leaves and steps whose random numbers begin at `start`."""
     kind = source[0]
     if kind == "setting":
@@ -209,11 +210,6 @@ def _number(settings: Sequence[Sequence[Any]], leaves: Sequence[Any], start: int
     if kind == "draw":
         return signed((start + source[1]) & rng.MASK)
     return source[1] if kind == "given" else source[1](*[_number(settings, leaves, start, operand) for operand in source[2:]])
-
-
-def _go_back(undo: Sequence[Callable[[], None]]) -> None:
-    for restore in reversed(undo):
-        restore()
 
 
 def _launch(recorder: Recorder, place: int, given: dict[Given, int]) -> _Launch:

@@ -20,7 +20,7 @@ from genesis.storage import note
 from genesis.tensor import Tensor, hold_gradient
 from genesis.trace import Array, Memory
 
-__all__ = ["FAULT", "Quick"]
+__all__ = ["FAULT", "Commit", "Quick"]
 
 FAULT = object()  # an index was out of range; nothing has happened
 
@@ -28,6 +28,15 @@ _new = object.__new__
 _pointer, _version = attrgetter("memory.pointer"), attrgetter("version")
 _references = sys.getrefcount
 _OWN = 3  # references to a memory of ours: its array, the places' list, getrefcount's argument
+
+
+class Commit:
+    """Whether what a call changes has been put in place: before that it can be taken back."""
+
+    __slots__ = ("done",)
+
+    def __init__(self) -> None:
+        self.done = False
 
 
 class _Places:
@@ -92,7 +101,7 @@ class Quick:
                                       for _, recipe in outcome.gradients]
         self._bare = [source for source in cleared if source not in set(self._graded)]
         self._names = [
-            *["_array"] * len(writes), *["_version"] * len(writes), *["_grad"] * (len(self._graded) + len(self._bare))]
+            *["_array"] * len(writes), *["_version"] * len(writes), *["_grad"] * (len(self._graded) + len(self._bare)), "done"]
         self._held = self._tensors(()) if all(
             source[0] == "held" for source in (*self._roots, *self._graded, *self._bare)) else None
 
@@ -108,7 +117,7 @@ class Quick:
         graded = [find(source, leaves) for source in self._graded]
         return roots, graded, [*roots, *roots, *graded, *[find(source, leaves) for source in self._bare]]
 
-    def replay(self, arrays: list[Array], numbers: Sequence[Any], leaves: Sequence[Any]) -> Any:
+    def replay(self, arrays: list[Array], numbers: Sequence[Any], leaves: Sequence[Any], commit: Commit) -> Any:
         """Run on these inputs and numbers; returns what the call returns, or FAULT."""
         places = self._places[0]
         self._places.reverse()
@@ -138,7 +147,8 @@ class Quick:
                 gradient._array, gradient._requires_grad, gradient._keeps_derivation = results[k], False, True
             news.append(gradient)
         news += [None] * len(self._bare)
-        any(map(setattr, tensors, self._names, news))  # in one breath: no interrupt comes between
+        news.append(True)
+        any(map(setattr, [*tensors, commit], self._names, news))  # in one breath: no interrupt comes between
         others = self._places[0].arrays
         for array, k, (times, change) in zip(before, self._written, self._notes, strict=True):
             if others[k] is not array or _references(array.memory) > _OWN:  # somebody may have kept it for a backward

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from operator import is_
+from itertools import repeat
+from operator import is_, setitem
 from typing import Any
 
 from genesis.optim.lr_scheduler import LRScheduler
@@ -117,15 +118,14 @@ class UpdateStep:
         settings = optimizer.settings(group, age)
         if [*map(type, settings)] != self._types or any([settings[k] != value for k, value in self._literals]):
             return None
-        for state in states:
-            state["step"] = age
-
-        def count_back() -> None:
-            for state in states:
-                state["step"] = age - 1
-
-        undo.append(count_back)
+        undo.append(lambda: _count(states, age - 1))
+        _count(states, age)
         return settings
+
+
+def _count(states: Sequence[dict[str, Any]], age: int) -> None:
+    """Set all ages, in one breath: no interrupt comes between."""
+    any(map(setitem, states, repeat("step"), repeat(age)))
 
 
 def later_schedules(steps: Sequence[UpdateStep | ScheduleStep]) -> list[int]:

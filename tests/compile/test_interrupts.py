@@ -1,0 +1,54 @@
+"""An interrupt, wherever it comes in a replay, leaves a step taken or not taken, and the next calls go on from there."""
+
+import numpy as np
+import pytest
+
+import genesis
+from genesis import nn, optim
+from genesis.nn import functional as F
+from tests.robustness.interrupts import interrupt, moments_of
+
+X, Y = genesis.ones(4, 3), genesis.zeros(4, 2)
+
+
+def compiled_step(width):
+    genesis.manual_seed(0)
+    model = nn.Sequential(nn.Linear(3, width), nn.Dropout(0.5), nn.Linear(width, 2))
+    optimizer = optim.Adam(model.parameters(), lr=0.1)
+
+    @genesis.compile
+    def step():
+        optimizer.zero_grad()
+        loss = F.mse_loss(model(X), Y)
+        loss.backward()
+        optimizer.step()
+        return loss
+
+    for _ in range(3):
+        step()
+    return step, model, optimizer
+
+
+def values(model, optimizer):
+    tensors = [t for p in model.parameters() for t in (p, *(v for v in optimizer.state[p].values() if not isinstance(v, int)))]
+    return [t.detach().numpy().copy() for t in tensors]
+
+
+@pytest.mark.parametrize("width", [4, 9000], ids=["small", "large"])
+def test_an_interrupted_replay_is_a_step_or_none(width):
+    step, model, optimizer = compiled_step(width)
+    before = values(model, optimizer)
+    step()
+    after = values(model, optimizer)
+    moments = moments_of(step)
+    assert moments > 30
+    for moment in range(1, moments + 1, 3 if width == 4 else 20):
+        step, model, optimizer = compiled_step(width)
+        where = interrupt(step, moment)
+        found = values(model, optimizer)
+        taken = [np.array_equal(a, b) for a, b in zip(found, after, strict=True)]
+        untouched = [np.array_equal(a, b) for a, b in zip(found, before, strict=True)]
+        assert all(taken) or all(untouched), f"interrupted at {where}"
+        counts = {optimizer.state[p]["step"] for p in model.parameters()}
+        assert counts <= {3, 4} and len(counts) == 1, f"interrupted at {where}"
+        assert np.isfinite(step().item())
