@@ -62,15 +62,18 @@ def legalize(graph: Simplified, saved: int = 0) -> Simplified:
     for index, node in enumerate(source):
         inputs = tuple([place[i] for i in node.inputs])
         node = node.renumbered(inputs)
+        kind = PRIMITIVES[node.op].kind
+        if kind in ("elementwise", "view", "source"):  # most of them, and nothing to do
+            place.append(len(result))
+            result.nodes.append(node)
+            origins.append(graph.origins[index])
+            continue
         if node.op == "matmul":
             value = _matmul(result, node)
-        elif PRIMITIVES[node.op].kind in ("host", "gather"):
-            value = _add(result, node.renumbered((_in_memory(result, inputs[0]), *inputs[1:])
-                                                 if PRIMITIVES[node.op].kind == "gather"
+        elif kind in ("host", "gather"):
+            value = _add(result, node.renumbered((_in_memory(result, inputs[0]), *inputs[1:]) if kind == "gather"
                                                  else tuple(_in_memory(result, i) for i in inputs)))
-        elif PRIMITIVES[node.op].kind == "reduce" and all(
-            result.nodes[inputs[0]].shape[a] == 1 for a in node.attrs["axes"]
-        ):
+        elif kind == "reduce" and all(result.nodes[inputs[0]].shape[a] == 1 for a in node.attrs["axes"]):
             if node.op.startswith("arg"):
                 value = expand(result.constant(0, int64), node.shape)
             else:

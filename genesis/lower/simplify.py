@@ -96,6 +96,8 @@ def _live(nodes: Sequence[Node], outputs: Sequence[int]) -> bytearray:
 def without_dead(graph: Simplified) -> Simplified:
     """The nodes that the outputs need."""
     live = _live(graph.nodes, graph.outputs)
+    if all(live):
+        return graph
     place: dict[int, int] = {}
     nodes: list[Node] = []
     origins: list[int] = []

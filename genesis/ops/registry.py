@@ -11,6 +11,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any, Literal
 
 import numpy as np
@@ -163,14 +164,18 @@ def expand(x: Value, shape: Shape) -> Value:
     """`x` broadcast to `shape` (which it is known to fit), as a view with strides 0."""
     if x.shape == shape:
         return x
-    strides = contiguous_strides(x.shape)
-    lead = len(shape) - x.ndim
-    spread = tuple(
-        0 if axis < lead or x.shape[axis - lead] != extent else strides[axis - lead]
-        for axis, extent in enumerate(shape)
-    )
-    attrs = {"shape": shape, "strides": spread, "offset": 0, "label": "expand"}
+    attrs = {"shape": shape, "strides": _spread(x.shape, shape), "offset": 0, "label": "expand"}
     return x.graph.add("view", (x,), shape, x.dtype, attrs)
+
+
+@lru_cache(1 << 12)
+def _spread(shape: Shape, wanted: Shape) -> Shape:
+    """The strides with which a value of `shape` is read as one of the shape `wanted`."""
+    strides = contiguous_strides(shape)
+    lead = len(wanted) - len(shape)
+    return tuple(
+        0 if axis < lead or shape[axis - lead] != extent else strides[axis - lead] for axis, extent in enumerate(wanted)
+    )
 
 
 def broadcast(name: str, *values: Value) -> list[Value]:
