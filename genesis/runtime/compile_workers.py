@@ -102,8 +102,10 @@ def _workers_for(modules: int) -> list[CompileWorker]:
     return _workers[:]
 
 
-def compile_modules(modules: Sequence[tuple[str, str]]) -> list[bytes]:
-    """The object code of each (symbol, LLVM IR). The caller sees to it that one thread at a time asks.
+def compile_modules(modules: Sequence[tuple[str, Callable[[], str]]]) -> list[bytes]:
+    """The object code of each (symbol, what gives its LLVM IR: Python, which runs while LLVM compiles what came before).
+
+    The caller sees to it that one thread at a time asks.
 
     Raises RuntimeError if a text is not valid LLVM IR.
     """
@@ -118,7 +120,8 @@ def compile_modules(modules: Sequence[tuple[str, str]]) -> list[bytes]:
         except IndexError:  # another taker was quicker
             return
         try:
-            objects[index] = compile_module(*modules[index])
+            symbol, llvm_ir = modules[index]
+            objects[index] = compile_module(symbol, llvm_ir())
         except BaseException:
             waiting.append(index)
             raise
@@ -127,7 +130,7 @@ def compile_modules(modules: Sequence[tuple[str, str]]) -> list[bytes]:
         try:
             while waiting:
                 take(worker.compile)
-        except (OSError, EOFError, ValueError):
+        except Exception:  # the worker is gone, or the module is no good: it will be tried here
             _workers.remove(worker)
             worker.close()
 

@@ -84,7 +84,7 @@ class KernelCache:
 
     def _compile(self, kernels: Sequence[KernelSource]) -> None:
         started = time.perf_counter()
-        objects = machine_code.compile_modules([(kernel.symbol, kernel.llvm_ir()) for kernel in kernels])
+        objects = machine_code.compile_modules([(kernel.symbol, kernel.llvm_ir) for kernel in kernels])
         for kernel, object_code in zip(kernels, objects, strict=True):
             self._addresses[kernel.source] = machine_code.load(object_code, kernel.symbol)
             self._write(kernel.source, object_code)

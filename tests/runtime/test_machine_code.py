@@ -7,8 +7,8 @@ import os
 
 import pytest
 
-from genesis.runtime import compile_workers
-from genesis.runtime.machine_code import compile_modules, load, target
+from genesis.runtime import compile_workers, machine_code
+from genesis.runtime.machine_code import load, target
 
 
 def modules(count: int, name: str) -> list[tuple[str, str]]:
@@ -16,6 +16,10 @@ def modules(count: int, name: str) -> list[tuple[str, str]]:
         (f"test_{name}_{i}", f"define i64 @test_{name}_{i}(i64 %x) {{\n  %y = add i64 %x, {i}\n  ret i64 %y\n}}\n")
         for i in range(count)
     ]
+
+
+def compile_modules(batch: list[tuple[str, str]]) -> list[bytes]:
+    return machine_code.compile_modules([(symbol, lambda text=text: text) for symbol, text in batch])
 
 
 def results(batch: list[tuple[str, str]], objects: list[bytes]) -> list[int]:
