@@ -314,7 +314,7 @@ class _Build:
         for draft, at in zip(self.drafts, maps, strict=True):
             instructions.append(_instruction(draft, at, order, axes, taps, words, instructions))
         if any(d.level in (COLUMN, FINAL) for d in self.drafts):
-            words += [Word("partials"), Word("workers")]
+            words += [Word("partials"), Word("items"), Word("shares")]
         nest = [(n, r) for n, (_, r) in enumerate(axes)]
         kernel = Kernel(nest, place, instructions, words, taps)
         if kept := kernel.kept():

@@ -26,7 +26,7 @@ class Word(NamedTuple):
 
     pointer (storage, byte offset), extent (value), stride (value), block (elements of the lane axis in one item),
     blocks (items along it), stream (the storage, to which stores go past the caches if it is 1), scalar (slot, dtype),
-    constant (value, dtype), fault, site (number), partials, workers, scratch (the value it keeps between passes, its
+    constant (value, dtype), fault, site (number), partials, items, shares, scratch (the value it keeps between passes, its
     dtype: one row for each worker).
     """
 

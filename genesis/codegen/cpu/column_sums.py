@@ -1,7 +1,7 @@
-"""Sums of columns beside reductions of rows: each worker adds the rows that it passes over into numbers of its own.
+"""Sums of columns beside reductions of rows: each share of the rows is added up in numbers of its own.
 
-A worker's sums lie one after the other in its part of `partials`, eight bytes to a number whatever its type; the
-finishing function adds the workers' in their order.
+A share's sums lie one after the other in its part of `partials`, eight bytes to a number whatever its type; the
+finishing function adds those of all shares in their order.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def clear(emitter: Emitter) -> None:
     """Before the first row: nothing is summed."""
     if emitter.columns:
         size = emitter.builder.mul(_bytes(emitter), I64(len(emitter.columns)))
-        start = _part(emitter, emitter.builder.mul(emitter.worker, size))
+        start = _part(emitter, emitter.builder.mul(emitter.share, size))
         fill = emitter.lanes.declared("llvm.memset.p0.i64", ir.VoidType(), [POINTER, I8, I64, I1])
         emitter.builder.call(fill, [start, I8(0), size, I1(0)])
 
@@ -36,13 +36,13 @@ def add(emitter: Emitter, n: int) -> None:
     lanes, instruction = emitter.lanes, emitter.kernel.instructions[n]
     dtype = instruction.dtype.compute.name
     value = emitter.value(instruction.args[0])
-    place = _place(emitter, n, emitter.worker)
+    place = _place(emitter, n, emitter.share)
     held = lanes.load(place, dtype, emitter.mask)
     lanes.store(lanes.splat(Arithmetic(lanes, dtype).add(held, value)), place, dtype, emitter.mask)
 
 
 def finish(emitter: Emitter) -> None:
-    """The body of the finishing function: for each column, the workers' sums and what depends on them."""
+    """The body of the finishing function: for each column, the shares' sums and what depends on them."""
     kernel, b = emitter.kernel, emitter.builder
     lane = kernel.lane
     assert lane is not None
@@ -51,8 +51,8 @@ def finish(emitter: Emitter) -> None:
         for n in emitter.columns:
             dtype = kernel.instructions[n].dtype
             total = Accumulator(emitter.lanes, "sum", dtype.compute.name, emitter.entry, varying=True)
-            with emitter.loop(I64(0), emitter.words[emitter.word_of("workers")]) as worker:
-                total.add(emitter.lanes.load(_place(emitter, n, worker), dtype.compute.name, emitter.mask), None, None)
+            with emitter.loop(I64(0), emitter.words[emitter.word_of("shares")]) as share:
+                total.add(emitter.lanes.load(_place(emitter, n, share), dtype.compute.name, emitter.mask), None, None)
             emitter.scopes[-1][emitter.key(n)] = emitter.lanes.round_to(dtype.name, total.value())
         stores = [i for i in kernel.instructions if i.name == "store" and i.level == "column"]
         for i in stores:
@@ -79,10 +79,10 @@ def _part(emitter: Emitter, offset: ir.Value) -> ir.Value:
     return emitter.builder.gep(emitter.words[emitter.word_of("partials")], [offset], inbounds=True, source_etype=I8)
 
 
-def _place(emitter: Emitter, n: int, worker: ir.Value) -> ir.Value:
-    """Where `worker` keeps the present lanes of sum `n`."""
+def _place(emitter: Emitter, n: int, share: ir.Value) -> ir.Value:
+    """Where `share` keeps the present lanes of sum `n`."""
     b = emitter.builder
-    number = b.add(b.mul(worker, I64(len(emitter.columns))), I64(emitter.columns.index(n)))
+    number = b.add(b.mul(share, I64(len(emitter.columns))), I64(emitter.columns.index(n)))
     at: Any = I64(0)
     for axis, (word, reduced) in enumerate(emitter.kernel.axes):
         at = b.add(b.mul(at, emitter.words[word]), emitter.index[axis]) if reduced else at

@@ -170,30 +170,45 @@ class Emitter:
     # ---- the main function ----
 
     def main(self) -> str:
-        kernel, b = self.kernel, self.builder
-        workers = {n: self._accumulator(n) for n in self.finals}
+        if self.kernel.has_totals:
+            with self.loop(self.lo, self.hi) as share:
+                self._share(share)
+        else:
+            self._items(self.lo, self.hi, {})
+        if self.streams:
+            self.builder.fence("seq_cst")  # what went past the caches is seen before the launch is reported done
+        self.builder.ret_void()
+        return str(self.module)
+
+    def _share(self, share: ir.Value) -> None:
+        """A part of the items, with results of its own among the partial ones: whoever does it, they are the same."""
+        b = self.builder
+        self.share = share
+        items, shares = (self.words[self.word_of(kind)] for kind in ("items", "shares"))
+        first, last = (b.udiv(b.mul(items, s), shares) for s in (share, b.add(share, I64(1))))
+        totals = {n: self._accumulator(n) for n in self.finals}
         column_sums.clear(self)
-        with self.loop(self.lo, self.hi) as item:
+        self._items(first, last, totals)
+        for position, n in enumerate(self.finals):
+            slot = b.add(b.mul(share, I64(len(self.finals))), I64(position))
+            at = b.gep(self.words[self.word_of("partials")], [slot], inbounds=True, source_etype=I64)
+            b.store(totals[n].folded(), at)
+
+    def _items(self, first: ir.Value, last: ir.Value, totals: dict[int, Accumulator]) -> None:
+        """One item after the other; what they reduce altogether goes into `totals`."""
+        kernel = self.kernel
+        with self.loop(first, last) as item:
             start, end = self._decode(item)
             if kernel.lane is None or kernel.lane_is_reduced:
-                self._row(workers, start, end)
+                self._row(totals, start, end)
             else:
-                totals = {n: self._accumulator(n) for n in self.finals}
+                held = {n: self._accumulator(n) for n in self.finals}
                 self.hoist(kernel.needed(kernel.targets()))
-                self.lane_loop(start, end, lambda: self._row(totals, start, end))
-                for n, total in totals.items():
-                    workers[n].join(total)
+                self.lane_loop(start, end, lambda: self._row(held, start, end))
+                for n, total in held.items():
+                    totals[n].join(total)
             for axis in kernel.outer:
                 self.bound.discard(axis)
-        for position, n in enumerate(self.finals):
-            slot = b.add(b.mul(self.worker, I64(len(self.finals))), I64(position))
-            value = workers[n].folded()
-            at = b.gep(self.words[self.word_of("partials")], [slot], inbounds=True, source_etype=I64)
-            b.store(value, at)
-        if self.streams:
-            b.fence("seq_cst")  # what went past the caches is seen before the launch is reported done
-        b.ret_void()
-        return str(self.module)
 
     def word_of(self, kind: str) -> int:
         return next(n for n, word in enumerate(self.kernel.words) if word.kind == kind)
@@ -325,15 +340,15 @@ class Emitter:
         if self.columns:
             column_sums.finish(self)
             return str(self.module)
-        workers, partials = self.words[self.word_of("workers")], self.words[self.word_of("partials")]
+        shares, partials = self.words[self.word_of("shares")], self.words[self.word_of("partials")]
         self.lanes = Lanes(b, self.lanes.width)
         joined = {}
         for n in self.finals:
             i = kernel.instructions[n]
             joined[n] = Accumulator(self.lanes, i.name, kernel.instructions[i.args[0]].dtype.name, self.entry, False)
-        with self.loop(I64(0), workers) as w:
+        with self.loop(I64(0), shares) as share:
             for position, n in enumerate(self.finals):
-                slot = b.add(b.mul(w, I64(len(self.finals))), I64(position))
+                slot = b.add(b.mul(share, I64(len(self.finals))), I64(position))
                 at = b.gep(partials, [slot], inbounds=True, source_etype=I64)
                 joined[n].add(b.load(at, typ=joined[n].type), None, None)
         for n in self.finals:

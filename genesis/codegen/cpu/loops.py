@@ -80,7 +80,7 @@ def _call(
     else:
         size, items = _lanes(loop, call)
         kernel, words = addresses[call.kernel.name], tuple(
-            address(n, w.value, w.extra) if w.kind == "pointer" else word(w, call, places, size, 1, workers)
+            address(n, w.value, w.extra) if w.kind == "pointer" else word(w, call, places, size, 1, workers, items, 1)
             for n, w in enumerate(call.kernel.words)
         )
     return kernel, words, _of_tile(loop, items), items, len(patches) // 3, tuple(patches)

@@ -27,6 +27,7 @@ from genesis.runtime.native import Block, Launch, Program
 __all__ = ["Segment", "assemble"]
 
 BLOCK_QUANTUM = 64
+SHARES = 4  # of a kernel with totals, for each worker: partial results, which are joined in order
 FINAL_BLOCK = 4096
 STREAMED_SHARE = 4  # an output of one in so many bytes of the last cache goes past it
 
@@ -129,7 +130,7 @@ def _kernel_launches(
     workers = threads if cost > PARALLEL_COST else 1
     together = _blocks(calls)
     blocks = [_block(call, places, workers, len(calls), together) for call in calls]
-    launches = [Launch(addresses[_name(kernel, together)], blocks, workers, every_worker=kernel.has_totals)]
+    launches = [Launch(addresses[_name(kernel, together)], blocks, workers)]
     if kernel.has_totals:
         launches.append(Launch(addresses[kernel.name + "_finish"], [Block(blocks[0].words, 1)], 1))
     return launches
@@ -154,8 +155,9 @@ def _block(call: KernelCall, places: Places, workers: int, beside: int, together
             size = min(size, FINAL_BLOCK)
         count = max(1, -(-extent // size))
         items *= -(-extent // size)
-    words = [word(w, call, places, size, count, workers) for w in kernel.words]
-    return Block(words, items)
+    shares = max(1, min(SHARES * workers, items)) if workers > 1 else 1
+    words = [word(w, call, places, size, count, workers, items, shares) for w in kernel.words]
+    return Block(words, shares if kernel.has_totals else items)
 
 
 def _product_launch(nodes: Sequence[Node], call: Product, places: Places, addresses: dict[str, int], threads: int) -> Launch:

@@ -47,8 +47,8 @@ class Places:
         return Slot(place.place + (self.output_slot if place.kind == "output" else 0), offset)
 
 
-def word(w: Word, call: KernelCall, places: Places, size: int, count: int, workers: int) -> Any:
-    """What fills word `w` of a call whose items are blocks of `size` lanes, `count` of them along the lane axis."""
+def word(w: Word, call: KernelCall, places: Places, size: int, count: int, workers: int, items: int, shares: int) -> Any:
+    """What fills word `w` of a call of `items` that are blocks of `size` lanes, `count` of them along the lane axis."""
     kernel = call.kernel
     if w.kind == "pointer":
         return places.address(w.value, w.extra)
@@ -67,10 +67,10 @@ def word(w: Word, call: KernelCall, places: Places, size: int, count: int, worke
     if w.kind == "partials":
         totals = [i for i in kernel.instructions if i.level in ("column", "final") and "over" in dict(i.attrs)]
         columns = [extent for extent, (_, reduced) in zip(call.extents, kernel.axes, strict=True) if reduced]
-        memory = array("q", [0]) * (workers * len(totals) * (numel(columns) if totals[0].level == "column" else 1))
+        memory = array("q", [0]) * (shares * len(totals) * (numel(columns) if totals[0].level == "column" else 1))
         places.keep.append(memory)
         return memory.buffer_info()[0]
-    return {"block": size, "blocks": count, "workers": workers}.get(w.kind, w.value)
+    return {"block": size, "blocks": count, "items": items, "shares": shares}.get(w.kind, w.value)
 
 
 def _bits(value: float) -> int:
