@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from genesis.capture.purity import CHANGING, DYNAMIC, IMPURE_NUMPY, SCALARS, is_impure, is_opaque
+from genesis.capture.purity import CHANGING, DYNAMIC, SCALARS, impure_names, is_impure, is_opaque
 from genesis.nn.module import Module
 from genesis.tensor import Tensor
 
@@ -141,7 +141,7 @@ class Guards:
     def _dictionary(self, name: str, value: Any, label: str) -> None:
         keys = self.constant([*value])
         self.fail_if(f"len({name}) != {len(value)} or not all(map(is_, {name}, {keys}))", f"the keys of {label}")
-        self.constants["is_"] = _same
+        self.constants["is_"] = lambda a, b: a is b or (isinstance(b, SCALARS) and not differs(a, b))
         for i, (key, item) in enumerate(value.items()):
             path = f"{label}[{key!r}]" if isinstance(key, SCALARS) else f"an item of {label}"
             self.visit(f"{name}[{keys}[{i}]]", item, path)
@@ -282,9 +282,8 @@ class Guards:
             elif key in sys.modules and key in imported:
                 self.enter(sys.modules[key], key)
             module = namespace[key] if key in namespace else sys.modules.get(key)
-            if isinstance(module, ModuleType) and module.__name__.split(".")[0] == "numpy":
-                for used in IMPURE_NUMPY.intersection(code.co_names).intersection(vars(module)):
-                    self._refuse(f"it uses {module.__name__}.{used}")
+            for used in impure_names(module, code):
+                self._refuse(f"it uses {used}")
 
     def function(
         self, head: str, lines: Sequence[str], last: Sequence[str], constants: dict[str, Any] | None = None
@@ -297,10 +296,6 @@ class Guards:
         exec("\n".join([head, *body]), namespace)  # the text is made of names of our own and of attributes' names
         made: Callable[..., Any] = namespace["check"]
         return made
-
-
-def _same(a: Any, b: Any) -> bool:
-    return a is b or (isinstance(b, SCALARS) and not differs(a, b))
 
 
 _MISSING = object()

@@ -130,7 +130,7 @@ class Outcome:
             value = ("output", *recorder.outputs[id(tensor._array)])
         elif base is None:
             value = ("constant", tensor._array)
-            if id(tensor._array) not in recorder._constants:
+            if id(tensor._array) not in recorder.constants:
                 recorder.refuse("a tensor is returned whose value is none of the program's")
         elif tensor._array.node.differentiable:
             recorder.refuse("a view with a derivation of its own is returned")

@@ -15,7 +15,7 @@ from genesis.devices import Device
 from genesis.ir.dtypes import DType
 from genesis.nn.module import Module
 
-__all__ = ["CHANGING", "DYNAMIC", "IMPURE_NUMPY", "SCALARS", "is_impure", "is_opaque"]
+__all__ = ["CHANGING", "DYNAMIC", "SCALARS", "impure_names", "is_impure", "is_opaque"]
 
 SCALARS = (int, float, bool, str, bytes, complex, type(None), np.generic)
 CHANGING = (np.ndarray, array.array, bytearray, memoryview, random.Random, np.random.Generator, np.random.RandomState)
@@ -24,7 +24,7 @@ _IMPURE = {
     "logging", "queue", "threading", "_thread", "select", "sys", "shutil", "pathlib", "multiprocessing", "asyncio", "urllib",
 }
 _IMPURE_BUILTINS = {"print", "input", "open", "next", "exec", "eval", "breakpoint", "globals", "locals"}
-IMPURE_NUMPY = {"empty", "empty_like", "fromfile", "frombuffer", "load", "loadtxt", "memmap", "random"}
+_IMPURE_NUMPY = {"empty", "empty_like", "fromfile", "frombuffer", "load", "loadtxt", "memmap", "random"}
 DYNAMIC = {"getattr", "hasattr", "vars", "__dict__", "setattr", "attrgetter"}
 
 
@@ -45,8 +45,15 @@ def is_impure(function: Any) -> bool:
             return name in _IMPURE_BUILTINS
     top = module.split(".")[0]
     if top == "numpy":
-        return module.startswith("numpy.random") or name in IMPURE_NUMPY
+        return module.startswith("numpy.random") or name in _IMPURE_NUMPY
     return top in _IMPURE or (top not in sys.stdlib_module_names and top != "genesis")
+
+
+def impure_names(module: Any, code: CodeType) -> set[str]:
+    """What `code` names of NumPy, if `module` is that, whose answers change: calls of it are not seen."""
+    if not isinstance(module, ModuleType) or module.__name__.split(".")[0] != "numpy":
+        return set()
+    return {f"{module.__name__}.{name}" for name in _IMPURE_NUMPY.intersection(code.co_names).intersection(vars(module))}
 
 
 def is_opaque(value: Any) -> bool:

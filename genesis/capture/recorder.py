@@ -16,7 +16,8 @@ import numpy as np
 
 from genesis.capture.guards import Guards
 from genesis.capture.prepared import Prepared
-from genesis.capture.records import Given, Program, Refusal, Source, SplitError, State, signed
+from genesis.capture.records import Program, Refusal, Source, SplitError, State, signed
+from genesis.capture.sources import given_of, source_of
 from genesis.capture.steps import ScheduleStep, UpdateStep, is_literal
 from genesis.dispatch import array_of
 from genesis.execute import FLUSH_HOOKS, flush_all, realize
@@ -56,11 +57,11 @@ class Recorder:
         self._random = rng.get_state()
         self.outputs: dict[int, tuple[int, int]] = {}  # id of an array -> its program and position
         self._handles: list[Array] = []
-        self._constants: dict[int, Array] = {}
-        self._placed: dict[tuple[Trace, int], tuple[Tensor, Array]] = {}
+        self.constants: dict[int, Array] = {}
+        self.inputs: dict[tuple[Trace, int], tuple[Tensor, Array]] = {}
         self._numbers: dict[tuple[Trace, int], Source] = {}
         self._starts: dict[int, int] = {}
-        self._gradients: dict[Tensor, Tensor] = {}  # a gradient -> whose
+        self.gradients: dict[Tensor, Tensor] = {}  # a gradient -> whose
 
     def __enter__(self) -> Recorder:
         flush_all()
@@ -124,7 +125,7 @@ class Recorder:
 
     def placed(self, trace: Trace, tensor: Tensor, array: Array) -> None:
         """`array`, which `tensor` holds or held, is an input of `trace`."""
-        self._placed[trace, trace.known[array]] = tensor, array
+        self.inputs[trace, trace.known[array]] = tensor, array
         self._register(tensor)
 
     def wrote(self, root: Tensor) -> None:
@@ -142,7 +143,7 @@ class Recorder:
 
     def made(self, array: Array) -> None:
         """`array` was made of Python's data."""
-        self._constants[id(array)] = array
+        self.constants[id(array)] = array
 
     def data(self, data: Any) -> Any:
         """What a tensor is about to be made of, as plain numbers."""
@@ -255,7 +256,7 @@ class Recorder:
         if state is not None:
             return state
         array, base = tensor._array, tensor._base
-        if array.memory is None or id(array) in self.outputs or id(array) in self._constants:
+        if array.memory is None or id(array) in self.outputs or id(array) in self.constants:
             return None
         if base is not None:
             self._register(base)
@@ -263,24 +264,12 @@ class Recorder:
                 return None
         state = self.states[tensor] = State.of(tensor)
         if state.gradient is not None:
-            self._gradients[state.gradient] = tensor
+            self.gradients[state.gradient] = tensor
         return state
 
     def source_of(self, tensor: Tensor) -> Source | None:
         """Where a replay finds a tensor that was there before the call."""
-        state = self.states.get(tensor)
-        if state is None or state.source is not None:
-            return None if state is None else state.source
-        owner = self._gradients.get(tensor)
-        if owner is not None and (source := self.source_of(owner)) is not None:
-            self.states[owner].reads_gradient = True
-            state.label, state.source = f"the gradient of {self.states[owner].label}", ("gradient", source)
-        else:
-            for view, held in self.states.items():
-                if held.base is tensor and view is not tensor and held.source is not None:
-                    state.label, state.source = f"the storage of {held.label}", ("base", held.source)
-                    break
-        return state.source
+        return source_of(self, tensor)
 
     # ---- programs ----
 
@@ -300,44 +289,12 @@ class Recorder:
         self.programs.append(Program(
             Prepared(trace, plan, list(dict.fromkeys([array.index for array in held])), positions),
             resolve_line(*user_line()),
-            [self._given(trace, position, array) for position, array in zip(positions, trace.inputs, strict=True)],
+            [given_of(self, trace, position, array) for position, array in zip(positions, trace.inputs, strict=True)],
             list(trace.scalars),
             [(k, self._numbers[trace, k]) for k in range(len(trace.scalars)) if (trace, k) in self._numbers],
             [(i, source) for i, leaf in trace.variables.items() if plan.keeps and (source := self.source_of(leaf))],
             [(root, root._array.index) for root in self.states if root._array.trace is trace],
         ))
-
-    def _given(self, trace: Trace, position: int, array: Array) -> Given:
-        """Where a replay finds an input."""
-        if id(array) in self.outputs:
-            return Given(("output", *self.outputs[id(array)]))
-        if id(array) in self._constants:
-            return Given(("constant", array))
-        tensor, held = self._placed.get((trace, position), (None, array))
-        if id(held) in self.outputs:
-            return Given(("output", *self.outputs[id(held)]))
-        memory = held.memory
-        assert memory is not None
-        copied = array.memory is not memory
-        state = None if tensor is None else self.states.get(tensor)
-        if tensor is not None and state is not None and state.array is held:
-            source = self.source_of(tensor)
-            if source is not None:
-                return Given(source, None, copied)
-        for other, like in self.states.items():  # another handle on it
-            if like.array is held and (source := self.source_of(other)) is not None:
-                return Given(source, None, copied)
-        root = tensor if tensor is None or tensor._base is None else tensor._base
-        state = None if root is None else self.states.get(root)
-        if root is not None and state is not None and (whole := state.array.memory) is not None:
-            source = self.source_of(root)
-            if source is not None and whole.buffer is memory.buffer:
-                at = memory.layout._replace(offset=memory.layout.offset - whole.layout.offset)
-                return Given(source, at, copied)
-        line = trace.line_of(position + 1)
-        reason = f"a tensor of shape {array.node.shape} is read that no argument, name or attribute leads to"
-        self.refusals.append(Refusal(reason, line))
-        return Given(("constant", array))
 
 
 _LOOK = "a value is looked at"
