@@ -300,7 +300,7 @@ class _Build:
 
     def finished(self) -> KernelCall:
         axes, maps = _merged(self.axes, [d.map for d in self.drafts])
-        lane, taps = _lane(axes, self.drafts, maps)
+        lane, taps, apart = _lane(axes, self.drafts, maps)
         order = [a for a in range(len(axes)) if not axes[a][1] and a != lane]
         order += [a for a in range(len(axes)) if axes[a][1] and a != lane]
         order += [lane] if lane is not None else []
@@ -312,7 +312,7 @@ class _Build:
             words += [Word("block"), Word("blocks")]
         instructions: list[Instruction] = []
         for draft, at in zip(self.drafts, maps, strict=True):
-            instructions.append(_instruction(draft, at, order, axes, taps, words, instructions))
+            instructions.append(_instruction(draft, at, order, axes, taps, apart, words, instructions))
         if any(d.level in (COLUMN, FINAL) for d in self.drafts):
             words += [Word("partials"), Word("items"), Word("shares")]
         nest = [(n, r) for n, (_, r) in enumerate(axes)]
@@ -326,7 +326,7 @@ class _Build:
 
 def _instruction(
     draft: _Draft, at: IndexMap | None, order: Sequence[int], axes: Sequence[Axis], taps: Mapping[int, int],
-    words: list[Word], before: Sequence[Instruction],
+    apart: bool, words: list[Word], before: Sequence[Instruction],
 ) -> Instruction:
     varies: frozenset[int] = frozenset().union(*[before[a].varies for a in draft.args]) if draft.args else frozenset()
     access = None
@@ -344,7 +344,7 @@ def _instruction(
         classes: list[int | str] = []
         for axis, s in enumerate(strides):
             if s == 0 or (s == 1 and (axis in taps or axis == len(strides) - 1)) or (
-                taps and axis == len(strides) - 1 and 1 < s <= MOST_TAPS
+                apart and axis == len(strides) - 1 and 1 < s <= MOST_TAPS
             ):
                 classes.append(s)
             else:
@@ -382,12 +382,13 @@ def _merged(axes: Sequence[Axis], maps: Sequence[IndexMap | None]) -> tuple[list
 
 def _lane(
     axes: Sequence[Axis], drafts: Sequence[_Draft], maps: Sequence[IndexMap | None]
-) -> tuple[int | None, Collection[int]]:
-    """The axis to run as vectors, along which most accesses are to neighbours, and its taps.
+) -> tuple[int | None, Collection[int], bool]:
+    """The axis to run as vectors, along which most accesses are to neighbours; its taps; and whether what lies between
+    two lanes' elements is read too.
 
-    A tap is a short axis along which some access is to neighbours where it steps over them along the lanes. It is not kept
-    where lanes are reduced. A scatter goes along reduced axes one by one; a place among them is counted with the last one
-    running fastest. Sums of columns are kept beside rows, along which lanes run.
+    A tap is a short axis along which some access is to neighbours where it steps over them along the lanes. A scatter goes
+    along reduced axes one by one; a place among them is counted with the last one running fastest. Sums of columns are kept
+    beside rows, along which lanes run.
     """
     scatters = any(d.name == "scatter" for d in drafts)
     reduced = [axis for axis, (_, r) in enumerate(axes) if r]
@@ -397,19 +398,20 @@ def _lane(
     memory = [(1.0 if draft.level == FULL else ROW_SHARE, at.strides) for draft, at in zip(drafts, maps, strict=True)
               if draft.storage is not None and at is not None and draft.level not in (COLUMN, FINAL)]
     pairs = () if scatters or columns else {
-        (lane, tap) for tap, (extent, over) in enumerate(axes) if 1 < extent <= MOST_TAPS
-        for lane in free if axes[lane][0] > max(extent, LEAST_LANES - 1) and over >= axes[lane][1]
+        (lane, tap) for tap, (extent, _) in enumerate(axes) if extent > 1
+        for lane in free if axes[lane][0] > max(min(extent, MOST_TAPS), LEAST_LANES - 1)
         for _, strides in memory if strides[tap] == 1 < strides[lane] <= MOST_TAPS
     }
+    short = {(lane, tap) for lane, tap in pairs if axes[tap][0] <= MOST_TAPS}
     best, chosen = -1.0, None
     for axis in free:
-        if any(tap == axis for _, tap in pairs):
+        if any(tap == axis for _, tap in short):
             continue
         steps = [(share, strides[axis]) for share, strides in memory]
         score = sum(share * (3 if s == 1 else 1 if s == 0 else 0) for share, s in steps)
-        score = score * min(1, axes[axis][0] / 8) + min(axes[axis][0], 16) / 16
+        score = (score + 1 / 3) * min(axes[axis][0], 16) / 16
         if any(lane == axis for lane, _ in pairs):
             score += 2 * sum(share for share, s in steps if 1 < s <= MOST_TAPS)
         if score > best:
             best, chosen = score, axis
-    return chosen, {tap for lane, tap in pairs if lane == chosen}
+    return chosen, {tap for lane, tap in short if lane == chosen}, any(lane == chosen for lane, _ in pairs)

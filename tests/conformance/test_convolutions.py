@@ -5,6 +5,7 @@ import pytest
 import torch
 
 import genesis
+from genesis.codegen.cpu.emit import emit_kernel
 from genesis.codegen.cpu.tiling import blocks_of
 from genesis.dispatch import array_of
 from genesis.lower.build import KernelCall
@@ -83,6 +84,16 @@ def test_no_matrix_of_windows_is_in_memory():
 def test_convolution_and_gradients_are_blocked():
     calls = [call for stage in _training_plan().lowered.schedule.stages for call in stage if isinstance(call, KernelCall)]
     assert sum(np.prod([*blocks_of(call.kernel, call.extents).values()]) >= 16 for call in calls) == 3
+
+
+def test_windows_two_steps_apart_are_read_as_vectors():
+    x, weight = (genesis.tensor(RANDOM.normal(size=shape), requires_grad=True) for shape in ((2, 4, 32, 32), (6, 4, 3, 3)))
+    (x.sum() + weight.sum()).item()
+    genesis.nn.functional.conv2d(x, weight, stride=2, padding=1).square().sum().backward()
+    stages = plan_for(array_of(weight.grad).trace).lowered.schedule.stages
+    kernels = [call.kernel for stage in stages for call in stage if isinstance(call, KernelCall) and call.kernel.is_product]
+    assert len(kernels) == 2
+    assert not any("masked.gather" in emit_kernel(kernel, 8) for kernel in kernels)
 
 
 def test_a_sum_that_is_added_to_an_input_in_its_place():

@@ -301,10 +301,10 @@ class Emitter:
         at_each_point(self, kept, after)
 
     def _points(self, needed: Sequence[int], body: Callable[[], None]) -> None:
-        """`body` at each point of all axes that are spelled out."""
+        """`body` at each point of all axes that are spelled out: what is read at one of those reduced serves all others."""
         if self.spelled:
             self.hoist(needed)
-        at_each_point(self, [*self.spelled], body)
+        at_each_point(self, sorted(self.spelled, key=lambda axis: not self.kernel.axes[axis][1]), body)
 
     def _reduce(self, accumulator: Accumulator, i: Instruction) -> None:
         """Take in the value of reduction `i` at the point at hand; in blocks, a product without rounding it first."""

@@ -47,18 +47,19 @@ def blocks_of(kernel: Kernel, extents: Sequence[int]) -> dict[int, int]:
     axes = [max((a for a in side if a != shift), key=lambda a: (min(extents[a], SIZES[-1]), a), default=None) for side in sides]
     choices = [[size for size in SIZES if size == 1 or (axis is not None and size <= extents[axis])] for axis in axes]
     most = SUMS if vector_bytes() == 64 else SUMS // 2
-    shifts = 1 if shift is None else extents[shift]
+    kept_taps = [size for axis, size in kernel.taps.items() if not kernel.axes[axis][1]]
+    shifts = prod(kept_taps) * (1 if shift is None else extents[shift])
 
     def cost(sizes: tuple[int, ...]) -> float:
         """For each product that is wanted."""
         sums = prod(sizes) * shifts
-        reads = sum(size * (shifts if shift in side else 1) for side, size in zip(sides, sizes, strict=True))
+        reads = sum(size * (extents[shift] if shift in side else 1) for side, size in zip(sides, sizes, strict=True))  # type: ignore[index]
         padding = [-(-extents[a] // size) * size / extents[a] for a, size in zip(axes, sizes, strict=True) if a is not None]
         return prod(padding) * (1 + READ * reads / sums)
 
     best = min((sizes for sizes in product(*choices) if prod(sizes) * shifts <= most), key=cost)
     blocks = {axis: size for axis, size in zip(axes, best, strict=True) if axis is not None and size > 1}
-    return blocks if shift is None else {**blocks, shift: shifts}
+    return blocks if shift is None else {**blocks, shift: extents[shift]}
 
 
 def _overlaps(kernel: Kernel, axis: int) -> bool:
