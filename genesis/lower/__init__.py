@@ -43,9 +43,9 @@ def lower(
 
     The values `saved` are outputs too, and may share their memory with others.
     """
-    graph = batch_sums(recomputed(simplify(nodes, [*outputs, *saved])))
+    graph = batch_sums(convolve(recomputed(simplify(nodes, [*outputs, *saved]))))
     _check(graph.nodes, graph.outputs)
-    graph = legalize(convolve(graph), len(saved))
+    graph = legalize(graph, len(saved))
     _check(graph.nodes, graph.outputs)
     while True:
         partition = fuse(graph.nodes, graph.outputs, threads, scalars)
