@@ -148,7 +148,7 @@ def _alone(call: Product, threads: int) -> Loop:
 
 
 def _fits(nodes: Sequence[Node], walk: _Walk, writes: Sequence[int], written: set[int], points: int) -> bool:
-    if numel(walk.extents) % points or _split(walk.extents, points) is None:
+    if not points or not numel(walk.extents) or numel(walk.extents) % points or _split(walk.extents, points) is None:
         return False
     return all(_within_slabs(nodes, walk, access, points) for access in walk.accesses
                if access.value in written or access.value in writes)

@@ -35,7 +35,7 @@ def scaled_dot_product_attention(
         raise ValueError(f"{name}: is_causal is a mask already; want no attn_mask beside it")
     if enable_gqa:
         key, value = (_shared(name, query, v) for v in (key, value))
-    scores = matmul(query, swapped(key)) * (query.shape[-1] ** -0.5 if scale is None else scale)
+    scores = matmul(query, swapped(key)) * (max(query.shape[-1], 1) ** -0.5 if scale is None else scale)
     if is_causal:
         queries, keys = scores.shape[-2:]
         rows = reshape_value(iota(scores.graph, queries, int64), (queries, 1))
@@ -48,6 +48,8 @@ def scaled_dot_product_attention(
 
 def _masked_softmax(scores: Value, mask: Value) -> Value:
     """softmax along the last axis; zeros where the mask leaves nothing."""
+    if not scores.shape[-1]:
+        return scores
     masked = where(mask, scores, float("-inf")) if mask.dtype is bool_ else scores + cast(mask, scores.dtype)
     x = widened(masked)
     top = stop_gradient(amax(x, -1, True))

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 from collections.abc import Callable
 
 import numpy as np
 
 import genesis
+from genesis.execute import flush_all
 from tests.fuzz.sources import Writer
 
 SMOOTH = [
@@ -340,6 +342,8 @@ STEPS = [
 def written(integer: Callable[[int, int], int], length: int) -> Writer:
     """A program of at most `length` lines."""
     w = Writer(integer)
+    with contextlib.suppress(Exception):
+        flush_all()  # what an example before this one left behind is not this one's concern
     genesis.manual_seed(0)
     with genesis.eager(), np.errstate(all="ignore"):
         for _ in range(integer(1, 3)):

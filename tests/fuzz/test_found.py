@@ -1,6 +1,7 @@
 """What random programs once got wrong, by name."""
 
 import numpy as np
+import torch
 
 import genesis
 from tests.fuzz.oracle import checked_flushes
@@ -98,3 +99,25 @@ def test_a_sum_over_all_does_not_overwrite_what_the_result_beside_it_reads():
         bias -= 0.1 * bias.grad
     assert (loss.item(), bias.grad.item()) == (5.25, 4)
     np.testing.assert_allclose(bias.detach().numpy(), [0.1], rtol=1e-6)
+
+
+def test_products_of_nothing_are_not_run_tile_by_tile():
+    for batch, rows, width in ((3, 1, 0), (3, 0, 4), (0, 2, 4)):
+        x = genesis.rand(batch, rows, width, requires_grad=True)
+        y = ((x @ genesis.ones(width, 2)).tanh() @ genesis.ones(2, 3)).sum(1)
+        y.sum().backward()
+        assert (y.shape, x.grad.shape) == ((batch, 3), x.shape)
+
+
+def test_attention_among_nothing_is_torchs():
+    for length, keys, width, values in ((0, 0, 2, 2), (2, 0, 3, 4), (2, 3, 0, 4), (2, 3, 4, 0)):
+        for masked in (False, True):
+            found = []
+            for lib in (genesis, torch):
+                query, key = lib.ones(1, length, width, requires_grad=True), lib.ones(1, keys, width)
+                value, mask = lib.arange(float(keys * values)).reshape(1, keys, values), lib.zeros(length, keys)
+                y = lib.nn.functional.scaled_dot_product_attention(query, key, value, attn_mask=mask if masked else None)
+                y.sum().backward()
+                found.append([y.detach().numpy(), query.grad.numpy(), lib.softmax(mask, -1).numpy()])
+            for ours, theirs in zip(*found, strict=True):
+                np.testing.assert_allclose(ours, theirs, rtol=1e-6)
