@@ -1,19 +1,18 @@
 """Panels: neighbouring calls that share leading axes become one loop over tiles, and what lies between them stays in cache.
 
-Calls are followed in order. Point e of E is where the leading axes (rows of a product, its batch, outer axes of a kernel)
-stand; a call may run on some of the points alone if each of them takes the same number of its items, in order. It may
-follow calls of the loop if of every value that the loop writes it touches at point e nothing but the e-th of E equal
-slabs: then any tile of points can go through the whole chain before the next one begins.
+Calls are followed in order as far as each may run point by point after those before it (`slabs.py`): then any tile of
+points can go through the whole chain before the next one begins. Of the chains that begin at a call, with one or another
+of its leading axes as points, the one that saves most becomes a loop, if it saves more than it costs.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
 
 from genesis.ir.graph import Node
 from genesis.ir.shapes import numel
 from genesis.lower.build import KernelCall
+from genesis.lower.slabs import fits, product_walk, walk_of
 from genesis.lower.stages import Call, Loop, Product, Stage
 
 __all__ = ["panelled"]
@@ -24,22 +23,6 @@ LEAST_SAVED = 1 << 18  # bytes of memory that nobody has to write and read again
 LEAST_ROWS = 96  # of a product in a tile, over which what it packs is spread
 PACKING = 0.6  # cycles for each element of an operand that is packed again for each tile
 TRAFFIC = 0.16  # cycles for each byte that stays in cache
-
-
-class _Access(NamedTuple):
-    """How a call walks through a value's elements: strides along its outer axes, then all others."""
-
-    value: int
-    offset: int
-    outer: tuple[int, ...]
-    inner: tuple[tuple[int, int], ...]  # (extent, stride)
-
-
-class _Walk(NamedTuple):
-    """A call by its outer axes, in the order in which items run through them, and its accesses."""
-
-    extents: tuple[int, ...]
-    accesses: tuple[_Access, ...]
 
 
 def panelled(nodes: Sequence[Node], stages: Sequence[Stage], outputs: Sequence[int], threads: int) -> list[Stage]:
@@ -109,16 +92,18 @@ def _follows(
     nodes: Sequence[Node], call: KernelCall | Product, written: set[int], summed: set[int], points: int
 ) -> bool:
     """Whether a call can run point by point after those that have `written`."""
-    walk = _walk(call)
-    return walk is not None and summed.isdisjoint(call.reads) and _fits(nodes, walk, call.writes, written, points)
+    walk = walk_of(call)
+    return walk is not None and summed.isdisjoint(call.reads) and fits(nodes, walk, call.writes, written, points)
 
 
 def _adds_up(nodes: Sequence[Node], call: KernelCall | Product, written: set[int], points: int) -> bool:
     """Whether a product's terms are at the points, so that each of them adds its part to the whole result."""
-    if not isinstance(call, Product) or call.batch or written.isdisjoint(call.reads) or call.extents[2] % points:
+    if not isinstance(call, Product) or call.batch or written.isdisjoint(call.reads) or not points:
         return False
-    walks = _product_walk(call), _product_walk(_by_terms(call, points))
-    return [_fits(nodes, walk, call.writes, written, points) for walk in walks] == [False, True]
+    if call.extents[2] % points:
+        return False
+    walks = product_walk(call), product_walk(_by_terms(call, points))
+    return [fits(nodes, walk, call.writes, written, points) for walk in walks] == [False, True]
 
 
 def _by_terms(call: KernelCall | Product, points: int) -> Product:
@@ -145,91 +130,6 @@ def _alone(call: Product, threads: int) -> Loop:
     """The loop that adds up a batch."""
     points = numel(call.batch)
     return Loop((call,), points, -(-points // threads), ())
-
-
-def _fits(nodes: Sequence[Node], walk: _Walk, writes: Sequence[int], written: set[int], points: int) -> bool:
-    if not points or not numel(walk.extents) or numel(walk.extents) % points or _split(walk.extents, points) is None:
-        return False
-    return all(_within_slabs(nodes, walk, access, points) for access in walk.accesses
-               if access.value in written or access.value in writes)
-
-
-def _split(extents: Sequence[int], points: int) -> list[tuple[int, int]] | None:
-    """Each outer axis as (extent that belongs to the points, extent within a point), if the axes can be parted so."""
-    result = []
-    for extent in extents:
-        if points % extent == 0:
-            result.append((extent, 1))
-            points //= extent
-        elif extent % points == 0:
-            result.append((points, extent // points))
-            points = 1
-        else:
-            return None
-    return result if points == 1 else None
-
-
-def _within_slabs(nodes: Sequence[Node], walk: _Walk, access: _Access, points: int) -> bool:
-    """Whether at point e the access stays in the e-th of `points` equal slabs of the value."""
-    size = nodes[access.value].numel
-    if size % points:
-        return False
-    slab = step = size // points
-    parted = _split(walk.extents, points)
-    assert parted is not None
-    low = high = access.offset
-    for (lead, rest), stride in zip(reversed(parted), reversed(access.outer), strict=True):
-        if lead > 1 and stride * rest != step:
-            return False
-        step *= lead
-        low, high = low + min(0, (rest - 1) * stride), high + max(0, (rest - 1) * stride)
-    for extent, stride in access.inner:
-        low, high = low + min(0, (extent - 1) * stride), high + max(0, (extent - 1) * stride)
-    return low >= 0 and high < slab
-
-
-def _walk(call: object) -> _Walk | None:
-    if isinstance(call, Product):
-        return _product_walk(call)
-    return _kernel_walk(call) if isinstance(call, KernelCall) else None
-
-
-def _product_walk(call: Product) -> _Walk:
-    m, n, k = call.extents
-    (a_row, a_column), (b_row, b_column) = call.a_layout.strides[-2:], call.b_layout.strides[-2:]
-    a, b, c = call.strides
-    if call.summed:
-        return _Walk(call.batch, (
-            _Access(call.a, call.a_layout.offset, a, ((m, a_row), (k, a_column))),
-            _Access(call.b, call.b_layout.offset, b, ((k, b_row), (n, b_column))),
-        ))
-    return _Walk((*call.batch, m), (
-        _Access(call.a, call.a_layout.offset, (*a, a_row), ((k, a_column),)),
-        _Access(call.b, call.b_layout.offset, (*b, 0), ((k, b_row), (n, b_column))),
-        _Access(call.node, 0, (*c, call.ldc), ((n, 1),)),
-    ))
-
-
-def _kernel_walk(call: KernelCall) -> _Walk | None:
-    """None for a kernel whose workers' results are joined at its end, or that writes wherever an index says; and for a
-    matrix product of its own, whose blocks are no rows of items.
-    """
-    kernel = call.kernel
-    outer = kernel.outer or ([kernel.lane] if kernel.lane is not None and not kernel.lane_is_reduced else [])
-    if kernel.has_totals or not outer or kernel.is_product:
-        return None
-    accesses = []
-    for i in kernel.instructions:
-        if i.access is None or kernel.words[i.access.pointer].kind != "pointer":
-            continue
-        if i.name == "scatter":
-            return None
-        pointer = kernel.words[i.access.pointer]
-        strides = [kernel.words[int(s[1:])].value if isinstance(s, str) else s for s in i.access.strides]
-        offset = -1 if i.name == "load_at" else pointer.extra // i.access.dtype.itemsize  # it may read anywhere
-        inner = tuple((call.extents[a], strides[a]) for a in range(len(strides)) if a not in outer)
-        accesses.append(_Access(pointer.value, offset, tuple(strides[a] for a in outer), inner))
-    return _Walk(tuple(call.extents[a] for a in outer), tuple(accesses))
 
 
 def _loop(

@@ -1,0 +1,119 @@
+"""Slabs: where calls touch values as they go through their items, and whether they may do so point by point.
+
+Point e of E is where a call's leading axes (rows of a product, its batch, outer axes of a kernel) stand. A call may run on
+some of the points alone if each of them takes the same number of its items, in order; and it may follow calls that have
+written values if of each such value it touches at point e nothing but the e-th of E equal slabs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from genesis.ir.graph import Node
+from genesis.ir.shapes import numel
+from genesis.lower.build import KernelCall
+from genesis.lower.stages import Product
+
+__all__ = ["Access", "Walk", "fits", "product_walk", "walk_of"]
+
+
+class Access(NamedTuple):
+    """How a call walks through a value's elements: strides along its outer axes, then all others."""
+
+    value: int
+    offset: int
+    outer: tuple[int, ...]
+    inner: tuple[tuple[int, int], ...]  # (extent, stride)
+
+
+class Walk(NamedTuple):
+    """A call by its outer axes, in the order in which items run through them, and its accesses."""
+
+    extents: tuple[int, ...]
+    accesses: tuple[Access, ...]
+
+
+def fits(nodes: Sequence[Node], walk: Walk, writes: Sequence[int], written: set[int], points: int) -> bool:
+    if not points or not numel(walk.extents) or numel(walk.extents) % points or _split(walk.extents, points) is None:
+        return False
+    return all(_within_slabs(nodes, walk, access, points) for access in walk.accesses
+               if access.value in written or access.value in writes)
+
+
+def _split(extents: Sequence[int], points: int) -> list[tuple[int, int]] | None:
+    """Each outer axis as (extent that belongs to the points, extent within a point), if the axes can be parted so."""
+    result = []
+    for extent in extents:
+        if points % extent == 0:
+            result.append((extent, 1))
+            points //= extent
+        elif extent % points == 0:
+            result.append((points, extent // points))
+            points = 1
+        else:
+            return None
+    return result if points == 1 else None
+
+
+def _within_slabs(nodes: Sequence[Node], walk: Walk, access: Access, points: int) -> bool:
+    """Whether at point e the access stays in the e-th of `points` equal slabs of the value."""
+    size = nodes[access.value].numel
+    if size % points:
+        return False
+    slab = step = size // points
+    parted = _split(walk.extents, points)
+    assert parted is not None
+    low = high = access.offset
+    for (lead, rest), stride in zip(reversed(parted), reversed(access.outer), strict=True):
+        if lead > 1 and stride * rest != step:
+            return False
+        step *= lead
+        low, high = low + min(0, (rest - 1) * stride), high + max(0, (rest - 1) * stride)
+    for extent, stride in access.inner:
+        low, high = low + min(0, (extent - 1) * stride), high + max(0, (extent - 1) * stride)
+    return low >= 0 and high < slab
+
+
+def walk_of(call: object) -> Walk | None:
+    if isinstance(call, Product):
+        return product_walk(call)
+    return kernel_walk(call) if isinstance(call, KernelCall) else None
+
+
+def product_walk(call: Product) -> Walk:
+    m, n, k = call.extents
+    (a_row, a_column), (b_row, b_column) = call.a_layout.strides[-2:], call.b_layout.strides[-2:]
+    a, b, c = call.strides
+    if call.summed:
+        return Walk(call.batch, (
+            Access(call.a, call.a_layout.offset, a, ((m, a_row), (k, a_column))),
+            Access(call.b, call.b_layout.offset, b, ((k, b_row), (n, b_column))),
+        ))
+    return Walk((*call.batch, m), (
+        Access(call.a, call.a_layout.offset, (*a, a_row), ((k, a_column),)),
+        Access(call.b, call.b_layout.offset, (*b, 0), ((k, b_row), (n, b_column))),
+        Access(call.node, 0, (*c, call.ldc), ((n, 1),)),
+    ))
+
+
+def kernel_walk(call: KernelCall) -> Walk | None:
+    """None for a kernel whose workers' results are joined at its end, or that writes wherever an index says; and for a
+    matrix product of its own, whose blocks are no rows of items.
+    """
+    kernel = call.kernel
+    outer = kernel.outer or ([kernel.lane] if kernel.lane is not None and not kernel.lane_is_reduced else [])
+    if kernel.has_totals or not outer or kernel.is_product:
+        return None
+    accesses = []
+    for i in kernel.instructions:
+        if i.access is None or kernel.words[i.access.pointer].kind != "pointer":
+            continue
+        if i.name == "scatter":
+            return None
+        pointer = kernel.words[i.access.pointer]
+        strides = [kernel.words[int(s[1:])].value if isinstance(s, str) else s for s in i.access.strides]
+        offset = -1 if i.name == "load_at" else pointer.extra // i.access.dtype.itemsize  # it may read anywhere
+        inner = tuple((call.extents[a], strides[a]) for a in range(len(strides)) if a not in outer)
+        accesses.append(Access(pointer.value, offset, tuple(strides[a] for a in outer), inner))
+    return Walk(tuple(call.extents[a] for a in outer), tuple(accesses))
