@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 
 from genesis.execute import flush_all
 from genesis.thread import thread_state
@@ -35,12 +35,16 @@ def eager() -> Iterator[None]:
 
 @contextmanager
 def together() -> Iterator[None]:
-    """Within it nothing runs before it is looked at, in eager mode too: for what works on the record of several calls."""
-    if not thread_state.weight:
-        yield
-        return
-    with _running(True, 0):
-        yield
+    """Within it nothing runs before it is looked at: for what works on the record of several calls.
+
+    So eager mode waits, and functions made by `genesis.compile` run as they are written.
+    """
+    before, thread_state.together = thread_state.together, True
+    try:
+        with _running(True, 0) if thread_state.weight else nullcontext():
+            yield
+    finally:
+        thread_state.together = before
 
 
 @contextmanager

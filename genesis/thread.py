@@ -26,6 +26,7 @@ class _ThreadState(threading.local):
         self.device = CPU  # where the result of a call without tensors will be
         self.grad_enabled = True
         self.eager = False
+        self.together = False  # what is recorded must not run before its end: a transform is to work on it
         self.weight: float = 0  # that a trace begins with: infinite, and every call is one too many
         self.autocasts: list[DType | None] = []  # those of the contexts that are open
 

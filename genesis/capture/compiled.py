@@ -53,7 +53,7 @@ class Compiled:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         state = thread_state
-        if state.recorder is not None or state.eager or OVERRIDES or observers():
+        if state.recorder is not None or state.eager or state.together or OVERRIDES or observers():
             return self.function(*args, **kwargs)
         if state.several:  # the thread has met other devices; this call need not
             flush_all()

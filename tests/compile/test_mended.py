@@ -245,3 +245,11 @@ def test_the_environment_is_read_by_every_call(monkeypatch):
     assert [shift(genesis.zeros(1)).item() for _ in range(3)] == [1, 1, 1]
     monkeypatch.setenv("GENESIS_TEST_SHIFT", "5")
     assert shift(genesis.zeros(1)).item() == 5
+
+
+def test_a_compiled_function_can_be_mapped_and_derived():
+    cube = genesis.compile(lambda x: (x**3).sum())
+    for k in range(3):
+        x = genesis.arange(6.0).reshape(2, 3) + k
+        assert genesis.func.vmap(cube)(x).tolist() == (x**3).sum(1).tolist()
+        assert genesis.func.grad(cube)(x).tolist() == (3 * x**2).tolist()
