@@ -29,7 +29,6 @@ from genesis.ops.registry import PRIMITIVES
 __all__ = ["KernelCall", "Store", "build_group"]
 
 MOST_TAPS = 4  # neighbours that a vector's elements may be apart
-LEAST_LANES = 4  # from which on that is worth a kernel of its own
 ROW_SHARE = 1 / 16  # what an access once a row weighs beside one at every point, when the lane axis is chosen
 
 
@@ -399,7 +398,7 @@ def _lane(
               if draft.storage is not None and at is not None and draft.level not in (COLUMN, FINAL)]
     pairs = () if scatters or columns else {
         (lane, tap) for tap, (extent, _) in enumerate(axes) if extent > 1
-        for lane in free if axes[lane][0] > max(min(extent, MOST_TAPS), LEAST_LANES - 1)
+        for lane in free if lane != tap
         for _, strides in memory if strides[tap] == 1 < strides[lane] <= MOST_TAPS
     }
     short = {(lane, tap) for lane, tap in pairs if axes[tap][0] <= MOST_TAPS}
