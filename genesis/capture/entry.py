@@ -66,7 +66,7 @@ class Entry:
         self.replays = 0
         self.lines = [program.line for program in recorder.programs]
         self._steps = recorder.steps
-        self._draws = recorder.drawn_in_all
+        self._draws = recorder.drawn_in_all if recorder.starts else None
         self._outcome = outcome
         states = recorder.states.values()
         self._cleared = [s.source for s in states if s.source and s.reads_gradient is False]
@@ -107,7 +107,7 @@ class Entry:
                     self._take_back(undo, start)
                     return False, None
                 settings.append(numbers)
-            start = rng.reserve(self._draws) if self._draws else None
+            start = None if self._draws is None else rng.reserve(self._draws)
             number = partial(_number, settings, leaves, start)
             if self._quick is None:
                 result = self._flushed(arrays, leaves, number, undo, commit)

@@ -60,7 +60,7 @@ class Recorder:
         self.constants: dict[int, Array] = {}
         self.inputs: dict[tuple[Trace, int], tuple[Tensor, Array]] = {}
         self._numbers: dict[tuple[Trace, int], Source] = {}
-        self._starts: dict[int, int] = {}
+        self.starts: dict[int, int] = {}
         self.gradients: dict[Tensor, Tensor] = {}  # a gradient -> whose
 
     def __enter__(self) -> Recorder:
@@ -184,7 +184,7 @@ class Recorder:
 
     def drawn(self, start: int, count: int) -> Any:
         """The seed and the place of random numbers that were just reserved, as numbers that replays put anew."""
-        offset = self._starts.setdefault(start, self.drawn_in_all)
+        offset = self.starts.setdefault(start, self.drawn_in_all)
         if offset == self.drawn_in_all:  # not drawn a second time, as checkpoint does
             self.drawn_in_all += count
         seed = Number(signed(rng.initial_seed()), ("seed",), self)

@@ -16,6 +16,7 @@ from genesis.capture.watch import Watch
 from genesis.execute import flush_all
 from genesis.ir.dtypes import get_default_dtype
 from genesis.number import Number
+from genesis.runtime.collector import collector_paused
 from genesis.runtime.team import get_num_threads
 from genesis.tensor import Tensor
 from genesis.thread import thread_state
@@ -55,7 +56,7 @@ def record(
             if isinstance(leaf, Tensor):
                 recorder.argument(leaf, j)
         recorder.guards.enter(function, getattr(function, "__name__", "the function"))
-        with Watch(recorder.guards, recorder.refuse, recorder.scheduled):
+        with collector_paused(), Watch(recorder.guards, recorder.refuse, recorder.scheduled):  # its callbacks are nobody's call
             result = function(*arguments.args, **arguments.kwargs)
         try:
             if thread_state.several:

@@ -55,9 +55,11 @@ def kernels(*tensors: Tensor) -> ProgramCost:
 
     >>> import genesis
     >>> x = genesis.ones(100, 100)
+    >>> x.sum().item()
+    10000.0
     >>> cost = genesis.debug.kernels((x * 2).exp().sum(0))
     >>> cost.stages[0].ops, cost.stages[0].estimate.nbytes
-    (('constant', 'mul', 'exp', 'sum'), 40400)
+    (('scalar', 'mul', 'exp', 'sum'), 40400)
     """
     traces: list[Any] = [a.trace for a in map(array_of, tensors) if a.memory is None]
     trace = traces[0] if traces else current_trace()

@@ -49,7 +49,7 @@ def leaky_relu(input: Value, negative_slope: float = 0.01) -> Value:
 
 def _shifted(input: Value, axis: int) -> tuple[Value, Value]:
     """`input` with its maximum along `axis` taken off (as a constant: it cancels in the gradient), and that maximum."""
-    if not input.shape[axis]:
+    if input.ndim and not input.shape[axis]:
         return input, input
     top = stop_gradient(amax(input, axis, True))
     return input - top, top

@@ -2,6 +2,7 @@
 
 import gc
 import threading
+import time
 import weakref
 
 import numpy as np
@@ -115,6 +116,27 @@ def test_outputs_of_two_calls_share_no_storage():
     assert [r[1][0].tolist() for r in results] == [[9.0, 2.0]] * 5
     assert [r[1][1].tolist() for r in results] == [[5.0, 5.0]] * 5
     assert compiled(x)[0].tolist() == [2.0, 2.0] and compiled.entries[0].replays == 5
+
+
+def test_what_the_collector_calls_is_not_the_functions():
+    def callback(phase, info):
+        time.perf_counter()
+
+    gc.callbacks.append(callback)
+    before = gc.get_threshold()
+    gc.set_threshold(1)
+    try:
+        double = genesis.compile(lambda x: [x * 2 for _ in range(20)])
+        double(genesis.ones(2))
+    finally:
+        gc.callbacks.remove(callback)
+        gc.set_threshold(*before)
+    assert not double.refusals
+
+
+def test_random_numbers_may_be_none():
+    draw = genesis.compile(lambda x: x + genesis.rand(0, 2))
+    assert [draw(genesis.ones(2)).shape for _ in range(3)] == [(0, 2)] * 3
 
 
 @pytest.mark.parametrize("size", [4, 1 << 20])

@@ -154,7 +154,7 @@ class Writer:
     def source(self, jitter: bool = False, closure: bool = False) -> str:
         """The program as a function of its inputs, or, as a closure, of none."""
         names = [line.target for line in self.inputs]
-        body = ["seen = []"]
+        body = [f"global {', '.join(names)}", "seen = []"] if closure and names else ["seen = []"]
         for line in self.lines:
             body.append(line.text)
             if jitter and line.rounds:
