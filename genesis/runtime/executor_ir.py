@@ -18,7 +18,7 @@ into each mailbox; whoever turns it even has claimed it: the worker, who takes p
 end. Since the launch cannot end before all who take part are done, a worker that wakes late finds an even ticket and
 touches nothing.
 
-Where every worker has a part of its own (a sum over all items), share w is worker w's, and the caller does those whose
+Where every worker has sums of its own (a loop over tiles that adds up), share w is worker w's, and the caller does those whose
 ticket he claims. Else there are several shares for each worker, and who takes part takes the next one until there are
 none: a worker that wakes late, or is slow, delays nobody.
 
@@ -165,6 +165,20 @@ define internal i64 @processor() {
   ret i64 %wide
 }
 
+; Take a processor out of the set at %processors.
+define internal void @bar(ptr %processors, i64 %processor) {
+  %byte = lshr i64 %processor, 3
+  %byte.at = getelementptr i8, ptr %processors, i64 %byte
+  %bit = and i64 %processor, 7
+  %bit.narrow = trunc i64 %bit to i8
+  %mask = shl i8 1, %bit.narrow
+  %inverse = xor i8 %mask, -1
+  %before = load i8, ptr %byte.at
+  %after = and i8 %before, %inverse
+  store i8 %after, ptr %byte.at
+  ret void
+}
+
 ; Leave processor %taken, if this thread runs there and may run elsewhere.
 define internal void @make_room(i64 %taken) {
 entry:
@@ -179,15 +193,7 @@ ask:
   store [128 x i8] zeroinitializer, ptr %allowed, align 8
   call i32 @sched_getaffinity(i32 0, i64 128, ptr %allowed)
   call void @llvm.memcpy.p0.p0.i64(ptr %elsewhere, ptr %allowed, i64 128, i1 false)
-  %byte = lshr i64 %here, 3
-  %byte.at = getelementptr i8, ptr %elsewhere, i64 %byte
-  %bit = and i64 %here, 7
-  %bit.narrow = trunc i64 %bit to i8
-  %mask = shl i8 1, %bit.narrow
-  %inverse = xor i8 %mask, -1
-  %before = load i8, ptr %byte.at
-  %after = and i8 %before, %inverse
-  store i8 %after, ptr %byte.at
+  call void @bar(ptr %elsewhere, i64 %here)
   %refused = call i32 @sched_setaffinity(i32 0, i64 128, ptr %elsewhere)   ; EINVAL, if there is no other
   call i32 @sched_setaffinity(i32 0, i64 128, ptr %allowed)
   br label %stay
@@ -210,15 +216,7 @@ entry:
   %known = icmp ult i64 %taken, 1024
   br i1 %known, label %bar, label %next
 bar:
-  %byte = lshr i64 %taken, 3
-  %byte.at = getelementptr i8, ptr %places, i64 %byte
-  %bit = and i64 %taken, 7
-  %bit.narrow = trunc i64 %bit to i8
-  %mask = shl i8 1, %bit.narrow
-  %inverse = xor i8 %mask, -1
-  %before = load i8, ptr %byte.at
-  %after = and i8 %before, %inverse
-  store i8 %after, ptr %byte.at
+  call void @bar(ptr %places, i64 %taken)
   br label %next
 next:
   %p = phi i64 [ 1, %entry ], [ 1, %bar ], [ %p.next, %one ]

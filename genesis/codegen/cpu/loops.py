@@ -37,7 +37,8 @@ def loop_launches(
         tuple(entry for call in loop.calls for entry in _call(nodes, loop, call, places, addresses, (worker, workers, share)))
         for worker in range(workers)
     )
-    launches = [Launch(addresses[LOOP.symbol], [Block((len(loop.calls), table), loop.tiles)], workers, bool(loop.sums))]
+    block = Block((len(loop.calls), table), loop.tiles)
+    launches = [Launch(addresses[LOOP.symbol], [block], workers, every_worker=bool(loop.sums))]
     for value in loop.sums if workers > 1 else ():
         node = nodes[value]
         parts = places.sum_of(value, 0, node.nbytes)
