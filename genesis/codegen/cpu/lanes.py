@@ -12,7 +12,7 @@ from collections.abc import Callable, Collection
 
 from llvmlite import ir
 
-from genesis.codegen.cpu import conversion, division, memory_access
+from genesis.codegen.cpu import conversion, division, folding, memory_access
 from genesis.codegen.cpu.registers import (
     DOUBLE,
     FLOAT,
@@ -175,6 +175,9 @@ class Lanes:
     load, load_uniform, gather = memory_access.load, memory_access.load_uniform, memory_access.gather
     store, store_uniform, scatter_store = memory_access.store, memory_access.store_uniform, memory_access.scatter_store
     wide_load, store_apart = memory_access.wide_load, memory_access.store_apart
+    reduce_add, reduce_multiply = folding.reduce_add, folding.reduce_multiply
+    reduce_minimum, reduce_maximum = folding.reduce_minimum, folding.reduce_maximum
+    reduce_and, reduce_or = folding.reduce_and, folding.reduce_or
 
     # ---- comparison and choice ----
 
@@ -268,34 +271,3 @@ class Lanes:
     def bitcast_to_float(self, x: ir.Value) -> ir.Value:
         """The float whose bits are a 32- or 64-bit integer."""
         return self.builder.bitcast(x, with_shape(DOUBLE if element_type(x) == I64 else FLOAT, x))
-
-    # ---- reductions over the lanes ----
-
-    def reduce_add(self, x: ir.Value) -> ir.Value:
-        """The sum, as a balanced tree: lane i with lane i + width/2, and so on; the same bits every time."""
-        return self._reduce(self.add, x)
-
-    def reduce_multiply(self, x: ir.Value) -> ir.Value:
-        return self._reduce(self.multiply, x)
-
-    def reduce_minimum(self, x: ir.Value, dtype: str | None = None) -> ir.Value:
-        """The least; NaN if any is NaN."""
-        return self._reduce(lambda a, b: self.minimum(a, b, dtype), x)
-
-    def reduce_maximum(self, x: ir.Value, dtype: str | None = None) -> ir.Value:
-        """The greatest; NaN if any is NaN."""
-        return self._reduce(lambda a, b: self.maximum(a, b, dtype), x)
-
-    def reduce_and(self, x: ir.Value) -> ir.Value:
-        return self._reduce(self.logical_and, x)
-
-    def reduce_or(self, x: ir.Value) -> ir.Value:
-        return self._reduce(self.logical_or, x)
-
-    def _reduce(self, combine: Callable[[ir.Value, ir.Value], ir.Value], x: ir.Value) -> ir.Value:
-        while is_varying(x) and x.type.count > 1:
-            half = x.type.count // 2
-            lower = self.builder.shuffle_vector(x, x, constants(I32, range(half)))
-            upper = self.builder.shuffle_vector(x, x, constants(I32, range(half, 2 * half)))
-            x = combine(lower, upper)
-        return self.extract(x, 0)

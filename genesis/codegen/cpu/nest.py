@@ -1,0 +1,182 @@
+"""The loops of one kernel's function while they are written: what the axes' indices are, and what each loop has computed."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+
+from llvmlite import ir
+
+from genesis.codegen.cpu.lanes import Lanes
+from genesis.codegen.cpu.registers import I32, I64, POINTER
+from genesis.codegen.cpu.vector_math import FUNCTIONS
+from genesis.lower.kernel import REDUCTIONS, Instruction, Kernel, Word
+
+__all__ = ["LINE", "Nest", "Unwritten"]
+
+HEAVY = 30  # work per element from which a kernel's last vector takes the same code as the others
+LINE = 64  # bytes that go past the caches at once
+CALLED_FROM = 4  # uses of one elementary function in a kernel: code that is compiled once, for a call at each
+KERNEL_TYPE = ir.FunctionType(ir.VoidType(), [I64, I64, POINTER, I64])
+
+
+class Unwritten(NamedTuple):
+    """Where taps are to be stored side by side, and the values of those that have come."""
+
+    start: ir.Value
+    apart: int
+    dtype: str
+    values: dict[int, ir.Value]
+
+
+class Nest:
+    """A function `void name(i64 lo, i64 hi, i64* words, i64 worker)`, and where in it code is written now.
+
+    Every loop that is open is a scope: what was computed in it holds in the loops within, and nowhere else.
+    """
+
+    share: ir.Value  # of the items: which partial results are being added up
+
+    def __init__(self, kernel: Kernel, name: str, width: int, blocks: Mapping[int, int]) -> None:
+        self.kernel = kernel
+        self.blocks = blocks
+        self.module = ir.Module(name)
+        self.function = ir.Function(self.module, KERNEL_TYPE, name)
+        self.lo, self.hi, self.block_words, self.worker = self.function.args
+        self.builder = ir.IRBuilder(self.function.append_basic_block("entry"))
+        uses = Counter(i.name for i in kernel.instructions)
+        self.lanes = Lanes(self.builder, width, [n for n in uses if n in FUNCTIONS and uses[n] >= CALLED_FROM])
+        self.entry = self.builder.block
+        self.words = [self._word(n, word) for n, word in enumerate(kernel.words)]
+        self.streams = {i.access.pointer: self._stream(i, i.access.pointer) for i in kernel.instructions
+                        if i.access is not None and "stream" in dict(i.attrs) and width * i.dtype.itemsize >= LINE}
+        self.scopes: list[dict[Any, Any]] = [{}]
+        self.entered: list[ir.Block] = [self.entry]  # for each scope, the block before its loop
+        self.index: dict[int, ir.Value] = {}  # axis -> its position; of the lane axis, the first lane's
+        self.bound: set[int] = set()
+        self.level: dict[int, int] = {}  # axis -> the scope it was bound in
+        self.mask: ir.Value | None = None
+        self.step = 0
+        self.kept = {word.value: n for n, word in enumerate(kernel.words) if word.kind == "scratch"}
+        self.kept_since: dict[int, int] = {}  # kept value -> the pass that stored it
+        self.spelled = {axis: {**kernel.taps, **blocks}[axis] for axis in sorted({*kernel.taps, *blocks})}
+        self.first: dict[int, ir.Value] = {}  # where a block begins
+        self.places: dict[int, int] = {}  # which point of the spelled-out axes the code at hand is for
+        self.unwritten: dict[Any, Unwritten] = {}  # what taps store
+        self.columns = [n for n, i in enumerate(kernel.instructions) if i.name in REDUCTIONS and i.level == "column"]
+        self.finals = [n for n, i in enumerate(kernel.instructions) if i.name in REDUCTIONS and i.level == "final"]
+
+    # ---- words ----
+
+    def _word(self, number: int, word: Word) -> ir.Value:
+        kind: ir.Type = I64
+        if word.kind in ("pointer", "fault", "partials", "scratch"):
+            kind = POINTER
+        elif word.is_double:
+            kind = ir.DoubleType()
+        at = self.builder.gep(self.block_words, [I64(number)], inbounds=True, source_etype=I64)
+        return self.builder.load(at, typ=kind)
+
+    def named(self, word: int | str) -> ir.Value:
+        return I64(word) if isinstance(word, int) else self.words[int(word[1:])]
+
+    def extra_words(self, instruction: Instruction) -> list[ir.Value]:
+        return [self.named(w) for w in instruction.attr("words").split(",")]
+
+    def word_of(self, kind: str) -> int:
+        return next(n for n, word in enumerate(self.kernel.words) if word.kind == kind)
+
+    def _stream(self, store: Instruction, target: int) -> ir.Value:
+        """1 if a store goes past the caches: it is meant to, and it is not what it writes over that was read just now."""
+        b, wanted = self.builder, self.named(store.attr("stream"))
+        for pointer in {i.access.pointer for i in self.kernel.instructions if i.name == "load" and i.access is not None}:
+            same = b.icmp_unsigned("==", self.words[pointer], self.words[target])
+            wanted = b.select(same, I64(0), wanted)
+        return wanted
+
+    # ---- loops ----
+
+    @contextmanager
+    def loop(self, start: ir.Value, end: ir.Value, step: int = 1) -> Iterator[ir.Value]:
+        """`for i in range(start, end, step)`; what the body computes stays inside, but for accumulators."""
+        b = self.builder
+        before = b.block
+        header, body, after = (self.function.append_basic_block(n) for n in ("loop", "body", "after"))
+        b.branch(header)
+        b.position_at_end(header)
+        i = b.phi(I64)
+        i.add_incoming(start, before)
+        b.cbranch(b.icmp_signed("<", i, end), body, after)
+        b.position_at_end(body)
+        self.scopes.append({})
+        self.entered.append(before)
+        yield i
+        self.scopes.pop()
+        self.entered.pop()
+        i.add_incoming(b.add(i, I64(step), flags=["nsw"]), b.block)
+        b.branch(header)
+        b.position_at_end(after)
+
+    def bind_here(self, axis: int, position: ir.Value) -> None:
+        self.index[axis] = position
+        self.level[axis] = len(self.scopes) - 1
+        self.bound.add(axis)
+
+    @contextmanager
+    def bind(self, axis: int, position: ir.Value) -> Iterator[None]:
+        self.bind_here(axis, position)
+        yield
+        self.bound.discard(axis)
+
+    def loops(self, axes: Sequence[int], enter: Callable[[], None], body: Callable[[], None]) -> None:
+        """Loops over `axes`, outermost first; `enter` runs at the top of each."""
+        if not axes:
+            body()
+            return
+        with self.loop(I64(0), self.words[self.kernel.axes[axes[0]][0]]) as i, self.bind(axes[0], i):
+            enter()
+            self.loops(axes[1:], enter, body)
+
+    def lane_loop(self, start: ir.Value, end: ir.Value, body: Callable[[], None]) -> None:
+        """`body` for each vector of the lane axis in [start, end).
+
+        The last vector is masked. A light body is emitted twice, with and without a mask; for a heavy one a mask costs
+        next to nothing, and a second copy a good part of the compile time.
+        """
+        lane, b, width = self.kernel.lane, self.builder, self.lanes.width
+        assert lane is not None
+        whole = start
+        if self.kernel.work < HEAVY:
+            whole = b.add(start, b.and_(b.sub(end, start), I64(-width)))
+            with self.loop(start, whole, width) as i, self.bind(lane, i):
+                body()
+        with self.loop(whole, end, width) as i, self.bind(lane, i):
+            left = b.sub(end, i)
+            left = b.select(b.icmp_signed("<", left, I64(width)), left, I64(width))
+            self.mask = self.lanes.first_lanes(b.trunc(left, I32))
+            body()
+            self.mask = None
+
+    # ---- what is computed ----
+
+    def key(self, n: int) -> tuple[int, ...]:
+        """What tells instruction `n`'s value apart from its values elsewhere on the axes that are spelled out."""
+        varies = self.kernel.instructions[n].varies
+        return (n, *[place for axis, place in self.places.items() if axis in varies])
+
+    def held(self, n: int) -> bool:
+        key = self.key(n)
+        return any(key in scope for scope in self.scopes)
+
+    def once(self, level: int, key: Any, compute: Callable[[], ir.Value]) -> ir.Value:
+        """What `compute` gives, computed once in the scope numbered `level`: before the loop that was entered from it."""
+        if key not in self.scopes[level]:
+            if level == len(self.scopes) - 1:
+                self.scopes[level][key] = compute()
+            else:
+                with self.builder.goto_block(self.entered[level + 1]):
+                    self.scopes[level][key] = compute()
+        found: ir.Value = self.scopes[level][key]
+        return found
