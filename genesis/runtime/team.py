@@ -1,6 +1,6 @@
 """The team: threads of our own, parked in native code until a program hands them a share of a launch.
 
-Starting a parallel launch and waiting for its end costs about as much as two cache misses; see `executor_ir` for how.
+Starting a parallel launch and waiting for its end costs about as much as two cache misses; see `team_ir` for how.
 The team is one for the process and serves one run at a time. It grows to the size programs ask for, starts anew in a
 forked child, and nothing depends on its size: shares without a worker are done by the caller.
 """
@@ -12,7 +12,7 @@ import functools
 import os
 import signal
 
-from genesis.runtime import executor_ir
+from genesis.runtime import team_ir
 from genesis.runtime.fork import fork_safe_lock
 from genesis.runtime.kernel_cache import KernelSource, get_or_compile
 from genesis.runtime.processors import available_processors
@@ -25,8 +25,8 @@ class Team:
     """The threads that help the caller, parked in native code. One team, one run at a time."""
 
     def __init__(self) -> None:
-        words = executor_ir.TEAM_MAILBOXES + executor_ir.MAILBOX_WORDS * MOST_WORKERS
-        self._memory = (ctypes.c_int64 * (words + executor_ir.MAILBOX_WORDS))()
+        words = team_ir.TEAM_MAILBOXES + team_ir.MAILBOX_WORDS * MOST_WORKERS
+        self._memory = (ctypes.c_int64 * (words + team_ir.MAILBOX_WORDS))()
         ctypes.pythonapi.Py_IncRef(ctypes.py_object(self._memory))  # immortal: the threads outlive the interpreter
         self.address = -(-ctypes.addressof(self._memory) // 64) * 64
         self.size = 1
@@ -46,18 +46,18 @@ class Team:
         try:
             while self.size < size and self._start(self.size):
                 self.size += 1
-                self._word(executor_ir.TEAM_SIZE).value = self.size - 1
+                self._word(team_ir.TEAM_SIZE).value = self.size - 1
         finally:
             signal.pthread_sigmask(signal.SIG_SETMASK, masked)
 
     def _initialise(self) -> None:
-        self._word(executor_ir.TEAM_TICKET).value = 1
-        _libc.pthread_mutex_init(ctypes.byref(self._word(executor_ir.TEAM_MUTEX)), None)
-        _libc.pthread_cond_init(ctypes.byref(self._word(executor_ir.TEAM_WORK)), None)
-        _libc.pthread_cond_init(ctypes.byref(self._word(executor_ir.TEAM_DONE)), None)
+        self._word(team_ir.TEAM_TICKET).value = 1
+        _libc.pthread_mutex_init(ctypes.byref(self._word(team_ir.TEAM_MUTEX)), None)
+        _libc.pthread_cond_init(ctypes.byref(self._word(team_ir.TEAM_WORK)), None)
+        _libc.pthread_cond_init(ctypes.byref(self._word(team_ir.TEAM_DONE)), None)
 
     def _start(self, index: int) -> bool:
-        mailbox = executor_ir.TEAM_MAILBOXES + executor_ir.MAILBOX_WORDS * index
+        mailbox = team_ir.TEAM_MAILBOXES + team_ir.MAILBOX_WORDS * index
         self._word(mailbox + 1).value = self.address
         self._word(mailbox + 2).value = index
         thread = ctypes.c_void_p()
@@ -77,7 +77,7 @@ class Team:
 
 
 def _worker() -> int:
-    [address] = get_or_compile([KernelSource("genesis_worker", executor_ir.worker_ir(), executor_ir.worker_ir)])
+    [address] = get_or_compile([KernelSource("genesis_worker", team_ir.worker_ir(), team_ir.worker_ir)])
     return address
 
 

@@ -1,0 +1,76 @@
+"""One share of a launch's items, as LLVM IR: the kernel, called for the part that each block has in it.
+
+    kernel      void (i64 lo, i64 hi, ptr words, i64 worker)     does items lo..hi-1 of the block that `words` describes
+    block       {words, items}
+    launch      {kernel, number of blocks, blocks, total items, workers, shares, every worker}
+
+A launch's items are one index space over all its blocks, and share s of S is [total*s/S, total*(s+1)/S): which share
+has which items depends on nothing else.
+"""
+
+from __future__ import annotations
+
+__all__ = ["SHARE"]
+
+SHARE = """
+%launch = type { ptr, i64, ptr, i64, i64, i64, i64 }
+%block = type { ptr, i64 }
+
+; Do share %share of the launch, as worker %worker: each block's part of the share's range of items.
+define internal void @run_share(ptr %launch, i64 %share, i64 %worker) {
+entry:
+  %kernel = load ptr, ptr %launch
+  %count.at = getelementptr %launch, ptr %launch, i32 0, i32 1
+  %count = load i64, ptr %count.at
+  %blocks.at = getelementptr %launch, ptr %launch, i32 0, i32 2
+  %blocks = load ptr, ptr %blocks.at
+  %total.at = getelementptr %launch, ptr %launch, i32 0, i32 3
+  %total = load i64, ptr %total.at
+  %shares.at = getelementptr %launch, ptr %launch, i32 0, i32 5
+  %shares = load i64, ptr %shares.at
+  %every.at = getelementptr %launch, ptr %launch, i32 0, i32 6
+  %every = load i64, ptr %every.at
+  %scaled = mul i64 %total, %share
+  %begin = udiv i64 %scaled, %shares
+  %scaled.next = add i64 %scaled, %total
+  %end = udiv i64 %scaled.next, %shares
+  %every.worker = icmp ne i64 %every, 0
+  br i1 %every.worker, label %whole, label %next
+
+whole:                                            ; a single block; its kernel runs even on an empty range
+  %only = load ptr, ptr %blocks
+  call void %kernel(i64 %begin, i64 %end, ptr %only, i64 %worker)
+  ret void
+
+next:
+  %i = phi i64 [ 0, %entry ], [ %i.next, %skip ]
+  %first = phi i64 [ 0, %entry ], [ %last, %skip ]
+  %inside = icmp ult i64 %first, %end
+  %some = icmp ult i64 %i, %count
+  %more = and i1 %inside, %some
+  br i1 %more, label %one, label %finished
+one:
+  %block = getelementptr %block, ptr %blocks, i64 %i
+  %items.at = getelementptr %block, ptr %block, i32 0, i32 1
+  %items = load i64, ptr %items.at
+  %last = add i64 %first, %items
+  %i.next = add i64 %i, 1
+  %from = call i64 @llvm.umax.i64(i64 %begin, i64 %first)
+  %to = call i64 @llvm.umin.i64(i64 %end, i64 %last)
+  %overlap = icmp ult i64 %from, %to
+  br i1 %overlap, label %call, label %skip
+call:
+  %lo = sub i64 %from, %first
+  %hi = sub i64 %to, %first
+  %words = load ptr, ptr %block
+  call void %kernel(i64 %lo, i64 %hi, ptr %words, i64 %worker)
+  br label %skip
+skip:
+  br label %next
+finished:
+  ret void
+}
+
+declare i64 @llvm.umax.i64(i64, i64)
+declare i64 @llvm.umin.i64(i64, i64)
+"""

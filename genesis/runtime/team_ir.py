@@ -1,0 +1,280 @@
+"""The team as LLVM IR: how the caller hands out a launch, and what a worker does all its life.
+
+    team        {size, launch, ticket, processor | parked | pending, caller parked | next share | mutex | work | done | boxes}
+    mailbox     {ticket, team, index, thread}                    one cache line each; the caller's, 0, is not used
+
+To hand out a launch the caller puts an odd ticket, higher than any before it, into each mailbox; whoever turns it even has
+claimed it: the worker, who takes part, or the caller, who has come to the end. Since the launch cannot end before all who
+take part are done, a worker that wakes late finds an even ticket and touches nothing.
+
+Where every worker has sums of its own (a loop over tiles that adds up), share w is worker w's, and the caller does those whose
+ticket he claims. Else there are several shares for each worker, and who takes part takes the next one until there are
+none: a worker that wakes late, or is slow, delays nobody.
+
+Waiting is bounded spinning, then sleep: a worker on `work`, the caller on `done`. The counts `parked` and `caller
+parked` tell the other side whether there is anyone to wake; both sides write theirs before they read the other's
+(sequentially consistent).
+"""
+
+from __future__ import annotations
+
+import platform
+
+from genesis.runtime.processors_ir import PROCESSORS
+from genesis.runtime.share_ir import SHARE
+
+__all__ = ["fork_join_ir", "worker_ir"]
+
+# Offsets, in words, into the team: where team.py writes.
+TEAM_SIZE, TEAM_TICKET, TEAM_MUTEX, TEAM_WORK, TEAM_DONE, TEAM_MAILBOXES = 0, 2, 32, 48, 64, 80
+MAILBOX_WORDS = 8
+
+WORKER_SPINS = 10_000  # of 20 to 50 ns: a training loop comes back before the worker has gone to sleep
+CALLER_SPINS = 1000
+
+if platform.machine() in ("aarch64", "arm64"):
+    _PAUSE, _DECLARE_PAUSE = "call void @llvm.aarch64.hint(i32 1)", "declare void @llvm.aarch64.hint(i32)"
+else:
+    _PAUSE, _DECLARE_PAUSE = "call void @llvm.x86.sse2.pause()", "declare void @llvm.x86.sse2.pause()"
+
+_TAKE_PART = """
+%line = type [8 x i64]
+%team = type { i64, ptr, i64, i64, [4 x i64], i64, [7 x i64], i64, i64, [6 x i64], i64, [7 x i64],
+               [16 x i64], [16 x i64], [16 x i64], [0 x %line] }
+
+; Take part in the launch as worker %worker: do its share, or share after share until none is left.
+define internal void @take_part(ptr %team, ptr %launch, i64 %worker) {
+entry:
+  %shares.at = getelementptr %launch, ptr %launch, i32 0, i32 5
+  %shares = load i64, ptr %shares.at
+  %every.at = getelementptr %launch, ptr %launch, i32 0, i32 6
+  %every = load i64, ptr %every.at
+  %next = getelementptr %team, ptr %team, i32 0, i32 10
+  %every.worker = icmp ne i64 %every, 0
+  br i1 %every.worker, label %own, label %take
+own:
+  call void @run_share(ptr %launch, i64 %worker, i64 %worker)
+  ret void
+take:
+  %share = atomicrmw add ptr %next, i64 1 monotonic
+  %left = icmp ult i64 %share, %shares
+  br i1 %left, label %one, label %finished
+one:
+  call void @run_share(ptr %launch, i64 %share, i64 %worker)
+  br label %take
+finished:
+  ret void
+}
+
+declare i32 @pthread_mutex_lock(ptr)
+declare i32 @pthread_mutex_unlock(ptr)
+declare i32 @pthread_cond_wait(ptr, ptr)
+declare i32 @pthread_cond_signal(ptr)
+declare i32 @pthread_cond_broadcast(ptr)
+"""
+
+_WORKER = """
+; A worker's life: wait for a ticket, claim the share, do it, tell the caller if it was the last.
+define ptr @genesis_worker(ptr %mailbox) {
+entry:
+  %team.at = getelementptr i64, ptr %mailbox, i64 1
+  %team = load ptr, ptr %team.at
+  %index.at = getelementptr i64, ptr %mailbox, i64 2
+  %index = load i64, ptr %index.at
+  %thread.at = getelementptr i64, ptr %mailbox, i64 3
+  %thread = call i64 @thread()
+  store atomic i64 %thread, ptr %thread.at monotonic, align 8
+  %launch.at = getelementptr %team, ptr %team, i32 0, i32 1
+  %parked = getelementptr %team, ptr %team, i32 0, i32 5
+  %pending = getelementptr %team, ptr %team, i32 0, i32 7
+  %caller.parked = getelementptr %team, ptr %team, i32 0, i32 8
+  %mutex = getelementptr %team, ptr %team, i32 0, i32 12
+  %work = getelementptr %team, ptr %team, i32 0, i32 13
+  %done = getelementptr %team, ptr %team, i32 0, i32 14
+  br label %wait
+
+wait:
+  br label %spin
+spin:
+  %spins = phi i64 [ 0, %wait ], [ %spins.next, %pause ]
+  %seen = load atomic i64, ptr %mailbox acquire, align 8
+  %seen.odd = trunc i64 %seen to i1
+  br i1 %seen.odd, label %claim, label %pause
+pause:
+  PAUSE
+  %spins.next = add i64 %spins, 1
+  %patient = icmp ult i64 %spins.next, WORKER_SPINS
+  br i1 %patient, label %spin, label %park
+park:
+  call i32 @pthread_mutex_lock(ptr %mutex)
+  atomicrmw add ptr %parked, i64 1 seq_cst
+  br label %asleep
+asleep:
+  %woken = load atomic i64, ptr %mailbox seq_cst, align 8
+  %woken.odd = trunc i64 %woken to i1
+  br i1 %woken.odd, label %unpark, label %sleep
+sleep:
+  call i32 @pthread_cond_wait(ptr %work, ptr %mutex)
+  br label %asleep
+unpark:
+  atomicrmw sub ptr %parked, i64 1 seq_cst
+  call i32 @pthread_mutex_unlock(ptr %mutex)
+  br label %claim
+
+claim:
+  %ticket = phi i64 [ %seen, %spin ], [ %woken, %unpark ]
+  %even = sub i64 %ticket, 1
+  %claim.result = cmpxchg ptr %mailbox, i64 %ticket, i64 %even acquire monotonic
+  %claimed = extractvalue { i64, i1 } %claim.result, 1
+  br i1 %claimed, label %mine, label %wait
+mine:
+  %processor.at = getelementptr %team, ptr %team, i32 0, i32 3
+  %processor = load i64, ptr %processor.at
+  call void @make_room(i64 %processor)
+  %launch = load ptr, ptr %launch.at
+  call void @take_part(ptr %team, ptr %launch, i64 %index)
+  %left = atomicrmw sub ptr %pending, i64 1 seq_cst
+  %was.last = icmp eq i64 %left, 1
+  br i1 %was.last, label %tell, label %wait
+tell:
+  %asleep.caller = load atomic i64, ptr %caller.parked seq_cst, align 8
+  %must.wake = icmp ne i64 %asleep.caller, 0
+  br i1 %must.wake, label %wake, label %wait
+wake:
+  call i32 @pthread_mutex_lock(ptr %mutex)
+  call i32 @pthread_cond_signal(ptr %done)
+  call i32 @pthread_mutex_unlock(ptr %mutex)
+  br label %wait
+}
+"""
+
+_FORK_JOIN = """
+; Hand the launch's shares to the team, do the caller's own and whatever nobody claims, and wait for the rest.
+define internal void @fork_join(ptr %team, ptr %launch, i64 %workers) {
+entry:
+  %size = load i64, ptr %team
+  %launch.at = getelementptr %team, ptr %team, i32 0, i32 1
+  %ticket.at = getelementptr %team, ptr %team, i32 0, i32 2
+  %parked = getelementptr %team, ptr %team, i32 0, i32 5
+  %pending = getelementptr %team, ptr %team, i32 0, i32 7
+  %caller.parked = getelementptr %team, ptr %team, i32 0, i32 8
+  %next = getelementptr %team, ptr %team, i32 0, i32 10
+  %mutex = getelementptr %team, ptr %team, i32 0, i32 12
+  %work = getelementptr %team, ptr %team, i32 0, i32 13
+  %done = getelementptr %team, ptr %team, i32 0, i32 14
+  %every.at = getelementptr %launch, ptr %launch, i32 0, i32 6
+  %every = load i64, ptr %every.at
+  %every.worker = icmp ne i64 %every, 0
+  %processor = call i64 @processor()
+  %processor.at = getelementptr %team, ptr %team, i32 0, i32 3
+  store i64 %processor, ptr %processor.at
+  %others = sub i64 %workers, 1
+  %helpers = call i64 @llvm.umin.i64(i64 %others, i64 %size)
+  store ptr %launch, ptr %launch.at
+  store atomic i64 0, ptr %next monotonic, align 8
+  store atomic i64 %helpers, ptr %pending monotonic, align 8
+  %ticket.before = load i64, ptr %ticket.at
+  %ticket = add i64 %ticket.before, 2
+  store i64 %ticket, ptr %ticket.at
+  br label %post
+
+post:
+  %p = phi i64 [ 1, %entry ], [ %p.next, %post.one ]
+  %posting = icmp ule i64 %p, %helpers
+  br i1 %posting, label %post.one, label %posted
+post.one:
+  %post.to = getelementptr %team, ptr %team, i32 0, i32 15, i64 %p
+  store atomic i64 %ticket, ptr %post.to release, align 8
+  %p.next = add i64 %p, 1
+  br label %post
+posted:
+  fence seq_cst
+  %sleepers = load atomic i64, ptr %parked seq_cst, align 8
+  %any.asleep = icmp ne i64 %sleepers, 0
+  br i1 %any.asleep, label %wake, label %own
+wake:
+  call void @place_workers(ptr %team, i64 %helpers, i64 %processor)
+  call i32 @pthread_mutex_lock(ptr %mutex)
+  call i32 @pthread_cond_broadcast(ptr %work)
+  call i32 @pthread_mutex_unlock(ptr %mutex)
+  call void @place_workers(ptr %team, i64 %helpers, i64 -1)
+  br label %own
+
+own:
+  call void @take_part(ptr %team, ptr %launch, i64 0)
+  %unmanned = add i64 %helpers, 1
+  br i1 %every.worker, label %extra, label %steal
+extra:                                            ; shares of workers beyond the team
+  %e = phi i64 [ %unmanned, %own ], [ %e.next, %extra.one ]
+  %extras = icmp ult i64 %e, %workers
+  br i1 %extras, label %extra.one, label %steal
+extra.one:
+  call void @run_share(ptr %launch, i64 %e, i64 %e)
+  %e.next = add i64 %e, 1
+  br label %extra
+
+steal:                                            ; workers that have not begun: their tickets, and shares of their own
+  %s = phi i64 [ 1, %extra ], [ 1, %own ], [ %s.next, %stolen ]
+  %stealing = icmp ule i64 %s, %helpers
+  br i1 %stealing, label %steal.one, label %wait
+steal.one:
+  %steal.from = getelementptr %team, ptr %team, i32 0, i32 15, i64 %s
+  %even = sub i64 %ticket, 1
+  %steal.result = cmpxchg ptr %steal.from, i64 %ticket, i64 %even acquire monotonic
+  %got = extractvalue { i64, i1 } %steal.result, 1
+  br i1 %got, label %steal.run, label %stolen
+steal.run:
+  br i1 %every.worker, label %steal.share, label %steal.none
+steal.share:
+  call void @run_share(ptr %launch, i64 %s, i64 %s)
+  br label %steal.none
+steal.none:
+  atomicrmw sub ptr %pending, i64 1 seq_cst
+  br label %stolen
+stolen:
+  %s.next = add i64 %s, 1
+  br label %steal
+
+wait:
+  %spins = phi i64 [ 0, %steal ], [ %spins.next, %pause ]
+  %left = load atomic i64, ptr %pending acquire, align 8
+  %joined = icmp eq i64 %left, 0
+  br i1 %joined, label %finished, label %pause
+pause:
+  PAUSE
+  %spins.next = add i64 %spins, 1
+  %patient = icmp ult i64 %spins.next, CALLER_SPINS
+  br i1 %patient, label %wait, label %park
+park:
+  call i32 @pthread_mutex_lock(ptr %mutex)
+  store atomic i64 1, ptr %caller.parked seq_cst, align 8
+  br label %asleep
+asleep:
+  %left.asleep = load atomic i64, ptr %pending seq_cst, align 8
+  %joined.asleep = icmp eq i64 %left.asleep, 0
+  br i1 %joined.asleep, label %unpark, label %sleep
+sleep:
+  call i32 @pthread_cond_wait(ptr %done, ptr %mutex)
+  br label %asleep
+unpark:
+  store atomic i64 0, ptr %caller.parked seq_cst, align 8
+  call i32 @pthread_mutex_unlock(ptr %mutex)
+  br label %finished
+finished:
+  ret void
+}
+"""
+
+
+def fork_join_ir() -> str:
+    """What a module needs to run a launch: `void @run_share` alone, `void @fork_join` with the team."""
+    return _shared() + _FORK_JOIN.replace("PAUSE", _PAUSE).replace("CALLER_SPINS", str(CALLER_SPINS))
+
+
+def worker_ir() -> str:
+    """The module that defines `ptr genesis_worker(mailbox)`, the body of a worker's thread."""
+    return _shared() + _WORKER.replace("PAUSE", _PAUSE).replace("WORKER_SPINS", str(WORKER_SPINS))
+
+
+def _shared() -> str:
+    return SHARE + _TAKE_PART + _DECLARE_PAUSE + PROCESSORS
