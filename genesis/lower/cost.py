@@ -8,7 +8,7 @@ from typing import NamedTuple
 from genesis.ir.graph import Node
 from genesis.ir.shapes import numel
 from genesis.lower.build import KernelCall
-from genesis.lower.fuse import FULL
+from genesis.lower.group import FULL
 from genesis.lower.stages import Loop, Product, Stage, parts
 from genesis.ops.registry import PRIMITIVES
 from genesis.runtime.speeds import speeds

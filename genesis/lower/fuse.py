@@ -1,28 +1,37 @@
 """The third pass: which values are computed together, and which of them must reach memory.
 
 Nodes are taken in order, and a group's number is the order in which it was opened. A node may join a group only if all
-it reads comes from groups numbered no higher, so groups stay convex without any search, in linear time. Within a group
-a value lives at one of four levels: `full` (every point of the loop nest), `row` (after reducing the group's reduced
-axes), `column` (after summing over the others, in a group that also reduces rows) and `final` (after reducing
-everything). The last two are complete when all rows are done.
+it reads comes from groups numbered no higher, so groups stay convex without any search, in linear time; and only at a
+level of the group's nest (see `group`) where it finds what it reads.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import lru_cache
 
 from genesis.ir.dtypes import DType
 from genesis.ir.graph import Node
 from genesis.ir.shapes import numel
-from genesis.lower.decisions import Choice, Decisions, Refusal, is_worth_keeping
-from genesis.lower.index_map import IndexMap, SplitAxis, Unmappable, contiguous_map, pull
+from genesis.lower.decisions import Decisions, Refusal
+from genesis.lower.group import (
+    COLUMN,
+    FINAL,
+    FULL,
+    ROW,
+    Axis,
+    Group,
+    Partition,
+    canonical_map,
+    pattern_of,
+    pull_views,
+    split_axes,
+)
+from genesis.lower.index_map import SplitAxis, Unmappable
 from genesis.lower.legalize import base_of
+from genesis.lower.realize import realized
 from genesis.ops.registry import PRIMITIVES
 
-__all__ = ["COLUMN", "FINAL", "FULL", "ROW", "Axis", "Group", "Partition", "canonical_map", "fuse", "pattern_of", "pull_views"]
-
-FULL, ROW, COLUMN, FINAL = "full", "row", "column", "final"
+__all__ = ["fuse"]
 
 OPERATION_LIMIT = 64
 LOAD_LIMIT = 24
@@ -32,104 +41,6 @@ SMALL = 1 << 15  # elements below which one thread does the work in any case
 
 ELSEWHERE = "it reads a value of that kernel away from where it is computed"
 EXTENTS = "it has another number of elements, or reduces other axes"
-
-Axis = tuple[int, bool]  # extent, reduced
-
-
-class Group:
-    """Nodes computed by one kernel: `axes` of its loop nest, and each member's level."""
-
-    __slots__ = ("axes", "first_reader", "kind", "levels", "loads", "members", "number", "operations", "passes")
-
-    def __init__(self, number: int, kind: str, axes: tuple[Axis, ...]) -> None:
-        self.number = number
-        self.kind = kind
-        self.axes = axes
-        self.members: list[int] = []
-        self.levels: dict[int, str] = {}
-        self.passes: dict[int, int] = {}  # how many reductions deep a member is
-        self.loads: set[int] = set()
-        self.operations = 0
-        self.first_reader: int | None = None  # the lowest number of another group that reads this one
-
-    @property
-    def reduces(self) -> bool:
-        return _reduces(self.axes)
-
-    def numel(self, level: str) -> int:
-        return _points(self.axes, level)
-
-    def has(self, level: str) -> bool:
-        return level in self.levels.values()
-
-
-@lru_cache(1 << 12)
-def _reduces(axes: tuple[Axis, ...]) -> bool:
-    return any(reduced for _, reduced in axes)
-
-
-@lru_cache(1 << 12)
-def _points(axes: tuple[Axis, ...], level: str) -> int:
-    """How many values a member of `level` has."""
-    if level == FINAL:
-        return 1
-    return numel(extent for extent, reduced in axes if level == FULL or reduced == (level == COLUMN))
-
-
-class Partition:
-    """Groups in the order they run, and the values that get memory."""
-
-    __slots__ = ("decisions", "groups", "home", "realized", "scalars")
-
-    def __init__(
-        self, groups: list[Group], home: dict[int, Group], realized: set[int], scalars: Sequence[DType], decisions: Decisions
-    ) -> None:
-        self.decisions = decisions
-        self.groups = groups
-        self.home = home
-        self.realized = realized
-        self.scalars = scalars  # of each scalar slot: float64 or int64
-
-
-def pattern_of(shape: Sequence[int], axes: Sequence[int]) -> tuple[Axis, ...]:
-    """A shape as few axes as tell kept extents from reduced ones."""
-    pattern: list[Axis] = []
-    for axis, extent in enumerate(shape):
-        reduced = axis in axes
-        if extent == 1:
-            continue
-        if pattern and pattern[-1][1] == reduced:
-            pattern[-1] = (pattern[-1][0] * extent, reduced)
-        else:
-            pattern.append((extent, reduced))
-    return tuple(pattern)
-
-
-@lru_cache(1 << 12)
-def canonical_map(axes: tuple[Axis, ...], level: str) -> IndexMap:
-    """Where a member of `level` is at each point of the nest, in its own row-major elements."""
-    if level == FINAL:
-        return IndexMap(0, (0,) * len(axes))
-    counts = [level == FULL or reduced == (level == COLUMN) for _, reduced in axes]
-    strides = contiguous_map([extent if c else 1 for (extent, _), c in zip(axes, counts, strict=True)]).strides
-    return IndexMap(0, tuple(s if c else 0 for s, c in zip(strides, counts, strict=True)))
-
-
-def pull_views(nodes: Sequence[Node], index: int, at: IndexMap, extents: Sequence[int]) -> tuple[int, IndexMap]:
-    """Through the views that `index` is made of: its base, and the map to the base's elements.
-
-    Raises Unmappable with the index of the view that has to be in memory.
-    """
-    node = nodes[index]
-    while node.op == "view":
-        try:
-            at = pull(at, extents, node.shape, node.attrs["strides"], node.attrs["offset"])
-        except Unmappable as refusal:
-            refusal.index = index
-            raise
-        index = node.inputs[0]
-        node = nodes[index]
-    return index, at
 
 
 class _Fusion:
@@ -371,13 +282,6 @@ class _Fusion:
         return not other.reduces or (not group.reduces and not group.has(FINAL))
 
 
-def split_axes(axes: Sequence[Axis], split: SplitAxis) -> tuple[Axis, ...]:
-    """The axes after a split."""
-    extent, reduced = axes[split.axis]
-    pair = ((extent // split.inner, reduced), (split.inner, reduced))
-    return (*axes[: split.axis], *pair, *axes[split.axis + 1 :])
-
-
 def fuse(nodes: Sequence[Node], outputs: Sequence[int], threads: int, scalars: Sequence[DType] = ()) -> Partition:
     """Before: a legal graph. After: every node that is computed has a group, in an order that respects what they read."""
     fusion = _Fusion(nodes, outputs, threads)
@@ -385,55 +289,5 @@ def fuse(nodes: Sequence[Node], outputs: Sequence[int], threads: int, scalars: S
     groups = [g for g in fusion.groups if g.members]
     for group in groups:
         group.members.sort()
-    return Partition(groups, fusion.home, _realized(nodes, outputs, fusion), scalars, fusion.decisions)
-
-
-def _realized(nodes: Sequence[Node], outputs: Sequence[int], fusion: _Fusion) -> set[int]:
-    """The values that get memory: outputs, operands of what is no loop, and what another group reads and would not
-    rather compute again: an elementwise value is computed again if that takes little and reads no more than it saves.
-    """
-    home, bases = fusion.home, fusion.bases
-    realized: set[int] = {bases[o] for o in outputs if bases[o] in home}
-    outside: set[int] = set()
-    for index, node in enumerate(nodes):
-        kind = PRIMITIVES[node.op].kind
-        if node.attrs.get("apart"):
-            realized.add(index)
-        for position, i in enumerate(node.inputs):
-            base = bases[i]
-            if base not in home or kind == "view":
-                continue
-            if kind in ("contract", "host") or (kind == "gather" and position == 0) or "operands" in node.attrs:
-                realized.add(base)
-            elif home.get(index) is not home[base]:
-                outside.add(base)
-    recipe: dict[int, tuple[int, frozenset[int]]] = {}  # value -> (cost, what it is computed from)
-    for index, node in enumerate(nodes):
-        if index not in home:
-            continue
-        kind = PRIMITIVES[node.op].kind
-        if kind not in ("elementwise",):
-            if index in outside:
-                realized.add(index)
-            continue
-        cost = PRIMITIVES[node.op].cost
-        sources: set[int] = set()
-        for i in node.inputs:
-            base = bases[i]
-            if base in recipe and base not in realized:
-                cost += recipe[base][0]
-                sources |= recipe[base][1]
-            elif base in home or nodes[base].op == "input":
-                sources.add(base)
-            else:
-                cost += PRIMITIVES[nodes[base].op].cost if PRIMITIVES[nodes[base].op].kind == "source" else 0
-        size = node.numel
-        large = sum(1 for s in sources if nodes[s].numel * 4 > size)
-        recipe[index] = (cost, frozenset(sources))
-        if index in outside and index not in realized:
-            kept = is_worth_keeping(cost, node.nbytes, fusion.threads, len(sources), large)
-            fusion.decisions.choices.append(Choice(index, kept, cost))
-            realized |= {index} if kept else {s for s in sources if s in home}
-    return realized
-
-
+    kept = realized(nodes, outputs, fusion.home, fusion.bases, threads, fusion.decisions)
+    return Partition(groups, fusion.home, kept, scalars, fusion.decisions)

@@ -7,7 +7,7 @@ from typing import Any
 
 from genesis.ir.graph import Node
 from genesis.lower.build import KernelCall, build_group
-from genesis.lower.fuse import Group, Partition
+from genesis.lower.group import Group, Partition
 from genesis.ops.registry import PRIMITIVES
 
 __all__ = ["Repeats"]

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from genesis.ir.graph import Node
 from genesis.lower.build import KernelCall
-from genesis.lower.fuse import Partition
+from genesis.lower.group import Partition
 from genesis.lower.index_map import Unmappable
 from genesis.lower.kernel import Kernel
 from genesis.lower.legalize import base_of, collapsed_batch, layout_of, result_layout
