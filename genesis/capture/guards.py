@@ -16,21 +16,14 @@ from collections.abc import Callable, Sequence
 from types import BuiltinFunctionType, CodeType, FunctionType, MappingProxyType, MethodType, ModuleType
 from typing import Any
 
-import numpy as np
-
+from genesis.capture.check import COMPARISONS, check_function
 from genesis.capture.purity import CHANGING, DYNAMIC, SCALARS, impure_names, is_impure, is_opaque
 from genesis.nn.module import Module
 from genesis.tensor import Tensor
 
-__all__ = ["Guards", "differs"]
+__all__ = ["Guards"]
 
 LIMIT = 20_000  # guards; whoever reads more than that is not replayed
-
-def differs(now: Any, then: Any) -> bool:
-    """Whether two values, of which `then` is a number or a string, are not the same to the last bit."""
-    if type(now) is not type(then):
-        return True
-    return repr(now) != repr(then) if isinstance(then, float | complex | np.generic) else bool(now != then)
 
 
 class Guards:
@@ -41,7 +34,7 @@ class Guards:
     ) -> None:
         self.lines: list[str] = []
         self.labels: list[str] = []
-        self.constants: dict[str, Any] = {"differs": differs}
+        self.constants: dict[str, Any] = {**COMPARISONS}
         self._refuse = refuse
         self._meet = meet
         self._place = place
@@ -140,8 +133,7 @@ class Guards:
 
     def _dictionary(self, name: str, value: Any, label: str) -> None:
         keys = self.constant([*value])
-        self.fail_if(f"len({name}) != {len(value)} or not all(map(is_, {name}, {keys}))", f"the keys of {label}")
-        self.constants["is_"] = lambda a, b: a is b or (isinstance(b, SCALARS) and not differs(a, b))
+        self.fail_if(f"len({name}) != {len(value)} or not all(map(same, {name}, {keys}))", f"the keys of {label}")
         for i, (key, item) in enumerate(value.items()):
             path = f"{label}[{key!r}]" if isinstance(key, SCALARS) else f"an item of {label}"
             self.visit(f"{name}[{keys}[{i}]]", item, path)
@@ -289,13 +281,7 @@ class Guards:
         self, head: str, lines: Sequence[str], last: Sequence[str], constants: dict[str, Any] | None = None
     ) -> Callable[..., Any]:
         """The function: `lines`, which return the number of the guard that fails, then `last`, whose failures are its own."""
-        errors = "AttributeError, KeyError, IndexError, ValueError, TypeError"
-        body = ["    try:", *[f"        {line}" for line in [*lines, "pass"]], f"    except ({errors}):",
-                "        return -1", *[f"    {line}" for line in last]]
-        namespace = {**self.constants, **(constants or {})}
-        exec("\n".join([head, *body]), namespace)  # the text is made of names of our own and of attributes' names
-        made: Callable[..., Any] = namespace["check"]
-        return made
+        return check_function(head, lines, last, {**self.constants, **(constants or {})})
 
 
 _MISSING = object()
