@@ -53,6 +53,7 @@ from genesis.creation import (
     zeros,
     zeros_like,
 )
+from genesis.debug.doctor import doctor
 from genesis.devices import Device as device
 from genesis.eager import eager
 from genesis.function import AddFunction, MatMulFunction, MulFunction, ReluFunction

@@ -34,6 +34,7 @@ DEFERRED = {
     ("genesis/runtime/numba_compiler.py", "llvmlite.binding"), ("genesis/runtime/numba_compiler.py", "numba.core"),
     ("genesis/ir/printer.py", "networkx"), ("genesis/ops/rows.py", "scipy.special"),
     ("genesis/utils/__init__.py", "genesis.utils.data"),
+    ("genesis/debug/cuda_probe.py", "cuda.pathfinder"),
 }
 FORBIDDEN = {"torch", "jax", "jaxlib", "sklearn", "matplotlib", "tqdm"}
 

@@ -1,0 +1,109 @@
+"""Tries the parts of CUDA, in a process of its own: a line for each says that it begins, and one what came of it.
+
+The doctor runs this file by its path, with the names of parts to leave out. It imports nothing of genesis, and what a
+broken part does to its process, it does to this one.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import importlib.metadata
+import json
+import sys
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any
+
+PACKAGES = {
+    "numba-cuda": "numba.cuda", "cuda-bindings": "cuda.bindings.driver", "cuda-core": "cuda.core",
+    "nvmath-python": "nvmath.bindings.cublasLt",
+}
+LIBRARIES = {"nvvm": "libnvvm.so", "nvrtc": "libnvrtc.so", "nvJitLink": "libnvJitLink.so", "cublasLt": "libcublasLt.so"}
+SAYS = "cuda probe: "  # what the lines begin with
+CAPABILITY = (75, 76)  # a GPU's attributes of these numbers in cuda.h: major, minor
+
+
+class Missing(Exception):
+    """The part is not here."""
+
+
+def parts() -> Iterator[tuple[str, Callable[[], Any]]]:
+    """Each part's name, and what tries it: returns what was found, raises where that is nothing sound."""
+    yield "driver", driver
+    for package, module in PACKAGES.items():
+        yield package, partial(imported, package, module)
+    for library, file in LIBRARIES.items():
+        yield library, partial(loaded, library, file)
+
+
+def driver() -> dict[str, Any]:
+    """The newest CUDA that NVIDIA's driver runs, and the GPUs."""
+    try:
+        library = ctypes.CDLL("libcuda.so.1")
+    except OSError as error:
+        raise Missing from error
+
+    def ask(function: str, *arguments: Any) -> None:
+        if code := getattr(library, function)(*arguments):
+            text = ctypes.c_char_p()
+            library.cuGetErrorString(code, ctypes.byref(text))
+            raise OSError(f"{function}: {(text.value or b'unknown error').decode()}")
+
+    version, count, major, minor, size = ctypes.c_int(), ctypes.c_int(), ctypes.c_int(), ctypes.c_int(), ctypes.c_size_t()
+    ask("cuInit", 0)
+    ask("cuDriverGetVersion", ctypes.byref(version))
+    ask("cuDeviceGetCount", ctypes.byref(count))
+    gpus = []
+    for number in range(count.value):
+        name = ctypes.create_string_buffer(256)
+        ask("cuDeviceGetName", name, len(name), number)
+        ask("cuDeviceTotalMem_v2", ctypes.byref(size), number)
+        for value, attribute in zip((major, minor), CAPABILITY, strict=True):
+            ask("cuDeviceGetAttribute", ctypes.byref(value), attribute, number)
+        gpus.append((name.value.decode(), (major.value, minor.value), size.value))
+    return {"cuda": (version.value // 1000, version.value % 1000 // 10), "gpus": gpus}
+
+
+def imported(package: str, module: str) -> str:
+    """A package's version, if its module can be imported."""
+    try:
+        version = importlib.metadata.version(package)
+    except importlib.metadata.PackageNotFoundError as error:
+        raise Missing from error
+    __import__(module)
+    return version
+
+
+def loaded(library: str, file: str) -> str:
+    """The version of a library's wheel, or else where it lies, if it can be loaded as those who use it load it."""
+    try:
+        from cuda.pathfinder import DynamicLibNotFoundError, load_nvidia_dynamic_lib
+
+        path = str(load_nvidia_dynamic_lib(library).abs_path)
+    except ModuleNotFoundError as error:
+        raise Missing from error
+    except DynamicLibNotFoundError as error:
+        raise Missing from error
+    for wheel in importlib.metadata.distributions():
+        for owned in (wheel.files or ()) if (wheel.name or "").startswith("nvidia-") else ():
+            if owned.name.startswith(file) and str(owned.locate()) == path:
+                return wheel.version
+    return path
+
+
+def tried(attempt: Callable[[], Any]) -> tuple[str, Any]:
+    """What came of an attempt: found and what, missing, or broken and why."""
+    try:
+        return "found", attempt()
+    except Missing:
+        return "missing", None
+    except BaseException as error:  # a package may raise anything, SystemExit too: none is the doctor's end
+        return "broken", " ".join(f"{type(error).__name__}: {error}".split())
+
+
+if __name__ == "__main__":
+    for name, attempt in parts():
+        if name in sys.argv[1:]:
+            continue
+        print(SAYS + json.dumps([name, "began", None]), flush=True)
+        print(SAYS + json.dumps([name, *tried(attempt)]), flush=True)
