@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-__all__ = ["CPU", "Device", "device_of"]
+__all__ = ["CPU", "CPUS", "Device", "device_of"]
 
 _LAST = 63
 
@@ -28,10 +28,11 @@ class Device:
     True
     """
 
-    __slots__ = ("index", "type")
+    __slots__ = ("index", "memory", "type")
 
     type: str
     index: int | None
+    memory: Any  # a `runtime.memory.DeviceMemory`: where buffers on it come from
 
     def __new__(cls, device: str | Device, index: int | None = None) -> Device:
         name = str(device) if isinstance(device, Device) else device
@@ -71,7 +72,8 @@ def _made(kind: str, index: int | None) -> Device:
 
 
 CPU = _made("cpu", None)
-_DEVICES = {"cpu": CPU, "cpu:0": CPU} | {f"cpu:{index}": _made("cpu", index) for index in range(1, _LAST + 1)}
+CPUS = CPU, *[_made("cpu", index) for index in range(1, _LAST + 1)]
+_DEVICES = {"cpu": CPU} | {f"cpu:{index}": device for index, device in enumerate(CPUS)}
 
 
 def device_of(device: Any = None, default: Device = CPU) -> Device:

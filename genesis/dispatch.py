@@ -18,10 +18,8 @@ from genesis.execute import flush, realize
 from genesis.ir.dtypes import DType, from_numpy_dtype
 from genesis.ir.shapes import Shape
 from genesis.number import Number, plain
-from genesis.ops.layout import contiguous_layout
 from genesis.ops.registry import OPERATIONS, Operation
 from genesis.provenance import user_line
-from genesis.runtime.memory import Buffer
 from genesis.tensor import Tensor, attribute, from_values, result_class, spreading, tensor_of
 from genesis.thread import current_trace, thread_state
 from genesis.trace import BYTE_LIMIT, LOCK, Array, Memory, Trace
@@ -94,9 +92,7 @@ def _settle(trace: Trace, array: Array) -> None:
         then = trace.input_at[index].memory.numpy(dtype)  # type: ignore[union-attr]
         if now.tobytes() == then.tobytes():
             return
-    copied = Buffer(array.node.nbytes, trace.device)
-    copied.numpy(dtype.numpy, now.shape)[...] = now
-    snapshot = Array(array.trace, array.index, array.node, Memory(copied, contiguous_layout(now.shape), dtype))
+    snapshot = Array(array.trace, array.index, array.node, Memory.of(now, dtype, trace.device))
     trace.known[array] = trace.place_array(snapshot)
 
 

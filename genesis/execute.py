@@ -110,7 +110,7 @@ def _execute(run: Run, trace: Trace) -> tuple[int, str] | None:
     slots += trace.scalars
     for segment in plan.segments:
         if segment.host is not None:
-            call_host(plan, segment.host, slots)
+            call_host(plan, segment.host, slots, trace.device)
         if segment.program is not None:
             fault = segment.program.run(slots, run.outcome if segment is plan.segments[-1] else Outcome())
             if fault is not None:

@@ -7,35 +7,46 @@ from typing import Any
 
 import numpy as np
 
+from genesis.devices import Device
 from genesis.ir.graph import Node
-from genesis.ir.shapes import contiguous_strides
 from genesis.lower.stages import HostCall
-from genesis.ops.layout import Layout
+from genesis.ops.layout import Layout, contiguous_layout
 from genesis.ops.registry import PRIMITIVES
 from genesis.plan import Plan
+from genesis.runtime.memory import fetched
 
 __all__ = ["call_host"]
 
 
-def call_host(plan: Plan, call: HostCall, slots: Sequence[Any]) -> None:
-    """Compute a host operation on the memory that the slots of a run point to."""
+def call_host(plan: Plan, call: HostCall, slots: Sequence[Any], device: Device) -> None:
+    """Compute a host operation on the memory of `device` that the slots of a run point to."""
     lowered = plan.lowered
     outputs_at = len(plan.inputs)
 
-    def array_at(value: int, layout: Layout) -> np.ndarray:
+    def address_of(value: int) -> int:
         place = lowered.schedule.locations[value]
-        node = lowered.nodes[value]
         first = {"input": place.place, "output": outputs_at + place.place, "arena": outputs_at + len(plan.sizes)}
-        address = slots[first[place.kind]] + (place.place if place.kind == "arena" else 0)
-        return _over(address, node, layout)
+        address: int = slots[first[place.kind]] + (place.place if place.kind == "arena" else 0)
+        return address
+
+    def operand(value: int, layout: Layout) -> np.ndarray:
+        node, address = lowered.nodes[value], address_of(value)
+        if device.memory.is_host:
+            return _over(address, node, layout)
+        size = node.dtype.itemsize
+        strides = [s * size for s in layout.strides]
+        return fetched(device, address + layout.offset * size, node.dtype.numpy, layout.shape, strides)
 
     node = lowered.nodes[call.node]
-    operands = [array_at(base, layout) for base, layout in call.operands]
-    target = array_at(call.node, Layout(node.shape, contiguous_strides(node.shape), 0))
+    operands = [operand(base, layout) for base, layout in call.operands]
     reference = PRIMITIVES[node.op].reference
     assert reference is not None
     with np.errstate(all="ignore"):
-        target[...] = reference(node, *operands)
+        result = reference(node, *operands)
+    if device.memory.is_host:
+        _over(address_of(call.node), node, contiguous_layout(node.shape))[...] = result
+    else:
+        device.memory.write(address_of(call.node), np.ascontiguousarray(np.broadcast_to(result, node.shape), node.dtype.numpy))
 
 
 class _Address:

@@ -6,9 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from genesis.ops.layout import contiguous_layout
 from genesis.ops.reference import BadIndexError, evaluate_all
-from genesis.runtime.memory import Buffer
 from genesis.trace import Array, Memory, Trace
 
 __all__ = ["Interpretation"]
@@ -44,6 +42,4 @@ class Interpretation:
 def _stored(value: np.ndarray, trace: Trace, index: int) -> Memory:
     """A value in memory of its own."""
     node = trace.nodes[index]
-    buffer = Buffer(node.nbytes, trace.device)
-    buffer.numpy(node.dtype.numpy, node.shape)[...] = value
-    return Memory(buffer, contiguous_layout(node.shape), node.dtype)
+    return Memory.of(np.broadcast_to(value, node.shape), node.dtype, trace.device)

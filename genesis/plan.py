@@ -6,7 +6,7 @@ import sys
 from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
 
-from genesis.codegen.cpu.program import assemble
+from genesis.codegen.backend import backend_of
 from genesis.ir.dtypes import float64, int64
 from genesis.ir.graph import Graph, Node
 from genesis.lower import lower
@@ -36,7 +36,8 @@ class Plan:
         self.keeps, dear = _read_by_backward(trace.nodes, roots, trace.released)
         saved = tuple(sorted(dear - set(outputs) - set(inputs)))
         kinds = [float64 if value.__class__ is float else int64 for value in trace.scalars]
-        lowered = lower(trace.nodes, outputs, threads, kinds, saved)
+        backend = backend_of(trace.device)
+        lowered = lower(trace.nodes, outputs, backend.target(threads), kinds, saved)
         number = {index: k for k, index in enumerate(inputs)}
         locations = lowered.schedule.locations
         self.lowered = lowered
@@ -50,8 +51,8 @@ class Plan:
         arena_at = outputs_at + len(self.sizes)
         scalars = "".join("d" if kind is float64 else "q" for kind in kinds)
         slot_format = "Q" * (arena_at + 1) + scalars
-        self.segments, self.arena_bytes = assemble(
-            lowered.nodes, lowered.schedule, slot_format, arena_at, outputs_at, arena_at + 1, threads
+        self.segments, self.arena_bytes = backend.assemble(
+            lowered.nodes, lowered.schedule, slot_format, arena_at, outputs_at, arena_at + 1, threads, trace.device
         )
         count("plans_built")
 
@@ -70,7 +71,7 @@ def find_plan(trace: Trace, held: Sequence[Array]) -> Plan:
     """The plan that computes `held` where the trace ends: the one that ran there last time, or a new one."""
     threads = get_num_threads()
     outputs = tuple(dict.fromkeys([array.index for array in held]))
-    key = (outputs, threads, len(trace.released))
+    key = (outputs, threads, trace.device.memory, len(trace.released))  # devices that share memory share plans
     plans = trace.step.plans
     plan: Plan | None = plan_cache.get(plans, key)
     if plan is None:

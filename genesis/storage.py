@@ -94,7 +94,7 @@ def write(tensor: Tensor, value: Tensor, change: Change | None = None) -> Tensor
         ):
             if thread_state.recorder is not None:
                 thread_state.recorder.wrote(root)
-            held.at(layout, root.dtype).numpy(root.dtype)[...] = realize(value._array).numpy(root.dtype)
+            held.at(layout, root.dtype).overwrite(realize(value._array), root.dtype)
             root._version += 1
             array_of(tensor)
             return tensor
@@ -158,7 +158,7 @@ def _store(root: Tensor, value: Tensor) -> None:
             del before[index]
         value._array.trace.retained[value._array.index] = weakref.ref(root)
     if held is not None and held.buffer.shared:
-        held.numpy(root.dtype)[...] = realize(value._array).numpy(root.dtype)
+        held.overwrite(realize(value._array), root.dtype)
         if value._array.node.differentiable or root._array.node.differentiable:
             value._array.memory = held
             root._array = value._array

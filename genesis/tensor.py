@@ -17,12 +17,8 @@ from genesis.devices import CPU, Device
 from genesis.ir.dtypes import DType
 from genesis.ir.shapes import Shape
 from genesis.ops.layout import Layout, contiguous_layout
-from genesis.runtime.memory import Buffer
 from genesis.thread import thread_state
-from genesis.trace import (
-    LOCK,
-    Array,
-)
+from genesis.trace import LOCK, Array, Memory
 
 __all__ = [
     "Tensor", "attribute", "from_values", "gradient_holders", "hold_gradient", "method", "result_class", "spreads",
@@ -173,9 +169,8 @@ def tensor_of(array: Array, requires_grad: bool = False, kind: type[Tensor] = Te
 
 def from_values(values: np.ndarray, dtype: DType, device: Device = CPU) -> Tensor:
     """A tensor with a copy of `values`, converted to `dtype`."""
-    buffer = Buffer(values.size * dtype.itemsize, device)
-    buffer.numpy(dtype.numpy, values.shape)[...] = values
-    array = Array.realized(buffer, contiguous_layout(values.shape), dtype)
+    memory = Memory.of(values, dtype, device)
+    array = Array.realized(memory.buffer, memory.layout, dtype)
     if thread_state.recorder is not None:
         thread_state.recorder.made(array)
     return tensor_of(array)

@@ -20,6 +20,7 @@ from typing import Any, NamedTuple
 from genesis.devices import CPU, Device
 from genesis.ir.dtypes import DType, dtype_of_scalar, get_default_dtype
 from genesis.ir.graph import Graph, Node, Value
+from genesis.memory import Memory
 from genesis.ops.layout import Layout
 from genesis.provenance import resolve_line, user_line
 from genesis.runtime.fork import fork_safe_lock
@@ -33,29 +34,6 @@ STEP_LIMIT = 250_000  # steps of the trie, of about 1 KB each
 _NODE_WEIGHT = BYTE_LIMIT // NODE_LIMIT
 
 LOCK = fork_safe_lock()
-
-
-class Memory:
-    """Where a realized array lies: a buffer and a layout in it, in elements."""
-
-    __slots__ = ("buffer", "layout", "pointer", "strides")
-
-    def __init__(self, buffer: Buffer, layout: Layout, dtype: DType) -> None:
-        self.buffer = buffer
-        self.layout = layout
-        self.pointer = buffer.ptr + layout.offset * dtype.itemsize
-        self.strides = None if layout.is_contiguous else layout.strides  # what a kernel has to know of the layout
-
-    def at(self, layout: Layout, dtype: DType) -> Memory:
-        """The memory of a view: `layout` counts in the elements of this, which is contiguous."""
-        return Memory(self.buffer, layout._replace(offset=layout.offset + self.layout.offset), dtype)
-
-    def numpy(self, dtype: DType) -> Any:
-        """An ndarray over this memory."""
-        size, at = dtype.itemsize, self.layout
-        if 0 in at.shape:
-            return self.buffer.numpy(dtype.numpy, at.shape)
-        return self.buffer.numpy(dtype.numpy, at.shape, tuple([s * size for s in at.strides]), at.offset * size)
 
 
 class Change(NamedTuple):

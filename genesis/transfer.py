@@ -12,11 +12,9 @@ from typing import Any
 
 from genesis.devices import Device
 from genesis.execute import realize
-from genesis.ops.layout import contiguous_layout
 from genesis.ops.registry import OPERATIONS
-from genesis.runtime.memory import Buffer
 from genesis.thread import current_trace, thread_state
-from genesis.trace import LOCK, Array, Memory, Trace
+from genesis.trace import LOCK, Array, Trace
 
 __all__ = ["sent"]
 
@@ -35,7 +33,7 @@ def sent(arrays: Sequence[Array], device: Device, leaves: Sequence[Any] = ()) ->
             if array.device is device:
                 results.append(array)
                 continue
-            memory = _copied(array, device)
+            memory = realize(array).copied(array.node.dtype, device)
             if leaf is None and not (array.node.differentiable and thread_state.grad_enabled):
                 results.append(Array.realized(memory.buffer, memory.layout, array.node.dtype))
                 continue
@@ -50,14 +48,6 @@ def sent(arrays: Sequence[Array], device: Device, leaves: Sequence[Any] = ()) ->
             for held in (trace.inputs, trace.input_at, trace.known):
                 held.clear()  # type: ignore[attr-defined]
     return results
-
-
-def _copied(array: Array, device: Device) -> Memory:
-    """The value of `array`, computed now if it is pending, in memory of `device`."""
-    node = array.node
-    buffer = Buffer(node.nbytes, device)
-    buffer.numpy(node.dtype.numpy, node.shape)[...] = realize(array).numpy(node.dtype)
-    return Memory(buffer, contiguous_layout(node.shape), node.dtype)
 
 
 def _entered(copy: Array, device: Device) -> Array:

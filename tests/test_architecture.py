@@ -14,7 +14,7 @@ FLOORS = [
     {"genesis.ops"},
     {"genesis.lower"},
     {"genesis.codegen"},
-    {"genesis.trace", "genesis.literals", "genesis.number"},
+    {"genesis.trace", "genesis.literals", "genesis.memory", "genesis.number"},
     {"genesis.thread"},
     {"genesis.interpret", "genesis.plan"},
     {"genesis.host"},
@@ -29,12 +29,13 @@ FLOORS = [
     {"genesis"},  # the library, written in terms of Tensor
 ]
 # What takes long to import waits until it is asked for: the first kernel to compile, the first graph drawn, a reference's
-# special functions, the data loader's threads.
+# special functions, the data loader's threads, the first CUDA device.
 DEFERRED = {
     ("genesis/runtime/numba_compiler.py", "llvmlite.binding"), ("genesis/runtime/numba_compiler.py", "numba.core"),
     ("genesis/ir/printer.py", "networkx"), ("genesis/ops/rows.py", "scipy.special"),
     ("genesis/utils/__init__.py", "genesis.utils.data"),
     ("genesis/debug/cuda_probe.py", "cuda.pathfinder"),
+    ("genesis/codegen/backend.py", "genesis.codegen.cuda.program"), ("genesis/devices.py", "genesis.runtime.cuda"),
 }
 FORBIDDEN = {"torch", "jax", "jaxlib", "sklearn", "matplotlib", "tqdm"}
 

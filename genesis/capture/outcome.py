@@ -12,10 +12,9 @@ from genesis.capture.recorder import Recorder
 from genesis.devices import Device
 from genesis.ir.dtypes import DType
 from genesis.number import Number
-from genesis.ops.layout import Layout, contiguous_layout
-from genesis.runtime.memory import Buffer
+from genesis.ops.layout import Layout
 from genesis.tensor import Tensor
-from genesis.trace import Array, Memory
+from genesis.trace import Array
 
 __all__ = ["Outcome", "Recipe", "copied", "find"]
 
@@ -207,6 +206,4 @@ def copied(array: Array) -> Array:
     """The value of `array` in memory of its own."""
     node, memory = array.node, array.memory
     assert memory is not None
-    buffer = Buffer(node.nbytes, memory.buffer.device)
-    buffer.numpy(node.dtype.numpy, node.shape)[...] = memory.numpy(node.dtype)
-    return Array(None, -1, node, Memory(buffer, contiguous_layout(node.shape), node.dtype))
+    return Array(None, -1, node, memory.copied(node.dtype, memory.buffer.device))

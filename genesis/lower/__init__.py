@@ -17,6 +17,7 @@ from genesis.lower.products import convolve
 from genesis.lower.recompute import recomputed
 from genesis.lower.schedule import Schedule, allocate, order
 from genesis.lower.simplify import simplify
+from genesis.lower.target import Target
 from genesis.ops.layout import Layout
 
 __all__ = ["VERIFY", "Lowered", "lower"]
@@ -37,9 +38,9 @@ class Lowered(NamedTuple):
 
 
 def lower(
-    nodes: Sequence[Node], outputs: Sequence[int], threads: int, scalars: Sequence[DType] = (), saved: Sequence[int] = ()
+    nodes: Sequence[Node], outputs: Sequence[int], target: Target, scalars: Sequence[DType] = (), saved: Sequence[int] = ()
 ) -> Lowered:
-    """Lower a graph for `threads` threads; `scalars` gives for each scalar slot float64 or int64.
+    """Lower a graph for `target`; `scalars` gives for each scalar slot float64 or int64.
 
     The values `saved` are outputs too, and may share their memory with others.
     """
@@ -48,15 +49,16 @@ def lower(
     graph = legalize(graph, len(saved))
     _check(graph.nodes, graph.outputs)
     while True:
-        partition = fuse(graph.nodes, graph.outputs, threads, scalars)
+        partition = fuse(graph.nodes, graph.outputs, target, scalars)
         stages, refused = order(graph.nodes, partition)
         if not refused:
             break
         graph = set_apart(graph, refused)
     inputs = [i for i, node in enumerate(graph.nodes) if node.op == "input"]
     bases = [base_of(graph.nodes, o) for o in graph.outputs]
-    stages = panelled(graph.nodes, stages, bases, threads)
-    schedule = allocate(graph.nodes, stages, inputs, bases, threads)
+    if target.panels:
+        stages = panelled(graph.nodes, stages, bases, target.threads)
+    schedule = allocate(graph.nodes, stages, inputs, bases, target.threads)
     layouts: list[Layout] = [layout_of(graph.nodes, o) for o in graph.outputs]  # type: ignore[misc]
     places = list(zip(bases, layouts, strict=True))
     return Lowered(graph.nodes, graph.origins, inputs, places, schedule, partition.decisions)

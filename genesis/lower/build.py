@@ -279,6 +279,6 @@ class _Build:
         return len(self.drafts) - 1
 
     def finished(self) -> KernelCall:
-        kernel, extents = kernel_of(self.axes, self.drafts)
+        kernel, extents = kernel_of(self.axes, self.drafts, self.partition.target.taps)
         nodes = tuple(dict.fromkeys(d.origin for d in self.drafts))
         return KernelCall(kernel, extents, tuple(self.reads), tuple(self.writes), nodes)

@@ -31,10 +31,10 @@ class Draft(NamedTuple):
     origin: int
 
 
-def kernel_of(nest: Sequence[Axis], drafts: Sequence[Draft]) -> tuple[Kernel, tuple[int, ...]]:
-    """The kernel that computes `drafts` at the points of `nest`, and the extents of its axes."""
+def kernel_of(nest: Sequence[Axis], drafts: Sequence[Draft], tapped: bool = True) -> tuple[Kernel, tuple[int, ...]]:
+    """The kernel that computes `drafts` at the points of `nest`, with taps only if `tapped`; and the extents of its axes."""
     axes, maps = _merged(nest, [d.map for d in drafts])
-    lane, taps, apart = _lane(axes, drafts, maps)
+    lane, taps, apart = _lane(axes, drafts, maps, tapped)
     order = [a for a in range(len(axes)) if not axes[a][1] and a != lane]
     order += [a for a in range(len(axes)) if axes[a][1] and a != lane]
     order += [lane] if lane is not None else []
@@ -114,7 +114,7 @@ def _merged(axes: Sequence[Axis], maps: Sequence[IndexMap | None]) -> tuple[list
 
 
 def _lane(
-    axes: Sequence[Axis], drafts: Sequence[Draft], maps: Sequence[IndexMap | None]
+    axes: Sequence[Axis], drafts: Sequence[Draft], maps: Sequence[IndexMap | None], tapped: bool
 ) -> tuple[int | None, Collection[int], bool]:
     """The axis to run as vectors, along which most accesses are to neighbours; its taps; and whether what lies between
     two lanes' elements is read too.
@@ -130,7 +130,7 @@ def _lane(
     free = [axis for axis in range(len(axes) - 1, -1, -1) if axis not in barred and (axes[axis][1] or not columns)]
     memory = [(1.0 if draft.level == FULL else ROW_SHARE, at.strides) for draft, at in zip(drafts, maps, strict=True)
               if draft.storage is not None and at is not None and draft.level not in (COLUMN, FINAL)]
-    pairs = () if scatters or columns else {
+    pairs = () if scatters or columns or not tapped else {
         (lane, tap) for tap, (extent, _) in enumerate(axes) if extent > 1
         for lane in free if lane != tap
         for _, strides in memory if strides[tap] == 1 < strides[lane] <= MOST_TAPS

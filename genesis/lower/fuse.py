@@ -29,6 +29,7 @@ from genesis.lower.group import (
 from genesis.lower.index_map import SplitAxis, Unmappable
 from genesis.lower.legalize import base_of
 from genesis.lower.realize import realized
+from genesis.lower.target import Target
 from genesis.ops.registry import PRIMITIVES
 
 __all__ = ["fuse"]
@@ -282,12 +283,12 @@ class _Fusion:
         return not other.reduces or (not group.reduces and not group.has(FINAL))
 
 
-def fuse(nodes: Sequence[Node], outputs: Sequence[int], threads: int, scalars: Sequence[DType] = ()) -> Partition:
+def fuse(nodes: Sequence[Node], outputs: Sequence[int], target: Target, scalars: Sequence[DType] = ()) -> Partition:
     """Before: a legal graph. After: every node that is computed has a group, in an order that respects what they read."""
-    fusion = _Fusion(nodes, outputs, threads)
+    fusion = _Fusion(nodes, outputs, target.threads)
     fusion.run()
     groups = [g for g in fusion.groups if g.members]
     for group in groups:
         group.members.sort()
-    kept = realized(nodes, outputs, fusion.home, fusion.bases, threads, fusion.decisions)
-    return Partition(groups, fusion.home, kept, scalars, fusion.decisions)
+    kept = realized(nodes, outputs, fusion.home, fusion.bases, target.threads, fusion.decisions)
+    return Partition(groups, fusion.home, kept, scalars, target, fusion.decisions)

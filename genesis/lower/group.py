@@ -15,6 +15,7 @@ from genesis.ir.graph import Node
 from genesis.ir.shapes import numel
 from genesis.lower.decisions import Decisions
 from genesis.lower.index_map import IndexMap, SplitAxis, Unmappable, contiguous_map, pull
+from genesis.lower.target import Target
 
 __all__ = [
     "COLUMN", "FINAL", "FULL", "ROW", "Axis", "Group", "Partition", "canonical_map", "pattern_of", "pull_views", "split_axes"
@@ -68,16 +69,18 @@ def _points(axes: tuple[Axis, ...], level: str) -> int:
 class Partition:
     """Groups in the order they run, and the values that get memory."""
 
-    __slots__ = ("decisions", "groups", "home", "realized", "scalars")
+    __slots__ = ("decisions", "groups", "home", "realized", "scalars", "target")
 
     def __init__(
-        self, groups: list[Group], home: dict[int, Group], realized: set[int], scalars: Sequence[DType], decisions: Decisions
+        self, groups: list[Group], home: dict[int, Group], realized: set[int], scalars: Sequence[DType], target: Target,
+        decisions: Decisions,
     ) -> None:
         self.decisions = decisions
         self.groups = groups
         self.home = home
         self.realized = realized
         self.scalars = scalars  # of each scalar slot: float64 or int64
+        self.target = target
 
 
 def pattern_of(shape: Sequence[int], axes: Sequence[int]) -> tuple[Axis, ...]:

@@ -67,8 +67,9 @@ def item(self: Tensor) -> bool | int | float:
     read = _READERS.get(array.node.dtype)
     if read is not None and not array.node.shape:
         memory = realize(array)
-        value: int | float = read(memory.pointer).value
-        return value
+        if memory.buffer.device.memory.is_host:
+            value: int | float = read(memory.pointer).value
+            return value
     values = values_of(self)
     if values.size != 1:
         raise ValueError(f"item: a tensor of shape {self.shape} is not one number; want exactly one element")

@@ -13,11 +13,12 @@ import os
 import weakref
 from collections import deque
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from genesis.devices import CPU, Device
+from genesis.devices import CPU, CPUS, Device
+from genesis.ir.shapes import contiguous_strides
 from genesis.runtime.fork import fork_safe_lock
 
 ALIGNMENT = 64
@@ -33,6 +34,23 @@ class MemoryStats(NamedTuple):
     idle: int
 
 
+class DeviceMemory(Protocol):
+    """Where a device's buffers come from, and, if `is_host` is false, the only way to what is in them.
+
+    `read` and `write` copy a contiguous array as work recorded so far leaves it; `copy` goes from address to address.
+    """
+
+    is_host: bool
+
+    def lend(self, owner: Any, nbytes: int) -> int: ...
+
+    def read(self, address: int, values: np.ndarray) -> None: ...
+
+    def write(self, address: int, values: np.ndarray) -> None: ...
+
+    def copy(self, address: int, source: int, nbytes: int) -> None: ...
+
+
 class _Loan(weakref.ref):
     """A block and who has it."""
 
@@ -42,11 +60,13 @@ class _Loan(weakref.ref):
 
 
 class _Pool:
-    """Blocks of memory by size class.
+    """Blocks of the host's memory by size class.
 
     The death of an owner only puts its loan into a queue, and what runs for that is no Python: an interrupt that came
     within a destructor would be lost, and the block with it. The queue is emptied by whoever comes next.
     """
+
+    is_host = True
 
     def __init__(self, idle_limit: int) -> None:
         self._idle: dict[int, list[int]] = {}
@@ -56,8 +76,9 @@ class _Pool:
         self._lock = fork_safe_lock()
         self.held = self.peak = self.idle = 0
 
-    def lend(self, owner: Any, size: int) -> int:
-        """The address of a block of `size` bytes, a size class, that comes back when `owner` dies. Raises MemoryError."""
+    def lend(self, owner: Any, nbytes: int) -> int:
+        """The address of a block for `nbytes` bytes that comes back when `owner` dies. Raises MemoryError."""
+        size = _size_class(nbytes)
         with self._lock:
             self.collect()
             address = self.acquire(size)
@@ -139,6 +160,8 @@ _libc.posix_memalign.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_size
 _libc.madvise.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int]
 _libc.free.argtypes = [ctypes.c_void_p]
 _pool = _Pool(_machine_memory() // IDLE_SHARE)
+for _device in CPUS:
+    _device.memory = _pool
 
 
 class Buffer:
@@ -154,7 +177,7 @@ class Buffer:
 
     def __init__(self, nbytes: int, device: Device = CPU) -> None:
         self.device = device
-        self.ptr = _pool.lend(self, _size_class(nbytes))
+        self.ptr = device.memory.lend(self, nbytes)
         self.nbytes = nbytes
         self.writeable = True
         self.version = 0  # how often the tensor that it belongs to was written over
@@ -186,8 +209,10 @@ class Buffer:
     ) -> np.ndarray:
         """An array over this memory from byte `offset` on, in C order or as strided; it keeps the buffer alive.
 
-        Raises TypeError or ValueError if it would reach outside the buffer.
+        Of memory that is not the host's, a copy for reading. Raises TypeError or ValueError if it would reach outside.
         """
+        if not self.device.memory.is_host:
+            return fetched(self.device, self.ptr + offset, np.dtype(dtype), shape, byte_strides)
         flat = self._flat and self._flat()
         if flat is None:
             flat = np.asarray(_Bytes(self))
@@ -208,6 +233,19 @@ class _Bytes:
             "typestr": "|u1",
             "version": 3,
         }
+
+
+def fetched(
+    device: Device, address: int, dtype: np.dtype, shape: Sequence[int], byte_strides: Sequence[int] | None = None
+) -> np.ndarray:
+    """A copy, for reading, of an array in the memory of a device: the bytes from its first element to its last."""
+    strides = byte_strides or [stride * dtype.itemsize for stride in contiguous_strides(shape)]
+    last = sum((extent - 1) * stride for extent, stride in zip(shape, strides, strict=True))
+    flat = np.empty(0 if 0 in shape else last + dtype.itemsize, np.uint8)
+    device.memory.read(address, flat)
+    values = np.ndarray(shape, dtype, flat, 0, byte_strides)
+    values.flags.writeable = False
+    return values
 
 
 def memory_stats() -> MemoryStats:

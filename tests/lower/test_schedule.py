@@ -4,13 +4,14 @@ import genesis
 from genesis import execute
 from genesis.lower import lower
 from genesis.lower.schedule import donations
+from genesis.lower.target import Target
 from tests.lower.text import parsed
 
 
 def offered(text):
     """(input, output) of each offer of memory, numbered as the text's inputs and outputs are."""
     graph = parsed(text)
-    lowered = lower(graph.nodes, graph.outputs, threads=1)
+    lowered = lower(graph.nodes, graph.outputs, Target(threads=1))
     number = [k for k, node in enumerate(graph.nodes) if node.op == "input"].index
     position = {lowered.schedule.locations[base].place: k for k, (base, _) in enumerate(lowered.outputs)}
     return [(number(lowered.origins[lowered.inputs[i]]), position[o]) for i, o in donations(lowered.nodes, lowered.schedule)]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import NamedTuple
 
 from genesis.codegen.cpu.emit import emit_finish, emit_kernel
 from genesis.codegen.cpu.join import join_source
@@ -13,6 +12,8 @@ from genesis.codegen.cpu.product import launch as product
 from genesis.codegen.cpu.target import cache_bytes
 from genesis.codegen.cpu.tiling import blocks_of, width_of
 from genesis.codegen.cpu.words import Places, word
+from genesis.codegen.segment import Segment
+from genesis.devices import Device
 from genesis.ir.graph import Node
 from genesis.ir.shapes import numel
 from genesis.lower.build import KernelCall
@@ -24,7 +25,7 @@ from genesis.ops.registry import PRIMITIVES
 from genesis.runtime.kernel_cache import KernelSource, get_or_compile
 from genesis.runtime.native import Block, Launch, Program
 
-__all__ = ["Segment", "assemble"]
+__all__ = ["assemble"]
 
 BLOCK_QUANTUM = 64
 SHARES = 4  # of a kernel with totals, for each worker: partial results, which are joined in order
@@ -32,22 +33,11 @@ FINAL_BLOCK = 4096
 STREAMED_SHARE = 4  # an output of one in so many bytes of the last cache goes past it
 
 
-class Segment(NamedTuple):
-    """A stretch of native launches, and the number of the stage that each belongs to; or one host call."""
-
-    program: Program | None
-    host: HostCall | None
-    stages: tuple[int, ...] = ()
-
-
 def assemble(
     nodes: Sequence[Node], schedule: Schedule, slot_format: str, arena_slot: int, output_slot: int, scalar_slot: int,
-    threads: int,
+    threads: int, device: Device,
 ) -> tuple[list[Segment], int]:
-    """The program, and the bytes that its arena needs: the schedule's, and workspace behind it.
-
-    Input k is slot k, output k slot `output_slot + k`, scalar k slot `scalar_slot + k`.
-    """
+    """The program, and the bytes that its arena needs: the schedule's, and workspace behind it. See `codegen.backend`."""
     places = Places(schedule, arena_slot, output_slot, scalar_slot, _streamed(nodes, schedule))
     addresses = _compiled(nodes, schedule)
     segments: list[Segment] = []

@@ -1,0 +1,36 @@
+"""Backends: what makes programs of schedules, by the type of the device that these run on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib import import_module
+from typing import NamedTuple
+
+from genesis.codegen.cpu import program
+from genesis.codegen.segment import Segment
+from genesis.devices import Device
+from genesis.lower.target import Target
+
+__all__ = ["Backend", "backend_of"]
+
+
+class Backend(NamedTuple):
+    """`target(threads)` is what lowering has to know.
+
+    `assemble(nodes, schedule, slot_format, arena_slot, output_slot, scalar_slot, threads, device)` gives the program, and the
+    bytes that its arena needs. Input k is slot k, output k slot `output_slot + k`, scalar k slot `scalar_slot + k`.
+    """
+
+    target: Callable[[int], Target]
+    assemble: Callable[..., tuple[list[Segment], int]]
+
+
+_CPU = Backend(Target, program.assemble)
+
+
+def backend_of(device: Device) -> Backend:
+    """The backend of `device`; that of CUDA is imported when it is first asked for."""
+    if device.type == "cpu":
+        return _CPU
+    cuda = import_module("genesis.codegen.cuda.program")
+    return Backend(cuda.target, cuda.assemble)

@@ -1,0 +1,29 @@
+"""What a backend makes of a schedule: stretches of launches, and calls back into Python between them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple, Protocol
+
+from genesis.lower.stages import HostCall
+from genesis.runtime.native import Fault, Outcome
+
+__all__ = ["Program", "Segment"]
+
+
+class Program(Protocol):
+    """Launches in order."""
+
+    def run(self, values: Sequence[int | float], outcome: Outcome = ...) -> Fault | None:
+        """Run all with these slot values; the fault that a kernel reported, if one did. `outcome` becomes true at the end."""
+
+    def seconds(self) -> list[float]:
+        """How long each launch took in the latest run."""
+
+
+class Segment(NamedTuple):
+    """A stretch of launches, and the number of the stage that each belongs to; or one host call."""
+
+    program: Program | None
+    host: HostCall | None
+    stages: tuple[int, ...] = ()
