@@ -168,7 +168,10 @@ def _buffers(plan: Plan, trace: Trace) -> list[Buffer]:
 def taken_over(donations: Sequence[tuple[int, int]], plan: Plan, trace: Trace) -> dict[int, Buffer]:
     """The buffers of inputs that nobody else holds, by the output that is to be written over each."""
     taken: dict[int, Buffer] = {}
+    recorder = thread_state.recorder
     written = Counter([id(array) for _, array in trace.written])
+    if recorder is not None:
+        written += recorder.references()
     for k, output in donations:
         array = trace.inputs[plan.inputs[k]]
         memory: Any = array.memory
@@ -178,6 +181,8 @@ def taken_over(donations: Sequence[tuple[int, int]], plan: Plan, trace: Trace) -
             and memory.buffer.nbytes == plan.sizes[output] and memory.layout.offset == 0
         ):
             taken[output] = memory.buffer
+            if recorder is not None:
+                recorder.gave_away(array)
             memory.buffer.version, memory.buffer.origin = 0, None
     return taken
 

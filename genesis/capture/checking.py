@@ -28,7 +28,7 @@ def checked(
     function: Callable[..., Any], entry: Entry, found: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> tuple[bool, Any]:
     """`entry.replay(*found)`, compared with what the function does when called; raises MismatchError."""
-    wanted, recorder, _ = record(function, args, kwargs)
+    wanted, recorder, _ = record(function, args, kwargs, undoable=True)
     then = _values(recorder, wanted)
     recorder.take_back()
     replayed, result = entry.replay(*found)

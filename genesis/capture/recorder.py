@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import gc
 import sys
+from collections import Counter
 from collections.abc import Mapping
 from types import CellType
 from typing import Any
@@ -28,7 +29,7 @@ from genesis.pytree import leaves_of
 from genesis.runtime import rng
 from genesis.tensor import Tensor, tensor_of
 from genesis.thread import thread_state
-from genesis.trace import Array, Trace
+from genesis.trace import Array, Memory, Trace
 
 __all__ = ["Recorder"]
 
@@ -38,7 +39,8 @@ _UNHELD = 2  # references to a Number that nobody stored: the local name, getref
 class Recorder:
     """The record of one call in this thread; a context."""
 
-    def __init__(self, fullgraph: bool = False, returns_items: bool = False) -> None:
+    def __init__(self, fullgraph: bool = False, returns_items: bool = False, undoable: bool = False) -> None:
+        self._undoable = undoable  # what the call writes over is kept, so that `take_back` can put it back
         self._fullgraph = fullgraph and not returns_items
         self._returns_items = returns_items
         self._looks = 0
@@ -74,6 +76,8 @@ class Recorder:
     def __exit__(self, *problem: object) -> None:
         FLUSH_HOOKS.remove(self._on_flush)
         thread_state.recorder = None
+        if problem[0] is not None:
+            self.release()
 
     def take_back(self) -> None:
         """Undo what the call did to tensors, optimizers, schedulers and the random numbers."""
@@ -85,9 +89,12 @@ class Recorder:
         rng.set_state(self._random)
 
     def release(self) -> None:
-        """Let go of what the tensors held before the call."""
+        """Let go of all data: the recorder is part of cycles, which are collected late."""
         for state in self.states.values():
             state.release()
+        self.arguments = None
+        for held in (self.states, self.inputs, self.gradients, self.constants, self.outputs, self._handles, self.numbers):
+            held.clear()  # type: ignore[attr-defined]
 
     # ---- what the library tells ----
 
@@ -140,6 +147,9 @@ class Recorder:
         state = self._register(tensor)
         if state is not None and state.reads_gradient is None:
             state.reads_gradient = reads
+            if not (reads or self._undoable or state.gradient is None):  # its memory is wanted
+                del self.gradients[state.gradient]
+                state.gradient = None
 
     def made(self, array: Array) -> None:
         """`array` was made of Python's data."""
@@ -272,6 +282,19 @@ class Recorder:
         return source_of(self, tensor)
 
     # ---- programs ----
+
+    def references(self) -> Counter[int]:
+        """How often the record itself, which asks for no value, refers to each array."""
+        if self._undoable:
+            return Counter()
+        held = [*[state.array for state in self.states.values()], *[array for _, array in self.inputs.values()], *self._handles]
+        return Counter(map(id, held))
+
+    def gave_away(self, array: Array) -> None:
+        """The memory of `array`, which nobody else holds, is about to be written over: the record keeps what it knows of it."""
+        if not self._undoable:
+            assert array.memory is not None
+            array.memory = Memory(array.memory.buffer.former(), array.memory.layout, array.node.dtype)
 
     def _on_flush(self, trace: Trace, plan: Plan | None) -> None:
         if thread_state.recorder is not self or thread_state.traces.get(trace.device) is not trace or plan is None:

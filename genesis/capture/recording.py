@@ -45,11 +45,11 @@ class Recording(NamedTuple):
 
 def record(
     function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], dynamic: bool = False, fullgraph: bool = False,
-    returns_items: bool = False,
+    returns_items: bool = False, undoable: bool = False,
 ) -> Recording:
-    """Call the function and note what happens."""
+    """Call the function and note what happens; if `undoable`, the recorder can take it back."""
     before = modes()
-    recorder = Recorder(fullgraph, returns_items)
+    recorder = Recorder(fullgraph, returns_items, undoable)
     with recorder:
         arguments = recorder.arguments = Arguments(recorder, args, kwargs, dynamic)
         for j, leaf in enumerate([*arguments.leaves]):

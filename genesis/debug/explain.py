@@ -103,7 +103,7 @@ def explain(fn: Callable[..., Any], *args: Any, **kwargs: Any) -> Explanation:
     FLUSH_HOOKS.append(note)
     try:
         for _ in range(RUNS):
-            _, recorder, _ = recording = record(compiled.function, args, kwargs)
+            _, recorder, _ = recording = record(compiled.function, args, kwargs, undoable=True)
             recorder.take_back()
             entry = recording.made
             recorder.release()

@@ -199,6 +199,14 @@ class Buffer:
         buffer._owner = array
         return buffer
 
+    def former(self) -> Buffer:
+        """This memory as it was before others came to use it, for whoever holds on to that."""
+        buffer = Buffer.__new__(Buffer)
+        for name in ("device", "ptr", "nbytes", "writeable", "version", "change", "origin"):
+            setattr(buffer, name, getattr(self, name))
+        buffer._flat, buffer._owner = None, self
+        return buffer
+
     @property
     def shared(self) -> bool:
         """Whether arrays outside see this memory: views that `numpy` made and that still live, or a wrapped array."""

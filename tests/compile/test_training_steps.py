@@ -229,31 +229,3 @@ def test_two_optimizers_that_take_turns_are_one_program():
     for a, b in zip(state, usual_state, strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-6)
     assert step.refusals == [] and len(step.entries[0].programs) == 1
-
-
-def test_memory_is_taken_over_as_in_uncompiled_steps():
-    trainer = Trainer(OPTIMIZERS["adam"], plain_step, lambda: [nn.Linear(3, 9000), nn.Linear(9000, 2)])
-    (x, y), = batches(1)
-
-    def places():
-        weights = [layer.weight for layer in trainer.model]
-        return {t._array.memory.buffer.ptr for w in weights for t in (w, trainer.optimizer.state[w]["exp_avg"])}
-
-    for _ in range(3):
-        trainer.step(x, y)
-    where = places()
-    trainer.step(x, y)
-    assert where == places()
-
-
-def test_memory_that_somebody_else_holds_is_not_taken_over():
-    trainer = Trainer(OPTIMIZERS["sgd"], plain_step)
-    (x, y), = batches(1)
-    trainer.step(x, y)
-    kept = [(p.detach() * 1, p.detach().clone()) for p in trainer.model.parameters()]
-    held = [genesis.nn.Parameter(p.detach()) for p in trainer.model.parameters()]
-    before = [p.tolist() for p in held]
-    trainer.step(x, y)
-    trainer.step(x, y)
-    assert [p.tolist() for p in held] == before
-    assert all(bool((a == b).all()) for a, b in kept)
