@@ -96,13 +96,14 @@ def compare(
 ) -> Result:
     """Median times of contestants that take turns, round by round; a string in place of one says why it is absent.
 
-    A turn repeats a short call until it lasts `least_seconds`, so that the clock is no part of the answer. Before it
-    comes a pause, in which the threads that the contestant before it left spinning fall asleep (OpenMP's do so for
-    milliseconds), and a call that is not timed, which finds the caches as the others left them.
+    A turn repeats a short call until it lasts `least_seconds`, so that the clock is no part of the answer: as often as the
+    fastest contestant needs for that, for each call finds more in the caches than the one before. Before it comes a pause,
+    in which the threads that the contestant before it left spinning fall asleep (OpenMP's do so for milliseconds), and a
+    call that is not timed, which finds the caches as the others left them.
     """
     result = Result(title, absent={name: why for name, why in contestants.items() if isinstance(why, str)})
     calls = {name: call for name, call in contestants.items() if not isinstance(call, str)}
-    repeats = {name: _repeats(call, least_seconds) for name, call in calls.items()}
+    repeats = max([_repeats(call, least_seconds) for call in calls.values()], default=1)
     times: dict[str, list[float]] = {name: [] for name in calls}
     gc.collect()
     gc.disable()
@@ -111,7 +112,7 @@ def compare(
             for name, call in calls.items():
                 time.sleep(PAUSE_SECONDS)
                 call()
-                times[name].append(_timed(call, repeats[name]))
+                times[name].append(_timed(call, repeats))
     finally:
         gc.enable()
     result.medians = {name: statistics.median(found) for name, found in times.items()}

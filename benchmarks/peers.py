@@ -6,8 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import genesis
-from genesis.execute import flush
-from genesis.thread import current_trace
+from genesis.execute import flush_all
 
 try:
     import torch
@@ -26,7 +25,7 @@ _NO_TORCH, _NO_JAX = "torch is not installed", "jax is not installed"
 
 def finish() -> None:
     """Wait for what genesis has recorded."""
-    flush(current_trace())
+    flush_all()
 
 
 def same_threads() -> int:

@@ -139,13 +139,14 @@ def _row(nest: Nest, totals: dict[int, Accumulator], start: ir.Value, end: ir.Va
     kernel = nest.kernel
     lanes_inside = kernel.lane_is_reduced
     kept = [axis for axis in nest.spelled if not kernel.axes[axis][1]]
+    once = not lanes_inside and not kernel.inner and len(kept) == len(nest.spelled)  # nothing is reduced in here
     for step in kernel.steps:
         nest.step = step
         targets = kernel.targets(step)
         held: dict[Any, Accumulator] = {}
         reductions = [n for n in targets if kernel.instructions[n].name in REDUCTIONS and n not in nest.columns]
         at_each_point(nest, kept, lambda: held.update(  # noqa: B023
-            {nest.key(n): _accumulator(nest, n) for n in reductions if nest.key(n) not in held}))  # noqa: B023
+            {nest.key(n): totals[n] if once else _accumulator(nest, n) for n in reductions if nest.key(n) not in held}))  # noqa: B023
         needed = kernel.needed(targets)
 
         def body(targets: Sequence[int] = targets, held: dict[Any, Accumulator] = held) -> None:
@@ -169,6 +170,8 @@ def _row(nest: Nest, totals: dict[int, Accumulator], start: ir.Value, end: ir.Va
         nest.loops(kernel.inner, partial(hoist, nest, needed), innermost)
         for key, accumulator in held.items():
             i = kernel.instructions[key[0]]
+            if accumulator is totals.get(key[0]):
+                continue
             if i.level == "final":
                 totals[key[0]].join(accumulator, nest.mask)
             else:

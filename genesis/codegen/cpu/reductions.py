@@ -8,7 +8,7 @@ from typing import Any
 from llvmlite import ir
 
 from genesis.codegen.cpu.lanes import Lanes
-from genesis.codegen.cpu.registers import FLOATING, I64, REGISTER_TYPE, is_varying
+from genesis.codegen.cpu.registers import DOUBLE, FLOAT, FLOATING, I64, REGISTER_TYPE, is_varying
 
 __all__ = ["Accumulator"]
 
@@ -31,7 +31,11 @@ def identity(name: str, dtype: str) -> float:
 
 
 class Accumulator:
-    """A running reduction in a stack slot, of vectors or (not `varying`) of scalars; `arg` reductions hold positions too."""
+    """A running reduction in a stack slot, of vectors or (not `varying`) of scalars; `arg` reductions hold positions too.
+
+    The greatest (or least) of floats is that of the numbers; beside it stands the greatest magnitude as an integer, which is
+    above infinity's if there was a NaN: two short operations where a maximum that minds NaNs is six in a chain.
+    """
 
     def __init__(self, lanes: Lanes, name: str, dtype: str, entry: ir.Block, varying: bool) -> None:
         self.lanes = lanes
@@ -41,10 +45,14 @@ class Accumulator:
         self.varying = varying
         self.slot = self._slot(entry, self.type)
         self.places = self._slot(entry, I64) if name.startswith("arg") else None
+        self.bits = ir.IntType({FLOAT: 32, DOUBLE: 64}[self.type]) if name in ("max", "min") and dtype in FLOATING else None
+        self.magnitude = self._slot(entry, self.bits) if self.bits else None
         b = lanes.builder
         b.store(self._shaped(lanes.constant(dtype, identity(name, dtype))), self.slot)
         if self.places is not None:
             b.store(self._shaped(I64(-1)), self.places)
+        if self.bits:
+            b.store(self._shaped(self.bits(0)), self.magnitude)
 
     def _slot(self, entry: ir.Block, type_: ir.Type) -> ir.Value:
         b = self.lanes.builder
@@ -60,8 +68,13 @@ class Accumulator:
 
     def value(self) -> ir.Value:
         """The accumulated value (a position, for argmax and argmin), lane by lane."""
-        b = self.lanes.builder
-        return b.load(self.slot if self.places is None else self.places)
+        lanes, b = self.lanes, self.lanes.builder
+        value = b.load(self.slot if self.places is None else self.places)
+        if not self.bits:
+            return value
+        infinite = lanes.bitcast_to_int(lanes.constant(self.dtype, float("inf")))
+        nan = b.icmp_unsigned(">", b.load(self.magnitude), self._shaped(infinite))
+        return lanes.select(nan, lanes.constant(self.dtype, float("nan")), value)
 
     def add(self, x: ir.Value, position: ir.Value | None, mask: ir.Value | None) -> None:
         """Take in one value, or one per lane; lanes outside `mask` take in nothing."""
@@ -70,6 +83,12 @@ class Accumulator:
         if mask is not None and self.varying:
             x = lanes.select(mask, x, self._shaped(lanes.constant(self.dtype, identity(self.name, self.dtype))))
         held = b.load(self.slot)
+        if self.bits:
+            magnitude = b.and_(lanes.bitcast_to_int(x), self._shaped(self.bits((1 << self.bits.width - 1) - 1)))
+            known = b.load(self.magnitude)
+            b.store(b.select(b.icmp_unsigned(">", magnitude, known), magnitude, known), self.magnitude)
+            b.store(lanes.select(lanes.compare(">" if self.name == "max" else "<", x, held, self.dtype), x, held), self.slot)
+            return
         if self.places is None:
             b.store(self._combine(held, x), self.slot)
             return
@@ -121,9 +140,9 @@ class Accumulator:
         if not self.varying:
             return self.value()
         lanes, b = self.lanes, self.lanes.builder
-        held = b.load(self.slot)
+        held = self.value()
         if self.places is not None:
-            return self._folded_places(held, b.load(self.places))
+            return self._folded_places(b.load(self.slot), held)
         fold: dict[str, Callable[..., Any]] = {
             "sum": lanes.reduce_add, "prod": lanes.reduce_multiply, "any": lanes.reduce_or, "all": lanes.reduce_and,
             "max": lambda x: lanes.reduce_maximum(x, self.dtype), "min": lambda x: lanes.reduce_minimum(x, self.dtype),
