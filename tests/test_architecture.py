@@ -35,7 +35,9 @@ DEFERRED = {
     ("genesis/ir/printer.py", "networkx"), ("genesis/ops/rows.py", "scipy.special"),
     ("genesis/utils/__init__.py", "genesis.utils.data"),
     ("genesis/debug/cuda_probe.py", "cuda.pathfinder"),
-    ("genesis/codegen/backend.py", "genesis.codegen.cuda.program"), ("genesis/devices.py", "genesis.runtime.cuda"),
+    ("genesis/codegen/cuda/binaries.py", "genesis.codegen.cuda"),
+    ("genesis/codegen/backend.py", "genesis.codegen.cuda.program"),
+    ("genesis/devices.py", "genesis.runtime.cuda"),
 }
 FORBIDDEN = {"torch", "jax", "jaxlib", "sklearn", "matplotlib", "tqdm"}
 

@@ -69,6 +69,14 @@ class KernelCache:
                 uninterrupted(self._link, missing.values())
         return [addresses[kernel.source] for kernel in kernels]
 
+    def kept(self, source: str, compile: Callable[[], bytes]) -> bytes:
+        """What `compile` makes of a source: made once, and read from disk from then on. For code that others load."""
+        if (object_code := self._read(source)) is None:
+            object_code = compile()
+            self._write(source, object_code)
+            self.sweep()
+        return object_code
+
     def _link(self, kernels: Iterable[KernelSource]) -> None:
         started = time.perf_counter()
         missing = []
@@ -205,7 +213,7 @@ def _emitters() -> str:
     digest = hashlib.sha256()
     package = Path(__file__).parents[1]
     compilers = [*package.glob("runtime/*_ir.py"), package / "runtime" / "numba_compiler.py"]
-    for path in sorted([*package.glob("codegen/**/*.py"), *compilers]):
+    for path in sorted([*package.glob("codegen/cpu/**/*.py"), *compilers]):
         digest.update(path.read_bytes())
     return digest.hexdigest()
 

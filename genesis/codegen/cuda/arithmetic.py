@@ -1,0 +1,86 @@
+"""What each elementwise primitive is in a kernel: a table of expressions.
+
+In an expression `{0}`, `{1}`, .. are the operands, which are names; `{t}` is the type of a variable, `{f}` the ending of the
+functions of that type in libdevice, and `{bits}` an integer's width.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from genesis.codegen.cuda.registers import FLOATING, register_type, rounded
+
+__all__ = ["Arithmetic"]
+
+COMPARISONS = {
+    "eq": "{0} == {1}", "ne": "{0} != {1}", "lt": "{0} < {1}", "le": "{0} <= {1}", "gt": "{0} > {1}", "ge": "{0} >= {1}",
+    "where": "{1} if {0} else {2}",
+}
+FLOAT = COMPARISONS | {
+    "add": "{0} + {1}", "sub": "{0} - {1}", "mul": "{0} * {1}", "div": "{0} / {1}", "neg": "-{0}", "abs": "abs({0})",
+    "floor_divide": "{t}(floor_divide({0}, {1}))", "remainder": "remainder({0}, {1})", "fmod": "math.fmod({0}, {1})",
+    "maximum": "maximum({0}, {1})", "minimum": "minimum({0}, {1})",
+    "sign": "{0} if {0} != {0} else {t}({0} > {t}(0)) - {t}({0} < {t}(0))",
+    "pow": "math.pow({0}, {1})", "sqrt": "math.sqrt({0})", "rsqrt": "{t}(1) / math.sqrt({0})",
+    "exp": "math.exp({0})", "exp2": "libdevice.exp2{f}({0})", "expm1": "math.expm1({0})",
+    "log": "math.log({0})", "log2": "math.log2({0})", "log10": "math.log10({0})", "log1p": "math.log1p({0})",
+    "sin": "math.sin({0})", "cos": "math.cos({0})", "tan": "math.tan({0})",
+    "asin": "math.asin({0})", "acos": "math.acos({0})", "atan": "math.atan({0})", "atan2": "math.atan2({0}, {1})",
+    "sinh": "math.sinh({0})", "cosh": "math.cosh({0})", "tanh": "math.tanh({0})",
+    "asinh": "math.asinh({0})", "acosh": "math.acosh({0})", "atanh": "math.atanh({0})",
+    "erf": "math.erf({0})", "erfc": "math.erfc({0})", "sigmoid": "{t}(1) / ({t}(1) + math.exp(-{0}))",
+    "floor": "math.floor({0})", "ceil": "math.ceil({0})", "trunc": "math.trunc({0})", "round": "libdevice.rint{f}({0})",
+    "isnan": "{0} != {0}", "isinf": "abs({0}) == {t}(math.inf)", "isfinite": "abs({0}) < {t}(math.inf)",
+}
+INTEGER = COMPARISONS | {
+    "add": "{t}({0} + {1})", "sub": "{t}({0} - {1})", "mul": "{t}({0} * {1})", "neg": "{t}(-{0})", "abs": "{t}(abs({0}))",
+    "floor_divide": "{t}(integer_floor_divide({0}, {1}))", "remainder": "{t}(integer_remainder({0}, {1}))",
+    "fmod": "{t}(integer_fmod({0}, {1}))", "pow": "{t}(integer_power({0}, {1}))",
+    "maximum": "maximum({0}, {1})", "minimum": "minimum({0}, {1})", "sign": "{t}(int64({0} > 0) - int64({0} < 0))",
+    "floor": "{0}", "ceil": "{0}", "trunc": "{0}", "round": "{0}",
+    "isnan": "False", "isinf": "False", "isfinite": "True",
+    "bitwise_and": "{t}({0} & {1})", "bitwise_or": "{t}({0} | {1})", "bitwise_xor": "{t}({0} ^ {1})",
+    "bitwise_not": "{t}(~{0})",
+    "bitwise_left_shift": "{t}(shifted_left({0}, {1}, {bits}))", "bitwise_right_shift": "{t}(shifted_right({0}, {1}, {bits}))",
+}
+BOOL = COMPARISONS | {
+    "add": "{0} | {1}", "sub": "{0} ^ {1}", "mul": "{0} & {1}", "maximum": "{0} | {1}", "minimum": "{0} & {1}",
+    "abs": "{0}", "sign": "{0}", "floor": "{0}", "ceil": "{0}", "trunc": "{0}", "round": "{0}",
+    "isnan": "False", "isinf": "False", "isfinite": "True",
+    "bitwise_and": "{0} & {1}", "bitwise_or": "{0} | {1}", "bitwise_xor": "{0} ^ {1}", "bitwise_not": "not {0}",
+}
+EXACT = frozenset(("where", "neg", "abs", "maximum", "minimum", "relu", "sign", "floor", "ceil", "trunc", "round"))
+
+
+class Arithmetic:
+    """The elementwise primitives on values of one dtype, as text. `operand` is the arguments' dtype where it differs."""
+
+    def __init__(self, dtype: str, operand: str | None = None) -> None:
+        self.dtype = dtype
+        self.operand = operand or dtype
+
+    @property
+    def table(self) -> Mapping[str, str]:
+        return FLOAT if self.operand in FLOATING else BOOL if self.operand == "bool" else INTEGER
+
+    def apply(self, name: str, emit: Callable[..., Any] | None, values: Sequence[str]) -> str:
+        """Primitive `name` of named values; results of 16-bit floats are rounded to their precision, as if stored."""
+        result = str(emit(self, *values)) if emit is not None else self._expression(name, values)
+        if self.dtype in ("float16", "bfloat16") and name not in EXACT:
+            result = rounded(result, self.dtype)
+        return result
+
+    def _expression(self, name: str, values: Sequence[str]) -> str:
+        t = register_type(self.operand)
+        bits = "".join(c for c in t if c.isdigit())
+        return self.table[name].format(*values, t=t, f="f" if t == "float32" else "", bits=bits)
+
+    def constant(self, value: float) -> str:
+        return f"{register_type(self.operand)}({value})"
+
+    def __getattr__(self, name: str) -> Callable[..., str]:
+        """For the rows that say themselves what they are: `emit=lambda k, x: k.maximum(x, k.constant(0))`."""
+        if name not in self.table:
+            raise AttributeError(f"{name} has no expression for {self.operand}")
+        return lambda *values: f"({self._expression(name, values)})"

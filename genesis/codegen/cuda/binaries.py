@@ -1,0 +1,82 @@
+"""Functions by their text: machine code kept on disk, and compiled when it is not there."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import importlib
+import importlib.metadata
+import importlib.util
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from genesis.codegen.cuda.signature import Function
+from genesis.codegen.cuda.target import SIMULATED
+from genesis.runtime.cache_directory import cache_directory
+from genesis.runtime.counters import count
+from genesis.runtime.kernel_cache import KernelCache
+
+__all__ = ["cubin", "machine_code", "names", "toolchain"]
+
+_cache = KernelCache(lambda: cache_directory("cuda"))
+
+
+@functools.cache
+def toolchain() -> Any:
+    """The compiler, imported when it is first needed. Raises ImportError, which says what to install."""
+    missing = [name for name in ("numba_cuda", "cuda.bindings")[: 1 if SIMULATED else 2] if not _is_installed(name)]
+    if missing:
+        raise ImportError(
+            f"device 'cuda' needs {' and '.join(missing)}: pip install genesis[cuda13], or genesis[cuda12] for older drivers"
+        )
+    return importlib.import_module("genesis.codegen.cuda.toolchain")
+
+
+def _is_installed(name: str) -> bool:
+    try:
+        return importlib.util.find_spec(name) is not None
+    except ImportError:
+        return False
+
+
+@functools.cache
+def names() -> Mapping[str, Any]:
+    """What the text of a function may use, by name."""
+    toolchain()
+    found: Mapping[str, Any] = importlib.import_module("genesis.codegen.cuda.device").NAMES
+    return found
+
+
+def machine_code(function: Function, capability: tuple[int, int]) -> Any:
+    """A function compiled for a compute capability: its cubin, registers and spills. Raises ImportError without a compiler."""
+    compiler = toolchain()
+    ptx = compiler.compile_ptx(function.source, function.name, function.parameters, names(), capability)
+    return compiler.link(ptx, capability)
+
+
+def cubin(function: Function, capability: tuple[int, int]) -> bytes:
+    """A function's machine code, whose entry has the function's name. Raises ImportError if it must be compiled and cannot."""
+    def compile() -> bytes:
+        count("kernels_compiled")
+        code: bytes = machine_code(function, capability).cubin
+        return code
+
+    parameters = ", ".join(function.parameters)
+    return _cache.kept(f"sm {capability} {_versions()}\n{parameters}\n{function.source}", compile)
+
+
+@functools.cache
+def _versions() -> str:
+    """What else determines the machine code: the compilers, and the text of the functions that kernels call."""
+    home = Path(__file__).parent
+    digest = hashlib.sha256()
+    for path in sorted([*home.glob("device/*.py"), home / "toolchain.py"]):
+        digest.update(path.read_bytes())
+    found = [digest.hexdigest()]
+    for package in ("numba-cuda", "nvidia-nvvm", "nvidia-nvjitlink"):
+        try:
+            found.append(importlib.metadata.version(package))
+        except importlib.metadata.PackageNotFoundError:
+            found.append("none")
+    return " ".join(found)

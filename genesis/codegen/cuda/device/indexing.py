@@ -1,0 +1,26 @@
+"""Indices that come from the user's data."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from genesis.codegen.cuda.toolchain import device_function
+
+__all__ = ["checked_index", "wrapped_index"]
+
+
+@device_function
+def checked_index(index: Any, extent: Any, site: Any, fault: Any) -> Any:
+    """An index in [0, extent); another is noted in the fault record, and 0 taken for it."""
+    if 0 <= index < extent:
+        return index
+    fault[0], fault[1], fault[2], fault[3] = 1, site, index, extent
+    return index - index
+
+
+@device_function
+def wrapped_index(index: Any, extent: Any, site: Any, fault: Any) -> Any:
+    """As `checked_index`, of indices that may count from the end."""
+    if -extent <= index < 0:
+        return index + extent
+    return checked_index(index, extent, site, fault)

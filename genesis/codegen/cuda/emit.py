@@ -1,0 +1,246 @@
+"""From a Kernel to functions of the device, as text: what a person who knows CUDA would write by hand.
+
+Kept points of the nest are shared out over the grid. Who works on one of them is a *team*: one thread, a warp, a whole block
+or, where lanes are kept, the threads of a block that have one x. A team makes as many passes over the reduced axes as the
+kernel's reductions are deep, and a value is computed in the outermost loop that has bound all it varies over.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
+from functools import partial
+from typing import Literal
+
+from genesis.codegen.cuda import totals
+from genesis.codegen.cuda.reductions import Accumulator
+from genesis.codegen.cuda.signature import Function, Signature
+from genesis.codegen.cuda.text import Text
+from genesis.codegen.cuda.values import Values
+from genesis.lower.kernel import REDUCTIONS, Kernel
+
+__all__ = ["Emitter", "Team", "emit_finish", "emit_kernel"]
+
+Team = Literal["thread", "warp", "block", "column"]
+AXES = "ijklmpqr"
+THREADS = {"warp": "cuda.threadIdx.x == 0", "block": "cuda.threadIdx.x == 0 and cuda.threadIdx.y == 0",
+           "column": "cuda.threadIdx.y == 0"}  # the one of a team that writes what is common to it
+
+
+def emit_kernel(kernel: Kernel, team: Team, many: bool = False) -> Function:
+    """A kernel's main function; with `many`, the one that serves a call for each layer of the grid."""
+    return Emitter(kernel, team).main(many)
+
+
+def emit_finish(kernel: Kernel) -> Function:
+    """The function, of one block, that joins the blocks' partial results and computes what depends on them."""
+    return totals.finish(Emitter(kernel, "thread"))
+
+
+class Emitter:
+    def __init__(self, kernel: Kernel, team: Team) -> None:
+        self.kernel = kernel
+        self.team = team
+        self.text = Text()
+        self.text.depth = 1
+        self.signature = Signature(kernel)
+        self.index: dict[int, str] = {}  # axis -> its position
+        self.values = Values(self)
+        self.shared: dict[str, str] = {}
+        self.columns = [n for n, i in enumerate(kernel.instructions) if i.name in REDUCTIONS and i.level == "column"]
+        self.finals = [n for n, i in enumerate(kernel.instructions) if i.name in REDUCTIONS and i.level == "final"]
+        everywhere = self.signature.is_atomic  # each point has a thread of its own
+        self.kept = [a for a, (_, reduced) in enumerate(kernel.axes) if everywhere or not reduced]
+        self.reduced = [a for a in range(len(kernel.axes)) if a not in self.kept]
+        self.lane = kernel.lane if kernel.lane in self.kept else None
+        self.outer = [a for a in self.kept if a != self.lane]
+
+    def extent(self, axis: int) -> str:
+        return self.signature.name(self.kernel.axes[axis][0])
+
+    def count(self, axes: Sequence[int]) -> str:
+        """How many points some axes have."""
+        return " * ".join(self.extent(a) for a in axes) or "1"
+
+    def accumulator(self, n: int) -> Accumulator:
+        i = self.kernel.instructions[n]
+        return Accumulator(i.name, n, self.kernel.instructions[i.args[0]].dtype.name, i.dtype.name)
+
+    # ---- loops ----
+
+    @contextmanager
+    def bound(self, axes: Sequence[int]) -> Iterator[None]:
+        """Inside, the positions on `axes` are known."""
+        for axis in axes:
+            self.index[axis] = AXES[axis] if axis < len(AXES) else f"i{axis}"
+        with self.values.scope():
+            yield
+        for axis in axes:
+            del self.index[axis]
+
+    @contextmanager
+    def over(self, axes: Sequence[int], start: str, step: str, name: str) -> Iterator[None]:
+        """A loop over the points of `axes`, from the point numbered `start` on, every `step`-th; one axis is its own number."""
+        whole = start == "0" and step == "1"
+        variable = AXES[axes[0]] if len(axes) == 1 and axes[0] < len(AXES) else name
+        bounds = self.count(axes) if whole else f"{start}, {self.count(axes)}" + ("" if step == "1" else f", {step}")
+        with self.text.block(f"for {variable} in range({bounds}):"), self.bound(axes):
+            if len(axes) > 1:
+                self._decode(axes, name)
+            yield
+
+    def _decode(self, axes: Sequence[int], name: str) -> None:
+        """The positions on `axes` of the point numbered `name`."""
+        for place, axis in enumerate(axes):
+            inner = self.count(axes[place + 1 :])
+            divided = name if place == len(axes) - 1 else f"{name} // ({inner})" if " " in inner else f"{name} // {inner}"
+            self.text.line(f"{self.index[axis]} = {divided}" + ("" if place == 0 else f" % {self.extent(axis)}"))
+
+    def nest(self, axes: Sequence[int], needed: Sequence[int], body: Callable[[], None]) -> None:
+        """Loops of one thread over `axes`, outermost first."""
+        if not axes:
+            body()
+            return
+        with self.over(axes[:1], "0", "1", ""):
+            self.values.hoist(needed)
+            self.nest(axes[1:], needed, body)
+
+    # ---- the main function ----
+
+    def main(self, many: bool) -> Function:
+        for n in self.finals:
+            self.text.line(self.accumulator(n).begin())
+        if self.columns:
+            totals.clear_columns(self)
+        with self.items():
+            self._passes()
+            self._after()
+        totals.store_partials(self)
+        body = "".join(f"    {name} = cuda.shared.array({totals.THREADS}, {dtype})\n" for name, dtype in self.shared.items())
+        body += str(self.text)
+        return self.signature.by_table(self.kernel.name + "_many", body) if many else \
+            self.signature.by_value(self.kernel.name, body)
+
+    @contextmanager
+    def items(self) -> Iterator[None]:
+        """Loops that bind the kept axes, each point of them for one team."""
+        x, x_step, y, y_step = "cuda.grid(1)", "cuda.gridsize(1)", "", ""
+        if self.team == "warp":
+            x, x_step = "cuda.blockIdx.x * cuda.blockDim.y + cuda.threadIdx.y", "cuda.gridDim.x * cuda.blockDim.y"
+        elif self.team == "block":
+            x, x_step = "cuda.blockIdx.x", "cuda.gridDim.x"
+        elif self.team == "column":
+            y, y_step = "cuda.blockIdx.y", "cuda.gridDim.y"
+        elif self.lane is not None and self.outer:
+            self.text.line("x, y = cuda.grid(2)")
+            self.text.line("x_step, y_step = cuda.gridsize(2)")
+            x, x_step, y, y_step = "x", "x_step", "y", "y_step"
+        needed = self.kernel.needed(self.kernel.targets())
+        self.values.hoist(needed)
+        if not self.kept:
+            alone = {"thread": "cuda.grid(1) == 0", "warp": f"{x} == 0", "block": f"{x} == 0"}[self.team]
+            with self.text.block(f"if {alone}:"), self.values.scope():
+                yield
+        elif self.lane is None:
+            with self.over(self.outer, x, x_step, "row"):
+                yield
+        else:
+            with self.over(self.outer, y, y_step, "row") if self.outer else nullcontext():
+                self.values.hoist(needed)
+                with self._columns() if self.team == "column" else self.over([self.lane], x, x_step, ""):
+                    yield
+
+    @contextmanager
+    def _columns(self) -> Iterator[None]:
+        """The lane axis a block's width at a time: at its end some threads are idle, but join in the folds."""
+        assert self.lane is not None
+        extent = self.extent(self.lane)
+        with self.text.block(
+            f"for first in range(cuda.blockIdx.x * cuda.blockDim.x, {extent}, cuda.gridDim.x * cuda.blockDim.x):"
+        ), self.bound([self.lane]):
+            self.text.line(f"{self.index[self.lane]} = first + cuda.threadIdx.x")
+            yield
+
+    @contextmanager
+    def guard(self, *conditions: str) -> Iterator[None]:
+        """What only threads with a point, and of which the conditions hold, do."""
+        if self.team == "column":
+            assert self.lane is not None
+            conditions = (f"{self.index[self.lane]} < {self.extent(self.lane)}", *conditions)
+        if not conditions:
+            yield
+            return
+        with self.text.block(f"if {' and '.join(conditions)}:"), self.values.scope():
+            yield
+
+    def _passes(self) -> None:
+        """One kept point: the passes over the reduced axes, and what they reduce to."""
+        kernel = self.kernel
+        for step in kernel.steps:
+            targets = kernel.targets(step)
+            needed = kernel.needed(targets)
+            held = [self.accumulator(n) for n in targets if kernel.instructions[n].level == "row"]
+            for accumulator in held:
+                self.text.line(accumulator.begin())
+            with self.guard():
+                self.values.hoist(needed)
+                self.share_out(needed, partial(self._targets, targets))
+            for accumulator in held:
+                over = None if self.team == "thread" else self.team
+                self.values.define(accumulator.number, accumulator.folded(over, self.shared))
+
+    def share_out(self, needed: Sequence[int], body: Callable[[], None]) -> None:
+        """Loops that bind the reduced axes, shared out over the team's threads."""
+        def innermost() -> None:
+            self.values.hoist(needed)
+            body()
+
+        lane = [a for a in self.reduced if a == self.kernel.lane]
+        inner = [a for a in self.reduced if a not in lane]
+        if self.team == "thread" or not self.reduced:
+            self.nest(self.reduced, needed, innermost)
+            return
+        if self.team == "warp":
+            self.nest(inner, needed, lambda: self._lanes(lane, needed, innermost))
+            return
+        with self.over(inner, "cuda.threadIdx.y", "cuda.blockDim.y", "point") if inner else nullcontext():
+            self.values.hoist(needed)
+            self._lanes(lane, needed, innermost)
+
+    def _lanes(self, lane: Sequence[int], needed: Sequence[int], body: Callable[[], None]) -> None:
+        with self.over(lane, "cuda.threadIdx.x", "cuda.blockDim.x", "") if lane else nullcontext():
+            body()
+
+    def _targets(self, targets: Sequence[int]) -> None:
+        """Reductions take in the values at hand, and effects happen."""
+        for n in targets:
+            i = self.kernel.instructions[n]
+            if i.name not in REDUCTIONS:
+                self.values.effect(i)
+            elif n in self.columns:
+                totals.add_to_column(self, n)
+            else:
+                self.text.line(self.accumulator(n).take(f"v{i.args[0]}", self.reduced_position()))
+
+    def reduced_position(self) -> str:
+        """The number of the point on the reduced axes."""
+        position = ""
+        for axis in self.reduced:
+            position = f"({position}) * {self.extent(axis)} + {self.index[axis]}" if position else self.index[axis]
+        return position
+
+    def _after(self) -> None:
+        """What depends on the passes, once for each kept point."""
+        kernel = self.kernel
+        stores = [i for i in kernel.instructions if i.name == "store" and i.level in ("row", "uniform")]
+        added = [n for n in self.finals if kernel.instructions[n].attr("over") == "row"]
+        if not stores and not added:
+            return
+        if self.team != "thread" and stores and any(i.name == "load" and i.level == "row" for i in kernel.instructions):
+            self.text.line("cuda.syncwarp()" if self.team == "warp" else "cuda.syncthreads()")  # a result may lie over an input
+        with self.guard(*[THREADS[self.team]] if self.team != "thread" else ()):
+            self.values.hoist([*kernel.needed([n for n, i in enumerate(kernel.instructions) if i in stores or n in added])])
+            for i in stores:
+                self.values.effect(i)
+            for n in added:
+                self.text.line(self.accumulator(n).take(f"v{kernel.instructions[n].args[0]}", ""))

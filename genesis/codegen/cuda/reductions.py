@@ -1,0 +1,84 @@
+"""Reductions as text: what an accumulator starts from, how it takes in a value, how those of many threads become one."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from genesis.codegen.cuda.registers import FLOATING, accumulated, converted, register_type, rounded
+
+__all__ = ["Accumulator"]
+
+FOLDS = {"any": "max", "all": "min"}  # of the numbers 0 and 1
+_LIMIT = {"max": "int64(-9223372036854775807 - 1)", "min": "int64(9223372036854775807)"}
+
+
+class Accumulator(NamedTuple):
+    """The running result of reduction `number` over values of a dtype; of `arg` reductions, a value with its place."""
+
+    reduction: str
+    number: int
+    source: str
+    dtype: str
+
+    @property
+    def fold(self) -> str:
+        return FOLDS.get(self.reduction, self.reduction)
+
+    @property
+    def type(self) -> str:
+        return accumulated(self.source)
+
+    @property
+    def name(self) -> str:
+        return f"{self.reduction}{self.number}"
+
+    @property
+    def place(self) -> str:
+        return f"place{self.number}"
+
+    @property
+    def has_place(self) -> bool:
+        return self.reduction.startswith("arg")
+
+    def begin(self) -> str:
+        """Nothing taken in yet."""
+        extreme = self.fold.removeprefix("arg")
+        if self.fold in ("sum", "prod"):
+            start = f"{self.type}({0 if self.fold == 'sum' else 1})"
+        elif self.source in FLOATING:
+            start = f"{self.type}({'-' if extreme == 'max' else ''}math.inf)"
+        else:
+            start = _LIMIT[extreme]
+        return f"{self.name}, {self.place} = {start}, int64(-1)" if self.has_place else f"{self.name} = {start}"
+
+    def take(self, value: str, position: str) -> str:
+        """Take in a value."""
+        if register_type(self.source) != self.type:
+            value = f"{self.type}({value})"
+        if self.has_place:
+            return f"{self.name}, {self.place} = {self.fold}_of({self.name}, {self.place}, {value}, int64({position}))"
+        operators = {"sum": f"{self.name} += {value}", "prod": f"{self.name} *= {value}"}
+        join = {"max": "maximum", "min": "minimum"}.get(self.fold, "")
+        return operators.get(self.fold) or f"{self.name} = {join}({self.name}, {value})"
+
+    def folded(self, over: str | None, shared: dict[str, str]) -> str:
+        """The result of all threads of a warp, block or column (`over`), or of this one alone, in its dtype.
+
+        `shared` collects the shared arrays that are wanted, by their type.
+        """
+        result = self.place if self.has_place else self.name
+        if over is not None:
+            own = [self.name, self.place][: 1 + self.has_place]
+            types = [self.type, "int64"][: 1 + self.has_place]
+            arrays = [] if over == "warp" else [self._array(t, "places" if n else "", shared) for n, t in enumerate(types)]
+            result = f"{over}_{self.fold}({', '.join(own + arrays)})"
+        if self.has_place:
+            return result
+        if self.source in FLOATING:
+            return rounded(result, self.dtype) if self.type == register_type(self.dtype) else result
+        return converted(result, "int64", self.dtype)
+
+    def _array(self, dtype: str, use: str, shared: dict[str, str]) -> str:
+        name = f"shared_{use or dtype}"
+        shared[name] = dtype
+        return name

@@ -1,0 +1,109 @@
+"""The words of a kernel as its parameters: by value, one each, or read from a table in device memory by a call's number."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from genesis.codegen.cuda.registers import memory_type
+from genesis.lower.kernel import Kernel
+
+__all__ = ["Function", "Parameter", "Signature"]
+
+ATOMIC = frozenset(("float32", "float64", "int32", "int64"))  # what devices add to memory in one step
+
+
+class Function(NamedTuple):
+    """A function of the device: its text, and what fills its parameters.
+
+    A parameter's type is `int64`, `float64`, a pointer such as `float32*`, or `float32[]`: an array of one axis, which is seven
+    raw parameters (0, 0, items, bytes of an item, address, items, bytes of an item). `words` are the kernel's words in their
+    place. A function with a `row` serves as many calls as the grid has layers (z): all its parameters are the address of
+    one table, of which each call has a row with the words numbered in `row`, eight bytes each.
+    """
+
+    name: str
+    source: str
+    parameters: tuple[str, ...]
+    words: tuple[int, ...]
+    row: tuple[int, ...] = ()
+
+
+class Parameter(NamedTuple):
+    """A name in a function's text, its type, and the word that it is."""
+
+    name: str
+    type: str
+    word: int
+
+
+class Signature:
+    """How a function refers to its kernel's words, which are its parameters as far as it does."""
+
+    def __init__(self, kernel: Kernel) -> None:
+        self.kernel = kernel
+        self.used: dict[tuple[str, str], Parameter] = {}
+        self.accesses = {i.access.pointer: i for i in kernel.instructions if i.access is not None}
+
+    def name(self, word: int | str) -> str:
+        """The text for a word: a number, or its parameter's name."""
+        if isinstance(word, str):
+            word = int(word[1:])
+        kind = self.kernel.words[word]
+        if kind.kind == "pointer":
+            i = self.accesses[word]
+            assert i.access is not None
+            if i.name == "scatter" and self.is_atomic:
+                return self._used(f"y{word}", f"{i.access.dtype.name}[]", word)
+            letter = "x" if i.name in ("load", "load_at") else "y"
+            return self._used(f"{letter}{word}", memory_type(i.access.dtype.name) + "*", word)
+        if kind.kind == "scalar":
+            return self._used(f"scalar{word}", "float64*" if kind.is_double else "int64*", word) + "[0]"
+        if kind.kind == "constant":
+            return self._used(f"c{word}", "float64" if kind.is_double else "int64", word)
+        if kind.kind == "fault":
+            return self._used("fault", "int64*", word)
+        letter = {"extent": "n", "stride": "s"}.get(kind.kind, kind.kind)
+        return self._used(f"{letter}{word}", "int64", word)
+
+    def partials(self, dtype: str) -> str:
+        """The partial results, as numbers of `dtype`."""
+        word = next(n for n, word in enumerate(self.kernel.words) if word.kind == "partials")
+        return self._used(f"{dtype}_partials", dtype + "*", word)
+
+    @property
+    def is_atomic(self) -> bool:
+        """Whether what the kernel scatters is added by threads that may meet."""
+        scatters = [i for i in self.kernel.instructions if i.name == "scatter"]
+        return bool(scatters) and all(i.attr("mode") == "add" and i.dtype.name in ATOMIC for i in scatters)
+
+    def _used(self, name: str, type_: str, word: int) -> str:
+        self.used[name, type_] = Parameter(name, type_, word)
+        return name
+
+    def parameters(self) -> list[Parameter]:
+        """What the text refers to, in the order of the words."""
+        return sorted(self.used.values(), key=lambda p: (p.word, p.name))
+
+    def by_value(self, name: str, body: str) -> Function:
+        """The function whose parameters are its words."""
+        own = self.parameters()
+        header = f"def {name}({', '.join(p.name for p in own)}):\n"
+        return Function(name, header + body, tuple(p.type for p in own), tuple(p.word for p in own))
+
+    def by_table(self, name: str, body: str) -> Function:
+        """The function that serves a call for each layer of the grid."""
+        own = self.parameters()
+        row = tuple(dict.fromkeys(p.word for p in own))
+        tables = {p.type: _table(p.type) for p in own}
+        header = f"def {name}({', '.join(tables.values())}):\n"
+        return Function(name, header + "".join(self._rows(own, row, tables)) + body, tuple(t + "*" for t in tables), (), row)
+
+    def _rows(self, own: list[Parameter], row: tuple[int, ...], tables: dict[str, str]) -> Iterator[str]:
+        yield f"    call = cuda.blockIdx.z * {len(row)}\n"
+        for p in own:
+            yield f"    {p.name} = {tables[p.type]}[call + {row.index(p.word)}]\n"
+
+
+def _table(type_: str) -> str:
+    return type_.replace("*", "_pointer") + "s"

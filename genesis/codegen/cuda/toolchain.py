@@ -1,0 +1,148 @@
+"""The one place that knows numba-cuda: the names that kernels are written in, and from a function to machine code.
+
+Importing this file imports the compiler (half a second), so it is done when a kernel has to be compiled, not before. With
+NUMBA_ENABLE_CUDASIM=1 the same names stand for NumPy's, and kernels are functions that Python runs.
+"""
+
+from __future__ import annotations
+
+import math as python_math
+import re
+import sys
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from types import SimpleNamespace
+from typing import Any, NamedTuple
+
+import numpy as np
+from numba import cuda, types
+
+from genesis.codegen.cuda.target import SIMULATED
+
+if not SIMULATED:
+    from cuda.bindings import nvjitlink
+    from numba.cuda import dispatcher
+    from numba.cuda import libdevice as functions_of_nvvm
+if SIMULATED:
+    from numba.cuda.simulator.kernel import _get_kernel_context
+
+__all__ = ["DTYPES", "Machine", "compile_ptx", "device", "device_function", "exchanged", "libdevice", "link", "math"]
+
+
+
+_NAMES = ("float64", "float32", "float16", "int64", "int32", "int16", "int8", "uint64", "uint32", "uint16", "uint8")
+DTYPES: dict[str, Any] = {name: getattr(np if SIMULATED else types, name) for name in _NAMES}
+_lock = threading.RLock()
+
+
+class Machine(NamedTuple):
+    """A function's machine code, the registers that a thread of it takes, and the bytes that did not fit in them."""
+
+    cubin: bytes
+    registers: int
+    spilled: int
+
+
+# ---- the names of kernels ----
+
+
+class _Simulated:
+    """What `cuda` is inside a simulated kernel."""
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(_get_kernel_context(), name)
+
+
+device: Any = _Simulated() if SIMULATED else cuda
+
+_RENAMED = {"asin": "arcsin", "acos": "arccos", "atan": "arctan", "atan2": "arctan2", "asinh": "arcsinh", "acosh": "arccosh",
+            "atanh": "arctanh", "pow": "power"}
+_PLAIN = ("exp", "expm1", "log", "log2", "log10", "log1p", "sqrt", "sin", "cos", "tan", "sinh", "cosh", "tanh", "floor",
+          "ceil", "trunc", "copysign", "fmod")
+
+math: Any = python_math if not SIMULATED else SimpleNamespace(
+    inf=python_math.inf, pi=python_math.pi,
+    erf=lambda x: type(x)(python_math.erf(x)), erfc=lambda x: type(x)(python_math.erfc(x)),
+    **{name: getattr(np, name) for name in _PLAIN}, **{name: getattr(np, other) for name, other in _RENAMED.items()},
+)
+libdevice: Any = functions_of_nvvm if not SIMULATED else SimpleNamespace(
+    rint=np.rint, rintf=np.rint, exp2=np.exp2, exp2f=np.exp2,
+    int_as_float=lambda x: np.int32(x).view(np.float32), float_as_int=lambda x: np.float32(x).view(np.int32),
+)
+
+
+def device_function(function: Callable[..., Any]) -> Any:
+    """Decorator: a function that kernels call."""
+    return function if SIMULATED else cuda.jit(device=True)(function)
+
+
+def _exchanged(x: Any, offset: int) -> Any:
+    """What the thread whose number in the warp differs in the bit `offset` gave."""
+    return cuda.shfl_xor_sync(0xFFFFFFFF, x, offset)
+
+
+def _simulated_exchange(x: Any, offset: int) -> Any:
+    thread: Any = threading.current_thread()
+    given = thread._manager.__dict__.setdefault("given", {})
+    given[thread.thread_id] = x
+    thread.syncthreads()
+    taken = given[thread.thread_id ^ offset]
+    thread.syncthreads()
+    return taken
+
+
+exchanged = _simulated_exchange if SIMULATED else device_function(_exchanged)
+
+
+def quietly(function: Callable[..., Any]) -> Any:
+    """A simulated kernel whose arithmetic overflows and divides by zero without a word, as a device's does."""
+    def run(*arguments: Any) -> None:
+        with np.errstate(all="ignore"):
+            function(*arguments)
+
+    sys.setswitchinterval(1e-5)  # threads that wait for one another are of no use for longer
+    return cuda.jit(run)
+
+
+# ---- compiling ----
+
+def _type(name: str) -> Any:
+    """A parameter's type from its name: `int64`, `float32*`, `float32**`, or `float32[]` for what atomics work on."""
+    if name.endswith("[]"):
+        return types.Array(DTYPES[name[:-2]], 1, "C")
+    return types.CPointer(_type(name[:-1])) if name.endswith("*") else DTYPES[name]
+
+
+def compile_ptx(
+    source: str, name: str, parameters: Sequence[str], names: Mapping[str, Any], capability: tuple[int, int]
+) -> str:
+    """The PTX of function `name` of a text, for a compute capability; its entry has the function's name.
+
+    `names` are what the text may use; `parameters` are the types of its arguments, by name.
+    """
+    namespace = {**names, "__name__": name}
+    exec(compile(source, f"<{name}>", "exec"), namespace)
+    signature = types.void(*map(_type, parameters))
+    with _lock:
+        dispatcher.get_current_device = lambda: SimpleNamespace(compute_capability=capability)  # asked of what it calls
+        ptx, _ = cuda.compile(namespace[name], signature, device=False, abi="numba", cc=capability)
+    (entry,) = re.findall(r"\.visible \.entry (\w+)", ptx)
+    return str(ptx).replace(entry, name)
+
+
+def link(ptx: str, capability: tuple[int, int]) -> Machine:
+    """PTX as machine code for a compute capability."""
+    text = ptx.encode()
+    options = [f"-arch=sm_{capability[0]}{capability[1]}", "-Xptxas=-v"]
+    linker = nvjitlink.create(len(options), options)
+    try:
+        nvjitlink.add_data(linker, nvjitlink.InputType.PTX, text, len(text), "genesis")
+        nvjitlink.complete(linker)
+        cubin, log = bytearray(nvjitlink.get_linked_cubin_size(linker)), bytearray(nvjitlink.get_info_log_size(linker))
+        nvjitlink.get_linked_cubin(linker, cubin)
+        nvjitlink.get_info_log(linker, log)
+    finally:
+        nvjitlink.destroy(linker)
+    said = log.decode(errors="replace")
+    registers = max(map(int, re.findall(r"Used (\d+) registers", said)), default=0)
+    return Machine(bytes(cubin), registers, sum(map(int, re.findall(r"(\d+) bytes spill", said))))
