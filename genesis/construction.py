@@ -66,7 +66,7 @@ def _copied(tensor: Tensor, dtype: DType | None, requires_grad: bool, device: An
     """A leaf with what `tensor` holds now."""
     if requires_grad and dtype is None and tensor.dtype.category < 2:
         dtype = get_default_dtype()
-    with recording(False):
+    with recording(False) as again, again:
         (tensor,) = [tensor] if device is None else moved([tensor], device_of(device))
         copy = call(OPERATIONS["clone"], (tensor,)) if dtype in (None, tensor.dtype) else call(
             OPERATIONS["to_dtype"], (tensor, dtype))

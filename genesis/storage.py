@@ -139,7 +139,7 @@ def _rederived(root: Tensor, value: Tensor) -> Tensor:
 
 def _call_with(grad: bool, name: str, arguments: Sequence[Any], attributes: dict[str, Any] | None = None) -> Tensor:
     """Call an operation with the recording of gradients switched on or off."""
-    with recording(grad):
+    with recording(grad) as again, again:
         result: Tensor = call(OPERATIONS[name], arguments, attributes)
         return result
 

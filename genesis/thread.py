@@ -36,16 +36,20 @@ _begun: list[weakref.ref[Trace]] = []  # the traces, of all threads, that had no
 
 
 class recording:
-    """A context in which this thread records gradients, or does not."""
+    """A context in which this thread records gradients, or does not: `with recording(False) as again, again: ...`.
+
+    It is entered and left twice, for an interrupt may come as `__exit__` begins, and cut it short.
+    """
 
     __slots__ = ("before", "enabled")
 
     def __init__(self, enabled: bool) -> None:
+        self.before = thread_state.grad_enabled
         self.enabled = enabled
 
-    def __enter__(self) -> None:
-        self.before = thread_state.grad_enabled
+    def __enter__(self) -> recording:
         thread_state.grad_enabled = self.enabled
+        return self
 
     def __exit__(self, *problem: object) -> None:
         thread_state.grad_enabled = self.before

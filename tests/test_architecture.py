@@ -94,3 +94,14 @@ def test_imports_stand_at_the_top(path):
 def test_nothing_for_tests_alone_is_imported(path):
     names = {name.partition(".")[0] for name, _ in imports_of(ast.parse(path.read_text()))}
     assert names.isdisjoint(FORBIDDEN)
+
+
+def test_modes_of_gradients_are_entered_twice():
+    """`with recording(..) as again, again`: an interrupt may cut one exit short, and nothing else would switch back."""
+    for path in FILES:
+        for statement in (node for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.With)):
+            contexts = [ast.unparse(item.context_expr) for item in statement.items]
+            for n, item in enumerate(statement.items):
+                if contexts[n].partition("(")[0] in ("recording", "no_grad", "enable_grad", "set_grad_enabled"):
+                    again = item.optional_vars and ast.unparse(item.optional_vars)
+                    assert contexts[n + 1 : n + 2] == [again], f"{module_name(path)}:{statement.lineno}"

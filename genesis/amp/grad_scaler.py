@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from genesis.autograd import no_grad
 from genesis.creation import scalar_tensor
 from genesis.devices import device_of
 from genesis.ir.dtypes import float16, float32
 from genesis.optim.optimizer import Optimizer
 from genesis.storage import update_all
 from genesis.tensor import Tensor
+from genesis.thread import recording
 
 __all__ = ["GradScaler"]
 
@@ -97,7 +97,7 @@ class GradScaler:
             raise RuntimeError("GradScaler.unscale_: no parameter of this optimizer has a gradient; call backward() first")
         if any(g.dtype is float16 for g in gradients):
             raise ValueError("GradScaler.unscale_: gradients are float16; keep the parameters float32 and use autocast")
-        with no_grad():
+        with recording(False) as again, again:
             (overflow,) = update_all(gradients, "unscale", 1 / self._scale)
         self._overflowed[optimizer] = overflow
 

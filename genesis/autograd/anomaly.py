@@ -23,7 +23,7 @@ class _Search:
         self._steps: list[tuple[GradientEvent, int, Tensor]] = []
 
     def observe(self, event: GradientEvent) -> None:
-        with recording(False):
+        with recording(False) as again, again:
             for place, gradient in enumerate(event.passed):
                 if gradient is not None:
                     flag = call(OPERATIONS["any"], (call(OPERATIONS["isnan"], (gradient,)),))

@@ -164,7 +164,7 @@ def recorded(
             flush(trace)
             trace = current_trace(*devices)
         targets = [None if pair is None else place(trace, *pair) for pair in inputs]
-        with recording(False):
+        with recording(False) as again, again:
             raws = [place(trace, r, array_of(r)) for r, carries in zip(results, carried, strict=True) if carries]
         own = {id(r): k for k, r in enumerate(r for r, carries in zip(results, carried, strict=True) if carries)}
         saved = [

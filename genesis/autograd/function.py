@@ -64,7 +64,7 @@ class Function(metaclass=ABCMeta):  # noqa: B024 - GradientNode is a virtual sub
         context = Context()
         context.needs_input_grad = tuple([isinstance(a, Tensor) and a.requires_grad for a in args])
         given = {id(a): (a, array_of(a)) for a in args if isinstance(a, Tensor)}
-        with recording(False):
+        with recording(False) as again, again:
             if cls.setup_context is Function.setup_context:
                 results = cls.forward(context, *args, **kwargs)
             else:
@@ -111,7 +111,7 @@ def once_differentiable(backward: Callable[..., Any]) -> Callable[..., Any]:
 
     @functools.wraps(backward)
     def once(ctx: Context, *grad_outputs: Any) -> Any:
-        with recording(False):
+        with recording(False) as again, again:
             answers = backward(ctx, *grad_outputs)
         sources = [t for t in (*grad_outputs, *ctx.saved_tensors) if isinstance(t, Tensor) and t.requires_grad]
         if not thread_state.grad_enabled or not sources:

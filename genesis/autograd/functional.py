@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from genesis.autograd.grad_mode import enable_grad
 from genesis.autograd.pullback import columns_of, constant, enter, full, handle, jacobian_of, or_zeros, pull, pull_linear
 from genesis.ir.shapes import Shape
 from genesis.tensor import Tensor
+from genesis.thread import recording
 
 __all__ = ["hessian", "hvp", "jacobian", "jvp", "vhp", "vjp"]
 
@@ -140,7 +140,7 @@ def _called(
         if not x.dtype.is_floating_point:
             raise TypeError(f"{name}: input {i} is {x.dtype.name}; derivatives are taken by floating tensors alone")
     points = [enter(x, create_graph) for x in listed]
-    with enable_grad():
+    with recording(True) as again, again:
         result = func(*[handle(point) for point in points])
     return points, _listed(name, "outputs", result), result
 

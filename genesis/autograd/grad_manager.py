@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any, Self
 
 from genesis.autograd.backward import add_gradient, backward, grad
-from genesis.autograd.grad_mode import enable_grad, no_grad
+from genesis.autograd.grad_mode import enable_grad
 from genesis.autograd.leaves import derivation
 from genesis.autograd.reduction import LocalReduction, Reduction
 from genesis.autograd.sharding import scatter
@@ -21,6 +21,7 @@ from genesis.pytree import leaves_of
 from genesis.runtime.fork import fork_safe_lock
 from genesis.storage import rehouse
 from genesis.tensor import Tensor, hold_gradient
+from genesis.thread import recording
 from genesis.trace import LOCK, Array
 
 __all__ = ["GradManager"]
@@ -143,7 +144,7 @@ class GradManager:
             losses.append(loss)
             for tensor, gradient in zip(wanted, found, strict=True):
                 parts[id(tensor)] += [] if gradient is None else [gradient]
-        with no_grad():
+        with recording(False) as again, again:
             for tensor in wanted:
                 if parts[id(tensor)]:
                     (total,) = self._reducer.all_reduce(parts[id(tensor)], [tensor.device])
@@ -187,7 +188,7 @@ def _derived(
     loss_fn: Callable[..., Tensor], shard: Sequence[Any], weight: float, wanted: Sequence[Tensor]
 ) -> tuple[Tensor, tuple[Tensor | None, ...]]:
     """The loss of a shard, and its gradients."""
-    with enable_grad():
+    with recording(True) as again, again:
         loss = loss_fn(*shard)
         if not isinstance(loss, Tensor) or loss.numel() != 1:
             raise ValueError("GradManager.run: loss_fn must return a tensor of one element")
@@ -200,7 +201,7 @@ def _away(tensors: Sequence[Tensor], device: Device, function: Callable[[], Any]
     with _LENDING:
         lent = [t for t in {id(t): t for t in tensors}.values() if t.device is not device]
         held = [(tensor, tensor._array, tensor._base, tensor._layout) for tensor in lent]
-        with no_grad():
+        with recording(False) as again, again:
             copies = moved(lent, device)
         try:
             try:

@@ -36,14 +36,15 @@ class _Switch:
         thread_state.grad_enabled = self._enabled
 
     def __exit__(self, *problem: object) -> None:
-        thread_state.grad_enabled = self._before.pop()
+        thread_state.grad_enabled = self._before[-1]
+        self._before.pop()
 
     def __call__(self, function: Callable[..., Any]) -> Callable[..., Any]:
         enabled = self._enabled
 
         @functools.wraps(function)
         def switched(*args: Any, **kwargs: Any) -> Any:
-            with recording(enabled):
+            with recording(enabled) as again, again:
                 return function(*args, **kwargs)
 
         @functools.wraps(function)
@@ -53,7 +54,7 @@ class _Switch:
             step = functools.partial(next, generator)
             try:
                 while True:
-                    with recording(enabled):
+                    with recording(enabled) as again, again:
                         value = step()
                     try:
                         step = functools.partial(generator.send, (yield value))

@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 
 from genesis.autograd.backward import grad
-from genesis.autograd.grad_mode import enable_grad
 from genesis.construction import from_data
 from genesis.dispatch import array_of
 from genesis.ir.dtypes import float64
 from genesis.ir.shapes import Shape, numel
 from genesis.tensor import Tensor
+from genesis.thread import recording
 
 __all__ = ["GradcheckError", "gradcheck", "gradgradcheck", "numerical_gradient_check"]
 
@@ -109,7 +109,7 @@ def _answer(
     raise_exception: bool, nondet_tol: float, fast: bool,
 ) -> bool:
     try:
-        with enable_grad():
+        with recording(True) as again, again:
             func = _at_home(func, arguments)
             _compare(name, func, _doubled(arguments), _wanted(name, arguments), eps, atol, rtol, nondet_tol, fast)
     except GradcheckError:

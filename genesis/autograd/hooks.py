@@ -66,7 +66,7 @@ class NodeHooks:
 def _replaced(
     hook: Callable[..., Any], gradients: Sequence[Tensor | None], arguments: tuple[Any, ...], create_graph: bool
 ) -> Sequence[Tensor | None]:
-    with recording(create_graph):
+    with recording(create_graph) as again, again:
         answer = hook(*arguments)
     if answer is None:
         return gradients
@@ -79,7 +79,7 @@ def _replaced(
 def hooked(gradient: Tensor, hooks: Hooks | None, create_graph: bool) -> Tensor:
     """`gradient` as the hooks of a tensor, in the order of their registration, leave it."""
     for hook in [*hooks.values()] if hooks else ():
-        with recording(create_graph):
+        with recording(create_graph) as again, again:
             answer = hook(gradient)
         if answer is not None:
             gradient = _like(answer, gradient)

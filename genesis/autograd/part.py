@@ -118,7 +118,7 @@ class Part:
             gradients = hooks.before(gradients, self.create_graph)
         self._leave(places)
         self.readers.update(places)
-        with recording(self.create_graph):
+        with recording(self.create_graph) as again, again:
             answers = custom.gradients(gradients, self.trace)
 
         def told(answers: Sequence[Tensor | None]) -> None:
@@ -248,7 +248,7 @@ def derivable(gradient: Tensor, create_graph: bool) -> Array:
     """The array of a gradient that the user gave; with `create_graph`, a leaf is to get its own gradient."""
     array = array_of(gradient)
     if create_graph and gradient.requires_grad and not array.node.differentiable:
-        with recording(True):
+        with recording(True) as again, again:
             array = call(OPERATIONS["clone"], (gradient,))._array
     return array
 
@@ -259,7 +259,7 @@ def ones_like(array: Array) -> Array:
 
 def summed(a: Tensor, b: Tensor, create_graph: bool) -> Tensor:
     """a + b, itself derivable with `create_graph`."""
-    with recording(create_graph):
+    with recording(create_graph) as again, again:
         result: Tensor = call(OPERATIONS["add"], (a, b))
         return result
 

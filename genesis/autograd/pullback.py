@@ -13,13 +13,13 @@ import numpy as np
 
 from genesis.autograd.backward import grad
 from genesis.autograd.batching import batched
-from genesis.autograd.grad_mode import enable_grad
 from genesis.autograd.leaves import derivation
 from genesis.construction import from_data
 from genesis.dispatch import array_of, call, filled
 from genesis.ir.shapes import Shape
 from genesis.ops.registry import OPERATIONS
 from genesis.tensor import Tensor, tensor_of
+from genesis.thread import recording
 
 __all__ = [
     "columns_of", "constant", "enter", "full", "handle", "jacobian_of", "leads_elsewhere", "or_zeros", "pull", "pull_linear",
@@ -28,7 +28,7 @@ __all__ = [
 
 def enter(x: Tensor, follow: bool) -> Tensor:
     """A point with the value of `x`; to `follow` is to let gradients that are recorded flow on into `x`."""
-    with enable_grad():
+    with recording(True) as again, again:
         source = x if follow and x.requires_grad else tensor_of(array_of(constant(x)), True)
         point: Tensor = call(OPERATIONS["clone"], (source,))
         return point
@@ -58,7 +58,7 @@ def pull(
     if not pairs or not points:
         return [None] * len(points)
     ys, seeds = zip(*pairs, strict=True)
-    with enable_grad():
+    with recording(True) as again, again:
         return [*grad(ys, points, seeds, retain_graph=True, create_graph=create_graph, allow_unused=True)]
 
 

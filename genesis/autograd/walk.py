@@ -161,7 +161,7 @@ def _seed(root: Tensor, gradient: Tensor | None, create_graph: bool) -> Cotangen
         raise TypeError(f"backward: gradient must be a tensor or None, got {type(gradient).__name__} {gradient!r:.40}")
     if array_of(gradient).device is not array_of(root).device:
         raise RuntimeError(f"backward: gradient is on {array_of(gradient).device}; want the tensor's {array_of(root).device}")
-    with recording(create_graph):
+    with recording(create_graph) as again, again:
         if gradient.shape != root.shape:
             if gradient.numel() != 1 or root.numel() != 1:
                 raise ValueError(f"backward: gradient has shape {gradient.shape}; want the tensor's {root.shape}")

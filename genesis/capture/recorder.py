@@ -66,16 +66,18 @@ class Recorder:
         self.gradients: dict[Tensor, Tensor] = {}  # a gradient -> whose
 
     def __enter__(self) -> Recorder:
-        flush_all()
-        thread_state.several = False  # it may be alone with the CPU, whatever the thread has met before
-        self._random = rng.get_state()
-        thread_state.recorder = self
-        FLUSH_HOOKS.append(self._on_flush)
+        if thread_state.recorder is not self:  # entered twice, as every mode
+            flush_all()
+            thread_state.several = False  # it may be alone with the CPU, whatever the thread has met before
+            self._random = rng.get_state()
+            hooks = FLUSH_HOOKS
+            hooks += [self._on_flush]  # no call, and so no interrupt, from here on
+            thread_state.recorder = self
         return self
 
     def __exit__(self, *problem: object) -> None:
-        FLUSH_HOOKS.remove(self._on_flush)
         thread_state.recorder = None
+        FLUSH_HOOKS[:] = [hook for hook in FLUSH_HOOKS if hook != self._on_flush]
         if problem[0] is not None:
             self.release()
 

@@ -50,14 +50,18 @@ def record(
     """Call the function and note what happens; if `undoable`, the recorder can take it back."""
     before = modes()
     recorder = Recorder(fullgraph, returns_items, undoable)
-    with recorder:
+    with recorder, recorder:  # twice, as every mode: see `recording` in thread.py
         arguments = recorder.arguments = Arguments(recorder, args, kwargs, dynamic)
         for j, leaf in enumerate([*arguments.leaves]):
             if isinstance(leaf, Tensor):
                 recorder.argument(leaf, j)
         recorder.guards.enter(function, getattr(function, "__name__", "the function"))
-        with collector_paused(), Watch(recorder.guards, recorder.refuse, recorder.scheduled):  # its callbacks are nobody's call
-            result = function(*arguments.args, **arguments.kwargs)
+        watch = Watch(recorder.guards, recorder.refuse, recorder.scheduled)
+        try:
+            with collector_paused(), watch:  # the collector's callbacks are nobody's call
+                result = function(*arguments.args, **arguments.kwargs)
+        finally:
+            watch.__exit__()
         try:
             if thread_state.several:
                 recorder.refuse("it computes on more than the CPU")

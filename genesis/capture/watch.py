@@ -69,9 +69,9 @@ class Watch:
         self._owners: set[int] = set()
         self._fresh: dict[int, Any] = {}  # objects that the call itself makes
         self._away: FrameType | None = None  # a scheduler's step: it will be taken anew, so nothing in it counts
+        self._before = sys.getprofile()
 
     def __enter__(self) -> None:
-        self._before = sys.getprofile()
         sys.setprofile(self._see)
 
     def __exit__(self, *problem: object) -> None:

@@ -11,7 +11,7 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from genesis.autograd.grad_mode import enable_grad, is_grad_enabled
+from genesis.autograd.grad_mode import is_grad_enabled
 from genesis.autograd.pullback import (
     columns_of,
     constant,
@@ -27,6 +27,7 @@ from genesis.autograd.pullback import (
 from genesis.creation import tensor
 from genesis.pytree import leaves_of, map_tree, with_leaves
 from genesis.tensor import Tensor
+from genesis.thread import recording
 
 __all__ = ["grad", "hessian", "jacfwd", "jacrev", "jvp", "value_and_grad", "vjp"]
 
@@ -203,7 +204,7 @@ class _Call:
         replaced = [*args]
         for place, argument in zip(places, given, strict=True):
             replaced[place] = argument
-        with enable_grad():
+        with recording(True) as again, again:
             result = func(*replaced, **kwargs)
         if has_aux and not (isinstance(result, tuple) and len(result) == 2):
             raise TypeError(f"{name}: with has_aux the function must return a pair (result, aux), got {type(result).__name__}")

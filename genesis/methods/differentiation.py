@@ -7,11 +7,10 @@ from collections.abc import Sequence
 
 from genesis.autograd.backward import backward as run_backward
 from genesis.autograd.calls import derived_at
-from genesis.autograd.grad_mode import no_grad
 from genesis.dispatch import array_of
 from genesis.storage import detach
 from genesis.tensor import Tensor, attribute, method
-from genesis.thread import thread_state
+from genesis.thread import recording, thread_state
 
 __all__: list[str] = []
 
@@ -114,7 +113,7 @@ def zero_grad(self: Tensor, set_to_none: bool = True) -> None:
     if set_to_none or held is None:
         self._grad = None
     else:
-        with no_grad():
+        with recording(False) as again, again:
             (held if held.is_leaf else held.detach_()).zero_()
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from genesis.autograd import no_grad
 from genesis.creation import ones, zeros
 from genesis.ir.dtypes import int64
 from genesis.nn import functional, init
@@ -12,6 +11,7 @@ from genesis.nn.module import Module
 from genesis.nn.parameter import Parameter
 from genesis.storage import write
 from genesis.tensor import Tensor
+from genesis.thread import recording
 
 __all__ = ["BatchNorm1d", "BatchNorm2d", "BatchNorm3d", "InstanceNorm1d", "InstanceNorm2d", "InstanceNorm3d"]
 
@@ -81,7 +81,7 @@ class _BatchNorm(_Norm):
         self._check(input)
         momentum: Any = self.momentum
         if self.training and self.num_batches_tracked is not None:
-            with no_grad():
+            with recording(False) as again, again:
                 write(self.num_batches_tracked, self.num_batches_tracked + 1)
                 momentum = 1 / self.num_batches_tracked.double() if momentum is None else momentum
         own = self.training or self.running_mean is None

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from genesis.autograd import no_grad
 from genesis.creation import ones
 from genesis.dispatch import call
 from genesis.ir.shapes import broadcast_shapes, numel
@@ -14,6 +13,7 @@ from genesis.overriding import overridable
 from genesis.random import draws
 from genesis.storage import write
 from genesis.tensor import Tensor
+from genesis.thread import recording
 
 __all__ = [
     "adaptive_avg_pool1d", "adaptive_avg_pool2d", "adaptive_max_pool1d", "adaptive_max_pool2d", "avg_pool1d", "avg_pool2d",
@@ -148,7 +148,7 @@ def batch_norm(
     arguments = (input, running_mean, running_var, weight, bias, training, 0.0, eps)
     result: Tensor = call(OPERATIONS["batch_norm"], arguments)
     if training and running_mean is not None and running_var is not None:
-        with no_grad():
+        with recording(False) as again, again:
             updated = call(OPERATIONS["batch_statistics"], (input, running_mean, running_var, momentum))
             for held, value in zip((running_mean, running_var), updated, strict=True):
                 write(held, value)
@@ -181,7 +181,7 @@ def instance_norm(
     else:
         mean, var = running_mean.repeat(n), running_var.repeat(n)
         normal = batch_norm(flat, mean, var, None, None, True, momentum, eps)
-        with no_grad():
+        with recording(False) as again, again:
             write(running_mean, mean.reshape(n, channels).mean(0))
             write(running_var, var.reshape(n, channels).mean(0))
     normal, place = normal.reshape(input.shape), (channels, *[1] * len(rest))

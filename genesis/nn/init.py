@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 
-from genesis.autograd import no_grad
 from genesis.dispatch import call_on, filled
 from genesis.ops.registry import OPERATIONS
 from genesis.random import draws
 from genesis.storage import write
 from genesis.tensor import Tensor
+from genesis.thread import recording
 
 __all__ = [
     "calculate_gain", "constant_", "fans", "kaiming_normal_", "kaiming_uniform_", "normal_", "ones_", "uniform_",
@@ -21,7 +21,7 @@ def _fill(tensor: Tensor, name: str, *arguments: float) -> Tensor:
     """Write a draw of the distribution `name` into `tensor`."""
     seed, start = draws(tensor.numel())
     arguments_of_draw = seed, start, tensor.shape, tensor.dtype, *map(float, arguments)
-    with no_grad():
+    with recording(False) as again, again:
         return write(tensor, call_on(tensor.device, OPERATIONS[name], arguments_of_draw))
 
 
@@ -48,7 +48,7 @@ def constant_(tensor: Tensor, value: float) -> Tensor:
     >>> genesis.nn.init.constant_(genesis.empty(2), 0.5)
     tensor([0.5000, 0.5000])
     """
-    with no_grad():
+    with recording(False) as again, again:
         return write(tensor, filled(value, tensor.shape, tensor.dtype, tensor.device))
 
 

@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple, Self
 
-from genesis.autograd import no_grad
 from genesis.creation import as_tensor
 from genesis.ir.dtypes import DType
 from genesis.nn.parameter import Parameter
 from genesis.storage import detach, rehouse, write
 from genesis.tensor import Tensor
+from genesis.thread import recording
 
 __all__ = ["IncompatibleKeys", "Module"]
 
@@ -179,7 +179,7 @@ class Module:
                 faults.append(f"{key} has shape {value.shape}, want {own[key].shape}")
         if faults:
             raise RuntimeError("\n    ".join([f"load_state_dict: {type(self).__name__}:", *faults]))
-        with no_grad():
+        with recording(False) as again, again:
             for key, value in values.items():
                 write(own[key], value.to(own[key], copy=True))
         return keys
@@ -221,7 +221,7 @@ class Module:
         for dtype in _dtypes(args, kwargs):
             if not dtype.is_floating_point:
                 raise TypeError(f"to: a module's parameters stay floating; {dtype.name} is not")
-        with no_grad():
+        with recording(False) as again, again:
             for tensor in (*self.parameters(), *self.buffers()):
                 if tensor.dtype.is_floating_point or not _dtypes(args, kwargs):
                     moved = detach(tensor).to(*args, **kwargs)

@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterable, Mapping
 from itertools import chain
 from typing import Any
 
-from genesis.autograd import enable_grad, no_grad
 from genesis.creation import tensor, zeros_like
 from genesis.devices import Device
 from genesis.dispatch import call
@@ -14,7 +13,7 @@ from genesis.execute import flush_all
 from genesis.ops.registry import OPERATIONS
 from genesis.storage import detach, write
 from genesis.tensor import Tensor
-from genesis.thread import thread_state
+from genesis.thread import recording, thread_state
 
 __all__ = ["Optimizer", "check_hints"]
 
@@ -84,11 +83,11 @@ class Optimizer:
         loss = None
         self.has_stepped = True
         if closure is not None:
-            with enable_grad():
+            with recording(True) as again, again:
                 loss = closure()
         if thread_state.recorder is not None:
             thread_state.recorder.stepped(self)
-        with no_grad():
+        with recording(False) as again, again:
             for group in self.param_groups:
                 moving = [p for p in group["params"] if p.grad is not None]
                 by_age: dict[tuple[int, Device], list[Tensor]] = {}
@@ -163,7 +162,7 @@ class Optimizer:
         sizes, own = [len(g["params"]) for g in saved], [len(g["params"]) for g in self.param_groups]
         if sizes != own:
             raise ValueError(f"load_state_dict: groups of {sizes} parameters, want {own}")
-        with no_grad():
+        with recording(False) as again, again:
             for group, source in zip(self.param_groups, saved, strict=True):
                 group.update({k: v for k, v in source.items() if k != "params"})
                 for position, parameter in zip(source["params"], group["params"], strict=True):

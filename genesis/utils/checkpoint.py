@@ -75,7 +75,7 @@ def _recomputed(
     """The second run, from copies of the arguments; and the walk from its results back to those copies."""
     create_graph = thread_state.grad_enabled
     device = next(array_of(g).device for g in gradients if g is not None)
-    with recording(True):
+    with recording(True) as mode, mode:
         fenced = [array_of(call(OPERATIONS["fence"], (t,))) for t in saved]
         trace = current_trace(device)
         walk = Walk(create_graph, create_graph, until=(trace, len(trace.nodes) - 1))

@@ -1,12 +1,16 @@
 """An interrupt, wherever it comes in a replay, leaves a step taken or not taken, and the next calls go on from there."""
 
+import sys
+
 import numpy as np
 import pytest
 
 import genesis
 from genesis import nn, optim
+from genesis.execute import FLUSH_HOOKS
 from genesis.nn import functional as F
-from tests.robustness.interrupts import interrupt, moments_of
+from genesis.thread import thread_state
+from tests.robustness.interrupts import interrupt, moments_of, moments_of_contexts
 
 X, Y = genesis.ones(4, 3), genesis.zeros(4, 2)
 
@@ -52,3 +56,25 @@ def test_an_interrupted_replay_is_a_step_or_none(width):
         counts = {optimizer.state[p]["step"] for p in model.parameters()}
         assert counts <= {3, 4} and len(counts) == 1, f"interrupted at {where}"
         assert np.isfinite(step().item())
+
+
+def test_an_interrupted_recording_leaves_no_mode_behind():
+    weight, hooks, profile = genesis.ones(3, requires_grad=True), [*FLUSH_HOOKS], sys.getprofile()
+
+    def record():
+        @genesis.compile
+        def step(x):
+            weight.grad = None
+            (weight * x).sum().backward()
+            with genesis.enable_grad():
+                return weight.grad * 2
+
+        return step(X[0]).tolist()
+
+    record()
+    moments = moments_of_contexts(record)
+    assert len(moments) > 10
+    for moment in moments:
+        where = interrupt(record, moment)
+        assert (thread_state.recorder, sys.getprofile(), FLUSH_HOOKS) == (None, profile, hooks), where
+        assert record() == [2, 2, 2], where

@@ -17,7 +17,8 @@ import genesis
 
 _PACKAGE = os.path.dirname(genesis.__file__) + os.sep
 _CALLS = {dis.opmap[name] for name in ("CALL", "CALL_KW", "CALL_FUNCTION_EX") if name in dis.opmap}
-_ENTRIES = {dis.opmap[name] for name in ("RESUME", "JUMP_BACKWARD", "FOR_ITER") if name in dis.opmap}
+_RESUME = dis.opmap.get("RESUME")
+_TURNS = {dis.opmap[name] for name in ("JUMP_BACKWARD", "FOR_ITER") if name in dis.opmap}
 
 
 class Moments:
@@ -26,6 +27,7 @@ class Moments:
     def __init__(self, chosen: int = -1) -> None:
         self.count = 0
         self.where = ""
+        self.of_contexts: list[int] = []  # the moments as contexts are entered and left
         self._chosen = chosen
         self._called: dict[FrameType, bool] = {}
 
@@ -45,22 +47,29 @@ class Moments:
             self._called[frame.f_back] = False
         if not frame.f_code.co_filename.startswith(_PACKAGE):
             return None
+        if frame.f_code.co_code[frame.f_lasti] == _RESUME:  # and not a generator that is being closed
+            self._moment(frame)
         frame.f_trace_opcodes, frame.f_trace_lines = True, False
         return self._step
 
     def _step(self, frame: FrameType, event: str, argument: Any) -> Any:
         if event == "opcode":
             opcode = frame.f_code.co_code[frame.f_lasti]
-            if self._called.get(frame) or opcode in _ENTRIES:
-                self.count += 1
-                if self.count == self._chosen:
-                    self.where = f"{frame.f_code.co_filename}:{frame.f_lineno}"
-                    self._called.clear()
-                    raise KeyboardInterrupt
+            if self._called.get(frame) or opcode in _TURNS:
+                self._moment(frame)
             self._called[frame] = opcode in _CALLS
         elif event == "return":
             self._called.pop(frame, None)
         return self._step
+
+    def _moment(self, frame: FrameType) -> None:
+        self.count += 1
+        if frame.f_code.co_name in ("__enter__", "__exit__"):
+            self.of_contexts.append(self.count)
+        if self.count == self._chosen:
+            self.where = f"{frame.f_code.co_filename}:{frame.f_lineno}"
+            self._called.clear()
+            raise KeyboardInterrupt
 
 
 def moments_of(function: Callable[[], Any]) -> int:
@@ -68,6 +77,13 @@ def moments_of(function: Callable[[], Any]) -> int:
     moments = Moments()
     moments.during(function)
     return moments.count
+
+
+def moments_of_contexts(function: Callable[[], Any]) -> list[int]:
+    """The moments of a call as contexts are entered and left, when modes change."""
+    moments = Moments()
+    moments.during(function)
+    return moments.of_contexts
 
 
 def interrupt(function: Callable[[], Any], moment: int) -> str:

@@ -3,21 +3,13 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
-
-import pytest
 
 import genesis
 from genesis import nn
 
-from .interrupts import interrupt, moments_of
-
-
-@pytest.fixture(autouse=True)
-def gradients_are_recorded() -> Iterator[None]:
-    yield
-    genesis.set_grad_enabled(True)  # an interrupted `no_grad` may not have switched back
+from .interrupts import interrupt, moments_of, moments_of_contexts
 
 
 def moments_to_try(function: Callable[[], Any], most: int) -> list[int]:
@@ -39,9 +31,9 @@ def test_an_interrupted_way_over_devices_can_be_gone_again():
     expected = there_and_back()
     for moment in moments_to_try(there_and_back, 100):
         beside = genesis.ones(3, device="cpu:1") * 1.5
-        interrupt(there_and_back, moment)
-        assert beside.tolist() == [1.5] * 3, moment
-        assert there_and_back() == expected, moment
+        where = interrupt(there_and_back, moment)
+        assert beside.tolist() == [1.5] * 3, where
+        assert there_and_back() == expected, where
 
 
 def test_an_interrupted_parallel_step_leaves_parameters_where_they_were():
@@ -63,7 +55,11 @@ def test_an_interrupted_parallel_step_leaves_parameters_where_they_were():
         return replicas, gradients()
 
     expected = steps()
-    for moment in moments_to_try(steps, 100):
-        interrupt(steps, moment)
-        assert {str(p.device) for p in model.parameters()} == {"cpu"}, moment
-        assert steps() == expected, moment
+    steps()
+    as_modes_change = moments_of_contexts(steps)
+    assert len(as_modes_change) > 20
+    for moment in [*as_modes_change, *moments_to_try(steps, 100)]:
+        where = interrupt(steps, moment)
+        assert genesis.is_grad_enabled(), where
+        assert {str(p.device) for p in model.parameters()} == {"cpu"}, where
+        assert steps() == expected, where

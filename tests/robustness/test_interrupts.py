@@ -24,7 +24,6 @@ def nothing_is_swallowed(monkeypatch) -> Iterator[None]:
     swallowed: list[Any] = []
     monkeypatch.setattr(sys, "unraisablehook", swallowed.append)
     yield
-    genesis.set_grad_enabled(True)  # an interrupted `no_grad` may not have switched back
     assert not [s for s in swallowed if not str(getattr(s.object, "__module__", "")).startswith("hypothesis")]
 
 
@@ -74,7 +73,6 @@ def test_an_interrupted_step_leaves_each_parameter_before_or_after_it(make):
         return [tensor.detach().numpy().copy() for tensor in tensors]
 
     def restore() -> None:
-        genesis.set_grad_enabled(True)
         with genesis.no_grad():
             for tensor, value in zip(tensors, before, strict=True):
                 tensor.copy_(genesis.tensor(value))
@@ -126,7 +124,6 @@ def test_signals_at_random_times_change_no_value(alarms):
             alarms(0)
         except KeyboardInterrupt:
             interrupted += 1
-        genesis.set_grad_enabled(True)
         y = np.tanh(x @ weights.detach().numpy() * np.float32(0.5) + np.float32(1.5))
         if outputs:
             assert np.allclose(outputs[0].detach().numpy(), y, atol=1e-6)

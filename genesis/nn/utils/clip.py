@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from genesis.autograd import no_grad
 from genesis.creation import zeros
 from genesis.storage import update_all
 from genesis.tensor import Tensor
+from genesis.thread import recording
 
 __all__ = ["clip_grad_norm_", "clip_grad_value_"]
 
@@ -38,7 +38,7 @@ def clip_grad_norm_(parameters: Tensor | Iterable[Tensor], max_norm: float, norm
     gradients = _gradients(parameters)
     if not gradients:
         return zeros(())
-    with no_grad():
+    with recording(False) as again, again:
         (total,) = update_all(gradients, "clip_to_norm", float(max_norm), float(norm_type))
     return total
 
@@ -56,5 +56,5 @@ def clip_grad_value_(parameters: Tensor | Iterable[Tensor], clip_value: float) -
     gradients = _gradients(parameters)
     if gradients:
         bound = float(clip_value)
-        with no_grad():
+        with recording(False) as again, again:
             update_all(gradients, "clip_to_value", -bound, bound)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from genesis.autograd import no_grad
 from genesis.dispatch import call
 from genesis.ops.registry import OPERATIONS
 from genesis.storage import write
 from genesis.tensor import Tensor
+from genesis.thread import recording
 
 __all__ = ["parameters_to_vector", "vector_to_parameters"]
 
@@ -38,7 +38,7 @@ def vector_to_parameters(vec: Tensor, parameters: Iterable[Tensor]) -> None:
     if vec.shape != (total,):
         raise ValueError(f"vector_to_parameters: a vector of shape {vec.shape} for {total} elements; want ({total},)")
     start = 0
-    with no_grad():
+    with recording(False) as again, again:
         for parameter in listed:
             part = vec[start : start + parameter.numel()]
             write(parameter, part.reshape(parameter.shape).to(parameter, copy=True))
