@@ -1,0 +1,153 @@
+"""From a Product to launches of its kernel: where operands lie, which tile, how many parts of the terms, and the parameters."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from genesis.codegen.cuda.product_kernel import Form, Tile, join_source, parameters, product_source
+from genesis.codegen.cuda.registers import accumulated, memory_type
+from genesis.codegen.cuda.signature import Function
+from genesis.codegen.cuda.target import SIMULATED, THREADS
+from genesis.ir.shapes import numel
+from genesis.lower.stages import Product
+
+__all__ = ["Digits", "Matrices", "Step", "matrices_of", "steps_of", "tiles_of"]
+
+Digits = tuple[tuple[int, int], ...]  # (extent, stride), outermost first: where along an axis an index lies
+
+SHARE = 8 if SIMULATED else 256  # terms that a part has, at least
+PARTS = 64
+FILLINGS = 2  # blocks that a multiprocessor should have
+
+
+class Matrices(NamedTuple):
+    """A product in numbers: c[z, i, j] = sum over t of a[z, i, t] * b[z, t, j], each index by its digits' strides."""
+
+    batch: tuple[tuple[int, int, int, int], ...]  # extent, strides in a, b and c
+    rows: Digits
+    a_terms: Digits
+    b_terms: Digits
+    columns: Digits
+    c_row: int
+
+    @property
+    def extents(self) -> tuple[int, int, int]:
+        return _extent(self.rows), _extent(self.columns), _extent(self.a_terms)
+
+    @property
+    def matrices(self) -> int:
+        return numel(extent for extent, *_ in self.batch)
+
+
+class Step(NamedTuple):
+    """A launch: the function, blocks, threads of a block, what its pointers are ("a", "b", "c", "partial"), its integers."""
+
+    function: Function
+    blocks: int
+    threads: int
+    pointers: tuple[str, ...]
+    numbers: tuple[int, ...]
+
+
+def matrices_of(call: Product) -> Matrices:
+    """What a Product multiplies. Matrices that are added up are one of more terms."""
+    m, n, k = call.extents
+    batch = [(extent, a, b, c) for extent, a, b, c in zip(call.batch, *call.strides, strict=True) if c]
+    summed = [(extent, a, b) for extent, a, b, c in zip(call.batch, *call.strides, strict=True) if not c]
+    (a_row, a_column), (b_row, b_column) = call.a_layout.strides[-2:], call.b_layout.strides[-2:]
+    return Matrices(
+        tuple(batch), _merged([(m, a_row)]), _merged([*((e, a) for e, a, _ in summed), (k, a_column)]),
+        _merged([*((e, b) for e, _, b in summed), (k, b_row)]), _merged([(n, b_column)]), call.ldc,
+    )
+
+
+def tiles_of(dtype: str) -> tuple[Tile, ...]:
+    """The tiles for operands of a dtype, largest first."""
+    if SIMULATED:
+        return Tile(8, 8, 4, 4, 4), Tile(4, 8, 4, 2, 2)
+    middle, small = Tile(64, 64, 16, 4, 4), Tile(32, 32, 16, 2, 2)
+    return (Tile(128, 128, 8, 8, 8), middle, small) if accumulated(dtype) == "float32" else (middle, small)
+
+
+def steps_of(matrices: Matrices, dtype: str, processors: int) -> tuple[list[Step], int]:
+    """The launches that compute a product on so many multiprocessors, and the bytes of partial sums between them."""
+    m, n, k = matrices.extents
+    total, count = accumulated(dtype), matrices.matrices * m * n
+    if not count:
+        return [], 0
+    tile, parts = _cut(matrices, dtype, processors)
+    share = -(-k // (parts * tile.terms)) * tile.terms
+    row_tiles, column_tiles = -(-m // tile.rows), -(-n // tile.columns)
+    batch = matrices.batch if parts == 1 else _in_order(matrices.batch, m * n)
+    axes = tuple(tuple((extent, strides[operand]) for extent, *strides in batch) for operand in range(3))
+    digits = (*axes, matrices.rows, matrices.a_terms, matrices.b_terms, matrices.columns)
+    form = Form(
+        dtype, dtype if parts == 1 else total, tile, tuple(map(len, digits)),
+        _innermost(matrices.a_terms) < _innermost(matrices.rows), _innermost(matrices.b_terms) < _innermost(matrices.columns),
+    )
+    where = [number for axis in digits for number in (*(s for _, s in axis), *(e for e, _ in axis[1:]))]
+    numbers = (m, n, k, row_tiles, column_tiles, parts, share, matrices.c_row if parts == 1 else n, count, *where)
+    name = _named("product", product_source("product", form))
+    function = Function(name, product_source(name, form), parameters(form), ())
+    blocks = row_tiles * column_tiles * parts * matrices.matrices
+    steps = [Step(function, blocks, tile.threads, ("a", "b", "c" if parts == 1 else "partial"), numbers)]
+    if parts == 1:
+        return steps, 0
+    name = _named("join", join_source("join", dtype))
+    kinds = (f"{total}*", f"{memory_type(dtype)}*", "int64", "int64")
+    joined = Function(name, join_source(name, dtype), kinds, ())
+    steps.append(Step(joined, min(-(-count // THREADS), 16 * processors), THREADS, ("partial", "c"), (parts, count)))
+    return steps, parts * count * (4 if total == "float32" else 8)
+
+
+def _cut(matrices: Matrices, dtype: str, processors: int) -> tuple[Tile, int]:
+    """The tile, and the parts of the terms, with which the multiprocessors are done first: each computes so many tiles in
+    turn, which takes as long as their multiplications do, and the longer the fewer of these there are for each load.
+    """
+    m, n, k = matrices.extents
+
+    def cost(tile: Tile) -> tuple[float, int]:
+        blocks = -(-m // tile.rows) * -(-n // tile.columns) * matrices.matrices
+        in_order = matrices.c_row == n and matrices.batch == _in_order(matrices.batch, m * n)
+        most = min(k // SHARE, PARTS) if in_order else 1
+        parts = max(1, min(most, FILLINGS * processors // blocks))
+        turns = -(-blocks * parts // processors)
+        own = tile.own_rows * tile.own_columns
+        return turns * tile.rows * tile.columns * -(-k // parts) * (1 + 2 * (tile.own_rows + tile.own_columns) / own), parts
+
+    best = min(tiles_of(dtype), key=lambda tile: cost(tile)[0])
+    return best, cost(best)[1]
+
+
+def _in_order(batch: Sequence[tuple[int, int, int, int]], matrix: int) -> tuple[tuple[int, int, int, int], ...]:
+    """The batch with results that lie one after the other."""
+    steps = [matrix * numel(extent for extent, *_ in batch[at + 1 :]) for at in range(len(batch))]
+    return tuple((extent, a, b, step) for (extent, a, b, _), step in zip(batch, steps, strict=True))
+
+
+def _merged(digits: Iterable[tuple[int, int]]) -> Digits:
+    """The fewest digits that say the same; at least one."""
+    found: list[tuple[int, int]] = []
+    for extent, stride in digits:
+        if found and (found[-1][1] == extent * stride or found[-1][0] == 1):
+            outer, _ = found.pop()
+            found.append((outer * extent, stride))
+        elif extent != 1 or not found:
+            found.append((extent, stride))
+    return tuple(found)
+
+
+def _extent(digits: Digits) -> int:
+    return numel(extent for extent, _ in digits)
+
+
+def _innermost(digits: Digits) -> int:
+    """The distance between neighbours along an axis; of an axis that has none, or whose elements are one, more than any."""
+    extent, stride = digits[-1]
+    return abs(stride) if extent > 1 and stride else 1 << 62
+
+
+def _named(kind: str, text: str) -> str:
+    return f"genesis_{kind}_{hashlib.sha256(text.encode()).hexdigest()[:16]}"
