@@ -1,7 +1,8 @@
-"""Devices: where a tensor's memory is. The CPU counts as many logical devices as a program likes to name."""
+"""Devices: where a tensor's memory is. The CPU counts as many logical devices as a program likes to name; CUDA, its GPUs."""
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import Any
 
 __all__ = ["CPU", "CPUS", "Device", "device_of"]
@@ -10,7 +11,8 @@ _LAST = 63
 
 
 class Device:
-    """A place for tensors, by its name: "cpu", which is "cpu:0", "cpu:1", .. "cpu:63"; there is one object for each.
+    """A place for tensors, by its name: "cpu", which is "cpu:0", "cpu:1", .. "cpu:63"; "cuda", which is "cuda:0", "cuda:1", ..;
+    there is one object for each.
 
     The CPU's devices share its memory and its cores, and keep apart what several real ones would keep apart: tensors
     of two devices do not meet in one operation, and `Tensor.to` copies.
@@ -42,10 +44,7 @@ class Device:
             if ":" in name:
                 raise ValueError(f"device: {name!r} has a number already; index is {index!r}")
             name = f"{name}:{index}"
-        found = _DEVICES.get(name)
-        if found is None:
-            raise ValueError(f"device: {name!r} is not available; this build has 'cpu', which is 'cpu:0', to 'cpu:{_LAST}'")
-        return found
+        return _DEVICES.get(name) or _gpu(name)
 
     def __repr__(self) -> str:
         return f"device(type={self.type!r})" if self.index is None else f"device(type={self.type!r}, index={self.index})"
@@ -74,6 +73,22 @@ def _made(kind: str, index: int | None) -> Device:
 CPU = _made("cpu", None)
 CPUS = CPU, *[_made("cpu", index) for index in range(1, _LAST + 1)]
 _DEVICES = {"cpu": CPU} | {f"cpu:{index}": device for index, device in enumerate(CPUS)}
+
+
+def _gpu(name: str) -> Device:
+    """The GPU of a name that has not been asked for before. Raises ValueError for what is none, and where there is none."""
+    kind, _, number = name.partition(":")
+    if kind != "cuda" or name not in (kind, f"cuda:{number}") or not (number or "0").isdecimal():
+        raise ValueError(f"device: {name!r} is not available; want 'cpu', which is 'cpu:0', to 'cpu:{_LAST}', or 'cuda'")
+    cuda = import_module("genesis.runtime.cuda")
+    index, count = int(number or 0), cuda.gpu_count()
+    if index >= count:
+        reason = f"the last one here is 'cuda:{count - 1}'" if count else cuda.reason_for_none()
+        raise ValueError(f"device: {name!r} is not available: {reason}")
+    device = _made("cuda", index)
+    device.memory = cuda.memory_of(index)
+    device = _DEVICES.setdefault(f"cuda:{index}", device)
+    return _DEVICES.setdefault(name, device)
 
 
 def device_of(device: Any = None, default: Device = CPU) -> Device:

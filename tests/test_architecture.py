@@ -38,6 +38,8 @@ DEFERRED = {
     ("genesis/codegen/cuda/binaries.py", "genesis.codegen.cuda"),
     ("genesis/codegen/backend.py", "genesis.codegen.cuda.program"),
     ("genesis/devices.py", "genesis.runtime.cuda"),
+    ("genesis/runtime/cuda/__init__.py", "genesis.runtime.cuda.real"),
+    ("genesis/runtime/cuda/__init__.py", "genesis.runtime.cuda.simulated"),
 }
 FORBIDDEN = {"torch", "jax", "jaxlib", "sklearn", "matplotlib", "tqdm"}
 

@@ -51,7 +51,7 @@ class DeviceMemory(Protocol):
     def copy(self, address: int, source: int, nbytes: int) -> None: ...
 
 
-class _Loan(weakref.ref):
+class Loan(weakref.ref):
     """A block and who has it."""
 
     __slots__ = ("address", "size")
@@ -71,8 +71,8 @@ class _Pool:
     def __init__(self, idle_limit: int) -> None:
         self._idle: dict[int, list[int]] = {}
         self._idle_limit = idle_limit
-        self._loans: dict[int, _Loan] = {}
-        self._ended: deque[_Loan] = deque()
+        self._loans: dict[int, Loan] = {}
+        self._ended: deque[Loan] = deque()
         self._lock = fork_safe_lock()
         self.held = self.peak = self.idle = 0
 
@@ -82,7 +82,7 @@ class _Pool:
         with self._lock:
             self.collect()
             address = self.acquire(size)
-            self._loans[address] = loan = _Loan(owner, self._ended.append)
+            self._loans[address] = loan = Loan(owner, self._ended.append)
             loan.address, loan.size = address, size
             return address
 

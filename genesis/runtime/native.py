@@ -15,7 +15,9 @@ import functools
 import itertools
 import struct
 from array import array
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
+from operator import setitem
 from typing import Any, NamedTuple
 
 from genesis.runtime import executor_ir
@@ -86,6 +88,11 @@ class Outcome:
     def __init__(self) -> None:
         self._word = array("q", [0])
         self.address = self._word.buffer_info()[0]
+
+    @property
+    def note(self) -> Callable[[], None]:
+        """The call that notes it where the run is not native code; no interrupt can come into it."""
+        return partial(setitem, self._word, 0, 1)
 
     def __bool__(self) -> bool:
         return self._word[0] != 0

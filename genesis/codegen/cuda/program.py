@@ -1,0 +1,124 @@
+"""From a Schedule to a program of a GPU: functions compiled or found, launches whose addresses each run supplies."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
+from genesis.codegen.cpu.words import Places
+from genesis.codegen.cuda import simulate
+from genesis.codegen.cuda.binaries import cubin
+from genesis.codegen.cuda.emit import emit_finish, emit_kernel
+from genesis.codegen.cuda.geometry import Launch, finishing, launch, team_of
+from genesis.codegen.cuda.signature import Function, Signature
+from genesis.codegen.segment import Segment
+from genesis.devices import Device
+from genesis.ir.graph import Node
+from genesis.ir.shapes import numel
+from genesis.lower.build import KernelCall
+from genesis.lower.kernel import Word
+from genesis.lower.schedule import Schedule
+from genesis.lower.stages import HostCall, Product
+from genesis.lower.target import Target
+from genesis.runtime.cuda import SIMULATED
+from genesis.runtime.cuda.program import FAULT, Program, Scalar, Step
+from genesis.runtime.uninterrupted import uninterrupted
+
+__all__ = ["assemble", "target"]
+
+WIDE = 1024  # threads that a GPU has always work for, as lowering sees it
+
+
+def target(threads: int) -> Target:
+    """What lowering has to know of a GPU, for which the host's threads are nothing."""
+    return Target(WIDE, panels=False, taps=False)
+
+
+def assemble(
+    nodes: Sequence[Node], schedule: Schedule, slot_format: str, arena_slot: int, output_slot: int, scalar_slot: int,
+    threads: int, device: Device,
+) -> tuple[list[Segment], int]:
+    """The program, and the bytes that its arena needs: the schedule's, and workspace behind it. See `codegen.backend`."""
+    assembly = _Assembly(schedule, arena_slot, output_slot, scalar_slot, device)
+    segments: list[Segment] = []
+    steps: list[Step] = []
+    numbers: list[int] = []
+    scalars = slot_format[scalar_slot:]
+
+    def end() -> None:
+        if steps:
+            segments.append(Segment(Program(device.memory, steps.copy(), scalar_slot, scalars), None, tuple(numbers)))
+            steps.clear()
+            numbers.clear()
+
+    for number, stage in enumerate(schedule.stages):
+        first = stage[0]
+        if isinstance(first, KernelCall):
+            steps += assembly.kernels([call for call in stage if isinstance(call, KernelCall)])
+            numbers += [number] * (len(steps) - len(numbers))
+            continue
+        for call in stage:
+            if isinstance(call, Product):
+                call = HostCall(call.node, ((call.a, call.a_layout), (call.b, call.b_layout)))
+            assert isinstance(call, HostCall), "a GPU's schedule has no loops"
+            end()
+            segments.append(Segment(None, call))
+    end()
+    return segments, schedule.arena_bytes + assembly.places.workspace_bytes
+
+
+class _Assembly:
+    """Steps of launches on one device."""
+
+    def __init__(self, schedule: Schedule, arena_slot: int, output_slot: int, scalar_slot: int, device: Device) -> None:
+        self.places = Places(schedule, arena_slot, output_slot, scalar_slot)
+        self.memory = device.memory
+
+    def kernels(self, calls: Sequence[KernelCall]) -> list[Step]:
+        """The launches of a kernel: one for all calls, and one that finishes what is reduced over all rows."""
+        kernel = calls[0].kernel
+        if len(calls) > 1 and Signature(kernel).is_atomic:
+            return [step for call in calls for step in self.kernels([call])]
+        largest = max((call.extents for call in calls), key=numel)
+        team = team_of(kernel, largest)
+        grid = launch(kernel, largest, team, self.memory.gpu.processors)
+        partials = self.places.workspace(grid.partial_bytes) if grid.partial_bytes else 0
+        fill = partial(self._word, partials=partials, shares=grid.shares)
+        main = self._loaded((kernel.name, team, len(calls) > 1), lambda: emit_kernel(kernel, team, len(calls) > 1))
+        steps = [_step(main, grid, calls, fill)]
+        if kernel.has_totals:
+            finish = self._loaded((kernel.name, "finish"), lambda: emit_finish(kernel))
+            steps.append(_step(finish, finishing(kernel, largest), calls, fill))
+        return steps
+
+    def _loaded(self, key: Any, emit: Callable[[], Function]) -> tuple[Function, Any]:
+        """A function and what it is on the GPU, written and compiled if it is new there."""
+        gpu = self.memory.gpu
+        found: tuple[Function, Any] | None = gpu.functions.get(key)
+        if found is None:
+            function = emit()
+            image = partial(simulate.run, function) if SIMULATED else uninterrupted(cubin, function, gpu.capability)
+            found = gpu.functions[key] = function, gpu.load(image, function.name)
+        return found
+
+    def _word(self, word: Word, partials: Any, shares: int) -> Any:
+        """What fills a word of a launch."""
+        if word.kind == "pointer":
+            return self.places.address(word.value, word.extra)
+        if word.kind == "scalar":
+            return Scalar(word.value)
+        if word.kind == "constant":
+            return float(word.value) if word.is_double else int(word.value)
+        if word.kind == "fault":
+            return FAULT
+        return {"partials": partials, "shares": shares}.get(word.kind, word.value)
+
+
+def _step(loaded: tuple[Function, Any], grid: Launch, calls: Sequence[KernelCall], fill: Callable[[Word], Any]) -> Step:
+    """A launch for all calls: of one, its words are the parameters; of several, each is a layer of the grid."""
+    function, native = loaded
+    words = [tuple(fill(call.kernel.words[w]) for w in function.row or function.words) for call in calls]
+    if function.row:
+        return Step(native, (*grid.blocks, len(calls)), grid.threads, function.parameters, (), tuple(words))
+    return Step(native, grid.blocks, grid.threads, function.parameters, words[0])

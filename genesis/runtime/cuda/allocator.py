@@ -1,0 +1,144 @@
+"""A caching allocator: memory that a GPU gave is kept, split and joined again, for who asks next.
+
+All work on a GPU is in one order, so a block that is free for the host is free for what is asked of the GPU from then on:
+nobody waits. Small blocks and large ones have segments of their own, of which the large ones are no larger than needed.
+"""
+
+from __future__ import annotations
+
+import bisect
+
+from genesis.runtime.cuda.gpu import Gpu, OutOfMemoryError
+
+__all__ = ["Allocator"]
+
+QUANTUM = 512  # bytes: blocks begin at its multiples, as the GPU's own do
+SMALL = 1 << 20  # requests up to this size come out of segments of
+SMALL_SEGMENT = 2 << 20
+LARGE_SEGMENT = 20 << 20  # and those that are larger, up to half of this, out of these; others have a segment to themselves
+LARGE_QUANTUM = 2 << 20
+
+
+class _Block:
+    """A piece of a segment, with its neighbours there."""
+
+    __slots__ = ("address", "after", "before", "is_free", "is_small", "size")
+
+    def __init__(self, address: int, size: int, is_small: bool) -> None:
+        self.address = address
+        self.size = size
+        self.is_small = is_small
+        self.is_free = True
+        self.before: _Block | None = None
+        self.after: _Block | None = None
+
+
+class Allocator:
+    """Blocks of a GPU's memory, by best fit. The caller sees to it that one thread at a time asks.
+
+    Attributes:
+        held: the bytes in blocks that were given and not taken back.
+        peak: the most there were.
+        reserved: the bytes in segments, given or not.
+        peak_reserved: the most there were.
+    """
+
+    def __init__(self, gpu: Gpu) -> None:
+        self._gpu = gpu
+        self._blocks: dict[int, _Block] = {}
+        self._free: dict[bool, list[tuple[int, int]]] = {True: [], False: []}  # (size, address), sorted; small ones and large
+        self.held = self.peak = self.reserved = self.peak_reserved = 0
+
+    def take(self, nbytes: int) -> int:
+        """The address of a block of at least `nbytes` bytes. Raises OutOfMemoryError."""
+        size = max(QUANTUM, -(-nbytes // QUANTUM) * QUANTUM)
+        is_small = size <= SMALL
+        block = self._best(size, is_small) or self._segment(size, is_small, nbytes)
+        rest = block.size - size
+        if rest >= (QUANTUM if is_small else SMALL):
+            self._split(block, size)
+        block.is_free = False
+        self.held += block.size
+        self.peak = max(self.peak, self.held)
+        return block.address
+
+    def give(self, address: int) -> None:
+        """Take back a block."""
+        block = self._blocks[address]
+        self.held -= block.size
+        block.is_free = True
+        for neighbour in (block.before, block.after):
+            if neighbour is not None and neighbour.is_free:
+                self._unlist(neighbour)
+                block = self._join(*sorted((block, neighbour), key=lambda b: b.address))
+        bisect.insort(self._free[block.is_small], (block.size, block.address))
+
+    def trim(self) -> int:
+        """Give segments of which nothing is in use back to the GPU, once it has done its work; returns how many bytes."""
+        whole = [b for free in self._free.values() for _, a in free if (b := self._blocks[a]).before is b.after is None]
+        if whole:
+            self._gpu.synchronize()
+        for block in whole:
+            self._unlist(block)
+            del self._blocks[block.address]
+            self._gpu.release(block.address)
+            self.reserved -= block.size
+        return sum(block.size for block in whole)
+
+    def _best(self, size: int, is_small: bool) -> _Block | None:
+        free = self._free[is_small]
+        place = bisect.bisect_left(free, (size, 0))
+        return self._blocks[free.pop(place)[1]] if place < len(free) else None
+
+    def _segment(self, size: int, is_small: bool, wanted: int) -> _Block:
+        """A new segment that a block of `size` fits into."""
+        whole = SMALL_SEGMENT if is_small else LARGE_SEGMENT if size <= LARGE_SEGMENT // 2 else (
+            -(-size // LARGE_QUANTUM) * LARGE_QUANTUM)
+        address = self._gpu.allocate(whole)
+        if not address and self.trim():
+            address = self._gpu.allocate(whole)
+        if not address and size < whole:
+            whole = size
+            address = self._gpu.allocate(whole)
+        if not address:
+            raise OutOfMemoryError(self._shortage(wanted))
+        self.reserved += whole
+        self.peak_reserved = max(self.peak_reserved, self.reserved)
+        block = self._blocks[address] = _Block(address, whole, is_small)
+        return block
+
+    def _shortage(self, wanted: int) -> str:
+        free, total = self._gpu.free_and_total()
+        return (
+            f"out of memory on cuda:{self._gpu.index}: wanted {_bytes(wanted)}; of {_bytes(total)}, {_bytes(free)} are free, "
+            f"{_bytes(self.held)} are held by tensors and programs of this process, and {_bytes(self.reserved - self.held)} "
+            "kept for reuse, in pieces that are too small"
+        )
+
+    def _split(self, block: _Block, size: int) -> None:
+        """Leave `size` bytes to a block; the rest is free."""
+        rest = self._blocks[block.address + size] = _Block(block.address + size, block.size - size, block.is_small)
+        rest.before, rest.after = block, block.after
+        if block.after is not None:
+            block.after.before = rest
+        block.after, block.size = rest, size
+        bisect.insort(self._free[rest.is_small], (rest.size, rest.address))
+
+    def _join(self, first: _Block, second: _Block) -> _Block:
+        del self._blocks[second.address]
+        first.size += second.size
+        first.after = second.after
+        if second.after is not None:
+            second.after.before = first
+        return first
+
+    def _unlist(self, block: _Block) -> None:
+        free = self._free[block.is_small]
+        del free[bisect.bisect_left(free, (block.size, block.address))]
+
+
+def _bytes(count: int) -> str:
+    for unit, size in (("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)):
+        if count >= size:
+            return f"{count / size:.2f} {unit}"
+    return f"{count} bytes"

@@ -1,0 +1,162 @@
+"""Programs of a GPU: launches that are bound to addresses, begun one by one at first, as one graph from the second run on."""
+
+from __future__ import annotations
+
+import struct
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from genesis.runtime.counters import count
+from genesis.runtime.cuda.memory import GpuMemory
+from genesis.runtime.native import Fault, Outcome, Slot
+
+__all__ = ["FAULT", "Program", "Scalar", "Step"]
+
+BOUND_LIMIT = 4  # sets of addresses that a program remembers
+_FAULT_WORDS = 4
+
+
+class Scalar(NamedTuple):
+    """A word that is the address of a scalar."""
+
+    number: int
+
+
+class _FaultRecord:
+    """The word that is the address of the program's fault record."""
+
+
+FAULT = _FaultRecord()
+
+
+class Step(NamedTuple):
+    """A launch of a function that `Gpu.load` gave. A word is a number, a Slot, a Scalar or FAULT.
+
+    A function that serves many calls has a table: a row of words for each, in the GPU's memory, whose address all parameters
+    are.
+    """
+
+    function: Any
+    blocks: Sequence[int]
+    threads: Sequence[int]
+    types: Sequence[str]
+    words: Sequence[Any]
+    table: Sequence[Sequence[Any]] = ()
+
+    @property
+    def can_fail(self) -> bool:
+        return FAULT in self.words or any(FAULT in row for row in self.table)
+
+
+class _Bound:
+    """A program's launches at one set of addresses, in two parts: up to the last that can fail, and the rest.
+
+    The first part has been seen to before the second begins, in which inputs may be written over.
+    """
+
+    def __init__(self, parts: Sequence[list[Callable[[], Any]]], tables: Sequence[_Table]) -> None:
+        self.parts = list(parts)
+        self.tables = tables
+        self.runs = 0
+
+
+class _Table:
+    """Memory of a GPU that lives as long as this."""
+
+    __slots__ = ("__weakref__", "address")
+
+    def __init__(self, memory: GpuMemory, values: np.ndarray) -> None:
+        self.address = memory.lend(self, values.nbytes)
+        memory.write(self.address, values)
+
+
+def _packed(rows: Sequence[Sequence[float]]) -> np.ndarray:
+    """Numbers of eight bytes each."""
+    numbers = [number for row in rows for number in row]
+    return np.frombuffer(b"".join([struct.pack("=d" if isinstance(n, float) else "=q", n) for n in numbers]), np.int64)
+
+
+class Program:
+    """Steps to run in order. The first `scalars_at` slots are addresses; the rest are scalars, a struct character each."""
+
+    def __init__(self, memory: GpuMemory, steps: Sequence[Step], scalars_at: int, scalars: str) -> None:
+        self._memory = memory
+        self._steps = steps
+        self._scalars_at = scalars_at
+        self._pack = struct.Struct("=" + scalars).pack
+        self._sent = b""
+        self._record = _Table(memory, np.zeros(_FAULT_WORDS + len(scalars), np.int64))
+        self._checked = max((k + 1 for k, step in enumerate(steps) if step.can_fail), default=0)
+        self._clocks: Sequence[Callable[[], list[float]]] = ()
+        self._bound: OrderedDict[tuple[float, ...], _Bound] = OrderedDict()
+
+    def run(self, values: Sequence[int | float], outcome: Outcome | None = None) -> Fault | None:
+        """Run all steps with these slot values; the fault that a kernel reported, if one did. See `codegen.segment.Program`.
+
+        Raises RuntimeError if a launch fails.
+        """
+        memory, gpu = self._memory, self._memory.gpu
+        with memory.lock:
+            addresses = tuple(values[: self._scalars_at])
+            bound = self._bound.get(addresses)
+            if bound is None:
+                bound = self._bind(addresses)
+            else:
+                self._bound.move_to_end(addresses)
+                if bound.runs == 1:
+                    bound.parts = [[gpu.captured(part)] if part else [] for part in bound.parts]
+            bound.runs += 1
+            content = self._pack(*values[self._scalars_at :])
+            if content != self._sent:
+                memory.write(self._record.address + 8 * _FAULT_WORDS, np.frombuffer(content, np.uint8))
+                self._sent = content
+            count("native_calls")
+            checked, rest = bound.parts
+            if bound.runs == 1:
+                (checked, first), (rest, second) = gpu.timed(checked), gpu.timed(rest)
+                self._clocks = first, second
+            if bound.parts[0]:
+                gpu.submit(checked)
+                if (fault := self._fault()) is not None:
+                    return fault
+            gpu.submit(rest, int if outcome is None else outcome.note)
+        return None
+
+    def seconds(self) -> list[float]:
+        """How long each launch took when they were last begun one by one."""
+        return [second for clock in self._clocks for second in clock()]
+
+    def _bind(self, addresses: tuple[float, ...]) -> _Bound:
+        tables: list[_Table] = []
+        commands = []
+        for step in self._steps:
+            if step.table:
+                rows = [[self._word(word, addresses) for word in row] for row in step.table]
+                tables.append(_Table(self._memory, _packed(rows)))
+                words: list[Any] = [tables[-1].address] * len(step.types)
+            else:
+                words = [self._word(word, addresses) for word in step.words]
+            commands.append(self._memory.gpu.command(step.function, step.blocks, step.threads, step.types, words))
+        bound = self._bound[addresses] = _Bound((commands[: self._checked], commands[self._checked :]), tables)
+        if len(self._bound) > BOUND_LIMIT:
+            self._bound.popitem(last=False)
+        return bound
+
+    def _word(self, word: Any, addresses: tuple[float, ...]) -> Any:
+        if isinstance(word, Slot):
+            return addresses[word.number] + word.offset
+        if isinstance(word, Scalar):
+            return self._record.address + 8 * (_FAULT_WORDS + word.number)
+        return self._record.address if word is FAULT else word
+
+    def _fault(self) -> Fault | None:
+        """What kernels have reported, once they are done; the record is empty then."""
+        record = np.empty(_FAULT_WORDS, np.int64)
+        self._memory.read(self._record.address, record)
+        if not record[0]:
+            return None
+        self._memory.gpu.clear(self._record.address, record.nbytes)
+        return Fault(*record.tolist())

@@ -1,0 +1,231 @@
+"""GPUs through NVIDIA's driver, by cuda.bindings."""
+
+from __future__ import annotations
+
+import os
+import threading
+from array import array
+from collections.abc import Callable, Sequence
+from functools import partial
+from itertools import pairwise
+from operator import call
+from typing import Any
+
+import numpy as np
+from cuda.bindings import driver
+
+from genesis.runtime.cuda.gpu import Gpu, UnavailableError
+from genesis.runtime.cuda.parameters import raw_words
+
+__all__ = ["RealGpu"]
+
+_OUT_OF_MEMORY = driver.CUresult.CUDA_ERROR_OUT_OF_MEMORY
+_ATTRIBUTE = driver.CUdevice_attribute
+_current = threading.local()  # the GPU whose context this thread is in
+_forked = [False]
+os.register_at_fork(after_in_child=lambda: _forked.__setitem__(0, bool(_contexts)))
+_contexts: list[RealGpu] = []
+
+
+def _said(status: Any) -> str:
+    _, name = driver.cuGetErrorName(status)
+    _, text = driver.cuGetErrorString(status)
+    return f"{(name or b'?').decode()}: {(text or b'').decode()}"
+
+
+def _asked(function: Callable[..., Any], *arguments: Any) -> Any:
+    """What a function of the driver gives. Raises RuntimeError with the driver's words."""
+    status, *results = function(*arguments)
+    if status:
+        raise RuntimeError(f"CUDA: {function.__name__} failed: {_said(status)}")
+    return results[0] if len(results) == 1 else results
+
+
+class RealGpu(Gpu):
+    """A GPU of NVIDIA's. It is opened in the context that other libraries of the process use too."""
+
+    @staticmethod
+    def count() -> int:
+        """How many GPUs the driver shows. Raises UnavailableError if there is no driver."""
+        try:
+            status, *_ = driver.cuInit(0)
+        except Exception as problem:
+            raise UnavailableError(f"there is no NVIDIA driver (libcuda): {problem}") from problem
+        if status == driver.CUresult.CUDA_ERROR_NO_DEVICE:
+            return 0
+        if status:
+            raise UnavailableError(f"the NVIDIA driver does not start: {_said(status)}")
+        found: int = _asked(driver.cuDeviceGetCount)
+        return found
+
+    def __init__(self, index: int) -> None:
+        super().__init__(index)
+        device = _asked(driver.cuDeviceGet, index)
+        self.name = _asked(driver.cuDeviceGetName, 256, device).split(b"\0")[0].decode()
+        major, minor, self.processors = (_asked(driver.cuDeviceGetAttribute, attribute, device) for attribute in (
+            _ATTRIBUTE.CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, _ATTRIBUTE.CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR,
+            _ATTRIBUTE.CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT))
+        self.capability = major, minor
+        self._context = _asked(driver.cuDevicePrimaryCtxRetain, device)
+        _contexts.append(self)
+        self._enter()
+        self._stream = _asked(driver.cuStreamCreate, driver.CUstream_flags.CU_STREAM_NON_BLOCKING.value)
+
+    def _enter(self) -> None:
+        """Be in this GPU's context, as every call below has to be."""
+        if getattr(_current, "gpu", None) is not self:
+            if _forked[0]:
+                raise RuntimeError("CUDA was in use when this process was forked: have processes started by 'spawn'")
+            _asked(driver.cuCtxSetCurrent, self._context)
+            _current.gpu = self
+
+    # ---- memory ----
+
+    def free_and_total(self) -> tuple[int, int]:
+        self._enter()
+        free, total = _asked(driver.cuMemGetInfo)
+        return free, total
+
+    def allocate(self, nbytes: int) -> int:
+        self._enter()
+        status, address = driver.cuMemAlloc(nbytes)
+        if status == _OUT_OF_MEMORY:
+            return 0
+        if status:
+            raise RuntimeError(f"CUDA: cuMemAlloc failed: {_said(status)}")
+        return int(address)
+
+    def release(self, address: int) -> None:
+        self._enter()
+        _asked(driver.cuMemFree, address)
+
+    def pinned(self, nbytes: int) -> np.ndarray:
+        self._enter()
+        address = _asked(driver.cuMemHostAlloc, nbytes, 0)
+        return np.asarray(_Host(int(address), nbytes))
+
+    def copy_in(self, address: int, values: np.ndarray) -> None:
+        self._enter()
+        _asked(driver.cuMemcpyHtoDAsync, address, values.ctypes.data, values.nbytes, self._stream)
+
+    def copy_out(self, values: np.ndarray, address: int) -> None:
+        self._enter()
+        _asked(driver.cuMemcpyDtoHAsync, values.ctypes.data, address, values.nbytes, self._stream)
+
+    def copy(self, address: int, source: int, nbytes: int) -> None:
+        self._enter()
+        _asked(driver.cuMemcpyDtoDAsync, address, source, nbytes, self._stream)
+
+    def clear(self, address: int, nbytes: int) -> None:
+        self._enter()
+        _asked(driver.cuMemsetD8Async, address, 0, nbytes, self._stream)
+
+    # ---- order ----
+
+    def mark(self) -> Any:
+        self._enter()
+        event = _Event(driver.CUevent_flags.CU_EVENT_DISABLE_TIMING)
+        _asked(driver.cuEventRecord, event.handle, self._stream)
+        return event
+
+    def wait(self, mark: Any) -> None:
+        self._enter()
+        _asked(driver.cuEventSynchronize, mark.handle)
+
+    def synchronize(self) -> None:
+        self._enter()
+        _asked(driver.cuStreamSynchronize, self._stream)
+
+    @property
+    def stream(self) -> int:
+        return int(self._stream)
+
+    # ---- kernels ----
+
+    def load(self, image: Any, name: str) -> Any:
+        self._enter()
+        module = _asked(driver.cuModuleLoadData, image)
+        return _asked(driver.cuModuleGetFunction, module, name.encode())
+
+    def command(
+        self, function: Any, blocks: Sequence[int], threads: Sequence[int], types: Sequence[str], arguments: Sequence[float]
+    ) -> Callable[[], Any]:
+        words = raw_words(types, arguments)
+        first = words.buffer_info()[0]
+        pointers = array("Q", [first + 8 * k for k in range(len(words))])
+        keep = words, pointers
+        return _Kept(driver.cuLaunchKernel, function, *_three(blocks), *_three(threads), 0, self._stream,
+                     pointers.buffer_info()[0], 0, keep=keep)
+
+    def submit(self, commands: Sequence[Callable[[], Any]], after: Callable[[], Any] = int) -> None:
+        self._enter()
+        for status in [*map(call, [*commands, after])][:-1]:  # in one breath
+            if status is not None and status[0]:
+                raise RuntimeError(f"CUDA: a launch failed: {_said(status[0])}")
+
+    def timed(self, commands: Sequence[Callable[[], Any]]) -> tuple[list[Callable[[], Any]], Callable[[], list[float]]]:
+        self._enter()
+        events = [_Event(driver.CUevent_flags.CU_EVENT_DEFAULT) for _ in range(len(commands) + 1)]
+        marks = [partial(driver.cuEventRecord, event.handle, self._stream) for event in events]
+        between: list[Callable[[], Any]] = [marks[0]]
+        for command, mark in zip(commands, marks[1:], strict=True):
+            between += command, mark
+
+        def seconds() -> list[float]:
+            self.synchronize()
+            return [_asked(driver.cuEventElapsedTime, a.handle, b.handle) / 1000 for a, b in pairwise(events)]
+
+        return between, seconds
+
+    def captured(self, commands: Sequence[Callable[[], Any]]) -> Callable[[], Any]:
+        self._enter()
+        _asked(driver.cuStreamBeginCapture, self._stream, driver.CUstreamCaptureMode.CU_STREAM_CAPTURE_MODE_THREAD_LOCAL)
+        try:
+            self.submit(commands)
+        finally:
+            graph = _asked(driver.cuStreamEndCapture, self._stream)
+        instance = _Graph(_asked(driver.cuGraphInstantiate, graph, 0))
+        _asked(driver.cuGraphDestroy, graph)
+        return _Kept(driver.cuGraphLaunch, instance.handle, self._stream, keep=instance)
+
+
+def _three(extents: Sequence[int]) -> tuple[int, ...]:
+    return (*extents, 1, 1)[:3]
+
+
+class _Kept(partial):
+    """A call with what has to live as long as it may be made."""
+
+    keep: Any
+
+    def __new__(cls, function: Callable[..., Any], *arguments: Any, keep: Any) -> _Kept:
+        made = super().__new__(cls, function, *arguments)
+        made.keep = keep
+        return made
+
+
+class _Event:
+    """An event of the driver's, which lives as long as this."""
+
+    def __init__(self, flags: Any) -> None:
+        self.handle = _asked(driver.cuEventCreate, flags.value)
+
+    def __del__(self) -> None:
+        driver.cuEventDestroy(self.handle)
+
+
+class _Graph:
+    """An instance of a graph, which lives as long as this; runs that are under way come to their end."""
+
+    def __init__(self, handle: Any) -> None:
+        self.handle = handle
+
+    def __del__(self) -> None:
+        driver.cuGraphExecDestroy(self.handle)
+
+
+class _Host:
+    """Bytes of the host, in NumPy's array interface."""
+
+    def __init__(self, address: int, nbytes: int) -> None:
+        self.__array_interface__ = {"data": (address, False), "shape": (nbytes,), "typestr": "|u1", "version": 3}

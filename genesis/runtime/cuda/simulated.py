@@ -1,0 +1,120 @@
+"""A GPU that the host plays: its memory is the host's, and kernels are functions of Python.
+
+What runs at the same time on a GPU runs here one after the other, at once: the stream is always empty.
+"""
+
+from __future__ import annotations
+
+import bisect
+import ctypes
+import time
+from collections.abc import Callable, Sequence
+from functools import partial
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from genesis.runtime.cuda.gpu import Gpu
+
+__all__ = ["SimulatedGpu"]
+
+TOTAL = 1 << 30
+_ALIGNMENT = 512
+
+
+class SimulatedGpu(Gpu):
+    """A GPU of `total` bytes of memory, which are taken from the host when they are asked for."""
+
+    def __init__(self, index: int, total: int = TOTAL) -> None:
+        super().__init__(index)
+        self.name = "simulated GPU"
+        self.capability = 9, 0
+        self.processors = 2
+        self.total = total
+        self._memory: dict[int, np.ndarray] = {}
+        self._addresses: list[int] = []
+
+    # ---- memory ----
+
+    def free_and_total(self) -> tuple[int, int]:
+        return self.total - sum(len(block) for block in self._memory.values()), self.total
+
+    def allocate(self, nbytes: int) -> int:
+        if nbytes > self.free_and_total()[0]:
+            return 0
+        block = np.full(nbytes + _ALIGNMENT, 0xCB, np.uint8)  # what was never written shows
+        block = block[-block.ctypes.data % _ALIGNMENT :][:nbytes]
+        address = block.ctypes.data
+        self._memory[address] = block
+        bisect.insort(self._addresses, address)
+        return address
+
+    def release(self, address: int) -> None:
+        del self._memory[address]
+        self._addresses.remove(address)
+
+    def pinned(self, nbytes: int) -> np.ndarray:
+        return np.empty(nbytes, np.uint8)
+
+    def _bytes(self, address: int, nbytes: int | None = None) -> np.ndarray:
+        """The bytes from an address on, to the end of the memory that was asked for in one piece, or fewer."""
+        place = bisect.bisect_right(self._addresses, address) - 1
+        start = self._addresses[place] if place >= 0 else 0
+        rest = self._memory[start][address - start :] if place >= 0 else np.empty(0, np.uint8)
+        if len(rest) < (nbytes or 1):
+            raise RuntimeError(f"CUDA: {nbytes or 1} bytes at {address:#x} are not in the GPU's memory")
+        return rest[:nbytes]
+
+    def copy_in(self, address: int, values: np.ndarray) -> None:
+        self._bytes(address, values.nbytes)[:] = values.reshape(-1).view(np.uint8)
+
+    def copy_out(self, values: np.ndarray, address: int) -> None:
+        values[:] = self._bytes(address, values.nbytes)
+
+    def copy(self, address: int, source: int, nbytes: int) -> None:
+        ctypes.memmove(self._bytes(address, nbytes).ctypes.data, self._bytes(source, nbytes).ctypes.data, nbytes)
+
+    def clear(self, address: int, nbytes: int) -> None:
+        self._bytes(address, nbytes)[:] = 0
+
+    # ---- order ----
+
+    def mark(self) -> Any:
+        return None
+
+    def wait(self, mark: Any) -> None:
+        pass
+
+    def synchronize(self) -> None:
+        pass
+
+    @property
+    def stream(self) -> int:
+        return 0
+
+    # ---- kernels ----
+
+    def load(self, image: Any, name: str) -> Any:
+        return image
+
+    def command(
+        self, function: Any, blocks: Sequence[int], threads: Sequence[int], types: Sequence[str], arguments: Sequence[float]
+    ) -> Callable[[], Any]:
+        return partial(function, blocks, threads, arguments)
+
+    def submit(self, commands: Sequence[Callable[[], Any]], after: Callable[[], Any] = int) -> None:
+        for command in (*commands, after):
+            command()
+
+    def timed(self, commands: Sequence[Callable[[], Any]]) -> tuple[list[Callable[[], Any]], Callable[[], list[float]]]:
+        times: list[float] = []
+
+        def mark() -> None:
+            times.append(time.perf_counter())
+
+        between = [mark, *[each for command in commands for each in (command, mark)]]
+        return between, lambda: [after - before for before, after in pairwise(times)]
+
+    def captured(self, commands: Sequence[Callable[[], Any]]) -> Callable[[], Any]:
+        return lambda: self.submit(commands)
