@@ -194,7 +194,8 @@ def _live(nodes: Sequence[Node], calls: Sequence[KernelCall | Product]) -> int:
 
 
 def _packed_again(call: Product, loop: Loop, threads: int) -> float:
-    """The elements of B that each tile of rows packs once more, beyond once for each worker."""
-    _, n, k = call.extents
+    """The elements that tiles of rows pack beyond what each worker would, were the product cut by rows or by columns."""
+    m, n, k = call.extents
     products = numel(call.batch)
-    return 0 if products >= loop.points else max(0, loop.tiles - threads * products) * n * k
+    alone = products * min(threads * n, n + (threads - 1) * m)
+    return 0 if products >= loop.points else max(0, loop.tiles * n - alone) * k
