@@ -12,6 +12,7 @@ from genesis.number import Number
 from genesis.ops.autocast import recast
 from genesis.ops.registry import Operation
 from genesis.tensor import Tensor
+from genesis.thread import thread_state
 from genesis.trace import Step, Trace
 
 __all__ = ["defined"]
@@ -38,8 +39,9 @@ def defined(
             values, chosen = recast(operation, low, values, chosen)
         return operation.define(*values, **chosen)
 
+    recorder = thread_state.recorder
     try:
-        step = trace.advance(key, build, grad=grad)
+        step = trace.advance(key, build if recorder is None else recorder.unwatched(build), grad=grad)
     except BaseException:
         trace.lines.pop()
         raise

@@ -23,7 +23,7 @@ from genesis.ir.graph import Graph
 from genesis.ops.derive import derive
 from genesis.ops.registry import OPERATIONS, expand
 from genesis.tensor import Tensor, tensor_of
-from genesis.thread import current_trace, recording
+from genesis.thread import current_trace, recording, thread_state
 from genesis.trace import BYTE_LIMIT, LOCK, Array, Trace
 
 __all__ = ["Cotangent", "Deferred", "GraphCycleError", "Part", "derivable", "join", "ones_like", "summed"]
@@ -192,7 +192,9 @@ class Part:
                 ends, rest, reads = derive(source.nodes, given, graph, lambda i: graph.value(place(i)), wanted, above)
                 return tuple(ends.items()), tuple(rest.items()), reads
 
-            ends, rest, reads = trace.record(key, build, grad=self.create_graph).result
+            recorder = thread_state.recorder
+            step = trace.record(key, build if recorder is None else recorder.unwatched(build), grad=self.create_graph)
+            ends, rest, reads = step.result
             if not source.released.isdisjoint(reads):
                 raise ReleasedError
             check_versions(source, reads)

@@ -277,6 +277,11 @@ class Guards:
             for used in impure_names(module, code):
                 self._refuse(f"it uses {used}")
 
+    @functools.cached_property
+    def failing(self) -> Callable[[], int | None]:
+        """The function that returns the number of the guard that fails, if one does. No guard comes after it."""
+        return self.function("def check():", self.lines, ["return None"])
+
     def function(
         self, head: str, lines: Sequence[str], last: Sequence[str], constants: dict[str, Any] | None = None
     ) -> Callable[..., Any]:

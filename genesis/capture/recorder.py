@@ -9,7 +9,7 @@ from __future__ import annotations
 import gc
 import sys
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from types import CellType
 from typing import Any
 
@@ -22,6 +22,7 @@ from genesis.capture.sources import given_of, source_of
 from genesis.capture.steps import ScheduleStep, UpdateStep, is_literal
 from genesis.dispatch import array_of
 from genesis.execute import FLUSH_HOOKS, flush_all, realize
+from genesis.ir.graph import Graph
 from genesis.number import Number, plain
 from genesis.plan import Plan
 from genesis.provenance import resolve_line, user_line
@@ -105,6 +106,18 @@ class Recorder:
         refusal = Refusal(reason, resolve_line(*user_line()))
         if refusal not in self.refusals:
             self.refusals.append(refusal)
+
+    def unwatched(self, build: Callable[[Graph], Any]) -> Callable[[Graph], Any]:
+        """`build`, a definition, which is none of the user's code: thousands of calls that the watch need not see."""
+        def unseen(graph: Graph) -> Any:
+            watch = sys.getprofile()
+            sys.setprofile(None)
+            try:
+                return build(graph)
+            finally:
+                sys.setprofile(watch)
+
+        return unseen
 
     def looked(self) -> None:
         """A value is looked at: what Python does from here on may hang on it."""

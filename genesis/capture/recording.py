@@ -85,7 +85,7 @@ def record(
 def _compare(recorder: Recorder, arguments: Arguments, args: Any, kwargs: Any) -> None:
     """Refuse if the call changed what it reads: its next would read something else."""
     guards = recorder.guards
-    changed = guards.function("def check():", guards.lines, ["return None"])()
+    changed = guards.failing()
     if changed is not None:
         recorder.refuse(f"it changes {guards.labels[changed] if changed >= 0 else 'what it reads'} itself")
     leaves = leaves_check(recorder, arguments)(args, kwargs)

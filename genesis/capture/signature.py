@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from itertools import groupby
 from typing import Any
 
 from genesis.capture.arguments import Arguments
+from genesis.capture.held import LABELS, Held, held_arrays, unlike
 from genesis.capture.recorder import Recorder
 from genesis.capture.records import Given, State, hooks_of
 from genesis.dispatch import array_of
@@ -36,24 +38,52 @@ class _Check:
         self._names: dict[Any, str] = {}
         self._arrays: dict[str, str] = {}
         self._states: dict[Any, State] = {}
+        self._written = {root for program in recorder.programs for root, _ in program.writes}
 
     def function(self, given: Mapping[Given, int]) -> Callable[..., Any]:
         for j, value in enumerate(self.arguments.leaves):
             if not isinstance(value, Tensor):
                 self._number(j, value)
         self._distinct()
-        for tensor, state in self.recorder.states.items():
-            source = self.recorder.source_of(tensor)
-            if source is not None:
-                self._state(source, tensor, state)
-        for one in given:
-            self._memory(one.source)
-        arrays = ", ".join(self._arrays[self._tensor(g.source)] for g in given)
+        found = [(self.recorder.source_of(tensor), state) for tensor, state in self.recorder.states.items()]
+        self._states = {source: state for source, state in found if source is not None}
+        written = [source for source, state in self._states.items() if state.tensor in self._written]
+        read = dict.fromkeys([*[one.source for one in given], *written])  # that of which memory matters
+        places = {source: k for k, source in enumerate(filter(self._is_plain, dict.fromkeys([*read, *self._states])))}
+        for source in self._states:
+            if source not in places:
+                self._state(source)
+        for source in read:
+            if source not in places:
+                self._memory(source)
+        if places:
+            rows = self.guards.constant([self._held(source, source in read) for source in places])
+            self.lines.append(f"if (h := held_arrays({rows})).__class__ is int: return h")
+        arrays: list[str] = []
+        for is_held, neighbours in groupby([one.source for one in given], places.__contains__):
+            run = [*neighbours]
+            arrays += [f"*h[{places[run[0]]}:{places[run[-1]] + 1}]"] if is_held else [
+                self._arrays[self._tensor(source)] for source in run]
         leaves = "".join(f"a{j}, " for j in range(len(self.arguments.leaves)))
-        self.lines.append(f"return [{arrays}], ({leaves})")
-        helpers = {"array_of": array_of, "realize": realize, "unlike": _unlike, "hooks_of": hooks_of}
-        lines = [*self.arguments.lines, *self.guards.lines]
-        return self.guards.function("def check(args, kwargs):", lines, self.lines, helpers)
+        self.lines.append(f"return [{', '.join(arrays)}], ({leaves})")
+        helpers = {
+            "array_of": array_of, "realize": realize, "unlike": unlike, "hooks_of": hooks_of, "held_arrays": held_arrays,
+            "failing": self.guards.failing,
+        }
+        guarded = "if (v := failing()) is not None: return v"
+        return self.guards.function("def check(args, kwargs):", [*self.arguments.lines, guarded], self.lines, helpers)
+
+    def _is_plain(self, source: Any) -> bool:
+        state = self._states[source]
+        return source[0] == "held" and state.base is None and not any(state.hooks) and not state.reads_gradient
+
+    def _held(self, source: Any, is_read: bool) -> Held:
+        tensor, state = self._states[source].tensor, self._states[source]
+        number = len(self.guards.labels)
+        self.guards.labels += [label.format(state.label) for label in LABELS]
+        return Held(
+            tensor, self._node(state), state.requires_grad, _asks_hooks(state), is_read,
+            state.array.memory.strides, tensor in self._written, number)  # type: ignore[union-attr]
 
     def _fail_if(self, condition: str, label: str) -> None:
         self.lines.append(f"if {condition}: return {len(self.guards.labels)}")
@@ -106,14 +136,17 @@ class _Check:
         self._names[source] = name
         return name
 
-    def _state(self, source: Any, tensor: Tensor, state: State) -> None:
-        name, label = self._tensor(source), state.label
-        self._states[source] = state
+    def _node(self, state: State) -> Node:
+        after = state.tensor._array.node  # what it will hold from now on, if the call writes it
+        return state.array.node if unlike(after, state.array.node) else after
+
+    def _state(self, source: Any) -> None:
+        name, state = self._tensor(source), self._states[source]
+        label, tensor = state.label, state.tensor
         array = f"b{len(self._arrays)}"
         self._arrays[name] = array
         self.lines.append(f"{array} = {name}._array if {name}._base is None else array_of({name})")
-        after = tensor._array.node  # what it will hold from now on, if the call writes it
-        node = self.guards.constant(state.array.node if _unlike(after, state.array.node) else after)
+        node = self.guards.constant(self._node(state))
         self._fail_if(f"{array}.node is not {node} and unlike({array}.node, {node})", f"the shape or dtype of {label}")
         self._fail_if(f"{name}._requires_grad is not {state.requires_grad}", f"requires_grad of {label}")
         self._fail_if(f"({name}._base is None) is not {state.base is None}", f"whether {label} is a view")
@@ -121,7 +154,7 @@ class _Check:
             whole = self.recorder.source_of(state.base) in self.recorder.wholes
             part, layout = ("", tensor.layout) if whole else (".strides", tensor.layout.strides)
             self._fail_if(f"{name}.layout{part} != {self.guards.constant(layout)}", f"the layout of {label}")
-        if state.requires_grad and not state.array.node.differentiable:
+        if _asks_hooks(state):
             hooks = self.guards.constant(state.hooks)
             bare = not any(state.hooks)
             self._fail_if(
@@ -137,10 +170,10 @@ class _Check:
         found = f"m{len(self.lines)}"
         self.lines.append(f"{found} = {self._arrays[name]}.memory or realize({self._arrays[name]})")
         self._fail_if(f"{found}.strides != {self.guards.constant(memory.strides)}", f"the strides of {state.label}")
-        if any(root is state.tensor for p in self.recorder.programs for root, _ in p.writes):
+        if state.tensor in self._written:
             self._fail_if(f"{found}.buffer.shared", f"whether NumPy sees the memory of {state.label}")
 
 
-def _unlike(now: Node, then: Node) -> bool:
-    return now.shape != then.shape or now.dtype is not then.dtype or now.differentiable != then.differentiable
+def _asks_hooks(state: State) -> bool:
+    return state.requires_grad and not state.array.node.differentiable
 

@@ -183,3 +183,22 @@ def test_memory_that_somebody_else_holds_is_not_taken_over():
     step()
     assert [p.tolist() for p in held] == before
     assert all(bool((a == b).all()) for a, b in kept)
+
+
+def test_an_array_of_numpy_sees_what_is_written_over_unread():
+    def run(wrap):
+        buffer = genesis.zeros(4)
+
+        @wrap
+        def store(x):
+            buffer.copy_(x)
+            return x * 2
+
+        store(genesis.ones(4)), store(genesis.full((4,), 3.0))
+        array, seen = buffer.numpy(), []
+        for value in (5.0, 7.0):
+            store(genesis.full((4,), value))
+            seen.append(array.tolist())
+        return seen
+
+    assert run(genesis.compile) == run(as_it_is) == [[5.0] * 4, [7.0] * 4]

@@ -1,0 +1,59 @@
+"""The tensors that an entry has found by itself - parameters, an optimizer's state - each compared with what it was like."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+from genesis.execute import realize
+from genesis.ir.graph import Node
+from genesis.tensor import Tensor
+from genesis.trace import Array
+
+__all__ = ["LABELS", "Held", "held_arrays", "unlike"]
+
+LABELS = (
+    "whether {} is a view", "the shape or dtype of {}", "requires_grad of {}", "the hooks of {}", "the strides of {}",
+    "whether NumPy sees the memory of {}",
+)
+
+
+class Held(NamedTuple):
+    """A root, and what it has to be like; the guard that fails is `number` and the place of its label in LABELS."""
+
+    tensor: Tensor
+    node: Node
+    requires_grad: bool
+    is_bare: bool  # it is a leaf, and has to be one that nobody asks about its gradient
+    is_read: bool
+    strides: Any
+    is_written: bool
+    number: int
+
+
+def held_arrays(rows: Iterable[Held]) -> list[Array] | int:
+    """What the tensors hold, or the number of the guard that failed."""
+    arrays = []
+    for tensor, node, requires_grad, is_bare, is_read, strides, is_written, number in rows:
+        array = tensor._array
+        if tensor._base is not None:
+            return number
+        if array.node is not node and unlike(array.node, node):
+            return number + 1
+        if tensor._requires_grad is not requires_grad:
+            return number + 2
+        if is_bare and (tensor._hooks or tensor._post_hooks or tensor._node_hooks is not None):
+            return number + 3
+        if is_read:
+            memory = array.memory or realize(array)
+            if memory.strides != strides:
+                return number + 4
+            if is_written and memory.buffer.shared:
+                return number + 5
+        arrays.append(array)
+    return arrays
+
+
+def unlike(now: Node, then: Node) -> bool:
+    """Whether values differ in what a program takes for granted."""
+    return now.shape != then.shape or now.dtype is not then.dtype or now.differentiable != then.differentiable
