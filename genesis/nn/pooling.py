@@ -18,8 +18,25 @@ __all__ = [
 PerAxis = int | Sequence[int]
 
 
-class _MaxPool(Module):
-    _axes = 0
+class _Pool(Module):
+    """The settings of one of `nn.functional`'s poolings, under their names there."""
+
+    _function = ""
+    _settings: tuple[str, ...] = ()  # in the function's order
+    _shown: tuple[str, ...] = ()
+
+    def forward(self, input: Tensor) -> Any:
+        """`input` (n, c, ..) or (c, ..), pooled over what comes after c; with return_indices, and the elements' places."""
+        return getattr(functional, self._function)(input, *[getattr(self, name) for name in self._settings])
+
+    def extra_repr(self) -> str:
+        """The settings."""
+        return ", ".join(f"{name}={getattr(self, name)}" for name in self._shown)
+
+
+class _MaxPool(_Pool):
+    _settings = ("kernel_size", "stride", "padding", "dilation", "ceil_mode", "return_indices")
+    _shown = _settings[:-1]
 
     def __init__(
         self, kernel_size: PerAxis, stride: PerAxis | None = None, padding: PerAxis = 0, dilation: PerAxis = 1,
@@ -32,22 +49,10 @@ class _MaxPool(Module):
         self.return_indices = return_indices
         self.ceil_mode = ceil_mode
 
-    def forward(self, input: Tensor) -> Any:
-        """`input` (n, c, ..) or (c, ..) -> the windows' greatest elements, and with return_indices their places."""
-        return getattr(functional, f"max_pool{self._axes}d")(
-            input, self.kernel_size, self.stride, self.padding, self.dilation, self.ceil_mode, self.return_indices
-        )
 
-    def extra_repr(self) -> str:
-        """The settings."""
-        return (
-            f"kernel_size={self.kernel_size}, stride={self.stride}, padding={self.padding}, dilation={self.dilation}, "
-            f"ceil_mode={self.ceil_mode}"
-        )
-
-
-class _AvgPool(Module):
-    _axes = 0
+class _AvgPool(_Pool):
+    _settings: tuple[str, ...] = ("kernel_size", "stride", "padding", "ceil_mode", "count_include_pad", "divisor_override")
+    _shown = _settings[:3]
 
     def __init__(
         self, kernel_size: PerAxis, stride: PerAxis | None = None, padding: PerAxis = 0, ceil_mode: bool = False,
@@ -60,20 +65,9 @@ class _AvgPool(Module):
         self.count_include_pad = count_include_pad
         self.divisor_override = divisor_override
 
-    def forward(self, input: Tensor) -> Tensor:
-        """`input` (n, c, ..) or (c, ..) -> the windows' means."""
-        result: Tensor = getattr(functional, f"avg_pool{self._axes}d")(
-            input, self.kernel_size, self.stride, self.padding, self.ceil_mode, self.count_include_pad, self.divisor_override
-        )
-        return result
 
-    def extra_repr(self) -> str:
-        """The settings."""
-        return f"kernel_size={self.kernel_size}, stride={self.stride}, padding={self.padding}"
-
-
-class _LPPool(Module):
-    _axes = 0
+class _LPPool(_Pool):
+    _settings = _shown = ("norm_type", "kernel_size", "stride", "ceil_mode")
 
     def __init__(
         self, norm_type: float, kernel_size: PerAxis, stride: PerAxis | None = None, ceil_mode: bool = False
@@ -83,42 +77,21 @@ class _LPPool(Module):
         self.stride = stride
         self.ceil_mode = ceil_mode
 
-    def forward(self, input: Tensor) -> Tensor:
-        """`input` (n, c, ..) or (c, ..) -> the windows' norms."""
-        pool = getattr(functional, f"lp_pool{self._axes}d")
-        result: Tensor = pool(input, float(self.norm_type), self.kernel_size, self.stride, self.ceil_mode)
-        return result
 
-    def extra_repr(self) -> str:
-        """The settings."""
-        return (
-            f"norm_type={self.norm_type}, kernel_size={self.kernel_size}, stride={self.stride}, ceil_mode={self.ceil_mode}"
-        )
-
-
-class _Adaptive(Module):
-    _function = ""
+class _AdaptiveAvg(_Pool):
+    _settings = _shown = ("output_size",)
 
     def __init__(self, output_size: Any) -> None:
         self.output_size = output_size
 
-    def forward(self, input: Tensor) -> Any:
-        """`input` (n, c, ..) or (c, ..) -> (.., output_size)."""
-        return getattr(functional, self._function)(input, self.output_size)
 
-    def extra_repr(self) -> str:
-        """The extents of the output."""
-        return f"output_size={self.output_size}"
+class _AdaptiveMax(_Pool):
+    _settings = ("output_size", "return_indices")
+    _shown = _settings[:1]
 
-
-class _AdaptiveMax(_Adaptive):
     def __init__(self, output_size: Any, return_indices: bool = False) -> None:
-        super().__init__(output_size)
+        self.output_size = output_size
         self.return_indices = return_indices
-
-    def forward(self, input: Tensor) -> Any:
-        """`input` (n, c, ..) or (c, ..) -> (.., output_size), with return_indices their places too."""
-        return getattr(functional, self._function)(input, self.output_size, self.return_indices)
 
 
 class MaxPool1d(_MaxPool):
@@ -129,7 +102,7 @@ class MaxPool1d(_MaxPool):
     (1, 3, 4)
     """
 
-    _axes = 1
+    _function = "max_pool1d"
 
 
 class MaxPool2d(_MaxPool):
@@ -140,7 +113,7 @@ class MaxPool2d(_MaxPool):
     (1, 3, 4, 4)
     """
 
-    _axes = 2
+    _function = "max_pool2d"
 
 
 class MaxPool3d(_MaxPool):
@@ -151,7 +124,7 @@ class MaxPool3d(_MaxPool):
     (1, 3, 4, 4, 4)
     """
 
-    _axes = 3
+    _function = "max_pool3d"
 
 
 class AvgPool1d(_AvgPool):
@@ -162,7 +135,8 @@ class AvgPool1d(_AvgPool):
     tensor([[2., 6.]])
     """
 
-    _axes = 1
+    _function = "avg_pool1d"
+    _settings = _AvgPool._settings[:-1]
 
     def __init__(
         self, kernel_size: PerAxis, stride: PerAxis | None = None, padding: PerAxis = 0, ceil_mode: bool = False,
@@ -170,12 +144,6 @@ class AvgPool1d(_AvgPool):
     ) -> None:
         size, apart = each(kernel_size, 1), each(kernel_size if stride is None else stride, 1)
         super().__init__(size, apart, each(padding, 1), ceil_mode, count_include_pad)
-
-    def forward(self, input: Tensor) -> Tensor:
-        """`input` (n, c, l) or (c, l) -> the windows' means."""
-        return functional.avg_pool1d(
-            input, self.kernel_size, self.stride, self.padding, self.ceil_mode, self.count_include_pad
-        )
 
 
 class AvgPool2d(_AvgPool):
@@ -186,7 +154,7 @@ class AvgPool2d(_AvgPool):
     (1, 3, 4, 4)
     """
 
-    _axes = 2
+    _function = "avg_pool2d"
 
 
 class AvgPool3d(_AvgPool):
@@ -197,7 +165,7 @@ class AvgPool3d(_AvgPool):
     (1, 3, 4, 4, 4)
     """
 
-    _axes = 3
+    _function = "avg_pool3d"
 
 
 class LPPool1d(_LPPool):
@@ -208,7 +176,7 @@ class LPPool1d(_LPPool):
     (1, 3, 4)
     """
 
-    _axes = 1
+    _function = "lp_pool1d"
 
 
 class LPPool2d(_LPPool):
@@ -219,10 +187,10 @@ class LPPool2d(_LPPool):
     (1, 3, 4, 4)
     """
 
-    _axes = 2
+    _function = "lp_pool2d"
 
 
-class AdaptiveAvgPool1d(_Adaptive):
+class AdaptiveAvgPool1d(_AdaptiveAvg):
     """The means of `output_size` parts of the last 1 axis, as equal as can be; None keeps an extent.
 
     >>> import genesis
@@ -233,7 +201,7 @@ class AdaptiveAvgPool1d(_Adaptive):
     _function = "adaptive_avg_pool1d"
 
 
-class AdaptiveAvgPool2d(_Adaptive):
+class AdaptiveAvgPool2d(_AdaptiveAvg):
     """The means of `output_size` parts of the last 2 axes, as equal as can be; None keeps an extent.
 
     >>> import genesis
