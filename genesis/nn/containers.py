@@ -46,7 +46,7 @@ class _Positional(Module):
         setattr(self, str(range(len(self))[index]), module)
 
     def _of(self, modules: list[Module]) -> Module:
-        raise NotImplementedError
+        raise NotImplementedError(f"{type(self).__name__} has no _of(modules), one like it that holds a slice's modules")
 
 
 class Sequential(_Positional):

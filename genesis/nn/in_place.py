@@ -20,7 +20,7 @@ class InPlace(Module):
         return write(input, self._of(input)) if self.inplace else self._of(input)
 
     def _of(self, input: Tensor) -> Tensor:
-        raise NotImplementedError
+        raise NotImplementedError(f"{type(self).__name__} has neither _of(input), the activation of a tensor, nor a forward()")
 
     def extra_repr(self) -> str:
         """Whether the input is written to."""

@@ -119,7 +119,8 @@ class Optimizer:
 
     def settings(self, group: Group, age: int) -> tuple[Any, ...]:
         """The numbers of step `age`: what `operation` is given after the tensors."""
-        raise NotImplementedError
+        name = type(self).__name__
+        raise NotImplementedError(f"{name} has neither settings(group, age), its operation's numbers, nor a step() of its own")
 
     def update(self, parameters: list[Tensor], group: Group, age: int) -> None:
         """Move `parameters`, whose step number is `age`."""

@@ -103,3 +103,13 @@ def test_settings_that_make_no_sense_are_refused(build, message):
 def test_unknown_settings_are_refused():
     with pytest.raises(TypeError, match="RMSprop: got unexpected settings nesterov"):
         optim.RMSprop([genesis.ones(1)], nesterov=True)
+
+
+def test_an_optimizer_says_what_it_lacks():
+    class Still(optim.Optimizer):
+        pass
+
+    parameter = genesis.ones(1, requires_grad=True)
+    parameter.sum().backward()
+    with pytest.raises(NotImplementedError, match=r"Still has neither settings\(group, age\), .* nor a step\(\) of its own"):
+        Still([parameter], {"lr": 0.1}).step()
