@@ -40,6 +40,7 @@ DEFERRED = {
     ("genesis/devices.py", "genesis.runtime.cuda"),
     ("genesis/runtime/cuda/__init__.py", "genesis.runtime.cuda.real"),
     ("genesis/runtime/cuda/__init__.py", "genesis.runtime.cuda.simulated"),
+    ("genesis/runtime/cuda/cublas.py", "nvmath.bindings.cublas"), ("genesis/runtime/cuda/cublas.py", "cuda.pathfinder"),
 }
 FORBIDDEN = {"torch", "jax", "jaxlib", "sklearn", "matplotlib", "tqdm"}
 

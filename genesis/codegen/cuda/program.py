@@ -10,10 +10,13 @@ from genesis.codegen.cpu.words import Places
 from genesis.codegen.cuda import simulate
 from genesis.codegen.cuda.binaries import cubin
 from genesis.codegen.cuda.emit import emit_finish, emit_kernel
+from genesis.codegen.cuda.gemm import gemms_of
 from genesis.codegen.cuda.geometry import Launch, finishing, launch, team_of
+from genesis.codegen.cuda.product import matrices_of, steps_of
 from genesis.codegen.cuda.signature import Function, Signature
 from genesis.codegen.segment import Segment
 from genesis.devices import Device
+from genesis.ir.dtypes import DType
 from genesis.ir.graph import Node
 from genesis.ir.shapes import numel
 from genesis.lower.build import KernelCall
@@ -58,9 +61,12 @@ def assemble(
             steps += assembly.kernels([call for call in stage if isinstance(call, KernelCall)])
             numbers += [number] * (len(steps) - len(numbers))
             continue
+        if isinstance(first, Product):
+            steps += [step for call in stage if isinstance(call, Product)
+                      for step in assembly.product(call, nodes[call.node].dtype)]
+            numbers += [number] * (len(steps) - len(numbers))
+            continue
         for call in stage:
-            if isinstance(call, Product):
-                call = HostCall(call.node, ((call.a, call.a_layout), (call.b, call.b_layout)))
             assert isinstance(call, HostCall), "a GPU's schedule has no loops"
             end()
             segments.append(Segment(None, call))
@@ -90,6 +96,26 @@ class _Assembly:
         if kernel.has_totals:
             finish = self._loaded((kernel.name, "finish"), lambda: emit_finish(kernel))
             steps.append(_step(finish, finishing(kernel, largest), calls, fill))
+        return steps
+
+    def product(self, call: Product, dtype: DType) -> list[Step]:
+        """The launches of a matrix product: cuBLAS' where that is installed and takes such operands, or of a kernel of ours."""
+        matrices = matrices_of(call)
+        pointers = {
+            "a": self.places.address(call.a, call.a_layout.offset * dtype.itemsize),
+            "b": self.places.address(call.b, call.b_layout.offset * dtype.itemsize),
+            "c": self.places.address(call.node),
+        }
+        gemms = gemms_of(matrices, dtype.name) if self.memory.gpu.has_blas else []
+        if gemms:
+            return [Step(gemm, (), (), (), tuple(pointers.values())) for gemm in gemms]
+        launches, partial_bytes = steps_of(matrices, dtype.name, self.memory.gpu.processors)
+        pointers["partial"] = self.places.workspace(partial_bytes)
+        steps = []
+        for each in launches:
+            function, native = self._loaded(each.function.name, partial(getattr, each, "function"))
+            words = (*(pointers[name] for name in each.pointers), *each.numbers)
+            steps.append(Step(native, (each.blocks,), (each.threads,), function.parameters, words))
         return steps
 
     def _loaded(self, key: Any, emit: Callable[[], Function]) -> tuple[Function, Any]:

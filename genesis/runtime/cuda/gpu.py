@@ -32,11 +32,13 @@ class Gpu(ABC):
         capability: (major, minor).
         processors: how many blocks of threads it works on at a time, at least.
         functions: those that were loaded, by what they were made of.
+        has_blas: whether a `Gemm` is a function here, too.
     """
 
     name: str
     capability: tuple[int, int]
     processors: int
+    has_blas = False
 
     def __init__(self, index: int) -> None:
         self.index = index

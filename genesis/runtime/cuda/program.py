@@ -11,6 +11,7 @@ import numpy as np
 
 from genesis.runtime.counters import count
 from genesis.runtime.cuda.memory import GpuMemory
+from genesis.runtime.cuda.precision import matmul
 from genesis.runtime.native import Fault, Outcome, Slot
 
 __all__ = ["FAULT", "Program", "Scalar", "Step"]
@@ -100,7 +101,7 @@ class Program:
         """
         memory, gpu = self._memory, self._memory.gpu
         with memory.lock:
-            addresses = tuple(values[: self._scalars_at])
+            addresses = *values[: self._scalars_at], matmul.allow_tf32  # which library calls are bound to as well
             bound = self._bound.get(addresses)
             if bound is None:
                 bound = self._bind(addresses)

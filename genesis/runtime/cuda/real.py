@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import threading
 from array import array
@@ -14,6 +15,7 @@ from typing import Any
 import numpy as np
 from cuda.bindings import driver
 
+from genesis.runtime.cuda.cublas import WORKSPACE, Gemm, cublas_handle, cublas_is_here, gemm_call
 from genesis.runtime.cuda.gpu import Gpu, UnavailableError
 from genesis.runtime.cuda.parameters import raw_words
 
@@ -142,6 +144,16 @@ class RealGpu(Gpu):
 
     # ---- kernels ----
 
+    @functools.cached_property
+    def has_blas(self) -> bool:  # type: ignore[override]
+        return cublas_is_here()
+
+    @functools.cached_property
+    def _blas(self) -> int:
+        """The handle of cuBLAS."""
+        self._enter()
+        return cublas_handle(self.stream, self.allocate(WORKSPACE))
+
     def load(self, image: Any, name: str) -> Any:
         self._enter()
         module = _asked(driver.cuModuleLoadData, image)
@@ -150,6 +162,8 @@ class RealGpu(Gpu):
     def command(
         self, function: Any, blocks: Sequence[int], threads: Sequence[int], types: Sequence[str], arguments: Sequence[float]
     ) -> Callable[[], Any]:
+        if isinstance(function, Gemm):
+            return gemm_call(self._blas, function, *map(int, arguments))
         words = raw_words(types, arguments)
         first = words.buffer_info()[0]
         pointers = array("Q", [first + 8 * k for k in range(len(words))])

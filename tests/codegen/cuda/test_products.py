@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import genesis
 from genesis.codegen.cuda.binaries import machine_code, names, toolchain
 from genesis.codegen.cuda.product import Matrices, matrices_of, steps_of, tiles_of
 from genesis.codegen.cuda.product_kernel import Form, parameters, product_source
@@ -137,3 +138,13 @@ def test_windows_of_an_image_are_read_where_they_lie():
     matrices = Matrices(((2, 0, 90, c[0].size),), ((4, 18),), ((18, 1),), terms, places, rows * columns)
     expected = np.einsum("ncrshw,ochw->nors", windows, weight).reshape(c.shape)
     np.testing.assert_allclose(computed(matrices, "float32", weight, image, c), expected, 1e-5, 1e-5)
+
+
+@simulated
+def test_a_program_with_products_is_one_call():
+    x, w, v = (genesis.tensor(np.cos(np.arange(a * b)).reshape(a, b), dtype=genesis.float32, device="cuda")
+               for a, b in ((5, 7), (7, 6), (4, 6)))
+    genesis.debug.reset_stats()
+    y = ((x @ w).relu() @ v.t()).cpu()
+    assert genesis.debug.stats()["native_calls"] == 1
+    np.testing.assert_allclose(y.numpy(), np.maximum(x.cpu().numpy() @ w.cpu().numpy(), 0) @ v.cpu().numpy().T, 1e-5, 1e-5)

@@ -1,0 +1,10 @@
+"""Settings of GPUs.
+
+>>> import genesis
+>>> genesis.backends.cuda.matmul.allow_tf32
+False
+"""
+
+from genesis.runtime.cuda.precision import matmul
+
+__all__ = ["matmul"]

@@ -1,0 +1,92 @@
+"""Matrix products by cuBLAS, through nvmath-python's bindings: one call each, on raw addresses, which a graph can capture."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from importlib import import_module
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from genesis.runtime.cuda.precision import matmul
+
+__all__ = ["WORKSPACE", "Gemm", "Operand", "cublas_handle", "cublas_is_here", "gemm_call"]
+
+WORKSPACE = 32 << 20  # bytes, as cuBLAS advises for the largest GPUs; set, so that a capture allocates nothing
+_TYPES = {"float16": (2, 2), "bfloat16": (2, 14), "float32": (4, 0), "float64": (8, 1)}  # bytes, cudaDataType
+_COMPUTE_32F, _COMPUTE_32F_FAST_TF32, _COMPUTE_64F = 68, 77, 70  # cublasComputeType_t
+_DEFAULT_ALGORITHM = -1  # cublasGemmAlgo_t
+
+
+class Operand(NamedTuple):
+    """A matrix in memory: whether it lies transposed, and the distance between its stored rows."""
+
+    is_turned: bool
+    ld: int
+
+
+class Gemm(NamedTuple):
+    """`matrices` products c = a @ b of matrices of (m, n, k), `steps` elements of a, b and c apart, from `offsets` on."""
+
+    dtype: str
+    extents: tuple[int, int, int]
+    a: Operand
+    b: Operand
+    ldc: int
+    matrices: int
+    steps: tuple[int, ...]
+    offsets: tuple[int, ...]
+
+
+@functools.cache
+def _library() -> Any:
+    """The bindings; None where they or the library are missing."""
+    try:
+        bindings = import_module("nvmath.bindings.cublas")
+        import_module("cuda.pathfinder").load_nvidia_dynamic_lib("cublas")
+    except (ImportError, RuntimeError):
+        return None
+    return bindings
+
+
+def cublas_is_here() -> bool:
+    """Whether products can be left to cuBLAS."""
+    return _library() is not None
+
+
+def gemm_call(handle: int, gemm: Gemm, a: int, b: int, c: int, library: Any = None) -> Callable[[], None]:
+    """The call that computes a Gemm of the matrices at these addresses, in the handle's stream.
+
+    cuBLAS stores matrices by columns: what it is told to compute is the transposed result, of the operands in turn.
+    float32 is IEEE's unless `allow_tf32`; 16-bit operands are multiplied exactly and added up in float32.
+    """
+    library = library or _library()
+    size, kind, compute = _types(gemm.dtype)
+    m, n, k = gemm.extents
+    (a_step, b_step, c_step), (a_at, b_at, c_at) = gemm.steps, (size * offset for offset in gemm.offsets)
+    one, zero = (np.array(number, np.float64 if gemm.dtype == "float64" else np.float32) for number in (1, 0))
+    call = functools.partial(
+        library.gemm_strided_batched_ex_64, handle, int(gemm.b.is_turned), int(gemm.a.is_turned), n, m, k,
+        one.ctypes.data, b + b_at, kind, gemm.b.ld, b_step, a + a_at, kind, gemm.a.ld, a_step, zero.ctypes.data,
+        c + c_at, kind, gemm.ldc, c_step, gemm.matrices, compute, _DEFAULT_ALGORITHM,
+    )
+    call.numbers = one, zero  # type: ignore[attr-defined]  # they live as long as the call
+    return call
+
+
+def _types(dtype: str) -> tuple[int, int, int]:
+    """The bytes of an element, what cuBLAS calls its type, and what it calls the type of sums."""
+    compute = _COMPUTE_64F if dtype == "float64" else _COMPUTE_32F
+    if dtype == "float32" and matmul.allow_tf32:
+        compute = _COMPUTE_32F_FAST_TF32
+    return *_TYPES[dtype], compute
+
+
+def cublas_handle(stream: int, workspace: int) -> int:
+    """A handle of the library for a stream, with WORKSPACE bytes at an address, in the context that is current."""
+    library = _library()
+    handle: int = library.create()
+    library.set_stream(handle, stream)  # takes the workspace away, so it comes first
+    library.set_workspace(handle, workspace, WORKSPACE)
+    return handle
