@@ -8,16 +8,14 @@ cosine and clipped gradients. Now and then it writes a few lines, so that one se
 
 from __future__ import annotations
 
-import argparse
 import math
 import random
 import sysconfig
-import time
 from pathlib import Path
 
 import numpy as np
-from plots import learning_curves
 from tqdm import tqdm
+from training import options_of, report, train
 
 import genesis
 from genesis import nn, optim
@@ -104,14 +102,12 @@ def write(model: GPT, count: int, temperature: float = 0.8) -> str:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--compile", action="store_true", help="capture the training step, and replay it")
+    parser = options_of(__doc__, "char_gpt")
     parser.add_argument("--steps", type=int, default=600)
     parser.add_argument("--layers", type=int, default=4)
     parser.add_argument("--width", type=int, default=256)
     parser.add_argument("--heads", type=int, default=8)
     parser.add_argument("--sample", type=int, default=300, help="characters to write, four times in the course of training")
-    parser.add_argument("--picture", type=Path, default=Path("out/char_gpt.png"))
     options = parser.parse_args()
 
     genesis.manual_seed(SEED)
@@ -136,35 +132,21 @@ def main() -> None:
         schedule.step()
         return loss.detach()
 
-    if options.compile:
-        step = genesis.compile(step)
-
     @genesis.no_grad()
-    def held_out_loss() -> float:
+    def held_out_loss(steps: int) -> float:
         fixed = np.random.default_rng(SEED)
-        return genesis.stack([loss_of(*batch(held_out, fixed)) for _ in range(8)]).mean().item()
+        loss = genesis.stack([loss_of(*batch(held_out, fixed)) for _ in range(8)]).mean().item()
+        tqdm.write(f"\n--- after {steps} steps, held-out loss {loss:.3f} ---\n{write(model, options.sample)}\n")
+        return loss
 
-    size = sum(parameter.numel() for parameter in model.parameters())
-    print(f"{len(text) / 1e6:.1f} million characters, {size / 1e6:.2f} million parameters")
-    losses: list[float] = []
-    tests: dict[int, float] = {}
-    seconds = 0.0
-    with tqdm(total=options.steps, unit="step") as progress:
-        for number in range(1, options.steps + 1):
-            began = time.perf_counter()
-            losses.append(step(*batch(text, draw)).item())
-            seconds += time.perf_counter() - began
-            progress.update()
-            if number % math.ceil(options.steps / 4) == 0 or number == options.steps:
-                tests[number] = held_out_loss()
-                title = f"--- after {number} steps, held-out loss {tests[number]:.3f} ---"
-                progress.write(f"\n{title}\n{write(model, options.sample)}\n")
-            progress.set_postfix(loss=f"{losses[-1]:.3f}")
-
-    learning_curves(options.picture, losses, tests, "held-out loss")
-    print(f"held-out loss  {tests[options.steps]:.4f} nats a character")
-    print(f"time           {seconds:.1f} s, {seconds / options.steps * 1e3:.1f} ms a step of {BATCH}x{LENGTH}")
-    print(f"picture        {options.picture}")
+    weights = sum(parameter.numel() for parameter in model.parameters())
+    print(f"{len(text) / 1e6:.1f} million characters, {weights / 1e6:.2f} million parameters")
+    quarter = math.ceil(options.steps / 4)
+    sizes = [min(quarter, options.steps - done) for done in range(0, options.steps, quarter)]
+    rounds = ((batch(text, draw) for _ in range(size)) for size in sizes)
+    step = genesis.compile(step) if options.compile else step
+    training = train(step, rounds, options.steps, held_out_loss)
+    report(training, "held-out loss", "nats a character", f"{BATCH}x{LENGTH}", options.picture)
 
 
 if __name__ == "__main__":

@@ -7,13 +7,9 @@ The pictures are drawn here: ten kinds of shape, of any colour, size, turn and p
 
 from __future__ import annotations
 
-import argparse
-import time
-from pathlib import Path
-
 import numpy as np
-from plots import learning_curves, shown
-from tqdm import tqdm
+from plots import shown
+from training import options_of, report, train
 
 import genesis
 from genesis import nn, optim
@@ -65,11 +61,9 @@ def network() -> nn.Module:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--compile", action="store_true", help="capture the training step, and replay it")
+    parser = options_of(__doc__, "cnn")
     parser.add_argument("--epochs", type=int, default=4)
     parser.add_argument("--pictures", type=int, default=8000, help="to train on")
-    parser.add_argument("--picture", type=Path, default=Path("out/cnn.png"), help="where the curves go")
     options = parser.parse_args()
 
     genesis.manual_seed(SEED)
@@ -90,30 +84,17 @@ def main() -> None:
         optimizer.step()
         return loss.detach()
 
-    if options.compile:
-        step = genesis.compile(step)
-
     @genesis.no_grad()
     def guesses() -> np.ndarray:
         return np.concatenate([model(part).argmax(dim=1).numpy() for part in tests.split(250)])
 
-    losses: list[float] = []
-    accuracies: dict[int, float] = {}
-    began = time.perf_counter()
-    with tqdm(total=options.epochs * len(loader), unit="step") as progress:
-        for _ in range(options.epochs):
-            for pictures, kinds in loader:
-                losses.append(step(pictures, kinds).item())
-                progress.update()
-            accuracies[len(losses)] = float((guesses() == test_y).mean())
-            progress.set_postfix(loss=f"{losses[-1]:.4f}", accuracy=f"{accuracies[len(losses)]:.4f}")
-    seconds = time.perf_counter() - began
+    def accuracy(_: int) -> float:
+        return float((guesses() == test_y).mean())
 
+    step = genesis.compile(step) if options.compile else step
+    training = train(step, [loader] * options.epochs, options.epochs * len(loader), accuracy)
     some = shown(test_x[:12].clip(0, 1).transpose(0, 2, 3, 1), test_y[:12], guesses()[:12], NAMES)
-    learning_curves(options.picture, losses, accuracies, "test accuracy", some)
-    print(f"test accuracy  {accuracies[len(losses)]:.4f}  ({len(test_y)} pictures held out)")
-    print(f"time           {seconds:.1f} s, {seconds / len(losses) * 1e3:.1f} ms a step of {BATCH}")
-    print(f"picture        {options.picture}")
+    report(training, "test accuracy", f"({len(test_y)} pictures held out)", f"{BATCH}", options.picture, some)
 
 
 if __name__ == "__main__":

@@ -8,16 +8,12 @@ held out come from writers' digits that training never sees.
 
 from __future__ import annotations
 
-import argparse
-import time
-from pathlib import Path
-
 import numpy as np
-from plots import learning_curves, shown
+from plots import shown
 from scipy import ndimage
 from sklearn.datasets import load_digits
 from sklearn.model_selection import train_test_split
-from tqdm import tqdm
+from training import options_of, report, train
 
 import genesis
 from genesis import nn, optim
@@ -49,11 +45,9 @@ def load(copies: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--compile", action="store_true", help="capture the training step, and replay it")
+    parser = options_of(__doc__, "mnist_like_digits")
     parser.add_argument("--epochs", type=int, default=6)
     parser.add_argument("--copies", type=int, default=20, help="of each training image, every one distorted in its own way")
-    parser.add_argument("--picture", type=Path, default=Path("out/mnist_like_digits.png"))
     options = parser.parse_args()
 
     genesis.manual_seed(SEED)
@@ -77,9 +71,6 @@ def main() -> None:
         schedule.step()
         return loss.detach()
 
-    if options.compile:
-        step = genesis.compile(step)
-
     def guesses() -> genesis.Tensor:
         model.eval()
         with genesis.no_grad():
@@ -87,23 +78,13 @@ def main() -> None:
         model.train()
         return found
 
-    losses: list[float] = []
-    accuracies: dict[int, float] = {}
-    began = time.perf_counter()
-    with tqdm(total=options.epochs * len(loader), unit="step") as progress:
-        for _ in range(options.epochs):
-            for images, labels in loader:
-                losses.append(step(images, labels).item())
-                progress.update()
-            accuracies[len(losses)] = (guesses() == held_out[1]).float().mean().item()
-            progress.set_postfix(loss=f"{losses[-1]:.4f}", accuracy=f"{accuracies[len(losses)]:.4f}")
-    seconds = time.perf_counter() - began
+    def accuracy(_: int) -> float:
+        return (guesses() == held_out[1]).float().mean().item()
 
+    step = genesis.compile(step) if options.compile else step
+    training = train(step, [loader] * options.epochs, options.epochs * len(loader), accuracy)
     some = shown(test_x[:12].reshape(-1, SIDE, SIDE), test_y[:12], guesses().numpy()[:12], range(10))
-    learning_curves(options.picture, losses, accuracies, "test accuracy", some)
-    print(f"test accuracy  {accuracies[len(losses)]:.4f}  ({len(test_y)} images held out)")
-    print(f"time           {seconds:.1f} s, {seconds / len(losses) * 1e3:.2f} ms a step of {BATCH}")
-    print(f"picture        {options.picture}")
+    report(training, "test accuracy", f"({len(test_y)} images held out)", f"{BATCH}", options.picture, some)
 
 
 if __name__ == "__main__":
