@@ -39,6 +39,7 @@ LOAD_LIMIT = 24
 ROWS_FOR_PASSES = 16  # rows that make a kernel of several passes over each row worth while
 LONGEST_COLUMN_SUMS = 1 << 14  # numbers that each worker keeps beside the rows that it passes over
 SMALL = 1 << 15  # elements below which one thread does the work in any case
+LARGE = 1 << 19  # elements that outlast a second-level cache: rows are passed over as they lie, also for sums of columns
 
 ELSEWHERE = "it reads a value of that kernel away from where it is computed"
 EXTENTS = "it has another number of elements, or reduces other axes"
@@ -190,10 +191,25 @@ class _Fusion:
             fits = pattern == group.axes
         else:
             fits = size == group.numel(FULL) and not group.has(FINAL)
-        if fits and self._reads_fit(group, pattern, FULL, [(source, FULL)]):
-            group.axes = pattern
-            return ROW
-        return None
+        if not fits or not self._reads_fit(group, pattern, FULL, [(source, FULL)]):
+            return None
+        summed = None if group.reduces else self._columns_of_rows(node, pattern)
+        group.axes = summed or pattern
+        return COLUMN if summed else ROW
+
+    def _columns_of_rows(self, node: Node, pattern: tuple[Axis, ...]) -> tuple[Axis, ...] | None:
+        """The axes of a pass over rows on which `node` sums columns, if they are many and large."""
+        if node.op != "sum" or [reduced for _, reduced in pattern] != [True, False]:
+            return None
+        (rows, _), (columns, _) = pattern
+        if rows < self.rows_wanted or rows * columns < LARGE or columns > LONGEST_COLUMN_SUMS:
+            return None
+        axes = ((rows, False), (columns, True))
+        try:
+            _, at = pull_views(self.nodes, node.inputs[0], canonical_map(axes, FULL), [rows, columns])
+        except (SplitAxis, Unmappable):
+            return None
+        return axes if at.strides[1] == 1 else None
 
     def _crossing_level(self, group: Group, node: Node, pattern: tuple[Axis, ...]) -> str | None:
         """Beside reductions of rows, sums of columns go on from row to row; what was reduced first may have been either."""

@@ -68,6 +68,19 @@ def test_a_transposed_matrix_has_its_rows_where_it_lies():
         np.testing.assert_allclose(have.numpy(), want, rtol=1e-4, atol=1e-5)
 
 
+@pytest.mark.parametrize("threads", [1, 3])
+def test_columns_of_a_large_array_are_summed_by_the_rows_that_are_written(threads):
+    genesis.set_num_threads(threads)
+    x = np.random.default_rng(0).normal(size=(8, 100, 700)).astype(np.float32)
+    written = genesis.tensor(x) * 2 - 1
+    columns = written.sum((0, 1))
+    (kernel,) = kernels(written, columns)
+    assert [i.level for i in kernel.instructions if i.name == "store"] == ["full", "column"]
+    assert kernel.lane_is_reduced  # lanes run along rows, as they lie in memory
+    np.testing.assert_array_equal(written.numpy(), x * 2 - 1)
+    np.testing.assert_allclose(columns.numpy(), (x.astype(np.float64) * 2 - 1).sum((0, 1)), rtol=1e-5, atol=1e-3)
+
+
 def test_one_text_serves_every_size():
     def texts(shape):
         x = genesis.tensor(np.ones(shape, np.float32))
