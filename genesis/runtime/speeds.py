@@ -43,7 +43,7 @@ class Speeds(NamedTuple):
     cached: float
 
 
-ROUND = Speeds(memory=40e9, cache=20e9, operations=20e9, products=80e9, launch=2e-7, team=2e-6, cached=4e6)
+ROUND = Speeds(memory=40e9, cache=20e9, operations=50e9, products=80e9, launch=2e-7, team=2e-6, cached=4e6)
 
 
 @functools.cache

@@ -54,7 +54,7 @@ def test_more_work_takes_longer(abc):
 
 
 def test_cheap_values_are_computed_again_and_dear_ones_kept():
-    kept = [is_worth_keeping(cost, 1 << 20, 2, sources=1, large=1) for cost in (2, 8, 9, 50)]
+    kept = [is_worth_keeping(cost, 1 << 20, 2, sources=1, large=1) for cost in (2, 20, 21, 50)]
     assert kept == [False, False, True, True]
     assert is_worth_keeping(2, 1 << 20, 2, sources=2, large=2), "it takes more reading than one value"
     assert not is_worth_keeping(60, 1 << 20, 2, sources=0, large=0), "a random number takes none"
