@@ -27,6 +27,6 @@ def batch_sums(graph: Simplified) -> Simplified:
         if fused and product.dtype.compute is product.dtype and product.dtype.category == 2 and min(
             *product.shape[-2:], nodes[product.inputs[0]].shape[-1]
         ) > 1 and all(axis < len(batch) for axis in axes) and all(e == 1 for d, e in enumerate(batch) if d not in axes):
-            nodes[index] = Node("matmul", product.inputs, {"summed": True}, node.shape, node.dtype)
+            nodes[index] = Node("matmul", product.inputs, {**product.attrs, "summed": True}, node.shape, node.dtype)
             found = True
     return without_dead(Simplified(nodes, graph.outputs, graph.origins)) if found else graph

@@ -154,7 +154,7 @@ def _owned(graph: _Legal, index: int, taken: Collection[int]) -> int:
 def _matmul(graph: _Legal, node: Node) -> Value:
     a, b = (graph.value(i) for i in node.inputs)
     if node.dtype.compute is not node.dtype:
-        wide = Node("matmul", (cast(a, float32).index, cast(b, float32).index), {}, node.shape, float32)
+        wide = Node("matmul", (cast(a, float32).index, cast(b, float32).index), node.attrs, node.shape, float32)
         return cast(_matmul(graph, wide), node.dtype)
     thin = min(*a.shape[-2:], b.shape[-1]) <= 1
     if node.dtype.category < 2 or thin or numel(a.shape) == 0 or numel(b.shape) == 0:

@@ -112,12 +112,12 @@ def _by_terms(call: KernelCall | Product, points: int) -> Product:
     m, n, k = call.extents
     terms = k // points
     steps = ((terms * call.a_layout.strides[-1],), (terms * call.b_layout.strides[-2],), (0,))
-    return call._replace(batch=(points,), strides=steps, extents=(m, n, terms))
+    return call._replace(batch=(points,), strides=steps, extents=(m, n, terms), only="")
 
 
 def _with_all_terms(call: KernelCall | Product, tile: int) -> KernelCall | Product:
     """A product of parts of the terms, that are summed, with the terms of a whole tile in each part."""
-    if not isinstance(call, Product) or not call.summed or len(call.batch) > 1:
+    if not isinstance(call, Product) or not call.summed or len(call.batch) > 1 or call.only:
         return call
     (m, n, k), (points,) = call.extents, call.batch
     (a,), (b,), c = call.strides

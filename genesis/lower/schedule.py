@@ -92,7 +92,8 @@ def _product(nodes: Sequence[Node], index: int) -> Product:
     extents, strides = collapsed_batch([a_layout, b_layout, result_layout(nodes[index], a_layout.shape)])
     first, second, third = (tuple(s) for s in strides)
     (m, k), n = a_layout.shape[-2:], b_layout.shape[-1]
-    return Product(index, a, b, a_layout, b_layout, tuple(extents), (first, second, third), (m, n, k), n)
+    only = nodes[index].attrs.get("only", "")
+    return Product(index, a, b, a_layout, b_layout, tuple(extents), (first, second, third), (m, n, k), n, only)
 
 
 def allocate(

@@ -9,6 +9,7 @@ import numpy as np
 
 from genesis.ir.graph import Node
 from genesis.lower.index_map import IndexMap, SplitAxis, Unmappable, pull
+from genesis.ops.contraction import exchanged
 from genesis.ops.layout import contiguous_layout
 from genesis.ops.registry import PRIMITIVES
 
@@ -154,7 +155,10 @@ def _products_turned(graph: Simplified, turned: Collection[int]) -> Simplified:
         if index in turned:
             swapped = tuple([add(_swapped(nodes[i], i), index) for i in reversed(inputs)])
             shape = (*node.shape[:-2], node.shape[-1], node.shape[-2])
-            product = add(Node("matmul", swapped, node.attrs, shape, node.dtype, node.differentiable), index)
+            attrs = dict(node.attrs)
+            if "only" in attrs:
+                attrs["only"] = exchanged(attrs["only"], "mn")
+            product = add(Node("matmul", swapped, attrs, shape, node.dtype, node.differentiable), index)
             place.append(add(_swapped(nodes[product], product), index))
         else:
             place.append(add(node.renumbered(inputs), index))

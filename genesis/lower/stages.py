@@ -12,8 +12,8 @@ __all__ = ["Call", "HostCall", "Loop", "Product", "Stage", "parts"]
 
 
 class Product(NamedTuple):
-    """A matrix product: the node, its operands' bases and layouts, the batch axes with each matrix' strides, m, n and k, and
-    the distance between the result's rows."""
+    """A matrix product: the node, its operands' bases and layouts, the batch axes with each matrix' strides, m, n and k, the
+    distance between the result's rows, and which of the products count (see `ops/contraction.py`)."""
 
     node: int
     a: int
@@ -24,11 +24,18 @@ class Product(NamedTuple):
     strides: tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]
     extents: tuple[int, int, int]
     ldc: int
+    only: str = ""
 
     @property
     def flops(self) -> int:
-        m, n, k = self.extents
-        return 2 * numel(self.batch) * m * n * k
+        """Two for each product that counts."""
+        extents = dict(zip("mnk", self.extents, strict=True))
+        counted = 1
+        if self.only:
+            low, high = (extents.pop(axis) for axis in self.only.split("<="))
+            below = min(low, high)
+            counted = below * (below + 1) // 2 + (high - below) * low
+        return 2 * numel(self.batch) * counted * numel(extents.values())
 
     @property
     def summed(self) -> bool:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from genesis.ir.dtypes import bool_, int64
+from genesis.ir.dtypes import bool_, int32
 from genesis.ir.graph import Value
-from genesis.ops.contraction import matmul, swapped
+from genesis.ops.contraction import multiplied, swapped
 from genesis.ops.conversion import stop_gradient
 from genesis.ops.elementwise import exp, where
 from genesis.ops.neural import softmax
@@ -35,15 +35,16 @@ def scaled_dot_product_attention(
         raise ValueError(f"{name}: is_causal is a mask already; want no attn_mask beside it")
     if enable_gqa:
         key, value = (_shared(name, query, v) for v in (key, value))
-    scores = matmul(query, swapped(key)) * (max(query.shape[-1], 1) ** -0.5 if scale is None else scale)
+    below = ("n<=m", "k<=m") if is_causal else ("", "")
+    scores = multiplied(query, swapped(key), below[0]) * (max(query.shape[-1], 1) ** -0.5 if scale is None else scale)
     if is_causal:
         queries, keys = scores.shape[-2:]
-        rows = reshape_value(iota(scores.graph, queries, int64), (queries, 1))
-        scores = where(iota(scores.graph, keys, int64) <= rows, scores, float("-inf"))
+        rows = reshape_value(iota(scores.graph, queries, int32), (queries, 1))  # of a score's size: as many in a vector
+        scores = where(iota(scores.graph, keys, int32) <= rows, scores, float("-inf"))
     weights = softmax(scores, -1) if attn_mask is None else _masked_softmax(scores, attn_mask)
     if dropout_p > 0:
         weights = dropout(weights, seed, start, dropout_p)
-    return matmul(weights, value)
+    return multiplied(weights, value, below[1])
 
 
 def _masked_softmax(scores: Value, mask: Value) -> Value:

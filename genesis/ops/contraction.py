@@ -1,4 +1,8 @@
-"""Matrix products: one primitive, `matmul`, of operands (batch.., m, k) and (batch.., k, n) with equal batch extents."""
+"""Matrix products: one primitive, `matmul`, of operands (batch.., m, k) and (batch.., k, n) with equal batch extents.
+
+Its attribute `only`, "n<=m" say, is a promise about a[m, k] * b[k, n]: those for which it does not hold are zeros, or
+belong to elements [m, n] of the result that nobody reads. They may be left out.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +15,7 @@ from genesis.ir.shapes import broadcast_shapes, numel
 from genesis.ops.registry import composite, expand, primitive, promoted
 from genesis.ops.views import permute_value, reshape_value
 
-__all__ = ["bilinear", "linear", "matmul"]
+__all__ = ["bilinear", "linear", "matmul", "multiplied"]
 
 
 def swapped(x: Value) -> Value:
@@ -19,9 +23,20 @@ def swapped(x: Value) -> Value:
     return permute_value(x, (*range(x.ndim - 2), x.ndim - 1, x.ndim - 2))
 
 
-def product(a: Value, b: Value) -> Value:
+def product(a: Value, b: Value, only: str = "") -> Value:
     """The matmul node of two operands that fit."""
-    return a.graph.add("matmul", (a, b), (*a.shape[:-1], b.shape[-1]), a.dtype)
+    return a.graph.add("matmul", (a, b), (*a.shape[:-1], b.shape[-1]), a.dtype, {"only": only} if only else {})
+
+
+def exchanged(only: str, axes: str) -> str:
+    """The promise about the same products where two of the axes have exchanged their names."""
+    return only.translate(str.maketrans(axes, axes[::-1]))
+
+
+def _gradients(g: Value, y: Value, a: Value, b: Value) -> tuple[Value, Value]:
+    """Those of the operands. Elements that are zeros get no gradient that counts, those that nobody reads send none."""
+    only = y.node.attrs.get("only", "")
+    return product(g, swapped(b), exchanged(only, "nk")), product(swapped(a), g, exchanged(only, "mk"))
 
 
 def _reference(node: Any, a: np.ndarray, b: np.ndarray) -> np.ndarray:
@@ -30,9 +45,7 @@ def _reference(node: Any, a: np.ndarray, b: np.ndarray) -> np.ndarray:
     return np.matmul(a, b).astype(node.dtype.numpy)
 
 
-primitive(
-    "matmul", "contract", grad=lambda g, y, a, b: (product(g, swapped(b)), product(swapped(a), g)), reference=_reference
-)
+primitive("matmul", "contract", grad=_gradients, reference=_reference)
 
 
 @composite("matmul", 2, ref=np.matmul, autocast="low")
@@ -52,6 +65,11 @@ def matmul(input: Value, other: Value) -> Value:
     >>> genesis.matmul(a, genesis.tensor([1.0, -1.0]))
     tensor([-1., -1.])
     """
+    return multiplied(input, other)
+
+
+def multiplied(input: Value, other: Value, only: str = "") -> Value:
+    """`matmul` of operands of which only some products count."""
     a, b = promoted(input, other)
     if a.dtype is not input.dtype or b.dtype is not other.dtype:
         raise TypeError(f"matmul: dtypes differ: {input.dtype.name} and {other.dtype.name}; convert one with .to(dtype)")
@@ -67,12 +85,12 @@ def matmul(input: Value, other: Value) -> Value:
     if right.ndim == 1:
         right = reshape_value(right, (*right.shape, 1))
     rows, columns = left.shape[-2], right.shape[-1]
-    if right.ndim == 2 and left.ndim > 2:
+    if right.ndim == 2 and left.ndim > 2 and not only:
         y = product(reshape_value(left, (numel(left.shape[:-1]), inner)), right)
         y = reshape_value(y, (*left.shape[:-1], columns))
     else:
         batch = broadcast_shapes("matmul", left.shape[:-2], right.shape[:-2])
-        y = product(expand(left, (*batch, rows, inner)), expand(right, (*batch, inner, columns)))
+        y = product(expand(left, (*batch, rows, inner)), expand(right, (*batch, inner, columns)), only)
     shape = y.shape
     if b.ndim == 1:
         shape = shape[:-1]

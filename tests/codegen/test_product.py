@@ -26,12 +26,14 @@ def kernel(tile: Tile) -> int:
     return address
 
 
-def multiply(tile: Tile, a: np.ndarray, b: np.ndarray, c: np.ndarray, cut: launch.Panels, add: bool = False) -> None:
+def multiply(
+    tile: Tile, a: np.ndarray, b: np.ndarray, c: np.ndarray, cut: launch.Panels, add: bool = False, only: str = ""
+) -> None:
     """c = a @ b, or + c, for operands (batch, rows, columns) with any strides that products can read."""
     layouts = [Layout(x.shape, tuple(s // x.itemsize for s in x.strides), 0) for x in (a, b, c)]
     call = Product(
         2, 0, 1, layouts[0], layouts[1], a.shape[:1], tuple(layout.strides[:1] for layout in layouts),
-        (*a.shape[1:][:1], b.shape[-1], a.shape[-1]), layouts[2].strides[-2],
+        (*a.shape[1:][:1], b.shape[-1], a.shape[-1]), layouts[2].strides[-2], only,
     )
     memory = np.zeros(1 << 22, np.uint8)
 
@@ -76,6 +78,35 @@ def test_blocks_of_k_rows_and_columns_add_up_and_a_product_can_be_added_to_what_
     cut = launch.Panels(2, 560, True) if by_columns else launch.Panels(2, 204, False)
     multiply(Tile.of("float32"), a, b, c, cut, add=True)
     np.testing.assert_allclose(c, a @ b + 1, rtol=1e-4, atol=1e-3)
+
+
+BELOW, ABOVE = np.tril, np.triu
+PROMISES = {  # which half of a, b and the result counts
+    "n<=m": (None, None, BELOW), "m<=n": (None, None, ABOVE), "k<=m": (BELOW, None, None), "m<=k": (ABOVE, None, None),
+    "n<=k": (None, BELOW, None), "k<=n": (None, ABOVE, None),
+}
+
+
+def with_numbers_beyond(x, half):
+    """The `half` of a matrix that counts, zeros beside it, and further than tiles reach what must not be read."""
+    return x if half is None else half(x) + (x - half(x, 64 if half is BELOW else -64))
+
+
+@pytest.mark.parametrize("only", PROMISES)
+@pytest.mark.parametrize("by_columns", [False, True])
+def test_products_that_do_not_count_are_left_out(only, by_columns):
+    random = np.random.default_rng(3)
+    halves = PROMISES[only]
+    of_result = halves[2] or (lambda x: x)
+    for m, n, k in ((70, 70, 70), (40, 100, 90), (100, 40, 90), (60, 500, 500), (500, 60, 450)):
+        a, b, c = (random.standard_normal((3, *shape)).astype(np.float32) for shape in ((m, k), (k, n), (m, n)))
+        left, right = (x if half is None else half(x) for x, half in zip((a, b), halves, strict=False))
+        height = -(-n // 64) * 32 if by_columns else -(-m // 24) * 12
+        cut = launch.Panels(-(-(n if by_columns else m) // height), height, by_columns)
+        read = (with_numbers_beyond(x, half) for x, half in zip((a, b), halves, strict=False))
+        multiply(Tile.of("float32"), *read, c, cut, only=only)
+        np.testing.assert_allclose(of_result(c), of_result(left @ right), rtol=1e-4, atol=1e-3)
+        assert halves[2] is None or not (c - halves[2](c, 64 if halves[2] is BELOW else -64)).any(), "zeros where nobody reads"
 
 
 def test_results_may_lie_apart_and_operands_may_overlap_or_repeat():

@@ -95,6 +95,22 @@ def test_an_encoder_is_torchs():
     assert ours.layers[0].linear1.weight is not ours.layers[1].linear1.weight
 
 
+@pytest.mark.parametrize(("queries", "keys"), [(70, 130), (130, 70), (300, 300)])
+def test_what_a_causal_product_leaves_out_counts_in_no_derivative(queries, keys):
+    """The same with a mask leaves nothing out. A penalty on gradients derives them once more."""
+    arrays = [RANDOM.normal(size=(2, 3, n, 8)).astype(np.float32) for n in (queries, keys, keys)]
+    mask = np.tril(np.ones((queries, keys), bool))
+    found = []
+    for how in ({"is_causal": True}, {"attn_mask": genesis.tensor(mask)}):
+        inputs = [genesis.tensor(a, requires_grad=True) for a in arrays]
+        y = F.scaled_dot_product_attention(*inputs, **how)
+        gradients = genesis.autograd.grad((y**2).sum(), inputs, create_graph=True)
+        sum((g**2).sum() for g in gradients).backward()
+        found.append([x.numpy() for x in (y.detach(), *(g.detach() for g in gradients), *(x.grad for x in inputs))])
+    for causal, masked in zip(*found, strict=True):
+        np.testing.assert_allclose(causal, masked, rtol=1e-4, atol=1e-4 * np.abs(masked).max())
+
+
 def test_a_query_that_sees_nothing_gets_zeros_and_sends_none():
     arrays = [RANDOM.normal(size=s) for s in ((L, E), (S, E), (S, E))]
     mask = np.ones((L, S), bool)

@@ -19,13 +19,14 @@ __all__ = ["WORDS", "product_ir"]
 
 # The words of an argument block. Distances are in elements, batch strides in bytes; what is stored of a transposed
 # operand is its transpose. A panel is `height` rows, or columns if `by_columns`; blocks are `rows` or `columns` by `depth`;
-# items from `adds_from` on are added to what is there; the workspace is a `share` for each worker, B's block in front, A's
-# `a_block` bytes further on.
+# items from `adds_from` on are added to what is there; `only` is the number of the promise in ONLY; the workspace is a
+# `share` for each worker, B's block in front, A's `a_block` bytes further on.
 WORDS = (
     "m", "n", "k", "a", "lda", "a_transposed", "b", "ldb", "b_transposed", "c", "ldc", "batch_inner", "a_outer", "a_inner",
-    "b_outer", "b_inner", "c_outer", "c_inner", "panels", "height", "by_columns", "adds_from", "rows", "columns", "depth",
-    "workspace", "share", "a_block",
+    "b_outer", "b_inner", "c_outer", "c_inner", "panels", "height", "by_columns", "adds_from", "only", "rows", "columns",
+    "depth", "workspace", "share", "a_block",
 )
+ONLY = ("", "n<=m", "k<=m", "n<=k", "m<=n", "k<=n", "m<=k")  # what products may be promised (see `ops/contraction.py`)
 
 
 CHUNK = 32  # of k that is packed of every strip before the next: lines of which each strip takes a part stay in cache
@@ -83,7 +84,7 @@ class _Driver:
                 with counted(b, *rows, word["rows"]) as row:
                     last_row = self._least(b.add(row, word["rows"]), rows[1])
                     self._pack("a", a, (row, last_row), (k_first, k), a_blocks)
-                    self._tiles(c, (row, last_row), (column, last_column), k, (a_blocks, base), add)
+                    self._tiles(c, (row, last_row), (column, last_column), (k_first, k), (a_blocks, base), add)
 
     def _pack(
         self, name: str, source: ir.Value, lines: Sequence[ir.Value], along: Sequence[ir.Value], target: ir.Value
@@ -109,10 +110,10 @@ class _Driver:
                         b.call(self.packing[turned], [start, distance, left, I64(first), length, strip, I64(size)])
 
     def _tiles(
-        self, c: ir.Value, rows: Sequence[ir.Value], columns: Sequence[ir.Value], k: ir.Value, packed: Sequence[ir.Value],
-        add: ir.Value,
+        self, c: ir.Value, rows: Sequence[ir.Value], columns: Sequence[ir.Value], along: Sequence[ir.Value],
+        packed: Sequence[ir.Value], add: ir.Value,
     ) -> None:
-        b, tile = self.builder, self.tile
+        b, tile, (k_first, k) = self.builder, self.tile, along
         pitches = [strip_elements(tile, size, k, b) for size in (tile.rows, tile.columns)]
         with counted(b, columns[0], columns[1], tile.columns) as column:
             strip_b = self._element(packed[1], b.mul(b.sdiv(b.sub(column, columns[0]), I64(tile.columns)), pitches[1]))
@@ -121,8 +122,29 @@ class _Driver:
                 strip_a = self._element(packed[0], b.mul(b.sdiv(b.sub(row, rows[0]), I64(tile.rows)), pitches[0]))
                 m = b.sub(rows[1], row)
                 place = self._element(c, b.add(b.mul(row, self.word["ldc"]), column))
-                arguments = [k, strip_a, strip_b, place, self.word["ldc"], m, n, add]
-                self._tile(m, n, arguments)
+                first, length = self._terms(row, column, k_first, k)
+                strips = [self._element(strip, b.mul(first, I64(size)))
+                          for strip, size in ((strip_a, tile.rows), (strip_b, tile.columns))]
+                with b.if_then(b.or_(b.icmp_signed(">", length, I64(0)), b.not_(add))):
+                    self._tile(m, n, [length, *strips, place, self.word["ldc"], m, n, add])
+
+    def _terms(self, row: ir.Value, column: ir.Value, k_first: ir.Value, k: ir.Value) -> tuple[ir.Value, ir.Value]:
+        """Of the `k` terms from `k_first` on, those that count in the tile at (row, column): the first, and how many."""
+        b, tile = self.builder, self.tile
+        low = {"m": row, "n": column}
+        high = {"m": b.add(row, I64(tile.rows)), "n": b.add(column, I64(tile.columns))}
+        first, last = I64(0), k
+        for number, (x, y) in enumerate((only[0], only[-1]) for only in ONLY if only):
+            here = b.icmp_signed("==", self.word["only"], I64(number + 1))
+            if y == "k":
+                first = b.select(here, b.sub(low[x], k_first), first)
+            elif x == "k":
+                last = b.select(here, b.sub(high[y], k_first), last)
+            else:
+                last = b.select(b.and_(here, b.icmp_signed(">=", low[x], high[y])), I64(0), last)
+        last = self._least(last, k)
+        first = b.select(b.icmp_signed(">", first, I64(0)), first, I64(0))
+        return first, b.sub(last, first)
 
     def _tile(self, m: ir.Value, n: ir.Value, arguments: Sequence[ir.Value]) -> None:
         """Call the smallest tile that holds m rows and n columns, or the largest."""

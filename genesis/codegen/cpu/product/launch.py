@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from typing import NamedTuple
 
-from genesis.codegen.cpu.product.driver import WORDS, product_ir
+from genesis.codegen.cpu.product.driver import ONLY, WORDS, product_ir
 from genesis.codegen.cpu.product.tile import Tile
 from genesis.ir.shapes import numel
 from genesis.lower.stages import Product
@@ -73,7 +73,8 @@ def block(
     values = (
         *(m, n, k, addresses[0], lda, turned_a, addresses[1], ldb, turned_b, addresses[2], call.ldc, batch[1]),
         *(step for pair in steps for step in pair),
-        *(cut.panels, cut.height, cut.by_columns, adds_from, ROWS, COLUMNS, depth, workspace, share, packed_b),
+        *(cut.panels, cut.height, cut.by_columns, adds_from, ONLY.index(call.only)),
+        *(ROWS, COLUMNS, depth, workspace, share, packed_b),
     )
     words = tuple(int(value) if isinstance(value, bool) else value for value in values)
     assert len(words) == len(WORDS)

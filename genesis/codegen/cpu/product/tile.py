@@ -64,7 +64,7 @@ def counted(builder: ir.IRBuilder, start: ir.Value, end: ir.Value, step: int | i
 
 
 def emit_tile(module: ir.Module, tile: Tile, rows: int, vectors: int) -> ir.Function:
-    """`void (k, a, b, c, ldc, m, n, add)`: c[:m, :n] = a @ b, or + what it holds, for strips of length k >= 1."""
+    """`void (k, a, b, c, ldc, m, n, add)`: c[:m, :n] = a @ b, or + what it holds, for strips of length k, if any."""
     kind = ir.FunctionType(ir.VoidType(), [I64, POINTER, POINTER, POINTER, I64, I64, I64, I1])
     function = ir.Function(module, kind, f"tile_{rows}_{vectors}")
     function.linkage = "internal"
@@ -129,7 +129,8 @@ def _sums(
     rows, vectors = shape
     entry, loop, after = builder.block, builder.append_basic_block("loop"), builder.append_basic_block("after")
     kind = ir.VectorType(REGISTER_TYPE[tile.dtype], tile.lanes)
-    builder.branch(loop)
+    nothing = Literal(kind, "zeroinitializer")
+    builder.cbranch(builder.icmp_signed(">", k, I64(0)), loop, after)
     builder.position_at_end(loop)
     at, a_now, b_now = builder.phi(I64), builder.phi(POINTER), builder.phi(POINTER)
     before = [[builder.phi(kind) for _ in range(vectors)] for _ in range(rows)]
@@ -142,10 +143,18 @@ def _sums(
         (at, I64(0), builder.add(at, I64(1))),
         (a_now, a, lanes.element_pointer(a_now, I64(tile.rows), tile.dtype)),
         (b_now, b, lanes.element_pointer(b_now, I64(tile.columns), tile.dtype)),
-        *((before[r][v], Literal(kind, "zeroinitializer"), sums[r][v]) for r in range(rows) for v in range(vectors)),
+        *((before[r][v], nothing, sums[r][v]) for r in range(rows) for v in range(vectors)),
     ):
         phi.add_incoming(first, entry)
         phi.add_incoming(next_, loop)
     builder.cbranch(builder.icmp_signed("<", at.incomings[1][0], k), loop, after)
     builder.position_at_end(after)
-    return sums
+    return [[_joined(builder, value, loop, nothing, entry) for value in row] for row in sums]
+
+
+def _joined(builder: ir.IRBuilder, x: ir.Value, after: ir.Block, y: ir.Value, before: ir.Block) -> ir.Value:
+    """`x` where control comes from the block `after`, `y` where it comes from `before`."""
+    phi = builder.phi(x.type)
+    phi.add_incoming(x, after)
+    phi.add_incoming(y, before)
+    return phi
