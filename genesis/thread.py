@@ -28,7 +28,7 @@ class _ThreadState(threading.local):
         self.eager = False
         self.together = False  # what is recorded must not run before its end: a transform is to work on it
         self.weight: float = 0  # that a trace begins with: infinite, and every call is one too many
-        self.autocasts: list[DType | None] = []  # those of the contexts that are open
+        self.autocasts: tuple[DType | None, ...] = ()  # those of the contexts that are open
 
 
 thread_state = _ThreadState()

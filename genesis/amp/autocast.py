@@ -53,22 +53,26 @@ class autocast:
 
     def __enter__(self) -> None:
         low = type(thread_state).autocast if self._dtype is None else self._dtype
-        thread_state.autocasts.append(low)
+        thread_state.autocasts += (low,)  # no call, and so no interrupt, comes between this and the next line
         thread_state.autocast = low
 
     def __exit__(self, *problem: object) -> None:
-        open_contexts = thread_state.autocasts
-        open_contexts.pop()
-        if open_contexts:
-            thread_state.autocast = open_contexts[-1]
+        still_open = thread_state.autocasts = thread_state.autocasts[:-1]
+        if still_open:
+            thread_state.autocast = still_open[-1]
         else:
             del thread_state.autocast
 
     def __call__(self, function: Callable[..., Any]) -> Callable[..., Any]:
         @functools.wraps(function)
         def within(*args: Any, **kwargs: Any) -> Any:
-            with self:
-                return function(*args, **kwargs)
+            before = thread_state.autocasts
+            try:
+                with self:
+                    return function(*args, **kwargs)
+            finally:
+                if thread_state.autocasts != before:  # an interrupt came as the context was left
+                    self.__exit__()
 
         return within
 

@@ -59,8 +59,9 @@ def checkpoint(
     def again(saved: Sequence[Tensor]) -> list[Any]:
         tensors = iter(saved)
         again_args, again_kwargs = map_tree(lambda a: next(tensors) if a is _TENSOR else a, bare)
-        with _drawing_from(state if preserve_rng_state else None), autocast(dtype=dtype, enabled=dtype is not None):
-            return leaves_of(function(*again_args, **again_kwargs))
+        cast_as_then = autocast(dtype=dtype, enabled=dtype is not None)(function)
+        with _drawing_from(state if preserve_rng_state else None):
+            return leaves_of(cast_as_then(*again_args, **again_kwargs))
 
     def backward(context: Context, *gradients: Tensor | None) -> Deferred:
         return _recomputed(again, context.saved_tensors, gradients)

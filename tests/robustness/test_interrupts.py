@@ -13,8 +13,9 @@ import pytest
 
 import genesis
 from genesis import nn
+from genesis.utils.checkpoint import checkpoint
 
-from .interrupts import interrupt, moments_of
+from .interrupts import interrupt, moments_of, moments_of_contexts
 from .training import model
 
 
@@ -93,6 +94,29 @@ def test_an_interrupted_step_leaves_each_parameter_before_or_after_it(make):
         restore()
         assert step() == pytest.approx(loss, abs=1e-5), where
         assert all(np.allclose(now, new, atol=1e-5) for now, new in zip(values(), after, strict=True)), where
+
+
+def test_an_interrupt_as_modes_change_leaves_those_of_before():
+    weight = genesis.tensor(np.linspace(-1, 1, 9, dtype=np.float32).reshape(3, 3), requires_grad=True)
+
+    @genesis.autocast()
+    def layer(x):
+        return nn.functional.dropout(x @ weight, 0.5)
+
+    def step() -> list[list[float]]:
+        genesis.manual_seed(0)
+        weight.grad = None
+        checkpoint(layer, weight * 2, use_reentrant=False).sum().backward()
+        genesis.optim.SGD([weight], lr=0.0).step()
+        return weight.grad.tolist()
+
+    expected = step()
+    moments = moments_of_contexts(step)
+    assert len(moments) > 20
+    for moment in moments:
+        where = interrupt(step, moment)
+        assert (genesis.is_grad_enabled(), genesis.is_autocast_enabled()) == (True, False), where
+        assert step() == expected, where
 
 
 @pytest.fixture
