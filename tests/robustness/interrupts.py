@@ -9,7 +9,7 @@ from __future__ import annotations
 import dis
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from types import FrameType
 from typing import Any
 
@@ -21,13 +21,18 @@ _RESUME = dis.opmap.get("RESUME")
 _TURNS = {dis.opmap[name] for name in ("JUMP_BACKWARD", "FOR_ITER") if name in dis.opmap}
 
 
-class Moments:
-    """Counts the moments of a call at which an interrupt could come, and interrupts at the chosen one."""
+CONTEXTS = ("__enter__", "__exit__")  # where modes change
 
-    def __init__(self, chosen: int = -1) -> None:
+
+class Moments:
+    """Counts the moments of a call at which an interrupt could come, `within` functions of these names, if any are given;
+    and interrupts at the chosen one.
+    """
+
+    def __init__(self, chosen: int = -1, within: Collection[str] = ()) -> None:
         self.count = 0
         self.where = ""
-        self.of_contexts: list[int] = []  # the moments as contexts are entered and left
+        self._within = within
         self._chosen = chosen
         self._called: dict[FrameType, bool] = {}
 
@@ -63,30 +68,26 @@ class Moments:
         return self._step
 
     def _moment(self, frame: FrameType) -> None:
-        self.count += 1
-        if frame.f_code.co_name in ("__enter__", "__exit__"):
-            self.of_contexts.append(self.count)
+        self.count += not self._within or frame.f_code.co_name in self._within
         if self.count == self._chosen:
             self.where = f"{frame.f_code.co_filename}:{frame.f_lineno}"
             self._called.clear()
             raise KeyboardInterrupt
 
 
-def moments_of(function: Callable[[], Any]) -> int:
-    """How many moments of a call there are."""
-    moments = Moments()
-    moments.during(function)
-    return moments.count
+def moments_of(function: Callable[[], Any], within: Collection[str] = ()) -> int:
+    """How many moments of a call there are, once two calls have had as many: the first ones record, plan and compile."""
+    counts = [-1]
+    for _ in range(10):
+        moments = Moments(within=within)
+        moments.during(function)
+        if moments.count == counts[-1]:
+            break
+        counts.append(moments.count)
+    return counts[-1]
 
 
-def moments_of_contexts(function: Callable[[], Any]) -> list[int]:
-    """The moments of a call as contexts are entered and left, when modes change."""
-    moments = Moments()
-    moments.during(function)
-    return moments.of_contexts
-
-
-def interrupt(function: Callable[[], Any], moment: int) -> str:
+def interrupt(function: Callable[[], Any], moment: int, within: Collection[str] = ()) -> str:
     """Call `function` and interrupt it at a moment; returns the line where that was, or nothing if it came to its end."""
-    moments = Moments(moment)
+    moments = Moments(moment, within)
     return moments.where if moments.during(function) else ""

@@ -9,7 +9,7 @@ from typing import Any
 import genesis
 from genesis import nn
 
-from .interrupts import interrupt, moments_of, moments_of_contexts
+from .interrupts import CONTEXTS, interrupt, moments_of
 
 
 def moments_to_try(function: Callable[[], Any], most: int) -> list[int]:
@@ -55,11 +55,11 @@ def test_an_interrupted_parallel_step_leaves_parameters_where_they_were():
         return replicas, gradients()
 
     expected = steps()
-    steps()
-    as_modes_change = moments_of_contexts(steps)
-    assert len(as_modes_change) > 20
-    for moment in [*as_modes_change, *moments_to_try(steps, 100)]:
-        where = interrupt(steps, moment)
+    as_modes_change = moments_of(steps, CONTEXTS)
+    assert as_modes_change > 20
+    tried = [(moment, CONTEXTS) for moment in range(1, as_modes_change + 1)]
+    for moment, within in [*tried, *((moment, ()) for moment in moments_to_try(steps, 100))]:
+        where = interrupt(steps, moment, within)
         assert genesis.is_grad_enabled(), where
         assert {str(p.device) for p in model.parameters()} == {"cpu"}, where
         assert steps() == expected, where
