@@ -16,7 +16,7 @@ from typing import Any as _Any
 from genesis.tensor import Tensor
 
 # isort: split
-from genesis import amp, autograd, backends, debug, func, indexing, nn, optim, random, utils
+from genesis import amp, autograd, backends, cuda, debug, func, indexing, nn, optim, random, utils
 from genesis.amp import autocast, is_autocast_enabled
 from genesis.autograd import (
     Context,
@@ -55,6 +55,7 @@ from genesis.creation import (
 )
 from genesis.debug.doctor import doctor
 from genesis.devices import Device as device
+from genesis.devices import get_default_device, set_default_device
 from genesis.eager import eager
 from genesis.function import AddFunction, MatMulFunction, MulFunction, ReluFunction
 from genesis.ir.dtypes import (

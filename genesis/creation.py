@@ -70,7 +70,7 @@ def as_tensor(data: Any, dtype: DType | None = None, device: Any = None) -> Tens
     if isinstance(data, Tensor):
         return data.to(device, dtype)
     if isinstance(data, np.ndarray) and (dtype is None or from_numpy_dtype(data.dtype) is dtype):
-        return from_memory(data).to(device)
+        return from_memory(data).to(device_of(device))
     return from_data(data, dtype, device=device)
 
 

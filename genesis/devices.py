@@ -5,7 +5,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
-__all__ = ["CPU", "CPUS", "Device", "device_of"]
+__all__ = ["CPU", "CPUS", "MET", "Device", "device_of", "get_default_device", "set_default_device"]
 
 _LAST = 63
 
@@ -44,7 +44,10 @@ class Device:
             if ":" in name:
                 raise ValueError(f"device: {name!r} has a number already; index is {index!r}")
             name = f"{name}:{index}"
-        return _DEVICES.get(name) or _gpu(name)
+        found = _DEVICES.get(name) or _gpu(name)
+        if found is not CPU:
+            MET.add(found)
+        return found
 
     def __repr__(self) -> str:
         return f"device(type={self.type!r})" if self.index is None else f"device(type={self.type!r}, index={self.index})"
@@ -70,6 +73,7 @@ def _made(kind: str, index: int | None) -> Device:
     return made
 
 
+MET: set[Device] = set()  # the devices other than the CPU that somebody has asked for
 CPU = _made("cpu", None)
 CPUS = CPU, *[_made("cpu", index) for index in range(1, _LAST + 1)]
 _DEVICES = {"cpu": CPU} | {f"cpu:{index}": device for index, device in enumerate(CPUS)}
@@ -91,6 +95,26 @@ def _gpu(name: str) -> Device:
     return _DEVICES.setdefault(name, device)
 
 
-def device_of(device: Any = None, default: Device = CPU) -> Device:
-    """The device that an argument `device=` names; `default` for None."""
-    return default if device is None else Device(device)
+_default = [CPU]
+
+
+def set_default_device(device: Any) -> None:
+    """Let new tensors be on `device` where their call names none; None is the CPU.
+
+    >>> import genesis
+    >>> genesis.set_default_device("cpu:1")
+    >>> genesis.zeros(2)
+    tensor([0., 0.], device='cpu:1')
+    >>> genesis.set_default_device(None)
+    """
+    _default[0] = CPU if device is None else Device(device)
+
+
+def get_default_device() -> Device:
+    """The device of new tensors whose call names none."""
+    return _default[0]
+
+
+def device_of(device: Any = None) -> Device:
+    """The device that an argument `device=` names; the default for None."""
+    return _default[0] if device is None else Device(device)

@@ -224,8 +224,8 @@ def _gathered(
     for tensor in fixed:
         if places[tensor] is not device:
             raise RuntimeError(
-                f"{name}: one tensor is on {device}, another, of shape {tensor.shape}, on {places[tensor]}; "
-                "want all on one device: Tensor.to() copies to another"
+                f"{name}: Expected all tensors to be on the same device, but found at least two devices, {device} and "
+                f"{places[tensor]}! (the latter has shape {tensor.shape}); Tensor.to() copies to another"
             )
     numbers = [t for t in places if places[t] is not device]
     if numbers:

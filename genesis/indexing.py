@@ -117,7 +117,7 @@ def _parsed(tensor: Tensor, index: Any) -> Subscript:
 
 
 def _as_tensor(part: Any) -> Tensor:
-    result = from_data(np.asarray(part, np.int64) if isinstance(part, list | range) and not len(part) else part)
+    result = from_data(np.asarray(part, np.int64) if isinstance(part, list | range) and not len(part) else part, device=CPU)
     if result.dtype.category == 2:
         raise IndexError(f"index: indices must be integers or bools, got {result.dtype.name}")
     return result

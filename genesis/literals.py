@@ -51,4 +51,4 @@ def _plain(data: Any) -> Any:
     """Nested lists with the tensors in them as arrays."""
     if isinstance(data, list | tuple):
         return [_plain(item) for item in data]
-    return data.detach().numpy() if hasattr(data, "detach") else data
+    return data.numpy(force=True) if hasattr(data, "detach") else data

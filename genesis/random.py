@@ -176,7 +176,7 @@ def multinomial(input: Tensor, num_samples: int, replacement: bool = False) -> T
         raise ValueError(f"multinomial: probabilities must be 1-d or 2-d, got shape {input.shape}")
     if not replacement and num_samples > weights.shape[-1]:
         raise ValueError(f"multinomial: cannot draw {num_samples} of {weights.shape[-1]} without replacement")
-    p = weights.double().numpy()
+    p = weights.double().numpy(force=True)
     if replacement:
         edges = p.cumsum(-1) / p.sum(-1, keepdims=True)
         u = drawn("uniform", (*p.shape[:-1], num_samples), weights.double().dtype).numpy()

@@ -59,6 +59,14 @@ class _Unpickler(pickle.Unpickler):
         if self._careful and (module, name) not in _HARMLESS:
             raise pickle.UnpicklingError(f"load: the file asks for {module}.{name}; if you trust it, give weights_only=False")
         found = super().find_class(module, name)
-        if self._place is None or (module, name) != _TENSOR:
+        if (module, name) != _TENSOR:
             return found
-        return lambda *parts: found(*parts[:_WHERE], self._place)
+        return lambda *parts: found(*parts[:_WHERE], _found_place(self._place or "".join(parts[_WHERE:]) or "cpu"))
+
+
+def _found_place(name: str) -> str:
+    """The name of a device that is here. Raises RuntimeError for another."""
+    try:
+        return str(device_of(name))
+    except ValueError as problem:
+        raise RuntimeError(f"load: a tensor's {problem}; with map_location='cpu' it comes to the CPU") from None

@@ -163,7 +163,7 @@ def _run(
     leaves = [given[i] for i in wanted]
     outputs = _tensors(name, func(*given))
     for y in outputs:
-        y.detach().numpy()  # so that every row of the Jacobian is the same program
+        y.numpy(force=True)  # so that every row of the Jacobian is the same program
     return outputs, leaves
 
 
@@ -179,7 +179,7 @@ def _gradients(name: str, k: int, output: Tensor, leaves: Sequence[Tensor], rows
             if got.shape != leaf.shape or got.dtype is not leaf.dtype:
                 raise GradcheckError(f"{name}: the gradient of output {k} has shape {got.shape} and dtype {got.dtype.name}; "
                                      f"want the input's, {leaf.shape} and {leaf.dtype.name}")
-            found[n][row] = got.detach().numpy().reshape(-1)
+            found[n][row] = got.numpy(force=True).reshape(-1)
     return found
 
 
@@ -192,7 +192,7 @@ def _slopes(
     before[i] = np.asarray(point[i] - eps * direction.reshape(point[i].shape))
     after[i] = np.asarray(point[i] + eps * direction.reshape(point[i].shape))
     lower, upper = (
-        [y.detach().numpy().astype(np.float64).reshape(-1) for y in _run(name, func, at, wanted)[0]] for at in (before, after)
+        [y.numpy(force=True).astype(np.float64).reshape(-1) for y in _run(name, func, at, wanted)[0]] for at in (before, after)
     )
     return [(a - b) / (2 * eps) for a, b in zip(upper, lower, strict=True)]
 
@@ -216,7 +216,7 @@ def _sequence(inputs: Any) -> tuple[Any, ...]:
 def _doubled(arguments: Sequence[Any]) -> list[Any]:
     """Floating tensors as arrays of float64; everything else as it is."""
     return [
-        a.detach().numpy().astype(np.float64) if isinstance(a, Tensor) and a.dtype.is_floating_point else a
+        a.numpy(force=True).astype(np.float64) if isinstance(a, Tensor) and a.dtype.is_floating_point else a
         for a in arguments
     ]
 

@@ -52,7 +52,7 @@ def _values(recorder: Recorder, result: Any) -> dict[str, Any]:
         found[state.label] = tensor
         found[f"the gradient of {state.label}"] = tensor._grad
     found["the place in the random numbers"] = rng.get_state()[1]
-    return {name: leaf.detach().numpy().copy() if isinstance(leaf, Tensor) else leaf for name, leaf in found.items()}
+    return {name: leaf.numpy(force=True).copy() if isinstance(leaf, Tensor) else leaf for name, leaf in found.items()}
 
 
 def _agree(want: Any, got: Any) -> bool:

@@ -13,6 +13,7 @@ from genesis.capture.entry import Entry
 from genesis.capture.quick import FAULT
 from genesis.capture.recording import modes, record
 from genesis.capture.records import Refusal, SplitError
+from genesis.devices import MET
 from genesis.execute import flush_all
 from genesis.nn.module import Module
 from genesis.overriding import OVERRIDES
@@ -55,9 +56,8 @@ class Compiled:
         state = thread_state
         if state.recorder is not None or state.eager or state.together or OVERRIDES or observers():
             return self.function(*args, **kwargs)
-        if state.several:  # the thread has met other devices; this call need not
+        if state.several:  # what is pending on other devices too
             flush_all()
-            state.several = False
         with LOCK:
             entries, now, nearest = self.entries, modes(), -3
             for place, entry in enumerate(entries):
@@ -69,6 +69,9 @@ class Compiled:
                 if found.__class__ is int:
                     if found > nearest:
                         nearest, self.missed = found, entry.labels[found] if found >= 0 else "an attribute or item that is gone"
+                    continue
+                if MET and entry.is_elsewhere(*found):
+                    nearest, self.missed = len(entry.labels), "the device of a tensor"
                     continue
                 if place:
                     entries.insert(0, entries.pop(place))

@@ -19,6 +19,7 @@ from genesis.capture.recorder import Recorder
 from genesis.capture.records import Given, Program, signed
 from genesis.capture.signature import check_of
 from genesis.capture.steps import later_schedules
+from genesis.dispatch import array_of
 from genesis.runtime import rng
 from genesis.storage import note
 from genesis.tensor import Tensor, hold_gradient
@@ -91,6 +92,12 @@ class Entry:
     def programs(self) -> list[Prepared]:
         """What runs, in order."""
         return [launch.prepared for launch in self._launches]
+
+    def is_elsewhere(self, arrays: Sequence[Array], leaves: Sequence[Any]) -> bool:
+        """Whether a tensor that a replay would read or write is on another device than the programs."""
+        device = self._launches[0].prepared.device if self._launches else None
+        written = [array_of(find(write.source, leaves)) for launch in self._launches for write in launch.writes]
+        return device is not None and any([array.device is not device for array in (*arrays, *written)])
 
     def replay(self, arrays: list[Array], leaves: Sequence[Any]) -> tuple[bool, Any]:
         """(True, what the recorded call would return), or (False, None) if a step would be another.

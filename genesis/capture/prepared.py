@@ -26,6 +26,7 @@ class Prepared:
 
     Attributes:
         plan: what ran.
+        device: where.
         outputs: the positions of the values that were computed.
         positions: those of the inputs.
         layouts: for each output its number among the plan's, its layout and its dtype.
@@ -42,7 +43,7 @@ class Prepared:
         self._step: Step = trace.step
         self._lines = trace.lines
         self._released = frozenset(trace.released)
-        self._device = trace.device
+        self.device = trace.device
         places = [place for place, _ in plan.outputs]
         self.is_short = (
             not plan.keeps and len(plan.segments) == 1 and plan.segments[0].host is None
@@ -54,7 +55,7 @@ class Prepared:
         ]
         self._small: dict[int, list[Memory]] = {k: [] for k, size in enumerate(plan.sizes) if size <= SMALL}
         self.donations = [pair for pair in plan.donations if pair[1] not in self._small]
-        self.arena = Buffer(plan.arena_bytes, self._device) if plan.arena_bytes <= SMALL else None
+        self.arena = Buffer(plan.arena_bytes, self.device) if plan.arena_bytes <= SMALL else None
 
     def spent_trace(self) -> Trace:
         """The trace of results whose derivation has been walked."""
@@ -66,7 +67,7 @@ class Prepared:
 
     def put_down(self, inputs: list[Array], numbers: list[float]) -> tuple[Trace, list[Array]]:
         """A trace that has come to where the recorded one ended, with these data, and handles on its outputs."""
-        trace = Trace(self._device)
+        trace = Trace(self.device)
         trace.step, trace.nodes, trace.lines, trace.scalars, trace.inputs = (
             self._step, self.nodes, self._lines, numbers, inputs)
         trace.released = set(self._released)
@@ -93,21 +94,21 @@ class Prepared:
         for k, layout, dtype in self.layouts:
             places = self._small.get(k)
             if places is None:
-                memories[k] = Memory(taken.get(k) or Buffer(plan.sizes[k], self._device), layout, dtype)
+                memories[k] = Memory(taken.get(k) or Buffer(plan.sizes[k], self.device), layout, dtype)
                 continue
             for memory in places:
                 if sys.getrefcount(memory) == _UNHELD + 1 and sys.getrefcount(memory.buffer) == _UNHELD:
                     memory.buffer.version, memory.buffer.origin, memory.buffer.change = 0, None, None
                     break
             else:
-                memory = Memory(Buffer(plan.sizes[k], self._device), layout, dtype)
+                memory = Memory(Buffer(plan.sizes[k], self.device), layout, dtype)
                 if len(places) == 2:
                     places.pop(0)
                 places.append(memory)
             memories[k] = memory
         places = memory = None  # type: ignore[assignment]  # they count as holders
         run.buffers = [memory.buffer for memory in memories]
-        arena = self.arena or Buffer(plan.arena_bytes, self._device)
+        arena = self.arena or Buffer(plan.arena_bytes, self.device)
         slots: list[Any] = [trace.inputs[k].memory.pointer for k in plan.inputs]  # type: ignore[union-attr]
         slots += [buffer.ptr for buffer in run.buffers]
         slots.append(arena.ptr)

@@ -69,7 +69,6 @@ class Recorder:
     def __enter__(self) -> Recorder:
         if thread_state.recorder is not self:  # entered twice, as every mode
             flush_all()
-            thread_state.several = False  # it may be alone with the CPU, whatever the thread has met before
             self._random = rng.get_state()
             hooks = FLUSH_HOOKS
             hooks += [self._on_flush]  # no call, and so no interrupt, from here on

@@ -63,9 +63,9 @@ def record(
         finally:
             watch.__exit__()
         try:
-            if thread_state.several:
-                recorder.refuse("it computes on more than the CPU")
             flush_all()
+            if len({program.prepared.device for program in recorder.programs}) > 1:
+                recorder.refuse("it computes on several devices")
         except IndexError:
             for place in later_schedules(recorder.steps):
                 recorder.steps[place].take_back()

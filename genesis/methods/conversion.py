@@ -130,7 +130,8 @@ def numpy(self: Tensor, *, force: bool = False) -> np.ndarray:
     """The values as an ndarray that shares the tensor's memory: a change of one shows in the other.
 
     What was written before with this tensor, in any thread, is computed now, so later changes of the array do not reach
-    it. With `force` a tensor that requires a gradient is detached first. Raises RuntimeError for one otherwise.
+    it. With `force` a tensor that requires a gradient is detached first, and one that is not on the CPU copied there.
+    Otherwise the first raises RuntimeError, the second TypeError.
 
     >>> import genesis
     >>> x = genesis.zeros(2)
@@ -140,6 +141,12 @@ def numpy(self: Tensor, *, force: bool = False) -> np.ndarray:
     """
     if self.requires_grad and not force:
         raise RuntimeError("numpy: this tensor requires a gradient; use .detach().numpy()")
+    if not self.device.memory.is_host:
+        if not force:
+            raise TypeError(
+                f"numpy: can't convert {self.device} device type tensor to numpy. Use Tensor.cpu() to copy the tensor to host "
+                "memory first.")
+        return values_of(self).copy()
     with LOCK:
         memory = memory_of(self)
         for trace in readers_of(memory.buffer):
@@ -210,6 +217,12 @@ def type_as(self: Tensor, other: Tensor) -> Tensor:
 def cpu(self: Tensor) -> Tensor:
     """The tensor on the CPU's first device; itself where it is there."""
     return self.to("cpu")
+
+
+@method
+def cuda(self: Tensor, device: Any = None, non_blocking: bool = False) -> Tensor:
+    """The tensor on a GPU, a device or its number, the first by default; itself where it is there."""
+    return self.to(Device("cuda", device) if isinstance(device, int) else Device(device or "cuda"))
 
 
 def _dtype_method(name: str, dtype: DType) -> None:

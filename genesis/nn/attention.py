@@ -111,7 +111,7 @@ class MultiheadAttention(Module):
         if self.bias_k is not None and self.bias_v is not None:
             k, v = (_with_last(x, b.expand(x.shape[0], 1, -1)) for x, b in ((k, self.bias_k), (v, self.bias_v)))
         if self.add_zero_attn:
-            k, v = (_with_last(x, zeros(x.shape[0], 1, self.embed_dim, dtype=x.dtype)) for x in (k, v))
+            k, v = (_with_last(x, zeros(x.shape[0], 1, self.embed_dim, dtype=x.dtype, device=x.device)) for x in (k, v))
         if mask is not None and k.shape[1] > mask.shape[-1]:
             mask = functional.pad(mask, (0, k.shape[1] - mask.shape[-1]))
         heads, weights = self._attend(self._split(q), self._split(k), self._split(v), mask, need_weights)

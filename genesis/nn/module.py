@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple, Self
 
 from genesis.creation import as_tensor
+from genesis.devices import Device
 from genesis.ir.dtypes import DType
 from genesis.nn.parameter import Parameter
 from genesis.storage import detach, rehouse, write
@@ -232,6 +233,14 @@ class Module:
                     if tensor.grad is not None:
                         tensor.grad = tensor.grad.to(moved)
         return self
+
+    def cpu(self) -> Self:
+        """Have all parameters and buffers on the CPU."""
+        return self.to("cpu")
+
+    def cuda(self, device: Any = None) -> Self:
+        """Have all parameters and buffers on a GPU, a device or its number, the first by default."""
+        return self.to(Device("cuda", device) if isinstance(device, int) else Device(device or "cuda"))
 
     # ---- printing ----
 

@@ -66,7 +66,7 @@ def launch(kernel: Kernel, extents: Sequence[int], team: Team, multiprocessors: 
         alone = team == "thread" and len(kept) == 1
         x = WARP if team == "column" else THREADS if alone else _width(extents[lane])
         y, teams = (1 if alone else THREADS // x), 1
-        across = min(-(-extents[lane] // x), most)
+        across = max(1, min(-(-extents[lane] // x), most))
         down = rows if team == "column" else -(-rows // y)
         blocks = (across, min(down, max(1, most // across), 65535))
     blocks = (max(blocks[0], 1), max(blocks[1], 1))

@@ -20,7 +20,7 @@ from genesis.ir.dtypes import DType
 from genesis.ir.graph import Node
 from genesis.ir.shapes import numel
 from genesis.lower.build import KernelCall
-from genesis.lower.kernel import Word
+from genesis.lower.kernel import Kernel, Word
 from genesis.lower.schedule import Schedule
 from genesis.lower.stages import HostCall, Product
 from genesis.lower.target import Target
@@ -58,7 +58,8 @@ def assemble(
     for number, stage in enumerate(schedule.stages):
         first = stage[0]
         if isinstance(first, KernelCall):
-            steps += assembly.kernels([call for call in stage if isinstance(call, KernelCall)])
+            for calls in _alike([call for call in stage if isinstance(call, KernelCall)]):
+                steps += assembly.kernels(calls)
             numbers += [number] * (len(steps) - len(numbers))
             continue
         if isinstance(first, Product):
@@ -84,17 +85,16 @@ class _Assembly:
     def kernels(self, calls: Sequence[KernelCall]) -> list[Step]:
         """The launches of a kernel: one for all calls, and one that finishes what is reduced over all rows."""
         kernel = calls[0].kernel
-        if len(calls) > 1 and Signature(kernel).is_atomic:
-            return [step for call in calls for step in self.kernels([call])]
         largest = max((call.extents for call in calls), key=numel)
         team = team_of(kernel, largest)
         grid = launch(kernel, largest, team, self.memory.gpu.processors)
         partials = self.places.workspace(grid.partial_bytes) if grid.partial_bytes else 0
         fill = partial(self._word, partials=partials, shares=grid.shares)
-        main = self._loaded((kernel.name, team, len(calls) > 1), lambda: emit_kernel(kernel, team, len(calls) > 1))
+        many, kinds = len(calls) > 1, _kinds(kernel)
+        main = self._loaded((kernel.name, kinds, team, many), lambda: emit_kernel(kernel, team, many))
         steps = [_step(main, grid, calls, fill)]
         if kernel.has_totals:
-            finish = self._loaded((kernel.name, "finish"), lambda: emit_finish(kernel))
+            finish = self._loaded((kernel.name, kinds, "finish"), lambda: emit_finish(kernel))
             steps.append(_step(finish, finishing(kernel, largest), calls, fill))
         return steps
 
@@ -139,6 +139,20 @@ class _Assembly:
         if word.kind == "fault":
             return FAULT
         return {"partials": partials, "shares": shares}.get(word.kind, word.value)
+
+
+def _kinds(kernel: Kernel) -> tuple[str, ...]:
+    """What a kernel's text does not tell: a function is given the address of a scalar, and the value of a constant."""
+    return tuple(word.kind for word in kernel.words)
+
+
+def _alike(calls: Sequence[KernelCall]) -> list[list[KernelCall]]:
+    """The calls of a stage in groups that one function serves."""
+    groups: dict[Any, list[KernelCall]] = {}
+    for number, call in enumerate(calls):
+        alone = number if Signature(call.kernel).is_atomic else None
+        groups.setdefault((_kinds(call.kernel), alone), []).append(call)
+    return [*groups.values()]
 
 
 def _step(loaded: tuple[Function, Any], grid: Launch, calls: Sequence[KernelCall], fill: Callable[[Word], Any]) -> Step:
