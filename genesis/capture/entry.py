@@ -115,14 +115,14 @@ class Entry:
                     return False, None
                 settings.append(numbers)
             start = None if self._draws is None else rng.reserve(self._draws)
-            number = partial(_number, settings, leaves, start)
             if self._quick is None:
-                result = self._flushed(arrays, leaves, number, undo, commit)
+                result = self._flushed(arrays, leaves, partial(_number, settings, leaves, start), undo, commit)
             else:
                 launch = self._launches[0]
                 scalars = launch.numbers.copy()
                 for k, source in launch.slots:
-                    scalars[k] = settings[source[1]][source[2]] if source[0] == "setting" else number(source)
+                    scalars[k] = settings[source[1]][source[2]] if source[0] == "setting" else _number(
+                        settings, leaves, start, source)
                 result = self._quick.replay(arrays, scalars, leaves, commit)
         except BaseException:
             if not commit.done:

@@ -48,7 +48,8 @@ def held_arrays(rows: Iterable[Held]) -> list[Array] | int:
             memory = array.memory or realize(array)
             if memory.strides != strides:
                 return number + 4
-            if is_written and memory.buffer.shared:
+            buffer = memory.buffer
+            if is_written and (buffer._flat is not None or buffer._owner is not None) and buffer.shared:
                 return number + 5
         arrays.append(array)
     return arrays

@@ -33,12 +33,18 @@ class Recipe:
     layout: Layout | None
     flags: list[tuple[str, Any]]
     lag: int  # how many versions of its root it has not seen
+    is_met_again: bool = False  # a gradient that is returned, too, or a view of which is
+
+    @property
+    def key(self) -> Any:
+        """The program and the position of its value, if it has one of its own."""
+        return self.value[1:]
 
     @property
     def is_plain(self) -> bool:
-        """Whether it is a gradient as backward leaves it: of no root, for no derivation."""
-        return self.kind is Tensor and self.base is None and self.value[0] == "output" and self.flags == [
-            ("_keeps_derivation", True)]
+        """Whether it is a gradient as backward leaves it: of no root, for no derivation, in one place."""
+        return self.kind is Tensor and self.base is None and self.value[0] == "output" and not self.is_met_again and (
+            self.flags == [("_keeps_derivation", True)])
 
 
 def find(source: Any, leaves: Sequence[Any]) -> Any:
@@ -111,6 +117,7 @@ class Outcome:
     def _recipe(self, tensor: Tensor) -> Recipe:
         known = self._recipes.get(id(tensor))
         if known is not None:
+            known.is_met_again = True
             return known
         recorder, base = self._recorder, tensor._base
         own = vars(tensor).keys() - _TOLD
@@ -138,6 +145,12 @@ class Outcome:
         recipe = Recipe(type(tensor), value, root, tensor._layout, flags, lag)
         self._recipes[id(tensor)] = recipe
         return recipe
+
+    def keys(self, gradients: bool) -> list[tuple[int, int]]:
+        """The programs and positions of the values that `build` wants, or that gradients want, too."""
+        return list(dict.fromkeys([
+            recipe.key for recipe in self._recipes.values()
+            if recipe.value is not None and recipe.value[0] == "output" and (gradients or not recipe.is_plain)]))
 
     # ---- making ----
 
@@ -175,29 +188,21 @@ class Outcome:
         known = made.get(id(recipe))
         if known is not None:
             return known
-        result = object.__new__(recipe.kind)
-        base = recipe.base
-        if base is None and recipe.value[0] == "output":
-            result._array = values[recipe.value[1:]]
-            result._requires_grad = False
-            for name, flag in recipe.flags:
-                setattr(result, name, flag)
-            made[id(recipe)] = result
-            return result
-        held = result.__dict__
-        held["_requires_grad"] = False
+        result, base, value = object.__new__(recipe.kind), recipe.base, recipe.value
+        result._requires_grad = False
         if base is not None:
-            root = self.tensor(base, values, leaves, made) if isinstance(base, Recipe) else find(base, leaves)
-            held["_base"], held["_layout"], held["_seen"] = root, recipe.layout, root._version - recipe.lag
-        if recipe.value is None:
+            root = self.tensor(base, values, leaves, made) if base.__class__ is Recipe else find(base, leaves)
+            result._base, result._layout, result._seen = root, recipe.layout, root._version - recipe.lag
+        if value is None:
             whole = root._array
             memory = whole.memory.at(recipe.layout, whole.node.dtype)  # type: ignore[union-attr, arg-type]
-            held["_array"] = Array.realized(memory.buffer, memory.layout, whole.node.dtype)
-        elif recipe.value[0] == "constant":
-            held["_array"] = copied(recipe.value[1])
+            result._array = Array.realized(memory.buffer, memory.layout, whole.node.dtype)
+        elif value[0] == "constant":
+            result._array = copied(value[1])
         else:
-            held["_array"] = values[recipe.value[1:]]
-        held.update(recipe.flags)
+            result._array = values[value[1:]]
+        for name, flag in recipe.flags:
+            setattr(result, name, flag)
         made[id(recipe)] = result
         return result
 

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Sequence
-from operator import attrgetter
+from itertools import chain
+from operator import add, attrgetter
 from typing import Any
 
 from genesis.capture.outcome import Outcome, find
@@ -25,18 +26,15 @@ __all__ = ["FAULT", "Commit", "Quick"]
 FAULT = object()  # an index was out of range; nothing has happened
 
 _new = object.__new__
-_pointer, _version = attrgetter("memory.pointer"), attrgetter("version")
+_pointer, _array, _version = attrgetter("memory.pointer"), attrgetter("_array"), attrgetter("_version")
 _references = sys.getrefcount
-_OWN = 3  # references to a memory of ours: its array, the places' list, getrefcount's argument
+_OWN = 4  # references to a memory of ours: its array, the places' two lists, getrefcount's argument
 
 
 class Commit:
     """Whether what a call changes has been put in place: before that it can be taken back."""
 
-    __slots__ = ("done",)
-
-    def __init__(self) -> None:
-        self.done = False
+    done = False
 
 
 class _Places:
@@ -49,24 +47,18 @@ class _Places:
 
     def _note(self) -> None:
         self.pointers = [*map(_pointer, self.arrays)]
-        self._memories: list[Any] = [array.memory for array in self.arrays]
-        self._buffers: list[Any] = [memory.buffer for memory in self._memories]
-        self._alone = self._held()
-
-    def _held(self) -> tuple[list[int], list[int], list[int]]:
-        return [*map(_references, self.arrays)], [*map(_references, self._memories)], [*map(_references, self._buffers)]
+        self.memories: list[Any] = [array.memory for array in self.arrays]
+        self._all = [*self.arrays, *self.memories, *[memory.buffer for memory in self.memories]]
+        self._alone = [*map(_references, self._all)]
 
     def free(self) -> None:
         """Put new arrays in place of those that somebody holds, or whose memory somebody does."""
-        held = self._held()
+        held = [*map(_references, self._all)]
         if held != self._alone:
-            for k, now in enumerate(zip(*held, strict=True)):
-                if now != (self._alone[0][k], self._alone[1][k], self._alone[2][k]):
-                    self.arrays[k] = self._makers[k]()
+            count = len(self.arrays)
+            for k in {place % count for place, (now, alone) in enumerate(zip(held, self._alone, strict=True)) if now != alone}:
+                self.arrays[k] = self._makers[k]()
             self._note()
-        if any(map(_version, self._buffers)):
-            for buffer in self._buffers:
-                buffer.version = 0
 
 
 class Quick:
@@ -77,6 +69,8 @@ class Quick:
         self._program = plan.segments[0].program
         self._order = plan.inputs if plan.inputs != [*range(len(prepared.positions))] else None
         self._arena = prepared.arena
+        assert self._arena is not None
+        self._last = self._arena.ptr
         self._outcome = outcome
         spent = prepared.spent_trace()
 
@@ -88,18 +82,22 @@ class Quick:
         # Outputs in the order of the plan's memories.
         order = sorted(range(len(prepared.outputs)), key=lambda i: prepared.layouts[i][0])
         makers = [maker(prepared.outputs[i], *prepared.layouts[i]) for i in order]
-        self._places = [_Places(makers), _Places(makers)]
+        self._places = _Places(makers), _Places(makers)
         place_of = {i: place for place, i in enumerate(order)}
         at = {index: place_of[i] for i, index in enumerate(prepared.outputs)}
-        self._keys = [((0, index), at[index]) for index in prepared.outputs]
         self._roots = [write.source for write in writes]
         self._written = [place_of[write.output] for write in writes]
         self._versions = [write.versions for write in writes]
         self._notes = [(write.notes, write.change) for write in writes]
         self._graded = [source for source, _ in outcome.gradients]
-        self._gradients: list[Any] = [recipe and (at[recipe.value[-1]] if recipe.is_plain else None, recipe)
-                                      for _, recipe in outcome.gradients]
+        self._gradients = [recipe for _, recipe in outcome.gradients]
+        self._plain: list[int] | None = None  # where the gradients are, if they are nothing but new values
+        if all(recipe is not None and recipe.is_plain for recipe in self._gradients):
+            self._plain = [at[recipe.key[1]] for recipe in self._gradients]  # type: ignore[union-attr]
+        self._wanted = [(key, at[key[1]]) for key in outcome.keys(self._plain is None)]
         self._bare = [source for source in cleared if source not in set(self._graded)]
+        self._are_holders = False  # the graded, for good
+        self._nothing = [None] * len(self._bare)
         self._names = [
             *["_array"] * len(writes), *["_version"] * len(writes), *["_grad"] * (len(self._graded) + len(self._bare)), "done"]
         self._held = self._tensors(()) if all(
@@ -119,44 +117,38 @@ class Quick:
 
     def replay(self, arrays: list[Array], numbers: Sequence[Any], leaves: Sequence[Any], commit: Commit) -> Any:
         """Run on these inputs and numbers; returns what the call returns, or FAULT."""
-        places = self._places[0]
-        self._places.reverse()
+        others, places = self._places
+        self._places = places, others
         places.free()
-        slots = [*map(_pointer, arrays if self._order is None else [arrays[k] for k in self._order])]
-        slots += places.pointers
-        slots.append(self._arena.ptr)  # type: ignore[union-attr]
-        slots += numbers
-        if self._program.run(slots) is not None:  # type: ignore[union-attr]
+        if self._order is not None:
+            arrays = [arrays[k] for k in self._order]
+        if self._program.run([*map(_pointer, arrays), *places.pointers, self._last, *numbers]) is not None:  # type: ignore[union-attr]
             return FAULT
         results = places.arrays
-        values = {key: results[place] for key, place in self._keys}
+        values = {key: results[k] for key, k in self._wanted}
         made: dict[int, Tensor] = {}
         roots, graded, tensors = self._held or self._tensors(leaves)
-        before = [root._array for root in roots]
-        news: list[Any] = [results[k] for k in self._written]
-        news += [root._version + rise for root, rise in zip(roots, self._versions, strict=True)]
-        for told in self._gradients:
-            if told is None:
-                news.append(None)
-                continue
-            k, recipe = told
-            if k is None:
-                gradient = self._outcome.tensor(recipe, values, leaves, made)
-            else:
-                gradient = made[id(recipe)] = _new(Tensor)
+        before = [*map(_array, roots)]
+        if self._plain is None:
+            gradients = [recipe and self._outcome.tensor(recipe, values, leaves, made) for recipe in self._gradients]
+        else:
+            gradients = []
+            for k in self._plain:
+                gradient = _new(Tensor)
                 gradient._array, gradient._requires_grad, gradient._keeps_derivation = results[k], False, True
-            news.append(gradient)
-        news += [None] * len(self._bare)
-        news.append(True)
-        any(map(setattr, [*tensors, commit], self._names, news))  # in one breath: no interrupt comes between
-        others = self._places[0].arrays
+                gradients.append(gradient)
+        versions = map(add, map(_version, roots), self._versions)
+        news = chain(map(results.__getitem__, self._written), versions, gradients, self._nothing, (True,))
+        any(map(setattr, (*tensors, commit), self._names, news))  # in one breath: no interrupt comes between
+        ours = others.arrays
         for array, k, (times, change) in zip(before, self._written, self._notes, strict=True):
-            if others[k] is not array or _references(array.memory) > _OWN:  # somebody may have kept it for a backward
+            if ours[k] is not array or _references(array.memory) > _OWN:  # somebody may have kept it for a backward
                 for _ in range(times):
                     note(array, change)
-        for tensor in graded:
-            if not tensor._is_holder:
+        if not self._are_holders:
+            for tensor in graded:
                 hold_gradient(tensor, tensor._grad)
+            self._are_holders = self._held is not None
         count("flushes")
         count("plan_hits")
         return self._outcome.build(values, leaves, made)

@@ -226,6 +226,7 @@ class Recorder:
         """An optimizer is about to move `parameters`: its settings, those that may change as numbers put anew."""
         place, step = len(self.steps), UpdateStep(optimizer, group, parameters, settings)
         self.steps.append(step)
+        step.guard(self.guards, parameters)
         name = type(optimizer).__name__
         for tensor in (*parameters, *step.kept):
             self._meet(tensor, f"a tensor of {name}")

@@ -38,12 +38,17 @@ class _Check:
         self._names: dict[Any, str] = {}
         self._arrays: dict[str, str] = {}
         self._states: dict[Any, State] = {}
+        self._roots: set[str] = set()  # the names of tensors that are views of none
         self._written = {root for program in recorder.programs for root, _ in program.writes}
 
     def function(self, given: Mapping[Given, int]) -> Callable[..., Any]:
         for j, value in enumerate(self.arguments.leaves):
             if not isinstance(value, Tensor):
                 self._number(j, value)
+        for j, value in enumerate(self.arguments.leaves):
+            if isinstance(value, Tensor) and value._base is None:
+                self._roots.add(f"a{j}")
+                self._fail_if(f"a{j}._base is not None", f"whether leaf {j} is a view")
         self._distinct()
         found = [(self.recorder.source_of(tensor), state) for tensor, state in self.recorder.states.items()]
         self._states = {source: state for source, state in found if source is not None}
@@ -115,10 +120,13 @@ class _Check:
             name = self.guards.constant(frozenset(roots))
             for j in apart:
                 if j not in self.recorder.pinned:
-                    self._fail_if(f"id(a{j} if a{j}._base is None else a{j}._base) in {name}", f"where leaf {j} is stored")
-        if any(p.writes for p in self.recorder.programs) and len(apart) > 1:
-            stored = ", ".join(f"id(a{j} if a{j}._base is None else a{j}._base)" for j in apart)
+                    self._fail_if(f"id({self._root(f'a{j}')}) in {name}", f"where leaf {j} is stored")
+        if any(p.writes for p in self.recorder.programs) and not {f"a{j}" for j in apart} <= self._roots:
+            stored = ", ".join(f"id({self._root(f'a{j}')})" for j in apart)
             self._fail_if(f"len({{{stored}}}) != {len(apart)}", "which arguments share storage")
+
+    def _root(self, name: str) -> str:
+        return name if name in self._roots else f"({name} if {name}._base is None else {name}._base)"
 
     def _tensor(self, source: Any) -> str:
         """The name of the tensor that `source` finds."""
@@ -145,11 +153,12 @@ class _Check:
         label, tensor = state.label, state.tensor
         array = f"b{len(self._arrays)}"
         self._arrays[name] = array
-        self.lines.append(f"{array} = {name}._array if {name}._base is None else array_of({name})")
+        self.lines.append(f"{array} = {name}._array" if name in self._roots else f"{array} = array_of({name})")
         node = self.guards.constant(self._node(state))
         self._fail_if(f"{array}.node is not {node} and unlike({array}.node, {node})", f"the shape or dtype of {label}")
         self._fail_if(f"{name}._requires_grad is not {state.requires_grad}", f"requires_grad of {label}")
-        self._fail_if(f"({name}._base is None) is not {state.base is None}", f"whether {label} is a view")
+        if name not in self._roots:
+            self._fail_if(f"({name}._base is None) is not {state.base is None}", f"whether {label} is a view")
         if state.base is not None:
             whole = self.recorder.source_of(state.base) in self.recorder.wholes
             part, layout = ("", tensor.layout) if whole else (".strides", tensor.layout.strides)

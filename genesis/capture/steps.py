@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from itertools import repeat
-from operator import is_, setitem
+from operator import itemgetter, setitem
 from typing import Any
 
+from genesis.capture.guards import Guards
 from genesis.optim.lr_scheduler import LRScheduler
 from genesis.optim.optimizer import Optimizer
 from genesis.tensor import Tensor
@@ -77,20 +79,25 @@ class UpdateStep:
         self.optimizer = optimizer
         self.settings = settings
         self._group = group
-        self._place = next(i for i, g in enumerate(optimizer.param_groups) if g is group)
-        self._sizes = [len(g["params"]) for g in optimizer.param_groups]
-        self._members = list(group["params"])
-        self._parameters = list(parameters)
         self._states = [optimizer.state[p] for p in parameters]
         self._kinds = optimizer.slots(group)
-        self._kept = [[state[kind] for state in self._states] for kind in self._kinds]
-        self._types = [type(value) for value in settings]
+        self.kept: list[Tensor] = [state[kind] for state in self._states for kind in self._kinds]
+        self._types = [*map(type, settings)]
         self._literals = [(k, value) for k, value in enumerate(settings) if is_literal(value)]
 
-    @property
-    def kept(self) -> list[Tensor]:
-        """The tensors of the optimizer's state."""
-        return [tensor for tensors in self._kept for tensor in tensors]
+    def guard(self, guards: Guards, parameters: Sequence[Tensor]) -> None:
+        """Have all compared that has to stay for the step to be the same one: groups, parameters, the state's tensors."""
+        optimizer, constant, name = self.optimizer, guards.constant, type(self.optimizer).__name__
+        owner, state_of = constant(optimizer), constant(optimizer.state)
+        guards.fail_if(f"len({owner}.param_groups) != {len(optimizer.param_groups)}", f"the groups of {name}")
+        for place, group in enumerate(optimizer.param_groups):
+            guards.fail_if(f"{owner}.param_groups[{place}] is not {constant(group)}", f"the groups of {name}")
+            guards.visit(f"{constant(group)}['params']", group["params"], f"the parameters of {name}")
+        guards.fail_if(f"{owner}.state is not {state_of}", f"the state of {name}")
+        for parameter, state in zip(parameters, self._states, strict=True):
+            guards.fail_if(f"{state_of}[{constant(parameter)}] is not {constant(state)}", f"the state of {name}")
+            for kind in self._kinds:
+                guards.fail_if(f"{constant(state)}[{kind!r}] is not {constant(state[kind])}", f"{kind} of {name}")
 
     def take_back(self) -> None:
         """Undo the recorded step."""
@@ -98,29 +105,24 @@ class UpdateStep:
             state["step"] -= 1
 
     def again(self, undo: Undo) -> tuple[Any, ...] | None:
-        """Count the step; returns its numbers, or None if it would be another: of other tensors, or with other literals."""
-        optimizer, group, states, members = self.optimizer, self._group, self._states, self._group["params"]
-        groups = optimizer.param_groups
-        if (
-            [len(g["params"]) for g in groups] != self._sizes or groups[self._place] is not group
-            or not all(map(is_, members, self._members))
-            or not all(map(is_, map(optimizer.state.get, self._parameters), states))
-            or optimizer.slots(group) != self._kinds
-        ):
+        """Count the step; returns its numbers, or None if it would be another: of other slots, ages or literals."""
+        optimizer, group, states = self.optimizer, self._group, self._states
+        ages = [*map(_age_of, states)]
+        before = ages[0]
+        if optimizer.slots(group) != self._kinds or ages.count(before) != len(ages):
             return None
-        for kind, tensors in zip(self._kinds, self._kept, strict=True):
-            if not all(map(is_, [state[kind] for state in states], tensors)):
+        settings = optimizer.settings(group, before + 1)
+        if [*map(type, settings)] != self._types:
+            return None
+        for k, value in self._literals:
+            if settings[k] != value:
                 return None
-        ages = [state["step"] for state in states]
-        age = ages[0] + 1
-        if ages.count(ages[0]) != len(ages):
-            return None
-        settings = optimizer.settings(group, age)
-        if [*map(type, settings)] != self._types or any([settings[k] != value for k, value in self._literals]):
-            return None
-        undo.append(lambda: _count(states, age - 1))
-        _count(states, age)
+        undo.append(partial(_count, states, before))
+        _count(states, before + 1)
         return settings
+
+
+_age_of = itemgetter("step")
 
 
 def _count(states: Sequence[dict[str, Any]], age: int) -> None:

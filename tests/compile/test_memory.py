@@ -202,3 +202,21 @@ def test_an_array_of_numpy_sees_what_is_written_over_unread():
         return seen
 
     assert run(genesis.compile) == run(as_it_is) == [[5.0] * 4, [7.0] * 4]
+
+
+def test_small_results_that_are_written_in_place_outside_begin_anew():
+    """A buffer's version is compared with what it was; the places of results are used again whatever it is."""
+    def run(wrap):
+        @wrap
+        def double(x):
+            return x * 2
+
+        seen = []
+        for step in range(6):
+            y = double(genesis.full((3,), float(step))).mul_(3.0)
+            leaf = genesis.ones(3, requires_grad=True)
+            (leaf * y).sum().backward()
+            seen.append((y.tolist(), leaf.grad.tolist()))
+        return seen
+
+    assert run(genesis.compile) == run(as_it_is)
