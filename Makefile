@@ -1,9 +1,10 @@
-# make train | test | lint | bench | clean: everything happens in .venv, made on first use. Needs Python 3.11+ and make.
+# make train | test | lint | bench | test-gpu | bench-gpu | clean: everything happens in .venv, made on first use.
+# Needs Python 3.11+ and make; the two for GPUs an NVIDIA driver for CUDA 13.
 
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: train test lint bench clean
+.PHONY: train test lint bench test-gpu bench-gpu clean
 
 train: .venv/train
 	$(BIN)/python examples/train_digits.py
@@ -17,6 +18,12 @@ lint: .venv/test
 
 bench: .venv/bench
 	$(BIN)/python -m benchmarks.run --json benchmarks/results.json --picture benchmarks/results.png
+
+test-gpu: .venv/test-gpu
+	$(BIN)/python -m pytest --device cuda
+
+bench-gpu: .venv/bench-gpu
+	$(BIN)/python -m benchmarks.gpu
 
 # A stamp per extra: what it stands for is installed, by the packaging that is here.
 .venv/%: pyproject.toml | $(BIN)/python

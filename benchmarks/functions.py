@@ -16,7 +16,7 @@ import genesis
 from benchmarks.measure import Bar, Limits, Result, Settings, compare
 from benchmarks.peers import compiled, eager, finish, jax, jitted, torch
 
-__all__ = ["CASES", "contestants", "run"]
+__all__ = ["CASES", "Case", "arrays_of", "contestants", "run"]
 
 AVERAGE, WORST = Limits(compiled=0.9, eager=0.7), Limits(compiled=1.0, eager=1.0)
 
@@ -93,13 +93,13 @@ def run(settings: Settings) -> list[Result]:
 
 def contestants(case: Case, settings: Settings) -> dict[str, Callable[[], Callable[[], Any]]]:
     """Who computes `case`: each places its operands, and then makes a call that computes all."""
-    arrays = [_array(kind, number, settings) for number, kind in enumerate(case.kinds)]
+    arrays, device = arrays_of(case, settings), settings.device
     return {
-        "genesis": lambda: _finished(_like_torch(genesis, case, arrays)),
+        "genesis": lambda: _finished(_like_torch(genesis, case, arrays, device)),
         "genesis compiled": lambda: _finished(
-            _like_torch(genesis, case, arrays, whole=getattr(genesis, "compile", _as_it_is))),
-        "torch eager": lambda: _like_torch(torch, case, arrays),
-        "torch.compile": lambda: _like_torch(torch, case, arrays, forward=torch.compile),
+            _like_torch(genesis, case, arrays, device, whole=getattr(genesis, "compile", _as_it_is))),
+        "torch eager": lambda: _like_torch(torch, case, arrays, device),
+        "torch.compile": lambda: _like_torch(torch, case, arrays, device, forward=torch.compile),
         "jax.jit": lambda: _jax(case, arrays),
     }
 
@@ -130,9 +130,14 @@ def _finished(call: Callable[[], Any]) -> Callable[[], Any]:
     return finished
 
 
+def arrays_of(case: Case, settings: Settings) -> list[np.ndarray]:
+    """The operands of `case`."""
+    return [_array(kind, number, settings) for number, kind in enumerate(case.kinds)]
+
+
 def _array(kind: str, number: int, settings: Settings) -> np.ndarray:
     """v: a vector; p: one of positive numbers; m: a square matrix; r: a row of it; l: a label for each of its rows."""
-    random, extent = np.random.default_rng(number), settings.size(2048, 64)
+    random, extent = np.random.default_rng(number), settings.size(2048 if settings.device == "cpu" else 8192, 64)
     if kind == "l":
         return random.integers(0, extent, extent)
     if kind == "p":
@@ -142,11 +147,11 @@ def _array(kind: str, number: int, settings: Settings) -> np.ndarray:
 
 
 def _like_torch(
-    library: Any, case: Case, arrays: list[np.ndarray], forward: Callable[[Any], Any] = _as_it_is,
+    library: Any, case: Case, arrays: list[np.ndarray], device: str, forward: Callable[[Any], Any] = _as_it_is,
     whole: Callable[[Any], Any] = _as_it_is,
 ) -> Callable[[], Any]:
     """The function in genesis or torch; `forward` and `whole` compile it, without and with its gradients."""
-    tensors = [library.tensor(array) for array in arrays]
+    tensors = [library.tensor(array, device=device) for array in arrays]
     function = forward(lambda *tensors: case.shared(library, library.nn.functional, *tensors))
     if not case.gradient:
         call = whole(function)

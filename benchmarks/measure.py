@@ -17,10 +17,11 @@ PAUSE_SECONDS = 0.005
 
 @dataclass(frozen=True)
 class Settings:
-    """How much to measure: `quick` takes tiny sizes and few rounds, to see that everything runs."""
+    """How much to measure, and where: `quick` takes tiny sizes and few rounds, to see that everything runs."""
 
     quick: bool = False
     rounds: int = 30
+    device: str = "cpu"
 
     def size(self, full: int, tiny: int) -> int:
         return tiny if self.quick else full

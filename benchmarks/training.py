@@ -22,13 +22,13 @@ def run(settings: Settings) -> list[Result]:
     return [_step(network, settings) for network in networks(settings)]
 
 
-def contestants(network: Network) -> dict[str, Callable[[], Callable[[], float]]]:
+def contestants(network: Network, device: str = "cpu") -> dict[str, Callable[[], Callable[[], float]]]:
     """Who trains `network`: each makes its model, and then a call that takes a step and returns the loss."""
     return {
-        "genesis": lambda: _like_torch(genesis, network),
-        "genesis compiled": lambda: _like_torch(genesis, network, whole=genesis.compile),
-        "torch eager": lambda: _like_torch(torch, network),
-        "torch.compile": lambda: _like_torch(torch, network, forward=torch.compile),
+        "genesis": lambda: _like_torch(genesis, network, device),
+        "genesis compiled": lambda: _like_torch(genesis, network, device, whole=genesis.compile),
+        "torch eager": lambda: _like_torch(torch, network, device),
+        "torch.compile": lambda: _like_torch(torch, network, device, forward=torch.compile),
         "jax.jit": lambda: _jax(network),
     }
 
@@ -57,15 +57,16 @@ def _as_it_is(function: Any) -> Any:
 
 
 def _like_torch(
-    library: Any, network: Network, forward: Callable[[Any], Any] = _as_it_is, whole: Callable[[Any], Any] = _as_it_is
+    library: Any, network: Network, device: str, forward: Callable[[Any], Any] = _as_it_is,
+    whole: Callable[[Any], Any] = _as_it_is,
 ) -> Callable[[], float]:
     """A step in genesis or torch: the same lines serve both; `forward` and `whole` compile the loss, or all of it."""
     library.manual_seed(0)
-    model = network.model(library.nn)
+    model = network.model(library.nn).to(device)
     optimizer = getattr(library.optim, network.optimizer)(model.parameters(), lr=RATE)
     functional = library.nn.functional
     loss_of = functional.cross_entropy if network.classifies else functional.mse_loss
-    inputs, targets = library.tensor(network.inputs), library.tensor(network.targets)
+    inputs, targets = (library.tensor(array, device=device) for array in (network.inputs, network.targets))
     loss_of_batch = forward(lambda inputs, targets: loss_of(model(inputs), targets))
 
     @whole

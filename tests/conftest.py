@@ -9,11 +9,29 @@ from genesis.execute import flush
 from genesis.lower import cost, decisions
 from genesis.runtime.speeds import ROUND
 from genesis.thread import unflushed
+from tests import devices
 
 hypothesis.settings.register_profile("suite", deadline=None, max_examples=40, derandomize=True)
 hypothesis.settings.load_profile("suite")
 
 cost.speeds = decisions.speeds = lambda: ROUND  # whatever was measured here: tests look at plans
+
+
+def pytest_addoption(parser):
+    parser.addoption("--device", default="cpu", help="where tests marked `device` compute: the others run on the CPU alone")
+
+
+def pytest_configure(config):
+    devices.DEVICE = config.getoption("--device")
+    if devices.DEVICE != "cpu" and (reason := devices.reason_for_none()):
+        pytest.exit(f"--device {devices.DEVICE}: {reason}; `python -m genesis doctor` tells more", returncode=3)
+
+
+def pytest_collection_modifyitems(config, items):
+    if devices.DEVICE != "cpu":
+        elsewhere = [item for item in items if item.get_closest_marker("device") is None]
+        config.hook.pytest_deselected(items=elsewhere)
+        items[:] = [item for item in items if item.get_closest_marker("device") is not None]
 
 
 @pytest.fixture(autouse=True)

@@ -18,7 +18,7 @@ TOLERANCES = {
 def to_numpy(values):
     """An ndarray of a genesis or torch tensor; bfloat16 as ml_dtypes'."""
     if isinstance(values, genesis.Tensor):
-        return values.detach().numpy().copy()
+        return values.detach().cpu().numpy().copy()
     if isinstance(values, torch.Tensor):
         if values.dtype is torch.bfloat16:
             return values.float().numpy(force=True).astype(ml_dtypes.bfloat16)

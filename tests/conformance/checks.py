@@ -12,6 +12,7 @@ from genesis.ir.dtypes import DTYPES
 from genesis.ops.layout import LAYOUT_RULES
 from genesis.ops.registry import OPERATIONS
 from tests.conformance.samples import INTERNAL, KINKS, Sample, gradient_samples, samples_of
+from tests.devices import tensor
 from tests.tolerances import assert_close, to_torch
 
 _AXES = {"dim": "axis", "keepdim": "keepdims"}
@@ -67,7 +68,7 @@ def check_values(name):
                 expected = run(name, sample, to_torch, torch) if _known(name) else None
             except (RuntimeError, TypeError, IndexError, ZeroDivisionError, NotImplementedError):
                 continue
-            ours.append(run(name, sample, genesis.tensor, genesis))
+            ours.append(run(name, sample, tensor, genesis))
             theirs.append(expected)
             shapes = [getattr(a, "shape", a) for a in sample.arguments]
             notes.append(f"{name} {dtype.name} {shapes} {list(sample.keywords.items())}")
@@ -89,7 +90,7 @@ def check_reference(name):
             sample = Sample(tuple(np.asarray(a).astype(np.int64) for a in sample.arguments))
         with np.errstate(all="ignore"):
             expected = reference(*sample.arguments, **{_AXES.get(k, k): v for k, v in sample.keywords.items()})
-        result = run(name, sample, genesis.tensor, genesis)
+        result = run(name, sample, tensor, genesis)
         assert_close(result[0] if isinstance(result, tuple) else result, expected, name)
 
 
@@ -118,9 +119,9 @@ def _check_rows(name, function, inputs):
     shape = function(*inputs).shape
     weights = np.cos(np.arange(np.prod(shape)))
     rows = genesis.autograd.functional.jacobian(function, tuple(inputs), vectorize=True)
-    _, products = genesis.autograd.functional.vjp(function, tuple(inputs), genesis.tensor(weights.reshape(shape)))
+    _, products = genesis.autograd.functional.vjp(function, tuple(inputs), tensor(weights.reshape(shape)))
     for jacobian, product in zip(rows, products, strict=True):
-        pulled = weights @ jacobian.numpy().reshape(len(weights), product.numel())
+        pulled = weights @ jacobian.cpu().numpy().reshape(len(weights), product.numel())
         assert_close(pulled.reshape(product.shape), product, name, scale=10)
 
 
@@ -140,18 +141,18 @@ def _of_leaves(name, sample):
     """(the call as a function of its floating tensors, those)."""
     def function(*given):
         given = iter(given)
-        result = run(name, sample, lambda a: next(given) if a.dtype == np.float64 else genesis.tensor(a), genesis)
+        result = run(name, sample, lambda a: next(given) if a.dtype == np.float64 else tensor(a), genesis)
         return result if isinstance(result, tuple) else (result,)
 
     leaves = [a for a in _flat([*sample.arguments, *sample.keywords.values()]) if isinstance(a, np.ndarray)]
-    return function, [genesis.tensor(a, requires_grad=True) for a in leaves if a.dtype == np.float64]
+    return function, [tensor(a, requires_grad=True) for a in leaves if a.dtype == np.float64]
 
 
 def check_kinks(name):
     """First and second derivatives of an elementwise row as torch's, at zeros, ties, poles and ends of domains."""
     arrays = (KINKS,) if len(OPERATIONS[name].operands) == 1 else (np.repeat(KINKS, KINKS.size), np.tile(KINKS, KINKS.size))
     expected = _derivatives(name, arrays, torch, to_torch)
-    assert_close(_derivatives(name, arrays, genesis, genesis.tensor), expected, name)
+    assert_close(_derivatives(name, arrays, genesis, tensor), expected, name)
 
 
 def _derivatives(name, arrays, library, make):

@@ -10,6 +10,7 @@ from genesis.codegen.cpu.tiling import blocks_of
 from genesis.dispatch import array_of
 from genesis.lower.build import KernelCall
 from genesis.plan import plan_for
+from tests.devices import tensor
 from tests.tolerances import assert_close
 
 RANDOM = np.random.default_rng(0)
@@ -29,12 +30,14 @@ SETTINGS = {  # images, channels in and out, extents, window, (stride, padding, 
 
 
 def _results(library, operation, arrays, arguments):
-    x, weight = (library.tensor(array, requires_grad=True) for array in arrays)
+    make = tensor if library is genesis else torch.tensor
+    x, weight = (make(array, requires_grad=True) for array in arrays)
     y = getattr(library.nn.functional, operation)(x, weight, None, *arguments)
     (y * y.sin()).sum().backward()
     return y, x.grad, weight.grad
 
 
+@pytest.mark.device
 @pytest.mark.parametrize("name", SETTINGS)
 def test_convolution_and_gradients_are_torchs(name):
     (images, channels, out), extents, window, (stride, padding, dilation, groups) = SETTINGS[name]
@@ -45,6 +48,7 @@ def test_convolution_and_gradients_are_torchs(name):
         assert_close(ours, theirs)
 
 
+@pytest.mark.device
 @pytest.mark.parametrize("name", ["same", "steps of two", "dilated, in groups", "short rows"])
 def test_transposed_convolution_and_gradients_are_torchs(name):
     (images, channels, out), extents, window, (stride, padding, dilation, groups) = SETTINGS[name]

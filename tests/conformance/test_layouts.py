@@ -8,8 +8,10 @@ import genesis
 from genesis.ops.registry import OPERATIONS
 from tests.conformance.checks import Sample, run
 from tests.conformance.samples import INTERNAL, is_elementwise, values
+from tests.devices import tensor
 from tests.tolerances import assert_close, to_torch
 
+pytestmark = pytest.mark.device
 LAYOUTS = {
     "0-d": lambda x: x[0, 1],
     "empty": lambda x: x[:0],
@@ -40,7 +42,7 @@ def operand(name, seed):
 
 
 def arrange(name, layout, library, seed=0):
-    make = genesis.tensor if library is genesis else to_torch
+    make = tensor if library is genesis else to_torch
     return layout(make(operand(name, seed)))
 
 

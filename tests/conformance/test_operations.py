@@ -15,6 +15,7 @@ from tests.conformance.checks import (
 )
 from tests.conformance.samples import INTERNAL, NOT_DIFFERENTIATED, is_elementwise
 
+pytestmark = pytest.mark.device
 ROWS = sorted(set(OPERATIONS) - INTERNAL)
 ELEMENTWISE = [name for name in ROWS if is_elementwise(name)]
 KINKED = [name for name in ELEMENTWISE if PRIMITIVES[name].grad is not None and hasattr(torch, name)]

@@ -1,0 +1,39 @@
+"""`pytest --device cuda`: what runs there, on a GPU by `make test-gpu`, and here a little of it where numba plays a GPU."""
+
+import importlib.util
+import os
+import re
+import subprocess
+import sys
+
+import pytest
+
+from genesis.runtime import cuda
+
+simulator = pytest.mark.skipif(importlib.util.find_spec("numba_cuda") is None, reason="numba-cuda is not installed")
+FEW = "values_are_torchs and (relu or matmul or log_softmax or embedding)"
+
+
+def pytest_on(device, *arguments, **environment):
+    command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "--device", device, *arguments]
+    return subprocess.run(command, capture_output=True, text=True, check=False, env=os.environ | environment)
+
+
+@pytest.mark.skipif(not cuda.reason_for_none(), reason="there is a GPU")
+def test_where_there_is_no_gpu_the_reason_is_all_that_is_printed():
+    run = pytest_on("cuda", "tests/conformance/test_operations.py")
+    assert run.returncode == 3
+    assert re.search("--device cuda: .*; `python -m genesis doctor` tells more", run.stdout + run.stderr)
+
+
+@simulator
+def test_conformance_on_the_simulated_gpu():
+    run = pytest_on("cuda", "tests/conformance/test_operations.py", "-k", FEW, "-v", NUMBA_ENABLE_CUDASIM="1")
+    assert run.returncode == 0, run.stdout[-4000:]
+    assert int(re.search(r"(\d+) passed", run.stdout)[1]) >= 4
+
+
+@simulator
+def test_only_marked_tests_run_on_a_device():
+    run = pytest_on("cuda", "tests/test_views.py", "--collect-only", "-v", NUMBA_ENABLE_CUDASIM="1")
+    assert "0 selected" in run.stdout or "no tests collected" in run.stdout
