@@ -38,6 +38,7 @@ from genesis.creation import (
     empty,
     empty_like,
     eye,
+    from_dlpack,
     from_numpy,
     full,
     full_like,

@@ -6,18 +6,21 @@ from typing import Any
 
 import numpy as np
 
-from genesis.devices import device_of
+from genesis.devices import CPU, Device, device_of
 from genesis.dispatch import call, moved
-from genesis.ir.dtypes import DType, from_numpy_dtype, get_default_dtype
+from genesis.ir.dtypes import DTYPES, DType, from_numpy_dtype, get_default_dtype
+from genesis.ir.shapes import contiguous_strides, reach
 from genesis.literals import as_numpy
 from genesis.ops.layout import Layout, contiguous_layout
 from genesis.ops.registry import OPERATIONS
+from genesis.runtime import dlpack
+from genesis.runtime.dlpack import Outside
 from genesis.runtime.memory import Buffer
 from genesis.tensor import Tensor, from_values, method, tensor_of
 from genesis.thread import recording, thread_state
 from genesis.trace import Array
 
-__all__ = ["from_data", "from_memory"]
+__all__ = ["from_data", "from_memory", "from_outside"]
 
 
 @method
@@ -52,12 +55,34 @@ def from_memory(values: np.ndarray, requires_grad: bool = False) -> Tensor:
     if any(s % size for s in values.strides) or not values.dtype.isnative:
         values = values.astype(values.dtype.newbyteorder("="), order="C")
     buffer = Buffer.wrap(values)
-    if values.flags.c_contiguous or not values.size:
-        return tensor_of(Array.realized(buffer, contiguous_layout(values.shape), dtype), requires_grad)
-    extent = buffer.nbytes // size
     offset = (values.__array_interface__["data"][0] - buffer.ptr) // size
-    at = Layout(values.shape, tuple(s // size for s in values.strides), offset)
+    strides = contiguous_strides(values.shape) if values.flags.c_contiguous else tuple(s // size for s in values.strides)
+    return _over(buffer, Layout(values.shape, strides, offset), dtype, requires_grad)
+
+
+def from_outside(array: Outside) -> Tensor:
+    """A tensor over the memory of another library's array, without a copy."""
+    kind, index = array.device
+    if kind not in (dlpack.CPU, dlpack.CUDA):
+        raise BufferError(f"from_dlpack: the array is on a device of DLPack's type {kind}; want the CPU or CUDA")
+    if thread_state.recorder is not None:
+        thread_state.recorder.refuse("the memory of another library is shared")
+    dtype = DTYPES.get(array.dtype)
+    if dtype is None:
+        raise BufferError(f"from_dlpack: genesis has no dtype {array.dtype}; it has {', '.join(DTYPES)}")
+    strides = array.strides or contiguous_strides(array.shape)
+    low, high = reach(array.shape, strides)
+    device, size = Device("cuda", index) if kind == dlpack.CUDA else CPU, dtype.itemsize
+    buffer = Buffer.outside(array.address + low * size, (high - low) * size, device, array.owner)
+    return _over(buffer, Layout(array.shape, strides, -low), dtype)
+
+
+def _over(buffer: Buffer, at: Layout, dtype: DType, requires_grad: bool = False) -> Tensor:
+    """A tensor over a buffer of the outside's; where it is not contiguous, a view of all of it."""
+    if at.is_contiguous or 0 in at.shape:
+        return tensor_of(Array.realized(buffer, contiguous_layout(at.shape), dtype), requires_grad)
     result = tensor_of(Array.realized(buffer, at, dtype), requires_grad)
+    extent = buffer.nbytes // dtype.itemsize
     result._base, result._layout = tensor_of(Array.realized(buffer, contiguous_layout((extent,)), dtype)), at
     return result
 

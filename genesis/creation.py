@@ -9,17 +9,18 @@ from typing import Any
 
 import numpy as np
 
-from genesis.construction import from_data, from_memory
+from genesis.construction import from_data, from_memory, from_outside
 from genesis.devices import device_of
 from genesis.dispatch import call, call_on, filled
 from genesis.ir.dtypes import DType, dtype_of_scalar, from_numpy_dtype, get_default_dtype, int64
 from genesis.ops.registry import OPERATIONS
+from genesis.runtime.dlpack import CUDA, Outside, imported
 from genesis.tensor import Tensor
 
 __all__ = [
-    "arange", "as_shape", "as_tensor", "asarray", "empty", "empty_like", "eye", "from_numpy", "full", "full_like", "linspace",
-    "logspace", "meshgrid", "ones", "ones_like", "scalar_tensor", "tensor", "tril_indices", "triu_indices", "zeros",
-    "zeros_like",
+    "arange", "as_shape", "as_tensor", "asarray", "empty", "empty_like", "eye", "from_dlpack", "from_numpy", "full",
+    "full_like", "linspace", "logspace", "meshgrid", "ones", "ones_like", "scalar_tensor", "tensor", "tril_indices",
+    "triu_indices", "zeros", "zeros_like",
 ]
 
 
@@ -65,12 +66,48 @@ def from_numpy(array: np.ndarray) -> Tensor:
     return from_memory(array)
 
 
+def from_dlpack(data: Any) -> Tensor:
+    """A tensor that shares the memory of another library's array, on the CPU or on a GPU.
+
+    `data` has DLPack's methods, or is a capsule of theirs. Raises TypeError for what has neither, BufferError for what is
+    on another device or has another dtype.
+
+    >>> import genesis, numpy
+    >>> a = numpy.zeros(2); x = genesis.from_dlpack(a); a[0] = 7; x
+    tensor([7., 0.], dtype=genesis.float64)
+    """
+    if type(data).__name__ == "PyCapsule":
+        return from_outside(imported(data))
+    if not hasattr(data, "__dlpack__"):
+        raise TypeError(f"from_dlpack: wants an array with __dlpack__, got {type(data).__name__}")
+    kind, index = data.__dlpack_device__()
+    if kind != CUDA:
+        return from_outside(imported(data.__dlpack__()))
+    gpu = device_of(f"cuda:{index}").memory.gpu
+    return from_outside(imported(data.__dlpack__(stream=gpu.stream or 1)))  # 0 is no stream's name: 1 is the default one's
+
+
+def _from_cuda(data: Any) -> Tensor:
+    """A tensor that shares the memory of what has __cuda_array_interface__."""
+    about = data.__cuda_array_interface__
+    dtype = np.dtype(about["typestr"])
+    strides = about.get("strides")
+    place = getattr(getattr(data, "device", None), "id", 0)  # CuPy's; the interface itself does not tell
+    if about.get("stream") is not None:
+        device_of(f"cuda:{place}").memory.gpu.wait_for(about["stream"])
+    return from_outside(Outside(
+        about["data"][0], tuple(about["shape"]), strides and tuple(s // dtype.itemsize for s in strides),
+        from_numpy_dtype(dtype).name, (CUDA, place), data))
+
+
 def as_tensor(data: Any, dtype: DType | None = None, device: Any = None) -> Tensor:
-    """`data` as a tensor, sharing its memory where it is a tensor or a NumPy array of that dtype and place already."""
+    """`data` as a tensor, sharing its memory where it is a tensor, a NumPy array or one of a GPU's, of that dtype and place."""
     if isinstance(data, Tensor):
         return data.to(device, dtype)
     if isinstance(data, np.ndarray) and (dtype is None or from_numpy_dtype(data.dtype) is dtype):
         return from_memory(data).to(device_of(device))
+    if not isinstance(data, list | tuple | int | float) and hasattr(data, "__cuda_array_interface__"):
+        return _from_cuda(data).to(device, dtype)
     return from_data(data, dtype, device=device)
 
 

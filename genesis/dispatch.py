@@ -86,6 +86,10 @@ def _settle(trace: Trace, array: Array) -> None:
     if array.node.nbytes > _SNAPSHOT_BYTES:
         trace.weight += BYTE_LIMIT
         return
+    if not memory.buffer.device.memory.is_host:
+        trace.known[array] = trace.place_array(
+            Array(array.trace, array.index, array.node, memory.copied(dtype, memory.buffer.device)))
+        return
     now = memory.numpy(dtype)
     index = trace.known.get(array)
     if index is not None:

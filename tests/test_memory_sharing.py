@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import torch
 
 import genesis
 
@@ -126,3 +127,22 @@ def test_numpy_operands_on_either_side_give_tensors():
     x, array = genesis.ones(2), np.array([1.0, 2.0], np.float32)
     for result in (array + x, x + array, np.float32(2) * x, x * np.float64(2)):
         assert isinstance(result, genesis.Tensor) and result.dtype is genesis.float32
+
+
+def test_arrays_of_other_libraries_come_by_dlpack():
+    theirs = torch.arange(6.0).reshape(2, 3)
+    ours = genesis.from_dlpack(theirs.T)
+    assert ours.shape == (3, 2) and ours.stride() == (1, 3)
+    theirs[0, 1] = 9
+    ours[2] = genesis.tensor([7.0, 8.0])
+    assert ours.tolist() == [[0, 3], [9, 4], [7, 8]] and theirs.tolist() == [[0, 9, 7], [3, 4, 8]]
+    for dtype in ("bfloat16", "float16", "int8", "bool", "float64"):
+        assert genesis.from_dlpack(torch.ones(2, dtype=getattr(torch, dtype))).dtype is getattr(genesis, dtype)
+    assert genesis.from_dlpack(torch.ones(())).shape == () and genesis.from_dlpack(torch.ones(0, 2)).shape == (0, 2)
+
+
+def test_what_is_no_array_of_ours_is_told():
+    with pytest.raises(TypeError, match="from_dlpack: wants an array with __dlpack__, got list"):
+        genesis.from_dlpack([1, 2])
+    with pytest.raises(BufferError, match="genesis has no dtype uint16"):
+        genesis.from_dlpack(np.ones(2, np.uint16))

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 Shape = tuple[int, ...]
 
 __all__ = [
-    "Shape", "broadcast_shapes", "contiguous_strides", "normalize_axes", "normalize_axis", "numel", "reduced_shape",
+    "Shape", "broadcast_shapes", "contiguous_strides", "normalize_axes", "normalize_axis", "numel", "reach", "reduced_shape",
     "resolve_reshape",
 ]
 
@@ -18,7 +18,19 @@ numel: Callable[[Iterable[int]], int] = math.prod
 
 
 @functools.lru_cache(maxsize=4096)
-def contiguous_strides(shape: Shape) -> Shape:
+def reach(shape: Sequence[int], strides: Sequence[int]) -> tuple[int, int]:
+    """The offset of the lowest element, and one more than that of the highest; (0, 0) if there is none.
+
+    >>> reach((3, 2), (2, 1)), reach((3,), (-2,)), reach((0, 2), (2, 1))
+    ((0, 6), (-4, 1), (0, 0))
+    """
+    if 0 in shape:
+        return 0, 0
+    ends = [(extent - 1) * stride for extent, stride in zip(shape, strides, strict=True)]
+    return sum(end for end in ends if end < 0), 1 + sum(end for end in ends if end > 0)
+
+
+def contiguous_strides(shape: Sequence[int]) -> Shape:
     """Row-major strides, in elements."""
     strides, step = [], 1
     for extent in reversed(shape):

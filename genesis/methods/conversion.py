@@ -26,9 +26,11 @@ from genesis.ir.dtypes import (
     int64,
     uint8,
 )
+from genesis.memory import Memory
 from genesis.ops.registry import OPERATIONS
+from genesis.runtime import dlpack
 from genesis.storage import memory_of
-from genesis.tensor import Tensor, hold_gradient, method
+from genesis.tensor import Tensor, attribute, hold_gradient, method
 from genesis.thread import readers_of, thread_state
 from genesis.trace import LOCK
 
@@ -165,13 +167,47 @@ def __array__(self: Tensor, dtype: Any = None, copy: bool | None = None) -> np.n
 
 
 @method
-def __dlpack__(self: Tensor, **options: Any) -> Any:
-    return self.numpy().__dlpack__(**options)
+def __dlpack__(self: Tensor, *, stream: Any = None, copy: bool | None = None, **options: Any) -> Any:
+    if self.device.memory.is_host:
+        return self.numpy().__dlpack__(copy=copy, **options)
+    if self.requires_grad:
+        raise RuntimeError("__dlpack__: this tensor requires a gradient; detach() it")
+    source = self.clone() if copy else self
+    memory, size = _seen_outside(source), self.dtype.itemsize
+    layout = memory.layout
+    return dlpack.exported(memory.buffer.ptr + layout.offset * size, layout.shape, layout.strides, self.dtype.name,
+                           self.__dlpack_device__(), memory.buffer.lent())
 
 
 @method
 def __dlpack_device__(self: Tensor) -> tuple[int, int]:
-    return 1, 0
+    device = self.device
+    return (dlpack.CPU, 0) if device.memory.is_host else (dlpack.CUDA, device.index)
+
+
+@attribute
+def __cuda_array_interface__(self: Tensor) -> dict[str, Any]:
+    """Where the tensor lies on its GPU, for other libraries. Raises AttributeError for one that is on no GPU."""
+    if self.device.type != "cuda":
+        raise AttributeError(f"__cuda_array_interface__: the tensor is on {self.device}; use .cuda()")
+    if self.requires_grad or self.dtype is bfloat16:
+        want = "detach() it" if self.requires_grad else "DLPack does"
+        raise AttributeError(f"__cuda_array_interface__: has no gradients and no bfloat16; {want}")
+    memory, size = _seen_outside(self), self.dtype.itemsize
+    memory.buffer.expose()
+    strides = None if memory.layout.is_contiguous else tuple([s * size for s in memory.layout.strides])
+    return {"data": (memory.buffer.ptr + memory.layout.offset * size, False), "shape": memory.layout.shape, "strides": strides,
+            "typestr": np.dtype(self.dtype.numpy).str, "version": 3}
+
+
+def _seen_outside(tensor: Tensor) -> Memory:
+    """Where a tensor lies on its GPU, once all is computed that is recorded of it and of what reads it."""
+    with LOCK:
+        memory = memory_of(tensor)
+        for trace in readers_of(memory.buffer):
+            flush(trace)
+        memory.buffer.device.memory.gpu.synchronize()
+    return memory
 
 
 # ---- from dtype to dtype, from device to device ----

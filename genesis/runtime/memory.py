@@ -18,7 +18,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from genesis.devices import CPU, CPUS, Device
-from genesis.ir.shapes import contiguous_strides
+from genesis.ir.shapes import contiguous_strides, reach
 from genesis.runtime.fork import fork_safe_lock
 
 ALIGNMENT = 64
@@ -183,21 +183,29 @@ class Buffer:
         self.version = 0  # how often the tensor that it belongs to was written over
         self.change: Any = None  # who did so last
         self.origin: Any = None  # where backward knows its value: a weak reference to a trace, a position
-        self._flat: Any = None  # weak reference to the array of bytes that outside views are views of
+        self._flat: Any = None  # weak reference to what outside views hold on to
         self._owner: Any = None
 
     @classmethod
     def wrap(cls, array: np.ndarray) -> Buffer:
         """The memory of an outside array, which is kept alive: all bytes from its lowest element to its highest."""
-        buffer = cls.__new__(cls)
         low, high = np.lib.array_utils.byte_bounds(array)
-        buffer.device = CPU
-        buffer.ptr, buffer.nbytes = low, high - low
+        buffer = cls.outside(low, high - low, CPU, array)
         buffer.writeable = array.flags.writeable
-        buffer.version, buffer.change, buffer.origin = 0, None, None
-        buffer._flat = None
-        buffer._owner = array
         return buffer
+
+    @classmethod
+    def outside(cls, address: int, nbytes: int, device: Device, owner: Any) -> Buffer:
+        """Memory of another library's, who keeps it as long as `owner` lives."""
+        buffer = cls.__new__(cls)
+        buffer.device, buffer.ptr, buffer.nbytes, buffer.writeable = device, address, nbytes, True
+        buffer.version, buffer.change, buffer.origin = 0, None, None
+        buffer._flat, buffer._owner = None, owner
+        return buffer
+
+    def expose(self) -> None:
+        """From now on the outside may see this memory, and will not say when it does no more."""
+        self._owner = self._owner or True
 
     def former(self) -> Buffer:
         """This memory as it was before others came to use it, for whoever holds on to that."""
@@ -221,17 +229,21 @@ class Buffer:
         """
         if not self.device.memory.is_host:
             return fetched(self.device, self.ptr + offset, np.dtype(dtype), shape, byte_strides)
+        return np.ndarray(shape, dtype, self.lent(), offset, byte_strides)
+
+    def lent(self) -> Any:
+        """What the outside is to hold on to: as long as it lives, it sees this memory. The host's is an array of its bytes."""
         flat = self._flat and self._flat()
         if flat is None:
-            flat = np.asarray(_Bytes(self))
+            flat = np.asarray(_Bytes(self)) if self.device.memory.is_host else _Bytes(self)
             self._flat = weakref.ref(flat)
-        return np.ndarray(shape, dtype, flat, offset, byte_strides)
+        return flat
 
 
 class _Bytes:
     """A buffer's bytes in NumPy's array interface; arrays made from it hold on to it, and so to the buffer."""
 
-    __slots__ = ("__array_interface__", "buffer")
+    __slots__ = ("__array_interface__", "__weakref__", "buffer")
 
     def __init__(self, buffer: Buffer) -> None:
         self.buffer = buffer
@@ -248,10 +260,10 @@ def fetched(
 ) -> np.ndarray:
     """A copy, for reading, of an array in the memory of a device: the bytes from its first element to its last."""
     strides = byte_strides or [stride * dtype.itemsize for stride in contiguous_strides(shape)]
-    last = sum((extent - 1) * stride for extent, stride in zip(shape, strides, strict=True))
-    flat = np.empty(0 if 0 in shape else last + dtype.itemsize, np.uint8)
-    device.memory.read(address, flat)
-    values = np.ndarray(shape, dtype, flat, 0, byte_strides)
+    low, high = reach(shape, strides)
+    flat = np.empty(high - low + (high > low) * (dtype.itemsize - 1), np.uint8)
+    device.memory.read(address + low, flat)
+    values = np.ndarray(shape, dtype, flat, -low, byte_strides)
     values.flags.writeable = False
     return values
 

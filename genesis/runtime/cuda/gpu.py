@@ -92,6 +92,10 @@ class Gpu(ABC):
     def synchronize(self) -> None:
         """Wait until all is done. Raises RuntimeError if some of it failed."""
 
+    @abstractmethod
+    def wait_for(self, stream: int) -> None:
+        """Wait until the work of another library's stream is done."""
+
     @property
     @abstractmethod
     def stream(self) -> int:

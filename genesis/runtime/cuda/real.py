@@ -24,9 +24,16 @@ __all__ = ["RealGpu"]
 _OUT_OF_MEMORY = driver.CUresult.CUDA_ERROR_OUT_OF_MEMORY
 _ATTRIBUTE = driver.CUdevice_attribute
 _current = threading.local()  # the GPU whose context this thread is in
-_forked = [False]
-os.register_at_fork(after_in_child=lambda: _forked.__setitem__(0, bool(_contexts)))
-_contexts: list[RealGpu] = []
+_opened: list[RealGpu] = []
+_lost: list[RealGpu] = []  # those that were open when this process was forked: it has no way to them
+
+
+def _lose() -> None:
+    _lost[:] = _opened
+    vars(_current).clear()
+
+
+os.register_at_fork(after_in_child=_lose)
 
 
 def _said(status: Any) -> str:
@@ -69,14 +76,15 @@ class RealGpu(Gpu):
             _ATTRIBUTE.CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT))
         self.capability = major, minor
         self._context = _asked(driver.cuDevicePrimaryCtxRetain, device)
-        _contexts.append(self)
+        _opened.append(self)
         self._enter()
-        self._stream = _asked(driver.cuStreamCreate, driver.CUstream_flags.CU_STREAM_NON_BLOCKING.value)
+        # What other libraries put into the default stream and what is here wait for each other.
+        self._stream = _asked(driver.cuStreamCreate, driver.CUstream_flags.CU_STREAM_DEFAULT.value)
 
     def _enter(self) -> None:
         """Be in this GPU's context, as every call below has to be."""
         if getattr(_current, "gpu", None) is not self:
-            if _forked[0]:
+            if self in _lost:
                 raise RuntimeError("CUDA was in use when this process was forked: have processes started by 'spawn'")
             _asked(driver.cuCtxSetCurrent, self._context)
             _current.gpu = self
@@ -137,6 +145,10 @@ class RealGpu(Gpu):
     def synchronize(self) -> None:
         self._enter()
         _asked(driver.cuStreamSynchronize, self._stream)
+
+    def wait_for(self, stream: int) -> None:
+        self._enter()
+        _asked(driver.cuStreamSynchronize, stream)
 
     @property
     def stream(self) -> int:

@@ -89,6 +89,9 @@ class SimulatedGpu(Gpu):
     def synchronize(self) -> None:
         pass
 
+    def wait_for(self, stream: int) -> None:
+        pass
+
     @property
     def stream(self) -> int:
         return 0

@@ -1,0 +1,144 @@
+"""The way to the real driver, as far as it can be walked without one: every call reaches it with arguments that it takes."""
+
+import ctypes
+import os
+import threading
+
+import numpy as np
+import pytest
+
+import genesis
+from genesis.runtime import cuda
+from genesis.runtime.cuda.parameters import raw_words
+
+bindings = pytest.importorskip("cuda.bindings.driver")
+real = pytest.importorskip("genesis.runtime.cuda.real")
+
+HERE = cuda.gpu_count() > 0
+pytestmark = pytest.mark.skipif(HERE, reason="there is a driver: what runs on it is tested instead")
+HOST = ctypes.create_string_buffer(1 << 12)
+GIVEN = {
+    "cuInit": (), "cuDeviceGetCount": (1,), "cuDeviceGet": (bindings.CUdevice(0),), "cuDeviceGetName": (b"Stand-in\0\0",),
+    "cuDeviceGetAttribute": (9,), "cuDevicePrimaryCtxRetain": (bindings.CUcontext(),), "cuCtxSetCurrent": (),
+    "cuStreamCreate": (bindings.CUstream(),), "cuMemGetInfo": (1 << 20, 1 << 30), "cuMemAlloc": (bindings.CUdeviceptr(4096),),
+    "cuMemFree": (), "cuMemHostAlloc": (ctypes.addressof(HOST),), "cuMemcpyHtoDAsync": (), "cuMemcpyDtoHAsync": (),
+    "cuMemcpyDtoDAsync": (), "cuMemsetD8Async": (), "cuEventCreate": (bindings.CUevent(),), "cuEventRecord": (),
+    "cuEventSynchronize": (), "cuEventDestroy": (), "cuEventElapsedTime": (2.0,), "cuStreamSynchronize": (),
+    "cuModuleLoadData": (bindings.CUmodule(),), "cuModuleGetFunction": (bindings.CUfunction(),), "cuLaunchKernel": (),
+    "cuStreamBeginCapture": (), "cuStreamEndCapture": (bindings.CUgraph(),), "cuGraphInstantiate": (bindings.CUgraphExec(),),
+    "cuGraphDestroy": (), "cuGraphLaunch": (), "cuGraphExecDestroy": (), "cuGetErrorName": (b"CUDA_ERROR_UNKNOWN",),
+    "cuGetErrorString": (b"unknown error",),
+}
+
+
+class StandIn:
+    """The bindings, which check their arguments as ever; where they would go on to the driver, success is returned."""
+
+    def __init__(self):
+        self.calls = []
+        self.failing = {}
+
+    def __getattr__(self, name):
+        function = getattr(bindings, name)
+        if not name.startswith("cu"):
+            return function
+
+        def called(*arguments):
+            with pytest.raises(Exception, match="driver library"):
+                function(*arguments)
+            self.calls.append(name)
+            return self.failing.get(name, bindings.CUresult.CUDA_SUCCESS), *GIVEN[name]
+
+        called.__name__ = name
+        return called
+
+
+@pytest.fixture
+def driver(monkeypatch):
+    made = StandIn()
+    monkeypatch.setattr(real, "driver", made)
+    monkeypatch.setattr(real, "_current", threading.local())
+    monkeypatch.setattr(real, "_opened", [])
+    monkeypatch.setattr(real, "_lost", [])
+    return made
+
+
+def test_every_call_reaches_the_driver_with_arguments_that_it_takes(driver):
+    assert real.RealGpu.count() == 1
+    gpu = real.RealGpu(0)
+    assert (gpu.name, gpu.capability, gpu.processors) == ("Stand-in", (9, 9), 9)
+    assert gpu.free_and_total() == (1 << 20, 1 << 30) and gpu.allocate(512) == 4096 and gpu.stream == 0
+    values = gpu.pinned(64)
+    gpu.copy_in(4096, values)
+    gpu.copy_out(values, 4096)
+    gpu.copy(4096, 8192, 512)
+    gpu.clear(4096, 512)
+    gpu.wait(gpu.mark())
+    gpu.release(4096)
+    function = gpu.load(b"machine code", "genesis_0123")
+    types, arguments = ("float32*", "int64", "float64", "float32[]"), (4096, -3, 0.5, 8192)
+    commands = [gpu.command(function, (2, 3), (32, 8), types, arguments) for _ in range(2)]
+    ends = []
+    timed, seconds = gpu.timed(commands)
+    gpu.submit(timed, lambda: ends.append(len(driver.calls)))
+    assert driver.calls[-5:] == ["cuEventRecord", "cuLaunchKernel"] * 2 + ["cuEventRecord"] and ends == [len(driver.calls)]
+    assert seconds() == [0.002, 0.002]
+    graph = gpu.captured(commands)
+    gpu.submit([graph])
+    del graph
+    assert driver.calls[-3:] == ["cuGraphDestroy", "cuGraphLaunch", "cuGraphExecDestroy"]
+    gpu.synchronize()
+    gpu.wait_for(1)
+
+
+def test_errors_are_told_in_the_drivers_words(driver):
+    gpu = real.RealGpu(0)
+    driver.failing["cuStreamSynchronize"] = bindings.CUresult.CUDA_ERROR_ILLEGAL_ADDRESS
+    with pytest.raises(RuntimeError, match="CUDA: cuStreamSynchronize failed: CUDA_ERROR_UNKNOWN: unknown error"):
+        gpu.synchronize()
+    driver.failing["cuMemAlloc"] = bindings.CUresult.CUDA_ERROR_OUT_OF_MEMORY
+    assert gpu.allocate(512) == 0
+    driver.failing["cuLaunchKernel"] = bindings.CUresult.CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES
+    with pytest.raises(RuntimeError, match="CUDA: a launch failed"):
+        gpu.submit([gpu.command(gpu.load(b"", "f"), (1,), (1,), (), ())])
+
+
+def test_the_context_is_entered_once_by_each_thread(driver):
+    gpu = real.RealGpu(0)
+    gpu.synchronize()
+    assert driver.calls.count("cuCtxSetCurrent") == 1
+    thread = threading.Thread(target=gpu.synchronize)
+    thread.start()
+    thread.join()
+    assert driver.calls.count("cuCtxSetCurrent") == 2
+
+
+def test_a_forked_process_is_told_that_the_gpu_is_not_its_own(driver):
+    gpu = real.RealGpu(0)
+    read, write = os.pipe()
+    if not (child := os.fork()):
+        try:
+            gpu.synchronize()
+        except RuntimeError as error:
+            os.write(write, str(error).encode())
+        os._exit(0)
+    os.waitpid(child, 0)
+    os.close(write)
+    assert b"started by 'spawn'" in os.read(read, 1000)
+    os.close(read)
+
+
+def test_arguments_are_words_of_eight_bytes_and_arrays_seven():
+    words = raw_words(("int64", "float64", "float32*", "float64[]"), (-2, 1.5, 4096, 8192))
+    assert len(words) == 10 and words[0] == (1 << 64) - 2 and words[2] == 4096
+    assert np.frombuffer(words.tobytes(), np.float64)[1] == 1.5
+    assert words[3:].tolist() == [0, 0, words[5], 8, 8192, words[5], 8]
+
+
+def test_without_a_driver_it_is_said_that_there_is_none():
+    assert not genesis.cuda.is_available() and genesis.cuda.device_count() == 0
+    with pytest.raises(ValueError, match="device: 'cuda' is not available: there is no NVIDIA driver"):
+        genesis.zeros(2).cuda()
+    with pytest.raises(ValueError, match="'cuda' is not available"):
+        genesis.cuda.synchronize()
+    genesis.cuda.empty_cache()
