@@ -38,7 +38,7 @@ class Decisions(NamedTuple):
 def is_worth_keeping(cost: int, nbytes: int, threads: int, sources: int, large: int) -> bool:
     """Whether to write a value and read it again, rather than compute it again.
 
-    It takes `cost` simple operations an element, from `sources` values in memory, `large` of them about as large as itself.
+    It takes `cost` simple operations an element, from `sources` values in memory, `large` of them as large as itself.
     """
     if not sources:
         return cost > GENERATE_COST

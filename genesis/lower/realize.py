@@ -54,7 +54,7 @@ def realized(
             else:
                 cost += PRIMITIVES[nodes[base].op].cost if PRIMITIVES[nodes[base].op].kind == "source" else 0
         size = node.numel
-        large = sum(1 for s in sources if nodes[s].numel * 4 > size)
+        large = sum(1 for s in sources if nodes[s].numel >= size)  # one that is broadcast never is, whatever the sizes
         recipe[index] = (cost, frozenset(sources))
         if index in outside and index not in found:
             kept = is_worth_keeping(cost, node.nbytes, threads, len(sources), large)
