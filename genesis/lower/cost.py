@@ -15,7 +15,7 @@ from genesis.runtime.speeds import speeds
 
 __all__ = ["PARALLEL_COST", "Estimate", "estimate"]
 
-PARALLEL_COST = 40_000  # units of work, about one simple operation on an element each, that pay for waking the team
+PARALLEL_COST = 100_000  # units of work, about a simple operation on an element each, that pay for waking the team: 2 us of it
 
 
 class Estimate(NamedTuple):
@@ -40,7 +40,7 @@ def estimate(nodes: Sequence[Node], stage: Stage, threads: int) -> Estimate:
             nbytes += sum(nodes[value].nbytes for value in (*part.reads, *part.writes) if value not in private)
             if isinstance(part, Product):
                 multiplied += part.flops
-    workers = threads if flops + multiplied / 8 > PARALLEL_COST else 1
+    workers = threads if flops + multiplied / 3 > PARALLEL_COST else 1
     moving = nbytes / (machine.cache * workers if nbytes <= machine.cached else machine.memory)
     computing = (multiplied / machine.products + flops / machine.operations) / workers
     seconds = machine.launch + machine.team * (workers > 1) + max(moving, computing)

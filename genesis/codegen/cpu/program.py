@@ -154,7 +154,7 @@ def _product_launch(nodes: Sequence[Node], call: Product, places: Places, addres
     dtype = nodes[call.node].dtype
     m, n, k = call.extents
     products = numel(call.batch)
-    workers = threads if 2 * products * m * n * k > 8 * PARALLEL_COST else 1
+    workers = threads if 2 * products * m * n * k > 3 * PARALLEL_COST else 1
     cut = product.panels(dtype.name, call.extents, -(-workers // products))
     layouts = ((call.a, call.a_layout.offset), (call.b, call.b_layout.offset), (call.node, 0))
     a, b, c = (places.address(value, offset * dtype.itemsize) for value, offset in layouts)
