@@ -21,10 +21,10 @@ from genesis.lower.group import (
     Axis,
     Group,
     Partition,
+    aligned,
     canonical_map,
     pattern_of,
     pull_views,
-    split_axes,
 )
 from genesis.lower.index_map import SplitAxis, Unmappable
 from genesis.lower.legalize import base_of
@@ -245,22 +245,9 @@ class _Fusion:
             ):
                 self.reason = "few long rows would be passed over once more by fewer threads"
                 return False
-            if not self._aligned(axes, index, at_level, held):
+            if not aligned(self.nodes, axes, index, at_level, held):
                 return False
         return True
-
-    def _aligned(self, axes: tuple[Axis, ...], index: int, level: str, held: str) -> bool:
-        while True:
-            try:
-                extents = [e for e, _ in axes]
-                _, at = pull_views(self.nodes, index, canonical_map(axes, level), extents)
-                want = canonical_map(axes, held)
-                return at.offset == want.offset and all(
-                    a == b or e == 1 for a, b, e in zip(at.strides, want.strides, extents, strict=True))
-            except SplitAxis as split:
-                axes = split_axes(axes, split)
-            except Unmappable:
-                return False
 
     def _absorb(self, group: Group, homes: Sequence[Group], node: Node, level: str) -> None:
         """Move into `group` those groups that feed `node` and nothing else so far, where they fit."""
@@ -269,7 +256,7 @@ class _Fusion:
             if other in (group, source) or other.kind != "loop" or not self._mergeable(group, other):
                 continue
             axes = other.axes if other.reduces else group.axes
-            if not all(self._aligned(axes, i, level, other.levels[self.bases[i]]) for i in node.inputs
+            if not all(aligned(self.nodes, axes, i, level, other.levels[self.bases[i]]) for i in node.inputs
                        if self.home.get(self.bases[i]) is other):
                 continue
             group.axes = axes

@@ -18,7 +18,8 @@ from genesis.lower.index_map import IndexMap, SplitAxis, Unmappable, contiguous_
 from genesis.lower.target import Target
 
 __all__ = [
-    "COLUMN", "FINAL", "FULL", "ROW", "Axis", "Group", "Partition", "canonical_map", "pattern_of", "pull_views", "split_axes"
+    "COLUMN", "FINAL", "FULL", "ROW", "Axis", "Group", "Partition", "aligned", "canonical_map", "pattern_of", "pull_views",
+    "split_axes",
 ]
 
 FULL, ROW, COLUMN, FINAL = "full", "row", "column", "final"
@@ -129,3 +130,18 @@ def split_axes(axes: Sequence[Axis], split: SplitAxis) -> tuple[Axis, ...]:
     extent, reduced = axes[split.axis]
     pair = ((extent // split.inner, reduced), (split.inner, reduced))
     return (*axes[: split.axis], *pair, *axes[split.axis + 1 :])
+
+
+def aligned(nodes: Sequence[Node], axes: tuple[Axis, ...], index: int, level: str, held: str) -> bool:
+    """Whether a read of `index` at `level` finds its base, which the nest computes at level `held`, at the base's own place."""
+    while True:
+        try:
+            extents = [e for e, _ in axes]
+            _, at = pull_views(nodes, index, canonical_map(axes, level), extents)
+            want = canonical_map(axes, held)
+            return at.offset == want.offset and all(
+                a == b or e == 1 for a, b, e in zip(at.strides, want.strides, extents, strict=True))
+        except SplitAxis as split:
+            axes = split_axes(axes, split)
+        except Unmappable:
+            return False
