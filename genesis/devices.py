@@ -12,7 +12,7 @@ _LAST = 63
 
 class Device:
     """A place for tensors, by its name: "cpu", which is "cpu:0", "cpu:1", .. "cpu:63"; "cuda", which is "cuda:0", "cuda:1", ..;
-    there is one object for each.
+    there is one object for each. As a context it is the default device.
 
     The CPU's devices share its memory and its cores, and keep apart what several real ones would keep apart: tensors
     of two devices do not meet in one operation, and `Tensor.to` copies.
@@ -26,8 +26,9 @@ class Device:
     >>> import genesis
     >>> genesis.device("cpu"), genesis.device("cpu", 1)
     (device(type='cpu'), device(type='cpu', index=1))
-    >>> genesis.zeros(2, device="cpu:1").device == "cpu:1"
-    True
+    >>> with genesis.device("cpu:1"):
+    ...     genesis.zeros(2).device
+    device(type='cpu', index=1)
     """
 
     __slots__ = ("index", "memory", "type")
@@ -63,6 +64,14 @@ class Device:
     def __hash__(self) -> int:
         return hash(str(self))
 
+    def __enter__(self) -> Device:
+        _left.append(_default[0])
+        _default[0] = self
+        return self
+
+    def __exit__(self, *problem: object) -> None:
+        _default[0] = _left.pop()
+
     def __reduce__(self) -> tuple[Any, ...]:
         return Device, (str(self),)
 
@@ -96,6 +105,7 @@ def _gpu(name: str) -> Device:
 
 
 _default = [CPU]
+_left: list[Device] = []  # the defaults before the contexts that are open
 
 
 def set_default_device(device: Any) -> None:

@@ -137,7 +137,9 @@ def call(operation: Operation, arguments: Sequence[Any], attributes: dict[str, A
         trace = thread_state.trace
         if trace is None or trace.closed:
             if thread_state.several:
-                device, arguments, attributes = _gathered(operation.name, arguments, attributes)
+                device = None if attributes else _one_device(arguments)
+                if device is None:
+                    device, arguments, attributes = _gathered(operation.name, arguments, attributes)
                 trace = current_trace(device)
             else:
                 trace = current_trace()
@@ -210,6 +212,23 @@ def filled(value: Any, shape: Shape, dtype: DType, device: Device = CPU) -> Tens
     """A tensor of one number everywhere."""
     result: Tensor = call_on(device, OPERATIONS["full"], (value, shape, dtype))
     return result
+
+
+def _one_device(arguments: Sequence[Any]) -> Device | None:
+    """The device that all tensors among the arguments are on; None if they are on several, or in lists, or there are none."""
+    device = None
+    for argument in arguments:
+        if isinstance(argument, Tensor):
+            array = argument._array if argument._base is None else array_of(argument)
+            memory = array.memory
+            here = array.trace.device if memory is None else memory.buffer.device  # type: ignore[union-attr]
+            if here is not device:
+                if device is not None:
+                    return None
+                device = here
+        elif argument.__class__ in (list, tuple) and any([isinstance(member, Tensor) for member in argument]):
+            return None
+    return device
 
 
 def _gathered(

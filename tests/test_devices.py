@@ -41,6 +41,28 @@ def test_other_devices_do_not_exist(name):
         genesis.device(name)
 
 
+def test_new_tensors_go_to_the_default_device():
+    x = vector(1, 2, 3)
+    with ONE as inner, TWO:
+        assert genesis.get_default_device() is TWO and inner is ONE
+        assert genesis.zeros(2).device is genesis.rand(2).device is nn.Linear(2, 2).weight.device is TWO
+        assert x[[0, 2]].device == "cpu" and x[[0, 2]].tolist() == [1, 3]
+    genesis.set_default_device("cpu:1")
+    assert genesis.arange(3).device is ONE
+    genesis.set_default_device(None)
+    assert genesis.arange(3).device == "cpu"
+
+
+@pytest.mark.parametrize("make", [
+    lambda d: nn.Linear(2, 3, device=d), lambda d: nn.Conv2d(1, 2, 3, device=d), lambda d: nn.Embedding(3, 2, device=d),
+    lambda d: nn.LayerNorm(3, device=d), lambda d: nn.BatchNorm1d(3, device=d), lambda d: nn.GroupNorm(1, 3, device=d),
+    lambda d: nn.MultiheadAttention(4, 2, device=d), lambda d: nn.TransformerEncoderLayer(4, 2, 8, device=d),
+])
+def test_layers_are_made_where_they_are_wanted(make):
+    layer = make(ONE)
+    assert {t.device for t in (*layer.parameters(), *layer.buffers())} == {ONE}
+
+
 # ---- where results are ----
 
 MADE = {

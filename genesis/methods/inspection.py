@@ -50,6 +50,13 @@ def is_cuda(self: Tensor) -> bool:
     return array_of(self).device.type == "cuda"
 
 
+@method
+def get_device(self: Tensor) -> int:
+    """The number of the GPU that the tensor is on; -1 if it is on none."""
+    place = array_of(self).device
+    return -1 if place.type == "cpu" else place.index or 0
+
+
 @attribute
 def itemsize(self: Tensor) -> int:
     """Bytes in one element."""

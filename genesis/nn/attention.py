@@ -49,7 +49,7 @@ class MultiheadAttention(Module):
     def __init__(
         self, embed_dim: int, num_heads: int, dropout: float = 0.0, bias: bool = True, add_bias_kv: bool = False,
         add_zero_attn: bool = False, kdim: int | None = None, vdim: int | None = None, batch_first: bool = False,
-        dtype: Any = None,
+        device: Any = None, dtype: Any = None,
     ) -> None:
         if embed_dim <= 0 or num_heads <= 0 or embed_dim % num_heads:
             raise ValueError(f"MultiheadAttention: {num_heads} heads do not divide embed_dim {embed_dim}")
@@ -62,14 +62,14 @@ class MultiheadAttention(Module):
         self.batch_first = batch_first
         self.add_zero_attn = add_zero_attn
         joint = self.kdim == embed_dim == self.vdim
-        self.in_proj_weight = Parameter(empty(3 * embed_dim, embed_dim, dtype=dtype)) if joint else None
-        self.q_proj_weight = None if joint else Parameter(empty(embed_dim, embed_dim, dtype=dtype))
-        self.k_proj_weight = None if joint else Parameter(empty(embed_dim, self.kdim, dtype=dtype))
-        self.v_proj_weight = None if joint else Parameter(empty(embed_dim, self.vdim, dtype=dtype))
-        self.in_proj_bias = Parameter(zeros(3 * embed_dim, dtype=dtype)) if bias else None
-        self.out_proj = Linear(embed_dim, embed_dim, bias=bias, dtype=dtype)
-        self.bias_k = Parameter(empty(1, 1, embed_dim, dtype=dtype)) if add_bias_kv else None
-        self.bias_v = Parameter(empty(1, 1, embed_dim, dtype=dtype)) if add_bias_kv else None
+        self.in_proj_weight = Parameter(empty(3 * embed_dim, embed_dim, device=device, dtype=dtype)) if joint else None
+        self.q_proj_weight = None if joint else Parameter(empty(embed_dim, embed_dim, device=device, dtype=dtype))
+        self.k_proj_weight = None if joint else Parameter(empty(embed_dim, self.kdim, device=device, dtype=dtype))
+        self.v_proj_weight = None if joint else Parameter(empty(embed_dim, self.vdim, device=device, dtype=dtype))
+        self.in_proj_bias = Parameter(zeros(3 * embed_dim, device=device, dtype=dtype)) if bias else None
+        self.out_proj = Linear(embed_dim, embed_dim, bias=bias, device=device, dtype=dtype)
+        self.bias_k = Parameter(empty(1, 1, embed_dim, device=device, dtype=dtype)) if add_bias_kv else None
+        self.bias_v = Parameter(empty(1, 1, embed_dim, device=device, dtype=dtype)) if add_bias_kv else None
         self.reset_parameters()
 
     def reset_parameters(self) -> None:

@@ -26,20 +26,20 @@ class _Norm(Module):
     num_batches_tracked: Tensor | None
 
     def __init__(
-        self, num_features: int, eps: float, momentum: float | None, affine: bool, track_running_stats: bool, dtype: Any,
-        bias: bool,
+        self, num_features: int, eps: float, momentum: float | None, affine: bool, track_running_stats: bool, device: Any,
+        dtype: Any, bias: bool,
     ) -> None:
         self.num_features = num_features
         self.eps = eps
         self.momentum = momentum
         self.affine = affine
         self.track_running_stats = track_running_stats
-        self.weight = Parameter(ones(num_features, dtype=dtype)) if affine else None
-        self.bias = Parameter(zeros(num_features, dtype=dtype)) if affine and bias else None
+        self.weight = Parameter(ones(num_features, device=device, dtype=dtype)) if affine else None
+        self.bias = Parameter(zeros(num_features, device=device, dtype=dtype)) if affine and bias else None
         tracked = track_running_stats
-        self.register_buffer("running_mean", zeros(num_features, dtype=dtype) if tracked else None)
-        self.register_buffer("running_var", ones(num_features, dtype=dtype) if tracked else None)
-        self.register_buffer("num_batches_tracked", zeros((), dtype=int64) if tracked else None)
+        self.register_buffer("running_mean", zeros(num_features, device=device, dtype=dtype) if tracked else None)
+        self.register_buffer("running_var", ones(num_features, device=device, dtype=dtype) if tracked else None)
+        self.register_buffer("num_batches_tracked", zeros((), device=device, dtype=int64) if tracked else None)
 
     def reset_running_stats(self) -> None:
         """Begin the statistics anew."""
@@ -72,9 +72,9 @@ class _Norm(Module):
 class _BatchNorm(_Norm):
     def __init__(
         self, num_features: int, eps: float = 1e-5, momentum: float | None = 0.1, affine: bool = True,
-        track_running_stats: bool = True, dtype: Any = None, *, bias: bool = True,
+        track_running_stats: bool = True, device: Any = None, dtype: Any = None, *, bias: bool = True,
     ) -> None:
-        super().__init__(num_features, eps, momentum, affine, track_running_stats, dtype, bias)
+        super().__init__(num_features, eps, momentum, affine, track_running_stats, device, dtype, bias)
 
     def forward(self, input: Tensor) -> Tensor:
         """`input` (n, num_features, ..), the same shape. While training, the statistics are the batch's."""
@@ -132,9 +132,9 @@ class BatchNorm3d(_BatchNorm):
 class _InstanceNorm(_Norm):
     def __init__(
         self, num_features: int, eps: float = 1e-5, momentum: float = 0.1, affine: bool = False,
-        track_running_stats: bool = False, dtype: Any = None, *, bias: bool = True,
+        track_running_stats: bool = False, device: Any = None, dtype: Any = None, *, bias: bool = True,
     ) -> None:
-        super().__init__(num_features, eps, momentum, affine, track_running_stats, dtype, bias)
+        super().__init__(num_features, eps, momentum, affine, track_running_stats, device, dtype, bias)
 
     def forward(self, input: Tensor) -> Tensor:
         """`input` (n, num_features, ..) or without n, the same shape."""

@@ -33,7 +33,7 @@ class _Convolution(Module):
 
     def __init__(
         self, in_channels: int, out_channels: int, kernel_size: PerAxis, stride: PerAxis, padding: PerAxis | str,
-        dilation: PerAxis, groups: int, bias: bool, padding_mode: str, dtype: Any,
+        dilation: PerAxis, groups: int, bias: bool, padding_mode: str, device: Any, dtype: Any,
     ) -> None:
         name, axes = type(self).__name__, self._axes
         if groups < 1 or in_channels % groups or out_channels % groups:
@@ -50,8 +50,8 @@ class _Convolution(Module):
         self.dilation = each(dilation, axes)
         self.groups = groups
         self.padding_mode = padding_mode
-        self.weight = Parameter(empty(*self._weight_channels(), *self.kernel_size, dtype=dtype))
-        self.bias = Parameter(empty(out_channels, dtype=dtype)) if bias else None
+        self.weight = Parameter(empty(*self._weight_channels(), *self.kernel_size, device=device, dtype=dtype))
+        self.bias = Parameter(empty(out_channels, device=device, dtype=dtype)) if bias else None
         self.reset_parameters()
 
     def _weight_channels(self) -> tuple[int, int]:
@@ -86,10 +86,11 @@ class _Convolution(Module):
 class _Conv(_Convolution):
     def __init__(
         self, in_channels: int, out_channels: int, kernel_size: PerAxis, stride: PerAxis = 1, padding: PerAxis | str = 0,
-        dilation: PerAxis = 1, groups: int = 1, bias: bool = True, padding_mode: str = "zeros", dtype: Any = None,
+        dilation: PerAxis = 1, groups: int = 1, bias: bool = True, padding_mode: str = "zeros", device: Any = None,
+        dtype: Any = None,
     ) -> None:
         super().__init__(
-            in_channels, out_channels, kernel_size, stride, padding, dilation, groups, bias, padding_mode, dtype
+            in_channels, out_channels, kernel_size, stride, padding, dilation, groups, bias, padding_mode, device, dtype
         )
 
     def forward(self, input: Tensor) -> Tensor:
@@ -154,13 +155,13 @@ class _ConvTranspose(_Convolution):
     def __init__(
         self, in_channels: int, out_channels: int, kernel_size: PerAxis, stride: PerAxis = 1, padding: PerAxis = 0,
         output_padding: PerAxis = 0, groups: int = 1, bias: bool = True, dilation: PerAxis = 1,
-        padding_mode: str = "zeros", dtype: Any = None,
+        padding_mode: str = "zeros", device: Any = None, dtype: Any = None,
     ) -> None:
         if padding_mode != "zeros":
             raise ValueError(f"{type(self).__name__}: padding_mode must be 'zeros', got {padding_mode!r}")
         self.output_padding = each(output_padding, self._axes)
         super().__init__(
-            in_channels, out_channels, kernel_size, stride, padding, dilation, groups, bias, padding_mode, dtype
+            in_channels, out_channels, kernel_size, stride, padding, dilation, groups, bias, padding_mode, device, dtype
         )
 
     def _weight_channels(self) -> tuple[int, int]:

@@ -28,13 +28,13 @@ class LayerNorm(Module):
 
     def __init__(
         self, normalized_shape: int | Sequence[int], eps: float = 1e-5, elementwise_affine: bool = True,
-        bias: bool = True, dtype: Any = None,
+        bias: bool = True, device: Any = None, dtype: Any = None,
     ) -> None:
         self.normalized_shape = _shape(normalized_shape)
         self.eps = eps
         self.elementwise_affine = elementwise_affine
-        self.weight = Parameter(ones(self.normalized_shape, dtype=dtype)) if elementwise_affine else None
-        self.bias = Parameter(zeros(self.normalized_shape, dtype=dtype)) if elementwise_affine and bias else None
+        self.weight = Parameter(ones(self.normalized_shape, device=device, dtype=dtype)) if elementwise_affine else None
+        self.bias = Parameter(zeros(self.normalized_shape, device=device, dtype=dtype)) if elementwise_affine and bias else None
 
     def forward(self, input: Tensor) -> Tensor:
         """`input` (.., *normalized_shape), the same shape."""
@@ -56,12 +56,12 @@ class RMSNorm(Module):
 
     def __init__(
         self, normalized_shape: int | Sequence[int], eps: float | None = None, elementwise_affine: bool = True,
-        dtype: Any = None,
+        device: Any = None, dtype: Any = None,
     ) -> None:
         self.normalized_shape = _shape(normalized_shape)
         self.eps = eps
         self.elementwise_affine = elementwise_affine
-        self.weight = Parameter(ones(self.normalized_shape, dtype=dtype)) if elementwise_affine else None
+        self.weight = Parameter(ones(self.normalized_shape, device=device, dtype=dtype)) if elementwise_affine else None
 
     def forward(self, input: Tensor) -> Tensor:
         """`input` (.., *normalized_shape), the same shape."""
@@ -83,8 +83,8 @@ class GroupNorm(Module):
     """
 
     def __init__(
-        self, num_groups: int, num_channels: int, eps: float = 1e-5, affine: bool = True, dtype: Any = None, *,
-        bias: bool = True,
+        self, num_groups: int, num_channels: int, eps: float = 1e-5, affine: bool = True, device: Any = None,
+        dtype: Any = None, *, bias: bool = True,
     ) -> None:
         if num_groups < 1 or num_channels % num_groups:
             raise ValueError(f"GroupNorm: {num_groups} groups do not divide {num_channels} channels")
@@ -92,8 +92,8 @@ class GroupNorm(Module):
         self.num_channels = num_channels
         self.eps = eps
         self.affine = affine
-        self.weight = Parameter(ones(num_channels, dtype=dtype)) if affine else None
-        self.bias = Parameter(zeros(num_channels, dtype=dtype)) if affine and bias else None
+        self.weight = Parameter(ones(num_channels, device=device, dtype=dtype)) if affine else None
+        self.bias = Parameter(zeros(num_channels, device=device, dtype=dtype)) if affine and bias else None
 
     def forward(self, input: Tensor) -> Tensor:
         """`input` (n, num_channels, ..), the same shape."""

@@ -94,6 +94,10 @@ class Outcome:
         """The call that notes it where the run is not native code; no interrupt can come into it."""
         return partial(setitem, self._word, 0, 1)
 
+    def deny(self) -> None:
+        """It did not take place after all: what was begun has failed."""
+        self._word[0] = 0
+
     def __bool__(self) -> bool:
         return self._word[0] != 0
 

@@ -123,7 +123,12 @@ class Program:
                 gpu.submit(checked)
                 if (fault := self._fault()) is not None:
                     return fault
-            gpu.submit(rest, int if outcome is None else outcome.note)
+            try:
+                gpu.submit(rest, int if outcome is None else outcome.note)
+            except RuntimeError:
+                if outcome is not None:
+                    outcome.deny()
+                raise
         return None
 
     def seconds(self) -> list[float]:
