@@ -104,7 +104,7 @@ class _Fusion:
         candidates = {h.number: h for h in homes if h.number == floor}
         for base in bases:
             reader = self.readers.get(base)
-            if reader is not None and reader.number >= floor:
+            if reader is not None and reader.number >= floor and self.nodes[base].numel > 1:  # not for a number
                 candidates[reader.number] = reader
         axes = node.attrs["axes"] if kind == "reduce" else ()
         source = self.home.get(bases[0]) if kind == "gather" else None  # done before a gather from it begins
@@ -161,7 +161,7 @@ class _Fusion:
         for level in (FINAL, ROW, FULL) if size == 1 else (ROW, FULL):
             if (level == ROW and not group.reduces) or group.numel(level) != size:
                 continue
-            if level == FINAL and not group.has(FINAL):
+            if level == FINAL and (not group.has(FINAL) or self._joins_totals(group, node)):
                 continue
             if level == FULL and group.reduces and not group.numel(ROW):
                 continue
@@ -229,6 +229,11 @@ class _Fusion:
         group.axes = rows
         group.levels = {member: COLUMN if level == ROW else level for member, level in group.levels.items()}
         return ROW
+
+    def _joins_totals(self, group: Group, node: Node) -> bool:
+        """Whether a node reads the totals of several kernels, which are one launch if they do not wait for each other."""
+        homes = [self.home.get(base) for base in map(self.bases.__getitem__, node.inputs)]
+        return any(home is not group and home is not None and home.has(FINAL) for home in homes)
 
     def _reads_fit(self, group: Group, axes: tuple[Axis, ...], level: str, reads: Sequence[tuple[int, str]]) -> bool:
         """Whether each read finds its base, if the group computes it, at the base's own place in the nest."""

@@ -78,7 +78,7 @@ def order(nodes: Sequence[Node], partition: Partition) -> tuple[list[Stage], set
 def _alike(first: Call, call: Call) -> bool:
     """Whether two calls are of one kernel, and one launch can run both."""
     kernels = isinstance(call, KernelCall) and isinstance(first, KernelCall)
-    return kernels and call.kernel.text == first.kernel.text and not call.kernel.has_totals  # type: ignore[union-attr]
+    return kernels and call.kernel.text == first.kernel.text  # type: ignore[union-attr]
 
 
 def _operand(nodes: Sequence[Node], index: int) -> tuple[int, Layout]:

@@ -88,3 +88,12 @@ def test_one_text_serves_every_size():
         return [kernel.text for kernel in kernels(*outputs)]
 
     assert texts((64, 30)) == texts((200, 111))
+
+
+@pytest.mark.parametrize("threads", [1, 2, 3])
+def test_sums_of_tensors_of_all_sizes_are_taken_side_by_side(threads):
+    genesis.set_num_threads(threads)
+    arrays = [np.random.default_rng(n).normal(size=n) for n in (3, 70_000, 4097, 20_000)]
+    totals = [genesis.tensor(a).sum() for a in arrays]
+    assert [len(stage) for stage in plan_for(array_of(totals[0]).trace).lowered.schedule.stages] == [4]
+    np.testing.assert_allclose([t.item() for t in totals], [a.sum() for a in arrays], rtol=1e-12, atol=1e-12)

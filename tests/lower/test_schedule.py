@@ -17,8 +17,8 @@ def offered(text):
     return [(number(lowered.origins[lowered.inputs[i]]), position[o]) for i, o in donations(lowered.nodes, lowered.schedule)]
 
 
-def plan_of_adam(monkeypatch):
-    """The plan of a step over three parameters."""
+def plan_of_adam(monkeypatch, clipped=False):
+    """The plan of a step over three parameters, whose gradients may be clipped first."""
     parameters = [genesis.ones(*shape) * 2 for shape in [(30, 20), (20,), (5, 4, 3)]]
     for p in parameters:
         p.requires_grad = True
@@ -28,6 +28,8 @@ def plan_of_adam(monkeypatch):
         p.grad.numpy()
     plans = []
     monkeypatch.setattr(execute, "FLUSH_HOOKS", [lambda trace, plan: plans.append(plan)])
+    if clipped:
+        genesis.nn.utils.clip_grad_norm_(parameters, 1.0)
     optimizer.step()
     return plans[-1]
 
@@ -37,6 +39,10 @@ def test_adam_over_three_parameters_is_one_stage_of_one_kernel(monkeypatch):
     assert [len(stage) for stage in stages] == [3]
     assert len({call.kernel.text for call in stages[0]}) == 1
     assert sorted(call.extents for call in stages[0]) == [(20,), (60,), (600,)]
+
+
+def test_clipping_is_one_stage_of_sums_and_one_that_joins_them(monkeypatch):
+    assert [len(stage) for stage in plan_of_adam(monkeypatch, clipped=True).lowered.schedule.stages] == [3, 1, 3]
 
 
 def test_adam_writes_parameters_and_averages_over_themselves(monkeypatch):

@@ -28,7 +28,7 @@ from genesis.runtime.native import Block, Launch, Program
 __all__ = ["assemble"]
 
 BLOCK_QUANTUM = 64
-SHARES = 4  # of a kernel with totals, for each worker: partial results, which are joined in order
+SHARES = 4  # of a launch, for each worker; of a kernel with totals: partial results, which are joined in order
 FINAL_BLOCK = 4096
 STREAMED_SHARE = 4  # an output of one in so many bytes of the last cache goes past it
 
@@ -119,10 +119,11 @@ def _kernel_launches(
     cost = sum(_cost(call) for call in calls)
     workers = threads if cost > PARALLEL_COST else 1
     together = _blocks(calls)
-    blocks = [_block(call, places, workers, len(calls), together) for call in calls]
+    points = sum(numel(call.extents) for call in calls)
+    blocks = [_block(call, places, workers, numel(call.extents) / max(points, 1), together) for call in calls]
     launches = [Launch(addresses[_name(kernel, together)], blocks, workers)]
     if kernel.has_totals:
-        launches.append(Launch(addresses[kernel.name + "_finish"], [Block(blocks[0].words, 1)], 1))
+        launches.append(Launch(addresses[kernel.name + "_finish"], [Block(block.words, 1) for block in blocks], 1))
     return launches
 
 
@@ -133,19 +134,21 @@ def _cost(call: KernelCall) -> int:
     return numel(call.extents) * max(per_element, 1)
 
 
-def _block(call: KernelCall, places: Places, workers: int, beside: int, together: Mapping[int, int]) -> Block:
+def _block(call: KernelCall, places: Places, workers: int, part: float, together: Mapping[int, int]) -> Block:
+    """The arguments of a call that is `part` of its launch's work: its items are about as long as those of the others."""
     kernel = call.kernel
+    parts = max(1, round(SHARES * workers * part)) if workers > 1 else 1
     items = numel(-(-call.extents[a] // together.get(a, 1)) for a in kernel.outer)
     size = count = 1
     if kernel.lane is not None and not kernel.lane_is_reduced:
         extent = call.extents[kernel.lane]
-        wanted = max(1, 4 * workers // max(items * beside, 1)) if workers > 1 else 1
+        wanted = max(1, parts // max(items, 1))
         size = max(BLOCK_QUANTUM, -(-extent // (wanted * BLOCK_QUANTUM)) * BLOCK_QUANTUM)
         if kernel.has_totals:
             size = min(size, FINAL_BLOCK)
         count = max(1, -(-extent // size))
         items *= -(-extent // size)
-    shares = max(1, min(SHARES * workers, items)) if workers > 1 else 1
+    shares = max(1, min(parts, items))
     words = [word(w, call, places, size, count, workers, items, shares) for w in kernel.words]
     return Block(words, shares if kernel.has_totals else items)
 

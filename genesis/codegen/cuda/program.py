@@ -147,10 +147,10 @@ def _kinds(kernel: Kernel) -> tuple[str, ...]:
 
 
 def _alike(calls: Sequence[KernelCall]) -> list[list[KernelCall]]:
-    """The calls of a stage in groups that one function serves."""
+    """The calls of a stage in groups that one launch serves: who adds atomically, or has totals, is alone."""
     groups: dict[Any, list[KernelCall]] = {}
     for number, call in enumerate(calls):
-        alone = number if Signature(call.kernel).is_atomic else None
+        alone = number if Signature(call.kernel).is_atomic or call.kernel.has_totals else None
         groups.setdefault((_kinds(call.kernel), alone), []).append(call)
     return [*groups.values()]
 
