@@ -46,7 +46,8 @@ INTEGER = COMPARISONS | {
 }
 BOOL = COMPARISONS | {
     "add": "{0} | {1}", "sub": "{0} ^ {1}", "mul": "{0} & {1}", "maximum": "{0} | {1}", "minimum": "{0} & {1}",
-    "abs": "{0}", "sign": "{0}", "floor": "{0}", "ceil": "{0}", "trunc": "{0}", "round": "{0}",
+    "floor_divide": "{0} & {1}", "remainder": "False", "fmod": "{0} > {1}",
+    "neg": "{0}", "abs": "{0}", "sign": "{0}", "floor": "{0}", "ceil": "{0}", "trunc": "{0}", "round": "{0}",
     "isnan": "False", "isinf": "False", "isfinite": "True",
     "bitwise_and": "{0} & {1}", "bitwise_or": "{0} | {1}", "bitwise_xor": "{0} ^ {1}", "bitwise_not": "not {0}",
 }

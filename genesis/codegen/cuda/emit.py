@@ -15,6 +15,7 @@ from typing import Literal
 from genesis.codegen.cuda import totals
 from genesis.codegen.cuda.reductions import Accumulator
 from genesis.codegen.cuda.signature import Function, Signature
+from genesis.codegen.cuda.target import THREADS, WARP
 from genesis.codegen.cuda.text import Text
 from genesis.codegen.cuda.values import Values
 from genesis.lower.kernel import REDUCTIONS, Kernel
@@ -23,7 +24,8 @@ __all__ = ["Emitter", "Team", "emit_finish", "emit_kernel"]
 
 Team = Literal["thread", "warp", "block", "column"]
 AXES = "ijklmpqr"
-THREADS = {"warp": "cuda.threadIdx.x == 0", "block": "cuda.threadIdx.x == 0 and cuda.threadIdx.y == 0",
+TEAMS = THREADS // WARP  # warps of a block
+FIRST = {"warp": "cuda.threadIdx.x == 0", "block": "cuda.threadIdx.x == 0 and cuda.threadIdx.y == 0",
            "column": "cuda.threadIdx.y == 0"}  # the one of a team that writes what is common to it
 
 
@@ -66,13 +68,17 @@ class Emitter:
         i = self.kernel.instructions[n]
         return Accumulator(i.name, n, self.kernel.instructions[i.args[0]].dtype.name, i.dtype.name)
 
+    def letter(self, axis: int) -> str:
+        """The name of the position on an axis."""
+        return AXES[axis] if axis < len(AXES) else f"i{axis}"
+
     # ---- loops ----
 
     @contextmanager
     def bound(self, axes: Sequence[int]) -> Iterator[None]:
         """Inside, the positions on `axes` are known."""
         for axis in axes:
-            self.index[axis] = AXES[axis] if axis < len(AXES) else f"i{axis}"
+            self.index[axis] = self.letter(axis)
         with self.values.scope():
             yield
         for axis in axes:
@@ -81,13 +87,20 @@ class Emitter:
     @contextmanager
     def over(self, axes: Sequence[int], start: str, step: str, name: str) -> Iterator[None]:
         """A loop over the points of `axes`, from the point numbered `start` on, every `step`-th; one axis is its own number."""
-        whole = start == "0" and step == "1"
-        variable = AXES[axes[0]] if len(axes) == 1 and axes[0] < len(AXES) else name
-        bounds = self.count(axes) if whole else f"{start}, {self.count(axes)}" + ("" if step == "1" else f", {step}")
-        with self.text.block(f"for {variable} in range({bounds}):"), self.bound(axes):
+        variable = name if len(axes) > 1 else self.letter(axes[0])
+        count = self.count(axes)
+        grid = step.startswith("cuda.")  # known to the launch alone: a loop of which nothing is computed beforehand
+        if grid:
+            self.text.line(f"{variable} = {start}")
+            header = f"while {variable} < {count}:"
+        else:
+            header = f"for {variable} in range({count if step == '1' else f'{start}, {count}, {step}'}):"
+        with self.text.block(header), self.bound(axes):
             if len(axes) > 1:
                 self._decode(axes, name)
             yield
+            if grid:
+                self.text.line(f"{variable} += {step}")
 
     def _decode(self, axes: Sequence[int], name: str) -> None:
         """The positions on `axes` of the point numbered `name`."""
@@ -116,7 +129,7 @@ class Emitter:
             self._passes()
             self._after()
         totals.store_partials(self)
-        body = "".join(f"    {name} = cuda.shared.array({totals.THREADS}, {dtype})\n" for name, dtype in self.shared.items())
+        body = "".join(f"    {name} = cuda.shared.array({THREADS}, {dtype})\n" for name, dtype in self.shared.items())
         body += str(self.text)
         return self.signature.by_table(self.kernel.name + "_many", body) if many else \
             self.signature.by_value(self.kernel.name, body)
@@ -126,15 +139,15 @@ class Emitter:
         """Loops that bind the kept axes, each point of them for one team."""
         x, x_step, y, y_step = "cuda.grid(1)", "cuda.gridsize(1)", "", ""
         if self.team == "warp":
-            x, x_step = "cuda.blockIdx.x * cuda.blockDim.y + cuda.threadIdx.y", "cuda.gridDim.x * cuda.blockDim.y"
+            x, x_step = f"cuda.blockIdx.x * {TEAMS} + cuda.threadIdx.y", f"cuda.gridDim.x * {TEAMS}"
         elif self.team == "block":
             x, x_step = "cuda.blockIdx.x", "cuda.gridDim.x"
         elif self.team == "column":
             y, y_step = "cuda.blockIdx.y", "cuda.gridDim.y"
         elif self.lane is not None and self.outer:
             self.text.line("x, y = cuda.grid(2)")
-            self.text.line("x_step, y_step = cuda.gridsize(2)")
-            x, x_step, y, y_step = "x", "x_step", "y", "y_step"
+            x, x_step = "x", "cuda.gridDim.x * cuda.blockDim.x"
+            y, y_step = "y", "cuda.gridDim.y * cuda.blockDim.y"
         needed = self.kernel.needed(self.kernel.targets())
         self.values.hoist(needed)
         if not self.kept:
@@ -155,11 +168,11 @@ class Emitter:
         """The lane axis a block's width at a time: at its end some threads are idle, but join in the folds."""
         assert self.lane is not None
         extent = self.extent(self.lane)
-        with self.text.block(
-            f"for first in range(cuda.blockIdx.x * cuda.blockDim.x, {extent}, cuda.gridDim.x * cuda.blockDim.x):"
-        ), self.bound([self.lane]):
+        self.text.line(f"first = cuda.blockIdx.x * {WARP}")
+        with self.text.block(f"while first < {extent}:"), self.bound([self.lane]):
             self.text.line(f"{self.index[self.lane]} = first + cuda.threadIdx.x")
             yield
+            self.text.line(f"first += cuda.gridDim.x * {WARP}")
 
     @contextmanager
     def guard(self, *conditions: str) -> Iterator[None]:
@@ -203,12 +216,13 @@ class Emitter:
         if self.team == "warp":
             self.nest(inner, needed, lambda: self._lanes(lane, needed, innermost))
             return
-        with self.over(inner, "cuda.threadIdx.y", "cuda.blockDim.y", "point") if inner else nullcontext():
+        with self.over(inner, "cuda.threadIdx.y", str(TEAMS), "point") if inner else nullcontext():
             self.values.hoist(needed)
             self._lanes(lane, needed, innermost)
 
     def _lanes(self, lane: Sequence[int], needed: Sequence[int], body: Callable[[], None]) -> None:
-        with self.over(lane, "cuda.threadIdx.x", "cuda.blockDim.x", "") if lane else nullcontext():
+        alone = self.team == "block" and len(self.reduced) == 1
+        with self.over(lane, "cuda.threadIdx.x", str(THREADS if alone else WARP), "") if lane else nullcontext():
             body()
 
     def _targets(self, targets: Sequence[int]) -> None:
@@ -238,7 +252,7 @@ class Emitter:
             return
         if self.team != "thread" and stores and any(i.name == "load" and i.level == "row" for i in kernel.instructions):
             self.text.line("cuda.syncwarp()" if self.team == "warp" else "cuda.syncthreads()")  # a result may lie over an input
-        with self.guard(*[THREADS[self.team]] if self.team != "thread" else ()):
+        with self.guard(*[FIRST[self.team]] if self.team != "thread" else ()):
             self.values.hoist([*kernel.needed([n for n, i in enumerate(kernel.instructions) if i in stores or n in added])])
             for i in stores:
                 self.values.effect(i)

@@ -52,9 +52,8 @@ def launch(kernel: Kernel, extents: Sequence[int], team: Team, multiprocessors: 
     finals = [i for i in kernel.instructions if i.level == "final" and "over" in dict(i.attrs)]
     if team in ("warp", "block"):
         inner = [a for a, (_, reduced) in enumerate(kernel.axes) if reduced and a != kernel.lane]
-        assert kernel.lane is not None
-        x = WARP if team == "warp" else max(WARP, _width(extents[kernel.lane]))
-        y = THREADS // x if team == "warp" or inner else 1
+        x = WARP if team == "warp" or inner else THREADS
+        y = THREADS // x
         teams = y if team == "warp" else 1
         if columns:
             most, rows = 2 * multiprocessors, -(-rows // COLUMN_ROWS)

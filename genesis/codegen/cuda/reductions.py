@@ -8,6 +8,7 @@ from genesis.codegen.cuda.registers import FLOATING, accumulated, converted, reg
 
 __all__ = ["Accumulator"]
 
+NOTHING = {"sum": 0, "prod": 1, "any": 0, "all": 1}
 FOLDS = {"any": "max", "all": "min"}  # of the numbers 0 and 1
 _LIMIT = {"max": "int64(-9223372036854775807 - 1)", "min": "int64(9223372036854775807)"}
 
@@ -43,8 +44,8 @@ class Accumulator(NamedTuple):
     def begin(self) -> str:
         """Nothing taken in yet."""
         extreme = self.fold.removeprefix("arg")
-        if self.fold in ("sum", "prod"):
-            start = f"{self.type}({0 if self.fold == 'sum' else 1})"
+        if self.reduction in NOTHING:
+            start = f"{self.type}({NOTHING[self.reduction]})"
         elif self.source in FLOATING:
             start = f"{self.type}({'-' if extreme == 'max' else ''}math.inf)"
         else:

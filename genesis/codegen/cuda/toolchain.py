@@ -46,8 +46,21 @@ class Machine(NamedTuple):
 # ---- the names of kernels ----
 
 
+class _SharedMemory:
+    """The arrays that a block's threads share, each told by the line that asks for it: one, whoever comes first."""
+
+    def array(self, shape: int, dtype: Any) -> Any:
+        arrays = _get_kernel_context().__dict__.setdefault("arrays", {})
+        return arrays.setdefault(sys._getframe(1).f_lineno, np.empty(shape, dtype))
+
+
 class _Simulated:
     """What `cuda` is inside a simulated kernel."""
+
+    shared = _SharedMemory()
+
+    def syncwarp(self) -> None:
+        self.syncthreads()
 
     def __getattr__(self, name: str) -> Any:
         return getattr(_get_kernel_context(), name)
@@ -56,12 +69,13 @@ class _Simulated:
 device: Any = _Simulated() if SIMULATED else cuda
 
 _RENAMED = {"asin": "arcsin", "acos": "arccos", "atan": "arctan", "atan2": "arctan2", "asinh": "arcsinh", "acosh": "arccosh",
-            "atanh": "arctanh", "pow": "power"}
+            "atanh": "arctanh"}
 _PLAIN = ("exp", "expm1", "log", "log2", "log10", "log1p", "sqrt", "sin", "cos", "tan", "sinh", "cosh", "tanh", "floor",
           "ceil", "trunc", "copysign", "fmod")
 
 math: Any = python_math if not SIMULATED else SimpleNamespace(
     inf=python_math.inf, pi=python_math.pi,
+    pow=lambda x, y: np.power([x], [y])[0],  # of arrays, as C has it
     erf=lambda x: type(x)(python_math.erf(x)), erfc=lambda x: type(x)(python_math.erfc(x)),
     **{name: getattr(np, name) for name in _PLAIN}, **{name: getattr(np, other) for name, other in _RENAMED.items()},
 )

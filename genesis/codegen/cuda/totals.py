@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING
 from genesis.codegen.cuda.reductions import Accumulator
 from genesis.codegen.cuda.registers import register_type
 from genesis.codegen.cuda.signature import Function
-from genesis.codegen.cuda.target import THREADS
+from genesis.codegen.cuda.target import THREADS, WARP
 
 if TYPE_CHECKING:
     from genesis.codegen.cuda.emit import Emitter
 
-__all__ = ["THREADS", "add_to_column", "clear_columns", "finish", "store_partials"]
+__all__ = ["add_to_column", "clear_columns", "finish", "store_partials"]
 
 
 def store_partials(emitter: Emitter) -> None:
@@ -61,7 +61,7 @@ def _finish_finals(emitter: Emitter) -> None:
     text, accumulators = emitter.text, [emitter.accumulator(n) for n in emitter.finals]
     for accumulator in accumulators:
         text.line(accumulator.begin())
-    with text.block(f"for share in range(cuda.threadIdx.x, {_shares(emitter)}, cuda.blockDim.x):"):
+    with text.block(f"for share in range(cuda.threadIdx.x, {_shares(emitter)}, {THREADS}):"):
         for position, accumulator in enumerate(accumulators):
             text.line(accumulator.take(_partial(emitter, accumulator.type, position), ""))
     for accumulator in accumulators:
@@ -88,7 +88,7 @@ def _stores(emitter: Emitter, level: str) -> None:
 
 def clear_columns(emitter: Emitter) -> None:
     """Before the first row: the team's part is nothing. Each thread clears what it will add to."""
-    team = "cuda.blockIdx.x * cuda.blockDim.y + cuda.threadIdx.y" if emitter.team == "warp" else "cuda.blockIdx.x"
+    team = f"cuda.blockIdx.x * {THREADS // WARP} + cuda.threadIdx.y" if emitter.team == "warp" else "cuda.blockIdx.x"
     emitter.text.line(f"share = {team}")
 
     def clear() -> None:

@@ -1,0 +1,211 @@
+"""The kernels that programs are made of compile for both architectures, and keep what they compute with in registers."""
+
+import itertools
+import re
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import contextmanager
+from multiprocessing import get_context
+
+import numpy as np
+import pytest
+
+import genesis
+import genesis.nn.functional as F
+from benchmarks.measure import Settings
+from benchmarks.networks import networks
+from genesis import execute
+from genesis.codegen.cuda import binaries
+from genesis.codegen.cuda.binaries import cubin, names, toolchain
+from genesis.codegen.cuda.emit import emit_finish, emit_kernel
+from genesis.codegen.cuda.geometry import team_of
+from genesis.codegen.cuda.target import SIMULATED
+from genesis.interpret import Interpretation
+from genesis.lower.build import KernelCall
+from genesis.runtime.kernel_cache import KernelCache
+from tests.codegen.cuda.schedules import calls_of, lowered, machines_of, machines_of_one, program_of
+
+pytest.importorskip("numba_cuda")
+pytestmark = pytest.mark.skipif(SIMULATED, reason="the simulator compiles nothing")
+
+ARCHITECTURES = ((8, 0), (9, 0))
+
+
+# ---- the kernels of programs ----
+
+
+@contextmanager
+def planned():
+    """Collects the programs that are run inside, which NumPy computes."""
+    programs = []
+
+    def collected(trace, held):
+        programs.append(lowered(trace, held))
+        return Interpretation(trace, held)
+
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(execute, "find_plan", collected)
+        yield programs
+        execute.flush_all()
+
+
+def functions(programs, row_teams):
+    """The functions of all kernels of some programs, by their text; those that reduce rows once for each of some teams."""
+    kernels = {call.kernel.text: call.kernel for program in programs for call in calls_of(program)}
+    together = {stage[0].kernel.text for program in programs for stage in program.schedule.stages
+                if len(stage) > 1 and isinstance(stage[0], KernelCall)}
+    found = {}
+    for kernel in kernels.values():
+        reduces = any(reduced for _, reduced in kernel.axes) and not any(i.name == "scatter" for i in kernel.instructions)
+        teams = ("thread",) if not reduces else row_teams if kernel.lane_is_reduced else ("column",)
+        made = [emit_kernel(kernel, team) for team in teams]
+        made += [emit_finish(kernel)] if kernel.has_totals else []
+        made += [emit_kernel(kernel, teams[0], many=True)] if kernel.text in together and not kernel.has_totals else []
+        found |= {function.source: function for function in made}
+    return list(found.values())
+
+
+def training(network, optimizer, **settings):
+    """Two steps of a network: the first makes the optimizer's state."""
+    model = network.model(genesis.nn)
+    update = getattr(genesis.optim, optimizer)(model.parameters(), lr=0.01, **settings)
+    loss_of = F.cross_entropy if network.classifies else F.mse_loss
+    x, y = genesis.from_numpy(network.inputs), genesis.from_numpy(network.targets)
+    for _ in range(2):
+        update.zero_grad()
+        loss_of(model(x), y).backward()
+        genesis.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        update.step()
+    execute.flush_all()
+
+
+def normal(*shape):
+    return genesis.from_numpy(np.random.default_rng(0).standard_normal(shape).astype(np.float32))
+
+
+FLOATS = [
+    "abs neg sign relu floor ceil trunc round sqrt rsqrt exp exp2", "expm1 log log2 log10 log1p sigmoid tanh erf erfc",
+    "sin cos tan asin acos atan", "sinh cosh asinh acosh atanh isnan isinf isfinite",
+]
+PAIRS = ["add sub mul div maximum minimum eq lt", "pow atan2 floor_divide remainder fmod"]
+WHOLE = ["add sub mul maximum minimum neg abs sign eq ge", "floor_divide remainder fmod bitwise_and bitwise_or bitwise_xor"
+         " bitwise_not bitwise_left_shift bitwise_right_shift pow"]
+
+ALONE = {"neg", "abs", "sign", "bitwise_not"}
+
+
+def elementwise():
+    for dtype in (genesis.float32, genesis.float64, genesis.bfloat16):
+        x, y = normal(9).to(dtype), normal(9).to(dtype)
+        for row in FLOATS[: 1 if dtype is genesis.bfloat16 else None]:
+            yield [getattr(genesis, name)(x) for name in row.split()]
+        for row in PAIRS:
+            yield [getattr(genesis, name)(x, y) for name in row.split()]
+    for dtype in (genesis.int64, genesis.uint8):
+        x = genesis.tensor([3, 4, 5], dtype=dtype)
+        for row in WHOLE:
+            yield [getattr(genesis, name)(*[x] * (1 if name in ALONE else 2)) for name in row.split()]
+    for source, others in itertools.groupby(itertools.permutations(genesis.ir.dtypes.DTYPES.values(), 2), lambda pair: pair[0]):
+        x = genesis.tensor([1, 2, 3]).to(source)
+        x.tolist()
+        yield [x.to(dtype) for _, dtype in others]
+
+
+def reductions():
+    for x in (normal(40, 30), normal(40, 30).to(genesis.bfloat16)):
+        yield F.softmax(x, 1), x.sum(0), x.sum()
+        yield [x.sum(1), x.amax(1), x.argmax(1)]
+        yield F.layer_norm(x, (30,)), x.argmin(0)
+    x = normal(4, 6, 8, 8).requires_grad_()
+    weight = normal(6).requires_grad_()
+    F.batch_norm(x, normal(6), normal(6), weight, weight, True).square().sum().backward()
+    yield x.grad, weight.grad
+    yield F.group_norm(x, 2, weight), F.rms_norm(normal(8, 8), (8,)), F.max_pool2d(x, 3, 2, 1), F.adaptive_avg_pool2d(x, 1)
+    y = normal(8, 10).requires_grad_()
+    for loss in (F.huber_loss, F.kl_div, F.binary_cross_entropy_with_logits, F.smooth_l1_loss):
+        loss(y, normal(8, 10)).backward()
+    yield (y.grad,)
+    whole = genesis.tensor([[3, 4, 5], [1, 2, 3]])
+    yield whole.sum(1), whole.amax(0), (whole > 2).any(1), (whole > 2).all(), whole.prod()
+
+
+def memory():
+    table, where = normal(20, 6).requires_grad_(), genesis.tensor([1, 2, 2, 5])
+    F.dropout(F.embedding(where, table), 0.5).sum().backward()
+    yield (table.grad,)
+    yield table.gather(1, where.reshape(4, 1)), table.T.flip(0) + 1, genesis.cat([table[:2], table[:3] * 2])
+    yield genesis.rand(3, dtype=genesis.float64), genesis.randn(3), genesis.randn(3, dtype=genesis.float64)
+    yield genesis.zeros(9, 4, dtype=genesis.int64).index_add(0, where, genesis.ones(4, 4, dtype=genesis.int64)),
+    yield genesis.zeros(9, 4, dtype=genesis.float16).index_add(0, where, genesis.ones(4, 4, dtype=genesis.float16)),
+
+
+OPTIMIZERS = [("SGD", {"momentum": 0.9, "nesterov": True}), ("Adam", {}), ("RMSprop", {"centered": True}),
+              ("AdamW", {"weight_decay": 0.1})]
+CORPUS = {"elementwise operations": elementwise, "reductions": reductions, "gathers, scatters and draws": memory}
+
+
+@pytest.fixture(scope="module")
+def compilers():
+    """Two processes: numba compiles one function at a time."""
+    with ProcessPoolExecutor(2, get_context("spawn")) as pool:
+        yield pool
+
+
+@pytest.mark.parametrize("name", CORPUS)
+def test_programs_compile_for_each_architecture_without_spills(name, compilers):
+    with planned() as programs:
+        for tensors in CORPUS[name]():
+            execute.flush_all()
+            del tensors
+    assert_nothing_spills(functions(programs, ("warp", "block")), compilers, machines_of)
+
+
+def test_training_steps_compile_without_spills_and_the_older_architecture_s_assembly_serves_the_newer(compilers):
+    with planned() as programs:
+        for network, (optimizer, settings) in zip(networks(Settings(quick=True)), OPTIMIZERS, strict=True):
+            training(network, optimizer, **settings)
+    assert_nothing_spills(functions(programs, ("block",)), compilers, machines_of_one)
+
+
+def assert_nothing_spills(every, compilers, made):
+    machines = compilers.map(made, every, itertools.repeat(ARCHITECTURES), chunksize=4)
+    spilled = [function.source for function, found in zip(every, machines, strict=True) if any(m.spilled for m in found)]
+    assert not spilled, spilled[0]
+
+
+def ptx_of(*tensors):
+    """The assembly of the one kernel that computes pending tensors."""
+    (call,) = calls_of(program_of(*tensors)[1])
+    function = emit_kernel(call.kernel, team_of(call.kernel, call.extents))
+    return toolchain().compile_ptx(function.source, function.name, function.parameters, names(), (9, 0)), function
+
+
+def test_rows_are_folded_by_exchange_within_warps():
+    ptx, function = ptx_of(F.softmax(normal(300, 100), 1))
+    assert "shfl.sync" in ptx and "bar.sync" not in ptx, function.source
+    ptx, function = ptx_of(F.softmax(normal(3, 5000), 1))
+    assert "shfl.sync" in ptx and "bar.sync" in ptx, function.source
+
+
+def test_arithmetic_of_float32_takes_no_double():
+    x = normal(50, 60)
+    for y in (x * 2 + x.exp().tanh(), F.gelu(x), F.layer_norm(x, (60,)), x.to(genesis.bfloat16) * 3, F.dropout(x, 0.1)):
+        ptx, function = ptx_of(y)
+        computed = re.sub(r"cvt\.rn\.f32\.f64", "", ptx)  # of numbers from Python, which are double
+        assert not re.search(r"(add|mul|fma|div)\.(rn\.)?f64", computed), function.source
+
+
+def test_sums_that_meet_are_atomic():
+    target = genesis.zeros(50, 60).index_add(0, genesis.tensor([1, 2, 2]), normal(3, 60))
+    (_, scatter) = calls_of(program_of(target)[1])
+    function = emit_kernel(scatter.kernel, "thread")
+    ptx = toolchain().compile_ptx(function.source, function.name, function.parameters, names(), (8, 0))
+    assert re.search(r"(atom|red)\.global\.add\.f32", ptx)
+
+
+def test_machine_code_is_kept_on_disk(tmp_path, monkeypatch):
+    (call,) = calls_of(program_of(normal(30) * 2)[1])
+    function = emit_kernel(call.kernel, "thread")
+    monkeypatch.setattr(binaries, "_cache", KernelCache(lambda: tmp_path))
+    code = cubin(function, (9, 0))
+    monkeypatch.setattr(binaries, "toolchain", None)  # nothing is compiled any more
+    assert cubin(function, (9, 0)) == code and code.startswith(b"\x7fELF") and function.name.encode() in code
