@@ -18,6 +18,15 @@ numel: Callable[[Iterable[int]], int] = math.prod
 
 
 @functools.lru_cache(maxsize=4096)
+def contiguous_strides(shape: Shape) -> Shape:
+    """Row-major strides, in elements."""
+    strides, step = [], 1
+    for extent in reversed(shape):
+        strides.append(step)
+        step *= max(extent, 1)
+    return tuple(reversed(strides))
+
+
 def reach(shape: Sequence[int], strides: Sequence[int]) -> tuple[int, int]:
     """The offset of the lowest element, and one more than that of the highest; (0, 0) if there is none.
 
@@ -28,15 +37,6 @@ def reach(shape: Sequence[int], strides: Sequence[int]) -> tuple[int, int]:
         return 0, 0
     ends = [(extent - 1) * stride for extent, stride in zip(shape, strides, strict=True)]
     return sum(end for end in ends if end < 0), 1 + sum(end for end in ends if end > 0)
-
-
-def contiguous_strides(shape: Sequence[int]) -> Shape:
-    """Row-major strides, in elements."""
-    strides, step = [], 1
-    for extent in reversed(shape):
-        strides.append(step)
-        step *= max(extent, 1)
-    return tuple(reversed(strides))
 
 
 def broadcast_shapes(name: str, *shapes: Shape) -> Shape:
