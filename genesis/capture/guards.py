@@ -17,7 +17,7 @@ from types import BuiltinFunctionType, CodeType, FunctionType, MappingProxyType,
 from typing import Any
 
 from genesis.capture.check import COMPARISONS, check_function
-from genesis.capture.purity import CHANGING, DYNAMIC, SCALARS, impure_names, is_impure, is_opaque
+from genesis.capture.purity import CHANGING, DYNAMIC, SCALARS, asked_names, impure_names, is_impure, is_opaque
 from genesis.nn.module import Module
 from genesis.tensor import Tensor
 
@@ -46,6 +46,7 @@ class Guards:
         self._of_classes: set[tuple[int, str]] = set()
         self._seen: set[tuple[int, str]] = set()
         self._dynamic = False
+        self._asked: set[str] = set()  # by getattr, which need not find them
         self.remembers = False  # results, by arguments that have to be what they seem
         self._functions: dict[CodeType, list[FunctionType]] = {}
         self._running: set[CodeType] = set()
@@ -180,7 +181,9 @@ class Guards:
 
     def _whole(self, value: Any, label: str) -> None:
         if not isinstance(value, ModuleType | type):
-            for attribute in [*getattr(value, "__dict__", ())]:
+            held = getattr(value, "__dict__", {})
+            self.fail_if(f"len({self.constant(held)}) != {len(held)}", f"the attributes of {label}")
+            for attribute in [*held]:
                 if isinstance(attribute, str) and attribute.isidentifier():
                     self._attribute(value, attribute, label)
 
@@ -207,7 +210,7 @@ class Guards:
             self._of_class(kind, attribute, "", raw, path)
             self.enter(raw.fget, path)
         elif raw is _MISSING:
-            if self._dynamic and owner is not kind:
+            if (self._dynamic or attribute in self._asked) and owner is not kind:
                 self.fail_if(f"hasattr({name}, {attribute!r})", path)
             elif hasattr(kind, "__getattr__") and hasattr(owner, "__dict__"):
                 self.fail_if(f"{attribute!r} in {self.constant(vars(owner))}", path)
@@ -231,9 +234,10 @@ class Guards:
         `own`: it is the user's, who may look attributes up by names made at run time.
         """
         self._running.add(code)
-        dynamic = own and not DYNAMIC.isdisjoint(code.co_names)
+        asked, dynamic = asked_names(code) if own and not DYNAMIC.isdisjoint(code.co_names) else (set(), False)
+        self._asked |= asked
         became_dynamic, self._dynamic = dynamic and not self._dynamic, self._dynamic or dynamic
-        self._look_for({*code.co_names, *(c for c in code.co_consts if dynamic and isinstance(c, str))}, own)
+        self._look_for({*code.co_names, *asked, *(c for c in code.co_consts if dynamic and isinstance(c, str))}, own)
         for value, label in [*self._objects] if became_dynamic else ():
             self._whole(value, label)
         if own and not _ENVIRONMENT.isdisjoint(code.co_names):

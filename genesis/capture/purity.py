@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import array
+import dis
+import itertools
 import random
 import re
 import sys
@@ -15,7 +17,7 @@ from genesis.devices import Device
 from genesis.ir.dtypes import DType
 from genesis.nn.module import Module
 
-__all__ = ["CHANGING", "DYNAMIC", "SCALARS", "impure_names", "is_impure", "is_opaque"]
+__all__ = ["CHANGING", "DYNAMIC", "SCALARS", "asked_names", "impure_names", "is_impure", "is_opaque"]
 
 SCALARS = (int, float, bool, str, bytes, complex, type(None), np.generic)
 CHANGING = (np.ndarray, array.array, bytearray, memoryview, random.Random, np.random.Generator, np.random.RandomState)
@@ -26,6 +28,9 @@ _IMPURE = {
 _IMPURE_BUILTINS = {"print", "input", "open", "next", "exec", "eval", "breakpoint", "globals", "locals"}
 _IMPURE_NUMPY = {"empty", "empty_like", "fromfile", "frombuffer", "load", "loadtxt", "memmap", "random"}
 DYNAMIC = {"getattr", "hasattr", "vars", "__dict__", "setattr", "attrgetter"}
+_ASKING = {"getattr", "hasattr", "setattr"}
+_NAMED = {"LOAD_FAST", "LOAD_DEREF", "LOAD_GLOBAL", "LOAD_NAME"}  # instructions that bring what one name stands for
+_BETWEEN = {"CACHE", "PUSH_NULL", "PRECALL"}
 
 
 def is_impure(function: Any) -> bool:
@@ -47,6 +52,27 @@ def is_impure(function: Any) -> bool:
     if top == "numpy":
         return module.startswith("numpy.random") or name in _IMPURE_NUMPY
     return top in _IMPURE or (top not in sys.stdlib_module_names and top != "genesis")
+
+
+def asked_names(code: CodeType) -> tuple[set[str], bool]:
+    """The attributes that `code` asks for by constant names, and whether it may ask for others, by names made as it runs.
+
+    >>> asked_names((lambda x: getattr(x, "size", 0)).__code__), asked_names((lambda x, name: getattr(x, name)).__code__)
+    (({'size'}, False), (set(), True))
+    """
+    names: set[str] = set()
+    instructions = [i for i in dis.get_instructions(code) if i.opname not in _BETWEEN]
+    for place, instruction in enumerate(instructions):
+        if instruction.argval in DYNAMIC and instruction.opname != "LOAD_CONST":
+            owner, *following = instructions[place + 1 :]
+            name, *others = itertools.dropwhile(lambda i: i.opname == "LOAD_ATTR", following)
+            called = next((k for k, i in enumerate(others[:2]) if i.opname == "CALL" and i.arg == k + 2), None)
+            if instruction.argval not in _ASKING or owner.opname not in _NAMED or called is None or (
+                name.opname != "LOAD_CONST" or not isinstance(name.argval, str)
+            ):
+                return names, True
+            names.add(name.argval)
+    return names, False
 
 
 def impure_names(module: Any, code: CodeType) -> set[str]:

@@ -9,6 +9,8 @@ from collections.abc import Callable
 from types import CodeType, FrameType, FunctionType
 from typing import Any
 
+from genesis.amp.grad_scaler import GradScaler
+from genesis.autograd.grad_manager import GradManager
 from genesis.capture.guards import Guards
 from genesis.capture.purity import is_impure
 from genesis.number import plain
@@ -33,6 +35,8 @@ _UNREPEATED = {
 _UNREPEATED_MODULES = {
     "random", "secrets", "uuid", "datetime", "tempfile", "socket", "subprocess", "logging", "queue", "threading",
 }
+_MANAGING = {"__enter__", "__exit__", "backward"}
+_SCALING = {"scale", "unscale_", "step", "update", "get_scale", "is_enabled"}
 _IN_PLACE = {"<listcomp>", "<setcomp>", "<dictcomp>", "<genexpr>"}  # functions that last for one expression
 _places: dict[str, str] = {}
 
@@ -142,10 +146,20 @@ class Watch:
                 self._guards.enter(owner, type(owner).__name__)
 
     def _unseen(self, frame: FrameType, code: CodeType) -> None:
-        owner = frame.f_locals.get("self")
+        owner, given = frame.f_locals.get("self"), frame.f_locals
+        held = self._guards.constant(owner)
         if isinstance(owner, LRScheduler) and code.co_name == "step":
             self._away = frame
-            self._schedule(owner, {name: frame.f_locals[name] for name in code.co_varnames[1 : code.co_argcount]})
+            self._schedule(owner, {name: given[name] for name in code.co_varnames[1 : code.co_argcount]})
+        elif isinstance(owner, GradManager) and code.co_name in _MANAGING and not (
+            given.get("retain_graph") or given.get("create_graph")  # there would be something for `release` to find
+        ):
+            self._guards.visit(f"{held}.keep_empty_grad", owner.keep_empty_grad, "keep_empty_grad of GradManager")
+            self._guards.visit(f"{held}._attached", owner._attached, "what is attached to GradManager")
+        elif isinstance(owner, GradScaler) and not owner._enabled and code.co_name in _SCALING:
+            self._guards.visit(f"{held}._enabled", False, "whether GradScaler is enabled")
+        elif isinstance(owner, GradScaler) and code.co_name in _SCALING:
+            self._refuse("a GradScaler looks at gradients, for an overflow, and steps or does not")
         elif self._is_called_by_user(frame):
             self._refuse(f"it calls {code.co_name} of {frame.f_globals.get('__name__')}")
 
