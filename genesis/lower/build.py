@@ -58,6 +58,8 @@ def build_group(nodes: Sequence[Node], partition: Partition, group: Group) -> li
     node = nodes[index]
     if group.kind == "cat":
         return _cat(nodes, partition, index, node)
+    if group.kind == "scan":
+        return [_scan(nodes, partition, index, node)]
     flat = pattern_of((node.numel,), ())
     base = _built(nodes, partition, None, flat, [Store(node.inputs[0], FULL, index)])
     if group.kind == "put":
@@ -92,6 +94,17 @@ def _scatter(nodes: Sequence[Node], partition: Partition, index: int, node: Node
         strides = contiguous_strides(node.shape)
         place = pull(at, build.extents, nodes[where].shape, _without(strides, dim), 0)
         build.scatter(index, place, position, strides[dim], value, node.attrs["mode"], node.dtype)
+
+    return _restarted(nodes, partition, None, axes, emit)
+
+
+def _scan(nodes: Sequence[Node], partition: Partition, index: int, node: Node) -> KernelCall:
+    """Along `dim` one element after the other, the other axes side by side."""
+    axes = pattern_of(node.shape, (node.attrs["dim"],))
+
+    def emit(build: _Build) -> None:
+        at = canonical_map(build.axes, FULL)
+        build.store(index, at, build.value(node.inputs[0], at), FULL, node.dtype, scanned=True)
 
     return _restarted(nodes, partition, None, axes, emit)
 
@@ -259,9 +272,10 @@ class _Build:
 
     # ---- effects ----
 
-    def store(self, target: int, at: IndexMap, value: int, level: str, dtype: DType) -> None:
+    def store(self, target: int, at: IndexMap, value: int, level: str, dtype: DType, *, scanned: bool = False) -> None:
         self.writes[target] = None
-        self._add("store", (value,), dtype, level, self.drafts[value].step, at, target, origin=target)
+        name, attrs = ("scan", (("over", FULL),)) if scanned else ("store", ())
+        self._add(name, (value,), dtype, level, self.drafts[value].step, at, target, attrs=attrs, origin=target)
 
     def scatter(
         self, target: int, at: IndexMap, position: int, stride: int, value: int, mode: str, dtype: DType

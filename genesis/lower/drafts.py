@@ -123,7 +123,7 @@ def _lane(
     along reduced axes one by one; a place among them is counted with the last one running fastest. Sums of columns are kept
     beside rows, along which lanes run.
     """
-    scatters = any(d.name == "scatter" for d in drafts)
+    scatters = any(d.name in ("scatter", "scan") for d in drafts)
     reduced = [axis for axis, (_, r) in enumerate(axes) if r]
     columns = any(d.level == COLUMN for d in drafts)
     barred = reduced if scatters else reduced[:-1] if any(d.name.startswith("arg") for d in drafts) else ()
@@ -147,4 +147,6 @@ def _lane(
             score += 2 * sum(share for share, s in steps if 1 < s <= MOST_TAPS)
         if score > best:
             best, chosen = score, axis
+    if chosen is not None and any(d.name == "scan" for d in drafts) and all(strides[chosen] != 1 for _, strides in memory):
+        return None, (), False  # row by row: each reads and writes along itself
     return chosen, {tap for lane, tap in short if lane == chosen}, any(lane == chosen for lane, _ in pairs)

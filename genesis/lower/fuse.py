@@ -46,11 +46,11 @@ EXTENTS = "it has another number of elements, or reduces other axes"
 
 
 class _Fusion:
-    def __init__(self, nodes: Sequence[Node], outputs: Sequence[int], threads: int) -> None:
+    def __init__(self, nodes: Sequence[Node], outputs: Sequence[int], target: Target) -> None:
         self.nodes = nodes
         self.outputs = outputs
-        self.threads = threads
-        self.rows_wanted = ROWS_FOR_PASSES * threads
+        self.target = target
+        self.rows_wanted = ROWS_FOR_PASSES * target.threads
         self.decisions = Decisions([], [])
         self.reason = ""  # why a node did not fit
         self.groups: list[Group] = []
@@ -69,7 +69,8 @@ class _Fusion:
             elif kind in ("elementwise", "gather", "reduce"):
                 self._place(index, node, kind)
             else:
-                self._join(self._opened(kind, ()), index, FULL)
+                scans = node.op == "cumsum" and self.target.scans
+                self._join(self._opened("scan" if scans else kind, ()), index, FULL)
 
     def _opened(self, kind: str, axes: tuple[Axis, ...]) -> Group:
         group = Group(len(self.groups), kind, axes)
@@ -158,10 +159,12 @@ class _Fusion:
         if COLUMN in [group.levels[b] for b in map(self.bases.__getitem__, node.inputs) if self.home.get(b) is group]:
             reads = [(i, COLUMN) for i in node.inputs]
             return COLUMN if group.numel(COLUMN) == size and self._reads_fit(group, group.axes, COLUMN, reads) else None
+        homes = {self.home[b] for b in map(self.bases.__getitem__, node.inputs) if b in self.home} if size == 1 else {group}
+        joins = any(h.has(FINAL) for h in homes - {group})  # kernels' totals, which are one launch if none waits for another
         for level in (FINAL, ROW, FULL) if size == 1 else (ROW, FULL):
             if (level == ROW and not group.reduces) or group.numel(level) != size:
                 continue
-            if level == FINAL and (not group.has(FINAL) or self._joins_totals(group, node)):
+            if level == FINAL and (not group.has(FINAL) or joins):
                 continue
             if level == FULL and group.reduces and not group.numel(ROW):
                 continue
@@ -230,11 +233,6 @@ class _Fusion:
         group.levels = {member: COLUMN if level == ROW else level for member, level in group.levels.items()}
         return ROW
 
-    def _joins_totals(self, group: Group, node: Node) -> bool:
-        """Whether a node reads the totals of several kernels, which are one launch if they do not wait for each other."""
-        homes = [self.home.get(base) for base in map(self.bases.__getitem__, node.inputs)]
-        return any(home is not group and home is not None and home.has(FINAL) for home in homes)
-
     def _reads_fit(self, group: Group, axes: tuple[Axis, ...], level: str, reads: Sequence[tuple[int, str]]) -> bool:
         """Whether each read finds its base, if the group computes it, at the base's own place in the nest."""
         for index, at_level in reads:
@@ -293,7 +291,7 @@ class _Fusion:
 
 def fuse(nodes: Sequence[Node], outputs: Sequence[int], target: Target, scalars: Sequence[DType] = ()) -> Partition:
     """Before: a legal graph. After: every node that is computed has a group, in an order that respects what they read."""
-    fusion = _Fusion(nodes, outputs, target.threads)
+    fusion = _Fusion(nodes, outputs, target)
     fusion.run()
     groups = [g for g in fusion.groups if g.members]
     for group in groups:

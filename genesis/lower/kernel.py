@@ -17,6 +17,7 @@ from genesis.ops.registry import PRIMITIVES
 __all__ = ["REDUCTIONS", "Access", "Instruction", "Kernel", "Word"]
 
 REDUCTIONS = frozenset(("sum", "prod", "max", "min", "any", "all", "argmax", "argmin"))
+EFFECTS = frozenset(("store", "scatter", "scan"))  # a scan stores what a sum has come to, at each point
 VALUE_WORDS = frozenset(("pointer", "site", "stream"))  # the kinds of word that name a value of the graph
 DEAR = 8  # the cost from which a value is kept for the next pass rather than computed again
 
@@ -148,7 +149,7 @@ class Kernel:
                 if i.attr("over") == "row":
                     continue
                 at = i.step - 1
-            elif i.name in ("store", "scatter") and i.level == "full":
+            elif i.name in EFFECTS and i.level == "full":
                 at = i.step
             else:
                 continue
@@ -186,7 +187,7 @@ class Kernel:
         Points of such a kernel may be computed twice, to the same effect.
         """
         sums = [i for i in self.instructions if i.name in REDUCTIONS]
-        whole = any(i.name == "scatter" or (i.name == "store" and i.level == "full") for i in self.instructions)
+        whole = any(i.name in EFFECTS and i.level == "full" for i in self.instructions)
         if [i.name for i in sums] != ["sum"] or whole or self.has_totals:
             return None
         source = self.instructions[sums[0].args[0]]

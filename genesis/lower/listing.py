@@ -88,6 +88,9 @@ class _Listing:
             sign = "+=" if i.attr("mode") == "add" else "="
             place = self._place(i.access, self._operand(i.args[0]), i)
             self._line(f"{place} {sign} {self._operand(i.args[1])}", i.origin, depth)
+        elif i.name == "scan":
+            self._line(f"v{n} = v{n} + {self._operand(i.args[0])}", i.origin, depth)
+            self._line(f"{self._place(i.access)} = v{n}", -1, depth)
         else:
             self._line(f"{self._place(i.access)} = {self._operand(i.args[0])}", -1, depth)
 

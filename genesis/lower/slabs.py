@@ -109,7 +109,7 @@ def kernel_walk(call: KernelCall) -> Walk | None:
     for i in kernel.instructions:
         if i.access is None or kernel.words[i.access.pointer].kind != "pointer":
             continue
-        if i.name == "scatter":
+        if i.name in ("scatter", "scan"):
             return None
         pointer = kernel.words[i.access.pointer]
         strides = [kernel.words[int(s[1:])].value if isinstance(s, str) else s for s in i.access.strides]

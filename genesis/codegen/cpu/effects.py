@@ -12,17 +12,21 @@ from genesis.codegen.cpu.taps import write_tap
 from genesis.codegen.cpu.values import value_of
 from genesis.lower.kernel import Instruction
 
-__all__ = ["effect"]
+__all__ = ["effect", "stored"]
 
 
 def effect(nest: Nest, i: Instruction) -> None:
     """A store or a scatter, of the lanes at hand."""
-    assert i.access is not None
     if i.name == "scatter":
         _scatter(nest, i)
-        return
+    else:
+        stored(nest, i, value_of(nest, i.args[0]))
+
+
+def stored(nest: Nest, i: Instruction, value: ir.Value) -> None:
+    """`value` where `i` puts it."""
+    assert i.access is not None
     lanes, dtype = nest.lanes, i.dtype.name
-    value = value_of(nest, i.args[0])
     stride = lane_stride(nest, i.access)
     if (apart := lanes_apart(nest, i.access)) > 1:
         write_tap(nest, i, value, apart)

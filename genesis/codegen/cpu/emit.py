@@ -16,7 +16,7 @@ from typing import Any
 from llvmlite import ir
 
 from genesis.codegen.cpu import column_sums
-from genesis.codegen.cpu.effects import effect
+from genesis.codegen.cpu.effects import effect, stored
 from genesis.codegen.cpu.lanes import Lanes
 from genesis.codegen.cpu.nest import Nest
 from genesis.codegen.cpu.reductions import Accumulator
@@ -145,14 +145,20 @@ def _row(nest: Nest, totals: dict[int, Accumulator], start: ir.Value, end: ir.Va
         targets = kernel.targets(step)
         held: dict[Any, Accumulator] = {}
         reductions = [n for n in targets if kernel.instructions[n].name in REDUCTIONS and n not in nest.columns]
+        scans = {n: _accumulator(nest, n) for n in targets if kernel.instructions[n].name == "scan"}
         at_each_point(nest, kept, lambda: held.update(  # noqa: B023
             {nest.key(n): totals[n] if once else _accumulator(nest, n) for n in reductions if nest.key(n) not in held}))  # noqa: B023
         needed = kernel.needed(targets)
 
-        def body(targets: Sequence[int] = targets, held: dict[Any, Accumulator] = held) -> None:
+        def body(
+            targets: Sequence[int] = targets, held: dict[Any, Accumulator] = held, scans: dict[int, Accumulator] = scans
+        ) -> None:
             for n in targets:
                 i = kernel.instructions[n]
-                if i.name not in REDUCTIONS:
+                if n in scans:
+                    scans[n].add(value_of(nest, i.args[0]), None, nest.mask)
+                    stored(nest, i, nest.lanes.round_to(i.dtype.name, scans[n].value()))
+                elif i.name not in REDUCTIONS:
                     effect(nest, i)
                 elif n in nest.columns:
                     column_sums.add(nest, n)
@@ -209,7 +215,7 @@ def _accumulator(nest: Nest, n: int) -> Accumulator:
     source = nest.kernel.instructions[i.args[0]]
     of_rows = i.attr("over") == "row" and nest.kernel.lane_is_reduced
     varying = nest.kernel.lane is not None and not of_rows
-    return Accumulator(nest.lanes, i.name, source.dtype.name, nest.entry, varying)
+    return Accumulator(nest.lanes, "sum" if i.name == "scan" else i.name, source.dtype.name, nest.entry, varying)
 
 
 def _reduced_position(nest: Nest, i: Instruction) -> ir.Value | None:

@@ -35,7 +35,7 @@ WIDE = 1024  # threads that a GPU has always work for, as lowering sees it
 
 def target(threads: int) -> Target:
     """What lowering has to know of a GPU, for which the host's threads are nothing."""
-    return Target(WIDE, panels=False, taps=False)
+    return Target(WIDE, panels=False, taps=False, scans=False)
 
 
 def assemble(

@@ -1,0 +1,49 @@
+"""Running sums, taken by a kernel: along each axis one element after the other, the other axes side by side."""
+
+import numpy as np
+import pytest
+
+import genesis
+from genesis.dispatch import array_of
+from genesis.execute import flush
+from genesis.lower.build import KernelCall
+from genesis.plan import plan_for
+from genesis.thread import current_trace
+
+
+@pytest.fixture(autouse=True)
+def nothing_is_pending():
+    flush(current_trace())
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("shape", [(5,), (1,), (0,), (3, 0), (70_000,), (4, 33, 5), (1000, 130)])
+def test_running_sums_are_numpys_along_every_axis(shape, threads):
+    genesis.set_num_threads(threads)
+    x = np.random.default_rng(0).normal(size=shape).astype(np.float32)
+    for axis in range(x.ndim):
+        np.testing.assert_array_equal(genesis.tensor(x).cumsum(axis).numpy(), x.cumsum(axis))
+        np.testing.assert_array_equal(genesis.tensor(x).T.cumsum(axis).numpy(), x.T.cumsum(axis))
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float16", "int8", "int64", "bool"])
+def test_running_sums_have_numpys_values_in_every_dtype(dtype):
+    x = (np.random.default_rng(0).normal(size=(6, 40)) * 3).astype(dtype)
+    wide = x.astype(np.float32) if dtype == "float16" else x
+    for axis in (0, 1):
+        have = genesis.tensor(x).cumsum(axis).numpy()
+        np.testing.assert_array_equal(have, wide.cumsum(axis).astype(have.dtype))
+
+
+def test_nothing_before_an_infinity_is_touched_by_it():
+    x = [1.0, float("inf"), 2.0, float("-inf"), 3.0]
+    np.testing.assert_array_equal(genesis.tensor(x).cumsum(0).numpy(), np.cumsum(x))
+
+
+def test_a_running_sum_is_a_kernel_among_others():
+    x = genesis.tensor(np.ones((30, 20), np.float32), requires_grad=True)
+    loss = (x.exp().cumsum(1) * 2).sum()
+    loss.backward()
+    calls = [call for stage in plan_for(array_of(loss).trace).lowered.schedule.stages for call in stage]
+    assert all(isinstance(call, KernelCall) for call in calls) and sum("scan(" in call.kernel.text for call in calls) == 2
+    np.testing.assert_allclose(x.grad.numpy(), np.e * 2 * np.arange(20, 0, -1) * np.ones((30, 1)), rtol=1e-6)
