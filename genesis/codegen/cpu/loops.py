@@ -12,7 +12,8 @@ from typing import Any
 from genesis.codegen.cpu.join import CHUNK, join_source
 from genesis.codegen.cpu.product import launch as product
 from genesis.codegen.cpu.product.driver import WORDS
-from genesis.codegen.cpu.words import Places, word
+from genesis.codegen.cpu.words import word
+from genesis.codegen.places import Places
 from genesis.ir.graph import Node
 from genesis.ir.shapes import numel
 from genesis.lower.build import KernelCall

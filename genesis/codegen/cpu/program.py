@@ -11,7 +11,8 @@ from genesis.codegen.cpu.loops import LOOP, loop_launches
 from genesis.codegen.cpu.product import launch as product
 from genesis.codegen.cpu.target import cache_bytes
 from genesis.codegen.cpu.tiling import blocks_of, width_of
-from genesis.codegen.cpu.words import Places, word
+from genesis.codegen.cpu.words import word
+from genesis.codegen.places import Places
 from genesis.codegen.segment import Segment
 from genesis.devices import Device
 from genesis.ir.graph import Node

@@ -4,47 +4,16 @@ from __future__ import annotations
 
 import struct
 from array import array
-from collections.abc import Collection
 from typing import Any
 
+from genesis.codegen.places import Places
 from genesis.ir.shapes import numel
 from genesis.lower.build import KernelCall
 from genesis.lower.kernel import Word
-from genesis.lower.schedule import ALIGNMENT, Location, Schedule
 from genesis.runtime.memory import Buffer
 from genesis.runtime.native import FAULT, Slot
 
-__all__ = ["Places", "word"]
-
-
-class Places:
-    """Words for values' addresses."""
-
-    def __init__(
-        self, schedule: Schedule, arena_slot: int, output_slot: int, scalar_slot: int, streamed: Collection[int] = ()
-    ) -> None:
-        self.schedule = schedule
-        self.arena_slot = arena_slot
-        self.output_slot = output_slot
-        self.scalar_slot = scalar_slot
-        self.keep: list[Any] = []
-        self.streamed = streamed
-        self.workspace_bytes = 0
-
-    def workspace(self, nbytes: int) -> Slot:
-        """Memory behind the arena, for the length of a launch."""
-        self.workspace_bytes = max(self.workspace_bytes, nbytes)
-        return Slot(self.arena_slot, self.schedule.arena_bytes)
-
-    def sum_of(self, value: int, worker: int, nbytes: int) -> Slot:
-        """Where a worker adds up its part of a value."""
-        return Slot(self.arena_slot, self.schedule.sums[value] + worker * -(-nbytes // ALIGNMENT) * ALIGNMENT)
-
-    def address(self, value: int, offset: int = 0) -> Slot:
-        place: Location = self.schedule.locations[value]
-        if place.kind == "arena":
-            return Slot(self.arena_slot, place.place + offset)
-        return Slot(place.place + (self.output_slot if place.kind == "output" else 0), offset)
+__all__ = ["word"]
 
 
 def word(w: Word, call: KernelCall, places: Places, size: int, count: int, workers: int, items: int, shares: int) -> Any:

@@ -6,7 +6,6 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
-from genesis.codegen.cpu.words import Places
 from genesis.codegen.cuda import simulate
 from genesis.codegen.cuda.binaries import cubin
 from genesis.codegen.cuda.emit import emit_finish, emit_kernel
@@ -14,6 +13,7 @@ from genesis.codegen.cuda.gemm import gemms_of
 from genesis.codegen.cuda.geometry import Launch, finishing, launch, team_of
 from genesis.codegen.cuda.product import matrices_of, steps_of
 from genesis.codegen.cuda.signature import Function, Signature
+from genesis.codegen.places import Places
 from genesis.codegen.segment import Segment
 from genesis.devices import Device
 from genesis.ir.dtypes import DType
@@ -30,7 +30,7 @@ from genesis.runtime.uninterrupted import uninterrupted
 
 __all__ = ["assemble", "target"]
 
-WIDE = 1024  # threads that a GPU has always work for, as lowering sees it
+WIDE = 8  # threads that a GPU is like: 16 rows for each make about a row for each of its multiprocessors
 
 
 def target(threads: int) -> Target:

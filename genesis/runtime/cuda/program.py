@@ -16,7 +16,7 @@ from genesis.runtime.native import Fault, Outcome, Slot
 
 __all__ = ["FAULT", "Program", "Scalar", "Step"]
 
-BOUND_LIMIT = 4  # sets of addresses that a program remembers
+BOUND_LIMIT = 8  # sets of addresses that a program remembers
 _FAULT_WORDS = 4
 
 
