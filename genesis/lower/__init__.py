@@ -44,9 +44,10 @@ def lower(
 
     The values `saved` are outputs too, and may share their memory with others.
     """
-    graph = batch_sums(convolve(recomputed(simplify(nodes, [*outputs, *saved]))))
+    graph = recomputed(simplify(nodes, [*outputs, *saved]))
+    graph = batch_sums(graph if target.strided else convolve(graph))
     _check(graph.nodes, graph.outputs)
-    graph = legalize(graph, len(saved))
+    graph = legalize(graph, len(saved), target.strided)
     _check(graph.nodes, graph.outputs)
     while True:
         partition = fuse(graph.nodes, graph.outputs, target, scalars)

@@ -12,7 +12,8 @@ from typing import Any
 
 from genesis.ir.dtypes import float32, int64
 from genesis.ir.graph import Graph, Node, Value
-from genesis.ir.shapes import contiguous_strides, numel
+from genesis.ir.shapes import numel
+from genesis.lower.folds import folded, memory_layout
 from genesis.lower.products import products_summed
 from genesis.lower.simplify import Simplified
 from genesis.ops.contraction import swapped
@@ -34,16 +35,11 @@ def layout_of(nodes: Sequence[Node], index: int) -> Layout | None:
     """How a value lies in its base's memory; None when it is a view of a view, or of memory with gaps."""
     node = nodes[index]
     if node.op != "view":
-        return _memory_layout(node)
+        return memory_layout(node)
     base = nodes[node.inputs[0]]
-    if base.op == "view" or not _memory_layout(base).is_contiguous:
+    if base.op == "view" or not memory_layout(base).is_contiguous:
         return None
     return Layout(node.shape, node.attrs["strides"], node.attrs["offset"])
-
-
-def _memory_layout(node: Node) -> Layout:
-    strides = node.attrs.get("strides") if node.op == "input" else None
-    return Layout(node.shape, strides or contiguous_strides(node.shape), 0)
 
 
 def matrix_operand(layout: Layout) -> bool:
@@ -51,12 +47,14 @@ def matrix_operand(layout: Layout) -> bool:
     return any(stride == 1 or extent == 1 for stride, extent in zip(layout.strides[-2:], layout.shape[-2:], strict=True))
 
 
-def legalize(graph: Simplified, saved: int = 0) -> Simplified:
+def legalize(graph: Simplified, saved: int = 0, strided: bool = False) -> Simplified:
     """Before: a simplified graph. After: matmuls have dtypes and operands that products take, operands have memory, and outputs
     row-major memory that is nobody else's - but for the last `saved` of them, which are read and never written to.
+
+    Where products are `strided`, they take operands that lie any way, and of 16 bits.
     """
     source = graph.nodes
-    result = _Legal()
+    result = _Legal(strided)
     origins: list[int] = []
     place: list[int] = []
     for index, node in enumerate(source):
@@ -100,10 +98,11 @@ def _add(graph: Graph, node: Node) -> Value:
 class _Legal(Graph):
     """The graph under construction, and the copies made in it: value -> its copy, where views that read alike are one."""
 
-    __slots__ = ("copies",)
+    __slots__ = ("copies", "strided")
 
-    def __init__(self) -> None:
+    def __init__(self, strided: bool) -> None:
         super().__init__()
+        self.strided = strided
         self.copies: dict[Any, int] = {}
 
 
@@ -153,15 +152,15 @@ def _owned(graph: _Legal, index: int, taken: Collection[int]) -> int:
 
 def _matmul(graph: _Legal, node: Node) -> Value:
     a, b = (graph.value(i) for i in node.inputs)
-    if node.dtype.compute is not node.dtype:
+    thin = min(*a.shape[-2:], b.shape[-1]) <= 1
+    if node.dtype.compute is not node.dtype and (thin or not graph.strided):
         wide = Node("matmul", (cast(a, float32).index, cast(b, float32).index), node.attrs, node.shape, float32)
         return cast(_matmul(graph, wide), node.dtype)
-    thin = min(*a.shape[-2:], b.shape[-1]) <= 1
     if node.dtype.category < 2 or thin or numel(a.shape) == 0 or numel(b.shape) == 0:
         return products_summed(graph, a, b, node.shape)
     operands = [_matrix(graph, i) for i in node.inputs]
     layouts = [layout_of(graph.nodes, i) for i in operands]
-    if len(collapsed_batch([*layouts, result_layout(node, a.shape)])[0]) > 2:  # type: ignore[list-item]
+    if not graph.strided and len(collapsed_batch([*layouts, result_layout(node, a.shape)])[0]) > 2:  # type: ignore[list-item]
         operands = [_copied(graph, i) for i in operands]
     return _add(graph, node.renumbered(tuple(operands)))
 
@@ -170,6 +169,8 @@ def _matrix(graph: _Legal, index: int) -> int:
     """`index`, or a copy of it, as products read it. What lies turned is copied as it lies, and the copy turned."""
     layout = layout_of(graph.nodes, index)
     if _has_memory(graph, index) and layout is not None and matrix_operand(layout):
+        return index
+    if graph.strided and _has_memory(graph, index) and folded(graph.nodes, index) is not None:
         return index
     node = graph.nodes[index]
     row, column = node.attrs["strides"][-2:] if node.op == "view" else (1, 0)

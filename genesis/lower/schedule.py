@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from genesis.ir.graph import Node
 from genesis.lower.build import KernelCall
+from genesis.lower.folds import PLAIN, Folds, folded
 from genesis.lower.group import Partition
 from genesis.lower.index_map import Unmappable
 from genesis.lower.kernel import Kernel
@@ -88,12 +89,21 @@ def _operand(nodes: Sequence[Node], index: int) -> tuple[int, Layout]:
 
 
 def _product(nodes: Sequence[Node], index: int) -> Product:
-    (a, a_layout), (b, b_layout) = (_operand(nodes, i) for i in nodes[index].inputs)
-    extents, strides = collapsed_batch([a_layout, b_layout, result_layout(nodes[index], a_layout.shape)])
+    left, right = nodes[index].inputs
+    (a_layout, a_folds), (b_layout, b_folds) = (_matrix(nodes, i) for i in (left, right))
+    extents, strides = collapsed_batch([a_layout, b_layout, result_layout(nodes[index], nodes[left].shape)])
     first, second, third = (tuple(s) for s in strides)
-    (m, k), n = a_layout.shape[-2:], b_layout.shape[-1]
-    only = nodes[index].attrs.get("only", "")
-    return Product(index, a, b, a_layout, b_layout, tuple(extents), (first, second, third), (m, n, k), n, only)
+    (m, k), n = nodes[left].shape[-2:], nodes[right].shape[-1]
+    a, b = (base_of(nodes, i) for i in (left, right))
+    only, folds = nodes[index].attrs.get("only", ""), (a_folds, b_folds)
+    return Product(index, a, b, a_layout, b_layout, tuple(extents), (first, second, third), (m, n, k), n, only, folds)
+
+
+def _matrix(nodes: Sequence[Node], index: int) -> tuple[Layout, Folds]:
+    layout = layout_of(nodes, index)
+    found = (layout, PLAIN) if layout is not None else folded(nodes, index)
+    assert found is not None, "legalize gives operands a layout"
+    return found
 
 
 def allocate(

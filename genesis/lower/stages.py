@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from genesis.ir.shapes import numel
 from genesis.lower.build import KernelCall
+from genesis.lower.folds import PLAIN, Folds
 from genesis.ops.layout import Layout
 
 __all__ = ["Call", "HostCall", "Loop", "Product", "Stage", "parts"]
@@ -13,7 +14,8 @@ __all__ = ["Call", "HostCall", "Loop", "Product", "Stage", "parts"]
 
 class Product(NamedTuple):
     """A matrix product: the node, its operands' bases and layouts, the batch axes with each matrix' strides, m, n and k, the
-    distance between the result's rows, and which of the products count (see `ops/contraction.py`)."""
+    distance between the result's rows, which of the products count (see `ops/contraction.py`), and how many axes of each
+    layout make up rows and columns (see `folds.py`)."""
 
     node: int
     a: int
@@ -25,6 +27,7 @@ class Product(NamedTuple):
     extents: tuple[int, int, int]
     ldc: int
     only: str = ""
+    folds: tuple[Folds, Folds] = (PLAIN, PLAIN)
 
     @property
     def flops(self) -> int:

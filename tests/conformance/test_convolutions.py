@@ -45,7 +45,7 @@ def test_convolution_and_gradients_are_torchs(name):
     weight = RANDOM.normal(size=(out, channels // groups, *window))
     arguments = (stride, padding, dilation, groups)
     for ours, theirs in zip(*(_results(f, "conv2d", (x, weight), arguments) for f in (genesis, torch)), strict=True):
-        assert_close(ours, theirs)
+        assert_close(ours, theirs, scale=4)  # sums of hundreds of terms, in another order
 
 
 @pytest.mark.device

@@ -11,7 +11,9 @@ from genesis.codegen.cuda.registers import accumulated, memory_type
 from genesis.codegen.cuda.signature import Function
 from genesis.codegen.cuda.target import SIMULATED, THREADS
 from genesis.ir.shapes import numel
+from genesis.lower.folds import Folds
 from genesis.lower.stages import Product
+from genesis.ops.layout import Layout
 
 __all__ = ["Digits", "Matrices", "Step", "matrices_of", "steps_of", "tiles_of"]
 
@@ -53,14 +55,19 @@ class Step(NamedTuple):
 
 def matrices_of(call: Product) -> Matrices:
     """What a Product multiplies. Matrices that are added up are one of more terms."""
-    m, n, k = call.extents
     batch = [(extent, a, b, c) for extent, a, b, c in zip(call.batch, *call.strides, strict=True) if c]
     summed = [(extent, a, b) for extent, a, b, c in zip(call.batch, *call.strides, strict=True) if not c]
-    (a_row, a_column), (b_row, b_column) = call.a_layout.strides[-2:], call.b_layout.strides[-2:]
+    (rows, a_terms), (b_terms, columns) = map(_axes, (call.a_layout, call.b_layout), call.folds)
     return Matrices(
-        tuple(batch), _merged([(m, a_row)]), _merged([*((e, a) for e, a, _ in summed), (k, a_column)]),
-        _merged([*((e, b) for e, _, b in summed), (k, b_row)]), _merged([(n, b_column)]), call.ldc,
+        tuple(batch), _merged(rows), _merged([*((e, a) for e, a, _ in summed), *a_terms]),
+        _merged([*((e, b) for e, _, b in summed), *b_terms]), _merged(columns), call.ldc,
     )
+
+
+def _axes(layout: Layout, folds: Folds) -> tuple[Digits, Digits]:
+    """The digits of a matrix' rows and columns: its layout's last axes."""
+    digits = tuple(zip(layout.shape, layout.strides, strict=True))
+    return digits[-sum(folds) : len(digits) - folds[1]], digits[len(digits) - folds[1] :]
 
 
 def tiles_of(dtype: str) -> tuple[Tile, ...]:
