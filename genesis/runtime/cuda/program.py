@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from genesis.runtime.counters import count
+from genesis.runtime.cuda.gpu import Gpu
 from genesis.runtime.cuda.memory import GpuMemory
 from genesis.runtime.cuda.precision import matmul
 from genesis.runtime.native import Fault, Outcome, Slot
@@ -74,6 +75,14 @@ class _Table:
         memory.write(self.address, values)
 
 
+def _captured(gpu: Gpu, commands: list[Callable[[], Any]]) -> list[Callable[[], Any]]:
+    """The commands as one, if a graph can hold them all: a library's call may be none that it can."""
+    try:
+        return [gpu.captured(commands)] if commands else []
+    except Exception:
+        return commands
+
+
 def _packed(rows: Sequence[Sequence[float]]) -> np.ndarray:
     """Numbers of eight bytes each."""
     numbers = [number for row in rows for number in row]
@@ -108,7 +117,7 @@ class Program:
             else:
                 self._bound.move_to_end(addresses)
                 if bound.runs == 1:
-                    bound.parts = [[gpu.captured(part)] if part else [] for part in bound.parts]
+                    bound.parts = [_captured(gpu, part) for part in bound.parts]
             bound.runs += 1
             content = self._pack(*values[self._scalars_at :])
             if content != self._sent:
