@@ -1,4 +1,4 @@
-"""Sorting and running sums. Their primitives are host operations: the reference is what runs.
+"""Sorting and running sums. Their primitives are host operations: the reference is what runs, unless a kernel takes the sums.
 
 Only positions are found by sorting; values are gathered from there, so their gradients are a gather's.
 """
