@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 import genesis
 from genesis.codegen.cuda.gemm import CALLS, gemms_of
 from genesis.codegen.cuda.product import Matrices
-from genesis.runtime.cuda.cublas import gemm_call
+from genesis.runtime.cuda.cublas import WORKSPACE, cublas_handle, gemm_call
 
 KINDS = {0: np.float32, 1: np.float64, 2: np.float16}
 FLOAT32, TF32 = 68, 77
@@ -102,6 +102,18 @@ def test_float32_is_rounded_to_tf32_only_if_that_is_allowed():
     finally:
         settings_.allow_tf32 = False
     assert blas.compute_types == [FLOAT32, TF32]
+
+
+@pytest.mark.parametrize("workspace", [4096, 0])
+def test_a_handle_has_its_workspace_after_its_stream_and_sums_in_float32(workspace):
+    class Library:
+        def __getattr__(self, name):
+            return lambda *arguments: asked.append((name, *arguments)) or 7
+
+    asked = []
+    assert cublas_handle(5, workspace, Library()) == 7
+    given = [("set_workspace", 7, workspace, WORKSPACE)] if workspace else []
+    assert asked == [("create",), ("set_stream", 7, 5), *given, ("set_math_mode", 7, 16)]
 
 
 def test_the_setting_is_true_or_false():

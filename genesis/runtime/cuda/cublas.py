@@ -17,6 +17,7 @@ WORKSPACE = 32 << 20  # bytes, as cuBLAS advises for the largest GPUs; set, so t
 _TYPES = {"float16": (2, 2), "bfloat16": (2, 14), "float32": (4, 0), "float64": (8, 1)}  # bytes, cudaDataType
 _COMPUTE_32F, _COMPUTE_32F_FAST_TF32, _COMPUTE_64F = 68, 77, 70  # cublasComputeType_t
 _DEFAULT_ALGORITHM = -1  # cublasGemmAlgo_t
+_WIDE_SUMS = 16  # cublasMath_t: parts of a sum are not rounded to 16 bits before they are added up
 
 
 class Operand(NamedTuple):
@@ -83,10 +84,12 @@ def _types(dtype: str) -> tuple[int, int, int]:
     return *_TYPES[dtype], compute
 
 
-def cublas_handle(stream: int, workspace: int) -> int:
-    """A handle of the library for a stream, with WORKSPACE bytes at an address, in the context that is current."""
-    library = _library()
+def cublas_handle(stream: int, workspace: int, library: Any = None) -> int:
+    """A handle of the library for a stream, with WORKSPACE bytes at an address (0: its own), in the context that is current."""
+    library = library or _library()
     handle: int = library.create()
     library.set_stream(handle, stream)  # takes the workspace away, so it comes first
-    library.set_workspace(handle, workspace, WORKSPACE)
+    if workspace:
+        library.set_workspace(handle, workspace, WORKSPACE)
+    library.set_math_mode(handle, _WIDE_SUMS)
     return handle
