@@ -445,3 +445,16 @@ def test_threads_work_on_devices_of_their_own_and_on_each_others():
         thread.join(timeout=60)
         assert not thread.is_alive(), "deadlock"
     assert results == {k: [20.0 * k, 20.0 * (k + 1)] for k in range(4)}
+
+
+# ---- compiled functions ----
+
+
+def test_compiled_functions_mind_the_device_of_what_they_read_and_write():
+    double, clear = genesis.compile(lambda x: x * 2), genesis.compile(lambda x: x.fill_(3.0))
+    for device in ("cpu", "cpu:1", "cpu", "cpu:1", "cpu:1"):
+        x = vector(1, 2, device=device)
+        assert double(x).device == device and double(x).tolist() == [2, 4]
+        clear(x)
+        assert x.device == device and x.tolist() == [3, 3] and (x + 1).device == device
+    assert sum(entry.replays for entry in double.entries) >= 6 and len(double.entries) == 2

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
+from operator import attrgetter
 from typing import Any, NamedTuple
 
 from genesis.capture.arguments import Arguments
@@ -26,6 +27,8 @@ from genesis.tensor import Tensor, hold_gradient
 from genesis.trace import Array
 
 __all__ = ["Entry"]
+
+_device = attrgetter("memory.buffer.device")
 
 
 class _Write(NamedTuple):
@@ -79,6 +82,7 @@ class Entry:
         self._given = given
         recorder.wholes.update([one.source for one in given])
         self._launches = [_launch(recorder, place, given) for place in range(len(recorder.programs))]
+        self._unread = [w.source for launch in self._launches for w in launch.writes if Given(w.source) not in given]
         only = self._launches[0] if len(self._launches) == 1 else None
         self._quick = Quick(only.prepared, only.writes, self._cleared, outcome) if (
             only is not None and only.is_plain and Quick.fits(only.prepared)) else None
@@ -95,9 +99,8 @@ class Entry:
 
     def is_elsewhere(self, arrays: Sequence[Array], leaves: Sequence[Any]) -> bool:
         """Whether a tensor that a replay would read or write is on another device than the programs."""
-        device = self._launches[0].prepared.device if self._launches else None
-        written = [array_of(find(write.source, leaves)) for launch in self._launches for write in launch.writes]
-        return device is not None and any([array.device is not device for array in (*arrays, *written)])
+        places = {*map(_device, arrays), *[array_of(find(source, leaves)).device for source in self._unread]}
+        return bool(self._launches) and not places <= {self._launches[0].prepared.device}
 
     def replay(self, arrays: list[Array], leaves: Sequence[Any]) -> tuple[bool, Any]:
         """(True, what the recorded call would return), or (False, None) if a step would be another.
