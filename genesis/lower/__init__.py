@@ -13,10 +13,12 @@ from genesis.lower.decisions import Decisions
 from genesis.lower.fuse import fuse
 from genesis.lower.legalize import base_of, layout_of, legalize, set_apart
 from genesis.lower.panels import panelled
+from genesis.lower.placing import placed
 from genesis.lower.products import convolve
 from genesis.lower.recompute import recomputed
 from genesis.lower.schedule import Schedule, allocate, order
 from genesis.lower.simplify import simplify
+from genesis.lower.slices import joined
 from genesis.lower.target import Target
 from genesis.ops.layout import Layout
 
@@ -44,7 +46,7 @@ def lower(
 
     The values `saved` are outputs too, and may share their memory with others.
     """
-    graph = recomputed(simplify(nodes, [*outputs, *saved]))
+    graph = recomputed(joined(simplify(nodes, [*outputs, *saved])))
     graph = batch_sums(graph if target.strided else convolve(graph))
     _check(graph.nodes, graph.outputs)
     graph = legalize(graph, len(saved), target.strided)
@@ -58,7 +60,7 @@ def lower(
     inputs = [i for i, node in enumerate(graph.nodes) if node.op == "input"]
     bases = [base_of(graph.nodes, o) for o in graph.outputs]
     if target.panels:
-        stages = panelled(graph.nodes, stages, bases, target.threads)
+        stages = panelled(graph.nodes, placed(graph.nodes, stages, bases), bases, target.threads)
     schedule = allocate(graph.nodes, stages, inputs, bases, target.threads)
     layouts: list[Layout] = [layout_of(graph.nodes, o) for o in graph.outputs]  # type: ignore[misc]
     places = list(zip(bases, layouts, strict=True))

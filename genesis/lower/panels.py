@@ -42,7 +42,7 @@ def panelled(nodes: Sequence[Node], stages: Sequence[Stage], outputs: Sequence[i
         for points in _points(stages[at : at + 2]):
             calls, end = _chain(nodes, stages, at, points)
             found = _loop(nodes, calls, points, kept, readers, writers, threads)
-            if found is not None and (best is None or found[0] > best[0]):
+            if found is not None and (best is None or found[0] >= best[0]):  # of equals, the finest
                 best = found[0], end, found[1]
         if best is None:
             first = stages[at][0]
@@ -75,25 +75,31 @@ def _chain(nodes: Sequence[Node], stages: Sequence[Stage], at: int, points: int)
     """The calls from stage `at` on that can run point by point together, and where they end."""
     calls: list[KernelCall | Product] = []
     written: set[int] = set()
-    summed: set[int] = set()  # over the points: there when all are done
+    later: set[int] = set()  # summed over the points, or written here and there: all there when all points are done
     while at < len(stages) and len(calls) + len(stages[at]) <= LONGEST:
         found = [call for call in stages[at] if isinstance(call, KernelCall | Product)]
         found = [_by_terms(call, points) if _adds_up(nodes, call, written, points) else call for call in found]
-        if not found or not all(_follows(nodes, call, written, summed, points) for call in found):
+        if not found or not all(_follows(nodes, call, written, later, points) for call in found):
             break
         calls += found
-        written.update(value for call in found for value in call.writes)
-        summed.update(call.node for call in found if isinstance(call, Product) and call.summed)
+        later.update(call.node for call in found if isinstance(call, Product) and (
+            call.summed or not fits(nodes, product_walk(call), call.writes, written, points)))
+        written.update(value for call in found for value in call.writes if value not in later)
         at += 1
     return calls, at
 
 
 def _follows(
-    nodes: Sequence[Node], call: KernelCall | Product, written: set[int], summed: set[int], points: int
+    nodes: Sequence[Node], call: KernelCall | Product, written: set[int], later: set[int], points: int
 ) -> bool:
-    """Whether a call can run point by point after those that have `written`."""
+    """Whether a call can run point by point after those that have `written`.
+
+    The rows of a product's result may lie anywhere: no other point writes them, and nobody reads them before the end.
+    """
     walk = walk_of(call)
-    return walk is not None and summed.isdisjoint(call.reads) and fits(nodes, walk, call.writes, written, points)
+    if walk is None or not later.isdisjoint(call.reads):
+        return False
+    return fits(nodes, walk, () if isinstance(call, Product) else call.writes, written, points)
 
 
 def _adds_up(nodes: Sequence[Node], call: KernelCall | Product, written: set[int], points: int) -> bool:

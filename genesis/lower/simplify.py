@@ -128,10 +128,13 @@ def _only_read_transposed(graph: Simplified) -> set[int]:
     def all_turned(index: int) -> bool:
         return index not in outputs and all(r in turned for r in readers[index])
 
+    def reads_turned(r: int, product: Node) -> bool:
+        if r in turned or _swaps(graph.nodes[r], product):
+            return r in turned or not all_turned(r)
+        return _goes_down(graph.nodes[r], product) and not any(graph.nodes[k].op == "matmul" for k in readers.get(r, ()))
+
     for index in reversed(products):
-        if index not in outputs and all(
-            r in turned or (_swaps(graph.nodes[r], graph.nodes[index]) and not all_turned(r)) for r in readers[index]
-        ):
+        if index not in outputs and all(reads_turned(r, graph.nodes[index]) for r in readers[index]):
             turned.add(index)
     return turned
 
@@ -168,6 +171,12 @@ def _products_turned(graph: Simplified, turned: Collection[int]) -> Simplified:
 def _swaps(view: Node, product: Node) -> bool:
     """Whether a node views all of `product` with its last two axes exchanged."""
     return view.op == "view" and (view.shape, view.attrs["strides"], view.attrs["offset"]) == _exchange(product.shape)
+
+
+def _goes_down(view: Node, product: Node) -> bool:
+    """Whether a node views all of `product`, and its last axis goes down the columns, of one matrix or several."""
+    return view.op == "view" and view.shape[-1:] > (1,) and view.numel == product.numel and (
+        view.shape[-1] % product.shape[-2], view.attrs["strides"][-1], view.attrs["offset"]) == (0, product.shape[-1], 0)
 
 
 def _exchange(shape: tuple[int, ...]) -> tuple[tuple[int, ...], tuple[int, ...], int]:

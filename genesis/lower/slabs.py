@@ -93,7 +93,7 @@ def product_walk(call: Product) -> Walk:
     return Walk((*call.batch, m), (
         Access(call.a, call.a_layout.offset, (*a, a_row), ((k, a_column),)),
         Access(call.b, call.b_layout.offset, (*b, 0), ((k, b_row), (n, b_column))),
-        Access(call.node, 0, (*c, call.ldc), ((n, 1),)),
+        Access(call.node, call.first, (*c, call.ldc), ((n, 1),)),
     ))
 
 

@@ -14,8 +14,8 @@ __all__ = ["Call", "HostCall", "Loop", "Product", "Stage", "parts"]
 
 class Product(NamedTuple):
     """A matrix product: the node, its operands' bases and layouts, the batch axes with each matrix' strides, m, n and k, the
-    distance between the result's rows, which of the products count (see `ops/contraction.py`), and how many axes of each
-    layout make up rows and columns (see `folds.py`)."""
+    distance between the result's rows, which of the products count (see `ops/contraction.py`), how many axes of each
+    layout make up rows and columns (see `folds.py`), and the place of the result's first element."""
 
     node: int
     a: int
@@ -28,6 +28,7 @@ class Product(NamedTuple):
     ldc: int
     only: str = ""
     folds: tuple[Folds, Folds] = (PLAIN, PLAIN)
+    first: int = 0
 
     @property
     def flops(self) -> int:

@@ -197,6 +197,33 @@ becomes
 %4 = neg(%3) : float32[3, 2]
 return %4
 
+# so is one whose columns are read one after the other, also those of several matrices; what it is promised turns too
+%0 = input() : float32[3, 2, 8]
+%1 = input() : float32[3, 8, 5]
+%2 = matmul(%0, %1, only='n<=k') : float32[3, 2, 5]
+%3 = permute(%2, shape=(5, 6), strides=(1, 5), offset=0) : float32[5, 6]
+%4 = neg(%3) : float32[5, 6]
+return %4
+becomes
+%0 = input() : float32[3, 2, 8]
+%1 = input() : float32[3, 8, 5]
+%2 = transpose(%1, shape=(3, 5, 8), strides=(40, 1, 5), offset=0) : float32[3, 5, 8]
+%3 = transpose(%0, shape=(3, 8, 2), strides=(16, 1, 8), offset=0) : float32[3, 8, 2]
+%4 = matmul(%2, %3, only='m<=k') : float32[3, 5, 2]
+%5 = transpose(%4, shape=(3, 2, 5), strides=(10, 1, 2), offset=0) : float32[3, 2, 5]
+%6 = permute(%5, shape=(5, 6), strides=(1, 5), offset=0) : float32[5, 6]
+%7 = neg(%6) : float32[5, 6]
+return %7
+
+# but if another product reads them, it reads them as they lie
+%0 = input() : float32[3, 2, 8]
+%1 = input() : float32[3, 8, 5]
+%2 = matmul(%0, %1) : float32[3, 2, 5]
+%3 = permute(%2, shape=(5, 6), strides=(1, 5), offset=0) : float32[5, 6]
+%4 = input() : float32[6, 4]
+%5 = matmul(%3, %4) : float32[5, 4]
+return %5
+
 # a product also read straight stays
 %0 = input() : float32[2, 8]
 %1 = input() : float32[8, 3]

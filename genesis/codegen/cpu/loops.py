@@ -69,7 +69,7 @@ def _call(
 
     if isinstance(call, Product):
         dtype = nodes[call.node].dtype
-        operands = (("a", call.a, call.a_layout.offset), ("b", call.b, call.b_layout.offset), ("c", call.node, 0))
+        operands = (("a", call.a, call.a_layout.offset), ("b", call.b, call.b_layout.offset), ("c", call.node, call.first))
         a, b, c = (address(WORDS.index(name), value, offset * dtype.itemsize) for name, value, offset in operands)
         cut = _panels(loop, call)
         begins = product.NEVER

@@ -160,7 +160,7 @@ def _product_launch(nodes: Sequence[Node], call: Product, places: Places, addres
     products = numel(call.batch)
     workers = threads if 2 * products * m * n * k > 3 * PARALLEL_COST else 1
     cut = product.panels(dtype.name, call.extents, -(-workers // products))
-    layouts = ((call.a, call.a_layout.offset), (call.b, call.b_layout.offset), (call.node, 0))
+    layouts = ((call.a, call.a_layout.offset), (call.b, call.b_layout.offset), (call.node, call.first))
     a, b, c = (places.address(value, offset * dtype.itemsize) for value, offset in layouts)
     share = sum(product.packed(call, dtype.name, cut))
     block = product.block(call, dtype.name, cut, (a, b, c), places.workspace(workers * share), share)
