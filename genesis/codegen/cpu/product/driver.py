@@ -1,7 +1,8 @@
 """The kernel of matrix products: panels of C as items, blocks of k, of columns and of rows, strips, tiles.
 
 A panel packs the operands' blocks into its worker's workspace: of B `columns` by `k`, which tiles of every row reuse, of A
-`rows` by `k`, which stays in the second-level cache while the strips of B come past.
+`rows` by `k`, which stays in the second-level cache while the strips of B come past. Rows of A that lie in one piece are
+copied as they are, and left where they lie if few tiles read them.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from collections.abc import Sequence
 from llvmlite import ir
 
 from genesis.codegen.cpu.lanes import Lanes
-from genesis.codegen.cpu.product.packing import emit_packing, firsts, strip_elements
+from genesis.codegen.cpu.product.packing import emit_copy, emit_packing, firsts, strip_elements
 from genesis.codegen.cpu.product.tile import VECTORS, Tile, counted, emit_tile
 from genesis.codegen.cpu.registers import I64, POINTER
 
@@ -19,17 +20,19 @@ __all__ = ["WORDS", "product_ir"]
 
 # The words of an argument block. Distances are in elements, batch strides in bytes; what is stored of a transposed
 # operand is its transpose. A panel is `height` rows, or columns if `by_columns`; blocks are `rows` or `columns` by `depth`;
-# items from `adds_from` on are added to what is there; `only` is the number of the promise in ONLY; the workspace is a
-# `share` for each worker, B's block in front, A's `a_block` bytes further on.
+# items from `adds_from` on are added to what is there; `only` is the number of the promise in ONLY; A is read where it
+# lies, or packed; the workspace is a `share` for each worker, B's block in front, A's `a_block` bytes further on.
 WORDS = (
     "m", "n", "k", "a", "lda", "a_transposed", "b", "ldb", "b_transposed", "c", "ldc", "batch_inner", "a_outer", "a_inner",
-    "b_outer", "b_inner", "c_outer", "c_inner", "panels", "height", "by_columns", "adds_from", "only", "rows", "columns",
-    "depth", "workspace", "share", "a_block",
+    "b_outer", "b_inner", "c_outer", "c_inner", "panels", "height", "by_columns", "adds_from", "only", "a_lies",
+    "rows", "columns", "depth", "workspace", "share", "a_block",
 )
 ONLY = ("", "n<=m", "k<=m", "n<=k", "m<=n", "k<=n", "m<=k")  # what products may be promised (see `ops/contraction.py`)
 
 
-CHUNK = 32  # of k that is packed of every strip before the next: lines of which each strip takes a part stay in cache
+# Of k that is packed of every strip before the next: lines of which each strip takes a part stay in cache, also those
+# that lie a page apart, of which a first-level cache holds eight.
+CHUNK = 8
 
 
 def product_ir(name: str, tile: Tile) -> str:
@@ -42,6 +45,7 @@ class _Driver:
         self.tile = tile
         self.module = ir.Module(name)
         self.tiles = {(rows, v): emit_tile(self.module, tile, rows, v) for rows in tile.heights for v in range(1, VECTORS + 1)}
+        self.copy = emit_copy(self.module, tile)
         self.packing = {turned: emit_packing(self.module, tile, turned=turned) for turned in (False, True)}
         kind = ir.FunctionType(ir.VoidType(), [I64, I64, POINTER, I64])
         self.function = ir.Function(self.module, kind, name)
@@ -80,53 +84,83 @@ class _Driver:
             add = b.or_(b.icmp_signed("!=", k_first, I64(0)), b.icmp_signed(">=", item, word["adds_from"]))
             with counted(b, *columns, word["columns"]) as column:
                 last_column = self._least(b.add(column, word["columns"]), columns[1])
-                self._pack("b", b_, (column, last_column), (k_first, k), base)
+                self._pack_right(b_, (column, last_column), (k_first, k), base)
                 with counted(b, *rows, word["rows"]) as row:
                     last_row = self._least(b.add(row, word["rows"]), rows[1])
-                    self._pack("a", a, (row, last_row), (k_first, k), a_blocks)
-                    self._tiles(c, (row, last_row), (column, last_column), (k_first, k), (a_blocks, base), add)
+                    left = self._left(a, (row, last_row), (k_first, k), a_blocks)
+                    self._tiles(c, (row, last_row), (column, last_column), (k_first, k), left, base, add)
 
-    def _pack(
-        self, name: str, source: ir.Value, lines: Sequence[ir.Value], along: Sequence[ir.Value], target: ir.Value
+    def _left(
+        self, source: ir.Value, rows: Sequence[ir.Value], along: Sequence[ir.Value], target: ir.Value
+    ) -> tuple[ir.Value, ...]:
+        """Rows [rows[0], rows[1]) of A and along[1] of its columns from along[0] on: where they begin, the elements from one
+        tile's rows to the next, from row to row, and from column to column.
+        """
+        b, size, (k_first, k), distance = self.builder, I64(self.tile.rows), along, self.word["lda"]
+        turned = b.icmp_signed("!=", self.word["a_transposed"], I64(0))
+        lies = b.icmp_signed("!=", self.word["a_lies"], I64(0))
+        row, step = b.select(turned, I64(1), distance), b.select(turned, distance, I64(1))
+        start = self._element(source, b.add(b.mul(rows[0], row), b.mul(k_first, step)))
+        pitch = b.add(self.word["depth"], I64(self.tile.lanes))
+        with b.if_then(b.not_(lies)), b.if_else(turned) as (strips, lines):
+            with strips:
+                self._pack_strips(source, distance, rows, along, target, self.tile.rows)
+            with lines:
+                b.call(self.copy, [start, distance, b.sub(rows[1], rows[0]), k, target, pitch])
+        length = strip_elements(self.tile, self.tile.rows, k, b)
+        packed = (b.select(turned, length, b.mul(pitch, size)), b.select(turned, I64(1), pitch), b.select(turned, size, I64(1)))
+        where_it_lay = (b.mul(row, size), row, step)
+        return b.select(lies, start, target), *(b.select(lies, *pair) for pair in zip(where_it_lay, packed, strict=True))
+
+    def _pack_right(
+        self, source: ir.Value, columns: Sequence[ir.Value], along: Sequence[ir.Value], target: ir.Value
     ) -> None:
-        """The strips of lines [lines[0], lines[1]) and of along[1] elements from along[0] on."""
-        b, k_first, k = self.builder, *along
-        size = self.tile.rows if name == "a" else self.tile.columns
-        distance, transposed = self.word[f"ld{name}"], self.word[f"{name}_transposed"]
-        lines_apart = b.icmp_signed("==" if name == "a" else "!=", transposed, I64(0))
+        """The strips of columns [columns[0], columns[1]) of B and of along[1] of its rows from along[0] on."""
+        b, size, (k_first, k), distance = self.builder, self.tile.columns, along, self.word["ldb"]
         pitch = strip_elements(self.tile, size, k, b)
-        with b.if_else(lines_apart) as (far, near):
-            for branch, turned in ((far, True), (near, False)):
-                step = k if turned else I64(CHUNK)
-                with branch, counted(b, I64(0), k, step) as chunk, counted(b, lines[0], lines[1], size) as line:
-                    k_now = b.add(k_first, chunk)
-                    at = (line, k_now) if turned else (k_now, line)
-                    start = self._element(source, b.add(b.mul(at[0], distance), at[1]))
-                    place = b.add(b.mul(b.sdiv(b.sub(line, lines[0]), I64(size)), pitch), b.mul(chunk, I64(size)))
-                    left = self._least(b.sub(lines[1], line), I64(size))
-                    length = self._least(b.sub(k, chunk), step)
-                    strip = self._element(target, place)
-                    for first in firsts(self.tile, size):
-                        b.call(self.packing[turned], [start, distance, left, I64(first), length, strip, I64(size)])
+        with b.if_else(b.icmp_signed("!=", self.word["b_transposed"], I64(0))) as (far, near):
+            with near:
+                self._pack_strips(source, distance, columns, along, target, size)
+            with far, counted(b, columns[0], columns[1], size) as column:
+                start = self._element(source, b.add(b.mul(column, distance), k_first))
+                strip = self._element(target, b.mul(b.sdiv(b.sub(column, columns[0]), I64(size)), pitch))
+                left = self._least(b.sub(columns[1], column), I64(size))
+                for first in firsts(self.tile, size):
+                    b.call(self.packing[True], [start, distance, left, I64(first), k, strip, I64(size)])
+
+    def _pack_strips(
+        self, source: ir.Value, distance: ir.Value, lines: Sequence[ir.Value], along: Sequence[ir.Value], target: ir.Value,
+        size: int,
+    ) -> None:
+        """The same of `size` lines that lie side by side, `distance` from one of their elements to the next."""
+        b, (k_first, k) = self.builder, along
+        pitch = strip_elements(self.tile, size, k, b)
+        with counted(b, I64(0), k, CHUNK) as chunk, counted(b, lines[0], lines[1], size) as line:
+            start = self._element(source, b.add(b.mul(b.add(k_first, chunk), distance), line))
+            place = b.add(b.mul(b.sdiv(b.sub(line, lines[0]), I64(size)), pitch), b.mul(chunk, I64(size)))
+            strip = self._element(target, place)
+            left, length = self._least(b.sub(lines[1], line), I64(size)), self._least(b.sub(k, chunk), I64(CHUNK))
+            for first in firsts(self.tile, size):
+                b.call(self.packing[False], [start, distance, left, I64(first), length, strip, I64(size)])
 
     def _tiles(
         self, c: ir.Value, rows: Sequence[ir.Value], columns: Sequence[ir.Value], along: Sequence[ir.Value],
-        packed: Sequence[ir.Value], add: ir.Value,
+        left: Sequence[ir.Value], right: ir.Value, add: ir.Value,
     ) -> None:
-        b, tile, (k_first, k) = self.builder, self.tile, along
-        pitches = [strip_elements(tile, size, k, b) for size in (tile.rows, tile.columns)]
+        b, tile, (k_first, k), (a, a_strip, a_row, a_step) = self.builder, self.tile, along, left
+        b_strip = strip_elements(tile, tile.columns, k, b)
         with counted(b, columns[0], columns[1], tile.columns) as column:
-            strip_b = self._element(packed[1], b.mul(b.sdiv(b.sub(column, columns[0]), I64(tile.columns)), pitches[1]))
+            strip_b = self._element(right, b.mul(b.sdiv(b.sub(column, columns[0]), I64(tile.columns)), b_strip))
             n = b.sub(columns[1], column)
             with counted(b, rows[0], rows[1], tile.rows) as row:
-                strip_a = self._element(packed[0], b.mul(b.sdiv(b.sub(row, rows[0]), I64(tile.rows)), pitches[0]))
+                strip_a = self._element(a, b.mul(b.sdiv(b.sub(row, rows[0]), I64(tile.rows)), a_strip))
                 m = b.sub(rows[1], row)
                 place = self._element(c, b.add(b.mul(row, self.word["ldc"]), column))
                 first, length = self._terms(row, column, k_first, k)
-                strips = [self._element(strip, b.mul(first, I64(size)))
-                          for strip, size in ((strip_a, tile.rows), (strip_b, tile.columns))]
+                start_a = self._element(strip_a, b.mul(first, a_step))
+                start_b = self._element(strip_b, b.mul(first, I64(tile.columns)))
                 with b.if_then(b.or_(b.icmp_signed(">", length, I64(0)), b.not_(add))):
-                    self._tile(m, n, [length, *strips, place, self.word["ldc"], m, n, add])
+                    self._tile(m, n, [length, start_a, a_row, a_step, start_b, place, self.word["ldc"], m, n, add])
 
     def _terms(self, row: ir.Value, column: ir.Value, k_first: ir.Value, k: ir.Value) -> tuple[ir.Value, ir.Value]:
         """Of the `k` terms from `k_first` on, those that count in the tile at (row, column): the first, and how many."""

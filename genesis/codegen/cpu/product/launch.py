@@ -16,6 +16,7 @@ from genesis.runtime.native import Block, Word
 __all__ = ["Panels", "block", "packed", "panels", "source"]
 
 ROWS, COLUMNS, DEPTH = 192, 1024, 384  # of what is packed at a time, at most: A's block fills part of a second-level cache
+NARROW = 2  # strips of columns
 NEVER = 1 << 62
 PACKING = 0.6  # what it takes to pack an element, in multiplications of a vector
 
@@ -73,7 +74,7 @@ def block(
     values = (
         *(m, n, k, addresses[0], lda, turned_a, addresses[1], ldb, turned_b, addresses[2], call.ldc, batch[1]),
         *(step for pair in steps for step in pair),
-        *(cut.panels, cut.height, cut.by_columns, adds_from, ONLY.index(call.only)),
+        *(cut.panels, cut.height, cut.by_columns, adds_from, ONLY.index(call.only), _lies(call, tile, cut)),
         *(ROWS, COLUMNS, depth, workspace, share, packed_b),
     )
     words = tuple(int(value) if isinstance(value, bool) else value for value in values)
@@ -89,8 +90,14 @@ def packed(call: Product, dtype: str, cut: Panels) -> tuple[int, int]:
     rows = min(ROWS, m if cut.by_columns else cut.height)
     columns = min(COLUMNS, cut.height if cut.by_columns else n)
     blocks = ((rows, tile.rows), (columns, tile.columns))
-    a, b = ((4 if dtype == "float32" else 8) * -(-lines // size) * (depth * size + tile.lanes) for lines, size in blocks)
+    a, b = ((4 if dtype == "float32" else 8) * -(-lines // size) * size * (depth + tile.lanes) for lines, size in blocks)
     return a, b
+
+
+def _lies(call: Product, tile: Tile, cut: Panels) -> bool:
+    """Whether A is read where it lies: few columns would make use of it packed, and no tile reaches beyond its rows."""
+    m, n, _ = call.extents
+    return m % tile.heights[0] == 0 and (cut.height if cut.by_columns else n) <= NARROW * tile.columns
 
 
 def _evenly(extent: int, most: int, unit: int) -> int:

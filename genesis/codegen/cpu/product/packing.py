@@ -1,8 +1,8 @@
 """Packing: a matrix copied strip by strip, so that the tile's loop reads it from one end to the other.
 
 A strip of `size` lines holds element k of each line side by side, for all k. A line is a row of A or a column of B: its
-elements lie `1` apart and the lines far apart (then vectors of a line are turned into vectors across lines), or the other
-way round. Lines beyond the last are whatever: nobody stores what they give.
+elements lie `1` apart and the lines far apart (then vectors of a line are turned into vectors across lines; rows of A are
+copied as they are), or the other way round. Lines beyond the last are whatever: nobody stores what they give.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from genesis.codegen.cpu.lanes import Lanes
 from genesis.codegen.cpu.product.tile import Tile, counted
 from genesis.codegen.cpu.registers import I32, I64, POINTER, constants
 
-__all__ = ["emit_packing", "firsts", "strip_elements"]
+__all__ = ["emit_copy", "emit_packing", "firsts", "strip_elements"]
 
 
 def strip_elements(tile: Tile, size: int, k: ir.Value, builder: ir.IRBuilder) -> ir.Value:
@@ -25,6 +25,25 @@ def strip_elements(tile: Tile, size: int, k: ir.Value, builder: ir.IRBuilder) ->
 def firsts(tile: Tile, size: int) -> tuple[int, ...]:
     """The lines of a strip at which its vectors begin: the last vector overlaps the one before, or is longer than the strip."""
     return (*range(0, size - tile.lanes, tile.lanes), max(size - tile.lanes, 0))
+
+
+def emit_copy(module: ir.Module, tile: Tile) -> ir.Function:
+    """`void (source, distance, lines, k, target, pitch)`: `k` elements of each line, at `target` `pitch` apart."""
+    kind = ir.FunctionType(ir.VoidType(), [POINTER, I64, I64, I64, POINTER, I64])
+    function = ir.Function(module, kind, "copy_lines")
+    function.linkage = "internal"
+    source, distance, lines, k, target, pitch = function.args
+    builder = ir.IRBuilder(function.append_basic_block("entry"))
+    lanes = Lanes(builder, tile.lanes)
+    with counted(builder, I64(0), lines) as line:
+        start, there = (lanes.element_pointer(pointer, builder.mul(line, apart), tile.dtype)
+                        for pointer, apart in ((source, distance), (target, pitch)))
+        with counted(builder, I64(0), k, tile.lanes) as at:
+            mask = lanes.first_lanes(builder.sub(k, at))
+            vector = lanes.load(lanes.element_pointer(start, at, tile.dtype), tile.dtype, mask)
+            lanes.store(vector, lanes.element_pointer(there, at, tile.dtype), tile.dtype)
+    builder.ret_void()
+    return function
 
 
 def emit_packing(module: ir.Module, tile: Tile, *, turned: bool) -> ir.Function:

@@ -1,7 +1,7 @@
 """The register tile of matrix products, and the loop that computes one from packed strips.
 
-A strip of A holds for each k the elements of `rows` rows side by side, a strip of B those of `columns` columns: one
-step of the loop multiplies every row's element, splatted, with the columns' vectors.
+A strip of B holds for each k the elements of `columns` columns side by side; A's elements are read one by one, so they
+may lie anywhere. One step of the loop multiplies every row's element, splatted, with the columns' vectors.
 """
 
 from __future__ import annotations
@@ -64,17 +64,20 @@ def counted(builder: ir.IRBuilder, start: ir.Value, end: ir.Value, step: int | i
 
 
 def emit_tile(module: ir.Module, tile: Tile, rows: int, vectors: int) -> ir.Function:
-    """`void (k, a, b, c, ldc, m, n, add)`: c[:m, :n] = a @ b, or + what it holds, for strips of length k, if any."""
-    kind = ir.FunctionType(ir.VoidType(), [I64, POINTER, POINTER, POINTER, I64, I64, I64, I1])
+    """`void (k, a, a_row, a_step, b, c, ldc, m, n, add)`: c[:m, :n] = a @ b, or + what it holds, over k terms, if any.
+
+    `a_row` elements lie between rows of a, and `a_step` between its columns; b is a packed strip.
+    """
+    kind = ir.FunctionType(ir.VoidType(), [I64, POINTER, I64, I64, POINTER, POINTER, I64, I64, I64, I1])
     function = ir.Function(module, kind, f"tile_{rows}_{vectors}")
     function.linkage = "internal"
-    k, a, b, c, ldc, m, n, add = function.args
+    k, a, a_row, a_step, b, c, ldc, m, n, add = function.args
     builder = ir.IRBuilder(function.append_basic_block("entry"))
     lanes = Lanes(builder, tile.lanes)
     for row in range(rows):
         for v in range(vectors):
             _prefetch(lanes, lanes.element_pointer(c, builder.add(builder.mul(ldc, I64(row)), I64(v * tile.lanes)), tile.dtype))
-    sums = _sums(builder, lanes, tile, (rows, vectors), k, a, b)
+    sums = _sums(builder, lanes, tile, (rows, vectors), k, (a, a_row, a_step), b)
     place = c, ldc
     if (rows, vectors) != (tile.rows, VECTORS):
         _store(lanes, tile, sums, place, add, (m, n))
@@ -123,10 +126,12 @@ def _store(
 
 
 def _sums(
-    builder: ir.IRBuilder, lanes: Lanes, tile: Tile, shape: tuple[int, int], k: ir.Value, a: ir.Value, b: ir.Value
+    builder: ir.IRBuilder, lanes: Lanes, tile: Tile, shape: tuple[int, int], k: ir.Value, a: Sequence[ir.Value],
+    b: ir.Value,
 ) -> Sequence[Sequence[ir.Value]]:
     """The loop over k, at the end of which it leaves the builder: sums[row][vector]."""
     rows, vectors = shape
+    places = _rows(builder, a[1], rows, 4 if tile.dtype == "float32" else 8)
     entry, loop, after = builder.block, builder.append_basic_block("loop"), builder.append_basic_block("after")
     kind = ir.VectorType(REGISTER_TYPE[tile.dtype], tile.lanes)
     nothing = Literal(kind, "zeroinitializer")
@@ -137,11 +142,11 @@ def _sums(
     columns = [lanes.load(lanes.element_pointer(b_now, I64(v * tile.lanes), tile.dtype), tile.dtype) for v in range(vectors)]
     sums = []
     for row in range(rows):
-        element = lanes.splat(lanes.load_uniform(lanes.element_pointer(a_now, I64(row), tile.dtype), tile.dtype))
+        element = lanes.splat(lanes.load_uniform(_at_row(builder, a_now, places[row]), tile.dtype))
         sums.append([lanes.fma(element, columns[v], before[row][v]) for v in range(vectors)])
     for phi, first, next_ in (
         (at, I64(0), builder.add(at, I64(1))),
-        (a_now, a, lanes.element_pointer(a_now, I64(tile.rows), tile.dtype)),
+        (a_now, a[0], lanes.element_pointer(a_now, a[2], tile.dtype)),
         (b_now, b, lanes.element_pointer(b_now, I64(tile.columns), tile.dtype)),
         *((before[r][v], nothing, sums[r][v]) for r in range(rows) for v in range(vectors)),
     ):
@@ -150,6 +155,20 @@ def _sums(
     builder.cbranch(builder.icmp_signed("<", at.incomings[1][0], k), loop, after)
     builder.position_at_end(after)
     return [[_joined(builder, value, loop, nothing, entry) for value in row] for row in sums]
+
+
+def _rows(builder: ir.IRBuilder, distance: ir.Value, rows: int, itemsize: int) -> list[tuple[ir.Value, int]]:
+    """The bytes to each row as a number and the power of two that it is multiplied with.
+
+    Addresses of machine code can do so up to eight: few registers hold where all rows lie.
+    """
+    odd = {n: builder.mul(distance, I64(n * itemsize)) for n in (0, *range(1, rows, 2))}
+    powers = [max((p for p in (1, 2, 4, 8) if row % p == 0), default=1) if row else 1 for row in range(rows)]
+    return [(odd[row // power], power) for row, power in enumerate(powers)]
+
+
+def _at_row(builder: ir.IRBuilder, start: ir.Value, place: tuple[ir.Value, int]) -> ir.Value:
+    return builder.gep(start, [place[0]], inbounds=True, source_etype=ir.IntType(8 * place[1]))
 
 
 def _joined(builder: ir.IRBuilder, x: ir.Value, after: ir.Block, y: ir.Value, before: ir.Block) -> ir.Value:
