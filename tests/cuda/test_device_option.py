@@ -11,7 +11,7 @@ import pytest
 from genesis.runtime import cuda
 
 simulator = pytest.mark.skipif(importlib.util.find_spec("numba_cuda") is None, reason="numba-cuda is not installed")
-FEW = "values_are_torchs and (relu or matmul or log_softmax or embedding)"
+FEW = "values_are_torchs and (relu or matmul or log_softmax or embedding) or random_numbers or losses and SGD"
 
 
 def pytest_on(device, *arguments, **environment):
@@ -28,9 +28,10 @@ def test_where_there_is_no_gpu_the_reason_is_all_that_is_printed():
 
 @simulator
 def test_conformance_on_the_simulated_gpu():
-    run = pytest_on("cuda", "tests/conformance/test_operations.py", "-k", FEW, "-v", NUMBA_ENABLE_CUDASIM="1")
+    files = "tests/conformance/test_operations.py", "tests/cuda/test_training_steps.py"
+    run = pytest_on("cuda", *files, "-k", FEW, "-v", NUMBA_ENABLE_CUDASIM="1")
     assert run.returncode == 0, run.stdout[-4000:]
-    assert int(re.search(r"(\d+) passed", run.stdout)[1]) >= 4
+    assert int(re.search(r"(\d+) passed", run.stdout)[1]) >= 7
 
 
 @simulator
