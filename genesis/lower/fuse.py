@@ -49,7 +49,6 @@ class _Fusion:
     def __init__(self, nodes: Sequence[Node], outputs: Sequence[int], target: Target) -> None:
         self.nodes = nodes
         self.outputs = outputs
-        self.target = target
         self.rows_wanted = ROWS_FOR_PASSES * target.threads
         self.decisions = Decisions([], [])
         self.reason = ""  # why a node did not fit
@@ -69,8 +68,7 @@ class _Fusion:
             elif kind in ("elementwise", "gather", "reduce"):
                 self._place(index, node, kind)
             else:
-                scans = node.op == "cumsum" and self.target.scans
-                self._join(self._opened("scan" if scans else kind, ()), index, FULL)
+                self._join(self._opened("scan" if node.op == "cumsum" else kind, ()), index, FULL)
 
     def _opened(self, kind: str, axes: tuple[Axis, ...]) -> Group:
         group = Group(len(self.groups), kind, axes)

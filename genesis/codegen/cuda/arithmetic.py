@@ -84,4 +84,5 @@ class Arithmetic:
         """For the rows that say themselves what they are: `emit=lambda k, x: k.maximum(x, k.constant(0))`."""
         if name not in self.table:
             raise AttributeError(f"{name} has no expression for {self.operand}")
-        return lambda *values: f"({self._expression(name, values)})"
+        enclosed = "({})" if self.table[name].startswith("{") else "{}"
+        return lambda *values: enclosed.format(self._expression(name, values))

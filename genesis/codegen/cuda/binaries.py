@@ -51,7 +51,7 @@ def names() -> Mapping[str, Any]:
 def machine_code(function: Function, capability: tuple[int, int]) -> Any:
     """A function compiled for a compute capability: its cubin, registers and spills. Raises ImportError without a compiler."""
     compiler = toolchain()
-    ptx = compiler.compile_ptx(function.source, function.name, function.parameters, names(), capability)
+    ptx = compiler.compile_ptx(function.source, function.name, function.parameters, names(), capability, function.threads)
     return compiler.link(ptx, capability)
 
 
@@ -63,7 +63,7 @@ def cubin(function: Function, capability: tuple[int, int]) -> bytes:
         return code
 
     parameters = ", ".join(function.parameters)
-    return _cache.kept(f"sm {capability} {_versions()}\n{parameters}\n{function.source}", compile)
+    return _cache.kept(f"sm {capability} {_versions()}\n{parameters} {function.threads}\n{function.source}", compile)
 
 
 @functools.cache

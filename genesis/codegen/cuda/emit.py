@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from functools import partial
-from typing import Literal
+from typing import Literal, NamedTuple
 
-from genesis.codegen.cuda import totals
+from genesis.codegen.cuda import readahead, totals
 from genesis.codegen.cuda.reductions import Accumulator
 from genesis.codegen.cuda.signature import Function, Signature
 from genesis.codegen.cuda.target import THREADS, WARP
@@ -22,33 +22,40 @@ from genesis.lower.kernel import REDUCTIONS, Kernel
 
 __all__ = ["Emitter", "Team", "emit_finish", "emit_kernel"]
 
-Team = Literal["thread", "warp", "block", "column"]
 AXES = "ijklmpqr"
-TEAMS = THREADS // WARP  # warps of a block
 FIRST = {"warp": "cuda.threadIdx.x == 0", "block": "cuda.threadIdx.x == 0 and cuda.threadIdx.y == 0",
            "column": "cuda.threadIdx.y == 0"}  # the one of a team that writes what is common to it
 
 
+class Team(NamedTuple):
+    """Who works on one kept point of a kernel, and how many threads a block has."""
+
+    kind: Literal["thread", "warp", "block", "column"]
+    threads: int = THREADS
+
+
 def emit_kernel(kernel: Kernel, team: Team, many: bool = False) -> Function:
     """A kernel's main function; with `many`, the one that serves a call for each layer of the grid."""
-    return Emitter(kernel, team).main(many)
+    function = Emitter(kernel, team).main(many)
+    return function if team.threads == THREADS else function._replace(threads=team.threads)
 
 
 def emit_finish(kernel: Kernel) -> Function:
     """The function, of one block, that joins the blocks' partial results and computes what depends on them."""
-    return totals.finish(Emitter(kernel, "thread"))
+    return totals.finish(Emitter(kernel, Team("thread")))
 
 
 class Emitter:
     def __init__(self, kernel: Kernel, team: Team) -> None:
         self.kernel = kernel
         self.team = team
+        self.warps = team.threads // WARP  # of a block
         self.text = Text()
         self.text.depth = 1
         self.signature = Signature(kernel)
         self.index: dict[int, str] = {}  # axis -> its position
         self.values = Values(self)
-        self.shared: dict[str, str] = {}
+        self.arrays: dict[str, str] = {}  # name -> the array of the block or of the thread that it is
         self.columns = [n for n, i in enumerate(kernel.instructions) if i.name in REDUCTIONS and i.level == "column"]
         self.finals = [n for n, i in enumerate(kernel.instructions) if i.name in REDUCTIONS and i.level == "final"]
         everywhere = self.signature.is_atomic  # each point has a thread of its own
@@ -66,7 +73,8 @@ class Emitter:
 
     def accumulator(self, n: int) -> Accumulator:
         i = self.kernel.instructions[n]
-        return Accumulator(i.name, n, self.kernel.instructions[i.args[0]].dtype.name, i.dtype.name)
+        source = self.kernel.instructions[i.args[0]]
+        return Accumulator("sum" if i.name == "scan" else i.name, n, source.dtype.name, i.dtype.name)
 
     def letter(self, axis: int) -> str:
         """The name of the position on an axis."""
@@ -129,20 +137,22 @@ class Emitter:
             self._passes()
             self._after()
         totals.store_partials(self)
-        body = "".join(f"    {name} = cuda.shared.array({THREADS}, {dtype})\n" for name, dtype in self.shared.items())
-        body += str(self.text)
-        return self.signature.by_table(self.kernel.name + "_many", body) if many else \
-            self.signature.by_value(self.kernel.name, body)
+        make = self.signature.by_table if many else self.signature.by_value
+        return make(self.kernel.name + "_many" * many, self.body())
+
+    def body(self) -> str:
+        """What is written, below the arrays that it uses."""
+        return "".join(f"    {name} = {array}\n" for name, array in self.arrays.items()) + str(self.text)
 
     @contextmanager
     def items(self) -> Iterator[None]:
         """Loops that bind the kept axes, each point of them for one team."""
         x, x_step, y, y_step = "cuda.grid(1)", "cuda.gridsize(1)", "", ""
-        if self.team == "warp":
-            x, x_step = f"cuda.blockIdx.x * {TEAMS} + cuda.threadIdx.y", f"cuda.gridDim.x * {TEAMS}"
-        elif self.team == "block":
+        if self.team.kind == "warp":
+            x, x_step = f"cuda.blockIdx.x * {self.warps} + cuda.threadIdx.y", f"cuda.gridDim.x * {self.warps}"
+        elif self.team.kind == "block":
             x, x_step = "cuda.blockIdx.x", "cuda.gridDim.x"
-        elif self.team == "column":
+        elif self.team.kind == "column":
             y, y_step = "cuda.blockIdx.y", "cuda.gridDim.y"
         elif self.lane is not None and self.outer:
             self.text.line("x, y = cuda.grid(2)")
@@ -151,7 +161,7 @@ class Emitter:
         needed = self.kernel.needed(self.kernel.targets())
         self.values.hoist(needed)
         if not self.kept:
-            alone = {"thread": "cuda.grid(1) == 0", "warp": f"{x} == 0", "block": f"{x} == 0"}[self.team]
+            alone = {"thread": "cuda.grid(1) == 0", "warp": f"{x} == 0", "block": f"{x} == 0"}[self.team.kind]
             with self.text.block(f"if {alone}:"), self.values.scope():
                 yield
         elif self.lane is None:
@@ -160,7 +170,9 @@ class Emitter:
         else:
             with self.over(self.outer, y, y_step, "row") if self.outer else nullcontext():
                 self.values.hoist(needed)
-                with self._columns() if self.team == "column" else self.over([self.lane], x, x_step, ""):
+                several = self.team.kind == "thread" and readahead.points_at_a_time(self.kernel) > 1
+                with self._columns() if self.team.kind == "column" else readahead.ahead(self) if several else \
+                        self.over([self.lane], x, x_step, ""):
                     yield
 
     @contextmanager
@@ -177,7 +189,7 @@ class Emitter:
     @contextmanager
     def guard(self, *conditions: str) -> Iterator[None]:
         """What only threads with a point, and of which the conditions hold, do."""
-        if self.team == "column":
+        if self.team.kind == "column":
             assert self.lane is not None
             conditions = (f"{self.index[self.lane]} < {self.extent(self.lane)}", *conditions)
         if not conditions:
@@ -193,14 +205,14 @@ class Emitter:
             targets = kernel.targets(step)
             needed = kernel.needed(targets)
             held = [self.accumulator(n) for n in targets if kernel.instructions[n].level == "row"]
-            for accumulator in held:
+            for accumulator in [*held, *[self.accumulator(n) for n in targets if kernel.instructions[n].name == "scan"]]:
                 self.text.line(accumulator.begin())
             with self.guard():
                 self.values.hoist(needed)
                 self.share_out(needed, partial(self._targets, targets))
             for accumulator in held:
-                over = None if self.team == "thread" else self.team
-                self.values.define(accumulator.number, accumulator.folded(over, self.shared))
+                over = None if self.team.kind == "thread" else self.team.kind
+                self.values.define(accumulator.number, accumulator.folded(over, self.arrays, self.team.threads))
 
     def share_out(self, needed: Sequence[int], body: Callable[[], None]) -> None:
         """Loops that bind the reduced axes, shared out over the team's threads."""
@@ -210,31 +222,33 @@ class Emitter:
 
         lane = [a for a in self.reduced if a == self.kernel.lane]
         inner = [a for a in self.reduced if a not in lane]
-        if self.team == "thread" or not self.reduced:
+        if self.team.kind == "thread" or not self.reduced:
             self.nest(self.reduced, needed, innermost)
             return
-        if self.team == "warp":
+        if self.team.kind == "warp":
             self.nest(inner, needed, lambda: self._lanes(lane, needed, innermost))
             return
-        with self.over(inner, "cuda.threadIdx.y", str(TEAMS), "point") if inner else nullcontext():
+        with self.over(inner, "cuda.threadIdx.y", str(self.warps), "point") if inner else nullcontext():
             self.values.hoist(needed)
             self._lanes(lane, needed, innermost)
 
     def _lanes(self, lane: Sequence[int], needed: Sequence[int], body: Callable[[], None]) -> None:
-        alone = self.team == "block" and len(self.reduced) == 1
-        with self.over(lane, "cuda.threadIdx.x", str(THREADS if alone else WARP), "") if lane else nullcontext():
+        alone = self.team.kind == "block" and len(self.reduced) == 1
+        with self.over(lane, "cuda.threadIdx.x", str(self.team.threads if alone else WARP), "") if lane else nullcontext():
             body()
 
     def _targets(self, targets: Sequence[int]) -> None:
         """Reductions take in the values at hand, and effects happen."""
         for n in targets:
             i = self.kernel.instructions[n]
-            if i.name not in REDUCTIONS:
-                self.values.effect(i)
-            elif n in self.columns:
+            if n in self.columns:
                 totals.add_to_column(self, n)
-            else:
+            elif i.name in REDUCTIONS or i.name == "scan":
                 self.text.line(self.accumulator(n).take(f"v{i.args[0]}", self.reduced_position()))
+            if i.name == "scan":
+                self.values.store(i, self.accumulator(n).folded(None, {}, 0))
+            elif i.name not in REDUCTIONS:
+                self.values.effect(i)
 
     def reduced_position(self) -> str:
         """The number of the point on the reduced axes."""
@@ -250,10 +264,12 @@ class Emitter:
         added = [n for n in self.finals if kernel.instructions[n].attr("over") == "row"]
         if not stores and not added:
             return
-        if self.team != "thread" and stores and any(i.name == "load" and i.level == "row" for i in kernel.instructions):
-            self.text.line("cuda.syncwarp()" if self.team == "warp" else "cuda.syncthreads()")  # a result may lie over an input
-        with self.guard(*[FIRST[self.team]] if self.team != "thread" else ()):
-            self.values.hoist([*kernel.needed([n for n, i in enumerate(kernel.instructions) if i in stores or n in added])])
+        alone = self.team.kind == "thread"
+        if stores and not alone and any(i.name == "load" and i.level == "row" for i in kernel.instructions):
+            barrier = "cuda.syncwarp()" if self.team.kind == "warp" else "cuda.syncthreads()"
+            self.text.line(f"{barrier}  # all have read: a result may lie over an input")
+        with self.guard(*[] if alone else [FIRST[self.team.kind]]):
+            self.values.hoist(kernel.needed([n for n, i in enumerate(kernel.instructions) if i in stores or n in added]))
             for i in stores:
                 self.values.effect(i)
             for n in added:

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from genesis.codegen.cuda.emit import Team
+from genesis.codegen.cuda.readahead import points_at_a_time
 from genesis.codegen.cuda.signature import Signature
-from genesis.codegen.cuda.target import SIMULATED, THREADS, WARP
+from genesis.codegen.cuda.target import LARGE, SIMULATED, THREADS, WARP
 from genesis.ir.shapes import numel
 from genesis.lower.kernel import Kernel
 
@@ -15,6 +16,7 @@ __all__ = ["Launch", "finishing", "launch", "team_of"]
 
 BLOCKS = 16  # for each multiprocessor: two fillings of it
 FEW, MANY = (2, 64) if SIMULATED else (16, 512)  # points that one thread sums up itself; that a warp does
+BLOCKS_ENOUGH = 2 if SIMULATED else 256  # that keep a device busy, of the usual size
 COLUMN_ROWS = 8  # that a team passes over, at least, for the sums of columns that it keeps
 
 
@@ -32,13 +34,16 @@ def team_of(kernel: Kernel, extents: Sequence[int]) -> Team:
     reduced = numel(e for e, (_, r) in zip(extents, kernel.axes, strict=True) if r)
     kept = numel(e for e, (_, r) in zip(extents, kernel.axes, strict=True) if not r)
     columns = any(i.level == "column" for i in kernel.instructions)
-    if not any(r for _, r in kernel.axes) or any(i.name == "scatter" for i in kernel.instructions):
-        return "thread"
+    if not any(r for _, r in kernel.axes) or any(i.name in ("scatter", "scan") for i in kernel.instructions):
+        return Team("thread")
     if not kernel.lane_is_reduced:
-        return "thread" if reduced <= FEW else "column"
+        few = kept <= BLOCKS_ENOUGH * WARP and reduced >= LARGE // 2
+        return Team("thread") if reduced <= FEW else Team("column", LARGE if few else THREADS)
     if reduced <= FEW // 2 and not columns:
-        return "thread"
-    return "warp" if reduced <= MANY and (kept >= THREADS or reduced <= WARP) else "block"
+        return Team("thread")
+    if reduced <= MANY and (kept >= THREADS or reduced <= WARP):
+        return Team("warp")
+    return Team("block", LARGE if kept <= BLOCKS_ENOUGH and reduced >= 8 * LARGE else THREADS)
 
 
 def launch(kernel: Kernel, extents: Sequence[int], team: Team, multiprocessors: int) -> Launch:
@@ -50,11 +55,11 @@ def launch(kernel: Kernel, extents: Sequence[int], team: Team, multiprocessors: 
     most = BLOCKS * multiprocessors
     columns = [i for i in kernel.instructions if i.level == "column" and "over" in dict(i.attrs)]
     finals = [i for i in kernel.instructions if i.level == "final" and "over" in dict(i.attrs)]
-    if team in ("warp", "block"):
+    if team.kind in ("warp", "block"):
         inner = [a for a, (_, reduced) in enumerate(kernel.axes) if reduced and a != kernel.lane]
-        x = WARP if team == "warp" or inner else THREADS
-        y = THREADS // x
-        teams = y if team == "warp" else 1
+        x = WARP if team.kind == "warp" or inner else team.threads
+        y = team.threads // x
+        teams = y if team.kind == "warp" else 1
         if columns:
             most, rows = 2 * multiprocessors, -(-rows // COLUMN_ROWS)
         blocks = (min(-(-rows // teams), most), 1)
@@ -62,11 +67,13 @@ def launch(kernel: Kernel, extents: Sequence[int], team: Team, multiprocessors: 
         x, y, teams = THREADS, 1, 1
         blocks = (min(-(-rows // x), most), 1)
     else:
-        alone = team == "thread" and len(kept) == 1
-        x = WARP if team == "column" else THREADS if alone else _width(extents[lane])
-        y, teams = (1 if alone else THREADS // x), 1
-        across = max(1, min(-(-extents[lane] // x), most))
-        down = rows if team == "column" else -(-rows // y)
+        alone = team.kind == "thread" and len(kept) == 1
+        points = points_at_a_time(kernel) if team.kind == "thread" else 1
+        each = -(-extents[lane] // points)  # threads to have a point each
+        x = WARP if team.kind == "column" else THREADS if alone else _width(each)
+        y, teams = (1 if alone else team.threads // x), 1
+        across = max(1, min(-(-each // x), most))
+        down = rows if team.kind == "column" else -(-rows // y)
         blocks = (across, min(down, max(1, most // across), 65535))
     blocks = (max(blocks[0], 1), max(blocks[1], 1))
     shares = blocks[0] * blocks[1] * (teams if columns else 1)

@@ -35,7 +35,7 @@ WIDE = 8  # threads that a GPU is like: 16 rows for each make about a row for ea
 
 def target(threads: int) -> Target:
     """What lowering has to know of a GPU, for which the host's threads are nothing."""
-    return Target(WIDE, panels=False, taps=False, scans=False, strided=True)
+    return Target(WIDE, panels=False, taps=False, strided=True)
 
 
 def assemble(

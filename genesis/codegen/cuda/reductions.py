@@ -62,24 +62,26 @@ class Accumulator(NamedTuple):
         join = {"max": "maximum", "min": "minimum"}.get(self.fold, "")
         return operators.get(self.fold) or f"{self.name} = {join}({self.name}, {value})"
 
-    def folded(self, over: str | None, shared: dict[str, str]) -> str:
+    def folded(self, over: str | None, arrays: dict[str, str], threads: int) -> str:
         """The result of all threads of a warp, block or column (`over`), or of this one alone, in its dtype.
 
-        `shared` collects the shared arrays that are wanted, by their type.
+        `arrays` collects the shared arrays that are wanted, as they are made; a block has so many `threads`.
         """
         result = self.place if self.has_place else self.name
         if over is not None:
             own = [self.name, self.place][: 1 + self.has_place]
             types = [self.type, "int64"][: 1 + self.has_place]
-            arrays = [] if over == "warp" else [self._array(t, "places" if n else "", shared) for n, t in enumerate(types)]
-            result = f"{over}_{self.fold}({', '.join(own + arrays)})"
+            own += [] if over == "warp" else [_shared(t, "places" if n else t, threads, arrays) for n, t in enumerate(types)]
+            result = f"{over}_{self.fold}({', '.join(own)})"
         if self.has_place:
             return result
         if self.source in FLOATING:
             return rounded(result, self.dtype) if self.type == register_type(self.dtype) else result
         return converted(result, "int64", self.dtype)
 
-    def _array(self, dtype: str, use: str, shared: dict[str, str]) -> str:
-        name = f"shared_{use or dtype}"
-        shared[name] = dtype
-        return name
+
+def _shared(dtype: str, use: str, threads: int, arrays: dict[str, str]) -> str:
+    """A number for each thread of a block, in memory that they share."""
+    name = f"shared_{use}"
+    arrays[name] = f"cuda.shared.array({threads}, {dtype})"
+    return name

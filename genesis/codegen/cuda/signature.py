@@ -18,8 +18,9 @@ class Function(NamedTuple):
 
     A parameter's type is `int64`, `float64`, a pointer such as `float32*`, or `float32[]`: an array of one axis, which is seven
     raw parameters (0, 0, items, bytes of an item, address, items, bytes of an item). `words` are the kernel's words in their
-    place. A function with a `row` serves as many calls as the grid has layers (z): all its parameters are the address of
-    one table, of which each call has a row with the words numbered in `row`, eight bytes each.
+    place. A function with a `row` serves as many calls as the grid has layers (z): all its parameters are the address of one
+    table, of which each call has a row with the words numbered in `row`, eight bytes each. `threads`, if it is not 0, is how
+    many a block has, more than any function could have.
     """
 
     name: str
@@ -27,6 +28,7 @@ class Function(NamedTuple):
     parameters: tuple[str, ...]
     words: tuple[int, ...]
     row: tuple[int, ...] = ()
+    threads: int = 0
 
 
 class Parameter(NamedTuple):

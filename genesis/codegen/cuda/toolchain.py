@@ -128,18 +128,20 @@ def _type(name: str) -> Any:
 
 
 def compile_ptx(
-    source: str, name: str, parameters: Sequence[str], names: Mapping[str, Any], capability: tuple[int, int]
+    source: str, name: str, parameters: Sequence[str], names: Mapping[str, Any], capability: tuple[int, int], threads: int = 0
 ) -> str:
     """The PTX of function `name` of a text, for a compute capability; its entry has the function's name.
 
-    `names` are what the text may use; `parameters` are the types of its arguments, by name.
+    `names` are what the text may use; `parameters` are the types of its arguments, by name; with `threads`, registers are few
+    enough for blocks of so many.
     """
     namespace = {**names, "__name__": name}
     exec(compile(source, f"<{name}>", "exec"), namespace)
     signature = types.void(*map(_type, parameters))
     with _lock:
         dispatcher.get_current_device = lambda: SimpleNamespace(compute_capability=capability)  # asked of what it calls
-        ptx, _ = cuda.compile(namespace[name], signature, device=False, abi="numba", cc=capability)
+        ptx, _ = cuda.compile(
+            namespace[name], signature, device=False, abi="numba", cc=capability, launch_bounds=threads or None)
     (entry,) = re.findall(r"\.visible \.entry (\w+)", ptx)
     return str(ptx).replace(entry, name)
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from genesis.codegen.cuda.reductions import Accumulator
 from genesis.codegen.cuda.registers import register_type
 from genesis.codegen.cuda.signature import Function
-from genesis.codegen.cuda.target import THREADS, WARP
+from genesis.codegen.cuda.target import THREADS
 
 if TYPE_CHECKING:
     from genesis.codegen.cuda.emit import Emitter
@@ -37,7 +37,8 @@ def store_partials(emitter: Emitter) -> None:
 
 def _raw(accumulator: Accumulator, emitter: Emitter) -> str:
     """What a block's threads hold, joined but not yet in the result's dtype."""
-    return accumulator._replace(source=accumulator.type, dtype=accumulator.type).folded("block", emitter.shared)
+    raw = accumulator._replace(source=accumulator.type, dtype=accumulator.type)
+    return raw.folded("block", emitter.arrays, emitter.team.threads)
 
 
 def _partial(emitter: Emitter, dtype: str, position: int) -> str:
@@ -53,8 +54,7 @@ def finish(emitter: Emitter) -> Function:
         _finish_columns(emitter)
     else:
         _finish_finals(emitter)
-    body = "".join(f"    {name} = cuda.shared.array({THREADS}, {dtype})\n" for name, dtype in emitter.shared.items())
-    return emitter.signature.by_value(emitter.kernel.name + "_finish", body + str(emitter.text))
+    return emitter.signature.by_value(emitter.kernel.name + "_finish", emitter.body())
 
 
 def _finish_finals(emitter: Emitter) -> None:
@@ -65,7 +65,7 @@ def _finish_finals(emitter: Emitter) -> None:
         for position, accumulator in enumerate(accumulators):
             text.line(accumulator.take(_partial(emitter, accumulator.type, position), ""))
     for accumulator in accumulators:
-        emitter.values.define(accumulator.number, accumulator.folded("block", emitter.shared))
+        emitter.values.define(accumulator.number, accumulator.folded("block", emitter.arrays, emitter.team.threads))
     with text.block("if cuda.threadIdx.x == 0:"):
         _stores(emitter, "final")
 
@@ -88,7 +88,7 @@ def _stores(emitter: Emitter, level: str) -> None:
 
 def clear_columns(emitter: Emitter) -> None:
     """Before the first row: the team's part is nothing. Each thread clears what it will add to."""
-    team = f"cuda.blockIdx.x * {THREADS // WARP} + cuda.threadIdx.y" if emitter.team == "warp" else "cuda.blockIdx.x"
+    team = f"cuda.blockIdx.x * {emitter.warps} + cuda.threadIdx.y" if emitter.team.kind == "warp" else "cuda.blockIdx.x"
     emitter.text.line(f"share = {team}")
 
     def clear() -> None:
@@ -122,5 +122,5 @@ def _finish_columns(emitter: Emitter) -> None:
             for n in emitter.columns:
                 text.line(f"sum{n} += {_column(emitter, n)}")
         for n in emitter.columns:
-            emitter.values.define(n, emitter.accumulator(n).folded(None, emitter.shared))
+            emitter.values.define(n, emitter.accumulator(n).folded(None, {}, 0))
         _stores(emitter, "column")

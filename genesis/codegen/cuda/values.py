@@ -58,9 +58,9 @@ class Values:
             double = signature.kernel.words[int(i.attr("words")[1:])].is_double
             return converted(word, "float64" if double else "int64", dtype)
         if i.name == "load":
-            return loaded(self._element(i.access, ""), dtype)
+            return loaded(self.element(i.access), dtype)
         if i.name == "load_at":
-            return loaded(self._element(i.access, f"{args[0]} * {self._words(i)[0]}"), dtype)
+            return loaded(self.element(i.access, f"{args[0]} * {self._words(i)[0]}"), dtype)
         if i.name == "index":
             return converted(self._flat(i), "int64", dtype)
         if i.name in ("uniform", "normal"):
@@ -89,18 +89,23 @@ class Values:
         assert i.access is not None
         return " + ".join(filter(None, (self.emitter.signature.name(i.access.pointer), self._offset(i.access))))
 
-    def _element(self, access: Access | None, indirect: str) -> str:
+    def element(self, access: Access | None, indirect: str = "") -> str:
+        """An element of memory at the point at hand."""
         assert access is not None
         offset = " + ".join(filter(None, (indirect, self._offset(access)))) or "0"
         return f"{self.emitter.signature.name(access.pointer)}[{offset}]"
 
     # ---- effects ----
 
+    def store(self, i: Instruction, value: str) -> None:
+        """`value` where `i` puts it."""
+        self.emitter.text.line(f"{self.element(i.access)} = {stored(value, i.dtype.name)}")
+
     def effect(self, i: Instruction) -> None:
         """A store or a scatter, of values that are known."""
         line, signature = self.emitter.text.line, self.emitter.signature
         if i.name == "store":
-            line(f"{self._element(i.access, '')} = {stored(f'v{i.args[0]}', i.dtype.name)}")
+            self.store(i, f"v{i.args[0]}")
             return
         assert i.access is not None
         position, value = (f"v{a}" for a in i.args)
@@ -109,7 +114,7 @@ class Values:
             offset = " + ".join(filter(None, (place, self._offset(i.access))))
             line(f"cuda.atomic.add({signature.name(i.access.pointer)}, {offset}, {value})")
             return
-        element = self._element(i.access, place)
+        element = self.element(i.access, place)
         if i.attr("mode") == "add":
             dtype = i.dtype.name
             line(f"total = {loaded(element, dtype)}")

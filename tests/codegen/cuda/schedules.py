@@ -7,12 +7,12 @@ import numpy as np
 from genesis.codegen.cuda.binaries import machine_code, names, toolchain
 from genesis.codegen.cuda.emit import emit_finish, emit_kernel
 from genesis.codegen.cuda.geometry import finishing, launch, team_of
+from genesis.codegen.cuda.program import target
 from genesis.codegen.cuda.simulate import run
 from genesis.dispatch import array_of
 from genesis.ir.dtypes import float64, int64
 from genesis.lower import lower
 from genesis.lower.build import KernelCall
-from genesis.lower.target import Target
 from genesis.ops.reference import evaluate_all
 from tests.tolerances import TOLERANCES
 
@@ -24,7 +24,7 @@ def lowered(trace, arrays):
     """The program that computes pending arrays of a trace."""
     outputs = tuple(dict.fromkeys(array.index for array in arrays))
     kinds = [float64 if isinstance(value, float) else int64 for value in trace.scalars]
-    return lower(trace.nodes, outputs, Target(1, panels=False, taps=False), kinds)
+    return lower(trace.nodes, outputs, target(1), kinds)
 
 
 def program_of(*tensors):

@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 import genesis
 import genesis.nn.functional as F
 from genesis import execute
-from genesis.codegen.cuda.emit import emit_kernel
+from genesis.codegen.cuda.emit import Team, emit_kernel
 from genesis.codegen.cuda.geometry import launch
 from genesis.codegen.cuda.simulate import run
-from genesis.codegen.cuda.target import SIMULATED
+from genesis.codegen.cuda.target import LARGE, SIMULATED
 from genesis.ir.dtypes import DTYPES
 from genesis.ops.registry import OPERATIONS
 from tests.codegen.cuda.schedules import MULTIPROCESSORS, Device, calls_of, check, lowered, program_of, results
@@ -81,7 +81,7 @@ ROWS = {
 }
 
 
-@pytest.mark.parametrize("team", ["warp", "block"])
+@pytest.mark.parametrize("team", [Team("warp"), Team("block"), Team("block", LARGE)], ids=str)
 @pytest.mark.parametrize("name", ROWS)
 def test_rows(name, team):
     x = normal(5, 21)
@@ -89,7 +89,7 @@ def test_rows(name, team):
         check(y, teams=team if all(call.kernel.lane_is_reduced for call in calls_of(program_of(y)[1])) else None)
 
 
-@pytest.mark.parametrize("team", ["thread", "column"])
+@pytest.mark.parametrize("team", [Team("thread"), Team("column"), Team("column", LARGE)], ids=str)
 @pytest.mark.parametrize("name", [name for name in ROWS if not name.startswith("columns")])
 def test_rows_that_lie_across_memory(name, team):
     """Lanes are kept: neighbouring threads are neighbouring results."""
@@ -103,7 +103,7 @@ NAN = float("nan")
 PLACES = [[1, 3, 3, 2], [NAN, 5, NAN, 1], [1, NAN, 9, NAN], [-1, -1, -1, -1], [0.0, -0.0, 0.0, -0.0]]
 
 
-@pytest.mark.parametrize("team", ["warp", "block"])
+@pytest.mark.parametrize("team", [Team("warp"), Team("block")], ids=str)
 def test_positions_are_those_of_the_first_nan_or_else_the_first_extreme(team):
     rows = np.tile(np.array(PLACES, np.float32), (1, 3))
     x = genesis.tensor(rows)
@@ -137,6 +137,7 @@ MOVES = {
     "16-bit sums that meet": lambda x: genesis.zeros(4, 5, dtype=genesis.float16).index_add(0, INDICES, x.to(genesis.float16)),
     "sums in one line": lambda x: genesis.zeros(4).index_add(0, INDICES, x[:, 0]),
     "windows": lambda x: F.max_pool2d(x.reshape(1, 1, 6, 5), 2) + F.avg_pool2d(x.reshape(1, 1, 6, 5), 2),
+    "running sums": lambda x: (x.cumsum(0) + x.bfloat16().cumsum(1).float() + (x * 9).to(genesis.int8).cumsum(1)),
     "padding": lambda x: F.pad(x, (1, 2, 0, 3)), "broadcast": lambda x: x[:, :1] * x[:1] + x.sum(0),
 }
 
@@ -188,8 +189,8 @@ def test_one_launch_serves_many_calls():
     numbers = [index for index, node in enumerate(trace.nodes) if node.op == "input"]
     device = Device(program.nodes, {i: trace.inputs[numbers.index(program.origins[i])].memory.pointer for i in program.inputs},
                     trace.scalars)
-    function = emit_kernel(calls[0].kernel, "thread", many=True)
-    grids = [launch(call.kernel, call.extents, "thread", MULTIPROCESSORS) for call in calls]
+    function = emit_kernel(calls[0].kernel, Team("thread"), many=True)
+    grids = [launch(call.kernel, call.extents, Team("thread"), MULTIPROCESSORS) for call in calls]
     table = np.zeros((len(calls), len(function.row)), np.int64)
     for row, call in zip(table, calls, strict=True):
         for column, word in enumerate(function.row):

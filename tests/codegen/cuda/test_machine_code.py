@@ -16,9 +16,9 @@ from benchmarks.networks import networks
 from genesis import execute
 from genesis.codegen.cuda import binaries
 from genesis.codegen.cuda.binaries import cubin, names, toolchain
-from genesis.codegen.cuda.emit import emit_finish, emit_kernel
+from genesis.codegen.cuda.emit import Team, emit_finish, emit_kernel
 from genesis.codegen.cuda.geometry import team_of
-from genesis.codegen.cuda.target import SIMULATED
+from genesis.codegen.cuda.target import LARGE, SIMULATED
 from genesis.interpret import Interpretation
 from genesis.lower.build import KernelCall
 from genesis.runtime.kernel_cache import KernelCache
@@ -56,7 +56,7 @@ def functions(programs, row_teams):
     found = {}
     for kernel in kernels.values():
         reduces = any(reduced for _, reduced in kernel.axes) and not any(i.name == "scatter" for i in kernel.instructions)
-        teams = ("thread",) if not reduces else row_teams if kernel.lane_is_reduced else ("column",)
+        teams = (Team("thread"),) if not reduces else row_teams if kernel.lane_is_reduced else (Team("column", LARGE),)
         made = [emit_kernel(kernel, team) for team in teams]
         made += [emit_finish(kernel)] if kernel.has_totals else []
         made += [emit_kernel(kernel, teams[0], many=True)] if kernel.text in together and not kernel.has_totals else []
@@ -156,14 +156,14 @@ def test_programs_compile_for_each_architecture_without_spills(name, compilers):
         for tensors in CORPUS[name]():
             execute.flush_all()
             del tensors
-    assert_nothing_spills(functions(programs, ("warp", "block")), compilers, machines_of)
+    assert_nothing_spills(functions(programs, (Team("warp"), Team("block", LARGE))), compilers, machines_of)
 
 
 def test_training_steps_compile_without_spills_and_the_older_architecture_s_assembly_serves_the_newer(compilers):
     with planned() as programs:
         for network, (optimizer, settings) in zip(networks(Settings(quick=True)), OPTIMIZERS, strict=True):
             training(network, optimizer, **settings)
-    assert_nothing_spills(functions(programs, ("block",)), compilers, machines_of_one)
+    assert_nothing_spills(functions(programs, (Team("block"),)), compilers, machines_of_one)
 
 
 def assert_nothing_spills(every, compilers, made):
@@ -197,14 +197,14 @@ def test_arithmetic_of_float32_takes_no_double():
 def test_sums_that_meet_are_atomic():
     target = genesis.zeros(50, 60).index_add(0, genesis.tensor([1, 2, 2]), normal(3, 60))
     (_, scatter) = calls_of(program_of(target)[1])
-    function = emit_kernel(scatter.kernel, "thread")
+    function = emit_kernel(scatter.kernel, Team("thread"))
     ptx = toolchain().compile_ptx(function.source, function.name, function.parameters, names(), (8, 0))
     assert re.search(r"(atom|red)\.global\.add\.f32", ptx)
 
 
 def test_machine_code_is_kept_on_disk(tmp_path, monkeypatch):
     (call,) = calls_of(program_of(normal(30) * 2)[1])
-    function = emit_kernel(call.kernel, "thread")
+    function = emit_kernel(call.kernel, Team("thread"))
     monkeypatch.setattr(binaries, "_cache", KernelCache(lambda: tmp_path))
     code = cubin(function, (9, 0))
     monkeypatch.setattr(binaries, "toolchain", None)  # nothing is compiled any more
