@@ -92,7 +92,8 @@ def _from_cuda(data: Any) -> Tensor:
     about = data.__cuda_array_interface__
     dtype = np.dtype(about["typestr"])
     strides = about.get("strides")
-    place = getattr(getattr(data, "device", None), "id", 0)  # CuPy's; the interface itself does not tell
+    told = getattr(data, "device", None)  # the interface itself does not tell; CuPy calls the number id, PyTorch index
+    place = getattr(told, "id", getattr(told, "index", None)) or 0
     if about.get("stream") is not None:
         device_of(f"cuda:{place}").memory.gpu.wait_for(about["stream"])
     return from_outside(Outside(

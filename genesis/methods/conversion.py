@@ -167,9 +167,13 @@ def __array__(self: Tensor, dtype: Any = None, copy: bool | None = None) -> np.n
 
 
 @method
-def __dlpack__(self: Tensor, *, stream: Any = None, copy: bool | None = None, **options: Any) -> Any:
+def __dlpack__(
+    self: Tensor, *, stream: Any = None, copy: bool | None = None, dl_device: Any = None, **options: Any
+) -> Any:
     if self.device.memory.is_host:
-        return self.numpy().__dlpack__(copy=copy, **options)
+        return self.numpy().__dlpack__(copy=copy, dl_device=dl_device, **options)
+    if dl_device not in (None, self.__dlpack_device__()):
+        raise BufferError(f"__dlpack__: the tensor is on {self.device}; use .to() first")
     if self.requires_grad:
         raise RuntimeError("__dlpack__: this tensor requires a gradient; detach() it")
     source = self.clone() if copy else self

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import sys
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -41,7 +42,19 @@ _python.PyCapsule_GetPointer.restype = ctypes.c_void_p
 _python.PyCapsule_GetPointer.argtypes = [ctypes.c_void_p, ctypes.c_char_p]
 _python.PyCapsule_SetName.argtypes = [ctypes.c_void_p, ctypes.c_char_p]
 
-_exports: dict[int, Any] = {}  # what others hold of ours, by the address of its DLManagedTensor
+_UNHELD = 3  # references to a capsule that nobody else has: the export's, a local name, getrefcount's argument
+
+
+class _Export:
+    """What others hold of ours: the structures, who keeps the memory, and the capsule as long as it may hold them."""
+
+    def __init__(self, structures: tuple[Any, ...], holder: Any, capsule: Any) -> None:
+        self.structures = structures
+        self.holder = holder
+        self.capsule = capsule
+
+
+_exports: dict[int, _Export] = {}  # by the address of the DLManagedTensor
 
 
 @ctypes.CFUNCTYPE(None, ctypes.c_void_p)
@@ -50,11 +63,17 @@ def _delete(address: int) -> None:
     _exports.pop(address, None)
 
 
-@ctypes.CFUNCTYPE(None, ctypes.c_void_p)
-def _drop(capsule: int) -> None:
-    """A capsule dies. If nobody took what is in it, nobody will."""
-    if _python.PyCapsule_IsValid(capsule, _NAME):
-        _exports.pop(_python.PyCapsule_GetPointer(capsule, _NAME), None)
+def _forget_unused() -> None:
+    """Let go of what nobody took out of its capsule, and nobody will.
+
+    A capsule's own destructor may run while an error is on its way, where Python must not: so capsules are looked through.
+    """
+    for address, export in [*_exports.items()]:
+        capsule = export.capsule
+        if capsule is not None and sys.getrefcount(capsule) == _UNHELD:
+            export.capsule = None
+            if _python.PyCapsule_IsValid(id(capsule), _NAME):
+                _exports.pop(address, None)
 
 
 class Outside(NamedTuple):
@@ -83,15 +102,20 @@ class _Owner:
 def exported(
     address: int, shape: Sequence[int], strides: Sequence[int], dtype: str, device: tuple[int, int], holder: Any
 ) -> Any:
-    """A capsule with an array, for another library; `holder` lives until that is done with it."""
+    """A capsule with an array, for another library; `holder` lives until that is done with it.
+
+    What nobody takes out of a capsule is let go of when the next one is made.
+    """
+    _forget_unused()
     kind = dtype.rstrip("0123456789")
     bits = int(dtype[len(kind) :] or 8)
     code = next(code for code, name in _CODES.items() if name == kind)
     extents, steps = (ctypes.c_int64 * len(shape))(*shape), (ctypes.c_int64 * len(shape))(*strides)
     tensor = _Tensor(address, _Device(*device), len(shape), _DataType(code, bits, 1), extents, steps, 0)
     managed = _Managed(tensor, None, _delete)
-    _exports[ctypes.addressof(managed)] = managed, extents, steps, holder
-    return _python.PyCapsule_New(ctypes.addressof(managed), _NAME, ctypes.cast(_drop, ctypes.c_void_p))
+    capsule = _python.PyCapsule_New(ctypes.addressof(managed), _NAME, None)
+    _exports[ctypes.addressof(managed)] = _Export((managed, extents, steps), holder, capsule)
+    return capsule
 
 
 def imported(capsule: Any) -> Outside:

@@ -104,6 +104,16 @@ def test_the_array_interface_tells_where_a_tensor_lies():
         assert not hasattr(other, "__cuda_array_interface__")
 
 
+def test_who_wants_it_elsewhere_is_told():
+    x = genesis.ones(2, device=DEVICE)
+    with pytest.raises(BufferError, match="the tensor is on cuda:0"):
+        x.__dlpack__(dl_device=(1, 0))
+    with pytest.raises((BufferError, RuntimeError), match=r"(?i)device"):
+        np.from_dlpack(x)
+    with pytest.raises(RuntimeError, match="detach"):
+        genesis.ones(2, device=DEVICE, requires_grad=True).__dlpack__()
+
+
 def test_capsules_are_taken_once():
     capsule = genesis.ones(2, device=DEVICE).__dlpack__()
     assert genesis.from_dlpack(capsule).tolist() == [1, 1]
@@ -113,7 +123,7 @@ def test_capsules_are_taken_once():
 
 def test_what_was_lent_comes_back(memory):
     before = 0
-    for _ in range(2):  # the first makes programs, which stay
+    for _ in range(3):  # the first makes programs, which stay; a capsule that nobody used goes when the next is made
         before = genesis.cuda.memory_allocated()
         capsule = genesis.zeros(1000, device=DEVICE).__dlpack__()
         taken = genesis.from_dlpack(genesis.ones(1000, device=DEVICE))
