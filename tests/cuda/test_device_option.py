@@ -28,7 +28,7 @@ def test_where_there_is_no_gpu_the_reason_is_all_that_is_printed():
 
 @simulator
 def test_conformance_on_the_simulated_gpu():
-    files = "tests/conformance/test_operations.py", "tests/cuda/test_training_steps.py"
+    files = "tests/conformance/test_operations.py", "tests/cuda/test_networks_on_device.py"
     run = pytest_on("cuda", *files, "-k", FEW, "-v", NUMBA_ENABLE_CUDASIM="1")
     assert run.returncode == 0, run.stdout[-4000:]
     assert int(re.search(r"(\d+) passed", run.stdout)[1]) >= 7

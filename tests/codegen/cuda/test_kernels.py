@@ -25,7 +25,7 @@ from tests.fuzz.oracle import LOOSE, unlike
 from tests.fuzz.steps import STEPS
 
 pytest.importorskip("numba_cuda")
-pytestmark = pytest.mark.skipif(not SIMULATED, reason="runs in the simulator: see test_simulated.py")
+pytestmark = pytest.mark.skipif(not SIMULATED, reason="runs in the simulator: see test_in_the_simulator.py")
 
 NOT_OF_BOOLS = {"sub", "neg", "pow", "floor_divide", "fmod", "bitwise_left_shift", "bitwise_right_shift"}
 

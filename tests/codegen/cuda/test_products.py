@@ -16,7 +16,7 @@ from genesis.lower.stages import Product
 from genesis.ops.layout import Layout
 
 pytest.importorskip("numba_cuda")
-simulated = pytest.mark.skipif(not SIMULATED, reason="runs in the simulator: see test_simulated.py")
+simulated = pytest.mark.skipif(not SIMULATED, reason="runs in the simulator: see test_in_the_simulator.py")
 compiled = pytest.mark.skipif(SIMULATED, reason="the simulator compiles nothing")
 
 PLAIN, WINDOWS = (1,) * 7, (2, 2, 2, 1, 2, 4, 2)
