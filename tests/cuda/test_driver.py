@@ -1,7 +1,11 @@
 """The way to the real driver, as far as it can be walked without one: every call reaches it with arguments that it takes."""
 
+import collections
 import ctypes
+import itertools
 import os
+import subprocess
+import sys
 import threading
 
 import numpy as np
@@ -16,17 +20,26 @@ real = pytest.importorskip("genesis.runtime.cuda.real")
 
 HERE = cuda.gpu_count() > 0
 pytestmark = pytest.mark.skipif(HERE, reason="there is a driver: what runs on it is tested instead")
-HOST = ctypes.create_string_buffer(1 << 12)
+addresses = itertools.count(1 << 40, 1 << 30)
+pinned = []
+
+
+def host_memory(nbytes, flags):
+    pinned.append(ctypes.create_string_buffer(nbytes))
+    return (ctypes.addressof(pinned[-1]),)
+
+
 GIVEN = {
     "cuInit": (), "cuDeviceGetCount": (1,), "cuDeviceGet": (bindings.CUdevice(0),), "cuDeviceGetName": (b"Stand-in\0\0",),
-    "cuDeviceGetAttribute": (9,), "cuDevicePrimaryCtxRetain": (bindings.CUcontext(),), "cuCtxSetCurrent": (),
-    "cuStreamCreate": (bindings.CUstream(),), "cuMemGetInfo": (1 << 20, 1 << 30), "cuMemAlloc": (bindings.CUdeviceptr(4096),),
-    "cuMemFree": (), "cuMemHostAlloc": (ctypes.addressof(HOST),), "cuMemcpyHtoDAsync": (), "cuMemcpyDtoHAsync": (),
-    "cuMemcpyDtoDAsync": (), "cuMemsetD8Async": (), "cuEventCreate": (bindings.CUevent(),), "cuEventRecord": (),
-    "cuEventSynchronize": (), "cuEventDestroy": (), "cuEventElapsedTime": (2.0,), "cuStreamSynchronize": (),
-    "cuModuleLoadData": (bindings.CUmodule(),), "cuModuleGetFunction": (bindings.CUfunction(),), "cuLaunchKernel": (),
-    "cuStreamBeginCapture": (), "cuStreamEndCapture": (bindings.CUgraph(),), "cuGraphInstantiate": (bindings.CUgraphExec(),),
-    "cuGraphDestroy": (), "cuGraphLaunch": (), "cuGraphExecDestroy": (), "cuGetErrorName": (b"CUDA_ERROR_UNKNOWN",),
+    "cuDeviceGetAttribute": lambda attribute, device: (0 if "MINOR" in str(attribute) else 9,),
+    "cuDevicePrimaryCtxRetain": (bindings.CUcontext(),), "cuCtxSetCurrent": (), "cuStreamCreate": (bindings.CUstream(),),
+    "cuMemGetInfo": (1 << 20, 1 << 30), "cuMemAlloc": lambda nbytes: (bindings.CUdeviceptr(next(addresses)),), "cuMemFree": (),
+    "cuMemHostAlloc": host_memory, "cuMemcpyHtoDAsync": (), "cuMemcpyDtoHAsync": (), "cuMemcpyDtoDAsync": (),
+    "cuMemsetD8Async": (), "cuEventCreate": (bindings.CUevent(),), "cuEventRecord": (), "cuEventSynchronize": (),
+    "cuEventDestroy": (), "cuEventElapsedTime": (2.0,), "cuStreamSynchronize": (), "cuModuleLoadData": (bindings.CUmodule(),),
+    "cuModuleGetFunction": (bindings.CUfunction(),), "cuLaunchKernel": (), "cuStreamBeginCapture": (),
+    "cuStreamEndCapture": (bindings.CUgraph(),), "cuGraphInstantiate": (bindings.CUgraphExec(),), "cuGraphDestroy": (),
+    "cuGraphLaunch": (), "cuGraphExecDestroy": (), "cuGetErrorName": (b"CUDA_ERROR_UNKNOWN",),
     "cuGetErrorString": (b"unknown error",),
 }
 
@@ -47,7 +60,8 @@ class StandIn:
             with pytest.raises(Exception, match="driver library"):
                 function(*arguments)
             self.calls.append(name)
-            return self.failing.get(name, bindings.CUresult.CUDA_SUCCESS), *GIVEN[name]
+            given = GIVEN[name]
+            return self.failing.get(name, bindings.CUresult.CUDA_SUCCESS), *(given(*arguments) if callable(given) else given)
 
         called.__name__ = name
         return called
@@ -66,8 +80,8 @@ def driver(monkeypatch):
 def test_every_call_reaches_the_driver_with_arguments_that_it_takes(driver):
     assert real.RealGpu.count() == 1
     gpu = real.RealGpu(0)
-    assert (gpu.name, gpu.capability, gpu.processors) == ("Stand-in", (9, 9), 9)
-    assert gpu.free_and_total() == (1 << 20, 1 << 30) and gpu.allocate(512) == 4096 and gpu.stream == 0
+    assert (gpu.name, gpu.capability, gpu.processors) == ("Stand-in", (9, 0), 9)
+    assert gpu.free_and_total() == (1 << 20, 1 << 30) and gpu.allocate(512) >= 1 << 40 and gpu.stream == 0
     values = gpu.pinned(64)
     gpu.copy_in(4096, values)
     gpu.copy_out(values, 4096)
@@ -142,3 +156,30 @@ def test_without_a_driver_it_is_said_that_there_is_none():
     with pytest.raises(ValueError, match="'cuda' is not available"):
         genesis.cuda.synchronize()
     genesis.cuda.empty_cache()
+
+
+def a_training_step():
+    """Print what the driver is asked for by each of some steps; for a process of its own."""
+    stand_in = real.driver = StandIn()
+    real.RealGpu.has_blas = False
+    cuda._gpus.cache_clear()
+    model = genesis.nn.Sequential(genesis.nn.Linear(3, 4), genesis.nn.GELU(), genesis.nn.Linear(4, 2)).cuda()
+    optimizer = genesis.optim.Adam(model.parameters())
+    x, y = genesis.ones(5, 3, device="cuda"), genesis.zeros(5, 2, device="cuda")
+    genesis.cuda.synchronize()
+    for _ in range(4):
+        stand_in.calls.clear()
+        optimizer.zero_grad()
+        genesis.nn.functional.mse_loss(model(x), y).backward()
+        optimizer.step()
+        print(*[f"{name} {count}" for name, count in sorted(collections.Counter(stand_in.calls).items())], sep=", ")
+
+
+def test_a_training_step_becomes_one_upload_of_its_numbers_and_one_graph():
+    command = [sys.executable, "-c", "from tests.cuda.test_driver import a_training_step; a_training_step()"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    steps = done.stdout.splitlines()
+    assert len(steps) == 4, done.stderr
+    assert "cuModuleLoadData" in steps[0] and "cuLaunchKernel" in steps[0], "machine code for sm_90, launched one by one"
+    assert "cuGraphInstantiate 1" in "".join(steps[1:3])
+    assert steps[3] == "cuGraphLaunch 1, cuMemcpyHtoDAsync 1"
