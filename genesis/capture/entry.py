@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from operator import attrgetter
+from operator import add, attrgetter
 from typing import Any, NamedTuple
 
 from genesis.capture.arguments import Arguments
@@ -28,7 +28,7 @@ from genesis.trace import Array
 
 __all__ = ["Entry"]
 
-_device = attrgetter("memory.buffer.device")
+_device, _version = attrgetter("memory.buffer.device"), attrgetter("_version")
 
 
 class _Write(NamedTuple):
@@ -50,6 +50,8 @@ class _Launch(NamedTuple):
     slots: list[tuple[int, Any]]
     variables: list[tuple[int, Any]]
     writes: list[_Write]
+    roots: list[Tensor]  # that are written over, if they are the same ones in all calls; else none
+    versions: list[int]  # by how many theirs rise
     is_plain: bool  # its inputs are the arrays that `check` returns, in their order
 
 
@@ -165,19 +167,21 @@ class Entry:
                 values[place, array.index] = array
             for index, source in launch.variables:
                 trace.variables[index] = find(source, leaves)
-            changes: list[tuple[Any, str, Any]] = [(commit, "done", True)]
-            for write in launch.writes:
-                root = find(write.source, leaves)
+            roots = launch.roots or [find(write.source, leaves) for write in launch.writes]
+            graded = self._gradients(values, leaves, made) if place == last else []
+            for root, write in zip(roots, launch.writes, strict=True):
                 for _ in range(write.notes):
                     note(root._array, write.change)
                 trace.written.append((root, root._array))
-                changes += (root, "_array", handles[write.output]), (root, "_version", root._version + write.versions)
-            graded = self._gradients(values, leaves, made) if place == last else []
-            changes += [(tensor, "_grad", gradient) for tensor, gradient in graded]
-            any(map(setattr, *zip(*changes, strict=True)))  # in one breath: no interrupt comes between
-            del changes
+            tensors = [*roots, *roots, *[tensor for tensor, _ in graded], commit]
+            names = [*["_array"] * len(roots), *["_version"] * len(roots), *["_grad"] * len(graded), "done"]
+            news = [*[handles[write.output] for write in launch.writes], *map(add, map(_version, roots), launch.versions),
+                    *[gradient for _, gradient in graded], True]
+            any(map(setattr, tensors, names, news))  # in one breath: no interrupt comes between
+            del news
             for tensor, gradient in graded:
-                hold_gradient(tensor, gradient)
+                if not tensor._is_holder:
+                    hold_gradient(tensor, gradient)
             try:
                 launch.prepared.flush(trace, handles)
             except IndexError:
@@ -240,6 +244,8 @@ def _launch(recorder: Recorder, place: int, given: dict[Given, int]) -> _Launch:
             state.array.memory.buffer.change,
         ))
     plain = len(recorder.programs) == 1 and [*given] == program.inputs
+    roots = [write.source[1].tensor for write in writes] if all(write.source[0] == "held" for write in writes) else []
     return _Launch(
-        program.prepared, program.inputs, program.numbers, program.slots, program.variables, writes, plain)
+        program.prepared, program.inputs, program.numbers, program.slots, program.variables, writes, roots,
+        [write.versions for write in writes], plain)
 
