@@ -193,6 +193,7 @@ def _in_step(call: KernelCall, value: int, output: int) -> bool:
     last = max(i.step for i in instructions if i.level == "full" or i.name == "store")
     places = set()
     loads: set[int] = set()
+    rows = {number for number, i in enumerate(instructions) if i.level != "full"}
     for number, i in enumerate(instructions):
         if i.access is None or words[i.access.pointer].kind != "pointer":
             continue
@@ -205,6 +206,11 @@ def _in_step(call: KernelCall, value: int, output: int) -> bool:
             loads.add(number)
         if i.name not in ("load", "store") or (i.name == "store" and (i.step < last or not _depends(kernel, number, loads))):
             return False
+        if i.name == "store" and rows & loads and any(
+            later.name == "store" and _depends(kernel, n, rows & loads)
+            for n, later in enumerate(instructions[number + 1 :], number + 1)
+        ):
+            return False  # what is loaded for a whole row is loaded again where it is used
     return len(places) == 1
 
 

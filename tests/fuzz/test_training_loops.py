@@ -70,3 +70,25 @@ def test_a_training_loop_ends_where_torchs_does(seed):
     tolerance = 2e-3 if dtype == "float32" else 1e-8
     for got, want in zip(ours, theirs, strict=True):
         np.testing.assert_allclose(got, want, rtol=tolerance, atol=tolerance)
+
+
+def test_a_bias_that_backward_reads_again_is_not_written_over_by_its_gradient():
+    def biases(library):
+        random = np.random.default_rng(0)
+        w, b, v = parameters = [
+            library.tensor((random.standard_normal(shape) * 0.3).astype("f"), requires_grad=True)
+            for shape in [(3, 2), (1, 2), (2, 3)]
+        ]
+        x, y = (library.tensor(random.standard_normal((2, 3)).astype("f")) for _ in range(2))
+        for _ in range(3):
+            for parameter in parameters:
+                parameter.grad = None
+            loss = ((((x @ w + b).exp() * 0.1) @ v - y) ** 2).mean()
+            loss.backward()
+            with library.no_grad():
+                for parameter in parameters:
+                    parameter -= 0.01 * parameter.grad
+            loss.item()
+        return b.detach().numpy()
+
+    np.testing.assert_allclose(biases(genesis), biases(torch), rtol=1e-5)
