@@ -111,10 +111,9 @@ def elementwise():
 
 
 def reductions():
-    for x in (normal(40, 30), normal(40, 30).to(genesis.bfloat16)):
-        yield F.softmax(x, 1), x.sum(0), x.sum()
-        yield [x.sum(1), x.amax(1), x.argmax(1)]
-        yield F.layer_norm(x, (30,)), x.argmin(0)
+    x = normal(40, 30).to(genesis.bfloat16)
+    yield F.softmax(x, 1), x.sum(0), x.sum()
+    yield [x.sum(1), x.amax(1), x.argmax(1), F.layer_norm(x, (30,)), x.argmin(0)]
     x = normal(4, 6, 8, 8).requires_grad_()
     weight = normal(6).requires_grad_()
     F.batch_norm(x, normal(6), normal(6), weight, weight, True).square().sum().backward()
@@ -128,7 +127,12 @@ def reductions():
     yield whole.sum(1), whole.amax(0), (whole > 2).any(1), (whole > 2).all(), whole.prod()
 
 
-def memory():
+def usual():
+    """Rows, columns, totals, gathers, scatters, draws."""
+    x = normal(40, 30)
+    yield F.softmax(x, 1), x.sum(0), x.sum()
+    yield [F.layer_norm(x, (30,)), x.sum(1), x.amax(1), x.argmax(1)]
+    yield x * 2 + 1, x.T + x.reshape(30, 40), x.argmin(0)
     table, where = normal(20, 6).requires_grad_(), genesis.tensor([1, 2, 2, 5])
     F.dropout(F.embedding(where, table), 0.5).sum().backward()
     yield (table.grad,)
@@ -140,7 +144,6 @@ def memory():
 
 OPTIMIZERS = [("SGD", {"momentum": 0.9, "nesterov": True}), ("Adam", {}), ("RMSprop", {"centered": True}),
               ("AdamW", {"weight_decay": 0.1})]
-CORPUS = {"elementwise operations": elementwise, "reductions": reductions, "gathers, scatters and draws": memory}
 
 
 @pytest.fixture(scope="module")
@@ -150,17 +153,20 @@ def compilers():
         yield pool
 
 
-@pytest.mark.parametrize("name", CORPUS)
-def test_programs_compile_for_each_architecture_without_spills(name, compilers):
+def test_kernels_of_all_kinds_compile_for_each_architecture_without_spills(compilers):
     with planned() as programs:
-        for tensors in CORPUS[name]():
+        for tensors in usual():
             execute.flush_all()
             del tensors
     assert_nothing_spills(functions(programs, (Team("warp"), Team("block", LARGE))), compilers, machines_of)
 
 
-def test_training_steps_compile_without_spills_and_the_older_architecture_s_assembly_serves_the_newer(compilers):
+def test_assembly_for_the_older_architecture_serves_the_newer_without_spills(compilers):
+    """All operations, training steps."""
     with planned() as programs:
+        for tensors in itertools.chain(elementwise(), reductions()):
+            execute.flush_all()
+            del tensors
         for network, (optimizer, settings) in zip(networks(Settings(quick=True)), OPTIMIZERS, strict=True):
             training(network, optimizer, **settings)
     assert_nothing_spills(functions(programs, (Team("block"),)), compilers, machines_of_one)
