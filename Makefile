@@ -10,7 +10,7 @@ train: .venv/train
 	$(BIN)/python examples/train_digits.py
 
 test: lint
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest --numprocesses auto --maxprocesses 4
 
 lint: .venv/test
 	$(BIN)/ruff check genesis tests tools benchmarks examples

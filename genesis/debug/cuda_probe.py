@@ -16,9 +16,9 @@ from typing import Any
 
 PACKAGES = {
     "numba-cuda": "numba.cuda", "cuda-bindings": "cuda.bindings.driver", "cuda-core": "cuda.core",
-    "nvmath-python": "nvmath.bindings.cublasLt",
+    "nvmath-python": "nvmath.bindings.cublas",
 }
-LIBRARIES = {"nvvm": "libnvvm.so", "nvrtc": "libnvrtc.so", "nvJitLink": "libnvJitLink.so", "cublasLt": "libcublasLt.so"}
+LIBRARIES = {"nvvm": "libnvvm.so", "nvrtc": "libnvrtc.so", "nvJitLink": "libnvJitLink.so", "cublas": "libcublas.so"}
 SAYS = "cuda probe: "  # what the lines begin with
 CAPABILITY = (75, 76)  # a GPU's attributes of these numbers in cuda.h: major, minor
 

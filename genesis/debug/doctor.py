@@ -27,7 +27,7 @@ __all__ = ["Finding", "Report", "doctor"]
 
 NEEDED = ("numba", "llvmlite", "numpy", "scipy", "ml_dtypes")
 FEATURES = ("avx", "avx2", "fma", "f16c", "avx512f", "avx512bf16", "neon", "sve")  # that kernels are the faster for
-OPTIONAL = ("nvmath-python", "cublasLt")  # CUDA computes without them: products by kernels of our own
+OPTIONAL = ("nvmath-python", "cublas")  # CUDA computes without them: products by kernels of our own
 PROBE = Path(__file__).with_name("cuda_probe.py")
 PATIENCE = 60.0  # seconds that the parts of CUDA may take to load
 

@@ -52,12 +52,11 @@ def test_a_part_that_raises_is_a_line_with_the_reason(monkeypatch):
 
 
 def fake_package(folder: Path, code: str) -> None:
-    """A numba-cuda whose import runs `code`, where the probe finds it first."""
-    (folder / "numba").mkdir()
-    (folder / "numba" / "__init__.py").write_text("")
-    (folder / "numba" / "cuda.py").write_text(code)
-    (folder / "numba_cuda-9.dist-info").mkdir()
-    (folder / "numba_cuda-9.dist-info" / "METADATA").write_text("Metadata-Version: 2.1\nName: numba-cuda\nVersion: 9\n")
+    """An nvmath-python whose import runs `code`, where the probe finds it first."""
+    (folder / "nvmath").mkdir()
+    (folder / "nvmath" / "__init__.py").write_text(code)
+    (folder / "nvmath_python-9.dist-info").mkdir()
+    (folder / "nvmath_python-9.dist-info" / "METADATA").write_text("Metadata-Version: 2.1\nName: nvmath-python\nVersion: 9\n")
 
 
 @pytest.mark.parametrize(("code", "said"), [
@@ -69,7 +68,7 @@ def test_a_broken_package_ends_neither_the_doctor_nor_the_search(tmp_path, monke
     fake_package(tmp_path, code)
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
     report = genesis.doctor()
-    assert report["numba-cuda"].startswith(said)
+    assert report["nvmath-python"].startswith(said)
     assert all(report[name] for name, _ in parts())
 
 
