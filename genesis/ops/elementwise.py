@@ -47,7 +47,7 @@ def where(condition: Value, input: Value, other: Value) -> Value:
 
 # ---- arithmetic ----
 _add = binary("add", grad=lambda g, z, x, y: (g, g), ref=np.add)
-_sub = binary("sub", grad=lambda g, z, x, y: (g, -g), ref=np.subtract)
+_sub = binary("sub", grad=lambda g, z, x, y: (g, -g), ref=np.subtract, bools="use logical_xor, a ^ b")
 mul = binary("mul", grad=lambda g, z, x, y: (g * y, g * x), ref=np.multiply)
 div = binary("div", grad=lambda g, z, x, y: (g / y, -g * (x / y) / y), ref=np.true_divide, floating=True, cost=4)
 floor_divide = binary("floor_divide", ref=np.floor_divide, cost=8)
@@ -64,7 +64,7 @@ add = composite("add", 3, ref=np.add, doc="`input + alpha * other`.")(
 sub = composite("sub", 3, ref=np.subtract, doc="`input - alpha * other`.")(
     lambda input, other, alpha=1: _sub(input, _scaled(other, alpha))
 )
-neg = unary("neg", grad=lambda g, y, x: -g, ref=np.negative, floating=False)
+neg = unary("neg", grad=lambda g, y, x: -g, ref=np.negative, floating=False, bools="use logical_not, ~a")
 abs = unary("abs", grad=lambda g, y, x: g * sign(x), ref=np.abs, floating=False)
 sign: Operation = unary(
     "sign", grad=lambda g, y, x: zeros_like(g), ref=lambda x: x if x.dtype == bool else np.sign(x), floating=False,
@@ -105,7 +105,7 @@ def _pow_grad(g: Value, y: Value, x: Value, p: Value) -> Any:
     return to_base, to_exponent
 
 
-_pow = binary("pow", grad=_pow_grad, ref=np.power, cost=30)
+_pow = binary("pow", grad=_pow_grad, ref=np.power, cost=30, bools="convert one with .to(genesis.int64)")
 
 
 @composite("pow", 2, ref=np.power, static_scalars=True, autocast="float32")
@@ -211,8 +211,8 @@ def logical_not(input: Value) -> Value:
 bitwise_and = integral("bitwise_and", np.bitwise_and)
 bitwise_or = integral("bitwise_or", np.bitwise_or)
 bitwise_xor = integral("bitwise_xor", np.bitwise_xor)
-bitwise_left_shift = integral("bitwise_left_shift", np.left_shift)
-bitwise_right_shift = integral("bitwise_right_shift", np.right_shift)
+bitwise_left_shift = integral("bitwise_left_shift", np.left_shift, bools="convert one with .to(genesis.int64)")
+bitwise_right_shift = integral("bitwise_right_shift", np.right_shift, bools="convert one with .to(genesis.int64)")
 primitive("bitwise_not", "elementwise", reference=lambda node, x: np.invert(x))
 
 

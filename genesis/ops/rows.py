@@ -23,12 +23,20 @@ def from_scipy(name: str) -> Rule:
     return lambda *arrays: getattr(importlib.import_module("scipy.special"), name)(*arrays)
 
 
+def _refuse_bools(name: str, dtype: DType, instead: str) -> None:
+    if instead and dtype is bool_:
+        raise TypeError(f"{name}: wants numbers, got bool; {instead}")
+
+
 def unary(
     name: str, *, grad: Rule | None = None, ref: Rule, emit: Rule | None = None, result: DType | None = None,
     floating: bool = True, methods: Sequence[str] | None = None, cost: int = 1, doc: str | None = None,
-    autocast: Policy | None = None,
+    autocast: Policy | None = None, bools: str = "",
 ) -> Operation:
-    """A row of one input. `floating`: integers become the default float first. `result`: the dtype, if not the input's."""
+    """A row of one input. `floating`: integers become the default float first. `result`: the dtype, if not the input's.
+
+    `bools`: where these make no sense, what to do instead.
+    """
     primitive(name, "elementwise", grad=grad, reference=lambda node, x: ref(x), emit=emit, cost=cost)
 
     @composite(name, 1, ref=ref, methods=methods, doc=doc, autocast=autocast)
@@ -36,6 +44,7 @@ def unary(
         (x,) = as_values(input)
         if floating:
             x = cast(x, floating_dtype(x.dtype))
+        _refuse_bools(name, x.dtype, bools)
         return x.graph.add(name, (x,), x.shape, result or x.dtype)
 
     return define
@@ -44,14 +53,15 @@ def unary(
 def binary(
     name: str, *, grad: Rule | None = None, ref: Rule, emit: Rule | None = None, result: DType | None = None,
     floating: bool = False, methods: Sequence[str] | None = None, static_scalars: bool = False, cost: int = 1,
-    autocast: Policy | None = None,
+    autocast: Policy | None = None, bools: str = "",
 ) -> Operation:
-    """A row of two inputs, promoted to one dtype and broadcast."""
+    """A row of two inputs, promoted to one dtype and broadcast. `bools`: where these make no sense, what to do instead."""
     primitive(name, "elementwise", grad=grad, reference=lambda node, x, y: ref(x, y), emit=emit, cost=cost)
 
     @composite(name, 2, ref=ref, methods=methods, static_scalars=static_scalars, autocast=autocast)
     def define(input: Value, other: Value) -> Value:
         x, y = broadcast(name, *promoted(input, other, floating=floating))
+        _refuse_bools(name, x.dtype, bools)
         return x.graph.add(name, (x, y), x.shape, result or x.dtype)
 
     return define
@@ -74,8 +84,8 @@ def logical(name: str, ref: Rule, emit: Rule) -> Operation:
     return define
 
 
-def integral(name: str, ref: Rule) -> Operation:
-    """A row of two integers (or bools)."""
+def integral(name: str, ref: Rule, bools: str = "") -> Operation:
+    """A row of two integers (or bools, unless there is something to do instead)."""
     primitive(name, "elementwise", reference=lambda node, x, y: ref(x, y))
 
     @composite(name, 2, ref=ref)
@@ -83,6 +93,7 @@ def integral(name: str, ref: Rule) -> Operation:
         x, y = promoted(input, other)
         if x.dtype.is_floating_point:
             raise TypeError(f"{name}: wants integer or bool tensors, got {x.dtype.name}")
+        _refuse_bools(name, x.dtype, bools)
         x, y = broadcast(name, x, y)
         return x.graph.add(name, (x, y), x.shape, x.dtype)
 
