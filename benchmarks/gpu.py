@@ -5,12 +5,9 @@ The floors are measured in the same run: what a copy moves, and what a large pro
 
 from __future__ import annotations
 
-import argparse
 import importlib
-import json
 import sys
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import genesis
@@ -18,7 +15,7 @@ from benchmarks import functions, training
 from benchmarks.measure import Bar, Result, Settings, compare
 from benchmarks.networks import Network, networks
 from benchmarks.peers import compiled, eager, finish, jax, jitted, torch
-from benchmarks.table import table
+from benchmarks.session import parser, report
 from genesis.runtime import cuda
 
 __all__ = ["floors", "main"]
@@ -36,27 +33,13 @@ class Floors(NamedTuple):
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--quick", action="store_true", help="tiny sizes, to see that everything runs")
-    parser.add_argument("--rounds", type=int, default=30, help="turns that each contestant takes")
-    parser.add_argument("--json", type=Path, default=Path("out/gpu.json"), help="where the numbers go")
-    options = parser.parse_args()
+    options = parser(__doc__, "out/gpu.json").parse_args()
     if reason := cuda.reason_for_none() or ("kernels are simulated here" if cuda.SIMULATED else ""):
         print(f"there is no GPU to measure: {reason}; `python -m genesis doctor` tells more", file=sys.stderr)
         return 3
     machine = {"GPU": cuda.memory_of(0).gpu.name}
     machine |= {library.__name__: library.__version__ for library in (genesis, torch, jax) if library is not None}
-    print(", ".join(f"{name}: {value}" for name, value in machine.items()), "\n")
-    results = []
-    for result in run(Settings(options.quick, options.rounds, "cuda")):
-        results.append(result)
-        print(f"{result}\n", flush=True)
-    print(table(results), "\n")
-    kept = sum(bar.kept for result in results for bar in result.bars)
-    print(f"bars kept: {kept} of {sum(len(result.bars) for result in results)}")
-    options.json.parent.mkdir(parents=True, exist_ok=True)
-    text = json.dumps({**machine, "quick": options.quick, "results": [r.as_dict() for r in results]}, indent=2)
-    options.json.write_text(text + "\n", encoding="utf-8")
+    report(run(Settings(options.quick, options.rounds, "cuda")), machine, options)
     return 0
 
 
