@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from importlib import import_module
 from typing import Any
 
@@ -12,7 +13,7 @@ _LAST = 63
 
 class Device:
     """A place for tensors, by its name: "cpu", which is "cpu:0", "cpu:1", .. "cpu:63"; "cuda", which is "cuda:0", "cuda:1", ..;
-    there is one object for each. As a context it is the default device.
+    there is one object for each. As a context it is the default device, in this thread.
 
     The CPU's devices share its memory and its cores, and keep apart what several real ones would keep apart: tensors
     of two devices do not meet in one operation, and `Tensor.to` copies.
@@ -65,12 +66,11 @@ class Device:
         return hash(str(self))
 
     def __enter__(self) -> Device:
-        _left.append(_default[0])
-        _default[0] = self
+        _opened.devices.append(self)
         return self
 
     def __exit__(self, *problem: object) -> None:
-        _default[0] = _left.pop()
+        _opened.devices.pop()
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Device, (str(self),)
@@ -104,8 +104,15 @@ def _gpu(name: str) -> Device:
     return _DEVICES.setdefault(name, device)
 
 
+class _Opened(threading.local):
+    """The devices whose contexts this thread is in."""
+
+    def __init__(self) -> None:
+        self.devices: list[Device] = []
+
+
 _default = [CPU]
-_left: list[Device] = []  # the defaults before the contexts that are open
+_opened = _Opened()
 
 
 def set_default_device(device: Any) -> None:
@@ -121,10 +128,10 @@ def set_default_device(device: Any) -> None:
 
 
 def get_default_device() -> Device:
-    """The device of new tensors whose call names none."""
-    return _default[0]
+    """The device of new tensors whose call names none: that of the innermost context of this thread, or else the default."""
+    return _opened.devices[-1] if _opened.devices else _default[0]
 
 
 def device_of(device: Any = None) -> Device:
     """The device that an argument `device=` names; the default for None."""
-    return _default[0] if device is None else Device(device)
+    return get_default_device() if device is None else Device(device)

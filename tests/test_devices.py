@@ -50,6 +50,18 @@ def test_new_tensors_go_to_the_default_device():
     genesis.set_default_device("cpu:1")
     assert genesis.arange(3).device is ONE
     genesis.set_default_device(None)
+
+
+def test_a_device_as_context_is_the_default_of_its_thread_alone():
+    found = []
+    with genesis.device("cpu:1"):
+        other = threading.Thread(target=lambda: found.append(genesis.zeros(1).device))
+        other.start()
+        other.join()
+        with genesis.device("cpu:2"):
+            found.append(genesis.zeros(1).device)
+        found.append(genesis.zeros(1).device)
+    assert [str(device) for device in found] == ["cpu", "cpu:2", "cpu:1"] and str(genesis.zeros(1).device) == "cpu"
     assert genesis.arange(3).device == "cpu"
 
 
