@@ -52,6 +52,14 @@ def test_new_tensors_go_to_the_default_device():
     genesis.set_default_device(None)
 
 
+def test_compiled_functions_make_tensors_on_the_default_device_of_the_call():
+    make = genesis.compile(lambda: genesis.zeros(2) + 1)
+    assert [str(make().device) for _ in range(2)] == ["cpu"] * 2
+    with ONE:
+        assert [str(make().device) for _ in range(2)] == ["cpu:1"] * 2
+    assert make().device == "cpu"
+
+
 def test_a_device_as_context_is_the_default_of_its_thread_alone():
     found = []
     with genesis.device("cpu:1"):

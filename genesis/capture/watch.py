@@ -30,7 +30,7 @@ _UNREPEATED = {
     "manual_seed", "seed", "initial_seed", "state_dict", "load_state_dict", "add_param_group", "register_hook",
     "register_post_accumulate_grad_hook", "register_prehook", "retain_grad", "set_default_dtype", "set_num_threads",
     "register_function", "unregister_function", "register_buffer", "register_parameter", "get_state", "set_state",
-    "storage_offset", "data_ptr", "eager", "detect_anomaly",
+    "storage_offset", "data_ptr", "eager", "detect_anomaly", "set_default_device",
 }
 _UNREPEATED_MODULES = {
     "random", "secrets", "uuid", "datetime", "tempfile", "socket", "subprocess", "logging", "queue", "threading",
