@@ -1,4 +1,4 @@
-"""Out of genesis, and from dtype to dtype: item, tolist, numpy, float(x), x.float(), to, copies and pickles."""
+"""To Python's numbers, and from dtype to dtype: item, tolist, float(x), x.float(), to, copies and pickles."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 from genesis.construction import from_data
 from genesis.devices import Device, device_of
 from genesis.dispatch import array_of, call, moved
-from genesis.execute import flush, realize
+from genesis.execute import realize
 from genesis.ir.dtypes import (
     DType,
     as_dtype,
@@ -26,13 +26,9 @@ from genesis.ir.dtypes import (
     int64,
     uint8,
 )
-from genesis.memory import Memory
 from genesis.ops.registry import OPERATIONS
-from genesis.runtime import dlpack
-from genesis.storage import memory_of
-from genesis.tensor import Tensor, attribute, hold_gradient, method
-from genesis.thread import readers_of, thread_state
-from genesis.trace import LOCK
+from genesis.tensor import Tensor, hold_gradient, method
+from genesis.thread import thread_state
 
 __all__ = ["values_of"]
 
@@ -122,96 +118,6 @@ def __contains__(self: Tensor, element: Any) -> bool:
 @method
 def __format__(self: Tensor, specification: str) -> str:
     return format(self.item() if not self.shape else str(self), specification)
-
-
-# ---- to NumPy ----
-
-
-@method
-def numpy(self: Tensor, *, force: bool = False) -> np.ndarray:
-    """The values as an ndarray that shares the tensor's memory: a change of one shows in the other.
-
-    What was written before with this tensor, in any thread, is computed now, so later changes of the array do not reach
-    it. With `force` a tensor that requires a gradient is detached first, and one that is not on the CPU copied there.
-    Otherwise the first raises RuntimeError, the second TypeError.
-
-    >>> import genesis
-    >>> x = genesis.zeros(2)
-    >>> x.numpy()[0] = 1
-    >>> x
-    tensor([1., 0.])
-    """
-    if self.requires_grad and not force:
-        raise RuntimeError("numpy: this tensor requires a gradient; use .detach().numpy()")
-    if not self.device.memory.is_host:
-        if not force:
-            raise TypeError(
-                f"numpy: can't convert {self.device} device type tensor to numpy. Use Tensor.cpu() to copy the tensor to host "
-                "memory first.")
-        return values_of(self).copy()
-    with LOCK:
-        memory = memory_of(self)
-        for trace in readers_of(memory.buffer):
-            flush(trace)
-        return memory.numpy(self.dtype)
-
-
-@method
-def __array__(self: Tensor, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
-    values = self.numpy()
-    if dtype is not None and np.dtype(dtype) != values.dtype:
-        if copy is False:
-            raise ValueError(f"__array__: a view of a {self.dtype.name} tensor cannot be {np.dtype(dtype).name}")
-        return values.astype(dtype)
-    return values.copy() if copy else values
-
-
-@method
-def __dlpack__(
-    self: Tensor, *, stream: Any = None, copy: bool | None = None, dl_device: Any = None, **options: Any
-) -> Any:
-    if self.device.memory.is_host:
-        return self.numpy().__dlpack__(copy=copy, dl_device=dl_device, **options)
-    if dl_device not in (None, self.__dlpack_device__()):
-        raise BufferError(f"__dlpack__: the tensor is on {self.device}; use .to() first")
-    if self.requires_grad:
-        raise RuntimeError("__dlpack__: this tensor requires a gradient; detach() it")
-    source = self.clone() if copy else self
-    memory, size = _seen_outside(source), self.dtype.itemsize
-    layout = memory.layout
-    return dlpack.exported(memory.buffer.ptr + layout.offset * size, layout.shape, layout.strides, self.dtype.name,
-                           self.__dlpack_device__(), memory.buffer.lent())
-
-
-@method
-def __dlpack_device__(self: Tensor) -> tuple[int, int]:
-    device = self.device
-    return (dlpack.CPU, 0) if device.memory.is_host else (dlpack.CUDA, device.index)
-
-
-@attribute
-def __cuda_array_interface__(self: Tensor) -> dict[str, Any]:
-    """Where the tensor lies on its GPU, for other libraries. Raises AttributeError for one that is on no GPU."""
-    if self.device.type != "cuda":
-        raise AttributeError(f"__cuda_array_interface__: the tensor is on {self.device}; use .cuda()")
-    if self.requires_grad or self.dtype is bfloat16:
-        want = "detach() it" if self.requires_grad else "DLPack does"
-        raise AttributeError(f"__cuda_array_interface__: has no gradients and no bfloat16; {want}")
-    memory, size = _seen_outside(self), self.dtype.itemsize
-    memory.buffer.expose()
-    strides = None if memory.layout.is_contiguous else tuple([s * size for s in memory.layout.strides])
-    return {"data": (memory.buffer.ptr + memory.layout.offset * size, False), "shape": memory.layout.shape, "strides": strides,
-            "typestr": np.dtype(self.dtype.numpy).str, "version": 3}
-
-
-def _seen_outside(tensor: Tensor) -> Memory:
-    """Where a tensor lies on its GPU, once all is computed that is recorded of it and of what reads it."""
-    with LOCK:
-        memory = memory_of(tensor)
-        for trace in readers_of(memory.buffer):
-            flush(trace)
-        memory.buffer.device.memory.gpu.synchronize()
-    return memory
 
 
 # ---- from dtype to dtype, from device to device ----
