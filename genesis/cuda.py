@@ -60,7 +60,7 @@ def synchronize(device: Any = None) -> None:
     for trace in unflushed():
         if trace.device is place:
             flush(trace)
-    _gpu(place).synchronize()
+    _memory(place).synchronize()
 
 
 # ---- memory ----

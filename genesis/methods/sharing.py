@@ -102,5 +102,5 @@ def _seen_outside(tensor: Tensor) -> Memory:
         memory = memory_of(tensor)
         for trace in readers_of(memory.buffer):
             flush(trace)
-        memory.buffer.device.memory.gpu.synchronize()
+        memory.buffer.device.memory.synchronize()
     return memory

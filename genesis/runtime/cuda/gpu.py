@@ -64,11 +64,11 @@ class Gpu(ABC):
 
     @abstractmethod
     def copy_in(self, address: int, values: np.ndarray) -> None:
-        """Copy contiguous values to the GPU. If they are not pinned, they may be changed as soon as this returns."""
+        """Copy contiguous pinned values to the GPU. They may be changed once a mark set after this is passed."""
 
     @abstractmethod
     def copy_out(self, values: np.ndarray, address: int) -> None:
-        """Copy from the GPU over contiguous values: pinned ones have them once a mark set after this is passed."""
+        """Copy from the GPU over contiguous pinned values, which are there once a mark set after this is passed."""
 
     @abstractmethod
     def copy(self, address: int, source: int, nbytes: int) -> None:

@@ -15,7 +15,7 @@ from genesis.runtime.memory import Loan
 __all__ = ["GpuMemory"]
 
 CHUNK = 4 << 20  # bytes of a pinned buffer: copies of more go through two of them in turn
-DIRECT = 64 << 10  # what is no larger the driver puts into its own buffer
+ALIGNMENT = 64
 
 
 class GpuMemory:
@@ -32,7 +32,7 @@ class GpuMemory:
         self._allocator = Allocator(gpu)
         self._loans: dict[int, Loan] = {}
         self._ended: deque[Loan] = deque()
-        self._chunks: deque[tuple[np.ndarray, Any]] = deque()  # two pinned buffers, each with the mark behind its copy
+        self._pinned = _Pinned(gpu)
 
     # ---- blocks ----
 
@@ -82,9 +82,9 @@ class GpuMemory:
                 if len(waiting) == 2:
                     self._received(*waiting.popleft())
                 part = flat[start : start + CHUNK]
-                pinned = self._chunk()[: part.nbytes]
-                self.gpu.copy_out(pinned, address + start)
-                waiting.append((part, pinned, self._marked()))
+                piece = self._pinned.piece(part.nbytes)
+                self.gpu.copy_out(piece, address + start)
+                waiting.append((part, piece, self.gpu.mark()))
             for arrival in waiting:
                 self._received(*arrival)
 
@@ -94,38 +94,53 @@ class GpuMemory:
             return
         flat = values.reshape(-1).view(np.uint8)
         with self.lock:
-            if flat.nbytes <= DIRECT:
-                self.gpu.copy_in(address, flat)
-                return
             for start in range(0, flat.nbytes, CHUNK):
                 part = flat[start : start + CHUNK]
-                pinned = self._chunk()[: part.nbytes]
-                pinned[:] = part
-                self.gpu.copy_in(address + start, pinned)
-                self._marked()
+                piece = self._pinned.piece(part.nbytes)
+                piece[:] = part
+                self.gpu.copy_in(address + start, piece)
 
     def copy(self, address: int, source: int, nbytes: int) -> None:
         """Copy within the GPU."""
         if nbytes:
-            self.gpu.copy(address, source, nbytes)
+            with self.lock:  # whose owner may be making a graph of what the stream is asked for
+                self.gpu.copy(address, source, nbytes)
 
-    def _chunk(self) -> np.ndarray:
-        """The pinned buffer whose turn it is, once the last copy of it is done."""
-        if len(self._chunks) < 2:
-            self._chunks.appendleft((self.gpu.pinned(CHUNK), None))
-        else:
-            self._chunks.rotate()
-        pinned, mark = self._chunks[0]
-        if mark is not None:
-            self.gpu.wait(mark)
-        return pinned
-
-    def _marked(self) -> Any:
-        """A mark behind the copy of the buffer whose turn it is."""
-        mark = self.gpu.mark()
-        self._chunks[0] = self._chunks[0][0], mark
-        return mark
-
-    def _received(self, part: np.ndarray, pinned: np.ndarray, mark: Any) -> None:
+    def synchronize(self) -> None:
+        """Wait until all that was asked for so far is done. Raises RuntimeError if some of it failed."""
+        with self.lock:
+            mark = self.gpu.mark()
         self.gpu.wait(mark)
-        part[:] = pinned
+
+    def _received(self, part: np.ndarray, piece: np.ndarray, mark: Any) -> None:
+        self.gpu.wait(mark)
+        part[:] = piece
+
+
+class _Pinned:
+    """Two pinned buffers of CHUNK bytes, given out in pieces, one buffer after the other.
+
+    The host's other memory the driver would copy when it likes, or only after all that was asked for before.
+    """
+
+    def __init__(self, gpu: Gpu) -> None:
+        self._gpu = gpu
+        self._buffers: list[tuple[np.ndarray, Any]] = []  # the one whose turn it is last; with a mark behind its copies
+        self._used = CHUNK
+
+    def piece(self, nbytes: int) -> np.ndarray:
+        """So many bytes that no copy reads or writes any more: for one copy, asked for before the next piece is."""
+        if self._used + nbytes > CHUNK:
+            self._turn()
+        start, self._used = self._used, self._used + -(-nbytes // ALIGNMENT) * ALIGNMENT
+        return self._buffers[-1][0][start : start + nbytes]
+
+    def _turn(self) -> None:
+        if self._buffers:
+            self._buffers[-1] = self._buffers[-1][0], self._gpu.mark()
+        if len(self._buffers) < 2:
+            self._buffers.append((self._gpu.pinned(CHUNK), None))
+        else:
+            self._gpu.wait(self._buffers[0][1])
+            self._buffers.reverse()
+        self._used = 0
