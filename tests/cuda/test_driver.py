@@ -2,8 +2,10 @@
 
 import collections
 import ctypes
+import gc
 import itertools
 import os
+import signal
 import subprocess
 import sys
 import threading
@@ -42,6 +44,7 @@ GIVEN = {
     "cuGraphLaunch": (), "cuGraphExecDestroy": (), "cuGetErrorName": (b"CUDA_ERROR_UNKNOWN",),
     "cuGetErrorString": (b"unknown error",),
 }
+CAPTURE = ["cuStreamBeginCapture", "cuLaunchKernel", "cuStreamEndCapture"]
 
 
 class StandIn:
@@ -72,8 +75,7 @@ def driver(monkeypatch):
     made = StandIn()
     monkeypatch.setattr(real, "driver", made)
     monkeypatch.setattr(real, "_current", threading.local())
-    monkeypatch.setattr(real, "_opened", [])
-    monkeypatch.setattr(real, "_lost", [])
+    monkeypatch.setattr(real, "_processes", [os.getpid()])
     return made
 
 
@@ -117,6 +119,53 @@ def test_errors_are_told_in_the_drivers_words(driver):
         gpu.submit([gpu.command(gpu.load(b"", "f"), (1,), (1,), (), ())])
 
 
+@pytest.mark.parametrize("failing", ["cuLaunchKernel", "cuStreamEndCapture", "cuGraphInstantiate"])
+def test_a_capture_that_fails_is_ended_and_leaves_no_graph(driver, failing):
+    gpu = real.RealGpu(0)
+    command = gpu.command(gpu.load(b"", "f"), (1,), (1,), (), ())
+    driver.calls.clear()
+    driver.failing[failing] = bindings.CUresult.CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED
+    with pytest.raises(RuntimeError, match=r"CUDA: .* failed"):
+        gpu.captured([command])
+    gc.collect()
+    instantiated = ["cuGraphInstantiate"] * (failing == "cuGraphInstantiate")
+    told = [name for name in driver.calls if not name.startswith(("cuGetError", "cuCtx"))]
+    assert told == [*CAPTURE, *instantiated, "cuGraphDestroy"]
+
+
+def test_a_library_that_fails_while_a_graph_is_made_ends_it_too(driver, monkeypatch):
+    class LibraryError(Exception):
+        pass
+
+    def fail():
+        raise LibraryError("allocation failed")
+
+    gpu = real.RealGpu(0)
+    monkeypatch.setattr(real, "cublas_error", lambda: LibraryError)
+    with pytest.raises(RuntimeError, match="CUDA: cuBLAS failed: allocation failed"):
+        gpu.captured([fail])
+    gc.collect()
+    assert driver.calls[-3:] == [CAPTURE[0], CAPTURE[2], "cuGraphDestroy"]
+
+
+def test_an_interrupt_does_not_leave_the_stream_in_capture(driver):
+    gpu = real.RealGpu(0)
+    command = gpu.command(gpu.load(b"", "f"), (1,), (1,), (), ())
+    with pytest.raises(KeyboardInterrupt):
+        gpu.captured([lambda: signal.raise_signal(signal.SIGINT), command])
+    gc.collect()
+    assert [name for name in driver.calls if name in CAPTURE] == CAPTURE and driver.calls[-1] == "cuGraphExecDestroy"
+
+
+def test_among_several_gpus_the_context_is_entered_for_each_call(driver, monkeypatch):
+    monkeypatch.setitem(GIVEN, "cuDeviceGetCount", (2,))
+    first, second = real.RealGpu(0), real.RealGpu(1)
+    before = driver.calls.count("cuCtxSetCurrent")
+    for gpu in (first, second, first, first):
+        gpu.synchronize()
+    assert driver.calls.count("cuCtxSetCurrent") == before + 4, "another library may have left this context"
+
+
 def test_the_context_is_entered_once_by_each_thread(driver):
     gpu = real.RealGpu(0)
     gpu.synchronize()
@@ -127,12 +176,13 @@ def test_the_context_is_entered_once_by_each_thread(driver):
     assert driver.calls.count("cuCtxSetCurrent") == 2
 
 
-def test_a_forked_process_is_told_that_the_gpu_is_not_its_own(driver):
+@pytest.mark.parametrize("use", [lambda gpu: gpu.synchronize(), lambda gpu: real.RealGpu(0)], ids=["in use", "new"])
+def test_a_forked_process_is_told_that_the_gpu_is_not_its_own(driver, use):
     gpu = real.RealGpu(0)
     read, write = os.pipe()
     if not (child := os.fork()):
         try:
-            gpu.synchronize()
+            use(gpu)
         except RuntimeError as error:
             os.write(write, str(error).encode())
         os._exit(0)

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from genesis.runtime.counters import stats
 from genesis.runtime.cuda.memory import GpuMemory
 from genesis.runtime.cuda.program import BOUND_LIMIT, FAULT, Program, Scalar, Step
 from genesis.runtime.cuda.simulated import SimulatedGpu
@@ -62,9 +63,35 @@ def test_few_sets_of_addresses_are_remembered(gpu):
 def test_what_no_graph_can_hold_is_launched_one_by_one(gpu):
     gpu.refuses = True
     made = program(gpu, step(gpu, Slot(0)), step(gpu, Slot(1)))
+    before = stats()
     for _ in range(3):
         made.run((1024, 2048, 0.5))
     assert [a for _, a in gpu.launches] == [[1024], [2048]] * 3
+    assert made.refused == "operation not permitted when stream is capturing"
+    assert stats()["graphs_refused"] > before["graphs_refused"] and stats()["graphs_captured"] == before["graphs_captured"]
+    gpu.refuses = False
+    made.run((4096, 2048, 0.5))
+    made.run((4096, 2048, 0.5))
+    assert stats()["graphs_captured"] == before["graphs_captured"] + 1
+
+
+def test_only_what_a_capture_raises_is_taken_for_a_refusal(gpu):
+    made = program(gpu, step(gpu, Slot(0)))
+    made.run((1024, 2048, 0.5))
+    gpu.captured = lambda commands: {}[commands[0]]
+    with pytest.raises(KeyError):
+        made.run((1024, 2048, 0.5))
+
+
+def test_who_asks_for_seconds_gets_those_of_the_next_run_too(gpu):
+    made = program(gpu, step(gpu, Slot(0)), step(gpu, Slot(1)))
+    for _ in range(3):
+        made.run((1024, 2048, 0.5))
+    first = made.seconds()
+    made.run((1024, 2048, 0.5))
+    again = made.seconds()
+    assert len(first) == len(again) == 2 and first != again and gpu.graphs == 1
+    assert [a for _, a in gpu.launches] == [[1024], [2048]] * 4
 
 
 def test_scalars_are_read_from_the_gpus_memory(gpu):
@@ -98,6 +125,9 @@ def test_a_fault_stops_the_program_before_anything_is_written_over(gpu):
     broken[0] = False
     assert made.run((1024, 2048, 0.5), outcome) is None, "the record is empty again"
     assert outcome and gpu.launches[-1][1] == [2048]
+    assert gpu.graphs == 0, "what follows the fault had not run yet"
+    made.run((1024, 2048, 0.5), outcome)
+    assert gpu.graphs == 2
 
 
 def test_a_launch_that_fails_has_not_taken_place(gpu):

@@ -9,9 +9,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from genesis.runtime.cuda.gpu import UnavailableError
 from genesis.runtime.cuda.precision import matmul
 
-__all__ = ["WORKSPACE", "Gemm", "Operand", "cublas_handle", "cublas_is_here", "gemm_call"]
+__all__ = ["WORKSPACE", "Gemm", "Operand", "cublas_error", "cublas_handle", "cublas_is_here", "gemm_call"]
 
 WORKSPACE = 32 << 20  # bytes, as cuBLAS advises for the largest GPUs; set, so that a capture allocates nothing
 _TYPES = {"float16": (2, 2), "bfloat16": (2, 14), "float32": (4, 0), "float64": (8, 1)}  # bytes, cudaDataType
@@ -54,6 +55,12 @@ def _library() -> Any:
 def cublas_is_here() -> bool:
     """Whether products can be left to cuBLAS."""
     return _library() is not None
+
+
+def cublas_error() -> type[Exception]:
+    """What a call of cuBLAS raises; without it, nothing that is ever raised."""
+    error: type[Exception] = getattr(_library(), "cuBLASError", UnavailableError)
+    return error
 
 
 def gemm_call(handle: int, gemm: Gemm, a: int, b: int, c: int, library: Any = None) -> Callable[[], None]:

@@ -10,7 +10,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from genesis.runtime.counters import count
-from genesis.runtime.cuda.gpu import Gpu
 from genesis.runtime.cuda.memory import GpuMemory
 from genesis.runtime.cuda.precision import matmul
 from genesis.runtime.native import Fault, Outcome, Slot
@@ -56,13 +55,15 @@ class Step(NamedTuple):
 class _Bound:
     """A program's launches at one set of addresses, in two parts: up to the last that can fail, and the rest.
 
-    The first part has been seen to before the second begins, in which inputs may be written over.
+    The first part has been seen to before the second begins, in which inputs may be written over. Each becomes a graph when
+    both have run once: what a library prepares at its first call is no part of a graph.
     """
 
     def __init__(self, parts: Sequence[list[Callable[[], Any]]], tables: Sequence[_Table]) -> None:
-        self.parts = list(parts)
+        self.parts = parts
         self.tables = tables
-        self.runs = 0
+        self.has_run = False
+        self.graphs: Sequence[list[Callable[[], Any]]] = ()
 
 
 class _Table:
@@ -75,14 +76,6 @@ class _Table:
         memory.write(self.address, values)
 
 
-def _captured(gpu: Gpu, commands: list[Callable[[], Any]]) -> list[Callable[[], Any]]:
-    """The commands as one, if a graph can hold them all: a library's call may be none that it can."""
-    try:
-        return [gpu.captured(commands)] if commands else []
-    except Exception:
-        return commands
-
-
 def _packed(rows: Sequence[Sequence[float]]) -> np.ndarray:
     """Numbers of eight bytes each."""
     numbers = [number for row in rows for number in row]
@@ -90,7 +83,10 @@ def _packed(rows: Sequence[Sequence[float]]) -> np.ndarray:
 
 
 class Program:
-    """Steps to run in order. The first `scalars_at` slots are addresses; the rest are scalars, a struct character each."""
+    """Steps to run in order. The first `scalars_at` slots are addresses; the rest are scalars, a struct character each.
+
+    `refused` tells why the launches are begun one by one, if no graph could hold them.
+    """
 
     def __init__(self, memory: GpuMemory, steps: Sequence[Step], scalars_at: int, scalars: str) -> None:
         self._memory = memory
@@ -100,7 +96,9 @@ class Program:
         self._sent = b""
         self._record = _Table(memory, np.zeros(_FAULT_WORDS + len(scalars), np.int64))
         self._checked = max((k + 1 for k, step in enumerate(steps) if step.can_fail), default=0)
+        self.refused = ""
         self._clocks: Sequence[Callable[[], list[float]]] = ()
+        self._is_watched = False
         self._bound: OrderedDict[tuple[float, ...], _Bound] = OrderedDict()
 
     def run(self, values: Sequence[int | float], outcome: Outcome | None = None) -> Fault | None:
@@ -116,18 +114,17 @@ class Program:
                 bound = self._bind(addresses)
             else:
                 self._bound.move_to_end(addresses)
-                if bound.runs == 1:
-                    bound.parts = [_captured(gpu, part) for part in bound.parts]
-            bound.runs += 1
+                if bound.has_run and not bound.graphs:
+                    bound.graphs = [self._captured(part) for part in bound.parts]
             content = self._pack(*values[self._scalars_at :])
             if content != self._sent:
                 memory.write(self._record.address + 8 * _FAULT_WORDS, np.frombuffer(content, np.uint8))
                 self._sent = content
             count("native_calls")
-            checked, rest = bound.parts
-            if bound.runs == 1:
-                (checked, first), (rest, second) = gpu.timed(checked), gpu.timed(rest)
-                self._clocks = first, second
+            checked, rest = bound.graphs or bound.parts
+            if self._is_watched or not bound.has_run:
+                (checked, first), (rest, second) = map(gpu.timed, bound.parts)
+                self._clocks, self._is_watched = (first, second), False
             if bound.parts[0]:
                 gpu.submit(checked)
                 if (fault := self._fault()) is not None:
@@ -138,11 +135,27 @@ class Program:
                 if outcome is not None:
                     outcome.deny()
                 raise
+            bound.has_run = True
         return None
 
     def seconds(self) -> list[float]:
-        """How long each launch took when they were last begun one by one."""
-        return [second for clock in self._clocks for second in clock()]
+        """How long each launch took when they were last begun one by one: so they are again by the run after this."""
+        with self._memory.lock:
+            self._is_watched = True
+            return [second for clock in self._clocks for second in clock()]
+
+    def _captured(self, commands: list[Callable[[], Any]]) -> list[Callable[[], Any]]:
+        """The commands as one, if a graph can hold them all: a library's call may be none that it can."""
+        if not commands:
+            return []
+        try:
+            graph = self._memory.gpu.captured(commands)
+        except RuntimeError as problem:
+            count("graphs_refused")
+            self.refused = str(problem)
+            return commands
+        count("graphs_captured")
+        return [graph]
 
     def _bind(self, addresses: tuple[float, ...]) -> _Bound:
         tables: list[_Table] = []

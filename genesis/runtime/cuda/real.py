@@ -15,25 +15,24 @@ from typing import Any
 import numpy as np
 from cuda.bindings import driver
 
-from genesis.runtime.cuda.cublas import WORKSPACE, Gemm, cublas_handle, cublas_is_here, gemm_call
+from genesis.runtime.cuda.cublas import WORKSPACE, Gemm, cublas_error, cublas_handle, cublas_is_here, gemm_call
 from genesis.runtime.cuda.gpu import Gpu, UnavailableError
 from genesis.runtime.cuda.parameters import raw_words
+from genesis.runtime.uninterrupted import uninterrupted
 
 __all__ = ["RealGpu"]
 
 _OUT_OF_MEMORY = driver.CUresult.CUDA_ERROR_OUT_OF_MEMORY
 _ATTRIBUTE = driver.CUdevice_attribute
 _current = threading.local()  # the GPU whose context this thread is in
-_opened: list[RealGpu] = []
-_lost: list[RealGpu] = []  # those that were open when this process was forked: it has no way to them
+_processes: list[int] = []  # in which the driver was started: the children of one have no way to it
 
 
-def _lose() -> None:
-    _lost[:] = _opened
+def _forget() -> None:
     vars(_current).clear()
 
 
-os.register_at_fork(after_in_child=_lose)
+os.register_at_fork(after_in_child=_forget)
 
 
 def _said(status: Any) -> str:
@@ -50,12 +49,18 @@ def _asked(function: Callable[..., Any], *arguments: Any) -> Any:
     return results[0] if len(results) == 1 else results
 
 
+def _mind_forks() -> None:
+    if os.getpid() not in _processes:
+        raise RuntimeError("CUDA was in use when this process was forked: have processes started by 'spawn'")
+
+
 class RealGpu(Gpu):
     """A GPU of NVIDIA's. It is opened in the context that other libraries of the process use too."""
 
     @staticmethod
     def count() -> int:
         """How many GPUs the driver shows. Raises UnavailableError if there is no driver."""
+        _processes.append(os.getpid())
         try:
             status, *_ = driver.cuInit(0)
         except Exception as problem:
@@ -69,23 +74,23 @@ class RealGpu(Gpu):
 
     def __init__(self, index: int) -> None:
         super().__init__(index)
+        _mind_forks()
         device = _asked(driver.cuDeviceGet, index)
+        self._is_alone = _asked(driver.cuDeviceGetCount) == 1
         self.name = _asked(driver.cuDeviceGetName, 256, device).split(b"\0")[0].decode()
         major, minor, self.processors = (_asked(driver.cuDeviceGetAttribute, attribute, device) for attribute in (
             _ATTRIBUTE.CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, _ATTRIBUTE.CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR,
             _ATTRIBUTE.CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT))
         self.capability = major, minor
         self._context = _asked(driver.cuDevicePrimaryCtxRetain, device)
-        _opened.append(self)
         self._enter()
         # What other libraries put into the default stream and what is here wait for each other.
         self._stream = _asked(driver.cuStreamCreate, driver.CUstream_flags.CU_STREAM_DEFAULT.value)
 
     def _enter(self) -> None:
-        """Be in this GPU's context, as every call below has to be."""
-        if getattr(_current, "gpu", None) is not self:
-            if self in _lost:
-                raise RuntimeError("CUDA was in use when this process was forked: have processes started by 'spawn'")
+        """Be in this GPU's context, as every call below has to be. Other libraries go from one GPU's to another's as well."""
+        if not self._is_alone or getattr(_current, "gpu", None) is not self:
+            _mind_forks()
             _asked(driver.cuCtxSetCurrent, self._context)
             _current.gpu = self
 
@@ -134,7 +139,7 @@ class RealGpu(Gpu):
 
     def mark(self) -> Any:
         self._enter()
-        event = _Event(driver.CUevent_flags.CU_EVENT_DISABLE_TIMING)
+        event = _event(driver.CUevent_flags.CU_EVENT_DISABLE_TIMING)
         _asked(driver.cuEventRecord, event.handle, self._stream)
         return event
 
@@ -185,13 +190,17 @@ class RealGpu(Gpu):
 
     def submit(self, commands: Sequence[Callable[[], Any]], after: Callable[[], Any] = int) -> None:
         self._enter()
-        for status in [*map(call, [*commands, after])][:-1]:  # in one breath
+        try:
+            *statuses, _ = map(call, [*commands, after])  # in one breath
+        except cublas_error() as problem:
+            raise RuntimeError(f"CUDA: cuBLAS failed: {problem}") from problem
+        for status in statuses:
             if status is not None and status[0]:
                 raise RuntimeError(f"CUDA: a launch failed: {_said(status[0])}")
 
     def timed(self, commands: Sequence[Callable[[], Any]]) -> tuple[list[Callable[[], Any]], Callable[[], list[float]]]:
         self._enter()
-        events = [_Event(driver.CUevent_flags.CU_EVENT_DEFAULT) for _ in range(len(commands) + 1)]
+        events = [_event(driver.CUevent_flags.CU_EVENT_DEFAULT) for _ in range(len(commands) + 1)]
         marks = [partial(driver.cuEventRecord, event.handle, self._stream) for event in events]
         between: list[Callable[[], Any]] = [marks[0]]
         for command, mark in zip(commands, marks[1:], strict=True):
@@ -204,15 +213,21 @@ class RealGpu(Gpu):
         return between, seconds
 
     def captured(self, commands: Sequence[Callable[[], Any]]) -> Callable[[], Any]:
+        instance = uninterrupted(self._instance, commands)  # else the stream might go on noting what is asked for
+        return _Kept(driver.cuGraphLaunch, instance.handle, self._stream, keep=instance)
+
+    def _instance(self, commands: Sequence[Callable[[], Any]]) -> _Owned:
+        """The commands as a graph that can be launched."""
         self._enter()
         _asked(driver.cuStreamBeginCapture, self._stream, driver.CUstreamCaptureMode.CU_STREAM_CAPTURE_MODE_THREAD_LOCAL)
         try:
             self.submit(commands)
         finally:
-            graph = _asked(driver.cuStreamEndCapture, self._stream)
-        instance = _Graph(_asked(driver.cuGraphInstantiate, graph, 0))
-        _asked(driver.cuGraphDestroy, graph)
-        return _Kept(driver.cuGraphLaunch, instance.handle, self._stream, keep=instance)
+            status, handle = driver.cuStreamEndCapture(self._stream)
+            graph = _Owned(handle, driver.cuGraphDestroy)
+        if status:
+            raise RuntimeError(f"CUDA: cuStreamEndCapture failed: {_said(status)}")
+        return _Owned(_asked(driver.cuGraphInstantiate, graph.handle, 0), driver.cuGraphExecDestroy)
 
 
 def _three(extents: Sequence[int]) -> tuple[int, ...]:
@@ -230,24 +245,19 @@ class _Kept(partial):
         return made
 
 
-class _Event:
-    """An event of the driver's, which lives as long as this."""
+class _Owned:
+    """A handle of the driver's that is given back when this dies; work under way with it comes to its end."""
 
-    def __init__(self, flags: Any) -> None:
-        self.handle = _asked(driver.cuEventCreate, flags.value)
-
-    def __del__(self) -> None:
-        driver.cuEventDestroy(self.handle)
-
-
-class _Graph:
-    """An instance of a graph, which lives as long as this; runs that are under way come to their end."""
-
-    def __init__(self, handle: Any) -> None:
+    def __init__(self, handle: Any, destroy: Callable[[Any], Any]) -> None:
         self.handle = handle
+        self._destroy = destroy
 
     def __del__(self) -> None:
-        driver.cuGraphExecDestroy(self.handle)
+        self._destroy(self.handle)
+
+
+def _event(flags: Any) -> _Owned:
+    return _Owned(_asked(driver.cuEventCreate, flags.value), driver.cuEventDestroy)
 
 
 class _Host:
