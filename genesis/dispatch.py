@@ -118,7 +118,7 @@ def _token(trace: Trace, argument: Any, operand: bool, static: bool) -> Any:
     if kind is list or kind is tuple:
         if any([isinstance(a, Tensor) for a in argument]):
             return "tensors", *[_token(trace, a, False, True) for a in argument]
-        return tuple(argument)
+        return tuple([tuple(a) if a.__class__ is list else a for a in argument])
     if isinstance(argument, np.generic):
         return _token(trace, argument.item(), operand, static)
     if isinstance(argument, np.ndarray):

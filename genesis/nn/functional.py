@@ -22,7 +22,7 @@ __all__ = [
     "cosine_similarity", "cross_entropy", "dropout", "dropout1d", "dropout2d", "elu", "embedding", "fold", "gelu", "glu",
     "group_norm", "hardshrink", "hardsigmoid", "hardswish", "hardtanh", "hinge_embedding_loss", "huber_loss", "instance_norm",
     "kl_div", "l1_loss", "layer_norm", "leaky_relu", "linear", "log_softmax", "logsigmoid", "lp_pool1d", "lp_pool2d",
-    "margin_ranking_loss", "max_pool1d", "max_pool2d", "max_pool3d", "mish", "mse_loss", "nll_loss", "pad",
+    "margin_ranking_loss", "max_pool1d", "max_pool2d", "max_pool3d", "mish", "mse_loss", "nll_loss", "normalize", "pad",
     "pairwise_distance", "prelu", "relu", "relu6", "rms_norm", "scaled_dot_product_attention", "selu", "sigmoid", "silu",
     "smooth_l1_loss", "soft_margin_loss", "softmax", "softmin", "softplus", "softshrink", "softsign", "tanh", "tanhshrink",
     "threshold", "triplet_margin_loss", "unfold",
@@ -101,6 +101,7 @@ hinge_embedding_loss = function_of(OPERATIONS["hinge_embedding_loss"])
 soft_margin_loss = function_of(OPERATIONS["soft_margin_loss"])
 cosine_embedding_loss = function_of(OPERATIONS["cosine_embedding_loss"])
 triplet_margin_loss = function_of(OPERATIONS["triplet_margin_loss"])
+normalize = function_of(OPERATIONS["normalize"])
 cosine_similarity = function_of(OPERATIONS["cosine_similarity"])
 pairwise_distance = function_of(OPERATIONS["pairwise_distance"])
 

@@ -8,14 +8,17 @@ from genesis.ops import (
     conversion,
     convolution,
     distance,
+    einstein,
     elementwise,
     indexing,
     joining,
     loss,
     neural,
+    norms,
     optimize,
     ordering,
     pooling,
+    products,
     reduction,
     source,
     subscript,
@@ -27,7 +30,6 @@ from genesis.ops.registry import OPERATIONS, PRIMITIVES, Operation, Primitive
 
 __all__ = [
     "OPERATIONS", "PRIMITIVES", "Operation", "Primitive", "activation", "attention", "channel_norm", "contraction",
-    "conversion", "convolution", "distance", "elementwise", "indexing", "joining", "loss", "neural", "optimize", "ordering",
-    "pooling", "reduction", "source", "subscript", "view_gradient",
-    "views", "window",
+    "conversion", "convolution", "distance", "einstein", "elementwise", "indexing", "joining", "loss", "neural", "norms",
+    "optimize", "ordering", "pooling", "products", "reduction", "source", "subscript", "view_gradient", "views", "window",
 ]

@@ -3,21 +3,13 @@
 Arrays of float64 stand for tensors and are converted to the dtype under test; other arrays keep their dtype.
 """
 
-from typing import Any, NamedTuple
-
 import numpy as np
 
 from genesis.ir.dtypes import float64
 from genesis.ops.layout import Layout
 from genesis.ops.registry import OPERATIONS, PRIMITIVES
-
-
-class Sample(NamedTuple):
-    """One call."""
-
-    arguments: tuple[Any, ...]
-    keywords: dict[str, Any] = {}  # noqa: RUF012
-
+from tests.conformance import linear_algebra
+from tests.conformance.arguments import Sample, indices, values
 
 # Rows that other rows and methods are made of, tested through those.
 INTERNAL = {
@@ -33,15 +25,6 @@ COUNTS = np.array([1.0, 2, 3, 5, 7, 1, 2, 4, 6])  # divisors and shifts that eve
 INTEGER_DIVISION = {"floor_divide", "remainder", "fmod", "bitwise_left_shift", "bitwise_right_shift", "pow"}
 
 
-def values(*shape, seed=0):
-    """Ordinary numbers, none of them equal."""
-    return np.random.default_rng(seed).normal(size=shape) * 2
-
-
-def indices(bound, *shape):
-    return np.random.default_rng(1).integers(0, bound, shape)
-
-
 _X = values(3, 4, 5)
 _REDUCTIONS = [Sample((_X,)), Sample((_X,), {"dim": 1}), Sample((_X,), {"dim": -1, "keepdim": True})]
 _OVER_AXES = [*_REDUCTIONS, Sample((_X,), {"dim": (0, 2)}), Sample((values(2, 0),), {"dim": 1})]
@@ -52,6 +35,7 @@ _SIGNS = np.where(values(4, 6, seed=4) > 0, 1, -1)
 _ALL = np.random.default_rng(2).permutation(60).reshape(3, 4, 5).astype(np.float64)
 
 SAMPLES: dict[str, list[Sample]] = {
+    **linear_algebra.SAMPLES,
     "sum": _OVER_AXES, "prod": [*_OVER_AXES, Sample((np.array([[2.0, 0, 3], [0, 0, 5], [2, 1, 3]]),), {"dim": 1})],
     "mean": _OVER_AXES, "any": [*_REDUCTIONS, Sample((values(2, 0),), {"dim": 1})],
     "all": [*_REDUCTIONS, Sample((values(2, 0),), {"dim": 1})], "amax": [*_REDUCTIONS, Sample((_X,), {"dim": (0, 2)})],
@@ -200,6 +184,7 @@ SAMPLES: dict[str, list[Sample]] = {
 # Calls of internal rows, at which they are differentiated.
 _POSITIVE = np.abs(values(2, 3)) + 0.5
 INTERNAL_SAMPLES: dict[str, list[Sample]] = {
+    **linear_algebra.SAMPLES,
     "view_at": [Sample((_M, Layout((2, 3), (6, 2), 1))), Sample((_M, Layout((3, 4), (0, 6), 2)))],
     "put": [Sample((_M, values(3, 2), (3, 2), (6, 3), 1)), Sample((_M, values(4), (4,), (-6,), 18))],
     "subscript": [Sample((_M, (1, (None, None, 2)))), Sample((_M, (None, (3, 0, -1), 2)))],

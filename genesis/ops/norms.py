@@ -1,0 +1,156 @@
+"""Norms of vectors and matrices, what is divided by them, and the distances that they measure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import inf
+
+from genesis.ir.dtypes import DType
+from genesis.ir.graph import Value
+from genesis.ir.shapes import normalize_axes, normalize_axis, numel
+from genesis.ops.elementwise import abs as magnitude
+from genesis.ops.elementwise import clamp, pow, sqrt, where
+from genesis.ops.reduction import amax, amin, sum
+from genesis.ops.registry import cast, composite, promoted, widened
+from genesis.ops.views import reshape_value
+
+__all__ = ["cdist", "norm", "normalize", "vector_norm"]
+
+Axes = int | Sequence[int] | None
+
+
+def _norm(name: str, x: Value, order: float, axes: tuple[int, ...], keepdim: bool) -> Value:
+    """The norm of `x`, wide; where it is 0, so is its gradient."""
+    if order in (inf, -inf):
+        if not numel([x.shape[a] for a in axes]):
+            raise ValueError(f"{name}: shape {x.shape} has no elements along dim {axes}; the {order}-norm wants one at least")
+        return (amax if order > 0 else amin)(magnitude(x), axes, keepdim) if axes else magnitude(x)
+    if order == 0:
+        return _over(cast(x != 0, x.dtype), axes, keepdim)
+    if order == 1:
+        return _over(magnitude(x), axes, keepdim)
+    total = _over(x * x if order == 2 else pow(magnitude(x), order), axes, keepdim)
+    if order < 0:
+        return pow(total, 1 / order)
+    nothing = total == 0
+    safe = where(nothing, 1, total)
+    return where(nothing, 0, sqrt(safe) if order == 2 else pow(safe, 1 / order))
+
+
+def _over(x: Value, axes: tuple[int, ...], keepdim: bool) -> Value:
+    return sum(x, axes, keepdim) if axes else x
+
+
+def _float(name: str, input: Value, dtype: DType | None) -> Value:
+    if (dtype is not None and not dtype.is_floating_point) or not (dtype or input.dtype).is_floating_point:
+        raise TypeError(f"{name}: wants floating numbers, got {(dtype or input.dtype).name}; convert with .to(genesis.float32)")
+    return input if dtype is None else cast(input, dtype)
+
+
+# ---- norms ----
+
+
+@composite("vector_norm", methods=())
+def vector_norm(
+    x: Value, ord: float = 2, dim: Axes = None, keepdim: bool = False, *, dtype: DType | None = None
+) -> Value:
+    """sum(|x|^ord)^(1/ord) over `dim` (all axes, if None), whatever the shape.
+
+    `ord` inf is the greatest |x|, -inf the least, and 0 counts what is not zero. Where the norm is 0 its gradient is 0.
+    Raises TypeError unless `x` is floating.
+
+    >>> import genesis
+    >>> x = genesis.tensor([[3.0, 4.0], [6.0, 8.0]])
+    >>> genesis.linalg.vector_norm(x, dim=1), genesis.linalg.vector_norm(x, float("inf"))
+    (tensor([ 5., 10.]), tensor(8.))
+    """
+    given = _float("vector_norm", x, dtype)
+    axes = normalize_axes("vector_norm", dim, x.ndim)
+    return cast(_norm("vector_norm", widened(given), ord, axes, keepdim), given.dtype)
+
+
+@composite("norm")
+def norm(
+    input: Value, p: float | str | None = "fro", dim: Axes = None, keepdim: bool = False, dtype: DType | None = None
+) -> Value:
+    """sum(|x|^p)^(1/p) over `dim` (all axes, if None); "fro" and None are 2.
+
+    As `linalg.vector_norm`. Raises ValueError for "nuc", which wants singular values.
+
+    >>> import genesis
+    >>> genesis.tensor([[3.0, 4.0], [6.0, 8.0]]).norm(1, dim=0)
+    tensor([ 9., 12.])
+    """
+    if isinstance(p, str) and p != "fro":
+        raise ValueError(f"norm: p is {p!r}; want a number, 'fro' or None")
+    order = 2.0 if p is None or isinstance(p, str) else p
+    return vector_norm(_float("norm", input, dtype), order, dim, keepdim)
+
+
+@composite("matrix_norm", methods=())
+def matrix_norm(
+    A: Value, ord: float | str = "fro", dim: Sequence[int] = (-2, -1), keepdim: bool = False, *, dtype: DType | None = None
+) -> Value:
+    """The norms of the matrices on two axes: "fro", or the extreme sum of |x| over columns (1, -1) or rows (inf, -inf).
+
+    Raises ValueError for other orders, which want singular values, and TypeError unless `A` is floating.
+
+    >>> import genesis
+    >>> genesis.linalg.matrix_norm(genesis.tensor([[1.0, -2.0], [3.0, 4.0]]), 1)
+    tensor(6.)
+    """
+    given = _float("matrix_norm", A, dtype)
+    if len(dim) != 2:
+        raise ValueError(f"matrix_norm: dim is {tuple(dim)}; want two axes")
+    rows, columns = (normalize_axis("matrix_norm", d, A.ndim) for d in dim)
+    if ord == "fro":
+        return vector_norm(given, 2, (rows, columns), keepdim)
+    if ord not in (1, -1, inf, -inf):
+        raise ValueError(f"matrix_norm: ord is {ord!r}; want 'fro', 1, -1, inf or -inf (others want singular values)")
+    summed, left = (rows, columns) if ord in (1, -1) else (columns, rows)
+    sums = sum(magnitude(widened(given)), summed, True)
+    extreme = (amax if ord > 0 else amin)(sums, left, True)  # type: ignore[operator]
+    if not keepdim:
+        extreme = reshape_value(extreme, tuple([e for a, e in enumerate(A.shape) if a not in (rows, columns)]))
+    return cast(extreme, given.dtype)
+
+
+@composite("normalize", methods=())
+def normalize(input: Value, p: float = 2.0, dim: Axes = 1, eps: float = 1e-12) -> Value:
+    """`input` over its p-norm along `dim`, which counts as `eps` at least.
+
+    >>> import genesis
+    >>> genesis.nn.functional.normalize(genesis.tensor([[3.0, 4.0]]))
+    tensor([[0.6000, 0.8000]])
+    """
+    x = widened(_float("normalize", input, None))
+    return cast(x / clamp(_norm("normalize", x, p, normalize_axes("normalize", dim, x.ndim), True), min=eps), input.dtype)
+
+
+# ---- distances ----
+
+
+@composite("dist", 2, autocast="float32")
+def dist(input: Value, other: Value, p: float = 2) -> Value:
+    """The p-norm of input - other, taken as one vector."""
+    a, b = promoted(input, other)
+    return norm(_float("dist", a, None) - b, p)
+
+
+@composite("cdist", 2, methods=(), autocast="float32")
+def cdist(x1: Value, x2: Value, p: float = 2.0, compute_mode: str = "use_mm_for_euclid_dist_if_necessary") -> Value:
+    """The p-norms of the differences of all rows of `x1` (.., m, k) and `x2` (.., n, k): (.., m, n).
+
+    They are computed from differences, whatever `compute_mode` is. Raises ValueError where the rows differ in length.
+
+    >>> import genesis
+    >>> genesis.cdist(genesis.tensor([[0.0, 0.0], [3.0, 0.0]]), genesis.tensor([[3.0, 4.0]]))
+    tensor([[5.],
+            [4.]])
+    """
+    a, b = promoted(x1, x2)
+    if a.ndim < 2 or b.ndim < 2 or a.shape[-1] != b.shape[-1]:
+        raise ValueError(f"cdist: x1 {a.shape} and x2 {b.shape}; want (.., m, k) and (.., n, k)")
+    rows = reshape_value(widened(_float("cdist", a, None)), (*a.shape[:-1], 1, a.shape[-1]))
+    difference = rows - reshape_value(widened(b), (*b.shape[:-2], 1, *b.shape[-2:]))
+    return cast(_norm("cdist", difference, p, (difference.ndim - 1,), False), a.dtype)

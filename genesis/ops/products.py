@@ -1,0 +1,177 @@
+"""Products under names that say what they take: matrices, batches of them, vectors; and with something added."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from genesis.ir.graph import Value
+from genesis.ir.shapes import normalize_axis
+from genesis.ops.contraction import matmul
+from genesis.ops.einstein import contracted
+from genesis.ops.reduction import sum
+from genesis.ops.registry import cast, composite, expand, promoted, widened
+from genesis.ops.views import reshape_value
+
+__all__ = ["dot", "outer"]
+
+
+def _ranked(name: str, *operands: tuple[str, Value, int]) -> None:
+    for argument, x, rank in operands:
+        if x.ndim != rank:
+            what = "a vector" if rank == 1 else f"{rank} axes"
+            raise ValueError(f"{name}: {argument} has shape {x.shape}; want {what}, or use matmul")
+
+
+# ---- two operands ----
+
+
+@composite("mm", 2, autocast="low")
+def mm(input: Value, mat2: Value) -> Value:
+    """The product of two matrices, (m, k) and (k, n)."""
+    _ranked("mm", ("input", input, 2), ("mat2", mat2, 2))
+    return matmul(input, mat2)
+
+
+@composite("bmm", 2, autocast="low")
+def bmm(input: Value, mat2: Value) -> Value:
+    """The products of matrices pair by pair, (b, m, k) and (b, k, n).
+
+    Raises ValueError for other shapes: unlike those of `matmul`, extents do not broadcast.
+
+    >>> import genesis
+    >>> genesis.bmm(genesis.ones(5, 2, 3), genesis.ones(5, 3, 4)).shape
+    (5, 2, 4)
+    """
+    _ranked("bmm", ("input", input, 3), ("mat2", mat2, 3))
+    if input.shape[0] != mat2.shape[0]:
+        raise ValueError(f"bmm: batches differ: {input.shape} and {mat2.shape}; want ({input.shape[0]}, ..) on the right")
+    return matmul(input, mat2)
+
+
+@composite("mv", 2, autocast="low")
+def mv(input: Value, vec: Value) -> Value:
+    """The product of a matrix (m, k) and a vector (k,)."""
+    _ranked("mv", ("input", input, 2), ("vec", vec, 1))
+    return matmul(input, vec)
+
+
+@composite("dot", 2, autocast="widest")
+def dot(input: Value, tensor: Value) -> Value:
+    """The sum of the products of two vectors.
+
+    >>> import genesis
+    >>> genesis.dot(genesis.tensor([1, 2]), genesis.tensor([3, 4]))
+    tensor(11)
+    """
+    _ranked("dot", ("input", input, 1), ("tensor", tensor, 1))
+    return matmul(input, tensor)
+
+
+@composite("inner", 2)
+def inner(input: Value, other: Value) -> Value:
+    """The sums of products along the last axes of both: (.., k) and (.., k) -> (.., ..)."""
+    if not input.ndim or not other.ndim:
+        return input * other
+    return contracted("inner", input, other, (input.ndim - 1,), (other.ndim - 1,))
+
+
+@composite("outer", 2)
+def outer(input: Value, vec2: Value) -> Value:
+    """All products of the elements of two vectors, (m,) and (n,) -> (m, n).
+
+    >>> import genesis
+    >>> genesis.outer(genesis.tensor([1, 2]), genesis.tensor([3, 4]))
+    tensor([[3, 4],
+            [6, 8]])
+    """
+    _ranked("outer", ("input", input, 1), ("vec2", vec2, 1))
+    return reshape_value(input, (*input.shape, 1)) * vec2
+
+
+@composite("tensordot", 2, methods=(), autocast="widest")
+def tensordot(a: Value, b: Value, dims: int | Sequence[Sequence[int]] = 2) -> Value:
+    """The sums of products over the last `dims` axes of `a` and the first of `b`, or over the axes in a pair of lists.
+
+    Raises ValueError where extents differ.
+
+    >>> import genesis
+    >>> genesis.tensordot(genesis.ones(2, 3, 4), genesis.ones(4, 3, 5), dims=([1, 2], [1, 0])).shape
+    (2, 5)
+    """
+    if isinstance(dims, int):
+        if not 0 <= dims <= min(a.ndim, b.ndim):
+            raise ValueError(f"tensordot: {dims} axes of shapes {a.shape} and {b.shape}; want 0 to {min(a.ndim, b.ndim)}")
+        return contracted("tensordot", a, b, tuple(range(a.ndim - dims, a.ndim)), tuple(range(dims)))
+    left, right = (
+        tuple([normalize_axis("tensordot", d, x.ndim) for d in ([named] if isinstance(named, int) else named)])
+        for named, x in zip(dims, (a, b), strict=True)
+    )
+    return contracted("tensordot", a, b, left, right)
+
+
+@composite("vecdot", 2, methods=())
+def vecdot(x: Value, y: Value, dim: int = -1) -> Value:
+    """The sums of the products along `dim`, after broadcasting.
+
+    >>> import genesis
+    >>> genesis.linalg.vecdot(genesis.tensor([[1.0, 2.0], [3.0, 4.0]]), genesis.tensor([1.0, -1.0]))
+    tensor([-1., -1.])
+    """
+    a, b = promoted(x, y)
+    return sum(a * b, dim, dtype=a.dtype)
+
+
+# ---- and something added ----
+
+
+def _added(name: str, product: Value, input: Value, beta: float, alpha: float) -> Value:
+    if input.dtype is not product.dtype:
+        raise TypeError(f"{name}: input is {input.dtype.name}, the product {product.dtype.name}; convert one with .to(dtype)")
+    if product.dtype.category < 2 and not isinstance(alpha, int) & isinstance(beta, int):
+        raise TypeError(f"{name}: alpha {alpha} and beta {beta} for {product.dtype.name}; want integers")
+    if beta == 0:  # not even its NaN counts
+        input = expand(input.graph.constant(0, input.dtype), input.shape)
+    wide = widened(product)
+    total = (wide if alpha == 1 else wide * alpha) + (widened(input) if beta in (0, 1) else widened(input) * beta)
+    if total.shape != product.shape:
+        raise ValueError(f"{name}: input {input.shape} does not broadcast to the product's shape {product.shape}")
+    return cast(total, product.dtype)
+
+
+@composite("addmm", 3, autocast="low")
+def addmm(input: Value, mat1: Value, mat2: Value, *, beta: float = 1, alpha: float = 1) -> Value:
+    """beta * input + alpha * mat1 @ mat2, for matrices.
+
+    `input` broadcasts to the product; with `beta` 0 it is not looked at. Raises ValueError for shapes that do not fit.
+
+    >>> import genesis
+    >>> genesis.addmm(genesis.ones(2), genesis.eye(2), genesis.eye(2), alpha=3)
+    tensor([[4., 1.],
+            [1., 4.]])
+    """
+    return _added("addmm", mm(mat1, mat2), input, beta, alpha)
+
+
+@composite("addmv", 3, autocast="low")
+def addmv(input: Value, mat: Value, vec: Value, *, beta: float = 1, alpha: float = 1) -> Value:
+    """beta * input + alpha * mat @ vec, for a matrix and a vector."""
+    return _added("addmv", mv(mat, vec), input, beta, alpha)
+
+
+@composite("addr", 3, autocast="low")
+def addr(input: Value, vec1: Value, vec2: Value, *, beta: float = 1, alpha: float = 1) -> Value:
+    """beta * input + alpha * outer(vec1, vec2)."""
+    return _added("addr", outer(vec1, vec2), input, beta, alpha)
+
+
+@composite("baddbmm", 3, autocast="low")
+def baddbmm(input: Value, batch1: Value, batch2: Value, *, beta: float = 1, alpha: float = 1) -> Value:
+    """beta * input + alpha * bmm(batch1, batch2)."""
+    return _added("baddbmm", bmm(batch1, batch2), input, beta, alpha)
+
+
+@composite("addbmm", 3, autocast="low")
+def addbmm(input: Value, batch1: Value, batch2: Value, *, beta: float = 1, alpha: float = 1) -> Value:
+    """beta * input + alpha * the sum of bmm(batch1, batch2) over the batch."""
+    products = bmm(batch1, batch2)
+    return _added("addbmm", sum(products, 0, dtype=products.dtype), input, beta, alpha)

@@ -1,0 +1,42 @@
+"""Arguments for products, sums of products and norms."""
+
+import numpy as np
+
+from tests.conformance.arguments import Sample, values
+
+_X, _M = values(3, 4, 5), values(4, 6)
+
+SAMPLES: dict[str, list[Sample]] = {
+    "mm": [Sample((values(3, 4), values(4, 5)))], "bmm": [Sample((values(2, 3, 4), values(2, 4, 5)))],
+    "mv": [Sample((values(3, 4), values(4)))], "dot": [Sample((values(5), values(5, seed=1)))],
+    "inner": [Sample((values(2, 3, 4), values(5, 4))), Sample((values(4), values(4))), Sample((values(3), np.array(2.0)))],
+    "outer": [Sample((values(3), values(4, seed=1)))], "vecdot": [Sample((_X, values(4, 5, seed=1))), Sample((_X, _X, 0))],
+    "tensordot": [
+        Sample((values(2, 3, 4), values(3, 4, 2))), Sample((values(2, 3, 4), values(4, 5, 3), [[1, 2], [2, 0]])),
+        Sample((values(2), values(3), 0)),
+    ],
+    "einsum": [
+        Sample(("ij,jk->ik", values(3, 4), values(4, 2))), Sample(("bqhd,bkhd->bhqk", values(2, 3, 2, 4), values(2, 5, 2, 4))),
+        Sample(("ii->i", values(3, 3))), Sample(("ijk->j", _X)), Sample(("ij->ji", _M)), Sample(("i,j", values(3), values(2))),
+        Sample(("ij,ij", _M, values(4, 6, seed=1))), Sample(("i,ij,j->", values(4), _M, values(6))), Sample(("ba", _M)),
+        Sample(("...ij,...jk->...ik", values(2, 1, 3, 4), values(5, 4, 2))), Sample(("...ij->...ji", _X)),
+        Sample(("iij,jk->ki", values(2, 2, 3), values(3, 4))), Sample(("i...,i...", values(2, 3), values(2, 3, seed=1))),
+        Sample(("ij,kj->", values(1, 3), values(2, 3))), Sample(("ij,j->ij", _M, values(1))),
+        Sample(("ij,jk->ik", _M, values(6, 0))),
+    ],
+    "addmm": [Sample((values(5), values(3, 4), values(4, 5))),
+              Sample((values(3, 5), values(3, 4), values(4, 5)), {"beta": 3, "alpha": 2})],
+    "addmv": [Sample((values(3), values(3, 4), values(4)), {"alpha": 3})],
+    "addr": [Sample((values(3, 4), values(3), values(4, seed=1)), {"beta": 2, "alpha": 3})],
+    "baddbmm": [Sample((values(2, 3, 5), values(2, 3, 4), values(2, 4, 5))),
+                Sample((np.full((2, 3, 5), np.nan), values(2, 3, 4), values(2, 4, 5)), {"beta": 0})],
+    "addbmm": [Sample((values(3, 5), values(2, 3, 4), values(2, 4, 5)), {"alpha": 2})],
+    "norm": [Sample((_X,)), Sample((_X, 1, (0, 2))), Sample((_X, 3.0, 1, True)), Sample((_X, np.inf, -1)),
+             Sample((_X, None, 0)), Sample((_X, -np.inf)), Sample((np.array(-2.0),)), Sample((values(0),))],
+    "vector_norm": [Sample((_X, p, 1)) for p in (2, 1, 0.5, -1.5)] + [Sample((_X, 4, (0, 1), True)), Sample((_X, 0))],
+    "matrix_norm": [Sample((_X, p)) for p in ("fro", 1, -1, np.inf, -np.inf)] + [Sample((_X, np.inf, (2, 0), True))],
+    "normalize": [Sample((_X,)), Sample((_X, 1.0, -1)), Sample((_M, 3.0, 0)), Sample((_X, 2.0, (0, 2), 5.0))],
+    "dist": [Sample((_M, values(6, seed=1))), Sample((_M, values(4, 6, seed=1), 1))],
+    "cdist": [Sample((values(2, 3, 4), values(5, 4, seed=1))), Sample((values(3, 4), values(2, 4, seed=1), 1.0)),
+              Sample((values(3, 4), values(2, 4, seed=1), np.inf))],
+}
