@@ -23,11 +23,12 @@ if not SIMULATED:
     from cuda.bindings import nvjitlink
     from numba.cuda import dispatcher
     from numba.cuda import libdevice as functions_of_nvvm
+    from numba.cuda.extending import intrinsic
 if SIMULATED:
     from numba.cuda.simulator.kernel import _get_kernel_context
 
-__all__ = ["DTYPES", "Machine", "compile_ptx", "device", "device_function", "exchanged", "libdevice", "link", "math"]
-
+__all__ = ["DTYPES", "Machine", "compile_ptx", "device", "device_function", "exchanged", "libdevice", "link", "math",
+           "set_once"]
 
 
 _NAMES = ("float64", "float32", "float16", "int64", "int32", "int16", "int8", "uint64", "uint32", "uint16", "uint8")
@@ -106,6 +107,25 @@ def _simulated_exchange(x: Any, offset: int) -> Any:
 
 
 exchanged = _simulated_exchange if SIMULATED else device_function(_exchanged)
+
+
+def _set_once(typing: Any, pointer: Any) -> Any:
+    """For numba: the type of a compare-and-swap of the int64 at an address, and how it is written. It gives what was there."""
+    def write(context: Any, builder: Any, signature: Any, arguments: Sequence[Any]) -> Any:
+        number = context.get_value_type(types.int64)
+        return builder.extract_value(builder.cmpxchg(arguments[0], number(0), number(1), "monotonic", "monotonic"), 0)
+
+    return types.int64(pointer), write
+
+
+def _simulated_set_once(pointer: Any) -> Any:
+    with _lock:
+        was = pointer[0]
+        pointer[0] = was or 1
+    return was
+
+
+set_once: Any = _simulated_set_once if SIMULATED else intrinsic(_set_once)  # 1 in the place of 0; what was there before
 
 
 def quietly(function: Callable[..., Any]) -> Any:

@@ -208,6 +208,14 @@ def test_sums_that_meet_are_atomic():
     assert re.search(r"(atom|red)\.global\.add\.f32", ptx)
 
 
+def test_one_thread_alone_writes_the_fault_record():
+    for many in (False, True):
+        (call,) = calls_of(program_of(normal(30)[genesis.tensor([1, 2])])[1])
+        function = emit_kernel(call.kernel, Team("thread"), many)
+        ptx = toolchain().compile_ptx(function.source, function.name, function.parameters, names(), (8, 0))
+        assert re.search(r"atom\.(global\.)?cas\.b64", ptx)
+
+
 def test_machine_code_is_kept_on_disk(tmp_path, monkeypatch):
     (call,) = calls_of(program_of(normal(30) * 2)[1])
     function = emit_kernel(call.kernel, Team("thread"))

@@ -148,17 +148,31 @@ def test_moves(name):
 
 
 def test_an_index_out_of_range_is_noted_and_0_taken():
+    """What is noted first stays, of whatever threads and launches come after: a record is never of two faults."""
     x, where = normal(4), genesis.tensor([1, 7, 0])
-    trace, program = program_of(x[where])
-    numbers = [index for index, node in enumerate(trace.nodes) if node.op == "input"]
-    inputs = {i: trace.inputs[numbers.index(program.origins[i])].memory for i in program.inputs}
-    device = Device(program.nodes, {i: memory.pointer for i, memory in inputs.items()}, trace.scalars)
-    (call,) = calls_of(program)
+    device, (call, other) = planned(x[where], normal(3)[genesis.tensor([0, 9, -8, 1])])
     device.launch(call)
     taken = x.numpy()[[1, 0, 0]]
     np.testing.assert_array_equal(device.array(call.writes[0]), taken)
-    site = next(word.value for word in call.kernel.words if word.kind == "site")
-    assert device.fault.tolist() == [1, site, 7, 4]
+    noted = [1, site_of(call), 7, 4]
+    assert device.fault.tolist() == noted
+    device.launch(other)
+    assert device.fault.tolist() == noted
+    device.fault[:] = 0
+    device.launch(other)
+    assert device.fault.tolist() in [[1, site_of(other), 9, 3], [1, site_of(other), -8, 3]]
+
+
+def planned(*tensors):
+    """A device with the inputs of pending tensors, and the calls that compute them."""
+    trace, program = program_of(*tensors)
+    numbers = [index for index, node in enumerate(trace.nodes) if node.op == "input"]
+    inputs = {i: trace.inputs[numbers.index(program.origins[i])].memory for i in program.inputs}
+    return Device(program.nodes, {i: memory.pointer for i, memory in inputs.items()}, trace.scalars), calls_of(program)
+
+
+def site_of(call):
+    return next(word.value for word in call.kernel.words if word.kind == "site")
 
 
 # ---- random numbers ----

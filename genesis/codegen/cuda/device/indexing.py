@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from typing import Any
 
-from genesis.codegen.cuda.toolchain import device_function
+from genesis.codegen.cuda.toolchain import device_function, set_once
 
 __all__ = ["checked_index", "wrapped_index"]
 
 
 @device_function
 def checked_index(index: Any, extent: Any, site: Any, fault: Any) -> Any:
-    """An index in [0, extent); another is noted in the fault record, and 0 taken for it."""
+    """An index in [0, extent); another is noted in the fault record, if it is the first, and 0 taken for it."""
     if 0 <= index < extent:
         return index
-    fault[0], fault[1], fault[2], fault[3] = 1, site, index, extent
+    if set_once(fault) == 0:
+        fault[1], fault[2], fault[3] = site, index, extent
     return index - index
 
 
