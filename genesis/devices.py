@@ -6,14 +6,18 @@ import threading
 from importlib import import_module
 from typing import Any
 
-__all__ = ["CPU", "CPUS", "MET", "Device", "device_of", "get_default_device", "set_default_device"]
+__all__ = [
+    "CPU", "CPUS", "MET", "Device", "device_of", "get_current_gpu", "get_default_device", "set_current_gpu",
+    "set_default_device",
+]
 
 _LAST = 63
 
 
 class Device:
-    """A place for tensors, by its name: "cpu", which is "cpu:0", "cpu:1", .. "cpu:63"; "cuda", which is "cuda:0", "cuda:1", ..;
-    there is one object for each. As a context it is the default device, in this thread.
+    """A place for tensors, by its name: "cpu", which is "cpu:0", "cpu:1", .. "cpu:63"; "cuda:0", "cuda:1", .., of which "cuda"
+    is the one that `cuda.set_device` chose, at first the first. There is one object for each. As a context it is the default
+    device, in this thread.
 
     The CPU's devices share its memory and its cores, and keep apart what several real ones would keep apart: tensors
     of two devices do not meet in one operation, and `Tensor.to` copies.
@@ -46,7 +50,7 @@ class Device:
             if ":" in name:
                 raise ValueError(f"device: {name!r} has a number already; index is {index!r}")
             name = f"{name}:{index}"
-        found = _DEVICES.get(name) or _gpu(name)
+        found = _DEVICES.get(_numbered(name)) or _gpu(name)
         if found is not CPU:
             MET.add(found)
         return found
@@ -59,7 +63,7 @@ class Device:
 
     def __eq__(self, other: object) -> bool:
         if isinstance(other, str):
-            return _DEVICES.get(other) is self
+            return _DEVICES.get(_numbered(other)) is self
         return self is other if isinstance(other, Device) else NotImplemented
 
     def __hash__(self) -> int:
@@ -88,27 +92,31 @@ CPUS = CPU, *[_made("cpu", index) for index in range(1, _LAST + 1)]
 _DEVICES = {"cpu": CPU} | {f"cpu:{index}": device for index, device in enumerate(CPUS)}
 
 
+def _numbered(name: str) -> str:
+    return f"cuda:{_opened.gpu}" if name == "cuda" else name
+
+
 def _gpu(name: str) -> Device:
     """The GPU of a name that has not been asked for before. Raises ValueError for what is none, and where there is none."""
     kind, _, number = name.partition(":")
     if kind != "cuda" or name not in (kind, f"cuda:{number}") or not (number or "0").isdecimal():
         raise ValueError(f"device: {name!r} is not available; want 'cpu', which is 'cpu:0', to 'cpu:{_LAST}', or 'cuda'")
     cuda = import_module("genesis.runtime.cuda")
-    index, count = int(number or 0), cuda.gpu_count()
+    index, count = int(number or _opened.gpu), cuda.gpu_count()
     if index >= count:
         reason = f"the last one here is 'cuda:{count - 1}'" if count else cuda.reason_for_none()
         raise ValueError(f"device: {name!r} is not available: {reason}")
     device = _made("cuda", index)
     device.memory = cuda.memory_of(index)
-    device = _DEVICES.setdefault(f"cuda:{index}", device)
-    return _DEVICES.setdefault(name, device)
+    return _DEVICES.setdefault(f"cuda:{index}", device)
 
 
 class _Opened(threading.local):
-    """The devices whose contexts this thread is in."""
+    """The devices whose contexts this thread is in, and the number of the GPU that "cuda" is."""
 
     def __init__(self) -> None:
         self.devices: list[Device] = []
+        self.gpu = 0
 
 
 _default = [CPU]
@@ -130,6 +138,16 @@ def set_default_device(device: Any) -> None:
 def get_default_device() -> Device:
     """The device of new tensors whose call names none: that of the innermost context of this thread, or else the default."""
     return _opened.devices[-1] if _opened.devices else _default[0]
+
+
+def get_current_gpu() -> int:
+    """The number of the GPU that "cuda" is, in this thread."""
+    return _opened.gpu
+
+
+def set_current_gpu(index: int) -> None:
+    """Let "cuda" be the GPU of a number, in this thread."""
+    _opened.gpu = index
 
 
 def device_of(device: Any = None) -> Device:

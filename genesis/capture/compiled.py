@@ -63,7 +63,7 @@ class Compiled:
             for place, entry in enumerate(entries):
                 if entry.modes != now:
                     if nearest < -2:
-                        nearest, self.missed = -2, "the mode: gradients, autocast, the default dtype or threads"
+                        nearest, self.missed = -2, "the mode: gradients, autocast, the default dtype or device, or threads"
                     continue
                 found = entry.check(args, kwargs)
                 if found.__class__ is int:

@@ -13,7 +13,7 @@ from genesis.capture.recorder import Recorder
 from genesis.capture.signature import leaves_check
 from genesis.capture.steps import later_schedules
 from genesis.capture.watch import Watch
-from genesis.devices import get_default_device
+from genesis.devices import get_current_gpu, get_default_device
 from genesis.execute import flush_all
 from genesis.ir.dtypes import get_default_dtype
 from genesis.number import Number
@@ -28,7 +28,8 @@ __all__ = ["Recording", "modes", "record"]
 def modes() -> tuple[Any, ...]:
     """What holds for a call as a whole."""
     state = thread_state
-    return state.grad_enabled, state.autocast, get_default_dtype(), get_default_device(), get_num_threads()
+    places = get_default_device(), get_current_gpu()
+    return state.grad_enabled, state.autocast, get_default_dtype(), *places, get_num_threads()
 
 
 class Recording(NamedTuple):

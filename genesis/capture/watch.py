@@ -24,13 +24,13 @@ _INSTALLED = os.sep + "site-packages" + os.sep
 # Library code whose outcome hangs on state that is not guarded, or that changes state which replays do not change.
 _UNSEEN = (
     "debug", "utils/data", "serialization.py", "amp/grad_scaler.py", "printing.py", "optim/lr_scheduler", "func/functional",
-    "autograd/grad_manager.py",
+    "autograd/grad_manager.py", "cuda/memory.py", "cuda/streams.py",
 )
 _UNREPEATED = {
     "manual_seed", "seed", "initial_seed", "state_dict", "load_state_dict", "add_param_group", "register_hook",
     "register_post_accumulate_grad_hook", "register_prehook", "retain_grad", "set_default_dtype", "set_num_threads",
     "register_function", "unregister_function", "register_buffer", "register_parameter", "get_state", "set_state",
-    "storage_offset", "data_ptr", "eager", "detect_anomaly", "set_default_device",
+    "storage_offset", "data_ptr", "eager", "detect_anomaly", "set_default_device", "set_device",
 }
 _UNREPEATED_MODULES = {
     "random", "secrets", "uuid", "datetime", "tempfile", "socket", "subprocess", "logging", "queue", "threading",

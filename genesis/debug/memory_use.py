@@ -6,6 +6,7 @@ from typing import Self
 
 from genesis.execute import flush_all
 from genesis.runtime.memory import MemoryStats, memory_stats, reset_peak
+from genesis.runtime.sizes import readable
 
 __all__ = ["MemoryUse", "memory"]
 
@@ -37,7 +38,7 @@ class MemoryUse:
         reset_peak(max(self._before, self.peak))
 
     def __repr__(self) -> str:
-        return f"held {_size(self.held)}, peak {_size(self.peak)}, idle {_size(self.idle)}"
+        return f"held {readable(self.held)}, peak {readable(self.peak)}, idle {readable(self.idle)}"
 
 
 def memory(reset: bool = False) -> MemoryUse:
@@ -58,16 +59,3 @@ def memory(reset: bool = False) -> MemoryUse:
         reset_peak()
     return MemoryUse(found)
 
-
-def _size(nbytes: int) -> str:
-    """A number of bytes, readable.
-
-    >>> _size(640), _size(3 << 20)
-    ('640 B', '3.0 MiB')
-    """
-    size, unit = float(nbytes), "B"
-    for larger in ("KiB", "MiB", "GiB", "TiB"):
-        if size < 1024:
-            break
-        size, unit = size / 1024, larger
-    return f"{size:.0f} {unit}" if unit == "B" else f"{size:.1f} {unit}"

@@ -171,6 +171,17 @@ def cuda(self: Tensor, device: Any = None, non_blocking: bool = False) -> Tensor
     return self.to(Device("cuda", device) if isinstance(device, int) else Device(device or "cuda"))
 
 
+@method
+def pin_memory(self: Tensor, device: Any = None) -> Tensor:
+    """The tensor itself: what goes to a GPU goes by way of pinned memory, wherever it comes from."""
+    return self
+
+
+@method
+def record_stream(self: Tensor, stream: Any) -> None:
+    """Nothing: a GPU has one stream, and memory that comes back is given to who asks after it."""
+
+
 def _dtype_method(name: str, dtype: DType) -> None:
     def convert(self: Tensor) -> Tensor:
         return self.to(dtype)

@@ -32,10 +32,10 @@ def test_blocks_do_not_overlap_whatever_the_order():
     assert allocator.held >= sum(size for _, size in held.values())
     for address, _ in held.values():
         allocator.give(address)
-    assert allocator.held == 0
+    assert allocator.held == allocator.blocks == 0
     before = allocator.reserved
     assert allocator.trim() == before, "all pieces were joined again"
-    assert allocator.reserved == 0
+    assert allocator.reserved == allocator.segments == 0
 
 
 def test_a_large_block_is_split_and_its_neighbours_are_joined():
@@ -61,7 +61,8 @@ def test_idle_segments_are_given_up_for_a_large_request():
     for block in [allocator.take(12 * MIB) for _ in range(4)]:
         allocator.give(block)
     allocator.take(60 * MIB)
-    assert allocator.reserved == 60 * MIB
+    assert allocator.reserved == 60 * MIB and (allocator.blocks, allocator.segments) == (1, 1)
+    assert (allocator.retries, allocator.shortages) == (1, 0)
 
 
 def test_no_memory_says_how_much_of_it_is_where():
@@ -73,6 +74,7 @@ def test_no_memory_says_how_much_of_it_is_where():
         r"cuda:0: wanted 50.00 MiB; of 64.00 MiB, 14.00 MiB are free, 50.00 MiB are held .* and 0 bytes kept"
     )):
         allocator.take(50 * MIB)
+    assert allocator.shortages == 1
     allocator.give(kept)
     assert allocator.take(44 * MIB), "an error leaves nothing behind"
 

@@ -35,6 +35,7 @@ GIVEN = {
     "cuInit": (), "cuDeviceGetCount": (1,), "cuDeviceGet": (bindings.CUdevice(0),), "cuDeviceGetName": (b"Stand-in\0\0",),
     "cuDeviceGetAttribute": lambda attribute, device: (0 if "MINOR" in str(attribute) else 9,),
     "cuDevicePrimaryCtxRetain": (bindings.CUcontext(),), "cuCtxSetCurrent": (), "cuStreamCreate": (bindings.CUstream(),),
+    "cuDeviceTotalMem": (1 << 30,), "cuEventQuery": (),
     "cuMemGetInfo": (1 << 20, 1 << 30), "cuMemAlloc": lambda nbytes: (bindings.CUdeviceptr(next(addresses)),), "cuMemFree": (),
     "cuMemHostAlloc": host_memory, "cuMemcpyHtoDAsync": (), "cuMemcpyDtoHAsync": (), "cuMemcpyDtoDAsync": (),
     "cuMemsetD8Async": (), "cuEventCreate": (bindings.CUevent(),), "cuEventRecord": (), "cuEventSynchronize": (),
@@ -90,6 +91,10 @@ def test_every_call_reaches_the_driver_with_arguments_that_it_takes(driver):
     gpu.copy(4096, 8192, 512)
     gpu.clear(4096, 512)
     gpu.wait(gpu.mark())
+    first, second = gpu.mark(timed=True), gpu.mark(timed=True, sleeping=True)
+    assert gpu.has_passed(second) and gpu.seconds_between(first, second) == 0.002
+    found = gpu.properties()
+    assert (found.name, found.major, found.minor, found.total_memory, found.warp_size) == ("Stand-in", 9, 0, 1 << 30, 9)
     gpu.release(4096)
     function = gpu.load(b"machine code", "genesis_0123")
     types, arguments = ("float32*", "int64", "float64", "float32[]"), (4096, -3, 0.5, 8192)
@@ -112,6 +117,12 @@ def test_errors_are_told_in_the_drivers_words(driver):
     driver.failing["cuStreamSynchronize"] = bindings.CUresult.CUDA_ERROR_ILLEGAL_ADDRESS
     with pytest.raises(RuntimeError, match="CUDA: cuStreamSynchronize failed: CUDA_ERROR_UNKNOWN: unknown error"):
         gpu.synchronize()
+    mark = gpu.mark()
+    driver.failing["cuEventQuery"] = bindings.CUresult.CUDA_ERROR_NOT_READY
+    assert not gpu.has_passed(mark)
+    driver.failing["cuEventQuery"] = bindings.CUresult.CUDA_ERROR_ILLEGAL_ADDRESS
+    with pytest.raises(RuntimeError, match="CUDA: cuEventQuery failed"):
+        gpu.has_passed(mark)
     driver.failing["cuMemAlloc"] = bindings.CUresult.CUDA_ERROR_OUT_OF_MEMORY
     assert gpu.allocate(512) == 0
     driver.failing["cuLaunchKernel"] = bindings.CUresult.CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES

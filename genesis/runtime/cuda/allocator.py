@@ -41,6 +41,8 @@ class Allocator:
         peak: the most there were.
         reserved: the bytes in segments, given or not.
         peak_reserved: the most there were.
+        blocks, segments: how many there are.
+        retries, shortages: how often a segment was asked for again, after what was kept had been given back; and in vain.
     """
 
     def __init__(self, gpu: Gpu) -> None:
@@ -48,6 +50,7 @@ class Allocator:
         self._blocks: dict[int, _Block] = {}
         self._free: dict[bool, list[tuple[int, int]]] = {True: [], False: []}  # (size, address), sorted; small ones and large
         self.held = self.peak = self.reserved = self.peak_reserved = 0
+        self.blocks = self.segments = self.retries = self.shortages = 0
 
     def take(self, nbytes: int) -> int:
         """The address of a block of at least `nbytes` bytes. Raises OutOfMemoryError."""
@@ -58,6 +61,7 @@ class Allocator:
         if rest >= (QUANTUM if is_small else SMALL):
             self._split(block, size)
         block.is_free = False
+        self.blocks += 1
         self.held += block.size
         self.peak = max(self.peak, self.held)
         return block.address
@@ -65,6 +69,7 @@ class Allocator:
     def give(self, address: int) -> None:
         """Take back a block."""
         block = self._blocks[address]
+        self.blocks -= 1
         self.held -= block.size
         block.is_free = True
         for neighbour in (block.before, block.after):
@@ -82,6 +87,7 @@ class Allocator:
             self._unlist(block)
             del self._blocks[block.address]
             self._gpu.release(block.address)
+            self.segments -= 1
             self.reserved -= block.size
         return sum(block.size for block in whole)
 
@@ -96,12 +102,15 @@ class Allocator:
             -(-size // LARGE_QUANTUM) * LARGE_QUANTUM)
         address = self._gpu.allocate(whole)
         if not address and self.trim():
+            self.retries += 1
             address = self._gpu.allocate(whole)
         if not address and size < whole:
             whole = size
             address = self._gpu.allocate(whole)
         if not address:
+            self.shortages += 1
             raise OutOfMemoryError(self._shortage(wanted))
+        self.segments += 1
         self.reserved += whole
         self.peak_reserved = max(self.peak_reserved, self.reserved)
         block = self._blocks[address] = _Block(address, whole, is_small)

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-__all__ = ["Gpu", "OutOfMemoryError", "UnavailableError"]
+__all__ = ["Gpu", "OutOfMemoryError", "Properties", "UnavailableError"]
 
 
 class UnavailableError(RuntimeError):
@@ -21,6 +21,23 @@ class UnavailableError(RuntimeError):
 
 class OutOfMemoryError(RuntimeError, MemoryError):
     """A GPU has not as much memory left as was asked for."""
+
+
+class Properties(NamedTuple):
+    """What a GPU is, under PyTorch's names; sizes in bytes."""
+
+    name: str
+    major: int
+    minor: int
+    total_memory: int
+    multi_processor_count: int
+    max_threads_per_multi_processor: int
+    regs_per_multiprocessor: int
+    shared_memory_per_block: int
+    shared_memory_per_multiprocessor: int
+    L2_cache_size: int
+    warp_size: int
+    is_integrated: int
 
 
 class Gpu(ABC):
@@ -43,6 +60,10 @@ class Gpu(ABC):
     def __init__(self, index: int) -> None:
         self.index = index
         self.functions: dict[Any, Any] = {}
+
+    @abstractmethod
+    def properties(self) -> Properties:
+        """What it is."""
 
     # ---- memory ----
 
@@ -81,12 +102,20 @@ class Gpu(ABC):
     # ---- order ----
 
     @abstractmethod
-    def mark(self) -> Any:
-        """A mark in the stream behind all that was asked for so far."""
+    def mark(self, timed: bool = False, sleeping: bool = False) -> Any:
+        """A mark in the stream behind all that was asked for so far: with the time; who waits for it may sleep."""
 
     @abstractmethod
     def wait(self, mark: Any) -> None:
         """Wait until the work before a mark is done."""
+
+    @abstractmethod
+    def has_passed(self, mark: Any) -> bool:
+        """Whether the work before a mark is done."""
+
+    @abstractmethod
+    def seconds_between(self, first: Any, second: Any) -> float:
+        """From one timed mark, which has been passed, to another."""
 
     @abstractmethod
     def synchronize(self) -> None:

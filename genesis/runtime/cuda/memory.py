@@ -16,6 +16,7 @@ __all__ = ["GpuMemory"]
 
 CHUNK = 4 << 20  # bytes of a pinned buffer: copies of more go through two of them in turn
 ALIGNMENT = 64
+STATISTICS = ("held", "peak", "reserved", "peak_reserved", "blocks", "segments", "retries", "shortages")
 
 
 class GpuMemory:
@@ -46,10 +47,10 @@ class GpuMemory:
             return address
 
     def statistics(self) -> dict[str, int]:
-        """Bytes in buffers and in segments, now and at most: held, peak, reserved, peak_reserved."""
+        """What there is: see the attributes of Allocator."""
         with self.lock:
             self._collect()
-            return {name: getattr(self._allocator, name) for name in ("held", "peak", "reserved", "peak_reserved")}
+            return {name: getattr(self._allocator, name) for name in STATISTICS}
 
     def reset_peak(self) -> None:
         """Forget the most bytes there were; start again from now."""
@@ -108,9 +109,12 @@ class GpuMemory:
 
     def synchronize(self) -> None:
         """Wait until all that was asked for so far is done. Raises RuntimeError if some of it failed."""
+        self.gpu.wait(self.mark())
+
+    def mark(self, timed: bool = False, sleeping: bool = False) -> Any:
+        """A mark behind all that was asked for so far. See `Gpu.mark`."""
         with self.lock:
-            mark = self.gpu.mark()
-        self.gpu.wait(mark)
+            return self.gpu.mark(timed, sleeping)
 
     def _received(self, part: np.ndarray, piece: np.ndarray, mark: Any) -> None:
         self.gpu.wait(mark)

@@ -16,13 +16,14 @@ import numpy as np
 from cuda.bindings import driver
 
 from genesis.runtime.cuda.cublas import WORKSPACE, Gemm, cublas_error, cublas_handle, cublas_is_here, gemm_call
-from genesis.runtime.cuda.gpu import Gpu, UnavailableError
+from genesis.runtime.cuda.gpu import Gpu, Properties, UnavailableError
 from genesis.runtime.cuda.parameters import raw_words
 from genesis.runtime.uninterrupted import uninterrupted
 
 __all__ = ["RealGpu"]
 
 _OUT_OF_MEMORY = driver.CUresult.CUDA_ERROR_OUT_OF_MEMORY
+_NOT_READY = driver.CUresult.CUDA_ERROR_NOT_READY
 _ATTRIBUTE = driver.CUdevice_attribute
 _current = threading.local()  # the GPU whose context this thread is in
 _processes: list[int] = []  # in which the driver was started: the children of one have no way to it
@@ -78,9 +79,9 @@ class RealGpu(Gpu):
         device = _asked(driver.cuDeviceGet, index)
         self._is_alone = _asked(driver.cuDeviceGetCount) == 1
         self.name = _asked(driver.cuDeviceGetName, 256, device).split(b"\0")[0].decode()
-        major, minor, self.processors = (_asked(driver.cuDeviceGetAttribute, attribute, device) for attribute in (
-            _ATTRIBUTE.CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, _ATTRIBUTE.CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR,
-            _ATTRIBUTE.CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT))
+        self._device = device
+        major, minor, self.processors = self._attributes(
+            "COMPUTE_CAPABILITY_MAJOR", "COMPUTE_CAPABILITY_MINOR", "MULTIPROCESSOR_COUNT")
         self.capability = major, minor
         self._context = _asked(driver.cuDevicePrimaryCtxRetain, device)
         self._enter()
@@ -93,6 +94,17 @@ class RealGpu(Gpu):
             _mind_forks()
             _asked(driver.cuCtxSetCurrent, self._context)
             _current.gpu = self
+
+    def _attributes(self, *names: str) -> list[int]:
+        kinds = [getattr(_ATTRIBUTE, f"CU_DEVICE_ATTRIBUTE_{name}") for name in names]
+        return [_asked(driver.cuDeviceGetAttribute, kind, self._device) for kind in kinds]
+
+    def properties(self) -> Properties:
+        return Properties(
+            self.name, *self.capability, _asked(driver.cuDeviceTotalMem, self._device), self.processors,
+            *self._attributes(
+                "MAX_THREADS_PER_MULTIPROCESSOR", "MAX_REGISTERS_PER_MULTIPROCESSOR", "MAX_SHARED_MEMORY_PER_BLOCK",
+                "MAX_SHARED_MEMORY_PER_MULTIPROCESSOR", "L2_CACHE_SIZE", "WARP_SIZE", "INTEGRATED"))
 
     # ---- memory ----
 
@@ -137,15 +149,26 @@ class RealGpu(Gpu):
 
     # ---- order ----
 
-    def mark(self) -> Any:
+    def mark(self, timed: bool = False, sleeping: bool = False) -> Any:
         self._enter()
-        event = _event(driver.CUevent_flags.CU_EVENT_DISABLE_TIMING)
+        event = _event(timed, sleeping)
         _asked(driver.cuEventRecord, event.handle, self._stream)
         return event
 
     def wait(self, mark: Any) -> None:
         self._enter()
         _asked(driver.cuEventSynchronize, mark.handle)
+
+    def has_passed(self, mark: Any) -> bool:
+        self._enter()
+        (status,) = driver.cuEventQuery(mark.handle)
+        if status not in (driver.CUresult.CUDA_SUCCESS, _NOT_READY):
+            raise RuntimeError(f"CUDA: cuEventQuery failed: {_said(status)}")
+        return bool(status != _NOT_READY)
+
+    def seconds_between(self, first: Any, second: Any) -> float:
+        self._enter()
+        return float(_asked(driver.cuEventElapsedTime, first.handle, second.handle)) / 1000
 
     def synchronize(self) -> None:
         self._enter()
@@ -200,7 +223,7 @@ class RealGpu(Gpu):
 
     def timed(self, commands: Sequence[Callable[[], Any]]) -> tuple[list[Callable[[], Any]], Callable[[], list[float]]]:
         self._enter()
-        events = [_event(driver.CUevent_flags.CU_EVENT_DEFAULT) for _ in range(len(commands) + 1)]
+        events = [_event(timed=True) for _ in range(len(commands) + 1)]
         marks = [partial(driver.cuEventRecord, event.handle, self._stream) for event in events]
         between: list[Callable[[], Any]] = [marks[0]]
         for command, mark in zip(commands, marks[1:], strict=True):
@@ -208,7 +231,7 @@ class RealGpu(Gpu):
 
         def seconds() -> list[float]:
             self.synchronize()
-            return [_asked(driver.cuEventElapsedTime, a.handle, b.handle) / 1000 for a, b in pairwise(events)]
+            return [self.seconds_between(a, b) for a, b in pairwise(events)]
 
         return between, seconds
 
@@ -256,8 +279,10 @@ class _Owned:
         self._destroy(self.handle)
 
 
-def _event(flags: Any) -> _Owned:
-    return _Owned(_asked(driver.cuEventCreate, flags.value), driver.cuEventDestroy)
+def _event(timed: bool, sleeping: bool = False) -> _Owned:
+    kinds = driver.CUevent_flags
+    flags = (0 if timed else kinds.CU_EVENT_DISABLE_TIMING.value) | (kinds.CU_EVENT_BLOCKING_SYNC.value if sleeping else 0)
+    return _Owned(_asked(driver.cuEventCreate, flags), driver.cuEventDestroy)
 
 
 class _Host:

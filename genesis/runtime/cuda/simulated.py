@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from genesis.runtime.cuda.gpu import Gpu
+from genesis.runtime.cuda.gpu import Gpu, Properties
 
 __all__ = ["SimulatedGpu"]
 
@@ -34,6 +34,9 @@ class SimulatedGpu(Gpu):
         self.total = total
         self._memory: dict[int, np.ndarray] = {}
         self._addresses: list[int] = []
+
+    def properties(self) -> Properties:
+        return Properties(self.name, *self.capability, self.total, self.processors, 8, 1 << 16, 48 << 10, 48 << 10, 0, 4, 1)
 
     # ---- memory ----
 
@@ -80,11 +83,17 @@ class SimulatedGpu(Gpu):
 
     # ---- order ----
 
-    def mark(self) -> Any:
-        return None
+    def mark(self, timed: bool = False, sleeping: bool = False) -> Any:
+        return time.perf_counter()
 
     def wait(self, mark: Any) -> None:
         pass
+
+    def has_passed(self, mark: Any) -> bool:
+        return True
+
+    def seconds_between(self, first: Any, second: Any) -> float:
+        return float(second - first)
 
     def synchronize(self) -> None:
         pass

@@ -120,6 +120,12 @@ def test_a_tensor_is_copied_only_if_it_has_to_be():
     assert x.tolist() == [1, 1] and y.tolist() == [2, 2]
 
 
+def test_tensors_go_as_scripts_that_prefetch_send_them():
+    x = genesis.ones(2).pin_memory().cuda(non_blocking=True)
+    x.record_stream(genesis.cuda.current_stream())
+    assert x.device is THERE and x.tolist() == [1, 1]
+
+
 def test_numbers_are_read_one_by_one():
     x = genesis.tensor([1.5, 2.5], device=THERE)
     assert x[1].item() == 2.5 and float(x[0]) == 1.5 and bool(x[0] < x[1]) and [v.item() for v in x] == [1.5, 2.5]

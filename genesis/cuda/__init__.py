@@ -1,0 +1,45 @@
+"""CUDA's GPUs: whether there are any, what they are, their memory, waiting for them, and how long they take.
+
+A tensor is put on one as in PyTorch: `genesis.zeros(2, device="cuda")`, `x.to("cuda:1")`, `x.cuda()`, `model.cuda()`. A GPU
+has one stream: what is asked of it is done in that order.
+"""
+
+from __future__ import annotations
+
+from genesis.cuda.gpus import (
+    current_device,
+    device,
+    device_count,
+    get_device_capability,
+    get_device_name,
+    get_device_properties,
+    init,
+    is_available,
+    is_bf16_supported,
+    is_initialized,
+    set_device,
+)
+from genesis.cuda.memory import (
+    empty_cache,
+    max_memory_allocated,
+    max_memory_reserved,
+    mem_get_info,
+    memory_allocated,
+    memory_reserved,
+    memory_stats,
+    memory_summary,
+    reset_peak_memory_stats,
+)
+from genesis.cuda.streams import Event, Stream, current_stream, default_stream, set_stream, stream, synchronize
+from genesis.random import manual_seed
+from genesis.runtime.cuda.gpu import OutOfMemoryError
+
+__all__ = [
+    "Event", "OutOfMemoryError", "Stream", "current_device", "current_stream", "default_stream", "device", "device_count",
+    "empty_cache", "get_device_capability", "get_device_name", "get_device_properties", "init", "is_available",
+    "is_bf16_supported", "is_initialized", "manual_seed", "manual_seed_all", "max_memory_allocated", "max_memory_reserved",
+    "mem_get_info", "memory_allocated", "memory_reserved", "memory_stats", "memory_summary", "reset_peak_memory_stats",
+    "set_device", "set_stream", "stream", "synchronize",
+]
+
+manual_seed_all = manual_seed  # one stream of random numbers serves all devices

@@ -1,0 +1,114 @@
+"""Which GPUs there are, what they are, and which of them "cuda" is."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from genesis.devices import Device, get_current_gpu, set_current_gpu
+from genesis.runtime.cuda import gpu_count, opened
+from genesis.runtime.cuda.gpu import Gpu, Properties
+from genesis.runtime.cuda.memory import GpuMemory
+
+__all__ = [
+    "current_device", "device", "device_count", "get_device_capability", "get_device_name", "get_device_properties", "init",
+    "is_available", "is_bf16_supported", "is_initialized", "memory_of", "place_of", "set_device",
+]
+
+
+def is_available() -> bool:
+    """Whether there is a GPU to compute on, with what it takes to talk to it; `genesis.doctor()` says what is missing.
+
+    >>> import genesis
+    >>> genesis.cuda.is_available() == (genesis.cuda.device_count() > 0)
+    True
+    """
+    return gpu_count() > 0
+
+
+def device_count() -> int:
+    """How many GPUs there are."""
+    return gpu_count()
+
+
+def is_initialized() -> bool:
+    """Whether a GPU is in use."""
+    return bool(opened())
+
+
+def init() -> None:
+    """Open the GPU that "cuda" is; whoever uses it first does so anyway. Raises ValueError if there is none."""
+    place_of(None)
+
+
+def is_bf16_supported(including_emulation: bool = True) -> bool:
+    """Whether the GPU that "cuda" is computes with bfloat16; itself, since compute capability 8.0, if not by emulation."""
+    return is_available() and (including_emulation or get_device_capability() >= (8, 0))
+
+
+# ---- one of them ----
+
+
+def current_device() -> int:
+    """The number of the GPU that "cuda" is, in this thread."""
+    return place_of(None).index or 0
+
+
+def set_device(device: Any) -> None:
+    """Let "cuda" be a GPU, a number or a device, from now on in this thread; nothing happens for a negative number.
+
+    Raises ValueError for a GPU that does not exist.
+    """
+    if not (isinstance(device, int) and device < 0):
+        set_current_gpu(place_of(device).index or 0)
+
+
+class device:
+    """A context in which "cuda" is a GPU, a number or a device; for None or a negative number it changes nothing.
+
+    Raises ValueError for a GPU that does not exist.
+    """
+
+    def __init__(self, device: Any) -> None:
+        self.idx = -1 if device is None or (isinstance(device, int) and device < 0) else place_of(device).index or 0
+        self._before: list[int] = []
+
+    def __enter__(self) -> None:
+        self._before.append(get_current_gpu())
+        if self.idx >= 0:
+            set_current_gpu(self.idx)
+
+    def __exit__(self, *problem: object) -> None:
+        set_current_gpu(self._before.pop())
+
+
+def get_device_name(device: Any = None) -> str:
+    """What a GPU, by default the current one, is called."""
+    return _gpu(device).name
+
+
+def get_device_capability(device: Any = None) -> tuple[int, int]:
+    """A GPU's compute capability: (major, minor)."""
+    return _gpu(device).capability
+
+
+def get_device_properties(device: Any = None) -> Properties:
+    """A GPU's name, capability, memory, multiprocessors and limits, as attributes."""
+    return _gpu(device).properties()
+
+
+def place_of(device: Any) -> Device:
+    """The GPU that an argument names: a number, a name or a device; the current one for None."""
+    place = Device("cuda", device) if isinstance(device, int) else Device("cuda" if device is None else device)
+    if place.type != "cuda":
+        raise ValueError(f"cuda: {place} is no CUDA device")
+    return place
+
+
+def memory_of(device: Any) -> GpuMemory:
+    """The memory of the GPU that an argument names."""
+    memory: GpuMemory = place_of(device).memory
+    return memory
+
+
+def _gpu(device: Any) -> Gpu:
+    return memory_of(device).gpu

@@ -1,0 +1,78 @@
+"""The memory of GPUs: how much of it tensors hold, and how much is kept for the next ones."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from genesis.cuda.gpus import memory_of, place_of
+from genesis.runtime.cuda import opened
+from genesis.runtime.sizes import readable
+
+__all__ = [
+    "empty_cache", "max_memory_allocated", "max_memory_reserved", "mem_get_info", "memory_allocated", "memory_reserved",
+    "memory_stats", "memory_summary", "reset_peak_memory_stats",
+]
+
+
+def memory_allocated(device: Any = None) -> int:
+    """Bytes that tensors and programs hold on a GPU."""
+    return memory_of(device).statistics()["held"]
+
+
+def max_memory_allocated(device: Any = None) -> int:
+    """The most bytes that they held, since the start or `reset_peak_memory_stats`."""
+    return memory_of(device).statistics()["peak"]
+
+
+def memory_reserved(device: Any = None) -> int:
+    """Bytes taken from a GPU: those that tensors hold, and those kept for the next ones."""
+    return memory_of(device).statistics()["reserved"]
+
+
+def max_memory_reserved(device: Any = None) -> int:
+    """The most bytes that were taken from a GPU, since the start or `reset_peak_memory_stats`."""
+    return memory_of(device).statistics()["peak_reserved"]
+
+
+def mem_get_info(device: Any = None) -> tuple[int, int]:
+    """(bytes that are free on a GPU, all its bytes), other processes counted in."""
+    return memory_of(device).gpu.free_and_total()
+
+
+def memory_stats(device: Any = None) -> dict[str, int]:
+    """What is counted of a GPU's memory, under PyTorch's names.
+
+    Those are `allocated_bytes.all` and `reserved_bytes.all`, each with `.current` and `.peak`; `allocation.all.current` and
+    `segment.all.current`, how many blocks are held and segments taken; `num_alloc_retries`, how often memory kept for reuse
+    had to be given back for a segment, and `num_ooms`, how often that was not enough.
+    """
+    found = memory_of(device).statistics()
+    return {
+        "allocated_bytes.all.current": found["held"], "allocated_bytes.all.peak": found["peak"],
+        "reserved_bytes.all.current": found["reserved"], "reserved_bytes.all.peak": found["peak_reserved"],
+        "allocation.all.current": found["blocks"], "segment.all.current": found["segments"],
+        "num_alloc_retries": found["retries"], "num_ooms": found["shortages"],
+    }
+
+
+def memory_summary(device: Any = None, abbreviated: bool = False) -> str:
+    """A GPU's memory as a text of a few lines, which are as few if `abbreviated`."""
+    found, (free, total) = memory_of(device).statistics(), mem_get_info(device)
+    held, peak, reserved, most = (readable(found[name]) for name in ("held", "peak", "reserved", "peak_reserved"))
+    return "\n".join([
+        f"{place_of(device)}: {readable(free)} of {readable(total)} free",
+        f"held by tensors and programs: {held} in {found['blocks']} blocks, at most {peak}",
+        f"taken from the GPU: {reserved} in {found['segments']} segments, at most {most}",
+        f"given back for want of memory: {found['retries']} times, in vain {found['shortages']} times",
+    ])
+
+
+def reset_peak_memory_stats(device: Any = None) -> None:
+    """Forget the most bytes there were; start again from now."""
+    memory_of(device).reset_peak()
+
+
+def empty_cache() -> None:
+    """Give memory that no tensor holds back to the GPUs."""
+    for memory in opened():
+        memory.trim()

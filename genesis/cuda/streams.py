@@ -1,0 +1,185 @@
+"""Order and time on GPUs: waiting for them, points in their work, and the one stream that each has.
+
+Where PyTorch asks a GPU at once, here calls are recorded first: what looks at the order of work asks for it before.
+"""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any
+
+from genesis.cuda.gpus import device as current
+from genesis.cuda.gpus import place_of, set_device
+from genesis.devices import Device
+from genesis.execute import flush
+from genesis.runtime.cuda.memory import GpuMemory
+from genesis.thread import unflushed
+
+__all__ = ["Event", "Stream", "current_stream", "default_stream", "set_stream", "stream", "synchronize"]
+
+
+def synchronize(device: Any = None) -> None:
+    """Compute what this thread has recorded for a GPU, by default the current one, and wait until it is done."""
+    _asked(place_of(device)).synchronize()
+
+
+def _asked(place: Device) -> GpuMemory:
+    """A GPU's memory, once what this thread has recorded for it is asked of it."""
+    for trace in unflushed():
+        if trace.device is place:
+            flush(trace)
+    memory: GpuMemory = place.memory
+    return memory
+
+
+class Stream:
+    """The stream of a GPU, by default the current one. There is one: whoever makes another gets this.
+
+    Programs of several streams run as they are, in the order in which they are written, which is one that their waits allow;
+    nothing runs side by side. As a context it makes its GPU the current one.
+
+    Args:
+        device: a GPU: a number, a name or a device.
+        priority: what others it goes before; there are none.
+
+    Attributes:
+        device: the GPU.
+        cuda_stream: the handle, for other libraries.
+    """
+
+    def __init__(self, device: Any = None, priority: int = 0) -> None:
+        self.device = place_of(device)
+        self.priority = priority
+        self._current = current(self.device)
+
+    @property
+    def cuda_stream(self) -> int:
+        return _asked(self.device).gpu.stream
+
+    def __eq__(self, other: object) -> bool:
+        return self.device is other.device if isinstance(other, Stream) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(self.device)
+
+    def __repr__(self) -> str:
+        return f"<genesis.cuda.Stream of {self.device}>"
+
+    def __enter__(self) -> Stream:
+        self._current.__enter__()
+        return self
+
+    def __exit__(self, *problem: object) -> None:
+        self._current.__exit__()
+
+    def synchronize(self) -> None:
+        """Compute what this thread has recorded for the GPU, and wait until it is done."""
+        synchronize(self.device)
+
+    def query(self) -> bool:
+        """Whether all is done that was asked of the GPU; what this thread has recorded is asked for."""
+        memory = _asked(self.device)
+        return memory.gpu.has_passed(memory.mark())
+
+    def record_event(self, event: Event | None = None) -> Event:
+        """Set an event, by default a new one, behind what is recorded so far; returns it."""
+        event = event or Event()
+        event.record(self)
+        return event
+
+    def wait_event(self, event: Event) -> None:
+        """Let what comes wait for an event."""
+        event.wait(self)
+
+    def wait_stream(self, stream: Stream) -> None:
+        """Let what comes wait for what is recorded so far in another stream."""
+        self.wait_event(stream.record_event())
+
+
+def current_stream(device: Any = None) -> Stream:
+    """The stream of a GPU, by default the current one."""
+    return Stream(device)
+
+
+def default_stream(device: Any = None) -> Stream:
+    """The stream of a GPU, by default the current one."""
+    return Stream(device)
+
+
+def set_stream(stream: Stream | None) -> None:
+    """Let `stream` be the current one, as the stream of each GPU always is; its GPU becomes the current one."""
+    if stream is not None:
+        set_device(stream.device)
+
+
+def stream(stream: Stream | None) -> AbstractContextManager[Any]:
+    """A context in which `stream` is the current one, and its GPU too; None changes nothing."""
+    return nullcontext() if stream is None else stream
+
+
+class Event:
+    """A point in a GPU's work, for waiting and for measuring.
+
+    Args:
+        enable_timing: whether `elapsed_time` may be asked for.
+        blocking: whether who waits for it sleeps, rather than asking again and again.
+        interprocess, external: not supported; True raises NotImplementedError.
+
+    Time on a GPU, as in PyTorch:
+
+        start, end = genesis.cuda.Event(enable_timing=True), genesis.cuda.Event(enable_timing=True)
+        start.record()
+        y = model(x)
+        end.record()  # asks for y, and what else is recorded
+        end.synchronize()
+        print(start.elapsed_time(end), "ms")
+    """
+
+    def __init__(
+        self, enable_timing: bool = False, blocking: bool = False, interprocess: bool = False, external: bool = False
+    ) -> None:
+        if interprocess or external:
+            raise NotImplementedError("Event: neither other processes nor graphs of others can wait for an event")
+        self._timing = enable_timing
+        self._blocking = blocking
+        self._device: Device | None = None
+        self._mark: Any = None
+
+    @property
+    def device(self) -> Device | None:
+        """The GPU that it was recorded on; None if it was not."""
+        return self._device
+
+    def record(self, stream: Stream | None = None) -> None:
+        """Compute what this thread has recorded for a GPU, by default the current one, and set the event behind it."""
+        device = place_of(None) if stream is None else stream.device
+        self._mark = _asked(device).mark(self._timing, self._blocking)
+        self._device = device
+
+    def synchronize(self) -> None:
+        """Wait until the work before the event is done; if it was not recorded, for nothing."""
+        if self._device is not None:
+            self._device.memory.gpu.wait(self._mark)
+
+    def query(self) -> bool:
+        """Whether the work before the event is done; True if it was not recorded."""
+        return self._device is None or self._device.memory.gpu.has_passed(self._mark)
+
+    def wait(self, stream: Stream | None = None) -> None:
+        """Let what comes in a stream wait for the event: on its own GPU it does anyway."""
+        if self._device is not (place_of(None) if stream is None else stream.device):
+            self.synchronize()
+
+    def elapsed_time(self, end_event: Event) -> float:
+        """Milliseconds from this event to another. Raises RuntimeError if one of them has no time, or none yet."""
+        events = self, end_event
+        if not all(event._timing for event in events):
+            raise RuntimeError("elapsed_time: both events must be created with enable_timing=True")
+        if self._device is None or end_event._device is None:
+            raise RuntimeError("elapsed_time: both events must be recorded first")
+        if self._device is not end_event._device:
+            raise RuntimeError(f"elapsed_time: the events are of two GPUs, {self._device} and {end_event._device}")
+        if not all(event.query() for event in events):
+            raise RuntimeError("elapsed_time: the work before the events is not done; synchronize() first")
+        milliseconds: float = self._device.memory.gpu.seconds_between(self._mark, end_event._mark) * 1e3
+        return milliseconds
