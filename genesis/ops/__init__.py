@@ -2,6 +2,7 @@
 
 from genesis.ops import (
     activation,
+    arithmetic,
     attention,
     channel_norm,
     contraction,
@@ -29,7 +30,7 @@ from genesis.ops import (
 from genesis.ops.registry import OPERATIONS, PRIMITIVES, Operation, Primitive
 
 __all__ = [
-    "OPERATIONS", "PRIMITIVES", "Operation", "Primitive", "activation", "attention", "channel_norm", "contraction",
+    "OPERATIONS", "PRIMITIVES", "Operation", "Primitive", "activation", "arithmetic", "attention", "channel_norm", "contraction",
     "conversion", "convolution", "distance", "einstein", "elementwise", "indexing", "joining", "loss", "neural", "norms",
     "optimize", "ordering", "pooling", "products", "reduction", "source", "subscript", "view_gradient", "views", "window",
 ]

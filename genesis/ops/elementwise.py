@@ -17,7 +17,7 @@ from genesis.ops.conversion import stop_gradient
 from genesis.ops.registry import Operation, as_values, broadcast, cast, composite, expand, primitive, promoted
 from genesis.ops.rows import binary, compare, from_scipy, integral, logical, unary
 
-__all__ = ["where", "zeros_like"]
+__all__ = ["scaled", "where", "zeros_like"]
 
 
 # ---- selection ----
@@ -59,10 +59,10 @@ atan2 = binary(
     "atan2", grad=lambda g, z, y, x: _atan2_grad(g, y, x), ref=np.arctan2, floating=True, cost=20, autocast="widest"
 )
 add = composite("add", 3, ref=np.add, doc="`input + alpha * other`.")(
-    lambda input, other, alpha=1: _add(input, _scaled(other, alpha))
+    lambda input, other, alpha=1: _add(input, scaled(input, other, alpha))
 )
 sub = composite("sub", 3, ref=np.subtract, doc="`input - alpha * other`.")(
-    lambda input, other, alpha=1: _sub(input, _scaled(other, alpha))
+    lambda input, other, alpha=1: _sub(input, scaled(input, other, alpha))
 )
 neg = unary("neg", grad=lambda g, y, x: -g, ref=np.negative, floating=False, bools="use logical_not, ~a")
 abs = unary("abs", grad=lambda g, y, x: g * sign(x), ref=np.abs, floating=False)
@@ -72,8 +72,9 @@ sign: Operation = unary(
 )
 
 
-def _scaled(x: Value | float, alpha: Value | float) -> Any:
-    return x * alpha if isinstance(alpha, Value) or alpha != 1 else x
+def scaled(x: Value | float, y: Value | float, alpha: Value | float) -> Any:
+    """`alpha * y`, in the dtype that it has in common with `x`."""
+    return promoted(x, y)[1] * alpha if isinstance(alpha, Value) or alpha != 1 else y
 
 
 def _share(g: Value, first: Value, tie: Value) -> Any:

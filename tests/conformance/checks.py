@@ -15,7 +15,7 @@ from tests.conformance.samples import INTERNAL, KINKS, Sample, gradient_samples,
 from tests.devices import tensor
 from tests.tolerances import assert_close, to_torch
 
-_HOMES = (torch.nn.functional, torch, torch.Tensor, torch.linalg)  # where torch has its operations
+_HOMES = (torch.nn.functional, torch, torch.Tensor, torch.linalg, torch.special)  # where torch has its operations
 _AXES = {"dim": "axis", "keepdim": "keepdims"}
 # Where results of low precision are sums of many terms, they are held to so many times the tolerance.
 _LOOSER = {

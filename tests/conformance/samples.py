@@ -8,7 +8,7 @@ import numpy as np
 from genesis.ir.dtypes import float64
 from genesis.ops.layout import Layout
 from genesis.ops.registry import OPERATIONS, PRIMITIVES
-from tests.conformance import linear_algebra
+from tests.conformance import elementwise, linear_algebra
 from tests.conformance.arguments import Sample, indices, values
 
 # Rows that other rows and methods are made of, tested through those.
@@ -18,7 +18,7 @@ INTERNAL = {
     "unscale", "fence", "rmsprop_update", "adagrad_update",
     "im2col", "batch_statistics",
 }
-NAN_AS_NUMPY = {"sign"}  # where torch's treatment of NaN is not NumPy's
+NAN_AS_NUMPY = {"sign", "sgn", "copysign"}  # where torch's treatment of NaN, or of its sign, is not NumPy's
 FLOATS = np.array([0.0, -0.0, 1, -1, 0.5, -0.5, 2.5, -3.7, 1e-3, 20, 100, np.inf, -np.inf, np.nan, 1.5, -2.5, 0.3, 7])
 INTEGERS = np.array([0.0, 1, -1, 2, -2, 3, 7, -7, 100, 5, 64])
 COUNTS = np.array([1.0, 2, 3, 5, 7, 1, 2, 4, 6])  # divisors and shifts that every dtype can take
@@ -35,7 +35,7 @@ _SIGNS = np.where(values(4, 6, seed=4) > 0, 1, -1)
 _ALL = np.random.default_rng(2).permutation(60).reshape(3, 4, 5).astype(np.float64)
 
 SAMPLES: dict[str, list[Sample]] = {
-    **linear_algebra.SAMPLES,
+    **elementwise.SAMPLES, **linear_algebra.SAMPLES,
     "sum": _OVER_AXES, "prod": [*_OVER_AXES, Sample((np.array([[2.0, 0, 3], [0, 0, 5], [2, 1, 3]]),), {"dim": 1})],
     "mean": _OVER_AXES, "any": [*_REDUCTIONS, Sample((values(2, 0),), {"dim": 1})],
     "all": [*_REDUCTIONS, Sample((values(2, 0),), {"dim": 1})], "amax": [*_REDUCTIONS, Sample((_X,), {"dim": (0, 2)})],
@@ -180,11 +180,10 @@ SAMPLES: dict[str, list[Sample]] = {
     "adaptive_max_pool1d": [Sample((_X, 3)), Sample((_X, 1))],
     "adaptive_max_pool2d": [Sample((_X, 2)), Sample((_X, (3, None), True))],
 }
-
 # Calls of internal rows, at which they are differentiated.
 _POSITIVE = np.abs(values(2, 3)) + 0.5
 INTERNAL_SAMPLES: dict[str, list[Sample]] = {
-    **linear_algebra.SAMPLES,
+    **elementwise.SAMPLES, **linear_algebra.SAMPLES,
     "view_at": [Sample((_M, Layout((2, 3), (6, 2), 1))), Sample((_M, Layout((3, 4), (0, 6), 2)))],
     "put": [Sample((_M, values(3, 2), (3, 2), (6, 3), 1)), Sample((_M, values(4), (4,), (-6,), 18))],
     "subscript": [Sample((_M, (1, (None, None, 2)))), Sample((_M, (None, (3, 0, -1), 2)))],
@@ -224,15 +223,19 @@ KINKS = np.array([0.0, -0.0, 1, -1, 0.5, -0.5, 2, -3, 2.5, 30])
 
 
 def gradient_samples(name):
-    """The calls at which operation `name` is differentiated: few elements, no kinks near."""
+    """The calls at which operation `name` is differentiated: few elements, all finite, no kinks near."""
     if name in INTERNAL_SAMPLES:
         return INTERNAL_SAMPLES[name]
     if OPERATIONS[name].samples is not None:
         return OPERATIONS[name].samples(float64)
     if name in SAMPLES:
-        return SAMPLES[name]
+        return [sample for sample in SAMPLES[name] if _is_finite(sample)]
     inside = np.random.default_rng(0).uniform(0.15, 0.85, (2, 3)) + (name == "acosh")
     return [Sample((inside,) if len(OPERATIONS[name].operands) == 1 else (inside, inside[0] * 0.7 + 0.1))]
+
+
+def _is_finite(sample):
+    return all(np.isfinite(a).all() for a in sample.arguments if isinstance(a, np.ndarray) and a.dtype == np.float64)
 
 
 def is_elementwise(name):

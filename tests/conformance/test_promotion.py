@@ -56,3 +56,11 @@ def test_the_default_dtype_is_what_floats_take(default):
         assert (counts / 2).dtype is default
     finally:
         genesis.set_default_dtype(genesis.float32)
+
+
+def test_alpha_scales_in_the_common_dtype():
+    """Not in the uint8 of the second operand, where 3 * 100 is 44."""
+    for name in ("add", "sub"):
+        ours = getattr(genesis, name)(genesis.ones(2), genesis.tensor([100, 30], dtype=genesis.uint8), alpha=3)
+        theirs = getattr(torch, name)(torch.ones(2), torch.tensor([100, 30], dtype=torch.uint8), alpha=3)
+        assert ours.tolist() == theirs.tolist()

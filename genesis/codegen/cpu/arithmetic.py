@@ -15,7 +15,7 @@ from genesis.codegen.cpu.vector_math import FUNCTIONS
 __all__ = ["Arithmetic"]
 
 _COMPARISONS = {"eq": "==", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">="}
-_EXACT = frozenset(("where", "neg", "abs", "maximum", "minimum", "relu", "sign", "floor", "ceil", "trunc", "round"))
+_EXACT = frozenset(("where", "neg", "abs", "maximum", "minimum", "relu", "sign", "floor", "ceil", "trunc", "round", "copysign"))
 
 
 class Arithmetic:
@@ -28,18 +28,17 @@ class Arithmetic:
 
     def apply(self, name: str, emit: Callable[..., Any] | None, values: list[ir.Value]) -> ir.Value:
         """Emit primitive `name`; results of 16-bit floats are rounded to their precision, as if stored."""
-        y = emit(self, *values) if emit is not None else self.method(name)(*values)
+        y = emit(self, *values) if emit is not None else getattr(self, name)(*values)
         if self.dtype in ("float16", "bfloat16") and name not in _EXACT:
             y = self.lanes.round_to(self.dtype, y)
         return y
 
-    def method(self, name: str) -> Callable[..., ir.Value]:
-        """The emitter of a primitive: a comparison, a method below, or a function of the vector math library."""
+    def __getattr__(self, name: str) -> Callable[..., ir.Value]:
+        """The emitter of a primitive that is no method below: a comparison, or a function of the vector math library."""
         if name in _COMPARISONS:
             return lambda x, y: self.lanes.compare(_COMPARISONS[name], x, y, self.operand)
-        own = getattr(self, name, None)
-        if own is not None:
-            return own
+        if name not in FUNCTIONS:
+            raise AttributeError(f"{name} has no emitter for {self.operand}")
         dtype = "float64" if self.operand == "float64" else "float32"
         return lambda *values: FUNCTIONS[name](self.lanes, *values, dtype=dtype)
 
@@ -128,6 +127,9 @@ class Arithmetic:
 
     def where(self, condition: ir.Value, x: ir.Value, y: ir.Value) -> ir.Value:
         return self.lanes.select(condition, x, y)
+
+    def copysign(self, x: ir.Value, y: ir.Value) -> ir.Value:
+        return self.lanes.copy_sign(x, y)
 
     # ---- rounding: integers are whole already ----
 

@@ -20,6 +20,7 @@ COMPARISONS = {
 FLOAT = COMPARISONS | {
     "add": "{0} + {1}", "sub": "{0} - {1}", "mul": "{0} * {1}", "div": "{0} / {1}", "neg": "-{0}", "abs": "abs({0})",
     "floor_divide": "{t}(floor_divide({0}, {1}))", "remainder": "remainder({0}, {1})", "fmod": "math.fmod({0}, {1})",
+    "copysign": "math.copysign({0}, {1})",
     "maximum": "maximum({0}, {1})", "minimum": "minimum({0}, {1})",
     "sign": "{0} if {0} != {0} else {t}({0} > {t}(0)) - {t}({0} < {t}(0))",
     "pow": "math.pow({0}, {1})", "sqrt": "math.sqrt({0})", "rsqrt": "{t}(1) / math.sqrt({0})",
@@ -51,7 +52,9 @@ BOOL = COMPARISONS | {
     "isnan": "False", "isinf": "False", "isfinite": "True",
     "bitwise_and": "{0} & {1}", "bitwise_or": "{0} | {1}", "bitwise_xor": "{0} ^ {1}", "bitwise_not": "not {0}",
 }
-EXACT = frozenset(("where", "neg", "abs", "maximum", "minimum", "relu", "sign", "floor", "ceil", "trunc", "round"))
+EXACT = frozenset(
+    ("where", "neg", "abs", "maximum", "minimum", "relu", "sign", "floor", "ceil", "trunc", "round", "copysign")
+)
 
 
 class Arithmetic:

@@ -1,0 +1,271 @@
+"""More elementwise operations: those that are one kernel expression with a gradient of its own, and those made of others."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import log as ln
+from math import pi
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+
+from genesis.ir.dtypes import bool_, float64
+from genesis.ir.graph import Value
+from genesis.ops.elementwise import (
+    scaled,
+    abs,
+    add,
+    clamp,
+    div,
+    eq,
+    exp2,
+    isfinite,
+    isnan,
+    log,
+    log1p,
+    sigmoid,
+    sign,
+    sin,
+    sub,
+    trunc,
+    where,
+    zeros_like,
+)
+from genesis.ops.registry import as_values, broadcast, cast, composite, expand, floating_dtype, promoted, widened
+from genesis.ops.rows import binary, from_scipy, unary
+
+__all__ = ["copysign", "isclose", "nan_to_num", "xlogy"]
+
+# ---- two operands, one expression: `k` is the kernel's arithmetic ----
+
+
+def _no_nan(pick: str) -> Callable[..., Any]:
+    return lambda k, x, y: k.where(k.isnan(x), y, k.where(k.isnan(y), x, getattr(k, pick)(x, y)))
+
+
+def _hypot(k: Any, x: Any, y: Any) -> Any:
+    """By the quotient, which neither overflows nor underflows; an infinity outweighs a NaN."""
+    a, b = k.abs(x), k.abs(y)
+    large, small = k.maximum(a, b), k.minimum(a, b)
+    ratio = k.div(small, large)
+    length = k.mul(large, k.sqrt(k.add(k.constant(1), k.mul(ratio, ratio))))
+    return k.where(k.isinf(x), a, k.where(k.isinf(y), b, k.where(k.eq(large, k.constant(0)), large, length)))
+
+
+def _logaddexp(k: Any, x: Any, y: Any) -> Any:
+    return _raised(k, x, y, ln(2), k.log1p(k.exp(k.neg(k.abs(k.sub(x, y))))))
+
+
+def _logaddexp2(k: Any, x: Any, y: Any) -> Any:
+    more = k.mul(k.log1p(k.exp2(k.neg(k.abs(k.sub(x, y))))), k.constant(1 / ln(2)))
+    return _raised(k, x, y, 1.0, more)
+
+
+def _raised(k: Any, x: Any, y: Any, both: float, more: Any) -> Any:
+    """The greater and `more`; of equal ones, which may be infinite, one and `both`."""
+    return k.where(k.eq(x, y), k.add(x, k.constant(both)), k.add(k.maximum(x, y), more))
+
+
+def _times_log(log: str) -> Callable[..., Any]:
+    def emit(k: Any, x: Any, y: Any) -> Any:
+        zero = k.where(k.isnan(y), y, k.constant(0))
+        return k.where(k.eq(x, k.constant(0)), zero, k.mul(x, getattr(k, log)(y)))
+
+    return emit
+
+
+copysign = binary(
+    "copysign", grad=lambda g, z, x, y: (g * where(x == 0, 0, z / x), zeros_like(g)), ref=np.copysign, floating=True,
+)
+hypot = binary("hypot", grad=lambda g, z, x, y: (g * (x / z), g * (y / z)), ref=np.hypot, emit=_hypot, floating=True, cost=16)
+fmax = binary("fmax", grad=lambda g, z, x, y: _to_winner(g, (x >= y) | isnan(y)), ref=np.fmax, emit=_no_nan("maximum"))
+fmin = binary("fmin", grad=lambda g, z, x, y: _to_winner(g, (x <= y) | isnan(y)), ref=np.fmin, emit=_no_nan("minimum"))
+logaddexp = binary(
+    "logaddexp", grad=lambda g, z, x, y: (g * sigmoid(x - y), g * sigmoid(y - x)), ref=np.logaddexp, emit=_logaddexp,
+    floating=True, cost=30,
+)
+logaddexp2 = binary(
+    "logaddexp2", grad=lambda g, z, x, y: (g / (1 + exp2(y - x)), g / (1 + exp2(x - y))), ref=np.logaddexp2,
+    emit=_logaddexp2, floating=True, cost=30,
+)
+xlogy = binary(
+    "xlogy", grad=lambda g, z, x, y: (where((x == 0) & (y <= 0), 0, xlogy(g, y)), g * x / y), ref=from_scipy("xlogy"),
+    emit=_times_log("log"), floating=True, cost=14,
+)
+xlog1py = binary(
+    "xlog1py", grad=lambda g, z, x, y: (where((x == 0) & (y <= -1), 0, g * log1p(y)), g * x / (y + 1)),
+    ref=from_scipy("xlog1py"), emit=_times_log("log1p"), floating=True, methods=(), cost=16,
+)
+
+
+def _to_winner(g: Value, first: Value) -> Any:
+    return where(first, g, 0), where(first, 0, g)
+
+
+# ---- products and quotients that are added ----
+
+
+@composite("addcmul", 4, autocast="widest")
+def addcmul(input: Value, tensor1: Value, tensor2: Value, *, value: Value | float = 1) -> Value:
+    """`input + value * tensor1 * tensor2`.
+
+    >>> import genesis
+    >>> genesis.addcmul(genesis.ones(2), genesis.tensor([1.0, 2.0]), genesis.tensor([3.0, 4.0]), value=0.5)
+    tensor([2.5000, 5.0000])
+    """
+    x, a, b = promoted(input, tensor1, tensor2)
+    return cast(widened(x) + value * widened(a) * widened(b), x.dtype)
+
+
+@composite("addcdiv", 4, autocast="widest")
+def addcdiv(input: Value, tensor1: Value, tensor2: Value, *, value: Value | float = 1) -> Value:
+    """`input + value * tensor1 / tensor2`. Raises TypeError for integers, which it does not divide."""
+    x, a, b = promoted(input, tensor1, tensor2)
+    _floats("addcdiv", x)
+    return cast(widened(x) + value * widened(a) / widened(b), x.dtype)
+
+
+@composite("lerp", 3)
+def lerp(input: Value, end: Value, weight: Value) -> Value:
+    """`input + weight * (end - input)`, by the end that is nearer: at weight 1 it is `end`.
+
+    >>> import genesis
+    >>> genesis.lerp(genesis.tensor([0.0, 10.0]), genesis.tensor([1.0, 20.0]), 0.25)
+    tensor([ 0.2500, 12.5000])
+    """
+    x, y, w = promoted(input, end, weight)
+    _floats("lerp", x)
+    a, b, t = (widened(v) for v in (x, y, w))
+    step = b - a
+    return cast(where(abs(t) < 0.5, a + t * step, b - step * (1 - t)), x.dtype)
+
+
+def _floats(name: str, x: Value) -> None:
+    if not x.dtype.is_floating_point:
+        raise TypeError(f"{name}: wants floating tensors, got {x.dtype.name}; convert one with .to(genesis.float32)")
+
+
+rsub = composite("rsub", 3, methods=(), doc="`other - alpha * input`.")(
+    lambda input, other, alpha=1: sub(other, scaled(other, input, alpha))
+)
+float_power = composite("float_power", 2, doc="`input ** exponent` in float64.", static_scalars=True)(
+    lambda input, exponent: _in_float64(input) ** _in_float64(exponent)
+)
+
+
+@composite("ldexp", 2)
+def ldexp(input: Value, other: Value) -> Value:
+    """`input * 2 ** other`."""
+    x, exponent = promoted(input, other, floating=True)
+    return cast(widened(x) * exp2(widened(exponent)), x.dtype)
+
+
+def _in_float64(x: Any) -> Any:
+    return cast(x, float64) if isinstance(x, Value) else float(x)
+
+
+# ---- one operand ----
+
+
+def _floating(input: Value) -> Value:
+    (x,) = as_values(input)
+    return cast(x, floating_dtype(x.dtype))
+
+
+deg2rad = composite("deg2rad", ref=np.deg2rad)(lambda input: _floating(input) * (pi / 180))
+rad2deg = composite("rad2deg", ref=np.rad2deg)(lambda input: _floating(input) * (180 / pi))
+frac = composite("frac", doc="The part behind the point, `x - trunc(x)`.")(lambda input: input - trunc(input))
+positive = composite("positive", doc="`input` as it is.")(lambda input: input)
+sgn = composite("sgn", doc="As `sign`.")(lambda input: sign(input))
+isposinf = composite("isposinf", ref=np.isposinf)(lambda input: eq(input, float("inf")))
+isneginf = composite("isneginf", ref=np.isneginf)(lambda input: eq(input, float("-inf")))
+isreal = composite("isreal", ref=np.isreal, doc="True: there are no complex numbers.")(
+    lambda input: expand(input.graph.constant(True, bool_), input.shape)
+)
+
+
+@composite("signbit", ref=np.signbit)
+def signbit(input: Value) -> Value:
+    """Whether the sign is minus: true of -0.0 as well."""
+    return copysign(1.0, input) < 0 if input.dtype.is_floating_point else input < 0
+
+
+@composite("angle")
+def angle(input: Value) -> Value:
+    """0, pi where x is negative, NaN of NaN."""
+    x = _floating(input)
+    return where(isnan(x), x, where(x < 0, pi, zeros_like(x)))
+
+
+@composite("sinc")
+def sinc(input: Value) -> Value:
+    """sin(pi x) / (pi x), and 1 at 0."""
+    x = _floating(input)
+    zero = x == 0
+    angle = widened(where(zero, 1, x)) * pi
+    return cast(where(zero, 1, sin(angle) / angle), x.dtype)
+
+
+_logit = unary(
+    "logit", grad=lambda g, y, x: where((x >= 0) & (x <= 1), g / (x * (1 - x)), float("nan")), ref=from_scipy("logit"),
+    emit=lambda k, x: k.log(k.div(x, k.sub(k.constant(1), x))), cost=16,
+)
+
+
+@composite("logit", ref=from_scipy("logit"), static_scalars=True)
+def logit(input: Value, eps: float | None = None) -> Value:
+    """log(x / (1 - x)), the inverse of `sigmoid`; with `eps`, of x held within [eps, 1 - eps]."""
+    return _logit(input if eps is None else clamp(_floating(input), eps, 1 - eps))
+
+
+@composite("nan_to_num", static_scalars=True)
+def nan_to_num(input: Value, nan: float | None = None, posinf: float | None = None, neginf: float | None = None) -> Value:
+    """`input` with `nan` (0, if None) for NaN, and the dtype's ends, or `posinf` and `neginf`, for the infinities.
+
+    >>> import genesis
+    >>> genesis.nan_to_num(genesis.tensor([float("nan"), float("inf"), 1.0]), posinf=9.0)
+    tensor([0., 9., 1.])
+    """
+    if not input.dtype.is_floating_point:
+        return input
+    least, greatest = _range(input)
+    x = where(isnan(input), nan or 0.0, input)
+    x = where(input == float("inf"), greatest if posinf is None else posinf, x)
+    return where(input == float("-inf"), least if neginf is None else neginf, x)
+
+
+def _range(x: Value) -> tuple[float, float]:
+    info = ml_dtypes.finfo(x.dtype.numpy)
+    return float(info.min), float(info.max)
+
+
+# ---- bounds, steps, closeness ----
+
+clamp_min = composite("clamp_min", 2, doc="`input`, and `min` where that is greater.")(lambda input, min: clamp(input, min=min))
+clamp_max = composite("clamp_max", 2, doc="`input`, and `max` where that is less.")(lambda input, max: clamp(input, max=max))
+
+
+@composite("heaviside", 2)
+def heaviside(input: Value, values: Value) -> Value:
+    """1 where `input` is positive, `values` where it is 0, else 0."""
+    x, y = promoted(input, values)
+    return where(x == 0, y, cast(x > 0, x.dtype))
+
+
+@composite("isclose", 2, static_scalars=True)
+def isclose(input: Value, other: Value, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> Value:
+    """Whether |input - other| <= atol + rtol * |other|; infinities are close to themselves, NaN with `equal_nan`.
+
+    >>> import genesis
+    >>> genesis.isclose(genesis.tensor([1.0, 2.0]), genesis.tensor([1.0 + 1e-7, 2.1]))
+    tensor([ True, False])
+    """
+    if rtol < 0 or atol < 0:
+        raise ValueError(f"isclose: rtol is {rtol} and atol {atol}; want 0 or more")
+    a, b = promoted(input, other)
+    if not a.dtype.is_floating_point:
+        a, b = cast(a, float64), cast(b, float64)
+    apart = abs(widened(a) - widened(b))
+    close = eq(a, b) | (isfinite(apart) & (apart <= atol + abs(rtol * widened(b))))
+    return close | (isnan(a) & isnan(b)) if equal_nan else close

@@ -1,0 +1,28 @@
+"""Arguments for the elementwise rows that take more than any two numbers."""
+
+import numpy as np
+
+from tests.conformance.arguments import Sample, values
+
+_M = values(4, 6)
+_ODD = np.array([np.nan, np.inf, -np.inf, 0.0, -0.0, 1.5, -3.0, 1e3])
+
+SAMPLES: dict[str, list[Sample]] = {
+    "addcmul": [Sample((_M, values(6, seed=1), values(4, 1, seed=2))), Sample((_M, _M, _M), {"value": 3})],
+    "addcdiv": [Sample((_M, values(6, seed=1), values(4, 1, seed=2))), Sample((_M, _M, _M + 3), {"value": 0.5})],
+    "lerp": [Sample((_M, values(4, 6, seed=1), 0.25)), Sample((_M, values(4, 6, seed=1), values(6, seed=2)))],
+    "rsub": [Sample((_M, values(6, seed=1))), Sample((_M, 2.0, 3))],
+    "ldexp": [Sample((_M, np.array([0, 1, -2, 3, 10, -5])))], "float_power": [Sample((np.abs(_M), 2.5)), Sample((_M, 3))],
+    "frac": [Sample((_M,)), Sample((_ODD,))], "sinc": [Sample((_M,)), Sample((_ODD,))],
+    "logit": [Sample((np.linspace(0.1, 0.9, 9),)), Sample((np.append(np.linspace(-0.5, 1.5, 9), np.nan),)),
+              Sample((np.linspace(-0.5, 1.5, 8), 0.15))],
+    "nan_to_num": [Sample((_M,)), Sample((_ODD,)), Sample((_ODD, 1.5, 20.0, -10))],
+    "clamp_min": [Sample((_M, 0.5)), Sample((_M, values(6, seed=1)))],
+    "clamp_max": [Sample((_M, 0.5)), Sample((_M, values(6, seed=1)))],
+    "isclose": [
+        Sample((_M, _M * (1 + 1e-6))), Sample((_ODD, _ODD), {"equal_nan": True}), Sample((_ODD, _ODD[::-1].copy())),
+        Sample((_M, _M + 0.5, 0.1, 0.2)),
+    ],
+    "angle": [Sample((_M,)), Sample((_ODD,))], "signbit": [Sample((_M,)), Sample((_ODD[1:],))],
+    "heaviside": [Sample((_ODD[1:], np.arange(7.0)))],
+}
