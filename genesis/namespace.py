@@ -7,7 +7,7 @@ from typing import Any
 
 import genesis
 from genesis import ops
-from genesis.methods import function_of, view_function_of
+from genesis.methods import ALIASES, function_of, view_function_of
 from genesis.ops.layout import LAYOUT_RULES
 from genesis.ops.registry import OPERATIONS
 from genesis.overriding import OVERRIDABLE, OVERRIDES
@@ -28,11 +28,15 @@ _INTERNAL = {
 _METHODS = {
     "broadcast_to", "clone", "detach", "is_floating_point", "masked_fill", "movedim", "numel", "ravel", "t",
 }
+_ALIASES = {
+    **ALIASES, "concat": "cat", "concatenate": "cat", "moveaxis": "movedim", "swapaxes": "transpose", "swapdims": "transpose",
+}
 _registered: set[str] = set()  # operations of the user's
 
 
 def function_named(name: str) -> Callable[..., Any] | None:
     """The public function of that name, made of its row if it has one; or None."""
+    name = _ALIASES.get(name, name)
     if name in _METHODS or name in OVERRIDABLE:
         function: Callable[..., Any] = OVERRIDABLE.get(name) or getattr(Tensor, name)
         return function
@@ -43,7 +47,7 @@ def function_named(name: str) -> Callable[..., Any] | None:
 
 def function_names() -> set[str]:
     """The names of all public functions of Tensors."""
-    return {*OPERATIONS} - _INTERNAL | {*OVERRIDABLE, *_METHODS}
+    return {*OPERATIONS} - _INTERNAL | {*OVERRIDABLE, *_METHODS, *_ALIASES}
 
 
 def register_function(name: str, function: Callable[..., Any]) -> None:
@@ -60,7 +64,7 @@ def register_function(name: str, function: Callable[..., Any]) -> None:
     >>> genesis.tensor(1.0) + genesis.tensor(2.0)
     tensor(3.)
     """
-    if name in _METHODS or name not in function_names():
+    if name in _METHODS or name in _ALIASES or name not in function_names():
         raise ValueError(f"register_function: {name!r} is no operation of genesis; register_operation adds a new one")
     OVERRIDES[name] = _callable("register_function", name, function)
 

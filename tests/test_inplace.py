@@ -4,20 +4,34 @@ import pytest
 import torch
 
 import genesis
+from genesis.methods.table import ALIASES, IN_PLACE
+from genesis.ops.registry import OPERATIONS
+from tests.conformance.samples import is_elementwise
+from tests.tolerances import assert_close
 
-UNARY = (
-    "neg", "abs", "exp", "sqrt", "sigmoid", "tanh", "relu", "floor", "ceil", "round", "square", "reciprocal", "log", "sin",
-    "cos",
-)
+ROWS = [name for name in IN_PLACE if is_elementwise(name)]
 
 
-@pytest.mark.parametrize("name", UNARY)
-def test_unary_in_place_is_torchs(name):
-    values = [0.5, 1.5, 2.25]
-    x, t = genesis.tensor(values), torch.tensor(values)
-    assert getattr(x, name + "_")() is x
-    getattr(t, name + "_")()
-    assert x.tolist() == pytest.approx(t.tolist(), rel=1e-6)
+@pytest.mark.parametrize("name", ROWS)
+def test_in_place_is_torchs(name):
+    integral = name.startswith("bitwise")
+    values = [[3, 5, 4], [1, 2, 3]] if integral else [[0.5, 0.75, 0.25], [0.5, 1.5, 0.75]]
+    count = len(OPERATIONS[name].operands)
+    x, *others = (genesis.tensor(v) for v in values[:count])
+    t, *their_others = (torch.tensor(v) for v in values[:count])
+    assert getattr(x, name + "_")(*others) is x
+    getattr(t, name + "_")(*their_others)
+    assert_close(x, t, name)
+
+
+@pytest.mark.parametrize("alias", ALIASES)
+def test_aliases_are_their_rows(alias):
+    values = [0.5, 0.75, 0.25]
+    others = [[0.5, 0.25, 0.75]] if len(OPERATIONS[ALIASES[alias]].operands) > 1 else []
+    x, *mine = map(genesis.tensor, [values, *others])
+    t, *theirs = map(torch.tensor, [values, *others])
+    assert_close(getattr(genesis, alias)(x, *mine), getattr(torch, alias)(t, *theirs), alias)
+    assert_close(getattr(x, alias + "_")(*mine), getattr(t, alias + "_")(*theirs), alias)
 
 
 def test_operators_change_the_object_itself():

@@ -1,11 +1,11 @@
 """The methods of Tensor: rows of the operation table, and what it takes to look at a tensor, convert it and write to it."""
 
 from genesis.methods import conversion, differentiation, inspection, shaping, sharing, writing
-from genesis.methods.table import function_of, install, view_function_of
+from genesis.methods.table import ALIASES, function_of, install, view_function_of
 
 __all__ = [
-    "conversion", "differentiation", "function_of", "inspection", "install", "shaping", "sharing", "view_function_of",
-    "writing",
+    "ALIASES", "conversion", "differentiation", "function_of", "inspection", "install", "shaping", "sharing",
+    "view_function_of", "writing",
 ]
 
 install()

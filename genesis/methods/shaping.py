@@ -112,6 +112,9 @@ def movedim(self: Tensor, source: Any, destination: Any) -> Tensor:
     return view(self, "permute", order)
 
 
+Tensor.moveaxis = movedim  # type: ignore[attr-defined]
+
+
 # ---- new tensors of the same dtype ----
 
 

@@ -13,7 +13,7 @@ from genesis.overriding import OVERRIDES, route, routed
 from genesis.storage import in_place, view
 from genesis.tensor import Tensor
 
-__all__ = ["function_of", "install", "install_row", "view_function_of"]
+__all__ = ["ALIASES", "function_of", "install", "install_row", "view_function_of"]
 
 _NUMPY_NAMES = {"axis": "dim", "keepdims": "keepdim"}
 
@@ -95,10 +95,21 @@ OPERATORS = {
 }
 COMPARISONS = ("eq", "ne", "lt", "le", "gt", "ge")
 IN_PLACE = (
-    "add", "sub", "mul", "div", "pow", "remainder", "floor_divide", "neg", "abs", "exp", "log", "sqrt", "rsqrt", "sin",
-    "cos", "tanh", "sigmoid", "relu", "clamp", "floor", "ceil", "round", "trunc", "square", "reciprocal", "scatter_add",
-    "scatter", "tril", "triu", "erf", "bitwise_and", "bitwise_or", "bitwise_xor", "logical_not",
+    "abs", "acos", "acosh", "add", "addbmm", "addcdiv", "addcmul", "addmm", "addmv", "addr", "asin", "asinh", "atan", "atan2",
+    "atanh", "baddbmm", "bitwise_and", "bitwise_left_shift", "bitwise_not", "bitwise_or", "bitwise_right_shift", "bitwise_xor",
+    "ceil", "clamp", "clamp_max", "clamp_min", "copysign", "cos", "cosh", "cumsum", "deg2rad", "div", "eq", "erf", "erfc",
+    "exp", "exp2", "expm1", "floor", "floor_divide", "fmod", "frac", "ge", "gt", "heaviside", "hypot", "ldexp",
+    "le", "lerp", "log", "log10", "log1p", "log2", "logical_and", "logical_not", "logical_or", "logical_xor", "logit", "lt",
+    "mul", "nan_to_num", "ne", "neg", "pow", "rad2deg", "reciprocal", "relu", "remainder", "round", "rsqrt", "scatter",
+    "scatter_add", "sgn", "sigmoid", "sign", "sin", "sinc", "sinh", "sqrt", "square", "sub", "tan", "tanh", "tril", "triu",
+    "trunc", "xlogy",
 )
+ALIASES = {  # further names of rows, NumPy's mostly; of their in-place forms as well
+    "absolute": "abs", "arccos": "acos", "arccosh": "acosh", "arcsin": "asin", "arcsinh": "asinh", "arctan": "atan",
+    "arctan2": "atan2", "arctanh": "atanh", "clip": "clamp", "divide": "div", "fix": "trunc", "greater": "gt",
+    "greater_equal": "ge", "less": "lt", "less_equal": "le", "multiply": "mul", "negative": "neg", "not_equal": "ne",
+    "subtract": "sub", "true_divide": "div",
+}
 
 
 def install_row(operation: Operation) -> None:
@@ -122,9 +133,13 @@ def install() -> None:
         setattr(Tensor, f"__{name}__", kind(OPERATIONS[name]))
     for name in IN_PLACE:
         setattr(Tensor, name + "_", _in_place_method(name))
+    for alias, name in ALIASES.items():
+        setattr(Tensor, alias, function_of(OPERATIONS[name]))
+        setattr(Tensor, alias + "_", _in_place_method(name))
     for name in ("view", "reshape", "permute", "transpose", "expand", "squeeze", "unsqueeze", "flatten", "unflatten",
                  "narrow", "select", "diagonal", "unfold"):
         setattr(Tensor, name, view_function_of(name))
+    Tensor.swapaxes = Tensor.swapdims = Tensor.transpose  # type: ignore[attr-defined]
     for name, target in {"neg": "neg", "abs": "abs", "invert": "bitwise_not"}.items():
         setattr(Tensor, f"__{name}__", _unary_method(OPERATIONS[target]))
     Tensor.flip = function_of(OPERATIONS["flip"])  # type: ignore[attr-defined]

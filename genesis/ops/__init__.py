@@ -30,7 +30,8 @@ from genesis.ops import (
 from genesis.ops.registry import OPERATIONS, PRIMITIVES, Operation, Primitive
 
 __all__ = [
-    "OPERATIONS", "PRIMITIVES", "Operation", "Primitive", "activation", "arithmetic", "attention", "channel_norm", "contraction",
-    "conversion", "convolution", "distance", "einstein", "elementwise", "indexing", "joining", "loss", "neural", "norms",
-    "optimize", "ordering", "pooling", "products", "reduction", "source", "subscript", "view_gradient", "views", "window",
+    "OPERATIONS", "PRIMITIVES", "Operation", "Primitive", "activation", "arithmetic", "attention", "channel_norm",
+    "contraction", "conversion", "convolution", "distance", "einstein", "elementwise", "indexing", "joining", "loss",
+    "neural", "norms", "optimize", "ordering", "pooling", "products", "reduction", "source", "subscript", "view_gradient",
+    "views", "window",
 ]

@@ -13,17 +13,14 @@ import numpy as np
 from genesis.ir.dtypes import bool_, float64
 from genesis.ir.graph import Value
 from genesis.ops.elementwise import (
-    scaled,
     abs,
-    add,
     clamp,
-    div,
     eq,
     exp2,
     isfinite,
     isnan,
-    log,
     log1p,
+    scaled,
     sigmoid,
     sign,
     sin,
@@ -32,7 +29,7 @@ from genesis.ops.elementwise import (
     where,
     zeros_like,
 )
-from genesis.ops.registry import as_values, broadcast, cast, composite, expand, floating_dtype, promoted, widened
+from genesis.ops.registry import Operation, as_values, cast, composite, expand, floating_dtype, promoted, widened
 from genesis.ops.rows import binary, from_scipy, unary
 
 __all__ = ["copysign", "isclose", "nan_to_num", "xlogy"]
@@ -67,10 +64,10 @@ def _raised(k: Any, x: Any, y: Any, both: float, more: Any) -> Any:
     return k.where(k.eq(x, y), k.add(x, k.constant(both)), k.add(k.maximum(x, y), more))
 
 
-def _times_log(log: str) -> Callable[..., Any]:
+def _times_log(logarithm: str) -> Callable[..., Any]:
     def emit(k: Any, x: Any, y: Any) -> Any:
         zero = k.where(k.isnan(y), y, k.constant(0))
-        return k.where(k.eq(x, k.constant(0)), zero, k.mul(x, getattr(k, log)(y)))
+        return k.where(k.eq(x, k.constant(0)), zero, k.mul(x, getattr(k, logarithm)(y)))
 
     return emit
 
@@ -89,13 +86,15 @@ logaddexp2 = binary(
     "logaddexp2", grad=lambda g, z, x, y: (g / (1 + exp2(y - x)), g / (1 + exp2(x - y))), ref=np.logaddexp2,
     emit=_logaddexp2, floating=True, cost=30,
 )
-xlogy = binary(
+xlogy: Operation = binary(
     "xlogy", grad=lambda g, z, x, y: (where((x == 0) & (y <= 0), 0, xlogy(g, y)), g * x / y), ref=from_scipy("xlogy"),
     emit=_times_log("log"), floating=True, cost=14,
+    doc="x * log(y), and 0 where x is 0.",
 )
 xlog1py = binary(
     "xlog1py", grad=lambda g, z, x, y: (where((x == 0) & (y <= -1), 0, g * log1p(y)), g * x / (y + 1)),
     ref=from_scipy("xlog1py"), emit=_times_log("log1p"), floating=True, methods=(), cost=16,
+    doc="x * log(1 + y), and 0 where x is 0.",
 )
 
 
@@ -178,8 +177,8 @@ rad2deg = composite("rad2deg", ref=np.rad2deg)(lambda input: _floating(input) * 
 frac = composite("frac", doc="The part behind the point, `x - trunc(x)`.")(lambda input: input - trunc(input))
 positive = composite("positive", doc="`input` as it is.")(lambda input: input)
 sgn = composite("sgn", doc="As `sign`.")(lambda input: sign(input))
-isposinf = composite("isposinf", ref=np.isposinf)(lambda input: eq(input, float("inf")))
-isneginf = composite("isneginf", ref=np.isneginf)(lambda input: eq(input, float("-inf")))
+isposinf = composite("isposinf", doc="Whether x is inf.")(lambda input: eq(input, float("inf")))
+isneginf = composite("isneginf", doc="Whether x is -inf.")(lambda input: eq(input, float("-inf")))
 isreal = composite("isreal", ref=np.isreal, doc="True: there are no complex numbers.")(
     lambda input: expand(input.graph.constant(True, bool_), input.shape)
 )

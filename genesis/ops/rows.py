@@ -53,12 +53,12 @@ def unary(
 def binary(
     name: str, *, grad: Rule | None = None, ref: Rule, emit: Rule | None = None, result: DType | None = None,
     floating: bool = False, methods: Sequence[str] | None = None, static_scalars: bool = False, cost: int = 1,
-    autocast: Policy | None = None, bools: str = "",
+    doc: str | None = None, autocast: Policy | None = None, bools: str = "",
 ) -> Operation:
     """A row of two inputs, promoted to one dtype and broadcast. `bools`: where these make no sense, what to do instead."""
     primitive(name, "elementwise", grad=grad, reference=lambda node, x, y: ref(x, y), emit=emit, cost=cost)
 
-    @composite(name, 2, ref=ref, methods=methods, static_scalars=static_scalars, autocast=autocast)
+    @composite(name, 2, ref=ref, methods=methods, static_scalars=static_scalars, doc=doc, autocast=autocast)
     def define(input: Value, other: Value) -> Value:
         x, y = broadcast(name, *promoted(input, other, floating=floating))
         _refuse_bools(name, x.dtype, bools)

@@ -180,10 +180,10 @@ SAMPLES: dict[str, list[Sample]] = {
     "adaptive_max_pool1d": [Sample((_X, 3)), Sample((_X, 1))],
     "adaptive_max_pool2d": [Sample((_X, 2)), Sample((_X, (3, None), True))],
 }
+
 # Calls of internal rows, at which they are differentiated.
 _POSITIVE = np.abs(values(2, 3)) + 0.5
 INTERNAL_SAMPLES: dict[str, list[Sample]] = {
-    **elementwise.SAMPLES, **linear_algebra.SAMPLES,
     "view_at": [Sample((_M, Layout((2, 3), (6, 2), 1))), Sample((_M, Layout((3, 4), (0, 6), 2)))],
     "put": [Sample((_M, values(3, 2), (3, 2), (6, 3), 1)), Sample((_M, values(4), (4,), (-6,), 18))],
     "subscript": [Sample((_M, (1, (None, None, 2)))), Sample((_M, (None, (3, 0, -1), 2)))],
