@@ -8,7 +8,7 @@ import numpy as np
 from genesis.ir.dtypes import float64
 from genesis.ops.layout import Layout
 from genesis.ops.registry import OPERATIONS, PRIMITIVES
-from tests.conformance import elementwise, linear_algebra
+from tests.conformance import elementwise, linear_algebra, recurrent
 from tests.conformance.arguments import Sample, indices, values
 
 # Rows that other rows and methods are made of, tested through those.
@@ -16,7 +16,7 @@ INTERNAL = {
     "view_at", "put", "to_dtype", "stop_gradient", "with_value", "index", "index_put", "uniform", "normal", "randint",
     "dropout", "full", "arange", "slice", "subscript", "sgd_update", "adam_update", "clip_to_norm", "clip_to_value", "clone",
     "unscale", "fence", "rmsprop_update", "adagrad_update",
-    "im2col", "batch_statistics",
+    "im2col", "batch_statistics", "recurrent",
 }
 NAN_AS_NUMPY = {"sign", "sgn", "copysign"}  # where torch's treatment of NaN, or of its sign, is not NumPy's
 FLOATS = np.array([0.0, -0.0, 1, -1, 0.5, -0.5, 2.5, -3.7, 1e-3, 20, 100, np.inf, -np.inf, np.nan, 1.5, -2.5, 0.3, 7])
@@ -35,7 +35,7 @@ _SIGNS = np.where(values(4, 6, seed=4) > 0, 1, -1)
 _ALL = np.random.default_rng(2).permutation(60).reshape(3, 4, 5).astype(np.float64)
 
 SAMPLES: dict[str, list[Sample]] = {
-    **elementwise.SAMPLES, **linear_algebra.SAMPLES,
+    **elementwise.SAMPLES, **linear_algebra.SAMPLES, **recurrent.SAMPLES,
     "sum": _OVER_AXES, "prod": [*_OVER_AXES, Sample((np.array([[2.0, 0, 3], [0, 0, 5], [2, 1, 3]]),), {"dim": 1})],
     "mean": _OVER_AXES, "any": [*_REDUCTIONS, Sample((values(2, 0),), {"dim": 1})],
     "all": [*_REDUCTIONS, Sample((values(2, 0),), {"dim": 1})], "amax": [*_REDUCTIONS, Sample((_X,), {"dim": (0, 2)})],

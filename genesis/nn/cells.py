@@ -1,0 +1,119 @@
+"""Single steps of recurrent networks, as modules."""
+
+from __future__ import annotations
+
+from math import sqrt
+from typing import Any
+
+from genesis.creation import empty, zeros
+from genesis.dispatch import call
+from genesis.nn import init
+from genesis.nn.module import Module
+from genesis.nn.parameter import Parameter
+from genesis.ops.recurrent import GATES
+from genesis.ops.registry import OPERATIONS
+from genesis.tensor import Tensor
+
+__all__ = ["GRUCell", "LSTMCell", "RNNCell"]
+
+
+class _Cell(Module):
+    """The weights of one step; parameters are named and drawn as PyTorch's."""
+
+    _row = ""
+
+    def __init__(self, mode: str, input_size: int, hidden_size: int, bias: bool, device: Any, dtype: Any) -> None:
+        self.input_size = input_size
+        self.hidden_size = hidden_size
+        self.bias = bias
+        gates = GATES[mode] * hidden_size
+        self.weight_ih = Parameter(empty(gates, input_size, device=device, dtype=dtype))
+        self.weight_hh = Parameter(empty(gates, hidden_size, device=device, dtype=dtype))
+        self.bias_ih = Parameter(empty(gates, device=device, dtype=dtype)) if bias else None
+        self.bias_hh = Parameter(empty(gates, device=device, dtype=dtype)) if bias else None
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Draw the parameters anew, as PyTorch does: uniform within 1 / sqrt(hidden_size)."""
+        bound = 1 / sqrt(self.hidden_size) if self.hidden_size else 0.0
+        for parameter in self.parameters():
+            init.uniform_(parameter, -bound, bound)
+
+    def forward(self, input: Tensor, hx: Any = None) -> Any:
+        """The state after `input` (n, in) or (in,): h (n, out) or (out,), of an LSTMCell (h, c). `hx` is zeros, if None."""
+        if input.ndim not in (1, 2) or input.shape[-1] != self.input_size:
+            name = type(self).__name__
+            raise ValueError(f"{name}: input has shape {input.shape}; want (.., {self.input_size}) of 1 or 2 axes")
+        want = (*input.shape[:-1], self.hidden_size)
+        if hx is None:
+            hx = self._nothing(zeros(want, dtype=input.dtype, device=input.device))
+        for state in hx if isinstance(hx, tuple | list) else (hx,):
+            if state.shape != want:
+                raise ValueError(f"{type(self).__name__}: hx has shape {state.shape}; want {want}")
+        return call(OPERATIONS[self._row], (input, hx, self.weight_ih, self.weight_hh, self.bias_ih, self.bias_hh))
+
+    def _nothing(self, h: Tensor) -> Any:
+        return h
+
+    def extra_repr(self) -> str:
+        """The sizes, and what is not as it is by default."""
+        return f"{self.input_size}, {self.hidden_size}" + ("" if self.bias else ", bias=False")
+
+
+class RNNCell(_Cell):
+    """One step of `nn.RNN`.
+
+    >>> import genesis
+    >>> genesis.nn.RNNCell(3, 4)(genesis.ones(2, 3)).shape
+    (2, 4)
+    """
+
+    def __init__(
+        self, input_size: int, hidden_size: int, bias: bool = True, nonlinearity: str = "tanh", device: Any = None,
+        dtype: Any = None,
+    ) -> None:
+        if nonlinearity not in ("tanh", "relu"):
+            raise ValueError(f"RNNCell: nonlinearity must be 'tanh' or 'relu', got {nonlinearity!r}")
+        super().__init__(f"RNN_{nonlinearity.upper()}", input_size, hidden_size, bias, device, dtype)
+        self.nonlinearity = nonlinearity
+        self._row = f"rnn_{nonlinearity}_cell"
+
+    def extra_repr(self) -> str:
+        """The sizes, and what is not as it is by default."""
+        return super().extra_repr() + ("" if self.nonlinearity == "tanh" else f", nonlinearity={self.nonlinearity}")
+
+
+class LSTMCell(_Cell):
+    """One step of `nn.LSTM`.
+
+    >>> import genesis
+    >>> h, c = genesis.nn.LSTMCell(3, 4)(genesis.ones(2, 3))
+    >>> h.shape, c.shape
+    ((2, 4), (2, 4))
+    """
+
+    _row = "lstm_cell"
+
+    def __init__(
+        self, input_size: int, hidden_size: int, bias: bool = True, device: Any = None, dtype: Any = None
+    ) -> None:
+        super().__init__("LSTM", input_size, hidden_size, bias, device, dtype)
+
+    def _nothing(self, h: Tensor) -> Any:
+        return h, h
+
+
+class GRUCell(_Cell):
+    """One step of `nn.GRU`.
+
+    >>> import genesis
+    >>> genesis.nn.GRUCell(3, 4)(genesis.ones(2, 3)).shape
+    (2, 4)
+    """
+
+    _row = "gru_cell"
+
+    def __init__(
+        self, input_size: int, hidden_size: int, bias: bool = True, device: Any = None, dtype: Any = None
+    ) -> None:
+        super().__init__("GRU", input_size, hidden_size, bias, device, dtype)

@@ -1,0 +1,213 @@
+"""Recurrent networks as modules: RNN, LSTM, GRU, of several layers, in one or both directions."""
+
+from __future__ import annotations
+
+from math import sqrt
+from typing import Any
+
+from genesis.creation import empty, tensor, zeros
+from genesis.dispatch import call
+from genesis.nn import functional, init
+from genesis.nn.module import Module
+from genesis.nn.parameter import Parameter
+from genesis.nn.utils.rnn import PackedSequence, pack_as, padded
+from genesis.ops.recurrent import GATES
+from genesis.ops.registry import OPERATIONS
+from genesis.tensor import Tensor
+
+__all__ = ["GRU", "LSTM", "RNN"]
+
+
+class _Recurrent(Module):
+    """Layers of cells, each going through the sequence that the one before it shows."""
+
+    _states = 1  # what a cell hands on, h; and c, of an LSTM
+
+    def __init__(
+        self, mode: str, input_size: int, hidden_size: int, num_layers: int, bias: bool, batch_first: bool, dropout: float,
+        bidirectional: bool, proj_size: int, device: Any, dtype: Any,
+    ) -> None:
+        name = type(self).__name__
+        if min(input_size, hidden_size, num_layers) < 1:
+            raise ValueError(f"{name}: sizes {input_size}, {hidden_size} and {num_layers} layers; want 1 or more of each")
+        if not 0 <= dropout <= 1:
+            raise ValueError(f"{name}: dropout is a probability, got {dropout}")
+        if not 0 <= proj_size < hidden_size:
+            raise ValueError(f"{name}: proj_size is {proj_size}; want less than hidden_size, {hidden_size}, or 0 for none")
+        self.mode = mode
+        self.input_size = input_size
+        self.hidden_size = hidden_size
+        self.num_layers = num_layers
+        self.bias = bias
+        self.batch_first = batch_first
+        self.dropout = dropout
+        self.bidirectional = bidirectional
+        self.proj_size = proj_size
+        self._shown = proj_size or hidden_size
+        self._directions = 2 if bidirectional else 1
+        gates = GATES[mode] * hidden_size
+        for layer in range(num_layers):
+            enters = input_size if layer == 0 else self._directions * self._shown
+            shapes: dict[str, tuple[int, ...]] = {"weight_ih": (gates, enters), "weight_hh": (gates, self._shown)}
+            if bias:
+                shapes |= {"bias_ih": (gates,), "bias_hh": (gates,)}
+            if proj_size:
+                shapes["weight_hr"] = (proj_size, hidden_size)
+            for end in self._ends(layer):
+                for kind, shape in shapes.items():
+                    setattr(self, kind + end, Parameter(empty(shape, device=device, dtype=dtype)))
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Draw the parameters anew, as PyTorch does: uniform within 1 / sqrt(hidden_size)."""
+        bound = 1 / sqrt(self.hidden_size)
+        for parameter in self.parameters():
+            init.uniform_(parameter, -bound, bound)
+
+    def flatten_parameters(self) -> None:
+        """Nothing: there is no memory to arrange. PyTorch's scripts call it."""
+
+    def forward(self, input: Any, hx: Any = None) -> Any:
+        """(output, state) of `input` (l, n, in), (n, l, in) with `batch_first`, (l, in), or a PackedSequence.
+
+        `hx`, and the state after the last step, are h (layers * directions, n, out), without n for an input without; an
+        LSTM's (h, c). Zeros, if None. The output is (l, n, directions * out), arranged as the input is.
+        """
+        packed = isinstance(input, PackedSequence)
+        x, lengths = padded(input) if packed else (input, None)
+        batched = x.ndim == 3
+        if x.ndim not in (2, 3) or x.shape[-1] != self.input_size:
+            raise ValueError(f"{type(self).__name__}: input has shape {x.shape}; want (.., {self.input_size}) of 2 or 3 axes")
+        if not batched:
+            x = x.unsqueeze(1)
+        elif self.batch_first and not packed:
+            x = x.transpose(0, 1)
+        if not x.shape[0]:
+            raise ValueError(f"{type(self).__name__}: a sequence of length 0; want 1 or more")
+        states = self._first(x, hx, batched)
+        if packed and hx is not None and input.sorted_indices is not None:
+            states = [state.index_select(1, input.sorted_indices) for state in states]
+        output: Any
+        output, states = self._through(x, states, lengths)
+        if packed:
+            output = pack_as(output, input)
+            if input.unsorted_indices is not None:
+                states = [state.index_select(1, input.unsorted_indices) for state in states]
+        elif not batched:
+            output, states = output.squeeze(1), [state.squeeze(1) for state in states]
+        elif self.batch_first:
+            output = output.transpose(0, 1)
+        return output, states[0] if self._states == 1 else tuple(states)
+
+    def _first(self, x: Tensor, hx: Any, batched: bool) -> list[Tensor]:
+        """The state before the first step: of every layer and direction, along a first axis."""
+        lead, sizes = (self.num_layers * self._directions, x.shape[1]), (self._shown, self.hidden_size)[: self._states]
+        if hx is None:
+            return [zeros(*lead, size, dtype=x.dtype, device=x.device) for size in sizes]
+        given = [hx] if self._states == 1 else list(hx)
+        for state, size, name in zip(given, sizes, ("h", "c"), strict=False):
+            want = (*lead, size) if batched else (lead[0], size)
+            if state.shape != want:
+                raise ValueError(f"{type(self).__name__}: {name}_0 has shape {state.shape}; want {want}")
+        return given if batched else [state.unsqueeze(1) for state in given]
+
+    def _through(self, x: Tensor, states: list[Tensor], lengths: Any) -> tuple[Tensor, list[Tensor]]:
+        after: list[tuple[Tensor, ...]] = []
+        ends = None if lengths is None else tensor(lengths, device=x.device)
+        for layer in range(self.num_layers):
+            if layer and self.dropout:
+                x = functional.dropout(x, self.dropout, self.training)
+            outputs = []
+            for reverse, end in enumerate(self._ends(layer)):
+                kinds = ("weight_ih", "weight_hh", "bias_ih", "bias_hh", "weight_hr")
+                weights = [getattr(self, kind + end, None) for kind in kinds]
+                first = [state[len(after)] for state in states]
+                output, *last = call(OPERATIONS["recurrent"], (x, first, weights, self.mode, bool(reverse), ends))
+                outputs.append(output)
+                after.append(tuple(last))
+            x = outputs[0] if len(outputs) == 1 else call(OPERATIONS["cat"], (outputs, -1))
+        return x, [call(OPERATIONS["stack"], (list(each),)) for each in zip(*after, strict=True)]
+
+    def _ends(self, layer: int) -> list[str]:
+        """What the names of a layer's parameters end in, for each direction."""
+        return [f"_l{layer}", f"_l{layer}_reverse"][: self._directions]
+
+    def extra_repr(self) -> str:
+        """The sizes, and what is not as it is by default."""
+        usual = {"proj_size": 0, "num_layers": 1, "bias": True, "batch_first": False, "dropout": 0, "bidirectional": False}
+        settings = [f"{name}={getattr(self, name)}" for name, value in usual.items() if getattr(self, name) != value]
+        return ", ".join([str(self.input_size), str(self.hidden_size), *settings])
+
+
+class RNN(_Recurrent):
+    """h = tanh(W_ih x + b_ih + W_hh h + b_hh), step by step (Elman, 1990).
+
+    Args:
+        input_size, hidden_size: the features of the input and of h.
+        num_layers: how many, each going through what the one before it shows.
+        nonlinearity: "tanh" or "relu".
+        bias: whether there are any.
+        batch_first: (n, l, in) instead of (l, n, in).
+        dropout: the probability, between layers while training.
+        bidirectional: also from the last step to the first, with weights of its own.
+
+    Raises ValueError for another nonlinearity, sizes below 1, and a dropout outside [0, 1].
+
+    >>> import genesis
+    >>> output, h = genesis.nn.RNN(3, 4)(genesis.ones(5, 2, 3))
+    >>> output.shape, h.shape
+    ((5, 2, 4), (1, 2, 4))
+    """
+
+    def __init__(
+        self, input_size: int, hidden_size: int, num_layers: int = 1, nonlinearity: str = "tanh", bias: bool = True,
+        batch_first: bool = False, dropout: float = 0.0, bidirectional: bool = False, device: Any = None, dtype: Any = None,
+    ) -> None:
+        if nonlinearity not in ("tanh", "relu"):
+            raise ValueError(f"RNN: nonlinearity must be 'tanh' or 'relu', got {nonlinearity!r}")
+        self.nonlinearity = nonlinearity
+        super().__init__(
+            f"RNN_{nonlinearity.upper()}", input_size, hidden_size, num_layers, bias, batch_first, dropout, bidirectional, 0,
+            device, dtype,
+        )
+
+
+class LSTM(_Recurrent):
+    """Long short-term memory (Hochreiter and Schmidhuber, 1997), with a forget gate.
+
+    Arguments as those of `RNN`; with `proj_size`, h is projected to so many features. The state is (h, c).
+
+    >>> import genesis
+    >>> lstm = genesis.nn.LSTM(3, 4, num_layers=2, batch_first=True, bidirectional=True)
+    >>> output, (h, c) = lstm(genesis.ones(2, 5, 3))
+    >>> output.shape, h.shape, c.shape
+    ((2, 5, 8), (4, 2, 4), (4, 2, 4))
+    """
+
+    _states = 2
+
+    def __init__(
+        self, input_size: int, hidden_size: int, num_layers: int = 1, bias: bool = True, batch_first: bool = False,
+        dropout: float = 0.0, bidirectional: bool = False, proj_size: int = 0, device: Any = None, dtype: Any = None,
+    ) -> None:
+        super().__init__(
+            "LSTM", input_size, hidden_size, num_layers, bias, batch_first, dropout, bidirectional, proj_size, device, dtype
+        )
+
+
+class GRU(_Recurrent):
+    """Gated recurrent units (Cho et al., 2014). Arguments as those of `RNN`.
+
+    >>> import genesis
+    >>> output, h = genesis.nn.GRU(3, 4)(genesis.ones(5, 2, 3))
+    >>> output.shape, h.shape
+    ((5, 2, 4), (1, 2, 4))
+    """
+
+    def __init__(
+        self, input_size: int, hidden_size: int, num_layers: int = 1, bias: bool = True, batch_first: bool = False,
+        dropout: float = 0.0, bidirectional: bool = False, device: Any = None, dtype: Any = None,
+    ) -> None:
+        super().__init__(
+            "GRU", input_size, hidden_size, num_layers, bias, batch_first, dropout, bidirectional, 0, device, dtype
+        )

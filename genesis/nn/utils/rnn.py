@@ -1,0 +1,186 @@
+"""Sequences of several lengths: padded to one tensor, or packed without padding, the way recurrent layers take them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from genesis.creation import full, tensor
+from genesis.dispatch import call
+from genesis.ops.registry import OPERATIONS
+from genesis.selection import where
+from genesis.tensor import Tensor
+
+__all__ = [
+    "PackedSequence", "pack_as", "pack_padded_sequence", "pack_sequence", "pad_packed_sequence", "pad_sequence", "padded",
+    "unpad_sequence",
+]
+
+
+class PackedSequence(NamedTuple):
+    """Sequences from the longest to the shortest, one after the other at each step.
+
+    `data` (sum of the lengths, ..) holds all first steps, then all second ones, and so on; `batch_sizes` says how many
+    sequences reach each step. `sorted_indices` are the sequences' places before they were sorted, `unsorted_indices` the
+    way back; both are None where they came sorted.
+    """
+
+    data: Tensor
+    batch_sizes: Tensor
+    sorted_indices: Tensor | None = None
+    unsorted_indices: Tensor | None = None
+
+
+# ---- padding ----
+
+
+def pad_sequence(
+    sequences: Sequence[Tensor], batch_first: bool = False, padding_value: float = 0.0, padding_side: str = "right"
+) -> Tensor:
+    """The sequences (l_i, ..) as one tensor (l, n, ..), or (n, l, ..) with `batch_first`; `padding_value` where they end.
+
+    Raises ValueError for no sequences, for shapes that differ beyond their lengths, and for another `padding_side` than
+    "right" and "left".
+
+    >>> import genesis
+    >>> pad_sequence([genesis.tensor([1, 2, 3]), genesis.tensor([4])], batch_first=True)
+    tensor([[1, 2, 3],
+            [4, 0, 0]])
+    """
+    if not sequences or padding_side not in ("right", "left"):
+        raise ValueError(f"pad_sequence: {len(sequences)} sequences, padded {padding_side}; want some, 'right' or 'left'")
+    if any(s.shape[1:] != sequences[0].shape[1:] for s in sequences):
+        raise ValueError(f"pad_sequence: shapes {', '.join(str(s.shape) for s in sequences)}; want (l, ..), l alone different")
+    longest, rows = max(s.shape[0] for s in sequences), []
+    for s in sequences:
+        missing = (longest - s.shape[0], *s.shape[1:])
+        filler = full(missing, padding_value, dtype=s.dtype, device=s.device)
+        joined = [s, filler] if padding_side == "right" else [filler, s]
+        rows.append(call(OPERATIONS["cat"], (joined,)) if missing[0] else s)
+    result: Tensor = call(OPERATIONS["stack"], (rows, 0 if batch_first else 1))
+    return result
+
+
+def unpad_sequence(padded_sequences: Tensor, lengths: Any, batch_first: bool = False) -> list[Tensor]:
+    """The sequences of a padded tensor, each as long as `lengths` says.
+
+    >>> import genesis
+    >>> unpad_sequence(genesis.tensor([[1, 2, 3], [4, 0, 0]]), [3, 1], batch_first=True)
+    [tensor([1, 2, 3]), tensor([4])]
+    """
+    rows = padded_sequences if batch_first else padded_sequences.transpose(0, 1)
+    return [row[:length] for row, length in zip(rows, _numbers(lengths), strict=True)]
+
+
+# ---- packing ----
+
+
+def pack_padded_sequence(
+    input: Tensor, lengths: Any, batch_first: bool = False, enforce_sorted: bool = True
+) -> PackedSequence:
+    """The sequences of a padded tensor (l, n, ..), or (n, l, ..) with `batch_first`, packed.
+
+    `lengths` are numbers or a tensor of them. Raises ValueError for lengths that do not fit, and, with `enforce_sorted`,
+    for ones that do not descend.
+
+    >>> import genesis
+    >>> packed = pack_padded_sequence(genesis.tensor([[1, 2, 3], [4, 0, 0]]), [3, 1], batch_first=True)
+    >>> packed.data, packed.batch_sizes
+    (tensor([1, 4, 2, 3]), tensor([2, 1, 1]))
+    """
+    sizes = np.asarray(_numbers(lengths), np.int64)
+    steps = input.transpose(0, 1) if batch_first else input
+    if sizes.shape != steps.shape[1:2] or sizes.min() < 1 or sizes.max() > steps.shape[0]:
+        raise ValueError(
+            f"pack_padded_sequence: lengths {sizes.tolist()} for shape {input.shape}; want {steps.shape[1]} of them, from 1 to "
+            f"{steps.shape[0]}"
+        )
+    order = None
+    if np.any(np.diff(sizes) > 0):
+        if enforce_sorted:
+            raise ValueError(f"pack_padded_sequence: lengths {sizes.tolist()} do not descend; want enforce_sorted=False")
+        order = np.argsort(-sizes, kind="stable")
+        sizes = sizes[order]
+    elif not enforce_sorted:
+        order = np.arange(len(sizes))
+    at = tensor(_packed_places(sizes, order, steps.shape[1]), device=input.device)
+    data = steps.reshape(-1, *steps.shape[2:]).index_select(0, at)
+    batch_sizes = tensor(np.sum(np.arange(sizes[0])[:, None] < sizes, 1))
+    if order is None:
+        return PackedSequence(data, batch_sizes)
+    return PackedSequence(
+        data, batch_sizes, tensor(order, device=input.device), tensor(np.argsort(order), device=input.device)
+    )
+
+
+def pack_sequence(sequences: Sequence[Tensor], enforce_sorted: bool = True) -> PackedSequence:
+    """The sequences (l_i, ..) packed. Raises as `pad_sequence` and `pack_padded_sequence`.
+
+    >>> import genesis
+    >>> pack_sequence([genesis.tensor([1, 2, 3]), genesis.tensor([4])]).data
+    tensor([1, 4, 2, 3])
+    """
+    lengths = [s.shape[0] for s in sequences]
+    return pack_padded_sequence(pad_sequence(sequences), lengths, enforce_sorted=enforce_sorted)
+
+
+def pad_packed_sequence(
+    sequence: PackedSequence, batch_first: bool = False, padding_value: float = 0.0, total_length: int | None = None
+) -> tuple[Tensor, Tensor]:
+    """(the sequences padded to the longest, or to `total_length`; their lengths), in their order before packing.
+
+    Raises ValueError for a `total_length` below the longest.
+
+    >>> import genesis
+    >>> packed = pack_padded_sequence(genesis.tensor([[4, 0], [1, 2]]), [1, 2], batch_first=True, enforce_sorted=False)
+    >>> pad_packed_sequence(packed, batch_first=True)
+    (tensor([[4, 0],
+            [1, 2]]), tensor([1, 2]))
+    """
+    steps, sizes = padded(sequence)
+    if total_length is not None and total_length < steps.shape[0]:
+        raise ValueError(f"pad_packed_sequence: total_length is {total_length}, the longest sequence has {steps.shape[0]}")
+    beyond = tensor(np.arange(steps.shape[0])[:, None] >= sizes, device=steps.device)
+    beyond = beyond.reshape(*beyond.shape, *[1] * (steps.ndim - 2))
+    steps = where(beyond, padding_value, steps).to(steps.dtype)
+    if total_length is not None and total_length > steps.shape[0]:
+        missing = (total_length - steps.shape[0], *steps.shape[1:])
+        steps = call(OPERATIONS["cat"], ([steps, full(missing, padding_value, dtype=steps.dtype, device=steps.device)],))
+    if sequence.unsorted_indices is not None:
+        sizes = sizes[sequence.unsorted_indices.numpy()]
+        steps = steps.index_select(1, sequence.unsorted_indices)
+    return (steps.transpose(0, 1) if batch_first else steps), tensor(sizes)
+
+
+# ---- what recurrent layers are given, and give back ----
+
+
+def padded(sequence: PackedSequence) -> tuple[Tensor, np.ndarray]:
+    """The sequences as a layer takes them, (l, n, ..) from the longest to the shortest, and their lengths."""
+    counts = sequence.batch_sizes.numpy()
+    places = np.concatenate([[0], np.cumsum(counts)[:-1]])[:, None] + np.arange(counts[0])
+    at = np.where(np.arange(counts[0]) < counts[:, None], places, 0)  # beyond an end, any element
+    rows = sequence.data.index_select(0, tensor(at.reshape(-1), device=sequence.data.device))
+    return rows.reshape(*at.shape, *sequence.data.shape[1:]), np.sum(np.arange(counts[0])[:, None] < counts, 1)
+
+
+def pack_as(steps: Tensor, sequence: PackedSequence) -> PackedSequence:
+    """What a layer shows, (l, n, ..), packed as the `sequence` that it was given."""
+    counts = sequence.batch_sizes.numpy()
+    sizes = np.sum(np.arange(counts[0])[:, None] < counts, 1)
+    at = tensor(_packed_places(sizes, None, steps.shape[1]), device=steps.device)
+    return sequence._replace(data=steps.reshape(-1, *steps.shape[2:]).index_select(0, at))
+
+
+def _packed_places(sizes: np.ndarray, order: np.ndarray | None, count: int) -> np.ndarray:
+    """Where the packed elements are in (l, n, ..) with its first two axes merged."""
+    columns = np.arange(count) if order is None else order
+    grid = np.arange(sizes[0])[:, None] * count + columns
+    found: np.ndarray = grid[np.arange(sizes[0])[:, None] < sizes]
+    return found
+
+
+def _numbers(lengths: Any) -> list[int]:
+    return [int(n) for n in (lengths.tolist() if isinstance(lengths, Tensor | np.ndarray) else lengths)]
