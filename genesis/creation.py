@@ -95,7 +95,7 @@ def _from_cuda(data: Any) -> Tensor:
     told = getattr(data, "device", None)  # the interface itself does not tell; CuPy calls the number id, PyTorch index
     place = getattr(told, "id", getattr(told, "index", None)) or 0
     if about.get("stream") is not None:
-        device_of(f"cuda:{place}").memory.gpu.wait_for(about["stream"])
+        device_of(f"cuda:{place}").memory.wait_for(about["stream"])
     return from_outside(Outside(
         about["data"][0], tuple(about["shape"]), strides and tuple(s // dtype.itemsize for s in strides),
         from_numpy_dtype(dtype).name, (CUDA, place), data))

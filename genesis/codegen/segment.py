@@ -12,7 +12,17 @@ __all__ = ["Program", "Segment"]
 
 
 class Program(Protocol):
-    """Launches in order."""
+    """Launches in order.
+
+    `sources` are the texts of the functions that they launch, where they have any; `refused` tells why a GPU begins them one
+    by one, if no graph could hold them.
+    """
+
+    @property
+    def sources(self) -> Sequence[str]: ...
+
+    @property
+    def refused(self) -> str: ...
 
     def run(self, values: Sequence[int | float], outcome: Outcome = ...) -> Fault | None:
         """Run all with these slot values; the fault that a kernel reported, if one did. `outcome` becomes true at the end."""

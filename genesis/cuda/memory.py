@@ -69,7 +69,7 @@ def memory_summary(device: Any = None, abbreviated: bool = False) -> str:
 
 def reset_peak_memory_stats(device: Any = None) -> None:
     """Forget the most bytes there were; start again from now."""
-    memory_of(device).reset_peak()
+    memory_of(device).reset_peaks()
 
 
 def empty_cache() -> None:

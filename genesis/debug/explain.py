@@ -11,7 +11,7 @@ from genesis.capture.entry import Entry
 from genesis.capture.recorder import Recorder
 from genesis.capture.recording import record
 from genesis.debug.kernels import ProgramCost, cost_of
-from genesis.debug.program import lines_of
+from genesis.debug.program import lines_of, refused_by
 from genesis.debug.timing import seconds_of
 from genesis.execute import FLUSH_HOOKS, flush_all
 from genesis.plan import Plan
@@ -39,6 +39,7 @@ class Explanation:
 
     Attributes:
         programs: a MeasuredProgram for each, in order.
+        ungraphed: for each, why a GPU begins its launches one by one, if no graph could hold them; else empty.
         splits: (file, line) where one program ends because the next could not go on in it.
         slots: (what it is, its shape or value) of what each call reads anew.
         guards: what else is compared at each call.
@@ -50,6 +51,7 @@ class Explanation:
     def __init__(self, compiled: Compiled, recorder: Recorder, entry: Entry, programs: list[MeasuredProgram]) -> None:
         self.name = getattr(compiled.function, "__name__", repr(compiled.function))
         self.programs = programs
+        self.ungraphed = [refused_by(program.prepared.plan) for program in recorder.programs]
         self.splits = [program.line for program in recorder.programs[:-1]]
         self.slots = entry.slots
         self.guards = list(dict.fromkeys(entry.labels))
@@ -70,8 +72,9 @@ class Explanation:
             lines += [f"recorded anew because of {self.missed}"]
         lines += [f"slots: {len(self.slots)}", *[f"    {label}: {kind}" for label, kind in self.slots]]
         lines += [f"guards: {len(self.guards)}"]
-        for number, program in enumerate(self.programs, 1):
-            lines += [f"program {number}:", *[f"    {line}" for line in repr(program).splitlines()]]
+        for number, (program, why) in enumerate(zip(self.programs, self.ungraphed, strict=True), 1):
+            lines += [f"program {number}:" + f" begun launch by launch: {why}" * bool(why)]
+            lines += [f"    {line}" for line in repr(program).splitlines()]
         return "\n".join(lines)
 
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from genesis.debug.graph import Line
-from genesis.debug.program import instruction, lines_of
+from genesis.debug.program import instruction, lines_of, sources_of
 from genesis.dispatch import array_of
 from genesis.ir.graph import Node
 from genesis.lower.build import KernelCall
@@ -21,12 +21,14 @@ __all__ = ["ProgramCost", "StageCost", "cost_of", "kernels"]
 
 
 class StageCost(NamedTuple):
-    """A stage of a program: its first call as text, the operations it fuses, the user's lines, and its Estimate."""
+    """A stage of a program: its first call as text, the operations it fuses, the user's lines, its Estimate, and the texts of
+    the functions that a GPU launches for it."""
 
     text: str
     ops: tuple[str, ...]
     lines: tuple[Line, ...]
     estimate: Estimate
+    sources: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         nbytes, flops, seconds = self.estimate
@@ -53,6 +55,8 @@ def kernels(*tensors: Tensor) -> ProgramCost:
     """What it would cost to compute `tensors`, and whatever else is pending: bytes, flops and estimated seconds of each
     stage, the fusions that were refused and why, and which values are kept for later kernels. Nothing is computed.
 
+    Of a GPU's program, `stages[k].sources` are the functions that it launches; the seconds are those that this CPU would take.
+
     >>> import genesis
     >>> x = genesis.ones(100, 100)
     >>> x.sum().item()
@@ -76,13 +80,13 @@ def cost_of(plan: Plan, lines: Mapping[int, Line]) -> ProgramCost:
         where = f" (line {placed[index][1]})" if index in placed else ""
         return f"%{index} {nodes[index].op}{where}"
 
-    stages = []
-    for stage in lowered.schedule.stages:
+    stages, sources = [], sources_of(plan)
+    for number, stage in enumerate(lowered.schedule.stages):
         involved = dict.fromkeys(index for call in stage for index in _nodes_of(call))
         stages.append(StageCost(
             instruction(nodes, stage[0]) + (f", and {len(stage) - 1} more" if len(stage) > 1 else ""),
             _ops(nodes, stage[0]), tuple(dict.fromkeys(placed[i] for i in involved if i in placed)),
-            estimate(nodes, stage, threads),
+            estimate(nodes, stage, threads), tuple(sources.get(number, ())),
         ))
     decided = lowered.decisions
     refusals = [f"{name(r.node)} is not in the kernel of {name(r.beside)}: {r.reason}" for r in decided.refusals]

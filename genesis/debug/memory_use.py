@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Self
+from typing import Any, Self
 
+from genesis.devices import device_of
 from genesis.execute import flush_all
-from genesis.runtime.memory import MemoryStats, memory_stats, reset_peak
+from genesis.runtime.memory import DeviceMemory
 from genesis.runtime.sizes import readable
 
 __all__ = ["MemoryUse", "memory"]
@@ -18,34 +19,35 @@ class MemoryUse:
     written; blocks may be nested.
     """
 
-    __slots__ = ("_before", "held", "idle", "peak")
+    __slots__ = ("_before", "_memory", "held", "idle", "peak")
 
-    def __init__(self, found: MemoryStats) -> None:
-        self.held, self.peak, self.idle = found
+    def __init__(self, memory: DeviceMemory) -> None:
+        self._memory = memory
+        self.held, self.peak, self.idle = memory.usage()
         self._before = self.peak
 
     def __enter__(self) -> Self:
         flush_all()
-        self._before = memory_stats().peak
-        reset_peak()
-        self.held, self.peak, self.idle = memory_stats()
+        self._before = self._memory.usage().peak
+        self._memory.reset_peak()
+        self.held, self.peak, self.idle = self._memory.usage()
         return self
 
     def __exit__(self, kind: type[BaseException] | None, *problem: object) -> None:
         if kind is None:
             flush_all()
-        self.held, self.peak, self.idle = memory_stats()
-        reset_peak(max(self._before, self.peak))
+        self.held, self.peak, self.idle = self._memory.usage()
+        self._memory.reset_peak(max(self._before, self.peak))
 
     def __repr__(self) -> str:
         return f"held {readable(self.held)}, peak {readable(self.peak)}, idle {readable(self.idle)}"
 
 
-def memory(reset: bool = False) -> MemoryUse:
+def memory(reset: bool = False, device: Any = None) -> MemoryUse:
     """The memory that tensors take now, and the most they took since the start; or, as a context, within a block.
 
-    With `reset`, the peak begins anew afterwards. Blocks are counted whole, as they are lent: up to a quarter more than
-    the elements need.
+    With `reset`, the peak begins anew afterwards. `device`, by default that of new tensors, is whose memory is meant; all
+    devices of the CPU share theirs. Blocks are counted whole, as they are lent: up to a quarter more than the elements need.
 
     >>> import genesis
     >>> x = genesis.ones(1024, 1024)
@@ -54,8 +56,9 @@ def memory(reset: bool = False) -> MemoryUse:
     >>> used.peak - used.held < x.nbytes  # in one kernel: no sum, no exponential is ever in memory
     True
     """
-    found = memory_stats()
+    lender: DeviceMemory = device_of(device).memory
+    found = MemoryUse(lender)
     if reset:
-        reset_peak()
-    return MemoryUse(found)
+        lender.reset_peak()
+    return found
 

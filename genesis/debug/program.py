@@ -16,7 +16,7 @@ from genesis.tensor import Tensor
 from genesis.thread import current_trace
 from genesis.trace import Trace
 
-__all__ = ["KernelView", "LoweredProgram", "instruction", "program"]
+__all__ = ["KernelView", "LoweredProgram", "instruction", "lines_of", "program", "refused_by", "sources_of"]
 
 
 class KernelView(NamedTuple):
@@ -35,6 +35,8 @@ class LoweredProgram:
     Attributes:
         kernels: a KernelView per kernel, in the order they first run.
         instructions: a line of text per launch.
+        sources: the functions that a GPU launches, as text, each once; none on the CPU, whose kernels go to LLVM at once.
+        refused: why a GPU begins launches one by one, if no graph could hold them; else empty.
         arena_bytes: the memory of all temporaries.
         graph: the lowered nodes, a RecordedGraph.
         kernel_of: position in `graph` -> the kernel that computes it.
@@ -59,6 +61,8 @@ class LoweredProgram:
                         calls.setdefault(part.kernel.name, []).append(part)
                         self.kernel_of.update(dict.fromkeys(part.nodes, part.kernel.name))
         self.kernels = [self._kernel(name, same) for name, same in calls.items()]
+        self.sources = list(dict.fromkeys(source for texts in sources_of(plan).values() for source in texts))
+        self.refused = refused_by(plan)
 
     def __repr__(self) -> str:
         return "\n".join([*self.instructions, f"arena: {self.arena_bytes} bytes"])
@@ -89,6 +93,20 @@ def instruction(nodes: Sequence[Node], call: Call) -> str:
     else:
         head = f"host    {nodes[call.node].op}"
     return f"{head}: {', '.join(_value(nodes, i) for i in call.reads)} -> {', '.join(_value(nodes, i) for i in call.writes)}"
+
+
+def sources_of(plan: Plan) -> dict[int, list[str]]:
+    """Stage -> the texts of the functions that a GPU launches for it."""
+    found: dict[int, list[str]] = {}
+    for segment in plan.segments:
+        for stage, source in zip(segment.stages, segment.program.sources if segment.program else (), strict=False):
+            found.setdefault(stage, []).append(source)
+    return found
+
+
+def refused_by(plan: Plan) -> str:
+    """Why no graph holds a plan's launches, if that is so."""
+    return "; ".join(dict.fromkeys(s.program.refused for s in plan.segments if s.program and s.program.refused))
 
 
 def _value(nodes: Sequence[Node], index: int) -> str:

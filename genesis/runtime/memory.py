@@ -38,6 +38,7 @@ class DeviceMemory(Protocol):
     """Where a device's buffers come from, and, if `is_host` is false, the only way to what is in them.
 
     `read` and `write` copy a contiguous array as work recorded so far leaves it; `copy` goes from address to address.
+    `usage` is how much memory buffers take; `reset_peak` forgets the most there was, but for `least`.
     """
 
     is_host: bool
@@ -49,6 +50,10 @@ class DeviceMemory(Protocol):
     def write(self, address: int, values: np.ndarray) -> None: ...
 
     def copy(self, address: int, source: int, nbytes: int) -> None: ...
+
+    def usage(self) -> MemoryStats: ...
+
+    def reset_peak(self, least: int = 0) -> None: ...
 
 
 class Loan(weakref.ref):
@@ -115,6 +120,16 @@ class _Pool:
                 self.trim()
             self.idle += size
             self._idle.setdefault(size, []).append(address)
+
+    def usage(self) -> MemoryStats:
+        """How much memory buffers take."""
+        self.collect()
+        return MemoryStats(self.held, self.peak, self.idle)
+
+    def reset_peak(self, least: int = 0) -> None:
+        """Forget the highest number of bytes held; start again from now, or from `least` if that is more."""
+        self.collect()
+        self.peak = max(self.held, least)
 
     def trim(self) -> None:
         """Give every idle block back to the system."""
@@ -268,16 +283,6 @@ def fetched(
     return values
 
 
-def memory_stats() -> MemoryStats:
-    """How much memory buffers take."""
-    _pool.collect()
-    return MemoryStats(_pool.held, _pool.peak, _pool.idle)
-
-
-def reset_peak(least: int = 0) -> None:
-    """Forget the highest number of bytes held; start again from now, or from `least` if that is more."""
-    _pool.collect()
-    _pool.peak = max(_pool.held, least)
-
-
+memory_stats = _pool.usage
+reset_peak = _pool.reset_peak
 trim = _pool.trim

@@ -112,6 +112,9 @@ class Program:
     `keep` lives as long as the program: ctypes callbacks whose addresses it launches, memory its words point to.
     """
 
+    sources: Sequence[str] = ()
+    refused = ""
+
     __slots__ = ("_address", "_clock", "_keep", "_pack_into", "_run", "_words", "_workers")
 
     def __init__(self, launches: Sequence[Launch], slot_format: str = "", keep: Iterable[object] = ()) -> None:

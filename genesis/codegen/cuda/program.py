@@ -108,14 +108,14 @@ class _Assembly:
         }
         gemms = gemms_of(matrices, dtype.name) if self.memory.gpu.has_blas else []
         if gemms:
-            return [Step(gemm, (), (), (), tuple(pointers.values())) for gemm in gemms]
+            return [Step(gemm, (), (), (), tuple(pointers.values()), (), f"# cuBLAS: {gemm}\n") for gemm in gemms]
         launches, partial_bytes = steps_of(matrices, dtype.name, self.memory.gpu.processors)
         pointers["partial"] = self.places.workspace(partial_bytes)
         steps = []
         for each in launches:
             function, native = self._loaded(each.function.name, partial(getattr, each, "function"))
             words = (*(pointers[name] for name in each.pointers), *each.numbers)
-            steps.append(Step(native, (each.blocks,), (each.threads,), function.parameters, words))
+            steps.append(Step(native, (each.blocks,), (each.threads,), function.parameters, words, (), function.source))
         return steps
 
     def _loaded(self, key: Any, emit: Callable[[], Function]) -> tuple[Function, Any]:
@@ -160,5 +160,6 @@ def _step(loaded: tuple[Function, Any], grid: Launch, calls: Sequence[KernelCall
     function, native = loaded
     words = [tuple(fill(call.kernel.words[w]) for w in function.row or function.words) for call in calls]
     if function.row:
-        return Step(native, (*grid.blocks, len(calls)), grid.threads, function.parameters, (), tuple(words))
-    return Step(native, grid.blocks, grid.threads, function.parameters, words[0])
+        return Step(
+            native, (*grid.blocks, len(calls)), grid.threads, function.parameters, (), tuple(words), function.source)
+    return Step(native, grid.blocks, grid.threads, function.parameters, words[0], (), function.source)

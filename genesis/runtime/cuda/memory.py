@@ -10,7 +10,7 @@ import numpy as np
 from genesis.runtime.cuda.allocator import Allocator
 from genesis.runtime.cuda.gpu import Gpu
 from genesis.runtime.fork import fork_safe_lock
-from genesis.runtime.memory import Loan
+from genesis.runtime.memory import Loan, MemoryStats
 
 __all__ = ["GpuMemory"]
 
@@ -52,11 +52,22 @@ class GpuMemory:
             self._collect()
             return {name: getattr(self._allocator, name) for name in STATISTICS}
 
-    def reset_peak(self) -> None:
-        """Forget the most bytes there were; start again from now."""
+    def usage(self) -> MemoryStats:
+        """How much memory buffers take, and what is kept for the next ones."""
+        found = self.statistics()
+        return MemoryStats(found["held"], found["peak"], found["reserved"] - found["held"])
+
+    def reset_peak(self, least: int = 0) -> None:
+        """Forget the most bytes held; start again from now, or from `least` if that is more."""
         with self.lock:
             self._collect()
-            self._allocator.peak, self._allocator.peak_reserved = self._allocator.held, self._allocator.reserved
+            self._allocator.peak = max(self._allocator.held, least)
+
+    def reset_peaks(self) -> None:
+        """Forget the most bytes held and the most reserved."""
+        with self.lock:
+            self.reset_peak()
+            self._allocator.peak_reserved = self._allocator.reserved
 
     def trim(self) -> None:
         """Give what is in no buffer back to the GPU."""
@@ -110,6 +121,11 @@ class GpuMemory:
     def synchronize(self) -> None:
         """Wait until all that was asked for so far is done. Raises RuntimeError if some of it failed."""
         self.gpu.wait(self.mark())
+
+    def wait_for(self, stream: int) -> None:
+        """Wait until the work of another library's stream is done; not while a graph is made, which that would spoil."""
+        with self.lock:
+            self.gpu.wait_for(stream)
 
     def mark(self, timed: bool = False, sleeping: bool = False) -> Any:
         """A mark behind all that was asked for so far. See `Gpu.mark`."""

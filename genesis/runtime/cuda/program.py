@@ -37,7 +37,7 @@ class Step(NamedTuple):
     """A launch of a function that `Gpu.load` gave. A word is a number, a Slot, a Scalar or FAULT.
 
     A function that serves many calls has a table: a row of words for each, in the GPU's memory, whose address all parameters
-    are.
+    are. `source` is its text.
     """
 
     function: Any
@@ -46,6 +46,7 @@ class Step(NamedTuple):
     types: Sequence[str]
     words: Sequence[Any]
     table: Sequence[Sequence[Any]] = ()
+    source: str = ""
 
     @property
     def can_fail(self) -> bool:
@@ -96,6 +97,7 @@ class Program:
         self._sent = b""
         self._record = _Table(memory, np.zeros(_FAULT_WORDS + len(scalars), np.int64))
         self._checked = max((k + 1 for k, step in enumerate(steps) if step.can_fail), default=0)
+        self.sources = [step.source for step in steps]
         self.refused = ""
         self._clocks: Sequence[Callable[[], list[float]]] = ()
         self._is_watched = False
