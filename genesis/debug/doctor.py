@@ -28,6 +28,8 @@ __all__ = ["Finding", "Report", "doctor"]
 NEEDED = ("numba", "llvmlite", "numpy", "scipy", "ml_dtypes")
 FEATURES = ("avx", "avx2", "fma", "f16c", "avx512f", "avx512bf16", "neon", "sve")  # that kernels are the faster for
 OPTIONAL = ("nvmath-python", "cublas")  # CUDA computes without them: products by kernels of our own
+NUMBERED = ("cuda-bindings", "nvvm", "nvrtc", "nvJitLink", "cublas")  # as the CUDA that they are of
+OLDEST = [7, 5]  # the compute capability that CUDA 13 begins with
 PROBE = Path(__file__).with_name("cuda_probe.py")
 PATIENCE = 60.0  # seconds that the parts of CUDA may take to load
 
@@ -127,13 +129,16 @@ def _cuda() -> Iterator[Finding]:
             yield Finding(f"cuda:{number}", f"{name}, {size / (1 << 30):.1f} GiB, compute capability {_dotted(capability)}")
         if not driver["gpus"]:
             yield Finding("GPU", "none that the driver shows")
-    mend = install_command("cuda12" if state == "found" and driver["cuda"][0] < 13 else "cuda13")
+    is_old = state == "found" and (driver["cuda"][0] < 13 or any([*capability] < OLDEST for _, capability, _ in driver["gpus"]))
+    mend = install_command("cuda12" if is_old else "cuda13")
     wanted = state == "found" or any(found[part][0] == "found" for part in found if part not in OPTIONAL)
     if os.environ.get("NUMBA_ENABLE_CUDASIM") not in (None, "", "0"):
         yield Finding("simulator", "on (NUMBA_ENABLE_CUDASIM): kernels run as Python, on no GPU")
     for part, (outcome, what) in found.items():
         missed = wanted and not (part in OPTIONAL and state != "found")
-        if outcome == "found":
+        if outcome == "found" and is_old and part in NUMBERED and what.startswith("13."):
+            yield Finding(part, f"{what}: newer than the driver or the GPU takes", mend)
+        elif outcome == "found":
             yield Finding(part, what)
         else:
             text = "not installed" if outcome == "missing" else f"broken: {what}"

@@ -46,6 +46,20 @@ def test_with_a_driver_one_command_installs_what_fits_it(monkeypatch, version, e
     assert report["cuda:0"] == "A100, 80.0 GiB, compute capability 8.0"
 
 
+OLD_GPU = {"cuda": [13, 0], "gpus": [["V100", [7, 0], 16 << 30]]}
+
+
+@pytest.mark.parametrize(("driver", "mends"), [(GPU, 1), (OLD_GPU, 1), (GPU | {"cuda": [13, 1]}, 0)])
+def test_parts_that_are_too_new_for_the_driver_or_the_gpu_are_told(monkeypatch, driver, mends):
+    here = dict.fromkeys([*PACKAGES, *LIBRARIES], ("found", "0.30.4"))
+    newest = dict.fromkeys(doctor_module.NUMBERED, ("found", "13.0.88"))
+    report = report_of(monkeypatch, {"driver": ("found", driver)} | here | newest)
+    assert report.mends == [install_command("cuda12")] * mends and report["numba-cuda"] == "0.30.4"
+    assert all(report[part].endswith("takes") == bool(mends) for part in newest)
+    report = report_of(monkeypatch, {"driver": ("found", driver)} | here | dict.fromkeys(newest, ("found", "12.9.86")))
+    assert report.mends == []
+
+
 def test_a_part_that_raises_is_a_line_with_the_reason(monkeypatch):
     report = report_of(monkeypatch, NO_DRIVER | {"numba-cuda": ("broken", "ImportError: half of it")})
     assert report["numba-cuda"] == "broken: ImportError: half of it" and report.mends == [install_command("cuda13")]

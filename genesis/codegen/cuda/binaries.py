@@ -19,6 +19,7 @@ from genesis.runtime.kernel_cache import KernelCache
 
 __all__ = ["cubin", "machine_code", "names", "toolchain"]
 
+COMPILERS = ("numba-cuda", "nvidia-nvvm", "nvidia-nvjitlink", "nvidia-cuda-nvcc-cu12", "nvidia-nvjitlink-cu12")
 _cache = KernelCache(lambda: cache_directory("cuda"))
 
 
@@ -74,7 +75,7 @@ def _versions() -> str:
     for path in sorted([*home.glob("device/*.py"), home / "toolchain.py"]):
         digest.update(path.read_bytes())
     found = [digest.hexdigest()]
-    for package in ("numba-cuda", "nvidia-nvvm", "nvidia-nvjitlink"):
+    for package in COMPILERS:
         try:
             found.append(importlib.metadata.version(package))
         except importlib.metadata.PackageNotFoundError:
