@@ -54,20 +54,30 @@ def build_group(nodes: Sequence[Node], partition: Partition, group: Group) -> li
     if group.kind == "loop":
         stores = [Store(m, group.levels[m], m) for m in group.members if m in partition.realized]
         return [_built(nodes, partition, group, group.axes, stores)] if stores else []
-    (index,) = group.members
+    index = group.members[-1]
     node = nodes[index]
+    if group.kind == "put":
+        return _puts(nodes, partition, group.members)
     if group.kind == "cat":
         return _cat(nodes, partition, index, node)
     if group.kind == "scan":
         return [_scan(nodes, partition, index, node)]
     flat = pattern_of((node.numel,), ())
     base = _built(nodes, partition, None, flat, [Store(node.inputs[0], FULL, index)])
-    if group.kind == "put":
-        at = Layout(node.attrs["shape"], node.attrs["strides"], node.attrs["offset"])
-        inner = pattern_of((numel(at.shape),), ())
-        return [base, _built(nodes, partition, None, inner, [Store(node.inputs[1], FULL, index, at)])]
     assert group.kind == "scatter", group.kind
     return [base, _scatter(nodes, partition, index, node)]
+
+
+def _puts(nodes: Sequence[Node], partition: Partition, puts: Sequence[int]) -> list[KernelCall]:
+    """What is put one after the other into a copy of the first base, which is the memory of the last."""
+    flat, whole = pattern_of((nodes[puts[0]].numel,), ()), Store(nodes[puts[0]].inputs[0], FULL, puts[-1])
+    calls = [_built(nodes, partition, None, flat, [whole])]
+    for put in puts:
+        attrs = nodes[put].attrs
+        at = Layout(attrs["shape"], attrs["strides"], attrs["offset"])
+        inner = pattern_of((numel(at.shape),), ())
+        calls.append(_built(nodes, partition, None, inner, [Store(nodes[put].inputs[1], FULL, puts[-1], at)]))
+    return calls
 
 
 def _cat(nodes: Sequence[Node], partition: Partition, index: int, node: Node) -> list[KernelCall]:

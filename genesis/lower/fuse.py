@@ -7,6 +7,7 @@ level of the group's nest (see `group`) where it finds what it reads.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 
 from genesis.ir.dtypes import DType
@@ -56,6 +57,8 @@ class _Fusion:
         self.home: dict[int, Group] = {}
         self.readers: dict[int, Group] = {}  # base -> the last loop group that reads it
         self.bases = [base_of(nodes, i) if n.op == "view" else i for i, n in enumerate(nodes)]
+        read = [i for node in nodes if node.op != "view" for i in node.inputs]
+        self.counts = Counter(self.bases[i] for i in (*read, *outputs))  # of readers of each base
 
     def run(self) -> None:
         for index, node in enumerate(self.nodes):
@@ -68,7 +71,20 @@ class _Fusion:
             elif kind in ("elementwise", "gather", "reduce"):
                 self._place(index, node, kind)
             else:
-                self._join(self._opened("scan" if node.op == "cumsum" else kind, ()), index, FULL)
+                group = self._opened("scan" if node.op == "cumsum" else kind, ())
+                if kind == "put":
+                    self._take_over(group, node)
+                self._join(group, index, FULL)
+
+    def _take_over(self, group: Group, put: Node) -> None:
+        """What was put into the base of `put` is put into its memory at once, if nobody else reads the base."""
+        base = put.inputs[0]
+        home = self.home.get(base)
+        if home is None or home.kind != "put" or self.counts[base] > 1:
+            return
+        for member in home.members:
+            self._join(group, member, FULL)
+        home.members, home.kind = [], "absorbed"
 
     def _opened(self, kind: str, axes: tuple[Axis, ...]) -> Group:
         group = Group(len(self.groups), kind, axes)
@@ -101,6 +117,7 @@ class _Fusion:
         homes = [self.home[b] for b in bases if b in self.home]
         floor = max((h.number for h in homes), default=-1)
         candidates = {h.number: h for h in homes if h.number == floor}
+        is_product = "operands" in node.attrs
         for base in bases:
             reader = self.readers.get(base)
             if reader is not None and reader.number >= floor and self.nodes[base].numel > 1:  # not for a number
@@ -108,7 +125,7 @@ class _Fusion:
         axes = node.attrs["axes"] if kind == "reduce" else ()
         source = self.home.get(bases[0]) if kind == "gather" else None  # done before a gather from it begins
         refusals: list[Refusal] = []
-        for number in sorted(candidates, reverse=True):
+        for number in [] if is_product else sorted(candidates, reverse=True):
             group = candidates[number]
             level = None if self._is_closed(group, source) else self._level(group, index, node, kind, axes)
             if level is not None:
@@ -118,6 +135,7 @@ class _Fusion:
             refusals.append(Refusal(index, group.members[-1], self.reason))
         self.decisions.refusals.extend(refusals)
         group, level = self._fresh(node, kind, axes)
+        group.is_product = is_product
         self._join(group, index, level)
 
     def _fresh(self, node: Node, kind: str, axes: Sequence[int]) -> tuple[Group, str]:
@@ -164,7 +182,7 @@ class _Fusion:
                 continue
             if level == FINAL and (not group.has(FINAL) or joins):
                 continue
-            if level == FULL and group.reduces and not group.numel(ROW):
+            if level == FULL and (group.is_product or (group.reduces and not group.numel(ROW))):
                 continue
             if self._reads_fit(group, group.axes, level, [(i, level) for i in node.inputs]):
                 return level
@@ -176,6 +194,8 @@ class _Fusion:
         size = numel(shape)
         pattern = pattern_of(shape, axes)
         everything = all(reduced for _, reduced in pattern) and not node.op.startswith("arg")
+        if group.is_product and (everything or group.reduces):
+            return None
         if everything:
             if group.has(COLUMN):
                 return None
@@ -283,6 +303,8 @@ class _Fusion:
         if other.operations + group.operations > OPERATION_LIMIT or len(other.loads | group.loads) > LOAD_LIMIT:
             return False
         if other.has(FINAL) or other.has(COLUMN) or group.has(COLUMN) or other.numel(FULL) != group.numel(FULL):
+            return False
+        if other.is_product or group.is_product:
             return False
         return not other.reduces or (not group.reduces and not group.has(FINAL))
 

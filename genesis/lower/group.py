@@ -30,7 +30,7 @@ Axis = tuple[int, bool]  # extent, reduced
 class Group:
     """Nodes computed by one kernel: `axes` of its loop nest, and each member's level."""
 
-    __slots__ = ("axes", "first_reader", "kind", "levels", "loads", "members", "number", "operations", "passes")
+    __slots__ = ("axes", "first_reader", "is_product", "kind", "levels", "loads", "members", "number", "operations", "passes")
 
     def __init__(self, number: int, kind: str, axes: tuple[Axis, ...]) -> None:
         self.number = number
@@ -42,6 +42,7 @@ class Group:
         self.loads: set[int] = set()
         self.operations = 0
         self.first_reader: int | None = None  # the lowest number of another group that reads this one
+        self.is_product = False  # a matrix product as elementwise products: it sums these, and does nothing else of their size
 
     @property
     def reduces(self) -> bool:

@@ -15,7 +15,7 @@ from genesis.ops.registry import PRIMITIVES
 
 __all__ = ["Simplified", "simplify", "without_dead"]
 
-_FORWARDED = {"custom": 0, "detach": 0, "variable": 0, "clone": 0, "normalized": 0, "with_value": 1}
+_FORWARDED = {"custom": 0, "detach": 0, "variable": 0, "clone": 0, "normalized": 0, "rewritten": 1, "with_value": 1}
 _UNIT_OPERAND: dict[str, tuple[int, float]] = {"mul": (2, 1), "div": (1, 1), "sub": (1, 0), "pow": (1, 1)}
 
 

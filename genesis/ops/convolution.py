@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from genesis.ir.graph import Value
-from genesis.ir.shapes import Shape, numel
+from genesis.ir.shapes import Shape, contiguous_strides, numel
 from genesis.ops.contraction import product, swapped
+from genesis.ops.correlation import block
+from genesis.ops.layout import Layout, window_layout
 from genesis.ops.registry import composite, expand
 from genesis.ops.view_gradient import put_sums
 from genesis.ops.views import reshape_value
-from genesis.ops.window import PerAxis, pad_value, per_axis, window_layout, windows
+from genesis.ops.window import PerAxis, pad_value, per_axis, windows
 
 __all__ = ["conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d"]
 
@@ -99,7 +101,10 @@ def _transposed(
     whole = (images, channels, *reached)
     at = window_layout(whole, sizes, steps, taps, counts)
     y = put_sums(reshape_value(columns, at.shape), at, whole)
-    y = pad_value(y, tuple(-m for m in margins), tuple(o - m for o, m in zip(more, margins, strict=True)))
+    left = tuple(max(r - m - max(m - o, 0), 0) for r, m, o in zip(reached, margins, more, strict=True))
+    strides = contiguous_strides(whole)
+    y = block(y, Layout((images, channels, *left), strides, sum(m * s for m, s in zip(margins, strides[2:], strict=True))))
+    y = pad_value(y, (0,) * axes, tuple(max(o - m, 0) for m, o in zip(margins, more, strict=True)))
     return _finished(y, bias, input.ndim == axes + 2)
 
 

@@ -1,18 +1,23 @@
-"""Matrix products that are convolutions, rewritten: windows one step apart, laid over each other, are a convolution too.
+"""Matrix products that are convolutions, rewritten: windows laid over each other are convolutions too.
 
-A convolution is a product with windows of its input. The gradient by that input lays products over each other; where
-windows are one step apart, that is the product with windows of what was multiplied, the taps turned round: sums that stay
-in registers, in place of a matrix as large as all windows.
+A convolution is a product with windows of its input. The gradient by that input lays products over each other: that is the
+product with windows of what was multiplied, the taps turned round, or several such where windows are steps apart. Its sums
+stay in registers, in place of a matrix as large as all windows.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from itertools import product
+from typing import NamedTuple
+
 from genesis.ir.graph import Value
 from genesis.ir.shapes import Shape, contiguous_strides, numel
-from genesis.ops.layout import Layout, contiguous_layout, flip_layout
+from genesis.ops.layout import Layout, contiguous_layout, flip_layout, slice_layout, window_layout
+from genesis.ops.registry import primitive
 from genesis.ops.views import permute_value, put_value, reshape_value, view_node, view_value
 
-__all__ = ["fewer_windows", "windows_convolved"]
+__all__ = ["block", "rewritten", "windows_convolved"]
 
 LEAST_WINDOWS = 8  # in a row, that make it worth while
 
@@ -28,60 +33,153 @@ def _reshaped(x: Value) -> Value:
     return x
 
 
-def windows_convolved(x: Value, at: Layout, shape: Shape) -> Value | None:
-    """The sums of what `at` places in `shape`, if `x` is a product of (channels, *taps) rows and (*windows) columns and
-    places windows one step apart: a product with windows. None if it is not.
-    """
-    y = _reshaped(x)
+primitive("rewritten", "elementwise", grad=lambda g, y, old, new: (g, None), reference=lambda node, old, new: new,
+          emit=lambda k, old, new: new, cost=0)
+
+
+def rewritten(old: Value, new: Value) -> Value:
+    """`new`, which is `old` computed in another way, with the derivation of `old`."""
+    return old.graph.add("rewritten", (old, new), old.shape, old.dtype)
+
+
+class _Windows(NamedTuple):
+    """Windows along some axes: how many taps each has, how many there are, how far taps and how far windows are apart."""
+
+    taps: Shape
+    counts: Shape
+    hops: Shape
+    steps: Shape
+
+
+def _windows(at: Layout, shape: Shape) -> _Windows | None:
+    """What `at` places over the last axes of `shape`, if these are windows that make up rows, and no windows of one tap."""
     axes = len(at.shape) - len(shape)  # those that have taps, each on an axis of its own
     lead = len(shape) - axes
-    if y.node.op != "matmul" or axes < 1 or lead < 1:
+    if axes < 1 or lead < 1:
         return None
+    own = contiguous_strides(shape)[lead:]
+    hops = tuple(s // o for s, o in zip(at.strides[lead:-axes], own, strict=True))
+    steps = tuple(s // o for s, o in zip(at.strides[-axes:], own, strict=True))
     taps, counts = at.shape[lead:-axes], at.shape[-axes:]
-    own = contiguous_strides(shape)
-    apart = [s // o for s, o in zip(at.strides[lead:-axes], own[lead:], strict=True)]
-    margins = [d * (k - 1) for d, k in zip(apart, taps, strict=True)]
-    steps = tuple(d * o for d, o in zip(apart, own[lead:], strict=True))
-    placed = Layout((*shape[:lead], *taps, *counts), (*own[:lead], *steps, *own[lead:]), 0)
-    filled = all(c + m == e for c, m, e in zip(counts, margins, shape[lead:], strict=True))
-    if at != placed or not filled or counts[-1] < LEAST_WINDOWS or numel(taps) == 1 or y.shape[-1] != numel(counts):
+    if min(*hops, *steps) < 1 or any(s > 1 < h for s, h in zip(steps, hops, strict=True)):
         return None
+    if at != window_layout(shape, taps, steps, hops, counts) or counts[-1] < LEAST_WINDOWS or numel(taps) == 1:
+        return None
+    return _Windows(taps, counts, hops, steps)
+
+
+def windows_convolved(x: Value, at: Layout, shape: Shape) -> Value | None:
+    """The sums of what `at` places in `shape`, if `x` is a product of (channels, *taps) rows and (*windows) columns: products
+    with windows. None if it is not.
+
+    Where windows are steps apart, places of one remainder are a convolution with every so manieth tap.
+    """
+    y, found = _reshaped(x), _windows(at, shape)
+    if found is None or y.node.op != "matmul" or y.shape[-1] != numel(found.counts):
+        return None
+    taps, counts, hops, steps = found
+    axes = len(taps)
     a, b = (y.graph.value(i) for i in y.node.inputs)
-    batch, inner, channels = y.shape[:-2], a.shape[-1], y.shape[-2] // numel(taps)
-    lines = (*batch, inner)
-    around = contiguous_layout((*lines, *(c + 2 * m for c, m in zip(counts, margins, strict=True))))
-    first = sum(m * s for m, s in zip(margins, around.strides[-axes:], strict=True))
-    points = reshape_value(b, (*lines, *counts))
-    padded = put_value(None, points, Layout(points.shape, around.strides, first), around.shape)
-    hops = tuple(d * s for d, s in zip(apart, around.strides[-axes:], strict=True))
-    at_taps = (*around.strides[:-axes], *hops, *around.strides[-axes:])
-    found = view_node(padded, Layout((*lines, *taps, *shape[lead:]), at_taps, 0), "windows")
-    rows = reshape_value(a, (*batch, channels, *taps, inner))
-    turned = range(len(batch) + 1, len(batch) + 1 + axes)
-    rows = view_value(rows, flip_layout(contiguous_layout(rows.shape), [*turned]), "flip")
-    rows = permute_value(rows, [*range(len(batch) + 1), rows.ndim - 1, *turned])
-    depth = inner * numel(taps)
-    columns = reshape_value(found, (*batch, depth, numel(shape[lead:])))
-    return reshape_value(_product(reshape_value(rows, (*batch, channels, depth)), columns), shape)
+    batch, inner = y.shape[:-2], a.shape[-1]
+    rows = reshape_value(a, (*batch, y.shape[-2] // numel(taps), *taps, inner))
+    margins = tuple(h * (-(-k // s) - 1) for h, k, s in zip(hops, taps, steps, strict=True))
+    places = tuple(-(-e // s) for e, s in zip(shape[-axes:], steps, strict=True))
+    around = contiguous_layout((*batch, inner, *(e + m for e, m in zip(places, margins, strict=True))))
+    points = reshape_value(b, (*batch, inner, *counts))
+    padded = put_value(None, points, Layout(points.shape, around.strides, _dot(margins, around.strides[-axes:])), around.shape)
+    own = contiguous_strides(shape)
+    apart = (*own[:-axes], *(o * s for o, s in zip(own[-axes:], steps, strict=True)))
+    total: Value | None = None
+    for start in product(*map(range, steps)):
+        extents = tuple(-(-(e - r) // s) for e, r, s in zip(shape[-axes:], start, steps, strict=True))
+        sums = _sums(rows, padded, start, found, extents)
+        if sums is not None and 0 not in extents:
+            part = reshape_value(sums, (*shape[:-axes], *extents))
+            total = put_value(total, part, Layout(part.shape, apart, _dot(start, own[-axes:])), shape)
+    return total
 
 
-def fewer_windows(x: Value, at: Layout) -> Value | None:
-    """The part `at` of `x`, if `x` is a product with windows and the part a block of these: a product with no others."""
-    y = _reshaped(x)
-    axes = next((n for n in range(1, x.ndim) if numel(x.shape[-n:]) == y.shape[-1]), 0)
-    if y.node.op != "matmul" or not axes or (at.shape[:-axes], at.strides) != (x.shape[:-axes], contiguous_strides(x.shape)):
+def _sums(rows: Value, padded: Value, start: Shape, windows: _Windows, extents: Shape) -> Value | None:
+    """(.., channels, *extents): what (.., channels, *taps, inner) rows add up to at places of the remainders `start`."""
+    axes = len(start)
+    lead, channels, inner = rows.shape[: -axes - 2], rows.shape[-axes - 2], rows.shape[-1]
+    here = contiguous_layout(rows.shape)
+    for axis, (first, step) in enumerate(zip(start, windows.steps, strict=True), len(lead) + 1):
+        here = slice_layout(here, axis, first, None, step)
+    taps = here.shape[len(lead) + 1 : -1]
+    if 0 in taps:
         return None
+    turned = range(len(lead) + 1, len(lead) + 1 + axes)
+    own = permute_value(view_value(rows, flip_layout(here, [*turned]), "flip"), [*range(len(lead) + 1), rows.ndim - 1, *turned])
+    around = contiguous_strides(padded.shape)
+    hops = tuple(h * s for h, s in zip(windows.hops, around[-axes:], strict=True))
+    skipped = _dot([-(-k // s) - t for k, s, t in zip(windows.taps, windows.steps, taps, strict=True)], hops)
+    at_taps = Layout((*lead, inner, *taps, *extents), (*around[:-axes], *hops, *around[-axes:]), skipped)
+    depth = inner * numel(taps)
+    columns = reshape_value(view_node(padded, at_taps, "windows"), (*lead, depth, numel(extents)))
+    return _product(reshape_value(own, (*lead, channels, depth)), columns)
+
+
+def _dot(xs: Sequence[int], ys: Sequence[int]) -> int:
+    return sum(x * y for x, y in zip(xs, ys, strict=True))
+
+
+def block(x: Value, at: Layout) -> Value:
+    """The part `at` of `x`, a block: of a product with windows, one with fewer; and so of products that were put somewhere."""
+    if x.node.op == "rewritten":
+        old, new = (x.graph.value(i) for i in x.node.inputs)
+        return rewritten(view_value(old, at, "slice"), block(new, at))
+    box = _box(at, x.shape)
+    if box is None or {*box[1]} != {1}:
+        return view_value(x, at, "slice")
+    if x.node.op == "put":
+        return _block_of_put(x, at, box[0])
+    y = _reshaped(x)
+    axes = next((n for n in range(1, x.ndim) if numel(x.shape[-n:]) == y.shape[-1]), 0) if y.node.op == "matmul" else 0
+    if not axes or at.shape[:-axes] != x.shape[:-axes]:
+        return view_value(x, at, "slice")
     a, b = (y.graph.value(i) for i in y.node.inputs)
     found = _reshaped(b).node
     if found.op != "view" or found.shape[-axes:] != x.shape[-axes:]:
-        return None
-    offset, rest = found.attrs["offset"], at.offset
-    for own, step in zip(at.strides[-axes:], found.attrs["strides"][-axes:], strict=True):
-        first, rest = divmod(rest, own)
-        offset += first * step
-    block = Layout((*found.shape[:-axes], *at.shape[-axes:]), found.attrs["strides"], offset)
-    right = view_node(y.graph.value(found.inputs[0]), block, "windows")
+        return view_value(x, at, "slice")
+    first = _dot(box[0][-axes:], found.attrs["strides"][-axes:])
+    fewer = Layout((*found.shape[:-axes], *at.shape[-axes:]), found.attrs["strides"], found.attrs["offset"] + first)
+    right = view_node(y.graph.value(found.inputs[0]), fewer, "windows")
     return reshape_value(_product(a, reshape_value(right, (*b.shape[:-1], numel(at.shape[-axes:])))), at.shape)
+
+
+def _block_of_put(x: Value, at: Layout, begin: Shape) -> Value:
+    """The part `at`, from `begin` on, of what a value was put into: of both, what is there."""
+    base, value = (x.graph.value(i) for i in x.node.inputs)
+    put = Layout(x.node.attrs["shape"], x.node.attrs["strides"], x.node.attrs["offset"])
+    box = _box(put, x.shape)
+    if box is None:
+        return view_value(x, at, "slice")
+    starts, steps = tuple(p - b for p, b in zip(box[0], begin, strict=True)), box[1]
+    first = tuple(max(0, -(b // s)) for b, s in zip(starts, steps, strict=True))
+    last = tuple(min(e, -((b - n) // s)) for e, b, n, s in zip(put.shape, starts, at.shape, steps, strict=True))
+    under, extents = block(base, at), tuple(b - a for a, b in zip(first, last, strict=True))
+    if min(extents) <= 0:
+        return under
+    inner = contiguous_strides(value.shape)
+    here = block(value, Layout(extents, inner, _dot(first, inner)))
+    own = contiguous_strides(at.shape)
+    offset = _dot([b + a * s for a, b, s in zip(first, starts, steps, strict=True)], own)
+    return put_value(under, here, Layout(extents, tuple(s * o for s, o in zip(steps, own, strict=True)), offset), at.shape)
+
+
+def _box(at: Layout, shape: Shape) -> tuple[Shape, Shape] | None:
+    """Where along each axis of `shape` a layout begins, and its steps; None if it is no block, of every so manieth place."""
+    own, rest = contiguous_strides(shape), at.offset
+    if len(at.shape) != len(shape):
+        return None
+    starts, steps = [], tuple(s // o for s, o in zip(at.strides, own, strict=True))
+    for stride in own:
+        first, rest = divmod(rest, stride)
+        starts.append(first)
+    inside = all(b + s * (n - 1) < e for b, s, n, e in zip(starts, steps, at.shape, shape, strict=True))
+    whole = at.strides == tuple(s * o for s, o in zip(steps, own, strict=True))
+    return (tuple(starts), steps) if inside and whole and min(steps, default=1) > 0 else None
 
 
 def _product(a: Value, b: Value) -> Value:

@@ -12,7 +12,7 @@ import numpy as np
 
 from genesis.ir.shapes import Shape, contiguous_strides, normalize_axis, numel, resolve_reshape
 
-__all__ = ["LAYOUT_RULES", "Layout", "contiguous_layout", "flip_layout", "permute_layout", "slice_layout"]
+__all__ = ["LAYOUT_RULES", "Layout", "contiguous_layout", "flip_layout", "permute_layout", "slice_layout", "window_layout"]
 
 
 class Layout(NamedTuple):
@@ -279,6 +279,15 @@ def unfold_layout(at: Layout, dimension: int, size: int, step: int) -> Layout:
         return Layout((size,), (stride,), at.offset)
     shape = (*at.shape[:axis], (extent - size) // step + 1, *at.shape[axis + 1 :], size)
     return Layout(shape, (*at.strides[:axis], stride * step, *at.strides[axis + 1 :], stride), at.offset)
+
+
+def window_layout(shape: Shape, sizes: Shape, strides: Shape, dilations: Shape, counts: Shape) -> Layout:
+    """Where the windows over the last axes of `shape` lie: (.., *sizes, *counts)."""
+    own = contiguous_layout(shape).strides
+    lead, last = len(shape) - len(sizes), own[len(shape) - len(sizes) :]
+    taps = tuple(s * d for s, d in zip(last, dilations, strict=True))
+    steps = tuple(s * t for s, t in zip(last, strides, strict=True))
+    return Layout((*shape[:lead], *sizes, *counts), (*own[:lead], *taps, *steps), 0)
 
 
 def _flat(dims: Sequence[Any]) -> tuple[int, ...]:

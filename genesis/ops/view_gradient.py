@@ -7,9 +7,11 @@ from math import gcd
 from operator import add
 from typing import Any
 
+import numpy as np
+
 from genesis.ir.graph import Value
 from genesis.ir.shapes import Shape, numel
-from genesis.ops.correlation import fewer_windows, windows_convolved
+from genesis.ops.correlation import block, rewritten, windows_convolved
 from genesis.ops.layout import Layout, contiguous_layout, select_layout
 from genesis.ops.overlap import colliding_axes, is_injective
 from genesis.ops.registry import OPERATIONS, primitive
@@ -31,7 +33,7 @@ def put_sums(x: Value, at: Layout, shape: Shape) -> Value:
         return reshape_value(x, shape)
     convolved = windows_convolved(x, at, shape)
     if convolved is not None:
-        return convolved
+        return rewritten(x.graph.add("put_sum", (_zeros(x, shape), x), shape, x.dtype, at._asdict()), convolved)
     repeated = tuple(axis for axis, (e, s) in enumerate(zip(at.shape, at.strides, strict=True)) if s == 0 and e != 1)
     if repeated:
         x = OPERATIONS["sum"](x, repeated, dtype=x.dtype)
@@ -74,10 +76,24 @@ def _windows_joined(x: Value, at: Layout, axis: int, taps: int) -> tuple[Value, 
 
 def _put_grad(g: Value, y: Value, base: Value, x: Value) -> Any:
     at = Layout(y.node.attrs["shape"], y.node.attrs["strides"], y.node.attrs["offset"])
-    to_base = put_value(g, expand_value(g.graph.constant(0, g.dtype), at.shape), at, g.shape)
-    fewer = None if base.node.differentiable else fewer_windows(g, at)
-    return to_base, view_value(g, at, "slice") if fewer is None else fewer
+    to_base = put_value(g, _zeros(g, at.shape), at, g.shape)
+    return to_base, view_value(g, at, "slice") if base.node.differentiable else block(g, at)
+
+
+def _put_sum_grad(g: Value, y: Value, base: Value, x: Value) -> Any:
+    return g, view_node(g, Layout(y.node.attrs["shape"], y.node.attrs["strides"], y.node.attrs["offset"]), "windows")
+
+
+def _put_sum_reference(node: Any, base: np.ndarray, x: np.ndarray) -> np.ndarray:
+    flat = np.array(base).reshape(-1)
+    np.add.at(flat, view_reference(node, np.arange(flat.size)), x)
+    return flat.reshape(node.shape)
+
+
+def _zeros(x: Value, shape: Shape) -> Value:
+    return expand_value(x.graph.constant(0, x.dtype), shape)
 
 
 primitive("view", "view", grad=_view_grad, reference=view_reference)
 primitive("put", "put", grad=_put_grad, reference=put_reference)
+primitive("put_sum", "put", grad=_put_sum_grad, reference=_put_sum_reference)  # never computed: what `rewritten` is derived as

@@ -12,12 +12,12 @@ from genesis.ir.dtypes import bool_, int64
 from genesis.ir.graph import Value
 from genesis.ir.shapes import Shape, numel
 from genesis.ops.joining import cat
-from genesis.ops.layout import Layout, contiguous_layout, flip_layout, slice_layout
+from genesis.ops.layout import Layout, contiguous_layout, flip_layout, slice_layout, window_layout
 from genesis.ops.registry import cast, composite, expand
 from genesis.ops.view_gradient import put_sums
 from genesis.ops.views import put_value, reshape_value, view_node, view_value
 
-__all__ = ["PerAxis", "pad_value", "per_axis", "sliced", "window_layout", "windows"]
+__all__ = ["PerAxis", "pad_value", "per_axis", "sliced", "windows"]
 
 PerAxis = int | Sequence[int]
 
@@ -39,15 +39,6 @@ def _counts(name: str, extents: Shape, sizes: Shape, strides: Shape, dilations: 
         if reach > extent:
             raise ValueError(f"{name}: a window that spans {reach} does not fit into the padded extent {extent}")
     return tuple((e - r) // s + 1 for e, r, s in zip(extents, reaches, strides, strict=True))
-
-
-def window_layout(shape: Shape, sizes: Shape, strides: Shape, dilations: Shape, counts: Shape) -> Layout:
-    """Where the windows over the last axes of `shape` lie: (.., *sizes, *counts)."""
-    own = contiguous_layout(shape).strides
-    lead, last = len(shape) - len(sizes), own[len(shape) - len(sizes) :]
-    taps = tuple(s * d for s, d in zip(last, dilations, strict=True))
-    steps = tuple(s * t for s, t in zip(last, strides, strict=True))
-    return Layout((*shape[:lead], *sizes, *counts), (*own[:lead], *taps, *steps), 0)
 
 
 def windows(name: str, x: Value, sizes: Shape, strides: Shape, dilations: Shape) -> Value:

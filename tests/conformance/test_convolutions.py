@@ -26,6 +26,9 @@ SETTINGS = {  # images, channels in and out, extents, window, (stride, padding, 
     "short rows": ((2, 3, 4), (7, 7), (3, 3), (1, 1, 1, 1)),
     "many channels": ((1, 37, 25), (10, 10), (3, 3), (1, 0, 1, 1)),
     "one of each": ((1, 1, 1), (8, 8), (3, 3), (1, 1, 1, 1)),
+    "three steps, two taps": ((2, 3, 4), (31, 32), (2, 2), (3, 1, 1, 1)),
+    "steps of two along one axis": ((2, 3, 4), (40, 21), (3, 5), ((2, 1), 1, (1, 2), 1)),
+    "wide windows, two steps": ((1, 3, 4), (34, 35), (7, 6), (2, 3, 1, 1)),
 }
 
 
@@ -49,7 +52,7 @@ def test_convolution_and_gradients_are_torchs(name):
 
 
 @pytest.mark.device
-@pytest.mark.parametrize("name", ["same", "steps of two", "dilated, in groups", "short rows"])
+@pytest.mark.parametrize("name", [name for name in SETTINGS if name not in ("many channels", "one of each")])
 def test_transposed_convolution_and_gradients_are_torchs(name):
     (images, channels, out), extents, window, (stride, padding, dilation, groups) = SETTINGS[name]
     x = RANDOM.normal(size=(images, channels, *extents))
@@ -59,16 +62,41 @@ def test_transposed_convolution_and_gradients_are_torchs(name):
         assert_close(ours, theirs)
 
 
-def test_second_gradients_are_torchs():
+@pytest.mark.parametrize(("operation", "shapes"), [
+    ("conv1d", ((2, 3, 40), (4, 3, 3))), ("conv_transpose1d", ((2, 3, 20), (3, 4, 3))),
+    ("conv2d", ((1, 2, 20, 21), (3, 2, 2, 3))),
+])
+@pytest.mark.parametrize("stride", [1, 2, 3])
+def test_second_gradients_are_torchs(operation, shapes, stride):
     def second(library):
         x, weight = (library.tensor(array, requires_grad=True) for array in arrays)
-        y = library.nn.functional.conv1d(x, weight, padding=1)
+        y = getattr(library.nn.functional, operation)(x, weight, stride=stride, padding=1)
         (first,) = library.autograd.grad((y * y * y).sum(), x, create_graph=True)
         return library.autograd.grad((first * first).sum(), (x, weight))
 
-    arrays = RANDOM.normal(size=(2, 3, 20)), RANDOM.normal(size=(4, 3, 3))
+    arrays = [RANDOM.normal(size=shape) for shape in shapes]
     for ours, theirs in zip(second(genesis), second(torch), strict=True):
         assert_close(ours, theirs)
+
+
+def test_gradients_of_windows_steps_apart_are_products_with_windows():
+    """No product of the input's gradient is larger than that gradient."""
+    x, weight = (genesis.tensor(RANDOM.normal(size=shape), requires_grad=True) for shape in ((2, 8, 64, 64), (8, 8, 3, 3)))
+    (x.sum() + weight.sum()).item()
+    (gradient,) = genesis.autograd.grad(genesis.nn.functional.conv2d(x, weight, stride=2, padding=1).sum(), x)
+    nodes = plan_for(array_of(gradient).trace).lowered.nodes
+    assert max(node.numel for node in nodes if node.op == "matmul") <= x.numel() // 4
+
+
+def test_examples_of_a_mapped_gradient_are_those_of_one_after_the_other():
+    weight = genesis.tensor(RANDOM.normal(size=(3, 2, 3)))
+    examples = genesis.tensor(RANDOM.normal(size=(4, 1, 2, 33)))
+
+    def loss(x):
+        return genesis.nn.functional.conv1d(x, weight, stride=2, padding=1).sin().sum()
+
+    mapped = genesis.func.vmap(genesis.func.grad(loss))(examples)
+    assert_close(mapped, np.stack([genesis.func.grad(loss)(x).numpy() for x in examples]))
 
 
 def _training_plan():
@@ -96,7 +124,7 @@ def test_windows_two_steps_apart_are_read_as_vectors():
     genesis.nn.functional.conv2d(x, weight, stride=2, padding=1).square().sum().backward()
     stages = plan_for(array_of(weight.grad).trace).lowered.schedule.stages
     kernels = [call.kernel for stage in stages for call in stage if isinstance(call, KernelCall) and call.kernel.is_product]
-    assert len(kernels) == 2
+    assert len(kernels) == 5  # forward, the weight's gradient, and of the input's what has several taps
     assert not any("masked.gather" in emit_kernel(kernel, 8) for kernel in kernels)
 
 

@@ -82,3 +82,33 @@ def test_the_gradients_of_a_norm_are_one_pass_over_its_rows():
     y.backward(g)
     (gradients,) = [kernel for stage in stages(x.grad, weight.grad, bias.grad) for kernel in stage]
     assert [i.level for i in gradients.instructions if i.name == "store"] == ["column", "column", "full"]
+
+
+def test_what_is_put_into_a_value_that_nobody_else_reads_is_put_into_its_memory():
+    x = normal(4, 100)
+    y = x.clone()
+    for row in range(4):
+        y[row] = x[row] * row
+    assert sum(len(stage) for stage in stages(y)) == 5  # a copy of `x`, and what is put into it
+    np.testing.assert_array_equal(y.numpy(), x.numpy() * np.arange(4, dtype=np.float32)[:, None])
+
+
+def test_what_is_put_over_a_value_that_is_read_is_put_into_a_copy():
+    x = normal(4, 100)
+    y = x.clone()
+    y[0] = x[1]
+    before = y.sum()
+    y[1] = y[0] + y[2]
+    after = y * 1
+    expected = x.numpy().copy()
+    expected[0] = expected[1]
+    assert abs(before.item() - expected.sum()) < 1e-3
+    expected[1] = expected[0] + expected[2]
+    np.testing.assert_array_equal(after.numpy(), expected)
+
+
+def test_a_product_with_windows_shares_its_kernel_with_nothing_of_its_size():
+    x, weights = normal(2, 4, 20, 20), [normal(4, 4, 3, 3) * n for n in range(1, 4)]
+    products = [kernel for stage in stages(*(genesis.nn.functional.conv2d(x, w) for w in weights)) for kernel in stage
+                if kernel.is_product]
+    assert len(products) == 3
