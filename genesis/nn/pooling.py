@@ -11,8 +11,8 @@ from genesis.nn.module import Module
 from genesis.tensor import Tensor
 
 __all__ = [
-    "AdaptiveAvgPool1d", "AdaptiveAvgPool2d", "AdaptiveMaxPool1d", "AdaptiveMaxPool2d", "AvgPool1d", "AvgPool2d", "AvgPool3d",
-    "LPPool1d", "LPPool2d", "MaxPool1d", "MaxPool2d", "MaxPool3d",
+    "AdaptiveAvgPool1d", "AdaptiveAvgPool2d", "AdaptiveAvgPool3d", "AdaptiveMaxPool1d", "AdaptiveMaxPool2d",
+    "AdaptiveMaxPool3d", "AvgPool1d", "AvgPool2d", "AvgPool3d", "LPPool1d", "LPPool2d", "MaxPool1d", "MaxPool2d", "MaxPool3d",
 ]
 
 PerAxis = int | Sequence[int]
@@ -212,6 +212,17 @@ class AdaptiveAvgPool2d(_AdaptiveAvg):
     _function = "adaptive_avg_pool2d"
 
 
+class AdaptiveAvgPool3d(_AdaptiveAvg):
+    """The means of `output_size` parts of the last 3 axes, as equal as can be; None keeps an extent.
+
+    >>> import genesis
+    >>> genesis.nn.AdaptiveAvgPool3d(2)(genesis.ones(1, 3, 7, 7, 7)).shape
+    (1, 3, 2, 2, 2)
+    """
+
+    _function = "adaptive_avg_pool3d"
+
+
 class AdaptiveMaxPool1d(_AdaptiveMax):
     """The greatest elements of `output_size` parts of the last 1 axis, as equal as can be; None keeps an extent.
 
@@ -232,3 +243,14 @@ class AdaptiveMaxPool2d(_AdaptiveMax):
     """
 
     _function = "adaptive_max_pool2d"
+
+
+class AdaptiveMaxPool3d(_AdaptiveMax):
+    """The greatest elements of `output_size` parts of the last 3 axes, as equal as can be; None keeps an extent.
+
+    >>> import genesis
+    >>> genesis.nn.AdaptiveMaxPool3d(2)(genesis.ones(1, 3, 7, 7, 7)).shape
+    (1, 3, 2, 2, 2)
+    """
+
+    _function = "adaptive_max_pool3d"

@@ -22,6 +22,7 @@ from genesis.ops import (
     products,
     recurrent,
     reduction,
+    resample,
     source,
     subscript,
     view_gradient,
@@ -33,6 +34,6 @@ from genesis.ops.registry import OPERATIONS, PRIMITIVES, Operation, Primitive
 __all__ = [
     "OPERATIONS", "PRIMITIVES", "Operation", "Primitive", "activation", "arithmetic", "attention", "channel_norm",
     "contraction", "conversion", "convolution", "distance", "einstein", "elementwise", "indexing", "joining", "loss",
-    "neural", "norms", "optimize", "ordering", "pooling", "products", "recurrent", "reduction", "source", "subscript",
-    "view_gradient", "views", "window",
+    "neural", "norms", "optimize", "ordering", "pooling", "products", "recurrent", "reduction", "resample", "source",
+    "subscript", "view_gradient", "views", "window",
 ]

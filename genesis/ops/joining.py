@@ -1,4 +1,4 @@
-"""Joining: several tensors as one, along an axis that they have or a new one."""
+"""Joining: several tensors as one, along an axis that they have or a new one; and one rolled, its end before its beginning."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 
 from genesis.ir.graph import Value
-from genesis.ir.shapes import normalize_axis
+from genesis.ir.shapes import normalize_axis, numel
 from genesis.ops.layout import contiguous_layout, slice_layout
 from genesis.ops.registry import composite, primitive, promoted
 from genesis.ops.views import reshape_value, view_value
 
-__all__ = ["cat", "stack"]
+__all__ = ["cat", "roll", "stack"]
 
 
 def _cat_reference(node: Any, *arrays: np.ndarray) -> np.ndarray:
@@ -80,3 +80,30 @@ def stack(tensors: Sequence[Value], dim: int = 0) -> Value:
         raise ValueError(f"stack: shapes differ: {', '.join(str(v.shape) for v in tensors)}; want them equal")
     axis = normalize_axis("stack", dim, len(shape) + 1)
     return cat([reshape_value(v, (*shape[:axis], 1, *shape[axis:])) for v in tensors], axis)
+
+
+@composite("roll")
+def roll(input: Value, shifts: int | Sequence[int], dims: int | Sequence[int] | None = None) -> Value:
+    """The elements moved by `shifts` along `dims`, those that leave at one end entering at the other.
+
+    Without `dims`, along the flattened tensor. Raises ValueError unless there is one shift for each axis.
+
+    >>> import genesis
+    >>> genesis.roll(genesis.tensor([1, 2, 3, 4]), 1)
+    tensor([4, 1, 2, 3])
+    """
+    moves = [shifts] if isinstance(shifts, int) else [*shifts]
+    if dims is None:
+        flat = roll(reshape_value(input, (numel(input.shape),)), moves, [0] * len(moves))
+        return reshape_value(flat, input.shape)
+    axes = [dims] if isinstance(dims, int) else [*dims]
+    if len(moves) != len(axes):
+        raise ValueError(f"roll: {len(moves)} shifts for {len(axes)} dims; want one each")
+    x = input
+    for move, dim in zip(moves, axes, strict=True):
+        axis = normalize_axis("roll", dim, x.ndim)
+        extent = x.shape[axis] if x.ndim else 1
+        if extent and move % extent:
+            at, cut = contiguous_layout(x.shape), extent - move % extent
+            x = cat([view_value(x, slice_layout(at, axis, *ends), "slice") for ends in ((cut, extent), (0, cut))], axis)
+    return x

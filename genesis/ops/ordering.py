@@ -1,4 +1,6 @@
-"""Sorting and running sums. Their primitives are host operations: the reference is what runs, unless a kernel takes the sums.
+"""Sorting, medians, running sums and products. Their primitives are host operations.
+
+The reference is what runs, unless a kernel takes the sums.
 
 Only positions are found by sorting; values are gathered from there, so their gradients are a gather's.
 """
@@ -11,13 +13,17 @@ import numpy as np
 
 from genesis.ir.dtypes import DType, int64
 from genesis.ir.graph import Value
-from genesis.ir.shapes import normalize_axis
+from genesis.ir.shapes import normalize_axis, numel, reduced_shape
+from genesis.ops.elementwise import clamp, isnan, where
 from genesis.ops.indexing import gather_value
+from genesis.ops.joining import cat
 from genesis.ops.layout import contiguous_layout, flip_layout, slice_layout
-from genesis.ops.registry import cast, composite, primitive
+from genesis.ops.reduction import sum
+from genesis.ops.registry import cast, composite, expand, primitive
+from genesis.ops.source import iota
 from genesis.ops.views import reshape_value, view_value
 
-__all__ = ["Sorted", "argsort", "cumsum", "sort", "topk"]
+__all__ = ["Sorted", "argsort", "cumprod", "cumsum", "median", "sort", "topk"]
 
 
 class Sorted(NamedTuple):
@@ -32,6 +38,8 @@ class Sorted(NamedTuple):
 
 def _argsort_reference(node: Any, x: np.ndarray) -> np.ndarray:
     axis = node.attrs["dim"]
+    if x.dtype.kind == "V":  # bfloat16, of whose NaN NumPy's sort does not know
+        x = x.astype(np.float32)
     if not node.attrs["descending"]:
         return np.argsort(x, axis, kind="stable")
     backwards = np.argsort(np.flip(x, axis), axis, kind="stable")  # so that equal elements keep their order
@@ -56,7 +64,38 @@ def _cumsum_value(x: Value, dim: int) -> Value:
     return x.graph.add("cumsum", (x,), x.shape, x.dtype, {"dim": dim})
 
 
+def _recurrence_reference(node: Any, factors: np.ndarray, terms: np.ndarray) -> np.ndarray:
+    wide = np.float32 if node.dtype.compute is not node.dtype else node.dtype.numpy
+    a, result = (np.moveaxis(x, node.attrs["dim"], 0) for x in (factors.astype(wide), terms.astype(wide)))
+    for k in range(1, len(result)):
+        result[k] += a[k] * result[k - 1]
+    return np.moveaxis(result, 0, node.attrs["dim"]).astype(node.dtype.numpy)
+
+
+def _recurrence_grad(g: Value, y: Value, factors: Value, terms: Value) -> Any:
+    """The cotangent goes through the same recurrence, from the last place to the first."""
+    dim = y.node.attrs["dim"]
+    after = _backwards(_moved(factors, dim, -1), dim)
+    to_terms = _backwards(recurrence(after, _backwards(g, dim), dim), dim)
+    return to_terms * _moved(y, dim, 1), to_terms
+
+
+def _moved(x: Value, dim: int, by: int) -> Value:
+    """`x` moved one place along `dim`, forwards or backwards; a 0 enters."""
+    at = contiguous_layout(x.shape)
+    kept = view_value(x, slice_layout(at, dim, max(0, -by), x.shape[dim] - max(0, by)), "slice")
+    first = x.graph.constant(0, x.dtype)
+    filler = expand(first, (*x.shape[:dim], min(1, x.shape[dim]), *x.shape[dim + 1 :]))
+    return cat([filler, kept] if by > 0 else [kept, filler], dim)
+
+
+def recurrence(factors: Value, terms: Value, dim: int) -> Value:
+    """y[k] = factors[k] * y[k-1] + terms[k] along `dim`."""
+    return terms.graph.add("recurrence", (factors, terms), terms.shape, terms.dtype, {"dim": dim})
+
+
 primitive("argsort", "host", reference=_argsort_reference)
+primitive("recurrence", "host", grad=_recurrence_grad, reference=_recurrence_reference)
 primitive("cumsum", "host", grad=_cumsum_grad, reference=_cumsum_reference)
 
 
@@ -69,6 +108,25 @@ def cumsum(input: Value, dim: int, *, dtype: DType | None = None) -> Value:
     axis = normalize_axis("cumsum", dim, input.ndim)
     x = cast(input, dtype or (int64 if input.dtype.category < 2 else input.dtype))
     return _cumsum_value(x, axis) if x.ndim else x
+
+
+@composite("cumprod", autocast="float32")
+def cumprod(input: Value, dim: int, *, dtype: DType | None = None) -> Value:
+    """The products of the elements up to each place along `dim`. Integers and bools multiply to int64.
+
+    Its gradient holds where elements are zero, too.
+
+    >>> import genesis
+    >>> genesis.cumprod(genesis.tensor([2, 3, 4]), 0)
+    tensor([ 2,  6, 24])
+    """
+    axis = normalize_axis("cumprod", dim, input.ndim)
+    x = cast(input, dtype or (int64 if input.dtype.category < 2 else input.dtype))
+    if not x.ndim:
+        return x
+    first = iota(x.graph, x.shape[axis]) == 0
+    first = expand(reshape_value(first, (x.shape[axis], *(1,) * (x.ndim - axis - 1))), x.shape)
+    return recurrence(x, where(first, x, 0), axis)
 
 
 @composite("argsort")
@@ -101,3 +159,47 @@ def topk(input: Value, k: int, dim: int = -1, largest: bool = True, sorted: bool
         return Sorted(input, at)
     at = view_value(at, slice_layout(contiguous_layout(at.shape), axis, 0, k), "slice")
     return Sorted(gather_value(input, at, axis), at)
+
+
+# ---- medians ----
+
+
+def _median(name: str, input: Value, dim: int | None, keepdim: bool, skip: bool) -> Any:
+    """The lower middle of the elements along `dim`; NaN where one is, unless they are to `skip`."""
+    x = reshape_value(input, (numel(input.shape),)) if dim is None or not input.ndim else input
+    axis = 0 if dim is None else normalize_axis(name, dim, x.ndim)
+    extent = x.shape[axis]
+    if not extent:
+        raise ValueError(f"{name}: shape {input.shape} has no elements along dim {dim}; want one at least")
+    order = argsort(x, axis)
+    if x.dtype.is_floating_point:
+        missing = sum(cast(isnan(x), int64), axis, True)
+        middle = (extent - missing - 1) // 2 if skip else where(missing > 0, extent - missing, (extent - 1) // 2)
+        place = gather_value(order, clamp(middle, min=0), axis)
+    else:
+        at = slice_layout(contiguous_layout(order.shape), axis, (extent - 1) // 2, (extent - 1) // 2 + 1)
+        place = view_value(order, at, "slice")
+    values = gather_value(x, place, axis)
+    if dim is None:
+        return reshape_value(values, ())
+    shape = place.shape if keepdim and input.ndim else reduced_shape(x.shape, (axis,))
+    return Sorted(reshape_value(values, shape), reshape_value(place, shape))
+
+
+@composite("median")
+def median(input: Value, dim: int | None = None, keepdim: bool = False) -> Any:
+    """The lower of the middle elements; with `dim`, (values, indices) along it. NaN where there is one.
+
+    The gradient goes to the element that was taken. Raises ValueError where there are no elements.
+
+    >>> import genesis
+    >>> genesis.median(genesis.tensor([3.0, 1.0, 4.0, 2.0])), genesis.median(genesis.tensor([[3, 1, 2]]), 1).indices
+    (tensor(2.), tensor([2]))
+    """
+    return _median("median", input, dim, keepdim, False)
+
+
+@composite("nanmedian")
+def nanmedian(input: Value, dim: int | None = None, keepdim: bool = False) -> Any:
+    """`median` of the elements that are not NaN; NaN where all are."""
+    return _median("nanmedian", input, dim, keepdim, True)

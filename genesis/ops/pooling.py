@@ -16,7 +16,9 @@ from genesis.ops.source import iota
 from genesis.ops.views import permute_value, reshape_value
 from genesis.ops.window import PerAxis, pad_value, per_axis, windows
 
-__all__ = ["adaptive_avg_pool2d", "adaptive_max_pool2d", "avg_pool2d", "max_pool2d"]
+__all__ = [
+    "adaptive_avg_pool1d", "adaptive_avg_pool2d", "adaptive_avg_pool3d", "adaptive_max_pool2d", "avg_pool2d", "max_pool2d",
+]
 
 
 def _checked(name: str, input: Value, axes: int) -> None:
@@ -271,5 +273,5 @@ def _adaptive_max_pool(axes: int) -> Operation:
 max_pool1d, max_pool2d, max_pool3d = map(_max_pool, (1, 2, 3))
 avg_pool2d, avg_pool3d = map(_avg_pool, (2, 3))
 lp_pool1d, lp_pool2d = map(_lp_pool, (1, 2))
-adaptive_avg_pool1d, adaptive_avg_pool2d = map(_adaptive_avg_pool, (1, 2))
-adaptive_max_pool1d, adaptive_max_pool2d = map(_adaptive_max_pool, (1, 2))
+adaptive_avg_pool1d, adaptive_avg_pool2d, adaptive_avg_pool3d = map(_adaptive_avg_pool, (1, 2, 3))
+adaptive_max_pool1d, adaptive_max_pool2d, adaptive_max_pool3d = map(_adaptive_max_pool, (1, 2, 3))

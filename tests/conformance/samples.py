@@ -33,6 +33,7 @@ _M = values(4, 6)
 _SHARES = np.random.default_rng(3).uniform(0.1, 0.9, (4, 6))  # probabilities
 _SIGNS = np.where(values(4, 6, seed=4) > 0, 1, -1)
 _ALL = np.random.default_rng(2).permutation(60).reshape(3, 4, 5).astype(np.float64)
+_HOLES = np.array([[4.0, np.nan, 1, 3, np.nan, 2], [9, 5, 6, 7, 8, 0]])
 
 SAMPLES: dict[str, list[Sample]] = {
     **elementwise.SAMPLES, **linear_algebra.SAMPLES, **recurrent.SAMPLES,
@@ -59,8 +60,15 @@ SAMPLES: dict[str, list[Sample]] = {
     "stack": [Sample(([_M, values(4, 6, seed=9)],)), Sample(([_M, _M, _M], -1))],
     "tril": [Sample((_M,)), Sample((_X, -1))], "triu": [Sample((_M,)), Sample((_X, 1))],
     "cumsum": [Sample((_X, 1)), Sample((_X, -1)), Sample((values(2, 0), 0))],
+    "cumprod": [Sample((_X, 1)), Sample((_X, -1)), Sample((values(2, 0), 0)), Sample((values(2, 0), 1)),
+                Sample((np.array([[2.0, 0, 3, 0.5], [0, 1, 0, 5]]), 1))],
+    "roll": [Sample((_X, 2)), Sample((_X, -1, 1)), Sample((_X, (1, 7), (0, 2))), Sample((_X, (1, 2), (1, 1))),
+             Sample((values(2, 0), 1, 1))],
+    "median": [Sample((_ALL,)), Sample((_ALL, 1)), Sample((_ALL, -1, True)), Sample((_HOLES,)), Sample((_HOLES, 1))],
+    "nanmedian": [Sample((_ALL, 1)), Sample((_HOLES,)), Sample((_HOLES, 1, True))],
     "sort": [Sample((_X, 1)), Sample((_X,)), Sample((_X, 0, True))],
-    "argsort": [Sample((_X, 1)), Sample((_X,), {"descending": True})], "topk": [Sample((_ALL, 2)), Sample((_ALL, 3, 1, False))],
+    "argsort": [Sample((_X, 1)), Sample((_HOLES,)), Sample((_X,), {"descending": True})],
+    "topk": [Sample((_ALL, 2)), Sample((_ALL, 3, 1, False))],
     "silu": [Sample((_X,))], "gelu": [Sample((_X,)), Sample((_X,), {"approximate": "tanh"})],
     "leaky_relu": [Sample((_X,)), Sample((_X, 0.3))],
     "layer_norm": [Sample((_X, (5,))), Sample((_X, (4, 5), values(4, 5), values(4, 5, seed=2)))],
@@ -177,6 +185,18 @@ SAMPLES: dict[str, list[Sample]] = {
     "lp_pool2d": [Sample((np.abs(_X), 2, 2)), Sample((np.abs(_X), 3.0, (1, 2), 1))],
     "adaptive_avg_pool1d": [Sample((_X, 3)), Sample((_X, 5))],
     "adaptive_avg_pool2d": [Sample((_X, 2)), Sample((_X, (None, 3)))],
+    "adaptive_avg_pool3d": [Sample((values(1, 3, 4, 5, 3), (2, None, 2)))],
+    "adaptive_max_pool3d": [Sample((values(1, 3, 4, 5, 3), (2, 3, None), True))],
+    "interpolate": [
+        Sample((values(1, 2, 5), 8)), Sample((values(1, 2, 6), None, 2.0)), Sample((values(1, 2, 3, 4), (6, 3))),
+        Sample((values(1, 2, 3, 4), None, (1.7, 0.6), "nearest-exact")), Sample((values(1, 1, 2, 3, 2), None, 2)),
+        Sample((values(1, 2, 5), 8, None, "linear")), Sample((values(1, 2, 5), 3, None, "linear", True)),
+        Sample((values(1, 2, 3, 4), None, 2, "bilinear")), Sample((values(1, 2, 3, 4), (7, 2), None, "bilinear", True)),
+        Sample((values(1, 2, 3, 4), None, (1.7, 0.6), "bilinear", False)),
+        Sample((values(1, 1, 3, 4), None, 1.7, "bilinear", False, True)),
+        Sample((values(1, 1, 3, 4), (5, 6), None, "bicubic")), Sample((values(1, 1, 3, 4), (1, 6), None, "bicubic", True)),
+        Sample((values(1, 1, 2, 3, 2), (3, 2, 4), None, "trilinear")), Sample((values(1, 2, 5, 4), (2, 3), None, "area")),
+    ],
     "adaptive_max_pool1d": [Sample((_X, 3)), Sample((_X, 1))],
     "adaptive_max_pool2d": [Sample((_X, 2)), Sample((_X, (3, None), True))],
 }
@@ -246,6 +266,8 @@ def samples_of(name, dtype):
     """The calls to try operation `name` with in `dtype`."""
     if name == "topk" and dtype.category == 0:
         return []  # torch promises no order among equal elements
+    if name == "interpolate" and dtype.name == "uint8":
+        return []  # torch weighs bytes in fixed point
     operation = OPERATIONS[name]
     if operation.samples is not None:
         return operation.samples(dtype)

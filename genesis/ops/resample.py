@@ -1,0 +1,165 @@
+"""Resampling: images (or signals, or volumes) at another size, each result a sum of a few weighted neighbours."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from math import floor as whole
+from typing import Any
+
+from genesis.ir.dtypes import DType, float32, int64
+from genesis.ir.graph import Value
+from genesis.ops.elementwise import clamp, floor
+from genesis.ops.indexing import gather_value
+from genesis.ops.pooling import adaptive_avg_pool1d, adaptive_avg_pool2d, adaptive_avg_pool3d
+from genesis.ops.registry import cast, composite, expand, widened
+from genesis.ops.source import iota
+from genesis.ops.views import reshape_value
+
+__all__ = ["interpolate"]
+
+Tap = tuple[Value, Value | None]  # where along an axis each result takes a neighbour, and with what weight (1, if None)
+AXES = {  # how many axes a mode resamples
+    "nearest": (1, 2, 3), "nearest-exact": (1, 2, 3), "linear": (1,), "bilinear": (2,), "trilinear": (3,), "bicubic": (2,),
+    "area": (1, 2, 3),
+}
+_STEEPNESS = -0.75  # of Keys' cubic, as PyTorch takes it
+
+
+# ---- the places and weights of neighbours ----
+
+
+def _places(x: Value, count: int, scale: float, dtype: DType, half: bool) -> Value:
+    """Where results 0 to `count` - 1 lie along an axis; with `half`, elements are as wide as they are far apart."""
+    at = cast(iota(x.graph, count), dtype)
+    return (at + 0.5) * scale - 0.5 if half else at * scale
+
+
+def _nearest(x: Value, extent: int, count: int, scale: float, exact: bool) -> list[Tap]:
+    at = cast(iota(x.graph, count), float32)  # as PyTorch, whatever the dtype of x
+    return [(_within(floor((at + 0.5) * scale if exact else at * scale), extent), None)]
+
+
+def _within(at: Value, extent: int) -> Value:
+    return clamp(cast(at, int64), 0, extent - 1)
+
+
+def _linear(x: Value, extent: int, count: int, scale: float, corners: bool) -> list[Tap]:
+    at = clamp(_places(x, count, scale, x.dtype, not corners), min=0)
+    low = floor(at)
+    return [(_within(low, extent), 1 - (at - low)), (_within(low + 1, extent), at - low)]
+
+
+def _cubic(x: Value, extent: int, count: int, scale: float, corners: bool) -> list[Tap]:
+    """Keys, 1981."""
+    at = _places(x, count, scale, x.dtype, not corners)
+    low = floor(at)
+    t, a = at - low, _STEEPNESS
+
+    def near(d: Value) -> Value:
+        return ((a + 2) * d - (a + 3)) * d * d + 1
+
+    def far(d: Value) -> Value:
+        return ((a * d - 5 * a) * d + 8 * a) * d - 4 * a
+
+    weights = (far(t + 1), near(t), near(1 - t), far(2 - t))
+    return [(_within(low + (k - 1), extent), weight) for k, weight in enumerate(weights)]
+
+
+# ---- one axis after the other ----
+
+
+def _resampled(x: Value, axis: int, taps: Sequence[Tap]) -> Value:
+    total = None
+    for at, weight in taps:
+        along = (*(1,) * axis, at.shape[0], *(1,) * (x.ndim - axis - 1))
+        shape = (*x.shape[:axis], at.shape[0], *x.shape[axis + 1 :])
+        part = gather_value(x, expand(reshape_value(at, along), shape), axis)
+        part = part if weight is None else part * reshape_value(weight, along)
+        total = part if total is None else total + part
+    assert total is not None
+    return total
+
+
+def _repeated(x: Value, axis: int, times: int) -> Value:
+    """Each element so many times: a view, whose gradient is a sum."""
+    shape = (*x.shape[: axis + 1], times, *x.shape[axis + 1 :])
+    spread = expand(reshape_value(x, (*x.shape[: axis + 1], 1, *x.shape[axis + 1 :])), shape)
+    return reshape_value(spread, (*x.shape[:axis], x.shape[axis] * times, *x.shape[axis + 1 :]))
+
+
+def _sizes(
+    input: Value, size: Any, scale_factor: Any, recompute: bool | None
+) -> tuple[tuple[int, ...], tuple[float | None, ...]]:
+    """The extents of the result, and the scales that were given and count."""
+    extents = input.shape[2:]
+    if (size is None) == (scale_factor is None):
+        raise ValueError(f"interpolate: size is {size} and scale_factor {scale_factor}; want one of them")
+    given = size if scale_factor is None else scale_factor
+    each = tuple(given) if isinstance(given, tuple | list) else (given,) * len(extents)
+    if len(each) != len(extents) or any(g <= 0 for g in each):
+        raise ValueError(f"interpolate: {given} for shape {input.shape}; want a number above 0 for each of {len(extents)} axes")
+    if scale_factor is None:
+        return tuple([int(n) for n in each]), (None,) * len(each)
+    sizes = tuple([whole(e * float(f)) for e, f in zip(extents, each, strict=True)])
+    return sizes, (None,) * len(each) if recompute else tuple([float(f) for f in each])
+
+
+@composite("interpolate", methods=())
+def interpolate(
+    input: Value, size: int | Sequence[int] | None = None, scale_factor: float | Sequence[float] | None = None,
+    mode: str = "nearest", align_corners: bool | None = None, recompute_scale_factor: bool | None = None,
+    antialias: bool = False,
+) -> Value:
+    """`input` (n, c, ..) at another size: `size`, or `scale_factor` times its own, for all axes after c or for each.
+
+    Args:
+        mode: "nearest", "nearest-exact" (of 1 to 3 axes), "linear" (1), "bilinear", "bicubic" (2), "trilinear" (3), "area"
+            (means of parts; 1 to 3).
+        align_corners: the corners' elements are the corners' results, in modes that weigh neighbours; by default, elements
+            have an extent, and it is the corners of these that meet.
+        recompute_scale_factor: go by the extents, and not by the `scale_factor` that they were rounded from.
+
+    Raises ValueError for another mode or one that does not fit the axes, unless one of `size` and `scale_factor` is given,
+    and for `antialias`, which is not here yet; TypeError for integers, unless the mode takes the nearest.
+
+    >>> import genesis
+    >>> x = genesis.tensor([[[1.0, 3.0]]])
+    >>> interpolate = genesis.nn.functional.interpolate
+    >>> interpolate(x, scale_factor=2), interpolate(x, size=3, mode="linear", align_corners=True)
+    (tensor([[[1., 1., 3., 3.]]]), tensor([[[1., 2., 3.]]]))
+    """
+    axes = input.ndim - 2
+    if mode not in AXES or axes not in AXES[mode]:
+        fitting = [name for name, ranks in AXES.items() if axes in ranks]
+        want = f"one of {', '.join(fitting)}" if fitting else "3 to 5 axes"
+        raise ValueError(f"interpolate: mode {mode!r} for shape {input.shape}; want {want}")
+    if (align_corners is not None and mode in ("nearest", "nearest-exact", "area")) or antialias:
+        what = "antialias is not here yet" if antialias else f"align_corners has no meaning in mode {mode!r}; want None"
+        raise ValueError(f"interpolate: {what}")
+    sizes, scales = _sizes(input, size, scale_factor, recompute_scale_factor)
+    if not mode.startswith("nearest") and not input.dtype.is_floating_point:
+        raise TypeError(f"interpolate: mode {mode!r} wants floating numbers, got {input.dtype.name}; convert with .float()")
+    if 0 in input.shape[2:] or 0 in sizes:
+        raise ValueError(f"interpolate: shape {input.shape} to {sizes}; want an element at least along each axis")
+    if mode == "area":
+        averaged: Value = (adaptive_avg_pool1d, adaptive_avg_pool2d, adaptive_avg_pool3d)[axes - 1](input, sizes)
+        return averaged
+    x = input if mode.startswith("nearest") else widened(input)
+    for axis, (count, scale) in enumerate(zip(sizes, scales, strict=True), 2):
+        x = _along(x, axis, count, scale, mode, bool(align_corners))
+    return cast(x, input.dtype)
+
+
+def _along(x: Value, axis: int, count: int, scale: float | None, mode: str, corners: bool) -> Value:
+    extent = x.shape[axis]
+    step = extent / count if scale is None else 1 / scale
+    if corners:
+        step = (extent - 1) / (count - 1) if count > 1 else 0.0
+    if count == extent and step == 1:
+        return x
+    if mode.startswith("nearest"):
+        if count % extent == 0 and step * count == extent:
+            return _repeated(x, axis, count // extent)
+        return _resampled(x, axis, _nearest(x, extent, count, step, mode == "nearest-exact"))
+    taps: Callable[..., list[Tap]] = _cubic if mode == "bicubic" else _linear
+    return _resampled(x, axis, taps(x, extent, count, step, corners))
