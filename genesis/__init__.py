@@ -31,6 +31,18 @@ from genesis.autograd import (
     zero_grad,
 )
 from genesis.capture import compile
+from genesis.comparison import (
+    allclose,
+    broadcast_shapes,
+    can_cast,
+    equal,
+    finfo,
+    iinfo,
+    is_nonzero,
+    is_tensor,
+    result_type,
+)
+from genesis.counting import bincount, histc, histogram, mode, repeat_interleave, unique_consecutive
 from genesis.creation import (
     arange,
     as_tensor,
@@ -80,7 +92,20 @@ from genesis.ir.dtypes import int16 as short
 from genesis.ir.dtypes import int32 as int
 from genesis.ir.dtypes import int64 as long
 from genesis.ir.dtypes import promote as promote_types
-from genesis.joining import broadcast_tensors, chunk, split, tensor_split, unbind
+from genesis.joining import (
+    atleast_1d,
+    atleast_2d,
+    atleast_3d,
+    broadcast_tensors,
+    chunk,
+    dsplit,
+    hsplit,
+    split,
+    split_with_sizes,
+    tensor_split,
+    unbind,
+    vsplit,
+)
 from genesis.namespace import function_named as _function_named
 from genesis.namespace import function_names as _function_names
 from genesis.printing import get_printoptions, set_printoptions

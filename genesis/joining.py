@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import pairwise
+from typing import Any
 
 from genesis.ir.shapes import broadcast_shapes, normalize_axis
 from genesis.overriding import overridable
 from genesis.storage import view
 from genesis.tensor import Tensor, method
 
-__all__ = ["broadcast_tensors", "chunk", "split", "tensor_split", "unbind"]
+__all__ = [
+    "atleast_1d", "atleast_2d", "atleast_3d", "broadcast_tensors", "chunk", "dsplit", "hsplit", "split", "split_with_sizes",
+    "tensor_split", "unbind", "vsplit",
+]
 
 
 @method
@@ -107,3 +111,83 @@ def _axis(name: str, input: Tensor, dim: int) -> int:
 
 def _cut(input: Tensor, axis: int, edges: Sequence[int]) -> tuple[Tensor, ...]:
     return tuple([view(input, "narrow", axis, start, max(0, end - start)) for start, end in pairwise(edges)])
+
+
+@method
+@overridable
+def split_with_sizes(input: Tensor, split_sizes: Sequence[int], dim: int = 0) -> tuple[Tensor, ...]:
+    """Views of the given sizes along `dim`."""
+    result: tuple[Tensor, ...] = split(input, tuple(split_sizes), dim)
+    return result
+
+
+def _even(name: str, input: Tensor, sections: int | Sequence[int], least: int, dim: int) -> tuple[Tensor, ...]:
+    """`tensor_split` along `dim` of what has `least` axes, into equal parts or at positions."""
+    if input.ndim < least:
+        raise ValueError(f"{name}: shape {input.shape} has {input.ndim} axes; want {least} at least")
+    if isinstance(sections, int) and (sections <= 0 or input.shape[dim] % sections):
+        raise ValueError(f"{name}: extent {input.shape[dim]} of dim {dim} is not divisible by {sections}; use tensor_split")
+    result: tuple[Tensor, ...] = tensor_split(input, sections, dim)
+    return result
+
+
+@method
+@overridable
+def hsplit(input: Tensor, indices_or_sections: int | Sequence[int]) -> tuple[Tensor, ...]:
+    """Views along axis 1 (0 of a vector): so many equal ones, or cut before positions.
+
+    >>> import genesis
+    >>> genesis.hsplit(genesis.arange(4), 2)
+    (tensor([0, 1]), tensor([2, 3]))
+    """
+    return _even("hsplit", input, indices_or_sections, 1, 0 if input.ndim == 1 else 1)
+
+
+@method
+@overridable
+def vsplit(input: Tensor, indices_or_sections: int | Sequence[int]) -> tuple[Tensor, ...]:
+    """Views along axis 0 of at least two: so many equal ones, or cut before positions."""
+    return _even("vsplit", input, indices_or_sections, 2, 0)
+
+
+@method
+@overridable
+def dsplit(input: Tensor, indices_or_sections: int | Sequence[int]) -> tuple[Tensor, ...]:
+    """Views along axis 2 of at least three: so many equal ones, or cut before positions."""
+    return _even("dsplit", input, indices_or_sections, 3, 2)
+
+
+def _with_axes(rank: int, tensors: Sequence[Any]) -> Any:
+    if len(tensors) == 1 and isinstance(tensors[0], list | tuple):
+        return tuple([_with_axes(rank, [x]) for x in tensors[0]])
+    if len(tensors) != 1:
+        return tuple([_with_axes(rank, [x]) for x in tensors])
+    (x,) = tensors
+    if x.ndim >= rank:
+        return x
+    if rank == 3 and x.ndim:
+        return view(x, "reshape", (1, *x.shape, 1) if x.ndim == 1 else (*x.shape, 1))
+    return view(x, "reshape", (1,) * (rank - x.ndim) + x.shape)
+
+
+@overridable
+def atleast_1d(*tensors: Any) -> Any:
+    """The tensors with one axis at least.
+
+    >>> import genesis
+    >>> genesis.atleast_1d(genesis.tensor(2.0))
+    tensor([2.])
+    """
+    return _with_axes(1, tensors)
+
+
+@overridable
+def atleast_2d(*tensors: Any) -> Any:
+    """The tensors with two axes at least: a vector is a row."""
+    return _with_axes(2, tensors)
+
+
+@overridable
+def atleast_3d(*tensors: Any) -> Any:
+    """The tensors with three axes at least: a matrix gets one behind, a vector one on each side."""
+    return _with_axes(3, tensors)

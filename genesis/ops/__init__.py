@@ -3,11 +3,13 @@
 from genesis.ops import (
     activation,
     arithmetic,
+    arrangement,
     attention,
     channel_norm,
     contraction,
     conversion,
     convolution,
+    covariance,
     distance,
     einstein,
     elementwise,
@@ -23,7 +25,12 @@ from genesis.ops import (
     recurrent,
     reduction,
     resample,
+    running,
+    scatter_reduction,
+    searching,
     source,
+    stacking,
+    statistics,
     subscript,
     view_gradient,
     views,
@@ -32,8 +39,9 @@ from genesis.ops import (
 from genesis.ops.registry import OPERATIONS, PRIMITIVES, Operation, Primitive
 
 __all__ = [
-    "OPERATIONS", "PRIMITIVES", "Operation", "Primitive", "activation", "arithmetic", "attention", "channel_norm",
-    "contraction", "conversion", "convolution", "distance", "einstein", "elementwise", "indexing", "joining", "loss",
-    "neural", "norms", "optimize", "ordering", "pooling", "products", "recurrent", "reduction", "resample", "source",
-    "subscript", "view_gradient", "views", "window",
+    "OPERATIONS", "PRIMITIVES", "Operation", "Primitive", "activation", "arithmetic", "arrangement", "attention",
+    "channel_norm", "contraction", "conversion", "convolution", "covariance", "distance", "einstein", "elementwise",
+    "indexing", "joining", "loss", "neural", "norms", "optimize", "ordering", "pooling", "products", "recurrent", "reduction",
+    "resample", "running", "scatter_reduction", "searching", "source", "stacking", "statistics", "subscript", "view_gradient",
+    "views", "window",
 ]

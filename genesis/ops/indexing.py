@@ -19,7 +19,7 @@ from genesis.ops.layout import contiguous_layout, slice_layout
 from genesis.ops.registry import cast, composite, expand, primitive
 from genesis.ops.views import permute_value, reshape_value, view_value
 
-__all__ = ["check_index", "gather", "index", "out_of_range"]
+__all__ = ["check_index", "gather", "index", "out_of_range", "scattered"]
 
 
 # ---- primitives ----
@@ -129,7 +129,8 @@ def gather(input: Value, dim: int, index: Value) -> Value:
     return gather_value(input, index, axis)
 
 
-def _scatter(name: str, input: Value, dim: int, index: Value, src: Value | float, mode: str) -> Value:
+def scattered(name: str, input: Value, dim: int, index: Value, src: Value | float) -> tuple[int, Value, Value]:
+    """The axis, the index and the part of `src` that it is for, checked."""
     axis, index = _checked(name, input, dim, index)
     if isinstance(src, Value) and not src.is_scalar:
         if src.dtype is not input.dtype:
@@ -138,10 +139,14 @@ def _scatter(name: str, input: Value, dim: int, index: Value, src: Value | float
             raise ValueError(f"{name}: index {index.shape} exceeds src {src.shape}")
         for a, extent in enumerate(index.shape):
             src = view_value(src, slice_layout(contiguous_layout(src.shape), a, 0, extent), "slice")
-    else:
-        (src,) = (src if isinstance(src, Value) else input.graph.constant(src, input.dtype),)
-        src = expand(cast(src, input.dtype), index.shape)
-    return scatter_value(input, index, src, axis, mode)
+        return axis, index, src
+    number = src if isinstance(src, Value) else input.graph.constant(src, input.dtype)
+    return axis, index, expand(cast(number, input.dtype), index.shape)
+
+
+def _scatter(name: str, input: Value, dim: int, index: Value, src: Value | float, mode: str) -> Value:
+    axis, index, source = scattered(name, input, dim, index, src)
+    return scatter_value(input, index, source, axis, mode)
 
 
 @composite("scatter_add", (0, 2, 3), autocast="widest")

@@ -8,9 +8,11 @@ from genesis.ir.graph import Value
 from genesis.ir.shapes import normalize_axis
 from genesis.ops.contraction import matmul
 from genesis.ops.einstein import contracted
+from genesis.ops.joining import cat
+from genesis.ops.layout import contiguous_layout, slice_layout
 from genesis.ops.reduction import sum
-from genesis.ops.registry import cast, composite, expand, promoted, widened
-from genesis.ops.views import reshape_value
+from genesis.ops.registry import broadcast, cast, composite, expand, promoted, widened
+from genesis.ops.views import reshape_value, view_value
 
 __all__ = ["dot", "outer"]
 
@@ -175,3 +177,51 @@ def addbmm(input: Value, batch1: Value, batch2: Value, *, beta: float = 1, alpha
     """beta * input + alpha * the sum of bmm(batch1, batch2) over the batch."""
     products = bmm(batch1, batch2)
     return _added("addbmm", sum(products, 0, dtype=products.dtype), input, beta, alpha)
+
+
+# ---- other products ----
+
+
+@composite("vdot", 2, autocast="widest")
+def vdot(input: Value, other: Value) -> Value:
+    """As `dot`: there are no complex numbers."""
+    _ranked("vdot", ("input", input, 1), ("other", other, 1))
+    return dot(input, other)
+
+
+@composite("kron", 2)
+def kron(input: Value, other: Value) -> Value:
+    """The Kronecker product: each element of `input` times all of `other`, in its place.
+
+    >>> import genesis
+    >>> genesis.kron(genesis.eye(2), genesis.tensor([[1.0, 2.0]]))
+    tensor([[1., 2., 0., 0.],
+            [0., 0., 1., 2.]])
+    """
+    a, b = promoted(input, other)
+    rank = max(a.ndim, b.ndim)
+    shapes = [(1,) * (rank - v.ndim) + v.shape for v in (a, b)]
+    left = reshape_value(a, tuple(e for extent in shapes[0] for e in (extent, 1)))
+    right = reshape_value(b, tuple(e for extent in shapes[1] for e in (1, extent)))
+    return reshape_value(left * right, tuple(m * n for m, n in zip(*shapes, strict=True)))
+
+
+@composite("cross", 2, autocast="widest")
+def cross(input: Value, other: Value, dim: int | None = None) -> Value:
+    """The cross products of vectors of three elements along `dim` (the first axis with three, if None).
+
+    >>> import genesis
+    >>> genesis.cross(genesis.tensor([1.0, 0.0, 0.0]), genesis.tensor([0.0, 1.0, 0.0]))
+    tensor([0., 0., 1.])
+    """
+    a, b = broadcast("cross", *promoted(input, other))
+    axis = a.shape.index(3) if dim is None and 3 in a.shape else normalize_axis("cross", -1 if dim is None else dim, a.ndim)
+    if not a.ndim or a.shape[axis] != 3:
+        raise ValueError(f"cross: shapes {input.shape} and {other.shape} along dim {dim}; want 3 elements there")
+
+    def turned(x: Value, first: int) -> Value:
+        """The elements from `first` on, and then those before."""
+        at = contiguous_layout(x.shape)
+        return cat([view_value(x, slice_layout(at, axis, *part), "slice") for part in ((first, None), (0, first))], axis)
+
+    return turned(a, 1) * turned(b, 2) - turned(a, 2) * turned(b, 1)

@@ -1,0 +1,174 @@
+"""Tensors turned round, put into the diagonals and slices of others, and taken apart along an axis."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from genesis.ir.graph import Value
+from genesis.ir.shapes import broadcast_shapes, normalize_axis, numel
+from genesis.ops.indexing import check_index, gather_value
+from genesis.ops.joining import cat
+from genesis.ops.layout import Layout, contiguous_layout, diagonal_layout, flip_layout, select_layout, slice_layout
+from genesis.ops.registry import cast, composite, expand
+from genesis.ops.views import permute_value, put_value, reshape_value, view_value
+
+__all__ = ["diag_embed", "diff", "taken"]
+
+
+# ---- turned round ----
+
+
+def _flipped(x: Value, *dims: int) -> Value:
+    return view_value(x, flip_layout(contiguous_layout(x.shape), dims), "flip")
+
+
+@composite("fliplr")
+def fliplr(input: Value) -> Value:
+    """Axis 1 walked backwards."""
+    if input.ndim < 2:
+        raise ValueError(f"fliplr: wants two axes at least, got shape {input.shape}")
+    return _flipped(input, 1)
+
+
+@composite("flipud")
+def flipud(input: Value) -> Value:
+    """Axis 0 walked backwards."""
+    if input.ndim < 1:
+        raise ValueError("flipud: wants an axis at least, got a 0-d tensor")
+    return _flipped(input, 0)
+
+
+@composite("rot90")
+def rot90(input: Value, k: int = 1, dims: Sequence[int] = (0, 1)) -> Value:
+    """`input` turned by `k` quarters from the first of two axes towards the second.
+
+    >>> import genesis
+    >>> genesis.rot90(genesis.tensor([[1, 2], [3, 4]]))
+    tensor([[2, 4],
+            [1, 3]])
+    """
+    axes = [normalize_axis("rot90", d, input.ndim) for d in dims]
+    if len(axes) != 2 or axes[0] == axes[1] or input.ndim < 2:
+        raise ValueError(f"rot90: dims {tuple(dims)} of shape {input.shape}; want two different axes")
+    if k % 2 == 0:
+        return _flipped(input, *axes) if k % 4 else input
+    order = [*range(input.ndim)]
+    order[axes[0]], order[axes[1]] = axes[1], axes[0]
+    turned = permute_value(input, order)
+    return _flipped(turned, axes[0] if k % 4 == 1 else axes[1])
+
+
+# ---- diagonals ----
+
+
+@composite("diag_embed")
+def diag_embed(input: Value, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Value:
+    """Matrices, on the axes `dim1` and `dim2`, with the last axis of `input` as their diagonals and zeros elsewhere.
+
+    >>> import genesis
+    >>> genesis.diag_embed(genesis.tensor([1.0, 2.0]))
+    tensor([[1., 0.],
+            [0., 2.]])
+    """
+    if not input.ndim:
+        raise ValueError("diag_embed: wants an axis at least, got a 0-d tensor")
+    extent = input.shape[-1] + max(offset, -offset)
+    axes = [normalize_axis("diag_embed", d, input.ndim + 1) for d in (dim1, dim2)]
+    shape = [*input.shape[:-1]]
+    for axis in sorted(axes):
+        shape.insert(axis, extent)
+    at = diagonal_layout(contiguous_layout(tuple(shape)), offset, *axes)
+    return put_value(None, input, at, tuple(shape)) if numel(shape) else reshape_value(input, tuple(shape))
+
+
+@composite("diag")
+def diag(input: Value, diagonal: int = 0) -> Value:
+    """The matrix with the vector `input` as its diagonal, or the diagonal of a matrix."""
+    if input.ndim not in (1, 2):
+        raise ValueError(f"diag: wants a vector or a matrix, got shape {input.shape}")
+    if input.ndim == 1:
+        return diag_embed(input, diagonal)
+    return view_value(input, diagonal_layout(contiguous_layout(input.shape), diagonal), "diagonal")
+
+
+@composite("diagflat")
+def diagflat(input: Value, offset: int = 0) -> Value:
+    """The matrix with all elements of `input`, row by row, as its diagonal."""
+    return diag_embed(reshape_value(input, (numel(input.shape),)), offset)
+
+
+# ---- put into ----
+
+
+def _put(name: str, input: Value, src: Value, at: Layout) -> Value:
+    if src.shape != at.shape:
+        raise ValueError(f"{name}: src has shape {src.shape}; want {at.shape}")
+    return put_value(input, cast(src, input.dtype), at, input.shape)
+
+
+@composite("select_scatter", 2)
+def select_scatter(input: Value, src: Value, dim: int, index: int) -> Value:
+    """`input` with `src` at position `index` along `dim`."""
+    return _put("select_scatter", input, src, select_layout(contiguous_layout(input.shape), dim, index))
+
+
+@composite("slice_scatter", 2)
+def slice_scatter(
+    input: Value, src: Value, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1
+) -> Value:
+    """`input` with `src` at `start:end:step` along `dim`."""
+    return _put("slice_scatter", input, src, slice_layout(contiguous_layout(input.shape), dim, start, end, step))
+
+
+@composite("diagonal_scatter", 2)
+def diagonal_scatter(input: Value, src: Value, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Value:
+    """`input` with `src` on a diagonal, as `diagonal` takes it."""
+    return _put("diagonal_scatter", input, src, diagonal_layout(contiguous_layout(input.shape), offset, dim1, dim2))
+
+
+# ---- along an axis ----
+
+
+def taken(x: Value, axis: int, start: int | None, end: int | None) -> Value:
+    """`start:end` along `axis`."""
+    return view_value(x, slice_layout(contiguous_layout(x.shape), axis, start, end), "slice")
+
+
+@composite("take_along_dim", 2)
+def take_along_dim(input: Value, indices: Value, dim: int | None = None) -> Value:
+    """The elements at `indices` along `dim`, the two broadcast along other axes; without `dim`, of `input` row by row.
+
+    >>> import genesis
+    >>> x = genesis.tensor([[3, 1], [2, 4]])
+    >>> genesis.take_along_dim(x, x.argsort(1), dim=1)
+    tensor([[1, 3],
+            [2, 4]])
+    """
+    if dim is None:
+        input, indices = (reshape_value(v, (numel(v.shape),)) for v in (input, indices))
+    elif input.ndim != indices.ndim:
+        raise ValueError(f"take_along_dim: input has {input.ndim} axes and indices {indices.ndim}; want the same number")
+    axis = normalize_axis("take_along_dim", dim or 0, input.ndim)
+    at = check_index("take_along_dim", indices, input.shape[axis], wrap=False)
+    rest = [tuple(1 if a == axis else e for a, e in enumerate(v.shape)) for v in (input, indices)]
+    common = broadcast_shapes("take_along_dim", *rest)
+    wide = [(*common[:axis], v.shape[axis], *common[axis + 1 :]) for v in (input, indices)]
+    return gather_value(expand(input, wide[0]), expand(at, wide[1]), axis)
+
+
+@composite("diff", (0, 3, 4))
+def diff(input: Value, n: int = 1, dim: int = -1, prepend: Value | None = None, append: Value | None = None) -> Value:
+    """The differences of neighbours along `dim`, `n` times over, of `input` with what stands before and behind it.
+
+    >>> import genesis
+    >>> genesis.diff(genesis.tensor([1, 4, 9])), genesis.diff(genesis.tensor([1, 4, 9]), n=2)
+    (tensor([3, 5]), tensor([2]))
+    """
+    if not input.ndim or n < 0:
+        raise ValueError(f"diff: {n} times of shape {input.shape}; want 0 or more, of one axis at least")
+    axis = normalize_axis("diff", dim, input.ndim)
+    x = cat([v for v in (prepend, input, append) if v is not None], axis)
+    for _ in range(min(n, x.shape[axis])):
+        above, below = taken(x, axis, 1, None), taken(x, axis, 0, -1)
+        x = above ^ below if x.dtype.category == 0 else above - below
+    return x

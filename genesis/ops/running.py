@@ -1,0 +1,101 @@
+"""Running extremes and running sums of exponentials. As in `ordering`, the primitives are host operations."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from genesis.ir.dtypes import int64
+from genesis.ir.graph import Value
+from genesis.ir.shapes import normalize_axis
+from genesis.ops.elementwise import exp, log, where
+from genesis.ops.indexing import gather_value
+from genesis.ops.layout import contiguous_layout, flip_layout
+from genesis.ops.ordering import Sorted
+from genesis.ops.registry import cast, composite, floating_dtype, primitive, widened
+from genesis.ops.views import view_value
+
+__all__ = ["cummax", "cummin", "logcumsumexp"]
+
+
+def _places_of(extremes: np.ufunc) -> Callable[..., Any]:
+    def reference(node: Any, x: np.ndarray) -> np.ndarray:
+        """Where the extreme so far is, the last of equal ones; a NaN stays one."""
+        axis = node.attrs["dim"]
+        places = np.arange(x.shape[axis]).reshape(-1, *(1,) * (x.ndim - axis - 1))
+        reached = (x == extremes.accumulate(x, axis)) | (x != x)
+        return np.maximum.accumulate(np.where(reached, places, 0), axis)
+
+    return reference
+
+
+primitive("cummax_places", "host", reference=_places_of(np.maximum))
+primitive("cummin_places", "host", reference=_places_of(np.minimum))
+
+
+def _running(name: str, input: Value, dim: int) -> Any:
+    axis = normalize_axis(name, dim, input.ndim)
+    if not input.ndim:
+        return Sorted(input, input.graph.constant(0, int64))
+    places = input.graph.add(name + "_places", (input,), input.shape, int64, {"dim": axis})
+    return Sorted(gather_value(input, places, axis), places)
+
+
+@composite("cummax")
+def cummax(input: Value, dim: int) -> Any:
+    """(values, indices) of the greatest element up to each place along `dim`: the last one, of equal ones; NaN wins.
+
+    >>> import genesis
+    >>> genesis.cummax(genesis.tensor([1, 3, 2]), 0).values
+    tensor([1, 3, 3])
+    """
+    return _running("cummax", input, dim)
+
+
+@composite("cummin")
+def cummin(input: Value, dim: int) -> Any:
+    """(values, indices) of the least element up to each place along `dim`: the last one, of equal ones; NaN wins."""
+    return _running("cummin", input, dim)
+
+
+# ---- sums of exponentials ----
+
+
+def _backwards(x: Value, dim: int) -> Value:
+    return view_value(x, flip_layout(contiguous_layout(x.shape), (dim,)), "flip")
+
+
+def _sums(x: Value, dim: int) -> Value:
+    return x.graph.add("logcumsumexp", (x,), x.shape, x.dtype, {"dim": dim})
+
+
+def _sums_grad(g: Value, y: Value, x: Value) -> Value:
+    """sum over j >= i of g_j exp(x_i - y_j), by logarithms, of positive and of negative g apart."""
+    dim = y.node.attrs["dim"]
+
+    def part(size: Value) -> Value:
+        there = size > 0
+        terms = where(there, log(where(there, size, 1)) - where(there, y, 0), float("-inf"))
+        return exp(_backwards(_sums(_backwards(terms, dim), dim), dim) + x)
+
+    return part(g) - part(-g)
+
+
+primitive(
+    "logcumsumexp", "host", grad=_sums_grad, reference=lambda node, x: np.logaddexp.accumulate(x, node.attrs["dim"]),
+)
+
+
+@composite("logcumsumexp")
+def logcumsumexp(input: Value, dim: int) -> Value:
+    """The logarithms of the sums of exp(x) up to each place along `dim`, without overflow.
+
+    >>> import genesis
+    >>> genesis.logcumsumexp(genesis.zeros(2), 0)
+    tensor([0.0000, 0.6931])
+    """
+    axis = normalize_axis("logcumsumexp", dim, input.ndim)
+    x = widened(cast(input, floating_dtype(input.dtype)))
+    return cast(_sums(x, axis) if x.ndim else x, floating_dtype(input.dtype))

@@ -1,0 +1,119 @@
+"""Scattering with a reduction of what comes to one place: sums and means by addition, others by a host operation."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from genesis.ir.dtypes import DType, bool_
+from genesis.ir.graph import Value
+from genesis.ir.shapes import normalize_axis, numel
+from genesis.ops.elementwise import where, zeros_like
+from genesis.ops.indexing import gather_value, scatter_value, scattered
+from genesis.ops.registry import cast, composite, expand, primitive
+from genesis.ops.views import reshape_value
+
+__all__ = ["index_reduce", "scatter_reduce"]
+
+_FOLDS = {"prod": np.multiply, "amax": np.maximum, "amin": np.minimum}
+
+
+def _fold_reference(node: Any, base: np.ndarray, index: np.ndarray, source: np.ndarray) -> np.ndarray:
+    result = np.array(base)
+    places: list[Any] = list(np.indices(index.shape, sparse=True))
+    places[node.attrs["dim"]] = index
+    _FOLDS[node.attrs["mode"]].at(result, tuple(places), source)
+    return result
+
+
+def _fold_grad(g: Value, y: Value, base: Value, index: Value, source: Value) -> Any:
+    """Extremes share what comes among those that attain them; of a product, the product of the others."""
+    dim, mode = y.node.attrs["dim"], y.node.attrs["mode"]
+
+    def there(x: Value) -> Value:
+        return gather_value(x, index, dim)
+
+    if mode != "prod":
+        of_base, of_source = cast(base == y, g.dtype), cast(source == there(y), g.dtype)
+        share = g / scatter_value(of_base, index, of_source, dim, "add")
+        return of_base * share, None, of_source * there(share)
+    zero, zero_base = source == 0, base == 0
+    zeros = scatter_value(cast(zero_base, g.dtype), index, cast(zero, g.dtype), dim, "add")
+    whole = _fold(where(zero_base, 1, base), index, where(zero, 1, source), dim, "prod")
+
+    def others(x: Value, is_zero: Value, count: Value, product: Value) -> Value:
+        return where(is_zero, where(count == 1, product, 0), where(count == 0, product / where(is_zero, 1, x), 0))
+
+    return g * others(base, zero_base, zeros, whole), None, there(g) * others(source, zero, there(zeros), there(whole))
+
+
+primitive("scatter_fold", "host", grad=_fold_grad, reference=_fold_reference)
+
+
+def _fold(base: Value, index: Value, source: Value, dim: int, mode: str) -> Value:
+    return base.graph.add("scatter_fold", (base, index, source), base.shape, base.dtype, {"dim": dim, "mode": mode})
+
+
+def _neutral(reduce: str, dtype: DType) -> float:
+    """What a fold begins with, where it begins with nothing."""
+    if reduce in ("sum", "mean", "prod"):
+        return reduce == "prod" if dtype is bool_ else int(reduce == "prod")
+    if dtype.is_floating_point:
+        return float("-inf") if reduce == "amax" else float("inf")
+    if dtype is bool_:
+        return reduce == "amin"
+    info = np.iinfo(dtype.numpy)
+    return int(info.min if reduce == "amax" else info.max)
+
+
+def _reduced(name: str, input: Value, axis: int, index: Value, src: Value, reduce: str, include_self: bool) -> Value:
+    if reduce not in ("sum", "mean", *_FOLDS):
+        raise ValueError(f"{name}: reduce is {reduce!r}; want 'sum', 'prod', 'mean', 'amax' or 'amin'")
+    if reduce == "mean" and input.dtype is bool_:
+        raise TypeError(f"{name}: a mean wants numbers, got bool; convert with .to(genesis.float32)")
+    once = expand(input.graph.constant(1, input.dtype), index.shape)
+    base = input
+    if not include_self:
+        met = scatter_value(zeros_like(input), index, once, axis, "set") != 0
+        base = where(met, input.graph.constant(_neutral(reduce, input.dtype), input.dtype), input)
+    if reduce in _FOLDS:
+        return _fold(base, index, src, axis, reduce)
+    total = scatter_value(base, index, src, axis, "add")
+    if reduce == "sum":
+        return total
+    self = expand(input.graph.constant(int(include_self), input.dtype), input.shape)
+    count = scatter_value(self, index, once, axis, "add")
+    count = where(count == 0, 1, count)
+    return total / count if input.dtype.is_floating_point else total // count
+
+
+@composite("scatter_reduce", (0, 2, 3))
+def scatter_reduce(
+    input: Value, dim: int, index: Value, src: Value, reduce: str, *, include_self: bool = True
+) -> Value:
+    """`input` with `src[i]` folded into it at `index[i]` along `dim`, by "sum", "prod", "mean", "amax" or "amin".
+
+    Without `include_self` what is there before does not count. Other arguments and errors as those of `scatter_add`.
+
+    >>> import genesis
+    >>> x, at = genesis.tensor([1.0, 5.0]), genesis.tensor([0, 0, 1])
+    >>> genesis.scatter_reduce(x, 0, at, genesis.tensor([3.0, 2.0, 4.0]), "amax")
+    tensor([3., 5.])
+    """
+    axis, index, src = scattered("scatter_reduce", input, dim, index, src)
+    return _reduced("scatter_reduce", input, axis, index, src, reduce, include_self)
+
+
+@composite("index_reduce", (0, 2, 3))
+def index_reduce(
+    input: Value, dim: int, index: Value, source: Value, reduce: str, *, include_self: bool = True
+) -> Value:
+    """`input` with the slices of `source` folded into those at the positions `index` (1-d) along `dim`."""
+    axis = normalize_axis("index_reduce", dim, input.ndim)
+    want = (*input.shape[:axis], numel(index.shape), *input.shape[axis + 1 :])
+    if index.ndim > 1 or source.shape != want:
+        raise ValueError(f"index_reduce: index has shape {index.shape}, source {source.shape}; want (n,) and {want}")
+    place = expand(reshape_value(index, tuple(want[axis] if a == axis else 1 for a in range(len(want)))), want)
+    at, place, part = scattered("index_reduce", input, axis, place, source)
+    return _reduced("index_reduce", input, at, place, part, reduce, include_self)

@@ -1,0 +1,183 @@
+"""Statistics: pairs of moments, what passes over NaN, and quantiles."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from genesis.ir.dtypes import DType, int64
+from genesis.ir.graph import Value
+from genesis.ir.shapes import normalize_axis, numel
+from genesis.ops.arrangement import taken
+from genesis.ops.elementwise import floor, isnan, round, where
+from genesis.ops.indexing import gather_value
+from genesis.ops.ordering import Sorted, sort
+from genesis.ops.reduction import Axes, amax, amin, any, mean, std, sum, var
+from genesis.ops.registry import cast, composite, expand, widened
+from genesis.ops.views import permute_value, reshape_value
+
+__all__ = ["quantile"]
+
+
+class Extrema(NamedTuple):
+    """What `aminmax` gives."""
+
+    min: Any
+    max: Any
+
+
+@composite("aminmax")
+def aminmax(input: Value, *, dim: int | None = None, keepdim: bool = False) -> Any:
+    """(min, max) over `dim`, or all elements; NaN wins.
+
+    >>> import genesis
+    >>> genesis.aminmax(genesis.tensor([3, 1, 2])).max
+    tensor(3)
+    """
+    return Extrema(amin(input, dim, keepdim), amax(input, dim, keepdim))
+
+
+@composite("std_mean")
+def std_mean(input: Value, dim: Axes = None, keepdim: bool = False, *, correction: float = 1, unbiased: bool = True) -> Any:
+    """(standard deviation, mean), as `std` and `mean`."""
+    return std(input, dim, keepdim, correction=correction, unbiased=unbiased), mean(input, dim, keepdim)
+
+
+@composite("var_mean")
+def var_mean(input: Value, dim: Axes = None, keepdim: bool = False, *, correction: float = 1, unbiased: bool = True) -> Any:
+    """(variance, mean), as `var` and `mean`."""
+    return var(input, dim, keepdim, correction=correction, unbiased=unbiased), mean(input, dim, keepdim)
+
+
+@composite("count_nonzero")
+def count_nonzero(input: Value, dim: Axes = None) -> Value:
+    """How many elements over `dim` are not zero."""
+    return sum(cast(input != 0, int64), dim)
+
+
+# ---- past NaN ----
+
+
+@composite("nansum")
+def nansum(input: Value, dim: Axes = None, keepdim: bool = False, *, dtype: DType | None = None) -> Value:
+    """The sum over `dim` where NaN counts as 0.
+
+    >>> import genesis
+    >>> genesis.nansum(genesis.tensor([1.0, float("nan"), 2.0]))
+    tensor(3.)
+    """
+    return sum(where(isnan(input), 0, input), dim, keepdim, dtype=dtype)
+
+
+@composite("nanmean")
+def nanmean(input: Value, dim: Axes = None, keepdim: bool = False, *, dtype: DType | None = None) -> Value:
+    """The mean over `dim` of what is not NaN."""
+    x = widened(cast(input, dtype or input.dtype))
+    if not x.dtype.is_floating_point:
+        raise TypeError(f"nanmean: wants a floating tensor, got {x.dtype.name}")
+    there = cast(~isnan(x), x.dtype)
+    return cast(nansum(x, dim, keepdim) / sum(there, dim, keepdim), dtype or input.dtype)
+
+
+# ---- order ----
+
+_BETWEEN = ("linear", "lower", "higher", "midpoint", "nearest")
+
+
+def _quantile(name: str, input: Value, q: Any, dim: int | None, keepdim: bool, interpolation: str) -> Value:
+    """Of sorted rows, at q of the way from the first place to the last that counts."""
+    if interpolation not in _BETWEEN:
+        raise ValueError(f"{name}: interpolation {interpolation!r}; want one of {', '.join(_BETWEEN)}")
+    if not input.dtype.is_floating_point:
+        raise TypeError(f"{name}: wants a floating tensor, got {input.dtype.name}")
+    if not numel(input.shape):
+        raise ValueError(f"{name}: shape {input.shape} has no elements; want one at least")
+    at = q if isinstance(q, Value) else input.graph.constant(float(q), input.dtype)
+    if at.ndim > 1:
+        raise ValueError(f"{name}: q must be a number or 1-d, got shape {at.shape}")
+    axis = 0 if dim is None else normalize_axis(name, dim, input.ndim)
+    x = input if dim is not None and input.ndim else reshape_value(input, (numel(input.shape),))
+    rows = sort(permute_value(x, [*(a for a in range(x.ndim) if a != axis), axis])).values
+    lead, extent = rows.shape[:-1], rows.shape[-1]
+    missing = isnan(rows)
+    wide = widened(rows)
+    if name == "nanquantile":
+        last = sum(cast(~missing, wide.dtype), -1, True) - 1
+    else:
+        last = expand(wide.graph.constant(extent - 1, wide.dtype), (*lead, 1))
+    count = numel(at.shape)
+    place = reshape_value(cast(at, wide.dtype), (1,) * len(lead) + (count,)) * last
+    found = _between(wide, where(place < 0, 0, place), extent, interpolation)
+    spoilt = last < 0 if name == "nanquantile" else any(missing, -1, True)
+    found = where(spoilt, float("nan"), found)
+    kept = (1,) * input.ndim if dim is None else (*lead[:axis], 1, *lead[axis:]) if input.ndim else ()
+    shape = (*at.shape, *(kept if keepdim else lead))
+    return cast(reshape_value(permute_value(found, [len(lead), *range(len(lead))]), shape), input.dtype)
+
+
+def _between(rows: Value, place: Value, extent: int, interpolation: str) -> Value:
+    """The elements at fractional places of the rows' last axis, which is `extent` long."""
+    def at(places: Value) -> Value:
+        index = cast(places, int64)
+        return gather_value(rows, where(index < extent, index, extent - 1), rows.ndim - 1)
+
+    below = floor(place)
+    part = place - below
+    if interpolation == "lower":
+        return at(below)
+    if interpolation == "higher":
+        return at(below + cast(part > 0, part.dtype))
+    if interpolation == "nearest":
+        return at(round(place))
+    low, high = at(below), at(below + cast(part > 0, part.dtype))
+    return low + (high - low) * (cast(part > 0, part.dtype) * 0.5 if interpolation == "midpoint" else part)
+
+
+@composite("quantile", 2)
+def quantile(
+    input: Value, q: Value, dim: int | None = None, keepdim: bool = False, *, interpolation: str = "linear"
+) -> Value:
+    """The `q`-th quantiles, a number of [0, 1] or several, over `dim` (all elements, if None); NaN of NaN.
+
+    Several come first, as an axis of their own. `interpolation` between neighbours is linear, lower, higher, midpoint or
+    nearest.
+
+    >>> import genesis
+    >>> genesis.quantile(genesis.tensor([4.0, 1.0, 2.0, 3.0]), genesis.tensor([0.0, 0.5]))
+    tensor([1.0000, 2.5000])
+    """
+    return _quantile("quantile", input, q, dim, keepdim, interpolation)
+
+
+@composite("nanquantile", 2)
+def nanquantile(
+    input: Value, q: Value, dim: int | None = None, keepdim: bool = False, *, interpolation: str = "linear"
+) -> Value:
+    """As `quantile`, of what is not NaN."""
+    return _quantile("nanquantile", input, q, dim, keepdim, interpolation)
+
+
+@composite("kthvalue")
+def kthvalue(input: Value, k: int, dim: int = -1, keepdim: bool = False) -> Any:
+    """(value, index) of the `k`-th least element along `dim`, counted from 1.
+
+    >>> import genesis
+    >>> genesis.kthvalue(genesis.tensor([3, 1, 2]), 2).values
+    tensor(2)
+    """
+    axis = normalize_axis("kthvalue", dim, input.ndim)
+    extent = input.shape[axis] if input.ndim else 1
+    if not 1 <= k <= extent:
+        raise ValueError(f"kthvalue: k is {k}; want 1 to {extent}, the extent of dim {dim}")
+    found = sort(input, axis)
+    if not input.ndim:
+        return found
+    shape = tuple(e for a, e in enumerate(input.shape) if a != axis)
+    parts = [taken(v, axis, k - 1, k) for v in found]
+    return Sorted(*parts) if keepdim else Sorted(*[reshape_value(v, shape) for v in parts])
+
+
+@composite("msort")
+def msort(input: Value) -> Value:
+    """The elements in order along axis 0."""
+    values: Value = sort(input, 0).values
+    return values

@@ -1,0 +1,105 @@
+"""Counting, comparing, cutting: what is no row of the operation table, against torch."""
+
+import numpy as np
+import pytest
+import torch
+
+import genesis
+from tests.tolerances import assert_close, to_torch
+
+X = np.random.default_rng(0).normal(size=(4, 6)).astype(np.float32)
+COUNTS = np.array([0, 3, 1, 3, 5, 3])
+RUNS = np.array([[1, 1, 2], [1, 1, 2], [3, 1, 2]])
+CALLS = {
+    "bincount": [(COUNTS,), (COUNTS, X[0]), (COUNTS, None, 9), (COUNTS[:0],)],
+    "histc": [(X,), (X, 5, -1, 1), (X, 4), (X * 0, 3)],
+    "mode": [(COUNTS,), (RUNS, 0), (RUNS, 1, True)],
+    "unique_consecutive": [(COUNTS,), (RUNS, True, True), (RUNS, True, True, 0), (RUNS, True, True, 1), (COUNTS[:0],)],
+    "repeat_interleave": [(X, 2), (X, 3, 1), (X, np.array([1, 0, 2, 1]), 0), (np.array([2, 0, 1]),), (X, 0, -1)],
+    "equal": [(X, X), (X, X[0]), (X, X + 1)], "allclose": [(X, X + 1e-9), (X, X + 1), (X, X + 0.01, 0.1, 0.1)],
+    "hsplit": [(X, 3), (X, [1, 4]), (X[0], 2)], "vsplit": [(X, 2), (X, [1])], "dsplit": [(X.reshape(2, 3, 4), 2)],
+    "split_with_sizes": [(X, [1, 3]), (X, (2, 4), 1)],
+    "atleast_1d": [(X,), (X[0, 0],)], "atleast_2d": [(X,), (X[0],), (X[0, 0],)], "atleast_3d": [(X,), (X[0],), (X[0, 0], X)],
+    "moveaxis": [(X, 0, 1)], "swapaxes": [(X, 0, -1)], "concat": [([X, X], 1)],
+}
+
+
+def of(library, argument):
+    make = to_torch if library is torch else genesis.tensor
+    if isinstance(argument, list) and isinstance(argument[0], np.ndarray):
+        return [make(a) for a in argument]
+    return make(argument) if isinstance(argument, np.ndarray | np.generic) else argument
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_results_are_torchs(name):
+    for given in CALLS[name]:
+        ours, theirs = (getattr(lib, name)(*[of(lib, a) for a in given]) for lib in (genesis, torch))
+        if isinstance(theirs, bool):
+            assert ours is theirs
+        else:
+            assert_close(ours, theirs, f"{name} {given}")
+
+
+def test_a_histogram_has_edges():
+    for bins, keywords in ((4, {}), (3, {"range": (-1.0, 1.0), "density": True}), (np.float32([-1, 0, 2]), {"weight": X * X})):
+        ours, theirs = (
+            lib.histogram(of(lib, X), of(lib, bins), **{k: of(lib, v) for k, v in keywords.items()}) for lib in (genesis, torch)
+        )
+        assert_close(ours, theirs)
+
+
+def test_pieces_share_the_storage():
+    x = genesis.zeros(2, 4)
+    genesis.hsplit(x, 2)[1].fill_(1)
+    genesis.atleast_3d(x)[0].add_(1)
+    genesis.moveaxis(x, 0, 1)[0].mul_(5)
+    assert x.tolist() == [[5, 1, 2, 2], [0, 0, 1, 1]]
+
+
+def test_repeated_elements_sum_their_gradients():
+    x = genesis.tensor([1.0, 2.0, 3.0], requires_grad=True)
+    (x.repeat_interleave(2) * genesis.arange(6)).sum().backward()
+    x.repeat_interleave(genesis.tensor([2, 0, 1])).sum().backward()
+    assert x.grad.tolist() == [3, 5, 10]
+
+
+@pytest.mark.parametrize("name", ["float64", "float32", "float16", "bfloat16"])
+def test_limits_of_floats_are_torchs(name):
+    ours, theirs = genesis.finfo(getattr(genesis, name)), torch.finfo(getattr(torch, name))
+    for limit in ("min", "max", "eps", "tiny", "smallest_normal", "bits", "dtype"):
+        assert getattr(ours, limit) == getattr(theirs, limit), limit
+
+
+@pytest.mark.parametrize("name", ["int64", "int32", "int16", "int8", "uint8"])
+def test_limits_of_integers_are_torchs(name):
+    ours, theirs = genesis.iinfo(getattr(genesis, name)), torch.iinfo(getattr(torch, name))
+    assert (ours.min, ours.max, ours.bits, ours.dtype) == (theirs.min, theirs.max, theirs.bits, theirs.dtype)
+
+
+REFUSED = [
+    (lambda x: genesis.bincount(x), r"bincount: wants a vector of ints"),
+    (lambda x: genesis.hsplit(x, 4), r"extent 6 of dim 1 is not divisible by 4; use tensor_split"),
+    (lambda x: genesis.vsplit(x[0], 2), r"shape \(6,\) has 1 axes; want 2 at least"),
+    (lambda x: x.repeat_interleave(genesis.tensor([1, 2]), 0), r"repeats have shape \(2,\); want one count, or \(4,\)"),
+    (lambda x: genesis.kthvalue(x, 7), r"kthvalue: k is 7; want 1 to 6"),
+    (lambda x: genesis.quantile(x, 0.5, interpolation="cubic"), r"interpolation 'cubic'; want one of linear"),
+    (lambda x: genesis.diag(x[None]), r"diag: wants a vector or a matrix, got shape \(1, 4, 6\)"),
+    (lambda x: genesis.select_scatter(x, x, 0, 0), r"select_scatter: src has shape \(4, 6\); want \(6,\)"),
+    (lambda x: x.scatter_reduce(0, genesis.zeros(1, 6, dtype=genesis.int64), x, "max"), r"reduce is 'max'; want 'sum'"),
+    (lambda x: genesis.cross(x, x), r"cross: shapes \(4, 6\) and \(4, 6\) along dim None; want 3 elements there"),
+    (lambda x: genesis.searchsorted(x, x[0]), r"sorted_sequence has shape \(4, 6\) and input \(6,\)"),
+]
+
+
+@pytest.mark.parametrize(("call", "message"), REFUSED)
+def test_errors_tell_what_would_be_right(call, message):
+    with pytest.raises(ValueError, match=message):
+        call(genesis.tensor(X))
+
+
+def test_limits_of_the_other_kind_are_refused():
+    with pytest.raises(TypeError, match="use iinfo"):
+        genesis.finfo(genesis.int32)
+    with pytest.raises(TypeError, match="use finfo"):
+        genesis.iinfo(genesis.float32)
