@@ -77,7 +77,9 @@ def _call(
             if workers > 1:
                 c = places.sum_of(call.node, worker, nodes[call.node].nbytes)
             begins = loop.tiles * worker // workers * _of_tile(loop, numel(call.batch)) + 1
-        block = product.block(call, dtype.name, cut, (a, b, c), places.workspace(workers * share), share, adds_from=begins)
+        ahead = (call.a not in loop.private, call.b not in loop.private)
+        block = product.block(
+            call, dtype.name, cut, (a, b, c), places.workspace(workers * share), share, adds_from=begins, ahead=ahead)
         kernel, words, items = addresses[product.source(dtype.name).symbol], tuple(block.words), block.items
     else:
         size, items = _lanes(loop, call)

@@ -1,31 +1,35 @@
 """The kernel of matrix products: panels of C as items, blocks of k, of columns and of rows, strips, tiles.
 
-A panel packs the operands' blocks into its worker's workspace: of B `columns` by `k`, which tiles of every row reuse, of A
-`rows` by `k`, which stays in the second-level cache while the strips of B come past. Rows of A that lie in one piece are
-copied as they are, and left where they lie if few tiles read them.
+A panel packs the operands' blocks into its worker's workspace: of A `rows` by `k`, which stays in the second-level cache
+while the strips of B come past, of B `columns` by `k`, each strip when the first rows come to it, for the others to reuse.
+Rows of A that lie in one piece are copied as they are, and left where they lie if few tiles read them. What is packed next
+is asked for in the meantime (see `ahead.py`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from llvmlite import ir
 
 from genesis.codegen.cpu.lanes import Lanes
+from genesis.codegen.cpu.product.ahead import Ahead, Region
 from genesis.codegen.cpu.product.packing import emit_copy, emit_packing, firsts, strip_elements
 from genesis.codegen.cpu.product.tile import VECTORS, Tile, counted, emit_tile
-from genesis.codegen.cpu.registers import I64, POINTER
+from genesis.codegen.cpu.registers import I1, I64, POINTER
 
 __all__ = ["WORDS", "product_ir"]
 
 # The words of an argument block. Distances are in elements, batch strides in bytes; what is stored of a transposed
 # operand is its transpose. A panel is `height` rows, or columns if `by_columns`; blocks are `rows` or `columns` by `depth`;
 # items from `adds_from` on are added to what is there; `only` is the number of the promise in ONLY; A is read where it
-# lies, or packed; the workspace is a `share` for each worker, B's block in front, A's `a_block` bytes further on.
+# lies, or packed; the workspace is a `share` for each worker, B's block in front, A's `a_block` bytes further on; an
+# operand's `ahead` says that the next item's matrix may be asked for.
 WORDS = (
     "m", "n", "k", "a", "lda", "a_transposed", "b", "ldb", "b_transposed", "c", "ldc", "batch_inner", "a_outer", "a_inner",
     "b_outer", "b_inner", "c_outer", "c_inner", "panels", "height", "by_columns", "adds_from", "only", "a_lies",
-    "rows", "columns", "depth", "workspace", "share", "a_block",
+    "rows", "columns", "depth", "workspace", "share", "a_block", "a_ahead", "b_ahead",
 )
 ONLY = ("", "n<=m", "k<=m", "n<=k", "m<=n", "k<=n", "m<=k")  # what products may be promised (see `ops/contraction.py`)
 
@@ -38,6 +42,15 @@ CHUNK = 8
 def product_ir(name: str, tile: Tile) -> str:
     """The module that defines the kernel `name`: C = A @ B on the panels that are its items."""
     return _Driver(name, tile).text()
+
+
+class _Operand(NamedTuple):
+    """An operand's name, where the panel's matrix begins and the next item's, and which of its lines the panel reads."""
+
+    name: str
+    matrix: ir.Value
+    next_matrix: ir.Value
+    lines: tuple[ir.Value, ir.Value]
 
 
 class _Driver:
@@ -66,29 +79,38 @@ class _Driver:
 
     def _panel(self, item: ir.Value) -> None:
         b, word = self.builder, self.word
-        batch, number = b.udiv(item, word["panels"]), b.urem(item, word["panels"])
-        outer, inner = b.udiv(batch, word["batch_inner"]), b.urem(batch, word["batch_inner"])
-        a, b_, c = (
-            self._moved(self._moved(word[name], b.mul(outer, word[f"{name}_outer"])), b.mul(inner, word[f"{name}_inner"]))
-            for name in "abc"
-        )
+        number = b.urem(item, word["panels"])
         by_columns = b.icmp_signed("!=", word["by_columns"], I64(0))
         low = b.mul(number, word["height"])
         high = b.add(low, word["height"])
         rows = b.select(by_columns, I64(0), low), self._least(b.select(by_columns, word["m"], high), word["m"])
         columns = b.select(by_columns, low, I64(0)), self._least(b.select(by_columns, high, word["n"]), word["n"])
-        base = self._moved(word["workspace"], b.mul(self.worker, word["share"]))
-        a_blocks = self._moved(base, word["a_block"])
+        left, right = (
+            _Operand(name, self._matrix(name, item), self._matrix(name, b.add(item, I64(1))), lines)
+            for name, lines in (("a", rows), ("b", columns))
+        )
+        c = self._matrix("c", item)
+        strips = self._moved(word["workspace"], b.mul(self.worker, word["share"]))
+        a_blocks = self._moved(strips, word["a_block"])
         with counted(b, I64(0), word["k"], word["depth"]) as k_first:
-            k = self._least(b.sub(word["k"], k_first), word["depth"])
+            along = k_first, self._least(b.sub(word["k"], k_first), word["depth"])
             add = b.or_(b.icmp_signed("!=", k_first, I64(0)), b.icmp_signed(">=", item, word["adds_from"]))
             with counted(b, *columns, word["columns"]) as column:
                 last_column = self._least(b.add(column, word["columns"]), columns[1])
-                self._pack_right(b_, (column, last_column), (k_first, k), base)
                 with counted(b, *rows, word["rows"]) as row:
-                    last_row = self._least(b.add(row, word["rows"]), rows[1])
-                    left = self._left(a, (row, last_row), (k_first, k), a_blocks)
-                    self._tiles(c, (row, last_row), (column, last_column), (k_first, k), left, base, add)
+                    block = (row, self._least(b.add(row, word["rows"]), rows[1])), (column, last_column)
+                    packed = self._left(left.matrix, block[0], along, a_blocks)
+                    tiles = b.mul(self._count(block[0], self.tile.rows), self._count(block[1], self.tile.columns))
+                    ahead = self._ahead(left, (row, word["rows"]), k_first, tiles, I1(1))
+                    fresh = b.icmp_signed("==", row, rows[0])
+                    self._tiles(c, block, along, packed, (right, strips, fresh), add, ahead)
+
+    def _matrix(self, name: str, item: ir.Value) -> ir.Value:
+        """Where the matrix of operand `name` begins that `item` is about."""
+        b, word = self.builder, self.word
+        batch = b.udiv(item, word["panels"])
+        outer, inner = b.udiv(batch, word["batch_inner"]), b.urem(batch, word["batch_inner"])
+        return self._moved(self._moved(word[name], b.mul(outer, word[f"{name}_outer"])), b.mul(inner, word[f"{name}_inner"]))
 
     def _left(
         self, source: ir.Value, rows: Sequence[ir.Value], along: Sequence[ir.Value], target: ir.Value
@@ -112,21 +134,19 @@ class _Driver:
         where_it_lay = (b.mul(row, size), row, step)
         return b.select(lies, start, target), *(b.select(lies, *pair) for pair in zip(where_it_lay, packed, strict=True))
 
-    def _pack_right(
-        self, source: ir.Value, columns: Sequence[ir.Value], along: Sequence[ir.Value], target: ir.Value
+    def _right(
+        self, right: _Operand, column: ir.Value, last: ir.Value, along: Sequence[ir.Value], target: ir.Value
     ) -> None:
-        """The strips of columns [columns[0], columns[1]) of B and of along[1] of its rows from along[0] on."""
+        """The strip that begins at a column of B, of columns before `last` and of along[1] of its rows from along[0] on."""
         b, size, (k_first, k), distance = self.builder, self.tile.columns, along, self.word["ldb"]
-        pitch = strip_elements(self.tile, size, k, b)
+        end = self._least(b.add(column, I64(size)), last)
         with b.if_else(b.icmp_signed("!=", self.word["b_transposed"], I64(0))) as (far, near):
             with near:
-                self._pack_strips(source, distance, columns, along, target, size)
-            with far, counted(b, columns[0], columns[1], size) as column:
-                start = self._element(source, b.add(b.mul(column, distance), k_first))
-                strip = self._element(target, b.mul(b.sdiv(b.sub(column, columns[0]), I64(size)), pitch))
-                left = self._least(b.sub(columns[1], column), I64(size))
+                self._pack_strips(right.matrix, distance, (column, end), along, target, size)
+            with far:
+                start = self._element(right.matrix, b.add(b.mul(column, distance), k_first))
                 for first in firsts(self.tile, size):
-                    b.call(self.packing[True], [start, distance, left, I64(first), k, strip, I64(size)])
+                    b.call(self.packing[True], [start, distance, b.sub(end, column), I64(first), k, target, I64(size)])
 
     def _pack_strips(
         self, source: ir.Value, distance: ir.Value, lines: Sequence[ir.Value], along: Sequence[ir.Value], target: ir.Value,
@@ -143,19 +163,49 @@ class _Driver:
             for first in firsts(self.tile, size):
                 b.call(self.packing[False], [start, distance, left, I64(first), length, strip, I64(size)])
 
+    def _ahead(
+        self, operand: _Operand, block: Sequence[ir.Value], k_first: ir.Value, steps: ir.Value, wanted: ir.Value
+    ) -> Ahead:
+        """Asks in `steps` for what is packed after a block of an operand's lines (the first, how many), if it is `wanted`: the
+        next block, the first one for the next terms, or that of the next item's matrix.
+        """
+        b, word, name, (low, high) = self.builder, self.word, operand.name, operand.lines
+        distance = word[f"ld{name}"]
+        line = b.add(block[0], block[1])
+        more = b.icmp_signed("<", line, high)
+        line, term = b.select(more, line, low), b.select(more, k_first, b.add(k_first, word["depth"]))
+        done = b.icmp_signed(">=", term, word["k"])
+        wanted = b.and_(wanted, b.or_(b.not_(done), b.icmp_signed("!=", word[f"{name}_ahead"], I64(0))))
+        matrix, term = b.select(done, operand.next_matrix, operand.matrix), b.select(done, I64(0), term)
+        lines, terms = self._least(b.sub(high, line), block[1]), self._least(b.sub(word["k"], term), word["depth"])
+        across = b.icmp_signed("!=", word[f"{name}_transposed"], I64(int(name == "b")))  # a term's elements lie side by side
+        place = b.add(b.mul(b.select(across, term, line), distance), b.select(across, line, term))
+        size = I64(4 if self.tile.dtype == "float32" else 8)
+        region = Region(
+            self._element(matrix, place), b.mul(b.select(across, lines, terms), size), b.mul(distance, size),
+            b.select(wanted, b.select(across, terms, lines), I64(0)))
+        return Ahead(self.lanes, region, steps)
+
     def _tiles(
-        self, c: ir.Value, rows: Sequence[ir.Value], columns: Sequence[ir.Value], along: Sequence[ir.Value],
-        left: Sequence[ir.Value], right: ir.Value, add: ir.Value,
+        self, c: ir.Value, block: Sequence[Sequence[ir.Value]], along: Sequence[ir.Value], left: Sequence[ir.Value],
+        strips: tuple[_Operand, ir.Value, ir.Value], add: ir.Value, ahead: Ahead,
     ) -> None:
-        b, tile, (k_first, k), (a, a_strip, a_row, a_step) = self.builder, self.tile, along, left
+        """The tiles of a block (its rows, its columns); `strips`: of what operand, where, and whether they must be packed."""
+        b, tile, (rows, columns), (k_first, k), (a, a_strip, a_row, a_step) = self.builder, self.tile, block, along, left
+        right, place_b, fresh = strips
         b_strip = strip_elements(tile, tile.columns, k, b)
         with counted(b, columns[0], columns[1], tile.columns) as column:
-            strip_b = self._element(right, b.mul(b.sdiv(b.sub(column, columns[0]), I64(tile.columns)), b_strip))
+            strip_b = self._element(place_b, b.mul(b.sdiv(b.sub(column, columns[0]), I64(tile.columns)), b_strip))
             n = b.sub(columns[1], column)
+            with b.if_then(fresh):
+                self._right(right, column, columns[1], along, strip_b)
+            ahead_right = self._ahead(right, (column, I64(tile.columns)), k_first, self._count(rows, tile.rows), fresh)
             with counted(b, rows[0], rows[1], tile.rows) as row:
                 strip_a = self._element(a, b.mul(b.sdiv(b.sub(row, rows[0]), I64(tile.rows)), a_strip))
                 m = b.sub(rows[1], row)
                 place = self._element(c, b.add(b.mul(row, self.word["ldc"]), column))
+                for asking in (ahead, ahead_right):
+                    asking.step()
                 first, length = self._terms(row, column, k_first, k)
                 start_a = self._element(strip_a, b.mul(first, a_step))
                 start_b = self._element(strip_b, b.mul(first, I64(tile.columns)))
@@ -194,6 +244,10 @@ class _Driver:
                             b.call(self.tiles[middle, vectors], arguments)
                         with flat:
                             b.call(self.tiles[low, vectors], arguments)
+
+    def _count(self, extent: Sequence[ir.Value], size: int) -> ir.Value:
+        b = self.builder
+        return b.udiv(b.add(b.sub(extent[1], extent[0]), I64(size - 1)), I64(size))
 
     def _least(self, x: ir.Value, y: ir.Value) -> ir.Value:
         return self.builder.select(self.builder.icmp_signed("<", x, y), x, y)

@@ -56,11 +56,11 @@ def panels(dtype: str, extents: tuple[int, int, int], wanted: int) -> Panels:
 
 def block(
     call: Product, dtype: str, cut: Panels, addresses: tuple[Word, Word, Word], workspace: Word, share: int, *,
-    adds_from: int = NEVER,
+    adds_from: int = NEVER, ahead: tuple[bool, bool] = (True, True),
 ) -> Block:
     """The argument block of `call` with operands and result at `addresses`, and at `workspace` a `share` for each worker.
 
-    Items from `adds_from` on are added to what is there.
+    Items from `adds_from` on are added to what is there; `ahead`: whether the next item's A and B may be asked for.
     """
     tile = Tile.of(dtype)
     size = 4 if dtype == "float32" else 8
@@ -76,6 +76,7 @@ def block(
         *(step for pair in steps for step in pair),
         *(cut.panels, cut.height, cut.by_columns, adds_from, ONLY.index(call.only), _lies(call, tile, cut)),
         *(ROWS, COLUMNS, depth, workspace, share, packed_b),
+        *(one and cut.panels == 1 for one in ahead),
     )
     words = tuple(int(value) if isinstance(value, bool) else value for value in values)
     assert len(words) == len(WORDS)

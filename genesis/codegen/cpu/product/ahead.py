@@ -1,0 +1,54 @@
+"""What is packed next is asked for while tiles are computed, which leave the memory idle: packing then finds it in cache."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from llvmlite import ir
+
+from genesis.codegen.cpu.lanes import Lanes
+from genesis.codegen.cpu.product.tile import counted
+from genesis.codegen.cpu.registers import I8, I32, I64, POINTER
+
+__all__ = ["Ahead", "Region"]
+
+LINE = 64  # bytes
+
+
+class Region(NamedTuple):
+    """A part of a matrix: where it begins, the bytes of each of its lines and from one to the next, how many there are."""
+
+    start: ir.Value
+    width: ir.Value
+    distance: ir.Value
+    lines: ir.Value
+
+
+class Ahead:
+    """Asks for a region in about as many equal steps as are announced."""
+
+    def __init__(self, lanes: Lanes, region: Region, steps: ir.Value) -> None:
+        self.lanes, self.region = lanes, region
+        b = self.builder = lanes.builder
+        lines = b.udiv(b.add(region.width, I64(LINE - 1)), I64(LINE))
+        wanted = b.mul(lines, region.lines)
+        self.each = b.udiv(b.sub(b.add(wanted, steps), I64(1)), steps)
+        with b.goto_entry_block():
+            self.left, self.place, self.at = b.alloca(I64), b.alloca(POINTER), b.alloca(I64)
+        for variable, value in ((self.left, wanted), (self.place, region.start), (self.at, I64(0))):
+            b.store(value, variable)
+
+    def step(self) -> None:
+        """Ask for the next step's part."""
+        b = self.builder
+        left = b.load(self.left, typ=I64)
+        count = b.select(b.icmp_signed("<", left, self.each), left, self.each)
+        b.store(b.sub(left, count), self.left)
+        with counted(b, I64(0), count):
+            place, at = b.load(self.place, typ=POINTER), b.load(self.at, typ=I64)
+            line = b.gep(place, [at], source_etype=I8)
+            self.lanes.intrinsic("prefetch", ir.VoidType(), [line, I32(0), I32(2), I32(1)], overloads=(POINTER,))
+            following = b.add(at, I64(LINE))
+            done = b.icmp_signed(">=", following, self.region.width)
+            b.store(b.select(done, I64(0), following), self.at)
+            b.store(b.select(done, b.gep(place, [self.region.distance], source_etype=I8), place), self.place)
