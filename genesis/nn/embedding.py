@@ -1,8 +1,8 @@
-"""Embedding: rows of a table, picked by integers."""
+"""Embedding: rows of a table, picked by integers, one by one or in bags."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Self
 
 from genesis.creation import empty
 from genesis.nn import functional, init
@@ -10,24 +10,18 @@ from genesis.nn.module import Module
 from genesis.nn.parameter import Parameter
 from genesis.tensor import Tensor
 
-__all__ = ["Embedding"]
+__all__ = ["Embedding", "EmbeddingBag"]
 
 
-class Embedding(Module):
-    """Integers (..) -> rows (.., embedding_dim) of `weight` (num_embeddings, embedding_dim), which starts normal.
-
-    The row `padding_idx` starts as zeros and gets no gradient. Raises ValueError for one outside the table.
-
-    >>> import genesis
-    >>> genesis.nn.Embedding(10, 3)(genesis.tensor([1, 5, 1])).shape
-    (3, 3)
-    """
+class _Table(Module):
+    """A table of rows, `weight` (num_embeddings, embedding_dim), which starts normal; the row `padding_idx` starts as zeros."""
 
     def __init__(
-        self, num_embeddings: int, embedding_dim: int, padding_idx: int | None = None, device: Any = None, dtype: Any = None
+        self, num_embeddings: int, embedding_dim: int, padding_idx: int | None, device: Any, dtype: Any
     ) -> None:
         if padding_idx is not None and not -num_embeddings <= padding_idx < num_embeddings:
-            raise ValueError(f"Embedding: padding_idx {padding_idx} is outside a table of {num_embeddings} entries")
+            name = type(self).__name__
+            raise ValueError(f"{name}: padding_idx {padding_idx} is outside a table of {num_embeddings} entries")
         self.num_embeddings = num_embeddings
         self.embedding_dim = embedding_dim
         self.padding_idx = None if padding_idx is None else padding_idx % num_embeddings
@@ -40,11 +34,74 @@ class Embedding(Module):
         if self.padding_idx is not None:
             init.zeros_(self.weight.detach()[self.padding_idx])
 
-    def forward(self, input: Tensor) -> Tensor:
-        """`input` integers of any shape; one outside the table raises IndexError when the values are computed."""
-        return functional.embedding(input, self.weight, self.padding_idx)
+    @classmethod
+    def from_pretrained(cls, embeddings: Tensor, freeze: bool = True, **settings: Any) -> Self:
+        """A module with a copy of the table `embeddings` (entries, width), which is not trained if it is to `freeze`.
+
+        The `settings` are the module's other arguments. Raises ValueError for another shape.
+        """
+        if embeddings.ndim != 2:
+            raise ValueError(f"{cls.__name__}: embeddings have shape {embeddings.shape}; want (entries, width)")
+        settings |= {"device": embeddings.device, "dtype": embeddings.dtype}
+        module = cls(*embeddings.shape, **settings)
+        module.weight.data.copy_(embeddings.detach())
+        module.weight.requires_grad = not freeze
+        return module
 
     def extra_repr(self) -> str:
         """The table's extents, and the row that stays."""
         more = "" if self.padding_idx is None else f", padding_idx={self.padding_idx}"
         return f"{self.num_embeddings}, {self.embedding_dim}{more}"
+
+
+class Embedding(_Table):
+    """Integers (..) -> rows (.., embedding_dim) of `weight` (num_embeddings, embedding_dim), which starts normal.
+
+    The row `padding_idx` starts as zeros and gets no gradient. Raises ValueError for one outside the table.
+
+    >>> import genesis
+    >>> genesis.nn.Embedding(10, 3)(genesis.tensor([1, 5, 1])).shape
+    (3, 3)
+    """
+
+    def __init__(
+        self, num_embeddings: int, embedding_dim: int, padding_idx: int | None = None, device: Any = None, dtype: Any = None
+    ) -> None:
+        super().__init__(num_embeddings, embedding_dim, padding_idx, device, dtype)
+
+    def forward(self, input: Tensor) -> Tensor:
+        """`input` integers of any shape; one outside the table raises IndexError when the values are computed."""
+        return functional.embedding(input, self.weight, self.padding_idx)
+
+
+class EmbeddingBag(_Table):
+    """Bags of integers -> the sums, means or greatest elements of their rows of `weight` (num_embeddings, embedding_dim).
+
+    `mode`, `include_last_offset` and `padding_idx` as in `nn.functional.embedding_bag`. Raises ValueError for another mode
+    and for a padding_idx outside the table.
+
+    >>> import genesis
+    >>> genesis.nn.EmbeddingBag(10, 3)(genesis.tensor([1, 5, 1, 7]), genesis.tensor([0, 3])).shape
+    (2, 3)
+    """
+
+    def __init__(
+        self, num_embeddings: int, embedding_dim: int, mode: str = "mean", include_last_offset: bool = False,
+        padding_idx: int | None = None, device: Any = None, dtype: Any = None,
+    ) -> None:
+        if mode not in ("sum", "mean", "max"):
+            raise ValueError(f"EmbeddingBag: mode must be 'sum', 'mean' or 'max', got {mode!r}")
+        super().__init__(num_embeddings, embedding_dim, padding_idx, device, dtype)
+        self.mode = mode
+        self.include_last_offset = include_last_offset
+
+    def forward(self, input: Tensor, offsets: Tensor | None = None, per_sample_weights: Tensor | None = None) -> Tensor:
+        """`input` (bags, n), or (n,) with the `offsets` at which bags begin; (bags, embedding_dim)."""
+        return functional.embedding_bag(
+            input, self.weight, offsets, mode=self.mode, per_sample_weights=per_sample_weights,
+            include_last_offset=self.include_last_offset, padding_idx=self.padding_idx,
+        )
+
+    def extra_repr(self) -> str:
+        """The table's extents, the row that does not count, and what becomes of bags."""
+        return f"{super().extra_repr()}, mode={self.mode!r}"

@@ -8,6 +8,7 @@ from genesis.creation import ones
 from genesis.dispatch import call
 from genesis.ir.shapes import broadcast_shapes, numel
 from genesis.methods import function_of
+from genesis.nn.one_hot import one_hot
 from genesis.ops.registry import OPERATIONS
 from genesis.overriding import overridable
 from genesis.random import draws
@@ -20,12 +21,13 @@ __all__ = [
     "adaptive_max_pool3d", "avg_pool1d", "avg_pool2d", "avg_pool3d", "batch_norm", "bilinear", "binary_cross_entropy",
     "binary_cross_entropy_with_logits", "celu", "conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d",
     "conv_transpose3d", "cosine_embedding_loss", "cosine_similarity", "cross_entropy", "dropout", "dropout1d", "dropout2d",
-    "elu", "embedding", "fold", "gelu", "glu", "group_norm", "hardshrink", "hardsigmoid", "hardswish", "hardtanh",
-    "hinge_embedding_loss", "huber_loss", "instance_norm", "interpolate", "kl_div", "l1_loss", "layer_norm", "leaky_relu",
-    "linear", "log_softmax", "logsigmoid", "lp_pool1d", "lp_pool2d", "margin_ranking_loss", "max_pool1d", "max_pool2d",
-    "max_pool3d", "mish", "mse_loss", "nll_loss", "normalize", "pad", "pairwise_distance", "prelu", "relu", "relu6",
-    "rms_norm", "scaled_dot_product_attention", "selu", "sigmoid", "silu", "smooth_l1_loss", "soft_margin_loss", "softmax",
-    "softmin", "softplus", "softshrink", "softsign", "tanh", "tanhshrink", "threshold", "triplet_margin_loss", "unfold",
+    "elu", "embedding", "embedding_bag", "fold", "gelu", "glu", "group_norm", "hardshrink", "hardsigmoid", "hardswish",
+    "hardtanh", "hinge_embedding_loss", "huber_loss", "instance_norm", "interpolate", "kl_div", "l1_loss", "layer_norm",
+    "leaky_relu", "linear", "log_softmax", "logsigmoid", "lp_pool1d", "lp_pool2d", "margin_ranking_loss", "max_pool1d",
+    "max_pool2d", "max_pool3d", "mish", "mse_loss", "nll_loss", "normalize", "one_hot", "pad", "pairwise_distance", "prelu",
+    "relu", "relu6", "rms_norm", "scaled_dot_product_attention", "selu", "sigmoid", "silu", "smooth_l1_loss",
+    "soft_margin_loss", "softmax", "softmin", "softplus", "softshrink", "softsign", "tanh", "tanhshrink", "threshold",
+    "triplet_margin_loss", "unfold",
 ]
 
 # ---- layers ----
@@ -34,6 +36,7 @@ bilinear = function_of(OPERATIONS["bilinear"])
 layer_norm = function_of(OPERATIONS["layer_norm"])
 rms_norm = function_of(OPERATIONS["rms_norm"])
 group_norm = function_of(OPERATIONS["group_norm"])
+embedding_bag = function_of(OPERATIONS["embedding_bag"])
 
 # ---- windows ----
 conv1d = function_of(OPERATIONS["conv1d"])

@@ -32,6 +32,7 @@ from genesis.ops import (
     stacking,
     statistics,
     subscript,
+    tables,
     view_gradient,
     views,
     window,
@@ -42,6 +43,6 @@ __all__ = [
     "OPERATIONS", "PRIMITIVES", "Operation", "Primitive", "activation", "arithmetic", "arrangement", "attention",
     "channel_norm", "contraction", "conversion", "convolution", "covariance", "distance", "einstein", "elementwise",
     "indexing", "joining", "loss", "neural", "norms", "optimize", "ordering", "pooling", "products", "recurrent", "reduction",
-    "resample", "running", "scatter_reduction", "searching", "source", "stacking", "statistics", "subscript", "view_gradient",
-    "views", "window",
+    "resample", "running", "scatter_reduction", "searching", "source", "stacking", "statistics", "subscript", "tables",
+    "view_gradient", "views", "window",
 ]

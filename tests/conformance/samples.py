@@ -56,6 +56,14 @@ SAMPLES: dict[str, list[Sample]] = {
     "scatter": [Sample((_M, 1, np.array([[5, 0, 2]] * 4), values(4, 3, seed=5)))],
     "index_select": [Sample((_M, 0, indices(4, 7))), Sample((_X, 2, indices(5, 3)))],
     "embedding": [Sample((indices(4, 2, 3), _M))],
+    "one_hot": [Sample((indices(4, 2, 3), 5))],
+    "embedding_bag": [
+        Sample((indices(4, 3, 2), _M)), Sample((indices(4, 3, 2), _M), {"mode": "sum", "per_sample_weights": values(3, 2)}),
+        *[Sample((indices(4, 7), _M, np.array([0, 2, 2, 5])), {"mode": mode}) for mode in ("mean", "sum", "max")],
+        Sample((indices(4, 3, 2), _M), {"mode": "max"}),
+        Sample((indices(4, 7), _M, np.array([0, 3, 7])), {"include_last_offset": True, "padding_idx": 1}),
+        Sample((indices(4, 3, 2), _M), {"mode": "max", "padding_idx": -3}),
+    ],
     "cat": [Sample(([_M, values(2, 6)],)), Sample(([_M, values(4, 1), values(4, 0)], 1))],
     "stack": [Sample(([_M, values(4, 6, seed=9)],)), Sample(([_M, _M, _M], -1))],
     "tril": [Sample((_M,)), Sample((_X, -1))], "triu": [Sample((_M,)), Sample((_X, 1))],
@@ -236,6 +244,7 @@ INTERNAL_SAMPLES: dict[str, list[Sample]] = {
 }
 NOT_DIFFERENTIATED = {
     "floor_divide": "has no gradient, as in torch",
+    "one_hot": "takes integers alone",
     "with_value": "its gradient is that of another value, by design",
     "uniform": "random", "normal": "random", "randint": "random",
 }

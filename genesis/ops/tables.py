@@ -1,0 +1,123 @@
+"""Rows of tables: bags of them summed, averaged or compared; and positions as rows of zeros with a one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from genesis.ir.dtypes import int64
+from genesis.ir.graph import Value
+from genesis.ir.shapes import numel
+from genesis.ops.elementwise import clamp, where
+from genesis.ops.indexing import check_index, gather_value, scatter_value
+from genesis.ops.layout import contiguous_layout, slice_layout
+from genesis.ops.ordering import cumsum
+from genesis.ops.reduction import argmax, sum
+from genesis.ops.registry import cast, composite, expand, widened
+from genesis.ops.source import iota
+from genesis.ops.views import reshape_value, view_value
+
+__all__ = ["embedding_bag", "one_hot"]
+
+
+@composite("one_hot", methods=())
+def one_hot(input: Value, num_classes: int) -> Value:
+    """A row of `num_classes` for each element of `input`, int64: 1 at its position, 0 elsewhere.
+
+    Raises TypeError unless `input` has integers and, when it is computed, IndexError for one out of range.
+
+    >>> import genesis
+    >>> genesis.nn.functional.one_hot(genesis.tensor([2, 0]), 3)
+    tensor([[0, 0, 1],
+            [1, 0, 0]])
+    """
+    at = check_index("one_hot", reshape_value(input, (*input.shape, 1)), num_classes, wrap=False)
+    return cast(at == iota(input.graph, num_classes), int64)
+
+
+# ---- bags ----
+
+
+def _bags(input: Value, offsets: Value) -> Value:
+    """Which bag each element of a 1-d `input` is in: as many as begin at it or before, less one."""
+    count = input.shape[0]
+    starts = check_index("embedding_bag", offsets, count + 1, wrap=False)
+    begin = expand(input.graph.constant(0, int64), (count + 1,))
+    begins = scatter_value(begin, starts, expand(input.graph.constant(1, int64), offsets.shape), 0, "add")
+    at = slice_layout(contiguous_layout((count + 1,)), 0, 0, count)
+    return check_index("embedding_bag", cumsum(view_value(begins, at, "slice"), 0) - 1, offsets.shape[0], wrap=False)
+
+
+@composite("embedding_bag", (), methods=())
+def embedding_bag(
+    input: Value, weight: Value, offsets: Value | None = None, max_norm: Any = None, norm_type: float = 2.0,
+    scale_grad_by_freq: bool = False, mode: str = "mean", sparse: bool = False, per_sample_weights: Value | None = None,
+    include_last_offset: bool = False, padding_idx: int | None = None,
+) -> Value:
+    """The sums, means or greatest elements of bags of rows of `weight` (entries, width): (bags, width).
+
+    Args:
+        input: positions, a bag in each row (bags, n), or all in one axis.
+        offsets: where each bag begins in an `input` of one axis; the first is 0.
+        mode: "sum", "mean" or "max". An empty bag gives zeros.
+        per_sample_weights: factors of the rows, of the shape of `input`, with "sum".
+        include_last_offset: the last of the `offsets` is the end.
+        padding_idx: positions of this value count for nothing.
+
+    Raises ValueError for other shapes and modes, and for `max_norm`, `scale_grad_by_freq` and `sparse`, which are not here;
+    when it is computed, IndexError for positions or offsets out of range.
+
+    >>> import genesis
+    >>> table = genesis.tensor([[1.0, 2.0], [3.0, 4.0]])
+    >>> genesis.nn.functional.embedding_bag(genesis.tensor([0, 1, 1]), table, genesis.tensor([0, 2]), mode="sum")
+    tensor([[4., 6.],
+            [3., 4.]])
+    """
+    if max_norm is not None or scale_grad_by_freq or sparse:
+        raise ValueError("embedding_bag: max_norm, scale_grad_by_freq and sparse are not here; want None, False and False")
+    if mode not in ("sum", "mean", "max"):
+        raise ValueError(f"embedding_bag: mode must be 'sum', 'mean' or 'max', got {mode!r}")
+    if weight.ndim != 2 or input.ndim not in (1, 2) or (offsets is None) != (input.ndim == 2):
+        given = "no offsets" if offsets is None else f"offsets {offsets.shape}"
+        raise ValueError(f"embedding_bag: input {input.shape}, weight {weight.shape}, {given}; want input (bags, n), or (n,) "
+                         "with offsets, and weight (entries, width)")
+    if per_sample_weights is not None and (mode != "sum" or per_sample_weights.shape != input.shape):
+        raise ValueError(f"embedding_bag: per_sample_weights {per_sample_weights.shape} in mode {mode!r}; want mode 'sum' and "
+                         f"the shape of input, {input.shape}")
+    entries, width = weight.shape
+    if padding_idx is not None and not -entries <= padding_idx < entries:
+        raise ValueError(f"embedding_bag: padding_idx {padding_idx} is outside a table of {entries} entries")
+    if offsets is None:
+        bags = expand(reshape_value(iota(input.graph, input.shape[0]), (input.shape[0], 1)), input.shape)
+        bag, count = reshape_value(bags, (numel(input.shape),)), input.shape[0]
+    else:
+        if include_last_offset:
+            at = slice_layout(contiguous_layout(offsets.shape), 0, 0, offsets.shape[0] - 1)
+            offsets = view_value(offsets, at, "slice")
+        bag, count = _bags(input, offsets), offsets.shape[0]
+    flat = check_index("embedding_bag", reshape_value(input, (numel(input.shape), 1)), entries, wrap=False)
+    rows = widened(gather_value(weight, expand(flat, (flat.shape[0], width)), 0))
+    counted = None if padding_idx is None else flat != padding_idx % entries
+    if per_sample_weights is not None:
+        rows = rows * reshape_value(per_sample_weights, flat.shape)
+    return cast(_reduced(rows, bag, count, mode, counted), weight.dtype)
+
+
+def _reduced(rows: Value, bag: Value, count: int, mode: str, counted: Value | None) -> Value:
+    if mode == "max":  # every bag looks at every row
+        within = reshape_value(bag, (1, rows.shape[0], 1)) == reshape_value(iota(rows.graph, count), (count, 1, 1))
+        within = within if counted is None else within & counted
+        if not rows.shape[0]:
+            return expand(rows.graph.constant(0, rows.dtype), (count, rows.shape[1]))
+        seen = where(within, rows, float("-inf"))
+        found = reshape_value(gather_value(seen, argmax(seen, 1, True), 1), (count, rows.shape[1]))
+        return where(sum(cast(within, int64), 1) == 0, 0, found)
+    rows = rows if counted is None else where(counted, rows, 0)
+    nothing = rows.graph.constant(0, rows.dtype)
+    place = expand(reshape_value(bag, (rows.shape[0], 1)), rows.shape)
+    total = scatter_value(expand(nothing, (count, rows.shape[1])), place, rows, 0, "add")
+    if mode == "sum":
+        return total
+    ones = expand(rows.graph.constant(1, rows.dtype), (rows.shape[0], 1))
+    ones = ones if counted is None else cast(counted, rows.dtype)
+    size = scatter_value(expand(nothing, (count, 1)), reshape_value(bag, (rows.shape[0], 1)), ones, 0, "add")
+    return total / clamp(size, min=1)
