@@ -24,7 +24,7 @@ _INSTALLED = os.sep + "site-packages" + os.sep
 # Library code whose outcome hangs on state that is not guarded, or that changes state which replays do not change.
 _UNSEEN = (
     "debug", "utils/data", "serialization.py", "amp/grad_scaler.py", "printing.py", "optim/lr_scheduler", "func/functional",
-    "autograd/grad_manager.py", "cuda/memory.py", "cuda/streams.py",
+    "autograd/grad_manager.py", "cuda/memory.py", "cuda/random.py", "cuda/streams.py",
 )
 _UNREPEATED = {
     "manual_seed", "seed", "initial_seed", "state_dict", "load_state_dict", "add_param_group", "register_hook",

@@ -146,6 +146,27 @@ def test_the_gpu_is_in_use_once_it_was_asked_for():
     assert genesis.cuda.is_initialized()
 
 
+def test_mixed_precision_has_the_names_of_torch_cuda_amp():
+    scaler, x = genesis.cuda.amp.GradScaler(enabled=False), genesis.ones(2, 3, device=THERE)
+    with genesis.cuda.amp.autocast():
+        y = x @ x.T
+        assert y.dtype is genesis.float16
+    assert scaler.scale(y).tolist() == [[3, 3], [3, 3]]
+    with genesis.cuda.amp.autocast(dtype=genesis.bfloat16):
+        assert (x @ x.T).dtype is genesis.bfloat16
+
+
+def test_the_stream_of_random_numbers_is_put_back():
+    states, state = genesis.cuda.get_rng_state_all(), genesis.cuda.get_rng_state("cuda")
+    found = [genesis.rand(3, device=THERE).tolist()]
+    genesis.cuda.set_rng_state_all(states)
+    found.append(genesis.rand(3, device=THERE).tolist())
+    genesis.cuda.set_rng_state(state, 0)
+    assert found[0] == found[1] == genesis.rand(3, device=THERE).tolist()
+    genesis.cuda.manual_seed_all(5)
+    assert genesis.cuda.initial_seed() == 5 and genesis.cuda.seed_all() != 5
+
+
 # ---- several ----
 
 

@@ -1,0 +1,45 @@
+"""Random numbers under the names of `torch.cuda`: one stream serves all devices, so all of these are of that one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from genesis import random
+from genesis.random import initial_seed, manual_seed, seed
+
+__all__ = [
+    "get_rng_state", "get_rng_state_all", "initial_seed", "manual_seed", "manual_seed_all", "seed", "seed_all",
+    "set_rng_state", "set_rng_state_all",
+]
+
+manual_seed_all = manual_seed
+seed_all = seed
+
+
+def get_rng_state(device: Any = None) -> Any:
+    """The state of the stream, whichever the device."""
+    return random.get_rng_state()
+
+
+def set_rng_state(new_state: Any, device: Any = None) -> None:
+    """Continue the stream from a state, on all devices."""
+    random.set_rng_state(new_state)
+
+
+def get_rng_state_all() -> list[Any]:
+    """The state of the stream, as a list of one.
+
+    >>> import genesis
+    >>> states = genesis.cuda.get_rng_state_all()
+    >>> x = genesis.rand(3)
+    >>> genesis.cuda.set_rng_state_all(states)
+    >>> genesis.rand(3).tolist() == x.tolist()
+    True
+    """
+    return [get_rng_state()]
+
+
+def set_rng_state_all(new_states: Sequence[Any]) -> None:
+    """Continue the stream from the first of some states."""
+    set_rng_state(new_states[0])
