@@ -50,6 +50,7 @@ class _Fusion:
     def __init__(self, nodes: Sequence[Node], outputs: Sequence[int], target: Target) -> None:
         self.nodes = nodes
         self.outputs = outputs
+        self.target = target
         self.rows_wanted = ROWS_FOR_PASSES * target.threads
         self.decisions = Decisions([], [])
         self.reason = ""  # why a node did not fit
@@ -220,7 +221,7 @@ class _Fusion:
 
     def _columns_of_rows(self, node: Node, pattern: tuple[Axis, ...]) -> tuple[Axis, ...] | None:
         """The axes of a pass over rows on which `node` sums columns, if they are many and large."""
-        if node.op != "sum" or [reduced for _, reduced in pattern] != [True, False]:
+        if node.op != "sum" or [reduced for _, reduced in pattern] != [True, False] or not self.target.crossing:
             return None
         (rows, _), (columns, _) = pattern
         if rows < self.rows_wanted or rows * columns < LARGE or columns > LONGEST_COLUMN_SUMS:
@@ -234,7 +235,7 @@ class _Fusion:
 
     def _crossing_level(self, group: Group, node: Node, pattern: tuple[Axis, ...]) -> str | None:
         """Beside reductions of rows, sums of columns go on from row to row; what was reduced first may have been either."""
-        if len(pattern) != 2 or group.has(FINAL):
+        if len(pattern) != 2 or group.has(FINAL) or not self.target.crossing:
             return None
         rows = pattern if pattern[1][1] else group.axes
         many = rows[0][0] >= self.rows_wanted or group.numel(FULL) <= SMALL

@@ -3,16 +3,19 @@
 Kept points of the nest are shared out over the grid. Who works on one of them is a *team*: one thread, a warp, a whole block
 or, where lanes are kept, the threads of a block that have one x. A team makes as many passes over the reduced axes as the
 kernel's reductions are deep, and a value is computed in the outermost loop that has bound all it varies over.
+
+A point that has much to reduce may be *shared* by teams in several layers of the grid (y and z), if one pass does it: each
+reduces its share, and what depends on the result is computed by the finishing function.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from functools import partial
 from typing import Literal, NamedTuple
 
-from genesis.codegen.cuda import readahead, totals
+from genesis.codegen.cuda import parts, passes, readahead
 from genesis.codegen.cuda.reductions import Accumulator
 from genesis.codegen.cuda.signature import Function, Signature
 from genesis.codegen.cuda.target import THREADS, WARP
@@ -28,10 +31,11 @@ FIRST = {"warp": "cuda.threadIdx.x == 0", "block": "cuda.threadIdx.x == 0 and cu
 
 
 class Team(NamedTuple):
-    """Who works on one kept point of a kernel, and how many threads a block has."""
+    """Who works on one kept point of a kernel, how many threads a block has, whether several teams share a point."""
 
     kind: Literal["thread", "warp", "block", "column"]
     threads: int = THREADS
+    shared: bool = False
 
 
 def emit_kernel(kernel: Kernel, team: Team, many: bool = False) -> Function:
@@ -40,9 +44,10 @@ def emit_kernel(kernel: Kernel, team: Team, many: bool = False) -> Function:
     return function if team.threads == THREADS else function._replace(threads=team.threads)
 
 
-def emit_finish(kernel: Kernel) -> Function:
-    """The function, of one block, that joins the blocks' partial results and computes what depends on them."""
-    return totals.finish(Emitter(kernel, Team("thread")))
+def emit_finish(kernel: Kernel, team: Team) -> Function:
+    """The function that joins the parts of several blocks, and computes what depends on the results."""
+    function = parts.finish(Emitter(kernel, team if team.shared else Team("thread")))
+    return function._replace(threads=team.threads) if team.shared and team.threads != THREADS else function
 
 
 class Emitter:
@@ -56,7 +61,7 @@ class Emitter:
         self.index: dict[int, str] = {}  # axis -> its position
         self.values = Values(self)
         self.arrays: dict[str, str] = {}  # name -> the array of the block or of the thread that it is
-        self.columns = [n for n, i in enumerate(kernel.instructions) if i.name in REDUCTIONS and i.level == "column"]
+        self.rows = [n for n, i in enumerate(kernel.instructions) if i.name in REDUCTIONS and i.level == "row"]
         self.finals = [n for n, i in enumerate(kernel.instructions) if i.name in REDUCTIONS and i.level == "final"]
         everywhere = self.signature.is_atomic  # each point has a thread of its own
         self.kept = [a for a, (_, reduced) in enumerate(kernel.axes) if everywhere or not reduced]
@@ -93,10 +98,10 @@ class Emitter:
             del self.index[axis]
 
     @contextmanager
-    def over(self, axes: Sequence[int], start: str, step: str, name: str) -> Iterator[None]:
+    def over(self, axes: Sequence[int], start: str, step: str, name: str, end: str = "") -> Iterator[None]:
         """A loop over the points of `axes`, from the point numbered `start` on, every `step`-th; one axis is its own number."""
         variable = name if len(axes) > 1 else self.letter(axes[0])
-        count = self.count(axes)
+        count = end or self.count(axes)
         grid = step.startswith("cuda.")  # known to the launch alone: a loop of which nothing is computed beforehand
         if grid:
             self.text.line(f"{variable} = {start}")
@@ -117,26 +122,18 @@ class Emitter:
             divided = name if place == len(axes) - 1 else f"{name} // ({inner})" if " " in inner else f"{name} // {inner}"
             self.text.line(f"{self.index[axis]} = {divided}" + ("" if place == 0 else f" % {self.extent(axis)}"))
 
-    def nest(self, axes: Sequence[int], needed: Sequence[int], body: Callable[[], None]) -> None:
-        """Loops of one thread over `axes`, outermost first."""
-        if not axes:
-            body()
-            return
-        with self.over(axes[:1], "0", "1", ""):
-            self.values.hoist(needed)
-            self.nest(axes[1:], needed, body)
-
     # ---- the main function ----
 
     def main(self, many: bool) -> Function:
         for n in self.finals:
             self.text.line(self.accumulator(n).begin())
-        if self.columns:
-            totals.clear_columns(self)
-        with self.items():
+        if self.team.shared:
+            passes.begin_shares(self)
+        with self.items(self.kernel.needed(self.kernel.targets())):
             self._passes()
-            self._after()
-        totals.store_partials(self)
+            if not self.team.shared:
+                self._after()
+        parts.store_totals(self)
         make = self.signature.by_table if many else self.signature.by_value
         return make(self.kernel.name + "_many" * many, self.body())
 
@@ -145,8 +142,8 @@ class Emitter:
         return "".join(f"    {name} = {array}\n" for name, array in self.arrays.items()) + str(self.text)
 
     @contextmanager
-    def items(self) -> Iterator[None]:
-        """Loops that bind the kept axes, each point of them for one team."""
+    def items(self, needed: Sequence[int]) -> Iterator[None]:
+        """Loops that bind the kept axes, each point of them for one team; `needed` is computed as far out as it can be."""
         x, x_step, y, y_step = "cuda.grid(1)", "cuda.gridsize(1)", "", ""
         if self.team.kind == "warp":
             x, x_step = f"cuda.blockIdx.x * {self.warps} + cuda.threadIdx.y", f"cuda.gridDim.x * {self.warps}"
@@ -158,7 +155,6 @@ class Emitter:
             self.text.line("x, y = cuda.grid(2)")
             x, x_step = "x", "cuda.gridDim.x * cuda.blockDim.x"
             y, y_step = "y", "cuda.gridDim.y * cuda.blockDim.y"
-        needed = self.kernel.needed(self.kernel.targets())
         self.values.hoist(needed)
         if not self.kept:
             alone = {"thread": "cuda.grid(1) == 0", "warp": f"{x} == 0", "block": f"{x} == 0"}[self.team.kind]
@@ -189,13 +185,18 @@ class Emitter:
     @contextmanager
     def guard(self, *conditions: str) -> Iterator[None]:
         """What only threads with a point, and of which the conditions hold, do."""
-        if self.team.kind == "column":
-            assert self.lane is not None
+        if self.team.kind == "column" and self.lane is not None and self.lane in self.index:
             conditions = (f"{self.index[self.lane]} < {self.extent(self.lane)}", *conditions)
         if not conditions:
             yield
             return
         with self.text.block(f"if {' and '.join(conditions)}:"), self.values.scope():
+            yield
+
+    @contextmanager
+    def first(self, of: str) -> Iterator[None]:
+        """What one thread does for all of a team or of a block."""
+        with self.guard(*[] if of == "thread" else [FIRST[of]]):
             yield
 
     def _passes(self) -> None:
@@ -209,51 +210,29 @@ class Emitter:
                 self.text.line(accumulator.begin())
             with self.guard():
                 self.values.hoist(needed)
-                self.share_out(needed, partial(self._targets, targets))
+                passes.pass_over(self, needed, partial(self._targets, targets))
+            if self.team.shared:
+                parts.store_shares(self)
+                return
             for accumulator in held:
                 over = None if self.team.kind == "thread" else self.team.kind
                 self.values.define(accumulator.number, accumulator.folded(over, self.arrays, self.team.threads))
-
-    def share_out(self, needed: Sequence[int], body: Callable[[], None]) -> None:
-        """Loops that bind the reduced axes, shared out over the team's threads."""
-        def innermost() -> None:
-            self.values.hoist(needed)
-            body()
-
-        lane = [a for a in self.reduced if a == self.kernel.lane]
-        inner = [a for a in self.reduced if a not in lane]
-        if self.team.kind == "thread" or not self.reduced:
-            self.nest(self.reduced, needed, innermost)
-            return
-        if self.team.kind == "warp":
-            self.nest(inner, needed, lambda: self._lanes(lane, needed, innermost))
-            return
-        with self.over(inner, "cuda.threadIdx.y", str(self.warps), "point") if inner else nullcontext():
-            self.values.hoist(needed)
-            self._lanes(lane, needed, innermost)
-
-    def _lanes(self, lane: Sequence[int], needed: Sequence[int], body: Callable[[], None]) -> None:
-        alone = self.team.kind == "block" and len(self.reduced) == 1
-        with self.over(lane, "cuda.threadIdx.x", str(self.team.threads if alone else WARP), "") if lane else nullcontext():
-            body()
 
     def _targets(self, targets: Sequence[int]) -> None:
         """Reductions take in the values at hand, and effects happen."""
         for n in targets:
             i = self.kernel.instructions[n]
-            if n in self.columns:
-                totals.add_to_column(self, n)
-            elif i.name in REDUCTIONS or i.name == "scan":
-                self.text.line(self.accumulator(n).take(f"v{i.args[0]}", self.reduced_position()))
+            if i.name in REDUCTIONS or i.name == "scan":
+                self.text.line(self.accumulator(n).take(f"v{i.args[0]}", self.position(self.reduced)))
             if i.name == "scan":
                 self.values.store(i, self.accumulator(n).folded(None, {}, 0))
             elif i.name not in REDUCTIONS:
                 self.values.effect(i)
 
-    def reduced_position(self) -> str:
-        """The number of the point on the reduced axes."""
+    def position(self, axes: Sequence[int]) -> str:
+        """The number of the point on some axes."""
         position = ""
-        for axis in self.reduced:
+        for axis in axes:
             position = f"({position}) * {self.extent(axis)} + {self.index[axis]}" if position else self.index[axis]
         return position
 
@@ -264,11 +243,10 @@ class Emitter:
         added = [n for n in self.finals if kernel.instructions[n].attr("over") == "row"]
         if not stores and not added:
             return
-        alone = self.team.kind == "thread"
-        if stores and not alone and any(i.name == "load" and i.level == "row" for i in kernel.instructions):
+        if stores and self.team.kind != "thread" and any(i.name == "load" and i.level == "row" for i in kernel.instructions):
             barrier = "cuda.syncwarp()" if self.team.kind == "warp" else "cuda.syncthreads()"
             self.text.line(f"{barrier}  # all have read: a result may lie over an input")
-        with self.guard(*[] if alone else [FIRST[self.team.kind]]):
+        with self.first(self.team.kind):
             self.values.hoist(kernel.needed([n for n, i in enumerate(kernel.instructions) if i in stores or n in added]))
             for i in stores:
                 self.values.effect(i)

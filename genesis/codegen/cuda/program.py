@@ -12,7 +12,7 @@ from genesis.codegen.cuda.emit import emit_finish, emit_kernel
 from genesis.codegen.cuda.gemm import gemms_of
 from genesis.codegen.cuda.geometry import Launch, finishing, launch, team_of
 from genesis.codegen.cuda.product import matrices_of, steps_of
-from genesis.codegen.cuda.signature import Function, Signature
+from genesis.codegen.cuda.signature import Function, Signature, words_of
 from genesis.codegen.places import Places
 from genesis.codegen.segment import Segment
 from genesis.devices import Device
@@ -30,12 +30,18 @@ from genesis.runtime.uninterrupted import uninterrupted
 
 __all__ = ["assemble", "target"]
 
-WIDE = 8  # threads that a GPU is like: 16 rows for each make about a row for each of its multiprocessors
+# Threads that a GPU is like: lowering has rows passed over several times from 16 for each thread on, 128, about one for each of
+# an H100's or H200's 132 multiprocessors. Fewer long rows are passed over by a kernel for each pass, which several teams share.
+WIDE = 8
 
 
 def target(threads: int) -> Target:
-    """What lowering has to know of a GPU, for which the host's threads are nothing."""
-    return Target(WIDE, panels=False, taps=False, strided=True)
+    """What lowering has to know of a GPU, for which the host's threads are nothing.
+
+    Sums of columns are kernels of their own: beside a pass over rows each team would add to its sums in memory at every point,
+    which takes longer than to read the rows once more.
+    """
+    return Target(WIDE, panels=False, taps=False, strided=True, crossing=False)
 
 
 def assemble(
@@ -58,7 +64,7 @@ def assemble(
     for number, stage in enumerate(schedule.stages):
         first = stage[0]
         if isinstance(first, KernelCall):
-            for calls in _alike([call for call in stage if isinstance(call, KernelCall)]):
+            for calls in assembly.alike([call for call in stage if isinstance(call, KernelCall)]):
                 steps += assembly.kernels(calls)
             numbers += [number] * (len(steps) - len(numbers))
             continue
@@ -83,20 +89,33 @@ class _Assembly:
         self.memory = device.memory
 
     def kernels(self, calls: Sequence[KernelCall]) -> list[Step]:
-        """The launches of a kernel: one for all calls, and one that finishes what is reduced over all rows."""
-        kernel = calls[0].kernel
+        """The launches of a kernel: one for all calls, and one that finishes what is reduced by many blocks."""
+        kernel, processors = calls[0].kernel, self.memory.gpu.processors
         largest = max((call.extents for call in calls), key=numel)
-        team = team_of(kernel, largest)
-        grid = launch(kernel, largest, team, self.memory.gpu.processors)
+        team = team_of(kernel, largest, processors)
+        team = team._replace(shared=team.shared and len(calls) == 1)
+        grid = launch(kernel, largest, team, processors)
         partials = self.places.workspace(grid.partial_bytes) if grid.partial_bytes else 0
         fill = partial(self._word, partials=partials, shares=grid.shares)
         many, kinds = len(calls) > 1, _kinds(kernel)
         main = self._loaded((kernel.name, kinds, team, many), lambda: emit_kernel(kernel, team, many))
         steps = [_step(main, grid, calls, fill)]
-        if kernel.has_totals:
-            finish = self._loaded((kernel.name, kinds, "finish"), lambda: emit_finish(kernel))
-            steps.append(_step(finish, finishing(kernel, largest), calls, fill))
+        if grid.partial_bytes:
+            finish = self._loaded((kernel.name, kinds, team, "finish"), lambda: emit_finish(kernel, team))
+            steps.append(_step(finish, finishing(kernel, largest, team, processors), calls, fill))
         return steps
+
+    def alike(self, calls: Sequence[KernelCall]) -> list[list[KernelCall]]:
+        """The calls of a stage in groups that one launch serves. Who adds atomically, has totals, or has points that several
+        teams would share though all calls run side by side, is alone.
+        """
+        processors = max(1, self.memory.gpu.processors // len(calls))
+        groups: dict[Any, list[KernelCall]] = {}
+        for number, call in enumerate(calls):
+            alone = Signature(call.kernel).is_atomic or call.kernel.has_totals or (
+                team_of(call.kernel, call.extents, processors).shared)
+            groups.setdefault((_kinds(call.kernel), number if alone else None), []).append(call)
+        return [*groups.values()]
 
     def product(self, call: Product, dtype: DType) -> list[Step]:
         """The launches of a matrix product: cuBLAS' where that is installed and takes such operands, or of a kernel of ours."""
@@ -146,19 +165,10 @@ def _kinds(kernel: Kernel) -> tuple[str, ...]:
     return tuple(word.kind for word in kernel.words)
 
 
-def _alike(calls: Sequence[KernelCall]) -> list[list[KernelCall]]:
-    """The calls of a stage in groups that one launch serves: who adds atomically, or has totals, is alone."""
-    groups: dict[Any, list[KernelCall]] = {}
-    for number, call in enumerate(calls):
-        alone = number if Signature(call.kernel).is_atomic or call.kernel.has_totals else None
-        groups.setdefault((_kinds(call.kernel), alone), []).append(call)
-    return [*groups.values()]
-
-
 def _step(loaded: tuple[Function, Any], grid: Launch, calls: Sequence[KernelCall], fill: Callable[[Word], Any]) -> Step:
     """A launch for all calls: of one, its words are the parameters; of several, each is a layer of the grid."""
     function, native = loaded
-    words = [tuple(fill(call.kernel.words[w]) for w in function.row or function.words) for call in calls]
+    words = [tuple(fill(words_of(call.kernel)[w]) for w in function.row or function.words) for call in calls]
     if function.row:
         return Step(
             native, (*grid.blocks, len(calls)), grid.threads, function.parameters, (), tuple(words), function.source)

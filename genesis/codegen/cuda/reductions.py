@@ -41,6 +41,11 @@ class Accumulator(NamedTuple):
     def has_place(self) -> bool:
         return self.reduction.startswith("arg")
 
+    @property
+    def variables(self) -> dict[str, str]:
+        """What it consists of, and the types."""
+        return {self.name: self.type, self.place: "int64"} if self.has_place else {self.name: self.type}
+
     def begin(self) -> str:
         """Nothing taken in yet."""
         extreme = self.fold.removeprefix("arg")
@@ -52,29 +57,32 @@ class Accumulator(NamedTuple):
             start = _LIMIT[extreme]
         return f"{self.name}, {self.place} = {start}, int64(-1)" if self.has_place else f"{self.name} = {start}"
 
-    def take(self, value: str, position: str) -> str:
-        """Take in a value."""
-        if register_type(self.source) != self.type:
-            value = f"{self.type}({value})"
+    def take(self, value: str, place: str) -> str:
+        """Take in a value, which has a place."""
+        return self.taking(value if register_type(self.source) == self.type else f"{self.type}({value})", f"int64({place})")
+
+    def taking(self, value: str, place: str = "") -> str:
+        """Take in what another has found."""
         if self.has_place:
-            return f"{self.name}, {self.place} = {self.fold}_of({self.name}, {self.place}, {value}, int64({position}))"
+            return f"{self.name}, {self.place} = {self.fold}_of({self.name}, {self.place}, {value}, {place})"
         operators = {"sum": f"{self.name} += {value}", "prod": f"{self.name} *= {value}"}
         join = {"max": "maximum", "min": "minimum"}.get(self.fold, "")
         return operators.get(self.fold) or f"{self.name} = {join}({self.name}, {value})"
 
-    def folded(self, over: str | None, arrays: dict[str, str], threads: int) -> str:
-        """The result of all threads of a warp, block or column (`over`), or of this one alone, in its dtype.
+    def joined(self, over: str, arrays: dict[str, str], threads: int) -> str:
+        """What all threads of a warp, block or column (`over`) have found.
 
         `arrays` collects the shared arrays that are wanted, as they are made; a block has so many `threads`.
         """
-        result = self.place if self.has_place else self.name
-        if over is not None:
-            own = [self.name, self.place][: 1 + self.has_place]
-            types = [self.type, "int64"][: 1 + self.has_place]
-            own += [] if over == "warp" else [_shared(t, "places" if n else t, threads, arrays) for n, t in enumerate(types)]
-            result = f"{over}_{self.fold}({', '.join(own)})"
+        types = [] if over == "warp" else [*self.variables.values()]
+        shared = [_shared(dtype, "places" if n else dtype, threads, arrays) for n, dtype in enumerate(types)]
+        return f"{over}_{self.fold}({', '.join([*self.variables, *shared])})"
+
+    def folded(self, over: str | None, arrays: dict[str, str], threads: int) -> str:
+        """The result of all threads, or of this one alone, in its dtype. See `joined`."""
         if self.has_place:
-            return result
+            return self.place if over is None else f"{self.joined(over, arrays, threads)}[1]"
+        result = self.name if over is None else self.joined(over, arrays, threads)
         if self.source in FLOATING:
             return rounded(result, self.dtype) if self.type == register_type(self.dtype) else result
         return converted(result, "int64", self.dtype)

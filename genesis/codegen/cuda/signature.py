@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from genesis.codegen.cuda.registers import memory_type
-from genesis.lower.kernel import Kernel
+from genesis.lower.kernel import Kernel, Word
 
-__all__ = ["Function", "Parameter", "Signature"]
+__all__ = ["Function", "Parameter", "Signature", "words_of"]
 
 ATOMIC = frozenset(("float32", "float64", "int32", "int64"))  # what devices add to memory in one step
 
@@ -39,11 +39,17 @@ class Parameter(NamedTuple):
     word: int
 
 
+def words_of(kernel: Kernel) -> tuple[Word, ...]:
+    """A kernel's words; behind them where the parts of its results are and how many, if the kernel has no such words."""
+    return kernel.words if kernel.has_totals else (*kernel.words, Word("partials"), Word("shares"))
+
+
 class Signature:
     """How a function refers to its kernel's words, which are its parameters as far as it does."""
 
     def __init__(self, kernel: Kernel) -> None:
         self.kernel = kernel
+        self.words = words_of(kernel)
         self.used: dict[tuple[str, str], Parameter] = {}
         self.accesses = {i.access.pointer: i for i in kernel.instructions if i.access is not None}
 
@@ -51,7 +57,7 @@ class Signature:
         """The text for a word: a number, or its parameter's name."""
         if isinstance(word, str):
             word = int(word[1:])
-        kind = self.kernel.words[word]
+        kind = self.words[word]
         if kind.kind == "pointer":
             i = self.accesses[word]
             assert i.access is not None
@@ -70,8 +76,14 @@ class Signature:
 
     def partials(self, dtype: str) -> str:
         """The partial results, as numbers of `dtype`."""
-        word = next(n for n, word in enumerate(self.kernel.words) if word.kind == "partials")
-        return self._used(f"{dtype}_partials", dtype + "*", word)
+        return self._used(f"{dtype}_partials", dtype + "*", self._word("partials"))
+
+    def shares(self) -> str:
+        """How many parts each result has."""
+        return self.name(self._word("shares"))
+
+    def _word(self, kind: str) -> int:
+        return next(n for n, word in enumerate(self.words) if word.kind == kind)
 
     @property
     def is_atomic(self) -> bool:

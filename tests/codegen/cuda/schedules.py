@@ -8,6 +8,7 @@ from genesis.codegen.cuda.binaries import machine_code, names, toolchain
 from genesis.codegen.cuda.emit import emit_finish, emit_kernel
 from genesis.codegen.cuda.geometry import finishing, launch, team_of
 from genesis.codegen.cuda.program import target
+from genesis.codegen.cuda.signature import words_of
 from genesis.codegen.cuda.simulate import run
 from genesis.dispatch import array_of
 from genesis.ir.dtypes import float64, int64
@@ -49,21 +50,24 @@ def machines_of_one(function, capabilities):
     return [toolchain().link(ptx, capability) for capability in capabilities]
 
 
-def check(*tensors, teams=None, scale=4.0):
+def check(*tensors, teams=None, scale=4.0, multiprocessors=MULTIPROCESSORS):
     """Every value that a kernel writes for pending tensors is that of the NumPy reference, within `scale` times the tolerance.
 
-    Kernels run by the `teams` that are called for, or, if it is given, by those.
+    Kernels run by the `teams` that are called for, or, if it is given, by those. Returns their texts.
     """
     trace, program = program_of(*tensors)
-    for value, ours, theirs, source in results(trace, program, teams):
+    sources = []
+    for value, ours, theirs, source in results(trace, program, teams, multiprocessors):
+        sources.append(source)
         dtype = program.nodes[value].dtype
         relative, absolute = TOLERANCES.get(dtype.name, (0, 0))
         if relative:
             ours, theirs = ours.astype(np.float64), theirs.astype(np.float64)
         np.testing.assert_allclose(ours, theirs, scale * relative, scale * absolute, equal_nan=True, err_msg=source)
+    return sources
 
 
-def results(trace, program, teams=None):
+def results(trace, program, teams=None, multiprocessors=MULTIPROCESSORS):
     """Each value that a kernel writes, what it is on the device and what by the reference, and the kernel's text."""
     nodes, scalars = program.nodes, trace.scalars
     written = {value for stage in program.schedule.stages for call in stage for value in call.writes}
@@ -71,7 +75,7 @@ def results(trace, program, teams=None):
     inputs = {i: trace.inputs[numbers.index(program.origins[i])].memory for i in program.inputs}
     given = {i: memory.numpy(nodes[i].dtype) for i, memory in inputs.items()}
     expected = evaluate_all(nodes, written, given, scalars)
-    device = Device(nodes, {i: memory.pointer for i, memory in inputs.items()}, scalars)
+    device = Device(nodes, {i: memory.pointer for i, memory in inputs.items()}, scalars, multiprocessors)
     sources = {}
     for stage in program.schedule.stages:
         for call in stage:
@@ -87,7 +91,8 @@ def results(trace, program, teams=None):
 class Device:
     """Memory for each value, and launches by the book."""
 
-    def __init__(self, nodes, addresses, scalars):
+    def __init__(self, nodes, addresses, scalars, multiprocessors=MULTIPROCESSORS):
+        self.multiprocessors = multiprocessors
         self.nodes, self.addresses, self.arrays = nodes, addresses, {}
         self.scalars = np.array([*map(_bits, scalars), 0], np.int64)
         self.fault = np.zeros(4, np.int64)
@@ -102,15 +107,15 @@ class Device:
     def launch(self, call, teams=None):
         """Run a call; returns its kernel's text."""
         kernel = call.kernel
-        team = teams or team_of(kernel, call.extents)
-        grid = launch(kernel, call.extents, team, MULTIPROCESSORS)
+        team = teams or team_of(kernel, call.extents, self.multiprocessors)
+        grid = launch(kernel, call.extents, team, self.multiprocessors)
         partials = np.full(grid.partial_bytes // 8 + 1, GARBAGE, np.int64)
         special = {"partials": partials.ctypes.data, "shares": grid.shares}
         main = emit_kernel(kernel, team)
-        run(main, grid.blocks, grid.threads, [self.word(kernel.words[w], special) for w in main.words])
-        if kernel.has_totals:
-            end, join = emit_finish(kernel), finishing(kernel, call.extents)
-            run(end, join.blocks, join.threads, [self.word(kernel.words[w], special) for w in end.words])
+        run(main, grid.blocks, grid.threads, [self.word(words_of(kernel)[w], special) for w in main.words])
+        if grid.partial_bytes:
+            end, join = emit_finish(kernel, team), finishing(kernel, call.extents, team, self.multiprocessors)
+            run(end, join.blocks, join.threads, [self.word(words_of(kernel)[w], special) for w in end.words])
         return main.source
 
     def word(self, word, special):

@@ -49,7 +49,10 @@ def planned():
 
 
 def functions(programs, row_teams):
-    """The functions of all kernels of some programs, by their text; those that reduce rows once for each of some teams."""
+    """The functions of all kernels of some programs, by their text; those that reduce rows once for each of some teams.
+
+    Points that may be shared are by the last of them.
+    """
     kernels = {call.kernel.text: call.kernel for program in programs for call in calls_of(program)}
     together = {stage[0].kernel.text for program in programs for stage in program.schedule.stages
                 if len(stage) > 1 and isinstance(stage[0], KernelCall)}
@@ -58,7 +61,9 @@ def functions(programs, row_teams):
         reduces = any(reduced for _, reduced in kernel.axes) and not any(i.name == "scatter" for i in kernel.instructions)
         teams = (Team("thread"),) if not reduces else row_teams if kernel.lane_is_reduced else (Team("column", LARGE),)
         made = [emit_kernel(kernel, team) for team in teams]
-        made += [emit_finish(kernel)] if kernel.has_totals else []
+        if reduces and not kernel.has_totals and len(kernel.steps) == 1:  # a point may be shared
+            made += [emit(kernel, teams[-1]._replace(shared=True)) for emit in (emit_kernel, emit_finish)]
+        made += [emit_finish(kernel, teams[0])] if kernel.has_totals else []
         made += [emit_kernel(kernel, teams[0], many=True)] if kernel.text in together and not kernel.has_totals else []
         found |= {function.source: function for function in made}
     return list(found.values())
@@ -181,7 +186,7 @@ def assert_nothing_spills(every, compilers, made):
 def ptx_of(*tensors):
     """The assembly of the one kernel that computes pending tensors."""
     (call,) = calls_of(program_of(*tensors)[1])
-    function = emit_kernel(call.kernel, team_of(call.kernel, call.extents))
+    function = emit_kernel(call.kernel, team_of(call.kernel, call.extents, 132))
     return toolchain().compile_ptx(function.source, function.name, function.parameters, names(), (9, 0)), function
 
 

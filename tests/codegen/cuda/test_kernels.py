@@ -1,6 +1,7 @@
 """Kernels of every kind, run by numba's simulator, give what the NumPy references give."""
 
 import contextlib
+import math
 
 import numpy as np
 import pytest
@@ -11,7 +12,7 @@ import genesis
 import genesis.nn.functional as F
 from genesis import execute
 from genesis.codegen.cuda.emit import Team, emit_kernel
-from genesis.codegen.cuda.geometry import launch
+from genesis.codegen.cuda.geometry import launch, team_of
 from genesis.codegen.cuda.simulate import run
 from genesis.codegen.cuda.target import LARGE, SIMULATED
 from genesis.ir.dtypes import DTYPES
@@ -124,6 +125,54 @@ def test_totals(name):
     check(TOTALS[name](normal(15, 8)))
 
 
+# ---- points that several teams share ----
+
+PLENTY = 6  # multiprocessors for the few points of tests
+SHAPES = {
+    "rows": ((3, 37), 1), "columns": ((37, 6), 0), "a row": ((53,), 0), "columns of each": ((2, 23, 5), 1),
+    "planes": ((5, 3, 11), (0, 2)),
+    "lines of planes": ((6, 2, 2, 7), (0, 3)), "outer two": ((5, 2, 7, 3), (0, 2)), "few in many": ((2, 2, 61), (0, 2)),
+}
+SHARED = [(where, dtype) for where in SHAPES for dtype in (DTYPES if where in ("rows", "columns") else ("float32", "int8"))]
+
+
+@pytest.mark.parametrize(("where", "dtype"), SHARED)
+def test_shares_are_joined_to_what_one_team_finds(where, dtype):
+    shape, axes = SHAPES[where]
+    numbers = np.random.default_rng(0).integers(-2, 3, size=shape)  # of which many are extreme
+    x = genesis.tensor(numbers if dtype == "int64" else numbers.astype(np.float32)).to(DTYPES[dtype])
+    x = x * 0.75 if x.dtype.is_floating_point else x
+    ys = [x.sum(axes), x.prod(axes), x.amax(axes), x.amin(axes), (x != 2).all(axes), (x > 1).any(axes)]
+    ys += [x.mean(axes)] if x.dtype.is_floating_point else []
+    ys += [x.argmax(axes), x.argmin(axes)] if isinstance(axes, int) else []
+    assert any("share_of" in source for source in check(*ys, multiprocessors=PLENTY))
+
+
+@pytest.mark.parametrize("across", [False, True])
+def test_shares_tell_the_first_nan_or_else_the_first_extreme(across):
+    rows = np.tile(np.array(PLACES, np.float32), (1, 9))
+    rows[3, 20], rows[4, 30], rows[4, 7] = 5, NAN, NAN
+    x = genesis.tensor(rows.T if across else rows)
+    for y in (x.argmax(1 - across), x.argmin(1 - across), x.amax(1 - across), x.amin(1 - across)):
+        assert all("share_of" in source for source in check(y, multiprocessors=PLENTY))
+
+
+def test_what_depends_on_shared_points_is_computed_when_all_are_joined():
+    x, w = normal(37, 6), normal(6)
+    for ys in (((x - w).square().sum(0) / 36,), (w - 0.1 * (x.sum(0) / 37).exp() * w,), (x * 2, (x * 2).sum(0)),
+               (x.bfloat16().sum(0), x.half().amin(0), x.double().prod(0), x.argmax(0), (x > 0).all(0))):
+        assert any("share_of" in source for source in check(*ys, multiprocessors=PLENTY))
+
+
+def test_shares_may_be_empty():
+    """Of six turns each of four shares has two, and the last none: its result is that of no point."""
+    x = genesis.tensor([-math.inf] * 41)
+    (call,) = calls_of(program_of(x.argmax())[1])
+    team = team_of(call.kernel, call.extents, 1)
+    assert team == Team("block", shared=True) and launch(call.kernel, call.extents, team, 1).shares == 4
+    check(x.argmax(), x.argmin(), multiprocessors=1)
+
+
 # ---- memory ----
 
 INDICES = genesis.tensor([3, 0, 3, 3, 1, 0])
@@ -221,13 +270,13 @@ def test_one_launch_serves_many_calls():
 
 
 @settings(max_examples=25, derandomize=True, deadline=None)
-@given(st.data(), st.integers(1, 8), st.booleans())
-def test_random_programs(data, length, gradients):
+@given(st.data(), st.integers(1, 8), st.booleans(), st.sampled_from([MULTIPROCESSORS, PLENTY]))
+def test_random_programs(data, length, gradients, multiprocessors):
     """Every value that any kernel of a random program writes is that of the reference."""
     def compared(trace, held):
         found = lowered(trace, held)
         loose = max(LOOSE.get(node.dtype.name, 0) for node in found.nodes)
-        for value, ours, theirs, source in results(trace, found):
+        for value, ours, theirs, source in results(trace, found, multiprocessors=multiprocessors):
             difference = unlike(ours, theirs, loose)
             assert not difference, f"{found.nodes[value].op}: {difference}\n{source}"
         return plan(trace, held)

@@ -223,3 +223,27 @@ def test_eager_mode_works_there_too():
     with genesis.eager():
         x = genesis.ones(2, device=THERE) * 3
         assert x.tolist() == [3, 3] and x.device is THERE
+
+
+# ---- reductions that several blocks share ----
+
+
+@pytest.mark.parametrize(("columns", "endings"), [(4, ["", "_finish"]), (6, ["_many"])])
+def test_alike_reductions_are_one_launch_unless_several_teams_would_share_each(columns, endings):
+    """Two blocks have six columns, so that two such sums fill the simulated GPU."""
+    arrays = np.random.default_rng(0).normal(size=(2, 37, columns)).astype(np.float32)
+    sums = genesis.stack([genesis.tensor(x, device=THERE).sum(0) for x in arrays])
+    program = genesis.debug.program(sums)
+    names = [source[: source.index("(")] for source in program.sources[: len(endings)]]
+    assert names == [f"def {program.kernels[0].name}{ending}" for ending in endings]
+    np.testing.assert_allclose(sums.cpu().numpy(), arrays.sum(1), 1e-5, 1e-5)
+
+
+def test_a_result_lies_over_an_input_that_its_shared_points_were_reduced_with():
+    x = np.random.default_rng(0).normal(size=(37, 6)).astype(np.float32)
+    bias, there = genesis.ones(6, device=THERE), genesis.tensor(x, device=THERE)
+    expected = np.ones(6)
+    for _ in range(3):
+        bias -= (there - bias).square().mean(0)
+        expected = expected - np.square(x - expected).mean(0)
+    np.testing.assert_allclose(bias.cpu().numpy(), expected, 1e-4, 1e-4)

@@ -101,10 +101,10 @@ def argmin_of(x: Any, place: Any, y: Any, other: Any) -> Any:
 
 
 def _place_folds(join: Callable[..., Any]) -> tuple[Any, Any, Any]:
-    """As `_folds`, of values with their places; what is got are the places."""
+    """As `_folds`, of values with their places."""
 
     @device_function
-    def joined_warp(x: Any, place: Any) -> Any:
+    def of_warp(x: Any, place: Any) -> Any:
         offset = WARP // 2
         while offset:
             x, place = join(x, place, exchanged(x, offset), exchanged(place, offset))
@@ -112,13 +112,8 @@ def _place_folds(join: Callable[..., Any]) -> tuple[Any, Any, Any]:
         return x, place
 
     @device_function
-    def of_warp(x: Any, place: Any) -> Any:
-        x, place = joined_warp(x, place)
-        return place
-
-    @device_function
     def of_block(x: Any, place: Any, shared: Any, places: Any) -> Any:
-        x, place = joined_warp(x, place)
+        x, place = of_warp(x, place)
         if _thread() % WARP == 0:
             shared[_thread() // WARP], places[_thread() // WARP] = x, place
         cuda.syncthreads()
@@ -126,7 +121,7 @@ def _place_folds(join: Callable[..., Any]) -> tuple[Any, Any, Any]:
         for warp in range(1, cuda.blockDim.x * cuda.blockDim.y // WARP):
             x, place = join(x, place, shared[warp], places[warp])
         cuda.syncthreads()
-        return place
+        return x, place
 
     @device_function
     def of_column(x: Any, place: Any, shared: Any, places: Any) -> Any:
@@ -137,7 +132,7 @@ def _place_folds(join: Callable[..., Any]) -> tuple[Any, Any, Any]:
             at = cuda.threadIdx.x + y * cuda.blockDim.x
             x, place = join(x, place, shared[at], places[at])
         cuda.syncthreads()
-        return place
+        return x, place
 
     return of_warp, of_block, of_column
 

@@ -1,4 +1,4 @@
-"""Indices that come from the user's data."""
+"""Indices that come from the user's data, and those that fall to one of several."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 from genesis.codegen.cuda.toolchain import device_function, set_once
 
-__all__ = ["checked_index", "wrapped_index"]
+__all__ = ["checked_index", "share_of", "wrapped_index"]
 
 
 @device_function
@@ -25,3 +25,10 @@ def wrapped_index(index: Any, extent: Any, site: Any, fault: Any) -> Any:
     if -extent <= index < 0:
         return index + extent
     return checked_index(index, extent, site, fault)
+
+
+@device_function
+def share_of(extent: Any, step: int, number: Any, count: Any) -> Any:
+    """Where share `number` of `count` begins and ends: equal pieces of whole steps, as far as there is something left."""
+    size = ((extent + step - 1) // step + count - 1) // count * step
+    return min(number * size, extent), min((number + 1) * size, extent)

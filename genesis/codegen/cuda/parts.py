@@ -1,0 +1,85 @@
+"""What many blocks find a part of each: the parts go to memory, and a second function joins them, in their order.
+
+Such are totals, of which every block has a part, and the points of kernels that have few points and much to reduce for each:
+a share of it for each of several teams. A part is eight bytes whatever its type, and the place of an extreme one more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import nullcontext
+from typing import TYPE_CHECKING
+
+from genesis.codegen.cuda.passes import layers
+from genesis.codegen.cuda.reductions import Accumulator
+from genesis.codegen.cuda.signature import Function
+
+if TYPE_CHECKING:
+    from genesis.codegen.cuda.emit import Emitter
+
+__all__ = ["finish", "store_shares", "store_totals"]
+
+
+def store_totals(emitter: Emitter) -> None:
+    """At the end of the main function: what the block's threads have found altogether."""
+    if emitter.finals:
+        _store(emitter, emitter.finals, "block", [], "cuda.blockIdx.x + cuda.blockIdx.y * cuda.gridDim.x")
+
+
+def store_shares(emitter: Emitter) -> None:
+    """After the pass over a team's share of the point at hand: what the team has found."""
+    first, *second = layers(emitter)
+    share = f"cuda.blockIdx.{first}" + "".join(f" + cuda.blockIdx.{layer} * cuda.gridDim.{first}" for layer in second)
+    _store(emitter, emitter.rows, emitter.team.kind, emitter.kept, share)
+
+
+def _store(emitter: Emitter, numbers: Sequence[int], over: str, axes: Sequence[int], share: str) -> None:
+    found = [emitter.accumulator(n) for n in numbers]
+    for a in found:
+        emitter.text.line(f"{', '.join(a.variables)} = {a.joined(over, emitter.arrays, emitter.team.threads)}")
+    with emitter.first(over):
+        emitter.text.line(f"share = {share}")
+        for a, parts in zip(found, _parts(emitter, found, axes), strict=True):
+            for variable, part in zip(a.variables, parts, strict=True):
+                emitter.text.line(f"{part} = {variable}")
+
+
+def _parts(emitter: Emitter, found: Sequence[Accumulator], axes: Sequence[int]) -> list[list[str]]:
+    """Where the share at hand has each accumulator's variables, for the point at hand on `axes`."""
+    total = sum(len(a.variables) for a in found)
+    number, parts = 0, []
+    for a in found:
+        parts.append([_part(emitter, number + n, total, dtype, axes) for n, dtype in enumerate(a.variables.values())])
+        number += len(a.variables)
+    return parts
+
+
+def _part(emitter: Emitter, number: int, total: int, dtype: str, axes: Sequence[int]) -> str:
+    """Number `number` of the share's `total`, which has as many of each as `axes` have points, side by side."""
+    at = " + ".join(["share" if total == 1 else f"share * {total}"] + [str(number)] * (number > 0))
+    sizes = [emitter.extent(a) for a in axes] + ["2"] * (dtype == "float32")
+    start = " * ".join([f"({at})" if "+" in at and sizes else at, *sizes])
+    return f"{emitter.signature.partials(dtype)}[{' + '.join(filter(None, (start, emitter.position(axes))))}]"
+
+
+def finish(emitter: Emitter) -> Function:
+    """The finishing function: the parts joined by one block or, of each point, by a team, and what depends on the results."""
+    kernel, text, team = emitter.kernel, emitter.text, emitter.team
+    over, levels = (team.kind, ("row", "uniform")) if team.shared else ("block", ("final",))
+    axes = emitter.kept if team.shared else []
+    found = [emitter.accumulator(n) for n in (emitter.rows if team.shared else emitter.finals)]
+    start, step = ("cuda.threadIdx.y", emitter.warps) if over == "column" else ("cuda.threadIdx.x", team.threads)
+    with emitter.items([]) if team.shared else nullcontext():
+        for a in found:
+            text.line(a.begin())
+        with emitter.guard(), text.block(f"for share in range({start}, {emitter.signature.shares()}, {step}):"):
+            for a, parts in zip(found, _parts(emitter, found, axes), strict=True):
+                text.line(a.taking(*parts))
+        for a in found:
+            emitter.values.define(a.number, a.folded(over, emitter.arrays, team.threads))
+        with emitter.first(over):
+            stores = [n for n, i in enumerate(kernel.instructions) if i.name == "store" and i.level in levels]
+            emitter.values.hoist(kernel.needed(stores))
+            for n in stores:
+                emitter.values.effect(kernel.instructions[n])
+    return emitter.signature.by_value(kernel.name + "_finish", emitter.body())
