@@ -93,7 +93,9 @@ def _from_cuda(data: Any) -> Tensor:
     dtype = np.dtype(about["typestr"])
     strides = about.get("strides")
     told = getattr(data, "device", None)  # the interface itself does not tell; CuPy calls the number id, PyTorch index
-    place = getattr(told, "id", getattr(told, "index", None)) or 0
+    place = getattr(told, "id", getattr(told, "index", None))
+    if place is None:
+        place = device_of("cuda").memory.gpu.owner_of(about["data"][0])
     if about.get("stream") is not None:
         device_of(f"cuda:{place}").memory.wait_for(about["stream"])
     return from_outside(Outside(

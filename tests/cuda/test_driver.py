@@ -35,7 +35,7 @@ GIVEN = {
     "cuInit": (), "cuDeviceGetCount": (1,), "cuDeviceGet": (bindings.CUdevice(0),), "cuDeviceGetName": (b"Stand-in\0\0",),
     "cuDeviceGetAttribute": lambda attribute, device: (0 if "MINOR" in str(attribute) else 9,),
     "cuDevicePrimaryCtxRetain": (bindings.CUcontext(),), "cuCtxSetCurrent": (), "cuStreamCreate": (bindings.CUstream(),),
-    "cuDeviceTotalMem": (1 << 30,), "cuEventQuery": (),
+    "cuDeviceTotalMem": (1 << 30,), "cuPointerGetAttribute": (3,), "cuEventQuery": (),
     "cuMemGetInfo": (1 << 20, 1 << 30), "cuMemAlloc": lambda nbytes: (bindings.CUdeviceptr(next(addresses)),), "cuMemFree": (),
     "cuMemHostAlloc": host_memory, "cuMemcpyHtoDAsync": (), "cuMemcpyDtoHAsync": (), "cuMemcpyDtoDAsync": (),
     "cuMemsetD8Async": (), "cuEventCreate": (bindings.CUevent(),), "cuEventRecord": (), "cuEventSynchronize": (),
@@ -175,6 +175,13 @@ def test_among_several_gpus_the_context_is_entered_for_each_call(driver, monkeyp
     for gpu in (first, second, first, first):
         gpu.synchronize()
     assert driver.calls.count("cuCtxSetCurrent") == before + 4, "another library may have left this context"
+
+
+def test_the_owner_of_memory_is_asked_for(driver):
+    gpu = real.RealGpu(0)
+    assert gpu.owner_of(4096) == 3
+    driver.failing["cuPointerGetAttribute"] = bindings.CUresult.CUDA_ERROR_INVALID_VALUE
+    assert gpu.owner_of(0) == 0
 
 
 def test_the_context_is_entered_once_by_each_thread(driver):

@@ -80,6 +80,10 @@ class Gpu(ABC):
         """Give back what `allocate` gave. Work that may still touch it has to be done."""
 
     @abstractmethod
+    def owner_of(self, address: int) -> int:
+        """The number of the GPU whose memory is at an address; that of this one for none."""
+
+    @abstractmethod
     def pinned(self, nbytes: int) -> np.ndarray:
         """Bytes of the host that copies read and write while the host goes on; for good."""
 

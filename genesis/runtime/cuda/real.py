@@ -126,6 +126,12 @@ class RealGpu(Gpu):
         self._enter()
         _asked(driver.cuMemFree, address)
 
+    def owner_of(self, address: int) -> int:
+        self._enter()
+        kind = driver.CUpointer_attribute.CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL
+        status, number = driver.cuPointerGetAttribute(kind, address)
+        return self.index if status else int(number)
+
     def pinned(self, nbytes: int) -> np.ndarray:
         self._enter()
         address = _asked(driver.cuMemHostAlloc, nbytes, 0)

@@ -57,6 +57,9 @@ class SimulatedGpu(Gpu):
         del self._memory[address]
         self._addresses.remove(address)
 
+    def owner_of(self, address: int) -> int:
+        return self.index
+
     def pinned(self, nbytes: int) -> np.ndarray:
         return np.empty(nbytes, np.uint8)
 

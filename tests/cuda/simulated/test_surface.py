@@ -207,6 +207,16 @@ def test_compiled_functions_make_tensors_on_the_gpu_of_the_call(two):
     assert make().device is THERE
 
 
+def test_memory_of_others_that_name_no_gpu_is_taken_where_it_lies(two, monkeypatch):
+    class Array:
+        kept = genesis.tensor([1.0, 2.0], device=two)
+        where = __cuda_array_interface__ = kept.__cuda_array_interface__
+
+    monkeypatch.setattr(SimulatedGpu, "owner_of", lambda gpu, address: int(address == Array.where["data"][0]))
+    taken = genesis.as_tensor(Array())
+    assert taken.device is two and taken.tolist() == [1, 2]
+
+
 def test_values_go_from_gpu_to_gpu_and_events_are_of_one(two):
     x = genesis.tensor([1.0, 2.0], device=THERE)
     y = x.to(two) * 3
