@@ -8,6 +8,8 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
+
 from genesis.host import call_host
 from genesis.interpret import Interpretation
 from genesis.ops.indexing import out_of_range
@@ -57,7 +59,8 @@ class Run:
 def flush(trace: Trace) -> None:
     """Compute every pending value of `trace` that somebody holds.
 
-    Raises IndexError, naming the user's line, if a kernel met an index out of range: what depends on it is lost,
+    Raises, naming the user's line, IndexError for an index out of range, LinAlgError for a matrix without the inverse or
+    the factors that it was to have: what depends on it is lost,
     tensors that were to hold such values hold what they held before, and all else is computed. After any other
     exception (an interrupt, no memory) nothing is lost: the trace takes no more calls, and whoever needs one of its
     values takes the flush up again.
@@ -89,8 +92,8 @@ def flush_all() -> None:
         flush(trace)
 
 
-def _execute(run: Run, trace: Trace) -> tuple[int, str] | None:
-    """Run the plan on the trace's inputs and scalars. Returns, if an index was out of range, whose and in which words.
+def _execute(run: Run, trace: Trace) -> tuple[int, Exception] | None:
+    """Run the plan on the trace's inputs and scalars. Returns which node met a bad index or matrix, and what to say.
 
     Inputs are overwritten in the last segment alone, if at all: until that one has noted its end all can be run again.
     """
@@ -110,12 +113,16 @@ def _execute(run: Run, trace: Trace) -> tuple[int, str] | None:
     slots += trace.scalars
     for segment in plan.segments:
         if segment.host is not None:
-            call_host(plan, segment.host, slots, trace.device)
+            try:
+                call_host(plan, segment.host, slots, trace.device)
+            except np.linalg.LinAlgError as error:
+                return plan.lowered.origins[segment.host.node], error
         if segment.program is not None:
             fault = segment.program.run(slots, run.outcome if segment is plan.segments[-1] else Outcome())
             if fault is not None:
                 lowered = plan.lowered
-                return lowered.origins[fault.site], out_of_range(lowered.nodes[fault.site], fault.value, fault.extent)
+                reason = out_of_range(lowered.nodes[fault.site], fault.value, fault.extent)
+                return lowered.origins[fault.site], IndexError(reason)
     return None
 
 
@@ -201,10 +208,10 @@ def _memories(plan: Plan, inputs: Sequence[Array], buffers: Sequence[Buffer]) ->
     return memories
 
 
-def lose(trace: Trace, failed: int, reason: str) -> IndexError:
+def lose(trace: Trace, failed: int, found: Exception) -> Exception:
     """Give up the values that depend on the one that failed, and undo the writes that were to store them."""
     line = trace.line_of(failed)
-    trace.failure = error = IndexError(f"{reason} (at {line[0]}:{line[1]})" if line else reason)
+    trace.failure = error = type(found)(f"{found} (at {line[0]}:{line[1]})") if line else found
     trace.lost = lost = {failed} | trace.lost
     for index, node in enumerate(trace.nodes):
         if not lost.isdisjoint(node.inputs):

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from genesis.ops.reference import BadIndexError, evaluate_all
+from genesis.ops.reference import RefusedError, evaluate_all
 from genesis.trace import Array, Memory, Trace
 
 __all__ = ["Interpretation"]
@@ -22,7 +22,7 @@ class Interpretation:
     __slots__ = ("failure", "keeps", "memories", "saved")
 
     def __init__(self, trace: Trace, held: Sequence[Array]) -> None:
-        self.failure: tuple[int, str] | None = None
+        self.failure: tuple[int, Exception] | None = None
         self.keeps = any([array.node.differentiable for array in held])
         self.saved: list[int] = []
         self.memories: list[Memory] = []
@@ -31,8 +31,8 @@ class Interpretation:
         wanted = [*outputs, *trace.customs] if self.keeps else outputs  # a custom Function may read what nobody else does
         try:
             values = evaluate_all(trace.nodes, wanted, given, trace.scalars)
-        except BadIndexError as error:
-            self.failure = error.position, str(error)
+        except RefusedError as refused:
+            self.failure = refused.position, refused.error
             return
         if self.keeps:
             self.saved = [index for index in values if index not in outputs and index not in given]

@@ -1,23 +1,47 @@
-"""Linear algebra under PyTorch's names: norms and products; decompositions are not here yet."""
+"""Linear algebra under PyTorch's names: norms, products, equations, decompositions."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import reduce
-from typing import Any
+from typing import Any, NamedTuple
 
+import numpy as np
+
+from genesis.comparison import finfo
 from genesis.creation import eye
 from genesis.ir.dtypes import DType
+from genesis.ir.shapes import numel
 from genesis.methods import function_of, view_function_of
 from genesis.ops.registry import OPERATIONS
 from genesis.tensor import Tensor
 
-__all__ = ["diagonal", "matmul", "matrix_norm", "matrix_power", "multi_dot", "norm", "vecdot", "vector_norm"]
+__all__ = [
+    "LinAlgError", "cholesky", "cond", "cross", "det", "diagonal", "eigh", "eigvalsh", "inv", "lstsq", "matmul",
+    "matrix_exp", "matrix_norm", "matrix_power", "matrix_rank", "multi_dot", "norm", "pinv", "qr", "slogdet", "solve",
+    "solve_triangular", "svd", "svdvals", "tensorinv", "tensorsolve", "vander", "vecdot", "vector_norm",
+]
 
+LinAlgError = np.linalg.LinAlgError
+cholesky = function_of(OPERATIONS["cholesky"])
+det = function_of(OPERATIONS["det"])
+eigh = function_of(OPERATIONS["eigh"])
+eigvalsh = function_of(OPERATIONS["eigvalsh"])
+inv = function_of(OPERATIONS["inv"])
+matrix_exp = function_of(OPERATIONS["matrix_exp"])
+pinv = function_of(OPERATIONS["pinv"])
+qr = function_of(OPERATIONS["qr"])
+slogdet = function_of(OPERATIONS["slogdet"])
+solve = function_of(OPERATIONS["solve"])
+solve_triangular = function_of(OPERATIONS["solve_triangular"])
+svd = function_of(OPERATIONS["linalg_svd"])
+svdvals = function_of(OPERATIONS["svdvals"])
 matmul = function_of(OPERATIONS["matmul"])
 matrix_norm = function_of(OPERATIONS["matrix_norm"])
 vecdot = function_of(OPERATIONS["vecdot"])
 vector_norm = function_of(OPERATIONS["vector_norm"])
+_cat = function_of(OPERATIONS["cat"])
+_cross = function_of(OPERATIONS["cross"])
 _diagonal = view_function_of("diagonal")
 
 
@@ -54,15 +78,16 @@ def diagonal(A: Tensor, *, offset: int = 0, dim1: int = -2, dim2: int = -1) -> T
 
 
 def matrix_power(A: Tensor, n: int) -> Tensor:
-    """The product of `n` times the matrices `A` (.., m, m), by squaring. Raises ValueError for a negative `n`.
+    """The product of `n` times the matrices `A` (.., m, m), by squaring; of their inverses, for a negative `n`.
 
     >>> import genesis
     >>> matrix_power(genesis.tensor([[1.0, 1.0], [0.0, 1.0]]), 5)
     tensor([[1., 5.],
             [0., 1.]])
     """
-    if A.ndim < 2 or A.shape[-1] != A.shape[-2] or n < 0:
-        raise ValueError(f"matrix_power: power {n} of shape {A.shape}; want (.., m, m) and 0 or more")
+    if A.ndim < 2 or A.shape[-1] != A.shape[-2]:
+        raise ValueError(f"matrix_power: power {n} of shape {A.shape}; want (.., m, m)")
+    A, n = (inv(A), -n) if n < 0 else (A, n)
     result = None
     while n:
         if n % 2:
@@ -84,3 +109,105 @@ def multi_dot(tensors: Sequence[Tensor]) -> Tensor:
     if len(tensors) < 2:
         raise ValueError(f"multi_dot: got {len(tensors)} tensors; want two at least")
     return reduce(matmul, tensors)
+
+
+def cross(input: Tensor, other: Tensor, *, dim: int = -1) -> Tensor:
+    """The cross products of vectors of three elements along `dim`."""
+    result: Tensor = _cross(input, other, dim)
+    return result
+
+
+# ---- made of singular values ----
+
+
+def matrix_rank(A: Tensor, *, atol: float | None = None, rtol: float | None = None, hermitian: bool = False) -> Tensor:
+    """How many singular values exceed max(`atol`, `rtol` times the greatest); `rtol` is max(m, n) eps, if neither is given.
+
+    >>> import genesis
+    >>> matrix_rank(genesis.ones(3, 3))
+    tensor(1)
+    """
+    sizes = eigvalsh(A).abs() if hermitian else svdvals(A)
+    if rtol is None:
+        rtol = max(A.shape[-2:]) * finfo(A.dtype).eps if atol is None else 0.0
+    bound = (sizes.amax(-1, keepdim=True) * rtol).clamp(min=atol or 0.0)
+    result: Tensor = (sizes > bound).sum(-1)
+    return result
+
+
+def cond(A: Tensor, p: Any = None) -> Tensor:
+    """The condition numbers of matrices: the greatest singular value over the least, or norms `p` of `A` and its inverse.
+
+    >>> import genesis
+    >>> cond(genesis.tensor([[2.0, 0.0], [0.0, 0.5]]))
+    tensor(4.)
+    """
+    if p in (None, 2, -2):
+        sizes = svdvals(A)
+        greatest, least = sizes.select(-1, 0), sizes.select(-1, -1)
+        return least / greatest if p == -2 else greatest / least
+    result: Tensor = matrix_norm(A, p) * matrix_norm(inv(A), p)
+    return result
+
+
+class LeastSquares(NamedTuple):
+    """What `lstsq` gives."""
+
+    solution: Tensor
+    residuals: Tensor
+    rank: Tensor
+    singular_values: Tensor
+
+
+def lstsq(A: Tensor, B: Tensor, rcond: float | None = None, *, driver: str | None = None) -> LeastSquares:
+    """The X (.., n, k) for which |`A` @ X - `B`| is least, the shortest of several: `A` (.., m, n), `B` (.., m, k).
+
+    By the pseudo-inverse, whatever `driver` says. `residuals` are the squared lengths of what is left, of each column, where
+    m > n; `rank` and `singular_values` are those of `A`.
+
+    >>> import genesis
+    >>> lstsq(genesis.tensor([[1.0], [1.0]]), genesis.tensor([[1.0], [3.0]])).solution
+    tensor([[2.]])
+    """
+    if B.ndim < 2 or A.shape[-2] != B.shape[-2]:
+        raise ValueError(f"lstsq: shapes {A.shape} and {B.shape}; want (.., m, n) and (.., m, k)")
+    solution = pinv(A) @ B
+    left = ((A @ solution - B) ** 2).sum(-2) if A.shape[-2] > A.shape[-1] else A.new_empty(0)
+    return LeastSquares(solution, left, matrix_rank(A, rtol=rcond), svdvals(A))
+
+
+# ---- tensors as matrices ----
+
+
+def tensorinv(A: Tensor, ind: int = 2) -> Tensor:
+    """The inverse of what `tensordot` does with `A`, whose first `ind` axes hold as many elements as the others."""
+    rows, columns = A.shape[:ind], A.shape[ind:]
+    if ind < 1 or numel(rows) != numel(columns):
+        raise ValueError(f"tensorinv: shape {A.shape} parted after {ind} axes; want as many elements before as behind")
+    result: Tensor = inv(A.reshape(numel(rows), numel(columns))).reshape(*columns, *rows)
+    return result
+
+
+def tensorsolve(A: Tensor, B: Tensor, dims: Sequence[int] | None = None) -> Tensor:
+    """The X for which tensordot(`A`, X, X.ndim) is `B`; the axes `dims` of `A` are moved to its end first."""
+    moved = A if dims is None else A.movedim(tuple(dims), tuple(range(A.ndim - len(dims), A.ndim)))
+    columns = moved.shape[B.ndim :]
+    if numel(columns) != B.numel() or moved.numel() != B.numel() ** 2:
+        raise ValueError(f"tensorsolve: shapes {A.shape} and {B.shape}; want the first a square matrix, parted as the second")
+    result: Tensor = solve(moved.reshape(B.numel(), B.numel()), B.reshape(-1)).reshape(columns)
+    return result
+
+
+def vander(x: Tensor, *, N: int | None = None) -> Tensor:
+    """The powers 0 to `N` - 1 (the number of elements, if None) of the elements, along a new last axis.
+
+    >>> import genesis
+    >>> vander(genesis.tensor([2, 3]), N=3)
+    tensor([[1, 2, 4],
+            [1, 3, 9]])
+    """
+    count = x.shape[-1] if N is None else N
+    ones = x.new_ones((*x.shape, 1))
+    powers = x.unsqueeze(-1).expand(*x.shape, max(count - 1, 0)).cumprod(-1)
+    result: Tensor = _cat([ones, powers], -1) if count else powers
+    return result

@@ -21,15 +21,16 @@ __all__ = [
 # Rows that serve other rows, or library functions of the same name, and have no public function of their own.
 _INTERNAL = {
     "adagrad_update", "adam_update", "arange", "batch_statistics", "clip_to_norm", "clip_to_value", "dropout", "fence",
-    "full", "im2col", "index", "normal", "put", "randint", "recurrent", "rmsprop_update", "sgd_update", "stop_gradient",
-    "subscript", "to_dtype", "uniform", "unscale", "view_at", "where", "with_value",
+    "full", "im2col", "index", "linalg_svd", "normal", "put", "randint", "recurrent", "rmsprop_update", "sgd_update",
+    "stop_gradient", "subscript", "to_dtype", "uniform", "unscale", "view_at", "where", "with_value",
 }
 # Methods that are functions as well.
 _METHODS = {
     "broadcast_to", "clone", "detach", "is_floating_point", "masked_fill", "movedim", "numel", "ravel", "t",
 }
 _ALIASES = {
-    **ALIASES, "concat": "cat", "concatenate": "cat", "moveaxis": "movedim", "swapaxes": "transpose", "swapdims": "transpose",
+    **ALIASES, "concat": "cat", "concatenate": "cat", "inverse": "inv", "moveaxis": "movedim", "pinverse": "pinv",
+    "row_stack": "vstack", "swapaxes": "transpose", "swapdims": "transpose", "trapz": "trapezoid",
 }
 _registered: set[str] = set()  # operations of the user's
 

@@ -90,7 +90,7 @@ A, B = genesis.ones(3, 4), genesis.ones(2, 3, 4)
     (lambda: genesis.linalg.matrix_norm(A, 2), ValueError, "want 'fro', 1, -1, inf or -inf"),
     (lambda: genesis.linalg.norm(B, 1), ValueError, "want a vector or a matrix"),
     (lambda: genesis.cdist(A, genesis.ones(2, 3)), ValueError, r"want \(.., m, k\) and \(.., n, k\)"),
-    (lambda: genesis.linalg.matrix_power(A, 2), ValueError, r"want \(.., m, m\) and 0 or more"),
+    (lambda: genesis.linalg.matrix_power(A, 2), ValueError, r"power 2 of shape \(3, 4\); want \(.., m, m\)"),
 ])
 def test_what_does_not_fit_is_refused(build, error, message):
     with pytest.raises(error, match=message):

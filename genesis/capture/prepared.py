@@ -117,8 +117,8 @@ class Prepared:
         fault = plan.segments[0].program.run(slots, run.outcome)  # type: ignore[union-attr]
         if fault is not None:
             lowered = plan.lowered
-            failure = lose(trace, lowered.origins[fault.site], out_of_range(
-                lowered.nodes[fault.site], fault.value, fault.extent))
+            reason = out_of_range(lowered.nodes[fault.site], fault.value, fault.extent)
+            failure = lose(trace, lowered.origins[fault.site], IndexError(reason))
             flush(trace)  # what does not depend on it
             raise failure
         for array, (k, _, _) in zip(handles, self.layouts, strict=True):

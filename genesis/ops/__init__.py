@@ -10,6 +10,7 @@ from genesis.ops import (
     conversion,
     convolution,
     covariance,
+    decompositions,
     distance,
     einstein,
     elementwise,
@@ -28,6 +29,7 @@ from genesis.ops import (
     running,
     scatter_reduction,
     searching,
+    solving,
     source,
     stacking,
     statistics,
@@ -41,8 +43,8 @@ from genesis.ops.registry import OPERATIONS, PRIMITIVES, Operation, Primitive
 
 __all__ = [
     "OPERATIONS", "PRIMITIVES", "Operation", "Primitive", "activation", "arithmetic", "arrangement", "attention",
-    "channel_norm", "contraction", "conversion", "convolution", "covariance", "distance", "einstein", "elementwise",
-    "indexing", "joining", "loss", "neural", "norms", "optimize", "ordering", "pooling", "products", "recurrent", "reduction",
-    "resample", "running", "scatter_reduction", "searching", "source", "stacking", "statistics", "subscript", "tables",
-    "view_gradient", "views", "window",
+    "channel_norm", "contraction", "conversion", "convolution", "covariance", "decompositions", "distance", "einstein",
+    "elementwise", "indexing", "joining", "loss", "neural", "norms", "optimize", "ordering", "pooling", "products",
+    "recurrent", "reduction", "resample", "running", "scatter_reduction", "searching", "solving", "source", "stacking",
+    "statistics", "subscript", "tables", "view_gradient", "views", "window",
 ]

@@ -9,15 +9,16 @@ import numpy as np
 from genesis.ir.graph import Node
 from genesis.ops.registry import PRIMITIVES
 
-__all__ = ["BadIndexError", "evaluate", "evaluate_all"]
+__all__ = ["RefusedError", "evaluate", "evaluate_all"]
 
 
-class BadIndexError(IndexError):
-    """An index out of range, met by the node at `position`."""
+class RefusedError(Exception):
+    """What the node at `position` met and cannot be computed of: an index out of range, a singular matrix."""
 
-    def __init__(self, position: int, reason: str) -> None:
-        super().__init__(reason)
+    def __init__(self, position: int, error: Exception) -> None:
+        super().__init__(str(error))
         self.position = position
+        self.error = error
 
 
 def evaluate(
@@ -31,7 +32,7 @@ def evaluate(
 def evaluate_all(
     nodes: Sequence[Node], outputs: Iterable[int], given: Mapping[int, np.ndarray], scalars: Sequence[float] = ()
 ) -> dict[int, np.ndarray]:
-    """As `evaluate`: the arrays at every position that the `outputs` are computed from. Raises BadIndexError."""
+    """As `evaluate`: the arrays at every position that the `outputs` are computed from. Raises RefusedError."""
     needed = set(outputs)
     for index in range(len(nodes) - 1, -1, -1):
         if index in needed and index not in given:
@@ -47,7 +48,7 @@ def evaluate_all(
             assert rule is not None, node.op
             try:
                 result = np.asarray(rule(node, *(arrays[i] for i in node.inputs)))
-            except IndexError as error:
-                raise BadIndexError(index, str(error)) from None
+            except (IndexError, np.linalg.LinAlgError) as error:
+                raise RefusedError(index, error) from None
             arrays[index] = result.astype(node.dtype.numpy, copy=False)
     return arrays

@@ -1,6 +1,7 @@
 """What every operation must pass: torch's values and dtypes, NumPy's values, derivatives as finite differences say."""
 
 import warnings
+from types import SimpleNamespace
 
 import numpy as np
 import torch
@@ -15,7 +16,8 @@ from tests.conformance.samples import INTERNAL, KINKS, Sample, gradient_samples,
 from tests.devices import tensor
 from tests.tolerances import assert_close, to_torch
 
-_HOMES = (torch.nn.functional, torch, torch.Tensor, torch.linalg, torch.special)  # where torch has its operations
+_MOVED = SimpleNamespace(solve=torch.linalg.solve)  # whose old names only say where they have gone
+_HOMES = (_MOVED, torch.nn.functional, torch, torch.Tensor, torch.linalg, torch.special)  # where torch has its operations
 _AXES = {"dim": "axis", "keepdim": "keepdims"}
 # Where results of low precision are sums of many terms, they are held to so many times the tolerance.
 _LOOSER = {

@@ -6,6 +6,9 @@ from tests.conformance.arguments import Sample, values
 
 _X, _M = values(3, 4, 5), values(4, 6)
 
+_SQUARE = values(2, 3, 3) + 4 * np.eye(3)
+_POSITIVE = _SQUARE @ _SQUARE.transpose(0, 2, 1) / 8
+
 SAMPLES: dict[str, list[Sample]] = {
     "mm": [Sample((values(3, 4), values(4, 5)))], "bmm": [Sample((values(2, 3, 4), values(2, 4, 5)))],
     "mv": [Sample((values(3, 4), values(4)))], "dot": [Sample((values(5), values(5, seed=1)))],
@@ -39,4 +42,21 @@ SAMPLES: dict[str, list[Sample]] = {
     "dist": [Sample((_M, values(6, seed=1))), Sample((_M, values(4, 6, seed=1), 1))],
     "cdist": [Sample((values(2, 3, 4), values(5, 4, seed=1))), Sample((values(3, 4), values(2, 4, seed=1), 1.0)),
               Sample((values(3, 4), values(2, 4, seed=1), np.inf))],
+    "solve": [
+        Sample((_SQUARE, values(2, 3, 2))), Sample((_SQUARE, values(2, 3))), Sample((_SQUARE[0], values(3))),
+        Sample((_SQUARE, values(3, 2))), Sample((_SQUARE[0], values(2, 3)), {"left": False}),
+    ],
+    "solve_triangular": [
+        Sample((_SQUARE, values(2, 3, 2)), {"upper": True}), Sample((_SQUARE[0], values(3, 2)), {"upper": False}),
+        Sample((_SQUARE[0], values(2, 3)), {"upper": True, "left": False, "unitriangular": True}),
+    ],
+    "cholesky_solve": [Sample((values(3, 2), _SQUARE[0])), Sample((values(3, 2), _SQUARE[1], True))],
+    "inv": [Sample((_SQUARE,)), Sample((np.zeros((2, 0, 0)),))],
+    "det": [Sample((_SQUARE,)), Sample((values(2, 2),))], "slogdet": [Sample((-_SQUARE[0],))],
+    "logdet": [Sample((_POSITIVE[0],))], "pinv": [Sample((values(2, 4, 3),)), Sample((values(2, 3),))],
+    "cholesky": [Sample((_POSITIVE,)), Sample((_POSITIVE[0], True))],
+    "eigvalsh": [Sample((_POSITIVE,)), Sample((_POSITIVE, "U"))],
+    "svdvals": [Sample((values(2, 3, 2),)), Sample((_SQUARE,))],
+    "qr": [Sample((values(3, 2),)), Sample((values(1, 2, 3),)), Sample((values(2, 2), "complete")),
+           Sample((values(2, 3), "r"))],
 }

@@ -16,7 +16,7 @@ INTERNAL = {
     "view_at", "put", "to_dtype", "stop_gradient", "with_value", "index", "index_put", "uniform", "normal", "randint",
     "dropout", "full", "arange", "slice", "subscript", "sgd_update", "adam_update", "clip_to_norm", "clip_to_value", "clone",
     "unscale", "fence", "rmsprop_update", "adagrad_update",
-    "im2col", "batch_statistics", "recurrent",
+    "im2col", "batch_statistics", "svd", "linalg_svd", "eigh", "matrix_exp", "recurrent",
 }
 NAN_AS_NUMPY = {"sign", "sgn", "copysign"}  # where torch's treatment of NaN, or of its sign, is not NumPy's
 FLOATS = np.array([0.0, -0.0, 1, -1, 0.5, -0.5, 2.5, -3.7, 1e-3, 20, 100, np.inf, -np.inf, np.nan, 1.5, -2.5, 0.3, 7])
@@ -212,6 +212,9 @@ SAMPLES: dict[str, list[Sample]] = {
 # Calls of internal rows, at which they are differentiated.
 _POSITIVE = np.abs(values(2, 3)) + 0.5
 INTERNAL_SAMPLES: dict[str, list[Sample]] = {
+    "matrix_exp": [Sample((values(2, 2, 2) / 4,))],
+    "svd": [Sample((values(3, 2),)), Sample((values(2, 3),))],
+    "linalg_svd": [Sample((values(2, 2, 3), False)), Sample((values(2, 2),))],
     "view_at": [Sample((_M, Layout((2, 3), (6, 2), 1))), Sample((_M, Layout((3, 4), (0, 6), 2)))],
     "put": [Sample((_M, values(3, 2), (3, 2), (6, 3), 1)), Sample((_M, values(4), (4,), (-6,), 18))],
     "subscript": [Sample((_M, (1, (None, None, 2)))), Sample((_M, (None, (3, 0, -1), 2)))],
@@ -243,6 +246,7 @@ INTERNAL_SAMPLES: dict[str, list[Sample]] = {
     "unscale": [Sample(([values(2, 3), values(4)], 0.5))], "clip_to_value": [Sample(([values(2, 3)], -1.0, 1.0))],
 }
 NOT_DIFFERENTIATED = {
+    **dict.fromkeys(("cholesky", "eigh", "eigvalsh"), "of symmetric matrices: see tests/test_decompositions.py"),
     "floor_divide": "has no gradient, as in torch",
     "one_hot": "takes integers alone",
     "with_value": "its gradient is that of another value, by design",

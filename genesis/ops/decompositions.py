@@ -1,0 +1,293 @@
+"""Factors of matrices: Cholesky's, QR, eigenvalues of symmetric matrices, singular values; by LAPACK as NumPy calls it.
+
+A decomposition is one host operation; its factors lie one after the other along the last axis of its node, and are views.
+Gradients are formulas (J. Townsend, "Differentiating the Singular Value Decomposition", 2016; S. Walter, L. Lehmann,
+"Algorithmic Differentiation of Linear Algebra Functions", 2010). The attribute `dim` is the number of leading axes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import accumulate
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from genesis.ir.graph import Value
+from genesis.ir.shapes import Shape, numel
+from genesis.ops.arrangement import diag_embed, taken
+from genesis.ops.contraction import matmul, swapped
+from genesis.ops.elementwise import where
+from genesis.ops.joining import cat
+from genesis.ops.layout import contiguous_layout, diagonal_layout
+from genesis.ops.neural import tril
+from genesis.ops.registry import cast, composite, primitive
+from genesis.ops.solving import matrices, solve_value
+from genesis.ops.source import iota
+from genesis.ops.views import reshape_value, view_value
+
+__all__ = ["cholesky", "eigh", "qr", "svd_value"]
+
+
+class QR(NamedTuple):
+    """What `qr` gives."""
+
+    Q: Any
+    R: Any
+
+
+class Eigen(NamedTuple):
+    """What `eigh` gives."""
+
+    eigenvalues: Any
+    eigenvectors: Any
+
+
+# ---- several factors in one node ----
+
+
+def _packed(factors: Sequence[np.ndarray], lead: int) -> np.ndarray:
+    return np.concatenate([f.reshape(*f.shape[:lead], numel(f.shape[lead:])) for f in factors], axis=-1)
+
+
+def _node(name: str, x: Value, shapes: Sequence[Shape], **attrs: Any) -> Value:
+    lead = x.shape[:-2]
+    total = sum(map(numel, shapes))
+    return x.graph.add(name, (x,), (*lead, total), x.dtype, {"dim": len(lead), **attrs})
+
+
+def _factors(packed: Value, shapes: Sequence[Shape]) -> list[Value]:
+    """The factors of the given shapes behind the leading axes."""
+    lead = packed.shape[:-1]
+    ends = [*accumulate(map(numel, shapes), initial=0)]
+    return [
+        reshape_value(taken(packed, len(lead), start, end), (*lead, *shape))
+        for start, end, shape in zip(ends, ends[1:], shapes, strict=False)
+    ]
+
+
+def _over_gaps(x: Value, values: Value) -> Value:
+    """x_ij / (w_j - w_i); 0 on the diagonal, and where both are 0: what does not depend on the choice of vectors."""
+    places = iota(values.graph, values.shape[-1])
+    same = _column(places) == places
+    gaps = _row(values) - _column(values)
+    return where(same, 0, x / where(same | ((gaps == 0) & (x == 0)), 1, gaps))
+
+
+def _column(x: Value) -> Value:
+    return reshape_value(x, (*x.shape, 1))
+
+
+def _row(x: Value) -> Value:
+    return reshape_value(x, (*x.shape[:-1], 1, x.shape[-1]))
+
+
+def _lower(x: Value, diagonal: int = 0) -> Value:
+    found: Value = tril(x, diagonal)
+    return found
+
+
+# ---- Cholesky ----
+
+
+def _cholesky_grad(g: Value, y: Value, a: Value) -> Value:
+    inner = _lower(matmul(swapped(y), _lower(g)))
+    inner = inner - diag_embed(_diagonal(inner)) * 0.5
+    half = solve_value(swapped(y), swapped(solve_value(swapped(y), swapped(inner))))
+    return (half + swapped(half)) * 0.5
+
+
+def _diagonal(x: Value) -> Value:
+    return view_value(x, diagonal_layout(contiguous_layout(x.shape), 0, -2, -1), "diagonal")
+
+
+primitive("cholesky", "host", grad=_cholesky_grad, reference=lambda node, a: np.linalg.cholesky(a))
+
+
+@composite("cholesky")
+def cholesky(input: Value, upper: bool = False) -> Value:
+    """The lower triangular L with L @ L.T = `input`, symmetric and positive definite (.., n, n); with `upper`, its transpose.
+
+    Raises LinAlgError, when it is computed, for a matrix that is not positive definite.
+
+    >>> import genesis
+    >>> genesis.linalg.cholesky(genesis.tensor([[4.0, 2.0], [2.0, 5.0]]))
+    tensor([[2., 0.],
+            [1., 2.]])
+    """
+    x = matrices("cholesky", input, square=True)
+    found = x.graph.add("cholesky", (x,), x.shape, x.dtype, {"dim": x.ndim - 2})
+    return cast(swapped(found) if upper else found, input.dtype)
+
+
+# ---- QR ----
+
+
+def _qr_shapes(node: Any, rows: int, columns: int) -> list[Shape]:
+    inner = rows if node.attrs["complete"] else min(rows, columns)
+    return [(rows, inner), (inner, columns)]
+
+
+def _qr_reference(node: Any, a: np.ndarray) -> np.ndarray:
+    return _packed(np.linalg.qr(a, "complete" if node.attrs["complete"] else "reduced"), a.ndim - 2)
+
+
+def _qr_grad(g: Value, y: Value, a: Value) -> Value:
+    m, n = a.shape[-2:]
+    shapes = _qr_shapes(y.node, m, n)
+    if shapes[0][1] > n:
+        raise NotImplementedError("qr: mode 'complete' of more rows than columns has no gradient; take 'reduced'")
+    (q, r), (gq, gr) = _factors(y, shapes), _factors(g, shapes)
+    axis = a.ndim - 1
+    wide = taken(a, axis, m, None) if n > m else None
+    if wide is not None:  # what stands right of the square part is Q times what stands there in R
+        beyond, gr = taken(gr, axis, m, None), taken(gr, axis, 0, m)
+        r = taken(r, axis, 0, m)
+        gq = gq + matmul(wide, swapped(beyond))
+    inner = matmul(r, swapped(gr)) - matmul(swapped(gq), q)
+    symmetric = _lower(inner) + swapped(_lower(inner, -1))
+    left = swapped(solve_value(r, swapped(gq + matmul(q, symmetric))))
+    return left if wide is None else cat([left, matmul(q, beyond)], axis)
+
+
+primitive("qr", "host", grad=_qr_grad, reference=_qr_reference)
+
+
+@composite("qr", methods=())
+def qr(A: Value, mode: str = "reduced") -> Any:
+    """(Q, R): orthonormal columns and an upper triangle whose product is `A` (.., m, n).
+
+    `mode` "reduced" has min(m, n) columns in Q, "complete" m; "r" leaves Q empty.
+    """
+    if mode not in ("reduced", "complete", "r"):
+        raise ValueError(f"qr: mode is {mode!r}; want 'reduced', 'complete' or 'r'")
+    x = matrices("qr", A)
+    m, n = x.shape[-2:]
+    inner = m if mode == "complete" else min(m, n)
+    shapes = [(m, inner), (inner, n)]
+    q, r = (cast(f, A.dtype) for f in _factors(_node("qr", x, shapes, complete=mode == "complete"), shapes))
+    return QR(reshape_value(taken(reshape_value(q, (numel(q.shape),)), 0, 0, 0), (0,)) if mode == "r" else q, r)
+
+
+# ---- eigenvalues ----
+
+
+def _eigh_reference(node: Any, a: np.ndarray) -> np.ndarray:
+    return _packed(np.linalg.eigh(a, node.attrs["UPLO"]), a.ndim - 2)
+
+
+def _eigh_grad(g: Value, y: Value, a: Value) -> Value:
+    n = a.shape[-1]
+    (w, v), (gw, gv) = _factors(y, [(n,), (n, n)]), _factors(g, [(n,), (n, n)])
+    inner = _over_gaps(matmul(swapped(v), gv), w) + diag_embed(gw)
+    whole = matmul(matmul(v, inner), swapped(v))
+    return (whole + swapped(whole)) * 0.5
+
+
+primitive("eigh", "host", grad=_eigh_grad, reference=_eigh_reference)
+
+
+@composite("eigh", methods=())
+def eigh(A: Value, UPLO: str = "L") -> Any:
+    """(eigenvalues, eigenvectors) of symmetric matrices (.., n, n), in ascending order; vectors are columns.
+
+    Only the triangle `UPLO`, "L" or "U", is read. The gradient by the vectors counts on eigenvalues that differ.
+
+    >>> import genesis
+    >>> genesis.linalg.eigh(genesis.tensor([[2.0, 1.0], [1.0, 2.0]])).eigenvalues
+    tensor([1., 3.])
+    """
+    x = matrices("eigh", A, square=True)
+    if UPLO not in ("L", "U"):
+        raise ValueError(f"eigh: UPLO is {UPLO!r}; want 'L' or 'U'")
+    shapes: list[Shape] = [(x.shape[-1],), (x.shape[-1], x.shape[-1])]
+    return Eigen(*[cast(f, A.dtype) for f in _factors(_node("eigh", x, shapes, UPLO=UPLO), shapes)])
+
+
+# ---- singular values ----
+
+
+def _svd_shapes(m: int, n: int, full: bool) -> list[Shape]:
+    k = min(m, n)
+    return [(m, m if full else k), (k,), (n if full else k, n)]
+
+
+def _svd_reference(node: Any, a: np.ndarray) -> np.ndarray:
+    return _packed(np.linalg.svd(a, node.attrs["full"]), a.ndim - 2)
+
+
+def _svd_grad(g: Value, y: Value, a: Value) -> Value:
+    m, n = a.shape[-2:]
+    k, shapes, axis = min(m, n), _svd_shapes(m, n, y.node.attrs["full"]), a.ndim - 1
+    (u, s, vh), (gu, gs, gvh) = _factors(y, shapes), _factors(g, shapes)
+    u, gu, vh, gvh = taken(u, axis, 0, k), taken(gu, axis, 0, k), taken(vh, axis - 1, 0, k), taken(gvh, axis - 1, 0, k)
+    across, along = _column(s), _row(s)
+    by_u, by_v = matmul(swapped(u), gu), matmul(vh, swapped(gvh))
+    inner = _over_gaps(by_u - swapped(by_u), s * s) * along + across * _over_gaps(by_v - swapped(by_v), s * s)
+    inner = inner + diag_embed(gs)
+    whole = matmul(matmul(u, inner), vh)
+    if m > k:
+        whole = whole + matmul((gu - matmul(u, by_u)) / along, vh)
+    if n > k:
+        whole = whole + matmul(u, (gvh - matmul(swapped(by_v), vh)) / across)
+    return whole
+
+
+primitive("svd", "host", grad=_svd_grad, reference=_svd_reference)
+
+
+def svd_value(A: Value, full: bool) -> list[Value]:
+    """U, S and Vh."""
+    x = matrices("svd", A)
+    shapes = _svd_shapes(x.shape[-2], x.shape[-1], full)
+    return [cast(f, A.dtype) for f in _factors(_node("svd", x, shapes, full=full), shapes)]
+
+
+class SVD(NamedTuple):
+    """What `linalg.svd` gives."""
+
+    U: Any
+    S: Any
+    Vh: Any
+
+
+class Transposed(NamedTuple):
+    """What `svd` gives."""
+
+    U: Any
+    S: Any
+    V: Any
+
+
+@composite("linalg_svd", methods=())
+def linalg_svd(A: Value, full_matrices: bool = True) -> Any:
+    """(U, S, Vh) of matrices (.., m, n): `A` is U @ diag(S) @ Vh, S descending. Without `full_matrices`, min(m, n) vectors.
+
+    The gradient by the vectors counts on singular values that differ.
+    """
+    return SVD(*svd_value(A, full_matrices))
+
+
+@composite("svd")
+def svd(input: Value, some: bool = True, compute_uv: bool = True) -> Any:
+    """(U, S, V) of matrices (.., m, n): `input` is U @ diag(S) @ V.T, S descending; with `some`, min(m, n) vectors."""
+    u, s, vh = svd_value(input, not some)
+    return Transposed(u, s, swapped(vh)) if compute_uv else Transposed(u * 0, s, swapped(vh) * 0)
+
+
+@composite("svdvals", methods=())
+def svdvals(A: Value) -> Value:
+    """The singular values of matrices (.., m, n), descending.
+
+    >>> import genesis
+    >>> genesis.linalg.svdvals(genesis.tensor([[3.0, 0.0], [0.0, -4.0]]))
+    tensor([4., 3.])
+    """
+    return svd_value(A, False)[1]
+
+
+@composite("eigvalsh", methods=())
+def eigvalsh(A: Value, UPLO: str = "L") -> Value:
+    """The eigenvalues of symmetric matrices (.., n, n), ascending."""
+    values: Value = eigh(A, UPLO).eigenvalues
+    return values

@@ -1,0 +1,123 @@
+"""Decompositions and what is made of them, against torch and NumPy; gradients by functions that no choice of signs changes."""
+
+import numpy as np
+import pytest
+import torch
+
+import genesis
+from genesis.autograd import gradcheck, gradgradcheck
+from tests.tolerances import assert_close
+
+RANDOM = np.random.default_rng(0)
+SQUARE, TALL = RANDOM.normal(size=(2, 3, 3)), RANDOM.normal(size=(4, 3))
+
+
+def symmetric(a):
+    return a @ a.mT + 2 * genesis.eye(a.shape[-1], dtype=a.dtype)
+
+
+def logarithm(a):
+    w, v = genesis.linalg.eigh(a)
+    return (v * w.log()[..., None, :]) @ v.mT
+
+
+def leaf(array):
+    return genesis.tensor(array, requires_grad=True)
+
+
+FUNCTIONS = {
+    "cholesky": lambda a: genesis.linalg.cholesky(symmetric(a)),
+    "cholesky, upper": lambda a: genesis.linalg.cholesky(symmetric(a), upper=True),
+    "eigenvalues": lambda a: genesis.linalg.eigvalsh(symmetric(a)),
+    "eigenvectors": lambda a: genesis.linalg.eigh(symmetric(a)).eigenvectors ** 2,
+    "logarithm": lambda a: logarithm(symmetric(a)),
+}
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_derivatives_are_finite_differences(name):
+    gradcheck(FUNCTIONS[name], (leaf(SQUARE),))
+    gradgradcheck(FUNCTIONS[name], (leaf(SQUARE[0]),))
+
+
+def test_factors_multiply_to_the_matrix():
+    a = genesis.tensor(SQUARE)
+    for full in (True, False):
+        u, s, vh = genesis.linalg.svd(genesis.tensor(TALL), full_matrices=full)
+        assert_close(u[:, :3] * s @ vh, TALL)
+        assert u.shape == ((4, 4) if full else (4, 3))
+        assert_close(u.mT @ u, np.eye(u.shape[1]))
+    u, s, v = genesis.svd(a)
+    assert_close(u * s[..., None, :] @ v.mT, SQUARE)
+    w, vectors = genesis.linalg.eigh(symmetric(a))
+    assert_close(vectors * w[..., None, :] @ vectors.mT, symmetric(a))
+    q, r = genesis.linalg.qr(genesis.tensor(TALL), mode="complete")
+    assert_close(q @ r, TALL)
+    assert q.shape == (4, 4)
+
+
+def test_the_determinant_of_a_singular_matrix_has_a_gradient():
+    """The cofactors, where the inverse does not exist."""
+    gradcheck(genesis.linalg.det, (leaf(np.array([[1.0, 2, 3], [2, 4, 6], [0, 1, 1]])),))
+
+
+def test_equal_singular_values_have_gradients_of_their_own():
+    x, y = leaf(np.eye(3)), torch.eye(3, dtype=torch.float64, requires_grad=True)
+    genesis.linalg.svdvals(x).sum().backward()
+    torch.linalg.svdvals(y).sum().backward()
+    assert_close(x.grad, y.grad)
+
+
+CALLS = {
+    "matrix_rank": [((np.outer([1.0, 2], [3.0, 4]),), {}), ((SQUARE,), {"atol": 0.5}), ((SQUARE,), {"rtol": 0.5})],
+    "cond": [((SQUARE,), {}), ((SQUARE, 1), {}), ((SQUARE, -2), {}), ((SQUARE, "fro"), {})],
+    "tensorinv": [((SQUARE.reshape(6, 3)[:6].reshape(18)[:16].reshape(2, 2, 4),), {})],
+    "tensorsolve": [((RANDOM.normal(size=(2, 3, 6)), RANDOM.normal(size=(2, 3))), {})],
+    "vander": [((TALL,), {}), ((TALL,), {"N": 5})],
+    "matrix_exp": [((SQUARE,), {})],
+    "matrix_power": [((SQUARE, -2), {}), ((SQUARE, 0), {}), ((SQUARE, 3), {})],
+    "cross": [((SQUARE, SQUARE[::-1].copy()), {}), ((TALL.T.copy(), TALL.T[::-1].copy()), {"dim": 0})],
+}
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_results_are_torchs(name):
+    for given, keywords in CALLS[name]:
+        ours, theirs = (
+            getattr(lib.linalg, name)(*[lib.tensor(a) if isinstance(a, np.ndarray) else a for a in given], **keywords)
+            for lib in (genesis, torch)
+        )
+        assert_close(ours, theirs, name, scale=100)
+
+
+def test_least_squares_are_numpys():
+    a, b = TALL, RANDOM.normal(size=(4, 2))
+    solution, residuals, rank, sizes = genesis.linalg.lstsq(genesis.tensor(a), genesis.tensor(b))
+    want = np.linalg.lstsq(a, b)
+    assert_close((solution, residuals, sizes), (want[0], want[1], want[3]), scale=10)
+    assert rank.item() == want[2]
+
+
+REFUSED = [
+    (lambda x: genesis.linalg.inv(x), ValueError, r"inv: shape \(4, 3\); want \(\.\., n, n\)"),
+    (lambda x: genesis.linalg.solve(x.mT @ x, x), ValueError, r"solve: shapes \(3, 3\) and \(4, 3\); want"),
+    (lambda x: genesis.det(x.long() @ x.long().T), TypeError, r"det: wants a floating tensor, got int64"),
+    (lambda x: genesis.linalg.qr(x, mode="full"), ValueError, r"mode is 'full'; want 'reduced'"),
+    (lambda x: genesis.linalg.lstsq(x, x[0]), ValueError, r"lstsq: shapes"),
+]
+
+
+@pytest.mark.parametrize(("call", "error", "message"), REFUSED)
+def test_errors_tell_what_would_be_right(call, error, message):
+    with pytest.raises(error, match=message):
+        call(genesis.tensor(TALL))
+
+
+def test_a_singular_matrix_is_told_when_it_is_computed():
+    x = genesis.zeros(2, 2)
+    y = genesis.linalg.inv(x)
+    with pytest.raises(genesis.linalg.LinAlgError, match=r"Singular matrix \(at .*test_decompositions.py"):
+        y.tolist()
+    with pytest.raises(RuntimeError, match="was lost"):
+        y.tolist()
+    assert (x + 1).tolist() == [[1, 1], [1, 1]]
