@@ -17,6 +17,7 @@ __all__ = ["Panels", "block", "packed", "panels", "source"]
 
 ROWS, COLUMNS, DEPTH = 192, 1024, 384  # of what is packed at a time, at most: A's block fills part of a second-level cache
 NARROW = 2  # strips of columns
+PAGE = 4096  # bytes: lines so far apart share a place in the first-level cache
 NEVER = 1 << 62
 PACKING = 0.6  # what it takes to pack an element, in multiplications of a vector
 
@@ -74,7 +75,7 @@ def block(
     values = (
         *(m, n, k, addresses[0], lda, turned_a, addresses[1], ldb, turned_b, addresses[2], call.ldc, batch[1]),
         *(step for pair in steps for step in pair),
-        *(cut.panels, cut.height, cut.by_columns, adds_from, ONLY.index(call.only), _lies(call, tile, cut)),
+        *(cut.panels, cut.height, cut.by_columns, adds_from, ONLY.index(call.only), _lies(call, dtype, cut)),
         *(ROWS, COLUMNS, depth, workspace, share, packed_b),
         *(one and cut.panels == 1 for one in ahead),
     )
@@ -95,10 +96,14 @@ def packed(call: Product, dtype: str, cut: Panels) -> tuple[int, int]:
     return a, b
 
 
-def _lies(call: Product, tile: Tile, cut: Panels) -> bool:
-    """Whether A is read where it lies: few columns would make use of it packed, and no tile reaches beyond its rows."""
-    m, n, _ = call.extents
-    return m % tile.heights[0] == 0 and (cut.height if cut.by_columns else n) <= NARROW * tile.columns
+def _lies(call: Product, dtype: str, cut: Panels) -> bool:
+    """Whether A is read where it lies: few columns would make use of it packed, or its rows lie side by side and a tile's
+    do not share a place in the first-level cache; and no tile reaches beyond its rows.
+    """
+    (m, n, _), tile, (turned, distance) = call.extents, Tile.of(dtype), _stored(call.a_layout)
+    few = (cut.height if cut.by_columns else n) <= NARROW * tile.columns
+    close = not turned and distance * (4 if dtype == "float32" else 8) < PAGE
+    return m % tile.heights[0] == 0 and (few or close)
 
 
 def _evenly(extent: int, most: int, unit: int) -> int:
