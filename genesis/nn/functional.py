@@ -19,15 +19,15 @@ from genesis.thread import recording
 __all__ = [
     "adaptive_avg_pool1d", "adaptive_avg_pool2d", "adaptive_avg_pool3d", "adaptive_max_pool1d", "adaptive_max_pool2d",
     "adaptive_max_pool3d", "avg_pool1d", "avg_pool2d", "avg_pool3d", "batch_norm", "bilinear", "binary_cross_entropy",
-    "binary_cross_entropy_with_logits", "celu", "conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d",
-    "conv_transpose3d", "cosine_embedding_loss", "cosine_similarity", "cross_entropy", "dropout", "dropout1d", "dropout2d",
-    "elu", "embedding", "embedding_bag", "fold", "gelu", "glu", "group_norm", "hardshrink", "hardsigmoid", "hardswish",
-    "hardtanh", "hinge_embedding_loss", "huber_loss", "instance_norm", "interpolate", "kl_div", "l1_loss", "layer_norm",
-    "leaky_relu", "linear", "log_softmax", "logsigmoid", "lp_pool1d", "lp_pool2d", "margin_ranking_loss", "max_pool1d",
-    "max_pool2d", "max_pool3d", "mish", "mse_loss", "nll_loss", "normalize", "one_hot", "pad", "pairwise_distance", "prelu",
-    "relu", "relu6", "rms_norm", "scaled_dot_product_attention", "selu", "sigmoid", "silu", "smooth_l1_loss",
-    "soft_margin_loss", "softmax", "softmin", "softplus", "softshrink", "softsign", "tanh", "tanhshrink", "threshold",
-    "triplet_margin_loss", "unfold",
+    "binary_cross_entropy_with_logits", "celu", "channel_shuffle", "conv1d", "conv2d", "conv3d", "conv_transpose1d",
+    "conv_transpose2d", "conv_transpose3d", "cosine_embedding_loss", "cosine_similarity", "cross_entropy", "dropout",
+    "dropout1d", "dropout2d", "elu", "embedding", "embedding_bag", "fold", "gelu", "glu", "group_norm", "hardshrink",
+    "hardsigmoid", "hardswish", "hardtanh", "hinge_embedding_loss", "huber_loss", "instance_norm", "interpolate", "kl_div",
+    "l1_loss", "layer_norm", "leaky_relu", "linear", "log_softmax", "logsigmoid", "lp_pool1d", "lp_pool2d",
+    "margin_ranking_loss", "max_pool1d", "max_pool2d", "max_pool3d", "mish", "mse_loss", "nll_loss", "normalize", "one_hot",
+    "pad", "pairwise_distance", "pixel_shuffle", "pixel_unshuffle", "prelu", "relu", "relu6", "rms_norm",
+    "scaled_dot_product_attention", "selu", "sigmoid", "silu", "smooth_l1_loss", "soft_margin_loss", "softmax", "softmin",
+    "softplus", "softshrink", "softsign", "tanh", "tanhshrink", "threshold", "triplet_margin_loss", "unfold",
 ]
 
 # ---- layers ----
@@ -60,6 +60,9 @@ adaptive_max_pool2d = function_of(OPERATIONS["adaptive_max_pool2d"])
 adaptive_avg_pool3d = function_of(OPERATIONS["adaptive_avg_pool3d"])
 adaptive_max_pool3d = function_of(OPERATIONS["adaptive_max_pool3d"])
 interpolate = function_of(OPERATIONS["interpolate"])
+pixel_shuffle = function_of(OPERATIONS["pixel_shuffle"])
+pixel_unshuffle = function_of(OPERATIONS["pixel_unshuffle"])
+channel_shuffle = function_of(OPERATIONS["channel_shuffle"])
 pad = function_of(OPERATIONS["pad"])
 unfold = function_of(OPERATIONS["im2col"])
 fold = function_of(OPERATIONS["fold"])

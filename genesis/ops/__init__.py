@@ -29,6 +29,7 @@ from genesis.ops import (
     running,
     scatter_reduction,
     searching,
+    shuffling,
     solving,
     source,
     stacking,
@@ -45,6 +46,6 @@ __all__ = [
     "OPERATIONS", "PRIMITIVES", "Operation", "Primitive", "activation", "arithmetic", "arrangement", "attention",
     "channel_norm", "contraction", "conversion", "convolution", "covariance", "decompositions", "distance", "einstein",
     "elementwise", "indexing", "joining", "loss", "neural", "norms", "optimize", "ordering", "pooling", "products",
-    "recurrent", "reduction", "resample", "running", "scatter_reduction", "searching", "solving", "source", "stacking",
-    "statistics", "subscript", "tables", "view_gradient", "views", "window",
+    "recurrent", "reduction", "resample", "running", "scatter_reduction", "searching", "shuffling", "solving", "source",
+    "stacking", "statistics", "subscript", "tables", "view_gradient", "views", "window",
 ]

@@ -195,6 +195,8 @@ SAMPLES: dict[str, list[Sample]] = {
     "adaptive_avg_pool2d": [Sample((_X, 2)), Sample((_X, (None, 3)))],
     "adaptive_avg_pool3d": [Sample((values(1, 3, 4, 5, 3), (2, None, 2)))],
     "adaptive_max_pool3d": [Sample((values(1, 3, 4, 5, 3), (2, 3, None), True))],
+    "pixel_shuffle": [Sample((values(2, 8, 3, 2), 2)), Sample((values(9, 1, 2), 3))],
+    "pixel_unshuffle": [Sample((values(2, 1, 4, 6), 2))], "channel_shuffle": [Sample((values(2, 6, 3, 2), 3))],
     "interpolate": [
         Sample((values(1, 2, 5), 8)), Sample((values(1, 2, 6), None, 2.0)), Sample((values(1, 2, 3, 4), (6, 3))),
         Sample((values(1, 2, 3, 4), None, (1.7, 0.6), "nearest-exact")), Sample((values(1, 1, 2, 3, 2), None, 2)),

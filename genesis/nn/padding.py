@@ -1,0 +1,246 @@
+"""Padding as modules: zeros, a number, or the signal's own elements, around its last axes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from genesis.nn import functional
+from genesis.nn.module import Module
+from genesis.tensor import Tensor
+
+__all__ = [
+    "CircularPad1d", "CircularPad2d", "CircularPad3d", "ConstantPad1d", "ConstantPad2d", "ConstantPad3d", "ReflectionPad1d",
+    "ReflectionPad2d", "ReflectionPad3d", "ReplicationPad1d", "ReplicationPad2d", "ReplicationPad3d", "ZeroPad1d",
+    "ZeroPad2d", "ZeroPad3d",
+]
+
+PerSide = int | Sequence[int]
+
+
+class _Pad(Module):
+    """The places added before and after each of the last axes, the last axis first."""
+
+    _axes = 1
+    _mode = "constant"
+    value: float | None = None
+
+    def __init__(self, padding: PerSide) -> None:
+        sides = 2 * self._axes
+        self.padding = (padding,) * sides if isinstance(padding, int) else tuple(padding)
+        if len(self.padding) != sides:
+            raise ValueError(f"{type(self).__name__}: padding is {padding}; want an integer or {sides} of them")
+
+    def forward(self, input: Tensor) -> Tensor:
+        """See `nn.functional.pad`."""
+        return functional.pad(input, self.padding, self._mode, self.value)
+
+    def extra_repr(self) -> str:
+        """The places added."""
+        return f"{self.padding}"
+
+
+class _Constant(_Pad):
+    def __init__(self, padding: PerSide, value: float) -> None:
+        super().__init__(padding)
+        self.value = value
+
+    def extra_repr(self) -> str:
+        """The places added, and the number there."""
+        return f"padding={self.padding}, value={self.value}"
+
+
+class ZeroPad1d(_Pad):
+    """Zeros around the last axis.
+
+    `padding` is an integer, or two for each axis, the last axis first.
+
+    >>> import genesis
+    >>> genesis.nn.ZeroPad1d((2, 1))(genesis.tensor([[1.0, 2.0, 3.0]])).tolist()
+    [[0.0, 0.0, 1.0, 2.0, 3.0, 0.0]]
+    """
+
+
+class ZeroPad2d(_Pad):
+    """Zeros around the last 2 axes.
+
+    `padding` is an integer, or two for each axis, the last axis first.
+
+    >>> import genesis
+    >>> genesis.nn.ZeroPad2d(1)(genesis.ones(1, 3, 3, 3)).shape
+    (1, 3, 5, 5)
+    """
+
+    _axes = 2
+
+
+class ZeroPad3d(_Pad):
+    """Zeros around the last 3 axes.
+
+    `padding` is an integer, or two for each axis, the last axis first.
+
+    >>> import genesis
+    >>> genesis.nn.ZeroPad3d(1)(genesis.ones(1, 3, 3, 3, 3)).shape
+    (1, 3, 5, 5, 5)
+    """
+
+    _axes = 3
+
+
+class ConstantPad1d(_Constant):
+    """`value` around the last axis.
+
+    `padding` is an integer, or two for each axis, the last axis first.
+
+    >>> import genesis
+    >>> genesis.nn.ConstantPad1d((2, 1), 7.0)(genesis.tensor([[1.0, 2.0, 3.0]])).tolist()
+    [[7.0, 7.0, 1.0, 2.0, 3.0, 7.0]]
+    """
+
+
+class ConstantPad2d(_Constant):
+    """`value` around the last 2 axes.
+
+    `padding` is an integer, or two for each axis, the last axis first.
+
+    >>> import genesis
+    >>> genesis.nn.ConstantPad2d(1, 7.0)(genesis.ones(1, 3, 3, 3)).shape
+    (1, 3, 5, 5)
+    """
+
+    _axes = 2
+
+
+class ConstantPad3d(_Constant):
+    """`value` around the last 3 axes.
+
+    `padding` is an integer, or two for each axis, the last axis first.
+
+    >>> import genesis
+    >>> genesis.nn.ConstantPad3d(1, 7.0)(genesis.ones(1, 3, 3, 3, 3)).shape
+    (1, 3, 5, 5, 5)
+    """
+
+    _axes = 3
+
+
+class ReflectionPad1d(_Pad):
+    """The elements in reverse, without the one at the end around the last axis.
+
+    `padding` is an integer, or two for each axis, the last axis first.
+
+    >>> import genesis
+    >>> genesis.nn.ReflectionPad1d((2, 1))(genesis.tensor([[1.0, 2.0, 3.0]])).tolist()
+    [[3.0, 2.0, 1.0, 2.0, 3.0, 2.0]]
+    """
+
+    _mode = "reflect"
+
+
+class ReflectionPad2d(_Pad):
+    """The elements in reverse, without the one at the end around the last 2 axes.
+
+    `padding` is an integer, or two for each axis, the last axis first.
+
+    >>> import genesis
+    >>> genesis.nn.ReflectionPad2d(1)(genesis.ones(1, 3, 3, 3)).shape
+    (1, 3, 5, 5)
+    """
+
+    _axes = 2
+    _mode = "reflect"
+
+
+class ReflectionPad3d(_Pad):
+    """The elements in reverse, without the one at the end around the last 3 axes.
+
+    `padding` is an integer, or two for each axis, the last axis first.
+
+    >>> import genesis
+    >>> genesis.nn.ReflectionPad3d(1)(genesis.ones(1, 3, 3, 3, 3)).shape
+    (1, 3, 5, 5, 5)
+    """
+
+    _axes = 3
+    _mode = "reflect"
+
+
+class ReplicationPad1d(_Pad):
+    """The element at the end around the last axis.
+
+    `padding` is an integer, or two for each axis, the last axis first.
+
+    >>> import genesis
+    >>> genesis.nn.ReplicationPad1d((2, 1))(genesis.tensor([[1.0, 2.0, 3.0]])).tolist()
+    [[1.0, 1.0, 1.0, 2.0, 3.0, 3.0]]
+    """
+
+    _mode = "replicate"
+
+
+class ReplicationPad2d(_Pad):
+    """The element at the end around the last 2 axes.
+
+    `padding` is an integer, or two for each axis, the last axis first.
+
+    >>> import genesis
+    >>> genesis.nn.ReplicationPad2d(1)(genesis.ones(1, 3, 3, 3)).shape
+    (1, 3, 5, 5)
+    """
+
+    _axes = 2
+    _mode = "replicate"
+
+
+class ReplicationPad3d(_Pad):
+    """The element at the end around the last 3 axes.
+
+    `padding` is an integer, or two for each axis, the last axis first.
+
+    >>> import genesis
+    >>> genesis.nn.ReplicationPad3d(1)(genesis.ones(1, 3, 3, 3, 3)).shape
+    (1, 3, 5, 5, 5)
+    """
+
+    _axes = 3
+    _mode = "replicate"
+
+
+class CircularPad1d(_Pad):
+    """The elements from the other end around the last axis.
+
+    `padding` is an integer, or two for each axis, the last axis first.
+
+    >>> import genesis
+    >>> genesis.nn.CircularPad1d((2, 1))(genesis.tensor([[1.0, 2.0, 3.0]])).tolist()
+    [[2.0, 3.0, 1.0, 2.0, 3.0, 1.0]]
+    """
+
+    _mode = "circular"
+
+
+class CircularPad2d(_Pad):
+    """The elements from the other end around the last 2 axes.
+
+    `padding` is an integer, or two for each axis, the last axis first.
+
+    >>> import genesis
+    >>> genesis.nn.CircularPad2d(1)(genesis.ones(1, 3, 3, 3)).shape
+    (1, 3, 5, 5)
+    """
+
+    _axes = 2
+    _mode = "circular"
+
+
+class CircularPad3d(_Pad):
+    """The elements from the other end around the last 3 axes.
+
+    `padding` is an integer, or two for each axis, the last axis first.
+
+    >>> import genesis
+    >>> genesis.nn.CircularPad3d(1)(genesis.ones(1, 3, 3, 3, 3)).shape
+    (1, 3, 5, 5, 5)
+    """
+
+    _axes = 3
+    _mode = "circular"
