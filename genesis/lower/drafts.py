@@ -6,6 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from genesis.ir.dtypes import DType
+from genesis.ir.shapes import numel
 from genesis.lower.group import COLUMN, FINAL, FULL, Axis
 from genesis.lower.index_map import IndexMap
 from genesis.lower.kernel import REDUCTIONS, Access, Instruction, Kernel, Word
@@ -128,7 +129,7 @@ def _lane(
     columns = any(d.level == COLUMN for d in drafts)
     barred = reduced if scatters else reduced[:-1] if any(d.name.startswith("arg") for d in drafts) else ()
     free = [axis for axis in range(len(axes) - 1, -1, -1) if axis not in barred and (axes[axis][1] or not columns)]
-    memory = [(1.0 if draft.level == FULL else ROW_SHARE, at.strides) for draft, at in zip(drafts, maps, strict=True)
+    memory = [(_share(axes, draft, at, tapped), at.strides) for draft, at in zip(drafts, maps, strict=True)
               if draft.storage is not None and at is not None and draft.level not in (COLUMN, FINAL)]
     pairs = () if scatters or columns or not tapped else {
         (lane, tap) for tap, (extent, _) in enumerate(axes) if extent > 1
@@ -150,3 +151,14 @@ def _lane(
     if chosen is not None and any(d.name == "scan" for d in drafts) and all(strides[chosen] != 1 for _, strides in memory):
         return None, (), False  # row by row: each reads and writes along itself
     return chosen, {tap for lane, tap in short if lane == chosen}, any(lane == chosen for lane, _ in pairs)
+
+
+def _share(axes: Sequence[Axis], draft: Draft, at: IndexMap, tapped: bool) -> float:
+    """What an access weighs when the lane axis is chosen: where there are no taps, the share of its elements in all points.
+
+    There lanes are threads, which wait for memory together: what a row or a column has once comes from a cache.
+    """
+    if tapped or draft.name not in ("load", "store"):
+        return 1.0 if draft.level == FULL else ROW_SHARE
+    varied = numel(extent for (extent, _), stride in zip(axes, at.strides, strict=True) if stride)
+    return varied / max(1, numel(extent for extent, _ in axes))

@@ -73,3 +73,10 @@ def test_a_share_is_no_more_than_a_thread_s_turns():
     """Parts have to be joined: each of a column's 16 threads goes around eight times at least."""
     _, grid = shared_out(columns, (64, 2048))
     assert grid.shares == 2048 // (16 * 8)
+
+
+def test_what_is_read_for_every_point_is_read_by_neighbouring_threads():
+    """Sums of columns of normalised rows: the rows' means and deviations lie along the reduced axis, but are few."""
+    x, means, deviations = (genesis.tensor(np.ones(shape)) for shape in ((40, 50), (40, 1), (40, 1)))
+    (call,) = calls_of(program_of(((x - means) / deviations).sum(0))[1])
+    assert not call.kernel.lane_is_reduced and call.extents == (40, 50)
