@@ -11,6 +11,7 @@ tensor([2., 4., 6.])
 """
 
 import sys as _sys
+from math import e, inf, nan, pi
 from typing import Any as _Any
 
 from genesis.tensor import Tensor
@@ -70,6 +71,7 @@ from genesis.debug.doctor import doctor
 from genesis.devices import Device as device
 from genesis.devices import get_default_device, set_default_device
 from genesis.eager import eager
+from genesis.func import vmap
 from genesis.function import AddFunction, MatMulFunction, MulFunction, ReluFunction
 from genesis.ir.dtypes import (
     DType,
@@ -84,6 +86,7 @@ from genesis.ir.dtypes import (
     int64,
     uint8,
 )
+from genesis.ir.dtypes import DType as dtype
 from genesis.ir.dtypes import bool_ as bool
 from genesis.ir.dtypes import float16 as half
 from genesis.ir.dtypes import float32 as float
@@ -146,6 +149,7 @@ from genesis.variable import Variable
 
 __version__ = "0.1.0"
 
+newaxis = None  # in an index
 NDArray = Tensor  # what `x.data` is: an array, and no other class
 enable_autocast: _Any  # a switch: `genesis.enable_autocast = True` is noticed
 _sys.modules[__name__].__class__ = amp.SwitchedModule

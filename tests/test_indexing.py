@@ -160,3 +160,14 @@ def test_an_index_tensor_out_of_range_raises_when_it_is_computed():
     y = genesis.zeros(2, 3)[genesis.tensor([0, 7])]
     with pytest.raises(IndexError, match="index 7 is out of range"):
         y.numpy()
+
+
+def test_a_new_axis_has_a_name():
+    assert genesis.ones(2, 3)[:, genesis.newaxis].shape == (2, 1, 3)
+
+
+def test_numbers_and_types_have_pytorchs_names():
+    assert (genesis.pi, genesis.e, genesis.inf) == (np.pi, np.e, np.inf) and np.isnan(genesis.nan)
+    assert isinstance(genesis.float32, genesis.dtype)
+    doubled = genesis.vmap(lambda row: row.sum() * 2)(genesis.ones(3, 2))
+    assert doubled.tolist() == [4, 4, 4]
