@@ -30,9 +30,9 @@ class Places:
         self.workspace_bytes = max(self.workspace_bytes, nbytes)
         return Slot(self.arena_slot, self.schedule.arena_bytes)
 
-    def sum_of(self, value: int, worker: int, nbytes: int) -> Slot:
-        """Where a worker adds up its part of a value."""
-        return Slot(self.arena_slot, self.schedule.sums[value] + worker * -(-nbytes // ALIGNMENT) * ALIGNMENT)
+    def sum_of(self, value: int, worker: int, nbytes: int, offset: int = 0) -> Slot:
+        """Where a worker adds up its part of a value, or what lies `offset` bytes behind."""
+        return Slot(self.arena_slot, self.schedule.sums[value] + worker * -(-nbytes // ALIGNMENT) * ALIGNMENT + offset)
 
     def address(self, value: int, offset: int = 0) -> Slot:
         place: Location = self.schedule.locations[value]

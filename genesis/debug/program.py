@@ -96,12 +96,12 @@ def instruction(nodes: Sequence[Node], call: Call) -> str:
 
 
 def sources_of(plan: Plan) -> dict[int, list[str]]:
-    """Stage -> the texts of the functions that a GPU launches for it."""
-    found: dict[int, list[str]] = {}
+    """Stage -> the texts of the functions that a GPU launches for it, each once."""
+    found: dict[int, dict[str, None]] = {}
     for segment in plan.segments:
         for stage, source in zip(segment.stages, segment.program.sources if segment.program else (), strict=False):
-            found.setdefault(stage, []).append(source)
-    return found
+            found.setdefault(stage, {})[source] = None
+    return {stage: [*texts] for stage, texts in found.items()}
 
 
 def refused_by(plan: Plan) -> str:

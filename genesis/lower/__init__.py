@@ -59,9 +59,10 @@ def lower(
         graph = set_apart(graph, refused)
     inputs = [i for i, node in enumerate(graph.nodes) if node.op == "input"]
     bases = [base_of(graph.nodes, o) for o in graph.outputs]
-    if target.panels:
-        stages = panelled(graph.nodes, placed(graph.nodes, stages, bases), bases, target.threads)
-    schedule = allocate(graph.nodes, stages, inputs, bases, target.threads)
+    if target.turns is None:
+        stages = placed(graph.nodes, stages, bases)
+    stages = panelled(graph.nodes, stages, bases, target)
+    schedule = allocate(graph.nodes, stages, inputs, bases, 1 if target.turns else target.threads)
     layouts: list[Layout] = [layout_of(graph.nodes, o) for o in graph.outputs]  # type: ignore[misc]
     places = list(zip(bases, layouts, strict=True))
     return Lowered(graph.nodes, graph.origins, inputs, places, schedule, partition.decisions)

@@ -9,10 +9,17 @@ from genesis.ir.shapes import contiguous_strides
 from genesis.lower.index_map import SplitAxis, Unmappable, contiguous_map, pull, split_map
 from genesis.ops.layout import Layout
 
-__all__ = ["PLAIN", "Folds", "folded", "memory_layout"]
+__all__ = ["PLAIN", "Digits", "Folds", "digits_of", "folded", "memory_layout"]
 
+Digits = tuple[tuple[int, int], ...]  # (extent, stride), outermost first: where along an axis an index lies
 Folds = tuple[int, int]  # how many of a layout's last axes make up a matrix' rows, and its columns
 PLAIN: Folds = (1, 1)
+
+
+def digits_of(layout: Layout, folds: Folds) -> tuple[Digits, Digits]:
+    """The digits of a matrix' rows and columns: its layout's last axes."""
+    digits = tuple(zip(layout.shape, layout.strides, strict=True))
+    return digits[-sum(folds) : len(digits) - folds[1]], digits[len(digits) - folds[1] :]
 
 
 def memory_layout(node: Node) -> Layout:

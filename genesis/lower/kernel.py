@@ -116,11 +116,20 @@ class Kernel:
 
     def renamed(self, names: Mapping[int, int]) -> Kernel:
         """The same code over other values: `names` gives for each value the one in its place."""
+        other = self.filled([w._replace(value=names[w.value]) if w.kind in VALUE_WORDS else w for w in self.words])
+        other.instructions = tuple([i.renamed(names[i.origin]) for i in self.instructions])
+        return other
+
+    def filled(self, words: Sequence[Word]) -> Kernel:
+        """The same code with other words, of the same kinds."""
         other = Kernel.__new__(Kernel)
         other.axes, other.lane, other.taps, other.text, other.name = self.axes, self.lane, self.taps, self.text, self.name
-        other.instructions = tuple([i.renamed(names[i.origin]) for i in self.instructions])
-        other.words = tuple([w._replace(value=names[w.value]) if w.kind in VALUE_WORDS else w for w in self.words])
+        other.instructions, other.words = self.instructions, tuple(words)
         return other
+
+    def strides(self, access: Access) -> tuple[int, ...]:
+        """The strides of an access, as numbers."""
+        return tuple([self.words[int(s[1:])].value if isinstance(s, str) else s for s in access.strides])
 
     @property
     def outer(self) -> list[int]:

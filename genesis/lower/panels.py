@@ -12,8 +12,11 @@ from collections.abc import Iterator, Sequence
 from genesis.ir.graph import Node
 from genesis.ir.shapes import numel
 from genesis.lower.build import KernelCall
+from genesis.lower.folds import PLAIN
 from genesis.lower.slabs import fits, product_walk, walk_of
 from genesis.lower.stages import Call, Loop, Product, Stage
+from genesis.lower.target import Target
+from genesis.lower.turns import tile_in_turn
 
 __all__ = ["panelled"]
 
@@ -25,7 +28,7 @@ PACKING = 0.6  # cycles for each element of an operand that is packed again for 
 TRAFFIC = 0.16  # cycles for each byte that stays in cache
 
 
-def panelled(nodes: Sequence[Node], stages: Sequence[Stage], outputs: Sequence[int], threads: int) -> list[Stage]:
+def panelled(nodes: Sequence[Node], stages: Sequence[Stage], outputs: Sequence[int], target: Target) -> list[Stage]:
     """The stages, with loops in place of chains for which that pays."""
     kept = set(outputs)
     readers: dict[int, int] = {}  # how many calls read a value
@@ -40,14 +43,14 @@ def panelled(nodes: Sequence[Node], stages: Sequence[Stage], outputs: Sequence[i
     while at < len(stages):
         best: tuple[float, int, Loop] | None = None
         for points in _points(stages[at : at + 2]):
-            calls, end = _chain(nodes, stages, at, points)
-            found = _loop(nodes, calls, points, kept, readers, writers, threads)
+            calls, end = _chain(nodes, stages, at, points, target.turns is not None)
+            found = _loop(nodes, calls, points, kept, readers, writers, target)
             if found is not None and (best is None or found[0] >= best[0]):  # of equals, the finest
                 best = found[0], end, found[1]
         if best is None:
             first = stages[at][0]
-            added_up = isinstance(first, Product) and first.summed
-            result.append([_alone(first, threads)] if added_up else stages[at])  # type: ignore[arg-type]
+            added_up = isinstance(first, Product) and first.summed and target.turns is None
+            result.append([_alone(first, target.threads)] if added_up else stages[at])  # type: ignore[arg-type]
             at += 1
         else:
             result.append([best[2]])
@@ -71,22 +74,30 @@ def _prefixes(extents: Sequence[int]) -> Iterator[int]:
         yield points
 
 
-def _chain(nodes: Sequence[Node], stages: Sequence[Stage], at: int, points: int) -> tuple[list[KernelCall | Product], int]:
-    """The calls from stage `at` on that can run point by point together, and where they end."""
+def _chain(
+    nodes: Sequence[Node], stages: Sequence[Stage], at: int, points: int, in_turn: bool
+) -> tuple[list[KernelCall | Product], int]:
+    """The calls from stage `at` on that can run point by point together, and where they end; where tiles come in turn, with
+    the last that reads what another has written.
+    """
     calls: list[KernelCall | Product] = []
+    last = 0, at
     written: set[int] = set()
     later: set[int] = set()  # summed over the points, or written here and there: all there when all points are done
     while at < len(stages) and len(calls) + len(stages[at]) <= LONGEST:
         found = [call for call in stages[at] if isinstance(call, KernelCall | Product)]
-        found = [_by_terms(call, points) if _adds_up(nodes, call, written, points) else call for call in found]
+        found = [_by_terms(call, points, call.only if in_turn else "")  # type: ignore[union-attr]
+                 if _adds_up(nodes, call, written, points, in_turn) else call for call in found]
         if not found or not all(_follows(nodes, call, written, later, points) for call in found):
             break
         calls += found
+        if not in_turn or not all(written.isdisjoint(call.reads) for call in found):
+            last = len(calls), at + 1
         later.update(call.node for call in found if isinstance(call, Product) and (
             call.summed or not fits(nodes, product_walk(call), call.writes, written, points)))
         written.update(value for call in found for value in call.writes if value not in later)
         at += 1
-    return calls, at
+    return calls[: last[0]], last[1]
 
 
 def _follows(
@@ -102,47 +113,53 @@ def _follows(
     return fits(nodes, walk, () if isinstance(call, Product) else call.writes, written, points)
 
 
-def _adds_up(nodes: Sequence[Node], call: KernelCall | Product, written: set[int], points: int) -> bool:
-    """Whether a product's terms are at the points, so that each of them adds its part to the whole result."""
-    if not isinstance(call, Product) or call.batch or written.isdisjoint(call.reads) or not points:
+def _adds_up(
+    nodes: Sequence[Node], call: KernelCall | Product, written: set[int], points: int, in_turn: bool
+) -> bool:
+    """Whether a product's terms are at the points, so that each of them adds its part to the whole result; of a batch, to the
+    result of its matrix, where tiles come in turn.
+    """
+    if not isinstance(call, Product) or written.isdisjoint(call.reads) or not points or call.folds != (PLAIN, PLAIN):
         return False
-    if call.extents[2] % points:
+    products = numel(call.batch)
+    if (call.batch and not in_turn) or not products or points % products or call.extents[2] % (points // products):
         return False
     walks = product_walk(call), product_walk(_by_terms(call, points))
     return [fits(nodes, walk, call.writes, written, points) for walk in walks] == [False, True]
 
 
-def _by_terms(call: KernelCall | Product, points: int) -> Product:
-    """The product as a batch of products, of `points` parts of its terms each, that is summed."""
+def _by_terms(call: KernelCall | Product, points: int, only: str = "") -> Product:
+    """The product, or each of a batch, as a batch of products of parts of its terms, `points` in all, that is summed."""
     assert isinstance(call, Product)
-    m, n, k = call.extents
-    terms = k // points
-    steps = ((terms * call.a_layout.strides[-1],), (terms * call.b_layout.strides[-2],), (0,))
-    return call._replace(batch=(points,), strides=steps, extents=(m, n, terms), only="")
+    a, b, c = call.strides
+    parts = points // numel(call.batch)
+    terms = call.extents[2] // parts
+    steps = (*a, terms * call.a_layout.strides[-1]), (*b, terms * call.b_layout.strides[-2]), (*c, 0)
+    return call.resized("k", terms)._replace(batch=(*call.batch, parts), strides=steps, only=only)
 
 
 def _with_all_terms(call: KernelCall | Product, tile: int) -> KernelCall | Product:
     """A product of parts of the terms, that are summed, with the terms of a whole tile in each part."""
     if not isinstance(call, Product) or not call.summed or len(call.batch) > 1 or call.only:
         return call
-    (m, n, k), (points,) = call.extents, call.batch
+    (_, _, k), (points,) = call.extents, call.batch
     (a,), (b,), c = call.strides
     if (a, b) != (k * call.a_layout.strides[-1], k * call.b_layout.strides[-2]):
         return call
-    return call._replace(batch=(points // tile,), strides=((a * tile,), (b * tile,), c), extents=(m, n, k * tile))
+    return call.resized("k", k * tile)._replace(batch=(points // tile,), strides=((a * tile,), (b * tile,), c))
 
 
 def _alone(call: Product, threads: int) -> Loop:
     """The loop that adds up a batch."""
     points = numel(call.batch)
-    return Loop((call,), points, -(-points // threads), ())
+    return Loop((call,), points, -(-points // threads), (), points)
 
 
 def _loop(
     nodes: Sequence[Node], calls: Sequence[KernelCall | Product], points: int, kept: set[int], readers: dict[int, int],
-    writers: dict[int, int], threads: int,
+    writers: dict[int, int], target: Target,
 ) -> tuple[float, Loop] | None:
-    """The loop over `calls`, and what it saves, in cycles; None if that is nothing."""
+    """The loop over `calls`, and what it saves, in cycles (or, of tiles in turn, in bytes); None if that is nothing."""
     if len(calls) < 2 or not any(isinstance(call, Product) for call in calls):
         return None
     inside: dict[int, int] = {}
@@ -152,15 +169,18 @@ def _loop(
     written = list(dict.fromkeys(value for call in calls for value in call.writes))
     private = tuple(v for v in written if v not in kept and inside.get(v, 0) == readers.get(v, 0) and v in inside and
                     writers[v] == sum(v in call.writes for call in calls))
-    between = sum(nodes[v].nbytes for v in written if v in inside)
-    saved = between + sum(nodes[v].nbytes for v in private)
+    room = sum(nodes[v].nbytes for v in private)
+    if target.turns is not None:
+        cut = tile_in_turn(calls, points, room, target.turns) if calls[0].writes[0] in inside else None
+        return None if cut is None else (room, Loop(tuple(calls), points, cut[0], private, cut[1]))
+    saved = room + sum(nodes[v].nbytes for v in written if v in inside)
     if saved < LEAST_SAVED:
         return None
-    tile = _tile(nodes, calls, points, threads, max(2 * CACHE, sum(nodes[v].nbytes for v in private) // 16))
+    tile = _tile(nodes, calls, points, target.threads, max(2 * CACHE, room // 16))
     if tile is None:
         return None
-    loop = Loop(tuple(_with_all_terms(call, tile) for call in calls), points, tile, private)
-    again = sum(_packed_again(call, loop, threads) for call in calls if isinstance(call, Product))
+    loop = Loop(tuple(_with_all_terms(call, tile) for call in calls), points, tile, private, points)
+    again = sum(_packed_again(call, loop, target.threads) for call in calls if isinstance(call, Product))
     gain = saved * TRAFFIC - again * PACKING
     return (gain, loop) if gain > 0 else None
 

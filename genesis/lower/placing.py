@@ -52,9 +52,7 @@ def _computed_there(product: Product, copy: KernelCall) -> Product | None:
         return None
     (m, n, _), size = product.extents, read.dtype.itemsize
     step = {}  # from neighbour to neighbour in the result -> in the copy
-    for axis, extent in enumerate(copy.extents):
-        here, there = (s if isinstance(s, int) else kernel.words[int(s[1:])].value
-                       for s in (read.access.strides[axis], write.access.strides[axis]))
+    for extent, here, there in zip(copy.extents, kernel.strides(read.access), kernel.strides(write.access), strict=True):
         step[extent, here] = there
     batch, strides = product.batch, product.strides
     inner = next((extent for extent, here in step if len(batch) == 1 and here == strides[2][0] and extent < batch[0]), None)

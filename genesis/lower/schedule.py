@@ -107,11 +107,11 @@ def _matrix(nodes: Sequence[Node], index: int) -> tuple[Layout, Folds]:
 
 
 def allocate(
-    nodes: Sequence[Node], stages: list[Stage], inputs: Sequence[int], outputs: Sequence[int], threads: int = 1
+    nodes: Sequence[Node], stages: list[Stage], inputs: Sequence[int], outputs: Sequence[int], workers: int = 1
 ) -> Schedule:
     """Give every value that is written a place: outputs memory of their own, the others a piece of the arena.
 
-    A piece is free again after the last stage that touches it. What is private to a loop has a tile for each thread.
+    A piece is free again after the last stage that touches it. What is private to a loop has a tile for each worker.
     """
     locations = {value: Location("input", k) for k, value in enumerate(inputs)}
     owned = dict.fromkeys(value for value in outputs if value not in locations)
@@ -131,10 +131,10 @@ def allocate(
             for value in call.writes:
                 if value not in locations:
                     locations[value] = Location("arena", arena.take(max(nodes[value].nbytes, 1)))
-            tiles = {v: threads * call.slab(nodes[v].nbytes) for v in call.private} if isinstance(call, Loop) else {}
+            tiles = {v: workers * call.slab(nodes[v].nbytes) for v in call.private} if isinstance(call, Loop) else {}
             for value, nbytes in tiles.items():
                 locations[value] = Location("arena", arena.take(nbytes))
-            totals = {v: threads * -(-nodes[v].nbytes // ALIGNMENT) * ALIGNMENT for v in getattr(call, "sums", ())}
+            totals = {v: nbytes for v in getattr(call, "sums", ()) if (nbytes := _sum_bytes(nodes[v], workers))}
             sums |= {value: arena.take(nbytes) for value, nbytes in totals.items()}
             for value, nbytes in tiles.items():
                 arena.give(locations[value].place, nbytes)
@@ -145,6 +145,13 @@ def allocate(
             if place is not None and place.kind == "arena":
                 arena.give(place.place, max(nodes[value].nbytes, 1))
     return Schedule(stages, locations, arena.size, sums)
+
+
+def _sum_bytes(node: Node, workers: int) -> int:
+    """The bytes of a sum of its own for each worker; a single one adds up in place, unless that is narrower than its sums."""
+    if workers == 1 and node.dtype.compute is node.dtype:
+        return 0
+    return workers * -(-node.numel * node.dtype.compute.itemsize // ALIGNMENT) * ALIGNMENT
 
 
 def donations(nodes: Sequence[Node], schedule: Schedule) -> list[tuple[int, int]]:
@@ -200,8 +207,7 @@ def _in_step(call: KernelCall, value: int, output: int) -> bool:
         pointer = words[i.access.pointer]
         if pointer.value not in (value, output):
             continue
-        strides = tuple(words[int(s[1:])].value if isinstance(s, str) else s for s in i.access.strides)
-        places.add((pointer.extra, strides, i.access.dtype.itemsize))
+        places.add((pointer.extra, kernel.strides(i.access), i.access.dtype.itemsize))
         if pointer.value == value:
             loads.add(number)
         if i.name not in ("load", "store") or (i.name == "store" and (i.step < last or not _depends(kernel, number, loads))):

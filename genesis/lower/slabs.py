@@ -11,11 +11,13 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from genesis.ir.graph import Node
-from genesis.ir.shapes import numel
+from genesis.ir.shapes import contiguous_strides, numel
 from genesis.lower.build import KernelCall
+from genesis.lower.folds import digits_of
+from genesis.lower.kernel import Kernel
 from genesis.lower.stages import Product
 
-__all__ = ["Access", "Walk", "fits", "product_walk", "walk_of"]
+__all__ = ["Access", "Walk", "fits", "items_of", "parted_axes", "product_walk", "walk_of"]
 
 
 class Access(NamedTuple):
@@ -75,6 +77,14 @@ def _within_slabs(nodes: Sequence[Node], walk: Walk, access: Access, points: int
     return low >= 0 and high < slab
 
 
+def parted_axes(call: KernelCall | Product, points: int) -> list[tuple[int, int]]:
+    """The outer axes of a call that runs point by point, each as (extent that belongs to the points, extent within a point)."""
+    walk = walk_of(call)
+    parted = _split(walk.extents, points) if walk is not None else None
+    assert parted is not None, "a call that runs point by point"
+    return parted
+
+
 def walk_of(call: object) -> Walk | None:
     if isinstance(call, Product):
         return product_walk(call)
@@ -82,19 +92,25 @@ def walk_of(call: object) -> Walk | None:
 
 
 def product_walk(call: Product) -> Walk:
-    m, n, k = call.extents
-    (a_row, a_column), (b_row, b_column) = call.a_layout.strides[-2:], call.b_layout.strides[-2:]
+    (rows, a_terms), (b_terms, columns) = map(digits_of, (call.a_layout, call.b_layout), call.folds)
     a, b, c = call.strides
     if call.summed:
         return Walk(call.batch, (
-            Access(call.a, call.a_layout.offset, a, ((m, a_row), (k, a_column))),
-            Access(call.b, call.b_layout.offset, b, ((k, b_row), (n, b_column))),
+            Access(call.a, call.a_layout.offset, a, (*rows, *a_terms)),
+            Access(call.b, call.b_layout.offset, b, (*b_terms, *columns)),
         ))
-    return Walk((*call.batch, m), (
-        Access(call.a, call.a_layout.offset, (*a, a_row), ((k, a_column),)),
-        Access(call.b, call.b_layout.offset, (*b, 0), ((k, b_row), (n, b_column))),
-        Access(call.node, call.first, (*c, call.ldc), ((n, 1),)),
+    heights, a_rows = zip(*rows, strict=True)
+    c_rows = (call.ldc * step for step in contiguous_strides(heights))
+    return Walk((*call.batch, *heights), (
+        Access(call.a, call.a_layout.offset, (*a, *a_rows), a_terms),
+        Access(call.b, call.b_layout.offset, (*b, *(0 for _ in rows)), (*b_terms, *columns)),
+        Access(call.node, call.first, (*c, *c_rows), ((call.extents[1], 1),)),
     ))
+
+
+def items_of(kernel: Kernel) -> list[int]:
+    """The axes that a kernel's items run through."""
+    return kernel.outer or ([kernel.lane] if kernel.lane is not None and not kernel.lane_is_reduced else [])
 
 
 def kernel_walk(call: KernelCall) -> Walk | None:
@@ -102,7 +118,7 @@ def kernel_walk(call: KernelCall) -> Walk | None:
     matrix product of its own, whose blocks are no rows of items.
     """
     kernel = call.kernel
-    outer = kernel.outer or ([kernel.lane] if kernel.lane is not None and not kernel.lane_is_reduced else [])
+    outer = items_of(kernel)
     if kernel.has_totals or not outer or kernel.is_product:
         return None
     accesses = []
@@ -112,7 +128,7 @@ def kernel_walk(call: KernelCall) -> Walk | None:
         if i.name in ("scatter", "scan"):
             return None
         pointer = kernel.words[i.access.pointer]
-        strides = [kernel.words[int(s[1:])].value if isinstance(s, str) else s for s in i.access.strides]
+        strides = kernel.strides(i.access)
         offset = -1 if i.name == "load_at" else pointer.extra // i.access.dtype.itemsize  # it may read anywhere
         inner = tuple((call.extents[a], strides[a]) for a in range(len(strides)) if a not in outer)
         accesses.append(Access(pointer.value, offset, tuple(strides[a] for a in outer), inner))

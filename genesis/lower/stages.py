@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import NamedTuple
 
 from genesis.ir.shapes import numel
@@ -43,8 +44,15 @@ class Product(NamedTuple):
 
     @property
     def summed(self) -> bool:
-        """Whether all matrices of the batch are added up in one place."""
-        return numel(self.batch) > 1 and not any(self.strides[2])
+        """Whether matrices along an axis of the batch are added up in one place."""
+        return any(extent > 1 and not step for extent, step in zip(self.batch, self.strides[2], strict=True))
+
+    def resized(self, axis: str, extent: int) -> Product:
+        """The product with another number of rows, columns or terms ("m", "n", "k"), of plain matrices."""
+        m, n, k = (dict(zip("mnk", self.extents, strict=True)) | {axis: extent}).values()
+        a, b = (layout._replace(shape=(*layout.shape[:-2], *shape))
+                for layout, shape in ((self.a_layout, (m, k)), (self.b_layout, (k, n))))
+        return self._replace(extents=(m, n, k), a_layout=a, b_layout=b)
 
     @property
     def reads(self) -> tuple[int, ...]:
@@ -73,14 +81,15 @@ class HostCall(NamedTuple):
 class Loop(NamedTuple):
     """Calls that run one after the other on a tile of their leading axes, tile by tile, each worker on tiles of its own.
 
-    `points` are what the leading axes come to, a tile is `tile` of them. Of the values in `private` there is a tile for
-    each worker, and no more: they are written and read within the loop alone.
+    `points` are what the leading axes come to, a tile is `tile` of them, or what is left of a stretch of `stretch`. Of the
+    values in `private` there is a tile for each worker, and no more: they are written and read within the loop alone.
     """
 
     calls: tuple[KernelCall | Product, ...]
     points: int
     tile: int
     private: tuple[int, ...]
+    stretch: int
 
     @property
     def sums(self) -> tuple[int, ...]:
@@ -89,7 +98,13 @@ class Loop(NamedTuple):
 
     @property
     def tiles(self) -> int:
-        return -(-self.points // self.tile)
+        return self.points // self.stretch * -(-self.stretch // self.tile)
+
+    def spans(self) -> Iterator[tuple[int, int]]:
+        """The first point of each tile, and the end."""
+        for start in range(0, self.points, self.stretch):
+            end = start + self.stretch
+            yield from ((first, min(first + self.tile, end)) for first in range(start, end, self.tile))
 
     def slab(self, nbytes: int) -> int:
         """The bytes of a tile of a value."""

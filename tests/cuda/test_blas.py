@@ -30,7 +30,9 @@ class Blas:
         for z in range(batch):
             x = at(a, (m, k), (lda, 1) if transa else (1, lda), KINDS[a_type], z * a_step)
             y = at(b, (k, n), (ldb, 1) if transb else (1, ldb), KINDS[b_type], z * b_step)
-            at(c, (m, n), (1, ldc), KINDS[c_type], z * c_step)[:] = one * (x @ y) + zero
+            into = at(c, (m, n), (1, ldc), KINDS[c_type], z * c_step)
+            wide = x.astype(into.dtype) @ y.astype(into.dtype)
+            into[:] = one * wide + (zero * into if zero else 0)
 
 
 def at(address, shape, strides, dtype, offset=0):
@@ -73,6 +75,17 @@ def test_calls_compute_the_product(extents, batch, a_turned, b_turned, apart, dt
     for gemm in gemms:
         gemm_call(0, gemm, a.ctypes.data, b.ctypes.data, c.ctypes.data, Blas())()
     np.testing.assert_allclose(c, np.matmul(a, b), 2e-2 if dtype == "float16" else 1e-5, 1e-2 if dtype == "float16" else 1e-5)
+
+
+@pytest.mark.parametrize(("dtype", "stored"), [("float32", "float32"), ("float64", "float64"), ("float16", "float32")])
+def test_calls_add_to_sums_that_may_be_wider(dtype, stored):
+    random = np.random.default_rng(0)
+    a, b = (random.normal(size=size).astype(dtype) for size in ((3, 2, 4), (3, 4, 5)))
+    c = np.full((3, 2, 5), np.nan, stored)
+    for adds in (False, True):
+        for gemm in gemms_of(matrices_of_arrays(a, b, c), dtype, stored, adds):
+            gemm_call(0, gemm, a.ctypes.data, b.ctypes.data, c.ctypes.data, Blas())()
+    np.testing.assert_allclose(c, 2 * np.matmul(a.astype(stored), b.astype(stored)), 1e-5, 1e-5)
 
 
 @pytest.mark.parametrize("matrices", [

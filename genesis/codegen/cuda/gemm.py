@@ -5,8 +5,9 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator
 
-from genesis.codegen.cuda.product import Digits, Matrices
+from genesis.codegen.cuda.product import Matrices
 from genesis.codegen.cuda.registers import FLOATING
+from genesis.lower.folds import Digits
 from genesis.runtime.cuda.cublas import Gemm, Operand
 
 __all__ = ["gemms_of"]
@@ -14,8 +15,8 @@ __all__ = ["gemms_of"]
 CALLS = 16  # that a product is worth: one for each matrix of outer batch axes
 
 
-def gemms_of(matrices: Matrices, dtype: str) -> list[Gemm]:
-    """The library's calls that compute a product; none where operands do not lie as it wants."""
+def gemms_of(matrices: Matrices, dtype: str, stored: str = "", adds: bool = False) -> list[Gemm]:
+    """The library's calls that compute a product (see `steps_of`); none where operands do not lie as it wants."""
     m, n, k = matrices.extents
     b_columns, b_terms = matrices.columns, matrices.b_terms
     a = _operand(matrices.rows, matrices.a_terms)
@@ -28,7 +29,7 @@ def gemms_of(matrices: Matrices, dtype: str) -> list[Gemm]:
     if len(calls) > CALLS or not count:
         return []
     offsets = [tuple(map(sum, zip((0, 0, 0), *places, strict=True))) for places in calls]
-    return [Gemm(dtype, (m, n, k), a, b, matrices.c_row, count, tuple(steps), each) for each in offsets]
+    return [Gemm(dtype, stored or dtype, (m, n, k), a, b, matrices.c_row, count, tuple(steps), each, adds) for each in offsets]
 
 
 def _places(axis: tuple[int, int, int, int]) -> Iterator[tuple[int, int, int]]:

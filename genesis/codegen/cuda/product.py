@@ -11,13 +11,10 @@ from genesis.codegen.cuda.registers import accumulated, memory_type
 from genesis.codegen.cuda.signature import Function
 from genesis.codegen.cuda.target import SIMULATED, THREADS
 from genesis.ir.shapes import numel
-from genesis.lower.folds import Folds
+from genesis.lower.folds import Digits, digits_of
 from genesis.lower.stages import Product
-from genesis.ops.layout import Layout
 
-__all__ = ["Digits", "Matrices", "Step", "matrices_of", "steps_of", "tiles_of"]
-
-Digits = tuple[tuple[int, int], ...]  # (extent, stride), outermost first: where along an axis an index lies
+__all__ = ["Matrices", "Step", "joined", "matrices_of", "steps_of", "tiles_of"]
 
 SHARE = 8 if SIMULATED else 256  # terms that a part has, at least
 PARTS = 64
@@ -57,17 +54,11 @@ def matrices_of(call: Product) -> Matrices:
     """What a Product multiplies. Matrices that are added up are one of more terms."""
     batch = [(extent, a, b, c) for extent, a, b, c in zip(call.batch, *call.strides, strict=True) if c]
     summed = [(extent, a, b) for extent, a, b, c in zip(call.batch, *call.strides, strict=True) if not c]
-    (rows, a_terms), (b_terms, columns) = map(_axes, (call.a_layout, call.b_layout), call.folds)
+    (rows, a_terms), (b_terms, columns) = map(digits_of, (call.a_layout, call.b_layout), call.folds)
     return Matrices(
         tuple(batch), _merged(rows), _merged([*((e, a) for e, a, _ in summed), *a_terms]),
         _merged([*((e, b) for e, _, b in summed), *b_terms]), _merged(columns), call.ldc,
     )
-
-
-def _axes(layout: Layout, folds: Folds) -> tuple[Digits, Digits]:
-    """The digits of a matrix' rows and columns: its layout's last axes."""
-    digits = tuple(zip(layout.shape, layout.strides, strict=True))
-    return digits[-sum(folds) : len(digits) - folds[1]], digits[len(digits) - folds[1] :]
 
 
 def tiles_of(dtype: str) -> tuple[Tile, ...]:
@@ -78,8 +69,13 @@ def tiles_of(dtype: str) -> tuple[Tile, ...]:
     return (Tile(128, 128, 8, 8, 8), middle, small) if accumulated(dtype) == "float32" else (middle, small)
 
 
-def steps_of(matrices: Matrices, dtype: str, processors: int) -> tuple[list[Step], int]:
-    """The launches that compute a product on so many multiprocessors, and the bytes of partial sums between them."""
+def steps_of(
+    matrices: Matrices, dtype: str, processors: int, stored: str = "", adds: bool = False
+) -> tuple[list[Step], int]:
+    """The launches that compute a product on so many multiprocessors, and the bytes of partial sums between them.
+
+    The result is `stored` as another dtype, if one is given; and added to what is there, if it `adds`.
+    """
     m, n, k = matrices.extents
     total, count = accumulated(dtype), matrices.matrices * m * n
     if not count:
@@ -91,8 +87,9 @@ def steps_of(matrices: Matrices, dtype: str, processors: int) -> tuple[list[Step
     axes = tuple(tuple((extent, strides[operand]) for extent, *strides in batch) for operand in range(3))
     digits = (*axes, matrices.rows, matrices.a_terms, matrices.b_terms, matrices.columns)
     form = Form(
-        dtype, dtype if parts == 1 else total, tile, tuple(map(len, digits)),
+        dtype, (stored or dtype) if parts == 1 else total, tile, tuple(map(len, digits)),
         _innermost(matrices.a_terms) < _innermost(matrices.rows), _innermost(matrices.b_terms) < _innermost(matrices.columns),
+        adds and parts == 1,
     )
     where = [number for axis in digits for number in (*(s for _, s in axis), *(e for e, _ in axis[1:]))]
     numbers = (m, n, k, row_tiles, column_tiles, parts, share, matrices.c_row if parts == 1 else n, count, *where)
@@ -102,11 +99,16 @@ def steps_of(matrices: Matrices, dtype: str, processors: int) -> tuple[list[Step
     steps = [Step(function, blocks, tile.threads, ("a", "b", "c" if parts == 1 else "partial"), numbers)]
     if parts == 1:
         return steps, 0
-    name = _named("join", join_source("join", dtype))
-    kinds = (f"{total}*", f"{memory_type(dtype)}*", "int64", "int64")
-    joined = Function(name, join_source(name, dtype), kinds, ())
-    steps.append(Step(joined, min(-(-count // THREADS), 16 * processors), THREADS, ("partial", "c"), (parts, count)))
+    steps.append(joined(stored or dtype, parts, count, processors, adds))
     return steps, parts * count * (4 if total == "float32" else 8)
+
+
+def joined(dtype: str, parts: int, count: int, processors: int, adds: bool = False) -> Step:
+    """The launch that adds up so many parts of `count` partial sums each."""
+    name = _named("join", join_source("join", dtype, adds))
+    kinds = (f"{accumulated(dtype)}*", f"{memory_type(dtype)}*", "int64", "int64")
+    function = Function(name, join_source(name, dtype, adds), kinds, ())
+    return Step(function, min(-(-count // THREADS), 16 * processors), THREADS, ("partial", "c"), (parts, count))
 
 
 def _cut(matrices: Matrices, dtype: str, processors: int) -> tuple[Tile, int]:

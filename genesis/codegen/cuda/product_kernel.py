@@ -47,6 +47,7 @@ class Form(NamedTuple):
     digits: tuple[int, ...]  # of the axes in AXES
     a_along_terms: bool
     b_along_terms: bool
+    adds: bool = False  # to what is there
 
 
 def parameters(form: Form) -> tuple[str, ...]:
@@ -132,16 +133,17 @@ def {name}({', '.join([*POINTERS, *NUMBERS, *_digit_names(form)])}):
         for j in range({t.own_columns}):
             column = first_column + {column}
             if row < m and column < n:
-                c[c_matrix + row * c_row + column] = {_result('sums[i, j]', form.stored)}
+                at = c_matrix + row * c_row + column
+                c[at] = {_result('c[at] + sums[i, j]' if form.adds else 'sums[i, j]', form.stored)}
 """
 
 
-def join_source(name: str, dtype: str) -> str:
-    """The kernel that adds up the parts of the terms: c[i] = the sum over p of partial[p, i]."""
+def join_source(name: str, dtype: str, adds: bool = False) -> str:
+    """The kernel that adds up the parts of the terms: c[i] = the sum over p of partial[p, i], or is added to."""
     return "\n".join([
         f"def {name}(partial, c, parts, count):",
         "    for i in range(cuda.grid(1), count, cuda.gridsize(1)):",
-        f"        total = {accumulated(dtype)}(0)",
+        f"        total = {'c[i]' if adds else f'{accumulated(dtype)}(0)'}",
         "        for part in range(parts):",
         "            total += partial[part * count + i]",
         f"        c[i] = {_result('total', dtype)}",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -11,7 +11,9 @@ from genesis.codegen.cuda.binaries import cubin
 from genesis.codegen.cuda.emit import emit_finish, emit_kernel
 from genesis.codegen.cuda.gemm import gemms_of
 from genesis.codegen.cuda.geometry import Launch, finishing, launch, team_of
-from genesis.codegen.cuda.product import matrices_of, steps_of
+from genesis.codegen.cuda.loops import calls_in_turn
+from genesis.codegen.cuda.product import Step as ProductStep
+from genesis.codegen.cuda.product import joined, matrices_of, steps_of
 from genesis.codegen.cuda.signature import Function, Signature, words_of
 from genesis.codegen.places import Places
 from genesis.codegen.segment import Segment
@@ -22,8 +24,8 @@ from genesis.ir.shapes import numel
 from genesis.lower.build import KernelCall
 from genesis.lower.kernel import Kernel, Word
 from genesis.lower.schedule import Schedule
-from genesis.lower.stages import HostCall, Product
-from genesis.lower.target import Target
+from genesis.lower.stages import HostCall, Loop, Product
+from genesis.lower.target import Target, Turns
 from genesis.runtime.cuda import SIMULATED
 from genesis.runtime.cuda.program import FAULT, Program, Scalar, Step
 from genesis.runtime.uninterrupted import uninterrupted
@@ -33,6 +35,9 @@ __all__ = ["assemble", "target"]
 # Threads that a GPU is like: lowering has rows passed over several times from 16 for each thread on, 128, about one for each of
 # an H100's or H200's 132 multiprocessors. Fewer long rows are passed over by a kernel for each pass, which several teams share.
 WIDE = 8
+# A tile leaves a third of a cache of 40 or 50 MB to the operands. Two blocks for each of 132 multiprocessors, of 64 rows and
+# columns and 256 terms, are 2^28 multiplications. Some hundred launches are bound and captured in a fraction of a second.
+TURNS = Turns(nbytes=32 << 20, filling=1 << 28, calls=384)
 
 
 def target(threads: int) -> Target:
@@ -41,7 +46,7 @@ def target(threads: int) -> Target:
     Sums of columns are kernels of their own: beside a pass over rows each team would add to its sums in memory at every point,
     which takes longer than to read the rows once more.
     """
-    return Target(WIDE, panels=False, taps=False, strided=True, crossing=False)
+    return Target(WIDE, TURNS, taps=False, strided=True, crossing=False)
 
 
 def assemble(
@@ -73,8 +78,12 @@ def assemble(
                       for step in assembly.product(call, nodes[call.node].dtype)]
             numbers += [number] * (len(steps) - len(numbers))
             continue
+        if isinstance(first, Loop):
+            steps += [step for call in stage if isinstance(call, Loop) for step in assembly.loop(nodes, call)]
+            numbers += [number] * (len(steps) - len(numbers))
+            continue
         for call in stage:
-            assert isinstance(call, HostCall), "a GPU's schedule has no loops"
+            assert isinstance(call, HostCall)
             end()
             segments.append(Segment(None, call))
     end()
@@ -117,25 +126,42 @@ class _Assembly:
             groups.setdefault((_kinds(call.kernel), number if alone else None), []).append(call)
         return [*groups.values()]
 
-    def product(self, call: Product, dtype: DType) -> list[Step]:
+    def loop(self, nodes: Sequence[Node], loop: Loop) -> list[Step]:
+        """The launches of a loop: its calls on one tile after the other; and those that bring sums to their dtypes."""
+        steps: list[Step] = []
+        for call, adds in calls_in_turn(nodes, loop):
+            steps += self.kernels([call]) if isinstance(call, KernelCall) else \
+                self.product(call, nodes[call.node].dtype, adds)
+        for value in loop.sums:
+            if value not in self.places.schedule.sums:
+                continue
+            node = nodes[value]
+            pointers = {"partial": self.places.sum_of(value, 0, 0), "c": self.places.address(value)}
+            steps.append(self._step(joined(node.dtype.name, 1, node.numel, self.memory.gpu.processors), pointers))
+        return steps
+
+    def product(self, call: Product, dtype: DType, adds: bool = False) -> list[Step]:
         """The launches of a matrix product: cuBLAS' where that is installed and takes such operands, or of a kernel of ours."""
         matrices = matrices_of(call)
+        apart = call.node in self.places.schedule.sums  # added up in another dtype than its own
+        stored = dtype.compute if apart else dtype
+        c_at = call.first * stored.itemsize
         pointers = {
             "a": self.places.address(call.a, call.a_layout.offset * dtype.itemsize),
             "b": self.places.address(call.b, call.b_layout.offset * dtype.itemsize),
-            "c": self.places.address(call.node),
+            "c": self.places.sum_of(call.node, 0, 0, c_at) if apart else self.places.address(call.node, c_at),
         }
-        gemms = gemms_of(matrices, dtype.name) if self.memory.gpu.has_blas else []
+        gemms = gemms_of(matrices, dtype.name, stored.name, adds) if self.memory.gpu.has_blas else []
         if gemms:
             return [Step(gemm, (), (), (), tuple(pointers.values()), (), f"# cuBLAS: {gemm}\n") for gemm in gemms]
-        launches, partial_bytes = steps_of(matrices, dtype.name, self.memory.gpu.processors)
+        launches, partial_bytes = steps_of(matrices, dtype.name, self.memory.gpu.processors, stored.name, adds)
         pointers["partial"] = self.places.workspace(partial_bytes)
-        steps = []
-        for each in launches:
-            function, native = self._loaded(each.function.name, partial(getattr, each, "function"))
-            words = (*(pointers[name] for name in each.pointers), *each.numbers)
-            steps.append(Step(native, (each.blocks,), (each.threads,), function.parameters, words, (), function.source))
-        return steps
+        return [self._step(each, pointers) for each in launches]
+
+    def _step(self, launch: ProductStep, pointers: Mapping[str, Any]) -> Step:
+        function, native = self._loaded(launch.function.name, partial(getattr, launch, "function"))
+        words = (*(pointers[name] for name in launch.pointers), *launch.numbers)
+        return Step(native, (launch.blocks,), (launch.threads,), function.parameters, words, (), function.source)
 
     def _loaded(self, key: Any, emit: Callable[[], Function]) -> tuple[Function, Any]:
         """A function and what it is on the GPU, written and compiled if it is new there."""

@@ -29,9 +29,12 @@ class Operand(NamedTuple):
 
 
 class Gemm(NamedTuple):
-    """`matrices` products c = a @ b of matrices of (m, n, k), `steps` elements of a, b and c apart, from `offsets` on."""
+    """`matrices` products c = a @ b, or c += a @ b if it `adds`, of matrices of (m, n, k), `steps` elements of a, b and c
+    apart, from `offsets` on.
+    """
 
     dtype: str
+    stored: str  # the dtype of c
     extents: tuple[int, int, int]
     a: Operand
     b: Operand
@@ -39,6 +42,7 @@ class Gemm(NamedTuple):
     matrices: int
     steps: tuple[int, ...]
     offsets: tuple[int, ...]
+    adds: bool = False
 
 
 @functools.cache
@@ -70,25 +74,24 @@ def gemm_call(handle: int, gemm: Gemm, a: int, b: int, c: int, library: Any = No
     float32 is IEEE's unless `allow_tf32`; 16-bit operands are multiplied exactly and added up in float32.
     """
     library = library or _library()
-    size, kind, compute = _types(gemm.dtype)
+    (size, kind), (c_size, c_kind), compute = _TYPES[gemm.dtype], _TYPES[gemm.stored], _compute_type(gemm.dtype)
     m, n, k = gemm.extents
-    (a_step, b_step, c_step), (a_at, b_at, c_at) = gemm.steps, (size * offset for offset in gemm.offsets)
-    one, zero = (np.array(number, np.float64 if gemm.dtype == "float64" else np.float32) for number in (1, 0))
+    (a_step, b_step, c_step), (a_at, b_at, c_at) = gemm.steps, gemm.offsets
+    alpha, beta = (np.array(number, np.float64 if gemm.dtype == "float64" else np.float32) for number in (1, gemm.adds))
     call = functools.partial(
         library.gemm_strided_batched_ex_64, handle, int(gemm.b.is_turned), int(gemm.a.is_turned), n, m, k,
-        one.ctypes.data, b + b_at, kind, gemm.b.ld, b_step, a + a_at, kind, gemm.a.ld, a_step, zero.ctypes.data,
-        c + c_at, kind, gemm.ldc, c_step, gemm.matrices, compute, _DEFAULT_ALGORITHM,
+        alpha.ctypes.data, b + size * b_at, kind, gemm.b.ld, b_step, a + size * a_at, kind, gemm.a.ld, a_step,
+        beta.ctypes.data, c + c_size * c_at, c_kind, gemm.ldc, c_step, gemm.matrices, compute, _DEFAULT_ALGORITHM,
     )
-    call.numbers = one, zero  # type: ignore[attr-defined]  # they live as long as the call
+    call.numbers = alpha, beta  # type: ignore[attr-defined]  # they live as long as the call
     return call
 
 
-def _types(dtype: str) -> tuple[int, int, int]:
-    """The bytes of an element, what cuBLAS calls its type, and what it calls the type of sums."""
-    compute = _COMPUTE_64F if dtype == "float64" else _COMPUTE_32F
+def _compute_type(dtype: str) -> int:
+    """What cuBLAS calls the type of sums."""
     if dtype == "float32" and matmul.allow_tf32:
-        compute = _COMPUTE_32F_FAST_TF32
-    return *_TYPES[dtype], compute
+        return _COMPUTE_32F_FAST_TF32
+    return _COMPUTE_64F if dtype == "float64" else _COMPUTE_32F
 
 
 def cublas_handle(stream: int, workspace: int, library: Any = None) -> int:

@@ -25,11 +25,13 @@ FORMS = [
     Form("float32", "float32", TILES[0], PLAIN, True, False), Form("float32", "float32", TILES[0], WINDOWS, False, False),
     Form("float32", "float32", TILES[1], WINDOWS, False, True), Form("float64", "float64", TILES[1], PLAIN, True, False),
     Form("bfloat16", "bfloat16", TILES[0], PLAIN, False, False),
+    Form("float32", "float32", TILES[0], PLAIN, False, False, adds=True),
+    Form("bfloat16", "float32", TILES[1], PLAIN, False, True, adds=True),
 ]
 
 
 @compiled
-@pytest.mark.parametrize("form", FORMS, ids=lambda form: f"{form.dtype} {form.tile.rows} {sum(form.digits)}")
+@pytest.mark.parametrize("form", FORMS, ids=lambda form: f"{form.dtype} {form.tile.rows} {sum(form.digits)} {form.adds}")
 def test_sums_stay_in_registers(form):
     """On both architectures; the sums that a thread has are most of what it keeps."""
     function = Function("product", product_source("product", form), parameters(form), ())
@@ -49,9 +51,9 @@ def test_four_neighbours_are_one_load_from_shared_memory():
 
 # ---- in the simulator ----
 
-def computed(matrices, dtype, a, b, c, processors=1):
+def computed(matrices, dtype, a, b, c, processors=1, **how):
     """What the launches write to `c`."""
-    steps, size = steps_of(matrices, dtype, processors)
+    steps, size = steps_of(matrices, dtype, processors, **how)
     partial = np.full(max(size // 4, 1), np.nan, np.float32)
     places = {"a": a, "b": b, "c": c, "partial": partial}
     for step in steps:
@@ -103,6 +105,17 @@ def test_sixteen_bits_are_summed_in_thirty_two():
     a, b, c = np.ones((2, 17), np.float16), np.ones((17, 2), np.float16), np.zeros((2, 2), np.float16)
     a[:, 0] = 2048
     assert (computed(plain(a, b, c), "float16", a, b, c) == 2064).all()
+
+
+@simulated
+@pytest.mark.parametrize("processors", [1, 8])  # terms in one part, in several
+def test_sums_of_sixteen_bits_are_kept_in_thirty_two_and_added_to(processors):
+    random = np.random.default_rng(0)
+    a, b = random.normal(size=(3, 50)).astype(np.float16), random.normal(size=(50, 5)).astype(np.float16)
+    c = np.full((3, 5), np.nan, np.float32)
+    for adds in (False, True):
+        computed(plain(a, b, c), "float16", a, b, c, processors, stored="float32", adds=adds)
+    np.testing.assert_allclose(c, 2 * (a.astype(np.float32) @ b.astype(np.float32)), 1e-5, 1e-5)
 
 
 @simulated

@@ -1,0 +1,93 @@
+"""A loop's calls on one tile: the same code on shorter axes, from further on in memory.
+
+Of what is private to the loop there is one tile, which all of them share: its address is moved back by as much as a tile lies
+behind the first. Tiles come in order, so sums are added up where they belong: the first tile writes, the others add.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from genesis.ir.graph import Node
+from genesis.ir.shapes import contiguous_strides, numel
+from genesis.lower.build import KernelCall
+from genesis.lower.folds import PLAIN, digits_of
+from genesis.lower.slabs import items_of, parted_axes
+from genesis.lower.stages import Loop, Product
+
+__all__ = ["calls_in_turn"]
+
+Box = Sequence[tuple[int, int]]  # of each axis: where it begins, how many there are
+
+
+def calls_in_turn(nodes: Sequence[Node], loop: Loop) -> Iterator[tuple[KernelCall | Product, bool]]:
+    """The calls of each tile, in order, and whether they add to what earlier tiles have summed."""
+    parted = [parted_axes(call, loop.points) for call in loop.calls]
+    for first, end in loop.spans():
+        behind = {value: first * (nodes[value].numel // loop.points) for value in loop.private}
+        for call, axes in zip(loop.calls, parted, strict=True):
+            box = _box(axes, first, end - first)
+            if isinstance(call, KernelCall):
+                yield _kernel(call, box, behind), False
+            else:
+                adds = any(start for (start, _), step in zip(box, call.strides[2], strict=False) if not step)
+                yield _promised(call, _product(call, box, behind), box, adds), adds
+
+
+def _box(axes: Sequence[tuple[int, int]], first: int, points: int) -> Box:
+    """Where so many points lie along axes, each given as (extent that belongs to the points, extent within a point)."""
+    box, inside = [], 1
+    for lead, rest in reversed(axes):
+        box.append((first // inside % lead * rest, max(1, min(lead, points // inside)) * rest))
+        inside *= lead
+    assert numel(count for _, count in box) == points * numel(rest for _, rest in axes), "a tile is a box of every call's axes"
+    return box[::-1]
+
+
+def _kernel(call: KernelCall, box: Box, behind: Mapping[int, int]) -> KernelCall:
+    kernel, axes = call.kernel, items_of(call.kernel)
+    words, extents = list(kernel.words), list(call.extents)
+    for axis, (_, extent) in zip(axes, box, strict=True):
+        extents[axis] = extent
+        words[kernel.axes[axis][0]] = words[kernel.axes[axis][0]]._replace(value=extent)
+    for access in (i.access for i in kernel.instructions if i.access is not None):
+        word, strides = words[access.pointer], kernel.strides(access)
+        step = sum(start * strides[axis] for axis, (start, _) in zip(axes, box, strict=True))
+        if word.kind == "pointer":
+            word = word._replace(extra=word.extra + (step - behind.get(word.value, 0)) * access.dtype.itemsize)
+        else:  # the number of the first element of a value that lies nowhere
+            word = word._replace(value=word.value + step)
+        words[access.pointer] = word
+    return call._replace(kernel=kernel.filled(words), extents=tuple(extents))
+
+
+def _product(call: Product, box: Box, behind: Mapping[int, int]) -> Product:
+    outer, rows = box[: len(call.batch)], box[len(call.batch) :]
+    a_at, b_at, c_at = (sum(start * step for (start, _), step in zip(outer, steps, strict=True)) for steps in call.strides)
+    longer = [axis for axis, (_, extent) in enumerate(outer) if extent > 1]
+    first, second, third = (tuple(steps[axis] for axis in longer) for steps in call.strides)
+    a, b, (m, n, k) = call.a_layout, call.b_layout, call.extents
+    if rows:
+        digits, terms = digits_of(a, call.folds[0])
+        places = contiguous_strides(tuple(extent for extent, _ in digits))
+        for (start, _), (_, stride), place in zip(rows, digits, places, strict=True):
+            a_at, c_at = a_at + start * stride, c_at + start * place * call.ldc
+        m = numel(extent for _, extent in rows)
+        a = a._replace(shape=(*a.shape[: -sum(call.folds[0])], *(extent for _, extent in rows), *(e for e, _ in terms)))
+    return call._replace(
+        a_layout=a._replace(offset=a.offset + a_at - behind.get(call.a, 0)),
+        b_layout=b._replace(offset=b.offset + b_at - behind.get(call.b, 0)),
+        first=call.first + c_at - behind.get(call.node, 0), extents=(m, n, k),
+        batch=tuple(outer[axis][1] for axis in longer), strides=(first, second, third),
+    )
+
+
+def _promised(call: Product, part: Product, box: Box, adds: bool) -> Product:
+    """`part` of a product without those of its terms that are promised to be zeros, or of its sums if these are added."""
+    x = "k" if call.summed else "m"
+    y = call.only.removesuffix("<=" + x)
+    if y == call.only or call.folds != (PLAIN, PLAIN) or not (adds or y == "k"):
+        return part
+    start, count = box[-1]
+    end = (start + count) * (call.extents[2] if call.summed else 1)
+    return part.resized(y, min(end, part.extents["mnk".index(y)]))

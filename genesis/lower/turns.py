@@ -1,0 +1,49 @@
+"""Tiles in turn: how many points of a loop the whole machine computes at a time.
+
+A tile is a box of every call's own axes: the call runs on it as on the whole, with axes that are shorter. It is a number of
+units, which never go on from one stretch of the points into the next; both end where axes of all calls do.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+
+from genesis.ir.shapes import numel
+from genesis.lower.build import KernelCall
+from genesis.lower.slabs import parted_axes
+from genesis.lower.stages import Product
+from genesis.lower.target import Turns
+
+__all__ = ["tile_in_turn"]
+
+
+def tile_in_turn(calls: Sequence[KernelCall | Product], points: int, nbytes: int, turns: Turns) -> tuple[int, int] | None:
+    """The points of a tile and of a stretch, for calls between which `nbytes` lie.
+
+    A tile has as much room as it should, or more if its products would not fill the machine that they fill as a whole, or if
+    the loop came to too many calls. None if all points are one tile, or if a single one takes too much.
+    """
+    if not turns.nbytes < nbytes <= turns.nbytes * points:
+        return None
+    works = [numel((*call.batch, *call.extents)) for call in calls if isinstance(call, Product)]
+    wanted = max(
+        points * turns.nbytes // nbytes, -(-points * len(calls) // turns.calls),
+        *(-(-points * turns.filling // work) for work in works if work >= turns.filling),
+    )
+    ends = _ends(calls, points)
+    if wanted >= points or any(outer % inner for inner, outer in itertools.pairwise(ends)):
+        return None
+    unit = max(end for end in ends if end <= wanted)
+    stretch = min(end for end in ends if end > unit)
+    tiles = -(-stretch // (wanted // unit * unit))
+    return -(-stretch // (unit * tiles)) * unit, stretch
+
+
+def _ends(calls: Sequence[KernelCall | Product], points: int) -> list[int]:
+    """How many points an axis of some call comes to, with all axes inside it; in order, from a single point to all."""
+    found = {1}
+    for call in calls:
+        leads = [lead for lead, _ in parted_axes(call, points)]
+        found.update(itertools.accumulate(reversed(leads), int.__mul__))
+    return sorted(found)
