@@ -32,6 +32,7 @@ from genesis.ops import (
     shuffling,
     solving,
     source,
+    special,
     stacking,
     statistics,
     subscript,
@@ -47,5 +48,5 @@ __all__ = [
     "channel_norm", "contraction", "conversion", "convolution", "covariance", "decompositions", "distance", "einstein",
     "elementwise", "indexing", "joining", "loss", "neural", "norms", "optimize", "ordering", "pooling", "products",
     "recurrent", "reduction", "resample", "running", "scatter_reduction", "searching", "shuffling", "solving", "source",
-    "stacking", "statistics", "subscript", "tables", "view_gradient", "views", "window",
+    "special", "stacking", "statistics", "subscript", "tables", "view_gradient", "views", "window",
 ]

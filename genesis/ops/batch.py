@@ -57,9 +57,9 @@ def _moved(node: Node, size: int, extent: int) -> dict[str, Any]:
         attrs["axes"] = tuple([axis + 1 for axis in attrs["axes"]])
     elif kind in ("view", "put"):
         attrs["shape"], attrs["strides"] = (extent, *attrs["shape"]), (size, *attrs["strides"])
-    elif kind in ("gather", "scatter", "cat", "host"):
+    elif kind in ("gather", "scatter", "cat") or "dim" in attrs:
         attrs["dim"] += 1
-    elif kind not in ("elementwise", "contract"):
+    elif kind not in ("elementwise", "contract", "host"):
         raise NotImplementedError(f"vmap: {node.op} cannot be batched")
     return attrs
 

@@ -6,6 +6,9 @@ from tests.conformance.arguments import Sample, values
 
 _M = values(4, 6)
 _ODD = np.array([np.nan, np.inf, -np.inf, 0.0, -0.0, 1.5, -3.0, 1e3])
+_INSIDE = np.random.default_rng(0).uniform(0.15, 0.85, (2, 3))
+_ENDS = np.array([0.5, np.nan, np.inf])
+_WHOLE = np.array([2, 3, 5], np.float32)
 
 SAMPLES: dict[str, list[Sample]] = {
     "addcmul": [Sample((_M, values(6, seed=1), values(4, 1, seed=2))), Sample((_M, _M, _M), {"value": 3})],
@@ -25,4 +28,13 @@ SAMPLES: dict[str, list[Sample]] = {
     ],
     "angle": [Sample((_M,)), Sample((_ODD,))], "signbit": [Sample((_M,)), Sample((_ODD[1:],))],
     "heaviside": [Sample((_ODD[1:], np.arange(7.0)))],
+    **{name: [Sample((_INSIDE,)), Sample((_ENDS,))] for name in (
+        "lgamma", "digamma", "erfinv", "erfcx", "ndtri", "log_ndtr", "ndtr", "entr", "i0", "i0e", "i1", "i1e",
+        "modified_bessel_i0", "modified_bessel_i1", "modified_bessel_k0",
+        "modified_bessel_k1", "scaled_modified_bessel_k0", "scaled_modified_bessel_k1",
+    )},
+    **{name: [Sample((_INSIDE,))] for name in ("bessel_j0", "bessel_j1", "bessel_y0", "bessel_y1")},
+    "polygamma": [Sample((n, _INSIDE.astype(np.float32))) for n in (1, 3, 0)],  # PyTorch has ten digits in float64
+    "mvlgamma": [Sample((_INSIDE + 1, 2)), Sample((_INSIDE + 1, 1))],
+    "igamma": [Sample((_WHOLE, _INSIDE))], "igammac": [Sample((_WHOLE, _INSIDE))], "zeta": [Sample((_WHOLE, _INSIDE))],
 }

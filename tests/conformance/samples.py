@@ -214,7 +214,7 @@ SAMPLES: dict[str, list[Sample]] = {
 # Calls of internal rows, at which they are differentiated.
 _POSITIVE = np.abs(values(2, 3)) + 0.5
 INTERNAL_SAMPLES: dict[str, list[Sample]] = {
-    "matrix_exp": [Sample((values(2, 2, 2) / 4,))],
+    "matrix_exp": [Sample((values(2, 2, 2) / 4,))], "polygamma": [Sample((1, _POSITIVE)), Sample((2, _POSITIVE))],
     "svd": [Sample((values(3, 2),)), Sample((values(2, 3),))],
     "linalg_svd": [Sample((values(2, 2, 3), False)), Sample((values(2, 2),))],
     "view_at": [Sample((_M, Layout((2, 3), (6, 2), 1))), Sample((_M, Layout((3, 4), (0, 6), 2)))],

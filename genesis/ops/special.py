@@ -1,0 +1,164 @@
+"""Special functions, a row each. The host computes them, by SciPy; what is a short expression of others is none of these."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import log as ln
+from math import pi
+from typing import Any
+
+from genesis.ir.graph import Value
+from genesis.ops.elementwise import erfc, exp, isnan, log, sign, where, zeros_like
+from genesis.ops.registry import Operation, as_values, broadcast, cast, composite, floating_dtype, primitive, promoted, widened
+from genesis.ops.rows import from_scipy
+
+__all__ = ["digamma", "erfinv", "lgamma", "ndtr"]
+
+
+def _one(name: str, scipy: str, doc: str, grad: Callable[..., Any] | None = None, methods: tuple[str, ...] = ()) -> Operation:
+    """A row of one input; integers become the default float."""
+    primitive(name, "host", grad=grad, reference=lambda node, x: from_scipy(scipy)(x))
+
+    @composite(name, ref=from_scipy(scipy), doc=doc, methods=methods, autocast="float32" if name == "erfinv" else None)
+    def define(input: Value) -> Value:
+        (x,) = as_values(input)
+        dtype = floating_dtype(x.dtype)
+        x = widened(cast(x, dtype))
+        return cast(x.graph.add(name, (x,), x.shape, x.dtype), dtype)
+
+    return define
+
+
+def _two(name: str, scipy: str, doc: str, grad: Callable[..., Any], methods: tuple[str, ...] = ()) -> Operation:
+    """A row of two inputs, promoted and broadcast."""
+    primitive(name, "host", grad=grad, reference=lambda node, x, y: from_scipy(scipy)(x, y))
+
+    @composite(name, 2, ref=from_scipy(scipy), doc=doc, methods=methods)
+    def define(input: Value, other: Value) -> Value:
+        x, y = broadcast(name, *promoted(input, other, floating=True))
+        a, b = widened(x), widened(y)
+        return cast(a.graph.add(name, (a, b), a.shape, a.dtype), x.dtype)
+
+    return define
+
+
+def _fixed(name: str, x: Value) -> None:
+    if x.node.differentiable:
+        raise NotImplementedError(f"{name}: has no gradient by its first input; detach that one")
+
+
+# ---- the gamma function and its kin ----
+lgamma = _one("lgamma", "gammaln", "The logarithm of |gamma(x)|.", lambda g, y, x: g * digamma(x), ("lgamma",))
+digamma: Operation = _one(
+    "digamma", "psi", "The derivative of `lgamma`.", lambda g, y, x: g * _polygamma(1, x), ("digamma",))
+
+
+def _polygamma(n: int, x: Value) -> Value:
+    return x.graph.add("polygamma", (x,), x.shape, x.dtype, {"n": n})
+
+
+primitive(
+    "polygamma", "host", grad=lambda g, y, x: g * _polygamma(y.node.attrs["n"] + 1, x),
+    reference=lambda node, x: from_scipy("polygamma")(node.attrs["n"], x),
+)
+
+
+@composite("polygamma", (1,), methods=())
+def polygamma(n: int, input: Value) -> Value:
+    """The `n`-th derivative of `digamma`. Raises ValueError for a negative `n`.
+
+    >>> import genesis
+    >>> genesis.polygamma(1, genesis.tensor([1.0]))
+    tensor([1.6449])
+    """
+    if n < 0:
+        raise ValueError(f"polygamma: n is {n}; want 0 or more")
+    dtype = floating_dtype(input.dtype)
+    x = cast(input, dtype)
+    return digamma(x) if n == 0 else cast(_polygamma(n, widened(x)), dtype)
+
+
+@composite("mvlgamma")
+def mvlgamma(input: Value, p: int) -> Value:
+    """The logarithm of the multivariate gamma function in `p` dimensions."""
+    dtype = floating_dtype(input.dtype)
+    x = widened(cast(input, dtype))
+    total = lgamma(x) + p * (p - 1) / 4 * ln(pi)
+    for k in range(1, p):
+        total = total + lgamma(x - k / 2)
+    return cast(total, dtype)
+
+
+def _density(a: Value, x: Value) -> Value:
+    return exp((a - 1) * log(x) - x - lgamma(a))
+
+
+def _igamma_grad(g: Value, y: Value, a: Value, x: Value) -> Any:
+    _fixed("igamma", a)
+    return None, g * _density(a, x)
+
+
+def _igammac_grad(g: Value, y: Value, a: Value, x: Value) -> Any:
+    _fixed("igammac", a)
+    return None, -g * _density(a, x)
+
+
+def _zeta_grad(g: Value, y: Value, x: Value, q: Value) -> Any:
+    _fixed("zeta", x)
+    return None, -g * x * zeta(x + 1, q)
+
+
+igamma = _two("igamma", "gammainc", "The regularized lower incomplete gamma function.", _igamma_grad, ("igamma",))
+igammac = _two("igammac", "gammaincc", "The regularized upper incomplete gamma function.", _igammac_grad, ("igammac",))
+zeta: Operation = _two("zeta", "zeta", "The Hurwitz zeta function: the sum of (k + q)^-x.", _zeta_grad)
+
+# ---- of the normal distribution ----
+erfinv = _one(
+    "erfinv", "erfinv", "The inverse of `erf`.", lambda g, y, x: g * exp(y * y) * (pi**0.5 / 2), ("erfinv",))
+erfcx = _one("erfcx", "erfcx", "exp(x^2) erfc(x).", lambda g, y, x: g * (2 * x * y - 2 / pi**0.5))
+ndtri = _one("ndtri", "ndtri", "The inverse of `ndtr`.", lambda g, y, x: g * exp(y * y / 2) * (2 * pi) ** 0.5)
+log_ndtr = _one("log_ndtr", "log_ndtr", "log(ndtr(x)).", lambda g, y, x: g * exp(-x * x / 2 - y) / (2 * pi) ** 0.5)
+
+
+@composite("ndtr", methods=())
+def ndtr(input: Value) -> Value:
+    """The integral of the standard normal density up to x."""
+    dtype = floating_dtype(input.dtype)
+    return cast(erfc(widened(cast(input, dtype)) * -(0.5**0.5)) * 0.5, dtype)
+
+
+@composite("entr", methods=())
+def entr(input: Value) -> Value:
+    """-x log(x) where x is positive, 0 at 0, -inf below."""
+    x = cast(input, floating_dtype(input.dtype))
+    inside = x > 0
+    return where(isnan(x), x, where(inside, -x * log(where(inside, x, 1)), where(x == 0, zeros_like(x), float("-inf"))))
+
+
+# ---- Bessel's functions ----
+i0: Operation = _one("i0", "i0", "The modified Bessel function I0.", lambda g, y, x: g * i1(x), ("i0",))
+i0e: Operation = _one("i0e", "i0e", "exp(-|x|) I0(x).", lambda g, y, x: g * (i1e(x) - sign(x) * y))
+i1: Operation = _one("i1", "i1", "The modified Bessel function I1.", lambda g, y, x: g * (i0(x) - _quotient(y, x)))
+i1e: Operation = _one("i1e", "i1e", "exp(-|x|) I1(x).", lambda g, y, x: g * (i0e(x) - sign(x) * y - _quotient(y, x)))
+
+
+def _quotient(y: Value, x: Value) -> Value:
+    """J1(x) / x or I1(x) / x, which are 1/2 at 0."""
+    zero = x == 0
+    return where(zero, 0.5, y / where(zero, 1, x))
+
+
+bessel_j0: Operation = _one("bessel_j0", "j0", "The Bessel function J0.", lambda g, y, x: -g * bessel_j1(x))
+bessel_j1: Operation = _one("bessel_j1", "j1", "The Bessel function J1.", lambda g, y, x: g * (bessel_j0(x) - _quotient(y, x)))
+bessel_y0: Operation = _one("bessel_y0", "y0", "The Bessel function Y0.", lambda g, y, x: -g * bessel_y1(x))
+bessel_y1: Operation = _one("bessel_y1", "y1", "The Bessel function Y1.", lambda g, y, x: g * (bessel_y0(x) - y / x))
+modified_bessel_i0 = composite("modified_bessel_i0", methods=(), doc="As `i0`.")(lambda input: i0(input))
+modified_bessel_i1 = composite("modified_bessel_i1", methods=(), doc="As `i1`.")(lambda input: i1(input))
+modified_bessel_k0: Operation = _one(
+    "modified_bessel_k0", "k0", "The modified Bessel function K0.", lambda g, y, x: -g * modified_bessel_k1(x))
+modified_bessel_k1: Operation = _one(
+    "modified_bessel_k1", "k1", "The modified Bessel function K1.", lambda g, y, x: -g * (modified_bessel_k0(x) + y / x))
+scaled_modified_bessel_k0: Operation = _one(
+    "scaled_modified_bessel_k0", "k0e", "exp(x) K0(x).", lambda g, y, x: g * (y - scaled_modified_bessel_k1(x)))
+scaled_modified_bessel_k1: Operation = _one(
+    "scaled_modified_bessel_k1", "k1e", "exp(x) K1(x).", lambda g, y, x: g * (y - scaled_modified_bessel_k0(x) - y / x))

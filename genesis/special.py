@@ -1,0 +1,57 @@
+"""Special functions under PyTorch's names, which are mostly SciPy's."""
+
+from __future__ import annotations
+
+from genesis.methods import function_of
+from genesis.ops.registry import OPERATIONS
+
+__all__ = [
+    "bessel_j0", "bessel_j1", "bessel_y0", "bessel_y1", "digamma", "entr", "erf", "erfc", "erfcx", "erfinv", "exp2",
+    "expit", "expm1", "gammainc", "gammaincc", "gammaln", "i0", "i0e", "i1", "i1e", "log1p", "log_ndtr", "log_softmax",
+    "logit", "logsumexp", "modified_bessel_i0", "modified_bessel_i1", "modified_bessel_k0", "modified_bessel_k1",
+    "multigammaln", "ndtr", "ndtri", "polygamma", "psi", "round", "scaled_modified_bessel_k0", "scaled_modified_bessel_k1",
+    "sinc", "softmax", "xlog1py", "xlogy", "zeta",
+]
+
+bessel_j0 = function_of(OPERATIONS["bessel_j0"])
+bessel_j1 = function_of(OPERATIONS["bessel_j1"])
+bessel_y0 = function_of(OPERATIONS["bessel_y0"])
+bessel_y1 = function_of(OPERATIONS["bessel_y1"])
+digamma = function_of(OPERATIONS["digamma"])
+entr = function_of(OPERATIONS["entr"])
+erf = function_of(OPERATIONS["erf"])
+erfc = function_of(OPERATIONS["erfc"])
+erfcx = function_of(OPERATIONS["erfcx"])
+erfinv = function_of(OPERATIONS["erfinv"])
+exp2 = function_of(OPERATIONS["exp2"])
+expit = function_of(OPERATIONS["sigmoid"])
+expm1 = function_of(OPERATIONS["expm1"])
+gammainc = function_of(OPERATIONS["igamma"])
+gammaincc = function_of(OPERATIONS["igammac"])
+gammaln = function_of(OPERATIONS["lgamma"])
+i0 = function_of(OPERATIONS["i0"])
+i0e = function_of(OPERATIONS["i0e"])
+i1 = function_of(OPERATIONS["i1"])
+i1e = function_of(OPERATIONS["i1e"])
+log1p = function_of(OPERATIONS["log1p"])
+log_ndtr = function_of(OPERATIONS["log_ndtr"])
+log_softmax = function_of(OPERATIONS["log_softmax"])
+logit = function_of(OPERATIONS["logit"])
+logsumexp = function_of(OPERATIONS["logsumexp"])
+modified_bessel_i0 = function_of(OPERATIONS["modified_bessel_i0"])
+modified_bessel_i1 = function_of(OPERATIONS["modified_bessel_i1"])
+modified_bessel_k0 = function_of(OPERATIONS["modified_bessel_k0"])
+modified_bessel_k1 = function_of(OPERATIONS["modified_bessel_k1"])
+multigammaln = function_of(OPERATIONS["mvlgamma"])
+ndtr = function_of(OPERATIONS["ndtr"])
+ndtri = function_of(OPERATIONS["ndtri"])
+polygamma = function_of(OPERATIONS["polygamma"])
+psi = function_of(OPERATIONS["digamma"])
+round = function_of(OPERATIONS["round"])
+scaled_modified_bessel_k0 = function_of(OPERATIONS["scaled_modified_bessel_k0"])
+scaled_modified_bessel_k1 = function_of(OPERATIONS["scaled_modified_bessel_k1"])
+sinc = function_of(OPERATIONS["sinc"])
+softmax = function_of(OPERATIONS["softmax"])
+xlog1py = function_of(OPERATIONS["xlog1py"])
+xlogy = function_of(OPERATIONS["xlogy"])
+zeta = function_of(OPERATIONS["zeta"])
