@@ -36,10 +36,11 @@ class Device:
     device(type='cpu', index=1)
     """
 
-    __slots__ = ("index", "memory", "type")
+    __slots__ = ("index", "memory", "name", "type")
 
     type: str
     index: int | None
+    name: str
     memory: Any  # a `runtime.memory.DeviceMemory`: where buffers on it come from
 
     def __new__(cls, device: str | Device, index: int | None = None) -> Device:
@@ -59,7 +60,7 @@ class Device:
         return f"device(type={self.type!r})" if self.index is None else f"device(type={self.type!r}, index={self.index})"
 
     def __str__(self) -> str:
-        return self.type if self.index is None else f"{self.type}:{self.index}"
+        return self.name
 
     def __eq__(self, other: object) -> bool:
         if isinstance(other, str):
@@ -67,7 +68,7 @@ class Device:
         return self is other if isinstance(other, Device) else NotImplemented
 
     def __hash__(self) -> int:
-        return hash(str(self))
+        return hash(self.name)
 
     def __enter__(self) -> Device:
         _opened.devices.append(self)
@@ -82,7 +83,7 @@ class Device:
 
 def _made(kind: str, index: int | None) -> Device:
     made = object.__new__(Device)
-    made.type, made.index = kind, index
+    made.type, made.index, made.name = kind, index, kind if index is None else f"{kind}:{index}"
     return made
 
 

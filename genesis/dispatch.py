@@ -65,12 +65,10 @@ def _place(trace: Trace, tensor: Tensor) -> int:
 def place(trace: Trace, tensor: Tensor, array: Array) -> int:
     """The position in `trace` of `array`, which `tensor` holds or held."""
     if array.trace is not trace:
-        if array.memory is None:
-            realize(array)
-        buffer = array.memory.buffer  # type: ignore[union-attr]
+        buffer = (array.memory or realize(array)).buffer
         if buffer.device is not trace.device:  # the first in this thread: begin the call anew, and look at devices first
             thread_state.several = trace.closed = True
-        if buffer.shared:
+        if (buffer._flat is not None or buffer._owner is not None) and buffer.shared:
             _settle(trace, array)
     leaf = tensor._requires_grad and not array.node.differentiable and thread_state.grad_enabled
     index = trace.place_variable(tensor, array) if leaf else trace.place_array(array)
@@ -182,15 +180,7 @@ def call(operation: Operation, arguments: Sequence[Any], attributes: dict[str, A
             nodes += step.nodes
             trace.weight += step.weight
         index = step.result
-        if index.__class__ is int:
-            node = nodes[index]
-            array = Array(trace, index, node)
-            trace.arrays.append(array)
-            result = _new(kind)
-            result._array = array
-            result._requires_grad = node.differentiable
-        else:
-            result = _wrap(trace, index, kind)
+        result = _tensor(trace, index, kind) if index.__class__ is int else _wrap(trace, index, kind)
         if trace.weight > BYTE_LIMIT:
             flush(trace)
         return result
@@ -285,13 +275,23 @@ def moved(tensors: Sequence[Tensor], device: Device) -> list[Tensor]:
             for t, array, copy in zip(tensors, arrays, copies, strict=True)]
 
 
+def _tensor(trace: Trace, index: int, kind: type[Tensor]) -> Tensor:
+    """The Tensor for the position of a result: no constructor runs, for each is a call of its own."""
+    array, made = _new(Array), _new(kind)
+    array.trace = trace
+    array.index = index
+    array.node = node = trace.nodes[index]
+    array.memory = None
+    trace.arrays.append(array)
+    made._array = array
+    made._requires_grad = node.differentiable
+    return made
+
+
 def _wrap(trace: Trace, result: Any, kind: type[Tensor]) -> Any:
     """The Tensors for the positions of a call's results, in the tuple (or named tuple) that they came in."""
     if result.__class__ is int:
-        array = trace.handle(result)
-        made = tensor_of(array, array.node.differentiable)
-        made.__class__ = kind
-        return made
+        return _tensor(trace, result, kind)
     if hasattr(result, "_fields"):
         return type(result)(*[_wrap(trace, r, kind) for r in result])
-    return tuple([_wrap(trace, r, kind) for r in result])
+    return tuple([_tensor(trace, r, kind) if r.__class__ is int else _wrap(trace, r, kind) for r in result])

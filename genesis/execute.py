@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import sys
 import weakref
-from collections import Counter
 from collections.abc import Callable, Sequence
+from sys import getrefcount
 from typing import Any
 
 import numpy as np
@@ -14,7 +13,7 @@ from genesis.host import call_host
 from genesis.interpret import Interpretation
 from genesis.ops.indexing import out_of_range
 from genesis.plan import Plan, find_plan, held_arrays
-from genesis.runtime.counters import count
+from genesis.runtime.counters import counts
 from genesis.runtime.memory import Buffer
 from genesis.runtime.native import Outcome
 from genesis.thread import thread_state, unflushed
@@ -25,7 +24,7 @@ __all__ = ["FLUSH_HOOKS", "Run", "flush", "flush_all", "lose", "realize", "taken
 FLUSH_HOOKS: list[Callable[[Trace, Any], None]] = []  # called at the end of a flush, with the trace and its plan
 
 # References to an input that dies with the flush: the trace's list, a local name, getrefcount's argument; and so on.
-_DYING_ARRAY, _DYING_MEMORY, _DYING_BUFFER = 3, 3, 2
+_DYING_ARRAY, _DYING_MEMORY, _DYING_BUFFER = 3, 3, 3
 
 
 def realize(array: Array) -> Memory:
@@ -135,7 +134,7 @@ def _finish(trace: Trace, run: Run) -> None:
     if plan is not None:
         keeps = plan.keeps
         memories = plan.memories if isinstance(plan, Interpretation) else _memories(plan, trace.inputs, run.buffers)
-        by_position = dict(zip([*dict.fromkeys([a.index for a in run.held]), *plan.saved], memories, strict=True))
+        by_position = dict(zip(plan.values, memories, strict=True))
         for array in run.held:
             array.memory = by_position[array.index]
             if not array.node.differentiable:
@@ -151,7 +150,7 @@ def _finish(trace: Trace, run: Run) -> None:
                 if array.node.differentiable and array.index not in trace.input_at:
                     trace.saved[array.index] = Array(None, -1, array.node, array.memory)
     trace.end()
-    count("flushes")
+    counts["flushes"] += 1
     if not keeps:
         trace.spent = True
         for unread in (trace.input_at, trace.retained, trace.hooks, trace.node_hooks, trace.customs):
@@ -159,9 +158,10 @@ def _finish(trace: Trace, run: Run) -> None:
         if any([leaf._base is not None for leaf in trace.variables.values()]):
             trace.variables = weakref.WeakValueDictionary(trace.variables)  # it may be a detached result of an older trace
     trace.run = None
-    if thread_state.traces.get(trace.device) is trace:
-        del thread_state.traces[trace.device]
-        thread_state.trace = None
+    state, name = thread_state, trace.device.name
+    if state.traces.get(name) is trace:
+        del state.traces[name]
+        state.trace = None
     for held in (trace.arrays, trace.inputs, trace.known, trace.copies, trace.written):
         held.clear()  # type: ignore[attr-defined]
 
@@ -175,36 +175,39 @@ def _buffers(plan: Plan, trace: Trace) -> list[Buffer]:
 def taken_over(donations: Sequence[tuple[int, int]], plan: Plan, trace: Trace) -> dict[int, Buffer]:
     """The buffers of inputs that nobody else holds, by the output that is to be written over each."""
     taken: dict[int, Buffer] = {}
-    recorder = thread_state.recorder
-    written = Counter([id(array) for _, array in trace.written])
-    if recorder is not None:
-        written += recorder.references()
+    if not donations:
+        return taken
+    recorder, inputs, sizes = thread_state.recorder, trace.inputs, plan.sizes
+    written: dict[int, int] = {} if recorder is None else recorder.references()
+    for _, array in trace.written:
+        written[id(array)] = written.get(id(array), 0) + 1
     for k, output in donations:
-        array = trace.inputs[plan.inputs[k]]
+        array = inputs[plan.inputs[k]]
         memory: Any = array.memory
+        buffer = memory.buffer
         if (
-            sys.getrefcount(array) == _DYING_ARRAY + written[id(array)] and sys.getrefcount(memory) == _DYING_MEMORY
-            and sys.getrefcount(memory.buffer) == _DYING_BUFFER and not memory.buffer.shared
-            and memory.buffer.nbytes == plan.sizes[output] and memory.layout.offset == 0
+            getrefcount(array) == _DYING_ARRAY + written.get(id(array), 0) and getrefcount(memory) == _DYING_MEMORY
+            and getrefcount(buffer) == _DYING_BUFFER and not buffer.shared
+            and buffer.nbytes == sizes[output] and memory.layout.offset == 0
         ):
-            taken[output] = memory.buffer
+            taken[output] = buffer
             if recorder is not None:
                 recorder.gave_away(array)
-            memory.buffer.version, memory.buffer.origin = 0, None
+            buffer.version, buffer.origin = 0, None
     return taken
 
 
 def _memories(plan: Plan, inputs: Sequence[Array], buffers: Sequence[Buffer]) -> list[Memory]:
     """Where the outputs lie: in buffers of their own, or, for views of inputs, in the inputs'."""
-    nodes, memories = plan.lowered.nodes, []
-    for (place, layout), (base, _) in zip(plan.outputs, plan.lowered.outputs, strict=True):
-        if place.kind == "input":
-            within = inputs[plan.inputs[place.place]].memory
+    memories = []
+    for is_input, number, layout, dtype, start, strides in plan.outputs:
+        if is_input:
+            within = inputs[plan.inputs[number]].memory
             assert within is not None
             moved = layout._replace(offset=layout.offset + within.layout.offset)
-            memories.append(Memory(within.buffer, moved, nodes[base].dtype))
+            memories.append(Memory(within.buffer, moved, dtype))
         else:
-            memories.append(Memory(buffers[place.place], layout, nodes[base].dtype))
+            memories.append(Memory.laid(buffers[number], layout, start, strides))
     return memories
 
 

@@ -19,13 +19,14 @@ class Interpretation:
     words), and there is no value.
     """
 
-    __slots__ = ("failure", "keeps", "memories", "saved")
+    __slots__ = ("failure", "keeps", "memories", "saved", "values")
 
     def __init__(self, trace: Trace, held: Sequence[Array]) -> None:
         self.failure: tuple[int, Exception] | None = None
         self.keeps = any([array.node.differentiable for array in held])
         self.saved: list[int] = []
         self.memories: list[Memory] = []
+        self.values: list[int] = []  # whose they are
         given = {index: array.memory.numpy(array.node.dtype) for index, array in trace.input_at.items()}  # type: ignore[union-attr]
         outputs = dict.fromkeys([array.index for array in held])
         wanted = [*outputs, *trace.customs] if self.keeps else outputs  # a custom Function may read what nobody else does
@@ -36,7 +37,8 @@ class Interpretation:
             return
         if self.keeps:
             self.saved = [index for index in values if index not in outputs and index not in given]
-        self.memories = [_stored(values[index], trace, index) for index in (*outputs, *self.saved)]
+        self.values = [*outputs, *self.saved]
+        self.memories = [_stored(values[index], trace, index) for index in self.values]
 
 
 def _stored(value: np.ndarray, trace: Trace, index: int) -> Memory:

@@ -9,10 +9,13 @@ import numpy as np
 
 from genesis.devices import Device
 from genesis.ir.dtypes import DType
+from genesis.ir.shapes import Shape
 from genesis.ops.layout import Layout, contiguous_layout
 from genesis.runtime.memory import Buffer
 
 __all__ = ["Memory"]
+
+_new = object.__new__
 
 
 class Memory:
@@ -25,6 +28,16 @@ class Memory:
         self.layout = layout
         self.pointer = buffer.ptr + layout.offset * dtype.itemsize
         self.strides = None if layout.is_contiguous else layout.strides  # what a kernel has to know of the layout
+
+    @classmethod
+    def laid(cls, buffer: Buffer, layout: Layout, start: int, strides: Shape | None) -> Memory:
+        """As `Memory(buffer, layout, dtype)` where it is known from which byte on, and with which strides for kernels."""
+        memory = _new(cls)
+        memory.buffer = buffer
+        memory.layout = layout
+        memory.pointer = buffer.ptr + start
+        memory.strides = strides
+        return memory
 
     def at(self, layout: Layout, dtype: DType) -> Memory:
         """The memory of a view: `layout` counts in the elements of this, which is contiguous."""

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
+from sys import getrefcount
+from typing import NamedTuple
 
 from genesis.codegen.backend import backend_of
-from genesis.ir.dtypes import float64, int64
+from genesis.ir.dtypes import DType, float64, int64
 from genesis.ir.graph import Graph, Node
+from genesis.ir.shapes import Shape
 from genesis.lower import lower
 from genesis.lower.legalize import base_of
-from genesis.lower.schedule import donations
+from genesis.lower.schedule import Location, donations
 from genesis.ops.derive import NotDifferentiableError, derive
+from genesis.ops.layout import Layout
 from genesis.ops.registry import PRIMITIVES, expand
 from genesis.runtime.collector import collector_paused
-from genesis.runtime.counters import count
+from genesis.runtime.counters import count, counts
 from genesis.runtime.plan_cache import plan_cache
 from genesis.runtime.team import get_num_threads
 from genesis.trace import Array, Trace
@@ -25,10 +28,23 @@ __all__ = ["Plan", "find_plan", "held_arrays", "plan_for"]
 _UNHELD = 3  # references to a handle that nobody holds: the trace's list, the loop variable, getrefcount's argument
 
 
+class Output(NamedTuple):
+    """Where an output lies: in which of the plan's inputs, or in which buffer of its own, from byte `start` on."""
+
+    is_input: bool
+    number: int
+    layout: Layout
+    dtype: DType
+    start: int
+    strides: Shape | None  # what a kernel has to know of the layout
+
+
 class Plan:
     """A lowered trace, ready to run: which inputs it takes, which values it gives, and the program between them."""
 
-    __slots__ = ("arena_bytes", "donations", "inputs", "keeps", "lowered", "outputs", "saved", "segments", "sizes")
+    __slots__ = (
+        "arena_bytes", "donations", "inputs", "keeps", "lowered", "outputs", "saved", "segments", "sizes", "values",
+    )
 
     def __init__(self, trace: Trace, outputs: tuple[int, ...], threads: int) -> None:
         inputs = [index for index, node in enumerate(trace.nodes) if node.op == "input"]
@@ -42,8 +58,9 @@ class Plan:
         locations = lowered.schedule.locations
         self.lowered = lowered
         self.saved = saved
+        self.values = (*outputs, *saved)
         self.inputs = [number[lowered.origins[i]] for i in lowered.inputs]  # positions in trace.inputs
-        self.outputs = [(locations[base], layout) for base, layout in lowered.outputs]
+        self.outputs = [_output(locations[base], layout, lowered.nodes[base].dtype) for base, layout in lowered.outputs]
         values = {place.place: value for value, place in locations.items() if place.kind == "output"}
         self.sizes = [lowered.nodes[values[k]].nbytes for k in range(len(values))]
         self.donations = donations(lowered.nodes, lowered.schedule)
@@ -57,9 +74,14 @@ class Plan:
         count("plans_built")
 
 
+def _output(place: Location, layout: Layout, dtype: DType) -> Output:
+    strides = None if layout.is_contiguous else layout.strides
+    return Output(place.kind == "input", place.place, layout, dtype, layout.offset * dtype.itemsize, strides)
+
+
 def held_arrays(trace: Trace) -> list[Array]:
     """The handles on pending values that somebody holds: those that a flush has to compute."""
-    return [array for array in trace.arrays if sys.getrefcount(array) > _UNHELD and array.index not in trace.lost]
+    return [array for array in trace.arrays if getrefcount(array) > _UNHELD and array.index not in trace.lost]
 
 
 def plan_for(trace: Trace) -> Plan:
@@ -79,7 +101,7 @@ def find_plan(trace: Trace, held: Sequence[Array]) -> Plan:
             plan = Plan(trace, outputs, threads)
         plan_cache.put(plans, key, plan, len(plan.lowered.nodes))
     else:
-        count("plan_hits")
+        counts["plan_hits"] += 1
     return plan
 
 

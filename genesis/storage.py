@@ -19,7 +19,10 @@ from genesis.tensor import Tensor, tensor_of
 from genesis.thread import recording, thread_state
 from genesis.trace import LOCK, Array, Change, Memory
 
-__all__ = ["detach", "in_place", "last_change", "memory_of", "note", "rehouse", "update_all", "view", "write"]
+__all__ = [
+    "detach", "in_place", "last_change", "memory_of", "note", "rehouse", "update_all", "view", "write",
+    "write_all",
+]
 
 
 def view(tensor: Tensor, name: str, *arguments: Any, **attributes: Any) -> Tensor:
@@ -103,6 +106,25 @@ def write(tensor: Tensor, value: Tensor, change: Change | None = None) -> Tensor
         _store(root, _rederived(root, whole) if keeps else whole)
         array_of(tensor)
     return tensor
+
+
+def write_all(tensors: Sequence[Tensor], values: Sequence[Tensor]) -> None:
+    """`write`, for results of one call that go into a tensor each: what most have in common is asked once."""
+    change, state = last_change(values[0]) if values else None, thread_state
+    alike = not state.grad_enabled and not state.several and state.recorder is None
+    for tensor, value in zip(tensors, values, strict=True):
+        held, array = tensor._array, value._array
+        memory = held.memory
+        if not alike or tensor._base is not None or tensor._retains_grad or memory is None or memory.buffer.shared or (
+            array.trace is None or array.node.differentiable or held.node.differentiable
+        ):
+            write(tensor, value, change)
+            continue
+        if not (tensor._untracked or tensor._keeps_derivation):
+            note(held, change)
+        array.trace.written += ((tensor, held),)
+        tensor._array = array
+        tensor._version += 1
 
 
 def _written_apart(tensor: Tensor, value: Tensor, change: Change | None) -> Tensor:

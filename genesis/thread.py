@@ -22,7 +22,7 @@ class _ThreadState(threading.local):
     def __init__(self) -> None:
         self.trace: Trace | None = None  # the CPU's open trace, as long as the thread has met no other device
         self.several = False  # it has: a call first asks where its tensors are
-        self.traces: dict[Device, Trace] = {}  # the last trace begun for each device
+        self.traces: dict[str, Trace] = {}  # the last trace begun for each device, by its name
         self.device = CPU  # where the result of a call without tensors will be
         self.grad_enabled = True
         self.eager = False
@@ -60,10 +60,10 @@ def current_trace(device: Device = CPU) -> Trace:
     trace = thread_state.trace
     if trace is not None and not trace.closed and trace.device is device:
         return trace
-    trace = thread_state.traces.get(device)
+    trace = thread_state.traces.get(device.name)
     if trace is None or trace.closed:
         with LOCK:
-            trace = thread_state.traces[device] = Trace(device, thread_state.eager, thread_state.weight)
+            trace = thread_state.traces[device.name] = Trace(device, thread_state.eager, thread_state.weight)
             waiting = [begun for begun in _begun if (other := begun()) is not None and not other.done]
             _begun[:] = [*waiting, weakref.ref(trace)]
     if device is not CPU:

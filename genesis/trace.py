@@ -79,12 +79,14 @@ class Step:
 
 
 _numbers = itertools.count()
-_root: list[Any] = [Step((), None), 0]
+_roots: dict[DType, Step] = {}  # where paths begin, by the default dtype
+_known = [0]  # how many steps lead on from them
 
 
 def fresh_roots() -> None:
     """Forget every path: traces begin anew (their kernels stay cached)."""
-    _root[:] = [Step((), None), 0]
+    _roots.clear()
+    _known[0] = 0
 
 
 class Trace:
@@ -98,7 +100,7 @@ class Trace:
     )
 
     def __init__(self, device: Device = CPU, eager: bool = False, weight: float = 0) -> None:
-        if _root[1] > STEP_LIMIT:
+        if _known[0] > STEP_LIMIT:
             fresh_roots()
         self.device = device
         self.eager = eager  # its nodes are computed by their references
@@ -131,10 +133,10 @@ class Trace:
         self.run: Any = None  # the flush under way, if one was interrupted
         self.done = False  # flushed: whatever was held has its memory
         self.weight = weight
-        self.step: Step = _root[0]
-        default = ("default dtype", get_default_dtype())
-        if not self.take(default):
-            self.advance(default, lambda graph: None)
+        dtype = get_default_dtype()
+        if dtype not in _roots:
+            _roots[dtype] = Step((), None)
+        self.step = _roots[dtype]
 
     def end(self) -> None:
         """All is flushed that was to be."""
@@ -162,7 +164,7 @@ class Trace:
             finally:
                 del self.nodes[start:]
             self.step.children[key] = step
-            _root[1] += 1
+            _known[0] += 1
         self.step = step
         self.nodes += step.nodes
         self.weight += step.weight
@@ -187,17 +189,23 @@ class Trace:
         if index is None:
             memory, node = array.memory, array.node
             assert memory is not None
-            nbytes, index = node.nbytes, len(self.nodes)
+            index = len(self.nodes)
             key = ("input", node.shape, node.dtype, memory.strides, node.differentiable)
-            if not self.take(key):
-                attrs = {"strides": memory.strides}
-                self.advance(key, lambda graph: graph.add(
+            step = self.step.children.get(key)
+            if step is None:
+                attrs, nbytes = {"strides": memory.strides}, node.nbytes
+                step = self.advance(key, lambda graph: graph.add(
                     "input", (), node.shape, node.dtype, attrs, node.differentiable))
+                step.weight += nbytes
+                self.weight += nbytes
+            else:
+                self.step = step
+                self.nodes += step.nodes
+                self.weight += step.weight
             self.inputs += (array,)
             self.versions[index] = memory.buffer.version
             self.input_at[index] = array
             self.known[array] = index
-            self.weight += nbytes
         return index
 
     def place_variable(self, tensor: Any, array: Array) -> int:

@@ -44,15 +44,12 @@ class Prepared:
         self._lines = trace.lines
         self._released = frozenset(trace.released)
         self.device = trace.device
-        places = [place for place, _ in plan.outputs]
         self.is_short = (
             not plan.keeps and len(plan.segments) == 1 and plan.segments[0].host is None
-            and all(place.kind == "output" for place in places) and len({place.place for place in places}) == len(places)
+            and not any(output.is_input for output in plan.outputs)
+            and len({output.number for output in plan.outputs}) == len(plan.outputs)
         )
-        self.layouts = [
-            (place.place, layout, plan.lowered.nodes[base].dtype)
-            for (place, layout), (base, _) in zip(plan.outputs, plan.lowered.outputs, strict=True)
-        ]
+        self.layouts = [(output.number, output.layout, output.dtype) for output in plan.outputs]
         self._small: dict[int, list[Memory]] = {k: [] for k, size in enumerate(plan.sizes) if size <= SMALL}
         self.donations = [pair for pair in plan.donations if pair[1] not in self._small]
         self.arena = Buffer(plan.arena_bytes, self.device) if plan.arena_bytes <= SMALL else None

@@ -312,7 +312,7 @@ class Recorder:
             array.memory = Memory(array.memory.buffer.former(), array.memory.layout, array.node.dtype)
 
     def _on_flush(self, trace: Trace, plan: Plan | None) -> None:
-        if thread_state.recorder is not self or thread_state.traces.get(trace.device) is not trace or plan is None:
+        if thread_state.recorder is not self or thread_state.traces.get(trace.device.name) is not trace or plan is None:
             return
         number, nodes = len(self.programs), trace.nodes
         held = trace.run.held

@@ -11,7 +11,7 @@ from genesis.devices import Device
 from genesis.dispatch import call
 from genesis.execute import flush_all
 from genesis.ops.registry import OPERATIONS
-from genesis.storage import detach, write
+from genesis.storage import detach, write_all
 from genesis.tensor import Tensor
 from genesis.thread import recording, thread_state
 
@@ -129,8 +129,7 @@ class Optimizer:
         if thread_state.recorder is not None:
             settings = thread_state.recorder.updated(self, group, parameters, settings)
         results = call(OPERATIONS[self.operation], (parameters, [p.grad for p in parameters], *kept, *settings))
-        for held, value in zip([*parameters, *chain(*kept)], results, strict=True):
-            write(held, value)
+        write_all([*parameters, *chain(*kept)], results)
 
     # ---- state ----
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-_counts = {
+counts = {
     "kernels_compiled": 0,  # made by LLVM in this process or one of its compile workers
     "kernels_loaded": 0,  # linked from the cache on disk
     "plans_built": 0,
@@ -21,7 +21,7 @@ def count(name: str, amount: int = 1) -> None:
 
     >>> count("flushes")
     """
-    _counts[name] += amount
+    counts[name] += amount
 
 
 def stats() -> dict[str, int]:
@@ -30,10 +30,10 @@ def stats() -> dict[str, int]:
     >>> sorted(stats())[:2]
     ['compile_microseconds', 'flushes']
     """
-    return dict(_counts)
+    return dict(counts)
 
 
 def reset() -> None:
     """Set every counter to zero."""
-    for name in _counts:
-        _counts[name] = 0
+    for name in counts:
+        counts[name] = 0

@@ -85,7 +85,8 @@ class _Pool:
         """The address of a block for `nbytes` bytes that comes back when `owner` dies. Raises MemoryError."""
         size = _size_class(nbytes)
         with self._lock:
-            self.collect()
+            if self._ended:
+                self.collect()
             address = self.acquire(size)
             self._loans[address] = loan = Loan(owner, self._ended.append)
             loan.address, loan.size = address, size
@@ -100,26 +101,24 @@ class _Pool:
                 self.release(loan.address, loan.size)
 
     def acquire(self, size: int) -> int:
-        """The address of a block of `size` bytes, a size class. Raises MemoryError."""
-        with self._lock:
-            if blocks := self._idle.get(size):
-                address = blocks.pop()
-                self.idle -= size
-            else:
-                address = self._allocate(size)
-            self.held += size
-            if self.held > self.peak:
-                self.peak = self.held
-            return address
+        """The address of a block of `size` bytes, a size class. Raises MemoryError. Who calls holds the lock."""
+        if blocks := self._idle.get(size):
+            address = blocks.pop()
+            self.idle -= size
+        else:
+            address = self._allocate(size)
+        self.held += size
+        if self.held > self.peak:
+            self.peak = self.held
+        return address
 
     def release(self, address: int, size: int) -> None:
-        """Take back a block that `acquire` gave."""
-        with self._lock:
-            self.held -= size
-            if self.idle + size > self._idle_limit:
-                self.trim()
-            self.idle += size
-            self._idle.setdefault(size, []).append(address)
+        """Take back a block that `acquire` gave. Who calls holds the lock."""
+        self.held -= size
+        if self.idle + size > self._idle_limit:
+            self.trim()
+        self.idle += size
+        self._idle.setdefault(size, []).append(address)
 
     def usage(self) -> MemoryStats:
         """How much memory buffers take."""

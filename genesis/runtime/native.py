@@ -21,7 +21,7 @@ from operator import setitem
 from typing import Any, NamedTuple
 
 from genesis.runtime import executor_ir
-from genesis.runtime.counters import count
+from genesis.runtime.counters import counts
 from genesis.runtime.kernel_cache import KernelSource, get_or_compile
 from genesis.runtime.team import team
 
@@ -136,7 +136,7 @@ class Program:
             if self._workers > team.size:
                 team.grow(self._workers)
             self._pack_into(self._words, _SLOTS_OFFSET, outcome.address, *values)
-            count("native_calls")
+            counts["native_calls"] += 1
             if self._run(self._address):
                 return Fault(*_FAULT.unpack_from(self._words, _FAULT_OFFSET))
         return None

@@ -18,12 +18,14 @@ class PlanCache:
         self._size_limit = size_limit
         self._size = 0
         self._entries: OrderedDict[tuple[int, Any], tuple[dict[Any, Any], int]] = OrderedDict()
+        self._latest: Any = None  # the plan that was used last
 
     def get(self, home: dict[Any, Any], key: Any) -> Any:
         """The plan that `home` holds under `key`, or None."""
         plan = home.get(key)
-        if plan is not None:
+        if plan is not None and plan is not self._latest:
             self._entries.move_to_end((id(home), key))
+            self._latest = plan
         return plan
 
     def put(self, home: dict[Any, Any], key: Any, plan: Any, size: int) -> None:
@@ -37,7 +39,7 @@ class PlanCache:
         """
         self._entries[id(home), key] = home, size
         self._size += size
-        home[key] = plan
+        home[key] = self._latest = plan
         while self._size > self._size_limit and len(self._entries) > 1:
             (_, oldest), (where, freed) = self._entries.popitem(last=False)
             self._size -= freed
