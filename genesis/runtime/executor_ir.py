@@ -24,7 +24,7 @@ _RUN = """
 %relocation = type { ptr, i64, i64 }
 
 ; Run the launches in order. Return the fault record's flag: 0 if all ran, else the launch that set it was the last.
-define i64 @genesis_run(ptr %program) {
+define internal i64 @run(ptr %program) {
 entry:
   %launches.count = load i64, ptr %program
   %launches.at = getelementptr %program, ptr %program, i32 0, i32 1
@@ -94,12 +94,26 @@ finished:
   ret i64 0
 }
 
+; A function of CPython's: run the program at an address, a Python number, while other threads may have the interpreter.
+define ptr @genesis_run(ptr %self, ptr %address) {
+  %program = call ptr @PyLong_AsVoidPtr(ptr %address)
+  %thread = call ptr @PyEval_SaveThread()
+  %flag = call i64 @run(ptr %program)
+  call void @PyEval_RestoreThread(ptr %thread)
+  %result = call ptr @PyLong_FromLongLong(i64 %flag)
+  ret ptr %result
+}
+
 declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)
 declare i32 @clock_gettime(i32, ptr)
+declare ptr @PyLong_AsVoidPtr(ptr)
+declare ptr @PyLong_FromLongLong(i64)
+declare ptr @PyEval_SaveThread()
+declare void @PyEval_RestoreThread(ptr)
 """
 
 
 def run_ir() -> str:
-    """The module that defines `i64 genesis_run(program)`."""
+    """The module that defines `PyObject* genesis_run(self, address of a program)`, which returns `run`'s flag."""
     run = _RUN.replace("FAULT_BYTES", str(8 * FAULT_WORDS)).replace("CLOCK", str(time.CLOCK_MONOTONIC))
     return fork_join_ir() + run

@@ -73,11 +73,24 @@ class Fault(NamedTuple):
     extent: int
 
 
+class _Method(ctypes.Structure):
+    """CPython's PyMethodDef: a function of C."""
+
+    _fields_ = (("name", ctypes.c_char_p), ("function", ctypes.c_void_p), ("flags", ctypes.c_int), ("doc", ctypes.c_char_p))
+
+
+_METH_O = 8  # it takes one argument
+
+
 @functools.cache
 def _native_run() -> Any:
-    """The native `run`: callable(program's address) -> flag of its fault record."""
+    """The native `run`: callable(program's address) -> flag of its fault record. A builtin function is called at once,
+    where ctypes converts what it is given."""
     [address] = get_or_compile([KernelSource("genesis_run", executor_ir.run_ir(), executor_ir.run_ir)])
-    return ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p)(address)
+    make = ctypes.pythonapi.PyCFunction_NewEx
+    make.restype, make.argtypes = ctypes.py_object, [ctypes.POINTER(_Method), ctypes.py_object, ctypes.c_void_p]
+    method = _Method(b"genesis_run", address, _METH_O)
+    return make(ctypes.byref(method), method, None)  # as its `self`, the method lives as long as the function
 
 
 class Outcome:
@@ -121,7 +134,7 @@ class Program:
         packer = struct.Struct("=Q" + slot_format)  # the run's own slot comes first
         self._clock = array("q", [0]) * (2 * len(launches) + 2)
         self._words = _assemble(launches, packer.size // 8 - _RUN_SLOTS, self._clock.buffer_info()[0])
-        self._address = ctypes.c_void_p(self._words.buffer_info()[0])
+        self._address = self._words.buffer_info()[0]
         self._pack_into = packer.pack_into
         self._run = _native_run()
         self._workers = max((launch.workers for launch in launches), default=1)
