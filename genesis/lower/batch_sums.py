@@ -13,6 +13,8 @@ def batch_sums(graph: Simplified) -> Simplified:
     matmul `summed`, of the sum's shape.
     """
     nodes = list(graph.nodes)
+    if not any([node.op == "sum" and nodes[node.inputs[0]].op == "matmul" for node in nodes]):
+        return graph
     readers: dict[int, int] = {}
     for node in nodes:
         for i in node.inputs:

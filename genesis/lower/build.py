@@ -304,5 +304,5 @@ class _Build:
 
     def finished(self) -> KernelCall:
         kernel, extents = kernel_of(self.axes, self.drafts, self.partition.target.taps)
-        nodes = tuple(dict.fromkeys(d.origin for d in self.drafts))
+        nodes = tuple(dict.fromkeys(kernel.origins))
         return KernelCall(kernel, extents, tuple(self.reads), tuple(self.writes), nodes)

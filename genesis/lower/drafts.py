@@ -51,10 +51,11 @@ def kernel_of(nest: Sequence[Axis], drafts: Sequence[Draft], tapped: bool = True
     if any(d.level in (COLUMN, FINAL) for d in drafts):
         words += [Word("partials"), Word("items"), Word("shares")]
     named = [(n, r) for n, (_, r) in enumerate(axes)]
-    kernel = Kernel(named, place, instructions, words, taps)
+    origins = [d.origin for d in drafts]
+    kernel = Kernel(named, place, instructions, words, taps, origins)
     if kept := kernel.kept():
         words += [Word("scratch", n, instructions[n].dtype.compute) for n in kept]
-        kernel = Kernel(named, place, instructions, words, taps)
+        kernel = Kernel(named, place, instructions, words, taps, origins)
     return kernel, tuple(e for e, _ in axes)
 
 
@@ -94,7 +95,7 @@ def _instruction(
     if draft.name in REDUCTIONS and draft.level != FULL:
         reduced = frozenset(a for a, (_, r) in enumerate(axes) if r)
         varies = frozenset() if draft.level == FINAL else varies & reduced if draft.level == COLUMN else varies - reduced
-    return Instruction(draft.name, draft.args, draft.dtype, draft.level, varies, draft.step, access, attrs, draft.origin)
+    return Instruction(draft.name, draft.args, draft.dtype, draft.level, varies, draft.step, access, attrs)
 
 
 def _merged(axes: Sequence[Axis], maps: Sequence[IndexMap | None]) -> tuple[list[Axis], list[IndexMap | None]]:

@@ -96,27 +96,27 @@ class _Fusion:
         group.members.append(index)
         group.levels[index] = level
         node = self.nodes[index]
-        group.operations += PRIMITIVES[node.op].cost > 0
+        row = PRIMITIVES[node.op]
+        group.operations += row.cost > 0
         depth = 0
         for i in node.inputs:
             base = self.bases[i]
             home = self.home.get(base)
             if home is group:
                 depth = max(depth, group.passes[base])
-            else:
+            elif home is not None or self.nodes[base].op == "input":
                 if home is not None and (home.first_reader is None or home.first_reader > group.number):
                     home.first_reader = group.number
-                if PRIMITIVES[self.nodes[base].op].kind != "source" or self.nodes[base].op == "input":
-                    group.loads.add(base)
-                    if group.kind == "loop":
-                        self.readers[base] = group
-        group.passes[index] = depth + (PRIMITIVES[node.op].kind == "reduce")
+                group.loads.add(base)
+                if group.kind == "loop":
+                    self.readers[base] = group
+        group.passes[index] = depth + (row.kind == "reduce")
         self.home[index] = group
 
     def _place(self, index: int, node: Node, kind: str) -> None:
-        bases = [self.bases[i] for i in node.inputs]
+        bases = self._bases_of(node)
         homes = [self.home[b] for b in bases if b in self.home]
-        floor = max((h.number for h in homes), default=-1)
+        floor = max([h.number for h in homes], default=-1)
         candidates = {h.number: h for h in homes if h.number == floor}
         is_product = "operands" in node.attrs
         for base in bases:
@@ -130,7 +130,8 @@ class _Fusion:
             group = candidates[number]
             level = None if self._is_closed(group, source) else self._level(group, index, node, kind, axes)
             if level is not None:
-                self._absorb(group, [h for h in homes if h is not source], node, level)
+                if any([h is not group and h is not source for h in homes]):
+                    self._absorb(group, homes, source, node, level)
                 self._join(group, index, level)
                 return
             refusals.append(Refusal(index, group.members[-1], self.reason))
@@ -169,25 +170,27 @@ class _Fusion:
         self.reason = EXTENTS
         if kind == "reduce":
             return self._reduction_level(group, node, axes)
-        if kind == "gather" and self.home.get(self.bases[node.inputs[0]]) is group:
-            self.reason = "a gather reads anywhere in its source, which has to be finished"
-            return None
         size = numel(node.shape)
-        if COLUMN in [group.levels[b] for b in map(self.bases.__getitem__, node.inputs) if self.home.get(b) is group]:
-            reads = [(i, COLUMN) for i in node.inputs]
-            return COLUMN if group.numel(COLUMN) == size and self._reads_fit(group, group.axes, COLUMN, reads) else None
-        homes = {self.home[b] for b in map(self.bases.__getitem__, node.inputs) if b in self.home} if size == 1 else {group}
-        joins = any(h.has(FINAL) for h in homes - {group})  # kernels' totals, which are one launch if none waits for another
-        for level in (FINAL, ROW, FULL) if size == 1 else (ROW, FULL):
+        if group.reduces and COLUMN in [group.levels[b] for b in self._bases_of(node) if self.home.get(b) is group]:
+            return COLUMN if group.numel(COLUMN) == size and self._reads_fit(group, group.axes, COLUMN, node.inputs) else None
+        for level in (FINAL, ROW, FULL) if size == 1 else (ROW, FULL) if group.reduces else (FULL,):
             if (level == ROW and not group.reduces) or group.numel(level) != size:
                 continue
-            if level == FINAL and (not group.has(FINAL) or joins):
+            if level == FINAL and (not group.has(FINAL) or self._joins_totals(group, node)):
                 continue
             if level == FULL and (group.is_product or (group.reduces and not group.numel(ROW))):
                 continue
-            if self._reads_fit(group, group.axes, level, [(i, level) for i in node.inputs]):
+            if self._reads_fit(group, group.axes, level, node.inputs):
                 return level
         return None
+
+    def _bases_of(self, node: Node) -> list[int]:
+        return [self.bases[i] for i in node.inputs]
+
+    def _joins_totals(self, group: Group, node: Node) -> bool:
+        """Whether `node` reads totals of other kernels, which are one launch if none waits for another."""
+        homes = [self.home.get(b) for b in self._bases_of(node)]
+        return any([h is not None and h is not group and h.has(FINAL) for h in homes])
 
     def _reduction_level(self, group: Group, node: Node, axes: Sequence[int]) -> str | None:
         source = node.inputs[0]
@@ -201,10 +204,10 @@ class _Fusion:
             if group.has(COLUMN):
                 return None
             if group.reduces and size == group.numel(ROW) and size != group.numel(FULL) and self._reads_fit(
-                group, group.axes, ROW, [(source, ROW)]
+                group, group.axes, ROW, node.inputs
             ):
                 return FINAL
-            if size == group.numel(FULL) and self._reads_fit(group, group.axes, FULL, [(source, FULL)]):
+            if size == group.numel(FULL) and self._reads_fit(group, group.axes, FULL, node.inputs):
                 return FINAL
             return None
         if group.reduces:
@@ -213,7 +216,7 @@ class _Fusion:
             fits = pattern == group.axes
         else:
             fits = size == group.numel(FULL) and not group.has(FINAL)
-        if not fits or not self._reads_fit(group, pattern, FULL, [(source, FULL)]):
+        if not fits or not self._reads_fit(group, pattern, FULL, node.inputs):
             return None
         summed = None if group.reduces else self._columns_of_rows(node, pattern)
         group.axes = summed or pattern
@@ -239,8 +242,7 @@ class _Fusion:
             return None
         rows = pattern if pattern[1][1] else group.axes
         many = rows[0][0] >= self.rows_wanted or group.numel(FULL) <= SMALL
-        source = [(node.inputs[0], FULL)]
-        if not many or rows[1][0] > LONGEST_COLUMN_SUMS or not self._reads_fit(group, rows, FULL, source):
+        if not many or rows[1][0] > LONGEST_COLUMN_SUMS or not self._reads_fit(group, rows, FULL, node.inputs):
             return None
         if group.axes == rows:
             return COLUMN if node.op == "sum" else None
@@ -252,14 +254,16 @@ class _Fusion:
         group.levels = {member: COLUMN if level == ROW else level for member, level in group.levels.items()}
         return ROW
 
-    def _reads_fit(self, group: Group, axes: tuple[Axis, ...], level: str, reads: Sequence[tuple[int, str]]) -> bool:
-        """Whether each read finds its base, if the group computes it, at the base's own place in the nest."""
-        for index, at_level in reads:
+    def _reads_fit(self, group: Group, axes: tuple[Axis, ...], level: str, reads: Sequence[int]) -> bool:
+        """Whether each read at `level` finds its base, if the group computes it, at the base's own place in the nest."""
+        for index in reads:
             base = self.bases[index]
             if self.home.get(base) is not group:
                 continue
             held = group.levels[base]
             self.reason = ELSEWHERE
+            if index == base and held == level:
+                continue
             if (held == FINAL) != (level == FINAL) or (held == COLUMN) != (level == COLUMN):
                 return False
             if held == ROW and level == FULL and group.passes[base] and (
@@ -267,13 +271,12 @@ class _Fusion:
             ):
                 self.reason = "few long rows would be passed over once more by fewer threads"
                 return False
-            if not aligned(self.nodes, axes, index, at_level, held):
+            if not aligned(self.nodes, axes, index, level, held):
                 return False
         return True
 
-    def _absorb(self, group: Group, homes: Sequence[Group], node: Node, level: str) -> None:
-        """Move into `group` those groups that feed `node` and nothing else so far, where they fit."""
-        source = self.home.get(self.bases[node.inputs[0]]) if PRIMITIVES[node.op].kind == "gather" else None
+    def _absorb(self, group: Group, homes: Sequence[Group], source: Group | None, node: Node, level: str) -> None:
+        """Move into `group` those groups that feed `node` and nothing else so far, where they fit; not that of its `source`."""
         for other in homes:
             if other in (group, source) or other.kind != "loop" or not self._mergeable(group, other):
                 continue

@@ -57,11 +57,11 @@ class Access(NamedTuple):
 class Instruction:
     """`name(args)`: its level (full, row, column, final), the axes it varies over, the pass in which it can be computed."""
 
-    __slots__ = ("access", "args", "attrs", "dtype", "level", "name", "origin", "step", "varies")
+    __slots__ = ("access", "args", "attrs", "dtype", "level", "name", "step", "varies")
 
     def __init__(
         self, name: str, args: tuple[int, ...], dtype: DType, level: str, varies: frozenset[int], step: int,
-        access: Access | None = None, attrs: tuple[tuple[str, Any], ...] = (), origin: int = -1,
+        access: Access | None = None, attrs: tuple[tuple[str, Any], ...] = (),
     ) -> None:
         self.name = name
         self.args = args
@@ -71,15 +71,9 @@ class Instruction:
         self.step = step
         self.access = access
         self.attrs = attrs
-        self.origin = origin
 
     def attr(self, name: str) -> Any:
         return dict(self.attrs)[name]
-
-    def renamed(self, origin: int) -> Instruction:
-        """The same for another value."""
-        return Instruction(
-            self.name, self.args, self.dtype, self.level, self.varies, self.step, self.access, self.attrs, origin)
 
     def text(self, number: int) -> str:
         parts = [f"%{a}" for a in self.args] + [f"{k}={v}" for k, v in self.attrs]
@@ -93,20 +87,21 @@ class Kernel:
     """A loop nest over `axes` (word of the extent, reduced) with `lane` the innermost one, run as vectors.
 
     The short axes `taps` (axis: extent, which is known) are spelled out for each vector: along them lie the elements
-    that a vector, reading along its axis, steps over.
+    that a vector, reading along its axis, steps over. `origins` are the values that the instructions belong to.
     """
 
-    __slots__ = ("axes", "instructions", "lane", "name", "taps", "text", "words")
+    __slots__ = ("axes", "instructions", "lane", "name", "origins", "taps", "text", "words")
 
     def __init__(
         self, axes: Sequence[tuple[int, bool]], lane: int | None, instructions: Sequence[Instruction], words: Sequence[Word],
-        taps: Mapping[int, int],
+        taps: Mapping[int, int], origins: Sequence[int],
     ) -> None:
         self.axes = tuple(axes)
         self.lane = lane
         self.taps = taps
         self.instructions = tuple(instructions)
         self.words = tuple(words)
+        self.origins = tuple(origins)
         extents = [str(taps[a]) if a in taps else f"w{word}" for a, (word, _) in enumerate(self.axes)]
         shape = ", ".join(f"{'reduce' if r else 'keep'} {e}" for e, (_, r) in zip(extents, self.axes, strict=True))
         lines = [f"axes [{shape}] lane {lane}", "words " + " ".join(w.role for w in self.words)]
@@ -117,14 +112,14 @@ class Kernel:
     def renamed(self, names: Mapping[int, int]) -> Kernel:
         """The same code over other values: `names` gives for each value the one in its place."""
         other = self.filled([w._replace(value=names[w.value]) if w.kind in VALUE_WORDS else w for w in self.words])
-        other.instructions = tuple([i.renamed(names[i.origin]) for i in self.instructions])
+        other.origins = tuple([names[value] for value in self.origins])
         return other
 
     def filled(self, words: Sequence[Word]) -> Kernel:
         """The same code with other words, of the same kinds."""
         other = Kernel.__new__(Kernel)
         other.axes, other.lane, other.taps, other.text, other.name = self.axes, self.lane, self.taps, self.text, self.name
-        other.instructions, other.words = self.instructions, tuple(words)
+        other.instructions, other.origins, other.words = self.instructions, self.origins, tuple(words)
         return other
 
     def strides(self, access: Access) -> tuple[int, ...]:

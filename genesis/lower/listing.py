@@ -78,18 +78,18 @@ class _Listing:
         for n in numbers:
             i = self.kernel.instructions[n]
             if i.name not in REDUCTIONS and i.name != "word":
-                self._line(f"v{n} = {self._expression(i)}", i.origin, depth)
+                self._line(f"v{n} = {self._expression(i)}", self.kernel.origins[n], depth)
 
     def _effect(self, n: int, depth: int) -> None:
-        i = self.kernel.instructions[n]
+        i, origin = self.kernel.instructions[n], self.kernel.origins[n]
         if i.name in REDUCTIONS:
-            self._line(f"v{n} = {i.name}(v{n}, {self._operand(i.args[0])})", i.origin, depth)
+            self._line(f"v{n} = {i.name}(v{n}, {self._operand(i.args[0])})", origin, depth)
         elif i.name == "scatter":
             sign = "+=" if i.attr("mode") == "add" else "="
             place = self._place(i.access, self._operand(i.args[0]), i)
-            self._line(f"{place} {sign} {self._operand(i.args[1])}", i.origin, depth)
+            self._line(f"{place} {sign} {self._operand(i.args[1])}", origin, depth)
         elif i.name == "scan":
-            self._line(f"v{n} = v{n} + {self._operand(i.args[0])}", i.origin, depth)
+            self._line(f"v{n} = v{n} + {self._operand(i.args[0])}", origin, depth)
             self._line(f"{self._place(i.access)} = v{n}", -1, depth)
         else:
             self._line(f"{self._place(i.access)} = {self._operand(i.args[0])}", -1, depth)

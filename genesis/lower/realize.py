@@ -23,40 +23,46 @@ def realized(
     outside: set[int] = set()
     for index, node in enumerate(nodes):
         kind = PRIMITIVES[node.op].kind
+        if kind == "view":
+            continue
         if node.attrs.get("apart"):
             found.add(index)
-        for position, i in enumerate(node.inputs):
+        here, in_memory = home.get(index), kind in ("contract", "host") or "operands" in node.attrs
+        for i in node.inputs:
             base = bases[i]
-            if base not in home or kind == "view":
-                continue
-            if kind in ("contract", "host") or (kind == "gather" and position == 0) or "operands" in node.attrs:
-                found.add(base)
-            elif home.get(index) is not home[base]:
-                outside.add(base)
-    recipe: dict[int, tuple[int, frozenset[int]]] = {}  # value -> (cost, what it is computed from)
+            there = home.get(base)
+            if there is not None:
+                if in_memory:
+                    found.add(base)
+                elif there is not here:
+                    outside.add(base)
+        if kind == "gather" and bases[node.inputs[0]] in home:
+            found.add(bases[node.inputs[0]])
+    recipe: dict[int, tuple[int, set[int]]] = {}  # value -> (cost, what it is computed from)
     for index, node in enumerate(nodes):
         if index not in home:
             continue
-        kind = PRIMITIVES[node.op].kind
-        if kind not in ("elementwise",):
+        row = PRIMITIVES[node.op]
+        if row.kind != "elementwise":
             if index in outside:
                 found.add(index)
             continue
-        cost = PRIMITIVES[node.op].cost
+        cost = row.cost
         sources: set[int] = set()
         for i in node.inputs:
             base = bases[i]
-            if base in recipe and base not in found:
-                cost += recipe[base][0]
-                sources |= recipe[base][1]
+            made = None if base in found else recipe.get(base)
+            if made is not None:
+                cost += made[0]
+                sources |= made[1]
             elif base in home or nodes[base].op == "input":
                 sources.add(base)
             else:
-                cost += PRIMITIVES[nodes[base].op].cost if PRIMITIVES[nodes[base].op].kind == "source" else 0
-        size = node.numel
-        large = sum(1 for s in sources if nodes[s].numel >= size)  # one that is broadcast never is, whatever the sizes
-        recipe[index] = (cost, frozenset(sources))
+                cost += PRIMITIVES[nodes[base].op].cost
+        recipe[index] = cost, sources
         if index in outside and index not in found:
+            size = node.numel
+            large = sum([nodes[s].numel >= size for s in sources])  # one that is broadcast never is, whatever the sizes
             kept = is_worth_keeping(cost, node.nbytes, threads, len(sources), large)
             decisions.choices.append(Choice(index, kept, cost))
             found |= {index} if kept else {s for s in sources if s in home}

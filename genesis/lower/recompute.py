@@ -42,7 +42,7 @@ def recomputed(graph: Simplified) -> Simplified:
         region, first = _region(nodes, readers, product)
         size = nodes[product].numel
         candidates = {r for value in region for r in readers.get(value, ()) if r > first and nodes[value].numel * 4 > size}
-        late = candidates & _made_of(nodes, first, max(candidates, default=-1)) if first >= 0 else set()
+        late = candidates & _made_of(nodes, first, max(candidates)) if first >= 0 and candidates else set()
         if late:
             copies[min(late)] = region
     return _copied(graph, copies) if copies else graph

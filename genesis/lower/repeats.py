@@ -39,25 +39,25 @@ class Repeats:
         A value that lies in memory is looked at from outside alone; others are read through, down to those that do.
         """
         nodes, home, realized = self.nodes, self.partition.home, self.partition.realized
+        levels, passes = group.levels, group.passes
         values = list(group.members)
         names = {index: name for name, index in enumerate(values)}
         structure: list[Any] = [group.kind, group.axes, len(values)]
         for index in values:  # it grows meanwhile
-            node = nodes[index]
-            inputs: list[int] = []
-            if index in group.levels or home.get(index) is None or (
-                index not in realized and PRIMITIVES[node.op].kind in ("elementwise", "gather")
+            node, kept = nodes[index], index in realized
+            op, attrs, inputs = node.op, node.attrs, []
+            if index in levels or index not in home or (
+                not kept and PRIMITIVES[op].kind in ("elementwise", "gather")
             ):
                 for i in node.inputs:
                     if i not in names:
                         names[i] = len(values)
                         values.append(i)
                     inputs.append(names[i])
-            attrs: Any = repr(node.attrs["value"]) if node.op == "constant" else tuple(node.attrs.items())
-            structure.append((
-                node.op, attrs, node.shape, node.dtype, tuple(inputs), group.levels.get(index), group.passes.get(index),
-                index in realized,
-            ))
+            structure += (
+                op, repr(attrs["value"]) if op == "constant" else (*attrs.items(),), node.shape, node.dtype, (*inputs,),
+                levels.get(index), passes.get(index), kept,
+            )
         return tuple(structure), values
 
 

@@ -6,6 +6,7 @@ The result names storage and words, no addresses: a backend turns it into a prog
 from __future__ import annotations
 
 import bisect
+from collections import Counter
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -171,17 +172,20 @@ def donations(nodes: Sequence[Node], schedule: Schedule) -> list[tuple[int, int]
                 checked = number
     pairs: list[tuple[int, int]] = []
     for number, stage in enumerate(schedule.stages[checked + 1 :], checked + 1):
-        read = [v for call in stage for v in call.reads]
+        read = Counter([v for call in stage for v in call.reads])
         for call in stage:
             if not isinstance(call, KernelCall):
                 continue
-            given = [v for v in call.reads if schedule.locations[v].kind == "input" and last[v] == number]
+            given = [v for v in call.reads if schedule.locations[v].kind == "input" and last[v] == number and read[v] == 1]
+            if not given or call.kernel.factors is not None:
+                continue
+            touching = _touching(call.kernel)
             for output in call.writes:
                 if schedule.locations[output].kind != "output" or first[output] < number:
                     continue
                 for value in given:
-                    if nodes[value].nbytes == nodes[output].nbytes and read.count(value) == 1 and _in_step(
-                        call, value, output
+                    if nodes[value].nbytes == nodes[output].nbytes and _in_step(
+                        call.kernel, touching[value], touching[output]
                     ):
                         pairs.append((schedule.locations[value].place, schedule.locations[output].place))
                         given.remove(value)
@@ -189,35 +193,34 @@ def donations(nodes: Sequence[Node], schedule: Schedule) -> list[tuple[int, int]
     return pairs
 
 
-def _in_step(call: KernelCall, value: int, output: int) -> bool:
-    """Whether a kernel could write `output` over `value`: each element is read, in the last pass, before it is written
-    in its place, and read no more.
+def _touching(kernel: Kernel) -> dict[int, list[int]]:
+    """The instructions that touch the memory of each value."""
+    found: dict[int, list[int]] = {}
+    for number, i in enumerate(kernel.instructions):
+        if i.access is not None and kernel.words[i.access.pointer].kind == "pointer":
+            found.setdefault(kernel.words[i.access.pointer].value, []).append(number)
+    return found
+
+
+def _in_step(kernel: Kernel, reading: Sequence[int], writing: Sequence[int]) -> bool:
+    """Whether a kernel could write a value over another that it reads, given what touches each: each element is read, in the
+    last pass, before it is written in its place, and read no more.
     """
-    kernel = call.kernel
-    if kernel.factors is not None:
-        return False
     words, instructions = kernel.words, kernel.instructions
-    last = max(i.step for i in instructions if i.level == "full" or i.name == "store")
     places = set()
-    loads: set[int] = set()
-    rows = {number for number, i in enumerate(instructions) if i.level != "full"}
-    for number, i in enumerate(instructions):
-        if i.access is None or words[i.access.pointer].kind != "pointer":
-            continue
-        pointer = words[i.access.pointer]
-        if pointer.value not in (value, output):
-            continue
-        places.add((pointer.extra, kernel.strides(i.access), i.access.dtype.itemsize))
-        if pointer.value == value:
-            loads.add(number)
-        if i.name not in ("load", "store") or (i.name == "store" and (i.step < last or not _depends(kernel, number, loads))):
+    for i in [instructions[n] for n in (*reading, *writing)]:
+        assert i.access is not None
+        places.add((words[i.access.pointer].extra, kernel.strides(i.access), i.access.dtype.itemsize))
+        if i.name not in ("load", "store"):
             return False
-        if i.name == "store" and rows & loads and any(
-            later.name == "store" and _depends(kernel, n, rows & loads)
-            for n, later in enumerate(instructions[number + 1 :], number + 1)
-        ):
-            return False  # what is loaded for a whole row is loaded again where it is used
-    return len(places) == 1
+    last = max([i.step for i in instructions if i.level == "full" or i.name == "store"])
+    stores = [n for n in writing if instructions[n].name == "store"]
+    if len(places) != 1 or any([instructions[n].step < last or not _depends(kernel, n, set(reading)) for n in stores]):
+        return False
+    rows = [n for n in reading if instructions[n].level != "full"]  # what is loaded for a whole row is loaded where it is used
+    return not rows or not any([
+        later.name == "store" and _depends(kernel, n, {r for r in rows if r < store})
+        for store in stores for n, later in enumerate(instructions) if n > store])
 
 
 def _depends(kernel: Kernel, number: int, sources: set[int]) -> bool:

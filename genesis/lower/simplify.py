@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
+from itertools import compress
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ from genesis.ops.contraction import exchanged
 from genesis.ops.layout import contiguous_layout
 from genesis.ops.registry import PRIMITIVES
 
-__all__ = ["Simplified", "simplify", "without_dead"]
+__all__ = ["Simplified", "live_nodes", "simplify", "without_dead"]
 
 _FORWARDED = {"custom": 0, "detach": 0, "variable": 0, "clone": 0, "normalized": 0, "rewritten": 1, "with_value": 1}
 _UNIT_OPERAND: dict[str, tuple[int, float]] = {"mul": (2, 1), "div": (1, 1), "sub": (1, 0), "pow": (1, 1)}
@@ -37,40 +38,59 @@ def simplify(nodes: Sequence[Node], outputs: Sequence[int]) -> Simplified:
     arithmetic among constants, no view of a view (unless only a copy makes it one), nothing computed of no elements, no
     matrix product that is only read transposed.
     """
-    graph = _rewritten(Simplified(list(nodes), list(outputs), list(range(len(nodes)))))
-    turned = _only_read_transposed(graph)
-    return _rewritten(_products_turned(graph, turned)) if turned else graph
+    graph = _rewritten(nodes, outputs)
+    live = live_nodes(graph.nodes, graph.outputs)
+    turned = _only_read_transposed(graph, live)
+    return without_dead(_products_turned(graph, turned, live)) if turned else _parts(graph, live)
 
 
-def _rewritten(graph: Simplified) -> Simplified:
-    """One walk over the graph, each node rewritten by what its inputs have become."""
-    live = _live(graph.nodes, graph.outputs)
-    kept: list[Node] = []
-    origins: list[int] = []
-    place: dict[int, int] = {}
-    seen: dict[Any, int] = {}
+class _Kept:
+    """The nodes of a graph under construction, of equal ones the first, and where each came from."""
 
-    def keep(node: Node, index: int) -> int:
-        key: Any = ("input", index) if node.op == "input" else node.key()
-        found = seen.get(key)
-        if found is None:
-            found = seen[key] = len(kept)
-            kept.append(node)
-            origins.append(graph.origins[index])
+    __slots__ = ("nodes", "origins", "seen")
+
+    def __init__(self) -> None:
+        self.nodes: list[Node] = []
+        self.origins: list[int] = []
+        self.seen: dict[Any, int] = {}
+
+    def add(self, node: Node, origin: int) -> int:
+        """The position of `node`, or of the one that is equal to it; inputs are equal to none."""
+        nodes = self.nodes
+        found = self.seen.setdefault(("input", origin) if node.op == "input" else node.key(), len(nodes))
+        if found == len(nodes):
+            nodes.append(node)
+            self.origins.append(origin)
         return found
 
-    for index, node in enumerate(graph.nodes):
+    def add_view(self, view: Node, origin: int) -> int:
+        """The position of what `view` shows: of its input, if that is all of it as it lies."""
+        view = _seen_through(view, self.nodes)
+        (source,) = view.inputs
+        if self.nodes[source].shape == view.shape and _is_identity(view):
+            return source
+        return self.add(view, origin)
+
+
+def _rewritten(nodes: Sequence[Node], outputs: Sequence[int]) -> Simplified:
+    """One walk over the graph, each node rewritten by what its inputs have become. What nobody reads any more stays."""
+    live = live_nodes(nodes, outputs)
+    kept = _Kept()
+    place = [-1] * len(nodes)
+    moved = place.__getitem__
+    for index, node in enumerate(nodes):
         if not live[index]:
             continue
         if 0 in node.shape:
-            place[index] = keep(_spread(node, keep(_zero(node), index)), index)
+            place[index] = kept.add(_spread(node, kept.add(_zero(node), index)), index)
             continue
-        node = node.renumbered(tuple([place[i] for i in node.inputs]))
+        node = node.renumbered(tuple(map(moved, node.inputs)))
         if node.op == "view":
-            node = _seen_through(node, kept)
-        same = _forwarded(node, kept)
-        place[index] = keep(_folded(node, kept), index) if same is None else same
-    return without_dead(Simplified(kept, [place[o] for o in graph.outputs], origins))
+            place[index] = kept.add_view(node, index)
+            continue
+        same = _forwarded(node, kept.nodes)
+        place[index] = kept.add(node if node.shape else _folded(node, kept.nodes), index) if same is None else same
+    return Simplified(kept.nodes, [place[o] for o in outputs], kept.origins)
 
 
 def _zero(node: Node) -> Node:
@@ -83,45 +103,50 @@ def _spread(node: Node, number: int) -> Node:
     return Node("view", (number,), attrs, node.shape, node.dtype, node.differentiable)
 
 
-def _live(nodes: Sequence[Node], outputs: Sequence[int]) -> bytearray:
+def live_nodes(nodes: Sequence[Node], outputs: Sequence[int]) -> bytearray:
+    """For each node, 1 if the outputs need it."""
     live = bytearray(len(nodes))
     for o in outputs:
         live[o] = 1
-    for index in range(len(nodes) - 1, -1, -1):
-        if live[index]:
-            for i in nodes[index].inputs:
+    for node, needed in zip(reversed(nodes), reversed(live), strict=True):  # by whoever comes after it
+        if needed:
+            for i in node.inputs:
                 live[i] = 1
     return live
 
 
 def without_dead(graph: Simplified) -> Simplified:
     """The nodes that the outputs need."""
-    live = _live(graph.nodes, graph.outputs)
+    return _parts(graph, live_nodes(graph.nodes, graph.outputs))
+
+
+def _parts(graph: Simplified, live: bytearray) -> Simplified:
+    """The nodes that are `live`."""
     if all(live):
         return graph
-    place: dict[int, int] = {}
+    place = [-1] * len(live)
+    moved = place.__getitem__
     nodes: list[Node] = []
-    origins: list[int] = []
     for index, node in enumerate(graph.nodes):
         if live[index]:
             place[index] = len(nodes)
-            nodes.append(node.renumbered(tuple([place[i] for i in node.inputs])))
-            origins.append(graph.origins[index])
-    return Simplified(nodes, [place[o] for o in graph.outputs], origins)
+            nodes.append(node.renumbered(tuple(map(moved, node.inputs))))
+    return Simplified(nodes, [place[o] for o in graph.outputs], list(compress(graph.origins, live)))
 
 
-def _only_read_transposed(graph: Simplified) -> set[int]:
-    """The matrix products that nobody reads as they stand.
+def _only_read_transposed(graph: Simplified, live: bytearray) -> set[int]:
+    """The matrix products that are live, and that nobody live reads as they stand.
 
     From the last product to the first: an operand of a product that is turned will itself be read the other way round.
     """
-    products = [index for index, node in enumerate(graph.nodes) if node.op == "matmul"]
+    products = [index for index, node in enumerate(graph.nodes) if node.op == "matmul" and live[index]]
     if not products:
         return set()
     readers: dict[int, list[int]] = {}
     for index, node in enumerate(graph.nodes):
-        for i in node.inputs:
-            readers.setdefault(i, []).append(index)
+        if live[index]:
+            for i in node.inputs:
+                readers.setdefault(i, []).append(index)
     outputs = set(graph.outputs)
     turned: set[int] = set()
 
@@ -139,33 +164,31 @@ def _only_read_transposed(graph: Simplified) -> set[int]:
     return turned
 
 
-def _products_turned(graph: Simplified, turned: Collection[int]) -> Simplified:
-    """The products `turned` computed transposed: (A B)^T = B^T A^T. Each is then read through a view that turns it back.
+def _products_turned(graph: Simplified, turned: Collection[int], live: bytearray) -> Simplified:
+    """What is live, the products `turned` computed transposed: (A B)^T = B^T A^T. Each is read through a view that turns it
+    back.
 
     Gradients of weights are such products; they come out in the layout of the weight.
     """
-    nodes: list[Node] = []
-    origins: list[int] = []
-    place: list[int] = []
-
-    def add(node: Node, index: int) -> int:
-        nodes.append(node)
-        origins.append(graph.origins[index])
-        return len(nodes) - 1
-
+    kept = _Kept()
+    place = [-1] * len(live)
+    moved = place.__getitem__
     for index, node in enumerate(graph.nodes):
-        inputs = tuple([place[i] for i in node.inputs])
+        if not live[index]:
+            continue
+        inputs, origin = tuple(map(moved, node.inputs)), graph.origins[index]
         if index in turned:
-            swapped = tuple([add(_swapped(nodes[i], i), index) for i in reversed(inputs)])
+            swapped = tuple([kept.add_view(_swapped(kept.nodes[i], i), origin) for i in reversed(inputs)])
             shape = (*node.shape[:-2], node.shape[-1], node.shape[-2])
             attrs = dict(node.attrs)
             if "only" in attrs:
                 attrs["only"] = exchanged(attrs["only"], "mn")
-            product = add(Node("matmul", swapped, attrs, shape, node.dtype, node.differentiable), index)
-            place.append(add(_swapped(nodes[product], product), index))
+            product = kept.add(Node("matmul", swapped, attrs, shape, node.dtype, node.differentiable), origin)
+            place[index] = kept.add_view(_swapped(kept.nodes[product], product), origin)
         else:
-            place.append(add(node.renumbered(inputs), index))
-    return Simplified(nodes, [place[o] for o in graph.outputs], origins)
+            node = node.renumbered(inputs)
+            place[index] = kept.add_view(node, origin) if node.op == "view" else kept.add(node, origin)
+    return Simplified(kept.nodes, [place[o] for o in graph.outputs], kept.origins)
 
 
 def _swaps(view: Node, product: Node) -> bool:
@@ -213,8 +236,6 @@ def _forwarded(node: Node, kept: Sequence[Node]) -> int | None:
         return inputs[_FORWARDED[op]]
     if op == "cast" and kept[inputs[0]].dtype is node.dtype:
         return inputs[0]
-    if op == "view" and kept[inputs[0]].shape == node.shape and _is_identity(node):
-        return inputs[0]
     if op in _UNIT_OPERAND:
         last, unit = _UNIT_OPERAND[op]
         for position in range(1, -1, -1) if last == 2 else (1,):
@@ -238,8 +259,8 @@ def _constant(kept: Sequence[Node], index: int) -> float | None:
 
 
 def _folded(node: Node, kept: Sequence[Node]) -> Node:
-    """`node`, or the literal that it is if its inputs are."""
-    if PRIMITIVES[node.op].kind == "elementwise" and node.inputs and not node.shape and node.op != "check_index":
+    """A 0-d `node`, or the literal that it is if its inputs are."""
+    if node.inputs and PRIMITIVES[node.op].kind == "elementwise" and node.op != "check_index":
         values = [_constant(kept, i) for i in node.inputs]
         if all(v is not None for v in values):
             return _literal(node, values, [kept[i] for i in node.inputs])

@@ -37,10 +37,10 @@ class Walk(NamedTuple):
 
 
 def fits(nodes: Sequence[Node], walk: Walk, writes: Sequence[int], written: set[int], points: int) -> bool:
-    if not points or not numel(walk.extents) or numel(walk.extents) % points or _split(walk.extents, points) is None:
-        return False
-    return all(_within_slabs(nodes, walk, access, points) for access in walk.accesses
-               if access.value in written or access.value in writes)
+    parted = _split(walk.extents, points) if points and numel(walk.extents) and not numel(walk.extents) % points else None
+    return parted is not None and all([
+        _within_slabs(nodes[access.value].numel, parted, access, points) for access in walk.accesses
+        if access.value in written or access.value in writes])
 
 
 def _split(extents: Sequence[int], points: int) -> list[tuple[int, int]] | None:
@@ -58,14 +58,11 @@ def _split(extents: Sequence[int], points: int) -> list[tuple[int, int]] | None:
     return result if points == 1 else None
 
 
-def _within_slabs(nodes: Sequence[Node], walk: Walk, access: Access, points: int) -> bool:
-    """Whether at point e the access stays in the e-th of `points` equal slabs of the value."""
-    size = nodes[access.value].numel
+def _within_slabs(size: int, parted: Sequence[tuple[int, int]], access: Access, points: int) -> bool:
+    """Whether at point e the access stays in the e-th of `points` equal slabs of the value, which has `size` elements."""
     if size % points:
         return False
     slab = step = size // points
-    parted = _split(walk.extents, points)
-    assert parted is not None
     low = high = access.offset
     for (lead, rest), stride in zip(reversed(parted), reversed(access.outer), strict=True):
         if lead > 1 and stride * rest != step:

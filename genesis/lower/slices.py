@@ -7,9 +7,9 @@ from itertools import accumulate, pairwise
 from operator import mul
 from typing import NamedTuple
 
-from genesis.ir.graph import Graph, Node
+from genesis.ir.graph import Graph, Node, Value
 from genesis.ir.shapes import contiguous_strides, numel
-from genesis.lower.simplify import Simplified, without_dead
+from genesis.lower.simplify import Simplified, live_nodes
 from genesis.ops.registry import expand
 from genesis.ops.views import reshape_value
 
@@ -75,27 +75,36 @@ def _axis(shape: tuple[int, ...], slices: _Slices) -> int | None:
 
 def _written(graph: Simplified, found: dict[int, _Slices], sums: dict[int, int]) -> Simplified:
     """The graph with the `sums` (along an axis each) as concatenations, zeros between the slices."""
+    nodes = list(graph.nodes)
+    for index, axis in sums.items():
+        node, values = nodes[index], tuple([value for _, _, value in found[index].parts])
+        nodes[index] = Node("cat", values, {"dim": axis}, node.shape, node.dtype)
+    live = live_nodes(nodes, graph.outputs)
     result = Graph()
     origins: list[int] = []
-    place: list[int] = []
-    for index, node in enumerate(graph.nodes):
+    place = [-1] * len(nodes)
+    moved = place.__getitem__
+    for index, node in enumerate(nodes):
+        if not live[index]:
+            continue
         if index in sums:
-            axis, end = sums[index], 0
+            axis, end, pieces = sums[index], 0, list[Value]()
             inner, width = contiguous_strides(node.shape)[axis], node.numel // found[index].rows
-            zero, pieces = result.constant(0, node.dtype), []
+            zero = result.constant(0, node.dtype) if sum(part[1] for part in found[index].parts) < width else None
 
             def shape(columns: int, node: Node = node, axis: int = axis, inner: int = inner) -> tuple[int, ...]:
                 return (*node.shape[:axis], columns // inner, *node.shape[axis + 1 :])
 
             for start, columns, value in (*found[index].parts, (width, 0, -1)):
-                if start > end:
+                if start > end and zero is not None:
                     pieces.append(expand(zero, shape(start - end)))
                 if columns:
                     pieces.append(reshape_value(result.value(place[value]), shape(columns)))
                 end = start + columns
-            place.append(result.add("cat", pieces, node.shape, node.dtype, {"dim": axis}).index)
+            node = node.renumbered(tuple([piece.index for piece in pieces]))
         else:
-            result.nodes.append(node.renumbered(tuple([place[i] for i in node.inputs])))
-            place.append(len(result) - 1)
-        origins += [graph.origins[index]] * (len(result) - len(origins))
-    return without_dead(Simplified(result.nodes, [place[o] for o in graph.outputs], origins))
+            node = node.renumbered(tuple(map(moved, node.inputs)))
+        place[index] = len(result.nodes)
+        result.nodes.append(node)
+        origins += [graph.origins[index]] * (len(result.nodes) - len(origins))
+    return Simplified(result.nodes, [place[o] for o in graph.outputs], origins)

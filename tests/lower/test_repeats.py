@@ -15,8 +15,7 @@ from genesis.thread import current_trace
 
 def described(call):
     words = [(w.kind, w.value, w.extra) for w in call.kernel.words]
-    origins = [i.origin for i in call.kernel.instructions]
-    return call.kernel.text, call.kernel.name, words, origins, call.extents, call.reads, call.writes, call.nodes
+    return call.kernel.text, call.kernel.name, words, call.kernel.origins, call.extents, call.reads, call.writes, call.nodes
 
 
 @pytest.fixture
