@@ -166,8 +166,8 @@ def lstsq(A: Tensor, B: Tensor, rcond: float | None = None, *, driver: str | Non
     m > n; `rank` and `singular_values` are those of `A`.
 
     >>> import genesis
-    >>> lstsq(genesis.tensor([[1.0], [1.0]]), genesis.tensor([[1.0], [3.0]])).solution
-    tensor([[2.]])
+    >>> round(lstsq(genesis.tensor([[1.0], [1.0]]), genesis.tensor([[1.0], [3.0]])).solution.item(), 4)
+    2.0
     """
     if B.ndim < 2 or A.shape[-2] != B.shape[-2]:
         raise ValueError(f"lstsq: shapes {A.shape} and {B.shape}; want (.., m, n) and (.., m, k)")
