@@ -1,0 +1,144 @@
+"""The third pass' question: at which level of a group's nest (see `group`) a node finds what it reads."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from genesis.ir.graph import Node
+from genesis.ir.shapes import numel
+from genesis.lower.group import COLUMN, FINAL, FULL, ROW, Axis, Group, aligned, canonical_map, pattern_of, pull_views
+from genesis.lower.index_map import SplitAxis, Unmappable
+from genesis.lower.target import Target
+from genesis.ops.registry import PRIMITIVES
+
+__all__ = ["Levels"]
+
+ROWS_FOR_PASSES = 16  # rows that make a kernel of several passes over each row worth while
+LONGEST_COLUMN_SUMS = 1 << 14  # numbers that each worker keeps beside the rows that it passes over
+SMALL = 1 << 15  # elements below which one thread does the work in any case
+LARGE = 1 << 19  # elements that outlast a second-level cache: rows are passed over as they lie, also for sums of columns
+
+ELSEWHERE = "it reads a value of that kernel away from where it is computed"
+EXTENTS = "it has another number of elements, or reduces other axes"
+
+
+class Levels:
+    """Levels for nodes of one graph, whose groups so far are in `home`; `reason` is why the last one fitted nowhere."""
+
+    def __init__(self, nodes: Sequence[Node], bases: Sequence[int], home: Mapping[int, Group], target: Target) -> None:
+        self.nodes = nodes
+        self.bases = bases
+        self.home = home
+        self.target = target
+        self.rows_wanted = ROWS_FOR_PASSES * target.threads
+        self.reason = ""
+
+    def of(self, group: Group, node: Node) -> str | None:
+        """The level at which `node` fits into `group`, whose axes become those that it needs; or None, for a reason."""
+        self.reason = EXTENTS
+        if PRIMITIVES[node.op].kind == "reduce":
+            return self._reduction_level(group, node, node.attrs["axes"])
+        size = numel(node.shape)
+        if group.reduces and COLUMN in [group.levels[b] for b in self._bases_of(node) if self.home.get(b) is group]:
+            return COLUMN if group.numel(COLUMN) == size and self._reads_fit(group, group.axes, COLUMN, node.inputs) else None
+        for level in (FINAL, ROW, FULL) if size == 1 else (ROW, FULL) if group.reduces else (FULL,):
+            if (level == ROW and not group.reduces) or group.numel(level) != size:
+                continue
+            if level == FINAL and (not group.has(FINAL) or self._joins_totals(group, node)):
+                continue
+            if level == FULL and (group.is_product or (group.reduces and not group.numel(ROW))):
+                continue
+            if self._reads_fit(group, group.axes, level, node.inputs):
+                return level
+        return None
+
+    def _bases_of(self, node: Node) -> list[int]:
+        return [self.bases[i] for i in node.inputs]
+
+    def _joins_totals(self, group: Group, node: Node) -> bool:
+        """Whether `node` reads totals of other kernels, which are one launch if none waits for another."""
+        homes = [self.home.get(b) for b in self._bases_of(node)]
+        return any([h is not None and h is not group and h.has(FINAL) for h in homes])
+
+    def _reduction_level(self, group: Group, node: Node, axes: Sequence[int]) -> str | None:
+        source = node.inputs[0]
+        shape = self.nodes[source].shape
+        size = numel(shape)
+        pattern = pattern_of(shape, axes)
+        everything = all(reduced for _, reduced in pattern) and not node.op.startswith("arg")
+        if group.is_product and (everything or group.reduces):
+            return None
+        if everything:
+            if group.has(COLUMN):
+                return None
+            if group.reduces and size == group.numel(ROW) and size != group.numel(FULL) and self._reads_fit(
+                group, group.axes, ROW, node.inputs
+            ):
+                return FINAL
+            if size == group.numel(FULL) and self._reads_fit(group, group.axes, FULL, node.inputs):
+                return FINAL
+            return None
+        if group.reduces:
+            if pattern == tuple([(extent, not reduced) for extent, reduced in group.axes]):
+                return self._crossing_level(group, node, pattern)
+            fits = pattern == group.axes
+        else:
+            fits = size == group.numel(FULL) and not group.has(FINAL)
+        if not fits or not self._reads_fit(group, pattern, FULL, node.inputs):
+            return None
+        summed = None if group.reduces else self._columns_of_rows(node, pattern)
+        group.axes = summed or pattern
+        return COLUMN if summed else ROW
+
+    def _columns_of_rows(self, node: Node, pattern: tuple[Axis, ...]) -> tuple[Axis, ...] | None:
+        """The axes of a pass over rows on which `node` sums columns, if they are many and large."""
+        if node.op != "sum" or [reduced for _, reduced in pattern] != [True, False] or not self.target.crossing:
+            return None
+        (rows, _), (columns, _) = pattern
+        if rows < self.rows_wanted or rows * columns < LARGE or columns > LONGEST_COLUMN_SUMS:
+            return None
+        axes = ((rows, False), (columns, True))
+        try:
+            _, at = pull_views(self.nodes, node.inputs[0], canonical_map(axes, FULL), [rows, columns])
+        except (SplitAxis, Unmappable):
+            return None
+        return axes if at.strides[1] == 1 else None
+
+    def _crossing_level(self, group: Group, node: Node, pattern: tuple[Axis, ...]) -> str | None:
+        """Beside reductions of rows, sums of columns go on from row to row; what was reduced first may have been either."""
+        if len(pattern) != 2 or group.has(FINAL) or not self.target.crossing:
+            return None
+        rows = pattern if pattern[1][1] else group.axes
+        many = rows[0][0] >= self.rows_wanted or group.numel(FULL) <= SMALL
+        if not many or rows[1][0] > LONGEST_COLUMN_SUMS or not self._reads_fit(group, rows, FULL, node.inputs):
+            return None
+        if group.axes == rows:
+            return COLUMN if node.op == "sum" else None
+        for member, level in group.levels.items():
+            op = self.nodes[member].op
+            if (level == FULL and group.passes[member]) or (PRIMITIVES[op].kind == "reduce" and op != "sum"):
+                return None
+        group.axes = rows
+        group.levels = {member: COLUMN if level == ROW else level for member, level in group.levels.items()}
+        return ROW
+
+    def _reads_fit(self, group: Group, axes: tuple[Axis, ...], level: str, reads: Sequence[int]) -> bool:
+        """Whether each read at `level` finds its base, if the group computes it, at the base's own place in the nest."""
+        for index in reads:
+            base = self.bases[index]
+            if self.home.get(base) is not group:
+                continue
+            held = group.levels[base]
+            self.reason = ELSEWHERE
+            if index == base and held == level:
+                continue
+            if (held == FINAL) != (level == FINAL) or (held == COLUMN) != (level == COLUMN):
+                return False
+            if held == ROW and level == FULL and group.passes[base] and (
+                group.numel(ROW) < self.rows_wanted and group.numel(FULL) > SMALL
+            ):
+                self.reason = "few long rows would be passed over once more by fewer threads"
+                return False
+            if not aligned(self.nodes, axes, index, level, held):
+                return False
+        return True
