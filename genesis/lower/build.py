@@ -70,6 +70,7 @@ def build_group(nodes: Sequence[Node], partition: Partition, group: Group) -> li
 
 def _puts(nodes: Sequence[Node], partition: Partition, puts: Sequence[int]) -> list[KernelCall]:
     """What is put one after the other into a copy of the first base, which is the memory of the last."""
+    assert all(nodes[put].op == "put" for put in puts), "put_sum is never computed"
     flat, whole = pattern_of((nodes[puts[0]].numel,), ()), Store(nodes[puts[0]].inputs[0], FULL, puts[-1])
     calls = [_built(nodes, partition, None, flat, [whole])]
     for put in puts:

@@ -79,6 +79,21 @@ def test_second_gradients_are_torchs(operation, shapes, stride):
         assert_close(ours, theirs)
 
 
+def test_second_gradients_after_a_look_at_the_first():
+    def second(library):
+        x, weight = (library.tensor(array, requires_grad=True) for array in arrays)
+        around = library.nn.functional.pad(x, (1, 1))
+        around.retain_grad()
+        y = library.nn.functional.conv1d(around, weight, stride=2)
+        first, padded = library.autograd.grad((y * y * y).sum(), (x, around), create_graph=True)
+        assert first.sum().item() != 0
+        return padded, *library.autograd.grad((first * first).sum(), (x, weight))
+
+    arrays = RANDOM.normal(size=(2, 3, 40)), RANDOM.normal(size=(4, 3, 3))
+    for ours, theirs in zip(second(genesis), second(torch), strict=True):
+        assert_close(ours, theirs)
+
+
 def test_gradients_of_windows_steps_apart_are_products_with_windows():
     """No product of the input's gradient is larger than that gradient."""
     x, weight = (genesis.tensor(RANDOM.normal(size=shape), requires_grad=True) for shape in ((2, 8, 64, 64), (8, 8, 3, 3)))
