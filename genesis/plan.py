@@ -11,9 +11,9 @@ from genesis.codegen.backend import backend_of
 from genesis.ir.dtypes import DType, float64, int64
 from genesis.ir.graph import Graph, Node
 from genesis.ir.shapes import Shape
-from genesis.lower import lower
 from genesis.lower.legalize import base_of
 from genesis.lower.schedule import Location, donations
+from genesis.lower.stored import read_or_lower
 from genesis.ops.derive import NotDifferentiableError, derive
 from genesis.ops.layout import Layout
 from genesis.ops.registry import PRIMITIVES, expand
@@ -53,7 +53,7 @@ class Plan:
         saved = tuple(sorted(dear - set(outputs) - set(inputs)))
         kinds = [float64 if value.__class__ is float else int64 for value in trace.scalars]
         backend = backend_of(trace.device)
-        lowered = lower(trace.nodes, outputs, backend.target(threads), kinds, saved)
+        lowered = read_or_lower(trace.nodes, outputs, backend.target(threads), kinds, saved)
         number = {index: k for k, index in enumerate(inputs)}
         locations = lowered.schedule.locations
         self.lowered = lowered

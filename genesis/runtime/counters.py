@@ -6,6 +6,7 @@ counts = {
     "kernels_compiled": 0,  # made by LLVM in this process or one of its compile workers
     "kernels_loaded": 0,  # linked from the cache on disk
     "plans_built": 0,
+    "plans_read": 0,  # of these, lowered by an earlier process
     "plan_hits": 0,
     "flushes": 0,
     "native_calls": 0,  # programs run

@@ -69,13 +69,13 @@ class KernelCache:
                 uninterrupted(self._link, missing.values())
         return [addresses[kernel.source] for kernel in kernels]
 
-    def kept(self, source: str, compile: Callable[[], bytes]) -> bytes:
-        """What `compile` makes of a source: made once, and read from disk from then on. For code that others load."""
-        if (object_code := self._read(source)) is None:
-            object_code = compile()
-            self._write(source, object_code)
+    def kept(self, source: str, make: Callable[[], bytes]) -> bytes:
+        """What `make` makes of a source: made once, and read from disk from then on. For what others load."""
+        if (content := self._read(source)) is None:
+            content = make()
+            self._write(source, content)
             self.sweep()
-        return object_code
+        return content
 
     def _link(self, kernels: Iterable[KernelSource]) -> None:
         started = time.perf_counter()
@@ -208,17 +208,18 @@ def _toolchain() -> bytes:
     return "\n".join([*machine_code.target(), llvmlite.__version__, numba_version, *settings, _EMITTERS, ""]).encode()
 
 
-def _emitters() -> str:
-    """A digest of the package's own code generators: a new emitter must not meet an old one's kernels."""
+def digest_of(files: Iterable[Path]) -> str:
+    """A digest of what files hold, such as the package's own code."""
     digest = hashlib.sha256()
-    package = Path(__file__).parents[1]
-    compilers = [*package.glob("runtime/*_ir.py"), package / "runtime" / "numba_compiler.py"]
-    for path in sorted([*package.glob("codegen/cpu/**/*.py"), *compilers]):
+    for path in sorted(files):
         digest.update(path.read_bytes())
     return digest.hexdigest()
 
 
-_EMITTERS = _emitters()  # at import, before the emitters themselves are: a later edit can then not go unnoticed
+_PACKAGE = Path(__file__).parents[1]
+_EMITTERS = digest_of([  # a new emitter must not meet an old one's kernels; at import, so that no later edit goes unnoticed
+    *_PACKAGE.glob("codegen/cpu/**/*.py"), *_PACKAGE.glob("runtime/*_ir.py"), _PACKAGE / "runtime" / "numba_compiler.py",
+])
 
 kernel_cache = KernelCache(lambda: cache_directory("kernels"))
 get_or_compile = kernel_cache.get_or_compile

@@ -1,0 +1,79 @@
+"""Lowered graphs on disk: what an earlier process has lowered is read, not lowered again.
+
+A graph's file is named by a digest of all that lowering looks at: the nodes, what is asked of them, the target, the
+machine's speeds, the text of the passes. As with kernels, whatever is wrong with a file makes it a miss.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import pickle
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from genesis.ir.dtypes import DType, get_default_dtype
+from genesis.ir.graph import Node
+from genesis.lower import Lowered, lower
+from genesis.lower.target import Target
+from genesis.ops import PRIMITIVES
+from genesis.runtime.cache_directory import cache_directory
+from genesis.runtime.counters import count
+from genesis.runtime.kernel_cache import KernelCache, digest_of
+from genesis.runtime.speeds import speeds
+
+__all__ = ["read_or_lower"]
+
+LEAST_NODES = 64  # a smaller graph is lowered in a millisecond or two
+SIZE_LIMIT = 128 << 20  # bytes on disk; a training step takes 100 to 200 a node
+
+_PACKAGE = Path(__file__).parents[1]
+_PASSES = digest_of([path for floor in ("ir", "ops", "lower") for path in _PACKAGE.glob(f"{floor}/*.py")])
+_ROWS = dict(PRIMITIVES)  # those that the digest knows
+_cache = KernelCache(lambda: cache_directory("lowered"), SIZE_LIMIT)
+
+
+def read_or_lower(
+    nodes: Sequence[Node], outputs: Sequence[int], target: Target, scalars: Sequence[DType] = (), saved: Sequence[int] = ()
+) -> Lowered:
+    """What `lower` makes of the same arguments, in this process or an earlier one."""
+    asked = (nodes, outputs, target, scalars, saved)
+    if len(nodes) < LEAST_NODES or (name := _name(*asked)) is None:
+        return lower(*asked)
+    made: list[Lowered] = []
+
+    def make() -> bytes:
+        made.append(lower(*asked))
+        return pickle.dumps(made[0], pickle.HIGHEST_PROTOCOL)
+
+    content = _cache.kept(name, make)
+    if made:
+        return made[0]
+    count("plans_read")
+    found: Lowered = pickle.loads(content)  # from a directory that only this user can write to, as machine code is
+    return found
+
+
+def _name(nodes: Sequence[Node], *asked: Any) -> str | None:
+    """A digest of all that lowering looks at; None where that is more than can be told in a text."""
+    if any([PRIMITIVES[op] is not _ROWS.get(op) for op in {node.op for node in nodes}]):  # a user's own operation
+        return None
+    surroundings = sys.version, np.__version__, _PASSES, speeds(), get_default_dtype()
+    try:
+        text = json.dumps((surroundings, nodes, asked), default=_facts)
+    except TypeError:
+        return None
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _facts(part: Any) -> Any:
+    """A node or a dtype in JSON's terms: its numbers are exact, and 1, 1.0 and true differ."""
+    if part.__class__ is Node:
+        return part.op, part.inputs, part.attrs, part.shape, part.dtype, part.differentiable
+    if part.__class__ is DType:
+        return part.name
+    raise TypeError(f"{part!r} has no canonical text")

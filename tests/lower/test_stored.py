@@ -1,0 +1,178 @@
+"""Lowered graphs on disk: what is read is what lowering gives, and whatever lowering looks at tells files apart."""
+
+from __future__ import annotations
+
+import pytest
+
+import genesis
+from genesis import plan
+from genesis.ir.dtypes import float32, float64, int64
+from genesis.ir.graph import Node
+from genesis.lower import lower, stored
+from genesis.lower.kernel import Instruction, Kernel
+from genesis.lower.target import Target
+from genesis.ops.registry import PRIMITIVES
+from genesis.runtime.counters import counts
+from genesis.runtime.kernel_cache import KernelCache
+from genesis.runtime.speeds import ROUND
+from genesis.trace import fresh_roots
+from tests.runtime.kernels import run_python
+
+
+def plain(part):
+    """A lowered graph as tuples of numbers and names, to compare it with another."""
+    if isinstance(part, Node | Kernel | Instruction):
+        return type(part), *(plain(getattr(part, name)) for name in part.__slots__)
+    if isinstance(part, dict):
+        return {key: plain(value) for key, value in part.items()}
+    return tuple(map(plain, part)) if isinstance(part, tuple | list) else part
+
+
+@pytest.fixture
+def directory(tmp_path, monkeypatch):
+    """Graphs of every size are stored, in a directory of their own."""
+    monkeypatch.setattr(stored, "LEAST_NODES", 0)
+    monkeypatch.setattr(stored, "_cache", KernelCache(lambda: tmp_path))
+    monkeypatch.setattr(plan, "read_or_lower", stored.read_or_lower)
+    return tmp_path
+
+
+def files(directory):
+    return [path for path in directory.iterdir() if path.name != "swept"]
+
+
+def attention(given):
+    layer = genesis.nn.TransformerEncoderLayer(16, 2, 32, dropout=0.1, batch_first=True)
+    return layer(given.reshape(3, 5, 16)).square().mean()
+
+
+def images(given):
+    model = genesis.nn.Sequential(
+        genesis.nn.Conv2d(3, 4, 3, padding=1), genesis.nn.BatchNorm2d(4), genesis.nn.ReLU(), genesis.nn.MaxPool2d(2))
+    return model(given.reshape(5, 3, 4, 4)).exp().sum()
+
+
+def rows_by_index(given):
+    table = given.reshape(24, 10)
+    return (table[genesis.tensor([1, 3, 3])].softmax(-1) @ table.T).cumsum(0).sort(-1)[0].mean()
+
+
+def decomposed(given):
+    square = given[:64].reshape(8, 8)
+    return genesis.linalg.cholesky(square @ square.T + 8 * genesis.eye(8)).log_softmax(0).sum()
+
+
+def trained(step):
+    """Two steps by a model's loss: what is given, its gradient, and the losses."""
+    genesis.manual_seed(0)
+    given = genesis.randn(240, requires_grad=True)
+    losses = []
+    for _ in range(2):
+        loss = step(given)
+        loss.backward()
+        losses.append(loss.item())
+    return [given.tolist(), given.grad.tolist(), *losses]
+
+
+@pytest.mark.parametrize("step", [attention, images, rows_by_index, decomposed])
+def test_what_is_read_is_what_was_lowered(step, directory, monkeypatch):
+    expected, before = trained(step), counts["plans_read"]
+
+    def compared(*asked):
+        found = stored.read_or_lower(*asked)
+        assert plain(found) == plain(lower(*asked))
+        return found
+
+    fresh_roots()
+    monkeypatch.setattr(plan, "read_or_lower", compared)
+    assert trained(step) == expected
+    assert counts["plans_read"] - before == len(files(directory)) > 0
+
+
+def chain(number=2.0, shape=(3, 4), dtype=float32, step="exp", differentiable=False):
+    """exp(x) * number."""
+    return [
+        Node("input", (), {"strides": None}, shape, dtype), Node("constant", (), {"value": number}, (), dtype),
+        Node(step, (0,), {}, shape, dtype, differentiable), Node("mul", (2, 1), {}, shape, dtype),
+    ]
+
+
+ASKED = {"outputs": [3], "target": Target(2), "scalars": [float64], "saved": []}
+OTHERS = {
+    "a whole number": chain(2), "a truth": chain(True), "another number": chain(2.0000000000000004), "zero": chain(0.0),
+    "a negative zero": chain(-0.0), "an extent": chain(shape=(4, 3)), "a rank": chain(shape=(12,)),
+    "a dtype": chain(dtype=float64), "an operation": chain(step="sin"), "a gradient to come": chain(differentiable=True),
+    "more": [*chain(), chain()[0]], "outputs": {"outputs": [2]}, "saved values": {"saved": [2]},
+    "kinds of numbers": {"scalars": [int64]}, "threads": {"target": Target(1)}, "a machine": {"target": Target(2, taps=False)},
+}
+
+
+@pytest.mark.parametrize("other", OTHERS)
+def test_whatever_lowering_looks_at_tells_graphs_apart(other, directory):
+    changed = OTHERS[other]
+    stored.read_or_lower(chain(), *ASKED.values())
+    nodes, asked = (chain(), ASKED | changed) if isinstance(changed, dict) else (changed, ASKED)
+    found = stored.read_or_lower(nodes, *asked.values())
+    assert len(files(directory)) == 2
+    assert plain(found) == plain(stored.read_or_lower(nodes, *asked.values())) == plain(lower(nodes, *asked.values()))
+
+
+def test_so_do_the_speeds_of_the_machine_the_passes_and_the_default_dtype(directory, monkeypatch):
+    stored.read_or_lower(chain(), *ASKED.values())
+    monkeypatch.setattr(stored, "speeds", lambda: ROUND._replace(memory=41e9))
+    stored.read_or_lower(chain(), *ASKED.values())
+    monkeypatch.setattr(stored, "_PASSES", "others")
+    stored.read_or_lower(chain(), *ASKED.values())
+    monkeypatch.setattr(stored, "get_default_dtype", lambda: float64)
+    stored.read_or_lower(chain(), *ASKED.values())
+    assert len(files(directory)) == 4
+
+
+def test_what_no_text_tells_and_operations_of_a_users_own_are_lowered_each_time(directory, monkeypatch):
+    nodes = chain()
+    nodes[2] = Node("exp", (0,), {"by": object()}, nodes[2].shape, float32)
+    stored.read_or_lower(nodes, *ASKED.values())
+    monkeypatch.setitem(PRIMITIVES, "exp", PRIMITIVES["sin"])
+    stored.read_or_lower(chain(), *ASKED.values())
+    assert files(directory) == []
+
+
+@pytest.mark.parametrize("damaged", [lambda content: b"", lambda content: content[:-1], lambda content: content[:-1] + b"?"])
+def test_a_damaged_file_is_a_miss(damaged, directory):
+    stored.read_or_lower(chain(), *ASKED.values())
+    [file] = files(directory)
+    sound = file.read_bytes()
+    file.write_bytes(damaged(sound))
+    before = counts["plans_read"]
+    assert plain(stored.read_or_lower(chain(), *ASKED.values())) == plain(lower(chain(), *ASKED.values()))
+    assert counts["plans_read"] == before and file.read_bytes() == sound
+
+
+def test_without_a_directory_each_process_lowers(monkeypatch):
+    monkeypatch.setattr(stored, "LEAST_NODES", 0)
+    monkeypatch.setattr(stored, "_cache", KernelCache(lambda: None))
+    assert plain(stored.read_or_lower(chain(), *ASKED.values())) == plain(lower(chain(), *ASKED.values()))
+
+
+TRAIN = """
+    import genesis
+    from genesis.nn.functional import cross_entropy
+    genesis.manual_seed(0)
+    model = genesis.nn.Sequential(genesis.nn.Linear(8, 16), genesis.nn.GELU(), genesis.nn.Linear(16, 4))
+    optimizer = genesis.optim.AdamW(model.parameters())
+    x, wanted = genesis.randn(32, 8), genesis.arange(32) % 4
+    losses = []
+    for _ in range(3):
+        optimizer.zero_grad()
+        loss = cross_entropy(model(x), wanted)
+        loss.backward()
+        optimizer.step()
+        losses.append(loss.item())
+    print(losses, genesis.debug.stats()["plans_read"])
+"""
+
+
+def test_the_next_process_reads_what_this_one_lowered(tmp_path):
+    first, second, third = (run_python(TRAIN, GENESIS_CACHE_DIR=str(tmp_path)).rsplit(" ", 1) for _ in range(3))
+    assert first[0] == second[0] == third[0]
+    assert first[1] == "0" and int(second[1]) == int(third[1]) > 0
