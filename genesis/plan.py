@@ -13,6 +13,7 @@ from genesis.ir.graph import Graph, Node
 from genesis.ir.shapes import Shape
 from genesis.lower.legalize import base_of
 from genesis.lower.schedule import Location, donations
+from genesis.lower.simplify import FORWARDED
 from genesis.lower.stored import read_or_lower
 from genesis.ops.derive import NotDifferentiableError, derive
 from genesis.ops.layout import Layout
@@ -142,5 +143,5 @@ def _read_by_backward(
         if index < first and not cheap:
             dear.add(base_of(graph.nodes, index))
         else:
-            wanted.update(node.inputs)
+            wanted.update(node.inputs if node.op not in FORWARDED else (node.inputs[FORWARDED[node.op]],))
     return keeps, dear

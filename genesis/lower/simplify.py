@@ -14,9 +14,10 @@ from genesis.ops.contraction import exchanged
 from genesis.ops.layout import contiguous_layout
 from genesis.ops.registry import PRIMITIVES
 
-__all__ = ["Simplified", "live_nodes", "simplify", "without_dead"]
+__all__ = ["FORWARDED", "Simplified", "live_nodes", "simplify", "without_dead"]
 
-_FORWARDED = {"custom": 0, "detach": 0, "variable": 0, "clone": 0, "normalized": 0, "rewritten": 1, "with_value": 1}
+# Which of its inputs an operation is, of those that compute nothing.
+FORWARDED = {"custom": 0, "detach": 0, "variable": 0, "clone": 0, "normalized": 0, "rewritten": 1, "with_value": 1}
 _UNIT_OPERAND: dict[str, tuple[int, float]] = {"mul": (2, 1), "div": (1, 1), "sub": (1, 0), "pow": (1, 1)}
 
 
@@ -232,8 +233,8 @@ def _seen_through(view: Node, kept: Sequence[Node]) -> Node:
 def _forwarded(node: Node, kept: Sequence[Node]) -> int | None:
     """The value that `node` equals, if it computes nothing."""
     op, inputs = node.op, node.inputs
-    if op in _FORWARDED:
-        return inputs[_FORWARDED[op]]
+    if op in FORWARDED:
+        return inputs[FORWARDED[op]]
     if op == "cast" and kept[inputs[0]].dtype is node.dtype:
         return inputs[0]
     if op in _UNIT_OPERAND:

@@ -188,9 +188,10 @@ class Module:
     # ---- changing everything below ----
 
     def apply(self, function: Callable[[Module], Any]) -> Self:
-        """Call `function` on every module, children first."""
-        for module in reversed(list(self.modules())):
-            function(module)
+        """Call `function` on every module below, children first and in order, and on this one."""
+        for _, child in self.named_children():
+            child.apply(function)
+        function(self)
         return self
 
     def train(self, mode: bool = True) -> Self:

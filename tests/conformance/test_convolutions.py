@@ -94,6 +94,18 @@ def test_second_gradients_after_a_look_at_the_first():
         assert_close(ours, theirs)
 
 
+def test_gradients_after_a_look_at_what_came_from_a_transposed_convolution():
+    def gradients(library):
+        noise, weight = (library.tensor(array, requires_grad=True) for array in arrays)
+        image = library.nn.functional.conv_transpose2d(noise, weight, stride=2, padding=1).tanh()
+        assert image.detach().square().sum().item() > 0
+        return library.autograd.grad(image.exp().sum(), (noise, weight))
+
+    arrays = RANDOM.normal(size=(2, 6, 5, 16)), RANDOM.normal(size=(6, 3, 4, 4))
+    for ours, theirs in zip(gradients(genesis), gradients(torch), strict=True):
+        assert_close(ours, theirs)
+
+
 def test_gradients_of_windows_steps_apart_are_products_with_windows():
     """No product of the input's gradient is larger than that gradient."""
     x, weight = (genesis.tensor(RANDOM.normal(size=shape), requires_grad=True) for shape in ((2, 8, 64, 64), (8, 8, 3, 3)))

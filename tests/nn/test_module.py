@@ -100,11 +100,14 @@ def test_train_and_eval_reach_everything_below():
     assert all(module.training for module in model.train().modules())
 
 
-def test_apply_visits_children_first():
-    visited = []
-    model = network(nn)
-    model.apply(visited.append)
-    assert visited[-1] is model and len(visited) == 5
+def test_apply_visits_children_first_and_in_order():
+    def visited(nn):
+        names = []
+        nested = nn.Sequential(nn.Conv2d(1, 2, 3), nn.BatchNorm2d(2), nn.Sequential(nn.ReLU(), nn.Linear(2, 2)))
+        assert nested.apply(lambda module: names.append(type(module).__name__)) is nested
+        return names
+
+    assert visited(nn) == visited(torch.nn)
 
 
 def test_zero_grad_and_requires_grad():
