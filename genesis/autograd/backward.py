@@ -54,9 +54,10 @@ def backward(
 def grad(
     outputs: Tensor | Sequence[Tensor], inputs: Tensor | Sequence[Tensor],
     grad_outputs: Tensor | Sequence[Tensor | None] | None = None, retain_graph: bool | None = None,
-    create_graph: bool = False, allow_unused: bool = False, materialize_grads: bool = False,
+    create_graph: bool = False, only_inputs: bool = True, allow_unused: bool = False, materialize_grads: bool = False,
 ) -> tuple[Tensor | None, ...]:
-    """The gradients of `outputs` (seeded with `grad_outputs`, or ones for 0-d outputs) by `inputs`; `.grad` is untouched.
+    """The gradients of `outputs` (seeded with `grad_outputs`, or ones for 0-d outputs) by `inputs`; `.grad` is untouched
+    (`only_inputs` has no other meaning, and nobody wants it false).
 
     Raises RuntimeError for an input that requires no gradient, and for one that the outputs do not depend on, unless
     `allow_unused` (it gets None) or `materialize_grads` (it gets zeros).

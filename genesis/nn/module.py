@@ -7,17 +7,19 @@ the order of assignment. Nothing else is kept, so there is nothing to keep in st
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple, Self, TypeVar
 
 from genesis.creation import as_tensor
-from genesis.devices import Device
-from genesis.ir.dtypes import DType
+from genesis.nn.conversion import Convertible
+from genesis.nn.hooks import Hooked
 from genesis.nn.parameter import Parameter
-from genesis.storage import detach, rehouse, write
+from genesis.storage import detach, write
 from genesis.tensor import Tensor
 from genesis.thread import recording
 
 __all__ = ["IncompatibleKeys", "Module"]
+
+Kind = TypeVar("Kind")
 
 
 class IncompatibleKeys(NamedTuple):
@@ -26,8 +28,13 @@ class IncompatibleKeys(NamedTuple):
     missing_keys: list[str]
     unexpected_keys: list[str]
 
+    def __repr__(self) -> str:
+        if not any(self):
+            return "<All keys matched successfully>"
+        return f"IncompatibleKeys(missing_keys={self.missing_keys}, unexpected_keys={self.unexpected_keys})"
 
-class Module:
+
+class Module(Hooked, Convertible):
     """The base of layers and networks. Subclasses say in `forward` what a call computes.
 
     >>> import genesis
@@ -42,13 +49,6 @@ class Module:
 
     training: bool = True
     _buffers: Mapping[str, bool] = {}  # name -> whether the state dict has it
-
-    def forward(self, *inputs: Any, **options: Any) -> Any:
-        """What a call of the module computes."""
-        raise NotImplementedError(f"{type(self).__name__} has no forward()")
-
-    def __call__(self, *inputs: Any, **options: Any) -> Any:
-        return self.forward(*inputs, **options)
 
     # ---- attributes ----
 
@@ -72,6 +72,33 @@ class Module:
     def add_module(self, name: str, module: Module | None) -> None:
         """Hold `module` as the attribute `name`."""
         setattr(self, name, module)
+
+    register_module = add_module
+
+    def get_submodule(self, target: str) -> Module:
+        """The module at a path of `named_modules`. Raises AttributeError if there is none.
+
+        >>> import genesis
+        >>> genesis.nn.Sequential(genesis.nn.ReLU(), genesis.nn.Tanh()).get_submodule("1")
+        Tanh()
+        """
+        module = self
+        for name in target.split(".") if target else ():
+            module = _held(module, name, Module, "module")
+        return module
+
+    def get_parameter(self, target: str) -> Parameter:
+        """The parameter at a path of `named_parameters`. Raises AttributeError if there is none."""
+        path, _, name = target.rpartition(".")
+        return _held(self.get_submodule(path), name, Parameter, "parameter")
+
+    def get_buffer(self, target: str) -> Tensor:
+        """The buffer at a path of `named_buffers`. Raises AttributeError if there is none."""
+        path, _, name = target.rpartition(".")
+        module = self.get_submodule(path)
+        if name not in module._buffers:
+            raise AttributeError(f"{type(module).__name__} has no buffer {name!r}")
+        return _held(module, name, Tensor, "buffer")
 
     # ---- walking ----
 
@@ -215,34 +242,6 @@ class Module:
         for parameter in self.parameters():
             parameter.zero_grad(set_to_none)
 
-    def to(self, *args: Any, **kwargs: Any) -> Self:
-        """Convert floating parameters and buffers (see `Tensor.to`): `to(genesis.float64)`, `to("cpu")`.
-
-        Raises TypeError for a dtype that is not floating.
-        """
-        for dtype in _dtypes(args, kwargs):
-            if not dtype.is_floating_point:
-                raise TypeError(f"to: a module's parameters stay floating; {dtype.name} is not")
-        with recording(False) as again, again:
-            for tensor in (*self.parameters(), *self.buffers()):
-                if tensor.dtype.is_floating_point or not _dtypes(args, kwargs):
-                    moved = detach(tensor).to(*args, **kwargs)
-                    if moved.device is tensor.device:
-                        write(tensor, moved)
-                    else:
-                        rehouse(tensor, moved)
-                    if tensor.grad is not None:
-                        tensor.grad = tensor.grad.to(moved)
-        return self
-
-    def cpu(self) -> Self:
-        """Have all parameters and buffers on the CPU."""
-        return self.to("cpu")
-
-    def cuda(self, device: Any = None) -> Self:
-        """Have all parameters and buffers on a GPU, a device or its number, the first by default."""
-        return self.to(Device("cuda", device) if isinstance(device, int) else Device(device or "cuda"))
-
     # ---- printing ----
 
     def extra_repr(self) -> str:
@@ -257,13 +256,17 @@ class Module:
         return "\n".join([f"{name}(", *([f"  {extra}"] if extra else []), *lines, ")"])
 
 
+def _held(module: Module, name: str, kind: type[Kind], what: str) -> Kind:
+    """What a module holds itself, as an attribute."""
+    value = module.__dict__.get(name)
+    if not isinstance(value, kind):
+        raise AttributeError(f"{type(module).__name__} has no {what} {name!r}")
+    return value
+
+
 def _join(path: str, name: str) -> str:
     return f"{path}.{name}" if path else name
 
 
 def _indented(text: str) -> str:
     return "\n".join("  " + line for line in text.split("\n"))
-
-
-def _dtypes(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> list[DType]:
-    return [a for a in (*args, *kwargs.values()) if isinstance(a, DType)]

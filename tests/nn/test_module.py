@@ -143,3 +143,29 @@ def test_a_module_needs_no_init_of_its_base():
     assert len(list(Twice().parameters())) == 2
     with pytest.raises(NotImplementedError, match="Module has no forward"):
         nn.Module()(1)
+
+
+def test_conversions_by_name():
+    model = nn.Sequential(nn.Linear(3, 2), nn.BatchNorm1d(2))
+    for name in ("double", "half", "bfloat16", "float"):
+        assert getattr(model, name)() is model
+        wanted = getattr(torch.nn.Linear(3, 2), name)().weight.dtype
+        assert model[0].weight.dtype.name == str(wanted).removeprefix("torch.")
+        assert model[1].running_mean.dtype is model[0].weight.dtype and model[1].num_batches_tracked.dtype is genesis.int64
+    assert model.type(genesis.float64)[0].bias.dtype is genesis.float64
+    with pytest.raises(TypeError, match="parameters stay floating"):
+        model.type(genesis.int32)
+
+
+def test_parts_by_their_paths():
+    model = nn.Sequential(nn.Sequential(nn.Linear(3, 2)), nn.BatchNorm1d(2))
+    assert model.get_submodule("") is model and model.get_submodule("0.0") is model[0][0]
+    assert model.get_parameter("0.0.weight") is model[0][0].weight
+    assert model.get_buffer("1.running_mean") is model[1].running_mean
+    for get, path, problem in (
+        (model.get_submodule, "0.2", "Sequential has no module '2'"), (model.get_submodule, "0.0.weight", "no module 'weight'"),
+        (model.get_parameter, "0.0.scale", "Linear has no parameter 'scale'"),
+        (model.get_buffer, "1.weight", "BatchNorm1d has no buffer 'weight'"),
+    ):
+        with pytest.raises(AttributeError, match=problem):
+            get(path)

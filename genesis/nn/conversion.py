@@ -1,0 +1,84 @@
+"""What holds tensors as its own, converted in place from dtype to dtype and from device to device."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Self
+
+from genesis.devices import Device
+from genesis.ir.dtypes import DType, as_dtype, bfloat16, float16, float32, float64
+from genesis.nn.parameter import Parameter
+from genesis.storage import detach, rehouse, write
+from genesis.tensor import Tensor
+from genesis.thread import recording
+
+__all__ = ["Convertible"]
+
+
+class Convertible:
+    """The base of what has `parameters()` and `buffers()`."""
+
+    def parameters(self, recurse: bool = True) -> Iterator[Parameter]:
+        """Every parameter, each once."""
+        raise NotImplementedError
+
+    def buffers(self, recurse: bool = True) -> Iterator[Tensor]:
+        """Every registered buffer."""
+        raise NotImplementedError
+
+    def to(self, *args: Any, **kwargs: Any) -> Self:
+        """Convert floating parameters and buffers (see `Tensor.to`): `to(genesis.float64)`, `to("cpu")`.
+
+        Raises TypeError for a dtype that is not floating.
+        """
+        for dtype in _dtypes(args, kwargs):
+            if not dtype.is_floating_point:
+                raise TypeError(f"to: a module's parameters stay floating; {dtype.name} is not")
+        with recording(False) as again, again:
+            for tensor in (*self.parameters(), *self.buffers()):
+                if tensor.dtype.is_floating_point or not _dtypes(args, kwargs):
+                    moved = detach(tensor).to(*args, **kwargs)
+                    if moved.device is tensor.device:
+                        write(tensor, moved)
+                    else:
+                        rehouse(tensor, moved)
+                    if tensor.grad is not None:
+                        tensor.grad = tensor.grad.to(moved)
+        return self
+
+    def cpu(self) -> Self:
+        """Have all parameters and buffers on the CPU."""
+        return self.to("cpu")
+
+    def cuda(self, device: Any = None) -> Self:
+        """Have all parameters and buffers on a GPU, a device or its number, the first by default."""
+        return self.to(Device("cuda", device) if isinstance(device, int) else Device(device or "cuda"))
+
+    def type(self, dst_type: DType) -> Self:
+        """Convert floating parameters and buffers to a floating dtype."""
+        return self.to(as_dtype("type", dst_type))
+
+    def float(self) -> Self:
+        """Convert floating parameters and buffers to float32."""
+        return self.to(float32)
+
+    def double(self) -> Self:
+        """Convert floating parameters and buffers to float64.
+
+        >>> import genesis
+        >>> genesis.nn.Linear(2, 1).double().weight.dtype
+        genesis.float64
+        """
+        return self.to(float64)
+
+    def half(self) -> Self:
+        """Convert floating parameters and buffers to float16."""
+        return self.to(float16)
+
+    def bfloat16(self) -> Self:
+        """Convert floating parameters and buffers to bfloat16."""
+        return self.to(bfloat16)
+
+
+def _dtypes(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> list[DType]:
+    return [a for a in (*args, *kwargs.values()) if isinstance(a, DType)]
