@@ -12,7 +12,7 @@ from genesis.ir.dtypes import DType, float64, int64
 from genesis.ir.graph import Graph, Node
 from genesis.ir.shapes import Shape
 from genesis.lower.legalize import base_of
-from genesis.lower.schedule import Location, donations
+from genesis.lower.schedule import Location
 from genesis.lower.simplify import FORWARDED
 from genesis.lower.stored import read_or_lower
 from genesis.ops.derive import NotDifferentiableError, derive
@@ -64,7 +64,7 @@ class Plan:
         self.outputs = [_output(locations[base], layout, lowered.nodes[base].dtype) for base, layout in lowered.outputs]
         values = {place.place: value for value, place in locations.items() if place.kind == "output"}
         self.sizes = [lowered.nodes[values[k]].nbytes for k in range(len(values))]
-        self.donations = donations(lowered.nodes, lowered.schedule)
+        self.donations = lowered.donations
         outputs_at = len(self.inputs)
         arena_at = outputs_at + len(self.sizes)
         scalars = "".join("d" if kind is float64 else "q" for kind in kinds)

@@ -16,7 +16,7 @@ from genesis.lower.panels import panelled
 from genesis.lower.placing import placed
 from genesis.lower.products import convolve
 from genesis.lower.recompute import recomputed
-from genesis.lower.schedule import Schedule, allocate, order
+from genesis.lower.schedule import Schedule, allocate, donations, order
 from genesis.lower.simplify import simplify
 from genesis.lower.slices import joined
 from genesis.lower.target import Target
@@ -28,8 +28,8 @@ VERIFY = [False]  # check the graph between passes: on in tests
 
 
 class Lowered(NamedTuple):
-    """What lowering gives: the final nodes, where each came from in the trace, the schedule, the outputs' places, and what
-    fusion decided."""
+    """What lowering gives: the final nodes, where each came from in the trace, the schedule, the outputs' places, what fusion
+    decided, and which inputs may give their memory to which outputs."""
 
     nodes: list[Node]
     origins: list[int]
@@ -37,6 +37,7 @@ class Lowered(NamedTuple):
     outputs: list[tuple[int, Layout]]
     schedule: Schedule
     decisions: Decisions
+    donations: list[tuple[int, int]]
 
 
 def lower(
@@ -65,7 +66,8 @@ def lower(
     schedule = allocate(graph.nodes, stages, inputs, bases, 1 if target.turns else target.threads)
     layouts: list[Layout] = [layout_of(graph.nodes, o) for o in graph.outputs]  # type: ignore[misc]
     places = list(zip(bases, layouts, strict=True))
-    return Lowered(graph.nodes, graph.origins, inputs, places, schedule, partition.decisions)
+    given = donations(graph.nodes, schedule)
+    return Lowered(graph.nodes, graph.origins, inputs, places, schedule, partition.decisions, given)
 
 
 def _check(nodes: Sequence[Node], outputs: Sequence[int]) -> None:

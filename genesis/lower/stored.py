@@ -7,12 +7,11 @@ machine's speeds, the text of the passes. As with kernels, whatever is wrong wit
 from __future__ import annotations
 
 import hashlib
-import json
+import marshal
 import pickle
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -31,6 +30,7 @@ __all__ = ["read_or_lower"]
 LEAST_NODES = 64  # a smaller graph is lowered in a millisecond or two
 SIZE_LIMIT = 128 << 20  # bytes on disk; a training step takes 100 to 200 a node
 
+_BY_VALUE = 2  # marshal's last version whose bytes tell what is equal, not what is one object
 _PACKAGE = Path(__file__).parents[1]
 _PASSES = digest_of([path for floor in ("ir", "ops", "lower") for path in _PACKAGE.glob(f"{floor}/*.py")])
 _ROWS = dict(PRIMITIVES)  # those that the digest knows
@@ -58,22 +58,16 @@ def read_or_lower(
     return found
 
 
-def _name(nodes: Sequence[Node], *asked: Any) -> str | None:
-    """A digest of all that lowering looks at; None where that is more than can be told in a text."""
+def _name(
+    nodes: Sequence[Node], outputs: Sequence[int], target: Target, scalars: Sequence[DType], saved: Sequence[int]
+) -> str | None:
+    """A digest of all that lowering looks at; None where that is more than numbers, names, and lists of them."""
     if any([PRIMITIVES[op] is not _ROWS.get(op) for op in {node.op for node in nodes}]):  # a user's own operation
         return None
-    surroundings = sys.version, np.__version__, _PASSES, speeds(), get_default_dtype()
+    surroundings = sys.version, np.__version__, _PASSES, repr(speeds()), get_default_dtype().name
+    asked = [*outputs], repr(target), [dtype.name for dtype in scalars], [*saved]
+    facts = [(node.op, node.inputs, node.attrs, node.shape, node.dtype.name, node.differentiable) for node in nodes]
     try:
-        text = json.dumps((surroundings, nodes, asked), default=_facts)
-    except TypeError:
+        return hashlib.sha256(marshal.dumps((surroundings, asked, facts), _BY_VALUE)).hexdigest()
+    except ValueError:
         return None
-    return hashlib.sha256(text.encode()).hexdigest()
-
-
-def _facts(part: Any) -> Any:
-    """A node or a dtype in JSON's terms: its numbers are exact, and 1, 1.0 and true differ."""
-    if part.__class__ is Node:
-        return part.op, part.inputs, part.attrs, part.shape, part.dtype, part.differentiable
-    if part.__class__ is DType:
-        return part.name
-    raise TypeError(f"{part!r} has no canonical text")

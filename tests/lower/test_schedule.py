@@ -3,7 +3,6 @@
 import genesis
 from genesis import execute
 from genesis.lower import lower
-from genesis.lower.schedule import donations
 from genesis.lower.target import Target
 from tests.lower.text import parsed
 
@@ -14,7 +13,7 @@ def offered(text):
     lowered = lower(graph.nodes, graph.outputs, Target(threads=1))
     number = [k for k, node in enumerate(graph.nodes) if node.op == "input"].index
     position = {lowered.schedule.locations[base].place: k for k, (base, _) in enumerate(lowered.outputs)}
-    return [(number(lowered.origins[lowered.inputs[i]]), position[o]) for i, o in donations(lowered.nodes, lowered.schedule)]
+    return [(number(lowered.origins[lowered.inputs[i]]), position[o]) for i, o in lowered.donations]
 
 
 def plan_of_adam(monkeypatch, clipped=False):

@@ -128,7 +128,14 @@ def test_so_do_the_speeds_of_the_machine_the_passes_and_the_default_dtype(direct
     assert len(files(directory)) == 4
 
 
-def test_what_no_text_tells_and_operations_of_a_users_own_are_lowered_each_time(directory, monkeypatch):
+def test_graphs_made_of_other_objects_are_the_same(directory):
+    nodes = chain()
+    nodes[2:] = [Node("".join(node.op), (*[*node.inputs],), {}, (*[*node.shape],), float32) for node in nodes[2:]]
+    found = [stored.read_or_lower(graph, *ASKED.values()) for graph in (chain(), nodes, [nodes[0], *chain()[1:3], nodes[3]])]
+    assert len(files(directory)) == 1 and plain(found[0]) == plain(found[1]) == plain(found[2])
+
+
+def test_what_cannot_be_told_and_operations_of_a_users_own_are_lowered_each_time(directory, monkeypatch):
     nodes = chain()
     nodes[2] = Node("exp", (0,), {"by": object()}, nodes[2].shape, float32)
     stored.read_or_lower(nodes, *ASKED.values())
