@@ -21,13 +21,14 @@ from genesis.lower import Lowered, lower
 from genesis.lower.target import Target
 from genesis.ops import PRIMITIVES
 from genesis.runtime.cache_directory import cache_directory
-from genesis.runtime.counters import count
+from genesis.runtime.counters import count, counts
 from genesis.runtime.kernel_cache import KernelCache, digest_of
 from genesis.runtime.speeds import speeds
 
 __all__ = ["read_or_lower"]
 
 LEAST_NODES = 64  # a smaller graph is lowered in a millisecond or two
+MOST_PLANS = 100  # a process that has made so many has begun; later ones may be of ever new sizes
 SIZE_LIMIT = 128 << 20  # bytes on disk; a training step takes 100 to 200 a node
 
 _BY_VALUE = 2  # marshal's last version whose bytes tell what is equal, not what is one object
@@ -42,7 +43,7 @@ def read_or_lower(
 ) -> Lowered:
     """What `lower` makes of the same arguments, in this process or an earlier one."""
     asked = (nodes, outputs, target, scalars, saved)
-    if len(nodes) < LEAST_NODES or (name := _name(*asked)) is None:
+    if len(nodes) < LEAST_NODES or counts["plans_built"] >= MOST_PLANS or (name := _name(*asked)) is None:
         return lower(*asked)
     made: list[Lowered] = []
 

@@ -30,8 +30,9 @@ def plain(part):
 
 @pytest.fixture
 def directory(tmp_path, monkeypatch):
-    """Graphs of every size are stored, in a directory of their own."""
+    """Graphs of every size are stored, in a directory of their own, as in a process that has just begun."""
     monkeypatch.setattr(stored, "LEAST_NODES", 0)
+    monkeypatch.setitem(counts, "plans_built", 0)
     monkeypatch.setattr(stored, "_cache", KernelCache(lambda: tmp_path))
     monkeypatch.setattr(plan, "read_or_lower", stored.read_or_lower)
     return tmp_path
@@ -142,6 +143,14 @@ def test_what_cannot_be_told_and_operations_of_a_users_own_are_lowered_each_time
     monkeypatch.setitem(PRIMITIVES, "exp", PRIMITIVES["sin"])
     stored.read_or_lower(chain(), *ASKED.values())
     assert files(directory) == []
+
+
+def test_what_a_process_lowers_late_is_not_stored(directory):
+    counts["plans_built"] = stored.MOST_PLANS - 1
+    stored.read_or_lower(chain(), *ASKED.values())
+    counts["plans_built"] += 1
+    stored.read_or_lower(chain(number=3.0), *ASKED.values())
+    assert len(files(directory)) == 1
 
 
 @pytest.mark.parametrize("damaged", [lambda content: b"", lambda content: content[:-1], lambda content: content[:-1] + b"?"])
