@@ -8,21 +8,21 @@ polynomials are minimax fits of this project (Remez exchange, 60 digits).
 from __future__ import annotations
 
 from genesis.codegen.cpu.vector_math.double_word import DoubleWord, fast_two_sum, two_product, two_sum
-from genesis.codegen.cpu.vector_math.exponential import exp_of_sum, exp_within
+from genesis.codegen.cpu.vector_math.exponential import exp_of_sum
 from genesis.codegen.cpu.vector_math.number import Number, copy_sign, fma, in_float64, polynomial, square_root, where
 
-# erf(x) = x + x p(x^2) for |x| <= 1: error 2^-29.6 and 2^-62.7.
-ERF_NEAR = {
-    "float32": (0.128379166, -0.37612626, 0.112835847, -0.0268537924, 0.00518828258, -0.000800974085, 7.85218872e-05),
-    "float64": (
-        0.1283791670955126, -0.3761263890318375, 0.11283791670954857, -0.026866170645072678, 0.005223977624778513,
-        -0.0008548326978594512, 0.00012055331031103575, -1.4925593358688415e-05, 1.6460970309186638e-06,
-        -1.634999736999644e-07, 1.4657684679478863e-08, -1.1364883727089688e-09, 5.943894954409058e-11,
-    ),
-}  # fmt: skip
-# -log(erfc(x)) = p(x) for 1 <= x <= 4: error 2^-29.8 in erf(x).
+# erf(x) = x + x p(x^2) for |x| <= 1: error 2^-62.7.
+ERF_NEAR = (
+    0.1283791670955126, -0.3761263890318375, 0.11283791670954857, -0.026866170645072678, 0.005223977624778513,
+    -0.0008548326978594512, 0.00012055331031103575, -1.4925593358688415e-05, 1.6460970309186638e-06,
+    -1.634999736999644e-07, 1.4657684679478863e-08, -1.1364883727089688e-09, 5.943894954409058e-11,
+)  # fmt: skip
+# In float32, erf(x) = x + x p(x^2 - 0.75) for 0 <= x <= 1.25: error 2^-29.9; and 1 - p(x - 2)^4 up to 4: error 2^-28.4.
+ERF_NEAR_FLOAT32 = (
+    -0.100108803, -0.244588418, 0.0669189314, -0.015131088, 0.00284684136, -0.000455688168, 6.41807152e-05, -7.57297996e-06,
+)  # fmt: skip
 ERF_FAR_FLOAT32 = (
-    0.00033270588, 1.1271224, 0.63809371, 0.103147864, -0.0218562596, 0.00295186299, -0.000186775564,
+    0.261522391, -0.288862426, 0.0991340744, 0.00690321421, -0.012217169, 0.00154492131, 0.000725150279, -0.000195095669,
 )  # fmt: skip
 # (1 + 2x) e^(x^2) erfc(x) for 0 <= x <= 28 in t = (x - 4) / (x + 4): error 2^-56.0.
 ERFC_FAR = (
@@ -36,21 +36,28 @@ ERFC_FAR = (
 
 
 def erf(x: Number) -> Number:
-    """Within 1 ulp: a polynomial below 1, 1 - erfc(x) above."""
+    """Within 1 ulp: a polynomial near 0, 1 - erfc(x) beyond."""
     size = abs(x)
-    near = fma(size, polynomial(x * x, ERF_NEAR[x.dtype]), size)
     if x.dtype == "float32":
-        far = 1.0 - exp_within(-polynomial(where(size > 4.0, 4.0, size), ERF_FAR_FLOAT32))
-    else:
-        far = 1.0 - erfc_of_positive(size)
-    return copy_sign(where(size < 1.0, near, far), x)
+        return copy_sign(erf_of_positive_float32(size), x)
+    near = fma(size, polynomial(x * x, ERF_NEAR), size)
+    return copy_sign(where(size < 1.0, near, 1.0 - erfc_of_positive(size)), x)
+
+
+def erf_of_positive_float32(x: Number) -> Number:
+    """Near 0 and beyond by polynomials of one degree: one evaluation serves both, each lane with its own coefficients."""
+    far = x >= 1.25  # not of a NaN, which x + x p keeps
+    coefficients = [where(far, x.constant(b), a) for a, b in zip(ERF_NEAR_FLOAT32, ERF_FAR_FLOAT32, strict=True)]
+    p = polynomial(where(far, where(x > 4.0, 4.0, x) - 2.0, fma(x, x, -0.75)), coefficients)
+    square = p * p
+    return where(far, fma(-square, square, 1.0), fma(x, p, x))
 
 
 @in_float64
 def erfc(x: Number) -> Number:
     """1 - erf(x), within 2 ulp."""
     tail = erfc_of_positive(abs(x))
-    near = two_sum(-x, 1.0) + x * -polynomial(x * x, ERF_NEAR[x.dtype])
+    near = two_sum(-x, 1.0) + x * -polynomial(x * x, ERF_NEAR)
     return where(abs(x) < 1.0, near.value(), where(x < 0.0, 2.0 - tail, tail))
 
 

@@ -157,10 +157,10 @@ def clamp(x: Number, low: float, high: float) -> Number:
     return where(where(x < low, low, x) > high, high, where(x < low, low, x))
 
 
-def polynomial(x: Number, coefficients: Sequence[float]) -> Number:
+def polynomial(x: Number, coefficients: Sequence[Operand]) -> Number:
     """c0 + c1 x + c2 x^2 + .. by Horner's rule."""
     *lower, last = coefficients
-    total = x.constant(last)
+    total = last if isinstance(last, Number) else x.constant(last)
     for coefficient in reversed(lower):
         total = fma(total, x, coefficient)
     return total
