@@ -15,12 +15,13 @@ from genesis.ops.indexing import out_of_range
 from genesis.plan import Plan, find_plan, held_arrays
 from genesis.runtime.counters import counts
 from genesis.runtime.memory import Buffer
-from genesis.runtime.native import Outcome
+from genesis.runtime.native import Outcome, UnfinishedError
 from genesis.thread import thread_state, unflushed
 from genesis.trace import LOCK, Array, Memory, Trace
 
-__all__ = ["FLUSH_HOOKS", "Run", "flush", "flush_all", "lose", "realize", "taken_over"]
+__all__ = ["FLUSH_HOOKS", "LOSSES", "Run", "flush", "flush_all", "lose", "lose_all", "realize", "taken_over"]
 
+LOSSES = IndexError, np.linalg.LinAlgError, UnfinishedError  # what a flush raises when values were lost
 FLUSH_HOOKS: list[Callable[[Trace, Any], None]] = []  # called at the end of a flush, with the trace and its plan
 
 # References to an input that dies with the flush: the trace's list, a local name, getrefcount's argument; and so on.
@@ -60,7 +61,8 @@ def flush(trace: Trace) -> None:
 
     Raises, naming the user's line, IndexError for an index out of range, LinAlgError for a matrix without the inverse or
     the factors that it was to have: what depends on it is lost,
-    tensors that were to hold such values hold what they held before, and all else is computed. After any other
+    tensors that were to hold such values hold what they held before, and all else is computed. Raises UnfinishedError where
+    a GPU refuses a launch after others may have written over inputs: all is lost then, see `lose_all`. After any other
     exception (an interrupt, no memory) nothing is lost: the trace takes no more calls, and whoever needs one of its
     values takes the flush up again.
     """
@@ -74,10 +76,10 @@ def flush(trace: Trace) -> None:
             held = held_arrays(trace)
             make = Interpretation if trace.eager else find_plan
             trace.run = run = Run(make(trace, held) if held else None, held)
-            if bad := _execute(run, trace):
-                failure = lose(trace, *bad)
-            else:
+            if (failed := _execute(run, trace)) is None:
                 run.outcome = True
+            else:
+                failure = failed
         for hook in FLUSH_HOOKS:  # before the trace lets go of its nodes
             hook(trace, trace.run.plan)
         _finish(trace, trace.run)
@@ -91,8 +93,8 @@ def flush_all() -> None:
         flush(trace)
 
 
-def _execute(run: Run, trace: Trace) -> tuple[int, Exception] | None:
-    """Run the plan on the trace's inputs and scalars. Returns which node met a bad index or matrix, and what to say.
+def _execute(run: Run, trace: Trace) -> Exception | None:
+    """Run the plan on the trace's inputs and scalars. Returns what to say where values were lost.
 
     Inputs are overwritten in the last segment alone, if at all: until that one has noted its end all can be run again.
     """
@@ -100,11 +102,12 @@ def _execute(run: Run, trace: Trace) -> tuple[int, Exception] | None:
     if plan is None:
         return None
     if isinstance(plan, Interpretation):
-        return plan.failure
+        return lose(trace, *plan.failure) if plan.failure else None
     trace.known.clear()
     if not plan.keeps:
         trace.input_at.clear()
-    run.buffers = _buffers(plan, trace)
+    taken = taken_over(plan.donations, plan, trace)  # the memory of inputs that nobody else holds
+    run.buffers = [taken[k] if k in taken else Buffer(size, trace.device) for k, size in enumerate(plan.sizes)]
     arena = Buffer(plan.arena_bytes, trace.device) if plan.arena_bytes else None
     slots: list[int | float] = [inputs[k].memory.pointer for k in plan.inputs]  # type: ignore[union-attr]
     slots += [buffer.ptr for buffer in run.buffers]
@@ -115,13 +118,19 @@ def _execute(run: Run, trace: Trace) -> tuple[int, Exception] | None:
             try:
                 call_host(plan, segment.host, slots, trace.device)
             except np.linalg.LinAlgError as error:
-                return plan.lowered.origins[segment.host.node], error
+                return lose(trace, plan.lowered.origins[segment.host.node], error)
         if segment.program is not None:
-            fault = segment.program.run(slots, run.outcome if segment is plan.segments[-1] else Outcome())
+            is_last = segment is plan.segments[-1]
+            try:
+                fault = segment.program.run(slots, run.outcome if is_last else Outcome())
+            except UnfinishedError as problem:
+                if not (is_last and taken):
+                    raise RuntimeError(str(problem)) from problem  # all can be run again
+                return lose_all(trace, plan, problem)
             if fault is not None:
                 lowered = plan.lowered
                 reason = out_of_range(lowered.nodes[fault.site], fault.value, fault.extent)
-                return lowered.origins[fault.site], IndexError(reason)
+                return lose(trace, lowered.origins[fault.site], IndexError(reason))
     return None
 
 
@@ -164,12 +173,6 @@ def _finish(trace: Trace, run: Run) -> None:
         state.trace = None
     for held in (trace.arrays, trace.inputs, trace.known, trace.copies, trace.written):
         held.clear()  # type: ignore[attr-defined]
-
-
-def _buffers(plan: Plan, trace: Trace) -> list[Buffer]:
-    """Memory for the outputs: that of an input that nobody else holds where the plan allows, else new."""
-    taken = taken_over(plan.donations, plan, trace)
-    return [taken[k] if k in taken else Buffer(size, trace.device) for k, size in enumerate(plan.sizes)]
 
 
 def taken_over(donations: Sequence[tuple[int, int]], plan: Plan, trace: Trace) -> dict[int, Buffer]:
@@ -223,5 +226,21 @@ def lose(trace: Trace, failed: int, found: Exception) -> Exception:
         if tensor._array.trace is trace and tensor._array.index in lost:
             tensor._array = before
             tensor._version += 1
+    trace.run = None
+    return error
+
+
+def lose_all(trace: Trace, plan: Plan, problem: UnfinishedError) -> Exception:
+    """Give up all values of a trace whose program stopped after it had begun to write over inputs.
+
+    Tensors that were written hold lost values from then on: what they held before may be gone.
+    """
+    lowered = plan.lowered
+    first, *_ = lowered.schedule.stages[plan.segments[-1].stages[problem.launch]]
+    line = trace.line_of(lowered.origins[first.writes[0]])
+    where = f" (at {line[0]}:{line[1]})" if line else ""
+    said = f"{problem}{where}; launches before it may have written over tensors, so what was recorded with them is lost"
+    trace.failure = error = UnfinishedError(said, problem.launch)
+    trace.lost = set(range(len(trace.nodes)))
     trace.run = None
     return error

@@ -21,6 +21,7 @@ from genesis.capture.records import Given, Program, signed
 from genesis.capture.signature import check_of
 from genesis.capture.steps import later_schedules
 from genesis.dispatch import array_of
+from genesis.execute import LOSSES
 from genesis.runtime import rng
 from genesis.storage import note
 from genesis.tensor import Tensor, hold_gradient
@@ -184,7 +185,7 @@ class Entry:
                     hold_gradient(tensor, gradient)
             try:
                 launch.prepared.flush(trace, handles)
-            except IndexError:
+            except LOSSES:
                 for number_of_step in later_schedules(self._steps):
                     undo[number_of_step]()
                 raise

@@ -6,11 +6,12 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
-from genesis.execute import FLUSH_HOOKS, Run, flush, lose, taken_over
+from genesis.execute import FLUSH_HOOKS, Run, flush, lose, lose_all, taken_over
 from genesis.ops.indexing import out_of_range
 from genesis.plan import Plan
 from genesis.runtime.counters import count
 from genesis.runtime.memory import Buffer
+from genesis.runtime.native import UnfinishedError
 from genesis.trace import Array, Memory, Step, Trace
 
 __all__ = ["SMALL", "Prepared"]
@@ -111,7 +112,14 @@ class Prepared:
         slots.append(arena.ptr)
         slots += trace.scalars
         trace.run = run
-        fault = plan.segments[0].program.run(slots, run.outcome)  # type: ignore[union-attr]
+        try:
+            fault = plan.segments[0].program.run(slots, run.outcome)  # type: ignore[union-attr]
+        except UnfinishedError as problem:
+            if not taken:
+                raise RuntimeError(str(problem)) from problem
+            failure = lose_all(trace, plan, problem)
+            flush(trace)
+            raise failure from problem
         if fault is not None:
             lowered = plan.lowered
             reason = out_of_range(lowered.nodes[fault.site], fault.value, fault.extent)

@@ -14,7 +14,7 @@ from genesis.capture.signature import leaves_check
 from genesis.capture.steps import later_schedules
 from genesis.capture.watch import Watch
 from genesis.devices import get_current_gpu, get_default_device
-from genesis.execute import flush_all
+from genesis.execute import LOSSES, flush_all
 from genesis.ir.dtypes import get_default_dtype
 from genesis.number import Number
 from genesis.runtime.collector import collector_paused
@@ -68,7 +68,7 @@ def record(
             flush_all()
             if len({program.prepared.device for program in recorder.programs}) > 1:
                 recorder.refuse("it computes on several devices")
-        except IndexError:
+        except LOSSES:
             for place in later_schedules(recorder.steps):
                 recorder.steps[place].take_back()
             raise

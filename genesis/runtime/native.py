@@ -73,6 +73,14 @@ class Fault(NamedTuple):
     extent: int
 
 
+class UnfinishedError(RuntimeError):
+    """A program stopped at launch number `launch`, which failed, when it may have begun to write over its inputs."""
+
+    def __init__(self, said: str, launch: int) -> None:
+        super().__init__(said)
+        self.launch = launch
+
+
 class _Method(ctypes.Structure):
     """CPython's PyMethodDef: a function of C."""
 
@@ -106,10 +114,6 @@ class Outcome:
     def note(self) -> Callable[[], None]:
         """The call that notes it where the run is not native code; no interrupt can come into it."""
         return partial(setitem, self._word, 0, 1)
-
-    def deny(self) -> None:
-        """It did not take place after all: what was begun has failed."""
-        self._word[0] = 0
 
     def __bool__(self) -> bool:
         return self._word[0] != 0

@@ -8,17 +8,19 @@ import os
 import signal
 import subprocess
 import sys
-import threading
+import time
 
 import numpy as np
 import pytest
 
 import genesis
 from genesis.runtime import cuda
+from genesis.runtime.cuda.gpu import LaunchError
 from genesis.runtime.cuda.parameters import raw_words
 
 bindings = pytest.importorskip("cuda.bindings.driver")
 real = pytest.importorskip("genesis.runtime.cuda.real")
+context = pytest.importorskip("genesis.runtime.cuda.context")
 
 HERE = cuda.gpu_count() > 0
 pytestmark = pytest.mark.skipif(HERE, reason="there is a driver: what runs on it is tested instead")
@@ -32,28 +34,45 @@ def host_memory(nbytes, flags):
 
 
 GIVEN = {
-    "cuInit": (), "cuDeviceGetCount": (1,), "cuDeviceGet": (bindings.CUdevice(0),), "cuDeviceGetName": (b"Stand-in\0\0",),
+    "cuInit": (), "cuDeviceGetCount": (1,), "cuDeviceGet": lambda index: (bindings.CUdevice(index),),
+    "cuDeviceGetName": (b"Stand-in\0\0",),
     "cuDeviceGetAttribute": lambda attribute, device: (0 if "MINOR" in str(attribute) else 9,),
-    "cuDevicePrimaryCtxRetain": (bindings.CUcontext(),), "cuCtxSetCurrent": (), "cuStreamCreate": (bindings.CUstream(),),
+    "cuDevicePrimaryCtxRetain": lambda device: (bindings.CUcontext(100 + int(device)),), "cuCtxPushCurrent": (),
+    "cuCtxPopCurrent": (bindings.CUcontext(),), "cuStreamCreate": (bindings.CUstream(),), "cuDriverGetVersion": (13000,),
     "cuDeviceTotalMem": (1 << 30,), "cuPointerGetAttribute": (3,), "cuEventQuery": (),
     "cuMemGetInfo": (1 << 20, 1 << 30), "cuMemAlloc": lambda nbytes: (bindings.CUdeviceptr(next(addresses)),), "cuMemFree": (),
     "cuMemHostAlloc": host_memory, "cuMemcpyHtoDAsync": (), "cuMemcpyDtoHAsync": (), "cuMemcpyDtoDAsync": (),
     "cuMemsetD8Async": (), "cuEventCreate": (bindings.CUevent(),), "cuEventRecord": (), "cuEventSynchronize": (),
     "cuEventDestroy": (), "cuEventElapsedTime": (2.0,), "cuStreamSynchronize": (), "cuModuleLoadData": (bindings.CUmodule(),),
-    "cuModuleGetFunction": (bindings.CUfunction(),), "cuLaunchKernel": (), "cuStreamBeginCapture": (),
+    "cuModuleGetFunction": (bindings.CUfunction(),), "cuFuncLoad": (), "cuLaunchKernel": (), "cuStreamBeginCapture": (),
     "cuStreamEndCapture": (bindings.CUgraph(),), "cuGraphInstantiate": (bindings.CUgraphExec(),), "cuGraphDestroy": (),
     "cuGraphLaunch": (), "cuGraphExecDestroy": (), "cuGetErrorName": (b"CUDA_ERROR_UNKNOWN",),
     "cuGetErrorString": (b"unknown error",),
 }
+ANYWHERE = ("cuInit", "cuDevice", "cuDriver", "cuGetError", "cuCtx")  # calls that need no context
 CAPTURE = ["cuStreamBeginCapture", "cuLaunchKernel", "cuStreamEndCapture"]
 
 
+def collect_until(ready):
+    """Collect garbage until the thread that made a graph has ended, and let go of what it had."""
+    for _ in range(1000):
+        gc.collect()
+        if ready():
+            break
+        time.sleep(0.001)
+
+
 class StandIn:
-    """The bindings, which check their arguments as ever; where they would go on to the driver, success is returned."""
+    """The bindings, which check their arguments as ever; where they would go on to the driver, success is returned.
+
+    `contexts` are those that were pushed and not popped; `within` is the one that each call was made in, where one matters.
+    """
 
     def __init__(self):
         self.calls = []
         self.failing = {}
+        self.contexts = []
+        self.within = []
 
     def __getattr__(self, name):
         function = getattr(bindings, name)
@@ -63,7 +82,14 @@ class StandIn:
         def called(*arguments):
             with pytest.raises(Exception, match="driver library"):
                 function(*arguments)
-            self.calls.append(name)
+            if name == "cuCtxPushCurrent":
+                self.contexts.append(int(arguments[0]))
+            elif name == "cuCtxPopCurrent":
+                self.contexts.pop()
+            else:
+                self.calls.append(name)
+            if not name.startswith(ANYWHERE):
+                self.within.append(self.contexts[-1] if self.contexts else None)
             given = GIVEN[name]
             return self.failing.get(name, bindings.CUresult.CUDA_SUCCESS), *(given(*arguments) if callable(given) else given)
 
@@ -74,9 +100,9 @@ class StandIn:
 @pytest.fixture
 def driver(monkeypatch):
     made = StandIn()
-    monkeypatch.setattr(real, "driver", made)
-    monkeypatch.setattr(real, "_current", threading.local())
-    monkeypatch.setattr(real, "_processes", [os.getpid()])
+    for module in (real, context):
+        monkeypatch.setattr(module, "driver", made)
+    monkeypatch.setattr(context, "_processes", [os.getpid()])
     return made
 
 
@@ -138,9 +164,9 @@ def test_a_capture_that_fails_is_ended_and_leaves_no_graph(driver, failing):
     driver.failing[failing] = bindings.CUresult.CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED
     with pytest.raises(RuntimeError, match=r"CUDA: .* failed"):
         gpu.captured([command])
-    gc.collect()
+    collect_until(lambda: "cuGraphDestroy" in driver.calls)
     instantiated = ["cuGraphInstantiate"] * (failing == "cuGraphInstantiate")
-    told = [name for name in driver.calls if not name.startswith(("cuGetError", "cuCtx"))]
+    told = [name for name in driver.calls if not name.startswith("cuGetError")]
     assert told == [*CAPTURE, *instantiated, "cuGraphDestroy"]
 
 
@@ -155,7 +181,7 @@ def test_a_library_that_fails_while_a_graph_is_made_ends_it_too(driver, monkeypa
     monkeypatch.setattr(real, "cublas_error", lambda: LibraryError)
     with pytest.raises(RuntimeError, match="CUDA: cuBLAS failed: allocation failed"):
         gpu.captured([fail])
-    gc.collect()
+    collect_until(lambda: "cuGraphDestroy" in driver.calls)
     assert driver.calls[-3:] == [CAPTURE[0], CAPTURE[2], "cuGraphDestroy"]
 
 
@@ -164,17 +190,79 @@ def test_an_interrupt_does_not_leave_the_stream_in_capture(driver):
     command = gpu.command(gpu.load(b"", "f"), (1,), (1,), (), ())
     with pytest.raises(KeyboardInterrupt):
         gpu.captured([lambda: signal.raise_signal(signal.SIGINT), command])
-    gc.collect()
+    collect_until(lambda: "cuGraphExecDestroy" in driver.calls)
     assert [name for name in driver.calls if name in CAPTURE] == CAPTURE and driver.calls[-1] == "cuGraphExecDestroy"
 
 
-def test_among_several_gpus_the_context_is_entered_for_each_call(driver, monkeypatch):
-    monkeypatch.setitem(GIVEN, "cuDeviceGetCount", (2,))
+def test_every_call_is_in_its_gpus_context_and_leaves_the_callers(driver):
     first, second = real.RealGpu(0), real.RealGpu(1)
-    before = driver.calls.count("cuCtxSetCurrent")
-    for gpu in (first, second, first, first):
+    function = first.load(b"", "f")
+    driver.contexts.append(7)  # which another library has made the current one
+    for gpu, ours in ((first, 100), (second, 101), (first, 100)):
+        driver.within.clear()
+        values = gpu.pinned(64)
+        gpu.copy_in(gpu.allocate(64), values)
+        gpu.copy_out(values, 4096)
+        gpu.copy(4096, 8192, 512)
+        gpu.clear(4096, 512)
+        gpu.release(4096)
+        mark = gpu.mark(timed=True)
+        gpu.wait(mark)
+        gpu.has_passed(mark)
+        gpu.seconds_between(mark, mark)
         gpu.synchronize()
-    assert driver.calls.count("cuCtxSetCurrent") == before + 4, "another library may have left this context"
+        gpu.wait_for(1)
+        gpu.free_and_total()
+        gpu.owner_of(4096)
+        commands, seconds = gpu.timed([gpu.command(function, (1,), (1,), (), ())])
+        gpu.submit(commands)
+        graph = gpu.captured(commands[1:2])
+        gpu.submit([graph])
+        del mark, commands, seconds, graph
+        gc.collect()
+        assert set(driver.within) == {ours} and len(driver.within) > 25
+        assert driver.contexts == [7], "another library goes on where it was"
+
+
+def test_a_call_that_fails_leaves_the_callers_context_too(driver):
+    gpu = real.RealGpu(0)
+    commands = [gpu.command(bindings.CUfunction(), (1,), (1,), (), ())]
+    for name, use in (
+        ("cuStreamSynchronize", gpu.synchronize), ("cuLaunchKernel", lambda: gpu.submit(commands)),
+        ("cuModuleLoadData", lambda: gpu.load(b"", "f")), ("cuStreamBeginCapture", lambda: gpu.captured(commands)),
+    ):
+        driver.failing = {name: bindings.CUresult.CUDA_ERROR_UNKNOWN}
+        with pytest.raises(RuntimeError, match="failed"):
+            use()
+        driver.failing = {}
+        assert driver.contexts == []
+
+
+@pytest.mark.parametrize("version", [13000, 12030])
+def test_a_function_that_cannot_be_loaded_fails_when_it_is_loaded(driver, monkeypatch, version):
+    monkeypatch.setitem(GIVEN, "cuDriverGetVersion", (version,))
+    gpu = real.RealGpu(0)
+    driver.failing["cuFuncLoad"] = bindings.CUresult.CUDA_ERROR_OUT_OF_MEMORY
+    if version >= 12040:
+        with pytest.raises(RuntimeError, match="CUDA: cuFuncLoad failed"):
+            gpu.load(b"", "f")
+    else:
+        gpu.load(b"", "f")
+        assert "cuFuncLoad" not in driver.calls, "the driver has no such call"
+
+
+@pytest.mark.parametrize("failed", [0, 1, 2])
+def test_nothing_is_begun_after_a_launch_that_fails(driver, failed):
+    gpu = real.RealGpu(0)
+    begun = []
+
+    def launch(number):
+        begun.append(number)
+        return (bindings.CUresult.CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES if number == failed else bindings.CUresult.CUDA_SUCCESS,)
+
+    with pytest.raises(LaunchError, match="CUDA: a launch failed") as caught:
+        gpu.submit([lambda n=n: launch(n) for n in range(3)], lambda: begun.append("after"))
+    assert begun == [*range(failed + 1)] and (caught.value.failed, caught.value.in_part) == (failed, False)
 
 
 def test_the_owner_of_memory_is_asked_for(driver):
@@ -182,16 +270,6 @@ def test_the_owner_of_memory_is_asked_for(driver):
     assert gpu.owner_of(4096) == 3
     driver.failing["cuPointerGetAttribute"] = bindings.CUresult.CUDA_ERROR_INVALID_VALUE
     assert gpu.owner_of(0) == 0
-
-
-def test_the_context_is_entered_once_by_each_thread(driver):
-    gpu = real.RealGpu(0)
-    gpu.synchronize()
-    assert driver.calls.count("cuCtxSetCurrent") == 1
-    thread = threading.Thread(target=gpu.synchronize)
-    thread.start()
-    thread.join()
-    assert driver.calls.count("cuCtxSetCurrent") == 2
 
 
 @pytest.mark.parametrize("use", [lambda gpu: gpu.synchronize(), lambda gpu: real.RealGpu(0)], ids=["in use", "new"])
@@ -228,7 +306,7 @@ def test_without_a_driver_it_is_said_that_there_is_none():
 
 def a_training_step():
     """Print what the driver is asked for by each of some steps; for a process of its own."""
-    stand_in = real.driver = StandIn()
+    stand_in = real.driver = context.driver = StandIn()
     real.RealGpu.has_blas = False
     cuda._gpus.cache_clear()
     model = genesis.nn.Sequential(genesis.nn.Linear(3, 4), genesis.nn.GELU(), genesis.nn.Linear(4, 2)).cuda()

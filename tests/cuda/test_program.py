@@ -4,10 +4,11 @@ import numpy as np
 import pytest
 
 from genesis.runtime.counters import stats
+from genesis.runtime.cuda.gpu import LaunchError
 from genesis.runtime.cuda.memory import GpuMemory
 from genesis.runtime.cuda.program import BOUND_LIMIT, FAULT, Program, Scalar, Step
 from genesis.runtime.cuda.simulated import SimulatedGpu
-from genesis.runtime.native import Outcome, Slot
+from genesis.runtime.native import Outcome, Slot, UnfinishedError
 
 
 class Noted(SimulatedGpu):
@@ -138,3 +139,27 @@ def test_a_launch_that_fails_has_not_taken_place(gpu):
     with pytest.raises(RuntimeError, match="a launch failed"):
         made.run((1024, 2048, 0.5), outcome)
     assert not outcome
+
+
+@pytest.mark.parametrize("runs_before", [0, 1, 2])
+def test_it_is_told_which_launch_failed_if_it_was_not_the_first_that_may_write_over_inputs(gpu, runs_before):
+    refused = []
+
+    def perhaps_fail(arguments):
+        if arguments[0] in refused:
+            raise RuntimeError("CUDA: a launch failed")
+
+    steps = [step(gpu, FAULT, run=lambda a: None), *[step(gpu, n, run=perhaps_fail) for n in (1, 2)]]
+    made = program(gpu, *steps)
+    gpu.refuses = True  # a graph would be taken as a whole
+    for _ in range(runs_before):
+        made.run((1024, 2048, 0.5))
+    refused.append(2)
+    with pytest.raises(UnfinishedError, match="a launch failed") as caught:
+        made.run((1024, 2048, 0.5), outcome := Outcome())
+    assert caught.value.launch == 2 and not outcome
+    refused[:] = [1]
+    with pytest.raises(LaunchError, match="a launch failed"):
+        made.run((1024, 2048, 0.5), outcome)
+    refused.clear()
+    assert made.run((1024, 2048, 0.5), outcome) is None and outcome

@@ -12,8 +12,9 @@ from genesis.codegen.cuda.target import LARGE, SIMULATED, THREADS, WARP
 from genesis.ir.shapes import numel
 from genesis.lower.kernel import REDUCTIONS, Kernel
 
-__all__ = ["Launch", "finishing", "launch", "team_of"]
+__all__ = ["LAYERS", "Launch", "finishing", "launch", "team_of"]
 
+LAYERS = 65535  # that a grid has at most, along y and along z
 # An H100 or H200 has 132 multiprocessors. Each holds 2048 threads of at most 32 registers; a loop that the compiler unrolls by
 # four takes up to 64, which leaves 1024. With four numbers of four bytes each on their way these ask for 16 KB in the 0.65 us
 # that memory takes to answer, 3.3 TB/s on all multiprocessors: an H100's memory is busy then, an H200's to two thirds.
@@ -116,7 +117,7 @@ def _grid(kernel: Kernel, extents: Sequence[int], team: Team, multiprocessors: i
         y = 1 if alone else team.threads // x
         across = max(1, min(-(-each // x), most))
         down = rows if team.kind == "column" else -(-rows // y)
-        blocks = (across, min(down, max(1, most // across), 65535))
+        blocks = (across, min(down, max(1, most // across), LAYERS))
     return (max(blocks[0], 1), max(blocks[1], 1)), (x, y)
 
 

@@ -10,7 +10,7 @@ from genesis.codegen.cuda import simulate
 from genesis.codegen.cuda.binaries import cubin
 from genesis.codegen.cuda.emit import emit_finish, emit_kernel
 from genesis.codegen.cuda.gemm import gemms_of
-from genesis.codegen.cuda.geometry import Launch, finishing, launch, team_of
+from genesis.codegen.cuda.geometry import LAYERS, Launch, finishing, launch, team_of
 from genesis.codegen.cuda.loops import calls_in_turn
 from genesis.codegen.cuda.product import Step as ProductStep
 from genesis.codegen.cuda.product import joined, matrices_of, steps_of
@@ -115,8 +115,8 @@ class _Assembly:
         return steps
 
     def alike(self, calls: Sequence[KernelCall]) -> list[list[KernelCall]]:
-        """The calls of a stage in groups that one launch serves. Who adds atomically, has totals, or has points that several
-        teams would share though all calls run side by side, is alone.
+        """The calls of a stage in groups that one launch serves, no more than a grid has layers. Who adds atomically, has
+        totals, or has points that several teams would share though all calls run side by side, is alone.
         """
         processors = max(1, self.memory.gpu.processors // len(calls))
         groups: dict[Any, list[KernelCall]] = {}
@@ -124,7 +124,7 @@ class _Assembly:
             alone = Signature(call.kernel).is_atomic or call.kernel.has_totals or (
                 team_of(call.kernel, call.extents, processors).shared)
             groups.setdefault((_kinds(call.kernel), number if alone else None), []).append(call)
-        return [*groups.values()]
+        return [group[first : first + LAYERS] for group in groups.values() for first in range(0, len(group), LAYERS)]
 
     def loop(self, nodes: Sequence[Node], loop: Loop) -> list[Step]:
         """The launches of a loop: its calls on one tile after the other; and those that bring sums to their dtypes."""

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-__all__ = ["Gpu", "OutOfMemoryError", "Properties", "UnavailableError"]
+__all__ = ["Gpu", "LaunchError", "OutOfMemoryError", "Properties", "UnavailableError"]
 
 
 class UnavailableError(RuntimeError):
@@ -21,6 +21,15 @@ class UnavailableError(RuntimeError):
 
 class OutOfMemoryError(RuntimeError, MemoryError):
     """A GPU has not as much memory left as was asked for."""
+
+
+class LaunchError(RuntimeError):
+    """Of some commands, number `failed` could not be begun, nor were those after it; it may have done a part, if `in_part`."""
+
+    def __init__(self, said: str, failed: int, in_part: bool = False) -> None:
+        super().__init__(said)
+        self.failed = failed
+        self.in_part = in_part
 
 
 class Properties(NamedTuple):
@@ -138,7 +147,9 @@ class Gpu(ABC):
 
     @abstractmethod
     def load(self, image: Any, name: str) -> Any:
-        """A function of an image: machine code; where that is simulated, a function of (blocks, threads, arguments)."""
+        """A function of an image, ready to be launched: machine code; where that is simulated, a function of (blocks, threads,
+        arguments). Raises RuntimeError if it cannot be.
+        """
 
     @abstractmethod
     def command(
@@ -151,7 +162,9 @@ class Gpu(ABC):
 
     @abstractmethod
     def submit(self, commands: Sequence[Callable[[], Any]], after: Callable[[], Any] = int) -> None:
-        """Begin the commands, in order, and call `after`. No interrupt comes between."""
+        """Begin the commands, in order, and call `after`. No interrupt comes between. Raises LaunchError at the first that
+        fails, and begins no more.
+        """
 
     @abstractmethod
     def timed(self, commands: Sequence[Callable[[], Any]]) -> tuple[list[Callable[[], Any]], Callable[[], list[float]]]:

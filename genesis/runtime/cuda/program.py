@@ -10,9 +10,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from genesis.runtime.counters import count
+from genesis.runtime.cuda.gpu import LaunchError
 from genesis.runtime.cuda.memory import GpuMemory
 from genesis.runtime.cuda.precision import matmul
-from genesis.runtime.native import Fault, Outcome, Slot
+from genesis.runtime.native import Fault, Outcome, Slot, UnfinishedError
 
 __all__ = ["FAULT", "Program", "Scalar", "Step"]
 
@@ -106,7 +107,7 @@ class Program:
     def run(self, values: Sequence[int | float], outcome: Outcome | None = None) -> Fault | None:
         """Run all steps with these slot values; the fault that a kernel reported, if one did. See `codegen.segment.Program`.
 
-        Raises RuntimeError if a launch fails.
+        Raises RuntimeError if a launch fails: UnfinishedError if inputs may have been written over before.
         """
         memory, gpu = self._memory, self._memory.gpu
         with memory.lock:
@@ -124,7 +125,7 @@ class Program:
                 self._sent = content
             count("native_calls")
             checked, rest = bound.graphs or bound.parts
-            if self._is_watched or not bound.has_run:
+            if is_timed := self._is_watched or not bound.has_run:
                 (checked, first), (rest, second) = map(gpu.timed, bound.parts)
                 self._clocks, self._is_watched = (first, second), False
             if bound.parts[0]:
@@ -133,9 +134,10 @@ class Program:
                     return fault
             try:
                 gpu.submit(rest, int if outcome is None else outcome.note)
-            except RuntimeError:
-                if outcome is not None:
-                    outcome.deny()
+            except LaunchError as problem:
+                launch = problem.failed // 2 if is_timed else problem.failed  # each has a mark before it, and the end has
+                if launch or problem.in_part:
+                    raise UnfinishedError(str(problem), min(self._checked + launch, len(self._steps) - 1)) from problem
                 raise
             bound.has_run = True
         return None

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from genesis.runtime.cuda.gpu import Gpu, Properties
+from genesis.runtime.cuda.gpu import Gpu, LaunchError, Properties
 
 __all__ = ["SimulatedGpu"]
 
@@ -119,8 +119,12 @@ class SimulatedGpu(Gpu):
         return partial(function, blocks, threads, arguments)
 
     def submit(self, commands: Sequence[Callable[[], Any]], after: Callable[[], Any] = int) -> None:
-        for command in (*commands, after):
-            command()
+        for number, command in enumerate(commands):
+            try:
+                command()
+            except RuntimeError as problem:
+                raise LaunchError(str(problem), number, isinstance(problem, LaunchError)) from problem
+        after()
 
     def timed(self, commands: Sequence[Callable[[], Any]]) -> tuple[list[Callable[[], Any]], Callable[[], list[float]]]:
         times: list[float] = []

@@ -1,6 +1,7 @@
 """How kernels are shared out on a device of 132 multiprocessors, which an H100 and an H200 have."""
 
 import math
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -8,7 +9,9 @@ import pytest
 import genesis
 from genesis.codegen.cuda.emit import Team
 from genesis.codegen.cuda.geometry import launch, team_of
+from genesis.codegen.cuda.program import _Assembly
 from genesis.codegen.cuda.target import LARGE, SIMULATED
+from genesis.runtime.cuda.simulated import SimulatedGpu
 from tests.codegen.cuda.schedules import calls_of, program_of
 
 pytestmark = pytest.mark.skipif(SIMULATED, reason="the simulator's blocks are small")
@@ -80,3 +83,11 @@ def test_what_is_read_for_every_point_is_read_by_neighbouring_threads():
     x, means, deviations = (genesis.tensor(np.ones(shape)) for shape in ((40, 50), (40, 1), (40, 1)))
     (call,) = calls_of(program_of(((x - means) / deviations).sum(0))[1])
     assert not call.kernel.lane_is_reduced and call.extents == (40, 50)
+
+
+def test_no_launch_serves_more_calls_than_a_grid_has_layers():
+    _, program = program_of(genesis.ones(3) * 2)
+    (call,) = calls_of(program)
+    device = SimpleNamespace(memory=SimpleNamespace(gpu=SimulatedGpu(0)))
+    assembly = _Assembly(program.schedule, 0, 0, 0, device)
+    assert [len(group) for group in assembly.alike([call] * 70_000)] == [65535, 4465]

@@ -8,6 +8,9 @@ import numpy as np
 import pytest
 
 import genesis
+from genesis.codegen.cuda import program as assembly
+from genesis.dispatch import array_of
+from genesis.plan import plan_for
 from tests.tolerances import assert_close
 
 HERE, THERE = genesis.device("cpu"), genesis.device("cuda")
@@ -247,3 +250,14 @@ def test_a_result_lies_over_an_input_that_its_shared_points_were_reduced_with():
         bias -= (there - bias).square().mean(0)
         expected = expected - np.square(x - expected).mean(0)
     np.testing.assert_allclose(bias.cpu().numpy(), expected, 1e-4, 1e-4)
+
+
+def test_more_alike_calls_than_a_grid_has_layers_are_several_launches(monkeypatch):
+    monkeypatch.setattr(assembly, "LAYERS", 3)
+    arrays = [np.full((2, 2), number, np.float32) for number in range(7)]
+    places = [genesis.tensor(x, device=THERE) for x in arrays]
+    halves = [x[:, :1] * 2 for x in places]
+    (segment,) = plan_for(array_of(halves[0]).trace).segments
+    assert [len(step.table) for step in segment.program._steps] == [3, 3, 0]
+    for half, x in zip(halves, arrays, strict=True):
+        np.testing.assert_array_equal(half.cpu().numpy(), x[:, :1] * 2)

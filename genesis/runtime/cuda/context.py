@@ -1,0 +1,89 @@
+"""The driver's calls, and a GPU's context, which other libraries use too: it is entered for a call of ours, and left again."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from typing import Any
+
+from cuda.bindings import driver
+
+from genesis.runtime.cuda.gpu import UnavailableError
+
+__all__ = ["Context", "Owned", "asked", "gpu_count", "said"]
+
+_processes: list[int] = []  # in which the driver was started: the children of one have no way to it
+
+
+def said(status: Any) -> str:
+    """The driver's words for what it answers."""
+    _, name = driver.cuGetErrorName(status)
+    _, text = driver.cuGetErrorString(status)
+    return f"{(name or b'?').decode()}: {(text or b'').decode()}"
+
+
+def asked(function: Callable[..., Any], *arguments: Any) -> Any:
+    """What a function of the driver gives. Raises RuntimeError with the driver's words."""
+    status, *results = function(*arguments)
+    if status:
+        raise RuntimeError(f"CUDA: {function.__name__} failed: {said(status)}")
+    return results[0] if len(results) == 1 else results
+
+
+def gpu_count() -> int:
+    """How many GPUs the driver shows, once it is started in this process. Raises UnavailableError if there is no driver."""
+    _processes.append(os.getpid())
+    try:
+        status, *_ = driver.cuInit(0)
+    except Exception as problem:
+        raise UnavailableError(f"there is no NVIDIA driver (libcuda): {problem}") from problem
+    if status == driver.CUresult.CUDA_ERROR_NO_DEVICE:
+        return 0
+    if status:
+        raise UnavailableError(f"the NVIDIA driver does not start: {said(status)}")
+    found: int = asked(driver.cuDeviceGetCount)
+    return found
+
+
+class Context:
+    """The primary context of a GPU, which PyTorch and CUDA's own runtime use too. As a context of Python's it is the thread's
+    current one; behind that is whichever was before, another GPU's perhaps, which `torch.cuda.set_device` chose.
+
+    Raises RuntimeError in the child of a process that used CUDA.
+    """
+
+    def __init__(self, device: Any) -> None:
+        _mind_forks()
+        self._handle = asked(driver.cuDevicePrimaryCtxRetain, device)
+
+    def __enter__(self) -> None:
+        _mind_forks()
+        asked(driver.cuCtxPushCurrent, self._handle)
+
+    def __exit__(self, *problem: object) -> None:
+        driver.cuCtxPopCurrent()
+
+    def quietly(self, function: Callable[..., Any], *arguments: Any) -> None:
+        """Call a function of the driver in this context. At the end of the process, when the driver is gone, do nothing."""
+        (gone,) = driver.cuCtxPushCurrent(self._handle)
+        if not gone:
+            function(*arguments)
+            driver.cuCtxPopCurrent()
+
+
+def _mind_forks() -> None:
+    if os.getpid() not in _processes:
+        raise RuntimeError("CUDA was in use when this process was forked: have processes started by 'spawn'")
+
+
+class Owned:
+    """A handle of the driver's that is given back when this dies; work under way with it comes to its end."""
+
+    def __init__(self, context: Context, handle: Any, destroy: Callable[[Any], Any]) -> None:
+        self.handle = handle
+        self._context = context
+        self._destroy = destroy
+
+    def __del__(self) -> None:
+        if os.getpid() in _processes:
+            self._context.quietly(self._destroy, self.handle)
