@@ -12,6 +12,7 @@ from genesis.ir.dtypes import DType, float64, int64
 from genesis.ir.graph import Graph, Node
 from genesis.ir.shapes import Shape
 from genesis.lower.legalize import base_of
+from genesis.lower.recompute import is_quick_product
 from genesis.lower.schedule import Location
 from genesis.lower.simplify import FORWARDED
 from genesis.lower.stored import read_or_lower
@@ -110,7 +111,8 @@ def _read_by_backward(
     nodes: Sequence[Node], roots: Sequence[int], released: AbstractSet[int]
 ) -> tuple[bool, set[int]]:
     """Whether a later backward may come from `roots`, and what to keep for it: of what its rules read, whatever is dear
-    to compute again. Elementwise values and views are recomputed from contractions, reductions and loads.
+    to compute again. Elementwise values and views are recomputed from contractions, reductions and loads; so are products
+    much larger than their operands, such as attention's scores.
 
     A root whose backward has been run, and the graph released, needs nothing.
     """
@@ -139,7 +141,8 @@ def _read_by_backward(
         if index not in wanted:
             continue
         node = graph.nodes[index]
-        cheap = PRIMITIVES[node.op].kind in ("elementwise", "view", "source") and node.op != "custom"
+        cheap = PRIMITIVES[node.op].kind in ("elementwise", "view", "source") and node.op != "custom" or (
+            is_quick_product(graph.nodes, node))
         if index < first and not cheap:
             dear.add(base_of(graph.nodes, index))
         else:

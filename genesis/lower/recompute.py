@@ -14,7 +14,7 @@ from genesis.ir.graph import Node
 from genesis.lower.simplify import Simplified, without_dead
 from genesis.ops.registry import PRIMITIVES
 
-__all__ = ["recomputed"]
+__all__ = ["is_quick_product", "recomputed"]
 
 LEAST_BYTES = 1 << 20
 SHORT, GROWTH_IF_SHORT = 64, 2  # a sum over so few terms takes no longer than memory does
@@ -30,13 +30,14 @@ def recomputed(graph: Simplified) -> Simplified:
     Small ones, such as softmax's maxima and sums, are kept.
     """
     nodes = graph.nodes
-    large = [index for index, node in enumerate(nodes) if node.op == "matmul" and _pays(nodes, node)]
-    if not large:
-        return graph
-    readers: dict[int, list[int]] = {}
-    for index, node in enumerate(nodes):
-        for i in node.inputs:
-            readers.setdefault(i, []).append(index)
+    large = [index for index, node in enumerate(nodes) if is_quick_product(nodes, node)]
+    return _sunk(_with_copies(graph, large)) if large else graph
+
+
+def _with_copies(graph: Simplified, large: Sequence[int]) -> Simplified:
+    """The graph with copies of what `large` products make, for late readers."""
+    nodes = graph.nodes
+    readers = _readers(nodes)
     copies: dict[int, list[int]] = {}  # first late reader -> the region
     for product in large:
         region, first = _region(nodes, readers, product)
@@ -48,7 +49,10 @@ def recomputed(graph: Simplified) -> Simplified:
     return _copied(graph, copies) if copies else graph
 
 
-def _pays(nodes: Sequence[Node], node: Node) -> bool:
+def is_quick_product(nodes: Sequence[Node], node: Node) -> bool:
+    """Whether a node is a product so much larger than its operands that it is computed again sooner than read again."""
+    if node.op != "matmul":
+        return False
     a, b = (nodes[i] for i in node.inputs)
     growth = node.numel / max(a.numel + b.numel, 1)
     terms = a.shape[-1]
@@ -82,6 +86,35 @@ def _made_of(nodes: Sequence[Node], value: int, end: int) -> set[int]:
         if not found.isdisjoint(nodes[index].inputs):
             found.add(index)
     return found
+
+
+def _readers(nodes: Sequence[Node]) -> dict[int, list[int]]:
+    readers: dict[int, list[int]] = {}
+    for index, node in enumerate(nodes):
+        for i in node.inputs:
+            readers.setdefault(i, []).append(index)
+    return readers
+
+
+def _sunk(graph: Simplified) -> Simplified:
+    """The graph with large products, and what is made of them, moved down to their first readers: a backward that was not
+    recorded with its forward begins with all that it computes again, which would be in memory at once.
+    """
+    nodes, outputs = graph.nodes, set(graph.outputs)
+    readers = _readers(nodes)
+    moving: set[int] = set()
+    for index, node in enumerate(nodes):
+        if is_quick_product(nodes, node):
+            moving.update(_region(nodes, readers, index)[0])
+    place = [*range(len(nodes))]  # that of the node in front of which each is to be
+    for index in sorted(moving - outputs, reverse=True):
+        place[index] = min([place[reader] for reader in readers.get(index, ())], default=index)
+    order = sorted(range(len(nodes)), key=lambda index: (place[index], index))
+    if order == [*range(len(nodes))]:
+        return graph
+    number = {index: position for position, index in enumerate(order)}
+    moved = [nodes[index].renumbered(tuple([number[i] for i in nodes[index].inputs])) for index in order]
+    return Simplified(moved, [number[o] for o in graph.outputs], [graph.origins[index] for index in order])
 
 
 def _copied(graph: Simplified, copies: dict[int, list[int]]) -> Simplified:
