@@ -55,7 +55,7 @@ class Plan:
         saved = tuple(sorted(dear - set(outputs) - set(inputs)))
         kinds = [float64 if value.__class__ is float else int64 for value in trace.scalars]
         backend = backend_of(trace.device)
-        lowered = read_or_lower(trace.nodes, outputs, backend.target(threads), kinds, saved)
+        lowered = read_or_lower(trace.nodes, outputs, backend.target(threads, trace.device), kinds, saved)
         number = {index: k for k, index in enumerate(inputs)}
         locations = lowered.schedule.locations
         self.lowered = lowered
@@ -141,7 +141,7 @@ def _read_by_backward(
         if index not in wanted:
             continue
         node = graph.nodes[index]
-        cheap = PRIMITIVES[node.op].kind in ("elementwise", "view", "source") and node.op != "custom" or (
+        cheap = (PRIMITIVES[node.op].kind in ("elementwise", "view", "source") and node.op != "custom") or (
             is_quick_product(graph.nodes, node))
         if index < first and not cheap:
             dear.add(base_of(graph.nodes, index))

@@ -7,7 +7,7 @@ import pytest
 
 from genesis import plan
 from genesis.execute import flush
-from genesis.lower import cost, decisions, lower
+from genesis.lower import lower, target
 from genesis.runtime.speeds import ROUND
 from genesis.thread import unflushed
 from tests import devices
@@ -15,7 +15,7 @@ from tests import devices
 hypothesis.settings.register_profile("suite", deadline=None, max_examples=40, derandomize=True)
 hypothesis.settings.load_profile("suite")
 
-cost.speeds = decisions.speeds = lambda: ROUND  # whatever was measured here: tests look at plans
+target.speeds = lambda: ROUND  # whatever was measured here: tests look at plans
 plan.read_or_lower = lower  # whatever was lowered here: they change what lowering looks at
 
 

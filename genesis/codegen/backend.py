@@ -15,17 +15,17 @@ __all__ = ["Backend", "backend_of"]
 
 
 class Backend(NamedTuple):
-    """`target(threads)` is what lowering has to know.
+    """`target(threads, device)` is what lowering has to know.
 
     `assemble(nodes, schedule, slot_format, arena_slot, output_slot, scalar_slot, threads, device)` gives the program, and the
     bytes that its arena needs. Input k is slot k, output k slot `output_slot + k`, scalar k slot `scalar_slot + k`.
     """
 
-    target: Callable[[int], Target]
+    target: Callable[[int, Device], Target]
     assemble: Callable[..., tuple[list[Segment], int]]
 
 
-_CPU = Backend(Target, program.assemble)
+_CPU = Backend(lambda threads, device: Target(threads), program.assemble)
 
 
 def backend_of(device: Device) -> Backend:

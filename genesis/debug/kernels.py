@@ -13,7 +13,6 @@ from genesis.lower.build import KernelCall
 from genesis.lower.cost import Estimate, estimate
 from genesis.lower.stages import parts
 from genesis.plan import Plan, plan_for
-from genesis.runtime.team import get_num_threads
 from genesis.tensor import Tensor
 from genesis.thread import current_trace
 
@@ -72,7 +71,7 @@ def kernels(*tensors: Tensor) -> ProgramCost:
 
 def cost_of(plan: Plan, lines: Mapping[int, Line]) -> ProgramCost:
     """The stages and decisions of a plan; `lines` gives the user's line for positions of its trace."""
-    lowered, threads = plan.lowered, get_num_threads()
+    lowered = plan.lowered
     nodes = lowered.nodes
     placed = {index: lines[origin] for index, origin in enumerate(lowered.origins) if origin in lines}
 
@@ -86,7 +85,7 @@ def cost_of(plan: Plan, lines: Mapping[int, Line]) -> ProgramCost:
         stages.append(StageCost(
             instruction(nodes, stage[0]) + (f", and {len(stage) - 1} more" if len(stage) > 1 else ""),
             _ops(nodes, stage[0]), tuple(dict.fromkeys(placed[i] for i in involved if i in placed)),
-            estimate(nodes, stage, threads), tuple(sources.get(number, ())),
+            estimate(nodes, stage, lowered.target), tuple(sources.get(number, ())),
         ))
     decided = lowered.decisions
     refusals = [f"{name(r.node)} is not in the kernel of {name(r.beside)}: {r.reason}" for r in decided.refusals]

@@ -29,7 +29,7 @@ VERIFY = [False]  # check the graph between passes: on in tests
 
 class Lowered(NamedTuple):
     """What lowering gives: the final nodes, where each came from in the trace, the schedule, the outputs' places, what fusion
-    decided, and which inputs may give their memory to which outputs."""
+    decided, which inputs may give their memory to which outputs, and for which machine that is."""
 
     nodes: list[Node]
     origins: list[int]
@@ -38,6 +38,7 @@ class Lowered(NamedTuple):
     schedule: Schedule
     decisions: Decisions
     donations: list[tuple[int, int]]
+    target: Target
 
 
 def lower(
@@ -67,7 +68,7 @@ def lower(
     layouts: list[Layout] = [layout_of(graph.nodes, o) for o in graph.outputs]  # type: ignore[misc]
     places = list(zip(bases, layouts, strict=True))
     given = donations(graph.nodes, schedule)
-    return Lowered(graph.nodes, graph.origins, inputs, places, schedule, partition.decisions, given)
+    return Lowered(graph.nodes, graph.origins, inputs, places, schedule, partition.decisions, given, target)
 
 
 def _check(nodes: Sequence[Node], outputs: Sequence[int]) -> None:

@@ -10,8 +10,8 @@ from genesis.ir.shapes import numel
 from genesis.lower.build import KernelCall
 from genesis.lower.group import FULL
 from genesis.lower.stages import Loop, Product, Stage, parts
+from genesis.lower.target import Target
 from genesis.ops.registry import PRIMITIVES
-from genesis.runtime.speeds import speeds
 
 __all__ = ["PARALLEL_COST", "Estimate", "estimate"]
 
@@ -26,9 +26,8 @@ class Estimate(NamedTuple):
     seconds: float
 
 
-def estimate(nodes: Sequence[Node], stage: Stage, threads: int) -> Estimate:
-    """What a stage costs on `threads` threads. Of a call back into Python only the bytes are known."""
-    machine = speeds()
+def estimate(nodes: Sequence[Node], stage: Stage, target: Target) -> Estimate:
+    """What a stage costs on a machine. Of a call back into Python only the bytes are known."""
     nbytes = flops = multiplied = 0
     for call in stage:
         private = call.private if isinstance(call, Loop) else ()
@@ -40,9 +39,10 @@ def estimate(nodes: Sequence[Node], stage: Stage, threads: int) -> Estimate:
             nbytes += sum(nodes[value].nbytes for value in (*part.reads, *part.writes) if value not in private)
             if isinstance(part, Product):
                 multiplied += part.flops
-    workers = threads if flops + multiplied / 3 > PARALLEL_COST else 1
-    moving = nbytes / (machine.cache * workers if nbytes <= machine.cached else machine.memory)
-    computing = (multiplied / machine.products + flops / machine.operations) / workers
+    workers = target.threads if flops + multiplied / 3 > PARALLEL_COST else 1
+    machine = target.at_work(workers)
+    moving = nbytes / (machine.cache if nbytes <= machine.cached else machine.memory)
+    computing = multiplied / machine.products + flops / machine.operations
     seconds = machine.launch + machine.team * (workers > 1) + max(moving, computing)
     return Estimate(nbytes, flops + multiplied, seconds)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from genesis.runtime.speeds import speeds
+from genesis.lower.target import Target
 
 __all__ = ["Choice", "Decisions", "Refusal", "is_worth_keeping"]
 
@@ -35,7 +35,7 @@ class Decisions(NamedTuple):
     choices: list[Choice]
 
 
-def is_worth_keeping(cost: int, nbytes: int, threads: int, sources: int, large: int) -> bool:
+def is_worth_keeping(cost: int, nbytes: int, target: Target, sources: int, large: int) -> bool:
     """Whether to write a value and read it again, rather than compute it again.
 
     It takes `cost` simple operations an element, from `sources` values in memory, `large` of them as large as itself.
@@ -44,8 +44,6 @@ def is_worth_keeping(cost: int, nbytes: int, threads: int, sources: int, large: 
         return cost > GENERATE_COST
     if large > 1:
         return True
-    machine = speeds()
-    bandwidth = machine.cache * threads
-    if nbytes > machine.cached:
-        bandwidth = min(bandwidth, machine.memory)
-    return cost / (machine.operations * threads) > TRAFFIC / bandwidth
+    machine = target.at_work(target.threads)
+    bandwidth = machine.cache if nbytes <= machine.cached else min(machine.cache, machine.memory)
+    return cost / machine.operations > TRAFFIC / bandwidth

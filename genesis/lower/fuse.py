@@ -194,5 +194,5 @@ def fuse(nodes: Sequence[Node], outputs: Sequence[int], target: Target, scalars:
     groups = [g for g in fusion.groups if g.members]
     for group in groups:
         group.members.sort()
-    kept = realized(nodes, outputs, fusion.home, fusion.bases, target.threads, fusion.decisions)
+    kept = realized(nodes, outputs, fusion.home, fusion.bases, target, fusion.decisions)
     return Partition(groups, fusion.home, kept, scalars, target, fusion.decisions)

@@ -7,13 +7,14 @@ from collections.abc import Mapping, Sequence
 from genesis.ir.graph import Node
 from genesis.lower.decisions import Choice, Decisions, is_worth_keeping
 from genesis.lower.group import Group
+from genesis.lower.target import Target
 from genesis.ops.registry import PRIMITIVES
 
 __all__ = ["realized"]
 
 
 def realized(
-    nodes: Sequence[Node], outputs: Sequence[int], home: Mapping[int, Group], bases: Sequence[int], threads: int,
+    nodes: Sequence[Node], outputs: Sequence[int], home: Mapping[int, Group], bases: Sequence[int], target: Target,
     decisions: Decisions,
 ) -> set[int]:
     """The values that get memory: outputs, operands of what is no loop, and what another group reads and would not
@@ -63,7 +64,7 @@ def realized(
         if index in outside and index not in found:
             size = node.numel
             large = sum([nodes[s].numel >= size for s in sources])  # one that is broadcast never is, whatever the sizes
-            kept = is_worth_keeping(cost, node.nbytes, threads, len(sources), large)
+            kept = is_worth_keeping(cost, node.nbytes, target, len(sources), large)
             decisions.choices.append(Choice(index, kept, cost))
             found |= {index} if kept else {s for s in sources if s in home}
     return found

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from genesis.runtime.speeds import Speeds, speeds
+
 __all__ = ["Target", "Turns"]
 
 
@@ -20,7 +22,8 @@ class Turns(NamedTuple):
 class Target(NamedTuple):
     """The number of threads that share a program's work; how tiles of loops come in turn (None: each thread has tiles of its
     own, which fit its cache); whether vectors take apart the few neighbours that they step over; whether products take
-    operands that lie any way, windows too, and of 16 bits; whether a pass over rows sums columns too, kept beside it.
+    operands that lie any way, windows too, and of 16 bits; whether a pass over rows sums columns too, kept beside it; how
+    fast the machine is, if it is not this host.
     """
 
     threads: int
@@ -28,3 +31,12 @@ class Target(NamedTuple):
     taps: bool = True
     strided: bool = False
     crossing: bool = True
+    speeds: Speeds | None = None
+
+    def at_work(self, threads: int) -> Speeds:
+        """How fast so many of the host's threads are together; or all of another machine."""
+        if self.speeds is not None:
+            return self.speeds
+        one = speeds()
+        return one._replace(
+            cache=one.cache * threads, operations=one.operations * threads, products=one.products * threads)

@@ -6,9 +6,13 @@ import numpy as np
 import pytest
 
 import genesis
-from genesis.lower import decisions
+from genesis.codegen.cuda.program import target_of
+from genesis.lower import target
 from genesis.lower.decisions import is_worth_keeping
+from genesis.lower.target import Target
 from genesis.runtime.speeds import ROUND
+
+HOST = Target(2)
 
 
 def stages(*tensors):
@@ -54,16 +58,26 @@ def test_more_work_takes_longer(abc):
 
 
 def test_cheap_values_are_computed_again_and_dear_ones_kept():
-    kept = [is_worth_keeping(cost, 1 << 20, 2, sources=1, large=1) for cost in (2, 20, 21, 50)]
+    kept = [is_worth_keeping(cost, 1 << 20, HOST, sources=1, large=1) for cost in (2, 20, 21, 50)]
     assert kept == [False, False, True, True]
-    assert is_worth_keeping(2, 1 << 20, 2, sources=2, large=2), "it takes more reading than one value"
-    assert not is_worth_keeping(60, 1 << 20, 2, sources=0, large=0), "a random number takes none"
+    assert is_worth_keeping(2, 1 << 20, HOST, sources=2, large=2), "it takes more reading than one value"
+    assert not is_worth_keeping(60, 1 << 20, HOST, sources=0, large=0), "a random number takes none"
 
 
 def test_slow_memory_is_worth_more_computing(monkeypatch):
-    monkeypatch.setattr(decisions, "speeds", lambda: ROUND._replace(memory=ROUND.memory / 10))
-    assert not is_worth_keeping(50, 1 << 30, 2, sources=1, large=1)
-    assert is_worth_keeping(50, 1 << 20, 2, sources=1, large=1), "this one stays in cache"
+    monkeypatch.setattr(target, "speeds", lambda: ROUND._replace(memory=ROUND.memory / 10))
+    assert not is_worth_keeping(50, 1 << 30, HOST, sources=1, large=1)
+    assert is_worth_keeping(50, 1 << 20, HOST, sources=1, large=1), "this one stays in cache"
+
+
+@pytest.mark.parametrize("capability", [(7, 0), (7, 5), (8, 0), (8, 6), (8, 9), (9, 0), (10, 0), (12, 0), (12, 1)])
+def test_a_gpu_computes_again_what_the_host_would_keep(monkeypatch, capability):
+    gpu = target_of(capability)
+    assert is_worth_keeping(25, 1 << 28, HOST, sources=1, large=1)
+    assert not is_worth_keeping(25, 1 << 28, gpu, sources=1, large=1), "it computes more while memory answers"
+    assert is_worth_keeping(500, 1 << 28, gpu, sources=1, large=1)
+    monkeypatch.setattr(target, "speeds", lambda: {}["the host's speeds are nothing to a GPU"])
+    assert not is_worth_keeping(1, 1 << 20, gpu, sources=1, large=1)
 
 
 def test_what_is_not_fused_is_recorded_with_its_reason(abc):

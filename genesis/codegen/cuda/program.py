@@ -15,6 +15,7 @@ from genesis.codegen.cuda.loops import calls_in_turn
 from genesis.codegen.cuda.product import Step as ProductStep
 from genesis.codegen.cuda.product import joined, matrices_of, steps_of
 from genesis.codegen.cuda.signature import Function, Signature, words_of
+from genesis.codegen.cuda.speeds import speeds_of
 from genesis.codegen.places import Places
 from genesis.codegen.segment import Segment
 from genesis.devices import Device
@@ -30,7 +31,7 @@ from genesis.runtime.cuda import SIMULATED
 from genesis.runtime.cuda.program import FAULT, Program, Scalar, Step
 from genesis.runtime.uninterrupted import uninterrupted
 
-__all__ = ["assemble", "target"]
+__all__ = ["assemble", "target", "target_of"]
 
 # Threads that a GPU is like: lowering has rows passed over several times from 16 for each thread on, 128, about one for each of
 # an H100's or H200's 132 multiprocessors. Fewer long rows are passed over by a kernel for each pass, which several teams share.
@@ -40,13 +41,18 @@ WIDE = 8
 TURNS = Turns(nbytes=32 << 20, filling=1 << 28, calls=384)
 
 
-def target(threads: int) -> Target:
-    """What lowering has to know of a GPU, for which the host's threads are nothing.
+def target(threads: int, device: Device) -> Target:
+    """What lowering has to know of a GPU, for which the host's threads are nothing."""
+    return target_of(device.memory.gpu.capability)
+
+
+def target_of(capability: tuple[int, int]) -> Target:
+    """What lowering has to know of GPUs of a compute capability.
 
     Sums of columns are kernels of their own: beside a pass over rows each team would add to its sums in memory at every point,
     which takes longer than to read the rows once more.
     """
-    return Target(WIDE, TURNS, taps=False, strided=True, crossing=False)
+    return Target(WIDE, TURNS, taps=False, strided=True, crossing=False, speeds=speeds_of(capability))
 
 
 def assemble(

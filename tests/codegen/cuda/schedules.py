@@ -7,7 +7,7 @@ import numpy as np
 from genesis.codegen.cuda.binaries import machine_code, names, toolchain
 from genesis.codegen.cuda.emit import emit_finish, emit_kernel
 from genesis.codegen.cuda.geometry import finishing, launch, team_of
-from genesis.codegen.cuda.program import target
+from genesis.codegen.cuda.program import target_of
 from genesis.codegen.cuda.signature import words_of
 from genesis.codegen.cuda.simulate import run
 from genesis.dispatch import array_of
@@ -25,7 +25,7 @@ def lowered(trace, arrays):
     """The program that computes pending arrays of a trace."""
     outputs = tuple(dict.fromkeys(array.index for array in arrays))
     kinds = [float64 if isinstance(value, float) else int64 for value in trace.scalars]
-    return lower(trace.nodes, outputs, target(1), kinds)
+    return lower(trace.nodes, outputs, target_of((9, 0)), kinds)
 
 
 def program_of(*tensors):
