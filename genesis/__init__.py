@@ -139,6 +139,8 @@ from genesis.selection import (
     masked_scatter,
     masked_select,
     nonzero,
+    nonzero_static,
+    put,
     take,
     unique,
     where,
@@ -147,6 +149,7 @@ from genesis.serialization import load, save
 from genesis.thread import set_default_dtype
 from genesis.variable import Variable
 
+trace = _function_named("trace")  # and no more the module of that name
 __version__ = "0.1.0"
 
 newaxis = None  # in an index

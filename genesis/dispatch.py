@@ -41,6 +41,8 @@ def array_of(tensor: Tensor) -> Array:
     """The array that `tensor` holds now; a view whose root was written to looks again."""
     base = tensor._base
     if base is not None and base._version != tensor._seen:
+        while base._base is not None:  # it was turned in place, and what it held is its root's now
+            base = tensor._base = base._base
         held = base._array.memory
         if held is not None and held.buffer.shared and (tensor._detached or not base._requires_grad):
             found = held.at(tensor.layout, tensor.dtype)  # not what lies there now: the outside may write to it

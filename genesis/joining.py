@@ -191,3 +191,7 @@ def atleast_2d(*tensors: Any) -> Any:
 def atleast_3d(*tensors: Any) -> Any:
     """The tensors with three axes at least: a matrix gets one behind, a vector one on each side."""
     return _with_axes(3, tensors)
+
+
+for _name, _function in {"unsafe_chunk": chunk, "unsafe_split": split, "unsafe_split_with_sizes": split_with_sizes}.items():
+    setattr(Tensor, _name, _function)

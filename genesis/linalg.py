@@ -14,7 +14,7 @@ from genesis.ir.dtypes import DType
 from genesis.ir.shapes import numel
 from genesis.methods import function_of, view_function_of
 from genesis.ops.registry import OPERATIONS
-from genesis.tensor import Tensor
+from genesis.tensor import Tensor, method
 
 __all__ = [
     "LinAlgError", "cholesky", "cond", "cross", "det", "diagonal", "eigh", "eigvalsh", "inv", "lstsq", "matmul",
@@ -77,6 +77,7 @@ def diagonal(A: Tensor, *, offset: int = 0, dim1: int = -2, dim2: int = -1) -> T
     return result
 
 
+@method
 def matrix_power(A: Tensor, n: int) -> Tensor:
     """The product of `n` times the matrices `A` (.., m, m), by squaring; of their inverses, for a negative `n`.
 

@@ -26,11 +26,14 @@ _INTERNAL = {
 }
 # Methods that are functions as well.
 _METHODS = {
-    "broadcast_to", "clone", "detach", "is_floating_point", "masked_fill", "movedim", "numel", "ravel", "t",
+    "adjoint", "broadcast_to", "clone", "conj", "conj_physical", "detach", "is_complex", "is_conj", "is_floating_point",
+    "is_neg", "is_same_size", "is_signed", "masked_fill", "matrix_power", "movedim", "narrow_copy", "numel", "ravel",
+    "resolve_conj", "resolve_neg", "t",
 }
 _ALIASES = {
-    **ALIASES, "concat": "cat", "concatenate": "cat", "inverse": "inv", "moveaxis": "movedim", "pinverse": "pinv",
-    "row_stack": "vstack", "swapaxes": "transpose", "swapdims": "transpose", "trapz": "trapezoid",
+    **ALIASES, "concat": "cat", "concatenate": "cat", "ger": "outer", "inverse": "inv", "moveaxis": "movedim",
+    "pinverse": "pinv", "row_stack": "vstack", "swapaxes": "transpose", "swapdims": "transpose",
+    "trapz": "trapezoid", "unsafe_chunk": "chunk", "unsafe_split": "split", "unsafe_split_with_sizes": "split_with_sizes",
 }
 _registered: set[str] = set()  # operations of the user's
 
@@ -41,6 +44,9 @@ def function_named(name: str) -> Callable[..., Any] | None:
     if name in _METHODS or name in OVERRIDABLE:
         function: Callable[..., Any] = OVERRIDABLE.get(name) or getattr(Tensor, name)
         return function
+    if name.endswith("_") and not name.startswith("_"):  # relu_, fill_: what writes into its first argument
+        in_place: Callable[..., Any] | None = getattr(Tensor, name, None)
+        return in_place
     if name not in OPERATIONS or name in _INTERNAL:
         return None
     return view_function_of(name) if name in LAYOUT_RULES else function_of(OPERATIONS[name])

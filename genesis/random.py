@@ -5,15 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from genesis.construction import from_data
 from genesis.creation import as_shape
 from genesis.devices import CPU, Device, device_of
 from genesis.dispatch import call_on
-from genesis.ir.dtypes import DType, as_dtype, float32, get_default_dtype, int64
+from genesis.ir.dtypes import DType, as_dtype, float32, float64, get_default_dtype, int64
 from genesis.ir.shapes import numel
 from genesis.ops.registry import OPERATIONS
 from genesis.runtime import rng
-from genesis.tensor import Tensor
+from genesis.runtime.rng import Generator
+from genesis.tensor import Tensor, method
 from genesis.thread import thread_state
 
 __all__ = [
@@ -40,8 +43,12 @@ def manual_seed(seed: int) -> None:
     rng.manual_seed(int(seed))
 
 
-def draws(count: int) -> tuple[int, int]:
-    """(seed, first place) of `count` fresh numbers, as signed 64-bit integers."""
+def draws(count: int, generator: Generator | None = None) -> tuple[int, int]:
+    """(seed, first place) of `count` fresh numbers, as signed 64-bit integers; of a generator of one's own, if given."""
+    if generator is not None:
+        if thread_state.recorder is not None:
+            thread_state.recorder.refuse("numbers are drawn from a generator of the call's own")
+        return _signed(generator.initial_seed()), _signed(generator.reserve(count))
     start = rng.reserve(count)
     if thread_state.recorder is not None:
         drawn: tuple[int, int] = thread_state.recorder.drawn(start, count)
@@ -53,10 +60,13 @@ def _signed(word: int) -> int:
     return word - (1 << 64) if word >> 63 else word
 
 
-def drawn(kind: str, shape: Sequence[int], dtype: DType | None, *parameters: Any, device: Device = CPU) -> Tensor:
+def drawn(
+    kind: str, shape: Sequence[int], dtype: DType | None, *parameters: Any, device: Device = CPU,
+    generator: Generator | None = None,
+) -> Tensor:
     """Fresh numbers of the operation `kind`: uniform, normal or randint."""
     shape = tuple(shape)
-    arguments = *draws(numel(shape)), shape, dtype or get_default_dtype(), *parameters
+    arguments = *draws(numel(shape), generator), shape, dtype or get_default_dtype(), *parameters
     result: Tensor = call_on(device, OPERATIONS[kind], arguments)
     return result
 
@@ -68,10 +78,13 @@ def _floating(name: str, dtype: DType | None) -> DType:
     return dtype
 
 
-def rand(*size: Any, dtype: DType | None = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+def rand(
+    *size: Any, generator: Generator | None = None, dtype: DType | None = None, device: Any = None, requires_grad: bool = False
+) -> Tensor:
     """Numbers in [0, 1), evenly distributed: multiples of 2^-24, or 2^-53 in float64.
 
-    `size` is ints or one tuple; `dtype` floating, by default the default float. Raises TypeError for another dtype.
+    `size` is ints or one tuple; `dtype` floating, by default the default float; `generator` where the numbers come from, by
+    default what `manual_seed` seeds. Raises TypeError for another dtype.
 
     >>> import genesis
     >>> x = genesis.rand(2, 3)
@@ -79,23 +92,28 @@ def rand(*size: Any, dtype: DType | None = None, device: Any = None, requires_gr
     ((2, 3), True)
     """
     place, dtype = device_of(device), _floating("rand", dtype)
-    return drawn("uniform", as_shape("rand", size), dtype, device=place).requires_grad_(requires_grad)
+    return drawn("uniform", as_shape("rand", size), dtype, device=place, generator=generator).requires_grad_(requires_grad)
 
 
-def randn(*size: Any, dtype: DType | None = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+def randn(
+    *size: Any, generator: Generator | None = None, dtype: DType | None = None, device: Any = None, requires_grad: bool = False
+) -> Tensor:
     """Normal numbers, of mean 0 and variance 1 (Box and Muller, 1958).
 
-    `size` and `dtype` as in `rand`.
+    `size`, `generator` and `dtype` as in `rand`.
 
     >>> import genesis
     >>> genesis.randn(2, 3, dtype=genesis.float64).dtype
     genesis.float64
     """
     place, dtype = device_of(device), _floating("randn", dtype)
-    return drawn("normal", as_shape("randn", size), dtype, device=place).requires_grad_(requires_grad)
+    return drawn("normal", as_shape("randn", size), dtype, device=place, generator=generator).requires_grad_(requires_grad)
 
 
-def randint(low: int, high: Any = None, size: Any = None, *, dtype: DType = int64, device: Any = None) -> Tensor:
+def randint(
+    low: int, high: Any = None, size: Any = None, *, generator: Generator | None = None, dtype: DType = int64,
+    device: Any = None,
+) -> Tensor:
     """Integers in [low, high); `randint(high, size)` starts at 0.
 
     `size` is an int or a tuple of ints. Raises ValueError unless low < high, TypeError without a size.
@@ -111,7 +129,8 @@ def randint(low: int, high: Any = None, size: Any = None, *, dtype: DType = int6
         raise TypeError("randint: wants (high, size) or (low, high, size)")
     if low >= high:
         raise ValueError(f"randint: low {low} must be less than high {high}")
-    return drawn("randint", as_shape("randint", (size,)), dtype, int(low), int(high), device=place)
+    shape = as_shape("randint", (size,))
+    return drawn("randint", shape, dtype, int(low), int(high), device=place, generator=generator)
 
 
 def rand_like(input: Tensor, *, dtype: DType | None = None, device: Any = None) -> Tensor:
@@ -132,7 +151,9 @@ def randint_like(
     return randint(low, high, input.shape, dtype=dtype or input.dtype, device=device or input.device)
 
 
-def normal(mean: Any = 0.0, std: Any = 1.0, size: Any = None, *, dtype: DType | None = None) -> Tensor:
+def normal(
+    mean: Any = 0.0, std: Any = 1.0, size: Any = None, *, generator: Generator | None = None, dtype: DType | None = None
+) -> Tensor:
     """Normal numbers with this mean and standard deviation: numbers together with `size`, or tensors.
 
     Raises TypeError where both are numbers and there is no size.
@@ -147,41 +168,57 @@ def normal(mean: Any = 0.0, std: Any = 1.0, size: Any = None, *, dtype: DType | 
         if not isinstance(like, Tensor):
             raise TypeError("normal: wants a size where mean and std are numbers")
         size, dtype, place = like.shape, dtype or like.dtype, like.device
-    return randn(size, dtype=dtype, device=place) * std + mean
+    return randn(size, generator=generator, dtype=dtype, device=place) * std + mean
 
 
-def bernoulli(input: Tensor) -> Tensor:
-    """1 with the probability that `input` gives at each place, 0 otherwise."""
-    return (drawn("uniform", input.shape, float32, device=input.device) < input).to(input.dtype)
+@method
+def bernoulli(input: Tensor, p: float | None = None, *, generator: Generator | None = None) -> Tensor:
+    """1 with the probability that `input` gives at each place (with the probability `p`, if given), 0 otherwise."""
+    chosen = drawn("uniform", input.shape, float32, device=input.device, generator=generator) < (input if p is None else p)
+    return chosen.to(input.dtype)
 
 
-def randperm(n: int, *, dtype: DType = int64, device: Any = None) -> Tensor:
+def randperm(n: int, *, generator: Generator | None = None, dtype: DType = int64, device: Any = None) -> Tensor:
     """The integers 0 to n-1 in random order.
 
     >>> import genesis
     >>> sorted(genesis.randperm(4).tolist())
     [0, 1, 2, 3]
     """
-    order = drawn("uniform", (n,), float32).numpy().argsort(kind="stable")
+    order = drawn("uniform", (n,), float32, generator=generator).numpy().argsort(kind="stable")
     return from_data(order, dtype, device=device)
 
 
-def multinomial(input: Tensor, num_samples: int, replacement: bool = False) -> Tensor:
-    """Positions drawn with the (unnormalised) probabilities in the rows of `input`.
+@method
+def multinomial(
+    input: Tensor, num_samples: int, replacement: bool = False, *, generator: Generator | None = None
+) -> Tensor:
+    """Positions drawn with the (unnormalised) probabilities in the rows of `input`, (n,) or (rows, n).
 
-    Without `replacement`, the largest of probabilities raised by exponential races (Efraimidis and Spirakis, 2006).
+    Without `replacement`, the winners of exponential races (Efraimidis and Spirakis, 2006). Raises ValueError for other
+    shapes, for probabilities that are none, for rows of zeros, and for more samples than there are positions to draw.
+
+    >>> import genesis
+    >>> genesis.multinomial(genesis.tensor([0.0, 3.0, 0.0]), 2, replacement=True)
+    tensor([1, 1])
     """
     weights = input.detach()
+    if not weights.is_floating_point():
+        raise TypeError(f"multinomial: probabilities must be floating, got {input.dtype.name}")
     if weights.ndim not in (1, 2):
         raise ValueError(f"multinomial: probabilities must be 1-d or 2-d, got shape {input.shape}")
-    if not replacement and num_samples > weights.shape[-1]:
-        raise ValueError(f"multinomial: cannot draw {num_samples} of {weights.shape[-1]} without replacement")
+    if num_samples < 1 or (not replacement and num_samples > weights.shape[-1]):
+        raise ValueError(f"multinomial: cannot draw {num_samples} of {weights.shape[-1]}; want 1 or more, and replacement=True "
+                         "for more than there are")
     p = weights.double().numpy(force=True)
+    if not np.isfinite(p).all() or (p < 0).any() or (p.sum(-1) <= 0).any():
+        raise ValueError("multinomial: a row of probabilities has infinite, NaN or negative ones, or zeros alone")
     if replacement:
-        edges = p.cumsum(-1) / p.sum(-1, keepdims=True)
-        u = drawn("uniform", (*p.shape[:-1], num_samples), weights.double().dtype).numpy()
-        picked = (u[..., :, None] >= edges[..., None, :]).sum(-1).clip(max=p.shape[-1] - 1)
+        edges = p.cumsum(-1)
+        edges /= edges[..., -1:]
+        u = drawn("uniform", (*p.shape[:-1], num_samples), float64, generator=generator).numpy()
+        picked = (u[..., :, None] >= edges[..., None, :]).sum(-1)
     else:
-        race = -(1 - drawn("uniform", p.shape, weights.double().dtype)).log().numpy() / p.clip(1e-300)
+        race = -(1 - drawn("uniform", p.shape, float64, generator=generator)).log().numpy() / p.clip(1e-300)
         picked = race.argsort(-1)[..., :num_samples]
     return from_data(picked, int64, device=input.device)

@@ -19,7 +19,8 @@ from genesis.storage import view, write
 from genesis.tensor import Tensor, method
 
 __all__ = [
-    "argwhere", "index_add", "index_copy", "index_fill", "index_put", "masked_scatter", "masked_select", "nonzero", "take",
+    "argwhere", "index_add", "index_copy", "index_fill", "index_put", "masked_scatter", "masked_select", "nonzero",
+    "nonzero_static", "put", "take",
     "unique", "where",
 ]
 
@@ -98,6 +99,43 @@ def take(input: Tensor, index: Tensor) -> Tensor:
     """The elements at positions in the flattened tensor."""
     result: Tensor = input.reshape(-1)[index]
     return result
+
+
+@method
+@overridable
+def put(input: Tensor, index: Tensor, source: Tensor, accumulate: bool = False) -> Tensor:
+    """`input` with `source` written (added, with `accumulate`) at the positions `index` in the flattened tensor.
+
+    Raises ValueError where `index` and `source` have not the same number of elements, TypeError for another dtype.
+
+    >>> import genesis
+    >>> genesis.put(genesis.zeros(2, 2), genesis.tensor([3, 0]), genesis.tensor([1.0, 2.0]))
+    tensor([[2., 0.],
+            [0., 1.]])
+    """
+    if index.numel() != source.numel() or source.dtype is not input.dtype:
+        raise (ValueError if source.dtype is input.dtype else TypeError)(
+            f"put: index {index.shape}, source {source.dtype.name} {source.shape}; want {input.dtype.name}, as many as indices")
+    arguments = (input.reshape(-1), source.reshape(-1), (0,), accumulate, index.reshape(-1))
+    result: Tensor = call(OPERATIONS["index_put"], arguments).reshape(input.shape)
+    return result
+
+
+@method
+@overridable
+def nonzero_static(input: Tensor, *, size: int, fill_value: int = -1) -> Tensor:
+    """The first `size` of the positions that `nonzero` finds; rows of `fill_value` where there are fewer.
+
+    >>> import genesis
+    >>> genesis.nonzero_static(genesis.tensor([0, 1, 0, 1]), size=3).tolist()
+    [[1], [3], [-1]]
+    """
+    if size < 0:
+        raise ValueError(f"nonzero_static: size is {size}; want 0 or more")
+    found = np.argwhere(values_of(input))[:size]
+    places = np.full((size, input.ndim), fill_value, np.int64)
+    places[: len(found)] = found
+    return from_memory(places).to(input.device)
 
 
 @method
@@ -186,6 +224,6 @@ def _in_place(name: str, function: Any) -> None:
 
 for _name, _function in {
     "index_add": index_add, "index_copy": index_copy, "index_fill": index_fill, "index_put": index_put,
-    "masked_scatter": masked_scatter,
+    "masked_scatter": masked_scatter, "put": put,
 }.items():
     _in_place(_name, _function)

@@ -254,8 +254,9 @@ def memory_of(tensor: Tensor) -> Memory:
     """Where the tensor's elements lie in its storage, computed now if pending. Roots lie contiguously."""
     if thread_state.recorder is not None:
         thread_state.recorder.looked()
+    array = array_of(tensor)
     root = tensor._base
     if root is None:
-        return realize(tensor._array)
+        return realize(array)
     held = realize(root._array)
     return held.at(tensor.layout, root.dtype)

@@ -1,10 +1,10 @@
 """The methods of Tensor: rows of the operation table, and what it takes to look at a tensor, convert it and write to it."""
 
-from genesis.methods import conversion, differentiation, inspection, shaping, sharing, writing
+from genesis.methods import conversion, differentiation, inspection, restriding, shaping, sharing, writing
 from genesis.methods.table import ALIASES, function_of, install, view_function_of
 
 __all__ = [
-    "ALIASES", "conversion", "differentiation", "function_of", "inspection", "install", "shaping", "sharing",
+    "ALIASES", "conversion", "differentiation", "function_of", "inspection", "install", "restriding", "shaping", "sharing",
     "view_function_of", "writing",
 ]
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from genesis.devices import Device
 from genesis.dispatch import array_of
+from genesis.ir.dtypes import DTYPES, DType
 from genesis.ir.shapes import Shape, normalize_axis
 from genesis.ir.shapes import numel as product
 from genesis.storage import view
@@ -42,6 +43,12 @@ def size(self: Tensor) -> Size:
 def device(self: Tensor) -> Device:
     """Where the tensor's memory is."""
     return array_of(self).device
+
+
+@attribute
+def is_cpu(self: Tensor) -> bool:
+    """Whether the tensor is on the CPU."""
+    return array_of(self).device.type == "cpu"
 
 
 @attribute
@@ -94,6 +101,18 @@ def is_floating_point(self: Tensor) -> bool:
 
 
 @method
+def is_signed(self: Tensor) -> bool:
+    """Whether the dtype has negative numbers."""
+    return self.dtype.is_signed
+
+
+@method
+def is_same_size(self: Tensor, other: Tensor) -> bool:
+    """Whether `other` has the same shape."""
+    return self.shape == other.shape
+
+
+@method
 def stride(self: Tensor, dim: int | None = None) -> Any:
     """The steps, in elements, between neighbours along each axis (or along `dim`).
 
@@ -130,5 +149,51 @@ def __iter__(self: Tensor) -> Iterator[Tensor]:
         raise TypeError("iter: a 0-d tensor cannot be iterated over")
     return iter([view(self, "select", 0, i) for i in range(self.shape[0])])
 
+
+# ---- PyTorch's old names of dtypes ----
+
+_TYPES = {
+    "FloatTensor": "float32", "DoubleTensor": "float64", "HalfTensor": "float16", "BFloat16Tensor": "bfloat16",
+    "LongTensor": "int64", "IntTensor": "int32", "ShortTensor": "int16", "CharTensor": "int8", "ByteTensor": "uint8",
+    "BoolTensor": "bool",
+}
+
+
+@method
+def type(self: Tensor, dtype: DType | str | None = None) -> Any:
+    """The tensor as `dtype`, a dtype or a name such as "genesis.LongTensor"; without one, its own such name.
+
+    >>> import genesis
+    >>> x = genesis.ones(2).type(genesis.int64)
+    >>> x, x.type()
+    (tensor([1, 1]), 'genesis.LongTensor')
+    """
+    if dtype is None:
+        own = next(name for name, kind in _TYPES.items() if kind == self.dtype.name)
+        return f"genesis.{'cuda.' if self.device.type == 'cuda' else ''}{own}"
+    if isinstance(dtype, str):
+        kind = _TYPES.get(dtype.rpartition(".")[2])
+        if kind is None:
+            raise ValueError(f"type: there is no {dtype!r}; want one of {', '.join(_TYPES)}")
+        dtype = DTYPES[kind]
+    return self.to(dtype)
+
+
+# ---- what there is none of, and is asked for ----
+
+
+def _never(name: str, kind: str) -> None:
+    def answer(self: Tensor) -> bool:
+        return False
+
+    answer.__name__, answer.__doc__ = name, f"False: there are no {kind} tensors here."
+    (method if name in ("is_complex", "is_conj", "is_neg") else attribute)(answer)
+
+
+for _name, _kind in {
+    "is_sparse": "sparse", "is_quantized": "quantized", "is_nested": "nested", "is_meta": "meta", "is_complex": "complex",
+    "is_conj": "lazily conjugated", "is_neg": "lazily negated",
+}.items():
+    _never(_name, _kind)
 
 Tensor.nelement, Tensor.ndimension = numel, dim  # type: ignore[attr-defined]

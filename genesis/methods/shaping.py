@@ -41,6 +41,38 @@ def H(self: Tensor) -> Tensor:
     return self.T
 
 
+@attribute
+def mH(self: Tensor) -> Tensor:
+    """The last two axes exchanged: real matrices are their own conjugates."""
+    return self.adjoint()
+
+
+@method
+def adjoint(self: Tensor) -> Tensor:
+    """The last two axes exchanged."""
+    if self.ndim < 2:
+        raise ValueError(f"adjoint: wants two axes at least, got shape {self.shape}")
+    return view(self, "transpose", -2, -1)
+
+
+def _itself(name: str, doc: str) -> None:
+    def same(self: Tensor) -> Tensor:
+        return self
+
+    same.__name__, same.__doc__ = name, doc
+    method(same)
+
+
+for _name in ("conj", "conj_physical", "resolve_conj", "resolve_neg"):
+    _itself(_name, "The tensor itself: it is real.")
+
+
+@attribute
+def real(self: Tensor) -> Tensor:
+    """The tensor itself: it is real."""
+    return self
+
+
 @method
 def t(self: Tensor) -> Tensor:
     """The transpose of a matrix; a vector is its own."""

@@ -49,6 +49,21 @@ def numpy(self: Tensor, *, force: bool = False) -> np.ndarray:
 
 
 @method
+def data_ptr(self: Tensor) -> int:
+    """The address of the first element, on the tensor's device. What is written from now on is written there.
+
+    >>> import genesis
+    >>> x = genesis.zeros(4)
+    >>> x[1:].data_ptr() - x.data_ptr()
+    4
+    """
+    memory = _seen_outside(self)
+    memory.buffer.expose()
+    address: int = memory.buffer.ptr + memory.layout.offset * self.dtype.itemsize
+    return address
+
+
+@method
 def __array__(self: Tensor, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
     values = self.numpy()
     if dtype is not None and np.dtype(dtype) != values.dtype:
@@ -97,10 +112,11 @@ def __cuda_array_interface__(self: Tensor) -> dict[str, Any]:
 
 
 def _seen_outside(tensor: Tensor) -> Memory:
-    """Where a tensor lies on its GPU, once all is computed that is recorded of it and of what reads it."""
+    """Where a tensor lies on its device, once all is computed that is recorded of it and of what reads it."""
     with LOCK:
         memory = memory_of(tensor)
         for trace in readers_of(memory.buffer):
             flush(trace)
-        memory.buffer.device.memory.synchronize()
+        if not memory.buffer.device.memory.is_host:
+            memory.buffer.device.memory.synchronize()
     return memory

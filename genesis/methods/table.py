@@ -97,12 +97,13 @@ COMPARISONS = ("eq", "ne", "lt", "le", "gt", "ge")
 IN_PLACE = (
     "abs", "acos", "acosh", "add", "addbmm", "addcdiv", "addcmul", "addmm", "addmv", "addr", "asin", "asinh", "atan", "atan2",
     "atanh", "baddbmm", "bitwise_and", "bitwise_left_shift", "bitwise_not", "bitwise_or", "bitwise_right_shift", "bitwise_xor",
-    "ceil", "clamp", "clamp_max", "clamp_min", "copysign", "cos", "cosh", "cumsum", "deg2rad", "div", "eq", "erf", "erfc",
-    "exp", "exp2", "expm1", "floor", "floor_divide", "fmod", "frac", "ge", "gt", "heaviside", "hypot", "ldexp",
-    "le", "lerp", "log", "log10", "log1p", "log2", "logical_and", "logical_not", "logical_or", "logical_xor", "logit", "lt",
-    "mul", "nan_to_num", "ne", "neg", "pow", "rad2deg", "reciprocal", "relu", "remainder", "round", "rsqrt", "scatter",
-    "scatter_add", "sgn", "sigmoid", "sign", "sin", "sinc", "sinh", "sqrt", "square", "sub", "tan", "tanh", "tril", "triu",
-    "trunc", "xlogy",
+    "ceil", "clamp", "clamp_max", "clamp_min", "copysign", "cos", "cosh", "cumprod", "cumsum", "deg2rad", "digamma", "div",
+    "eq", "erf", "erfc", "erfinv", "exp", "exp2", "expm1", "floor", "floor_divide", "fmod", "frac", "gcd", "ge", "gt",
+    "heaviside", "hypot", "i0", "igamma", "igammac", "index_reduce", "lcm", "ldexp", "le", "lerp", "lgamma", "log", "log10",
+    "log1p", "log2", "logical_and", "logical_not", "logical_or", "logical_xor", "logit", "lt", "mul", "mvlgamma", "nan_to_num",
+    "ne", "neg", "nextafter", "pow", "rad2deg", "reciprocal", "relu", "remainder", "renorm", "round", "rsqrt", "scatter",
+    "scatter_add", "scatter_reduce", "sgn", "sigmoid", "sign", "sin", "sinc", "sinh", "sqrt", "square", "sub", "tan", "tanh",
+    "tril", "triu", "trunc", "xlogy",
 )
 ALIASES = {  # further names of rows, NumPy's mostly; of their in-place forms as well
     "absolute": "abs", "arccos": "acos", "arccosh": "acosh", "arcsin": "asin", "arcsinh": "asinh", "arctan": "atan",
@@ -143,5 +144,6 @@ def install() -> None:
     for name, target in {"neg": "neg", "abs": "abs", "invert": "bitwise_not"}.items():
         setattr(Tensor, f"__{name}__", _unary_method(OPERATIONS[target]))
     Tensor.flip = function_of(OPERATIONS["flip"])  # type: ignore[attr-defined]
+    Tensor.narrow_copy = function_of(OPERATIONS["narrow"])  # type: ignore[attr-defined]
     Tensor.__pos__ = lambda self: self  # type: ignore[attr-defined]
     Tensor.__hash__ = object.__hash__  # type: ignore[method-assign]

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from genesis.construction import from_data
 from genesis.dispatch import array_of, call, filled
+from genesis.ir.dtypes import float64
 from genesis.ops.registry import OPERATIONS
 from genesis.random import drawn
+from genesis.runtime.rng import Generator
 from genesis.storage import detach, view, write
 from genesis.tensor import Tensor, attribute, method, tensor_of
 
@@ -63,30 +66,75 @@ def masked_fill_(self: Tensor, mask: Tensor, value: Any) -> Tensor:
 
 
 @method
-def uniform_(self: Tensor, low: float = 0.0, high: float = 1.0) -> Tensor:
+def uniform_(self: Tensor, low: float = 0.0, high: float = 1.0, *, generator: Generator | None = None) -> Tensor:
     """Fill with random numbers of [low, high)."""
-    return write(self, drawn("uniform", self.shape, self.dtype, low, high, device=self.device))
+    return write(self, drawn("uniform", self.shape, self.dtype, low, high, device=self.device, generator=generator))
 
 
 @method
-def normal_(self: Tensor, mean: float = 0.0, std: float = 1.0) -> Tensor:
+def normal_(self: Tensor, mean: float = 0.0, std: float = 1.0, *, generator: Generator | None = None) -> Tensor:
     """Fill with normal random numbers."""
-    return write(self, drawn("normal", self.shape, self.dtype, mean, std, device=self.device))
+    return write(self, drawn("normal", self.shape, self.dtype, mean, std, device=self.device, generator=generator))
 
 
 @method
-def bernoulli_(self: Tensor, p: float = 0.5) -> Tensor:
-    """Fill with 1 with probability `p`, 0 otherwise."""
+def bernoulli_(self: Tensor, p: float | Tensor = 0.5, *, generator: Generator | None = None) -> Tensor:
+    """Fill with 1 with probability `p`, a number or a tensor, 0 otherwise."""
     dtype = self.dtype if self.is_floating_point() else None
-    return self.copy_(drawn("uniform", self.shape, dtype, device=self.device) < p)
+    return self.copy_(drawn("uniform", self.shape, dtype, device=self.device, generator=generator) < p)
 
 
 @method
-def random_(self: Tensor, low: int = 0, high: int | None = None) -> Tensor:
+def random_(self: Tensor, low: int = 0, high: int | None = None, *, generator: Generator | None = None) -> Tensor:
     """Fill with random integers of [low, high)."""
     if high is None:
         low, high = 0, low or 2 ** min(8 * self.element_size() - 1, 24)
-    return write(self, drawn("randint", self.shape, self.dtype, low, high, device=self.device))
+    return write(self, drawn("randint", self.shape, self.dtype, low, high, device=self.device, generator=generator))
+
+
+# ---- other distributions: what turns evenly distributed numbers into theirs ----
+
+
+def _even(name: str, tensor: Tensor, generator: Generator | None, whole: bool = False) -> Tensor:
+    """Numbers in (0, 1), in the dtype that arithmetic on the tensor's runs in."""
+    if not (whole or tensor.is_floating_point()):
+        raise TypeError(f"{name}: wants a floating tensor, got {tensor.dtype.name}")
+    dtype = tensor.dtype.compute if tensor.is_floating_point() else float64
+    least = 2.0**-54 if dtype is float64 else 2.0**-25  # half a step of what is drawn
+    return drawn("uniform", tensor.shape, dtype, device=tensor.device, generator=generator).clamp(min=least)
+
+
+@method
+def exponential_(self: Tensor, lambd: float = 1.0, *, generator: Generator | None = None) -> Tensor:
+    """Fill with random numbers of the density lambd * exp(-lambd * x)."""
+    if lambd <= 0:
+        raise ValueError(f"exponential_: lambd is {lambd}; want it above 0")
+    return self.copy_((-_even("exponential_", self, generator)).log1p() / -lambd)
+
+
+@method
+def geometric_(self: Tensor, p: float, *, generator: Generator | None = None) -> Tensor:
+    """Fill with how many trials, each of which succeeds with probability `p`, it takes until one does: 1, 2, .."""
+    if not 0 < p < 1:
+        raise ValueError(f"geometric_: p is {p}; want it between 0 and 1")
+    return self.copy_((_even("geometric_", self, generator, whole=True).log() / math.log1p(-p)).ceil())
+
+
+@method
+def log_normal_(self: Tensor, mean: float = 1.0, std: float = 2.0, *, generator: Generator | None = None) -> Tensor:
+    """Fill with exp(z) of normal random numbers z of this mean and standard deviation."""
+    if std <= 0 or not self.is_floating_point():
+        raise ValueError(f"log_normal_: std is {std}, the dtype {self.dtype.name}; want std above 0 and a floating tensor")
+    drawn_wide = drawn("normal", self.shape, self.dtype.compute, mean, std, device=self.device, generator=generator)
+    return self.copy_(drawn_wide.exp())
+
+
+@method
+def cauchy_(self: Tensor, median: float = 0.0, sigma: float = 1.0, *, generator: Generator | None = None) -> Tensor:
+    """Fill with random numbers of the density sigma / (pi * ((x - median)^2 + sigma^2))."""
+    if sigma <= 0:
+        raise ValueError(f"cauchy_: sigma is {sigma}; want it above 0")
+    return self.copy_(((_even("cauchy_", self, generator) - 0.5) * math.pi).tan() * sigma + median)
 
 
 @attribute

@@ -19,6 +19,7 @@ from genesis.ops import (
     loss,
     neural,
     norms,
+    numbers,
     optimize,
     ordering,
     pooling,
@@ -46,7 +47,7 @@ from genesis.ops.registry import OPERATIONS, PRIMITIVES, Operation, Primitive
 __all__ = [
     "OPERATIONS", "PRIMITIVES", "Operation", "Primitive", "activation", "arithmetic", "arrangement", "attention",
     "channel_norm", "contraction", "conversion", "convolution", "covariance", "decompositions", "distance", "einstein",
-    "elementwise", "indexing", "joining", "loss", "neural", "norms", "optimize", "ordering", "pooling", "products",
+    "elementwise", "indexing", "joining", "loss", "neural", "norms", "numbers", "optimize", "ordering", "pooling", "products",
     "recurrent", "reduction", "resample", "running", "scatter_reduction", "searching", "shuffling", "solving", "source",
     "special", "stacking", "statistics", "subscript", "tables", "view_gradient", "views", "window",
 ]

@@ -9,6 +9,7 @@ from genesis.ir.shapes import broadcast_shapes, normalize_axis, numel
 from genesis.ops.indexing import check_index, gather_value
 from genesis.ops.joining import cat
 from genesis.ops.layout import Layout, contiguous_layout, diagonal_layout, flip_layout, select_layout, slice_layout
+from genesis.ops.reduction import sum
 from genesis.ops.registry import cast, composite, expand
 from genesis.ops.views import permute_value, put_value, reshape_value, view_value
 
@@ -95,6 +96,20 @@ def diag(input: Value, diagonal: int = 0) -> Value:
 def diagflat(input: Value, offset: int = 0) -> Value:
     """The matrix with all elements of `input`, row by row, as its diagonal."""
     return diag_embed(reshape_value(input, (numel(input.shape),)), offset)
+
+
+@composite("trace")
+def trace(input: Value) -> Value:
+    """The sum of a matrix' diagonal.
+
+    >>> import genesis
+    >>> genesis.trace(genesis.tensor([[1.0, 2.0], [3.0, 4.0]]))
+    tensor(5.)
+    """
+    if input.ndim != 2:
+        raise ValueError(f"trace: wants a matrix, got shape {input.shape}")
+    found: Value = sum(view_value(input, diagonal_layout(contiguous_layout(input.shape)), "diagonal"))
+    return found
 
 
 # ---- put into ----

@@ -127,6 +127,23 @@ def normalize(input: Value, p: float = 2.0, dim: Axes = 1, eps: float = 1e-12) -
     return cast(x / clamp(_norm("normalize", x, p, normalize_axes("normalize", dim, x.ndim), True), min=eps), input.dtype)
 
 
+@composite("renorm")
+def renorm(input: Value, p: float, dim: int, maxnorm: float) -> Value:
+    """`input` whose slices along `dim` are scaled down to the p-norm `maxnorm` where theirs is greater.
+
+    >>> import genesis
+    >>> genesis.renorm(genesis.tensor([[3.0, 4.0], [0.0, 1.0]]), p=2, dim=0, maxnorm=2.5)
+    tensor([[1.5000, 2.0000],
+            [0.0000, 1.0000]])
+    """
+    axis = normalize_axis("renorm", dim, input.ndim)
+    if input.ndim < 2 or p <= 0 or maxnorm < 0:
+        raise ValueError(f"renorm: p {p}, maxnorm {maxnorm}, shape {input.shape}; want p above 0, maxnorm 0 or more, two axes")
+    x = widened(_float("renorm", input, None))
+    sizes = _norm("renorm", x, p, tuple([a for a in range(x.ndim) if a != axis]), True)
+    return cast(x * where(sizes > maxnorm, maxnorm / (sizes + 1e-7), 1), input.dtype)
+
+
 # ---- distances ----
 
 

@@ -116,7 +116,7 @@ primitive(
 )
 
 
-@composite("inv", methods=())
+@composite("inv", methods=("inverse",))
 def inv(A: Value) -> Value:
     """The inverses of matrices (.., n, n). Raises LinAlgError, when it is computed, for a singular one.
 
@@ -144,7 +144,7 @@ primitive(
 )
 
 
-@composite("pinv", methods=())
+@composite("pinv", methods=("pinverse",))
 def pinv(A: Value) -> Value:
     """The pseudo-inverses of matrices (.., m, n) (Moore, 1920; Penrose, 1955).
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from genesis.ir.dtypes import DType, float32, float64, int64
+from genesis.ir.dtypes import DType, bool_, float32, float64, int64
 from genesis.ir.graph import Graph, Value
 from genesis.ir.shapes import Shape
 from genesis.ops.elementwise import floor, where
@@ -127,6 +127,21 @@ def full(value: Value, shape: Shape, dtype: DType) -> Value:
         attrs = {k: v for k, v in value.node.attrs.items() if k != "weak"}
         value = value.graph.add(value.node.op, (), (), dtype, attrs)
     return expand(value, shape)
+
+
+@composite("fill", 2, methods=())
+def fill(input: Value, value: Value | float) -> Value:
+    """`value`, a number or a 0-d tensor, everywhere, in the shape and dtype of `input`, which gets zeros for a gradient.
+
+    >>> import genesis
+    >>> genesis.fill(genesis.zeros(2), 3)
+    tensor([3., 3.])
+    """
+    _, value = as_values(input, value)
+    if value.shape:
+        raise ValueError(f"fill: value must be a number or a 0-d tensor, got shape {value.shape}")
+    never = input.graph.constant(False, bool_)
+    return where(expand(never, input.shape), input, expand(cast(value, input.dtype), input.shape))
 
 
 @composite("arange", 2, methods=())

@@ -39,6 +39,8 @@ SAMPLES: dict[str, list[Sample]] = {
     "vector_norm": [Sample((_X, p, 1)) for p in (2, 1, 0.5, -1.5)] + [Sample((_X, 4, (0, 1), True)), Sample((_X, 0))],
     "matrix_norm": [Sample((_X, p)) for p in ("fro", 1, -1, np.inf, -np.inf)] + [Sample((_X, np.inf, (2, 0), True))],
     "normalize": [Sample((_X,)), Sample((_X, 1.0, -1)), Sample((_M, 3.0, 0)), Sample((_X, 2.0, (0, 2), 5.0))],
+    "renorm": [Sample((_M, 2, 0, 1.5)), Sample((_X, 1, 1, 4.0)), Sample((_X, 3.0, -1, 100.0))],
+    "trace": [Sample((values(3, 3),)), Sample((values(4, 2),)), Sample((values(0, 2),))],
     "dist": [Sample((_M, values(6, seed=1))), Sample((_M, values(4, 6, seed=1), 1))],
     "cdist": [Sample((values(2, 3, 4), values(5, 4, seed=1))), Sample((values(3, 4), values(2, 4, seed=1), 1.0)),
               Sample((values(3, 4), values(2, 4, seed=1), np.inf))],
