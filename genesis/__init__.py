@@ -129,6 +129,7 @@ from genesis.random import (
     seed,
     set_rng_state,
 )
+from genesis.runtime.collector import grow_old as _grow_old
 from genesis.runtime.rng import Generator
 from genesis.runtime.team import get_num_threads, set_num_threads
 from genesis.selection import (
@@ -169,3 +170,6 @@ def __getattr__(name: str) -> _Any:
 
 def __dir__() -> list[str]:
     return sorted({name for name in globals() if not name.startswith("_")} | _function_names())
+
+
+_grow_old()

@@ -18,3 +18,13 @@ def collector_paused() -> Iterator[None]:
         yield
     finally:
         gc.enable()
+
+
+def grow_old() -> None:
+    """Put all objects there are among the old ones, unseen, as if the collector had found all of them alive.
+
+    For the end of an import, whose objects live: else the first calls wait while they are looked through.
+    """
+    if not gc.get_freeze_count():  # what others have frozen stays so
+        gc.freeze()
+        gc.unfreeze()

@@ -1,0 +1,38 @@
+"""What was imported is old to Python's collector of cycles, and garbage all the same if it is that."""
+
+from .kernels import run_python
+
+
+def test_what_was_imported_is_old():
+    young = """
+        import gc
+        import genesis
+        print(gc.get_count()[1:], any(part is genesis.__dict__ for part in gc.get_objects(generation=2)))
+    """
+    assert run_python(young) == "(0, 0) True"
+
+
+def test_garbage_from_before_the_import_is_collected():
+    garbage = """
+        import gc, weakref
+        class Ring:
+            pass
+        gc.disable()
+        ring = Ring()
+        ring.itself, seen = ring, weakref.ref(ring)
+        del ring
+        import genesis
+        print(seen() is None, gc.isenabled(), gc.collect() > 0, seen() is None)
+    """
+    assert run_python(garbage) == "False False True True"
+
+
+def test_what_others_froze_stays_frozen():
+    frozen = """
+        import gc
+        gc.freeze()
+        before = gc.get_freeze_count()
+        import genesis
+        print(gc.get_freeze_count() > before // 2 > 0)
+    """
+    assert run_python(frozen) == "True"
