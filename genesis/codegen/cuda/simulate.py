@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import sys
 from collections.abc import Sequence
 from typing import Any
 
@@ -18,18 +19,14 @@ class _Memory:
     """A pointer as a kernel sees it: an address with a type."""
 
     def __init__(self, address: int, dtype: Any) -> None:
-        self.address = address
-        self.dtype = dtype
-
-    def _element(self, index: Any) -> Any:
-        at = self.address + int(index) * self.dtype.itemsize
-        return np.asarray(_Interface({"data": (at, False), "shape": (1,), "typestr": self.dtype.str, "version": 3}))
+        self._elements = _memory(dtype, address % dtype.itemsize + dtype.itemsize)
+        self._first = address // dtype.itemsize - 1
 
     def __getitem__(self, index: Any) -> Any:
-        return self._element(index)[0]
+        return self._elements[self._first + int(index)]
 
     def __setitem__(self, index: Any, value: Any) -> None:
-        self._element(index)[0] = value
+        self._elements[self._first + int(index)] = value
 
 
 class _Pointers(_Memory):
@@ -46,6 +43,13 @@ class _Pointers(_Memory):
 class _Interface:
     def __init__(self, interface: dict[str, Any]) -> None:
         self.__array_interface__ = interface
+
+
+@functools.cache
+def _memory(dtype: Any, start: int) -> np.ndarray:
+    """All memory of the process from an address on, as elements of a dtype. Nobody looks at it as a whole."""
+    many = sys.maxsize // dtype.itemsize
+    return np.asarray(_Interface({"data": (start, False), "shape": (many,), "typestr": dtype.str, "version": 3}))
 
 
 @functools.cache

@@ -25,7 +25,12 @@ if not SIMULATED:
     from numba.cuda import libdevice as functions_of_nvvm
     from numba.cuda.extending import intrinsic
 if SIMULATED:
-    from numba.cuda.simulator.kernel import _get_kernel_context
+    from numba.cuda.simulator import kernel
+
+    from genesis.codegen.cuda.turns import Block
+
+    simulator: Any = kernel
+    simulator.BlockManager = Block
 
 __all__ = ["DTYPES", "Machine", "compile_ptx", "device", "device_function", "exchanged", "libdevice", "link", "math",
            "set_once"]
@@ -51,8 +56,8 @@ class _SharedMemory:
     """The arrays that a block's threads share, each told by the line that asks for it: one, whoever comes first."""
 
     def array(self, shape: int, dtype: Any) -> Any:
-        arrays = _get_kernel_context().__dict__.setdefault("arrays", {})
-        return arrays.setdefault(sys._getframe(1).f_lineno, np.empty(shape, dtype))
+        thread: Any = threading.current_thread()
+        return thread.block.shared.setdefault(sys._getframe(1).f_lineno, np.empty(shape, dtype))
 
 
 class _Simulated:
@@ -64,7 +69,7 @@ class _Simulated:
         self.syncthreads()
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(_get_kernel_context(), name)
+        return getattr(simulator._get_kernel_context(), name)
 
 
 device: Any = _Simulated() if SIMULATED else cuda
@@ -98,10 +103,9 @@ def _exchanged(x: Any, offset: int) -> Any:
 
 def _simulated_exchange(x: Any, offset: int) -> Any:
     thread: Any = threading.current_thread()
-    given = thread._manager.__dict__.setdefault("given", {})
-    given[thread.thread_id] = x
+    thread.block.given[thread.thread_id] = x
     thread.syncthreads()
-    taken = given[thread.thread_id ^ offset]
+    taken = thread.block.given[thread.thread_id ^ offset]
     thread.syncthreads()
     return taken
 
@@ -134,7 +138,6 @@ def quietly(function: Callable[..., Any]) -> Any:
         with np.errstate(all="ignore"):
             function(*arguments)
 
-    sys.setswitchinterval(1e-5)  # threads that wait for one another are of no use for longer
     return cuda.jit(run)
 
 
