@@ -4,7 +4,6 @@ import struct
 
 import numpy as np
 
-from genesis.codegen.cuda.binaries import machine_code, names, toolchain
 from genesis.codegen.cuda.emit import emit_finish, emit_kernel
 from genesis.codegen.cuda.geometry import finishing, launch, team_of
 from genesis.codegen.cuda.program import target_of
@@ -37,17 +36,6 @@ def program_of(*tensors):
 def calls_of(program):
     """The kernel calls of a program, in order."""
     return [call for stage in program.schedule.stages for call in stage if isinstance(call, KernelCall)]
-
-
-def machines_of(function, capabilities):
-    """The machine code of a function for each compute capability."""
-    return [machine_code(function, capability) for capability in capabilities]
-
-
-def machines_of_one(function, capabilities):
-    """As `machines_of`, all from assembly for the first."""
-    ptx = toolchain().compile_ptx(function.source, function.name, function.parameters, names(), capabilities[0])
-    return [toolchain().link(ptx, capability) for capability in capabilities]
 
 
 def check(*tensors, teams=None, scale=4.0, multiprocessors=MULTIPROCESSORS):

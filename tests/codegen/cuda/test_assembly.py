@@ -2,9 +2,7 @@
 
 import itertools
 import re
-from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
-from multiprocessing import get_context
 
 import numpy as np
 import pytest
@@ -15,14 +13,14 @@ from benchmarks.measure import Settings
 from benchmarks.networks import networks
 from genesis import execute
 from genesis.codegen.cuda import binaries
-from genesis.codegen.cuda.binaries import cubin, names, toolchain
+from genesis.codegen.cuda.binaries import cubin, machine_code, names, toolchain
 from genesis.codegen.cuda.emit import Team, emit_finish, emit_kernel
 from genesis.codegen.cuda.geometry import team_of
 from genesis.codegen.cuda.target import LARGE, SIMULATED
 from genesis.interpret import Interpretation
 from genesis.lower.build import KernelCall
 from genesis.runtime.kernel_cache import KernelCache
-from tests.codegen.cuda.schedules import calls_of, lowered, machines_of, machines_of_one, program_of
+from tests.codegen.cuda.schedules import calls_of, lowered, program_of
 
 pytest.importorskip("numba_cuda")
 pytestmark = pytest.mark.skipif(SIMULATED, reason="the simulator compiles nothing")
@@ -151,43 +149,45 @@ OPTIMIZERS = [("SGD", {"momentum": 0.9, "nesterov": True}), ("Adam", {}), ("RMSp
               ("AdamW", {"weight_decay": 0.1})]
 
 
-@pytest.fixture(scope="module")
-def compilers():
-    """Two processes: numba compiles one function at a time."""
-    with ProcessPoolExecutor(2, get_context("spawn")) as pool:
-        yield pool
-
-
-def test_kernels_of_all_kinds_compile_for_each_architecture_without_spills(compilers):
+@pytest.mark.parametrize("architecture", ARCHITECTURES)
+def test_kernels_of_all_kinds_compile_for_each_architecture_without_spills(architecture):
     with planned() as programs:
         for tensors in usual():
             execute.flush_all()
             del tensors
-    assert_nothing_spills(functions(programs, (Team("warp"), Team("block", LARGE))), compilers, machines_of)
+    for function in functions(programs, (Team("warp"), Team("block", LARGE))):
+        assert not machine_code(function, architecture).spilled, function.source
 
 
-def test_assembly_for_the_older_architecture_serves_the_newer_without_spills(compilers):
-    """All operations, training steps."""
+def operations():
+    for tensors in itertools.chain(elementwise(), reductions()):
+        execute.flush_all()
+        del tensors
+
+
+def training_steps():
+    for network, (optimizer, settings) in zip(networks(Settings(quick=True)), OPTIMIZERS, strict=True):
+        training(network, optimizer, **settings)
+
+
+@pytest.mark.parametrize("compute", [operations, training_steps])
+def test_assembly_for_the_older_architecture_serves_the_newer_without_spills(compute):
     with planned() as programs:
-        for tensors in itertools.chain(elementwise(), reductions()):
-            execute.flush_all()
-            del tensors
-        for network, (optimizer, settings) in zip(networks(Settings(quick=True)), OPTIMIZERS, strict=True):
-            training(network, optimizer, **settings)
-    assert_nothing_spills(functions(programs, (Team("block"),)), compilers, machines_of_one)
+        compute()
+    for function in functions(programs, (Team("block"),)):
+        ptx = ptx_for(function, ARCHITECTURES[0])
+        assert not any(toolchain().link(ptx, architecture).spilled for architecture in ARCHITECTURES), function.source
 
 
-def assert_nothing_spills(every, compilers, made):
-    machines = compilers.map(made, every, itertools.repeat(ARCHITECTURES), chunksize=4)
-    spilled = [function.source for function, found in zip(every, machines, strict=True) if any(m.spilled for m in found)]
-    assert not spilled, spilled[0]
+def ptx_for(function, architecture):
+    return toolchain().compile_ptx(function.source, function.name, function.parameters, names(), architecture)
 
 
 def ptx_of(*tensors):
     """The assembly of the one kernel that computes pending tensors."""
     (call,) = calls_of(program_of(*tensors)[1])
     function = emit_kernel(call.kernel, team_of(call.kernel, call.extents, 132))
-    return toolchain().compile_ptx(function.source, function.name, function.parameters, names(), (9, 0)), function
+    return ptx_for(function, (9, 0)), function
 
 
 def test_rows_are_folded_by_exchange_within_warps():
@@ -209,7 +209,7 @@ def test_sums_that_meet_are_atomic():
     target = genesis.zeros(50, 60).index_add(0, genesis.tensor([1, 2, 2]), normal(3, 60))
     (_, scatter) = calls_of(program_of(target)[1])
     function = emit_kernel(scatter.kernel, Team("thread"))
-    ptx = toolchain().compile_ptx(function.source, function.name, function.parameters, names(), (8, 0))
+    ptx = ptx_for(function, (8, 0))
     assert re.search(r"(atom|red)\.global\.add\.f32", ptx)
 
 
@@ -217,7 +217,7 @@ def test_one_thread_alone_writes_the_fault_record():
     for many in (False, True):
         (call,) = calls_of(program_of(normal(30)[genesis.tensor([1, 2])])[1])
         function = emit_kernel(call.kernel, Team("thread"), many)
-        ptx = toolchain().compile_ptx(function.source, function.name, function.parameters, names(), (8, 0))
+        ptx = ptx_for(function, (8, 0))
         assert re.search(r"atom\.(global\.)?cas\.b64", ptx)
 
 
