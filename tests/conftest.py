@@ -1,6 +1,7 @@
 """Settings of the whole suite."""
 
 import contextlib
+import gc
 
 import hypothesis
 import pytest
@@ -34,6 +35,13 @@ def pytest_collection_modifyitems(config, items):
         elsewhere = [item for item in items if item.get_closest_marker("device") is None]
         config.hook.pytest_deselected(items=elsewhere)
         items[:] = [item for item in items if item.get_closest_marker("device") is not None]
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _what_earlier_tests_keep_is_not_searched():
+    """Plans, above all: with thousands of them the collector's search would take seconds, each time."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(autouse=True)
