@@ -2,6 +2,7 @@
 
 from genesis.ops import (
     activation,
+    adaptive,
     arithmetic,
     arrangement,
     attention,
@@ -45,7 +46,7 @@ from genesis.ops import (
 from genesis.ops.registry import OPERATIONS, PRIMITIVES, Operation, Primitive
 
 __all__ = [
-    "OPERATIONS", "PRIMITIVES", "Operation", "Primitive", "activation", "arithmetic", "arrangement", "attention",
+    "OPERATIONS", "PRIMITIVES", "Operation", "Primitive", "activation", "adaptive", "arithmetic", "arrangement", "attention",
     "channel_norm", "contraction", "conversion", "convolution", "covariance", "decompositions", "distance", "einstein",
     "elementwise", "indexing", "joining", "loss", "neural", "norms", "numbers", "optimize", "ordering", "pooling", "products",
     "recurrent", "reduction", "resample", "running", "scatter_reduction", "searching", "shuffling", "solving", "source",

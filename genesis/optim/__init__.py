@@ -1,10 +1,19 @@
 """Optimizers, and schedules of their learning rates."""
 
 from genesis.optim import lr_scheduler
+from genesis.optim.adadelta import Adadelta
 from genesis.optim.adagrad import Adagrad
 from genesis.optim.adam import Adam, AdamW
+from genesis.optim.adamax import Adamax
+from genesis.optim.asgd import ASGD
+from genesis.optim.nadam import NAdam
 from genesis.optim.optimizer import Optimizer
+from genesis.optim.radam import RAdam
 from genesis.optim.rmsprop import RMSprop
+from genesis.optim.rprop import Rprop
 from genesis.optim.sgd import SGD
 
-__all__ = ["SGD", "Adagrad", "Adam", "AdamW", "Optimizer", "RMSprop", "lr_scheduler"]
+__all__ = [
+    "ASGD", "SGD", "Adadelta", "Adagrad", "Adam", "AdamW", "Adamax", "NAdam", "Optimizer", "RAdam", "RMSprop", "Rprop",
+    "lr_scheduler",
+]

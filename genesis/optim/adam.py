@@ -8,7 +8,13 @@ from typing import Any
 
 from genesis.optim.optimizer import Group, Optimizer, check_hints
 
-__all__ = ["Adam", "AdamW"]
+__all__ = ["Adam", "AdamW", "check_betas"]
+
+
+def check_betas(name: str, group: Group) -> None:
+    """Raise ValueError for betas that make no sense."""
+    if not all(0 <= beta < 1 for beta in group["betas"]):
+        raise ValueError(f"{name}: betas are {group['betas']}; want them in [0, 1)")
 
 
 class Adam(Optimizer):
@@ -54,8 +60,7 @@ class Adam(Optimizer):
     def check(self, group: Group) -> None:
         """Raise ValueError for settings that make no sense."""
         super().check(group)
-        if not all(0 <= beta < 1 for beta in group["betas"]):
-            raise ValueError(f"{type(self).__name__}: betas are {group['betas']}; want them in [0, 1)")
+        check_betas(type(self).__name__, group)
 
     def slots(self, group: Group) -> tuple[str, ...]:
         """The averages of the gradient and of its square, and AMSGrad's maximum of the latter."""

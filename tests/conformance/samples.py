@@ -8,14 +8,15 @@ import numpy as np
 from genesis.ir.dtypes import float64
 from genesis.ops.layout import Layout
 from genesis.ops.registry import OPERATIONS, PRIMITIVES
-from tests.conformance import arranging, elementwise, linear_algebra, numbers, recurrent
+from tests.conformance import arranging, elementwise, linear_algebra, numbers, recurrent, updates
 from tests.conformance.arguments import Sample, indices, values
 
 # Rows that other rows and methods are made of, tested through those.
 INTERNAL = {
     "view_at", "put", "to_dtype", "stop_gradient", "with_value", "index", "index_put", "uniform", "normal", "randint",
     "dropout", "full", "arange", "slice", "subscript", "sgd_update", "adam_update", "clip_to_norm", "clip_to_value", "clone",
-    "unscale", "fence", "rmsprop_update", "adagrad_update",
+    "unscale", "fence", "rmsprop_update", "adagrad_update", "adadelta_update", "adamax_update", "asgd_update", "nadam_update",
+    "radam_update", "rprop_update",
     "im2col", "batch_statistics", "svd", "linalg_svd", "eigh", "matrix_exp", "recurrent",
 }
 NAN_AS_NUMPY = {"sign", "sgn", "copysign"}  # where torch's treatment of NaN, or of its sign, is not NumPy's
@@ -214,6 +215,7 @@ SAMPLES: dict[str, list[Sample]] = {
 # Calls of internal rows, at which they are differentiated.
 _POSITIVE = np.abs(values(2, 3)) + 0.5
 INTERNAL_SAMPLES: dict[str, list[Sample]] = {
+    **updates.SAMPLES,
     "matrix_exp": [Sample((values(2, 2, 2) / 4,))], "polygamma": [Sample((1, _POSITIVE)), Sample((2, _POSITIVE))],
     "svd": [Sample((values(3, 2),)), Sample((values(2, 3),))],
     "linalg_svd": [Sample((values(2, 2, 3), False)), Sample((values(2, 2),))],
@@ -228,24 +230,8 @@ INTERNAL_SAMPLES: dict[str, list[Sample]] = {
     "to_dtype": [Sample((_M, float64))], "clone": [Sample((_M,))], "stop_gradient": [Sample((_M,))],
     "full": [Sample((np.array(2.5), (2, 3), float64))], "arange": [Sample((np.array(2.5), np.array(0.5), 4, float64))],
     "dropout": [Sample((_M, 7, 0, 0.5))],
-    "sgd_update": [
-        Sample(([_M], [values(4, 6)], [], 0.1, 0, 1, 0, False, False)),
-        Sample(([_M], [values(4, 6, seed=1)], [values(4, 6, seed=2)], 0.1, 0.9, 1, 0.01, True, True)),
-    ],
-    "adam_update": [
-        Sample(([values(2, 3)], [values(2, 3, seed=1)], [values(2, 3, seed=2)], [_POSITIVE], [], 0.1, 1e-3, 0.9, 0.1, 0.9,
-                0.1, 0.01, 0.99, False)),
-    ],
-    "rmsprop_update": [
-        Sample(([_M], [values(4, 6)], [np.abs(values(4, 6)) + 0.5], [], [], 0.1, 0.9, 0.1, 1e-3, 0, 0, False)),
-        Sample(([values(2, 3)], [values(2, 3, seed=1)], [_POSITIVE + 1], [values(2, 3, seed=2) * 0.1], [values(2, 3, seed=3)],
-                0.1, 0.9, 0.1, 1e-3, 0.1, 0.9, True)),
-    ],
-    "adagrad_update": [Sample(([values(2, 3)], [values(2, 3, seed=1)], [_POSITIVE], 0.1, 1e-3, 0.1, False))],
     "batch_statistics": [Sample((values(3, 2, 4), values(2), np.abs(values(2)), 0.25))],
     "im2col": [Sample((values(1, 2, 4, 3), (3, 2), 1, 1, 2))],
-    "clip_to_norm": [Sample(([values(2, 3), values(4)], 1.0, 2.0)), Sample(([values(2, 3)], 1.0, float("inf")))],
-    "unscale": [Sample(([values(2, 3), values(4)], 0.5))], "clip_to_value": [Sample(([values(2, 3)], -1.0, 1.0))],
 }
 NOT_DIFFERENTIATED = {
     **dict.fromkeys(("cholesky", "eigh", "eigvalsh"), "of symmetric matrices: see tests/test_decompositions.py"),

@@ -7,6 +7,7 @@ import torch
 import genesis
 
 TOLERANCE = {"float32": {"rtol": 2e-5, "atol": 2e-6}, "float64": {"rtol": 1e-11, "atol": 1e-13}}
+ROUNDED = {"NAdam", "ASGD"}  # torch keeps a product, or the step size, in float32
 STEPS = 10
 SHAPES = [(3, 4), (5,), ()]
 
@@ -29,6 +30,20 @@ SETTINGS = [
     ("Adagrad", {}),
     ("Adagrad", {"lr": 0.1, "lr_decay": 0.1, "weight_decay": 0.1, "initial_accumulator_value": 0.5, "eps": 1e-4}),
     ("Adagrad", {"lr": 0.1, "maximize": True, "foreach": True}),
+    ("Adamax", {}),
+    ("Adamax", {"lr": 0.1, "betas": (0.5, 0.8), "eps": 1e-3, "weight_decay": 0.1, "maximize": True}),
+    ("NAdam", {}),
+    ("NAdam", {"lr": 0.05, "betas": (0.8, 0.9), "weight_decay": 0.1, "momentum_decay": 0.1}),
+    ("NAdam", {"lr": 0.05, "weight_decay": 0.1, "decoupled_weight_decay": True, "maximize": True}),
+    ("RAdam", {"lr": 0.05}),
+    ("RAdam", {"lr": 0.05, "betas": (0.8, 0.9), "weight_decay": 0.1, "eps": 1e-3}),
+    ("RAdam", {"lr": 0.05, "weight_decay": 0.1, "decoupled_weight_decay": True, "maximize": True}),
+    ("Adadelta", {}),
+    ("Adadelta", {"lr": 0.5, "rho": 0.7, "eps": 1e-3, "weight_decay": 0.1, "maximize": True}),
+    ("ASGD", {"lr": 0.1}),
+    ("ASGD", {"lr": 0.1, "lambd": 0.1, "alpha": 0.5, "t0": 3, "weight_decay": 0.1}),
+    ("Rprop", {"lr": 0.1}),
+    ("Rprop", {"lr": 0.3, "etas": (0.4, 1.5), "step_sizes": (0.05, 0.4), "maximize": True}),
     ("SGD", {"lr": 0.1, "foreach": True, "fused": None}),
     ("Adam", {"foreach": True, "capturable": False}),
 ]
@@ -53,7 +68,8 @@ def step(optimizer, params, number):
     optimizer.step()
 
 
-def assert_same(ours, theirs, dtype):
+def assert_same(ours, theirs, dtype, name=""):
+    dtype = "float32" if name in ROUNDED else dtype
     for x, t in zip(ours, theirs, strict=True):
         np.testing.assert_allclose(x.detach().numpy(), t.detach().numpy(), **TOLERANCE[dtype])
 
@@ -67,7 +83,7 @@ def test_every_step_is_torchs(name, settings, dtype):
     for number in range(STEPS):
         step(optimizer, ours, number)
         step(reference, theirs, number)
-        assert_same(ours, theirs, dtype)
+        assert_same(ours, theirs, dtype, name)
 
 
 @pytest.mark.parametrize(("name", "settings"), SETTINGS)
@@ -85,13 +101,14 @@ def test_state_dict_continues_where_it_was_taken(name, settings):
         step(optimizer, ours, number)
         step(resumed, copies, number)
         step(reference, theirs, number)
-    assert_same(copies, theirs, "float64")
-    assert_same(ours, theirs, "float64")
+    assert_same(copies, theirs, "float64", name)
+    assert_same(ours, theirs, "float64", name)
 
 
 @pytest.mark.parametrize(("name", "settings"), [
     ("SGD", {"lr": 0.1, "momentum": 0.9}), ("AdamW", {"amsgrad": True}),
     ("RMSprop", {"centered": True, "momentum": 0.5, "eps": 1e-4}), ("Adagrad", {"initial_accumulator_value": 0.1}),
+    ("Adamax", {}), ("NAdam", {}), ("RAdam", {"lr": 0.05}), ("Adadelta", {}), ("ASGD", {"t0": 2}), ("Rprop", {}),
 ])
 def test_torchs_state_dict_is_understood(name, settings):
     _, theirs = parameters("float64")
@@ -104,7 +121,7 @@ def test_torchs_state_dict_is_understood(name, settings):
     for number in range(3, 6):
         step(optimizer, copies, number)
         step(reference, theirs, number)
-    assert_same(copies, theirs, "float64")
+    assert_same(copies, theirs, "float64", name)
 
 
 def test_groups_have_settings_of_their_own():

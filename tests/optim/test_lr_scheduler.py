@@ -19,6 +19,11 @@ SCHEDULES = {
     "polynomial": lambda m, o: m.PolynomialLR(o, total_iters=9, power=1.5),
     "cosine": lambda m, o: m.CosineAnnealingLR(o, T_max=6, eta_min=1e-3),
     "warm restarts": lambda m, o: m.CosineAnnealingWarmRestarts(o, T_0=3, T_mult=2, eta_min=1e-3),
+    "multiplicative": lambda m, o: m.MultiplicativeLR(o, [lambda step: 0.95, lambda step: 1 / (1 + step)]),
+    "cyclic": lambda m, o: m.CyclicLR(o, [0.1, 0.2], 0.5, step_size_up=3, step_size_down=4),
+    "cyclic, halved": lambda m, o: m.CyclicLR(o, 0.1, [0.5, 0.6], step_size_up=3, mode="triangular2", cycle_momentum=False),
+    "cyclic, fading": lambda m, o: m.CyclicLR(o, 0.1, 0.5, step_size_up=3, mode="exp_range", gamma=0.9),
+    "cyclic, by hand": lambda m, o: m.CyclicLR(o, 0.1, 0.5, 3, scale_fn=lambda step: 1 / (1 + step), scale_mode="iterations"),
     "one cycle": lambda m, o: m.OneCycleLR(o, max_lr=[0.5, 1.0], total_steps=20),
     "one cycle in three": lambda m, o: m.OneCycleLR(
         o, max_lr=0.5, epochs=4, steps_per_epoch=5, three_phase=True, anneal_strategy="linear", cycle_momentum=False),

@@ -30,6 +30,8 @@ def train(optimizer_class, steps, **settings):
 @pytest.mark.parametrize(("name", "settings"), [
     ("SGD", {}), ("SGD", {"momentum": 0.9}), ("Adam", {}), ("AdamW", {"amsgrad": True}),
     ("RMSprop", {"momentum": 0.9, "centered": True}), ("Adagrad", {"lr_decay": 0.1}),
+    ("Adamax", {}), ("NAdam", {}), ("Adadelta", {"eps": 0.1}), ("ASGD", {"lambd": 0.1}),
+    ("Rprop", {}),
 ])
 def test_every_step_runs_one_and_the_same_program(name, settings):
     programs = train(getattr(optim, name), 6, **settings)

@@ -4,13 +4,24 @@ A learning rate is a number that programs are given when they run: a changed one
 """
 
 from genesis.optim.lr_scheduler.cosine import CosineAnnealingLR, CosineAnnealingWarmRestarts
-from genesis.optim.lr_scheduler.decay import ConstantLR, ExponentialLR, LambdaLR, LinearLR, MultiStepLR, PolynomialLR, StepLR
+from genesis.optim.lr_scheduler.cyclic import CyclicLR
+from genesis.optim.lr_scheduler.decay import (
+    ConstantLR,
+    ExponentialLR,
+    LambdaLR,
+    LinearLR,
+    MultiplicativeLR,
+    MultiStepLR,
+    PolynomialLR,
+    StepLR,
+)
 from genesis.optim.lr_scheduler.one_cycle import OneCycleLR
 from genesis.optim.lr_scheduler.plateau import ReduceLROnPlateau
 from genesis.optim.lr_scheduler.scheduler import LRScheduler
 from genesis.optim.lr_scheduler.sequence import ChainedScheduler, SequentialLR
 
 __all__ = [
-    "ChainedScheduler", "ConstantLR", "CosineAnnealingLR", "CosineAnnealingWarmRestarts", "ExponentialLR", "LRScheduler",
-    "LambdaLR", "LinearLR", "MultiStepLR", "OneCycleLR", "PolynomialLR", "ReduceLROnPlateau", "SequentialLR", "StepLR",
+    "ChainedScheduler", "ConstantLR", "CosineAnnealingLR", "CosineAnnealingWarmRestarts", "CyclicLR", "ExponentialLR",
+    "LRScheduler", "LambdaLR", "LinearLR", "MultiStepLR", "MultiplicativeLR", "OneCycleLR", "PolynomialLR", "ReduceLROnPlateau",
+    "SequentialLR", "StepLR",
 ]

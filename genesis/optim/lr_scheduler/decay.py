@@ -11,7 +11,9 @@ from typing import Any
 from genesis.optim.lr_scheduler.scheduler import LRScheduler
 from genesis.optim.optimizer import Optimizer
 
-__all__ = ["ConstantLR", "ExponentialLR", "LambdaLR", "LinearLR", "MultiStepLR", "PolynomialLR", "StepLR"]
+__all__ = [
+    "ConstantLR", "ExponentialLR", "LambdaLR", "LinearLR", "MultiStepLR", "MultiplicativeLR", "PolynomialLR", "StepLR",
+]
 
 
 class LambdaLR(LRScheduler):
@@ -29,7 +31,8 @@ class LambdaLR(LRScheduler):
         groups = len(optimizer.param_groups)
         self.lr_lambdas = list(lr_lambda) if isinstance(lr_lambda, Sequence) else [lr_lambda] * groups
         if len(self.lr_lambdas) != groups:
-            raise ValueError(f"LambdaLR: got {len(self.lr_lambdas)} functions for {groups} groups; want one for each")
+            name, count = type(self).__name__, len(self.lr_lambdas)
+            raise ValueError(f"{name}: got {count} functions for {groups} groups; want one for each")
         super().__init__(optimizer, last_epoch)
 
     def get_lr(self) -> list[float]:
@@ -46,6 +49,22 @@ class LambdaLR(LRScheduler):
         for function, held in zip(self.lr_lambdas, state_dict["lr_lambdas"], strict=True):
             vars(function).update(held or {})
         super().load_state_dict({k: v for k, v in state_dict.items() if k != "lr_lambdas"})
+
+
+class MultiplicativeLR(LambdaLR):
+    """Times `lr_lambda(step)` at every step but the first; one function, or one for each group.
+
+    >>> import genesis
+    >>> optimizer = genesis.optim.SGD([genesis.ones(1)], lr=0.5)
+    >>> MultiplicativeLR(optimizer, lambda step: 0.95).get_last_lr()
+    [0.5]
+    """
+
+    def get_lr(self) -> list[float]:
+        """Times lr_lambda(step)."""
+        if self._is_initial:
+            return self._held()
+        return [lr * factor(self.last_epoch) for lr, factor in zip(self._held(), self.lr_lambdas, strict=True)]
 
 
 class StepLR(LRScheduler):

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from genesis.optim.lr_scheduler.scheduler import LRScheduler
 from genesis.optim.optimizer import Group, Optimizer
 
-__all__ = ["OneCycleLR"]
+__all__ = ["OneCycleLR", "check_momentum", "per_group", "set_momentum"]
 
 _Phase = tuple[float, str, str, str, str]  # its last step, then learning rate and momentum at both ends
 
@@ -52,8 +52,7 @@ class OneCycleLR(LRScheduler):
             raise ValueError(f"OneCycleLR: pct_start is {pct_start}; want it in [0, 1]")
         if anneal_strategy not in ("cos", "linear"):
             raise ValueError(f"OneCycleLR: anneal_strategy must be 'cos' or 'linear', got {anneal_strategy!r}")
-        if cycle_momentum and not optimizer.defaults.keys() & {"momentum", "betas"}:
-            raise ValueError("OneCycleLR: the optimizer has no momentum to cycle; want cycle_momentum=False")
+        check_momentum("OneCycleLR", optimizer, cycle_momentum)
         self.total_steps = total_steps
         self.anneal_strategy = anneal_strategy
         self.cycle_momentum = cycle_momentum
@@ -64,8 +63,8 @@ class OneCycleLR(LRScheduler):
         else:
             self._phases += [(total_steps - 1, "max_lr", "min_lr", "base_momentum", "max_momentum")]
         if last_epoch == -1:
-            tops = _per_group("max_lr", optimizer, max_lr)
-            lows, highs = (_per_group("momentum", optimizer, m) for m in (base_momentum, max_momentum))
+            tops = per_group("OneCycleLR", "max_lr", optimizer, max_lr)
+            lows, highs = (per_group("OneCycleLR", "momentum", optimizer, m) for m in (base_momentum, max_momentum))
             for group, top, low, high in zip(optimizer.param_groups, tops, lows, highs, strict=True):
                 first = top / div_factor
                 group.update(initial_lr=first, max_lr=top, min_lr=first / final_div_factor)
@@ -83,7 +82,7 @@ class OneCycleLR(LRScheduler):
         end, *names = self._phases[number]
         part = (step - start) / (end - start)
         for group in self.optimizer.param_groups if self.cycle_momentum else ():
-            _set_momentum(group, self._between(group[names[2]], group[names[3]], part))
+            set_momentum(group, self._between(group[names[2]], group[names[3]], part))
         return [self._between(group[names[0]], group[names[1]], part) for group in self.optimizer.param_groups]
 
     def _between(self, start: float, end: float, part: float) -> float:
@@ -92,16 +91,24 @@ class OneCycleLR(LRScheduler):
         return end + (start - end) / 2 * (math.cos(math.pi * part) + 1)
 
 
-def _set_momentum(group: Group, value: float) -> None:
+def check_momentum(schedule: str, optimizer: Optimizer, cycle_momentum: bool) -> None:
+    """Raise ValueError for momentum that is to be cycled and is not there."""
+    if cycle_momentum and not optimizer.defaults.keys() & {"momentum", "betas"}:
+        raise ValueError(f"{schedule}: the optimizer has no momentum to cycle; want cycle_momentum=False")
+
+
+def set_momentum(group: Group, value: float) -> None:
+    """Set the momentum, or the first beta, of a group."""
     if "betas" in group:
         group["betas"] = (value, *group["betas"][1:])
     else:
         group["momentum"] = value
 
 
-def _per_group(name: str, optimizer: Optimizer, value: float | Sequence[float]) -> list[float]:
+def per_group(schedule: str, name: str, optimizer: Optimizer, value: float | Sequence[float]) -> list[float]:
+    """One value for each group: the same for all, or those of a list."""
     groups = len(optimizer.param_groups)
     values = list(value) if isinstance(value, Sequence) else [value] * groups
     if len(values) != groups:
-        raise ValueError(f"OneCycleLR: {name} has {len(values)} values for {groups} groups; want one for each")
+        raise ValueError(f"{schedule}: {name} has {len(values)} values for {groups} groups; want one for each")
     return values
