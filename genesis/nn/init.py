@@ -4,41 +4,61 @@ from __future__ import annotations
 
 import math
 
+from genesis.creation import eye
 from genesis.dispatch import call_on, filled
+from genesis.linalg import qr
 from genesis.ops.registry import OPERATIONS
-from genesis.random import draws
+from genesis.random import drawn, draws
+from genesis.runtime.rng import Generator
 from genesis.storage import write
 from genesis.tensor import Tensor
 from genesis.thread import recording
 
 __all__ = [
-    "calculate_gain", "constant_", "fans", "kaiming_normal_", "kaiming_uniform_", "normal_", "ones_", "uniform_",
-    "xavier_normal_", "xavier_uniform_", "zeros_",
+    "calculate_gain", "constant_", "dirac_", "eye_", "fans", "kaiming_normal_", "kaiming_uniform_", "normal_", "ones_",
+    "orthogonal_", "sparse_", "trunc_normal_", "uniform_", "xavier_normal_", "xavier_uniform_", "zeros_",
 ]
 
 
-def _fill(tensor: Tensor, name: str, *arguments: float) -> Tensor:
+def _fill(tensor: Tensor, generator: Generator | None, name: str, *arguments: float) -> Tensor:
     """Write a draw of the distribution `name` into `tensor`."""
-    seed, start = draws(tensor.numel())
+    seed, start = draws(tensor.numel(), generator)
     arguments_of_draw = seed, start, tensor.shape, tensor.dtype, *map(float, arguments)
     with recording(False) as again, again:
         return write(tensor, call_on(tensor.device, OPERATIONS[name], arguments_of_draw))
 
 
-def uniform_(tensor: Tensor, a: float = 0.0, b: float = 1.0) -> Tensor:
-    """Numbers in [a, b).
+def uniform_(tensor: Tensor, a: float = 0.0, b: float = 1.0, generator: Generator | None = None) -> Tensor:
+    """Numbers in [a, b), from `generator`, or from what `genesis.manual_seed` seeds.
 
     >>> import genesis
     >>> weight = genesis.nn.init.uniform_(genesis.empty(100), -1, 1)
     >>> bool((weight.abs() <= 1).all())
     True
     """
-    return _fill(tensor, "uniform", a, b)
+    return _fill(tensor, generator, "uniform", a, b)
 
 
-def normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0) -> Tensor:
+def normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0, generator: Generator | None = None) -> Tensor:
     """Normal numbers."""
-    return _fill(tensor, "normal", mean, std)
+    return _fill(tensor, generator, "normal", mean, std)
+
+
+def trunc_normal_(
+    tensor: Tensor, mean: float = 0.0, std: float = 1.0, a: float = -2.0, b: float = 2.0, generator: Generator | None = None
+) -> Tensor:
+    """Normal numbers of those that are in [a, b], by the inverse of the distribution's function.
+
+    >>> import genesis
+    >>> weight = genesis.nn.init.trunc_normal_(genesis.empty(100), std=2.0, a=-1, b=1)
+    >>> bool((weight.abs() <= 1).all())
+    True
+    """
+    low, high = (math.erf((end - mean) / (std * math.sqrt(2))) for end in (a, b))
+    dtype = tensor.dtype.compute
+    with recording(False) as again, again:
+        even = drawn("uniform", tensor.shape, dtype, low, high, device=tensor.device, generator=generator)
+        return write(tensor, (even.erfinv() * (std * math.sqrt(2)) + mean).clamp(a, b).to(tensor.dtype))
 
 
 def constant_(tensor: Tensor, value: float) -> Tensor:
@@ -60,6 +80,77 @@ def zeros_(tensor: Tensor) -> Tensor:
 def ones_(tensor: Tensor) -> Tensor:
     """1 everywhere."""
     return constant_(tensor, 1)
+
+
+def eye_(tensor: Tensor) -> Tensor:
+    """The matrix with ones on its diagonal.
+
+    >>> import genesis
+    >>> genesis.nn.init.eye_(genesis.empty(1, 2))
+    tensor([[1., 0.]])
+    """
+    if tensor.ndim != 2:
+        raise ValueError(f"eye_: want a matrix, got shape {tensor.shape}")
+    with recording(False) as again, again:
+        return write(tensor, eye(*tensor.shape, dtype=tensor.dtype, device=tensor.device))
+
+
+def dirac_(tensor: Tensor, groups: int = 1) -> Tensor:
+    """The weight (outputs, inputs, *window) of a convolution that passes on as many channels as it can, in each group.
+
+    >>> import genesis
+    >>> genesis.nn.init.dirac_(genesis.empty(2, 2, 3))[1].tolist()
+    [[0.0, 0.0, 0.0], [0.0, 1.0, 0.0]]
+    """
+    if tensor.ndim not in (3, 4, 5) or tensor.shape[0] % groups:
+        raise ValueError(f"dirac_: {groups} groups of shape {tensor.shape}; want 3 to 5 axes, the first divisible by groups")
+    outputs = tensor.shape[0] // groups
+    middle = tuple(extent // 2 for extent in tensor.shape[2:])
+    with recording(False) as again, again:
+        zeros_(tensor)
+        for group in range(groups):
+            part = tensor.narrow(0, group * outputs, outputs)
+            part[(slice(None), slice(None), *middle)] = eye(
+                outputs, tensor.shape[1], dtype=tensor.dtype, device=tensor.device)
+        return tensor
+
+
+def sparse_(tensor: Tensor, sparsity: float, std: float = 0.01, generator: Generator | None = None) -> Tensor:
+    """Normal numbers in a matrix, with a share `sparsity` of zeros in each column (Martens, 2010).
+
+    >>> import genesis
+    >>> (genesis.nn.init.sparse_(genesis.empty(10, 3), sparsity=0.25) == 0).sum(0)
+    tensor([3, 3, 3])
+    """
+    if tensor.ndim != 2:
+        raise ValueError(f"sparse_: want a matrix, got shape {tensor.shape}")
+    with recording(False) as again, again:
+        normal_(tensor, 0, std, generator)
+        places = drawn("uniform", tensor.shape, None, device=tensor.device, generator=generator).argsort(0).argsort(0)
+        return tensor.masked_fill_(places < math.ceil(sparsity * tensor.shape[0]), 0)
+
+
+def orthogonal_(tensor: Tensor, gain: float = 1, generator: Generator | None = None) -> Tensor:
+    """`gain` times orthonormal rows, or columns where these are fewer, of a weight taken as (outputs, all else).
+
+    The factor Q of normal numbers, by the signs of R's diagonal (Saxe, McClelland and Ganguli, 2014; Mezzadri, 2007).
+
+    >>> import genesis
+    >>> weight = genesis.nn.init.orthogonal_(genesis.empty(3, 5))
+    >>> bool(genesis.allclose(weight @ weight.T, genesis.eye(3), atol=1e-6))
+    True
+    """
+    if tensor.ndim < 2:
+        raise ValueError(f"orthogonal_: want a weight of two axes at least, got shape {tensor.shape}")
+    if not tensor.numel():
+        return tensor
+    rows, dtype = tensor.shape[0], tensor.dtype.compute
+    columns = tensor.numel() // rows
+    with recording(False) as again, again:
+        shape = (max(rows, columns), min(rows, columns))
+        q, r = qr(drawn("normal", shape, dtype, device=tensor.device, generator=generator))
+        q = q * r.diagonal().sgn()
+        return write(tensor, ((q.T if rows < columns else q).reshape(tensor.shape) * gain).to(tensor.dtype))
 
 
 # ---- scaled to keep the variance from layer to layer ----
@@ -101,23 +192,27 @@ def _kaiming_std(tensor: Tensor, a: float, mode: str, nonlinearity: str) -> floa
     return calculate_gain(nonlinearity, a) / math.sqrt(fan) if fan else 0.0
 
 
-def kaiming_uniform_(tensor: Tensor, a: float = 0, mode: str = "fan_in", nonlinearity: str = "leaky_relu") -> Tensor:
+def kaiming_uniform_(
+    tensor: Tensor, a: float = 0, mode: str = "fan_in", nonlinearity: str = "leaky_relu", generator: Generator | None = None
+) -> Tensor:
     """Uniform with variance gain^2 / fan (He, Zhang, Ren and Sun, 2015)."""
     bound = math.sqrt(3) * _kaiming_std(tensor, a, mode, nonlinearity)
-    return uniform_(tensor, -bound, bound)
+    return uniform_(tensor, -bound, bound, generator)
 
 
-def kaiming_normal_(tensor: Tensor, a: float = 0, mode: str = "fan_in", nonlinearity: str = "leaky_relu") -> Tensor:
+def kaiming_normal_(
+    tensor: Tensor, a: float = 0, mode: str = "fan_in", nonlinearity: str = "leaky_relu", generator: Generator | None = None
+) -> Tensor:
     """Normal with variance gain^2 / fan (He, Zhang, Ren and Sun, 2015)."""
-    return normal_(tensor, 0.0, _kaiming_std(tensor, a, mode, nonlinearity))
+    return normal_(tensor, 0.0, _kaiming_std(tensor, a, mode, nonlinearity), generator)
 
 
-def xavier_uniform_(tensor: Tensor, gain: float = 1.0) -> Tensor:
+def xavier_uniform_(tensor: Tensor, gain: float = 1.0, generator: Generator | None = None) -> Tensor:
     """Uniform with variance 2 gain^2 / (fan_in + fan_out) (Glorot and Bengio, 2010)."""
     bound = gain * math.sqrt(6 / sum(fans(tensor)))
-    return uniform_(tensor, -bound, bound)
+    return uniform_(tensor, -bound, bound, generator)
 
 
-def xavier_normal_(tensor: Tensor, gain: float = 1.0) -> Tensor:
+def xavier_normal_(tensor: Tensor, gain: float = 1.0, generator: Generator | None = None) -> Tensor:
     """Normal with variance 2 gain^2 / (fan_in + fan_out) (Glorot and Bengio, 2010)."""
-    return normal_(tensor, 0.0, gain * math.sqrt(2 / sum(fans(tensor))))
+    return normal_(tensor, 0.0, gain * math.sqrt(2 / sum(fans(tensor))), generator)
