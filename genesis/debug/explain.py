@@ -31,7 +31,7 @@ class MeasuredProgram(NamedTuple):
     def __repr__(self) -> str:
         rows = [f"{taken * 1e6:10.1f} us took, estimated {stage}" for taken, stage in zip(
             self.seconds, self.cost.stages, strict=True)]
-        return "\n".join([*rows, *self.cost.refusals, *self.cost.choices])
+        return "\n".join([*rows, *self.cost.refusals, *self.cost.choices, *self.cost.splits])
 
 
 class Explanation:

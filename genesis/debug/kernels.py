@@ -35,11 +35,14 @@ class StageCost(NamedTuple):
 
 
 class ProgramCost(NamedTuple):
-    """The stages of a program with their estimates; the fusions it refused, and what it keeps or computes again, as text."""
+    """The stages of a program with their estimates; the fusions it refused, what it keeps or computes again, and what Python
+    computes on the host between its parts (of which a GPU's are a graph each), as text.
+    """
 
     stages: list[StageCost]
     refusals: list[str]
     choices: list[str]
+    splits: list[str]
 
     @property
     def seconds(self) -> float:
@@ -47,14 +50,15 @@ class ProgramCost(NamedTuple):
         return sum(stage.estimate.seconds for stage in self.stages)
 
     def __repr__(self) -> str:
-        return "\n".join([*map(str, self.stages), *self.refusals, *self.choices])
+        return "\n".join([*map(str, self.stages), *self.refusals, *self.choices, *self.splits])
 
 
 def kernels(*tensors: Tensor) -> ProgramCost:
     """What it would cost to compute `tensors`, and whatever else is pending: bytes, flops and estimated seconds of each
     stage, the fusions that were refused and why, and which values are kept for later kernels. Nothing is computed.
 
-    Of a GPU's program, `stages[k].sources` are the functions that it launches; the seconds are those that this CPU would take.
+    Of a GPU's program, `stages[k].sources` are the functions that it launches; its seconds are told by round numbers for GPUs
+    of its kind.
 
     >>> import genesis
     >>> x = genesis.ones(100, 100)
@@ -93,7 +97,9 @@ def cost_of(plan: Plan, lines: Mapping[int, Line]) -> ProgramCost:
         f"{name(c.node)} is {'kept in memory for other kernels' if c.kept else 'computed again in other kernels'}: "
         f"{c.cost} operations an element" for c in decided.choices
     ]
-    return ProgramCost(stages, refusals, choices)
+    splits = [f"{name(segment.host.node)} is computed by the host: what is before it and after it are programs of their own"
+              for segment in plan.segments if segment.host is not None]
+    return ProgramCost(stages, refusals, choices, splits)
 
 
 def _nodes_of(call: Any) -> Sequence[int]:
