@@ -18,7 +18,6 @@ from genesis.lower.group import (
     COLUMN,
     FINAL,
     FULL,
-    ROW,
     Axis,
     Group,
     Partition,
@@ -132,11 +131,8 @@ class _Fusion:
     def _fresh(self, node: Node, kind: str) -> tuple[Group, str]:
         if kind != "reduce":
             return self._opened("loop", pattern_of((numel(node.shape),), ())), FULL
-        shape = self.nodes[node.inputs[0]].shape
-        pattern = pattern_of(shape, node.attrs["axes"])
-        if not any(not reduced for _, reduced in pattern) and not node.op.startswith("arg"):
-            return self._opened("loop", pattern_of((numel(shape),), ())), FINAL
-        return self._opened("loop", pattern), ROW
+        axes, level = self.levels.of_fresh(node, pattern_of(self.nodes[node.inputs[0]].shape, node.attrs["axes"]))
+        return self._opened("loop", axes), level
 
     def _absorb(self, group: Group, homes: Sequence[Group], source: Group | None, node: Node, level: str) -> None:
         """Move into `group` those groups that feed `node` and nothing else so far, where they fit; not that of its `source`."""

@@ -6,8 +6,9 @@ from collections.abc import Mapping, Sequence
 
 from genesis.ir.graph import Node
 from genesis.ir.shapes import numel
+from genesis.lower.folds import memory_layout
 from genesis.lower.group import COLUMN, FINAL, FULL, ROW, Axis, Group, aligned, canonical_map, pattern_of, pull_views
-from genesis.lower.index_map import SplitAxis, Unmappable
+from genesis.lower.index_map import SplitAxis, Unmappable, pull
 from genesis.lower.target import Target
 from genesis.ops.registry import PRIMITIVES
 
@@ -15,6 +16,7 @@ __all__ = ["Levels"]
 
 ROWS_FOR_PASSES = 16  # rows that make a kernel of several passes over each row worth while
 LONGEST_COLUMN_SUMS = 1 << 14  # numbers that each worker keeps beside the rows that it passes over
+LEAST_SUMS, MOST_SUMS = 1 << 9, 1 << 14  # bytes of sums of columns that a kernel with nothing else to do takes by the way
 SMALL = 1 << 15  # elements below which one thread does the work in any case
 LARGE = 1 << 19  # elements that outlast a second-level cache: rows are passed over as they lie, also for sums of columns
 
@@ -90,6 +92,18 @@ class Levels:
         group.axes = summed or pattern
         return COLUMN if summed else ROW
 
+    def of_fresh(self, node: Node, pattern: tuple[Axis, ...]) -> tuple[tuple[Axis, ...], str]:
+        """The axes and the level of reduction `node` in a group of its own.
+
+        Sums of columns alone are taken from row to row if they are several vectors wide and stay in a first-level cache.
+        """
+        if not any(not reduced for _, reduced in pattern) and not node.op.startswith("arg"):
+            return pattern_of((numel(self.nodes[node.inputs[0]].shape),), ()), FINAL
+        summed = self._columns_of_rows(node, pattern)
+        if summed and LEAST_SUMS <= summed[1][0] * node.dtype.compute.itemsize <= MOST_SUMS:
+            return summed, COLUMN
+        return pattern, ROW
+
     def _columns_of_rows(self, node: Node, pattern: tuple[Axis, ...]) -> tuple[Axis, ...] | None:
         """The axes of a pass over rows on which `node` sums columns, if they are many and large."""
         if node.op != "sum" or [reduced for _, reduced in pattern] != [True, False] or not self.target.crossing:
@@ -99,7 +113,8 @@ class Levels:
             return None
         axes = ((rows, False), (columns, True))
         try:
-            _, at = pull_views(self.nodes, node.inputs[0], canonical_map(axes, FULL), [rows, columns])
+            base, at = pull_views(self.nodes, node.inputs[0], canonical_map(axes, FULL), [rows, columns])
+            at = pull(at, [rows, columns], *memory_layout(self.nodes[base]))
         except (SplitAxis, Unmappable):
             return None
         return axes if at.strides[1] == 1 else None

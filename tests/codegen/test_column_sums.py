@@ -39,6 +39,32 @@ def test_rows_and_columns_are_summed_in_one_pass(shape, threads):
         np.testing.assert_allclose(have.numpy(), want, rtol=1e-4, atol=1e-4)
 
 
+@pytest.mark.parametrize("threads", [1, 2, 3])
+@pytest.mark.parametrize("dtype", ["float64", "float32", "int32", "bfloat16"])
+@pytest.mark.parametrize("shape", [(1030, 515), (5000, 130), (3, 1700, 128)])
+def test_columns_of_a_large_matrix_alone_are_summed_row_by_row(shape, dtype, threads):
+    genesis.set_num_threads(threads)
+    x = np.random.default_rng(0).integers(-4, 5, shape)
+    ours = genesis.tensor(x.astype(np.float64)).to(getattr(genesis, dtype))
+    others = tuple(range(x.ndim - 1))
+    columns = (ours + 1).sum(others)
+    (kernel,) = kernels(columns)
+    assert kernel.has_totals
+    want = (x + 1).sum(others)
+    np.testing.assert_array_equal(columns.to(genesis.float64).numpy(), genesis.tensor(want).to(columns.dtype).double().numpy())
+
+
+def test_columns_of_what_lies_turned_or_is_narrow_are_summed_as_before():
+    x = np.random.default_rng(0).normal(size=(1200, 900))
+    turned = genesis.tensor(x).t()
+    narrow = genesis.tensor(x).reshape(-1, 6)
+    for ours, want in ((turned, x.T), (narrow, x.reshape(-1, 6))):
+        columns = ours.sum(0)
+        (kernel,) = kernels(columns)
+        assert not kernel.has_totals
+        np.testing.assert_allclose(columns.numpy(), want.sum(0), atol=1e-10)
+
+
 @pytest.mark.parametrize("dtype", ["float64", "int32", "float16", "bfloat16"])
 def test_columns_of_every_dtype(dtype):
     x = np.random.default_rng(0).integers(-4, 5, (64, 70))

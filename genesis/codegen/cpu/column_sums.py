@@ -1,7 +1,8 @@
 """Sums of columns beside reductions of rows: each share of the rows is added up in numbers of its own.
 
-A share's sums lie one after the other in its part of `partials`, eight bytes to a number whatever its type; the
-finishing function adds those of all shares in their order.
+A share's sums lie one after the other in its part of `partials`, eight bytes to a number whatever its type, and room behind
+them: a row's last vector is added as a whole, zeros where the row has ended, for what is stored through a mask is long in
+coming back. The finishing function adds the sums of all shares in their order.
 """
 
 from __future__ import annotations
@@ -17,9 +18,10 @@ from genesis.codegen.cpu.reductions import Accumulator
 from genesis.codegen.cpu.registers import I1, I8, I64, POINTER
 from genesis.codegen.cpu.values import value_of
 
-__all__ = ["add", "clear", "finish"]
+__all__ = ["ROOM", "add", "clear", "finish"]
 
 NUMBER = 8  # bytes, whatever the type
+ROOM = 64  # numbers, as many as the widest vectors have
 
 
 def clear(nest: Nest) -> None:
@@ -35,10 +37,11 @@ def add(nest: Nest, n: int) -> None:
     """The present lanes of what sum `n` is over."""
     lanes, instruction = nest.lanes, nest.kernel.instructions[n]
     dtype = instruction.dtype.compute.name
-    value = value_of(nest, instruction.args[0])
+    value = lanes.splat(value_of(nest, instruction.args[0]))
+    if nest.mask is not None:
+        value = lanes.select(nest.mask, value, lanes.constant(dtype, 0))
     place = _place(nest, n, nest.share)
-    held = lanes.load(place, dtype, nest.mask)
-    lanes.store(lanes.splat(Arithmetic(lanes, dtype).add(held, value)), place, dtype, nest.mask)
+    lanes.store(Arithmetic(lanes, dtype).add(lanes.load(place, dtype), value), place, dtype)
 
 
 def finish(nest: Nest) -> None:
@@ -69,10 +72,10 @@ def finish(nest: Nest) -> None:
 
 def _bytes(nest: Nest) -> ir.Value:
     """The size of one sum of all columns."""
-    size: Any = I64(NUMBER)
+    count: Any = I64(1)
     for word, reduced in nest.kernel.axes:
-        size = nest.builder.mul(size, nest.words[word]) if reduced else size
-    return size
+        count = nest.builder.mul(count, nest.words[word]) if reduced else count
+    return nest.builder.mul(nest.builder.add(count, I64(ROOM)), I64(NUMBER))
 
 
 def _part(nest: Nest, offset: ir.Value) -> ir.Value:

@@ -6,6 +6,7 @@ import struct
 from array import array
 from typing import Any
 
+from genesis.codegen.cpu.column_sums import ROOM
 from genesis.codegen.places import Places
 from genesis.ir.shapes import numel
 from genesis.lower.build import KernelCall
@@ -36,7 +37,7 @@ def word(w: Word, call: KernelCall, places: Places, size: int, count: int, worke
     if w.kind == "partials":
         totals = [i for i in kernel.instructions if i.level in ("column", "final") and "over" in dict(i.attrs)]
         columns = [extent for extent, (_, reduced) in zip(call.extents, kernel.axes, strict=True) if reduced]
-        memory = array("q", [0]) * (shares * len(totals) * (numel(columns) if totals[0].level == "column" else 1))
+        memory = array("q", [0]) * (shares * len(totals) * (numel(columns) + ROOM if totals[0].level == "column" else 1))
         places.keep.append(memory)
         return memory.buffer_info()[0]
     return {"block": size, "blocks": count, "items": items, "shares": shares}.get(w.kind, w.value)
