@@ -41,9 +41,12 @@ _IN_PLACE = {"<listcomp>", "<setcomp>", "<dictcomp>", "<genexpr>"}  # functions 
 _places: dict[str, str] = {}
 
 
-def _place_of(code: CodeType) -> str:
-    """Whose code it is: "user", "layer" (a module of genesis.nn), "genesis", "standard"."""
-    name = code.co_filename
+def _place_of(frame: FrameType) -> str:
+    """Whose code runs in it: "user", "layer" (a module of genesis.nn), "genesis", "standard"."""
+    name = frame.f_code.co_filename
+    if name == "<string>":  # made at run time, as methods of dataclasses and named tuples are
+        module = str(frame.f_globals.get("__name__"))
+        return "genesis" if module.startswith("genesis.") else "standard" if module.startswith("namedtuple_") else "user"
     place = _places.get(name)
     if place is None:
         inside = name.startswith(_PACKAGE)
@@ -99,8 +102,7 @@ class Watch:
             if event == "return" and frame is self._away:
                 self._away = None
             return
-        code = frame.f_code
-        place = _place_of(code)
+        code, place = frame.f_code, _place_of(frame)
         if event == "c_call":
             if place == "user" and is_impure(argument):
                 self._refuse(f"it calls {getattr(argument, '__qualname__', argument)}")
@@ -166,6 +168,6 @@ class Watch:
     def _is_called_by_user(self, frame: FrameType) -> bool:
         """Whether the user's code called it, directly or by way of the standard library."""
         caller = frame.f_back
-        while caller is not None and _place_of(caller.f_code) == "standard":
+        while caller is not None and _place_of(caller) == "standard":
             caller = caller.f_back
-        return caller is not None and _place_of(caller.f_code) == "user"
+        return caller is not None and _place_of(caller) == "user"

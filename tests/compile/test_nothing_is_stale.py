@@ -1,5 +1,6 @@
 """Whatever a compiled function read - a global, a closure, an attribute, an argument - a later call reads anew."""
 
+import collections
 import dataclasses
 import math
 import random
@@ -164,6 +165,28 @@ def test_arguments_are_trees_and_their_numbers_strings_and_nones_are_told_apart(
     for _ in range(2):
         for args, kwargs in calls:
             np.testing.assert_array_equal(compiled(*args, **kwargs).numpy(), f(*args, **kwargs).numpy())
+
+
+def test_what_python_makes_of_the_librarys_own_classes_is_not_the_users_code():
+    layer, rates = genesis.nn.Linear(3, 3), collections.namedtuple("Rates", "first second")
+
+    @dataclasses.dataclass
+    class Scaled:
+        by: float
+
+        def __post_init__(self):
+            self.by *= layer.scale
+
+    def f(x):
+        return layer(x) * rates(Scaled(2.0).by, 1).first
+
+    layer.scale = 3.0
+    compiled = genesis.compile(f)
+    compiled(X)
+    [entry] = compiled.entries
+    assert not any("_tuple_new" in label for label in entry.labels) and any("scale" in label for label in entry.labels)
+    layer.scale = 5.0
+    np.testing.assert_array_equal(compiled(X).detach().numpy(), f(X).detach().numpy())
 
 
 def test_numbers_of_arguments_that_feed_arithmetic_are_data():
