@@ -10,7 +10,7 @@ __all__ = ["Dropout", "Dropout1d", "Dropout2d"]
 
 
 class Dropout(Module):
-    """While training, zero each element with probability `p` and scale the others by 1/(1-p).
+    """While training, zero each element with probability `p` and scale the others by 1/(1-p), in place if so asked.
 
     Raises ValueError for a `p` outside [0, 1].
 
@@ -19,18 +19,18 @@ class Dropout(Module):
     tensor([1., 1.])
     """
 
-    def __init__(self, p: float = 0.5) -> None:
+    def __init__(self, p: float = 0.5, inplace: bool = False) -> None:
         if not 0 <= p <= 1:
             raise ValueError(f"Dropout: p is a probability, got {p}")
-        self.p = p
+        self.p, self.inplace = p, inplace
 
     def forward(self, input: Tensor) -> Tensor:
         """Of any shape, the same shape."""
-        return functional.dropout(input, self.p, self.training)
+        return functional.dropout(input, self.p, self.training, self.inplace)
 
     def extra_repr(self) -> str:
-        """The probability."""
-        return f"p={self.p}"
+        """The probability, and whether the input is written to."""
+        return f"p={self.p}, inplace={self.inplace}"
 
 
 class Dropout1d(Dropout):
@@ -43,7 +43,7 @@ class Dropout1d(Dropout):
 
     def forward(self, input: Tensor) -> Tensor:
         """The same shape."""
-        return functional.dropout1d(input, self.p, self.training)
+        return functional.dropout1d(input, self.p, self.training, self.inplace)
 
 
 class Dropout2d(Dropout):
@@ -56,4 +56,4 @@ class Dropout2d(Dropout):
 
     def forward(self, input: Tensor) -> Tensor:
         """The same shape."""
-        return functional.dropout2d(input, self.p, self.training)
+        return functional.dropout2d(input, self.p, self.training, self.inplace)

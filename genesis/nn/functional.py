@@ -8,6 +8,7 @@ from genesis.creation import ones
 from genesis.dispatch import call
 from genesis.ir.shapes import broadcast_shapes, numel
 from genesis.methods import function_of
+from genesis.nn.in_place import in_place_too
 from genesis.nn.one_hot import one_hot
 from genesis.ops.registry import OPERATIONS
 from genesis.overriding import overridable
@@ -68,31 +69,31 @@ unfold = function_of(OPERATIONS["im2col"])
 fold = function_of(OPERATIONS["fold"])
 
 # ---- activations ----
-relu = function_of(OPERATIONS["relu"])
-leaky_relu = function_of(OPERATIONS["leaky_relu"])
+relu = in_place_too(function_of(OPERATIONS["relu"]))
+leaky_relu = in_place_too(function_of(OPERATIONS["leaky_relu"]))
 gelu = function_of(OPERATIONS["gelu"])
-silu = function_of(OPERATIONS["silu"])
+silu = in_place_too(function_of(OPERATIONS["silu"]))
 sigmoid = function_of(OPERATIONS["sigmoid"])
 tanh = function_of(OPERATIONS["tanh"])
 softmax = function_of(OPERATIONS["softmax"])
 log_softmax = function_of(OPERATIONS["log_softmax"])
 softmin = function_of(OPERATIONS["softmin"])
 glu = function_of(OPERATIONS["glu"])
-elu = function_of(OPERATIONS["elu"])
-celu = function_of(OPERATIONS["celu"])
-selu = function_of(OPERATIONS["selu"])
+elu = in_place_too(function_of(OPERATIONS["elu"]))
+celu = in_place_too(function_of(OPERATIONS["celu"]))
+selu = in_place_too(function_of(OPERATIONS["selu"]))
 softplus = function_of(OPERATIONS["softplus"])
 softsign = function_of(OPERATIONS["softsign"])
 logsigmoid = function_of(OPERATIONS["logsigmoid"])
-mish = function_of(OPERATIONS["mish"])
-hardtanh = function_of(OPERATIONS["hardtanh"])
-relu6 = function_of(OPERATIONS["relu6"])
-hardsigmoid = function_of(OPERATIONS["hardsigmoid"])
-hardswish = function_of(OPERATIONS["hardswish"])
+mish = in_place_too(function_of(OPERATIONS["mish"]))
+hardtanh = in_place_too(function_of(OPERATIONS["hardtanh"]))
+relu6 = in_place_too(function_of(OPERATIONS["relu6"]))
+hardsigmoid = in_place_too(function_of(OPERATIONS["hardsigmoid"]))
+hardswish = in_place_too(function_of(OPERATIONS["hardswish"]))
 hardshrink = function_of(OPERATIONS["hardshrink"])
 softshrink = function_of(OPERATIONS["softshrink"])
 tanhshrink = function_of(OPERATIONS["tanhshrink"])
-threshold = function_of(OPERATIONS["threshold"])
+threshold = in_place_too(function_of(OPERATIONS["threshold"]))
 prelu = function_of(OPERATIONS["prelu"])
 
 # ---- losses ----
@@ -115,6 +116,7 @@ cosine_similarity = function_of(OPERATIONS["cosine_similarity"])
 pairwise_distance = function_of(OPERATIONS["pairwise_distance"])
 
 
+@in_place_too
 @overridable
 def dropout(input: Tensor, p: float = 0.5, training: bool = True) -> Tensor:
     """`input` with each element zeroed with probability `p` and the others scaled by 1/(1-p); `input` if not training.
@@ -249,6 +251,7 @@ def _channel_dropout(name: str, input: Tensor, p: float, training: bool, axes: i
     return input * kept
 
 
+@in_place_too
 @overridable
 def dropout1d(input: Tensor, p: float = 0.5, training: bool = True) -> Tensor:
     """`dropout` of whole channels of (n, c, l) or (c, l).
@@ -260,6 +263,7 @@ def dropout1d(input: Tensor, p: float = 0.5, training: bool = True) -> Tensor:
     return _channel_dropout("dropout1d", input, p, training, 1)
 
 
+@in_place_too
 @overridable
 def dropout2d(input: Tensor, p: float = 0.5, training: bool = True) -> Tensor:
     """`dropout` of whole channels of (n, c, h, w) or (c, h, w).

@@ -2,11 +2,34 @@
 
 from __future__ import annotations
 
+import functools
+import inspect
+from collections.abc import Callable
+from typing import Any
+
 from genesis.nn.module import Module
 from genesis.storage import write
 from genesis.tensor import Tensor
 
-__all__ = ["InPlace"]
+__all__ = ["InPlace", "in_place_too"]
+
+
+def in_place_too(function: Callable[..., Any]) -> Callable[..., Any]:
+    """`function` with one argument more, `inplace`: whether the result is put into its first argument."""
+    signature = inspect.signature(function)
+    parameters = [*signature.parameters.values()]
+    inplace = inspect.Parameter("inplace", inspect.Parameter.POSITIONAL_OR_KEYWORD, default=False)
+    first, count = parameters[0].name, len(parameters)
+
+    @functools.wraps(function)
+    def either(*args: Any, inplace: bool = False, **kwargs: Any) -> Any:
+        if len(args) > count:
+            *args, inplace = args  # type: ignore[assignment]
+        result = function(*args, **kwargs)
+        return write(args[0] if args else kwargs[first], result) if inplace else result
+
+    either.__signature__ = signature.replace(parameters=[*parameters, inplace])  # type: ignore[attr-defined]
+    return either
 
 
 class InPlace(Module):

@@ -6,7 +6,7 @@ from genesis.ir.dtypes import DType
 from genesis.ir.graph import Value
 from genesis.ops.registry import cast, composite, expand, primitive
 
-__all__ = ["clone", "stop_gradient", "to_dtype", "with_value"]
+__all__ = ["clone", "rewritten", "stop_gradient", "to_dtype", "with_value"]
 
 primitive("cast", "elementwise", grad=lambda g, y, x: cast(g, x.dtype), reference=lambda node, x: x.astype(node.dtype.numpy))
 primitive("detach", "elementwise", reference=lambda node, x: x, emit=lambda k, x: x, cost=0)
@@ -51,3 +51,12 @@ def stop_gradient(input: Value) -> Value:
 def with_value(old: Value, new: Value) -> Value:
     """`new`, with the derivation of `old`: what writing through `.data` does."""
     return old.graph.add("with_value", (old, expand(cast(new, old.dtype), old.shape)), old.shape, old.dtype)
+
+
+primitive("rewritten", "elementwise", grad=lambda g, y, old, new: (g, None), reference=lambda node, old, new: new,
+          emit=lambda k, old, new: new, cost=0)
+
+
+def rewritten(old: Value, new: Value) -> Value:
+    """`new`, which is `old` computed in another way, with the derivation of `old`."""
+    return old.graph.add("rewritten", (old, new), old.shape, old.dtype)

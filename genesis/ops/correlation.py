@@ -13,11 +13,11 @@ from typing import NamedTuple
 
 from genesis.ir.graph import Value
 from genesis.ir.shapes import Shape, contiguous_strides, numel
+from genesis.ops.conversion import rewritten
 from genesis.ops.layout import Layout, contiguous_layout, flip_layout, slice_layout, window_layout
-from genesis.ops.registry import primitive
 from genesis.ops.views import permute_value, put_value, reshape_value, view_node, view_value
 
-__all__ = ["block", "rewritten", "windows_convolved"]
+__all__ = ["block", "windows_convolved"]
 
 LEAST_WINDOWS = 8  # in a row, that make it worth while
 
@@ -31,15 +31,6 @@ def _reshaped(x: Value) -> Value:
             break
         x = source
     return x
-
-
-primitive("rewritten", "elementwise", grad=lambda g, y, old, new: (g, None), reference=lambda node, old, new: new,
-          emit=lambda k, old, new: new, cost=0)
-
-
-def rewritten(old: Value, new: Value) -> Value:
-    """`new`, which is `old` computed in another way, with the derivation of `old`."""
-    return old.graph.add("rewritten", (old, new), old.shape, old.dtype)
 
 
 class _Windows(NamedTuple):

@@ -11,7 +11,8 @@ import numpy as np
 
 from genesis.ir.graph import Value
 from genesis.ir.shapes import Shape, numel
-from genesis.ops.correlation import block, rewritten, windows_convolved
+from genesis.ops.conversion import rewritten
+from genesis.ops.correlation import block, windows_convolved
 from genesis.ops.layout import Layout, contiguous_layout, select_layout
 from genesis.ops.overlap import colliding_axes, is_injective
 from genesis.ops.registry import OPERATIONS, primitive

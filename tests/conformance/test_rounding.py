@@ -1,0 +1,97 @@
+"""Rounded quotients and rounding to decimals, beside torch's."""
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+import genesis
+
+MODES = (None, "trunc", "floor")
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("dtype", ["int8", "int64", "uint8", "float32", "float64"])
+def test_quotients_are_torchs(dtype, mode):
+    a, b = (np.array(values).astype(dtype) for values in ([[7, 7, 8, 0, 100, 1]], [[2], [3], [4], [127]]))
+    signs = [(1, 1)] if dtype == "uint8" else [(1, 1), (-1, 1), (1, -1), (-1, -1)]
+    for sign, other in signs:
+        x, y = a * np.array(sign, dtype), b * np.array(other, dtype)
+        ours, theirs = (
+            library.div(library.tensor(x), library.tensor(y), rounding_mode=mode) for library in (genesis, torch)
+        )
+        assert ours.dtype.name == str(theirs.dtype).removeprefix("torch.")
+        np.testing.assert_array_equal(ours.numpy(), theirs.numpy())
+
+
+@given(st.floats(-1e6, 1e6), st.floats(-1e3, 1e3).filter(lambda y: abs(y) > 1e-3))
+def test_quotients_of_floats_are_rounded_as_torchs(x, y):
+    for mode in MODES:
+        ours, theirs = (
+            library.div(library.tensor(x, dtype=library.float64), library.tensor(y, dtype=library.float64), rounding_mode=mode)
+            for library in (genesis, torch)
+        )
+        assert ours.item() == theirs.item()
+
+
+def test_rounded_quotients_have_gradients_of_zeros():
+    for mode in ("trunc", "floor"):
+        x = genesis.tensor([3.0, -4.0], requires_grad=True)
+        x.div(2.0, rounding_mode=mode).sum().backward()
+        assert x.grad.tolist() == [0, 0]
+
+
+def test_quotients_in_place():
+    for mode in ("trunc", "floor"):
+        ours, theirs = (
+            library.tensor([-7, 7]).div_(2, rounding_mode=mode).tolist() for library in (genesis, torch)
+        )
+        assert ours == theirs
+
+
+def test_another_mode_is_refused():
+    with pytest.raises(ValueError, match='must be None, "trunc" or "floor", got \'up\''):
+        genesis.div(genesis.ones(2), 2, rounding_mode="up")
+
+
+@pytest.mark.parametrize("decimals", [-2, -1, 0, 1, 2, 5])
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_rounding_to_decimals(dtype, decimals):
+    x = np.concatenate([np.random.default_rng(0).normal(size=500) * 300, [0.125, 2.5, -2.5, 250, np.inf, np.nan]]).astype(dtype)
+    np.testing.assert_allclose(
+        genesis.tensor(x).round(decimals=decimals).numpy(), torch.tensor(x).round(decimals=decimals).numpy(),
+        rtol=1e-15 if dtype == "float64" else 2e-7)
+
+
+def test_integers_have_no_decimals():
+    assert genesis.tensor([7]).round().tolist() == [7]
+    with pytest.raises(TypeError, match="int64 has no decimals"):
+        genesis.tensor([7]).round(decimals=1)
+
+
+@pytest.mark.parametrize(("name", "arguments"), [
+    ("relu", ()), ("leaky_relu", (0.2,)), ("silu", ()), ("elu", (0.5,)), ("celu", (0.5,)), ("selu", ()), ("mish", ()),
+    ("hardtanh", (-0.5, 0.5)), ("relu6", ()), ("hardsigmoid", ()), ("hardswish", ()), ("threshold", (0.1, -2.0)),
+])
+def test_activations_in_place(name, arguments):
+    values = np.linspace(-3, 7, 11)
+    for options in ((*arguments, True), arguments):
+        results = []
+        for library in (genesis, torch):
+            x = library.tensor(values, requires_grad=True)
+            held = x * 1
+            function = getattr(library.nn.functional, name)
+            y = function(held, *options, **({} if options[-1:] == (True,) else {"inplace": True}))
+            assert y is held
+            (y * y).sum().backward()
+            results.append((held.detach().numpy(), x.grad.numpy()))
+        for ours, theirs in zip(*results, strict=True):
+            np.testing.assert_allclose(ours, theirs, rtol=1e-7, atol=1e-14)
+
+
+def test_dropout_in_place():
+    x = genesis.ones(4)
+    assert genesis.nn.functional.dropout(x, 1.0, True, True) is x and x.tolist() == [0] * 4
+    x = genesis.ones(4)
+    assert genesis.nn.Dropout(1.0, inplace=True)(x) is x and x.tolist() == [0] * 4
