@@ -11,16 +11,17 @@ reduces its share, and what depends on the result is computed by the finishing f
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import partial
 from typing import Literal, NamedTuple
 
-from genesis.codegen.cuda import parts, passes, readahead
+from genesis.codegen.cuda import parts, passes
 from genesis.codegen.cuda.reductions import Accumulator
 from genesis.codegen.cuda.signature import Function, Signature
 from genesis.codegen.cuda.target import THREADS, WARP
 from genesis.codegen.cuda.text import Text
 from genesis.codegen.cuda.values import Values
+from genesis.codegen.cuda.vectors import over_vectors, points_at_a_time, vectors_of
 from genesis.lower.kernel import REDUCTIONS, Kernel
 
 __all__ = ["Emitter", "Team", "emit_finish", "emit_kernel"]
@@ -166,10 +167,17 @@ class Emitter:
         else:
             with self.over(self.outer, y, y_step, "row") if self.outer else nullcontext():
                 self.values.hoist(needed)
-                several = self.team.kind == "thread" and readahead.points_at_a_time(self.kernel) > 1
-                with self._columns() if self.team.kind == "column" else readahead.ahead(self) if several else \
+                several = self.team.kind == "thread" and points_at_a_time(self.kernel) > 1
+                with self._columns() if self.team.kind == "column" else self._vectors() if several else \
                         self.over([self.lane], x, x_step, ""):
                     yield
+
+    def _vectors(self) -> AbstractContextManager[None]:
+        """The lane axis, of which a thread has several points at a time."""
+        assert self.lane is not None
+        vectors = vectors_of(self.kernel, self.kernel.targets())
+        begin, step = (f"cuda.{block} * cuda.blockDim.x * {vectors.points}" for block in ("blockIdx.x", "gridDim.x"))
+        return over_vectors(self, vectors, begin, self.extent(self.lane), "cuda.blockDim.x", step)
 
     @contextmanager
     def _columns(self) -> Iterator[None]:
@@ -210,7 +218,7 @@ class Emitter:
                 self.text.line(accumulator.begin())
             with self.guard():
                 self.values.hoist(needed)
-                passes.pass_over(self, needed, partial(self._targets, targets))
+                passes.pass_over(self, targets, partial(self._targets, targets))
             if self.team.shared:
                 parts.store_shares(self)
                 return
@@ -225,9 +233,9 @@ class Emitter:
             if i.name in REDUCTIONS or i.name == "scan":
                 self.text.line(self.accumulator(n).take(f"v{i.args[0]}", self.position(self.reduced)))
             if i.name == "scan":
-                self.values.store(i, self.accumulator(n).folded(None, {}, 0))
+                self.values.store(n, self.accumulator(n).folded(None, {}, 0))
             elif i.name not in REDUCTIONS:
-                self.values.effect(i)
+                self.values.effect(n)
 
     def position(self, axes: Sequence[int]) -> str:
         """The number of the point on some axes."""
@@ -239,7 +247,7 @@ class Emitter:
     def _after(self) -> None:
         """What depends on the passes, once for each kept point."""
         kernel = self.kernel
-        stores = [i for i in kernel.instructions if i.name == "store" and i.level in ("row", "uniform")]
+        stores = [n for n, i in enumerate(kernel.instructions) if i.name == "store" and i.level in ("row", "uniform")]
         added = [n for n in self.finals if kernel.instructions[n].attr("over") == "row"]
         if not stores and not added:
             return
@@ -247,8 +255,8 @@ class Emitter:
             barrier = "cuda.syncwarp()" if self.team.kind == "warp" else "cuda.syncthreads()"
             self.text.line(f"{barrier}  # all have read: a result may lie over an input")
         with self.first(self.team.kind):
-            self.values.hoist(kernel.needed([n for n, i in enumerate(kernel.instructions) if i in stores or n in added]))
-            for i in stores:
-                self.values.effect(i)
+            self.values.hoist(kernel.needed([*stores, *added]))
+            for n in stores:
+                self.values.effect(n)
             for n in added:
                 self.text.line(self.accumulator(n).take(f"v{kernel.instructions[n].args[0]}", ""))

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from genesis.codegen.cuda.emit import Team
-from genesis.codegen.cuda.readahead import points_at_a_time
 from genesis.codegen.cuda.signature import Signature
 from genesis.codegen.cuda.target import LARGE, SIMULATED, THREADS, WARP
+from genesis.codegen.cuda.vectors import points_at_a_time, vectors_of
 from genesis.ir.shapes import numel
 from genesis.lower.kernel import REDUCTIONS, Kernel
 
@@ -90,7 +90,7 @@ def launch(kernel: Kernel, extents: Sequence[int], team: Team, multiprocessors: 
     across, down = _turns(kernel, extents, team)
     wanted = max(1, min(multiprocessors * HELD // (team.threads * blocks[0] * blocks[1]), across * down // LEAST))
     z = max(1, min(wanted, down))
-    y = max(1, min(wanted // z, across))
+    y = max(1, min(wanted // z, -(-across // vectors_of(kernel, kernel.targets()).points)))
     numbers = sum(2 if i.name.startswith("arg") else 1 for i in kernel.instructions if i.name in REDUCTIONS)
     kept, _, _ = _extents(kernel, extents)
     return Launch((blocks[0], y if team.kind == "block" else blocks[1], z), threads, y * z, 8 * y * z * numbers * kept)
@@ -113,7 +113,7 @@ def _grid(kernel: Kernel, extents: Sequence[int], team: Team, multiprocessors: i
         alone = team.kind == "thread" and len(kept) == 1
         points = points_at_a_time(kernel) if team.kind == "thread" else 1
         each = -(-extents[lane] // points)  # threads to have a point each
-        x = WARP if team.kind == "column" else THREADS if alone else _width(each)
+        x = WARP if team.kind == "column" else THREADS if alone else _width(each, rows)
         y = 1 if alone else team.threads // x
         across = max(1, min(-(-each // x), most))
         down = rows if team.kind == "column" else -(-rows // y)
@@ -129,8 +129,14 @@ def finishing(kernel: Kernel, extents: Sequence[int], team: Team, multiprocessor
     return Launch(blocks, threads if team.kind == "column" else (team.threads, 1), 0, 0)
 
 
-def _width(extent: int) -> int:
-    """The threads along an axis, a power of two, that leave the fewest without a point."""
+def _width(extent: int, rows: int) -> int:
+    """The threads along an axis, a power of two, that leave the fewest of a block without a point: so many rows have it."""
     sizes = [1 << n for n in range(THREADS.bit_length()) if 1 << n <= THREADS]
     least = next((size for size in sizes if size >= extent), THREADS)
-    return min((size for size in sizes if size >= min(least, WARP)), key=lambda size: (-(-extent // size) * size, -size))
+    sizes = [size for size in sizes if size >= min(least, WARP)]
+
+    def threads(x: int) -> int:
+        y = THREADS // x
+        return -(-extent // x) * x * (-(-rows // y) * y)
+
+    return min(sizes, key=lambda size: (threads(size), -size))

@@ -81,5 +81,5 @@ def finish(emitter: Emitter) -> Function:
             stores = [n for n, i in enumerate(kernel.instructions) if i.name == "store" and i.level in levels]
             emitter.values.hoist(kernel.needed(stores))
             for n in stores:
-                emitter.values.effect(kernel.instructions[n])
+                emitter.values.effect(n)
     return emitter.signature.by_value(kernel.name + "_finish", emitter.body())

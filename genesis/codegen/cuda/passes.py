@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from genesis.codegen.cuda.target import WARP
+from genesis.codegen.cuda.vectors import ALONE, Vectors, over_vectors, vectors_of
 
 if TYPE_CHECKING:
     from genesis.codegen.cuda.emit import Emitter
@@ -23,41 +24,49 @@ class Loop(NamedTuple):
     layer: str
 
 
-def _loops(emitter: Emitter) -> list[Loop]:
+def _width(emitter: Emitter) -> int:
+    """The threads that go along the lanes: a warp for each point of other reduced axes, or all of a team."""
+    return emitter.team.threads if emitter.team.kind == "block" and len(emitter.reduced) == 1 else WARP
+
+
+def _loops(emitter: Emitter, vectors: Vectors) -> list[Loop]:
     """Rows of threads go over the outer axes, the threads of each along the lanes; of one axis alone, all of a block."""
     lane = [a for a in emitter.reduced if a == emitter.kernel.lane]
     outer = [a for a in emitter.reduced if a not in lane]
     name = "point" if len(outer) > 1 else "".join(map(emitter.letter, outer))
     loops = [Loop(outer, name, "cuda.threadIdx.y", emitter.warps, "z")] if outer else []
-    width = WARP if outer or emitter.team.kind == "warp" else emitter.team.threads
-    return loops + [Loop([a], emitter.letter(a), "cuda.threadIdx.x", width, "y") for a in lane]
+    step = _width(emitter) * vectors.points
+    return loops + [Loop([a], emitter.letter(a), "cuda.threadIdx.x", step, "y") for a in lane]
 
 
 def layers(emitter: Emitter) -> list[str]:
     """The dimensions of the grid in which teams share a point."""
-    return sorted(loop.layer for loop in _loops(emitter))
+    return sorted(loop.layer for loop in _loops(emitter, ALONE))
 
 
 def begin_shares(emitter: Emitter) -> None:
-    """Which points of each loop are the team's."""
-    for axes, variable, _, step, layer in _loops(emitter):
+    """Which points of each loop are the team's, in the one pass that there is."""
+    for axes, variable, _, step, layer in _loops(emitter, vectors_of(emitter.kernel, emitter.kernel.targets())):
         share = f"share_of({emitter.count(axes)}, {step}, cuda.blockIdx.{layer}, cuda.gridDim.{layer})"
         emitter.text.line(f"{variable}_begin, {variable}_end = {share}")
 
 
-def pass_over(emitter: Emitter, needed: Sequence[int], body: Callable[[], None]) -> None:
-    """Loops that bind the reduced axes, with `needed` computed as far out as it can be, around `body`."""
+def pass_over(emitter: Emitter, targets: Sequence[int], body: Callable[[], None]) -> None:
+    """Loops that bind the reduced axes, with what `targets` need computed as far out as it can be, around `body`."""
+    needed = emitter.kernel.needed(targets)
+
     def innermost() -> None:
         emitter.values.hoist(needed)
         body()
 
+    vectors = vectors_of(emitter.kernel, targets)
     if emitter.team.kind == "thread" or not emitter.reduced:
         _nest(emitter, emitter.reduced, needed, innermost)
     elif emitter.team.kind == "warp":
         outer = [a for a in emitter.reduced if a != emitter.kernel.lane]
-        _nest(emitter, outer, needed, lambda: _spread(emitter, _loops(emitter)[-1:], needed, innermost))
+        _nest(emitter, outer, needed, lambda: _spread(emitter, _loops(emitter, vectors)[-1:], vectors, needed, innermost))
     else:
-        _spread(emitter, _loops(emitter), needed, innermost)
+        _spread(emitter, _loops(emitter, vectors), vectors, needed, innermost)
 
 
 def _nest(emitter: Emitter, axes: Sequence[int], needed: Sequence[int], body: Callable[[], None]) -> None:
@@ -70,15 +79,19 @@ def _nest(emitter: Emitter, axes: Sequence[int], needed: Sequence[int], body: Ca
         _nest(emitter, axes[1:], needed, body)
 
 
-def _spread(emitter: Emitter, loops: Sequence[Loop], needed: Sequence[int], body: Callable[[], None]) -> None:
+def _spread(
+    emitter: Emitter, loops: Sequence[Loop], vectors: Vectors, needed: Sequence[int], body: Callable[[], None]
+) -> None:
     """Loops of all threads of a team, outermost first."""
     if not loops:
         body()
         return
     axes, variable, start, step, _ = loops[0]
-    end = ""
-    if emitter.team.shared:
-        start, end = f"{variable}_begin + {start}", f"{variable}_end"
-    with emitter.over(axes, start, str(step), variable, end):
+    begin, end = (f"{variable}_begin", f"{variable}_end") if emitter.team.shared else ("0", emitter.count(axes))
+    if axes == [emitter.kernel.lane] and vectors.points > 1:
+        with over_vectors(emitter, vectors, begin, end, _width(emitter), step):
+            body()
+        return
+    with emitter.over(axes, start if begin == "0" else f"{begin} + {start}", str(step), variable, end):
         emitter.values.hoist(needed)
-        _spread(emitter, loops[1:], needed, body)
+        _spread(emitter, loops[1:], vectors, needed, body)

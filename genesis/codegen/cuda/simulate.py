@@ -19,6 +19,7 @@ class _Memory:
     """A pointer as a kernel sees it: an address with a type."""
 
     def __init__(self, address: int, dtype: Any) -> None:
+        self.address, self.dtype = address, dtype
         self._elements = _memory(dtype, address % dtype.itemsize + dtype.itemsize)
         self._first = address // dtype.itemsize - 1
 

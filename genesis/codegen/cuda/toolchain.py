@@ -32,8 +32,8 @@ if SIMULATED:
     simulator: Any = kernel
     simulator.BlockManager = Block
 
-__all__ = ["DTYPES", "Machine", "compile_ptx", "device", "device_function", "exchanged", "libdevice", "link", "math",
-           "set_once"]
+__all__ = ["DTYPES", "Machine", "aligned", "compile_ptx", "device", "device_function", "exchanged", "is_aligned", "libdevice",
+           "link", "math", "set_once"]
 
 
 _NAMES = ("float64", "float32", "float16", "int64", "int32", "int16", "int8", "uint64", "uint32", "uint16", "uint8")
@@ -130,6 +130,50 @@ def _simulated_set_once(pointer: Any) -> Any:
 
 
 set_once: Any = _simulated_set_once if SIMULATED else intrinsic(_set_once)  # 1 in the place of 0; what was there before
+
+
+# ---- vectors ----
+
+
+def _address(context: Any, builder: Any, pointer: Any, offset: Any) -> Any:
+    """In a function for numba: the address of an element."""
+    return builder.ptrtoint(builder.gep(pointer, [offset]), context.get_value_type(types.int64))
+
+
+def _is_aligned(typing: Any, pointer: Any, offset: Any, nbytes: Any) -> Any:
+    """For numba: the type of `is_aligned`, and how it is written."""
+    def write(context: Any, builder: Any, signature: Any, arguments: Sequence[Any]) -> Any:
+        address = _address(context, builder, *arguments[:2])
+        low = builder.and_(address, builder.sub(arguments[2], address.type(1)))
+        return builder.icmp_unsigned("==", low, address.type(0))
+
+    return types.boolean(pointer, types.int64, types.int64), write
+
+
+def _aligned(typing: Any, pointer: Any, offset: Any, nbytes: Any) -> Any:
+    """For numba: the type of `aligned`, and how it is written. The detour by a pointer to global memory (address space 1) tells
+    the compiler that it is one.
+    """
+    def write(context: Any, builder: Any, signature: Any, arguments: Sequence[Any]) -> Any:
+        address = builder.and_(_address(context, builder, *arguments[:2]), builder.neg(arguments[2]))
+        type_ = arguments[0].type
+        return builder.addrspacecast(builder.inttoptr(address, type_.pointee.as_pointer(1)), type_)
+
+    return pointer(pointer, types.int64, types.int64), write
+
+
+def _simulated_is_aligned(pointer: Any, offset: Any, nbytes: int) -> bool:
+    return (pointer.address + int(offset) * pointer.dtype.itemsize) % nbytes == 0
+
+
+def _simulated_aligned(pointer: Any, offset: Any, nbytes: int) -> Any:
+    return type(pointer)(pointer.address + int(offset) * pointer.dtype.itemsize & -nbytes, pointer.dtype)
+
+
+# `is_aligned(pointer, offset, nbytes)`: whether the address of an element is a multiple of so many bytes, a power of two.
+# `aligned(..)`: a pointer to the element, if it is; the compiler sees that its last bits are 0, and loads neighbours at once.
+is_aligned: Any = _simulated_is_aligned if SIMULATED else intrinsic(_is_aligned)
+aligned: Any = _simulated_aligned if SIMULATED else intrinsic(_aligned)
 
 
 def quietly(function: Callable[..., Any]) -> Any:

@@ -23,6 +23,7 @@ class Values:
     def __init__(self, emitter: Emitter) -> None:
         self.emitter = emitter
         self.scopes: list[set[int]] = [set()]
+        self.near: dict[int, str] = {}  # instruction -> what its element at the point at hand is, if not memory
 
     @contextmanager
     def scope(self) -> Iterator[None]:
@@ -45,11 +46,11 @@ class Values:
         for n in needed:
             i = self.emitter.kernel.instructions[n]
             if i.name not in REDUCTIONS and i.varies <= bound and not self.held(n) and all(self.held(a) for a in i.args):
-                self.define(n, self._expression(i))
+                self.define(n, self._expression(n, i))
 
     # ---- one value ----
 
-    def _expression(self, i: Instruction) -> str:
+    def _expression(self, n: int, i: Instruction) -> str:
         args = [f"v{a}" for a in i.args]
         dtype = i.dtype.name
         signature = self.emitter.signature
@@ -57,10 +58,8 @@ class Values:
             (word,) = self._words(i)
             double = signature.kernel.words[int(i.attr("words")[1:])].is_double
             return converted(word, "float64" if double else "int64", dtype)
-        if i.name == "load":
-            return loaded(self.element(i.access), dtype)
-        if i.name == "load_at":
-            return loaded(self.element(i.access, f"{args[0]} * {self._words(i)[0]}"), dtype)
+        if i.name in ("load", "load_at"):
+            return loaded(self.element(n), dtype)
         if i.name == "index":
             return converted(self._flat(i), "int64", dtype)
         if i.name in ("uniform", "normal"):
@@ -79,7 +78,7 @@ class Values:
         """The number of an access' element at the point at hand, from its pointer's."""
         terms = []
         for axis, stride in enumerate(access.strides):
-            if stride != 0:
+            if stride != 0 and self.emitter.index[axis] != "0":
                 step = self.emitter.signature.name(stride) if isinstance(stride, str) else str(stride)
                 terms.append(self.emitter.index[axis] if stride == 1 else f"{self.emitter.index[axis]} * {step}")
         return " + ".join(terms)
@@ -89,34 +88,32 @@ class Values:
         assert i.access is not None
         return " + ".join(filter(None, (self.emitter.signature.name(i.access.pointer), self._offset(i.access))))
 
-    def element(self, access: Access | None, indirect: str = "") -> str:
-        """An element of memory at the point at hand."""
-        assert access is not None
-        offset = " + ".join(filter(None, (indirect, self._offset(access)))) or "0"
-        return f"{self.emitter.signature.name(access.pointer)}[{offset}]"
+    def place(self, n: int) -> tuple[str, str]:
+        """Where the element of instruction `n` at the point at hand is: a pointer, and how many elements further on."""
+        i = self.emitter.kernel.instructions[n]
+        assert i.access is not None
+        indirect = f"v{i.args[0]} * {self._words(i)[0]}" if i.name in ("load_at", "scatter") else ""
+        offset = " + ".join(filter(None, (indirect, self._offset(i.access)))) or "0"
+        return self.emitter.signature.name(i.access.pointer), offset
+
+    def element(self, n: int) -> str:
+        """The element of instruction `n` at the point at hand."""
+        return self.near.get(n) or "{}[{}]".format(*self.place(n))
 
     # ---- effects ----
 
-    def store(self, i: Instruction, value: str) -> None:
-        """`value` where `i` puts it."""
-        self.emitter.text.line(f"{self.element(i.access)} = {stored(value, i.dtype.name)}")
+    def store(self, n: int, value: str) -> None:
+        """`value` where instruction `n` puts it."""
+        self.emitter.text.line(f"{self.element(n)} = {stored(value, self.emitter.kernel.instructions[n].dtype.name)}")
 
-    def effect(self, i: Instruction) -> None:
+    def effect(self, n: int) -> None:
         """A store or a scatter, of values that are known."""
-        line, signature = self.emitter.text.line, self.emitter.signature
-        if i.name == "store":
-            self.store(i, f"v{i.args[0]}")
+        i, line = self.emitter.kernel.instructions[n], self.emitter.text.line
+        value, dtype = f"v{i.args[-1]}", i.dtype.name
+        if i.name == "scatter" and self.emitter.signature.is_atomic:
+            line(f"cuda.atomic.add({', '.join(self.place(n))}, {value})")
             return
-        assert i.access is not None
-        position, value = (f"v{a}" for a in i.args)
-        place = f"{position} * {self._words(i)[0]}"
-        if signature.is_atomic:
-            offset = " + ".join(filter(None, (place, self._offset(i.access))))
-            line(f"cuda.atomic.add({signature.name(i.access.pointer)}, {offset}, {value})")
-            return
-        element = self.element(i.access, place)
-        if i.attr("mode") == "add":
-            dtype = i.dtype.name
-            line(f"total = {loaded(element, dtype)}")
+        if i.name == "scatter" and i.attr("mode") == "add":
+            line(f"total = {loaded(self.element(n), dtype)}")
             value = Arithmetic(dtype).apply("add", None, ["total", value])
-        line(f"{element} = {stored(value, i.dtype.name)}")
+        self.store(n, value)

@@ -91,3 +91,27 @@ def test_no_launch_serves_more_calls_than_a_grid_has_layers():
     device = SimpleNamespace(memory=SimpleNamespace(gpu=SimulatedGpu(0)))
     assembly = _Assembly(program.schedule, 0, 0, 0, device)
     assert [len(group) for group in assembly.alike([call] * 70_000)] == [65535, 4465]
+
+
+LONG = {
+    "softmax": lambda x: x.softmax(1), "log-softmax": lambda x: x.log_softmax(1), "variance": lambda x: x.var(1),
+    "layer norm": lambda x: genesis.nn.functional.layer_norm(x, x.shape[1:]),
+}
+
+
+@pytest.mark.parametrize("name", LONG)
+def test_few_long_rows_of_several_passes_have_a_kernel_for_each_and_every_multiprocessor(name):
+    """What is reduced is shared by teams; what depends on it is spread over the elements of all rows."""
+    calls = calls_of(program_of(LONG[name](genesis.tensor(np.ones((3, 11_000), np.float32))))[1])
+    assert len(calls) > 1
+    for call in calls:
+        extents = [{3: 4, 11_000: 4_000_000}[extent] for extent in call.extents]
+        grid = launch(call.kernel, extents, team_of(call.kernel, extents, MULTIPROCESSORS), MULTIPROCESSORS)
+        assert call.kernel.steps == [0] and math.prod(grid.blocks) >= MULTIPROCESSORS
+
+
+def test_no_thread_is_without_a_row():
+    """Of three rows a block has one or all, not eight."""
+    x = genesis.tensor(np.ones((3, 5000), np.float32))
+    (call,) = calls_of(program_of(x * genesis.tensor(np.ones((3, 1), np.float32)))[1])
+    assert launch(call.kernel, call.extents, Team("thread"), MULTIPROCESSORS).threads == (256, 1)

@@ -16,6 +16,7 @@ from genesis.codegen.cuda.geometry import launch, team_of
 from genesis.codegen.cuda.simulate import run
 from genesis.codegen.cuda.target import LARGE, SIMULATED
 from genesis.ir.dtypes import DTYPES
+from genesis.lower import levels
 from genesis.ops.registry import OPERATIONS
 from tests.codegen.cuda.schedules import MULTIPROCESSORS, Device, calls_of, check, lowered, program_of, results
 from tests.conformance.checks import cast
@@ -166,11 +167,17 @@ def test_what_depends_on_shared_points_is_computed_when_all_are_joined():
 
 def test_shares_may_be_empty():
     """Of six turns each of four shares has two, and the last none: its result is that of no point."""
-    x = genesis.tensor([-math.inf] * 41)
+    x = genesis.tensor([-math.inf] * 81, dtype=genesis.float64)
     (call,) = calls_of(program_of(x.argmax())[1])
     team = team_of(call.kernel, call.extents, 1)
     assert team == Team("block", shared=True) and launch(call.kernel, call.extents, team, 1).shares == 4
     check(x.argmax(), x.argmin(), multiprocessors=1)
+
+
+@pytest.mark.parametrize("name", ["softmax", "norms", "variance and a total"])
+def test_few_long_rows_are_passed_over_by_kernels_that_share_them(name, monkeypatch):
+    monkeypatch.setattr(levels, "SMALL", 100)
+    assert any("share_of" in source for source in check(*ROWS[name](normal(3, 70)), multiprocessors=PLENTY))
 
 
 # ---- memory ----

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from genesis.codegen.cuda.device import conversion, folds, indexing, integers, random_bits, real
+from genesis.codegen.cuda.device import conversion, folds, indexing, integers, random_bits, real, vectors
 from genesis.codegen.cuda.toolchain import DTYPES, device, libdevice, math
 
 __all__ = ["NAMES"]
 
-_FILES = (conversion, folds, indexing, integers, random_bits, real)
+_FILES = (conversion, folds, indexing, integers, random_bits, real, vectors)
 NAMES: dict[str, Any] = {
     **DTYPES, "cuda": device, "math": math, "libdevice": libdevice,
     **{name: getattr(file, name) for file in _FILES for name in file.__all__},

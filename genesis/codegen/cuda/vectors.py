@@ -1,0 +1,139 @@
+"""Several points of a thread at a time: sixteen bytes in one load and in one store, where they lie side by side.
+
+numba-cuda takes no pointer to be better aligned than its elements, for which the compiler leaves four loads four. Of one that
+comes from `aligned` it knows better, and joins them. Whether a row is aligned so is asked where it begins; if it is not, and
+where it ends, a thread's points are a row of threads apart, but what is read for all of them still is on its way before any
+of them is computed: a store may write what a later load reads, for all that the compiler knows, so that a loop that does one
+point after the other waits for each of its loads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, NamedTuple
+
+from genesis.codegen.cuda.registers import memory_type
+from genesis.lower.kernel import Kernel
+
+if TYPE_CHECKING:
+    from genesis.codegen.cuda.emit import Emitter
+
+__all__ = ["ALONE", "Vectors", "over_vectors", "points_at_a_time", "vectors_of"]
+
+BYTES, MOST = 16, 8  # of a load or store; points of a thread
+AHEAD = 128  # bytes that a thread reads ahead, in 32 registers
+# Simple operations on a point, and on all points of a thread, that the compiler still spells out for one after the other: if
+# it leaves a loop of them, the arrays are no registers but memory.
+DEAR, SPELLED = 64, 256
+
+
+class Vectors(NamedTuple):
+    """What a loop over lanes does `points` at a time: the instructions that read ahead of them, and that store behind them."""
+
+    points: int
+    loads: Sequence[int]
+    stores: Sequence[int]
+
+
+ALONE = Vectors(1, (), ())  # one point after the other
+
+
+def points_at_a_time(kernel: Kernel) -> int:
+    """How many points along the lane axis a thread has at a time, of a kernel that reduces no axis."""
+    return 1 if any(reduced for _, reduced in kernel.axes) else vectors_of(kernel, kernel.targets()).points
+
+
+def vectors_of(kernel: Kernel, targets: Sequence[int]) -> Vectors:
+    """How a pass over a kernel's lanes that computes `targets` does several points at a time."""
+    lane, every = kernel.lane, kernel.instructions
+    if lane is None or kernel.work >= DEAR or any(i.name in ("scatter", "scan") for i in every):
+        return ALONE
+    loads = [n for n in kernel.needed(targets) if every[n].name in ("load", "load_at") and _step(kernel, n) != 0
+             and not any(lane in every[a].varies for a in every[n].args)]
+    stores = [n for n in targets if every[n].name == "store" and _step(kernel, n) == 1]
+    if not loads and not stores:
+        return ALONE
+    points = max(2, min(MOST, BYTES // max(every[n].dtype.itemsize for n in (*loads, *stores))))
+    nbytes = sum(every[n].dtype.itemsize for n in loads)
+    while points > 1 and (points * nbytes > AHEAD or points * kernel.work > SPELLED):
+        points //= 2
+    return Vectors(points, loads, stores) if points > 1 else ALONE
+
+
+def _step(kernel: Kernel, n: int) -> int | str:
+    """How far elements of neighbouring lanes are apart, for instruction `n`."""
+    access = kernel.instructions[n].access
+    assert access is not None and kernel.lane is not None
+    return access.strides[kernel.lane]
+
+
+@contextmanager
+def over_vectors(
+    emitter: Emitter, vectors: Vectors, begin: str, end: str, threads: str | int, step: str | int
+) -> Iterator[None]:
+    """A loop over the lanes from `begin` to `end`, by a row of so many `threads` of perhaps several, which all together take it
+    `step` points further. Inside, one point is at hand.
+    """
+    text, points = emitter.text, vectors.points
+    near = {n: _near(emitter, n, points) for n in (*vectors.loads, *vectors.stores)}
+    rows = {n: _row(emitter, n) for n in near if _step(emitter.kernel, n) == 1}
+    nbytes = {n: min(BYTES, points * emitter.kernel.instructions[n].dtype.itemsize) for n in rows}
+    whole = " and ".join(f"is_aligned({row}, {nbytes[n]})" for n, row in rows.items()) or "False"
+    text.line(f"lead, apart, reach = points_of_thread({whole}, {threads}, {points}, {end})")
+    start = "lead" if begin == "0" else f"{begin} + lead"
+    grid = isinstance(step, str)  # known to the launch alone: a loop of which nothing is computed beforehand
+    if grid:
+        text.line(f"first = {start}")
+    with text.block(f"while first < {end}:" if grid else f"for first in range({start}, {end}, {step}):"):
+        _read(emitter, {n: near[n] for n in vectors.loads if n not in rows}, points, end)
+        for n in near:
+            if n in vectors.loads and n in rows:
+                text.line(f"read_beside({near[n]}, {rows[n]}, first, apart, {end}, reach, {nbytes[n]})")
+        with _each(emitter, points, end):
+            emitter.values.near = {n: f"{name}[part]" for n, name in near.items()}
+            yield
+            emitter.values.near = {}
+        for n in vectors.stores:
+            text.line(f"write_beside({near[n]}, {rows[n]}, first, apart, {end}, reach, {nbytes[n]})")
+        if grid:
+            text.line(f"first += {step}")
+
+
+def _read(emitter: Emitter, near: Mapping[int, str], points: int, end: str) -> None:
+    """Read what does not lie side by side."""
+    if near:
+        with _each(emitter, points, end):
+            for n, name in near.items():
+                emitter.text.line(f"{name}[part] = {emitter.values.element(n)}")
+
+
+@contextmanager
+def _each(emitter: Emitter, points: int, end: str) -> Iterator[None]:
+    """A loop over a thread's points."""
+    lane = emitter.kernel.lane
+    assert lane is not None
+    i = emitter.letter(lane)
+    with emitter.text.block(f"for part in range({points}):"), emitter.bound([lane]):
+        emitter.text.line(f"{i} = first + part * apart")
+        with emitter.text.block(f"if {i} < {end}:"):
+            yield
+
+
+def _near(emitter: Emitter, n: int, points: int) -> str:
+    """A thread's own array of the elements of instruction `n`."""
+    i = emitter.kernel.instructions[n]
+    assert i.access is not None
+    name = f"near_{emitter.signature.name(i.access.pointer)}"
+    emitter.arrays[name] = f"cuda.local.array({points}, {memory_type(i.dtype.name)})"
+    return name
+
+
+def _row(emitter: Emitter, n: int) -> str:
+    """The pointer and offset of the element of instruction `n` at the first lane."""
+    lane = emitter.kernel.lane
+    assert lane is not None
+    emitter.index[lane] = "0"
+    row = ", ".join(emitter.values.place(n))
+    del emitter.index[lane]
+    return row
