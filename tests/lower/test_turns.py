@@ -1,7 +1,9 @@
 """Tiles in turn: which chains become loops that the whole machine runs, into what tiles, and what memory that takes."""
 
+import numpy as np
 import pytest
 
+import genesis
 from genesis.codegen.cuda.loops import calls_in_turn
 from genesis.ir.dtypes import float32
 from genesis.ir.graph import Graph
@@ -12,6 +14,7 @@ from genesis.lower.stages import Loop, Product
 from genesis.lower.target import Target, Turns
 from genesis.ops import OPERATIONS
 from genesis.ops.derive import derive
+from tests.codegen.cuda.schedules import program_of
 
 TURNS = Turns(nbytes=32 << 20, filling=1 << 28, calls=384)
 
@@ -116,3 +119,16 @@ def test_calls_that_have_nothing_to_do_with_each_other_share_no_loop():
     y = matmul(exp(matmul(second, w)), w)
     (loop,) = loops_of(lowered(graph, first, second, y, turns=few))
     assert [type(call) for call in loop.calls] == [Product, Product, KernelCall, Product]
+
+
+def test_a_backward_after_a_look_at_the_loss_is_one_loop_too():
+    heads, tokens, width = 8, 2048, 64
+    random = np.random.default_rng(0)
+    q, k, v = (genesis.tensor(x.astype(np.float32), requires_grad=True) for x in random.normal(size=(3, heads, tokens, width)))
+    loss = genesis.nn.functional.scaled_dot_product_attention(q, k, v).square().sum()
+    loss.item()
+    loss.backward()
+    _, program = program_of(q.grad, k.grad, v.grad)
+    (loop,) = loops_of(program)
+    assert sum(isinstance(call, Product) for call in loop.calls) == 5, "scores again, and gradients: weights', v's, q's, k's"
+    assert program.schedule.arena_bytes < 4 * heads * tokens * tokens * 0.75
