@@ -130,6 +130,7 @@ from genesis.random import (
     set_rng_state,
 )
 from genesis.runtime.collector import grow_old as _grow_old
+from genesis.runtime.cuda.precision import get_float32_matmul_precision, set_float32_matmul_precision
 from genesis.runtime.rng import Generator
 from genesis.runtime.team import get_num_threads, set_num_threads
 from genesis.selection import (

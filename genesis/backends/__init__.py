@@ -1,5 +1,5 @@
 """Settings of what computes, by PyTorch's names."""
 
-from genesis.backends import cuda
+from genesis.backends import cuda, cudnn, mps
 
-__all__ = ["cuda"]
+__all__ = ["cuda", "cudnn", "mps"]

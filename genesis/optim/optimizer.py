@@ -18,13 +18,15 @@ from genesis.thread import recording, thread_state
 __all__ = ["Optimizer", "check_hints"]
 
 Group = dict[str, Any]
-_HINTS = {"foreach", "fused", "capturable"}
+_HINTS = {"foreach", "fused", "capturable", "differentiable"}
 
 
 def check_hints(name: str, hints: Mapping[str, Any]) -> None:
     """Accept what tells PyTorch how to run a step, which here is always one program; raise TypeError for other settings."""
     if unknown := hints.keys() - _HINTS:
         raise TypeError(f"{name}: got unexpected settings {', '.join(sorted(unknown))}")
+    if hints.get("differentiable"):
+        raise ValueError(f"{name}: steps are not derived; want differentiable=False")
 
 
 class Optimizer:

@@ -129,6 +129,18 @@ def test_a_handle_has_its_workspace_after_its_stream_and_sums_in_float32(workspa
     assert asked == [("create",), ("set_stream", 7, 5), *given, ("set_math_mode", 7, 16)]
 
 
+def test_the_precision_of_products_by_its_name():
+    try:
+        for precision in ("high", "medium", "highest"):
+            genesis.set_float32_matmul_precision(precision)
+            assert genesis.backends.cuda.matmul.allow_tf32 == (precision != "highest")
+            assert genesis.get_float32_matmul_precision() == ("highest" if precision == "highest" else "high")
+    finally:
+        genesis.backends.cuda.matmul.allow_tf32 = False
+    with pytest.raises(ValueError, match="wants \"highest\", \"high\" or \"medium\", got 'low'"):
+        genesis.set_float32_matmul_precision("low")
+
+
 def test_the_setting_is_true_or_false():
     with pytest.raises(TypeError, match="allow_tf32: wants True or False, got int 1"):
         genesis.backends.cuda.matmul.allow_tf32 = 1

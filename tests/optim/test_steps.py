@@ -107,6 +107,13 @@ def test_unknown_settings_are_refused():
         optim.RMSprop([genesis.ones(1)], nesterov=True)
 
 
+def test_how_a_step_is_run_is_a_hint_but_steps_are_not_derived():
+    parameter = genesis.ones(1, requires_grad=True)
+    optim.Adam([parameter], foreach=True, fused=False, capturable=True, differentiable=False)
+    with pytest.raises(ValueError, match="Adam: steps are not derived; want differentiable=False"):
+        optim.Adam([parameter], differentiable=True)
+
+
 def test_an_optimizer_says_what_it_lacks():
     class Still(optim.Optimizer):
         pass

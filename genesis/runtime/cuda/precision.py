@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-__all__ = ["matmul"]
+__all__ = ["get_float32_matmul_precision", "matmul", "set_float32_matmul_precision"]
 
 
 class _Matmul:
@@ -26,3 +26,24 @@ class _Matmul:
 
 
 matmul = _Matmul()
+
+
+def set_float32_matmul_precision(precision: str) -> None:
+    """How exact products of float32 are on GPUs: "highest" as IEEE says, "high" and "medium" may round to TF32.
+
+    Raises ValueError for another word.
+
+    >>> import genesis
+    >>> genesis.set_float32_matmul_precision("high")
+    >>> genesis.backends.cuda.matmul.allow_tf32
+    True
+    >>> genesis.set_float32_matmul_precision("highest")
+    """
+    if precision not in ("highest", "high", "medium"):
+        raise ValueError(f'set_float32_matmul_precision: wants "highest", "high" or "medium", got {precision!r}')
+    matmul.allow_tf32 = precision != "highest"
+
+
+def get_float32_matmul_precision() -> str:
+    """What `set_float32_matmul_precision` has set: "highest" or, where products may round to TF32, "high"."""
+    return "high" if matmul.allow_tf32 else "highest"

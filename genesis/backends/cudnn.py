@@ -1,0 +1,25 @@
+"""Settings that scripts make for cuDNN, which is not used here: they have no effect.
+
+Nothing is chosen by timing it (`benchmark`), and convolutions add up in the same order in every run (`deterministic`).
+
+>>> import genesis
+>>> genesis.backends.cudnn.benchmark = True
+>>> genesis.backends.cudnn.is_available()
+False
+"""
+
+__all__ = ["allow_tf32", "benchmark", "deterministic", "enabled", "is_available", "version"]
+
+allow_tf32 = False
+benchmark = False
+deterministic = True
+enabled = False
+
+
+def is_available() -> bool:
+    """Whether cuDNN is used: no."""
+    return False
+
+
+def version() -> None:
+    """None: there is no cuDNN."""
