@@ -43,6 +43,23 @@ def test_a_wrong_gradient_is_told_with_its_place_and_both_numbers():
 
 
 @pytest.mark.parametrize("fast", [False, True])
+def test_a_jacobian_is_not_its_transpose(fast):
+    weight = genesis.tensor([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0], [7.0, 8.0, 10.0]], dtype=genesis.float64)
+
+    class Turned(genesis.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return weight @ x
+
+        @staticmethod
+        def backward(ctx, g):
+            return weight @ g
+
+    assert gradcheck(lambda x: weight @ x, leaf(3), fast_mode=fast)
+    assert not gradcheck(Turned.apply, leaf(3), raise_exception=False, fast_mode=fast)
+
+
+@pytest.mark.parametrize("fast", [False, True])
 def test_a_wrong_gradient_is_false_without_exceptions(fast):
     assert gradcheck(half_forgotten, leaf(2, 3), raise_exception=False, fast_mode=fast) is False
     assert gradcheck(lambda x: x * x, leaf(2, 3), raise_exception=False, fast_mode=fast) is True
