@@ -177,7 +177,7 @@ class Lanes:
     wide_load, store_apart = memory_access.wide_load, memory_access.store_apart
     reduce_add, reduce_multiply = folding.reduce_add, folding.reduce_multiply
     reduce_minimum, reduce_maximum = folding.reduce_minimum, folding.reduce_maximum
-    reduce_and, reduce_or = folding.reduce_and, folding.reduce_or
+    reduce_and, reduce_or, reduce_by = folding.reduce_and, folding.reduce_or, folding.reduce_by
 
     # ---- comparison and choice ----
 

@@ -68,13 +68,24 @@ class Accumulator:
 
     def value(self) -> ir.Value:
         """The accumulated value (a position, for argmax and argmin), lane by lane."""
-        lanes, b = self.lanes, self.lanes.builder
+        b = self.lanes.builder
         value = b.load(self.slot if self.places is None else self.places)
-        if not self.bits:
-            return value
+        return self._marked(value, b.load(self.magnitude)) if self.bits else value
+
+    def _marked(self, number: ir.Value, magnitude: ir.Value) -> ir.Value:
+        """`number`, or NaN where the greatest magnitude tells of one."""
+        lanes = self.lanes
         infinite = lanes.bitcast_to_int(lanes.constant(self.dtype, float("inf")))
-        nan = b.icmp_unsigned(">", b.load(self.magnitude), self._shaped(infinite))
-        return lanes.select(nan, lanes.constant(self.dtype, float("nan")), value)
+        nan = lanes.builder.icmp_unsigned(">", *lanes.matched(magnitude, infinite))
+        return lanes.select(nan, lanes.constant(self.dtype, float("nan")), number)
+
+    def _further(self, x: ir.Value, held: ir.Value) -> ir.Value:
+        """The greater (or lesser) of two numbers; `held`, if `x` is a NaN."""
+        return self.lanes.select(self.lanes.compare(">" if self.name == "max" else "<", x, held, self.dtype), x, held)
+
+    def _larger(self, x: ir.Value, held: ir.Value) -> ir.Value:
+        """The larger of two magnitudes."""
+        return self.lanes.builder.select(self.lanes.builder.icmp_unsigned(">", x, held), x, held)
 
     def add(self, x: ir.Value, position: ir.Value | None, mask: ir.Value | None) -> None:
         """Take in one value, or one per lane; lanes outside `mask` take in nothing."""
@@ -85,9 +96,8 @@ class Accumulator:
         held = b.load(self.slot)
         if self.bits:
             magnitude = b.and_(lanes.bitcast_to_int(x), self._shaped(self.bits((1 << self.bits.width - 1) - 1)))
-            known = b.load(self.magnitude)
-            b.store(b.select(b.icmp_unsigned(">", magnitude, known), magnitude, known), self.magnitude)
-            b.store(lanes.select(lanes.compare(">" if self.name == "max" else "<", x, held, self.dtype), x, held), self.slot)
+            b.store(self._larger(magnitude, b.load(self.magnitude)), self.magnitude)
+            b.store(self._further(x, held), self.slot)
             return
         if self.places is None:
             b.store(self._combine(held, x), self.slot)
@@ -140,6 +150,9 @@ class Accumulator:
         if not self.varying:
             return self.value()
         lanes, b = self.lanes, self.lanes.builder
+        if self.bits:  # apart, and joined at the end: short operations again
+            number = lanes.reduce_by(self._further, b.load(self.slot))
+            return self._marked(number, lanes.reduce_by(self._larger, b.load(self.magnitude)))
         held = self.value()
         if self.places is not None:
             return self._folded_places(b.load(self.slot), held)
