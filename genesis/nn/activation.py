@@ -7,7 +7,7 @@ from genesis.nn.in_place import InPlace
 from genesis.nn.module import Module
 from genesis.tensor import Tensor
 
-__all__ = ["GELU", "ReLU", "SiLU", "Sigmoid", "Softmax", "Tanh"]
+__all__ = ["GELU", "RReLU", "ReLU", "SiLU", "Sigmoid", "Softmax", "Softmax2d", "Tanh"]
 
 
 class ReLU(InPlace):
@@ -98,3 +98,40 @@ class Softmax(Module):
     def extra_repr(self) -> str:
         """The axis."""
         return f"dim={self.dim}"
+
+
+class Softmax2d(Module):
+    """exp(x) / sum(exp(x)) over the channels at each place of (n, c, h, w) or (c, h, w).
+
+    >>> import genesis
+    >>> genesis.nn.Softmax2d()(genesis.zeros(4, 1, 1)).reshape(-1)
+    tensor([0.2500, 0.2500, 0.2500, 0.2500])
+    """
+
+    def forward(self, input: Tensor) -> Tensor:
+        """The same shape. Raises ValueError for other ranks."""
+        if input.ndim not in (3, 4):
+            raise ValueError(f"Softmax2d: input must be (n, c, h, w) or (c, h, w), got shape {input.shape}")
+        return functional.softmax(input, -3)
+
+
+class RReLU(Module):
+    """x where positive, s * x elsewhere: s drawn from [lower, upper) while training, and the middle otherwise.
+
+    >>> import genesis
+    >>> genesis.nn.RReLU(0.25, 0.75).eval()(genesis.tensor([1.0, -2.0]))
+    tensor([ 1., -1.])
+    """
+
+    def __init__(self, lower: float = 1 / 8, upper: float = 1 / 3, inplace: bool = False) -> None:
+        self.lower = lower
+        self.upper = upper
+        self.inplace = inplace
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Of any shape, the same shape."""
+        return functional.rrelu(input, self.lower, self.upper, self.training, self.inplace)
+
+    def extra_repr(self) -> str:
+        """The slopes."""
+        return f"lower={self.lower}, upper={self.upper}{', inplace=True' if self.inplace else ''}"

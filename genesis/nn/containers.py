@@ -9,7 +9,7 @@ from genesis.nn.module import Module
 from genesis.nn.parameter import Parameter
 from genesis.tensor import Tensor
 
-__all__ = ["ModuleDict", "ModuleList", "ParameterList", "Sequential"]
+__all__ = ["ModuleDict", "ModuleList", "ParameterDict", "ParameterList", "Sequential"]
 
 
 class _Positional(Module):
@@ -191,3 +191,61 @@ class ParameterList(Module):
 
     def __setitem__(self, index: int, value: Tensor) -> None:
         setattr(self, str(range(len(self))[index]), value if isinstance(value, Parameter) else Parameter(value))
+
+
+class ParameterDict(Module):
+    """A dictionary, in the order of insertion, whose parameters belong to the module that holds it; tensors become parameters.
+
+    >>> import genesis
+    >>> weights = genesis.nn.ParameterDict({"a": genesis.zeros(2), "b": genesis.ones(1)})
+    >>> list(weights.state_dict()), weights["b"].requires_grad
+    (['a', 'b'], True)
+    """
+
+    def __init__(self, parameters: Mapping[str, Tensor] | Iterable[tuple[str, Tensor]] = ()) -> None:
+        self.update(parameters)
+
+    def update(self, parameters: Mapping[str, Tensor] | Iterable[tuple[str, Tensor]]) -> None:
+        """Add parameters, in the place of those of the same names."""
+        for name, value in dict(parameters).items():
+            self[name] = value
+
+    def __setitem__(self, name: str, value: Tensor) -> None:
+        if hasattr(type(self), name) or "." in name:
+            raise KeyError(f"ParameterDict: {name!r} cannot name a parameter; want no attribute's name, and no dot")
+        setattr(self, name, value if isinstance(value, Parameter) else Parameter(value))
+
+    def __getitem__(self, name: str) -> Parameter:
+        return dict(self.items())[name]
+
+    def __delitem__(self, name: str) -> None:
+        if name not in self:
+            raise KeyError(name)
+        del self.__dict__[name]
+
+    def __contains__(self, name: object) -> bool:
+        return any(name == known for known in self.keys())
+
+    def __len__(self) -> int:
+        return len(self.keys())
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.keys())
+
+    def keys(self) -> list[str]:
+        """The names, in order."""
+        return [name for name, _ in self.items()]
+
+    def values(self) -> list[Parameter]:
+        """The parameters, in order."""
+        return [parameter for _, parameter in self.items()]
+
+    def items(self) -> list[tuple[str, Parameter]]:
+        """(name, parameter), in order."""
+        return [(name, value) for name, value in self.__dict__.items() if isinstance(value, Parameter)]
+
+    def pop(self, name: str) -> Parameter:
+        """Take a parameter out."""
+        parameter = self[name]
+        del self[name]
+        return parameter

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 from genesis.nn import functional
 from genesis.nn.module import Module
 from genesis.tensor import Tensor
 
-__all__ = ["Dropout", "Dropout1d", "Dropout2d"]
+__all__ = ["AlphaDropout", "Dropout", "Dropout1d", "Dropout2d", "Dropout3d", "FeatureAlphaDropout"]
 
 
 class Dropout(Module):
@@ -19,14 +22,17 @@ class Dropout(Module):
     tensor([1., 1.])
     """
 
+    _function: Callable[..., Any] = staticmethod(functional.dropout)
+
     def __init__(self, p: float = 0.5, inplace: bool = False) -> None:
         if not 0 <= p <= 1:
-            raise ValueError(f"Dropout: p is a probability, got {p}")
+            raise ValueError(f"{type(self).__name__}: p is a probability, got {p}")
         self.p, self.inplace = p, inplace
 
     def forward(self, input: Tensor) -> Tensor:
-        """Of any shape, the same shape."""
-        return functional.dropout(input, self.p, self.training, self.inplace)
+        """The same shape."""
+        result: Tensor = self._function(input, self.p, self.training, self.inplace)
+        return result
 
     def extra_repr(self) -> str:
         """The probability, and whether the input is written to."""
@@ -41,9 +47,7 @@ class Dropout1d(Dropout):
     tensor([[[0., 0.]]])
     """
 
-    def forward(self, input: Tensor) -> Tensor:
-        """The same shape."""
-        return functional.dropout1d(input, self.p, self.training, self.inplace)
+    _function = staticmethod(functional.dropout1d)
 
 
 class Dropout2d(Dropout):
@@ -54,6 +58,37 @@ class Dropout2d(Dropout):
     tensor([[[[0., 0.]]]])
     """
 
-    def forward(self, input: Tensor) -> Tensor:
-        """The same shape."""
-        return functional.dropout2d(input, self.p, self.training, self.inplace)
+    _function = staticmethod(functional.dropout2d)
+
+
+class Dropout3d(Dropout):
+    """While training, zero each channel of (n, c, d, h, w) or (c, d, h, w) with probability `p`, scale the others.
+
+    >>> import genesis
+    >>> genesis.nn.Dropout3d(1.0)(genesis.ones(1, 1, 1, 1, 2))
+    tensor([[[[[0., 0.]]]]])
+    """
+
+    _function = staticmethod(functional.dropout3d)
+
+
+class AlphaDropout(Dropout):
+    """While training, make each element the least value of SELU with probability `p`; mean 0 and variance 1 stay.
+
+    >>> import genesis
+    >>> genesis.nn.AlphaDropout(0.5).eval()(genesis.ones(2))
+    tensor([1., 1.])
+    """
+
+    _function = staticmethod(functional.alpha_dropout)
+
+
+class FeatureAlphaDropout(Dropout):
+    """`AlphaDropout` of whole channels, which are axis 1 of (n, c, ..).
+
+    >>> import genesis
+    >>> genesis.nn.FeatureAlphaDropout(0.5).eval()(genesis.ones(1, 2))
+    tensor([[1., 1.]])
+    """
+
+    _function = staticmethod(functional.feature_alpha_dropout)

@@ -4,12 +4,23 @@ from __future__ import annotations
 
 from typing import Any
 
-from genesis.creation import ones
 from genesis.dispatch import call
 from genesis.ir.shapes import broadcast_shapes, numel
 from genesis.methods import function_of
-from genesis.nn.in_place import in_place_too
+from genesis.nn.in_place import in_place_only, in_place_too
+from genesis.nn.noise import (
+    alpha_dropout,
+    dropout,
+    dropout1d,
+    dropout2d,
+    dropout3d,
+    feature_alpha_dropout,
+    gumbel_softmax,
+    rrelu,
+)
 from genesis.nn.one_hot import one_hot
+from genesis.nn.pairs import pdist, triplet_margin_with_distance_loss
+from genesis.nn.unpooling import max_unpool1d, max_unpool2d, max_unpool3d
 from genesis.ops.registry import OPERATIONS
 from genesis.overriding import overridable
 from genesis.random import draws
@@ -19,16 +30,20 @@ from genesis.thread import recording
 
 __all__ = [
     "adaptive_avg_pool1d", "adaptive_avg_pool2d", "adaptive_avg_pool3d", "adaptive_max_pool1d", "adaptive_max_pool2d",
-    "adaptive_max_pool3d", "avg_pool1d", "avg_pool2d", "avg_pool3d", "batch_norm", "bilinear", "binary_cross_entropy",
-    "binary_cross_entropy_with_logits", "celu", "channel_shuffle", "conv1d", "conv2d", "conv3d", "conv_transpose1d",
-    "conv_transpose2d", "conv_transpose3d", "cosine_embedding_loss", "cosine_similarity", "cross_entropy", "dropout",
-    "dropout1d", "dropout2d", "elu", "embedding", "embedding_bag", "fold", "gelu", "glu", "group_norm", "hardshrink",
-    "hardsigmoid", "hardswish", "hardtanh", "hinge_embedding_loss", "huber_loss", "instance_norm", "interpolate", "kl_div",
-    "l1_loss", "layer_norm", "leaky_relu", "linear", "log_softmax", "logsigmoid", "lp_pool1d", "lp_pool2d",
-    "margin_ranking_loss", "max_pool1d", "max_pool2d", "max_pool3d", "mish", "mse_loss", "nll_loss", "normalize", "one_hot",
-    "pad", "pairwise_distance", "pixel_shuffle", "pixel_unshuffle", "prelu", "relu", "relu6", "rms_norm",
-    "scaled_dot_product_attention", "selu", "sigmoid", "silu", "smooth_l1_loss", "soft_margin_loss", "softmax", "softmin",
-    "softplus", "softshrink", "softsign", "tanh", "tanhshrink", "threshold", "triplet_margin_loss", "unfold",
+    "adaptive_max_pool3d", "alpha_dropout", "avg_pool1d", "avg_pool2d", "avg_pool3d", "batch_norm", "bilinear",
+    "binary_cross_entropy", "binary_cross_entropy_with_logits", "celu", "celu_", "channel_shuffle", "conv1d", "conv2d",
+    "conv3d", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d", "cosine_embedding_loss", "cosine_similarity",
+    "cross_entropy", "dropout", "dropout1d", "dropout2d", "dropout3d", "elu", "elu_", "embedding", "embedding_bag",
+    "feature_alpha_dropout", "fold", "gaussian_nll_loss", "gelu", "glu", "group_norm", "gumbel_softmax", "hardshrink",
+    "hardsigmoid", "hardswish", "hardtanh", "hardtanh_", "hinge_embedding_loss", "huber_loss", "instance_norm", "interpolate",
+    "kl_div", "l1_loss", "layer_norm", "leaky_relu", "leaky_relu_", "linear", "local_response_norm", "log_softmax",
+    "logsigmoid", "lp_pool1d", "lp_pool2d", "margin_ranking_loss", "max_pool1d", "max_pool2d", "max_pool3d", "max_unpool1d",
+    "max_unpool2d", "max_unpool3d", "mish", "mse_loss", "multi_margin_loss", "multilabel_margin_loss",
+    "multilabel_soft_margin_loss", "nll_loss", "normalize", "one_hot", "pad", "pairwise_distance", "pdist", "pixel_shuffle",
+    "pixel_unshuffle", "poisson_nll_loss", "prelu", "relu", "relu6", "relu_", "rms_norm", "rrelu",
+    "scaled_dot_product_attention", "selu", "selu_", "sigmoid", "silu", "smooth_l1_loss", "soft_margin_loss", "softmax",
+    "softmin", "softplus", "softshrink", "softsign", "tanh", "tanhshrink", "threshold", "threshold_", "triplet_margin_loss",
+    "triplet_margin_with_distance_loss", "unfold",
 ]
 
 # ---- layers ----
@@ -37,6 +52,7 @@ bilinear = function_of(OPERATIONS["bilinear"])
 layer_norm = function_of(OPERATIONS["layer_norm"])
 rms_norm = function_of(OPERATIONS["rms_norm"])
 group_norm = function_of(OPERATIONS["group_norm"])
+local_response_norm = function_of(OPERATIONS["local_response_norm"])
 embedding_bag = function_of(OPERATIONS["embedding_bag"])
 
 # ---- windows ----
@@ -96,7 +112,15 @@ tanhshrink = function_of(OPERATIONS["tanhshrink"])
 threshold = in_place_too(function_of(OPERATIONS["threshold"]))
 prelu = function_of(OPERATIONS["prelu"])
 
+celu_, elu_, hardtanh_ = map(in_place_only, (celu, elu, hardtanh))
+leaky_relu_, relu_, selu_, threshold_ = map(in_place_only, (leaky_relu, relu, selu, threshold))
+
 # ---- losses ----
+poisson_nll_loss = function_of(OPERATIONS["poisson_nll_loss"])
+gaussian_nll_loss = function_of(OPERATIONS["gaussian_nll_loss"])
+multi_margin_loss = function_of(OPERATIONS["multi_margin_loss"])
+multilabel_margin_loss = function_of(OPERATIONS["multilabel_margin_loss"])
+multilabel_soft_margin_loss = function_of(OPERATIONS["multilabel_soft_margin_loss"])
 cross_entropy = function_of(OPERATIONS["cross_entropy"])
 nll_loss = function_of(OPERATIONS["nll_loss"])
 mse_loss = function_of(OPERATIONS["mse_loss"])
@@ -114,24 +138,6 @@ triplet_margin_loss = function_of(OPERATIONS["triplet_margin_loss"])
 normalize = function_of(OPERATIONS["normalize"])
 cosine_similarity = function_of(OPERATIONS["cosine_similarity"])
 pairwise_distance = function_of(OPERATIONS["pairwise_distance"])
-
-
-@in_place_too
-@overridable
-def dropout(input: Tensor, p: float = 0.5, training: bool = True) -> Tensor:
-    """`input` with each element zeroed with probability `p` and the others scaled by 1/(1-p); `input` if not training.
-
-    Raises ValueError for a `p` outside [0, 1].
-
-    >>> import genesis
-    >>> dropout(genesis.ones(3), p=1.0)
-    tensor([0., 0., 0.])
-    """
-    if not 0 <= p <= 1:
-        raise ValueError(f"dropout: p is a probability, got {p}")
-    if not training or p == 0:
-        return input
-    return call(OPERATIONS["dropout"], (input, *draws(input.numel()), float(p)))
 
 
 @overridable
@@ -236,43 +242,6 @@ def scaled_dot_product_attention(
     arguments = (query, key, value, attn_mask, float(dropout_p), is_causal, scale, enable_gqa, seed, start)
     result: Tensor = call(OPERATIONS["scaled_dot_product_attention"], arguments)
     return result
-
-
-def _channel_dropout(name: str, input: Tensor, p: float, training: bool, axes: int) -> Tensor:
-    """Whole channels zeroed: axis 1 of a batch, axis 0 of one example with `axes` axes after it."""
-    if input.ndim not in (axes + 1, axes + 2):
-        raise ValueError(f"{name}: input must have {axes + 1} or {axes + 2} axes, got shape {input.shape}")
-    if not 0 <= p <= 1:
-        raise ValueError(f"{name}: p is a probability, got {p}")
-    if not training or p == 0:
-        return input
-    lead = input.shape[: input.ndim - axes]
-    kept = dropout(ones((*lead, *[1] * axes), dtype=input.dtype, device=input.device), p)
-    return input * kept
-
-
-@in_place_too
-@overridable
-def dropout1d(input: Tensor, p: float = 0.5, training: bool = True) -> Tensor:
-    """`dropout` of whole channels of (n, c, l) or (c, l).
-
-    >>> import genesis
-    >>> dropout1d(genesis.ones(1, 1, 3), p=1.0)
-    tensor([[[0., 0., 0.]]])
-    """
-    return _channel_dropout("dropout1d", input, p, training, 1)
-
-
-@in_place_too
-@overridable
-def dropout2d(input: Tensor, p: float = 0.5, training: bool = True) -> Tensor:
-    """`dropout` of whole channels of (n, c, h, w) or (c, h, w).
-
-    >>> import genesis
-    >>> dropout2d(genesis.ones(1, 1, 1, 2), p=1.0)
-    tensor([[[[0., 0.]]]])
-    """
-    return _channel_dropout("dropout2d", input, p, training, 2)
 
 
 @overridable

@@ -11,7 +11,7 @@ from genesis.nn.module import Module
 from genesis.nn.parameter import Parameter
 from genesis.tensor import Tensor
 
-__all__ = ["GroupNorm", "LayerNorm", "RMSNorm"]
+__all__ = ["GroupNorm", "LayerNorm", "LocalResponseNorm", "RMSNorm"]
 
 
 def _shape(extents: int | Sequence[int]) -> tuple[int, ...]:
@@ -102,3 +102,26 @@ class GroupNorm(Module):
     def extra_repr(self) -> str:
         """Groups, channels, eps, and whether there are parameters."""
         return f"{self.num_groups}, {self.num_channels}, eps={self.eps}, affine={self.affine}, bias={self.bias is not None}"
+
+
+class LocalResponseNorm(Module):
+    """x / (k + alpha * mean of x^2 over `size` neighbouring channels)^beta.
+
+    >>> import genesis
+    >>> genesis.nn.LocalResponseNorm(2, alpha=2.0, beta=1.0)(genesis.ones(1, 2, 1)).tolist()
+    [[[0.5], [0.3333333432674408]]]
+    """
+
+    def __init__(self, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0) -> None:
+        self.size = size
+        self.alpha = alpha
+        self.beta = beta
+        self.k = k
+
+    def forward(self, input: Tensor) -> Tensor:
+        """`input` (n, channels, ..), the same shape."""
+        return functional.local_response_norm(input, self.size, self.alpha, self.beta, self.k)
+
+    def extra_repr(self) -> str:
+        """The settings."""
+        return f"{self.size}, alpha={self.alpha}, beta={self.beta}, k={self.k}"

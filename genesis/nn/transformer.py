@@ -15,7 +15,7 @@ from genesis.nn.module import Module
 from genesis.nn.normalization import LayerNorm
 from genesis.tensor import Tensor
 
-__all__ = ["TransformerEncoder", "TransformerEncoderLayer"]
+__all__ = ["TransformerEncoder", "TransformerEncoderLayer", "activation_named"]
 
 
 class TransformerEncoderLayer(Module):
@@ -54,7 +54,7 @@ class TransformerEncoderLayer(Module):
         self.norm2 = LayerNorm(d_model, layer_norm_eps, bias=bias, device=device, dtype=dtype)
         self.dropout1 = Dropout(dropout)
         self.dropout2 = Dropout(dropout)
-        self.activation = _activation(activation)
+        self.activation = activation_named("TransformerEncoderLayer", activation)
 
     def forward(
         self, src: Tensor, src_mask: Tensor | None = None, src_key_padding_mask: Tensor | None = None, is_causal: bool = False
@@ -109,10 +109,11 @@ class TransformerEncoder(Module):
         return src if self.norm is None else self.norm(src)
 
 
-def _activation(activation: str | Callable[[Tensor], Tensor]) -> Callable[[Tensor], Tensor]:
+def activation_named(layer: str, activation: str | Callable[[Tensor], Tensor]) -> Callable[[Tensor], Tensor]:
+    """The function that a layer's argument stands for."""
     if not isinstance(activation, str):
         return activation
     if activation not in ("relu", "gelu"):
-        raise ValueError(f"TransformerEncoderLayer: activation must be 'relu', 'gelu' or a function, got {activation!r}")
+        raise ValueError(f"{layer}: activation must be 'relu', 'gelu' or a function, got {activation!r}")
     found: Callable[[Tensor], Tensor] = functional.relu if activation == "relu" else functional.gelu
     return found

@@ -18,6 +18,7 @@ from genesis.ops import (
     indexing,
     joining,
     loss,
+    margins,
     neural,
     norms,
     numbers,
@@ -47,10 +48,9 @@ from genesis.ops import (
 from genesis.ops.registry import OPERATIONS, PRIMITIVES, Operation, Primitive
 
 __all__ = [
-    "OPERATIONS", "PRIMITIVES", "Operation", "Primitive", "activation", "adaptive", "arithmetic", "arrangement",
-    "attention", "channel_norm", "contraction", "conversion", "convolution", "covariance", "decompositions", "distance",
-    "einstein", "elementwise", "indexing", "joining", "loss", "neural", "norms", "numbers", "optimize", "ordering",
-    "pooling", "products", "recurrent", "reduction", "resample", "rounding", "running", "scatter_reduction", "searching",
-    "shuffling", "solving", "source", "special", "stacking", "statistics", "subscript", "tables", "view_gradient", "views",
-    "window",
+    "OPERATIONS", "PRIMITIVES", "Operation", "Primitive", "activation", "adaptive", "arithmetic", "arrangement", "attention",
+    "channel_norm", "contraction", "conversion", "convolution", "covariance", "decompositions", "distance", "einstein",
+    "elementwise", "indexing", "joining", "loss", "margins", "neural", "norms", "numbers", "optimize", "ordering", "pooling",
+    "products", "recurrent", "reduction", "resample", "rounding", "running", "scatter_reduction", "searching", "shuffling",
+    "solving", "source", "special", "stacking", "statistics", "subscript", "tables", "view_gradient", "views", "window",
 ]

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from genesis.ir.graph import Value
 from genesis.ir.shapes import numel
-from genesis.ops.elementwise import rsqrt
+from genesis.ops.arrangement import taken
+from genesis.ops.elementwise import pow, rsqrt
 from genesis.ops.normalization import normalized
 from genesis.ops.reduction import mean
-from genesis.ops.registry import cast, composite, widened
+from genesis.ops.registry import cast, composite, floating_dtype, widened
 from genesis.ops.views import reshape_value
+from genesis.ops.window import pad_value
 
-__all__ = ["batch_norm", "batch_statistics", "group_norm"]
+__all__ = ["batch_norm", "batch_statistics", "group_norm", "local_response_norm"]
 
 
 def _per_channel(value: Value, rank: int) -> Value:
@@ -30,6 +32,29 @@ def _affine(name: str, x: Value, weight: Value | None, bias: Value | None) -> Va
             raise ValueError(f"{name}: {setting} has shape {value.shape}; want ({x.shape[1]},), the channels of the input")
     x = x if weight is None else x * _per_channel(weight, x.ndim)
     return x if bias is None else x + _per_channel(bias, x.ndim)
+
+
+@composite("local_response_norm", methods=())
+def local_response_norm(input: Value, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0) -> Value:
+    """x / (k + alpha * mean of x^2 over `size` neighbouring channels)^beta (Krizhevsky, Sutskever and Hinton, 2012).
+
+    `input` is (n, channels, ..); beyond its ends channels count as zeros. Raises ValueError for less than three axes.
+
+    >>> import genesis
+    >>> genesis.nn.functional.local_response_norm(genesis.tensor([[[1.0], [1.0]]]), 2, alpha=2.0, beta=1.0)
+    tensor([[[0.5000],
+             [0.3333]]])
+    """
+    if input.ndim < 3 or size < 1:
+        raise ValueError(f"local_response_norm: size {size} of shape {input.shape}; want 1 or more, and (n, channels, ..)")
+    x = widened(input)
+    before, after = ((0, n, *(0,) * (x.ndim - 2)) for n in (size // 2, (size - 1) // 2))
+    squares = pad_value(x * x, before, after)
+    total = taken(squares, 1, 0, x.shape[1])
+    for place in range(1, size):
+        total = total + taken(squares, 1, place, place + x.shape[1])
+    average = total / size if x.dtype.is_floating_point else total // size  # as PyTorch's, of integers an integer
+    return cast(x / pow(average * alpha + k, beta), floating_dtype(input.dtype))
 
 
 @composite("batch_norm", (), methods=())

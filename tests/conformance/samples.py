@@ -8,7 +8,7 @@ import numpy as np
 from genesis.ir.dtypes import float64
 from genesis.ops.layout import Layout
 from genesis.ops.registry import OPERATIONS, PRIMITIVES
-from tests.conformance import arranging, elementwise, linear_algebra, numbers, recurrent, updates
+from tests.conformance import arranging, elementwise, linear_algebra, margins, numbers, recurrent, updates
 from tests.conformance.arguments import Sample, indices, values
 
 # Rows that other rows and methods are made of, tested through those.
@@ -132,6 +132,7 @@ SAMPLES: dict[str, list[Sample]] = {
         Sample((_X, indices(4, 3, 5)), {"reduction": "sum"}),
         Sample((_M, np.array([1, -100, 5, 0])), {"weight": np.abs(values(6)), "label_smoothing": 0.2}),
     ],
+    **margins.SAMPLES,
     "nll_loss": [
         Sample((_M, np.array([1, -100, 5, 0])), {"weight": np.abs(values(6))}), Sample((_M, indices(6, 4))),
         Sample((_X, indices(4, 3, 5))),

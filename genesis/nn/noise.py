@@ -1,0 +1,182 @@
+"""Functions that draw random numbers: dropout in its kinds, random slopes, and samples of classes."""
+
+from __future__ import annotations
+
+import math
+
+from genesis.creation import ones, zeros_like
+from genesis.dispatch import call
+from genesis.nn.in_place import in_place_too
+from genesis.ops.registry import OPERATIONS
+from genesis.overriding import overridable
+from genesis.random import drawn, draws
+from genesis.tensor import Tensor
+
+__all__ = [
+    "alpha_dropout", "dropout", "dropout1d", "dropout2d", "dropout3d", "feature_alpha_dropout", "gumbel_softmax", "rrelu",
+]
+
+
+def _probability(name: str, p: float) -> None:
+    if not 0 <= p <= 1:
+        raise ValueError(f"{name}: p is a probability, got {p}")
+
+
+# ---- zeros ----
+
+
+@in_place_too
+@overridable
+def dropout(input: Tensor, p: float = 0.5, training: bool = True) -> Tensor:
+    """`input` with each element zeroed with probability `p` and the others scaled by 1/(1-p); `input` if not training.
+
+    Raises ValueError for a `p` outside [0, 1].
+
+    >>> import genesis
+    >>> dropout(genesis.ones(3), p=1.0)
+    tensor([0., 0., 0.])
+    """
+    _probability("dropout", p)
+    if not training or p == 0:
+        return input
+    result: Tensor = call(OPERATIONS["dropout"], (input, *draws(input.numel()), float(p)))
+    return result
+
+
+def _channels(name: str, input: Tensor, axes: int) -> Tensor:
+    """Ones, one for each channel: axis 1 of a batch, axis 0 of one example with `axes` axes after it."""
+    if input.ndim not in (axes + 1, axes + 2):
+        raise ValueError(f"{name}: input must have {axes + 1} or {axes + 2} axes, got shape {input.shape}")
+    lead = input.shape[: input.ndim - axes]
+    return ones((*lead, *[1] * axes), dtype=input.dtype, device=input.device)
+
+
+def _channel_dropout(name: str, input: Tensor, p: float, training: bool, axes: int) -> Tensor:
+    channels = _channels(name, input, axes)
+    _probability(name, p)
+    if not training or p == 0:
+        return input
+    kept: Tensor = dropout(channels, p)
+    return input * kept
+
+
+@in_place_too
+@overridable
+def dropout1d(input: Tensor, p: float = 0.5, training: bool = True) -> Tensor:
+    """`dropout` of whole channels of (n, c, l) or (c, l).
+
+    >>> import genesis
+    >>> dropout1d(genesis.ones(1, 1, 3), p=1.0)
+    tensor([[[0., 0., 0.]]])
+    """
+    return _channel_dropout("dropout1d", input, p, training, 1)
+
+
+@in_place_too
+@overridable
+def dropout2d(input: Tensor, p: float = 0.5, training: bool = True) -> Tensor:
+    """`dropout` of whole channels of (n, c, h, w) or (c, h, w).
+
+    >>> import genesis
+    >>> dropout2d(genesis.ones(1, 1, 1, 2), p=1.0)
+    tensor([[[[0., 0.]]]])
+    """
+    return _channel_dropout("dropout2d", input, p, training, 2)
+
+
+@in_place_too
+@overridable
+def dropout3d(input: Tensor, p: float = 0.5, training: bool = True) -> Tensor:
+    """`dropout` of whole channels of (n, c, d, h, w) or (c, d, h, w).
+
+    >>> import genesis
+    >>> dropout3d(genesis.ones(1, 1, 1, 1, 2), p=1.0)
+    tensor([[[[[0., 0.]]]]])
+    """
+    return _channel_dropout("dropout3d", input, p, training, 3)
+
+
+# ---- the least value of SELU in the place of zeros ----
+
+_LEAST = -1.7580993408473766  # -alpha * scale of SELU
+
+
+def _selu_dropout(name: str, input: Tensor, like: Tensor, p: float, training: bool) -> Tensor:
+    """Klambauer et al., 2017: what is dropped becomes `_LEAST`, and mean 0 and variance 1 stay."""
+    _probability(name, p)
+    if not training or p == 0:
+        return input
+    if p == 1:
+        return input * 0
+    scale = 1 / math.sqrt((1 - p) * (1 + p * _LEAST**2))
+    kept = (drawn("uniform", like.shape, like.dtype.compute, device=input.device) >= p).to(input.dtype)
+    return (input * kept + (1 - kept) * _LEAST - p * _LEAST) * scale
+
+
+@in_place_too
+@overridable
+def alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False) -> Tensor:
+    """`input` with each element, with probability `p`, the least value of SELU; mean 0 and variance 1 stay what they are.
+
+    >>> import genesis
+    >>> alpha_dropout(genesis.ones(3), p=0.5)
+    tensor([1., 1., 1.])
+    """
+    return _selu_dropout("alpha_dropout", input, input, p, training)
+
+
+@in_place_too
+@overridable
+def feature_alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False) -> Tensor:
+    """`alpha_dropout` of whole channels, which are axis 1 of (n, c, ..).
+
+    >>> import genesis
+    >>> feature_alpha_dropout(genesis.ones(1, 2, 3), p=1.0, training=True)
+    tensor([[[0., 0., 0.],
+             [0., 0., 0.]]])
+    """
+    if input.ndim < 2:
+        raise ValueError(f"feature_alpha_dropout: input must be (n, channels, ..), got shape {input.shape}")
+    channels = _channels("feature_alpha_dropout", input, input.ndim - 2)
+    return _selu_dropout("feature_alpha_dropout", input, channels, p, training)
+
+
+# ---- random slopes, and samples of classes ----
+
+
+@in_place_too
+@overridable
+def rrelu(input: Tensor, lower: float = 1 / 8, upper: float = 1 / 3, training: bool = False) -> Tensor:
+    """x where positive, s * x elsewhere: s evenly drawn from [lower, upper), or the middle, if not training (Xu et al., 2015).
+
+    >>> import genesis
+    >>> rrelu(genesis.tensor([1.0, -2.0]), lower=0.25, upper=0.75)
+    tensor([ 1., -1.])
+    """
+    if lower > upper:
+        raise ValueError(f"rrelu: slopes from {lower} to {upper}; want lower to be no greater than upper")
+    slope: Tensor | float = (lower + upper) / 2
+    if training:
+        slope = drawn("uniform", input.shape, input.dtype, float(lower), float(upper), device=input.device)
+    result: Tensor = call(OPERATIONS["where"], (input > 0, input, input * slope))
+    return result
+
+
+@overridable
+def gumbel_softmax(logits: Tensor, tau: float = 1, hard: bool = False, eps: float = 1e-10, dim: int = -1) -> Tensor:
+    """softmax((logits + noise) / tau) along `dim`, of Gumbel's noise: a sample of classes that has a gradient.
+
+    With `hard` it is a one at the greatest and zeros, with the gradient of the soft one (Jang, Gu and Poole, 2017; Maddison,
+    Mnih and Teh, 2017). `eps` is accepted and of no effect.
+
+    >>> import genesis
+    >>> gumbel_softmax(genesis.tensor([0.0, 1000.0]), hard=True)
+    tensor([0., 1.])
+    """
+    noise = -zeros_like(logits).exponential_().log()
+    soft: Tensor = call(OPERATIONS["softmax"], ((logits + noise) / tau, dim))
+    if not hard:
+        return soft
+    places = soft.detach().argmax(dim, keepdim=True)
+    chosen: Tensor = call(OPERATIONS["scatter"], (zeros_like(soft), dim, places, 1.0))
+    return chosen - soft.detach() + soft

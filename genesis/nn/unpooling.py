@@ -1,0 +1,125 @@
+"""Max pooling undone: what it took goes back to its place, between zeros."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from genesis.dispatch import call
+from genesis.ir.shapes import numel
+from genesis.nn.module import Module
+from genesis.ops.registry import OPERATIONS
+from genesis.overriding import overridable
+from genesis.tensor import Tensor
+
+__all__ = ["MaxUnpool1d", "MaxUnpool2d", "MaxUnpool3d", "max_unpool1d", "max_unpool2d", "max_unpool3d"]
+
+Extents = int | Sequence[int]
+
+
+def _each(value: Extents, axes: int) -> tuple[int, ...]:
+    return (value,) * axes if isinstance(value, int) else tuple(value)
+
+
+def _unpooled(
+    name: str, axes: int, input: Tensor, indices: Tensor, kernel_size: Extents, stride: Extents | None, padding: Extents,
+    output_size: Sequence[int] | None,
+) -> Tensor:
+    if input.ndim not in (axes + 1, axes + 2) or indices.shape != input.shape:
+        raise ValueError(f"{name}: input {input.shape}, indices {indices.shape}; want one shape, {axes + 1} or {axes + 2} axes")
+    sizes, steps, pads = (_each(v, axes) for v in (kernel_size, kernel_size if stride is None else stride, padding))
+    lead, last = input.shape[: input.ndim - axes], input.shape[input.ndim - axes :]
+    usual = tuple((n - 1) * s + k - 2 * p for n, s, k, p in zip(last, steps, sizes, pads, strict=True))
+    want = usual if output_size is None else tuple(output_size)[-axes:]
+    if len(want) != axes or any(abs(w - u) >= s for w, u, s in zip(want, usual, steps, strict=True)):
+        raise ValueError(f"{name}: output_size is {output_size}; want {usual}, or less than a step {steps} from it")
+    zeros = input.new_zeros((*lead, numel(want)))
+    flat = [x.reshape(*lead, numel(last)) for x in (indices, input)]
+    result: Tensor = call(OPERATIONS["scatter"], (zeros, input.ndim - axes, *flat)).reshape(*lead, *want)
+    return result
+
+
+@overridable
+def max_unpool1d(
+    input: Tensor, indices: Tensor, kernel_size: Extents, stride: Extents | None = None, padding: Extents = 0,
+    output_size: Sequence[int] | None = None,
+) -> Tensor:
+    """The elements that `max_pool1d` took, at the `indices` that it returned, and zeros: (n, c, l) or (c, l).
+
+    `output_size` is what was pooled, where it is not what the windows reach. Raises ValueError for other sizes.
+
+    >>> import genesis
+    >>> y, at = genesis.nn.functional.max_pool1d(genesis.tensor([[1.0, 3.0, 2.0, 0.0]]), 2, return_indices=True)
+    >>> max_unpool1d(y, at, 2)
+    tensor([[0., 3., 2., 0.]])
+    """
+    return _unpooled("max_unpool1d", 1, input, indices, kernel_size, stride, padding, output_size)
+
+
+@overridable
+def max_unpool2d(
+    input: Tensor, indices: Tensor, kernel_size: Extents, stride: Extents | None = None, padding: Extents = 0,
+    output_size: Sequence[int] | None = None,
+) -> Tensor:
+    """The elements that `max_pool2d` took, at the `indices` that it returned, and zeros: (n, c, h, w) or (c, h, w)."""
+    return _unpooled("max_unpool2d", 2, input, indices, kernel_size, stride, padding, output_size)
+
+
+@overridable
+def max_unpool3d(
+    input: Tensor, indices: Tensor, kernel_size: Extents, stride: Extents | None = None, padding: Extents = 0,
+    output_size: Sequence[int] | None = None,
+) -> Tensor:
+    """The elements that `max_pool3d` took, at the `indices` that it returned, and zeros: (n, c, d, h, w) or (c, d, h, w)."""
+    return _unpooled("max_unpool3d", 3, input, indices, kernel_size, stride, padding, output_size)
+
+
+class MaxUnpool1d(Module):
+    """MaxPool1d undone: what it took goes back to its place, between zeros.
+
+    >>> from genesis import nn, tensor
+    >>> y, at = nn.MaxPool1d(2, return_indices=True)(tensor([[1.0, 3.0, 2.0, 0.0]]))
+    >>> nn.MaxUnpool1d(2)(y, at)
+    tensor([[0., 3., 2., 0.]])
+    """
+
+    _function: Any = staticmethod(max_unpool1d)
+
+    def __init__(self, kernel_size: Extents, stride: Extents | None = None, padding: Extents = 0) -> None:
+        self.kernel_size = kernel_size
+        self.stride = kernel_size if stride is None else stride
+        self.padding = padding
+
+    def forward(self, input: Tensor, indices: Tensor, output_size: Sequence[int] | None = None) -> Tensor:
+        """See `nn.functional.max_unpool1d` and its kin."""
+        result: Tensor = self._function(input, indices, self.kernel_size, self.stride, self.padding, output_size)
+        return result
+
+    def extra_repr(self) -> str:
+        """The windows."""
+        return f"kernel_size={self.kernel_size}, stride={self.stride}, padding={self.padding}"
+
+
+class MaxUnpool2d(MaxUnpool1d):
+    """MaxPool2d undone.
+
+    >>> from genesis import nn, tensor
+    >>> y, at = nn.MaxPool2d(2, return_indices=True)(tensor([[[1.0, 3.0], [2.0, 0.0]]]))
+    >>> nn.MaxUnpool2d(2)(y, at)
+    tensor([[[0., 3.],
+             [0., 0.]]])
+    """
+
+    _function = staticmethod(max_unpool2d)
+
+
+class MaxUnpool3d(MaxUnpool1d):
+    """MaxPool3d undone.
+
+    >>> from genesis import nn, arange
+    >>> y, at = nn.MaxPool3d(2, return_indices=True)(arange(8.0).reshape(1, 2, 2, 2))
+    >>> nn.MaxUnpool3d(2)(y, at).sum()
+    tensor(7.)
+    """
+
+    _function = staticmethod(max_unpool3d)
