@@ -33,7 +33,7 @@ SIZE_LIMIT = 128 << 20  # bytes on disk; a training step takes 100 to 200 a node
 
 _BY_VALUE = 2  # marshal's last version whose bytes tell what is equal, not what is one object
 _PACKAGE = Path(__file__).parents[1]
-_PASSES = digest_of([path for floor in ("ir", "ops", "lower") for path in _PACKAGE.glob(f"{floor}/*.py")])
+_PASSES = digest_of([path for floor in ("ir", "ops", "lower") for path in _PACKAGE.glob(f"{floor}/**/*.py")])
 _ROWS = dict(PRIMITIVES)  # those that the digest knows
 _cache = KernelCache(lambda: cache_directory("lowered"), SIZE_LIMIT)
 

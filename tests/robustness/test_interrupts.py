@@ -13,6 +13,7 @@ import pytest
 
 import genesis
 from genesis import nn
+from genesis.trace import fresh_roots
 from genesis.utils.checkpoint import checkpoint
 
 from .interrupts import CONTEXTS, interrupt, moments_of
@@ -138,7 +139,7 @@ def test_signals_at_random_times_change_no_value(alarms):
     interrupted = 0
     for number in range(1500):
         if number % 100 == 0:
-            genesis.trace.fresh_roots()
+            fresh_roots()
         rows = choose.randrange(1, 6)
         x = np.linspace(0, 1, rows * 3, dtype=np.float32).reshape(rows, 3)
         outputs = []
