@@ -31,6 +31,7 @@ from genesis.ops import (
     resample,
     rounding,
     running,
+    sampling,
     scatter_reduction,
     searching,
     shuffling,
@@ -51,6 +52,7 @@ __all__ = [
     "OPERATIONS", "PRIMITIVES", "Operation", "Primitive", "activation", "adaptive", "arithmetic", "arrangement", "attention",
     "channel_norm", "contraction", "conversion", "convolution", "covariance", "decompositions", "distance", "einstein",
     "elementwise", "indexing", "joining", "loss", "margins", "neural", "norms", "numbers", "optimize", "ordering", "pooling",
-    "products", "recurrent", "reduction", "resample", "rounding", "running", "scatter_reduction", "searching", "shuffling",
-    "solving", "source", "special", "stacking", "statistics", "subscript", "tables", "view_gradient", "views", "window",
+    "products", "recurrent", "reduction", "resample", "rounding", "running", "sampling", "scatter_reduction", "searching",
+    "shuffling", "solving", "source", "special", "stacking", "statistics", "subscript", "tables", "view_gradient", "views",
+    "window",
 ]

@@ -15,7 +15,7 @@ from genesis.ops.registry import cast, composite, expand, widened
 from genesis.ops.source import iota
 from genesis.ops.views import reshape_value
 
-__all__ = ["interpolate"]
+__all__ = ["cubic_weights", "interpolate"]
 
 Tap = tuple[Value, Value | None]  # where along an axis each result takes a neighbour, and with what weight (1, if None)
 AXES = {  # how many axes a mode resamples
@@ -53,7 +53,12 @@ def _cubic(x: Value, extent: int, count: int, scale: float, corners: bool) -> li
     """Keys, 1981."""
     at = _places(x, count, scale, x.dtype, not corners)
     low = floor(at)
-    t, a = at - low, _STEEPNESS
+    return [(_within(low + (k - 1), extent), weight) for k, weight in enumerate(cubic_weights(at - low))]
+
+
+def cubic_weights(t: Value) -> tuple[Value, ...]:
+    """The weights of the four neighbours of a place that is `t` behind the second of them."""
+    a = _STEEPNESS
 
     def near(d: Value) -> Value:
         return ((a + 2) * d - (a + 3)) * d * d + 1
@@ -61,8 +66,7 @@ def _cubic(x: Value, extent: int, count: int, scale: float, corners: bool) -> li
     def far(d: Value) -> Value:
         return ((a * d - 5 * a) * d + 8 * a) * d - 4 * a
 
-    weights = (far(t + 1), near(t), near(1 - t), far(2 - t))
-    return [(_within(low + (k - 1), extent), weight) for k, weight in enumerate(weights)]
+    return far(t + 1), near(t), near(1 - t), far(2 - t)
 
 
 # ---- one axis after the other ----

@@ -23,7 +23,7 @@ _AXES = {"dim": "axis", "keepdim": "keepdims"}
 _LOOSER = {
     "prod": 8, "matmul": 4, "linear": 4, "cross_entropy": 4, "layer_norm": 4, "var": 4, "std": 4, "mean": 4, "sum": 8,
     "pow": 4, "mm": 4, "bmm": 4, "mv": 4, "dot": 4, "inner": 4, "tensordot": 4, "einsum": 4, "addmm": 4, "addmv": 4,
-    "baddbmm": 4, "addbmm": 8,
+    "baddbmm": 4, "addbmm": 8, "grid_sample": 16,
 }
 
 

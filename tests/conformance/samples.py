@@ -133,6 +133,15 @@ SAMPLES: dict[str, list[Sample]] = {
         Sample((_M, np.array([1, -100, 5, 0])), {"weight": np.abs(values(6)), "label_smoothing": 0.2}),
     ],
     **margins.SAMPLES,
+    "grid_sample": [
+        *[Sample((values(1, 2, 3, 4), values(1, 2, 2, 2, seed=1) / 2, mode, padding), {"align_corners": corners})
+          for mode, padding, corners in (
+              ("bilinear", "zeros", True), ("bilinear", "border", False), ("bilinear", "reflection", True),
+              ("bilinear", "reflection", False), ("nearest", "zeros", False), ("bicubic", "zeros", False),
+              ("bicubic", "reflection", True), ("bicubic", "border", False))],
+        Sample((values(1, 1, 3, 2, 2), values(1, 2, 1, 1, 3, seed=1) / 2, "bilinear", "zeros", False)),
+        Sample((values(1, 1, 3, 2, 2), values(1, 2, 1, 1, 3, seed=1) / 2, "nearest", "border", True)),
+    ],
     "nll_loss": [
         Sample((_M, np.array([1, -100, 5, 0])), {"weight": np.abs(values(6))}), Sample((_M, indices(6, 4))),
         Sample((_X, indices(4, 3, 5))),
@@ -217,6 +226,10 @@ SAMPLES: dict[str, list[Sample]] = {
 _POSITIVE = np.abs(values(2, 3)) + 0.5
 INTERNAL_SAMPLES: dict[str, list[Sample]] = {
     **updates.SAMPLES,
+    "grid_sample": [
+        Sample((values(1, 1, 2, 3), values(1, 1, 2, 2, seed=1) / 2, *settings))
+        for settings in (("bilinear", "zeros", True), ("bicubic", "reflection", False))
+    ],
     "matrix_exp": [Sample((values(2, 2, 2) / 4,))], "polygamma": [Sample((1, _POSITIVE)), Sample((2, _POSITIVE))],
     "svd": [Sample((values(3, 2),)), Sample((values(2, 3),))],
     "linalg_svd": [Sample((values(2, 2, 3), False)), Sample((values(2, 2),))],

@@ -1,0 +1,75 @@
+"""Flow fields for `grid_sample`, and the older names of `interpolate`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from genesis.creation import arange
+from genesis.dispatch import call
+from genesis.ops.registry import OPERATIONS
+from genesis.overriding import overridable
+from genesis.tensor import Tensor
+
+__all__ = ["affine_grid", "upsample_bilinear", "upsample_nearest"]
+
+
+@overridable
+def affine_grid(theta: Tensor, size: Sequence[int], align_corners: bool | None = None) -> Tensor:
+    """The places (n, h, w, 2) that `theta` (n, 2, 3) maps those of a result of `size` (n, c, h, w) to; for `grid_sample`.
+
+    Of volumes: `theta` (n, 3, 4), `size` (n, c, d, h, w), places (n, d, h, w, 3). `align_corners` as in `grid_sample`. Raises
+    ValueError for other shapes.
+
+    >>> import genesis
+    >>> affine_grid(genesis.tensor([[[1.0, 0.0, 0.5], [0.0, 1.0, 0.0]]]), (1, 1, 1, 2))
+    tensor([[[[0., 0.],
+              [1., 0.]]]])
+    """
+    axes = len(size) - 2
+    if axes not in (2, 3) or theta.shape != (size[0], axes, axes + 1) or min(size) < 1:
+        raise ValueError(f"affine_grid: theta {theta.shape}, size {tuple(size)}; want (n, 2, 3) and (n, c, h, w), or (n, 3, 4) "
+                         "and (n, c, d, h, w)")
+    extents = tuple(size[2:])
+    moved = theta[:, :, -1].reshape(size[0], *[1] * axes, axes)
+    for axis, extent in enumerate(extents):
+        steps = arange(extent, dtype=theta.dtype, device=theta.device)
+        last = extent - 1 if align_corners else extent
+        along = (steps * 2 - (extent - 1)) / last if last else steps
+        place = along.reshape(*[extent if a == axis else 1 for a in range(axes)], 1)
+        moved = moved + place * theta[:, :, axes - 1 - axis].reshape(size[0], *[1] * axes, axes)
+    return moved
+
+
+_MODES, _PADDINGS = ("bilinear", "nearest", "bicubic"), ("zeros", "border", "reflection")
+
+
+def _by_number(name: str, rank: int) -> None:
+    def sampler(
+        input: Tensor, grid: Tensor, interpolation_mode: int, padding_mode: int, align_corners: bool
+    ) -> Tensor:
+        if input.ndim != rank or interpolation_mode not in range(3) or padding_mode not in range(3):
+            raise ValueError(f"{name}: mode {interpolation_mode}, padding {padding_mode} of {input.shape}; want the places in "
+                             f"{', '.join(_MODES)} and in {', '.join(_PADDINGS)}, and {rank} axes")
+        arguments = (input, grid, _MODES[interpolation_mode], _PADDINGS[padding_mode], align_corners)
+        result: Tensor = call(OPERATIONS["grid_sample"], arguments)
+        return result
+
+    sampler.__name__ = sampler.__qualname__ = name
+    sampler.__doc__ = "`grid_sample`, with the places of its mode and its padding in their lists."
+    overridable(sampler)
+
+
+_by_number("grid_sampler_2d", 4)
+_by_number("grid_sampler_3d", 5)
+
+
+def upsample_nearest(input: Tensor, size: int | Sequence[int] | None = None, scale_factor: float | None = None) -> Tensor:
+    """`interpolate` in mode "nearest"."""
+    result: Tensor = call(OPERATIONS["interpolate"], (input, size, scale_factor, "nearest"))
+    return result
+
+
+def upsample_bilinear(input: Tensor, size: int | Sequence[int] | None = None, scale_factor: float | None = None) -> Tensor:
+    """`interpolate` in mode "bilinear", with the corners' elements as the corners' results."""
+    result: Tensor = call(OPERATIONS["interpolate"], (input, size, scale_factor, "bilinear", True))
+    return result
