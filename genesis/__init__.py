@@ -70,6 +70,7 @@ from genesis.creation import (
 from genesis.debug.doctor import doctor
 from genesis.devices import Device as device
 from genesis.devices import get_default_device, set_default_device
+from genesis.differences import gradient
 from genesis.eager import eager
 from genesis.func import vmap
 from genesis.function import AddFunction, MatMulFunction, MulFunction, ReluFunction

@@ -104,6 +104,31 @@ def cholesky_solve(B: Value, L: Value, upper: bool = False) -> Value:
     return solve_triangular(L if upper else swapped(L), y, upper=True)
 
 
+@composite("cholesky_inverse")
+def cholesky_inverse(L: Value, upper: bool = False) -> Value:
+    """The inverses of the matrices (.., n, n) whose lower factor `L`, or upper one, `cholesky` gives."""
+    x = matrices("cholesky_inverse", L, square=True)
+    places = iota(x.graph, x.shape[-1])
+    one = cast(reshape_value(places, (x.shape[-1], 1)) == places, x.dtype)
+    return cast(cholesky_solve(one, x, upper), L.dtype)
+
+
+class Triangular(NamedTuple):
+    """What `triangular_solve` gives."""
+
+    solution: Any
+    cloned_coefficient: Any
+
+
+@composite("triangular_solve", 2)
+def triangular_solve(
+    b: Value, A: Value, upper: bool = True, transpose: bool = False, unitriangular: bool = False
+) -> Any:
+    """(X, A) with `A` @ X = `b`, of a triangle of `A` as in `solve_triangular`; with `transpose`, A.T @ X = b."""
+    found = solve_triangular(swapped(A) if transpose else A, b, upper=upper != transpose, unitriangular=unitriangular)
+    return Triangular(found, A)
+
+
 # ---- inverses ----
 
 

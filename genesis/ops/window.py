@@ -13,7 +13,7 @@ from genesis.ir.graph import Value
 from genesis.ir.shapes import Shape, numel
 from genesis.ops.joining import cat
 from genesis.ops.layout import Layout, contiguous_layout, flip_layout, slice_layout, window_layout
-from genesis.ops.registry import cast, composite, expand
+from genesis.ops.registry import OPERATIONS, cast, composite, expand
 from genesis.ops.view_gradient import put_sums
 from genesis.ops.views import put_value, reshape_value, view_node, view_value
 
@@ -69,6 +69,13 @@ def pad_value(x: Value, before: Shape, after: Shape, value: float = 0) -> Value:
 
 
 # ---- pad ----
+
+
+@composite("constant_pad_nd", methods=())
+def constant_pad_nd(input: Value, pad: Sequence[int], value: float = 0) -> Value:
+    """`pad` with a constant."""
+    padded: Value = OPERATIONS["pad"](input, pad, "constant", value)
+    return padded
 
 
 @composite("pad", methods=())

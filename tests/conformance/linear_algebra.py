@@ -53,6 +53,11 @@ SAMPLES: dict[str, list[Sample]] = {
         Sample((_SQUARE[0], values(2, 3)), {"upper": True, "left": False, "unitriangular": True}),
     ],
     "cholesky_solve": [Sample((values(3, 2), _SQUARE[0])), Sample((values(3, 2), _SQUARE[1], True))],
+    "cholesky_inverse": [Sample((_SQUARE[0],)), Sample((_SQUARE[1], True))],
+    "triangular_solve": [
+        Sample((values(3, 2), _SQUARE[0])), Sample((values(2, 3, 2), _SQUARE, False)),
+        Sample((values(3, 2), _SQUARE[1], True, True)), Sample((values(3, 2), _SQUARE[1], False, True, True)),
+    ],
     "inv": [Sample((_SQUARE,)), Sample((np.zeros((2, 0, 0)),))],
     "det": [Sample((_SQUARE,)), Sample((values(2, 2),))], "slogdet": [Sample((-_SQUARE[0],))],
     "logdet": [Sample((_POSITIVE[0],))], "pinv": [Sample((values(2, 4, 3),)), Sample((values(2, 3),))],

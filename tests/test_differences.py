@@ -1,0 +1,41 @@
+"""Slopes by differences of neighbours, against torch's."""
+
+import numpy as np
+import pytest
+import torch
+
+import genesis
+from tests.tolerances import assert_close
+
+X = np.random.default_rng(0).normal(size=(4, 5))
+PLACES = [np.array([0.0, 0.5, 2.0, 2.25]), np.array([-1.0, 0, 0.1, 3, 4])]
+
+
+@pytest.mark.parametrize("settings", [
+    {}, {"edge_order": 2}, {"dim": 1, "spacing": 0.5}, {"dim": (1, 0), "spacing": (2.0, 3.0)}, {"spacing": PLACES},
+    {"dim": (-1,), "spacing": PLACES[1:], "edge_order": 2},
+], ids=str)
+def test_slopes_and_their_gradients_are_torchs(settings):
+    found = []
+    for library in (genesis, torch):
+        given = dict(settings)
+        if isinstance(given.get("spacing"), list):
+            given["spacing"] = [library.tensor(a) for a in given["spacing"]]
+        x = library.tensor(X, requires_grad=True)
+        slopes = library.gradient(x, **given)
+        sum((y**2).sum() for y in slopes).backward()
+        found.append([*slopes, x.grad])
+    assert_close(*found, scale=100)
+
+
+def test_slopes_of_integers_and_short_axes():
+    assert_close(*[library.gradient(library.tensor([1, 4, 9, 16])) for library in (genesis, torch)])
+    assert_close(*[library.gradient(library.tensor([1.0, 4.0])) for library in (genesis, torch)])
+
+
+@pytest.mark.parametrize(("settings", "message"), [
+    ({"edge_order": 2}, "want 3 at least"), ({"edge_order": 3}, "want 1 or 2"), ({"spacing": [1.0, 2.0]}, "one each"),
+])
+def test_what_does_not_fit_is_refused(settings, message):
+    with pytest.raises(ValueError, match=message):
+        genesis.gradient(genesis.tensor([1.0, 4.0]), **settings)
