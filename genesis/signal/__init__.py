@@ -1,0 +1,5 @@
+"""Signal processing."""
+
+from genesis.signal import windows
+
+__all__ = ["windows"]

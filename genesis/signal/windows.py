@@ -1,0 +1,148 @@
+"""Windows: weights (M,) that fade towards the ends of a signal, under PyTorch's names.
+
+With `sym` False a window is one period of a function: what a symmetric one of M + 1 elements is without its last. They are
+computed in float64 and rounded to `dtype`, the default float if None. All raise ValueError for a negative `M`, TypeError for
+a dtype that is not floating.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from genesis.construction import from_data
+from genesis.ir.dtypes import DType, get_default_dtype
+from genesis.tensor import Tensor
+
+__all__ = [
+    "bartlett", "blackman", "cosine", "exponential", "gaussian", "general_cosine", "general_hamming", "hamming", "hann",
+    "kaiser", "nuttall",
+]
+
+
+def _window(
+    name: str, M: int, sym: bool, shape: Callable[[np.ndarray, int], np.ndarray], dtype: DType | None, device: Any,
+    requires_grad: bool,
+) -> Tensor:
+    """`shape(k, last)` for k of 0 to M - 1, of a symmetric window that ends at `last`."""
+    if M < 0:
+        raise ValueError(f"{name}: M is {M}; want 0 or more")
+    kind = dtype or get_default_dtype()
+    if not kind.is_floating_point:
+        raise TypeError(f"{name}: dtype must be floating, got {kind.name}")
+    values = np.ones(M) if M < 2 else shape(np.arange(M, dtype=np.float64), M - 1 if sym else M)
+    return from_data(values, kind, requires_grad, device)
+
+
+def exponential(
+    M: int, *, center: float | None = None, tau: float = 1.0, sym: bool = True, dtype: DType | None = None,
+    device: Any = None, requires_grad: bool = False,
+) -> Tensor:
+    """exp(-|k - center| / tau); the middle is the center of a symmetric one.
+
+    >>> import genesis
+    >>> exponential(3)
+    tensor([0.3679, 1.0000, 0.3679])
+    """
+    if tau <= 0 or (sym and center is not None):
+        raise ValueError(f"exponential: tau {tau}, center {center}, sym {sym}; want tau above 0, a center with sym=False")
+
+    def shape(k: np.ndarray, last: int) -> np.ndarray:
+        return np.exp(-np.abs(k - (last / 2 if center is None else center)) / tau)
+
+    return _window("exponential", M, sym, shape, dtype, device, requires_grad)
+
+
+def gaussian(
+    M: int, *, std: float = 1.0, sym: bool = True, dtype: DType | None = None, device: Any = None, requires_grad: bool = False
+) -> Tensor:
+    """exp(-((k - middle) / std)^2 / 2)."""
+    if std <= 0:
+        raise ValueError(f"gaussian: std is {std}; want it above 0")
+
+    def shape(k: np.ndarray, last: int) -> np.ndarray:
+        return np.exp(-(((k - last / 2) / std) ** 2) / 2)
+
+    return _window("gaussian", M, sym, shape, dtype, device, requires_grad)
+
+
+def kaiser(
+    M: int, *, beta: float = 12.0, sym: bool = True, dtype: DType | None = None, device: Any = None,
+    requires_grad: bool = False,
+) -> Tensor:
+    """I0(beta * sqrt(1 - x^2)) / I0(beta), of the modified Bessel function and x from -1 to 1."""
+    if beta < 0:
+        raise ValueError(f"kaiser: beta is {beta}; want 0 or more")
+
+    def shape(k: np.ndarray, last: int) -> np.ndarray:
+        inner: np.ndarray = np.i0(beta * np.sqrt(np.maximum(1 - (2 * k / last - 1) ** 2, 0)))
+        return inner / np.i0(beta)
+
+    return _window("kaiser", M, sym, shape, dtype, device, requires_grad)
+
+
+def cosine(
+    M: int, *, sym: bool = True, dtype: DType | None = None, device: Any = None, requires_grad: bool = False
+) -> Tensor:
+    """sin(pi * (k + 1/2) / M), half a period."""
+    return _window("cosine", M, sym, lambda k, last: np.sin(math.pi * (k + 0.5) / (last + 1)), dtype, device, requires_grad)
+
+
+def bartlett(
+    M: int, *, sym: bool = True, dtype: DType | None = None, device: Any = None, requires_grad: bool = False
+) -> Tensor:
+    """A triangle from 0 to 1 and back.
+
+    >>> import genesis
+    >>> bartlett(5)
+    tensor([0.0000, 0.5000, 1.0000, 0.5000, 0.0000])
+    """
+    return _window("bartlett", M, sym, lambda k, last: 1 - np.abs(2 * k / last - 1), dtype, device, requires_grad)
+
+
+def general_cosine(
+    M: int, *, a: Sequence[float], sym: bool = True, dtype: DType | None = None, device: Any = None,
+    requires_grad: bool = False,
+) -> Tensor:
+    """a[0] - a[1] * cos(x) + a[2] * cos(2 x) - .., of x from 0 to 2 pi."""
+    if not len(a):
+        raise ValueError("general_cosine: a is empty; want a factor at least")
+
+    def shape(k: np.ndarray, last: int) -> np.ndarray:
+        total: np.ndarray = sum((-1) ** i * factor * np.cos(2 * math.pi * i * k / last) for i, factor in enumerate(a))
+        return total
+
+    return _window("general_cosine", M, sym, shape, dtype, device, requires_grad)
+
+
+def general_hamming(M: int, *, alpha: float = 0.54, **options: Any) -> Tensor:
+    """alpha - (1 - alpha) * cos(x), of x from 0 to 2 pi; `options` are those of the others."""
+    return general_cosine(M, a=[alpha, 1 - alpha], **options)
+
+
+def hamming(M: int, **options: Any) -> Tensor:
+    """`general_hamming` with alpha 0.54."""
+    return general_hamming(M, **options)
+
+
+def hann(M: int, **options: Any) -> Tensor:
+    """`general_hamming` with alpha 1/2.
+
+    >>> import genesis
+    >>> hann(4, sym=False)
+    tensor([0.0000, 0.5000, 1.0000, 0.5000])
+    """
+    return general_hamming(M, alpha=0.5, **options)
+
+
+def blackman(M: int, **options: Any) -> Tensor:
+    """`general_cosine` of Blackman's three factors."""
+    return general_cosine(M, a=[0.42, 0.5, 0.08], **options)
+
+
+def nuttall(M: int, **options: Any) -> Tensor:
+    """`general_cosine` of Nuttall's four factors (1981)."""
+    return general_cosine(M, a=[0.3635819, 0.4891775, 0.1365995, 0.0106411], **options)
