@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from genesis.methods import function_of
 from genesis.ops.registry import OPERATIONS
+from genesis.tensor import Tensor
 
 __all__ = [
     "bessel_j0", "bessel_j1", "bessel_y0", "bessel_y1", "digamma", "entr", "erf", "erfc", "erfcx", "erfinv", "exp2",
@@ -55,3 +56,5 @@ softmax = function_of(OPERATIONS["softmax"])
 xlog1py = function_of(OPERATIONS["xlog1py"])
 xlogy = function_of(OPERATIONS["xlogy"])
 zeta = function_of(OPERATIONS["zeta"])
+
+Tensor.polygamma = lambda self, n: polygamma(n, self)  # type: ignore[attr-defined]

@@ -275,3 +275,8 @@ def test_numbers_are_taken_apart_at_powers_of_two(dtype):
         mantissa[:-1].sum().backward()
         found.append([mantissa, exponent[:-1], x.grad[1:-1]])
     assert_close(*found)
+
+
+def test_polygamma_is_a_method_too():
+    x = genesis.tensor([0.5, 2.0])
+    assert_close(x.polygamma(1), torch.tensor([0.5, 2.0]).polygamma(1))
