@@ -18,7 +18,7 @@ from genesis.runtime.dlpack import Outside
 from genesis.runtime.memory import Buffer
 from genesis.tensor import Tensor, from_values, method, tensor_of
 from genesis.thread import recording, thread_state
-from genesis.trace import Array
+from genesis.tracing import Array
 
 __all__ = ["from_data", "from_memory", "from_outside"]
 

@@ -13,7 +13,7 @@ from genesis.ops.autocast import recast
 from genesis.ops.registry import Operation
 from genesis.tensor import Tensor
 from genesis.thread import thread_state
-from genesis.trace import Step, Trace
+from genesis.tracing import Step, Trace
 
 __all__ = ["defined"]
 

@@ -22,7 +22,7 @@ from genesis.ops.registry import OPERATIONS, Operation
 from genesis.provenance import user_line
 from genesis.tensor import Tensor, attribute, from_values, result_class, spreading, tensor_of
 from genesis.thread import current_trace, thread_state
-from genesis.trace import BYTE_LIMIT, LOCK, Array, Memory, Trace
+from genesis.tracing import BYTE_LIMIT, LOCK, Array, Memory, Trace
 from genesis.transfer import sent
 
 __all__ = ["array_of", "call", "call_on", "filled", "moved", "place"]

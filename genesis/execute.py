@@ -17,7 +17,7 @@ from genesis.runtime.counters import counts
 from genesis.runtime.memory import Buffer
 from genesis.runtime.native import Outcome, UnfinishedError
 from genesis.thread import thread_state, unflushed
-from genesis.trace import LOCK, Array, Memory, Trace
+from genesis.tracing import LOCK, Array, Memory, Trace
 
 __all__ = ["FLUSH_HOOKS", "LOSSES", "Run", "flush", "flush_all", "lose", "lose_all", "realize", "taken_over"]
 

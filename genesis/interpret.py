@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from genesis.ops.reference import RefusedError, evaluate_all
-from genesis.trace import Array, Memory, Trace
+from genesis.tracing import Array, Memory, Trace
 
 __all__ = ["Interpretation"]
 

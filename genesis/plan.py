@@ -23,7 +23,7 @@ from genesis.runtime.collector import collector_paused
 from genesis.runtime.counters import count, counts
 from genesis.runtime.plan_cache import plan_cache
 from genesis.runtime.team import get_num_threads
-from genesis.trace import Array, Trace
+from genesis.tracing import Array, Trace
 
 __all__ = ["Plan", "find_plan", "held_arrays", "plan_for"]
 

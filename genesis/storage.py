@@ -17,7 +17,7 @@ from genesis.ops.overlap import is_injective
 from genesis.ops.registry import OPERATIONS
 from genesis.tensor import Tensor, tensor_of
 from genesis.thread import recording, thread_state
-from genesis.trace import LOCK, Array, Change, Memory
+from genesis.tracing import LOCK, Array, Change, Memory
 
 __all__ = [
     "detach", "in_place", "last_change", "memory_of", "note", "rehouse", "update_all", "view", "write",

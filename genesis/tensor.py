@@ -18,7 +18,7 @@ from genesis.ir.dtypes import DType
 from genesis.ir.shapes import Shape
 from genesis.ops.layout import Layout, contiguous_layout
 from genesis.thread import thread_state
-from genesis.trace import LOCK, Array, Memory
+from genesis.tracing import LOCK, Array, Memory
 
 __all__ = [
     "Tensor", "attribute", "from_values", "gradient_holders", "hold_gradient", "method", "result_class", "spreads",

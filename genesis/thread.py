@@ -10,7 +10,7 @@ from genesis.devices import CPU, Device
 from genesis.ir import dtypes
 from genesis.ir.dtypes import DType
 from genesis.runtime.memory import Buffer
-from genesis.trace import LOCK, Trace
+from genesis.tracing import LOCK, Trace
 
 __all__ = ["current_trace", "readers_of", "recording", "set_default_dtype", "thread_state", "unflushed"]
 

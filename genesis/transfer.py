@@ -14,7 +14,7 @@ from genesis.devices import Device
 from genesis.execute import realize
 from genesis.ops.registry import OPERATIONS
 from genesis.thread import current_trace, thread_state
-from genesis.trace import LOCK, Array, Trace
+from genesis.tracing import LOCK, Array, Trace
 
 __all__ = ["sent"]
 

@@ -14,7 +14,7 @@ from genesis.execute import flush
 from genesis.storage import write
 from genesis.tensor import Tensor, hold_gradient, tensor_of
 from genesis.thread import thread_state, unflushed
-from genesis.trace import LOCK
+from genesis.tracing import LOCK
 
 __all__ = ["add_gradient", "backward", "grad"]
 

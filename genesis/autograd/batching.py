@@ -10,7 +10,7 @@ from genesis.ir.graph import Graph
 from genesis.ops.batch import batch
 from genesis.tensor import Tensor, tensor_of
 from genesis.thread import current_trace
-from genesis.trace import LOCK
+from genesis.tracing import LOCK
 
 __all__ = ["batched"]
 

@@ -17,7 +17,7 @@ from genesis.ops.registry import OPERATIONS
 from genesis.storage import detach, write
 from genesis.tensor import Tensor, method, tensor_of
 from genesis.thread import current_trace, recording
-from genesis.trace import LOCK, Array, Trace
+from genesis.tracing import LOCK, Array, Trace
 
 __all__ = ["Context", "Custom", "plain", "recorded"]
 

@@ -22,7 +22,7 @@ from genesis.runtime.fork import fork_safe_lock
 from genesis.storage import rehouse
 from genesis.tensor import Tensor, hold_gradient
 from genesis.thread import recording
-from genesis.trace import LOCK, Array
+from genesis.tracing import LOCK, Array
 
 __all__ = ["GradManager"]
 

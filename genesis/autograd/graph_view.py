@@ -10,7 +10,7 @@ from genesis.autograd.function import Function
 from genesis.autograd.hooks import NodeHooks, RemovableHandle
 from genesis.dispatch import array_of
 from genesis.tensor import Tensor, attribute
-from genesis.trace import Trace
+from genesis.tracing import Trace
 
 __all__ = ["GradientNode"]
 

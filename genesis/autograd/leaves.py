@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable
 
 from genesis.dispatch import array_of
 from genesis.tensor import Tensor, gradient_holders
-from genesis.trace import Array, Trace
+from genesis.tracing import Array, Trace
 
 __all__ = ["derivation", "leaves_of", "zero_grad"]
 

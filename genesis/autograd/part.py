@@ -24,7 +24,7 @@ from genesis.ops.derive import derive
 from genesis.ops.registry import OPERATIONS, expand
 from genesis.tensor import Tensor, tensor_of
 from genesis.thread import current_trace, recording, thread_state
-from genesis.trace import BYTE_LIMIT, LOCK, Array, Trace
+from genesis.tracing import BYTE_LIMIT, LOCK, Array, Trace
 
 __all__ = ["Cotangent", "Deferred", "GraphCycleError", "Part", "derivable", "join", "ones_like", "summed"]
 

@@ -10,7 +10,7 @@ from genesis.autograd.calls import derived_at
 from genesis.autograd.observers import observers
 from genesis.dispatch import array_of
 from genesis.tensor import Tensor
-from genesis.trace import Trace
+from genesis.tracing import Trace
 
 __all__ = ["leads_on", "ways_to"]
 

@@ -9,7 +9,7 @@ from genesis.execute import flush, realize
 from genesis.ir.graph import Graph
 from genesis.tensor import Tensor, tensor_of
 from genesis.thread import current_trace, thread_state
-from genesis.trace import LOCK, Array, Trace
+from genesis.tracing import LOCK, Array, Trace
 
 __all__ = ["ReleasedError", "placing", "position_of", "saved_at"]
 

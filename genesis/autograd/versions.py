@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from genesis.autograd.calls import node_name
 from genesis.ir.graph import Node
 from genesis.provenance import resolve_line
-from genesis.trace import Change, Trace
+from genesis.tracing import Change, Trace
 
 __all__ = ["ChangedError", "check_versions"]
 

@@ -21,7 +21,7 @@ from genesis.ops.registry import OPERATIONS
 from genesis.provenance import resolve_line, user_line
 from genesis.tensor import Tensor
 from genesis.thread import recording, unflushed
-from genesis.trace import Array, Trace
+from genesis.tracing import Array, Trace
 from genesis.transfer import sent
 
 __all__ = ["NO_DERIVATION", "Walk", "release", "walk"]

@@ -18,7 +18,7 @@ from genesis.execute import flush_all
 from genesis.nn.module import Module
 from genesis.overriding import OVERRIDES
 from genesis.thread import thread_state
-from genesis.trace import LOCK
+from genesis.tracing import LOCK
 
 __all__ = ["Compiled", "compile"]
 

@@ -25,7 +25,7 @@ from genesis.execute import LOSSES
 from genesis.runtime import rng
 from genesis.storage import note
 from genesis.tensor import Tensor, hold_gradient
-from genesis.trace import Array
+from genesis.tracing import Array
 
 __all__ = ["Entry"]
 

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from genesis.execute import realize
 from genesis.ir.graph import Node
 from genesis.tensor import Tensor
-from genesis.trace import Array
+from genesis.tracing import Array
 
 __all__ = ["LABELS", "Held", "held_arrays", "unlike"]
 

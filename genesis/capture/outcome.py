@@ -14,7 +14,7 @@ from genesis.ir.dtypes import DType
 from genesis.number import Number
 from genesis.ops.layout import Layout
 from genesis.tensor import Tensor
-from genesis.trace import Array
+from genesis.tracing import Array
 
 __all__ = ["Outcome", "Recipe", "copied", "find"]
 

@@ -12,7 +12,7 @@ from genesis.plan import Plan
 from genesis.runtime.counters import count
 from genesis.runtime.memory import Buffer
 from genesis.runtime.native import UnfinishedError
-from genesis.trace import Array, Memory, Step, Trace
+from genesis.tracing import Array, Memory, Step, Trace
 
 __all__ = ["SMALL", "Prepared"]
 

@@ -19,7 +19,7 @@ from genesis.runtime.counters import count
 from genesis.runtime.memory import Buffer
 from genesis.storage import note
 from genesis.tensor import Tensor, hold_gradient
-from genesis.trace import Array, Memory
+from genesis.tracing import Array, Memory
 
 __all__ = ["FAULT", "Commit", "Quick"]
 

@@ -30,7 +30,7 @@ from genesis.pytree import leaves_of
 from genesis.runtime import rng
 from genesis.tensor import Tensor, tensor_of
 from genesis.thread import thread_state
-from genesis.trace import Array, Memory, Trace
+from genesis.tracing import Array, Memory, Trace
 
 __all__ = ["Recorder"]
 

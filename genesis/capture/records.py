@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 from genesis.capture.prepared import Prepared
 from genesis.ops.layout import Layout
 from genesis.tensor import Tensor
-from genesis.trace import Array
+from genesis.tracing import Array
 
 __all__ = ["Given", "Program", "Refusal", "Source", "SplitError", "State", "hooks_of", "signed"]
 

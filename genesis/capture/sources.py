@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from genesis.capture.records import Given, Refusal, Source
 from genesis.tensor import Tensor
-from genesis.trace import Array, Trace
+from genesis.tracing import Array, Trace
 
 if TYPE_CHECKING:
     from genesis.capture.recorder import Recorder

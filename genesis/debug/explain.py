@@ -15,7 +15,7 @@ from genesis.debug.program import lines_of, refused_by
 from genesis.debug.timing import seconds_of
 from genesis.execute import FLUSH_HOOKS, flush_all
 from genesis.plan import Plan
-from genesis.trace import Trace
+from genesis.tracing import Trace
 
 __all__ = ["Explanation", "MeasuredProgram", "explain"]
 

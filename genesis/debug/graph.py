@@ -11,7 +11,7 @@ from genesis.ir.graph import Node
 from genesis.ir.printer import format_nodes, to_networkx
 from genesis.tensor import Tensor
 from genesis.thread import current_trace
-from genesis.trace import Trace
+from genesis.tracing import Trace
 
 __all__ = ["Line", "RecordedGraph", "graph"]
 

@@ -14,7 +14,7 @@ from genesis.lower.stages import Call, Loop, Product, parts
 from genesis.plan import Plan, plan_for
 from genesis.tensor import Tensor
 from genesis.thread import current_trace
-from genesis.trace import Trace
+from genesis.tracing import Trace
 
 __all__ = ["KernelView", "LoweredProgram", "instruction", "lines_of", "program", "refused_by", "sources_of"]
 

@@ -8,7 +8,7 @@ from genesis.debug.graph import RecordedGraph
 from genesis.debug.program import LoweredProgram, lines_of
 from genesis.execute import FLUSH_HOOKS, flush_all
 from genesis.plan import Plan
-from genesis.trace import Trace
+from genesis.tracing import Trace
 
 __all__ = ["Flushed", "Recording"]
 

@@ -10,7 +10,7 @@ from genesis.execute import FLUSH_HOOKS, flush_all
 from genesis.ir.graph import Node
 from genesis.lower.stages import Product, Stage, parts
 from genesis.plan import Plan
-from genesis.trace import Trace
+from genesis.tracing import Trace
 
 __all__ = ["StageTime", "Timing", "seconds_of", "timing"]
 

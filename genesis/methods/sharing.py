@@ -14,7 +14,7 @@ from genesis.runtime import dlpack
 from genesis.storage import memory_of
 from genesis.tensor import Tensor, attribute, method
 from genesis.thread import readers_of
-from genesis.trace import LOCK
+from genesis.tracing import LOCK
 
 __all__: list[str] = []
 
