@@ -152,7 +152,6 @@ from genesis.serialization import load, save
 from genesis.thread import set_default_dtype
 from genesis.variable import Variable
 
-trace = _function_named("trace")  # and no more the module of that name
 __version__ = "0.1.0"
 
 newaxis = None  # in an index
