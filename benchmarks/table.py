@@ -39,7 +39,8 @@ def draw(results: Sequence[Result], path: Path) -> None:
     for name, colour in CONTESTANTS.items():
         found = [(r.medians[name] / _best(r), y) for y, r in enumerate(rows) if name in r.medians]
         size, marker = (60, "D") if name.startswith("genesis") else (28, "o")
-        axes.scatter(*zip(*found, strict=True), label=name, color=colour, s=size, marker=marker, zorder=3)
+        xs, ys = [x for x, _ in found], [y for _, y in found]  # empty for who takes no part
+        axes.scatter(xs, ys, label=name, color=colour, s=size, marker=marker, zorder=3)
     axes.axvline(1, color="#8b8f99", linewidth=0.8, linestyle="--")
     axes.set_yticks(range(len(rows)), [result.title.removeprefix("training step, ") for result in rows], fontsize=8)
     axes.set(xscale="log", xlabel="time / time of the fastest of torch eager, torch.compile and jax.jit")

@@ -5,6 +5,7 @@ import time
 import pytest
 
 from benchmarks.measure import Bar, Result, Settings, compare, format_seconds
+from benchmarks.table import draw
 
 
 def test_contestants_take_turns_and_the_absent_say_why():
@@ -29,3 +30,8 @@ def test_a_bar_is_only_set_against_those_who_took_part():
 def test_seconds_are_printed_in_their_unit():
     printed = [format_seconds(seconds).split() for seconds in (2.5, 0.0025, 2.5e-6)]
     assert printed == [["2.500", "s"], ["2.500", "ms"], ["2.500", "us"]]
+
+
+def test_a_picture_leaves_out_who_took_no_part(tmp_path):
+    draw([Result("title", {"genesis": 2.0, "torch eager": 1.0}), Result("alone", {"genesis": 2.0})], tmp_path / "picture.png")
+    assert (tmp_path / "picture.png").stat().st_size > 1000
