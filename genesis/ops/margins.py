@@ -117,7 +117,7 @@ def multilabel_margin_loss(input: Value, target: Value, reduction: str = "mean")
     return cast(reduced("multilabel_margin_loss", losses, reduction), input.dtype)
 
 
-@composite("multilabel_soft_margin_loss", 2, methods=(), autocast="float32")
+@composite("multilabel_soft_margin_loss", 2, methods=())
 def multilabel_soft_margin_loss(
     input: Value, target: Value, weight: Value | None = None, reduction: str = "mean"
 ) -> Value:

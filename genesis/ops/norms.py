@@ -127,7 +127,7 @@ def normalize(input: Value, p: float = 2.0, dim: Axes = 1, eps: float = 1e-12) -
     return cast(x / clamp(_norm("normalize", x, p, normalize_axes("normalize", dim, x.ndim), True), min=eps), input.dtype)
 
 
-@composite("renorm")
+@composite("renorm", autocast="float32")
 def renorm(input: Value, p: float, dim: int, maxnorm: float) -> Value:
     """`input` whose slices along `dim` are scaled down to the p-norm `maxnorm` where theirs is greater.
 

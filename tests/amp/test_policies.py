@@ -21,6 +21,7 @@ OURS = {
     "index_put": None,  # it converts its values to its input's dtype as it is, and writes in place with that
     "square": "float32",  # there a power
     "cross_entropy": "float32",  # there made of log_softmax and nll_loss
+    "gaussian_nll_loss": "float32",  # there made of logarithms
     "recurrent": "low",  # as its cells
     "einsum": "low",  # there made of batched products
     "cat": "widest", "stack": "widest",  # on its list for the CPU

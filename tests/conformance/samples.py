@@ -8,7 +8,7 @@ import numpy as np
 from genesis.ir.dtypes import float64
 from genesis.ops.layout import Layout
 from genesis.ops.registry import OPERATIONS, PRIMITIVES
-from tests.conformance import arranging, elementwise, linear_algebra, margins, numbers, recurrent, updates
+from tests.conformance import arranging, elementwise, linear_algebra, margins, number_theory, recurrent, updates
 from tests.conformance.arguments import Sample, indices, values
 
 # Rows that other rows and methods are made of, tested through those.
@@ -37,7 +37,7 @@ _ALL = np.random.default_rng(2).permutation(60).reshape(3, 4, 5).astype(np.float
 _HOLES = np.array([[4.0, np.nan, 1, 3, np.nan, 2], [9, 5, 6, 7, 8, 0]])
 
 SAMPLES: dict[str, list[Sample]] = {
-    **arranging.SAMPLES, **elementwise.SAMPLES, **linear_algebra.SAMPLES, **numbers.SAMPLES, **recurrent.SAMPLES,
+    **arranging.SAMPLES, **elementwise.SAMPLES, **linear_algebra.SAMPLES, **number_theory.SAMPLES, **recurrent.SAMPLES,
     "sum": _OVER_AXES, "prod": [*_OVER_AXES, Sample((np.array([[2.0, 0, 3], [0, 0, 5], [2, 1, 3]]),), {"dim": 1})],
     "mean": _OVER_AXES, "any": [*_REDUCTIONS, Sample((values(2, 0),), {"dim": 1})],
     "all": [*_REDUCTIONS, Sample((values(2, 0),), {"dim": 1})], "amax": [*_REDUCTIONS, Sample((_X,), {"dim": (0, 2)})],
