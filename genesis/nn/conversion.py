@@ -20,11 +20,11 @@ class Convertible:
 
     def parameters(self, recurse: bool = True) -> Iterator[Parameter]:
         """Every parameter, each once."""
-        raise NotImplementedError
+        raise NotImplementedError(f"{type(self).__name__} has no parameters()")
 
     def buffers(self, recurse: bool = True) -> Iterator[Tensor]:
         """Every registered buffer."""
-        raise NotImplementedError
+        raise NotImplementedError(f"{type(self).__name__} has no buffers()")
 
     def to(self, *args: Any, **kwargs: Any) -> Self:
         """Convert floating parameters and buffers (see `Tensor.to`): `to(genesis.float64)`, `to("cpu")`.

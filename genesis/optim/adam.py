@@ -8,7 +8,7 @@ from typing import Any
 
 from genesis.optim.optimizer import Group, Optimizer, check_hints
 
-__all__ = ["Adam", "AdamW", "check_betas"]
+__all__ = ["Adam", "AdamLike", "AdamW", "check_betas"]
 
 
 def check_betas(name: str, group: Group) -> None:
@@ -17,7 +17,31 @@ def check_betas(name: str, group: Group) -> None:
         raise ValueError(f"{name}: betas are {group['betas']}; want them in [0, 1)")
 
 
-class Adam(Optimizer):
+class AdamLike(Optimizer):
+    """The base of those that keep running averages of the gradient and of its square."""
+
+    kinds: tuple[str, ...] = ("exp_avg", "exp_avg_sq")
+    not_negative: tuple[str, ...] = ("lr", "eps", "weight_decay")
+
+    def check(self, group: Group) -> None:
+        """Raise ValueError for settings that make no sense."""
+        super().check(group)
+        check_betas(type(self).__name__, group)
+
+    def slots(self, group: Group) -> tuple[str, ...]:
+        """The averages of the gradient and of its square."""
+        return self.kinds
+
+    def averaging(self, group: Group, decoupled: bool) -> tuple[Any, ...]:
+        """The settings that end those of a step: of both averages, and of weight decay, which joins the gradient or, if it is
+        `decoupled`, shrinks the parameter.
+        """
+        (beta1, beta2), decay = group["betas"], float(group["weight_decay"])
+        joined, kept = (0.0, 1 - float(group["lr"]) * decay) if decoupled else (decay, 1.0)
+        return beta1, 1 - beta1, beta2, 1 - beta2, joined, kept, group["maximize"]
+
+
+class Adam(AdamLike):
     """Steps scaled by running averages of the gradient and of its square.
 
     Args:
@@ -44,7 +68,6 @@ class Adam(Optimizer):
     decoupled = False  # whether weight decay shrinks the parameter instead of joining its gradient
 
     operation, kinds = "adam_update", ("exp_avg", "exp_avg_sq", "max_exp_avg_sq")
-    not_negative = "lr", "eps", "weight_decay"
 
     def __init__(
         self, params: Iterable[Any], lr: float = 1e-3, betas: tuple[float, float] = (0.9, 0.999), eps: float = 1e-8,
@@ -57,24 +80,16 @@ class Adam(Optimizer):
             "maximize": maximize,
         })
 
-    def check(self, group: Group) -> None:
-        """Raise ValueError for settings that make no sense."""
-        super().check(group)
-        check_betas(type(self).__name__, group)
-
     def slots(self, group: Group) -> tuple[str, ...]:
         """The averages of the gradient and of its square, and AMSGrad's maximum of the latter."""
-        return ("exp_avg", "exp_avg_sq", "max_exp_avg_sq") if group["amsgrad"] else ("exp_avg", "exp_avg_sq")
+        return self.kinds if group["amsgrad"] else self.kinds[:2]
 
     def settings(self, group: Group, age: int) -> tuple[Any, ...]:
         """Those of `adam_update`; the averages' bias towards their first zeros is undone in the step size and eps."""
         beta1, beta2 = group["betas"]
         unbiased = math.sqrt(1 - beta2**age)
-        lr, decay = float(group["lr"]), float(group["weight_decay"])
-        return (
-            lr * unbiased / (1 - beta1**age), group["eps"] * unbiased, beta1, 1 - beta1, beta2, 1 - beta2,
-            0.0 if self.decoupled else decay, 1 - lr * decay if self.decoupled else 1.0, group["maximize"],
-        )
+        step_size = float(group["lr"]) * unbiased / (1 - beta1**age)
+        return step_size, group["eps"] * unbiased, *self.averaging(group, self.decoupled)
 
 
 class AdamW(Adam):

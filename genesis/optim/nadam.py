@@ -7,13 +7,13 @@ from collections.abc import Iterable
 from functools import lru_cache
 from typing import Any
 
-from genesis.optim.adam import check_betas
-from genesis.optim.optimizer import Group, Optimizer, check_hints
+from genesis.optim.adam import AdamLike
+from genesis.optim.optimizer import Group, check_hints
 
 __all__ = ["NAdam"]
 
 
-class NAdam(Optimizer):
+class NAdam(AdamLike):
     """Adam that looks a step ahead: the next step's momentum counts in this one's.
 
     Args:
@@ -39,7 +39,7 @@ class NAdam(Optimizer):
     tensor([0.8944, 1.8944], requires_grad=True)
     """
 
-    operation, kinds = "nadam_update", ("exp_avg", "exp_avg_sq")
+    operation = "nadam_update"
     not_negative = "lr", "eps", "weight_decay", "momentum_decay"
 
     def __init__(
@@ -53,25 +53,15 @@ class NAdam(Optimizer):
             "decoupled_weight_decay": decoupled_weight_decay, "maximize": maximize,
         })
 
-    def check(self, group: Group) -> None:
-        """Raise ValueError for settings that make no sense."""
-        super().check(group)
-        check_betas("NAdam", group)
-
-    def slots(self, group: Group) -> tuple[str, ...]:
-        """The averages of the gradient and of its square."""
-        return self.kinds
-
     def settings(self, group: Group, age: int) -> tuple[Any, ...]:
         """Those of `nadam_update`; what undoes the bias of squares multiplies all that their root divides, and eps."""
-        (beta1, beta2), lr, decay = group["betas"], float(group["lr"]), float(group["weight_decay"])
+        (beta1, beta2), lr = group["betas"], float(group["lr"])
         unbiased, growth = math.sqrt(1 - beta2**age), group["momentum_decay"]
         by_gradient = lr * (1 - _momentum(beta1, growth, age)) / (1 - _product(beta1, growth, age))
         by_average = lr * _momentum(beta1, growth, age + 1) / (1 - _product(beta1, growth, age + 1))
-        decoupled = group["decoupled_weight_decay"]
         return (
-            by_gradient * unbiased, by_average * unbiased, group["eps"] * unbiased, beta1, 1 - beta1, beta2, 1 - beta2,
-            0.0 if decoupled else decay, 1 - lr * decay if decoupled else 1.0, group["maximize"],
+            by_gradient * unbiased, by_average * unbiased, group["eps"] * unbiased,
+            *self.averaging(group, group["decoupled_weight_decay"]),
         )
 
 

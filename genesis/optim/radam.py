@@ -6,13 +6,13 @@ import math
 from collections.abc import Iterable
 from typing import Any
 
-from genesis.optim.adam import check_betas
-from genesis.optim.optimizer import Group, Optimizer, check_hints
+from genesis.optim.adam import AdamLike
+from genesis.optim.optimizer import Group, check_hints
 
 __all__ = ["RAdam"]
 
 
-class RAdam(Optimizer):
+class RAdam(AdamLike):
     """Adam whose steps are rectified by what is known of the variance; before anything is, they follow the average alone.
 
     Args:
@@ -36,8 +36,7 @@ class RAdam(Optimizer):
     tensor([0.8000, 1.6000], requires_grad=True)
     """
 
-    operation, kinds = "radam_update", ("exp_avg", "exp_avg_sq")
-    not_negative = "lr", "eps", "weight_decay"
+    operation = "radam_update"
 
     def __init__(
         self, params: Iterable[Any], lr: float = 1e-3, betas: tuple[float, float] = (0.9, 0.999), eps: float = 1e-8,
@@ -49,18 +48,9 @@ class RAdam(Optimizer):
             "decoupled_weight_decay": decoupled_weight_decay, "maximize": maximize,
         })
 
-    def check(self, group: Group) -> None:
-        """Raise ValueError for settings that make no sense."""
-        super().check(group)
-        check_betas("RAdam", group)
-
-    def slots(self, group: Group) -> tuple[str, ...]:
-        """The averages of the gradient and of its square."""
-        return self.kinds
-
     def settings(self, group: Group, age: int) -> tuple[Any, ...]:
         """Those of `radam_update`: a rectified step, or a plain one as long as the variance is not known."""
-        (beta1, beta2), lr, decay = group["betas"], float(group["lr"]), float(group["weight_decay"])
+        (beta1, beta2), lr = group["betas"], float(group["lr"])
         bias1, bias2 = 1 - beta1**age, 1 - beta2**age
         most = 2 / (1 - beta2) - 1
         known = most - 2 * age * beta2**age / bias2  # the length of the average's memory so far
@@ -68,8 +58,4 @@ class RAdam(Optimizer):
         if known > 5:
             share = (known - 4) * (known - 2) * most / ((most - 4) * (most - 2) * known)
             rectified, plain = plain * math.sqrt(share * bias2), 0.0
-        decoupled = group["decoupled_weight_decay"]
-        return (
-            rectified, plain, group["eps"], beta1, 1 - beta1, beta2, 1 - beta2, 0.0 if decoupled else decay,
-            1 - lr * decay if decoupled else 1.0, group["maximize"],
-        )
+        return rectified, plain, group["eps"], *self.averaging(group, group["decoupled_weight_decay"])
