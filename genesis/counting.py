@@ -39,8 +39,7 @@ def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -
     if weights is not None and weights.dtype.name != "float32":
         source = weights.to(float64)
     counts = from_data(np.zeros(length, source.dtype.numpy), device=input.device)
-    result: Tensor = counts.scatter_add(0, input.long(), source.detach())
-    return result
+    return counts.scatter_add(0, input.long(), source.detach())
 
 
 @method
@@ -161,8 +160,7 @@ def repeat_interleave(
         if repeats.shape != (x.shape[axis],):
             raise ValueError(f"repeat_interleave: repeats have shape {repeats.shape}; want one count, or ({x.shape[axis]},)")
         places = np.repeat(np.arange(x.shape[axis]), values_of(repeats))
-        result: Tensor = call(OPERATIONS["index_select"], (x, axis, from_data(places, device=input.device)))
-        return result
+        return call(OPERATIONS["index_select"], (x, axis, from_data(places, device=input.device)))
     count = int(repeats)
     if count < 0:
         raise ValueError(f"repeat_interleave: repeats is {count}; want 0 or more")

@@ -53,8 +53,7 @@ def _along(x: Tensor, axis: int, step: Any, edge_order: int) -> Tensor:
     slopes = (x.narrow(axis, 1, extent - 1) - x.narrow(axis, 0, extent - 1)) / gaps
 
     def at(values: Tensor, start: int, count: int = 1) -> Tensor:
-        part: Tensor = values.narrow(axis, start, count)
-        return part
+        return values.narrow(axis, start, count)
 
     first, last = at(slopes, 0), at(slopes, extent - 2)
     if extent > 2:
@@ -68,5 +67,4 @@ def _along(x: Tensor, axis: int, step: Any, edge_order: int) -> Tensor:
         parts = [first, middle, last]
     else:
         parts = [first, last]
-    result: Tensor = call(OPERATIONS["cat"], (parts, axis))
-    return result
+    return call(OPERATIONS["cat"], (parts, axis))

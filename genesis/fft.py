@@ -18,8 +18,7 @@ def _shifted(name: str, input: Tensor, dim: int | Sequence[int] | None, up: bool
     if not axes:
         return input.clone()
     steps = tuple([input.shape[a] // 2 if up else (input.shape[a] + 1) // 2 for a in axes])
-    result: Tensor = call(OPERATIONS["roll"], (input, steps, axes))
-    return result
+    return call(OPERATIONS["roll"], (input, steps, axes))
 
 
 def fftshift(input: Tensor, dim: int | Sequence[int] | None = None) -> Tensor:

@@ -26,8 +26,7 @@ def call_host(plan: Plan, call: HostCall, slots: Sequence[Any], device: Device) 
     def address_of(value: int) -> int:
         place = lowered.schedule.locations[value]
         first = {"input": place.place, "output": outputs_at + place.place, "arena": outputs_at + len(plan.sizes)}
-        address: int = slots[first[place.kind]] + (place.place if place.kind == "arena" else 0)
-        return address
+        return slots[first[place.kind]] + (place.place if place.kind == "arena" else 0)
 
     def operand(value: int, layout: Layout) -> np.ndarray:
         node, address = lowered.nodes[value], address_of(value)

@@ -41,8 +41,7 @@ def __getitem__(self: Tensor, index: Any) -> Tensor:
     if not tensors:
         return viewed if items else view(self, "subscript", ())
     axes, positions = positions_of(viewed, tensors)
-    result: Tensor = call(OPERATIONS["index"], (viewed, axes, *positions))
-    return result
+    return call(OPERATIONS["index"], (viewed, axes, *positions))
 
 
 @method

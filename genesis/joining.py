@@ -117,8 +117,7 @@ def _cut(input: Tensor, axis: int, edges: Sequence[int]) -> tuple[Tensor, ...]:
 @overridable
 def split_with_sizes(input: Tensor, split_sizes: Sequence[int], dim: int = 0) -> tuple[Tensor, ...]:
     """Views of the given sizes along `dim`."""
-    result: tuple[Tensor, ...] = split(input, tuple(split_sizes), dim)
-    return result
+    return split(input, tuple(split_sizes), dim)
 
 
 def _even(name: str, input: Tensor, sections: int | Sequence[int], least: int, dim: int) -> tuple[Tensor, ...]:
@@ -127,8 +126,7 @@ def _even(name: str, input: Tensor, sections: int | Sequence[int], least: int, d
         raise ValueError(f"{name}: shape {input.shape} has {input.ndim} axes; want {least} at least")
     if isinstance(sections, int) and (sections <= 0 or input.shape[dim] % sections):
         raise ValueError(f"{name}: extent {input.shape[dim]} of dim {dim} is not divisible by {sections}; use tensor_split")
-    result: tuple[Tensor, ...] = tensor_split(input, sections, dim)
-    return result
+    return tensor_split(input, sections, dim)
 
 
 @method

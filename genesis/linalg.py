@@ -73,8 +73,7 @@ def diagonal(A: Tensor, *, offset: int = 0, dim1: int = -2, dim2: int = -1) -> T
     >>> diagonal(genesis.eye(2).expand(3, 2, 2)).shape
     (3, 2)
     """
-    result: Tensor = _diagonal(A, offset, dim1, dim2)
-    return result
+    return _diagonal(A, offset, dim1, dim2)
 
 
 @method
@@ -114,8 +113,7 @@ def multi_dot(tensors: Sequence[Tensor]) -> Tensor:
 
 def cross(input: Tensor, other: Tensor, *, dim: int = -1) -> Tensor:
     """The cross products of vectors of three elements along `dim`."""
-    result: Tensor = _cross(input, other, dim)
-    return result
+    return _cross(input, other, dim)
 
 
 # ---- made of singular values ----
@@ -132,8 +130,7 @@ def matrix_rank(A: Tensor, *, atol: float | None = None, rtol: float | None = No
     if rtol is None:
         rtol = max(A.shape[-2:]) * finfo(A.dtype).eps if atol is None else 0.0
     bound = (sizes.amax(-1, keepdim=True) * rtol).clamp(min=atol or 0.0)
-    result: Tensor = (sizes > bound).sum(-1)
-    return result
+    return (sizes > bound).sum(-1)
 
 
 def cond(A: Tensor, p: Any = None) -> Tensor:
@@ -147,8 +144,7 @@ def cond(A: Tensor, p: Any = None) -> Tensor:
         sizes = svdvals(A)
         greatest, least = sizes.select(-1, 0), sizes.select(-1, -1)
         return least / greatest if p == -2 else greatest / least
-    result: Tensor = matrix_norm(A, p) * matrix_norm(inv(A), p)
-    return result
+    return matrix_norm(A, p) * matrix_norm(inv(A), p)
 
 
 class LeastSquares(NamedTuple):
@@ -185,8 +181,7 @@ def tensorinv(A: Tensor, ind: int = 2) -> Tensor:
     rows, columns = A.shape[:ind], A.shape[ind:]
     if ind < 1 or numel(rows) != numel(columns):
         raise ValueError(f"tensorinv: shape {A.shape} parted after {ind} axes; want as many elements before as behind")
-    result: Tensor = inv(A.reshape(numel(rows), numel(columns))).reshape(*columns, *rows)
-    return result
+    return inv(A.reshape(numel(rows), numel(columns))).reshape(*columns, *rows)
 
 
 def tensorsolve(A: Tensor, B: Tensor, dims: Sequence[int] | None = None) -> Tensor:
@@ -195,8 +190,7 @@ def tensorsolve(A: Tensor, B: Tensor, dims: Sequence[int] | None = None) -> Tens
     columns = moved.shape[B.ndim :]
     if numel(columns) != B.numel() or moved.numel() != B.numel() ** 2:
         raise ValueError(f"tensorsolve: shapes {A.shape} and {B.shape}; want the first a square matrix, parted as the second")
-    result: Tensor = solve(moved.reshape(B.numel(), B.numel()), B.reshape(-1)).reshape(columns)
-    return result
+    return solve(moved.reshape(B.numel(), B.numel()), B.reshape(-1)).reshape(columns)
 
 
 def vander(x: Tensor, *, N: int | None = None) -> Tensor:
@@ -210,5 +204,4 @@ def vander(x: Tensor, *, N: int | None = None) -> Tensor:
     count = x.shape[-1] if N is None else N
     ones = x.new_ones((*x.shape, 1))
     powers = x.unsqueeze(-1).expand(*x.shape, max(count - 1, 0)).cumprod(-1)
-    result: Tensor = _cat([ones, powers], -1) if count else powers
-    return result
+    return _cat([ones, powers], -1) if count else powers

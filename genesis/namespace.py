@@ -43,11 +43,9 @@ def function_named(name: str) -> Callable[..., Any] | None:
     """The public function of that name, made of its row if it has one; or None."""
     name = _ALIASES.get(name, name)
     if name in _METHODS or name in OVERRIDABLE:
-        function: Callable[..., Any] = OVERRIDABLE.get(name) or getattr(Tensor, name)
-        return function
+        return OVERRIDABLE.get(name) or getattr(Tensor, name)
     if name.endswith("_") and not name.startswith("_"):  # relu_, fill_: what writes into its first argument
-        in_place: Callable[..., Any] | None = getattr(Tensor, name, None)
-        return in_place
+        return getattr(Tensor, name, None)
     if name not in OPERATIONS or name in _INTERNAL:
         return None
     return view_function_of(name) if name in LAYOUT_RULES else function_of(OPERATIONS[name])
@@ -114,8 +112,7 @@ def unregister_operation(name: str) -> None:
 def _callable(registrar: str, name: str, function: Any) -> Callable[..., Any]:
     if not callable(function):
         raise TypeError(f"{registrar}: {name!r} wants a function, got {type(function).__name__} {function!r:.40}")
-    found: Callable[..., Any] = function
-    return found
+    return function
 
 
 def _in_ops(name: str) -> Any:

@@ -51,8 +51,7 @@ def draws(count: int, generator: Generator | None = None) -> tuple[int, int]:
         return _signed(generator.initial_seed()), _signed(generator.reserve(count))
     start = rng.reserve(count)
     if thread_state.recorder is not None:
-        drawn: tuple[int, int] = thread_state.recorder.drawn(start, count)
-        return drawn
+        return thread_state.recorder.drawn(start, count)
     return _signed(rng.initial_seed()), _signed(start)
 
 
@@ -67,8 +66,7 @@ def drawn(
     """Fresh numbers of the operation `kind`: uniform, normal or randint."""
     shape = tuple(shape)
     arguments = *draws(numel(shape), generator), shape, dtype or get_default_dtype(), *parameters
-    result: Tensor = call_on(device, OPERATIONS[kind], arguments)
-    return result
+    return call_on(device, OPERATIONS[kind], arguments)
 
 
 def _floating(name: str, dtype: DType | None) -> DType:

@@ -45,8 +45,7 @@ def nonzero(input: Tensor, *, as_tuple: bool = False) -> Any:
 @overridable
 def argwhere(input: Tensor) -> Tensor:
     """The positions of the elements that are not zero, a row each."""
-    result: Tensor = nonzero(input)
-    return result
+    return nonzero(input)
 
 
 @overridable
@@ -97,8 +96,7 @@ def masked_scatter(input: Tensor, mask: Tensor, source: Tensor) -> Tensor:
 @overridable
 def take(input: Tensor, index: Tensor) -> Tensor:
     """The elements at positions in the flattened tensor."""
-    result: Tensor = input.reshape(-1)[index]
-    return result
+    return input.reshape(-1)[index]
 
 
 @method
@@ -117,8 +115,7 @@ def put(input: Tensor, index: Tensor, source: Tensor, accumulate: bool = False) 
         raise (ValueError if source.dtype is input.dtype else TypeError)(
             f"put: index {index.shape}, source {source.dtype.name} {source.shape}; want {input.dtype.name}, as many as indices")
     arguments = (input.reshape(-1), source.reshape(-1), (0,), accumulate, index.reshape(-1))
-    result: Tensor = call(OPERATIONS["index_put"], arguments).reshape(input.shape)
-    return result
+    return call(OPERATIONS["index_put"], arguments).reshape(input.shape)
 
 
 @method
@@ -164,8 +161,7 @@ def index_put(input: Tensor, indices: Sequence[Tensor], values: Any, accumulate:
     """`input` with `values` written (added, with `accumulate`) at `input[indices]`."""
     axes, positions = positions_of(input, list(_spread(indices)))
     values = values if isinstance(values, Tensor) else full((), values, dtype=input.dtype, device=input.device)
-    result: Tensor = call(OPERATIONS["index_put"], (input, values, axes, accumulate, *positions))
-    return result
+    return call(OPERATIONS["index_put"], (input, values, axes, accumulate, *positions))
 
 
 def _spread(indices: Sequence[Tensor]) -> Any:
@@ -183,8 +179,7 @@ def _along(name: str, input: Tensor, dim: int, index: Tensor, source: Any, accum
     want = (*input.shape[:axis], index.numel(), *input.shape[axis + 1 :])
     if source.shape not in (want, ()):
         raise ValueError(f"{name}: source has shape {source.shape}; want {want}")
-    result: Tensor = call(OPERATIONS["index_put"], (input, source, (axis,), accumulate, index.reshape(-1)))
-    return result
+    return call(OPERATIONS["index_put"], (input, source, (axis,), accumulate, index.reshape(-1)))
 
 
 @method

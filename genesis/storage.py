@@ -162,8 +162,7 @@ def _rederived(root: Tensor, value: Tensor) -> Tensor:
 def _call_with(grad: bool, name: str, arguments: Sequence[Any], attributes: dict[str, Any] | None = None) -> Tensor:
     """Call an operation with the recording of gradients switched on or off."""
     with recording(grad) as again, again:
-        result: Tensor = call(OPERATIONS[name], arguments, attributes)
-        return result
+        return call(OPERATIONS[name], arguments, attributes)
 
 
 def _store(root: Tensor, value: Tensor) -> None:

@@ -46,7 +46,7 @@ def sent(arrays: Sequence[Array], device: Device, leaves: Sequence[Any] = ()) ->
         for trace in own.values():  # leaves and nothing else: no value of theirs is read by any gradient
             trace.end()
             for held in (trace.inputs, trace.input_at, trace.known):
-                held.clear()  # type: ignore[attr-defined]
+                held.clear()
     return results
 
 

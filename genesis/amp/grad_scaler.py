@@ -76,7 +76,7 @@ class GradScaler:
         if not isinstance(outputs, Iterable):
             raise TypeError(f"GradScaler.scale: wants a tensor or an iterable of them, got {type(outputs).__name__}")
         scaled = map(self.scale, outputs)
-        return type(outputs)(scaled) if isinstance(outputs, list | tuple) else scaled  # type: ignore[call-arg]
+        return type(outputs)(scaled) if isinstance(outputs, list | tuple) else scaled
 
     def unscale_(self, optimizer: Optimizer) -> None:
         """Divide the gradients of `optimizer`'s parameters by the scale, as clipping wants them; `step` does it otherwise.

@@ -74,8 +74,7 @@ class GradientNode:
     def _hooks(self) -> NodeHooks:
         leaf = self.variable
         if leaf is None:
-            hooks: NodeHooks = self._trace.node_hooks.setdefault(self._first(), NodeHooks())
-            return hooks
+            return self._trace.node_hooks.setdefault(self._first(), NodeHooks())
         if leaf._node_hooks is None:
             leaf._node_hooks = NodeHooks()
         return leaf._node_hooks

@@ -262,6 +262,5 @@ def ones_like(array: Array) -> Array:
 def summed(a: Tensor, b: Tensor, create_graph: bool) -> Tensor:
     """a + b, itself derivable with `create_graph`."""
     with recording(create_graph) as again, again:
-        result: Tensor = call(OPERATIONS["add"], (a, b))
-        return result
+        return call(OPERATIONS["add"], (a, b))
 

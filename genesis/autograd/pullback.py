@@ -30,8 +30,7 @@ def enter(x: Tensor, follow: bool) -> Tensor:
     """A point with the value of `x`; to `follow` is to let gradients that are recorded flow on into `x`."""
     with recording(True) as again, again:
         source = x if follow and x.requires_grad else tensor_of(array_of(constant(x)), True)
-        point: Tensor = call(OPERATIONS["clone"], (source,))
-        return point
+        return call(OPERATIONS["clone"], (source,))
 
 
 def handle(point: Tensor) -> Tensor:
@@ -41,8 +40,7 @@ def handle(point: Tensor) -> Tensor:
 
 def constant(x: Tensor) -> Tensor:
     """`x` without a derivation."""
-    result: Tensor = call(OPERATIONS["stop_gradient"], (x,)) if array_of(x).node.differentiable else tensor_of(array_of(x))
-    return result
+    return call(OPERATIONS["stop_gradient"], (x,)) if array_of(x).node.differentiable else tensor_of(array_of(x))
 
 
 def full(number: float, shape: Shape, like: Tensor) -> Tensor:
@@ -64,8 +62,7 @@ def pull(
 
 def _recorded(cotangent: Tensor) -> Tensor:
     """A result in place of a leaf, so that the part of the cotangent is recorded too."""
-    result: Tensor = call(OPERATIONS["clone"], (cotangent,)) if cotangent.requires_grad else cotangent
-    return result
+    return call(OPERATIONS["clone"], (cotangent,)) if cotangent.requires_grad else cotangent
 
 
 def pull_linear(outputs: Sequence[Tensor], points: Sequence[Tensor]) -> tuple[list[Tensor], list[Tensor | None]]:

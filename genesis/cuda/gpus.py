@@ -106,8 +106,7 @@ def place_of(device: Any) -> Device:
 
 def memory_of(device: Any) -> GpuMemory:
     """The memory of the GPU that an argument names."""
-    memory: GpuMemory = place_of(device).memory
-    return memory
+    return place_of(device).memory
 
 
 def _gpu(device: Any) -> Gpu:

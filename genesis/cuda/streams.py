@@ -28,8 +28,7 @@ def _asked(place: Device) -> GpuMemory:
     for trace in unflushed():
         if trace.device is place:
             flush(trace)
-    memory: GpuMemory = place.memory
-    return memory
+    return place.memory
 
 
 class Stream:
@@ -181,5 +180,4 @@ class Event:
             raise RuntimeError(f"elapsed_time: the events are of two GPUs, {self._device} and {end_event._device}")
         if not all(event.query() for event in events):
             raise RuntimeError("elapsed_time: the work before the events is not done; synchronize() first")
-        milliseconds: float = self._device.memory.gpu.seconds_between(self._mark, end_event._mark) * 1e3
-        return milliseconds
+        return self._device.memory.gpu.seconds_between(self._mark, end_event._mark) * 1e3

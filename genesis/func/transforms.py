@@ -98,8 +98,7 @@ def vjp(func: Function, *primals: Any, has_aux: bool = False) -> Any:
     def pullback(cotangents: Any) -> tuple[Any, ...]:
         seeds = _fitting("vjp", "cotangents", cotangents, call.outputs)
         records = is_grad_enabled() and (call.records or any([v.requires_grad for v in seeds]))
-        found: tuple[Any, ...] = call.like_arguments(or_zeros(pull(call.outputs, seeds, call.points, records), call.points))
-        return found
+        return call.like_arguments(or_zeros(pull(call.outputs, seeds, call.points, records), call.points))
 
     value = call.leave(call.result)
     return (value, pullback, call.leave(call.aux)) if has_aux else (value, pullback)

@@ -71,8 +71,7 @@ def _stacked(x: Any, dim: int) -> Tensor:
     x = _tensor(x, "mapped over")
     if not -x.ndim <= dim < x.ndim:
         raise IndexError(f"vmap: in_dims has {dim}, but the tensor has shape {x.shape}")
-    stacked: Tensor = call(OPERATIONS["clone"], (x.movedim(dim, 0),))
-    return stacked
+    return call(OPERATIONS["clone"], (x.movedim(dim, 0),))
 
 
 def _tensor(x: Any, what: str) -> Tensor:

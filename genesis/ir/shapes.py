@@ -73,7 +73,7 @@ def normalize_axes(name: str, axes: int | Sequence[int] | None, rank: int) -> tu
     if axes is None or (not isinstance(axes, int) and hasattr(axes, "__len__") and len(axes) == 0):
         return tuple(range(rank))
     listed = tuple(axes) if isinstance(axes, tuple | list) else (axes,)
-    result = sorted(normalize_axis(name, axis, rank) for axis in listed)  # type: ignore[arg-type]
+    result = sorted(normalize_axis(name, axis, rank) for axis in listed)
     if len(set(result)) != len(result):
         raise ValueError(f"{name}: dim {listed} names an axis twice")
     return tuple(axis for axis in result if axis < rank)

@@ -59,20 +59,17 @@ def item(self: Tensor) -> bool | int | float:
     2.5
     """
     if thread_state.recorder is not None:
-        number: bool | int | float = thread_state.recorder.item(self)
-        return number
+        return thread_state.recorder.item(self)
     array = array_of(self)
     read = _READERS.get(array.node.dtype)
     if read is not None and not array.node.shape:
         memory = realize(array)
         if memory.buffer.device.memory.is_host:
-            value: int | float = read(memory.pointer).value
-            return value
+            return read(memory.pointer).value
     values = values_of(self)
     if values.size != 1:
         raise ValueError(f"item: a tensor of shape {self.shape} is not one number; want exactly one element")
-    result: bool | int | float = values.astype(self.dtype.compute.numpy).item()
-    return result
+    return values.astype(self.dtype.compute.numpy).item()
 
 
 @method
@@ -204,8 +201,7 @@ for _name, _dtype in {
 @method
 def clone(self: Tensor) -> Tensor:
     """A copy, through which gradients flow."""
-    result: Tensor = call(OPERATIONS["clone"], (self,))
-    return result
+    return call(OPERATIONS["clone"], (self,))
 
 
 @method

@@ -78,8 +78,7 @@ def as_strided_scatter(
     at = _strided("as_strided_scatter", size, stride, storage_offset or 0, input.numel())
     if src.shape != at.shape:
         raise ValueError(f"as_strided_scatter: src has shape {src.shape}; want {at.shape}")
-    result: Tensor = call(OPERATIONS["put"], (input, src), at._asdict())
-    return result
+    return call(OPERATIONS["put"], (input, src), at._asdict())
 
 
 # ---- in place ----

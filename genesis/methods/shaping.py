@@ -129,8 +129,7 @@ def repeat(self: Tensor, *repeats: Any) -> Tensor:
     extents = (1,) * (len(counts) - self.ndim) + self.shape
     split = self.reshape(tuple([e for extent in extents for e in (1, extent)]))
     spread = view(split, "expand", tuple([e for pair in zip(counts, extents, strict=True) for e in pair]))
-    result: Tensor = call(OPERATIONS["reshape"], (spread, tuple([c * e for c, e in zip(counts, extents, strict=True)])))
-    return result
+    return call(OPERATIONS["reshape"], (spread, tuple([c * e for c, e in zip(counts, extents, strict=True)])))
 
 
 @method

@@ -59,8 +59,7 @@ def data_ptr(self: Tensor) -> int:
     """
     memory = _seen_outside(self)
     memory.buffer.expose()
-    address: int = memory.buffer.ptr + memory.layout.offset * self.dtype.itemsize
-    return address
+    return memory.buffer.ptr + memory.layout.offset * self.dtype.itemsize
 
 
 @method

@@ -145,5 +145,5 @@ def install() -> None:
         setattr(Tensor, f"__{name}__", _unary_method(OPERATIONS[target]))
     Tensor.flip = function_of(OPERATIONS["flip"])  # type: ignore[attr-defined]
     Tensor.narrow_copy = function_of(OPERATIONS["narrow"])  # type: ignore[attr-defined]
-    Tensor.__pos__ = lambda self: self  # type: ignore[attr-defined]
+    Tensor.__pos__ = lambda self: self
     Tensor.__hash__ = object.__hash__  # type: ignore[method-assign]

@@ -169,11 +169,9 @@ class MultiheadAttention(Module):
 
 
 def _with_last(x: Tensor, last: Tensor) -> Tensor:
-    joined: Tensor = call(OPERATIONS["cat"], ([x, last], 1))
-    return joined
+    return call(OPERATIONS["cat"], ([x, last], 1))
 
 
 def _numbers(mask: Tensor, like: Tensor) -> Tensor:
     """A mask as numbers to add: -inf where it is True."""
-    result: Tensor = where(mask, float("-inf"), 0.0).to(like.dtype) if mask.dtype is bool_ else mask
-    return result
+    return where(mask, float("-inf"), 0.0).to(like.dtype) if mask.dtype is bool_ else mask

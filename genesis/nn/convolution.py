@@ -99,8 +99,7 @@ class _Conv(_Convolution):
         if self.padding_mode != "zeros":
             input, padding = functional.pad(input, self._around(), mode=self.padding_mode), 0
         convolve = getattr(functional, f"conv{self._axes}d")
-        result: Tensor = convolve(input, self.weight, self.bias, self.stride, padding, self.dilation, self.groups)
-        return result
+        return convolve(input, self.weight, self.bias, self.stride, padding, self.dilation, self.groups)
 
     def _around(self) -> tuple[int, ...]:
         """The paddings as `functional.pad` takes them."""
@@ -171,10 +170,9 @@ class _ConvTranspose(_Convolution):
         """`input` (n, in_channels, ..) -> (n, out_channels, ..); `output_size` picks among the sizes that are possible."""
         more = self.output_padding if output_size is None else self._more(input, output_size)
         convolve = getattr(functional, f"conv_transpose{self._axes}d")
-        result: Tensor = convolve(
+        return convolve(
             input, self.weight, self.bias, self.stride, self.padding, more, self.groups, self.dilation
         )
-        return result
 
     def _more(self, input: Tensor, output_size: Sequence[int]) -> tuple[int, ...]:
         wanted, extents = tuple(output_size)[-self._axes :], input.shape[-self._axes :]

@@ -65,20 +65,17 @@ class TransformerDecoderLayer(TransformerEncoderLayer):
             return x + self._network(self.norm3(x))
         x = self.norm1(x + self._attention(x, *own))
         x = self.norm2(x + self._attention_to(x, *other))
-        result: Tensor = self.norm3(x + self._network(x))
-        return result
+        return self.norm3(x + self._network(x))
 
     def _attention_to(
         self, x: Tensor, memory: Tensor, mask: Tensor | None, padding: Tensor | None, is_causal: bool
     ) -> Tensor:
         output, _ = self.multihead_attn(
             x, memory, memory, attn_mask=mask, key_padding_mask=padding, need_weights=False, is_causal=is_causal)
-        result: Tensor = self.dropout2(output)
-        return result
+        return self.dropout2(output)
 
     def _network(self, x: Tensor) -> Tensor:
-        result: Tensor = self.dropout3(self.linear2(self.dropout(self.activation(self.linear1(x)))))
-        return result
+        return self.dropout3(self.linear2(self.dropout(self.activation(self.linear1(x)))))
 
 
 class TransformerDecoder(Module):
@@ -156,9 +153,8 @@ class Transformer(Module):
         if src.shape[-1] != self.d_model or tgt.shape[-1] != self.d_model:
             raise ValueError(f"Transformer: src {src.shape} and tgt {tgt.shape}; want {self.d_model} features in the last axis")
         memory = self.encoder(src, src_mask, src_key_padding_mask, src_is_causal)
-        result: Tensor = self.decoder(
+        return self.decoder(
             tgt, memory, tgt_mask, memory_mask, tgt_key_padding_mask, memory_key_padding_mask, tgt_is_causal, memory_is_causal)
-        return result
 
     @staticmethod
     def generate_square_subsequent_mask(sz: int, device: Any = None, dtype: Any = None) -> Tensor:
@@ -169,5 +165,4 @@ class Transformer(Module):
         tensor([[0., -inf],
                 [0., 0.]])
         """
-        result: Tensor = full((sz, sz), float("-inf"), dtype=dtype, device=device).triu(1)
-        return result
+        return full((sz, sz), float("-inf"), dtype=dtype, device=device).triu(1)

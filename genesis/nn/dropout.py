@@ -31,8 +31,7 @@ class Dropout(Module):
 
     def forward(self, input: Tensor) -> Tensor:
         """The same shape."""
-        result: Tensor = self._function(input, self.p, self.training, self.inplace)
-        return result
+        return self._function(input, self.p, self.training, self.inplace)
 
     def extra_repr(self) -> str:
         """The probability, and whether the input is written to."""

@@ -51,8 +51,7 @@ def _by_number(name: str, rank: int) -> None:
             raise ValueError(f"{name}: mode {interpolation_mode}, padding {padding_mode} of {input.shape}; want the places in "
                              f"{', '.join(_MODES)} and in {', '.join(_PADDINGS)}, and {rank} axes")
         arguments = (input, grid, _MODES[interpolation_mode], _PADDINGS[padding_mode], align_corners)
-        result: Tensor = call(OPERATIONS["grid_sample"], arguments)
-        return result
+        return call(OPERATIONS["grid_sample"], arguments)
 
     sampler.__name__ = sampler.__qualname__ = name
     sampler.__doc__ = "`grid_sample`, with the places of its mode and its padding in their lists."
@@ -65,11 +64,9 @@ _by_number("grid_sampler_3d", 5)
 
 def upsample_nearest(input: Tensor, size: int | Sequence[int] | None = None, scale_factor: float | None = None) -> Tensor:
     """`interpolate` in mode "nearest"."""
-    result: Tensor = call(OPERATIONS["interpolate"], (input, size, scale_factor, "nearest"))
-    return result
+    return call(OPERATIONS["interpolate"], (input, size, scale_factor, "nearest"))
 
 
 def upsample_bilinear(input: Tensor, size: int | Sequence[int] | None = None, scale_factor: float | None = None) -> Tensor:
     """`interpolate` in mode "bilinear", with the corners' elements as the corners' results."""
-    result: Tensor = call(OPERATIONS["interpolate"], (input, size, scale_factor, "bilinear", True))
-    return result
+    return call(OPERATIONS["interpolate"], (input, size, scale_factor, "bilinear", True))

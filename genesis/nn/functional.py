@@ -242,8 +242,7 @@ def scaled_dot_product_attention(
         batch = broadcast_shapes("scaled_dot_product_attention", query.shape[:-2], *others)
         seed, start = draws(numel((*batch, query.shape[-2], key.shape[-2])))
     arguments = (query, key, value, attn_mask, float(dropout_p), is_causal, scale, enable_gqa, seed, start)
-    result: Tensor = call(OPERATIONS["scaled_dot_product_attention"], arguments)
-    return result
+    return call(OPERATIONS["scaled_dot_product_attention"], arguments)
 
 
 @overridable
@@ -264,5 +263,4 @@ def embedding(input: Tensor, weight: Tensor, padding_idx: int | None = None) -> 
     entries = weight.shape[0]
     if not -entries <= padding_idx < entries:
         raise ValueError(f"embedding: padding_idx {padding_idx} is outside a table of {entries} entries")
-    chosen: Tensor = call(OPERATIONS["where"], ((input == padding_idx % entries).unsqueeze(-1), rows.detach(), rows))
-    return chosen
+    return call(OPERATIONS["where"], ((input == padding_idx % entries).unsqueeze(-1), rows.detach(), rows))

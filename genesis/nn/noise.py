@@ -39,8 +39,7 @@ def dropout(input: Tensor, p: float = 0.5, training: bool = True) -> Tensor:
     _probability("dropout", p)
     if not training or p == 0:
         return input
-    result: Tensor = call(OPERATIONS["dropout"], (input, *draws(input.numel()), float(p)))
-    return result
+    return call(OPERATIONS["dropout"], (input, *draws(input.numel()), float(p)))
 
 
 def _channels(name: str, input: Tensor, axes: int) -> Tensor:
@@ -158,8 +157,7 @@ def rrelu(input: Tensor, lower: float = 1 / 8, upper: float = 1 / 3, training: b
     slope: Tensor | float = (lower + upper) / 2
     if training:
         slope = drawn("uniform", input.shape, input.dtype, float(lower), float(upper), device=input.device)
-    result: Tensor = call(OPERATIONS["where"], (input > 0, input, input * slope))
-    return result
+    return call(OPERATIONS["where"], (input > 0, input, input * slope))
 
 
 @overridable

@@ -26,5 +26,4 @@ def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
     if num_classes < -1 or (num_classes == -1 and not tensor.numel()):
         raise ValueError(f"one_hot: num_classes is {num_classes} for shape {tensor.shape}; want the number of classes")
     count = int(tensor.max().item()) + 1 if num_classes == -1 else num_classes
-    result: Tensor = call(OPERATIONS["one_hot"], (tensor, count))
-    return result
+    return call(OPERATIONS["one_hot"], (tensor, count))

@@ -24,8 +24,7 @@ def pdist(input: Tensor, p: float = 2.0) -> Tensor:
     if input.ndim != 2 or p < 0:
         raise ValueError(f"pdist: p {p} of shape {input.shape}; want p 0 or more, and (n, k)")
     pairs = triu_indices(input.shape[0], input.shape[0], 1, device=input.device)
-    result: Tensor = call(OPERATIONS["vector_norm"], (input[pairs[0]] - input[pairs[1]], p, -1))
-    return result
+    return call(OPERATIONS["vector_norm"], (input[pairs[0]] - input[pairs[1]], p, -1))
 
 
 @overridable
@@ -49,8 +48,7 @@ def triplet_margin_with_distance_loss(
         raise ValueError(f"triplet_margin_with_distance_loss: reduction must be 'mean', 'sum' or 'none', got {reduction!r}")
 
     def euclidean(a: Tensor, b: Tensor) -> Tensor:
-        distances: Tensor = call(OPERATIONS["pairwise_distance"], (a, b))
-        return distances
+        return call(OPERATIONS["pairwise_distance"], (a, b))
 
     distance = distance_function or euclidean
     near, far = distance(anchor, positive), distance(anchor, negative)

@@ -65,19 +65,16 @@ class TransformerEncoderLayer(Module):
             x = x + self._attention(self.norm1(x), src_mask, src_key_padding_mask, is_causal)
             return x + self._network(self.norm2(x))
         x = self.norm1(x + self._attention(x, src_mask, src_key_padding_mask, is_causal))
-        result: Tensor = self.norm2(x + self._network(x))
-        return result
+        return self.norm2(x + self._network(x))
 
     def _attention(self, x: Tensor, mask: Tensor | None, padding: Tensor | None, is_causal: bool) -> Tensor:
         output, _ = self.self_attn(
             x, x, x, attn_mask=mask, key_padding_mask=padding, need_weights=False, is_causal=is_causal
         )
-        result: Tensor = self.dropout1(output)
-        return result
+        return self.dropout1(output)
 
     def _network(self, x: Tensor) -> Tensor:
-        result: Tensor = self.dropout2(self.linear2(self.dropout(self.activation(self.linear1(x)))))
-        return result
+        return self.dropout2(self.linear2(self.dropout(self.activation(self.linear1(x)))))
 
 
 class TransformerEncoder(Module):
@@ -115,5 +112,4 @@ def activation_named(layer: str, activation: str | Callable[[Tensor], Tensor]) -
         return activation
     if activation not in ("relu", "gelu"):
         raise ValueError(f"{layer}: activation must be 'relu', 'gelu' or a function, got {activation!r}")
-    found: Callable[[Tensor], Tensor] = functional.relu if activation == "relu" else functional.gelu
-    return found
+    return functional.relu if activation == "relu" else functional.gelu

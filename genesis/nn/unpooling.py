@@ -35,8 +35,7 @@ def _unpooled(
         raise ValueError(f"{name}: output_size is {output_size}; want {usual}, or less than a step {steps} from it")
     zeros = input.new_zeros((*lead, numel(want)))
     flat = [x.reshape(*lead, numel(last)) for x in (indices, input)]
-    result: Tensor = call(OPERATIONS["scatter"], (zeros, input.ndim - axes, *flat)).reshape(*lead, *want)
-    return result
+    return call(OPERATIONS["scatter"], (zeros, input.ndim - axes, *flat)).reshape(*lead, *want)
 
 
 @overridable
@@ -92,8 +91,7 @@ class MaxUnpool1d(Module):
 
     def forward(self, input: Tensor, indices: Tensor, output_size: Sequence[int] | None = None) -> Tensor:
         """See `nn.functional.max_unpool1d` and its kin."""
-        result: Tensor = self._function(input, indices, self.kernel_size, self.stride, self.padding, output_size)
-        return result
+        return self._function(input, indices, self.kernel_size, self.stride, self.padding, output_size)
 
     def extra_repr(self) -> str:
         """The windows."""

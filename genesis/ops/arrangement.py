@@ -108,8 +108,7 @@ def trace(input: Value) -> Value:
     """
     if input.ndim != 2:
         raise ValueError(f"trace: wants a matrix, got shape {input.shape}")
-    found: Value = sum(view_value(input, diagonal_layout(contiguous_layout(input.shape)), "diagonal"))
-    return found
+    return sum(view_value(input, diagonal_layout(contiguous_layout(input.shape)), "diagonal"))
 
 
 # ---- put into ----

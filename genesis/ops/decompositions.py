@@ -82,16 +82,11 @@ def _row(x: Value) -> Value:
     return reshape_value(x, (*x.shape[:-1], 1, x.shape[-1]))
 
 
-def _lower(x: Value, diagonal: int = 0) -> Value:
-    found: Value = tril(x, diagonal)
-    return found
-
-
 # ---- Cholesky ----
 
 
 def _cholesky_grad(g: Value, y: Value, a: Value) -> Value:
-    inner = _lower(matmul(swapped(y), _lower(g)))
+    inner = tril(matmul(swapped(y), tril(g)))
     inner = inner - diag_embed(_diagonal(inner)) * 0.5
     half = solve_value(swapped(y), swapped(solve_value(swapped(y), swapped(inner))))
     return (half + swapped(half)) * 0.5
@@ -145,7 +140,7 @@ def _qr_grad(g: Value, y: Value, a: Value) -> Value:
         r = taken(r, axis, 0, m)
         gq = gq + matmul(wide, swapped(beyond))
     inner = matmul(r, swapped(gr)) - matmul(swapped(gq), q)
-    symmetric = _lower(inner) + swapped(_lower(inner, -1))
+    symmetric = tril(inner) + swapped(tril(inner, -1))
     left = swapped(solve_value(r, swapped(gq + matmul(q, symmetric))))
     return left if wide is None else cat([left, matmul(q, beyond)], axis)
 
@@ -289,5 +284,4 @@ def svdvals(A: Value) -> Value:
 @composite("eigvalsh", methods=())
 def eigvalsh(A: Value, UPLO: str = "L") -> Value:
     """The eigenvalues of symmetric matrices (.., n, n), ascending."""
-    values: Value = eigh(A, UPLO).eigenvalues
-    return values
+    return eigh(A, UPLO).eigenvalues

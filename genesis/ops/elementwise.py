@@ -205,8 +205,7 @@ logical_xor = logical("logical_xor", np.logical_xor, emit=lambda k, x, y: k.bitw
 
 @composite("logical_not", ref=np.logical_not)
 def logical_not(input: Value) -> Value:
-    inverted: Value = bitwise_not(cast(input, bool_))
-    return inverted
+    return bitwise_not(cast(input, bool_))
 
 
 bitwise_and = integral("bitwise_and", np.bitwise_and)
@@ -261,7 +260,7 @@ def _install_operators() -> None:
     for name, operation in {"eq": eq, "ne": ne, "lt": lt, "le": le, "gt": gt, "ge": ge}.items():
         setattr(Value, f"__{name}__", lambda a, b, op=operation: op(a, b))
     Value.__neg__ = lambda a: neg(a)  # type: ignore[method-assign]
-    Value.__invert__ = lambda a: bitwise_not(a)  # type: ignore[attr-defined]
+    Value.__invert__ = lambda a: bitwise_not(a)
     Value.__hash__ = object.__hash__  # type: ignore[method-assign]
 
 

@@ -109,7 +109,7 @@ def matrix_norm(
         raise ValueError(f"matrix_norm: ord is {ord!r}; want 'fro', 1, -1, inf or -inf (others want singular values)")
     summed, left = (rows, columns) if ord in (1, -1) else (columns, rows)
     sums = sum(magnitude(widened(given)), summed, True)
-    extreme = (amax if ord > 0 else amin)(sums, left, True)  # type: ignore[operator]
+    extreme = (amax if ord > 0 else amin)(sums, left, True)
     if not keepdim:
         extreme = reshape_value(extreme, tuple([e for a, e in enumerate(A.shape) if a not in (rows, columns)]))
     return cast(extreme, given.dtype)

@@ -146,8 +146,7 @@ def interpolate(
     if 0 in input.shape[2:] or 0 in sizes:
         raise ValueError(f"interpolate: shape {input.shape} to {sizes}; want an element at least along each axis")
     if mode == "area":
-        averaged: Value = (adaptive_avg_pool1d, adaptive_avg_pool2d, adaptive_avg_pool3d)[axes - 1](input, sizes)
-        return averaged
+        return (adaptive_avg_pool1d, adaptive_avg_pool2d, adaptive_avg_pool3d)[axes - 1](input, sizes)
     x = input if mode.startswith("nearest") else widened(input)
     for axis, (count, scale) in enumerate(zip(sizes, scales, strict=True), 2):
         x = _along(x, axis, count, scale, mode, bool(align_corners))

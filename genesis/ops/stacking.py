@@ -154,7 +154,7 @@ def tile(input: Value, *dims: int) -> Value:
     tensor([[1, 1],
             [2, 2]])
     """
-    counts: tuple[int, ...] = dims[0] if len(dims) == 1 and not isinstance(dims[0], int) else dims  # type: ignore[assignment]
+    counts: tuple[int, ...] = dims[0] if len(dims) == 1 and not isinstance(dims[0], int) else dims
     if any(count < 0 for count in counts):
         raise ValueError(f"tile: dims are {counts}; want 0 or more")
     return tiled(input, (1,) * (input.ndim - len(counts)) + tuple(counts))

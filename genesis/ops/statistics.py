@@ -179,5 +179,4 @@ def kthvalue(input: Value, k: int, dim: int = -1, keepdim: bool = False) -> Any:
 @composite("msort")
 def msort(input: Value) -> Value:
     """The elements in order along axis 0."""
-    values: Value = sort(input, 0).values
-    return values
+    return sort(input, 0).values

@@ -74,8 +74,7 @@ def pad_value(x: Value, before: Shape, after: Shape, value: float = 0) -> Value:
 @composite("constant_pad_nd", methods=())
 def constant_pad_nd(input: Value, pad: Sequence[int], value: float = 0) -> Value:
     """`pad` with a constant."""
-    padded: Value = OPERATIONS["pad"](input, pad, "constant", value)
-    return padded
+    return OPERATIONS["pad"](input, pad, "constant", value)
 
 
 @composite("pad", methods=())
@@ -130,8 +129,7 @@ def _mirrored(x: Value, axis: int, front: int, back: int, mode: str) -> Value:
             for edge, count in ((sliced(x, axis, 0, 1), front), (sliced(x, axis, extent - 1, extent), back))
         )
     parts = [part for part in (first, x, last) if part.shape[axis]]
-    joined: Value = cat.define(parts, axis) if len(parts) > 1 else x
-    return joined
+    return cat.define(parts, axis) if len(parts) > 1 else x
 
 
 # ---- im2col and back ----

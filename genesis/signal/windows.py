@@ -112,8 +112,7 @@ def general_cosine(
         raise ValueError("general_cosine: a is empty; want a factor at least")
 
     def shape(k: np.ndarray, last: int) -> np.ndarray:
-        total: np.ndarray = sum((-1) ** i * factor * np.cos(2 * math.pi * i * k / last) for i, factor in enumerate(a))
-        return total
+        return sum((-1) ** i * factor * np.cos(2 * math.pi * i * k / last) for i, factor in enumerate(a))
 
     return _window("general_cosine", M, sym, shape, dtype, device, requires_grad)
 

@@ -45,8 +45,7 @@ def _is_installed(name: str) -> bool:
 def names() -> Mapping[str, Any]:
     """What the text of a function may use, by name."""
     toolchain()
-    found: Mapping[str, Any] = importlib.import_module("genesis.codegen.cuda.device").NAMES
-    return found
+    return importlib.import_module("genesis.codegen.cuda.device").NAMES
 
 
 def machine_code(function: Function, capability: tuple[int, int]) -> Any:
@@ -60,8 +59,7 @@ def cubin(function: Function, capability: tuple[int, int]) -> bytes:
     """A function's machine code, whose entry has the function's name. Raises ImportError if it must be compiled and cannot."""
     def compile() -> bytes:
         count("kernels_compiled")
-        code: bytes = machine_code(function, capability).cubin
-        return code
+        return machine_code(function, capability).cubin
 
     parameters = ", ".join(function.parameters)
     return _cache.kept(f"sm {capability} {_versions()}\n{parameters} {function.threads}\n{function.source}", compile)

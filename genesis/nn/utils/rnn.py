@@ -59,8 +59,7 @@ def pad_sequence(
         filler = full(missing, padding_value, dtype=s.dtype, device=s.device)
         joined = [s, filler] if padding_side == "right" else [filler, s]
         rows.append(call(OPERATIONS["cat"], (joined,)) if missing[0] else s)
-    result: Tensor = call(OPERATIONS["stack"], (rows, 0 if batch_first else 1))
-    return result
+    return call(OPERATIONS["stack"], (rows, 0 if batch_first else 1))
 
 
 def unpad_sequence(padded_sequences: Tensor, lengths: Any, batch_first: bool = False) -> list[Tensor]:
@@ -178,8 +177,7 @@ def _packed_places(sizes: np.ndarray, order: np.ndarray | None, count: int) -> n
     """Where the packed elements are in (l, n, ..) with its first two axes merged."""
     columns = np.arange(count) if order is None else order
     grid = np.arange(sizes[0])[:, None] * count + columns
-    found: np.ndarray = grid[np.arange(sizes[0])[:, None] < sizes]
-    return found
+    return grid[np.arange(sizes[0])[:, None] < sizes]
 
 
 def _numbers(lengths: Any) -> list[int]:

@@ -20,8 +20,7 @@ def parameters_to_vector(parameters: Iterable[Tensor]) -> Tensor:
     >>> parameters_to_vector([genesis.zeros(2, 1), genesis.ones(1)])
     tensor([0., 0., 1.])
     """
-    joined: Tensor = call(OPERATIONS["cat"], ([parameter.reshape(-1) for parameter in parameters], 0))
-    return joined
+    return call(OPERATIONS["cat"], ([parameter.reshape(-1) for parameter in parameters], 0))
 
 
 def vector_to_parameters(vec: Tensor, parameters: Iterable[Tensor]) -> None:

@@ -41,8 +41,7 @@ def gpu_count() -> int:
         return 0
     if status:
         raise UnavailableError(f"the NVIDIA driver does not start: {said(status)}")
-    found: int = asked(driver.cuDeviceGetCount)
-    return found
+    return asked(driver.cuDeviceGetCount)
 
 
 class Context:

@@ -63,8 +63,7 @@ def cublas_is_here() -> bool:
 
 def cublas_error() -> type[Exception]:
     """What a call of cuBLAS raises; without it, nothing that is ever raised."""
-    error: type[Exception] = getattr(_library(), "cuBLASError", UnavailableError)
-    return error
+    return getattr(_library(), "cuBLASError", UnavailableError)
 
 
 def gemm_call(handle: int, gemm: Gemm, a: int, b: int, c: int, library: Any = None) -> Callable[[], None]:

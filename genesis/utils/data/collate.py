@@ -89,8 +89,7 @@ def _stacked(tensors: Sequence[Tensor]) -> Tensor:
     first = tensors[0]
     tracked = is_grad_enabled() and any(t.requires_grad for t in tensors)
     if tracked or any(t.dtype is not first.dtype for t in tensors):
-        result: Tensor = call(OPERATIONS["stack"], (list(tensors),))
-        return result
+        return call(OPERATIONS["stack"], (list(tensors),))
     return from_data(_same_shapes([values_of(t) for t in tensors]))
 
 

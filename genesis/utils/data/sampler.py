@@ -28,8 +28,7 @@ def _numbers(generator: Generator | None) -> np.random.Generator:
 
 def shuffled(count: int, generator: Generator | None) -> list[int]:
     """0 to count-1 in random order."""
-    order: list[int] = _numbers(generator).permutation(count).tolist()
-    return order
+    return _numbers(generator).permutation(count).tolist()
 
 
 def _check_count(name: str, count: int) -> None:
