@@ -18,8 +18,8 @@ class ReLU(InPlace):
     tensor([0., 2.])
     """
 
-    def _of(self, input: Tensor) -> Tensor:
-        return functional.relu(input)
+    def forward(self, input: Tensor) -> Tensor:
+        return functional.relu(input, inplace=self.inplace)
 
 
 class GELU(Module):
@@ -30,16 +30,14 @@ class GELU(Module):
     tensor([-0.1587,  0.0000,  1.9545])
     """
 
+    _printed = ("approximate",)
+
     def __init__(self, approximate: str = "none") -> None:
         self.approximate = approximate
 
     def forward(self, input: Tensor) -> Tensor:
         """Of any shape, the same shape."""
         return functional.gelu(input, self.approximate)
-
-    def extra_repr(self) -> str:
-        """The formula."""
-        return f"approximate={self.approximate!r}"
 
 
 class SiLU(InPlace):
@@ -50,8 +48,8 @@ class SiLU(InPlace):
     tensor([0.0000, 0.7311])
     """
 
-    def _of(self, input: Tensor) -> Tensor:
-        return functional.silu(input)
+    def forward(self, input: Tensor) -> Tensor:
+        return functional.silu(input, inplace=self.inplace)
 
 
 class Tanh(Module):
@@ -88,16 +86,14 @@ class Softmax(Module):
     tensor([[0.2500, 0.2500, 0.2500, 0.2500]])
     """
 
+    _printed = ("dim",)
+
     def __init__(self, dim: int = -1) -> None:
         self.dim = dim
 
     def forward(self, input: Tensor) -> Tensor:
         """Of any shape, the same shape."""
         return functional.softmax(input, self.dim)
-
-    def extra_repr(self) -> str:
-        """The axis."""
-        return f"dim={self.dim}"
 
 
 class Softmax2d(Module):
@@ -115,7 +111,7 @@ class Softmax2d(Module):
         return functional.softmax(input, -3)
 
 
-class RReLU(Module):
+class RReLU(InPlace):
     """x where positive, s * x elsewhere: s drawn from [lower, upper) while training, and the middle otherwise.
 
     >>> import genesis
@@ -123,15 +119,12 @@ class RReLU(Module):
     tensor([ 1., -1.])
     """
 
+    _printed = "lower", "upper"
+
     def __init__(self, lower: float = 1 / 8, upper: float = 1 / 3, inplace: bool = False) -> None:
+        super().__init__(inplace)
         self.lower = lower
         self.upper = upper
-        self.inplace = inplace
 
     def forward(self, input: Tensor) -> Tensor:
-        """Of any shape, the same shape."""
-        return functional.rrelu(input, self.lower, self.upper, self.training, self.inplace)
-
-    def extra_repr(self) -> str:
-        """The slopes."""
-        return f"lower={self.lower}, upper={self.upper}{', inplace=True' if self.inplace else ''}"
+        return functional.rrelu(input, self.lower, self.upper, self.training, inplace=self.inplace)

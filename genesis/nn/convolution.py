@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from genesis.creation import empty
@@ -30,6 +30,7 @@ class _Convolution(Module):
     """What all share: a weight, which starts as PyTorch's, and a bias."""
 
     _axes = 0
+    _function: Callable[..., Tensor]
 
     def __init__(
         self, in_channels: int, out_channels: int, kernel_size: PerAxis, stride: PerAxis, padding: PerAxis | str,
@@ -98,8 +99,7 @@ class _Conv(_Convolution):
         padding: PerAxis | str = self.padding
         if self.padding_mode != "zeros":
             input, padding = functional.pad(input, self._around(), mode=self.padding_mode), 0
-        convolve = getattr(functional, f"conv{self._axes}d")
-        return convolve(input, self.weight, self.bias, self.stride, padding, self.dilation, self.groups)
+        return self._function(input, self.weight, self.bias, self.stride, padding, self.dilation, self.groups)
 
     def _around(self) -> tuple[int, ...]:
         """The paddings as `functional.pad` takes them."""
@@ -121,7 +121,7 @@ class Conv1d(_Conv):
     (2, 8, 10)
     """
 
-    _axes = 1
+    _axes, _function = 1, staticmethod(functional.conv1d)
 
 
 class Conv2d(_Conv):
@@ -134,7 +134,7 @@ class Conv2d(_Conv):
     (2, 8, 5, 5)
     """
 
-    _axes = 2
+    _axes, _function = 2, staticmethod(functional.conv2d)
 
 
 class Conv3d(_Conv):
@@ -147,7 +147,7 @@ class Conv3d(_Conv):
     (1, 2, 2, 2, 2)
     """
 
-    _axes = 3
+    _axes, _function = 3, staticmethod(functional.conv3d)
 
 
 class _ConvTranspose(_Convolution):
@@ -169,10 +169,7 @@ class _ConvTranspose(_Convolution):
     def forward(self, input: Tensor, output_size: Sequence[int] | None = None) -> Tensor:
         """`input` (n, in_channels, ..) -> (n, out_channels, ..); `output_size` picks among the sizes that are possible."""
         more = self.output_padding if output_size is None else self._more(input, output_size)
-        convolve = getattr(functional, f"conv_transpose{self._axes}d")
-        return convolve(
-            input, self.weight, self.bias, self.stride, self.padding, more, self.groups, self.dilation
-        )
+        return self._function(input, self.weight, self.bias, self.stride, self.padding, more, self.groups, self.dilation)
 
     def _more(self, input: Tensor, output_size: Sequence[int]) -> tuple[int, ...]:
         wanted, extents = tuple(output_size)[-self._axes :], input.shape[-self._axes :]
@@ -196,7 +193,7 @@ class ConvTranspose1d(_ConvTranspose):
     (2, 3, 10)
     """
 
-    _axes = 1
+    _axes, _function = 1, staticmethod(functional.conv_transpose1d)
 
 
 class ConvTranspose2d(_ConvTranspose):
@@ -209,7 +206,7 @@ class ConvTranspose2d(_ConvTranspose):
     (2, 3, 10, 10)
     """
 
-    _axes = 2
+    _axes, _function = 2, staticmethod(functional.conv_transpose2d)
 
 
 class ConvTranspose3d(_ConvTranspose):
@@ -222,4 +219,4 @@ class ConvTranspose3d(_ConvTranspose):
     (1, 1, 2, 4, 4)
     """
 
-    _axes = 3
+    _axes, _function = 3, staticmethod(functional.conv_transpose3d)

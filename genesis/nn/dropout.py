@@ -22,6 +22,8 @@ class Dropout(Module):
     tensor([1., 1.])
     """
 
+    _printed = "p", "inplace"
+
     _function: Callable[..., Any] = staticmethod(functional.dropout)
 
     def __init__(self, p: float = 0.5, inplace: bool = False) -> None:
@@ -32,10 +34,6 @@ class Dropout(Module):
     def forward(self, input: Tensor) -> Tensor:
         """The same shape."""
         return self._function(input, self.p, self.training, self.inplace)
-
-    def extra_repr(self) -> str:
-        """The probability, and whether the input is written to."""
-        return f"p={self.p}, inplace={self.inplace}"
 
 
 class Dropout1d(Dropout):

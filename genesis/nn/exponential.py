@@ -20,16 +20,14 @@ class ELU(InPlace):
     tensor([-0.6321,  0.2500,  8.0000])
     """
 
+    _printed = ("alpha",)
+
     def __init__(self, alpha: float = 1.0, inplace: bool = False) -> None:
         super().__init__(inplace)
         self.alpha = alpha
 
-    def _of(self, input: Tensor) -> Tensor:
-        return functional.elu(input, self.alpha)
-
-    def extra_repr(self) -> str:
-        """The settings."""
-        return f"alpha={self.alpha}{', inplace=True' if self.inplace else ''}"
+    def forward(self, input: Tensor) -> Tensor:
+        return functional.elu(input, self.alpha, inplace=self.inplace)
 
 
 class CELU(InPlace):
@@ -40,16 +38,14 @@ class CELU(InPlace):
     tensor([-0.4323,  0.2500,  8.0000])
     """
 
+    _printed = ("alpha",)
+
     def __init__(self, alpha: float = 1.0, inplace: bool = False) -> None:
         super().__init__(inplace)
         self.alpha = alpha
 
-    def _of(self, input: Tensor) -> Tensor:
-        return functional.celu(input, self.alpha)
-
-    def extra_repr(self) -> str:
-        """The settings."""
-        return f"alpha={self.alpha}{', inplace=True' if self.inplace else ''}"
+    def forward(self, input: Tensor) -> Tensor:
+        return functional.celu(input, self.alpha, inplace=self.inplace)
 
 
 class SELU(InPlace):
@@ -60,8 +56,8 @@ class SELU(InPlace):
     tensor([-1.1113,  0.2627,  8.4056])
     """
 
-    def _of(self, input: Tensor) -> Tensor:
-        return functional.selu(input)
+    def forward(self, input: Tensor) -> Tensor:
+        return functional.selu(input, inplace=self.inplace)
 
 
 class Mish(InPlace):
@@ -72,8 +68,8 @@ class Mish(InPlace):
     tensor([-0.3034,  0.1696,  8.0000])
     """
 
-    def _of(self, input: Tensor) -> Tensor:
-        return functional.mish(input)
+    def forward(self, input: Tensor) -> Tensor:
+        return functional.mish(input, inplace=self.inplace)
 
 
 class Softplus(Module):
@@ -84,6 +80,8 @@ class Softplus(Module):
     tensor([0.3133, 0.8259, 8.0003])
     """
 
+    _printed = "beta", "threshold"
+
     def __init__(self, beta: float = 1.0, threshold: float = 20.0) -> None:
         self.beta = beta
         self.threshold = threshold
@@ -91,10 +89,6 @@ class Softplus(Module):
     def forward(self, input: Tensor) -> Tensor:
         """Of any shape, the same shape."""
         return functional.softplus(input, self.beta, self.threshold)
-
-    def extra_repr(self) -> str:
-        """The settings."""
-        return f"beta={self.beta}, threshold={self.threshold}"
 
 
 class Softsign(Module):
@@ -144,16 +138,14 @@ class GLU(Module):
     tensor([0.5000, 1.0000])
     """
 
+    _printed = ("dim",)
+
     def __init__(self, dim: int = -1) -> None:
         self.dim = dim
 
     def forward(self, input: Tensor) -> Tensor:
         """Of any shape, the same shape."""
         return functional.glu(input, self.dim)
-
-    def extra_repr(self) -> str:
-        """The settings."""
-        return f"dim={self.dim}"
 
 
 class LogSoftmax(Module):
@@ -164,16 +156,14 @@ class LogSoftmax(Module):
     tensor([-0.6931, -0.6931])
     """
 
+    _printed = ("dim",)
+
     def __init__(self, dim: int = -1) -> None:
         self.dim = dim
 
     def forward(self, input: Tensor) -> Tensor:
         """Of any shape, the same shape."""
         return functional.log_softmax(input, self.dim)
-
-    def extra_repr(self) -> str:
-        """The settings."""
-        return f"dim={self.dim}"
 
 
 class Softmin(Module):
@@ -184,13 +174,11 @@ class Softmin(Module):
     tensor([0.2500, 0.2500, 0.2500, 0.2500])
     """
 
+    _printed = ("dim",)
+
     def __init__(self, dim: int = -1) -> None:
         self.dim = dim
 
     def forward(self, input: Tensor) -> Tensor:
         """Of any shape, the same shape."""
         return functional.softmin(input, self.dim)
-
-    def extra_repr(self) -> str:
-        """The settings."""
-        return f"dim={self.dim}"

@@ -50,11 +50,9 @@ class InPlace(Module):
 
     def forward(self, input: Tensor) -> Tensor:
         """Of any shape, the same shape."""
-        return write(input, self._of(input)) if self.inplace else self._of(input)
-
-    def _of(self, input: Tensor) -> Tensor:
-        raise NotImplementedError(f"{type(self).__name__} has neither _of(input), the activation of a tensor, nor a forward()")
+        return super().forward(input)
 
     def extra_repr(self) -> str:
-        """Whether the input is written to."""
-        return "inplace=True" if self.inplace else ""
+        """The settings, and whether the input is written to."""
+        settings = super().extra_repr()
+        return ", ".join(filter(None, [settings, "inplace=True" if self.inplace else ""]))

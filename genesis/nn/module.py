@@ -49,6 +49,7 @@ class Module(Hooked, Convertible):
 
     training: bool = True
     _buffers: Mapping[str, bool] = {}  # name -> whether the state dict has it
+    _printed: tuple[str, ...] = ()  # the attributes that stand between the brackets when it is printed
 
     # ---- attributes ----
 
@@ -246,7 +247,7 @@ class Module(Hooked, Convertible):
 
     def extra_repr(self) -> str:
         """What stands between the brackets when the module is printed."""
-        return ""
+        return ", ".join(f"{name}={getattr(self, name)!r}" for name in self._printed)
 
     def __repr__(self) -> str:
         lines = [_indented(f"({name}): {child!r}") for name, child in self.named_children()]

@@ -24,16 +24,14 @@ class LeakyReLU(InPlace):
     tensor([-0.0100,  0.2500,  8.0000])
     """
 
+    _printed = ("negative_slope",)
+
     def __init__(self, negative_slope: float = 0.01, inplace: bool = False) -> None:
         super().__init__(inplace)
         self.negative_slope = negative_slope
 
-    def _of(self, input: Tensor) -> Tensor:
-        return functional.leaky_relu(input, self.negative_slope)
-
-    def extra_repr(self) -> str:
-        """The settings."""
-        return f"negative_slope={self.negative_slope}{', inplace=True' if self.inplace else ''}"
+    def forward(self, input: Tensor) -> Tensor:
+        return functional.leaky_relu(input, self.negative_slope, inplace=self.inplace)
 
 
 class ReLU6(InPlace):
@@ -44,8 +42,8 @@ class ReLU6(InPlace):
     tensor([0.0000, 0.2500, 6.0000])
     """
 
-    def _of(self, input: Tensor) -> Tensor:
-        return functional.relu6(input)
+    def forward(self, input: Tensor) -> Tensor:
+        return functional.relu6(input, inplace=self.inplace)
 
 
 class Hardsigmoid(InPlace):
@@ -56,8 +54,8 @@ class Hardsigmoid(InPlace):
     tensor([0.3333, 0.5417, 1.0000])
     """
 
-    def _of(self, input: Tensor) -> Tensor:
-        return functional.hardsigmoid(input)
+    def forward(self, input: Tensor) -> Tensor:
+        return functional.hardsigmoid(input, inplace=self.inplace)
 
 
 class Hardswish(InPlace):
@@ -68,8 +66,8 @@ class Hardswish(InPlace):
     tensor([-0.3333,  0.1354,  8.0000])
     """
 
-    def _of(self, input: Tensor) -> Tensor:
-        return functional.hardswish(input)
+    def forward(self, input: Tensor) -> Tensor:
+        return functional.hardswish(input, inplace=self.inplace)
 
 
 class Hardtanh(InPlace):
@@ -80,17 +78,15 @@ class Hardtanh(InPlace):
     tensor([-1.0000,  0.2500,  1.0000])
     """
 
+    _printed = "min_val", "max_val"
+
     def __init__(self, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False) -> None:
         super().__init__(inplace)
         self.min_val = min_val
         self.max_val = max_val
 
-    def _of(self, input: Tensor) -> Tensor:
-        return functional.hardtanh(input, self.min_val, self.max_val)
-
-    def extra_repr(self) -> str:
-        """The settings."""
-        return f"min_val={self.min_val}, max_val={self.max_val}{', inplace=True' if self.inplace else ''}"
+    def forward(self, input: Tensor) -> Tensor:
+        return functional.hardtanh(input, self.min_val, self.max_val, inplace=self.inplace)
 
 
 class Hardshrink(Module):
@@ -141,17 +137,15 @@ class Threshold(InPlace):
     tensor([20., 20.,  8.])
     """
 
+    _printed = "threshold", "value"
+
     def __init__(self, threshold: float, value: float, inplace: bool = False) -> None:
         super().__init__(inplace)
         self.threshold = threshold
         self.value = value
 
-    def _of(self, input: Tensor) -> Tensor:
-        return functional.threshold(input, self.threshold, self.value)
-
-    def extra_repr(self) -> str:
-        """The settings."""
-        return f"threshold={self.threshold}, value={self.value}{', inplace=True' if self.inplace else ''}"
+    def forward(self, input: Tensor) -> Tensor:
+        return functional.threshold(input, self.threshold, self.value, inplace=self.inplace)
 
 
 class PReLU(Module):
@@ -162,6 +156,8 @@ class PReLU(Module):
     [-0.25, 2.0]
     """
 
+    _printed = ("num_parameters",)
+
     def __init__(self, num_parameters: int = 1, init: float = 0.25, device: Any = None, dtype: Any = None) -> None:
         self.num_parameters = num_parameters
         self.init = init
@@ -170,7 +166,3 @@ class PReLU(Module):
     def forward(self, input: Tensor) -> Tensor:
         """Of any shape, the same shape."""
         return functional.prelu(input, self.weight)
-
-    def extra_repr(self) -> str:
-        """How many weights there are."""
-        return f"num_parameters={self.num_parameters}"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from genesis.nn import functional
@@ -21,22 +21,11 @@ PerAxis = int | Sequence[int]
 class _Pool(Module):
     """The settings of one of `nn.functional`'s poolings, under their names there."""
 
-    _function = ""
-    _settings: tuple[str, ...] = ()  # in the function's order
-    _shown: tuple[str, ...] = ()
-
-    def forward(self, input: Tensor) -> Any:
-        """`input` (n, c, ..) or (c, ..), pooled over what comes after c; with return_indices, and the elements' places."""
-        return getattr(functional, self._function)(input, *[getattr(self, name) for name in self._settings])
-
-    def extra_repr(self) -> str:
-        """The settings."""
-        return ", ".join(f"{name}={getattr(self, name)}" for name in self._shown)
+    _function: Callable[..., Any]
 
 
 class _MaxPool(_Pool):
-    _settings = ("kernel_size", "stride", "padding", "dilation", "ceil_mode", "return_indices")
-    _shown = _settings[:-1]
+    _printed = "kernel_size", "stride", "padding", "dilation", "ceil_mode"
 
     def __init__(
         self, kernel_size: PerAxis, stride: PerAxis | None = None, padding: PerAxis = 0, dilation: PerAxis = 1,
@@ -49,10 +38,14 @@ class _MaxPool(_Pool):
         self.return_indices = return_indices
         self.ceil_mode = ceil_mode
 
+    def forward(self, input: Tensor) -> Any:
+        """`input` (n, c, ..) or (c, ..), pooled over what comes after c; with `return_indices`, and the elements' places."""
+        return self._function(
+            input, self.kernel_size, self.stride, self.padding, self.dilation, self.ceil_mode, self.return_indices)
+
 
 class _AvgPool(_Pool):
-    _settings: tuple[str, ...] = ("kernel_size", "stride", "padding", "ceil_mode", "count_include_pad", "divisor_override")
-    _shown = _settings[:3]
+    _printed = "kernel_size", "stride", "padding"
 
     def __init__(
         self, kernel_size: PerAxis, stride: PerAxis | None = None, padding: PerAxis = 0, ceil_mode: bool = False,
@@ -65,9 +58,14 @@ class _AvgPool(_Pool):
         self.count_include_pad = count_include_pad
         self.divisor_override = divisor_override
 
+    def forward(self, input: Tensor) -> Tensor:
+        """`input` (n, c, ..) or (c, ..), pooled over what comes after c."""
+        return self._function(
+            input, self.kernel_size, self.stride, self.padding, self.ceil_mode, self.count_include_pad, self.divisor_override)
+
 
 class _LPPool(_Pool):
-    _settings = _shown = ("norm_type", "kernel_size", "stride", "ceil_mode")
+    _printed = "norm_type", "kernel_size", "stride", "ceil_mode"
 
     def __init__(
         self, norm_type: float, kernel_size: PerAxis, stride: PerAxis | None = None, ceil_mode: bool = False
@@ -77,32 +75,43 @@ class _LPPool(_Pool):
         self.stride = stride
         self.ceil_mode = ceil_mode
 
+    def forward(self, input: Tensor) -> Tensor:
+        """`input` (n, c, ..) or (c, ..), pooled over what comes after c."""
+        return self._function(input, self.norm_type, self.kernel_size, self.stride, self.ceil_mode)
+
 
 class _AdaptiveAvg(_Pool):
-    _settings = _shown = ("output_size",)
+    _printed = ("output_size",)
 
     def __init__(self, output_size: Any) -> None:
         self.output_size = output_size
 
+    def forward(self, input: Tensor) -> Tensor:
+        """`input` (n, c, ..) or (c, ..), pooled over what comes after c."""
+        return self._function(input, self.output_size)
+
 
 class _AdaptiveMax(_Pool):
-    _settings = ("output_size", "return_indices")
-    _shown = _settings[:1]
+    _printed = ("output_size",)
 
     def __init__(self, output_size: Any, return_indices: bool = False) -> None:
         self.output_size = output_size
         self.return_indices = return_indices
 
+    def forward(self, input: Tensor) -> Any:
+        """`input` (n, c, ..) or (c, ..), pooled over what comes after c; with `return_indices`, and the elements' places."""
+        return self._function(input, self.output_size, self.return_indices)
+
 
 class MaxPool1d(_MaxPool):
-    """The greatest element of each window over the last 1 axis; see `nn.functional.max_pool1d`.
+    """The greatest element of each window over the last axis; see `nn.functional.max_pool1d`.
 
     >>> import genesis
     >>> genesis.nn.MaxPool1d(2)(genesis.ones(1, 3, 8)).shape
     (1, 3, 4)
     """
 
-    _function = "max_pool1d"
+    _function = staticmethod(functional.max_pool1d)
 
 
 class MaxPool2d(_MaxPool):
@@ -113,7 +122,7 @@ class MaxPool2d(_MaxPool):
     (1, 3, 4, 4)
     """
 
-    _function = "max_pool2d"
+    _function = staticmethod(functional.max_pool2d)
 
 
 class MaxPool3d(_MaxPool):
@@ -124,7 +133,7 @@ class MaxPool3d(_MaxPool):
     (1, 3, 4, 4, 4)
     """
 
-    _function = "max_pool3d"
+    _function = staticmethod(functional.max_pool3d)
 
 
 class AvgPool1d(_AvgPool):
@@ -135,15 +144,17 @@ class AvgPool1d(_AvgPool):
     tensor([[2., 6.]])
     """
 
-    _function = "avg_pool1d"
-    _settings = _AvgPool._settings[:-1]
-
     def __init__(
         self, kernel_size: PerAxis, stride: PerAxis | None = None, padding: PerAxis = 0, ceil_mode: bool = False,
         count_include_pad: bool = True,
     ) -> None:
         size, apart = each(kernel_size, 1), each(kernel_size if stride is None else stride, 1)
         super().__init__(size, apart, each(padding, 1), ceil_mode, count_include_pad)
+
+    def forward(self, input: Tensor) -> Tensor:
+        """`input` (n, c, l) or (c, l), pooled over l."""
+        return functional.avg_pool1d(
+            input, self.kernel_size, self.stride, self.padding, self.ceil_mode, self.count_include_pad)
 
 
 class AvgPool2d(_AvgPool):
@@ -154,7 +165,7 @@ class AvgPool2d(_AvgPool):
     (1, 3, 4, 4)
     """
 
-    _function = "avg_pool2d"
+    _function = staticmethod(functional.avg_pool2d)
 
 
 class AvgPool3d(_AvgPool):
@@ -165,18 +176,18 @@ class AvgPool3d(_AvgPool):
     (1, 3, 4, 4, 4)
     """
 
-    _function = "avg_pool3d"
+    _function = staticmethod(functional.avg_pool3d)
 
 
 class LPPool1d(_LPPool):
-    """(sum of x^p)^(1/p) of each window over the last 1 axis.
+    """(sum of x^p)^(1/p) of each window over the last axis.
 
     >>> import genesis
     >>> genesis.nn.LPPool1d(2, 2)(genesis.ones(1, 3, 8)).shape
     (1, 3, 4)
     """
 
-    _function = "lp_pool1d"
+    _function = staticmethod(functional.lp_pool1d)
 
 
 class LPPool2d(_LPPool):
@@ -187,18 +198,18 @@ class LPPool2d(_LPPool):
     (1, 3, 4, 4)
     """
 
-    _function = "lp_pool2d"
+    _function = staticmethod(functional.lp_pool2d)
 
 
 class AdaptiveAvgPool1d(_AdaptiveAvg):
-    """The means of `output_size` parts of the last 1 axis, as equal as can be; None keeps an extent.
+    """The means of `output_size` parts of the last axis, as equal as can be; None keeps an extent.
 
     >>> import genesis
     >>> genesis.nn.AdaptiveAvgPool1d(2)(genesis.ones(1, 3, 7)).shape
     (1, 3, 2)
     """
 
-    _function = "adaptive_avg_pool1d"
+    _function = staticmethod(functional.adaptive_avg_pool1d)
 
 
 class AdaptiveAvgPool2d(_AdaptiveAvg):
@@ -209,7 +220,7 @@ class AdaptiveAvgPool2d(_AdaptiveAvg):
     (1, 3, 2, 2)
     """
 
-    _function = "adaptive_avg_pool2d"
+    _function = staticmethod(functional.adaptive_avg_pool2d)
 
 
 class AdaptiveAvgPool3d(_AdaptiveAvg):
@@ -220,18 +231,18 @@ class AdaptiveAvgPool3d(_AdaptiveAvg):
     (1, 3, 2, 2, 2)
     """
 
-    _function = "adaptive_avg_pool3d"
+    _function = staticmethod(functional.adaptive_avg_pool3d)
 
 
 class AdaptiveMaxPool1d(_AdaptiveMax):
-    """The greatest elements of `output_size` parts of the last 1 axis, as equal as can be; None keeps an extent.
+    """The greatest elements of `output_size` parts of the last axis, as equal as can be; None keeps an extent.
 
     >>> import genesis
     >>> genesis.nn.AdaptiveMaxPool1d(2)(genesis.ones(1, 3, 7)).shape
     (1, 3, 2)
     """
 
-    _function = "adaptive_max_pool1d"
+    _function = staticmethod(functional.adaptive_max_pool1d)
 
 
 class AdaptiveMaxPool2d(_AdaptiveMax):
@@ -242,7 +253,7 @@ class AdaptiveMaxPool2d(_AdaptiveMax):
     (1, 3, 2, 2)
     """
 
-    _function = "adaptive_max_pool2d"
+    _function = staticmethod(functional.adaptive_max_pool2d)
 
 
 class AdaptiveMaxPool3d(_AdaptiveMax):
@@ -253,4 +264,4 @@ class AdaptiveMaxPool3d(_AdaptiveMax):
     (1, 3, 2, 2, 2)
     """
 
-    _function = "adaptive_max_pool3d"
+    _function = staticmethod(functional.adaptive_max_pool3d)

@@ -20,6 +20,8 @@ class Flatten(Module):
     (2, 12)
     """
 
+    _printed = "start_dim", "end_dim"
+
     def __init__(self, start_dim: int = 1, end_dim: int = -1) -> None:
         self.start_dim = start_dim
         self.end_dim = end_dim
@@ -27,10 +29,6 @@ class Flatten(Module):
     def forward(self, input: Tensor) -> Tensor:
         """(a, b, c, ..) -> (a, b*c*..) with the default axes."""
         return view(input, "flatten", self.start_dim, self.end_dim)
-
-    def extra_repr(self) -> str:
-        """The axes."""
-        return f"start_dim={self.start_dim}, end_dim={self.end_dim}"
 
 
 class Unflatten(Module):
@@ -41,6 +39,8 @@ class Unflatten(Module):
     (4, 2, 3)
     """
 
+    _printed = "dim", "unflattened_size"
+
     def __init__(self, dim: int, unflattened_size: Sequence[int]) -> None:
         self.dim = dim
         self.unflattened_size = tuple(unflattened_size)
@@ -48,10 +48,6 @@ class Unflatten(Module):
     def forward(self, input: Tensor) -> Tensor:
         """(.., n, ..) -> (.., *unflattened_size, ..)."""
         return view(input, "unflatten", self.dim, self.unflattened_size)
-
-    def extra_repr(self) -> str:
-        """The axis and its parts."""
-        return f"dim={self.dim}, unflattened_size={self.unflattened_size}"
 
 
 class Identity(Module):

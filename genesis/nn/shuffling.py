@@ -21,16 +21,14 @@ class PixelShuffle(Module):
     (1, 2, 6, 6)
     """
 
+    _printed = ("upscale_factor",)
+
     def __init__(self, upscale_factor: int) -> None:
         self.upscale_factor = upscale_factor
 
     def forward(self, input: Tensor) -> Tensor:
         """(.., c * r^2, h, w) -> (.., c, h * r, w * r)."""
         return functional.pixel_shuffle(input, self.upscale_factor)
-
-    def extra_repr(self) -> str:
-        """The factor."""
-        return f"upscale_factor={self.upscale_factor}"
 
 
 class PixelUnshuffle(Module):
@@ -41,16 +39,14 @@ class PixelUnshuffle(Module):
     (1, 8, 3, 3)
     """
 
+    _printed = ("downscale_factor",)
+
     def __init__(self, downscale_factor: int) -> None:
         self.downscale_factor = downscale_factor
 
     def forward(self, input: Tensor) -> Tensor:
         """(.., c, h * r, w * r) -> (.., c * r^2, h, w)."""
         return functional.pixel_unshuffle(input, self.downscale_factor)
-
-    def extra_repr(self) -> str:
-        """The factor."""
-        return f"downscale_factor={self.downscale_factor}"
 
 
 class ChannelShuffle(Module):
@@ -61,6 +57,8 @@ class ChannelShuffle(Module):
     [[[0], [2], [1], [3]]]
     """
 
+    _printed = ("groups",)
+
     def __init__(self, groups: int) -> None:
         self.groups = groups
 
@@ -68,21 +66,15 @@ class ChannelShuffle(Module):
         """(n, c, ..), of the same shape."""
         return functional.channel_shuffle(input, self.groups)
 
-    def extra_repr(self) -> str:
-        """The number of groups."""
-        return f"groups={self.groups}"
-
 
 class _Windows(Module):
-    def __init__(self, kernel_size: PerAxis, dilation: PerAxis, padding: PerAxis, stride: PerAxis) -> None:
+    _printed: tuple[str, ...] = ("kernel_size", "dilation", "padding", "stride")
+
+    def __init__(self, kernel_size: PerAxis, dilation: PerAxis = 1, padding: PerAxis = 0, stride: PerAxis = 1) -> None:
         self.kernel_size = kernel_size
         self.dilation = dilation
         self.padding = padding
         self.stride = stride
-
-    def extra_repr(self) -> str:
-        """The settings."""
-        return ", ".join(f"{name}={getattr(self, name)}" for name in ("kernel_size", "dilation", "padding", "stride"))
 
 
 class Unfold(_Windows):
@@ -92,11 +84,6 @@ class Unfold(_Windows):
     >>> genesis.nn.Unfold(2)(genesis.ones(1, 3, 4, 4)).shape
     (1, 12, 9)
     """
-
-    def __init__(
-        self, kernel_size: PerAxis, dilation: PerAxis = 1, padding: PerAxis = 0, stride: PerAxis = 1
-    ) -> None:
-        super().__init__(kernel_size, dilation, padding, stride)
 
     def forward(self, input: Tensor) -> Tensor:
         """(n, c, h, w) -> (n, c * window, windows)."""
@@ -111,6 +98,8 @@ class Fold(_Windows):
     (1, 3, 4, 4)
     """
 
+    _printed = ("output_size", *_Windows._printed)
+
     def __init__(
         self, output_size: PerAxis, kernel_size: PerAxis, dilation: PerAxis = 1, padding: PerAxis = 0, stride: PerAxis = 1
     ) -> None:
@@ -120,7 +109,3 @@ class Fold(_Windows):
     def forward(self, input: Tensor) -> Tensor:
         """(n, c * window, windows) -> (n, c, h, w)."""
         return functional.fold(input, self.output_size, self.kernel_size, self.dilation, self.padding, self.stride)
-
-    def extra_repr(self) -> str:
-        """The settings."""
-        return f"output_size={self.output_size}, {super().extra_repr()}"

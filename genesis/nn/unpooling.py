@@ -82,6 +82,8 @@ class MaxUnpool1d(Module):
     tensor([[0., 3., 2., 0.]])
     """
 
+    _printed = "kernel_size", "stride", "padding"
+
     _function: Any = staticmethod(max_unpool1d)
 
     def __init__(self, kernel_size: Extents, stride: Extents | None = None, padding: Extents = 0) -> None:
@@ -92,10 +94,6 @@ class MaxUnpool1d(Module):
     def forward(self, input: Tensor, indices: Tensor, output_size: Sequence[int] | None = None) -> Tensor:
         """See `nn.functional.max_unpool1d` and its kin."""
         return self._function(input, indices, self.kernel_size, self.stride, self.padding, output_size)
-
-    def extra_repr(self) -> str:
-        """The windows."""
-        return f"kernel_size={self.kernel_size}, stride={self.stride}, padding={self.padding}"
 
 
 class MaxUnpool2d(MaxUnpool1d):

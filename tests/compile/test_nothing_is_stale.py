@@ -267,6 +267,30 @@ def test_modules_that_change_are_seen(name):
         assert got.requires_grad is want.requires_grad
 
 
+SETTINGS = {
+    "the window of a maximum": (nn.MaxPool2d(2), "kernel_size", 3),
+    "the steps of a mean": (nn.AvgPool2d(2), "stride", 1),
+    "the power of a norm": (nn.LPPool2d(2.0, 2), "norm_type", 3.0),
+    "the parts of a mean": (nn.AdaptiveAvgPool2d(2), "output_size", 3),
+    "the parts of a maximum": (nn.AdaptiveMaxPool2d(2), "output_size", (1, 3)),
+    "the steps of a convolution": (nn.Conv2d(2, 3, 3), "stride", (2, 2)),
+    "a slope": (nn.LeakyReLU(0.5), "negative_slope", 0.25),
+    "an axis": (nn.Softmax(1), "dim", 2),
+    "places around": (nn.ZeroPad2d(1), "padding", (1, 2, 0, 1)),
+    "a size": (nn.Upsample((5, 5)), "size", (8, 9)),
+}
+
+
+@pytest.mark.parametrize("name", SETTINGS)
+def test_settings_of_layers_that_change_are_seen(name):
+    layer, setting, other = SETTINGS[name]
+    before, x = getattr(layer, setting), genesis.linspace(-1, 2, 72).reshape(1, 2, 6, 6)
+    try:
+        agree(lambda x: layer(x).detach(), lambda: setattr(layer, setting, other), x)
+    finally:
+        setattr(layer, setting, before)
+
+
 def test_modes_are_seen():
     w = genesis.ones(3, 3, requires_grad=True)
     compiled = genesis.compile(lambda x: x @ w)
