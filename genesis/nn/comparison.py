@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from genesis.nn import functional
-from genesis.nn.module import Module
+from genesis.nn.loss import Loss, WeightedLoss
 from genesis.tensor import Tensor
 
 __all__ = [
@@ -12,7 +12,7 @@ __all__ = [
 ]
 
 
-class SmoothL1Loss(Module):
+class SmoothL1Loss(Loss):
     """d^2 / (2 beta) where |d| < beta, |d| - beta / 2 elsewhere, of d = input - target.
 
     >>> import genesis
@@ -21,7 +21,7 @@ class SmoothL1Loss(Module):
     """
 
     def __init__(self, reduction: str = "mean", beta: float = 1.0) -> None:
-        self.reduction = reduction
+        super().__init__(reduction)
         self.beta = beta
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
@@ -29,7 +29,7 @@ class SmoothL1Loss(Module):
         return functional.smooth_l1_loss(input, target, reduction=self.reduction, beta=self.beta)
 
 
-class HuberLoss(Module):
+class HuberLoss(Loss):
     """d^2 / 2 where |d| < delta, delta * (|d| - delta / 2) elsewhere, of d = input - target.
 
     >>> import genesis
@@ -38,7 +38,7 @@ class HuberLoss(Module):
     """
 
     def __init__(self, reduction: str = "mean", delta: float = 1.0) -> None:
-        self.reduction = reduction
+        super().__init__(reduction)
         self.delta = delta
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
@@ -46,7 +46,7 @@ class HuberLoss(Module):
         return functional.huber_loss(input, target, reduction=self.reduction, delta=self.delta)
 
 
-class KLDivLoss(Module):
+class KLDivLoss(Loss):
     """target * (log(target) - input), for log-probabilities; `reduction` may be "batchmean" too.
 
     >>> import genesis
@@ -55,7 +55,7 @@ class KLDivLoss(Module):
     """
 
     def __init__(self, reduction: str = "mean", log_target: bool = False) -> None:
-        self.reduction = reduction
+        super().__init__(reduction)
         self.log_target = log_target
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
@@ -63,7 +63,7 @@ class KLDivLoss(Module):
         return functional.kl_div(input, target, reduction=self.reduction, log_target=self.log_target)
 
 
-class BCELoss(Module):
+class BCELoss(WeightedLoss):
     """-(t * log(x) + (1 - t) * log(1 - x)) for probabilities x.
 
     >>> import genesis
@@ -71,18 +71,12 @@ class BCELoss(Module):
     tensor(0.4904)
     """
 
-    def __init__(self, weight: Tensor | None = None, reduction: str = "mean") -> None:
-        self.register_buffer("weight", weight)
-        self.reduction = reduction
-
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
         """See `nn.functional.binary_cross_entropy`."""
-        return functional.binary_cross_entropy(
-            input, target, weight=self.weight, reduction=self.reduction  # type: ignore[attr-defined]
-        )
+        return functional.binary_cross_entropy(input, target, weight=self.weight, reduction=self.reduction)
 
 
-class BCEWithLogitsLoss(Module):
+class BCEWithLogitsLoss(WeightedLoss):
     """BCELoss of sigmoid(x), without overflow; `pos_weight` is a factor of the first term.
 
     >>> import genesis
@@ -90,19 +84,20 @@ class BCEWithLogitsLoss(Module):
     tensor(0.3466)
     """
 
+    pos_weight: Tensor | None
+
     def __init__(self, weight: Tensor | None = None, reduction: str = "mean", pos_weight: Tensor | None = None) -> None:
-        self.register_buffer("weight", weight)
-        self.reduction = reduction
+        super().__init__(weight, reduction)
         self.register_buffer("pos_weight", pos_weight)
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
         """See `nn.functional.binary_cross_entropy_with_logits`."""
         return functional.binary_cross_entropy_with_logits(
-            input, target, weight=self.weight, reduction=self.reduction, pos_weight=self.pos_weight  # type: ignore[attr-defined]
+            input, target, weight=self.weight, reduction=self.reduction, pos_weight=self.pos_weight
         )
 
 
-class MarginRankingLoss(Module):
+class MarginRankingLoss(Loss):
     """max(0, -t * (x1 - x2) + margin), for t of 1 or -1.
 
     >>> import genesis
@@ -111,15 +106,15 @@ class MarginRankingLoss(Module):
     """
 
     def __init__(self, margin: float = 0.0, reduction: str = "mean") -> None:
+        super().__init__(reduction)
         self.margin = margin
-        self.reduction = reduction
 
     def forward(self, input1: Tensor, input2: Tensor, target: Tensor) -> Tensor:
         """See `nn.functional.margin_ranking_loss`."""
         return functional.margin_ranking_loss(input1, input2, target, margin=self.margin, reduction=self.reduction)
 
 
-class HingeEmbeddingLoss(Module):
+class HingeEmbeddingLoss(Loss):
     """x where t is 1, max(0, margin - x) where it is -1.
 
     >>> import genesis
@@ -128,15 +123,15 @@ class HingeEmbeddingLoss(Module):
     """
 
     def __init__(self, margin: float = 1.0, reduction: str = "mean") -> None:
+        super().__init__(reduction)
         self.margin = margin
-        self.reduction = reduction
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
         """See `nn.functional.hinge_embedding_loss`."""
         return functional.hinge_embedding_loss(input, target, margin=self.margin, reduction=self.reduction)
 
 
-class SoftMarginLoss(Module):
+class SoftMarginLoss(Loss):
     """log(1 + exp(-t * x)), for t of 1 or -1.
 
     >>> import genesis
@@ -144,15 +139,12 @@ class SoftMarginLoss(Module):
     tensor(0.6931)
     """
 
-    def __init__(self, reduction: str = "mean") -> None:
-        self.reduction = reduction
-
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
         """See `nn.functional.soft_margin_loss`."""
         return functional.soft_margin_loss(input, target, reduction=self.reduction)
 
 
-class CosineEmbeddingLoss(Module):
+class CosineEmbeddingLoss(Loss):
     """1 - cos(x1, x2) where t is 1, max(0, cos(x1, x2) - margin) where it is -1.
 
     >>> import genesis
@@ -161,15 +153,15 @@ class CosineEmbeddingLoss(Module):
     """
 
     def __init__(self, margin: float = 0.0, reduction: str = "mean") -> None:
+        super().__init__(reduction)
         self.margin = margin
-        self.reduction = reduction
 
     def forward(self, input1: Tensor, input2: Tensor, target: Tensor) -> Tensor:
         """See `nn.functional.cosine_embedding_loss`."""
         return functional.cosine_embedding_loss(input1, input2, target, margin=self.margin, reduction=self.reduction)
 
 
-class TripletMarginLoss(Module):
+class TripletMarginLoss(Loss):
     """max(0, d(anchor, positive) - d(anchor, negative) + margin), of p-norms.
 
     >>> import genesis
@@ -180,11 +172,11 @@ class TripletMarginLoss(Module):
     def __init__(
         self, margin: float = 1.0, p: float = 2.0, eps: float = 1e-6, swap: bool = False, reduction: str = "mean"
     ) -> None:
+        super().__init__(reduction)
         self.margin = margin
         self.p = p
         self.eps = eps
         self.swap = swap
-        self.reduction = reduction
 
     def forward(self, anchor: Tensor, positive: Tensor, negative: Tensor) -> Tensor:
         """See `nn.functional.triplet_margin_loss`."""

@@ -6,10 +6,27 @@ from genesis.nn import functional
 from genesis.nn.module import Module
 from genesis.tensor import Tensor
 
-__all__ = ["CrossEntropyLoss", "L1Loss", "MSELoss", "NLLLoss"]
+__all__ = ["CrossEntropyLoss", "L1Loss", "Loss", "MSELoss", "NLLLoss", "WeightedLoss"]
 
 
-class CrossEntropyLoss(Module):
+class Loss(Module):
+    """The base of losses: `reduction` is "mean", "sum" or "none"."""
+
+    def __init__(self, reduction: str = "mean") -> None:
+        self.reduction = reduction
+
+
+class WeightedLoss(Loss):
+    """The base of losses with a factor for each class or element, which is a buffer."""
+
+    weight: Tensor | None
+
+    def __init__(self, weight: Tensor | None = None, reduction: str = "mean") -> None:
+        self.register_buffer("weight", weight)
+        self.reduction = reduction
+
+
+class CrossEntropyLoss(WeightedLoss):
     """-log softmax(input)[target], classes on axis 1.
 
     Args:
@@ -28,19 +45,17 @@ class CrossEntropyLoss(Module):
         self, weight: Tensor | None = None, ignore_index: int = -100, reduction: str = "mean",
         label_smoothing: float = 0.0,
     ) -> None:
-        self.register_buffer("weight", weight)
+        super().__init__(weight, reduction)
         self.ignore_index = ignore_index
-        self.reduction = reduction
         self.label_smoothing = label_smoothing
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
         """`input` (rows, classes, ..), `target` int64 (rows, ..) or floating probabilities of the input's shape."""
         return functional.cross_entropy(
-            input, target, self.weight, self.ignore_index, self.reduction, self.label_smoothing  # type: ignore[attr-defined]
-        )
+            input, target, self.weight, self.ignore_index, self.reduction, self.label_smoothing)
 
 
-class NLLLoss(Module):
+class NLLLoss(WeightedLoss):
     """-input[target] for log-probabilities, classes on axis 1; `weight` is a factor per class.
 
     >>> import genesis
@@ -50,18 +65,15 @@ class NLLLoss(Module):
     """
 
     def __init__(self, weight: Tensor | None = None, ignore_index: int = -100, reduction: str = "mean") -> None:
-        self.register_buffer("weight", weight)
+        super().__init__(weight, reduction)
         self.ignore_index = ignore_index
-        self.reduction = reduction
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
         """`input` (rows, classes, ..), `target` int64 (rows, ..)."""
-        return functional.nll_loss(
-            input, target, self.weight, self.ignore_index, self.reduction  # type: ignore[attr-defined]
-        )
+        return functional.nll_loss(input, target, self.weight, self.ignore_index, self.reduction)
 
 
-class MSELoss(Module):
+class MSELoss(Loss):
     """(input - target)^2.
 
     >>> import genesis
@@ -69,24 +81,18 @@ class MSELoss(Module):
     tensor(2.)
     """
 
-    def __init__(self, reduction: str = "mean") -> None:
-        self.reduction = reduction
-
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
         """Two tensors of one shape."""
         return functional.mse_loss(input, target, self.reduction)
 
 
-class L1Loss(Module):
+class L1Loss(Loss):
     """|input - target|.
 
     >>> import genesis
     >>> genesis.nn.L1Loss()(genesis.tensor([1.0, 3.0]), genesis.tensor([1.0, 1.0]))
     tensor(1.)
     """
-
-    def __init__(self, reduction: str = "mean") -> None:
-        self.reduction = reduction
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
         """Two tensors of one shape."""

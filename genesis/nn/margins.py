@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from genesis.nn import functional
-from genesis.nn.module import Module
+from genesis.nn.loss import Loss, WeightedLoss
 from genesis.tensor import Tensor
 
 __all__ = [
@@ -14,7 +14,7 @@ __all__ = [
 ]
 
 
-class PoissonNLLLoss(Module):
+class PoissonNLLLoss(Loss):
     """rate - target * log(rate), for a Poisson distribution of the rate exp(input), or `input` without `log_input`.
 
     >>> import genesis
@@ -23,10 +23,10 @@ class PoissonNLLLoss(Module):
     """
 
     def __init__(self, log_input: bool = True, full: bool = False, eps: float = 1e-8, reduction: str = "mean") -> None:
+        super().__init__(reduction)
         self.log_input = log_input
         self.full = full
         self.eps = eps
-        self.reduction = reduction
 
     def forward(self, log_input: Tensor, target: Tensor) -> Tensor:
         """See `nn.functional.poisson_nll_loss`."""
@@ -35,7 +35,7 @@ class PoissonNLLLoss(Module):
         )
 
 
-class GaussianNLLLoss(Module):
+class GaussianNLLLoss(Loss):
     """(log(var) + (input - target)^2 / var) / 2, for a normal distribution; with `full`, log(2 pi) / 2 more.
 
     >>> import genesis
@@ -44,16 +44,16 @@ class GaussianNLLLoss(Module):
     """
 
     def __init__(self, *, full: bool = False, eps: float = 1e-6, reduction: str = "mean") -> None:
+        super().__init__(reduction)
         self.full = full
         self.eps = eps
-        self.reduction = reduction
 
     def forward(self, input: Tensor, target: Tensor, var: Tensor) -> Tensor:
         """See `nn.functional.gaussian_nll_loss`."""
         return functional.gaussian_nll_loss(input, target, var, full=self.full, eps=self.eps, reduction=self.reduction)
 
 
-class MultiMarginLoss(Module):
+class MultiMarginLoss(WeightedLoss):
     """The mean over classes of max(0, margin - input[target] + input[class])^p, the target's own left out.
 
     >>> import genesis
@@ -62,20 +62,17 @@ class MultiMarginLoss(Module):
     """
 
     def __init__(self, p: int = 1, margin: float = 1.0, weight: Tensor | None = None, reduction: str = "mean") -> None:
+        super().__init__(weight, reduction)
         self.p = p
         self.margin = margin
-        self.reduction = reduction
-        self.register_buffer("weight", weight)
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
         """See `nn.functional.multi_margin_loss`."""
         return functional.multi_margin_loss(
-            input, target, p=self.p, margin=self.margin, weight=self.weight,  # type: ignore[attr-defined]
-            reduction=self.reduction,
-        )
+            input, target, p=self.p, margin=self.margin, weight=self.weight, reduction=self.reduction)
 
 
-class MultiLabelMarginLoss(Module):
+class MultiLabelMarginLoss(Loss):
     """`MultiMarginLoss` with several targets for each row: those before the first -1.
 
     >>> import genesis
@@ -83,15 +80,12 @@ class MultiLabelMarginLoss(Module):
     tensor(0.2500)
     """
 
-    def __init__(self, reduction: str = "mean") -> None:
-        self.reduction = reduction
-
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
         """See `nn.functional.multilabel_margin_loss`."""
         return functional.multilabel_margin_loss(input, target, reduction=self.reduction)
 
 
-class MultiLabelSoftMarginLoss(Module):
+class MultiLabelSoftMarginLoss(WeightedLoss):
     """The mean over classes (the last axis) of the binary cross entropy of sigmoid(input), times `weight`.
 
     >>> import genesis
@@ -99,18 +93,12 @@ class MultiLabelSoftMarginLoss(Module):
     tensor(0.6931)
     """
 
-    def __init__(self, weight: Tensor | None = None, reduction: str = "mean") -> None:
-        self.register_buffer("weight", weight)
-        self.reduction = reduction
-
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
         """See `nn.functional.multilabel_soft_margin_loss`."""
-        return functional.multilabel_soft_margin_loss(
-            input, target, weight=self.weight, reduction=self.reduction  # type: ignore[attr-defined]
-        )
+        return functional.multilabel_soft_margin_loss(input, target, weight=self.weight, reduction=self.reduction)
 
 
-class TripletMarginWithDistanceLoss(Module):
+class TripletMarginWithDistanceLoss(Loss):
     """max(0, d(anchor, positive) - d(anchor, negative) + margin) of the distance d, the Euclidean one if None.
 
     >>> from genesis import nn, tensor
@@ -123,10 +111,10 @@ class TripletMarginWithDistanceLoss(Module):
         self, *, distance_function: Callable[[Tensor, Tensor], Tensor] | None = None, margin: float = 1.0,
         swap: bool = False, reduction: str = "mean",
     ) -> None:
+        super().__init__(reduction)
         self.distance_function = distance_function
         self.margin = margin
         self.swap = swap
-        self.reduction = reduction
 
     def forward(self, anchor: Tensor, positive: Tensor, negative: Tensor) -> Tensor:
         """See `nn.functional.triplet_margin_with_distance_loss`."""
