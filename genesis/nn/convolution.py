@@ -10,20 +10,10 @@ from genesis.creation import empty
 from genesis.nn import functional, init
 from genesis.nn.module import Module
 from genesis.nn.parameter import Parameter
+from genesis.ops.window import PerAxis, per_axis
 from genesis.tensor import Tensor
 
-__all__ = ["Conv1d", "Conv2d", "Conv3d", "ConvTranspose1d", "ConvTranspose2d", "ConvTranspose3d", "each"]
-
-PerAxis = int | Sequence[int]
-
-
-def each(value: PerAxis, count: int) -> tuple[int, ...]:
-    """A setting for each of `count` axes.
-
-    >>> each(3, 2), each((1, 2), 2)
-    ((3, 3), (1, 2))
-    """
-    return (value,) * count if isinstance(value, int) else tuple(value)
+__all__ = ["Conv1d", "Conv2d", "Conv3d", "ConvTranspose1d", "ConvTranspose2d", "ConvTranspose3d"]
 
 
 class _Convolution(Module):
@@ -45,10 +35,10 @@ class _Convolution(Module):
             )
         self.in_channels = in_channels
         self.out_channels = out_channels
-        self.kernel_size = each(kernel_size, axes)
-        self.stride = each(stride, axes)
-        self.padding = padding if isinstance(padding, str) else each(padding, axes)
-        self.dilation = each(dilation, axes)
+        self.kernel_size = per_axis(name, "kernel_size", kernel_size, axes)
+        self.stride = per_axis(name, "stride", stride, axes)
+        self.padding = padding if isinstance(padding, str) else per_axis(name, "padding", padding, axes, 0)
+        self.dilation = per_axis(name, "dilation", dilation, axes)
         self.groups = groups
         self.padding_mode = padding_mode
         self.weight = Parameter(empty(*self._weight_channels(), *self.kernel_size, device=device, dtype=dtype))
@@ -158,7 +148,7 @@ class _ConvTranspose(_Convolution):
     ) -> None:
         if padding_mode != "zeros":
             raise ValueError(f"{type(self).__name__}: padding_mode must be 'zeros', got {padding_mode!r}")
-        self.output_padding = each(output_padding, self._axes)
+        self.output_padding = per_axis(type(self).__name__, "output_padding", output_padding, self._axes, 0)
         super().__init__(
             in_channels, out_channels, kernel_size, stride, padding, dilation, groups, bias, padding_mode, device, dtype
         )

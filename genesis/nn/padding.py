@@ -52,7 +52,7 @@ class _Constant(_Pad):
 class ZeroPad1d(_Pad):
     """Zeros around the last axis.
 
-    `padding` is an integer, or two for each axis, the last axis first.
+    `padding` is an integer, or two of them for each axis, the last axis first.
 
     >>> import genesis
     >>> genesis.nn.ZeroPad1d((2, 1))(genesis.tensor([[1.0, 2.0, 3.0]])).tolist()
@@ -61,9 +61,7 @@ class ZeroPad1d(_Pad):
 
 
 class ZeroPad2d(_Pad):
-    """Zeros around the last 2 axes.
-
-    `padding` is an integer, or two for each axis, the last axis first.
+    """`ZeroPad1d` around the last 2 axes.
 
     >>> import genesis
     >>> genesis.nn.ZeroPad2d(1)(genesis.ones(1, 3, 3, 3)).shape
@@ -74,9 +72,7 @@ class ZeroPad2d(_Pad):
 
 
 class ZeroPad3d(_Pad):
-    """Zeros around the last 3 axes.
-
-    `padding` is an integer, or two for each axis, the last axis first.
+    """`ZeroPad1d` around the last 3 axes.
 
     >>> import genesis
     >>> genesis.nn.ZeroPad3d(1)(genesis.ones(1, 3, 3, 3, 3)).shape
@@ -89,7 +85,7 @@ class ZeroPad3d(_Pad):
 class ConstantPad1d(_Constant):
     """`value` around the last axis.
 
-    `padding` is an integer, or two for each axis, the last axis first.
+    `padding` is an integer, or two of them for each axis, the last axis first.
 
     >>> import genesis
     >>> genesis.nn.ConstantPad1d((2, 1), 7.0)(genesis.tensor([[1.0, 2.0, 3.0]])).tolist()
@@ -98,9 +94,7 @@ class ConstantPad1d(_Constant):
 
 
 class ConstantPad2d(_Constant):
-    """`value` around the last 2 axes.
-
-    `padding` is an integer, or two for each axis, the last axis first.
+    """`ConstantPad1d` around the last 2 axes.
 
     >>> import genesis
     >>> genesis.nn.ConstantPad2d(1, 7.0)(genesis.ones(1, 3, 3, 3)).shape
@@ -111,9 +105,7 @@ class ConstantPad2d(_Constant):
 
 
 class ConstantPad3d(_Constant):
-    """`value` around the last 3 axes.
-
-    `padding` is an integer, or two for each axis, the last axis first.
+    """`ConstantPad1d` around the last 3 axes.
 
     >>> import genesis
     >>> genesis.nn.ConstantPad3d(1, 7.0)(genesis.ones(1, 3, 3, 3, 3)).shape
@@ -124,9 +116,9 @@ class ConstantPad3d(_Constant):
 
 
 class ReflectionPad1d(_Pad):
-    """The elements in reverse, without the one at the end around the last axis.
+    """The elements in reverse, without the one at the end, around the last axis.
 
-    `padding` is an integer, or two for each axis, the last axis first.
+    `padding` is an integer, or two of them for each axis, the last axis first.
 
     >>> import genesis
     >>> genesis.nn.ReflectionPad1d((2, 1))(genesis.tensor([[1.0, 2.0, 3.0]])).tolist()
@@ -137,9 +129,7 @@ class ReflectionPad1d(_Pad):
 
 
 class ReflectionPad2d(_Pad):
-    """The elements in reverse, without the one at the end around the last 2 axes.
-
-    `padding` is an integer, or two for each axis, the last axis first.
+    """`ReflectionPad1d` around the last 2 axes.
 
     >>> import genesis
     >>> genesis.nn.ReflectionPad2d(1)(genesis.ones(1, 3, 3, 3)).shape
@@ -151,9 +141,7 @@ class ReflectionPad2d(_Pad):
 
 
 class ReflectionPad3d(_Pad):
-    """The elements in reverse, without the one at the end around the last 3 axes.
-
-    `padding` is an integer, or two for each axis, the last axis first.
+    """`ReflectionPad1d` around the last 3 axes.
 
     >>> import genesis
     >>> genesis.nn.ReflectionPad3d(1)(genesis.ones(1, 3, 3, 3, 3)).shape
@@ -167,7 +155,7 @@ class ReflectionPad3d(_Pad):
 class ReplicationPad1d(_Pad):
     """The element at the end around the last axis.
 
-    `padding` is an integer, or two for each axis, the last axis first.
+    `padding` is an integer, or two of them for each axis, the last axis first.
 
     >>> import genesis
     >>> genesis.nn.ReplicationPad1d((2, 1))(genesis.tensor([[1.0, 2.0, 3.0]])).tolist()
@@ -178,9 +166,7 @@ class ReplicationPad1d(_Pad):
 
 
 class ReplicationPad2d(_Pad):
-    """The element at the end around the last 2 axes.
-
-    `padding` is an integer, or two for each axis, the last axis first.
+    """`ReplicationPad1d` around the last 2 axes.
 
     >>> import genesis
     >>> genesis.nn.ReplicationPad2d(1)(genesis.ones(1, 3, 3, 3)).shape
@@ -192,9 +178,7 @@ class ReplicationPad2d(_Pad):
 
 
 class ReplicationPad3d(_Pad):
-    """The element at the end around the last 3 axes.
-
-    `padding` is an integer, or two for each axis, the last axis first.
+    """`ReplicationPad1d` around the last 3 axes.
 
     >>> import genesis
     >>> genesis.nn.ReplicationPad3d(1)(genesis.ones(1, 3, 3, 3, 3)).shape
@@ -208,7 +192,7 @@ class ReplicationPad3d(_Pad):
 class CircularPad1d(_Pad):
     """The elements from the other end around the last axis.
 
-    `padding` is an integer, or two for each axis, the last axis first.
+    `padding` is an integer, or two of them for each axis, the last axis first.
 
     >>> import genesis
     >>> genesis.nn.CircularPad1d((2, 1))(genesis.tensor([[1.0, 2.0, 3.0]])).tolist()
@@ -219,9 +203,7 @@ class CircularPad1d(_Pad):
 
 
 class CircularPad2d(_Pad):
-    """The elements from the other end around the last 2 axes.
-
-    `padding` is an integer, or two for each axis, the last axis first.
+    """`CircularPad1d` around the last 2 axes.
 
     >>> import genesis
     >>> genesis.nn.CircularPad2d(1)(genesis.ones(1, 3, 3, 3)).shape
@@ -233,9 +215,7 @@ class CircularPad2d(_Pad):
 
 
 class CircularPad3d(_Pad):
-    """The elements from the other end around the last 3 axes.
-
-    `padding` is an integer, or two for each axis, the last axis first.
+    """`CircularPad1d` around the last 3 axes.
 
     >>> import genesis
     >>> genesis.nn.CircularPad3d(1)(genesis.ones(1, 3, 3, 3, 3)).shape

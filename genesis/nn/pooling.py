@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 from genesis.nn import functional
-from genesis.nn.convolution import each
 from genesis.nn.module import Module
+from genesis.ops.window import PerAxis, per_axis
 from genesis.tensor import Tensor
 
 __all__ = [
     "AdaptiveAvgPool1d", "AdaptiveAvgPool2d", "AdaptiveAvgPool3d", "AdaptiveMaxPool1d", "AdaptiveMaxPool2d",
     "AdaptiveMaxPool3d", "AvgPool1d", "AvgPool2d", "AvgPool3d", "LPPool1d", "LPPool2d", "MaxPool1d", "MaxPool2d", "MaxPool3d",
 ]
-
-PerAxis = int | Sequence[int]
 
 
 class _Pool(Module):
@@ -148,8 +146,9 @@ class AvgPool1d(_AvgPool):
         self, kernel_size: PerAxis, stride: PerAxis | None = None, padding: PerAxis = 0, ceil_mode: bool = False,
         count_include_pad: bool = True,
     ) -> None:
-        size, apart = each(kernel_size, 1), each(kernel_size if stride is None else stride, 1)
-        super().__init__(size, apart, each(padding, 1), ceil_mode, count_include_pad)
+        size = per_axis("AvgPool1d", "kernel_size", kernel_size, 1)
+        step = size if stride is None else per_axis("AvgPool1d", "stride", stride, 1)
+        super().__init__(size, step, per_axis("AvgPool1d", "padding", padding, 1, 0), ceil_mode, count_include_pad)
 
     def forward(self, input: Tensor) -> Tensor:
         """`input` (n, c, l) or (c, l), pooled over l."""

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from genesis.nn import functional
 from genesis.nn.module import Module
+from genesis.ops.window import PerAxis
 from genesis.tensor import Tensor
 
 __all__ = ["ChannelShuffle", "Fold", "PixelShuffle", "PixelUnshuffle", "Unfold"]
-
-PerAxis = int | Sequence[int]
 
 
 class PixelShuffle(Module):

@@ -9,25 +9,22 @@ from genesis.dispatch import call
 from genesis.ir.shapes import numel
 from genesis.nn.module import Module
 from genesis.ops.registry import OPERATIONS
+from genesis.ops.window import PerAxis, per_axis
 from genesis.overriding import overridable
 from genesis.tensor import Tensor
 
 __all__ = ["MaxUnpool1d", "MaxUnpool2d", "MaxUnpool3d", "max_unpool1d", "max_unpool2d", "max_unpool3d"]
 
-Extents = int | Sequence[int]
-
-
-def _each(value: Extents, axes: int) -> tuple[int, ...]:
-    return (value,) * axes if isinstance(value, int) else tuple(value)
-
 
 def _unpooled(
-    name: str, axes: int, input: Tensor, indices: Tensor, kernel_size: Extents, stride: Extents | None, padding: Extents,
+    name: str, axes: int, input: Tensor, indices: Tensor, kernel_size: PerAxis, stride: PerAxis | None, padding: PerAxis,
     output_size: Sequence[int] | None,
 ) -> Tensor:
     if input.ndim not in (axes + 1, axes + 2) or indices.shape != input.shape:
         raise ValueError(f"{name}: input {input.shape}, indices {indices.shape}; want one shape, {axes + 1} or {axes + 2} axes")
-    sizes, steps, pads = (_each(v, axes) for v in (kernel_size, kernel_size if stride is None else stride, padding))
+    sizes = per_axis(name, "kernel_size", kernel_size, axes)
+    steps = sizes if stride is None else per_axis(name, "stride", stride, axes)
+    pads = per_axis(name, "padding", padding, axes, 0)
     lead, last = input.shape[: input.ndim - axes], input.shape[input.ndim - axes :]
     usual = tuple((n - 1) * s + k - 2 * p for n, s, k, p in zip(last, steps, sizes, pads, strict=True))
     want = usual if output_size is None else tuple(output_size)[-axes:]
@@ -40,7 +37,7 @@ def _unpooled(
 
 @overridable
 def max_unpool1d(
-    input: Tensor, indices: Tensor, kernel_size: Extents, stride: Extents | None = None, padding: Extents = 0,
+    input: Tensor, indices: Tensor, kernel_size: PerAxis, stride: PerAxis | None = None, padding: PerAxis = 0,
     output_size: Sequence[int] | None = None,
 ) -> Tensor:
     """The elements that `max_pool1d` took, at the `indices` that it returned, and zeros: (n, c, l) or (c, l).
@@ -57,7 +54,7 @@ def max_unpool1d(
 
 @overridable
 def max_unpool2d(
-    input: Tensor, indices: Tensor, kernel_size: Extents, stride: Extents | None = None, padding: Extents = 0,
+    input: Tensor, indices: Tensor, kernel_size: PerAxis, stride: PerAxis | None = None, padding: PerAxis = 0,
     output_size: Sequence[int] | None = None,
 ) -> Tensor:
     """The elements that `max_pool2d` took, at the `indices` that it returned, and zeros: (n, c, h, w) or (c, h, w)."""
@@ -66,7 +63,7 @@ def max_unpool2d(
 
 @overridable
 def max_unpool3d(
-    input: Tensor, indices: Tensor, kernel_size: Extents, stride: Extents | None = None, padding: Extents = 0,
+    input: Tensor, indices: Tensor, kernel_size: PerAxis, stride: PerAxis | None = None, padding: PerAxis = 0,
     output_size: Sequence[int] | None = None,
 ) -> Tensor:
     """The elements that `max_pool3d` took, at the `indices` that it returned, and zeros: (n, c, d, h, w) or (c, d, h, w)."""
@@ -86,7 +83,7 @@ class MaxUnpool1d(Module):
 
     _function: Any = staticmethod(max_unpool1d)
 
-    def __init__(self, kernel_size: Extents, stride: Extents | None = None, padding: Extents = 0) -> None:
+    def __init__(self, kernel_size: PerAxis, stride: PerAxis | None = None, padding: PerAxis = 0) -> None:
         self.kernel_size = kernel_size
         self.stride = kernel_size if stride is None else stride
         self.padding = padding
