@@ -17,22 +17,30 @@ from genesis.ops.registry import OPERATIONS
 from genesis.tensor import Tensor, method
 
 __all__ = [
-    "LinAlgError", "cholesky", "cond", "cross", "det", "diagonal", "eigh", "eigvalsh", "inv", "lstsq", "matmul",
-    "matrix_exp", "matrix_norm", "matrix_power", "matrix_rank", "multi_dot", "norm", "pinv", "qr", "slogdet", "solve",
-    "solve_triangular", "svd", "svdvals", "tensorinv", "tensorsolve", "vander", "vecdot", "vector_norm",
+    "LinAlgError", "cholesky", "cholesky_ex", "cond", "cross", "det", "diagonal", "eigh", "eigvalsh", "inv", "inv_ex",
+    "lstsq", "lu", "lu_factor", "lu_factor_ex", "lu_solve", "matmul", "matrix_exp", "matrix_norm", "matrix_power",
+    "matrix_rank", "multi_dot", "norm", "pinv", "qr", "slogdet", "solve", "solve_ex", "solve_triangular", "svd",
+    "svdvals", "tensorinv", "tensorsolve", "vander", "vecdot", "vector_norm",
 ]
 
 LinAlgError = np.linalg.LinAlgError
 cholesky = function_of(OPERATIONS["cholesky"])
+cholesky_ex = function_of(OPERATIONS["cholesky_ex"])
 det = function_of(OPERATIONS["det"])
 eigh = function_of(OPERATIONS["eigh"])
 eigvalsh = function_of(OPERATIONS["eigvalsh"])
 inv = function_of(OPERATIONS["inv"])
+inv_ex = function_of(OPERATIONS["inv_ex"])
+lu = function_of(OPERATIONS["linalg_lu"])
+lu_factor = function_of(OPERATIONS["lu_factor"])
+lu_factor_ex = function_of(OPERATIONS["lu_factor_ex"])
+lu_solve = function_of(OPERATIONS["linalg_lu_solve"])
 matrix_exp = function_of(OPERATIONS["matrix_exp"])
 pinv = function_of(OPERATIONS["pinv"])
-qr = function_of(OPERATIONS["qr"])
+qr = function_of(OPERATIONS["linalg_qr"])
 slogdet = function_of(OPERATIONS["slogdet"])
 solve = function_of(OPERATIONS["solve"])
+solve_ex = function_of(OPERATIONS["solve_ex"])
 solve_triangular = function_of(OPERATIONS["solve_triangular"])
 svd = function_of(OPERATIONS["linalg_svd"])
 svdvals = function_of(OPERATIONS["svdvals"])

@@ -7,6 +7,7 @@ from genesis.ops import (
     arrangement,
     attention,
     channel_norm,
+    cholesky,
     contraction,
     conversion,
     convolution,
@@ -15,6 +16,8 @@ from genesis.ops import (
     distance,
     einstein,
     elementwise,
+    elimination,
+    factors,
     indexing,
     joining,
     loss,
@@ -42,6 +45,7 @@ from genesis.ops import (
     statistics,
     subscript,
     tables,
+    triangular,
     view_gradient,
     views,
     window,
@@ -49,10 +53,10 @@ from genesis.ops import (
 from genesis.ops.registry import OPERATIONS, PRIMITIVES, Operation, Primitive
 
 __all__ = [
-    "OPERATIONS", "PRIMITIVES", "Operation", "Primitive", "activation", "adaptive", "arithmetic", "arrangement", "attention",
-    "channel_norm", "contraction", "conversion", "convolution", "covariance", "decompositions", "distance", "einstein",
-    "elementwise", "indexing", "joining", "loss", "margins", "neural", "norms", "numbers", "optimize", "ordering", "pooling",
-    "products", "recurrent", "reduction", "resample", "rounding", "running", "sampling", "scatter_reduction", "searching",
-    "shuffling", "solving", "source", "special", "stacking", "statistics", "subscript", "tables", "view_gradient", "views",
-    "window",
+    "OPERATIONS", "PRIMITIVES", "Operation", "Primitive", "activation", "adaptive", "arithmetic", "arrangement",
+    "attention", "channel_norm", "cholesky", "contraction", "conversion", "convolution", "covariance", "decompositions",
+    "distance", "einstein", "elementwise", "elimination", "factors", "indexing", "joining", "loss", "margins", "neural",
+    "norms", "numbers", "optimize", "ordering", "pooling", "products", "recurrent", "reduction", "resample", "rounding",
+    "running", "sampling", "scatter_reduction", "searching", "shuffling", "solving", "source", "special", "stacking",
+    "statistics", "subscript", "tables", "triangular", "view_gradient", "views", "window",
 ]

@@ -1,14 +1,11 @@
-"""Factors of matrices: Cholesky's, QR, eigenvalues of symmetric matrices, singular values; by LAPACK as NumPy calls it.
+"""Orthogonal factors of matrices: QR, eigenvalues of symmetric matrices, singular values; by LAPACK as NumPy calls it.
 
-A decomposition is one host operation; its factors lie one after the other along the last axis of its node, and are views.
 Gradients are formulas (J. Townsend, "Differentiating the Singular Value Decomposition", 2016; S. Walter, L. Lehmann,
-"Algorithmic Differentiation of Linear Algebra Functions", 2010). The attribute `dim` is the number of leading axes.
+"Algorithmic Differentiation of Linear Algebra Functions", 2010).
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from itertools import accumulate
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,15 +15,15 @@ from genesis.ir.shapes import Shape, numel
 from genesis.ops.arrangement import diag_embed, taken
 from genesis.ops.contraction import matmul, swapped
 from genesis.ops.elementwise import where
+from genesis.ops.factors import factor_node, factors, matrices, packed
 from genesis.ops.joining import cat
-from genesis.ops.layout import contiguous_layout, diagonal_layout
 from genesis.ops.neural import tril
 from genesis.ops.registry import cast, composite, primitive
-from genesis.ops.solving import matrices, solve_value
 from genesis.ops.source import iota
-from genesis.ops.views import reshape_value, view_value
+from genesis.ops.triangular import triangular_value
+from genesis.ops.views import reshape_value
 
-__all__ = ["cholesky", "eigh", "qr", "svd_value"]
+__all__ = ["eigh", "linalg_qr", "svd_value"]
 
 
 class QR(NamedTuple):
@@ -41,29 +38,6 @@ class Eigen(NamedTuple):
 
     eigenvalues: Any
     eigenvectors: Any
-
-
-# ---- several factors in one node ----
-
-
-def _packed(factors: Sequence[np.ndarray], lead: int) -> np.ndarray:
-    return np.concatenate([f.reshape(*f.shape[:lead], numel(f.shape[lead:])) for f in factors], axis=-1)
-
-
-def _node(name: str, x: Value, shapes: Sequence[Shape], **attrs: Any) -> Value:
-    lead = x.shape[:-2]
-    total = sum(map(numel, shapes))
-    return x.graph.add(name, (x,), (*lead, total), x.dtype, {"dim": len(lead), **attrs})
-
-
-def _factors(packed: Value, shapes: Sequence[Shape]) -> list[Value]:
-    """The factors of the given shapes behind the leading axes."""
-    lead = packed.shape[:-1]
-    ends = [*accumulate(map(numel, shapes), initial=0)]
-    return [
-        reshape_value(taken(packed, len(lead), start, end), (*lead, *shape))
-        for start, end, shape in zip(ends, ends[1:], shapes, strict=False)
-    ]
 
 
 def _over_gaps(x: Value, values: Value) -> Value:
@@ -82,39 +56,6 @@ def _row(x: Value) -> Value:
     return reshape_value(x, (*x.shape[:-1], 1, x.shape[-1]))
 
 
-# ---- Cholesky ----
-
-
-def _cholesky_grad(g: Value, y: Value, a: Value) -> Value:
-    inner = tril(matmul(swapped(y), tril(g)))
-    inner = inner - diag_embed(_diagonal(inner)) * 0.5
-    half = solve_value(swapped(y), swapped(solve_value(swapped(y), swapped(inner))))
-    return (half + swapped(half)) * 0.5
-
-
-def _diagonal(x: Value) -> Value:
-    return view_value(x, diagonal_layout(contiguous_layout(x.shape), 0, -2, -1), "diagonal")
-
-
-primitive("cholesky", "host", grad=_cholesky_grad, reference=lambda node, a: np.linalg.cholesky(a))
-
-
-@composite("cholesky")
-def cholesky(input: Value, upper: bool = False) -> Value:
-    """The lower triangular L with L @ L.T = `input`, symmetric and positive definite (.., n, n); with `upper`, its transpose.
-
-    Raises LinAlgError, when it is computed, for a matrix that is not positive definite.
-
-    >>> import genesis
-    >>> genesis.linalg.cholesky(genesis.tensor([[4.0, 2.0], [2.0, 5.0]]))
-    tensor([[2., 0.],
-            [1., 2.]])
-    """
-    x = matrices("cholesky", input, square=True)
-    found = x.graph.add("cholesky", (x,), x.shape, x.dtype, {"dim": x.ndim - 2})
-    return cast(swapped(found) if upper else found, input.dtype)
-
-
 # ---- QR ----
 
 
@@ -124,7 +65,7 @@ def _qr_shapes(node: Any, rows: int, columns: int) -> list[Shape]:
 
 
 def _qr_reference(node: Any, a: np.ndarray) -> np.ndarray:
-    return _packed(np.linalg.qr(a, "complete" if node.attrs["complete"] else "reduced"), a.ndim - 2)
+    return packed(np.linalg.qr(a, "complete" if node.attrs["complete"] else "reduced"), a.ndim - 2)
 
 
 def _qr_grad(g: Value, y: Value, a: Value) -> Value:
@@ -132,7 +73,7 @@ def _qr_grad(g: Value, y: Value, a: Value) -> Value:
     shapes = _qr_shapes(y.node, m, n)
     if shapes[0][1] > n:
         raise NotImplementedError("qr: mode 'complete' of more rows than columns has no gradient; take 'reduced'")
-    (q, r), (gq, gr) = _factors(y, shapes), _factors(g, shapes)
+    (q, r), (gq, gr) = factors(y, shapes), factors(g, shapes)
     axis = a.ndim - 1
     wide = taken(a, axis, m, None) if n > m else None
     if wide is not None:  # what stands right of the square part is Q times what stands there in R
@@ -141,15 +82,15 @@ def _qr_grad(g: Value, y: Value, a: Value) -> Value:
         gq = gq + matmul(wide, swapped(beyond))
     inner = matmul(r, swapped(gr)) - matmul(swapped(gq), q)
     symmetric = tril(inner) + swapped(tril(inner, -1))
-    left = swapped(solve_value(r, swapped(gq + matmul(q, symmetric))))
+    left = swapped(triangular_value(r, swapped(gq + matmul(q, symmetric)), True))
     return left if wide is None else cat([left, matmul(q, beyond)], axis)
 
 
 primitive("qr", "host", grad=_qr_grad, reference=_qr_reference)
 
 
-@composite("qr", methods=())
-def qr(A: Value, mode: str = "reduced") -> Any:
+@composite("linalg_qr", methods=())
+def linalg_qr(A: Value, mode: str = "reduced") -> Any:
     """(Q, R): orthonormal columns and an upper triangle whose product is `A` (.., m, n).
 
     `mode` "reduced" has min(m, n) columns in Q, "complete" m; "r" leaves Q empty.
@@ -160,20 +101,26 @@ def qr(A: Value, mode: str = "reduced") -> Any:
     m, n = x.shape[-2:]
     inner = m if mode == "complete" else min(m, n)
     shapes = [(m, inner), (inner, n)]
-    q, r = (cast(f, A.dtype) for f in _factors(_node("qr", x, shapes, complete=mode == "complete"), shapes))
-    return QR(reshape_value(taken(reshape_value(q, (numel(q.shape),)), 0, 0, 0), (0,)) if mode == "r" else q, r)
+    q, r = (cast(f, A.dtype) for f in factors(factor_node("qr", x, shapes, complete=mode == "complete"), shapes))
+    return QR(taken(reshape_value(q, (numel(q.shape),)), 0, 0, 0) if mode == "r" else q, r)
+
+
+@composite("qr")
+def qr(input: Value, some: bool = True) -> Any:
+    """(Q, R) as `linalg.qr`: with `some` in mode "reduced", else "complete"."""
+    return linalg_qr(input, "reduced" if some else "complete")
 
 
 # ---- eigenvalues ----
 
 
 def _eigh_reference(node: Any, a: np.ndarray) -> np.ndarray:
-    return _packed(np.linalg.eigh(a, node.attrs["UPLO"]), a.ndim - 2)
+    return packed(np.linalg.eigh(a, node.attrs["UPLO"]), a.ndim - 2)
 
 
 def _eigh_grad(g: Value, y: Value, a: Value) -> Value:
     n = a.shape[-1]
-    (w, v), (gw, gv) = _factors(y, [(n,), (n, n)]), _factors(g, [(n,), (n, n)])
+    (w, v), (gw, gv) = factors(y, [(n,), (n, n)]), factors(g, [(n,), (n, n)])
     inner = _over_gaps(matmul(swapped(v), gv), w) + diag_embed(gw)
     whole = matmul(matmul(v, inner), swapped(v))
     return (whole + swapped(whole)) * 0.5
@@ -196,7 +143,7 @@ def eigh(A: Value, UPLO: str = "L") -> Any:
     if UPLO not in ("L", "U"):
         raise ValueError(f"eigh: UPLO is {UPLO!r}; want 'L' or 'U'")
     shapes: list[Shape] = [(x.shape[-1],), (x.shape[-1], x.shape[-1])]
-    return Eigen(*[cast(f, A.dtype) for f in _factors(_node("eigh", x, shapes, UPLO=UPLO), shapes)])
+    return Eigen(*[cast(f, A.dtype) for f in factors(factor_node("eigh", x, shapes, UPLO=UPLO), shapes)])
 
 
 # ---- singular values ----
@@ -208,13 +155,13 @@ def _svd_shapes(m: int, n: int, full: bool) -> list[Shape]:
 
 
 def _svd_reference(node: Any, a: np.ndarray) -> np.ndarray:
-    return _packed(np.linalg.svd(a, node.attrs["full"]), a.ndim - 2)
+    return packed(np.linalg.svd(a, node.attrs["full"]), a.ndim - 2)
 
 
 def _svd_grad(g: Value, y: Value, a: Value) -> Value:
     m, n = a.shape[-2:]
     k, shapes, axis = min(m, n), _svd_shapes(m, n, y.node.attrs["full"]), a.ndim - 1
-    (u, s, vh), (gu, gs, gvh) = _factors(y, shapes), _factors(g, shapes)
+    (u, s, vh), (gu, gs, gvh) = factors(y, shapes), factors(g, shapes)
     u, gu, vh, gvh = taken(u, axis, 0, k), taken(gu, axis, 0, k), taken(vh, axis - 1, 0, k), taken(gvh, axis - 1, 0, k)
     across, along = _column(s), _row(s)
     by_u, by_v = matmul(swapped(u), gu), matmul(vh, swapped(gvh))
@@ -235,7 +182,7 @@ def svd_value(A: Value, full: bool) -> list[Value]:
     """U, S and Vh."""
     x = matrices("svd", A)
     shapes = _svd_shapes(x.shape[-2], x.shape[-1], full)
-    return [cast(f, A.dtype) for f in _factors(_node("svd", x, shapes, full=full), shapes)]
+    return [cast(f, A.dtype) for f in factors(factor_node("svd", x, shapes, full=full), shapes)]
 
 
 class SVD(NamedTuple):
@@ -255,8 +202,9 @@ class Transposed(NamedTuple):
 
 
 @composite("linalg_svd", methods=())
-def linalg_svd(A: Value, full_matrices: bool = True) -> Any:
+def linalg_svd(A: Value, full_matrices: bool = True, *, driver: str | None = None) -> Any:
     """(U, S, Vh) of matrices (.., m, n): `A` is U @ diag(S) @ Vh, S descending. Without `full_matrices`, min(m, n) vectors.
+    LAPACK is asked in one way, whatever `driver` says.
 
     The gradient by the vectors counts on singular values that differ.
     """
@@ -271,8 +219,8 @@ def svd(input: Value, some: bool = True, compute_uv: bool = True) -> Any:
 
 
 @composite("svdvals", methods=())
-def svdvals(A: Value) -> Value:
-    """The singular values of matrices (.., m, n), descending.
+def svdvals(A: Value, *, driver: str | None = None) -> Value:
+    """The singular values of matrices (.., m, n), descending, whatever `driver` says.
 
     >>> import genesis
     >>> genesis.linalg.svdvals(genesis.tensor([[3.0, 0.0], [0.0, -4.0]]))

@@ -15,23 +15,13 @@ from genesis.ir.shapes import broadcast_shapes
 from genesis.ops.arrangement import taken
 from genesis.ops.contraction import matmul, swapped
 from genesis.ops.elementwise import where
+from genesis.ops.factors import matrices
 from genesis.ops.joining import cat
-from genesis.ops.neural import tril, triu
 from genesis.ops.reduction import sum
 from genesis.ops.registry import cast, composite, expand, primitive, promoted, widened
-from genesis.ops.source import iota
 from genesis.ops.views import reshape_value
 
-__all__ = ["det", "inv", "matrices", "solve", "solve_value"]
-
-
-def matrices(name: str, x: Value, square: bool = False) -> Value:
-    """`x`, matrices on its last two axes, in the dtype that LAPACK computes in."""
-    if x.ndim < 2 or (square and x.shape[-1] != x.shape[-2]):
-        raise ValueError(f"{name}: shape {x.shape}; want {'(.., n, n)' if square else '(.., m, n)'}")
-    if not x.dtype.is_floating_point:
-        raise TypeError(f"{name}: wants a floating tensor, got {x.dtype.name}; convert with .to(genesis.float32)")
-    return widened(x)
+__all__ = ["aligned", "det", "inv", "solve", "solve_value"]
 
 
 def _node(name: str, x: Value, shape: tuple[int, ...] | None = None, *others: Value) -> Value:
@@ -69,64 +59,23 @@ def solve(A: Value, B: Value, *, left: bool = True) -> Value:
     if b.ndim == 1 or b.shape == a.shape[:-1]:
         if not left:
             raise ValueError(f"solve: left=False wants matrices on the right, got shape {B.shape}")
-        found = _solved("solve", a, reshape_value(b, (*b.shape, 1)))
+        found = _solved(a, reshape_value(b, (*b.shape, 1)))
         return cast(reshape_value(found, found.shape[:-1]), first.dtype)
     if not left:
-        return cast(swapped(_solved("solve", swapped(a), swapped(b))), first.dtype)
-    return cast(_solved("solve", a, b), first.dtype)
+        return cast(swapped(_solved(swapped(a), swapped(b))), first.dtype)
+    return cast(_solved(a, b), first.dtype)
 
 
-def _solved(name: str, a: Value, b: Value) -> Value:
+def _solved(a: Value, b: Value) -> Value:
+    return solve_value(*aligned("solve", a, b))
+
+
+def aligned(name: str, a: Value, b: Value) -> tuple[Value, Value]:
+    """Square matrices and right sides for them, their leading axes broadcast."""
     if b.ndim < 2 or b.shape[-2] != a.shape[-1]:
         raise ValueError(f"{name}: shapes {a.shape} and {b.shape}; want (.., n, n) and (.., n, k)")
     lead = broadcast_shapes(name, a.shape[:-2], b.shape[:-2])
-    return solve_value(expand(a, (*lead, *a.shape[-2:])), expand(b, (*lead, *b.shape[-2:])))
-
-
-@composite("solve_triangular", 2, methods=())
-def solve_triangular(A: Value, B: Value, *, upper: bool, left: bool = True, unitriangular: bool = False) -> Value:
-    """As `solve`, of the upper or the lower triangle of `A` (with ones on its diagonal, if `unitriangular`)."""
-    first, second = promoted(A, B)
-    a, b = matrices("solve_triangular", first, square=True), widened(second)
-    part: Value = triu(a) if upper else tril(a)
-    if unitriangular:
-        places = iota(a.graph, a.shape[-1])
-        part = where(reshape_value(places, (a.shape[-1], 1)) == places, 1, part)
-    if left:
-        return cast(_solved("solve_triangular", part, b), first.dtype)
-    return cast(swapped(_solved("solve_triangular", swapped(part), swapped(b))), first.dtype)
-
-
-@composite("cholesky_solve", 2)
-def cholesky_solve(B: Value, L: Value, upper: bool = False) -> Value:
-    """The X with `L` @ L.T @ X = `B`, for a factor `L` that `cholesky` gives (with `upper`, L.T @ L)."""
-    y = solve_triangular(swapped(L) if upper else L, B, upper=False)
-    return solve_triangular(L if upper else swapped(L), y, upper=True)
-
-
-@composite("cholesky_inverse")
-def cholesky_inverse(L: Value, upper: bool = False) -> Value:
-    """The inverses of the matrices (.., n, n) whose lower factor `L`, or upper one, `cholesky` gives."""
-    x = matrices("cholesky_inverse", L, square=True)
-    places = iota(x.graph, x.shape[-1])
-    one = cast(reshape_value(places, (x.shape[-1], 1)) == places, x.dtype)
-    return cast(cholesky_solve(one, x, upper), L.dtype)
-
-
-class Triangular(NamedTuple):
-    """What `triangular_solve` gives."""
-
-    solution: Any
-    cloned_coefficient: Any
-
-
-@composite("triangular_solve", 2)
-def triangular_solve(
-    b: Value, A: Value, upper: bool = True, transpose: bool = False, unitriangular: bool = False
-) -> Any:
-    """(X, A) with `A` @ X = `b`, of a triangle of `A` as in `solve_triangular`; with `transpose`, A.T @ X = b."""
-    found = solve_triangular(swapped(A) if transpose else A, b, upper=upper != transpose, unitriangular=unitriangular)
-    return Triangular(found, A)
+    return expand(a, (*lead, *a.shape[-2:])), expand(b, (*lead, *b.shape[-2:]))
 
 
 # ---- inverses ----
@@ -163,20 +112,28 @@ def _pinv_grad(g: Value, p: Value, a: Value) -> Value:
     )
 
 
-primitive(
-    "pinv", "host", grad=_pinv_grad,
-    reference=lambda node, a: np.linalg.pinv(a, max(a.shape[-2:], default=0) * np.finfo(a.dtype).eps),
-)
+def _pinv_reference(node: Any, a: np.ndarray) -> np.ndarray:
+    u, s, vh = np.linalg.svd(a, full_matrices=False, hermitian=node.attrs["hermitian"])
+    bound = np.maximum(node.attrs["atol"], node.attrs["rtol"] * s.max(-1, keepdims=True, initial=0))
+    inverse = np.divide(1, s, out=np.zeros_like(s), where=s > bound)
+    return np.matmul(vh.swapaxes(-1, -2) * inverse[..., None, :], u.swapaxes(-1, -2))
+
+
+primitive("pinv", "host", grad=_pinv_grad, reference=_pinv_reference)
 
 
 @composite("pinv", methods=("pinverse",))
-def pinv(A: Value) -> Value:
+def pinv(A: Value, *, atol: float | None = None, rtol: float | None = None, hermitian: bool = False) -> Value:
     """The pseudo-inverses of matrices (.., m, n) (Moore, 1920; Penrose, 1955).
 
-    Singular values up to max(m, n) times the dtype's eps, relative to the greatest, count as zeros.
+    Singular values up to max(`atol`, `rtol` times the greatest) count as zeros; `rtol` is max(m, n) times the dtype's eps, if
+    neither is given. With `hermitian`, only the lower triangle of a symmetric matrix is read.
     """
-    x = matrices("pinv", A)
-    return cast(_node("pinv", x, (*x.shape[:-2], x.shape[-1], x.shape[-2])), A.dtype)
+    x = matrices("pinv", A, square=hermitian)
+    if rtol is None:
+        rtol = max(x.shape[-2:]) * float(np.finfo(x.dtype.numpy).eps) if atol is None else 0.0
+    attrs = {"dim": x.ndim - 2, "atol": atol or 0.0, "rtol": rtol, "hermitian": hermitian}
+    return cast(x.graph.add("pinv", (x,), (*x.shape[:-2], x.shape[-1], x.shape[-2]), x.dtype, attrs), A.dtype)
 
 
 # ---- determinants ----
@@ -209,15 +166,15 @@ primitive(
 
 
 @composite("det")
-def det(input: Value) -> Value:
+def det(A: Value) -> Value:
     """The determinants of matrices (.., n, n).
 
     >>> import genesis
     >>> genesis.det(genesis.tensor([[1.0, 2.0], [3.0, 4.0]]))
     tensor(-2.)
     """
-    x = matrices("det", input, square=True)
-    return cast(_node("det", x, x.shape[:-2]), input.dtype)
+    x = matrices("det", A, square=True)
+    return cast(_node("det", x, x.shape[:-2]), A.dtype)
 
 
 class SignAndLog(NamedTuple):
@@ -228,12 +185,12 @@ class SignAndLog(NamedTuple):
 
 
 @composite("slogdet")
-def slogdet(input: Value) -> Any:
+def slogdet(A: Value) -> Any:
     """(sign, logabsdet) of the determinants of matrices (.., n, n), which themselves may overflow."""
-    x = matrices("slogdet", input, square=True)
+    x = matrices("slogdet", A, square=True)
     lead = x.shape[:-2]
     both = _node("slogdet", x, (*lead, 2))
-    return SignAndLog(*[cast(reshape_value(taken(both, len(lead), i, i + 1), lead), input.dtype) for i in (0, 1)])
+    return SignAndLog(*[cast(reshape_value(taken(both, len(lead), i, i + 1), lead), A.dtype) for i in (0, 1)])
 
 
 @composite("logdet")
@@ -263,6 +220,6 @@ primitive("matrix_exp", "host", grad=_exponential_grad, reference=_exponential)
 
 
 @composite("matrix_exp")
-def matrix_exp(input: Value) -> Value:
+def matrix_exp(A: Value) -> Value:
     """The exponentials of matrices (.., n, n): the sum of A^k / k!."""
-    return cast(_node("matrix_exp", matrices("matrix_exp", input, square=True)), input.dtype)
+    return cast(_node("matrix_exp", matrices("matrix_exp", A, square=True)), A.dtype)

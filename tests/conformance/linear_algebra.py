@@ -8,6 +8,12 @@ _X, _M = values(3, 4, 5), values(4, 6)
 
 _SQUARE = values(2, 3, 3) + 4 * np.eye(3)
 _POSITIVE = _SQUARE @ _SQUARE.transpose(0, 2, 1) / 8
+_PIVOTS = np.array([[3, 2, 3], [2, 3, 3]], np.int32)
+LU_SOLVE = [
+    Sample((_SQUARE, _PIVOTS, values(3, 2)), {"left": left, "adjoint": adjoint}) if left else
+    Sample((_SQUARE[0], _PIVOTS[0], values(2, 2, 3)), {"left": left, "adjoint": adjoint})
+    for left in (True, False) for adjoint in (True, False)
+]
 
 SAMPLES: dict[str, list[Sample]] = {
     "mm": [Sample((values(3, 4), values(4, 5)))], "bmm": [Sample((values(2, 3, 4), values(2, 4, 5)))],
@@ -64,6 +70,22 @@ SAMPLES: dict[str, list[Sample]] = {
     "cholesky": [Sample((_POSITIVE,)), Sample((_POSITIVE[0], True))],
     "eigvalsh": [Sample((_POSITIVE,)), Sample((_POSITIVE, "U"))],
     "svdvals": [Sample((values(2, 3, 2),)), Sample((_SQUARE,))],
-    "qr": [Sample((values(3, 2),)), Sample((values(1, 2, 3),)), Sample((values(2, 2), "complete")),
-           Sample((values(2, 3), "r"))],
+    "cholesky_ex": [Sample((_POSITIVE,)), Sample((_POSITIVE[0],), {"upper": True}), Sample((np.zeros((2, 0, 0)),))],
+    "qr": [Sample((values(3, 2),)), Sample((values(1, 2, 3),)), Sample((values(2, 2), False))],
+    "lu": [Sample((_SQUARE,)), Sample((values(3, 2),), {"get_infos": True})],
+    "lu_factor": [Sample((values(2, 3, 2),)),],
+    "lu_factor_ex": [
+        Sample((_SQUARE,)), Sample((values(2, 3, 2),)), Sample((values(2, 4),)), Sample((np.array([[1.0, np.nan], [3, 4]]),)),
+        Sample((np.array([[0.0, 0, 1], [0, 0, 2], [4, 5, 6]]),)),
+    ],
+    "lu_unpack": [
+        Sample((_SQUARE, _PIVOTS)), Sample((values(2, 4), _PIVOTS[1, :1].repeat(2))), Sample((values(4, 3), _PIVOTS[0])),
+        Sample((values(4, 3), _PIVOTS[0]), {"unpack_data": False}), Sample((_SQUARE, _PIVOTS), {"unpack_pivots": False}),
+    ],
+    "lu_solve": [Sample((values(2, 3, 2), _SQUARE, _PIVOTS)), Sample((values(3, 2), _SQUARE[0], _PIVOTS[0]))],
+    "solve_ex": [
+        Sample((_SQUARE, values(2, 3, 2))), Sample((_SQUARE, values(2, 3))), Sample((_SQUARE[0], values(3))),
+        Sample((_SQUARE[0], values(2, 3)), {"left": False}),
+    ],
+    "inv_ex": [Sample((_SQUARE,)), Sample((np.zeros((2, 0, 0)),)), Sample((np.array([[1.0, 2], [2, 4]]),))],
 }

@@ -18,6 +18,7 @@ INTERNAL = {
     "unscale", "fence", "rmsprop_update", "adagrad_update", "adadelta_update", "adamax_update", "asgd_update", "nadam_update",
     "radam_update", "rprop_update",
     "im2col", "batch_statistics", "svd", "linalg_svd", "eigh", "matrix_exp", "recurrent",
+    "linalg_lu", "linalg_lu_solve", "linalg_qr",
 }
 NAN_AS_NUMPY = {"sign", "sgn", "copysign"}  # where torch's treatment of NaN, or of its sign, is not NumPy's
 FLOATS = np.array([0.0, -0.0, 1, -1, 0.5, -0.5, 2.5, -3.7, 1e-3, 20, 100, np.inf, -np.inf, np.nan, 1.5, -2.5, 0.3, 7])
@@ -232,6 +233,11 @@ INTERNAL_SAMPLES: dict[str, list[Sample]] = {
     ],
     "matrix_exp": [Sample((values(2, 2, 2) / 4,))], "polygamma": [Sample((1, _POSITIVE)), Sample((2, _POSITIVE))],
     "svd": [Sample((values(3, 2),)), Sample((values(2, 3),))],
+    "linalg_lu": [Sample((values(2, 3, 2),)), Sample((values(2, 4),)),
+                  Sample((values(3, 3) + 3 * np.eye(3),), {"pivot": False})],
+    "linalg_lu_solve": linear_algebra.LU_SOLVE, "lu_factor_ex": [Sample((values(2, 3, 2),)), Sample((values(2, 4),))],
+    "linalg_qr": [Sample((values(3, 2),)), Sample((values(2, 2), "complete")), Sample((values(2, 3), "r"))],
+    "inv_ex": [Sample((values(2, 2, 2),))],
     "linalg_svd": [Sample((values(2, 2, 3), False)), Sample((values(2, 2),))],
     "view_at": [Sample((_M, Layout((2, 3), (6, 2), 1))), Sample((_M, Layout((3, 4), (0, 6), 2)))],
     "put": [Sample((_M, values(3, 2), (3, 2), (6, 3), 1)), Sample((_M, values(4), (4,), (-6,), 18))],
@@ -248,7 +254,7 @@ INTERNAL_SAMPLES: dict[str, list[Sample]] = {
     "im2col": [Sample((values(1, 2, 4, 3), (3, 2), 1, 1, 2))],
 }
 NOT_DIFFERENTIATED = {
-    **dict.fromkeys(("cholesky", "eigh", "eigvalsh"), "of symmetric matrices: see tests/test_decompositions.py"),
+    **dict.fromkeys(("cholesky", "cholesky_ex", "eigh", "eigvalsh"), "of symmetric matrices: see tests/test_decompositions.py"),
     "floor_divide": "has no gradient, as in torch",
     **dict.fromkeys(("gcd", "lcm", "one_hot"), "takes integers alone"),
     "with_value": "its gradient is that of another value, by design",

@@ -1,0 +1,104 @@
+"""Cholesky's factor of symmetric positive definite matrices, by LAPACK (potrf), and systems that are solved by it."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from genesis.ir.dtypes import int32
+from genesis.ir.graph import Value
+from genesis.ir.shapes import Shape
+from genesis.ops.arrangement import diag_embed
+from genesis.ops.contraction import matmul, swapped
+from genesis.ops.factors import factor_node, factors, identity, matrices, packed, routine
+from genesis.ops.layout import contiguous_layout, diagonal_layout
+from genesis.ops.neural import tril
+from genesis.ops.registry import cast, composite, primitive
+from genesis.ops.triangular import solve_triangular, triangular_value
+from genesis.ops.views import view_value
+
+__all__ = ["cholesky"]
+
+
+def _shapes(a: Value) -> list[Shape]:
+    return [a.shape[-2:], ()]
+
+
+def _grad(g: Value, y: Value, a: Value) -> Value:
+    """S. Walter, L. Lehmann, "Algorithmic Differentiation of Linear Algebra Functions" (2010)."""
+    (to_factor, _), (factor, _) = factors(g, _shapes(a)), factors(y, _shapes(a))
+    inner = tril(matmul(swapped(factor), tril(to_factor)))
+    diagonal = view_value(inner, diagonal_layout(contiguous_layout(inner.shape), 0, -2, -1), "diagonal")
+    inner = inner - diag_embed(diagonal) * 0.5
+    upper = swapped(factor)
+    half = triangular_value(upper, swapped(triangular_value(upper, swapped(inner), True)), True)
+    return (half + swapped(half)) * 0.5
+
+
+def _reference(node: Any, a: np.ndarray) -> np.ndarray:
+    """Matrix by matrix only where one of them is not positive definite, and that is to be told rather than raised."""
+    lead = a.shape[:-2]
+    try:
+        return packed([np.linalg.cholesky(a), np.zeros(lead, a.dtype)], len(lead))
+    except np.linalg.LinAlgError:
+        if node.attrs["check"]:
+            raise
+    found, places = np.empty_like(a), np.zeros(lead, a.dtype)
+    for place in np.ndindex(lead):
+        found[place], places[place] = routine("potrf", a)(a[place], lower=True, clean=True)
+    return packed([found, places], len(lead))
+
+
+primitive("cholesky_ex", "host", grad=_grad, reference=_reference)
+
+
+class Cholesky(NamedTuple):
+    """What `cholesky_ex` gives."""
+
+    L: Any
+    info: Any
+
+
+@composite("cholesky_ex", methods=())
+def cholesky_ex(A: Value, *, upper: bool = False, check_errors: bool = False) -> Any:
+    """(L, info) as `cholesky`, where a matrix may fail: `info` (..), int32, is 0 for one that is positive definite.
+
+    Else it is the order of the first leading minor that is not, and L what was found so far. With `check_errors` this raises
+    LinAlgError, when it is computed.
+
+    >>> import genesis
+    >>> genesis.linalg.cholesky_ex(genesis.tensor([[1.0, 2.0], [2.0, 1.0]])).info.item()
+    2
+    """
+    x = matrices("cholesky", A, square=True)
+    found, info = factors(factor_node("cholesky_ex", x, _shapes(x), check=check_errors), _shapes(x))
+    return Cholesky(cast(swapped(found) if upper else found, A.dtype), cast(info, int32))
+
+
+@composite("cholesky")
+def cholesky(A: Value, upper: bool = False) -> Value:
+    """The lower triangular L with L @ L.T = `A`, symmetric and positive definite (.., n, n); with `upper`, its transpose.
+
+    Raises LinAlgError, when it is computed, for a matrix that is not positive definite.
+
+    >>> import genesis
+    >>> genesis.linalg.cholesky(genesis.tensor([[4.0, 2.0], [2.0, 5.0]]))
+    tensor([[2., 0.],
+            [1., 2.]])
+    """
+    return cholesky_ex(A, upper=upper, check_errors=True).L
+
+
+@composite("cholesky_solve", 2)
+def cholesky_solve(B: Value, L: Value, upper: bool = False) -> Value:
+    """The X with `L` @ L.T @ X = `B`, for a factor `L` that `cholesky` gives (with `upper`, L.T @ L)."""
+    y = solve_triangular(swapped(L) if upper else L, B, upper=False)
+    return solve_triangular(L if upper else swapped(L), y, upper=True)
+
+
+@composite("cholesky_inverse")
+def cholesky_inverse(L: Value, upper: bool = False) -> Value:
+    """The inverses of the matrices (.., n, n) whose lower factor `L`, or upper one, `cholesky` gives."""
+    x = matrices("cholesky_inverse", L, square=True)
+    return cast(cholesky_solve(identity(x), x, upper), L.dtype)

@@ -1,0 +1,294 @@
+"""Gaussian elimination: A = P @ L @ U, by LAPACK (getrf), and systems that are solved by it.
+
+Both triangles lie in one matrix: U on and above the diagonal, L below, its ones left out. Pivots, counted from 1, are the
+rows that each row was exchanged with, in turn.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from genesis.ir.dtypes import int32, int64
+from genesis.ir.graph import Value
+from genesis.ir.shapes import Shape, broadcast_shapes, numel
+from genesis.ops.arrangement import taken
+from genesis.ops.contraction import matmul, swapped
+from genesis.ops.factors import factor_node, factors, identity, matrices, packed, routine
+from genesis.ops.indexing import gather_value
+from genesis.ops.joining import cat
+from genesis.ops.neural import tril, triu
+from genesis.ops.registry import cast, composite, expand, primitive, promoted, widened
+from genesis.ops.source import iota
+from genesis.ops.triangular import triangular_value
+from genesis.ops.views import reshape_value
+
+__all__ = ["linalg_lu", "lu_factor_ex"]
+
+
+class PLU(NamedTuple):
+    """What `linalg.lu` and `lu_unpack` give."""
+
+    P: Any
+    L: Any
+    U: Any
+
+
+class Factored(NamedTuple):
+    """What `lu_factor` gives."""
+
+    LU: Any
+    pivots: Any
+
+
+class FactoredInfo(NamedTuple):
+    """What `lu_factor_ex` gives."""
+
+    LU: Any
+    pivots: Any
+    info: Any
+
+
+# ---- the permutation that pivots stand for ----
+
+
+def _permutation(pivots: Value, rows: int, inverse: bool = False) -> Value:
+    """The rows of A in the order in which P.T @ A has them (inverse: those of A in the order of P @ A)."""
+    attrs = {"dim": pivots.ndim - 1, "inverse": inverse}
+    return pivots.graph.add("permutation", (pivots,), (*pivots.shape[:-1], rows), int64, attrs)
+
+
+def _permutation_reference(node: Any, pivots: np.ndarray) -> np.ndarray:
+    if ((pivots < 1) | (pivots > node.shape[-1])).any():
+        raise IndexError(f"pivots of {node.shape[-1]} rows must be 1 to {node.shape[-1]}, got {pivots.min()} to {pivots.max()}")
+    order = np.broadcast_to(np.arange(node.shape[-1]), node.shape).copy()
+    for row in range(pivots.shape[-1]):
+        other = pivots[..., row, None].astype(np.int64) - 1
+        found = np.take_along_axis(order, other, -1)
+        np.put_along_axis(order, other, order[..., row, None], -1)
+        order[..., row, None] = found
+    return order.argsort(-1) if node.attrs["inverse"] else order
+
+
+primitive("permutation", "host", reference=_permutation_reference)
+
+
+def _permuted(x: Value, pivots: Value, inverse: bool = False) -> Value:
+    """P.T @ x, or P @ x if `inverse`."""
+    order = _permutation(pivots, x.shape[-2], inverse)
+    return gather_value(x, expand(reshape_value(order, (*order.shape, 1)), x.shape), x.ndim - 2)
+
+
+# ---- factors ----
+
+
+def _shapes(a: Value) -> list[Shape]:
+    return [a.shape[-2:], (min(a.shape[-2:]),), ()]
+
+
+def _in_order(a: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Elimination without pivots."""
+    lu, steps = a.copy(), min(a.shape[-2:])
+    for i in range(steps):
+        lu[..., i + 1 :, i] /= lu[..., i, i, None]
+        lu[..., i + 1 :, i + 1 :] -= lu[..., i + 1 :, i, None] * lu[..., i, None, i + 1 :]
+    return lu, np.broadcast_to(np.arange(steps), (*a.shape[:-2], steps))
+
+
+def _pivoting(a: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    lu, pivots = np.empty_like(a), np.empty((*a.shape[:-2], min(a.shape[-2:])), a.dtype)
+    for place in np.ndindex(a.shape[:-2]) if a.size else ():
+        lu[place], pivots[place], _ = routine("getrf", a)(a[place])
+    return lu, pivots
+
+
+def _reference(node: Any, a: np.ndarray) -> np.ndarray:
+    lu, pivots = (_pivoting if node.attrs["pivot"] else _in_order)(a)
+    zero = np.diagonal(lu, axis1=-2, axis2=-1) == 0
+    info = np.where(zero.any(-1), zero.argmax(-1) + 1, 0) if zero.shape[-1] else np.zeros(a.shape[:-2])
+    if node.attrs["check"] and info.any():
+        raise np.linalg.LinAlgError(f"Singular matrix: element {info.max()} of the diagonal of U is zero")
+    return packed([lu, pivots + 1, info], a.ndim - 2).astype(a.dtype)
+
+
+def _grad(g: Value, y: Value, a: Value) -> Value:
+    """By the equations of a square matrix for as many rows and columns; what is right of or below them follows."""
+    (lu, pivots, _), (to_lu, _, _) = factors(y, _shapes(a)), factors(g, _shapes(a))
+    k, row, column = min(a.shape[-2:]), a.ndim - 2, a.ndim - 1
+    right, below = a.shape[-1] > k, a.shape[-2] > k
+    head = taken(taken(lu, row, 0, k), column, 0, k)
+    lower, upper = _triangles(lu)
+    to_lower, to_upper = tril(taken(to_lu, column, 0, k), -1), triu(taken(to_lu, row, 0, k))
+    inner = tril(_difference(swapped(lower), to_lower, to_upper, swapped(upper), k, right), -1)
+    inner = inner + triu(_difference(to_upper, swapped(upper), swapped(lower), to_lower, k, below))
+
+    def over(x: Value) -> Value:
+        """x @ U^-T, of the square part of U."""
+        return swapped(triangular_value(head, swapped(x), True))
+
+    rows = cat([over(inner), taken(to_upper, column, k, None)], column) if right else over(inner)
+    rows = triangular_value(swapped(head), rows, True, unit=True)
+    if below:
+        rows = cat([rows, over(taken(to_lower, row, k, None))], row)
+    return _permuted(rows, pivots, inverse=True)
+
+
+def _difference(a: Value, b: Value, c: Value, d: Value, k: int, beyond: bool) -> Value:
+    """a @ b over the first k inner places, less c @ d over those beyond."""
+    row, column = a.ndim - 2, a.ndim - 1
+    first = matmul(taken(a, column, 0, k), taken(b, row, 0, k))
+    return first - matmul(taken(c, column, k, None), taken(d, row, k, None)) if beyond else first
+
+
+def _triangles(lu: Value) -> tuple[Value, Value]:
+    k, row, column = min(lu.shape[-2:]), lu.ndim - 2, lu.ndim - 1
+    lower = tril(taken(lu, column, 0, k), -1)
+    places = iota(lu.graph, lu.shape[-2])
+    ones = cast(reshape_value(places, (lu.shape[-2], 1)) == iota(lu.graph, k), lu.dtype)
+    return lower + ones, triu(taken(lu, row, 0, k))
+
+
+primitive("lu_factor_ex", "host", grad=_grad, reference=_reference)
+
+
+@composite("lu_factor_ex", methods=())
+def lu_factor_ex(A: Value, *, pivot: bool = True, check_errors: bool = False) -> Any:
+    """(LU, pivots, info) of matrices (.., m, n): both factors in one matrix, min(m, n) pivots, int32, counted from 1.
+
+    `info` (..), int32, is 0, or the first place of the diagonal of U that is zero; with `check_errors` this raises
+    LinAlgError, when it is computed. Without `pivot` no rows are exchanged.
+
+    >>> import genesis
+    >>> genesis.linalg.lu_factor_ex(genesis.tensor([[1.0, 2.0], [2.0, 8.0]]))
+    FactoredInfo(LU=tensor([[ 2.0000,  8.0000],
+            [ 0.5000, -2.0000]]), pivots=tensor([2, 2], dtype=genesis.int32), info=tensor(0, dtype=genesis.int32))
+    """
+    x = matrices("lu_factor", A)
+    lu, pivots, info = factors(factor_node("lu_factor_ex", x, _shapes(x), pivot=pivot, check=check_errors), _shapes(x))
+    return FactoredInfo(cast(lu, A.dtype), cast(pivots, int32), cast(info, int32))
+
+
+@composite("lu_factor", methods=())
+def lu_factor(A: Value, *, pivot: bool = True) -> Any:
+    """(LU, pivots) as `lu_factor_ex`; raises LinAlgError, when it is computed, where the diagonal of U has a zero."""
+    return Factored(*lu_factor_ex(A, pivot=pivot, check_errors=True)[:2])
+
+
+@composite("lu")
+def lu(A: Value, pivot: bool = True, get_infos: bool = False) -> Any:
+    """As `lu_factor`, or as `lu_factor_ex` with `get_infos`."""
+    return lu_factor_ex(A, pivot=pivot) if get_infos else lu_factor(A, pivot=pivot)
+
+
+@composite("lu_unpack", methods=())
+def lu_unpack(LU_data: Value, LU_pivots: Value, unpack_data: bool = True, unpack_pivots: bool = True) -> Any:
+    """(P, L, U) of what `lu_factor` gives: (.., m, m), (.., m, k), (.., k, n), with k = min(m, n).
+
+    P is empty without `unpack_pivots`, L and U are without `unpack_data`.
+    """
+    none = taken(reshape_value(LU_data, (numel(LU_data.shape),)), 0, 0, 0)
+    order = none
+    if LU_data.ndim < 2:
+        raise ValueError(f"lu_unpack: LU_data has shape {LU_data.shape}; want (.., m, n)")
+    if unpack_pivots:
+        m = LU_data.shape[-2]
+        rows = _permutation(LU_pivots, m)
+        places = reshape_value(iota(LU_data.graph, m), (m, 1))
+        order = cast(places == reshape_value(rows, (*rows.shape[:-1], 1, rows.shape[-1])), LU_data.dtype)
+    return PLU(order, *(_triangles(LU_data) if unpack_data else (none, none)))
+
+
+@composite("linalg_lu", methods=())
+def linalg_lu(A: Value, *, pivot: bool = True) -> Any:
+    """(P, L, U) with P @ L @ U = `A` (.., m, n): a permutation, and a lower (ones on its diagonal) and an upper triangle.
+
+    Without `pivot` no rows are exchanged, and P is empty.
+
+    >>> import genesis
+    >>> genesis.linalg.lu(genesis.tensor([[1.0, 2.0], [2.0, 8.0]])).U
+    tensor([[ 2.,  8.],
+            [ 0., -2.]])
+    """
+    data, pivots, _ = lu_factor_ex(A, pivot=pivot)
+    return lu_unpack(data, pivots, unpack_pivots=pivot)
+
+
+# ---- equations ----
+
+
+@composite("linalg_lu_solve", (0, 2), methods=())
+def linalg_lu_solve(LU: Value, pivots: Value, B: Value, *, left: bool = True, adjoint: bool = False) -> Value:
+    """The X with A @ X = `B` (.., n, k), for the A (.., n, n) that `lu_factor` made `LU` and `pivots` of.
+
+    Without `left`, X @ A = `B` (.., k, n); with `adjoint`, A.T in the place of A. Raises ValueError for other shapes; a zero
+    on the diagonal of U gives infinities or NaN.
+
+    >>> import genesis
+    >>> LU, pivots = genesis.linalg.lu_factor(genesis.tensor([[0.0, 2.0], [4.0, 0.0]]))
+    >>> genesis.linalg.lu_solve(LU, pivots, genesis.tensor([[2.0], [4.0]]))
+    tensor([[1.],
+            [1.]])
+    """
+    first, second = promoted(LU, B)
+    a, b = matrices("lu_solve", first, square=True), widened(second)
+    if pivots.shape != a.shape[:-1]:
+        raise ValueError(f"lu_solve: pivots have shape {pivots.shape}; want {a.shape[:-1]} for LU {a.shape}")
+    b = b if left or b.ndim < 2 else swapped(b)
+    if b.ndim < 2 or b.shape[-2] != a.shape[-1]:
+        want = "(.., n, k)" if left else "(.., k, n)"
+        raise ValueError(f"lu_solve: shapes {LU.shape} and {B.shape}; want (.., n, n) and {want}")
+    lead = broadcast_shapes("lu_solve", a.shape[:-2], b.shape[:-2])
+    a, b = (expand(v, (*lead, *v.shape[-2:])) for v in (a, b))
+    pivots = expand(pivots, (*lead, pivots.shape[-1]))
+    if adjoint == left:
+        half = triangular_value(swapped(a), b, upper=False)
+        x = _permuted(triangular_value(swapped(a), half, upper=True, unit=True), pivots, inverse=True)
+    else:
+        x = triangular_value(a, triangular_value(a, _permuted(b, pivots), upper=False, unit=True), upper=True)
+    return cast(x if left else swapped(x), first.dtype)
+
+
+@composite("lu_solve", (0, 1))
+def lu_solve(b: Value, LU_data: Value, LU_pivots: Value) -> Value:
+    """The X with A @ X = `b` (.., n, k), for the A that `lu_factor` made `LU_data` and `LU_pivots` of."""
+    return linalg_lu_solve(LU_data, LU_pivots, b)
+
+
+class Solved(NamedTuple):
+    """What `solve_ex` gives."""
+
+    result: Any
+    info: Any
+
+
+class Inverse(NamedTuple):
+    """What `inv_ex` gives."""
+
+    inverse: Any
+    info: Any
+
+
+@composite("solve_ex", 2, methods=())
+def solve_ex(A: Value, B: Value, *, left: bool = True, check_errors: bool = False) -> Any:
+    """(result, info) as `solve`, where a matrix may be singular: `info` is that of `lu_factor_ex`, infinities the result."""
+    first, second = promoted(A, B)
+    a, b = matrices("solve_ex", first, square=True), widened(second)
+    data, pivots, info = lu_factor_ex(a, check_errors=check_errors)
+    if left and (b.ndim == 1 or b.shape == a.shape[:-1]):
+        found = linalg_lu_solve(data, pivots, reshape_value(b, (*b.shape, 1)))
+        return Solved(cast(reshape_value(found, found.shape[:-1]), first.dtype), info)
+    return Solved(cast(linalg_lu_solve(data, pivots, b, left=left), first.dtype), info)
+
+
+@composite("inv_ex", methods=())
+def inv_ex(A: Value, *, check_errors: bool = False) -> Any:
+    """(inverse, info) as `inv`, where a matrix may be singular: `info` is that of `lu_factor_ex`, infinities the inverse.
+
+    >>> import genesis
+    >>> genesis.linalg.inv_ex(genesis.ones(2, 2)).info.item()
+    2
+    """
+    x = matrices("inv_ex", A, square=True)
+    found, info = solve_ex(x, identity(x), check_errors=check_errors)
+    return Inverse(cast(found, A.dtype), info)
