@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import weakref
+from collections import Counter
 from collections.abc import Callable, Sequence
+from operator import itemgetter
 from sys import getrefcount
 from typing import Any
 
@@ -11,18 +13,21 @@ import numpy as np
 
 from genesis.host import call_host
 from genesis.interpret import Interpretation
+from genesis.memory import Memory
 from genesis.ops.indexing import out_of_range
 from genesis.plan import Plan, find_plan, held_arrays
+from genesis.run import Run, begin
 from genesis.runtime.counters import counts
-from genesis.runtime.memory import Buffer
 from genesis.runtime.native import Outcome, UnfinishedError
-from genesis.thread import thread_state, unflushed
-from genesis.tracing import LOCK, Array, Memory, Trace
+from genesis.thread import thread_state
+from genesis.tracing import LOCK, Array, Trace
 
-__all__ = ["FLUSH_HOOKS", "LOSSES", "Run", "flush", "flush_all", "lose", "lose_all", "realize", "taken_over"]
+__all__ = ["FLUSH_HOOKS", "LOSSES", "flush", "flush_all", "lose", "lose_all", "realize", "taken_over"]
 
 LOSSES = IndexError, np.linalg.LinAlgError, UnfinishedError  # what a flush raises when values were lost
 FLUSH_HOOKS: list[Callable[[Trace, Any], None]] = []  # called at the end of a flush, with the trace and its plan
+
+_second = itemgetter(1)
 
 # References to an input that dies with the flush: the trace's list, a local name, getrefcount's argument; and so on.
 _DYING_ARRAY, _DYING_MEMORY, _DYING_BUFFER = 3, 3, 3
@@ -44,18 +49,6 @@ def realize(array: Array) -> Memory:
     return memory
 
 
-class Run:
-    """A flush under way: the handles it computes, by which plan, into which memory, and whether it came to its end."""
-
-    __slots__ = ("buffers", "held", "outcome", "plan")
-
-    def __init__(self, plan: Plan | Interpretation | None, held: Sequence[Array]) -> None:
-        self.plan = plan
-        self.held = held
-        self.buffers: list[Buffer] = []
-        self.outcome: Any = Outcome()  # true once the program has come to its end
-
-
 def flush(trace: Trace) -> None:
     """Compute every pending value of `trace` that somebody holds.
 
@@ -75,9 +68,9 @@ def flush(trace: Trace) -> None:
             trace.run = None
             held = held_arrays(trace)
             make = Interpretation if trace.eager else find_plan
-            trace.run = run = Run(make(trace, held) if held else None, held)
+            trace.run = run = begin(make(trace, held) if held else None, held, trace.device)
             if (failed := _execute(run, trace)) is None:
-                run.outcome = True
+                run.outcome.note()
             else:
                 failure = failed
         for hook in FLUSH_HOOKS:  # before the trace lets go of its nodes
@@ -89,8 +82,9 @@ def flush(trace: Trace) -> None:
 
 def flush_all() -> None:
     """Flush what this thread has recorded, device by device."""
-    for trace in unflushed():
-        flush(trace)
+    for trace in [*thread_state.traces.values()]:
+        if not trace.done:
+            flush(trace)
 
 
 def _execute(run: Run, trace: Trace) -> Exception | None:
@@ -98,7 +92,7 @@ def _execute(run: Run, trace: Trace) -> Exception | None:
 
     Inputs are overwritten in the last segment alone, if at all: until that one has noted its end all can be run again.
     """
-    plan, inputs = run.plan, trace.inputs
+    plan = run.plan
     if plan is None:
         return None
     if isinstance(plan, Interpretation):
@@ -106,13 +100,8 @@ def _execute(run: Run, trace: Trace) -> Exception | None:
     trace.known.clear()
     if not plan.keeps:
         trace.input_at.clear()
-    taken = taken_over(plan.donations, plan, trace)  # the memory of inputs that nobody else holds
-    run.buffers = [taken[k] if k in taken else Buffer(size, trace.device) for k, size in enumerate(plan.sizes)]
-    arena = Buffer(plan.arena_bytes, trace.device) if plan.arena_bytes else None
-    slots: list[int | float] = [inputs[k].memory.pointer for k in plan.inputs]  # type: ignore[union-attr]
-    slots += [buffer.ptr for buffer in run.buffers]
-    slots.append(arena.ptr if arena else 0)
-    slots += trace.scalars
+    taken = taken_over(plan.donations, plan, trace) if plan.donations else {}  # the memory of inputs that nobody else holds
+    slots = run.provide(plan, taken, trace)
     for segment in plan.segments:
         if segment.host is not None:
             try:
@@ -142,14 +131,13 @@ def _finish(trace: Trace, run: Run) -> None:
     plan, keeps = run.plan, False
     if plan is not None:
         keeps = plan.keeps
-        memories = plan.memories if isinstance(plan, Interpretation) else _memories(plan, trace.inputs, run.buffers)
-        by_position = dict(zip(plan.values, memories, strict=True))
+        by_position = dict(zip(plan.values, run.memories, strict=True))
         for array in run.held:
-            array.memory = by_position[array.index]
+            array.memory = memory = by_position[array.index]
             if not array.node.differentiable:
                 array.trace = None
                 if keeps:
-                    array.memory.buffer.origin = trace.reference, array.index
+                    memory.buffer.origin = trace.reference, array.index
         if keeps:
             trace.saved.update(trace.input_at)
             for index in plan.saved:
@@ -173,45 +161,30 @@ def _finish(trace: Trace, run: Run) -> None:
         state.trace = None
     for held in (trace.arrays, trace.inputs, trace.known, trace.copies, trace.written):
         held.clear()  # type: ignore[attr-defined]
+    if plan.__class__ is Plan:
+        run.end(plan)
 
 
-def taken_over(donations: Sequence[tuple[int, int]], plan: Plan, trace: Trace) -> dict[int, Buffer]:
-    """The buffers of inputs that nobody else holds, by the output that is to be written over each."""
-    taken: dict[int, Buffer] = {}
-    if not donations:
-        return taken
+def taken_over(donations: Sequence[tuple[int, int]], plan: Plan, trace: Trace) -> dict[int, Memory]:
+    """The memory of inputs that nobody else holds, by the buffer that it is to be."""
+    taken: dict[int, Memory] = {}
     recorder, inputs, sizes = thread_state.recorder, trace.inputs, plan.sizes
-    written: dict[int, int] = {} if recorder is None else recorder.references()
-    for _, array in trace.written:
-        written[id(array)] = written.get(id(array), 0) + 1
+    written = map(id, map(_second, trace.written))
+    references = dict.fromkeys(written, 1) if recorder is None else recorder.references() + Counter(written)
     for k, output in donations:
-        array = inputs[plan.inputs[k]]
+        array = inputs[k]
         memory: Any = array.memory
         buffer = memory.buffer
         if (
-            getrefcount(array) == _DYING_ARRAY + written.get(id(array), 0) and getrefcount(memory) == _DYING_MEMORY
-            and getrefcount(buffer) == _DYING_BUFFER and not buffer.shared
-            and buffer.nbytes == sizes[output] and memory.layout.offset == 0
+            getrefcount(array) == _DYING_ARRAY + references.get(id(array), 0) and getrefcount(memory) == _DYING_MEMORY
+            and getrefcount(buffer) == _DYING_BUFFER and buffer.nbytes == sizes[output] and not buffer.shared
+            and memory.layout.offset == 0
         ):
-            taken[output] = buffer
+            taken[output] = memory
             if recorder is not None:
                 recorder.gave_away(array)
             buffer.version, buffer.origin = 0, None
     return taken
-
-
-def _memories(plan: Plan, inputs: Sequence[Array], buffers: Sequence[Buffer]) -> list[Memory]:
-    """Where the outputs lie: in buffers of their own, or, for views of inputs, in the inputs'."""
-    memories = []
-    for is_input, number, layout, dtype, start, strides in plan.outputs:
-        if is_input:
-            within = inputs[plan.inputs[number]].memory
-            assert within is not None
-            moved = layout._replace(offset=layout.offset + within.layout.offset)
-            memories.append(Memory(within.buffer, moved, dtype))
-        else:
-            memories.append(Memory.laid(buffers[number], layout, start, strides))
-    return memories
 
 
 def lose(trace: Trace, failed: int, found: Exception) -> Exception:

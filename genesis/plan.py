@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
 from sys import getrefcount
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from genesis.codegen.backend import backend_of
 from genesis.ir.dtypes import DType, float64, int64
@@ -16,6 +16,7 @@ from genesis.lower.recompute import is_quick_product
 from genesis.lower.schedule import Location
 from genesis.lower.simplify import FORWARDED
 from genesis.lower.stored import read_or_lower
+from genesis.memory import Place
 from genesis.ops.derive import NotDifferentiableError, derive
 from genesis.ops.layout import Layout
 from genesis.ops.registry import PRIMITIVES, expand
@@ -25,27 +26,34 @@ from genesis.runtime.plan_cache import plan_cache
 from genesis.runtime.team import get_num_threads
 from genesis.tracing import Array, Trace
 
-__all__ = ["Plan", "find_plan", "held_arrays", "plan_for"]
+__all__ = ["SMALL", "UNHELD", "Owner", "Plan", "find_plan", "held_arrays", "plan_for"]
+
+SMALL = 16 << 10  # bytes: memory of results and temporaries up to this size stays with the plan that ran
+
+# References to a kept memory that nobody holds: a run's two lists, getrefcount's argument. To its buffer: the memory, a list,
+# the argument.
+UNHELD = 3
 
 _UNHELD = 3  # references to a handle that nobody holds: the trace's list, the loop variable, getrefcount's argument
 
 
-class Output(NamedTuple):
-    """Where an output lies: in which of the plan's inputs, or in which buffer of its own, from byte `start` on."""
+class Owner(NamedTuple):
+    """The first value in buffer `number`, of `size` bytes; the rest as in `Place`."""
 
-    is_input: bool
     number: int
+    value: int
+    size: int
     layout: Layout
-    dtype: DType
     start: int
-    strides: Shape | None  # what a kernel has to know of the layout
+    strides: Shape | None
 
 
 class Plan:
     """A lowered trace, ready to run: which inputs it takes, which values it gives, and the program between them."""
 
     __slots__ = (
-        "arena_bytes", "donations", "inputs", "keeps", "lowered", "outputs", "saved", "segments", "sizes", "values",
+        "arena_bytes", "donations", "first", "idle", "inputs", "keeps", "large", "lowered", "outputs", "owners", "passing",
+        "saved", "segments", "sizes", "small", "unheld", "values", "views",
     )
 
     def __init__(self, trace: Trace, outputs: tuple[int, ...], threads: int) -> None:
@@ -62,10 +70,12 @@ class Plan:
         self.saved = saved
         self.values = (*outputs, *saved)
         self.inputs = [number[lowered.origins[i]] for i in lowered.inputs]  # positions in trace.inputs
-        self.outputs = [_output(locations[base], layout, lowered.nodes[base].dtype) for base, layout in lowered.outputs]
+        self.outputs = [self._place(locations[base], layout, lowered.nodes[base].dtype) for base, layout in lowered.outputs]
         values = {place.place: value for value, place in locations.items() if place.kind == "output"}
         self.sizes = [lowered.nodes[values[k]].nbytes for k in range(len(values))]
-        self.donations = lowered.donations
+        self.donations = [(self.inputs[k], output) for k, output in lowered.donations if self.sizes[output] > SMALL]
+        self._lay_out()
+        self.idle: list[Any] = []  # runs that came to their end
         outputs_at = len(self.inputs)
         arena_at = outputs_at + len(self.sizes)
         scalars = "".join("d" if kind is float64 else "q" for kind in kinds)
@@ -75,10 +85,24 @@ class Plan:
         )
         count("plans_built")
 
+    def _place(self, found: Location, layout: Layout, dtype: DType) -> Place:
+        is_input = found.kind == "input"
+        number = self.inputs[found.place] if is_input else found.place
+        return Place(is_input, number, layout, dtype, layout.offset * dtype.itemsize,
+                     None if layout.is_contiguous else layout.strides)
 
-def _output(place: Location, layout: Layout, dtype: DType) -> Output:
-    strides = None if layout.is_contiguous else layout.strides
-    return Output(place.kind == "input", place.place, layout, dtype, layout.offset * dtype.itemsize, strides)
+    def _lay_out(self) -> None:
+        """Which values have a buffer to themselves, or are the first in it, and which lie in others' or in inputs."""
+        first = {place.number: value for value, place in reversed([*enumerate(self.outputs)]) if not place.is_input}
+        self.first = [first[k] for k in range(len(self.sizes))]
+        places = [self.outputs[value] for value in self.first]
+        self.owners = [Owner(k, value, size, place.layout, place.start, place.strides)
+                       for k, (value, size, place) in enumerate(zip(self.first, self.sizes, places, strict=True))]
+        self.large = [owner for owner in self.owners if owner.size > SMALL]
+        self.small = [owner.value for owner in self.owners if owner.size <= SMALL]
+        self.unheld = [UNHELD] * 2 * len(self.small)
+        self.views = [(value, place) for value, place in enumerate(self.outputs) if first.get(place.number) != value]
+        self.passing = [*[owner.value for owner in self.large], *[value for value, _ in self.views]]
 
 
 def held_arrays(trace: Trace) -> list[Array]:

@@ -9,22 +9,27 @@ from typing import Any
 __all__ = ["resolve_line", "user_line"]
 
 _PACKAGE = os.path.dirname(os.path.abspath(__file__)) + os.sep
-_internal: dict[str, bool] = {}
+
+
+class _Inside(dict[str, bool]):
+    """Whether a file is one of ours."""
+
+    def __missing__(self, name: str) -> bool:
+        inside = self[name] = name.startswith(_PACKAGE)
+        return inside
+
+
+_inside = _Inside()
 
 
 def user_line(depth: int = 2) -> tuple[Any, int]:
     """The code object and instruction of the nearest caller outside genesis."""
     frame: Any = sys._getframe(depth)
-    while frame is not None:
-        code = frame.f_code
-        name = code.co_filename
-        inside = _internal.get(name)
-        if inside is None:
-            inside = _internal[name] = name.startswith(_PACKAGE)
-        if not inside:
-            return code, frame.f_lasti
+    while _inside[frame.f_code.co_filename]:
         frame = frame.f_back
-    return None, 0
+        if frame is None:
+            return None, 0
+    return frame.f_code, frame.f_lasti
 
 
 def resolve_line(code: Any, offset: int) -> tuple[str, int] | None:

@@ -17,7 +17,7 @@ FLOORS = [
     {"genesis.tracing", "genesis.literals", "genesis.memory", "genesis.number"},
     {"genesis.thread"},
     {"genesis.interpret", "genesis.plan"},
-    {"genesis.host"},
+    {"genesis.host", "genesis.run"},
     {"genesis.execute"},
     {"genesis.transfer"},
     {"genesis.tensor"},

@@ -6,9 +6,10 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
-from genesis.execute import FLUSH_HOOKS, Run, flush, lose, lose_all, taken_over
+from genesis.execute import FLUSH_HOOKS, flush, lose, lose_all, taken_over
 from genesis.ops.indexing import out_of_range
 from genesis.plan import Plan
+from genesis.run import Run
 from genesis.runtime.counters import count
 from genesis.runtime.memory import Buffer
 from genesis.runtime.native import UnfinishedError
@@ -86,13 +87,14 @@ class Prepared:
             return flush(trace)
         plan = self.plan
         trace.closed = True
-        run = Run(plan, handles)
+        run = Run(plan, handles, self.device)
         taken = taken_over(self.donations, plan, trace) if self.donations else {}
         memories: list[Memory] = [None] * len(plan.sizes)  # type: ignore[list-item]
         for k, layout, dtype in self.layouts:
             places = self._small.get(k)
             if places is None:
-                memories[k] = Memory(taken.get(k) or Buffer(plan.sizes[k], self.device), layout, dtype)
+                buffer = taken[k].buffer if k in taken else Buffer(plan.sizes[k], self.device)
+                memories[k] = Memory(buffer, layout, dtype)
                 continue
             for memory in places:
                 if sys.getrefcount(memory) == _UNHELD + 1 and sys.getrefcount(memory.buffer) == _UNHELD:
@@ -104,11 +106,11 @@ class Prepared:
                     places.pop(0)
                 places.append(memory)
             memories[k] = memory
-        places = memory = None  # type: ignore[assignment]  # they count as holders
-        run.buffers = [memory.buffer for memory in memories]
+        places = memory = buffer = None  # type: ignore[assignment]  # they count as holders
+        run.memories = [memories[k] for k, _, _ in self.layouts]
         arena = self.arena or Buffer(plan.arena_bytes, self.device)
         slots: list[Any] = [trace.inputs[k].memory.pointer for k in plan.inputs]  # type: ignore[union-attr]
-        slots += [buffer.ptr for buffer in run.buffers]
+        slots += [memory.buffer.ptr for memory in memories]
         slots.append(arena.ptr)
         slots += trace.scalars
         trace.run = run

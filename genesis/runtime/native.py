@@ -115,6 +115,10 @@ class Outcome:
         """The call that notes it where the run is not native code; no interrupt can come into it."""
         return partial(setitem, self._word, 0, 1)
 
+    def clear(self) -> None:
+        """Forget it, for another run."""
+        self._word[0] = 0
+
     def __bool__(self) -> bool:
         return self._word[0] != 0
 

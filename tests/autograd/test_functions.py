@@ -348,7 +348,7 @@ def test_a_cycle_made_by_hand_is_an_error():
 
 
 def test_what_was_saved_dies_with_the_results():
-    x = genesis.ones(1000, requires_grad=True)
+    x = genesis.ones(10_000, requires_grad=True)
     apply = cube(genesis)
     apply(x * 1).sum().item()
     with without_collector():
@@ -358,7 +358,7 @@ def test_what_was_saved_dies_with_the_results():
             y.sum().item()
             del y
             held.append(genesis.runtime.memory.memory_stats().held)
-        assert held[-1] <= held[0]
+        assert held[-1] < held[0] + x.nbytes  # a plan keeps the memory of small results, here of the sums
 
 
 def test_unwritten_methods_say_so():

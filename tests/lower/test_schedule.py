@@ -46,7 +46,7 @@ def test_clipping_is_one_stage_of_sums_and_one_that_joins_them(monkeypatch):
 
 def test_adam_writes_parameters_and_averages_over_themselves(monkeypatch):
     plan = plan_of_adam(monkeypatch)
-    assert len(plan.donations) == len(plan.sizes) == 9
+    assert len(plan.lowered.donations) == len(plan.sizes) == 9
     assert plan.arena_bytes == 0
 
 
