@@ -79,6 +79,26 @@ def place(trace: Trace, tensor: Tensor, array: Array) -> int:
     return index
 
 
+def _place_all(trace: Trace, members: Sequence[Any]) -> list[Any]:
+    """What the members of a list with tensors contribute: most are roots in memory of their own, which is seen at a glance."""
+    tokens, grad, device = [], thread_state.grad_enabled, trace.device
+    told = thread_state.recorder is not None
+    for member in members:
+        if told or not isinstance(member, Tensor) or member._base is not None or (grad and member._requires_grad):
+            tokens.append(_token(trace, member, False, True))
+            continue
+        array = member._array
+        if array.trace is not trace:
+            memory = array.memory
+            if memory is None or (buffer := memory.buffer)._owner is not None or buffer._flat is not None or (
+                buffer.device is not device
+            ):
+                tokens.append(_place(trace, member))
+                continue
+        tokens.append(trace.place_array(array))
+    return tokens
+
+
 def _settle(trace: Trace, array: Array) -> None:
     """Make what is read now of an array that the outside can write to the value read later: copy it, or flush soon."""
     memory, dtype = array.memory, array.node.dtype
@@ -116,8 +136,8 @@ def _token(trace: Trace, argument: Any, operand: bool, static: bool) -> Any:
             return kind, argument
         return trace.place_scalar(argument)
     if kind is list or kind is tuple:
-        if any([isinstance(a, Tensor) for a in argument]):
-            return "tensors", *[_token(trace, a, False, True) for a in argument]
+        if (argument and isinstance(argument[0], Tensor)) or any([isinstance(a, Tensor) for a in argument]):
+            return "tensors", *_place_all(trace, argument)
         return tuple([tuple(a) if a.__class__ is list else a for a in argument])
     if isinstance(argument, np.generic):
         return _token(trace, argument.item(), operand, static)

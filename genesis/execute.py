@@ -149,18 +149,14 @@ def _finish(trace: Trace, run: Run) -> None:
     trace.end()
     counts["flushes"] += 1
     if not keeps:
-        trace.spent = True
-        for unread in (trace.input_at, trace.retained, trace.hooks, trace.node_hooks, trace.customs):
-            unread.clear()  # type: ignore[attr-defined]
-        if any([leaf._base is not None for leaf in trace.variables.values()]):
+        trace.spend()
+        if trace.variables and any([leaf._base is not None for leaf in trace.variables.values()]):
             trace.variables = weakref.WeakValueDictionary(trace.variables)  # it may be a detached result of an older trace
-    trace.run = None
     state, name = thread_state, trace.device.name
     if state.traces.get(name) is trace:
         del state.traces[name]
         state.trace = None
-    for held in (trace.arrays, trace.inputs, trace.known, trace.copies, trace.written):
-        held.clear()  # type: ignore[attr-defined]
+    trace.let_go()
     if plan.__class__ is Plan:
         run.end(plan)
 

@@ -114,14 +114,16 @@ def write_all(tensors: Sequence[Tensor], values: Sequence[Tensor]) -> None:
     alike = not state.grad_enabled and not state.several and state.recorder is None
     for tensor, value in zip(tensors, values, strict=True):
         held, array = tensor._array, value._array
-        memory = held.memory
-        if not alike or tensor._base is not None or tensor._retains_grad or memory is None or memory.buffer.shared or (
-            array.trace is None or array.node.differentiable or held.node.differentiable
+        buffer = None if held.memory is None else held.memory.buffer
+        if (
+            buffer is None or not alike or held.trace is not None or array.trace is None or array.node.differentiable
+            or tensor._base is not None or tensor._untracked or tensor._keeps_derivation or tensor._retains_grad
+            or buffer.origin is not None or buffer._owner is not None or buffer._flat is not None
         ):
             write(tensor, value, change)
             continue
-        if not (tensor._untracked or tensor._keeps_derivation):
-            note(held, change)
+        buffer.version += 1
+        buffer.change = change
         array.trace.written += ((tensor, held),)
         tensor._array = array
         tensor._version += 1

@@ -32,7 +32,8 @@ class _ThreadState(threading.local):
 
 
 thread_state = _ThreadState()
-_begun: list[weakref.ref[Trace]] = []  # the traces, of all threads, that had not been flushed when the last one began
+_begun: list[weakref.ref[Trace]] = []  # the last traces of all threads, those that have not been flushed among them
+_FEW = 16
 
 
 class recording:
@@ -64,8 +65,9 @@ def current_trace(device: Device = CPU) -> Trace:
     if trace is None or trace.closed:
         with LOCK:
             trace = thread_state.traces[device.name] = Trace(device, thread_state.eager, thread_state.weight)
-            waiting = [begun for begun in _begun if (other := begun()) is not None and not other.done]
-            _begun[:] = [*waiting, weakref.ref(trace)]
+            if len(_begun) >= _FEW:
+                _begun[:] = [begun for begun in _begun if (other := begun()) is not None and not other.done]
+            _begun.append(trace.reference)
     if device is not CPU:
         thread_state.several = True
     thread_state.trace = None if thread_state.several else trace

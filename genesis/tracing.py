@@ -143,6 +143,16 @@ class Trace:
         self.number = next(_numbers)
         self.closed = self.done = True
 
+    def spend(self) -> None:
+        """After the end: no backward can come any more, and nothing is kept for one."""
+        self.spent = True
+        self.input_at, self.retained, self.hooks, self.node_hooks, self.customs = {}, {}, {}, {}, {}
+
+    def let_go(self) -> None:
+        """After the end: forget what an open trace needs."""
+        self.run = None
+        self.arrays, self.inputs, self.known, self.copies, self.written = [], [], {}, {}, []
+
     def take(self, key: Any) -> bool:
         """Take the step `key`, if it has been taken here before."""
         step = self.step.children.get(key)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import chain
 from typing import Any
 
 from genesis.creation import tensor, zeros_like
-from genesis.devices import Device
+from genesis.devices import CPU, Device
 from genesis.dispatch import call
 from genesis.execute import flush_all
 from genesis.ops.registry import OPERATIONS
@@ -91,12 +91,14 @@ class Optimizer:
             thread_state.recorder.stepped(self)
         with recording(False) as again, again:
             for group in self.param_groups:
-                moving = [p for p in group["params"] if p.grad is not None]
+                members = group["params"]
+                moving = [p for p, gradient in zip(members, _gradients(members), strict=True) if gradient is not None]
                 by_age: dict[tuple[int, Device], list[Tensor]] = {}
                 for parameter in moving:
                     state = self.state_of(parameter, group)
                     state["step"] += 1
-                    by_age.setdefault((state["step"], parameter.device), []).append(parameter)
+                    device = parameter.device if thread_state.several else CPU
+                    by_age.setdefault((state["step"], device), []).append(parameter)
                 for (age, _), parameters in by_age.items():
                     self.update(parameters, group, age)
             if thread_state.recorder is None:  # `genesis.compile` makes one program of a whole function
@@ -130,7 +132,7 @@ class Optimizer:
         kept = [[self.state[p][kind] for p in parameters] if kind in slots else [] for kind in self.kinds]
         if thread_state.recorder is not None:
             settings = thread_state.recorder.updated(self, group, parameters, settings)
-        results = call(OPERATIONS[self.operation], (parameters, [p.grad for p in parameters], *kept, *settings))
+        results = call(OPERATIONS[self.operation], (parameters, _gradients(parameters), *kept, *settings))
         write_all([*parameters, *chain(*kept)], results)
 
     # ---- state ----
@@ -185,6 +187,11 @@ class Optimizer:
             lines += [f"Parameter Group {number}"]
             lines += [f"    {name}: {value}" for name, value in sorted(group.items()) if name != "params"]
         return "\n".join([*lines, ")"])
+
+
+def _gradients(parameters: Sequence[Tensor]) -> list[Tensor | None]:
+    """`.grad` of each, which a recording is told of."""
+    return [p._grad for p in parameters] if thread_state.recorder is None else [p.grad for p in parameters]
 
 
 def _copied(value: Any, parameter: Tensor) -> Tensor:
