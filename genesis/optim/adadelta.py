@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from genesis.optim.optimizer import Group, Optimizer, check_hints
+from genesis.optim.optimizer import Group, Optimizer
 
 __all__ = ["Adadelta"]
 
@@ -40,18 +40,13 @@ class Adadelta(Optimizer):
         self, params: Iterable[Any], lr: float = 1.0, rho: float = 0.9, eps: float = 1e-6, weight_decay: float = 0.0, *,
         maximize: bool = False, **hints: bool | None,
     ) -> None:
-        check_hints("Adadelta", hints)
-        super().__init__(params, {"lr": lr, "rho": rho, "eps": eps, "weight_decay": weight_decay, "maximize": maximize})
+        super().__init__(params, {"lr": lr, "rho": rho, "eps": eps, "weight_decay": weight_decay, "maximize": maximize}, hints)
 
     def check(self, group: Group) -> None:
         """Raise ValueError for settings that make no sense."""
         super().check(group)
         if not 0 <= group["rho"] <= 1:
             raise ValueError(f"Adadelta: rho is {group['rho']}; want it in [0, 1]")
-
-    def slots(self, group: Group) -> tuple[str, ...]:
-        """The averages of the squares of gradients and of steps."""
-        return self.kinds
 
     def settings(self, group: Group, age: int) -> tuple[Any, ...]:
         """Those of `adadelta_update`."""

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from genesis.creation import full_like
-from genesis.optim.optimizer import Group, Optimizer, check_hints
+from genesis.optim.optimizer import Group, Optimizer
 from genesis.tensor import Tensor
 
 __all__ = ["Adagrad"]
@@ -43,15 +43,10 @@ class Adagrad(Optimizer):
         self, params: Iterable[Any], lr: float = 1e-2, lr_decay: float = 0.0, weight_decay: float = 0.0,
         initial_accumulator_value: float = 0.0, eps: float = 1e-10, *, maximize: bool = False, **hints: bool | None,
     ) -> None:
-        check_hints("Adagrad", hints)
         super().__init__(params, {
             "lr": lr, "lr_decay": lr_decay, "eps": eps, "weight_decay": weight_decay,
             "initial_accumulator_value": initial_accumulator_value, "maximize": maximize,
-        })
-
-    def slots(self, group: Group) -> tuple[str, ...]:
-        """The sum of squares."""
-        return ("sum",)
+        }, hints)
 
     def state_of(self, parameter: Tensor, group: Group) -> dict[str, Any]:
         """The state of `parameter`: "step", and "sum", which begins with the group's initial value."""

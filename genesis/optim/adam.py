@@ -6,19 +6,13 @@ import math
 from collections.abc import Iterable
 from typing import Any
 
-from genesis.optim.optimizer import Group, Optimizer, check_hints
+from genesis.optim.optimizer import Group, Optimizer
 
-__all__ = ["Adam", "AdamLike", "AdamW", "check_betas"]
-
-
-def check_betas(name: str, group: Group) -> None:
-    """Raise ValueError for betas that make no sense."""
-    if not all(0 <= beta < 1 for beta in group["betas"]):
-        raise ValueError(f"{name}: betas are {group['betas']}; want them in [0, 1)")
+__all__ = ["Adam", "AdamLike", "AdamW"]
 
 
 class AdamLike(Optimizer):
-    """The base of those that keep running averages of the gradient and of its square."""
+    """The base of those that keep running averages, by two betas: of the gradient and of its square."""
 
     kinds: tuple[str, ...] = ("exp_avg", "exp_avg_sq")
     not_negative: tuple[str, ...] = ("lr", "eps", "weight_decay")
@@ -26,11 +20,8 @@ class AdamLike(Optimizer):
     def check(self, group: Group) -> None:
         """Raise ValueError for settings that make no sense."""
         super().check(group)
-        check_betas(type(self).__name__, group)
-
-    def slots(self, group: Group) -> tuple[str, ...]:
-        """The averages of the gradient and of its square."""
-        return self.kinds
+        if not all(0 <= beta < 1 for beta in group["betas"]):
+            raise ValueError(f"{type(self).__name__}: betas are {group['betas']}; want them in [0, 1)")
 
     def averaging(self, group: Group, decoupled: bool) -> tuple[Any, ...]:
         """The settings that end those of a step: of both averages, and of weight decay, which joins the gradient or, if it is
@@ -74,11 +65,10 @@ class Adam(AdamLike):
         weight_decay: float = 0.0, amsgrad: bool = False, *, maximize: bool = False,
         **hints: bool | None,
     ) -> None:
-        check_hints(type(self).__name__, hints)
         super().__init__(params, {
             "lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay, "amsgrad": amsgrad,
             "maximize": maximize,
-        })
+        }, hints)
 
     def slots(self, group: Group) -> tuple[str, ...]:
         """The averages of the gradient and of its square, and AMSGrad's maximum of the latter."""

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from genesis.optim.adam import check_betas
-from genesis.optim.optimizer import Group, Optimizer, check_hints
+from genesis.optim.adam import AdamLike
+from genesis.optim.optimizer import Group
 
 __all__ = ["Adamax"]
 
 
-class Adamax(Optimizer):
+class Adamax(AdamLike):
     """Adam whose steps are scaled by the greatest gradient of late, not by the average of squares.
 
     Args:
@@ -35,23 +35,14 @@ class Adamax(Optimizer):
     """
 
     operation, kinds = "adamax_update", ("exp_avg", "exp_inf")
-    not_negative = "lr", "eps", "weight_decay"
 
     def __init__(
         self, params: Iterable[Any], lr: float = 2e-3, betas: tuple[float, float] = (0.9, 0.999), eps: float = 1e-8,
         weight_decay: float = 0.0, *, maximize: bool = False, **hints: bool | None,
     ) -> None:
-        check_hints("Adamax", hints)
-        super().__init__(params, {"lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay, "maximize": maximize})
-
-    def check(self, group: Group) -> None:
-        """Raise ValueError for settings that make no sense."""
-        super().check(group)
-        check_betas("Adamax", group)
-
-    def slots(self, group: Group) -> tuple[str, ...]:
-        """The average of the gradient, and the greatest one."""
-        return self.kinds
+        super().__init__(params, {
+            "lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay, "maximize": maximize,
+        }, hints)
 
     def settings(self, group: Group, age: int) -> tuple[Any, ...]:
         """Those of `adamax_update`; the average's bias towards its first zero is undone in the step size."""

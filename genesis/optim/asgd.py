@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from genesis.optim.optimizer import Group, Optimizer, check_hints
+from genesis.optim.optimizer import Group, Optimizer
 
 __all__ = ["ASGD"]
 
@@ -41,14 +41,9 @@ class ASGD(Optimizer):
         self, params: Iterable[Any], lr: float = 1e-2, lambd: float = 1e-4, alpha: float = 0.75, t0: float = 1e6,
         weight_decay: float = 0.0, *, maximize: bool = False, **hints: bool | None,
     ) -> None:
-        check_hints("ASGD", hints)
         super().__init__(params, {
             "lr": lr, "lambd": lambd, "alpha": alpha, "t0": t0, "weight_decay": weight_decay, "maximize": maximize,
-        })
-
-    def slots(self, group: Group) -> tuple[str, ...]:
-        """The average."""
-        return self.kinds
+        }, hints)
 
     def settings(self, group: Group, age: int) -> tuple[Any, ...]:
         """The step size, what is kept of the parameter, the share of it in the average, weight decay, maximize."""

@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import Any
 
 from genesis.optim.adam import AdamLike
-from genesis.optim.optimizer import Group, check_hints
+from genesis.optim.optimizer import Group
 
 __all__ = ["NAdam"]
 
@@ -47,11 +47,10 @@ class NAdam(AdamLike):
         weight_decay: float = 0.0, momentum_decay: float = 4e-3, decoupled_weight_decay: bool = False, *,
         maximize: bool = False, **hints: bool | None,
     ) -> None:
-        check_hints("NAdam", hints)
         super().__init__(params, {
             "lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay, "momentum_decay": momentum_decay,
             "decoupled_weight_decay": decoupled_weight_decay, "maximize": maximize,
-        })
+        }, hints)
 
     def settings(self, group: Group, age: int) -> tuple[Any, ...]:
         """Those of `nadam_update`; what undoes the bias of squares multiplies all that their root divides, and eps."""

@@ -15,18 +15,10 @@ from genesis.storage import detach, write_all
 from genesis.tensor import Tensor
 from genesis.thread import recording, thread_state
 
-__all__ = ["Optimizer", "check_hints"]
+__all__ = ["Optimizer"]
 
 Group = dict[str, Any]
-_HINTS = {"foreach", "fused", "capturable", "differentiable"}
-
-
-def check_hints(name: str, hints: Mapping[str, Any]) -> None:
-    """Accept what tells PyTorch how to run a step, which here is always one program; raise TypeError for other settings."""
-    if unknown := hints.keys() - _HINTS:
-        raise TypeError(f"{name}: got unexpected settings {', '.join(sorted(unknown))}")
-    if hints.get("differentiable"):
-        raise ValueError(f"{name}: steps are not derived; want differentiable=False")
+_HINTS = {"foreach", "fused", "capturable", "differentiable"}  # they tell PyTorch how to run a step: here it is one program
 
 
 class Optimizer:
@@ -35,13 +27,19 @@ class Optimizer:
     Args:
         parameters: tensors, or dicts that hold them under "params" beside settings of their own.
         defaults: the settings of groups that name none.
+        hints: `foreach`, `fused`, `capturable` and `differentiable`, accepted and of no effect.
 
-    Raises ValueError for no parameters, a tensor that is no leaf, and one that is given twice.
+    Raises ValueError for no parameters, a tensor that is no leaf, one that is given twice, and `differentiable`, which steps
+    are not; TypeError for other hints.
     """
 
     has_stepped = False  # schedulers ask
 
-    def __init__(self, parameters: Iterable[Any], defaults: Group) -> None:
+    def __init__(self, parameters: Iterable[Any], defaults: Group, hints: Mapping[str, Any] | None = None) -> None:
+        if unknown := (hints or {}).keys() - _HINTS:
+            raise TypeError(f"{type(self).__name__}: got unexpected settings {', '.join(sorted(unknown))}")
+        if hints and hints.get("differentiable"):
+            raise ValueError(f"{type(self).__name__}: steps are not derived; want differentiable=False")
         self.defaults = defaults
         self.param_groups: list[Group] = []
         self.state: dict[Tensor, dict[str, Any]] = {}
@@ -118,8 +116,8 @@ class Optimizer:
                 raise ValueError(f"{type(self).__name__}: {name} is {group[name]}; want 0 or more")
 
     def slots(self, group: Group) -> tuple[str, ...]:
-        """The names of the tensors kept per parameter, zeros at first."""
-        return ()
+        """The names of the tensors kept per parameter, zeros at first: of `kinds`, those that these settings use."""
+        return self.kinds
 
     def settings(self, group: Group, age: int) -> tuple[Any, ...]:
         """The numbers of step `age`: what `operation` is given after the tensors."""

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from genesis.optim.adam import AdamLike
-from genesis.optim.optimizer import Group, check_hints
+from genesis.optim.optimizer import Group
 
 __all__ = ["RAdam"]
 
@@ -42,11 +42,10 @@ class RAdam(AdamLike):
         self, params: Iterable[Any], lr: float = 1e-3, betas: tuple[float, float] = (0.9, 0.999), eps: float = 1e-8,
         weight_decay: float = 0.0, decoupled_weight_decay: bool = False, *, maximize: bool = False, **hints: bool | None,
     ) -> None:
-        check_hints("RAdam", hints)
         super().__init__(params, {
             "lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay,
             "decoupled_weight_decay": decoupled_weight_decay, "maximize": maximize,
-        })
+        }, hints)
 
     def settings(self, group: Group, age: int) -> tuple[Any, ...]:
         """Those of `radam_update`: a rectified step, or a plain one as long as the variance is not known."""

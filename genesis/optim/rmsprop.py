@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from genesis.optim.optimizer import Group, Optimizer, check_hints
+from genesis.optim.optimizer import Group, Optimizer
 
 __all__ = ["RMSprop"]
 
@@ -42,11 +42,10 @@ class RMSprop(Optimizer):
         self, params: Iterable[Any], lr: float = 1e-2, alpha: float = 0.99, eps: float = 1e-8, weight_decay: float = 0.0,
         momentum: float = 0.0, centered: bool = False, *, maximize: bool = False, **hints: bool | None,
     ) -> None:
-        check_hints("RMSprop", hints)
         super().__init__(params, {
             "lr": lr, "momentum": momentum, "alpha": alpha, "eps": eps, "centered": centered,
             "weight_decay": weight_decay, "maximize": maximize,
-        })
+        }, hints)
 
     def slots(self, group: Group) -> tuple[str, ...]:
         """The average of squares, the velocity, and the average of gradients, as far as they are used."""

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from genesis.creation import full_like
-from genesis.optim.optimizer import Group, Optimizer, check_hints
+from genesis.optim.optimizer import Group, Optimizer
 from genesis.tensor import Tensor
 
 __all__ = ["Rprop"]
@@ -41,8 +41,7 @@ class Rprop(Optimizer):
         self, params: Iterable[Any], lr: float = 1e-2, etas: tuple[float, float] = (0.5, 1.2),
         step_sizes: tuple[float, float] = (1e-6, 50), *, maximize: bool = False, **hints: bool | None,
     ) -> None:
-        check_hints("Rprop", hints)
-        super().__init__(params, {"lr": lr, "etas": etas, "step_sizes": step_sizes, "maximize": maximize})
+        super().__init__(params, {"lr": lr, "etas": etas, "step_sizes": step_sizes, "maximize": maximize}, hints)
 
     def check(self, group: Group) -> None:
         """Raise ValueError for settings that make no sense."""
@@ -50,10 +49,6 @@ class Rprop(Optimizer):
         less, more = group["etas"]
         if not 0 < less < 1 < more:
             raise ValueError(f"Rprop: etas are {group['etas']}; want one between 0 and 1, and one above 1")
-
-    def slots(self, group: Group) -> tuple[str, ...]:
-        """The last gradient, and the sizes of steps."""
-        return self.kinds
 
     def state_of(self, parameter: Tensor, group: Group) -> dict[str, Any]:
         """The state of `parameter`: "step", "prev", and "step_size", which begins with the group's learning rate."""

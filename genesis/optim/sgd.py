@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from genesis.optim.optimizer import Group, Optimizer, check_hints
+from genesis.optim.optimizer import Group, Optimizer
 
 __all__ = ["SGD"]
 
@@ -42,11 +42,10 @@ class SGD(Optimizer):
         weight_decay: float = 0.0, nesterov: bool = False, *, maximize: bool = False,
         **hints: bool | None,
     ) -> None:
-        check_hints("SGD", hints)
         super().__init__(params, {
             "lr": lr, "momentum": momentum, "dampening": dampening, "weight_decay": weight_decay,
             "nesterov": nesterov, "maximize": maximize,
-        })
+        }, hints)
 
     def check(self, group: Group) -> None:
         """Raise ValueError for settings that make no sense."""
