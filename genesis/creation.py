@@ -136,7 +136,6 @@ def full(
             [7, 7]])
     """
     shape = as_shape("full", size if isinstance(size, Sequence) else (size,))
-    result: Tensor
     if isinstance(fill_value, Tensor):
         result = call(OPERATIONS["full"], (fill_value.to(device), shape, dtype or fill_value.dtype))
     else:
@@ -214,7 +213,7 @@ def arange(
         whole = builtins.all(isinstance(v, int) for v in (start, end, step))
         dtype = int64 if whole else get_default_dtype()
     count = max(0, math.ceil((end - start) / step))
-    result: Tensor = call_on(place, OPERATIONS["arange"], (start, step, count, dtype))
+    result = call_on(place, OPERATIONS["arange"], (start, step, count, dtype))
     return result.requires_grad_() if requires_grad else result
 
 
@@ -254,8 +253,7 @@ def eye(
     """
     n, m = as_shape("eye", (n, n if m is None else m))
     rows, columns = arange(n, device=device).unsqueeze(1), arange(m, device=device)
-    result: Tensor = (rows == columns).to(dtype or get_default_dtype())
-    return result.requires_grad_(requires_grad)
+    return (rows == columns).to(dtype or get_default_dtype()).requires_grad_(requires_grad)
 
 
 # ---- grids of indices ----

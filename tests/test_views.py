@@ -121,6 +121,32 @@ def test_reshape_copies_only_where_it_must():
     assert x.tolist() == [[1, 1, 1], [1, 1, 1]]
 
 
+def test_view_parts_anew_what_lies_together():
+    x, y = (library.arange(48).reshape(2, 6, 4)[:, :3].view(2, 4, 3) for library in (genesis, torch))
+    assert x.stride() == y.stride() and x.tolist() == y.tolist()
+
+
+@given(st.lists(st.integers(1, 6), min_size=2, max_size=4), st.randoms(use_true_random=False))
+@settings(max_examples=200, deadline=None)
+def test_view_takes_the_shapes_that_torch_takes(shape, random):
+    x = torch.arange(float(np.prod(shape))).reshape(shape)
+    x = x.permute(random.sample(range(x.ndim), x.ndim)) if random.random() < 0.5 else x
+    x = x.narrow(random.randrange(x.ndim), 0, 1 if random.random() < 0.2 else min(x.shape))
+    wanted, rest = [], x.numel()
+    while rest > 1:
+        wanted.append(random.choice([n for n in range(2, rest + 1) if rest % n == 0]))
+        rest //= wanted[-1]
+    own = genesis.from_numpy(x.numpy())
+    try:
+        found = x.view(wanted)
+    except RuntimeError:
+        with pytest.raises(ValueError, match="use reshape"):
+            own.view(*wanted)
+    else:
+        mine = own.view(*wanted)
+        assert mine.stride() == found.stride() and mine.tolist() == found.tolist()
+
+
 def test_a_view_taken_before_a_write_sees_it():
     x = genesis.arange(4.0)
     view = x[1:3]

@@ -9,8 +9,7 @@ from genesis.ops.elementwise import abs as magnitude
 from genesis.ops.elementwise import exp, expm1, log1p, sigmoid, tanh, where
 from genesis.ops.neural import softmax
 from genesis.ops.registry import cast, composite, floating_dtype, widened
-from genesis.ops.views import reshape_value
-from genesis.ops.window import sliced
+from genesis.ops.views import reshape_value, slice_value
 
 __all__ = ["elu", "glu", "hardtanh", "logsigmoid", "mish", "prelu", "softplus"]
 
@@ -150,7 +149,7 @@ def glu(input: Value, dim: int = -1) -> Value:
     extent = input.shape[axis] if input.ndim else 1
     if extent % 2:
         raise ValueError(f"glu: dim {dim} of shape {input.shape} has an odd extent; want one that halves")
-    first, second = sliced(input, axis, 0, extent // 2), sliced(input, axis, extent // 2, extent)
+    first, second = slice_value(input, axis, 0, extent // 2), slice_value(input, axis, extent // 2, extent)
     return cast(widened(first) * sigmoid(widened(second)), input.dtype)
 
 

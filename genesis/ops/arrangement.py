@@ -8,19 +8,15 @@ from genesis.ir.graph import Value
 from genesis.ir.shapes import broadcast_shapes, normalize_axis, numel
 from genesis.ops.indexing import check_index, gather_value
 from genesis.ops.joining import cat
-from genesis.ops.layout import Layout, contiguous_layout, diagonal_layout, flip_layout, select_layout, slice_layout
+from genesis.ops.layout import Layout, contiguous_layout, diagonal_layout, select_layout, slice_layout
 from genesis.ops.reduction import sum
 from genesis.ops.registry import cast, composite, expand
-from genesis.ops.views import permute_value, put_value, reshape_value, view_value
+from genesis.ops.views import diagonal_value, flip_value, permute_value, put_value, reshape_value, slice_value
 
-__all__ = ["diag_embed", "diff", "taken"]
+__all__ = ["diag_embed", "diff"]
 
 
 # ---- turned round ----
-
-
-def _flipped(x: Value, *dims: int) -> Value:
-    return view_value(x, flip_layout(contiguous_layout(x.shape), dims), "flip")
 
 
 @composite("fliplr")
@@ -28,7 +24,7 @@ def fliplr(input: Value) -> Value:
     """Axis 1 walked backwards."""
     if input.ndim < 2:
         raise ValueError(f"fliplr: wants two axes at least, got shape {input.shape}")
-    return _flipped(input, 1)
+    return flip_value(input, 1)
 
 
 @composite("flipud")
@@ -36,7 +32,7 @@ def flipud(input: Value) -> Value:
     """Axis 0 walked backwards."""
     if input.ndim < 1:
         raise ValueError("flipud: wants an axis at least, got a 0-d tensor")
-    return _flipped(input, 0)
+    return flip_value(input, 0)
 
 
 @composite("rot90")
@@ -52,11 +48,11 @@ def rot90(input: Value, k: int = 1, dims: Sequence[int] = (0, 1)) -> Value:
     if len(axes) != 2 or axes[0] == axes[1] or input.ndim < 2:
         raise ValueError(f"rot90: dims {tuple(dims)} of shape {input.shape}; want two different axes")
     if k % 2 == 0:
-        return _flipped(input, *axes) if k % 4 else input
+        return flip_value(input, *axes) if k % 4 else input
     order = [*range(input.ndim)]
     order[axes[0]], order[axes[1]] = axes[1], axes[0]
     turned = permute_value(input, order)
-    return _flipped(turned, axes[0] if k % 4 == 1 else axes[1])
+    return flip_value(turned, axes[0] if k % 4 == 1 else axes[1])
 
 
 # ---- diagonals ----
@@ -89,7 +85,7 @@ def diag(input: Value, diagonal: int = 0) -> Value:
         raise ValueError(f"diag: wants a vector or a matrix, got shape {input.shape}")
     if input.ndim == 1:
         return diag_embed(input, diagonal)
-    return view_value(input, diagonal_layout(contiguous_layout(input.shape), diagonal), "diagonal")
+    return diagonal_value(input, diagonal)
 
 
 @composite("diagflat")
@@ -108,7 +104,7 @@ def trace(input: Value) -> Value:
     """
     if input.ndim != 2:
         raise ValueError(f"trace: wants a matrix, got shape {input.shape}")
-    return sum(view_value(input, diagonal_layout(contiguous_layout(input.shape)), "diagonal"))
+    return sum(diagonal_value(input))
 
 
 # ---- put into ----
@@ -141,11 +137,6 @@ def diagonal_scatter(input: Value, src: Value, offset: int = 0, dim1: int = 0, d
 
 
 # ---- along an axis ----
-
-
-def taken(x: Value, axis: int, start: int | None, end: int | None) -> Value:
-    """`start:end` along `axis`."""
-    return view_value(x, slice_layout(contiguous_layout(x.shape), axis, start, end), "slice")
 
 
 @composite("take_along_dim", 2)
@@ -183,6 +174,6 @@ def diff(input: Value, n: int = 1, dim: int = -1, prepend: Value | None = None, 
     axis = normalize_axis("diff", dim, input.ndim)
     x = cat([v for v in (prepend, input, append) if v is not None], axis)
     for _ in range(min(n, x.shape[axis])):
-        above, below = taken(x, axis, 1, None), taken(x, axis, 0, -1)
+        above, below = slice_value(x, axis, 1, None), slice_value(x, axis, 0, -1)
         x = above ^ below if x.dtype.category == 0 else above - below
     return x

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from genesis.ir.graph import Value
 from genesis.ir.shapes import numel
-from genesis.ops.arrangement import taken
 from genesis.ops.elementwise import pow, rsqrt
 from genesis.ops.normalization import normalized
 from genesis.ops.reduction import mean
 from genesis.ops.registry import cast, composite, floating_dtype, widened
-from genesis.ops.views import reshape_value
+from genesis.ops.views import reshape_value, slice_value
 from genesis.ops.window import pad_value
 
 __all__ = ["batch_norm", "batch_statistics", "group_norm", "local_response_norm"]
@@ -50,9 +49,9 @@ def local_response_norm(input: Value, size: int, alpha: float = 1e-4, beta: floa
     x = widened(input)
     before, after = ((0, n, *(0,) * (x.ndim - 2)) for n in (size // 2, (size - 1) // 2))
     squares = pad_value(x * x, before, after)
-    total = taken(squares, 1, 0, x.shape[1])
+    total = slice_value(squares, 1, 0, x.shape[1])
     for place in range(1, size):
-        total = total + taken(squares, 1, place, place + x.shape[1])
+        total = total + slice_value(squares, 1, place, place + x.shape[1])
     average = total / size if x.dtype.is_floating_point else total // size  # as PyTorch's, of integers an integer
     return cast(x / pow(average * alpha + k, beta), floating_dtype(input.dtype))
 

@@ -12,11 +12,10 @@ from genesis.ir.shapes import Shape
 from genesis.ops.arrangement import diag_embed
 from genesis.ops.contraction import matmul, swapped
 from genesis.ops.factors import factor_node, factors, identity, matrices, packed, routine
-from genesis.ops.layout import contiguous_layout, diagonal_layout
 from genesis.ops.neural import tril
 from genesis.ops.registry import cast, composite, primitive
 from genesis.ops.triangular import solve_triangular, triangular_value
-from genesis.ops.views import view_value
+from genesis.ops.views import diagonal_value
 
 __all__ = ["cholesky"]
 
@@ -29,7 +28,7 @@ def _grad(g: Value, y: Value, a: Value) -> Value:
     """S. Walter, L. Lehmann, "Algorithmic Differentiation of Linear Algebra Functions" (2010)."""
     (to_factor, _), (factor, _) = factors(g, _shapes(a)), factors(y, _shapes(a))
     inner = tril(matmul(swapped(factor), tril(to_factor)))
-    diagonal = view_value(inner, diagonal_layout(contiguous_layout(inner.shape), 0, -2, -1), "diagonal")
+    diagonal = diagonal_value(inner, 0, -2, -1)
     inner = inner - diag_embed(diagonal) * 0.5
     upper = swapped(factor)
     half = triangular_value(upper, swapped(triangular_value(upper, swapped(inner), True)), True)

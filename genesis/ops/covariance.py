@@ -6,13 +6,13 @@ from typing import Any
 
 from genesis.ir.graph import Value
 from genesis.ir.shapes import normalize_axis, numel
-from genesis.ops.arrangement import diag, taken
+from genesis.ops.arrangement import diag
 from genesis.ops.contraction import matmul, swapped
 from genesis.ops.elementwise import clamp, sqrt, where
 from genesis.ops.ordering import cumsum
 from genesis.ops.reduction import mean, sum
 from genesis.ops.registry import cast, composite, floating_dtype
-from genesis.ops.views import reshape_value
+from genesis.ops.views import reshape_value, slice_value
 
 __all__ = ["cov"]
 
@@ -75,16 +75,17 @@ def _pieces(y: Value, x: Value | None, dx: float, dim: int) -> tuple[Value, int]
     """The areas under the lines between neighbours along an axis."""
     y = cast(y, floating_dtype(y.dtype)) if x is None else y
     axis = normalize_axis("trapezoid", dim, y.ndim)
-    heights = taken(y, axis, 1, None) + taken(y, axis, 0, -1)
+    heights = slice_value(y, axis, 1, None) + slice_value(y, axis, 0, -1)
     if x is None:
         return heights * (dx / 2), axis
     if x.ndim == 1:
         if x.shape[0] != y.shape[axis]:
             raise ValueError(f"trapezoid: x has {x.shape[0]} points and y {y.shape[axis]} along dim {dim}; want as many")
-        widths = reshape_value(taken(x, 0, 1, None) - taken(x, 0, 0, -1), (max(x.shape[0] - 1, 0), *(1,) * (y.ndim - axis - 1)))
+        gaps = slice_value(x, 0, 1, None) - slice_value(x, 0, 0, -1)
+        widths = reshape_value(gaps, (*gaps.shape, *(1,) * (y.ndim - axis - 1)))
     else:
         along = normalize_axis("trapezoid", dim, x.ndim)
-        widths = taken(x, along, 1, None) - taken(x, along, 0, -1)
+        widths = slice_value(x, along, 1, None) - slice_value(x, along, 0, -1)
     return heights * widths / 2, axis
 
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from genesis.ir.graph import Value
 from genesis.ir.shapes import Shape, numel
-from genesis.ops.arrangement import diag_embed, taken
+from genesis.ops.arrangement import diag_embed
 from genesis.ops.contraction import matmul, swapped
 from genesis.ops.elementwise import where
 from genesis.ops.factors import factor_node, factors, matrices, packed
@@ -21,7 +21,7 @@ from genesis.ops.neural import tril
 from genesis.ops.registry import cast, composite, primitive
 from genesis.ops.source import iota
 from genesis.ops.triangular import triangular_value
-from genesis.ops.views import reshape_value
+from genesis.ops.views import reshape_value, slice_value
 
 __all__ = ["eigh", "linalg_qr", "svd_value"]
 
@@ -75,10 +75,10 @@ def _qr_grad(g: Value, y: Value, a: Value) -> Value:
         raise NotImplementedError("qr: mode 'complete' of more rows than columns has no gradient; take 'reduced'")
     (q, r), (gq, gr) = factors(y, shapes), factors(g, shapes)
     axis = a.ndim - 1
-    wide = taken(a, axis, m, None) if n > m else None
+    wide = slice_value(a, axis, m, None) if n > m else None
     if wide is not None:  # what stands right of the square part is Q times what stands there in R
-        beyond, gr = taken(gr, axis, m, None), taken(gr, axis, 0, m)
-        r = taken(r, axis, 0, m)
+        beyond, gr = slice_value(gr, axis, m, None), slice_value(gr, axis, 0, m)
+        r = slice_value(r, axis, 0, m)
         gq = gq + matmul(wide, swapped(beyond))
     inner = matmul(r, swapped(gr)) - matmul(swapped(gq), q)
     symmetric = tril(inner) + swapped(tril(inner, -1))
@@ -102,7 +102,7 @@ def linalg_qr(A: Value, mode: str = "reduced") -> Any:
     inner = m if mode == "complete" else min(m, n)
     shapes = [(m, inner), (inner, n)]
     q, r = (cast(f, A.dtype) for f in factors(factor_node("qr", x, shapes, complete=mode == "complete"), shapes))
-    return QR(taken(reshape_value(q, (numel(q.shape),)), 0, 0, 0) if mode == "r" else q, r)
+    return QR(slice_value(reshape_value(q, (numel(q.shape),)), 0, 0, 0) if mode == "r" else q, r)
 
 
 @composite("qr")
@@ -162,7 +162,8 @@ def _svd_grad(g: Value, y: Value, a: Value) -> Value:
     m, n = a.shape[-2:]
     k, shapes, axis = min(m, n), _svd_shapes(m, n, y.node.attrs["full"]), a.ndim - 1
     (u, s, vh), (gu, gs, gvh) = factors(y, shapes), factors(g, shapes)
-    u, gu, vh, gvh = taken(u, axis, 0, k), taken(gu, axis, 0, k), taken(vh, axis - 1, 0, k), taken(gvh, axis - 1, 0, k)
+    u, gu = (slice_value(x, axis, 0, k) for x in (u, gu))
+    vh, gvh = (slice_value(x, axis - 1, 0, k) for x in (vh, gvh))
     across, along = _column(s), _row(s)
     by_u, by_v = matmul(swapped(u), gu), matmul(vh, swapped(gvh))
     inner = _over_gaps(by_u - swapped(by_u), s * s) * along + across * _over_gaps(by_v - swapped(by_v), s * s)

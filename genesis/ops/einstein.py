@@ -8,10 +8,9 @@ from typing import Any
 from genesis.ir.graph import Value
 from genesis.ir.shapes import numel
 from genesis.ops.contraction import product
-from genesis.ops.layout import contiguous_layout, diagonal_layout
 from genesis.ops.reduction import sum
 from genesis.ops.registry import composite, expand, promoted
-from genesis.ops.views import permute_value, reshape_value, view_value
+from genesis.ops.views import diagonal_value, permute_value, reshape_value
 
 __all__ = ["contracted", "einsum"]
 
@@ -125,7 +124,7 @@ def _diagonal(x: Value, names: Names) -> tuple[Value, Names]:
             j = names.index(name, i + 1)
             if x.shape[i] != x.shape[j]:
                 raise ValueError(f"einsum: {name!r} names axes of extents {x.shape[i]} and {x.shape[j]} of one operand")
-            x = view_value(x, diagonal_layout(contiguous_layout(x.shape), 0, i, j), "diagonal")
+            x = diagonal_value(x, 0, i, j)
             names = (*(n for k, n in enumerate(names) if k not in (i, j)), name)
     return x, names
 

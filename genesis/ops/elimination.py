@@ -13,7 +13,6 @@ import numpy as np
 from genesis.ir.dtypes import int32, int64
 from genesis.ir.graph import Value
 from genesis.ir.shapes import Shape, broadcast_shapes, numel
-from genesis.ops.arrangement import taken
 from genesis.ops.contraction import matmul, swapped
 from genesis.ops.factors import factor_node, factors, identity, matrices, packed, routine
 from genesis.ops.indexing import gather_value
@@ -22,7 +21,7 @@ from genesis.ops.neural import tril, triu
 from genesis.ops.registry import cast, composite, expand, primitive, promoted, widened
 from genesis.ops.source import iota
 from genesis.ops.triangular import triangular_value
-from genesis.ops.views import reshape_value
+from genesis.ops.views import reshape_value, slice_value
 
 __all__ = ["linalg_lu", "lu_factor_ex"]
 
@@ -117,9 +116,9 @@ def _grad(g: Value, y: Value, a: Value) -> Value:
     (lu, pivots, _), (to_lu, _, _) = factors(y, _shapes(a)), factors(g, _shapes(a))
     k, row, column = min(a.shape[-2:]), a.ndim - 2, a.ndim - 1
     right, below = a.shape[-1] > k, a.shape[-2] > k
-    head = taken(taken(lu, row, 0, k), column, 0, k)
+    head = slice_value(slice_value(lu, row, 0, k), column, 0, k)
     lower, upper = _triangles(lu)
-    to_lower, to_upper = tril(taken(to_lu, column, 0, k), -1), triu(taken(to_lu, row, 0, k))
+    to_lower, to_upper = tril(slice_value(to_lu, column, 0, k), -1), triu(slice_value(to_lu, row, 0, k))
     inner = tril(_difference(swapped(lower), to_lower, to_upper, swapped(upper), k, right), -1)
     inner = inner + triu(_difference(to_upper, swapped(upper), swapped(lower), to_lower, k, below))
 
@@ -127,26 +126,26 @@ def _grad(g: Value, y: Value, a: Value) -> Value:
         """x @ U^-T, of the square part of U."""
         return swapped(triangular_value(head, swapped(x), True))
 
-    rows = cat([over(inner), taken(to_upper, column, k, None)], column) if right else over(inner)
+    rows = cat([over(inner), slice_value(to_upper, column, k, None)], column) if right else over(inner)
     rows = triangular_value(swapped(head), rows, True, unit=True)
     if below:
-        rows = cat([rows, over(taken(to_lower, row, k, None))], row)
+        rows = cat([rows, over(slice_value(to_lower, row, k, None))], row)
     return _permuted(rows, pivots, inverse=True)
 
 
 def _difference(a: Value, b: Value, c: Value, d: Value, k: int, beyond: bool) -> Value:
     """a @ b over the first k inner places, less c @ d over those beyond."""
     row, column = a.ndim - 2, a.ndim - 1
-    first = matmul(taken(a, column, 0, k), taken(b, row, 0, k))
-    return first - matmul(taken(c, column, k, None), taken(d, row, k, None)) if beyond else first
+    first = matmul(slice_value(a, column, 0, k), slice_value(b, row, 0, k))
+    return first - matmul(slice_value(c, column, k, None), slice_value(d, row, k, None)) if beyond else first
 
 
 def _triangles(lu: Value) -> tuple[Value, Value]:
     k, row, column = min(lu.shape[-2:]), lu.ndim - 2, lu.ndim - 1
-    lower = tril(taken(lu, column, 0, k), -1)
+    lower = tril(slice_value(lu, column, 0, k), -1)
     places = iota(lu.graph, lu.shape[-2])
     ones = cast(reshape_value(places, (lu.shape[-2], 1)) == iota(lu.graph, k), lu.dtype)
-    return lower + ones, triu(taken(lu, row, 0, k))
+    return lower + ones, triu(slice_value(lu, row, 0, k))
 
 
 primitive("lu_factor_ex", "host", grad=_grad, reference=_reference)
@@ -187,7 +186,7 @@ def lu_unpack(LU_data: Value, LU_pivots: Value, unpack_data: bool = True, unpack
 
     P is empty without `unpack_pivots`, L and U are without `unpack_data`.
     """
-    none = taken(reshape_value(LU_data, (numel(LU_data.shape),)), 0, 0, 0)
+    none = slice_value(reshape_value(LU_data, (numel(LU_data.shape),)), 0, 0, 0)
     order = none
     if LU_data.ndim < 2:
         raise ValueError(f"lu_unpack: LU_data has shape {LU_data.shape}; want (.., m, n)")

@@ -15,10 +15,9 @@ import numpy as np
 
 from genesis.ir.graph import Value
 from genesis.ir.shapes import Shape, numel
-from genesis.ops.arrangement import taken
 from genesis.ops.registry import cast, widened
 from genesis.ops.source import iota
-from genesis.ops.views import reshape_value
+from genesis.ops.views import reshape_value, slice_value
 
 __all__ = ["factor_node", "factors", "identity", "matrices", "packed", "routine"]
 
@@ -62,6 +61,6 @@ def factors(node: Value, shapes: Sequence[Shape]) -> list[Value]:
     lead = node.shape[:-1]
     ends = [*accumulate(map(numel, shapes), initial=0)]
     return [
-        reshape_value(taken(node, len(lead), start, end), (*lead, *shape))
+        reshape_value(slice_value(node, len(lead), start, end), (*lead, *shape))
         for start, end, shape in zip(ends, ends[1:], shapes, strict=False)
     ]

@@ -15,9 +15,8 @@ from genesis.ir.dtypes import float32, int64
 from genesis.ir.graph import Value
 from genesis.ir.shapes import broadcast_shapes, normalize_axis, numel
 from genesis.ops.elementwise import zeros_like
-from genesis.ops.layout import contiguous_layout, slice_layout
 from genesis.ops.registry import cast, composite, expand, primitive
-from genesis.ops.views import permute_value, reshape_value, view_value
+from genesis.ops.views import permute_value, reshape_value, slice_value
 
 __all__ = ["check_index", "gather", "index", "out_of_range", "scattered"]
 
@@ -138,7 +137,7 @@ def scattered(name: str, input: Value, dim: int, index: Value, src: Value | floa
         if src.ndim != index.ndim or any(i > s for i, s in zip(index.shape, src.shape, strict=True)):
             raise ValueError(f"{name}: index {index.shape} exceeds src {src.shape}")
         for a, extent in enumerate(index.shape):
-            src = view_value(src, slice_layout(contiguous_layout(src.shape), a, 0, extent), "slice")
+            src = slice_value(src, a, 0, extent)
         return axis, index, src
     number = src if isinstance(src, Value) else input.graph.constant(src, input.dtype)
     return axis, index, expand(cast(number, input.dtype), index.shape)

@@ -9,9 +9,8 @@ import numpy as np
 
 from genesis.ir.graph import Value
 from genesis.ir.shapes import normalize_axis, numel
-from genesis.ops.layout import contiguous_layout, slice_layout
 from genesis.ops.registry import composite, primitive, promoted
-from genesis.ops.views import reshape_value, view_value
+from genesis.ops.views import reshape_value, slice_value
 
 __all__ = ["cat", "roll", "stack"]
 
@@ -24,7 +23,7 @@ def _cat_grad(g: Value, y: Value, *inputs: Value) -> Any:
     dim, start, grads = y.node.attrs["dim"], 0, []
     for x in inputs:
         end = start + x.shape[dim]
-        grads.append(view_value(g, slice_layout(contiguous_layout(g.shape), dim, start, end), "slice"))
+        grads.append(slice_value(g, dim, start, end))
         start = end
     return tuple(grads)
 
@@ -104,6 +103,6 @@ def roll(input: Value, shifts: int | Sequence[int], dims: int | Sequence[int] | 
         axis = normalize_axis("roll", dim, x.ndim)
         extent = x.shape[axis] if x.ndim else 1
         if extent and move % extent:
-            at, cut = contiguous_layout(x.shape), extent - move % extent
-            x = cat([view_value(x, slice_layout(at, axis, *ends), "slice") for ends in ((cut, extent), (0, cut))], axis)
+            cut = extent - move % extent
+            x = cat([slice_value(x, axis, cut, extent), slice_value(x, axis, 0, cut)], axis)
     return x

@@ -52,32 +52,22 @@ def reshape_layout(at: Layout, *shape: Any) -> Layout | None:
     wanted = resolve_reshape("reshape", at.shape, _flat(shape))
     if numel(wanted) == 0 or at.is_contiguous:
         return Layout(wanted, contiguous_strides(wanted), at.offset)
-    source = [(e, s) for e, s in zip(at.shape, at.strides, strict=True) if e != 1]
-    strides = [0] * len(wanted)
-    axis = len(wanted) - 1
-    while source:
-        extent, stride = source.pop()
-        step = stride
-        while axis >= 0 and (extent > 1 or wanted[axis] == 1):
-            if wanted[axis] == 1:
-                strides[axis] = step
-                axis -= 1
-                continue
-            while wanted[axis] > extent and source:
-                outer, outer_stride = source[-1]
-                if outer_stride != stride * extent:
-                    return None
-                source.pop()
-                extent *= outer
-            if extent % wanted[axis]:
-                return None
-            strides[axis] = stride
-            stride *= wanted[axis]
-            extent //= wanted[axis]
-            axis -= 1
-        if extent > 1:
+    runs: list[tuple[int, int]] = []  # extents and strides, axes that follow each other in memory merged
+    for extent, stride in zip(at.shape, at.strides, strict=True):
+        if runs and runs[-1][1] == stride * extent:
+            extent *= runs.pop()[0]
+        if extent != 1:
+            runs.append((extent, stride))
+    extent, stride = runs.pop()
+    strides = []
+    for want in reversed(wanted):
+        if extent == 1 and want != 1:
+            extent, stride = runs.pop()
+        if extent % want:
             return None
-    return Layout(wanted, tuple(strides), at.offset)
+        strides.append(stride)
+        extent, stride = extent // want, stride * want
+    return Layout(wanted, tuple(reversed(strides)), at.offset)
 
 
 def permute_layout(at: Layout, *dims: Any) -> Layout:

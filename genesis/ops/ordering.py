@@ -17,11 +17,10 @@ from genesis.ir.shapes import normalize_axis, numel, reduced_shape
 from genesis.ops.elementwise import clamp, isnan, where
 from genesis.ops.indexing import gather_value
 from genesis.ops.joining import cat
-from genesis.ops.layout import contiguous_layout, flip_layout, slice_layout
 from genesis.ops.reduction import sum
 from genesis.ops.registry import cast, composite, expand, primitive
 from genesis.ops.source import iota
-from genesis.ops.views import reshape_value, view_value
+from genesis.ops.views import flip_value, reshape_value, slice_value
 
 __all__ = ["Sorted", "argsort", "cumprod", "cumsum", "median", "sort", "topk"]
 
@@ -53,11 +52,7 @@ def _cumsum_reference(node: Any, x: np.ndarray) -> np.ndarray:
 
 def _cumsum_grad(g: Value, y: Value, x: Value) -> Value:
     dim = y.node.attrs["dim"]
-    return _backwards(_cumsum_value(_backwards(g, dim), dim), dim)
-
-
-def _backwards(x: Value, dim: int) -> Value:
-    return view_value(x, flip_layout(contiguous_layout(x.shape), (dim,)), "flip")
+    return flip_value(_cumsum_value(flip_value(g, dim), dim), dim)
 
 
 def _cumsum_value(x: Value, dim: int) -> Value:
@@ -75,15 +70,14 @@ def _recurrence_reference(node: Any, factors: np.ndarray, terms: np.ndarray) -> 
 def _recurrence_grad(g: Value, y: Value, factors: Value, terms: Value) -> Any:
     """The cotangent goes through the same recurrence, from the last place to the first."""
     dim = y.node.attrs["dim"]
-    after = _backwards(_moved(factors, dim, -1), dim)
-    to_terms = _backwards(recurrence(after, _backwards(g, dim), dim), dim)
+    after = flip_value(_moved(factors, dim, -1), dim)
+    to_terms = flip_value(recurrence(after, flip_value(g, dim), dim), dim)
     return to_terms * _moved(y, dim, 1), to_terms
 
 
 def _moved(x: Value, dim: int, by: int) -> Value:
     """`x` moved one place along `dim`, forwards or backwards; a 0 enters."""
-    at = contiguous_layout(x.shape)
-    kept = view_value(x, slice_layout(at, dim, max(0, -by), x.shape[dim] - max(0, by)), "slice")
+    kept = slice_value(x, dim, max(0, -by), x.shape[dim] - max(0, by))
     first = x.graph.constant(0, x.dtype)
     filler = expand(first, (*x.shape[:dim], min(1, x.shape[dim]), *x.shape[dim + 1 :]))
     return cat([filler, kept] if by > 0 else [kept, filler], dim)
@@ -157,7 +151,7 @@ def topk(input: Value, k: int, dim: int = -1, largest: bool = True, sorted: bool
     at = argsort(input, axis, largest)
     if not input.ndim:
         return Sorted(input, at)
-    at = view_value(at, slice_layout(contiguous_layout(at.shape), axis, 0, k), "slice")
+    at = slice_value(at, axis, 0, k)
     return Sorted(gather_value(input, at, axis), at)
 
 
@@ -177,8 +171,7 @@ def _median(name: str, input: Value, dim: int | None, keepdim: bool, skip: bool)
         middle = (extent - missing - 1) // 2 if skip else where(missing > 0, extent - missing, (extent - 1) // 2)
         place = gather_value(order, clamp(middle, min=0), axis)
     else:
-        at = slice_layout(contiguous_layout(order.shape), axis, (extent - 1) // 2, (extent - 1) // 2 + 1)
-        place = view_value(order, at, "slice")
+        place = slice_value(order, axis, (extent - 1) // 2, (extent - 1) // 2 + 1)
     values = gather_value(x, place, axis)
     if dim is None:
         return reshape_value(values, ())

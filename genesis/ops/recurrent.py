@@ -10,7 +10,7 @@ from genesis.ops.elementwise import relu, sigmoid, tanh, where
 from genesis.ops.joining import stack
 from genesis.ops.layout import contiguous_layout, slice_layout
 from genesis.ops.registry import cast, composite, widened
-from genesis.ops.views import reshape_value, view_value
+from genesis.ops.views import reshape_value, slice_value, view_value
 
 __all__ = ["GATES", "gru_cell", "lstm_cell", "recurrent", "rnn_relu_cell", "rnn_tanh_cell"]
 
@@ -113,8 +113,7 @@ def recurrent(
     count, state = input.shape[0], tuple(state)
     shown: list[Value] = []
     for place in range(count - 1, -1, -1) if reverse else range(count):
-        at = slice_layout(contiguous_layout(given.shape), 0, place, place + 1)
-        gates = reshape_value(view_value(given, at, "slice"), given.shape[1:])
+        gates = reshape_value(slice_value(given, 0, place, place + 1), given.shape[1:])
         fresh = _CELLS[mode](gates, linear(state[0], weight_hh, bias_hh), state)
         if weight_hr is not None:
             fresh = (linear(fresh[0], weight_hr), *fresh[1:])

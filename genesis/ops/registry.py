@@ -62,7 +62,6 @@ class Operation:
     variadic: bool = False
     static_scalars: bool = False
     methods: tuple[str, ...] = ()
-    samples: Callable[..., Any] | None = None
     signature: inspect.Signature = field(default_factory=inspect.Signature)
     operand_names: frozenset[str] = frozenset()
     autocast: Policy | None = None
@@ -83,8 +82,7 @@ def primitive(name: str, kind: str, **rules: Any) -> Primitive:
 
 def composite(
     name: str, operands: int | Sequence[int] = 1, *, ref: Callable[..., Any] | None = None, variadic: bool = False,
-    methods: Sequence[str] | None = None, samples: Callable[..., Any] | None = None, static_scalars: bool = False,
-    doc: str | None = None, autocast: Policy | None = None,
+    methods: Sequence[str] | None = None, static_scalars: bool = False, doc: str | None = None, autocast: Policy | None = None,
 ) -> Callable[[Callable[..., Any]], Operation]:
     """Decorator: a function of Values becomes the operation `name` (and, unless `methods` says else, a Tensor method).
 
@@ -99,7 +97,7 @@ def composite(
         places = frozenset(range(operands) if isinstance(operands, int) else operands)
         operand_names = frozenset(p for place, p in enumerate(signature.parameters) if place in places)
         OPERATIONS[name] = row = Operation(
-            name, define, places, ref, variadic, static_scalars, names, samples, signature, operand_names, autocast
+            name, define, places, ref, variadic, static_scalars, names, signature, operand_names, autocast
         )
         return row
 

@@ -52,13 +52,13 @@ def unary(
 
 def binary(
     name: str, *, grad: Rule | None = None, ref: Rule, emit: Rule | None = None, result: DType | None = None,
-    floating: bool = False, methods: Sequence[str] | None = None, static_scalars: bool = False, cost: int = 1,
+    floating: bool = False, methods: Sequence[str] | None = None, cost: int = 1,
     doc: str | None = None, autocast: Policy | None = None, bools: str = "",
 ) -> Operation:
     """A row of two inputs, promoted to one dtype and broadcast. `bools`: where these make no sense, what to do instead."""
     primitive(name, "elementwise", grad=grad, reference=lambda node, x, y: ref(x, y), emit=emit, cost=cost)
 
-    @composite(name, 2, ref=ref, methods=methods, static_scalars=static_scalars, doc=doc, autocast=autocast)
+    @composite(name, 2, ref=ref, methods=methods, doc=doc, autocast=autocast)
     def define(input: Value, other: Value) -> Value:
         x, y = broadcast(name, *promoted(input, other, floating=floating))
         _refuse_bools(name, x.dtype, bools)
@@ -67,9 +67,9 @@ def binary(
     return define
 
 
-def compare(name: str, ref: Rule, emit: Rule | None = None) -> Operation:
+def compare(name: str, ref: Rule) -> Operation:
     """A row of two inputs that answers with a bool and has no gradient."""
-    return binary(name, ref=ref, emit=emit, result=bool_)
+    return binary(name, ref=ref, result=bool_)
 
 
 def logical(name: str, ref: Rule, emit: Rule) -> Operation:

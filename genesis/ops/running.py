@@ -12,10 +12,9 @@ from genesis.ir.graph import Value
 from genesis.ir.shapes import normalize_axis
 from genesis.ops.elementwise import exp, log, where
 from genesis.ops.indexing import gather_value
-from genesis.ops.layout import contiguous_layout, flip_layout
 from genesis.ops.ordering import Sorted
 from genesis.ops.registry import cast, composite, floating_dtype, primitive, widened
-from genesis.ops.views import view_value
+from genesis.ops.views import flip_value
 
 __all__ = ["cummax", "cummin", "logcumsumexp"]
 
@@ -63,10 +62,6 @@ def cummin(input: Value, dim: int) -> Any:
 # ---- sums of exponentials ----
 
 
-def _backwards(x: Value, dim: int) -> Value:
-    return view_value(x, flip_layout(contiguous_layout(x.shape), (dim,)), "flip")
-
-
 def _sums(x: Value, dim: int) -> Value:
     return x.graph.add("logcumsumexp", (x,), x.shape, x.dtype, {"dim": dim})
 
@@ -78,7 +73,7 @@ def _sums_grad(g: Value, y: Value, x: Value) -> Value:
     def part(size: Value) -> Value:
         there = size > 0
         terms = where(there, log(where(there, size, 1)) - where(there, y, 0), float("-inf"))
-        return exp(_backwards(_sums(_backwards(terms, dim), dim), dim) + x)
+        return exp(flip_value(_sums(flip_value(terms, dim), dim), dim) + x)
 
     return part(g) - part(-g)
 

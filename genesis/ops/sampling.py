@@ -7,13 +7,12 @@ from itertools import product as combinations
 from genesis.ir.dtypes import int64
 from genesis.ir.graph import Value
 from genesis.ir.shapes import numel
-from genesis.ops.arrangement import taken
 from genesis.ops.elementwise import abs as magnitude
 from genesis.ops.elementwise import clamp, floor, round, where
 from genesis.ops.indexing import gather_value
 from genesis.ops.registry import cast, composite, expand, widened
 from genesis.ops.resample import cubic_weights
-from genesis.ops.views import reshape_value
+from genesis.ops.views import reshape_value, slice_value
 
 __all__ = ["grid_sample"]
 
@@ -94,7 +93,7 @@ def grid_sample(
     taps = []
     for axis, extent in enumerate(extents):
         last = axes - 1 - axis
-        at = reshape_value(taken(places, grid.ndim - 1, last, last + 1), (n, 1, count))
+        at = reshape_value(slice_value(places, grid.ndim - 1, last, last + 1), (n, 1, count))
         at = (at + 1) * (0.5 * (extent - 1)) if corners else ((at + 1) * extent - 1) * 0.5
         taps.append(_taps(at, extent, mode, padding_mode, corners))
     flat = reshape_value(x, (n, channels, numel(extents)))

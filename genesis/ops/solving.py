@@ -12,14 +12,13 @@ import numpy as np
 
 from genesis.ir.graph import Value
 from genesis.ir.shapes import broadcast_shapes
-from genesis.ops.arrangement import taken
 from genesis.ops.contraction import matmul, swapped
 from genesis.ops.elementwise import where
 from genesis.ops.factors import matrices
 from genesis.ops.joining import cat
 from genesis.ops.reduction import sum
 from genesis.ops.registry import cast, composite, expand, primitive, promoted, widened
-from genesis.ops.views import reshape_value
+from genesis.ops.views import reshape_value, slice_value
 
 __all__ = ["aligned", "det", "inv", "solve", "solve_value"]
 
@@ -161,7 +160,7 @@ primitive("cofactors", "host", grad=_cofactors_grad, reference=_cofactors_refere
 primitive("det", "host", grad=_det_grad, reference=lambda node, a: np.linalg.det(a))
 primitive(
     "slogdet", "host", reference=lambda node, a: np.stack(np.linalg.slogdet(a), -1),
-    grad=lambda g, y, a: reshape_value(taken(g, g.ndim - 1, 1, 2), (*g.shape[:-1], 1, 1)) * swapped(_inverse(a)),
+    grad=lambda g, y, a: reshape_value(slice_value(g, g.ndim - 1, 1, 2), (*g.shape[:-1], 1, 1)) * swapped(_inverse(a)),
 )
 
 
@@ -190,7 +189,7 @@ def slogdet(A: Value) -> Any:
     x = matrices("slogdet", A, square=True)
     lead = x.shape[:-2]
     both = _node("slogdet", x, (*lead, 2))
-    return SignAndLog(*[cast(reshape_value(taken(both, len(lead), i, i + 1), lead), A.dtype) for i in (0, 1)])
+    return SignAndLog(*[cast(reshape_value(slice_value(both, len(lead), i, i + 1), lead), A.dtype) for i in (0, 1)])
 
 
 @composite("logdet")
@@ -213,7 +212,7 @@ def _exponential_grad(g: Value, y: Value, a: Value) -> Value:
     t = swapped(a)
     none = expand(g.graph.constant(0, g.dtype), g.shape)
     whole = _node("matrix_exp", cat([cat([t, g], axis + 1), cat([none, t], axis + 1)], axis))
-    return taken(taken(whole, axis, 0, n), axis + 1, n, None)
+    return slice_value(slice_value(whole, axis, 0, n), axis + 1, n, None)
 
 
 primitive("matrix_exp", "host", grad=_exponential_grad, reference=_exponential)

@@ -8,9 +8,9 @@ from itertools import combinations as choices
 from genesis.ir.graph import Value
 from genesis.ir.shapes import numel
 from genesis.ops.joining import cat, stack
-from genesis.ops.layout import Layout, contiguous_layout, slice_layout
+from genesis.ops.layout import Layout
 from genesis.ops.registry import composite, expand, promoted
-from genesis.ops.views import put_value, reshape_value, view_value
+from genesis.ops.views import put_value, reshape_value, slice_value
 
 __all__ = ["hstack", "tiled", "vstack"]
 
@@ -114,7 +114,7 @@ def combinations(input: Value, r: int = 2, with_replacement: bool = False) -> Va
         raise ValueError(f"combinations: {r} elements of shape {input.shape}; want 0 or more of a vector")
     extent = input.shape[0]
     if r == 0:
-        return view_value(input, slice_layout(contiguous_layout(input.shape), 0, 0, 0), "slice")
+        return slice_value(input, 0, 0, 0)
     found = [*choices(range(extent + (r - 1) * with_replacement), r)]
     # a choice with repetition is one of more elements, without, each less its place
     columns = [[row[place] - place * with_replacement for row in found] for place in range(r)]
@@ -129,9 +129,8 @@ def _picked(x: Value, places: Sequence[int]) -> Value:
             runs[-1][1] += 1
         else:
             runs.append([place, place + 1])
-    at = contiguous_layout(x.shape)
-    parts = [view_value(x, slice_layout(at, 0, *run), "slice") for run in runs]
-    return cat(parts, 0) if parts else view_value(x, slice_layout(at, 0, 0, 0), "slice")
+    parts = [slice_value(x, 0, *run) for run in runs]
+    return cat(parts, 0) if parts else slice_value(x, 0, 0, 0)
 
 
 # ---- repeated ----

@@ -7,13 +7,12 @@ from typing import Any, NamedTuple
 from genesis.ir.dtypes import DType, int64
 from genesis.ir.graph import Value
 from genesis.ir.shapes import normalize_axis, numel
-from genesis.ops.arrangement import taken
 from genesis.ops.elementwise import floor, isnan, round, where
 from genesis.ops.indexing import gather_value
 from genesis.ops.ordering import Sorted, sort
 from genesis.ops.reduction import Axes, amax, amin, any, mean, std, sum, var
 from genesis.ops.registry import cast, composite, expand, widened
-from genesis.ops.views import permute_value, reshape_value
+from genesis.ops.views import permute_value, reshape_value, slice_value
 
 __all__ = ["quantile"]
 
@@ -172,7 +171,7 @@ def kthvalue(input: Value, k: int, dim: int = -1, keepdim: bool = False) -> Any:
     if not input.ndim:
         return found
     shape = tuple(e for a, e in enumerate(input.shape) if a != axis)
-    parts = [taken(v, axis, k - 1, k) for v in found]
+    parts = [slice_value(v, axis, k - 1, k) for v in found]
     return Sorted(*parts) if keepdim else Sorted(*[reshape_value(v, shape) for v in parts])
 
 

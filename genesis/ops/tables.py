@@ -9,12 +9,11 @@ from genesis.ir.graph import Value
 from genesis.ir.shapes import numel
 from genesis.ops.elementwise import clamp, where
 from genesis.ops.indexing import check_index, gather_value, scatter_value
-from genesis.ops.layout import contiguous_layout, slice_layout
 from genesis.ops.ordering import cumsum
 from genesis.ops.reduction import argmax, sum
 from genesis.ops.registry import cast, composite, expand, widened
 from genesis.ops.source import iota
-from genesis.ops.views import reshape_value, view_value
+from genesis.ops.views import reshape_value, slice_value
 
 __all__ = ["embedding_bag", "one_hot"]
 
@@ -43,8 +42,7 @@ def _bags(input: Value, offsets: Value) -> Value:
     starts = check_index("embedding_bag", offsets, count + 1, wrap=False)
     begin = expand(input.graph.constant(0, int64), (count + 1,))
     begins = scatter_value(begin, starts, expand(input.graph.constant(1, int64), offsets.shape), 0, "add")
-    at = slice_layout(contiguous_layout((count + 1,)), 0, 0, count)
-    return check_index("embedding_bag", cumsum(view_value(begins, at, "slice"), 0) - 1, offsets.shape[0], wrap=False)
+    return check_index("embedding_bag", cumsum(slice_value(begins, 0, 0, count), 0) - 1, offsets.shape[0], wrap=False)
 
 
 @composite("embedding_bag", (), methods=())
@@ -91,8 +89,7 @@ def embedding_bag(
         bag, count = reshape_value(bags, (numel(input.shape),)), input.shape[0]
     else:
         if include_last_offset:
-            at = slice_layout(contiguous_layout(offsets.shape), 0, 0, offsets.shape[0] - 1)
-            offsets = view_value(offsets, at, "slice")
+            offsets = slice_value(offsets, 0, 0, offsets.shape[0] - 1)
         bag, count = _bags(input, offsets), offsets.shape[0]
     flat = check_index("embedding_bag", reshape_value(input, (numel(input.shape), 1)), entries, wrap=False)
     rows = widened(gather_value(weight, expand(flat, (flat.shape[0], width)), 0))

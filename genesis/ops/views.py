@@ -15,13 +15,21 @@ import numpy as np
 
 from genesis.ir.graph import Value
 from genesis.ir.shapes import Shape, numel
-from genesis.ops.layout import LAYOUT_RULES, Layout, contiguous_layout, flip_layout, permute_layout
+from genesis.ops.layout import (
+    LAYOUT_RULES,
+    Layout,
+    contiguous_layout,
+    diagonal_layout,
+    flip_layout,
+    permute_layout,
+    slice_layout,
+)
 from genesis.ops.registry import cast, composite
 from genesis.ops.registry import expand as expand_value
 
 __all__ = [
-    "forwards", "permute_value", "put_reference", "put_value", "reshape_value", "view_node", "view_operation", "view_reference",
-    "view_value",
+    "diagonal_value", "flip_value", "forwards", "permute_value", "put_reference", "put_value", "reshape_value", "slice_value",
+    "view_node", "view_operation", "view_reference", "view_value",
 ]
 
 
@@ -47,6 +55,18 @@ def permute_value(x: Value, order: Sequence[int]) -> Value:
     return view_value(x, permute_layout(contiguous_layout(x.shape), tuple(order)), "permute")
 
 
+def slice_value(x: Value, axis: int, start: int | None, end: int | None) -> Value:
+    return view_value(x, slice_layout(contiguous_layout(x.shape), axis, start, end), "slice")
+
+
+def flip_value(x: Value, *axes: int) -> Value:
+    return view_value(x, flip_layout(contiguous_layout(x.shape), axes), "flip")
+
+
+def diagonal_value(x: Value, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Value:
+    return view_value(x, diagonal_layout(contiguous_layout(x.shape), offset, dim1, dim2), "diagonal")
+
+
 def view_reference(node: Any, x: np.ndarray) -> np.ndarray:
     flat = np.ascontiguousarray(x).reshape(-1)
     strides = tuple(s * flat.itemsize for s in node.attrs["strides"])
@@ -59,7 +79,7 @@ def forwards(x: Value, at: Layout) -> tuple[Value, Layout]:
     backwards = [a for a, s in enumerate(at.strides) if s < 0]
     if not backwards:
         return x, at
-    return view_value(x, flip_layout(contiguous_layout(x.shape), backwards), "flip"), flip_layout(at, backwards)
+    return flip_value(x, *backwards), flip_layout(at, backwards)
 
 
 def put_value(base: Value | None, x: Value, at: Layout, shape: Shape) -> Value:

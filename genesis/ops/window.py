@@ -12,12 +12,12 @@ from genesis.ir.dtypes import bool_, int64
 from genesis.ir.graph import Value
 from genesis.ir.shapes import Shape, numel
 from genesis.ops.joining import cat
-from genesis.ops.layout import Layout, contiguous_layout, flip_layout, slice_layout, window_layout
+from genesis.ops.layout import Layout, contiguous_layout, window_layout
 from genesis.ops.registry import OPERATIONS, cast, composite, expand
 from genesis.ops.view_gradient import put_sums
-from genesis.ops.views import put_value, reshape_value, view_node, view_value
+from genesis.ops.views import flip_value, put_value, reshape_value, slice_value, view_node
 
-__all__ = ["PerAxis", "pad_value", "per_axis", "sliced", "windows"]
+__all__ = ["PerAxis", "pad_value", "per_axis", "windows"]
 
 PerAxis = int | Sequence[int]
 
@@ -48,16 +48,11 @@ def windows(name: str, x: Value, sizes: Shape, strides: Shape, dilations: Shape)
     return view_node(x, window_layout(x.shape, sizes, strides, dilations, counts), name)
 
 
-def sliced(x: Value, axis: int, start: int, end: int) -> Value:
-    """`x[start:end]` along `axis`."""
-    return view_value(x, slice_layout(contiguous_layout(x.shape), axis, start, end), "slice")
-
-
 def pad_value(x: Value, before: Shape, after: Shape, value: float = 0) -> Value:
     """`x` within `value`, which takes so many places before and after it along each of the last axes; negative ones cut."""
     lead = x.ndim - len(before)
     for axis, (first, last) in enumerate(zip(before, after, strict=True), lead):
-        x = sliced(x, axis, max(-first, 0), x.shape[axis] - max(-last, 0))
+        x = slice_value(x, axis, max(-first, 0), x.shape[axis] - max(-last, 0))
     front, back = tuple(max(p, 0) for p in before), tuple(max(p, 0) for p in after)
     if not any(front) and not any(back):
         return x
@@ -113,20 +108,20 @@ def pad(input: Value, pad: Sequence[int], mode: str = "constant", value: float |
 
 
 def _mirrored(x: Value, axis: int, front: int, back: int, mode: str) -> Value:
-    x = sliced(x, axis, max(-front, 0), x.shape[axis] - max(-back, 0))
+    x = slice_value(x, axis, max(-front, 0), x.shape[axis] - max(-back, 0))
     front, back, extent = max(front, 0), max(back, 0), x.shape[axis]
     most = {"reflect": extent - 1, "circular": extent, "replicate": front + back if extent else 0}[mode]
     if max(front, back) > most:
         raise ValueError(f"pad: {(front, back)} places along axis {axis} of extent {extent}; want {max(most, 0)} at most")
     if mode == "reflect":
-        ends = [sliced(x, axis, 1, front + 1), sliced(x, axis, extent - 1 - back, extent - 1)]
-        first, last = [view_value(e, flip_layout(contiguous_layout(e.shape), axis), "flip") for e in ends]
+        ends = [slice_value(x, axis, 1, front + 1), slice_value(x, axis, extent - 1 - back, extent - 1)]
+        first, last = [flip_value(e, axis) for e in ends]
     elif mode == "circular":
-        first, last = sliced(x, axis, extent - front, extent), sliced(x, axis, 0, back)
+        first, last = slice_value(x, axis, extent - front, extent), slice_value(x, axis, 0, back)
     else:
         first, last = (
             expand(edge, (*x.shape[:axis], count, *x.shape[axis + 1 :]))
-            for edge, count in ((sliced(x, axis, 0, 1), front), (sliced(x, axis, extent - 1, extent), back))
+            for edge, count in ((slice_value(x, axis, 0, 1), front), (slice_value(x, axis, extent - 1, extent), back))
         )
     parts = [part for part in (first, x, last) if part.shape[axis]]
     return cat.define(parts, axis) if len(parts) > 1 else x

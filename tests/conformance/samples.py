@@ -267,8 +267,6 @@ def gradient_samples(name):
     """The calls at which operation `name` is differentiated: few elements, all finite, no kinks near."""
     if name in INTERNAL_SAMPLES:
         return INTERNAL_SAMPLES[name]
-    if OPERATIONS[name].samples is not None:
-        return OPERATIONS[name].samples(float64)
     if name in SAMPLES:
         return [sample for sample in SAMPLES[name] if _is_finite(sample)]
     inside = np.random.default_rng(0).uniform(0.15, 0.85, (2, 3)) + (name == "acosh")
@@ -290,8 +288,6 @@ def samples_of(name, dtype):
     if name == "interpolate" and dtype.name == "uint8":
         return []  # torch weighs bytes in fixed point
     operation = OPERATIONS[name]
-    if operation.samples is not None:
-        return operation.samples(dtype)
     if name in SAMPLES:
         return SAMPLES[name]
     special = FLOATS if dtype.is_floating_point else INTEGERS if dtype.is_signed else np.abs(INTEGERS)
