@@ -66,21 +66,22 @@ class Variable(Tensor):
         Tensor.grad.__set__(self, value)  # type: ignore[attr-defined]
 
     def _run_backward(self, retain_graph: bool | None = None, create_graph: bool = False) -> Any:
-        if self._gradients is None:
-            leaves = leaves_of(self)
-            before = [leaf._grad for leaf in leaves]
-            for leaf in leaves:
-                leaf._grad = None  # so that what this backward brings is seen apart
-            try:
-                self.backward(ones_like(self), retain_graph, create_graph)
-                found = [None if leaf._grad is None else _callable(tensor_of(array_of(leaf._grad))) for leaf in leaves]
-            finally:
-                for leaf, held in zip(leaves, before, strict=True):
-                    if held is not None:
-                        new, leaf._grad = leaf._grad, held
-                        if new is not None:
-                            add_gradient(leaf, new, create_graph)
-            self._gradients = found[0] if len(found) == 1 else tuple(found)
+        if self._gradients is not None:
+            return self._gradients
+        leaves = leaves_of(self)
+        before = [leaf._grad for leaf in leaves]
+        for leaf in leaves:
+            leaf._grad = None  # so that what this backward brings is seen apart
+        try:
+            self.backward(ones_like(self), retain_graph, create_graph)
+            found = [None if leaf._grad is None else _callable(tensor_of(array_of(leaf._grad))) for leaf in leaves]
+        finally:
+            for leaf, held in zip(leaves, before, strict=True):
+                if held is not None:
+                    new, leaf._grad = leaf._grad, held
+                    if new is not None:
+                        add_gradient(leaf, new, create_graph)
+        self._gradients = found[0] if len(found) == 1 else tuple(found)
         return self._gradients
 
 

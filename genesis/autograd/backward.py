@@ -71,7 +71,7 @@ def grad(
     keep = create_graph if retain_graph is None else retain_graph
     chosen = {id(t) for t in wanted}
     totals = {
-        id(tensor): _seen_by_hooks(tensor, gradient, create_graph)
+        id(tensor): hooked(gradient, tensor._hooks, create_graph)  # a leaf's: those of a result were asked on the way
         for tensor, gradient in _gradients(roots, grad_outputs, keep, create_graph, wanted) if id(tensor) in chosen
     }
     for i, tensor in enumerate(wanted):
@@ -120,16 +120,11 @@ def _gradients(
     return list(found.values())
 
 
-def _seen_by_hooks(tensor: Tensor, gradient: Tensor, create_graph: bool) -> Tensor:
-    """The gradient of a leaf as its hooks leave it. (A result's hooks have been asked on the way.)"""
-    return hooked(gradient, tensor._hooks, create_graph)
-
-
 def _accumulate(tensor: Tensor, gradient: Tensor, create_graph: bool) -> None:
     """Add to a leaf's `.grad`, between its hooks."""
     if tensor._hooks is None and tensor._node_hooks is None and tensor._post_hooks is None and not observers():
         return add_gradient(tensor, gradient, create_graph)
-    gradient = _seen_by_hooks(tensor, gradient, create_graph)
+    gradient = hooked(gradient, tensor._hooks, create_graph)
     hooks = tensor._node_hooks
     if hooks is not None:
         (gradient,) = hooks.before([gradient], create_graph)

@@ -6,15 +6,13 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from genesis.debug.graph import Line
-from genesis.debug.program import instruction, lines_of, sources_of
-from genesis.dispatch import array_of
+from genesis.debug.program import instruction, lines_of, pending, sources_of
 from genesis.ir.graph import Node
 from genesis.lower.build import KernelCall
 from genesis.lower.cost import Estimate, estimate
 from genesis.lower.stages import parts
 from genesis.plan import Plan, plan_for
 from genesis.tensor import Tensor
-from genesis.thread import current_trace
 
 __all__ = ["ProgramCost", "StageCost", "cost_of", "kernels"]
 
@@ -68,8 +66,7 @@ def kernels(*tensors: Tensor) -> ProgramCost:
     >>> cost.stages[0].ops, cost.stages[0].estimate.nbytes
     (('scalar', 'mul', 'exp', 'sum'), 40400)
     """
-    traces: list[Any] = [a.trace for a in map(array_of, tensors) if a.memory is None]
-    trace = traces[0] if traces else current_trace()
+    trace = pending(tensors)
     return cost_of(plan_for(trace), lines_of(trace))
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from genesis.debug.graph import Line, RecordedGraph
 from genesis.dispatch import array_of
@@ -16,7 +16,7 @@ from genesis.tensor import Tensor
 from genesis.thread import current_trace
 from genesis.tracing import Trace
 
-__all__ = ["KernelView", "LoweredProgram", "instruction", "lines_of", "program", "refused_by", "sources_of"]
+__all__ = ["KernelView", "LoweredProgram", "instruction", "lines_of", "pending", "program", "refused_by", "sources_of"]
 
 
 class KernelView(NamedTuple):
@@ -127,6 +127,11 @@ def program(*tensors: Tensor) -> LoweredProgram:
     >>> len(lowered.kernels), "mul" in lowered.kernels[0].ops
     (1, True)
     """
-    traces: list[Any] = [a.trace for a in map(array_of, tensors) if a.memory is None]
-    trace = traces[0] if traces else current_trace()
+    trace = pending(tensors)
     return LoweredProgram(plan_for(trace), lines_of(trace))
+
+
+def pending(tensors: Sequence[Tensor]) -> Trace:
+    """The trace that is to compute `tensors`; this thread's open one if they are computed already."""
+    traces = [a.trace for a in map(array_of, tensors) if a.memory is None and a.trace is not None]
+    return traces[0] if traces else current_trace()

@@ -168,16 +168,19 @@ class Optimizer:
             for group, source in zip(self.param_groups, saved, strict=True):
                 group.update({k: v for k, v in source.items() if k != "params"})
                 for position, parameter in zip(source["params"], group["params"], strict=True):
-                    held = state_dict["state"].get(position)
-                    if held is None:
-                        self.state.pop(parameter, None)
-                        continue
-                    state = self.state_of(parameter, group)
-                    state["step"] = int(held.get("step", 1))  # PyTorch's SGD counts no steps
-                    for slot in self.slots(group):
-                        if held.get(slot) is not None:
-                            state[slot] = _copied(held[slot], parameter)
+                    self._load(parameter, group, state_dict["state"].get(position))
             flush_all()
+
+    def _load(self, parameter: Tensor, group: Group, saved: Mapping[str, Any] | None) -> None:
+        """Take the state of `parameter`, copied; None is none."""
+        if saved is None:
+            self.state.pop(parameter, None)
+            return
+        state = self.state_of(parameter, group)
+        state["step"] = int(saved.get("step", 1))  # PyTorch's SGD counts no steps
+        for slot in self.slots(group):
+            if saved.get(slot) is not None:
+                state[slot] = _copied(saved[slot], parameter)
 
     def __repr__(self) -> str:
         lines = [f"{type(self).__name__} ("]

@@ -25,7 +25,7 @@ from genesis.ir.shapes import numel
 from genesis.lower.build import KernelCall
 from genesis.lower.kernel import Kernel, Word
 from genesis.lower.schedule import Schedule
-from genesis.lower.stages import HostCall, Loop, Product
+from genesis.lower.stages import Call, HostCall, Loop, Product
 from genesis.lower.target import Target, Turns
 from genesis.runtime.cuda import SIMULATED
 from genesis.runtime.cuda.program import FAULT, Program, Scalar, Step
@@ -73,25 +73,12 @@ def assemble(
             numbers.clear()
 
     for number, stage in enumerate(schedule.stages):
-        first = stage[0]
-        if isinstance(first, KernelCall):
-            for calls in assembly.alike([call for call in stage if isinstance(call, KernelCall)]):
-                steps += assembly.kernels(calls)
-            numbers += [number] * (len(steps) - len(numbers))
-            continue
-        if isinstance(first, Product):
-            steps += [step for call in stage if isinstance(call, Product)
-                      for step in assembly.product(call, nodes[call.node].dtype)]
-            numbers += [number] * (len(steps) - len(numbers))
-            continue
-        if isinstance(first, Loop):
-            steps += [step for call in stage if isinstance(call, Loop) for step in assembly.loop(nodes, call)]
-            numbers += [number] * (len(steps) - len(numbers))
-            continue
+        steps += assembly.stage(nodes, stage)
+        numbers += [number] * (len(steps) - len(numbers))
         for call in stage:
-            assert isinstance(call, HostCall)
-            end()
-            segments.append(Segment(None, call))
+            if isinstance(call, HostCall):
+                end()
+                segments.append(Segment(None, call))
     end()
     return segments, schedule.arena_bytes + assembly.places.workspace_bytes
 
@@ -102,6 +89,17 @@ class _Assembly:
     def __init__(self, schedule: Schedule, arena_slot: int, output_slot: int, scalar_slot: int, device: Device) -> None:
         self.places = Places(schedule, arena_slot, output_slot, scalar_slot)
         self.memory = device.memory
+
+    def stage(self, nodes: Sequence[Node], calls: Sequence[Call]) -> list[Step]:
+        """The launches of a stage; of what the host computes, none."""
+        kernels = [call for call in calls if isinstance(call, KernelCall)]
+        steps = [step for group in self.alike(kernels) for step in self.kernels(group)] if kernels else []
+        for call in calls:
+            if isinstance(call, Product):
+                steps += self.product(call, nodes[call.node].dtype)
+            elif isinstance(call, Loop):
+                steps += self.loop(nodes, call)
+        return steps
 
     def kernels(self, calls: Sequence[KernelCall]) -> list[Step]:
         """The launches of a kernel: one for all calls, and one that finishes what is reduced by many blocks."""
