@@ -7,6 +7,7 @@ from itertools import pairwise
 from typing import Any
 
 from genesis.ir.shapes import broadcast_shapes, normalize_axis
+from genesis.ops.stacking import ranked
 from genesis.overriding import overridable
 from genesis.storage import view
 from genesis.tensor import Tensor, method
@@ -161,11 +162,7 @@ def _with_axes(rank: int, tensors: Sequence[Any]) -> Any:
     if len(tensors) != 1:
         return tuple([_with_axes(rank, [x]) for x in tensors])
     (x,) = tensors
-    if x.ndim >= rank:
-        return x
-    if rank == 3 and x.ndim:
-        return view(x, "reshape", (1, *x.shape, 1) if x.ndim == 1 else (*x.shape, 1))
-    return view(x, "reshape", (1,) * (rank - x.ndim) + x.shape)
+    return x if x.ndim >= rank else view(x, "reshape", ranked(x.shape, rank))
 
 
 @overridable

@@ -126,10 +126,7 @@ def repeat(self: Tensor, *repeats: Any) -> Tensor:
     counts = creation.as_shape("repeat", repeats)
     if len(counts) < self.ndim:
         raise ValueError(f"repeat: {len(counts)} counts for a tensor of {self.ndim} axes; want one each at least")
-    extents = (1,) * (len(counts) - self.ndim) + self.shape
-    split = self.reshape(tuple([e for extent in extents for e in (1, extent)]))
-    spread = view(split, "expand", tuple([e for pair in zip(counts, extents, strict=True) for e in pair]))
-    return call(OPERATIONS["reshape"], (spread, tuple([c * e for c, e in zip(counts, extents, strict=True)])))
+    return call(OPERATIONS["tile"], (self, counts))
 
 
 @method

@@ -111,8 +111,7 @@ def softshrink(input: Value, lambd: float = 0.5) -> Value:
     """x less `lambd` beyond it, plus `lambd` below -lambd, 0 between. Raises ValueError for a negative one."""
     if lambd < 0:
         raise ValueError(f"softshrink: lambd is {lambd}; want 0 or more")
-    between = where((input >= -lambd) & (input <= lambd), 0, input)
-    return where(input > lambd, input - lambd, where(input < -lambd, input + lambd, between))
+    return where(input > lambd, input - lambd, where(input < -lambd, input + lambd, hardshrink(input, lambd)))
 
 
 @composite("tanhshrink", methods=())

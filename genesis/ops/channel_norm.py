@@ -63,15 +63,7 @@ def batch_norm(
 ) -> Value:
     """(x - mean) / sqrt(var + eps) for each channel, then `weight` and `bias` (Ioffe and Szegedy, 2015).
 
-    Args:
-        input: (n, channels, ..).
-        running_mean, running_var: (channels,), what to use unless `training`.
-        weight, bias: (channels,); left out if None.
-        training: use the mean and variance of this batch; `nn.functional.batch_norm` updates the running ones too.
-        momentum: how far the running ones go towards the batch's.
-        eps: added to the variance.
-
-    Raises ValueError for other shapes, and for `training` with one value for each channel.
+    Arguments and errors are those of `nn.functional.batch_norm`, which updates the running mean and variance too.
     """
     if input.ndim < 2:
         raise ValueError(f"batch_norm: input must be (n, channels, ..), got shape {input.shape}")

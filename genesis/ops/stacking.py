@@ -6,25 +6,31 @@ from collections.abc import Sequence
 from itertools import combinations as choices
 
 from genesis.ir.graph import Value
-from genesis.ir.shapes import numel
+from genesis.ir.shapes import Shape, numel
 from genesis.ops.joining import cat, stack
 from genesis.ops.layout import Layout
 from genesis.ops.registry import composite, expand, promoted
 from genesis.ops.views import put_value, reshape_value, slice_value
 
-__all__ = ["hstack", "tiled", "vstack"]
+__all__ = ["hstack", "ranked", "tiled", "vstack"]
 
 
 # ---- side by side ----
 
 
+def ranked(shape: Shape, rank: int) -> Shape:
+    """`shape` with `rank` axes at least, as NumPy adds them: before a vector, behind a matrix that is to be a stack of some.
+
+    >>> ranked((2,), 2), ranked((2,), 3), ranked((2, 3), 3)
+    ((1, 2), (1, 2, 1), (2, 3, 1))
+    """
+    if rank == 3 and len(shape) in (1, 2):
+        return (1,) * (2 - len(shape)) + shape + (1,)
+    return (1,) * (rank - len(shape)) + shape
+
+
 def _ranked(x: Value, rank: int) -> Value:
-    """`x` with `rank` axes at least, as NumPy adds them: before a vector, behind a matrix that is to be a stack of some."""
-    if x.ndim >= rank:
-        return x
-    if rank == 3 and x.ndim:
-        return reshape_value(x, (1, *x.shape, 1) if x.ndim == 1 else (*x.shape, 1))
-    return reshape_value(x, (1,) * (rank - x.ndim) + x.shape)
+    return reshape_value(x, ranked(x.shape, rank))
 
 
 @composite("hstack", 1, variadic=True, methods=())
