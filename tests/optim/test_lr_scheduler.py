@@ -173,7 +173,7 @@ def test_a_changed_learning_rate_builds_no_new_plan():
 @pytest.mark.parametrize(("build", "error", "message"), [
     (lambda m, o: m.StepLR(None, 3), TypeError, "StepLR: wants an Optimizer, got NoneType"),
     (lambda m, o: m.StepLR(o, 3, last_epoch=4), KeyError, "a group has no 'initial_lr'"),
-    (lambda m, o: m.LambdaLR(o, [math.exp]), ValueError, "got 1 functions for 2 groups"),
+    (lambda m, o: m.LambdaLR(o, [math.exp]), ValueError, "lr_lambda has 1 values for 2 groups"),
     (lambda m, o: m.LinearLR(o, start_factor=0), ValueError, "factors are 0 to 1.0"),
     (lambda m, o: m.ConstantLR(o, factor=2), ValueError, "factor is 2; want it in"),
     (lambda m, o: m.CosineAnnealingWarmRestarts(o, T_0=0), ValueError, "T_0 is 0; want an integer above 0"),

@@ -82,14 +82,11 @@ class CosineAnnealingWarmRestarts(LRScheduler):
         if epoch is None and self.last_epoch >= 0:
             epoch = self.last_epoch + 1
             self.T_cur += 1
-            if self.T_cur >= self.T_i:
-                self.T_cur -= self.T_i
-                self.T_i *= self.T_mult
         else:
             epoch = epoch or 0
             self.T_i, self.T_cur = self.T_0, epoch
-            while self.T_cur >= self.T_i:
-                self.T_cur -= self.T_i
-                self.T_i *= self.T_mult
+        while self.T_cur >= self.T_i:
+            self.T_cur -= self.T_i
+            self.T_i *= self.T_mult
         self.last_epoch = math.floor(epoch)
         self._set(self.get_lr())

@@ -6,8 +6,8 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from genesis.optim.lr_scheduler.one_cycle import check_momentum, per_group, set_momentum
-from genesis.optim.lr_scheduler.scheduler import LRScheduler
+from genesis.optim.lr_scheduler.one_cycle import check_momentum, set_momentum
+from genesis.optim.lr_scheduler.scheduler import LRScheduler, per_group
 from genesis.optim.optimizer import Optimizer
 
 __all__ = ["CyclicLR"]

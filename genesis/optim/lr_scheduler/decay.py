@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import FunctionType
 from typing import Any
 
-from genesis.optim.lr_scheduler.scheduler import LRScheduler
+from genesis.optim.lr_scheduler.scheduler import LRScheduler, per_group
 from genesis.optim.optimizer import Optimizer
 
 __all__ = [
@@ -28,11 +28,7 @@ class LambdaLR(LRScheduler):
     def __init__(
         self, optimizer: Optimizer, lr_lambda: Callable[[int], float] | Sequence[Callable[[int], float]], last_epoch: int = -1
     ) -> None:
-        groups = len(optimizer.param_groups)
-        self.lr_lambdas = list(lr_lambda) if isinstance(lr_lambda, Sequence) else [lr_lambda] * groups
-        if len(self.lr_lambdas) != groups:
-            name, count = type(self).__name__, len(self.lr_lambdas)
-            raise ValueError(f"{name}: got {count} functions for {groups} groups; want one for each")
+        self.lr_lambdas = per_group(type(self).__name__, "lr_lambda", optimizer, lr_lambda)
         super().__init__(optimizer, last_epoch)
 
     def get_lr(self) -> list[float]:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from genesis.optim.lr_scheduler.scheduler import LRScheduler
+from genesis.optim.lr_scheduler.scheduler import LRScheduler, per_group
 from genesis.optim.optimizer import Group, Optimizer
 
-__all__ = ["OneCycleLR", "check_momentum", "per_group", "set_momentum"]
+__all__ = ["OneCycleLR", "check_momentum", "set_momentum"]
 
 _Phase = tuple[float, str, str, str, str]  # its last step, then learning rate and momentum at both ends
 
@@ -103,12 +103,3 @@ def set_momentum(group: Group, value: float) -> None:
         group["betas"] = (value, *group["betas"][1:])
     else:
         group["momentum"] = value
-
-
-def per_group(schedule: str, name: str, optimizer: Optimizer, value: float | Sequence[float]) -> list[float]:
-    """One value for each group: the same for all, or those of a list."""
-    groups = len(optimizer.param_groups)
-    values = list(value) if isinstance(value, Sequence) else [value] * groups
-    if len(values) != groups:
-        raise ValueError(f"{schedule}: {name} has {len(values)} values for {groups} groups; want one for each")
-    return values

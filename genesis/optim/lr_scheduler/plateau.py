@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from genesis.optim.lr_scheduler.scheduler import LRScheduler
+from genesis.optim.lr_scheduler.scheduler import LRScheduler, per_group
 from genesis.optim.optimizer import Optimizer
 
 __all__ = ["ReduceLROnPlateau"]
@@ -46,10 +46,7 @@ class ReduceLROnPlateau(LRScheduler):
             raise ValueError(f"ReduceLROnPlateau: factor is {factor}; want it below 1")
         if mode not in ("min", "max") or threshold_mode not in ("rel", "abs"):
             raise ValueError(f"ReduceLROnPlateau: modes are {mode!r}, {threshold_mode!r}; want 'min' or 'max', 'rel' or 'abs'")
-        groups = len(optimizer.param_groups)
-        self.min_lrs = list(min_lr) if isinstance(min_lr, Sequence) else [min_lr] * groups
-        if len(self.min_lrs) != groups:
-            raise ValueError(f"ReduceLROnPlateau: min_lr has {len(self.min_lrs)} values for {groups} groups; want one for each")
+        self.min_lrs = per_group("ReduceLROnPlateau", "min_lr", optimizer, min_lr)
         self.optimizer = optimizer
         self.mode, self.threshold, self.threshold_mode = mode, threshold, threshold_mode
         self.factor, self.patience, self.cooldown, self.eps = factor, patience, cooldown, eps

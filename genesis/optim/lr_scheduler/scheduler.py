@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from genesis.optim.optimizer import Optimizer
 
-__all__ = ["LRScheduler"]
+__all__ = ["LRScheduler", "per_group"]
 
 
 class LRScheduler:
@@ -95,3 +95,12 @@ class LRScheduler:
     def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
         """Go on where the schedule of `state_dict` was."""
         self.__dict__.update(state_dict)
+
+
+def per_group(schedule: str, name: str, optimizer: Optimizer, value: Any) -> list[Any]:
+    """One value for each group: the same for all, or those of a list."""
+    groups = len(optimizer.param_groups)
+    values = list(value) if isinstance(value, Sequence) else [value] * groups
+    if len(values) != groups:
+        raise ValueError(f"{schedule}: {name} has {len(values)} values for {groups} groups; want one for each")
+    return values
