@@ -8,68 +8,60 @@ from genesis.ir.shapes import normalize_axis
 from genesis.ops.elementwise import abs as magnitude
 from genesis.ops.elementwise import exp, expm1, log1p, sigmoid, tanh, where
 from genesis.ops.neural import softmax
-from genesis.ops.registry import cast, composite, floating_dtype, widened
+from genesis.ops.registry import cast, composite, floating_dtype, rounded_once, widened
 from genesis.ops.views import reshape_value, slice_value
 
 __all__ = ["elu", "glu", "hardtanh", "logsigmoid", "mish", "prelu", "softplus"]
 
 
-def _wide(input: Value) -> Value:
-    return widened(cast(input, floating_dtype(input.dtype)))
-
-
-def _like(y: Value, input: Value) -> Value:
-    return cast(y, floating_dtype(input.dtype))
-
-
 @composite("elu", methods=())
+@rounded_once
 def elu(input: Value, alpha: float = 1.0) -> Value:
     """x where positive, alpha * (exp(x) - 1) elsewhere (Clevert, Unterthiner and Hochreiter, 2016)."""
-    x = _wide(input)
-    return _like(where(x > 0, x, alpha * expm1(where(x > 0, 0, x))), input)
+    return where(input > 0, input, alpha * expm1(where(input > 0, 0, input)))
 
 
 @composite("celu")
+@rounded_once
 def celu(input: Value, alpha: float = 1.0) -> Value:
     """x where positive, alpha * (exp(x / alpha) - 1) elsewhere (Barron, 2017)."""
-    x = _wide(input)
-    return _like(where(x > 0, x, alpha * expm1(where(x > 0, 0, x / alpha))), input)
+    return where(input > 0, input, alpha * expm1(where(input > 0, 0, input / alpha)))
 
 
 @composite("selu")
+@rounded_once
 def selu(input: Value) -> Value:
     """1.0507 * elu(x, 1.6733) (Klambauer et al., 2017)."""
-    x = _wide(input)
-    return _like(1.0507009873554804934193349852946 * elu(x, 1.6732632423543772848170429916717), input)
+    return 1.0507009873554804934193349852946 * elu(input, 1.6732632423543772848170429916717)
 
 
 @composite("softplus", methods=(), autocast="float32")
+@rounded_once
 def softplus(input: Value, beta: float = 1.0, threshold: float = 20.0) -> Value:
     """log(1 + exp(beta * x)) / beta; x itself where beta * x exceeds `threshold`."""
-    x = _wide(input)
-    large = x * beta > threshold
-    return _like(where(large, x, log1p(exp(where(large, 0, x * beta))) / beta), input)
+    large = input * beta > threshold
+    return where(large, input, log1p(exp(where(large, 0, input * beta))) / beta)
 
 
 @composite("softsign", methods=())
 def softsign(input: Value) -> Value:
     """x / (1 + |x|)."""
     x = widened(input)
-    return _like(x / (1 + magnitude(x)), input)
+    return cast(x / (1 + magnitude(x)), floating_dtype(input.dtype))
 
 
 @composite("logsigmoid", methods=())
+@rounded_once
 def logsigmoid(input: Value) -> Value:
     """log(sigmoid(x)), without overflow."""
-    x = _wide(input)
-    return _like(where(x < 0, x, 0) - log1p(exp(where(x < 0, x, -x))), input)
+    return where(input < 0, input, 0) - log1p(exp(where(input < 0, input, -input)))
 
 
 @composite("mish", methods=())
+@rounded_once
 def mish(input: Value) -> Value:
     """x * tanh(softplus(x)) (Misra, 2020)."""
-    x = _wide(input)
-    return _like(x * tanh(softplus(x)), input)
+    return input * tanh(softplus(input))
 
 
 @composite("hardtanh", methods=())
@@ -87,17 +79,17 @@ def relu6(input: Value) -> Value:
 
 
 @composite("hardsigmoid", methods=())
+@rounded_once
 def hardsigmoid(input: Value) -> Value:
     """(x + 3) / 6 held within [0, 1]."""
-    x = _wide(input)
-    return _like(hardtanh(x + 3, 0.0, 6.0) / 6, input)
+    return hardtanh(input + 3, 0.0, 6.0) / 6
 
 
 @composite("hardswish", methods=())
+@rounded_once
 def hardswish(input: Value) -> Value:
     """x * hardsigmoid(x) (Howard et al., 2019)."""
-    x = _wide(input)
-    return _like(x * hardtanh(x + 3, 0.0, 6.0) / 6, input)
+    return input * hardtanh(input + 3, 0.0, 6.0) / 6
 
 
 @composite("hardshrink")

@@ -13,7 +13,7 @@ from genesis.ops.conversion import stop_gradient
 from genesis.ops.elementwise import erf, exp, log, sigmoid, tanh, where
 from genesis.ops.normalization import normalized
 from genesis.ops.reduction import amax, sum
-from genesis.ops.registry import cast, composite, floating_dtype, promoted, widened
+from genesis.ops.registry import cast, composite, floating_dtype, promoted, rounded_once, widened
 from genesis.ops.source import iota
 from genesis.ops.views import reshape_value
 
@@ -22,20 +22,21 @@ __all__ = ["gelu", "layer_norm", "log_softmax", "logsumexp", "rms_norm", "silu",
 
 # ---- activations ----
 @composite("silu")
+@rounded_once
 def silu(input: Value) -> Value:
     """x * sigmoid(x) (Hendrycks and Gimpel, 2016)."""
-    x = _float(input, None)
-    return cast(widened(x) * sigmoid(widened(x)), x.dtype)
+    return input * sigmoid(input)
 
 
 @composite("gelu")
+@rounded_once
 def gelu(input: Value, approximate: str = "none") -> Value:
     """x * Phi(x) (Hendrycks and Gimpel, 2016); `approximate="tanh"` takes their tanh formula."""
     if approximate not in ("none", "tanh"):
         raise ValueError(f"gelu: approximate must be 'none' or 'tanh', got {approximate!r}")
-    x = widened(_float(input, None))
-    rest = tanh((2 / pi) ** 0.5 * (x + 0.044715 * x * x * x)) if approximate == "tanh" else erf(x * 0.5**0.5)
-    return cast(0.5 * x * (1 + rest), floating_dtype(input.dtype))
+    if approximate == "tanh":
+        return 0.5 * input * (1 + tanh((2 / pi) ** 0.5 * (input + 0.044715 * input * input * input)))
+    return 0.5 * input * (1 + erf(input * 0.5**0.5))
 
 
 @composite("leaky_relu", methods=())
@@ -92,6 +93,7 @@ def log_softmax(input: Value, dim: int = -1, dtype: object = None) -> Value:
 
 
 @composite("logsumexp", autocast="float32")
+@rounded_once
 def logsumexp(input: Value, dim: int | tuple[int, ...], keepdim: bool = False) -> Value:
     """log(sum(exp(x))) over `dim`, without overflow.
 
@@ -99,11 +101,10 @@ def logsumexp(input: Value, dim: int | tuple[int, ...], keepdim: bool = False) -
     >>> genesis.logsumexp(genesis.tensor([1000.0, 1000.0]), dim=0)
     tensor(1000.6932)
     """
-    x = widened(_float(input, None))
-    top = stop_gradient(amax(x, dim, True))
+    top = stop_gradient(amax(input, dim, True))
     top = where(top - top == 0, top, 0)  # an infinite maximum is not taken off
-    y = log(sum(exp(x - top), dim, True)) + top
-    return cast(y if keepdim else reshape_value(y, sum(x, dim).shape), floating_dtype(input.dtype))
+    y = log(sum(exp(input - top), dim, True)) + top
+    return y if keepdim else reshape_value(y, sum(input, dim).shape)
 
 
 # ---- normalisation ----

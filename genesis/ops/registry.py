@@ -11,7 +11,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import lru_cache, wraps
 from typing import Any, Literal
 
 import numpy as np
@@ -22,7 +22,7 @@ from genesis.ir.shapes import Shape, broadcast_shapes, contiguous_strides
 
 __all__ = [
     "OPERATIONS", "PRIMITIVES", "Operation", "Policy", "Primitive", "as_values", "broadcast", "cast", "composite",
-    "expand", "floating_dtype", "graph_of", "primitive", "promoted", "widened", "wrapped",
+    "expand", "floating_dtype", "graph_of", "primitive", "promoted", "rounded_once", "widened", "wrapped",
 ]
 
 Gradient = Callable[..., Any]
@@ -133,6 +133,20 @@ def cast(x: Value, dtype: DType) -> Value:
 def widened(x: Value) -> Value:
     """`x` in the dtype that arithmetic runs in: what definitions of several steps compute with and round at their end."""
     return cast(x, x.dtype.compute)
+
+
+def rounded_once(define: Callable[..., Value]) -> Callable[..., Value]:
+    """Decorator: a definition of one value runs in the dtype that arithmetic runs in, and is rounded at its end.
+
+    Integers become the default float first.
+    """
+
+    @wraps(define)
+    def wide(input: Value, *args: Any, **attrs: Any) -> Value:
+        dtype = floating_dtype(input.dtype)
+        return cast(define(widened(cast(input, dtype)), *args, **attrs), dtype)
+
+    return wide
 
 
 def wrapped(value: int, dtype: DType) -> int:

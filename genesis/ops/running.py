@@ -13,7 +13,7 @@ from genesis.ir.shapes import normalize_axis
 from genesis.ops.elementwise import exp, log, where
 from genesis.ops.indexing import gather_value
 from genesis.ops.ordering import Sorted
-from genesis.ops.registry import cast, composite, floating_dtype, primitive, widened
+from genesis.ops.registry import composite, primitive, rounded_once
 from genesis.ops.views import flip_value
 
 __all__ = ["cummax", "cummin", "logcumsumexp"]
@@ -84,6 +84,7 @@ primitive(
 
 
 @composite("logcumsumexp")
+@rounded_once
 def logcumsumexp(input: Value, dim: int) -> Value:
     """The logarithms of the sums of exp(x) up to each place along `dim`, without overflow.
 
@@ -92,5 +93,4 @@ def logcumsumexp(input: Value, dim: int) -> Value:
     tensor([0.0000, 0.6931])
     """
     axis = normalize_axis("logcumsumexp", dim, input.ndim)
-    x = widened(cast(input, floating_dtype(input.dtype)))
-    return cast(_sums(x, axis) if x.ndim else x, floating_dtype(input.dtype))
+    return _sums(input, axis) if input.ndim else input
