@@ -43,7 +43,7 @@ from genesis.comparison import (
     is_tensor,
     result_type,
 )
-from genesis.counting import bincount, histc, histogram, mode, repeat_interleave, unique_consecutive
+from genesis.counting import bincount, histc, histogram, histogramdd, mode, repeat_interleave, unique_consecutive
 from genesis.creation import (
     arange,
     as_tensor,
@@ -112,6 +112,7 @@ from genesis.joining import (
 )
 from genesis.namespace import function_named as _function_named
 from genesis.namespace import function_names as _function_names
+from genesis.nn.native import native_batch_norm, native_group_norm, native_layer_norm
 from genesis.printing import get_printoptions, set_printoptions
 from genesis.random import (
     bernoulli,

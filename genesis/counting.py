@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,7 +16,7 @@ from genesis.ops.registry import OPERATIONS
 from genesis.overriding import overridable
 from genesis.tensor import Tensor, method
 
-__all__ = ["bincount", "histc", "histogram", "mode", "repeat_interleave", "unique_consecutive"]
+__all__ = ["bincount", "histc", "histogram", "histogramdd", "mode", "repeat_interleave", "unique_consecutive"]
 
 
 @method
@@ -83,6 +84,51 @@ def histogram(
     counts, found = np.histogram(values_of(input).reshape(-1).astype(np.float64), edges, between, density, weights)
     kind = input.dtype.numpy
     return Histogram(*[from_data(a.astype(kind), device=input.device) for a in (counts, found)])
+
+
+class HistogramDD(NamedTuple):
+    """What `histogramdd` gives."""
+
+    hist: Tensor
+    bin_edges: tuple[Tensor, ...]
+
+
+@overridable
+def histogramdd(
+    input: Tensor, bins: Any, *, range: Sequence[float] | None = None, weight: Tensor | None = None, density: bool = False
+) -> HistogramDD:
+    """(hist, bin_edges): how many of the points `input` (.., d), or what weight, is in each cell of a grid of d axes.
+
+    Args:
+        input: (.., d) floats, a point each.
+        bins: the number of bins of all axes, or of each; or the edges of each, as tensors.
+        range: the least and the greatest edge of each axis, 2 d numbers one after the other; those of the data, if None.
+        weight: (..), what each point counts; 1, if None.
+        density: divide by the whole weight and by the cells' volumes.
+
+    Raises ValueError for other shapes.
+
+    >>> import genesis
+    >>> points = genesis.tensor([[0.0, 0.0], [1.0, 0.25], [0.9, 1.0]])
+    >>> genesis.histogramdd(points, [2, 2]).hist
+    tensor([[1., 0.],
+            [1., 1.]])
+    """
+    if input.ndim < 2 or not input.dtype.is_floating_point:
+        raise ValueError(f"histogramdd: wants points (.., d) of floats, got {input.dtype.name} of shape {input.shape}")
+    axes, points = input.shape[-1], values_of(input).reshape(-1, input.shape[-1]).astype(np.float64)
+    given = [bins] * axes if isinstance(bins, int) else list(bins)
+    if len(given) != axes or (range is not None and len(range) != 2 * axes):
+        met = f"{len(given)} bins and range {range} of shape {input.shape}"
+        raise ValueError(f"histogramdd: {met}; want {axes} bins, and twice as many ends")
+    if weight is not None and weight.shape != input.shape[:-1]:
+        raise ValueError(f"histogramdd: weight has shape {weight.shape}; want {input.shape[:-1]}")
+    edges: list[Any] = [values_of(b).astype(np.float64) if isinstance(b, Tensor) else b for b in given]
+    between = None if range is None else [*zip(range[::2], range[1::2], strict=True)]
+    weights = None if weight is None else values_of(weight).reshape(-1).astype(np.float64)
+    counts, found = np.histogramdd(points, edges, between, density, weights)
+    hist, *ends = [from_data(a.astype(input.dtype.numpy), device=input.device) for a in (counts, *found)]
+    return HistogramDD(hist, tuple(ends))
 
 
 class Mode(NamedTuple):

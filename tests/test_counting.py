@@ -49,6 +49,34 @@ def test_a_histogram_has_edges():
         assert_close(ours, theirs)
 
 
+POINTS, WEIGHTS = np.random.default_rng(1).normal(size=(2, 3, 5, 2)).astype(np.float32), np.arange(15, dtype=np.float32)
+GRIDS = {
+    "one number": ((POINTS[0], 3), {}), "a number each": ((POINTS[0], [3, 4]), {}), "nothing": ((POINTS[0, :0], [2, 2]), {}),
+    "ends": ((POINTS[0], [3, 4]), {"range": [-1.0, 1.0, 0.0, 2.0]}),
+    "densities of weights": ((POINTS[0], [3, 2]), {"weight": WEIGHTS.reshape(3, 5), "density": True}),
+}
+
+
+@pytest.mark.parametrize("name", GRIDS)
+def test_histograms_of_points_are_torchs(name):
+    arguments, keywords = GRIDS[name]
+    found = []
+    for library in (genesis, torch):
+        given = {k: of(library, v) if isinstance(v, np.ndarray) else v for k, v in keywords.items()}
+        found.append(library.histogramdd(of(library, arguments[0]), arguments[1], **given))
+    assert_close(*found, name)
+
+
+def test_histograms_of_points_between_given_edges_are_torchs():
+    edges = [np.array([-2.0, 0, 0.5, 2], np.float32), np.array([-1.0, 1], np.float32)]
+    found = [m.histogramdd(of(m, POINTS[0]), [of(m, e) for e in edges]) for m in (genesis, torch)]
+    assert_close(*found)
+    with pytest.raises(ValueError, match=r"3 bins and range None of shape \(3, 5, 2\); want 2 bins, and twice as many ends"):
+        genesis.histogramdd(of(genesis, POINTS[0]), [1, 2, 3])
+    with pytest.raises(ValueError, match=r"weight has shape \(2,\); want \(3, 5\)"):
+        genesis.histogramdd(of(genesis, POINTS[0]), 2, weight=genesis.ones(2))
+
+
 def test_pieces_share_the_storage():
     x = genesis.zeros(2, 4)
     genesis.hsplit(x, 2)[1].fill_(1)

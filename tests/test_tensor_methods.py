@@ -38,6 +38,10 @@ def test_shapes_change_in_place_as_torchs(name, shape, arguments):
     assert_close(*found)
 
 
+def test_a_number_is_divided_by_a_tensor_under_the_older_name_too():
+    assert genesis.tensor([2.0, 4.0]).__rdiv__(4).tolist() == [2, 1]
+
+
 def test_a_view_and_its_root_turn_apart_and_go_on_sharing():
     found = []
     for library in BOTH:

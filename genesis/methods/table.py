@@ -129,6 +129,7 @@ def install() -> None:
         if target != "matmul":
             method = _in_place_method(target)
             setattr(Tensor, f"__i{name}__", lambda self, other, method=method: method(self, other))
+    Tensor.__rdiv__ = Tensor.__rtruediv__  # type: ignore[attr-defined]
     for name in COMPARISONS:
         kind = _equality_method if name in ("eq", "ne") else _binary_method
         setattr(Tensor, f"__{name}__", kind(OPERATIONS[name]))

@@ -12,6 +12,7 @@ from genesis.ops import (
     conversion,
     convolution,
     covariance,
+    ctc,
     decompositions,
     distance,
     einstein,
@@ -53,10 +54,10 @@ from genesis.ops import (
 from genesis.ops.registry import OPERATIONS, PRIMITIVES, Operation, Primitive
 
 __all__ = [
-    "OPERATIONS", "PRIMITIVES", "Operation", "Primitive", "activation", "adaptive", "arithmetic", "arrangement",
-    "attention", "channel_norm", "cholesky", "contraction", "conversion", "convolution", "covariance", "decompositions",
-    "distance", "einstein", "elementwise", "elimination", "factors", "indexing", "joining", "loss", "margins", "neural",
-    "norms", "numbers", "optimize", "ordering", "pooling", "products", "recurrent", "reduction", "resample", "rounding",
-    "running", "sampling", "scatter_reduction", "searching", "shuffling", "solving", "source", "special", "stacking",
-    "statistics", "subscript", "tables", "triangular", "view_gradient", "views", "window",
+    "OPERATIONS", "PRIMITIVES", "Operation", "Primitive", "activation", "adaptive", "arithmetic", "arrangement", "attention",
+    "channel_norm", "cholesky", "contraction", "conversion", "convolution", "covariance", "ctc", "decompositions", "distance",
+    "einstein", "elementwise", "elimination", "factors", "indexing", "joining", "loss", "margins", "neural", "norms",
+    "numbers", "optimize", "ordering", "pooling", "products", "recurrent", "reduction", "resample", "rounding", "running",
+    "sampling", "scatter_reduction", "searching", "shuffling", "solving", "source", "special", "stacking", "statistics",
+    "subscript", "tables", "triangular", "view_gradient", "views", "window",
 ]

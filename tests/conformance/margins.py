@@ -9,6 +9,7 @@ _COUNTS = np.random.default_rng(1).poisson(2.0, (3, 4)) + 0.25
 _VARIANCES = np.abs(values(3, 4, seed=3)) + 0.2
 _TARGETS = np.array([[1, 3, -1, 0], [2, -1, 1, 1], [3, 2, 1, 0]])
 _BITS = (values(3, 4, seed=2) > 0).astype(np.float64)
+_LOGS = np.log(np.abs(values(6, 2, 4)) + 0.1)
 
 SAMPLES: dict[str, list[Sample]] = {
     "poisson_nll_loss": [
@@ -26,6 +27,10 @@ SAMPLES: dict[str, list[Sample]] = {
     ],
     "multilabel_margin_loss": [
         Sample((_X, _TARGETS)), Sample((_X, _TARGETS), {"reduction": "none"}), Sample((_X[0], _TARGETS[0])),
+    ],
+    "ctc_loss": [
+        Sample((_LOGS, indices(3, 2, 3) + 1, np.array([6, 4]), np.array([3, 2])), {"reduction": reduction})
+        for reduction in ("none", "sum", "mean")
     ],
     "multilabel_soft_margin_loss": [
         Sample((_X * 5, _BITS)), Sample((_X, _BITS), {"weight": np.abs(values(4)), "reduction": "none"}),

@@ -255,7 +255,7 @@ INTERNAL_SAMPLES: dict[str, list[Sample]] = {
 }
 NOT_DIFFERENTIATED = {
     **dict.fromkeys(("cholesky", "cholesky_ex", "eigh", "eigvalsh"), "of symmetric matrices: see tests/test_decompositions.py"),
-    "floor_divide": "has no gradient, as in torch",
+    "floor_divide": "has no gradient, as in torch", "ctc_loss": "has no second one: see tests/nn/test_sequences.py",
     **dict.fromkeys(("gcd", "lcm", "one_hot"), "takes integers alone"),
     "with_value": "its gradient is that of another value, by design",
     "uniform": "random", "normal": "random", "randint": "random",

@@ -1,10 +1,12 @@
-"""First and second derivatives of the norms, beside torch's in float64."""
+"""Norms beside torch's: first and second derivatives in float64, and the statistics that they are made by."""
 
 import numpy as np
 import pytest
 import torch
 
 import genesis
+from genesis.autograd import gradcheck
+from tests.tolerances import assert_close
 
 NORMS = {
     "layer_norm": lambda F, x, w, b: F.layer_norm(x, (4, 5), w.reshape(4, 5), b.reshape(4, 5)),
@@ -38,3 +40,29 @@ def test_a_norm_of_examples_is_mapped_with_its_gradient():
     together = genesis.func.vmap(genesis.func.grad(loss))(x)
     apart = [genesis.func.grad(loss)(row) for row in x]
     np.testing.assert_allclose(together.numpy(), np.stack([row.numpy() for row in apart]), rtol=1e-12)
+
+
+NATIVE = {
+    "native_layer_norm": lambda m, x, w, b: m.native_layer_norm(x, (4, 5), w.reshape(4, 5), b.reshape(4, 5), 1e-5),
+    "native_layer_norm of rows": lambda m, x, w, b: m.native_layer_norm(x, (5,), None, None, 1e-5),
+    "native_group_norm": lambda m, x, w, b: m.native_group_norm(x, w[:4], b[:4], 3, 4, 5, 2, 1e-5),
+    "native_batch_norm": lambda m, x, w, b: m.native_batch_norm(x, w[:4], None, w[4:8], b[:4] ** 2, True, 0.1, 1e-5),
+    "native_batch_norm by what ran": lambda m, x, w, b: m.native_batch_norm(x, None, None, w[:4], b[:4] ** 2, False, 0.1, 1e-5),
+}
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32", "bfloat16"])
+@pytest.mark.parametrize("name", NATIVE)
+def test_norms_with_their_statistics_are_torchs(name, dtype):
+    random = np.random.default_rng(0)
+    arrays = [random.normal(size=shape).astype(np.float32) for shape in ((3, 4, 5), (20,), (20,))]
+    found = [NATIVE[name](m, *[m.tensor(a).to(getattr(m, dtype)) for a in arrays]) for m in (genesis, torch)]
+    assert_close(*found, name, scale=2)
+
+
+def test_statistics_of_norms_are_differentiated():
+    x = genesis.tensor(np.random.default_rng(0).normal(size=(3, 4, 2)), requires_grad=True)
+    gradcheck(lambda x: genesis.native_layer_norm(x, (2,), None, None, 0.1), (x,))
+    gradcheck(lambda x: genesis.native_batch_norm(x, None, None, None, None, True, 0.1, 0.1), (x,))
+    with pytest.raises(ValueError, match=r"input has shape \(3, 4, 2\); want \(3, 4, \.\.\) of 5 elements each"):
+        genesis.native_group_norm(x, None, None, 3, 4, 5, 2, 0.1)

@@ -1,0 +1,123 @@
+"""Losses of sequences and of large vocabularies: labels without an alignment, and logits that are never there at once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from genesis.construction import from_data
+from genesis.dispatch import call
+from genesis.ops.registry import OPERATIONS
+from genesis.overriding import overridable
+from genesis.tensor import Tensor
+from genesis.utils.checkpoint import checkpoint
+
+__all__ = ["LinearCrossEntropyOptions", "ctc_loss", "linear_cross_entropy"]
+
+
+@overridable
+def ctc_loss(
+    log_probs: Tensor, targets: Tensor, input_lengths: Tensor | Sequence[int], target_lengths: Tensor | Sequence[int],
+    blank: int = 0, reduction: str = "mean", zero_infinity: bool = False,
+) -> Tensor:
+    """-log of the probability of `targets`, summed over all alignments with the inputs (Graves et al., 2006).
+
+    Args:
+        log_probs: (time, n, classes), or (time, classes) of one sequence: logarithms of probabilities.
+        targets: (n, s) ints, padded with anything, or all of them one after the other; none of them `blank`.
+        input_lengths, target_lengths: (n,) ints, as a tensor or a sequence, of the parts that count.
+        blank: the class that stands between labels.
+        reduction: "mean" (of losses over target lengths), "sum" or "none".
+        zero_infinity: a loss that is infinite, for a target that does not fit its input, counts as 0, and so does its gradient.
+
+    The gradient is that of the function as it is written here; PyTorch's adds exp(log_probs), which changes nothing where
+    they come out of log_softmax. There is no second derivative. Raises ValueError for other shapes and, when it is computed,
+    for lengths that are not there, and IndexError for a class that is not.
+
+    >>> import genesis
+    >>> log_probs = genesis.full((3, 1, 2), 0.5).log()
+    >>> ctc_loss(log_probs, genesis.tensor([[1]]), [3], [1]).exp()  # 6 of 8 sequences of blanks and ones say "1"
+    tensor(1.3333)
+    """
+    lengths = [
+        given if isinstance(given, Tensor) else from_data(given, device=log_probs.device)
+        for given in (input_lengths, target_lengths)
+    ]
+    return call(OPERATIONS["ctc_loss"], (log_probs, targets, *lengths, blank, reduction, zero_infinity))
+
+
+@dataclass(frozen=True)
+class LinearCrossEntropyOptions:
+    """That `linear_cross_entropy` works on `batch_chunk_size` rows at a time: if None, as many as there are features, or 256.
+
+    The others are PyTorch's, and accepted: sums are exact to the dtype here, and the graph is always retained.
+    """
+
+    allow_retain_graph: bool = False
+    batch_chunk_size: int | None = None
+    chunking_method: str | None = "auto"
+    acc_policy: str = "auto"
+    acc_dtype: Any = None
+
+    def __post_init__(self) -> None:
+        if self.batch_chunk_size is not None and self.batch_chunk_size < 1:
+            raise ValueError(f"LinearCrossEntropyOptions: batch_chunk_size is {self.batch_chunk_size}; want 1 or more")
+
+
+@overridable
+def linear_cross_entropy(
+    input: Tensor, linear_weight: Tensor, target: Tensor, *, linear_bias: Tensor | None = None, weight: Tensor | None = None,
+    reduction: str = "mean", ignore_index: int | None = None, label_smoothing: float = 0.0,
+    options: LinearCrossEntropyOptions | None = None,
+) -> Tensor:
+    """`cross_entropy` of the logits input @ linear_weight.T + linear_bias.
+
+    Args:
+        input: (n, features), or (features,).
+        linear_weight: (classes, features), or (classes, .., features) for several targets a row.
+        target: class positions, int64 of shape (n, ..), or probabilities (n, classes, ..).
+        linear_bias: (classes, ..), or None.
+        weight, reduction, ignore_index, label_smoothing: as those of `cross_entropy`.
+        options: if given, logits are made for some rows at a time, forward, and again backward, and never kept: memory for
+            time, where n times the classes is much.
+
+    Raises ValueError for other shapes.
+
+    >>> import genesis
+    >>> rows, table = genesis.ones(4, 2), genesis.zeros(3, 2)
+    >>> linear_cross_entropy(rows, table, genesis.tensor([0, 1, 2, 0]), options=LinearCrossEntropyOptions())
+    tensor(1.0986)
+    """
+    if input.ndim not in (1, 2) or linear_weight.ndim < 2 or input.shape[-1] != linear_weight.shape[-1]:
+        shapes = f"input {input.shape} and linear_weight {linear_weight.shape}"
+        raise ValueError(f"linear_cross_entropy: {shapes}; want (n, k) and (classes, .., k)")
+    ignored = -100 if ignore_index is None else ignore_index
+    whole = options is None or input.ndim == 1
+    settings = (ignored, reduction if whole else "none", label_smoothing)
+
+    def losses_of(x: Tensor, target: Tensor, table: Tensor, bias: Tensor | None, weight: Tensor | None) -> Any:
+        flat = call(OPERATIONS["linear"], (x, table.flatten(0, -2), None if bias is None else bias.flatten()))
+        logits = flat.reshape(*x.shape[:-1], *table.shape[:-1])
+        return call(OPERATIONS["cross_entropy"], (logits, target, weight, *settings))
+
+    others = (linear_weight, linear_bias, weight)
+    if whole:
+        return losses_of(input, target, *others)
+    size = (options and options.batch_chunk_size) or max(input.shape[-1], 256)
+    pieces = zip(input.split(size), target.split(size), strict=True)
+    losses = call(OPERATIONS["cat"], ([checkpoint(losses_of, x, t, *others) for x, t in pieces],))
+    if reduction == "none":
+        return losses
+    if reduction not in ("mean", "sum"):
+        raise ValueError(f"linear_cross_entropy: reduction must be 'mean', 'sum' or 'none', got {reduction!r}")
+    total = losses.sum()
+    return total if reduction == "sum" else total / _counted(losses, target, weight, ignored)
+
+
+def _counted(losses: Tensor, target: Tensor, weight: Tensor | None, ignored: int) -> Any:
+    """What the mean of losses divides by: how many targets count, or what they weigh."""
+    if target.dtype.is_floating_point:
+        return losses.numel()
+    kept = target != ignored
+    return kept.sum() if weight is None else (weight[kept * target] * kept).sum()
