@@ -17,7 +17,24 @@ from typing import Any as _Any
 from genesis.tensor import Tensor
 
 # isort: split
-from genesis import amp, autograd, backends, cuda, debug, fft, func, indexing, linalg, nn, optim, random, signal, special, utils
+from genesis import (
+    amp,
+    autograd,
+    backends,
+    cuda,
+    debug,
+    fft,
+    func,
+    indexing,
+    linalg,
+    masked,
+    nn,
+    optim,
+    random,
+    signal,
+    special,
+    utils,
+)
 from genesis.amp import autocast, is_autocast_enabled
 from genesis.autograd import (
     Context,

@@ -1,0 +1,191 @@
+"""Reductions, running sums and softmax over the elements where a mask is true, under the names of `torch.masked`.
+
+`mask` holds bools and broadcasts to the input; None is a mask that is true everywhere. With `dtype` the input is converted
+first. What the mask leaves out counts as the identity of the operation, so no gradient goes there; the results of what is
+left out wholly are those of the identity: 0 of sums, infinities of extremes, NaN of means.
+
+>>> import genesis
+>>> x, mask = genesis.tensor([[1.0, 2.0, 3.0]]), genesis.tensor([True, False, True])
+>>> genesis.masked.mean(x, 1, mask=mask), genesis.masked.softmax(x * 0, 1, mask=mask)
+(tensor([2.]), tensor([[0.5000, 0.0000, 0.5000]]))
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from genesis.comparison import iinfo
+from genesis.dispatch import call
+from genesis.ir.dtypes import DType, bool_, float32
+from genesis.ops.registry import OPERATIONS
+from genesis.tensor import Tensor
+
+__all__ = [
+    "amax", "amin", "argmax", "argmin", "cumprod", "cumsum", "log_softmax", "logaddexp", "logsumexp", "mean", "median", "norm",
+    "normalize", "prod", "softmax", "softmin", "std", "sum", "var",
+]
+
+Axes = int | Sequence[int] | None
+Identity = Callable[[DType], float | bool]
+
+
+# ---- masks ----
+
+
+def _filled(name: str, input: Tensor, mask: Tensor | None, value: float | bool, dtype: DType | None = None) -> Tensor:
+    """`input`, in `dtype`, with `value` where the mask is false."""
+    x = input if dtype is None else input.to(dtype)
+    if mask is None:
+        return x
+    if mask.dtype is not bool_ or mask.ndim > x.ndim:
+        raise ValueError(f"{name}: mask {mask.dtype.name} {mask.shape} of input {x.shape}; want bools that broadcast to it")
+    return x.masked_fill(~mask, value)
+
+
+def _counted(input: Tensor, mask: Tensor | None, dim: Axes, keepdim: bool) -> Tensor:
+    """How many elements over `dim` count."""
+    whole = input.new_ones((), dtype=bool_) if mask is None else mask
+    return whole.expand(input.shape).sum(dim, keepdim)
+
+
+def _zero(dtype: DType) -> float:
+    return 0
+
+
+def _one(dtype: DType) -> float:
+    return 1
+
+
+def _least(dtype: DType) -> float | bool:
+    return False if dtype is bool_ else -float("inf") if dtype.is_floating_point else iinfo(dtype).min
+
+
+def _greatest(dtype: DType) -> float | bool:
+    return True if dtype is bool_ else float("inf") if dtype.is_floating_point else iinfo(dtype).max
+
+
+# ---- what is an operation of elements left out ----
+
+
+def _reduction(name: str, identity: Identity, doc: str) -> Callable[..., Tensor]:
+    def reduce(
+        input: Tensor, dim: Axes = None, *, keepdim: bool = False, dtype: DType | None = None, mask: Tensor | None = None
+    ) -> Tensor:
+        x = _filled(name, input, mask, identity(dtype or input.dtype), dtype)
+        axes = tuple(range(x.ndim)) if dim is None and name == "logsumexp" else dim
+        found = call(OPERATIONS[name], (x, axes, keepdim))
+        return found.to(x.dtype) if name.startswith("arg") else found
+
+    return _named(reduce, name, doc)
+
+
+def _along(name: str, identity: Identity, doc: str) -> Callable[..., Tensor]:
+    def along(input: Tensor, dim: int, *, dtype: DType | None = None, mask: Tensor | None = None) -> Tensor:
+        return call(OPERATIONS[name], (_filled(name, input, mask, identity(dtype or input.dtype), dtype), dim))
+
+    return _named(along, name, doc)
+
+
+def _named(function: Callable[..., Tensor], name: str, doc: str) -> Callable[..., Tensor]:
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = doc + "\n\nRaises ValueError for a mask that is not of bools, or has more axes than the input."
+    return function
+
+
+sum = _reduction("sum", _zero, "The sum over `dim` (all axes, if None) of the elements where `mask` is true.")
+prod = _reduction("prod", _one, "The product over `dim` (all axes, if None) of the elements where `mask` is true.")
+amax = _reduction("amax", _least, "The greatest over `dim` (all axes, if None) of the elements where `mask` is true.")
+amin = _reduction("amin", _greatest, "The least over `dim` (all axes, if None) of the elements where `mask` is true.")
+argmax = _reduction(
+    "argmax", _least, "The place (in the input's dtype) of the greatest element along `dim` where `mask` is true.")
+argmin = _reduction(
+    "argmin", _greatest, "The place (in the input's dtype) of the least element along `dim` where `mask` is true.")
+logsumexp = _reduction("logsumexp", _least, "log(sum(exp(x))) over `dim` (all axes, if None) where `mask` is true.")
+
+cumsum = _along("cumsum", _zero, "The sums along `dim` up to each place of the elements where `mask` is true.")
+cumprod = _along("cumprod", _one, "The products along `dim` up to each place of the elements where `mask` is true.")
+softmax = _along("softmax", _least, "`softmax` along `dim` of the elements where `mask` is true; 0 elsewhere.")
+log_softmax = _along("log_softmax", _least, "`log_softmax` along `dim` of the elements where `mask` is true; -inf elsewhere.")
+softmin = _along("softmin", _greatest, "`softmin` along `dim` of the elements where `mask` is true; 0 elsewhere.")
+
+
+# ---- what counts elements ----
+
+
+def mean(
+    input: Tensor, dim: Axes = None, *, keepdim: bool = False, dtype: DType | None = None, mask: Tensor | None = None
+) -> Tensor:
+    """The mean over `dim` (all axes, if None) of the elements where `mask` is true; NaN of none.
+
+    Raises ValueError for integers, without a floating `dtype`.
+    """
+    if not (dtype or input.dtype).is_floating_point:
+        raise ValueError(f"mean: wants a floating tensor or dtype, got {(dtype or input.dtype).name}")
+    return sum(input, dim, keepdim=keepdim, dtype=dtype, mask=mask) / _counted(input, mask, dim, keepdim)
+
+
+def var(
+    input: Tensor, dim: Axes = None, unbiased: bool | None = None, *, correction: float | None = None, keepdim: bool = False,
+    dtype: DType | None = None, mask: Tensor | None = None,
+) -> Tensor:
+    """The variance over `dim` (all axes, if None) of the elements where `mask` is true.
+
+    The squares' sum is divided by the count less `correction`, 1 if neither that nor `unbiased` (True 1, False 0) is given.
+    Raises ValueError for both.
+    """
+    if unbiased is not None and correction is not None:
+        raise ValueError(f"var: got unbiased {unbiased} and correction {correction}; want one of them")
+    less = correction if correction is not None else 1 if unbiased is None else int(unbiased)
+    x = input.to(dtype or (input.dtype if input.dtype.is_floating_point else float32))
+    d = x - mean(x, dim, keepdim=True, mask=mask)
+    return sum(d * d, dim, keepdim=keepdim, mask=mask) / (_counted(x, mask, dim, keepdim) - less).clamp(min=0)
+
+
+def std(
+    input: Tensor, dim: Axes = None, unbiased: bool | None = None, *, correction: float | None = None, keepdim: bool = False,
+    dtype: DType | None = None, mask: Tensor | None = None,
+) -> Tensor:
+    """The square root of `var`."""
+    return var(input, dim, unbiased, correction=correction, keepdim=keepdim, dtype=dtype, mask=mask).sqrt()
+
+
+def median(
+    input: Tensor, dim: int = -1, *, keepdim: bool = False, dtype: DType | None = None, mask: Tensor | None = None
+) -> Tensor:
+    """The lower median along `dim` of the elements where `mask` is true; NaN of none, and 0 of none among integers."""
+    wide = input if input.dtype.is_floating_point else input.to(float32)
+    found = call(OPERATIONS["nanmedian"], (_filled("median", wide, mask, float("nan")), dim, keepdim)).values
+    return found if wide is input else found.nan_to_num().to(dtype or input.dtype)
+
+
+def norm(
+    input: Tensor, ord: float | None = 2.0, dim: Axes = None, *, keepdim: bool = False, dtype: DType | None = None,
+    mask: Tensor | None = None,
+) -> Tensor:
+    """The `ord`-norm, as `linalg.vector_norm`, over `dim` (all axes, if None) of the elements where `mask` is true."""
+    order = 2.0 if ord is None else ord
+    x = _filled("norm", input, mask, float("inf") if order == -float("inf") else 0.0, dtype)
+    return call(OPERATIONS["vector_norm"], (x, order, dim, keepdim))
+
+
+def normalize(
+    input: Tensor, ord: float, dim: int, *, eps: float = 1e-12, dtype: DType | None = None, mask: Tensor | None = None
+) -> Tensor:
+    """The elements over their `norm` along `dim`, or over `eps`, if that is greater; 0 where `mask` is false."""
+    sizes = norm(input, ord, dim, keepdim=True, dtype=dtype, mask=mask)
+    return _filled("normalize", input, mask, 0.0) / sizes.clamp(min=eps)
+
+
+def logaddexp(
+    input: Tensor, other: Tensor, *, dtype: DType | None = None, input_mask: Tensor | None = None,
+    other_mask: Tensor | None = None,
+) -> Tensor:
+    """log(exp(`input`) + exp(`other`)), of each what its own mask leaves; -inf where both are left out.
+
+    >>> import genesis
+    >>> x = genesis.tensor([1.0, 1.0])
+    >>> genesis.masked.logaddexp(x, x, other_mask=genesis.tensor([True, False]))
+    tensor([1.6931, 1.0000])
+    """
+    first = _filled("logaddexp", input, input_mask, -float("inf"), dtype)
+    return call(OPERATIONS["logaddexp"], (first, _filled("logaddexp", other, other_mask, -float("inf"), dtype)))
