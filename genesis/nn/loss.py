@@ -134,7 +134,7 @@ class LinearCrossEntropyLoss(WeightedLoss):
     >>> import genesis
     >>> loss = genesis.nn.LinearCrossEntropyLoss(2, 3, options=genesis.nn.LinearCrossEntropyOptions())
     >>> loss(genesis.zeros(4, 2), genesis.tensor([0, 1, 2, 0]))
-    tensor(1.0986, grad_fn=<DivBackward0>)
+    tensor(1.0986, grad_fn=<DivBackward>)
     """
 
     def __init__(

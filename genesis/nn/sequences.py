@@ -51,7 +51,12 @@ def ctc_loss(
 class LinearCrossEntropyOptions:
     """That `linear_cross_entropy` works on `batch_chunk_size` rows at a time: if None, as many as there are features, or 256.
 
-    The others are PyTorch's, and accepted: sums are exact to the dtype here, and the graph is always retained.
+    The others are PyTorch's, and accepted: sums are exact to the dtype here, and the graph is always retained. Raises
+    ValueError for a size less than 1.
+
+    >>> import genesis
+    >>> genesis.nn.LinearCrossEntropyOptions(batch_chunk_size=512).batch_chunk_size
+    512
     """
 
     allow_retain_graph: bool = False
@@ -79,8 +84,8 @@ def linear_cross_entropy(
         target: class positions, int64 of shape (n, ..), or probabilities (n, classes, ..).
         linear_bias: (classes, ..), or None.
         weight, reduction, ignore_index, label_smoothing: as those of `cross_entropy`.
-        options: if given, logits are made for some rows at a time, forward, and again backward, and never kept: memory for
-            time, where n times the classes is much.
+        options: if given, logits are made for some rows at a time, forward, and again backward, and never kept, whatever
+            else is computed beside them: memory for time, where n times the classes is much.
 
     Raises ValueError for other shapes.
 

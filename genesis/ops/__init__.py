@@ -7,13 +7,13 @@ from genesis.ops import (
     arrangement,
     attention,
     channel_norm,
-    cholesky,
     contraction,
     conversion,
     convolution,
     covariance,
     ctc,
     decompositions,
+    definite,
     distance,
     einstein,
     elementwise,
@@ -55,7 +55,7 @@ from genesis.ops.registry import OPERATIONS, PRIMITIVES, Operation, Primitive
 
 __all__ = [
     "OPERATIONS", "PRIMITIVES", "Operation", "Primitive", "activation", "adaptive", "arithmetic", "arrangement", "attention",
-    "channel_norm", "cholesky", "contraction", "conversion", "convolution", "covariance", "ctc", "decompositions", "distance",
+    "channel_norm", "contraction", "conversion", "convolution", "covariance", "ctc", "decompositions", "definite", "distance",
     "einstein", "elementwise", "elimination", "factors", "indexing", "joining", "loss", "margins", "neural", "norms",
     "numbers", "optimize", "ordering", "pooling", "products", "recurrent", "reduction", "resample", "rounding", "running",
     "sampling", "scatter_reduction", "searching", "shuffling", "solving", "source", "special", "stacking", "statistics",
