@@ -27,10 +27,10 @@ class Optimizer:
     Args:
         parameters: tensors, or dicts that hold them under "params" beside settings of their own.
         defaults: the settings of groups that name none.
-        hints: `foreach`, `fused`, `capturable` and `differentiable`, accepted and of no effect.
+        hints: `foreach`, `fused` and `capturable`, accepted and of no effect; `differentiable` must not be true.
 
-    Raises ValueError for no parameters, a tensor that is no leaf, one that is given twice, and `differentiable`, which steps
-    are not; TypeError for other hints.
+    Raises ValueError for no parameters, a tensor that is no leaf, one that is given twice, and `differentiable`; TypeError for
+    other hints.
     """
 
     has_stepped = False  # schedulers ask
