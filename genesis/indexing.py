@@ -90,18 +90,17 @@ def _parsed(tensor: Tensor, index: Any) -> Subscript:
     axis, place = 0, 0  # in the tensor, in the view
     for part, known in zip(parts, literal, strict=True):
         if isinstance(part, Tensor):
-            tensors.append((place, part))
             count = _axes_of(part)
             if part.dtype is bool_:
                 _check_mask(part, tensor, axis)
-                if not count:  # a single truth value: a new axis of extent 1 or 0
-                    items.append(None)
-                    tensors[-1] = (place, part.reshape(1))
-                    place += 1
             elif known:
                 _check_range(part, axis, tensor.shape[axis])
-            items += [(None, None, None)] * count
-            axis, place = axis + count, place + count
+            new: list[Item] = [(None, None, None)] * count
+            if not count:  # a single truth value: a new axis of extent 1 or 0
+                part, new = part.reshape(1), [None]
+            tensors.append((place, part))
+            items += new
+            axis, place = axis + count, place + len(new)
         elif part is None:
             items.append(None)
             place += 1

@@ -12,7 +12,7 @@ from genesis.ops.neural import log_softmax
 from genesis.ops.reduction import mean, sum
 from genesis.ops.registry import cast, composite, expand, floating_dtype, promoted, widened
 from genesis.ops.source import iota
-from genesis.ops.views import permute_value, reshape_value
+from genesis.ops.views import reshape_value
 
 __all__ = ["cross_entropy", "l1_loss", "mse_loss", "nll_loss", "reduced"]
 
@@ -92,24 +92,29 @@ def _cross_entropy(
             wanted = wanted * (1 - label_smoothing) + label_smoothing / classes
         losses = -sum(wanted * logp * _per_class(weight, logp, axis), axis)
         return losses if reduction == "none" else sum(losses) / (numel(losses.shape) if reduction == "mean" else 1)
-    want = input.shape[:axis] + input.shape[axis + 1 :]
+    losses, kept, counted = _picked("cross_entropy", logp, target, weight, ignore_index, axis)
+    if label_smoothing:
+        smooth = -sum(logp * _per_class(weight, logp, axis), axis) / classes
+        losses = losses * (1 - label_smoothing) + where(kept, smooth, 0) * label_smoothing
+    return sum(losses) / sum(counted) if reduction == "mean" else reduced("cross_entropy", losses, reduction)
+
+
+def _picked(
+    name: str, logp: Value, target: Value, weight: Value | None, ignore_index: int, axis: int
+) -> tuple[Value, Value, Value]:
+    """-logp[target] along `axis`, where the target is not to be ignored, and what each counts for in a mean."""
+    want, classes = logp.shape[:axis] + logp.shape[axis + 1 :], logp.shape[axis]
     if target.shape != want:
-        raise ValueError(f"cross_entropy: target has shape {target.shape}; want {want} for input {input.shape}")
+        raise ValueError(f"{name}: target has shape {target.shape}; want {want} for input {logp.shape}")
     kept = target != ignore_index
-    label = check_index("cross_entropy", where(kept, target, 0), classes, wrap=False)
-    kept_row = reshape_value(kept, (*want[:axis], 1, *want[axis:]))
-    label_row = reshape_value(label, (*want[:axis], 1, *want[axis:]))
-    places = reshape_value(iota(input.graph, classes, int64), (classes,) + (1,) * (input.ndim - axis - 1))
-    chosen = (places == label_row) & kept_row
+    label = check_index(name, where(kept, target, 0), classes, wrap=False)
+    row = (*want[:axis], 1, *want[axis:])
+    places = reshape_value(iota(logp.graph, classes, int64), (classes,) + (1,) * (logp.ndim - axis - 1))
+    chosen = (places == reshape_value(label, row)) & reshape_value(kept, row)
     scale = _per_class(weight, logp, axis)
     losses = -sum(where(chosen, logp * scale, 0), axis)
     counted = cast(kept, logp.dtype) if weight is None else sum(where(chosen, scale, 0), axis)
-    if label_smoothing:
-        smooth = -sum(logp * scale, axis) / classes
-        losses = losses * (1 - label_smoothing) + where(kept, smooth, 0) * label_smoothing
-    if reduction == "mean":
-        return sum(losses) / sum(counted)
-    return reduced("cross_entropy", losses, reduction)
+    return losses, kept, counted
 
 
 def _per_class(weight: Value | None, like: Value, axis: int) -> Value | float:
@@ -122,17 +127,6 @@ def _per_class(weight: Value | None, like: Value, axis: int) -> Value | float:
 def nll_loss(
     input: Value, target: Value, weight: Value | None = None, ignore_index: int = -100, reduction: str = "mean"
 ) -> Value:
-    """-input[target] with classes on axis 1, for log-probabilities; other arguments as those of `cross_entropy`."""
-    axis = 0 if input.ndim == 1 else 1
-    x = widened(input)
-    rows = x if axis == 0 else permute_value(x, (0, *range(2, input.ndim), 1))
-    kept = target != ignore_index
-    label = check_index("nll_loss", where(kept, target, 0), input.shape[axis], wrap=False)
-    places = iota(input.graph, input.shape[axis], int64)
-    chosen = (places == reshape_value(label, (*target.shape, 1))) & reshape_value(kept, (*target.shape, 1))
-    scale = 1 if weight is None else expand(weight, rows.shape)
-    losses = -sum(where(chosen, rows * scale, 0), -1)
-    if reduction != "mean":
-        return cast(reduced("nll_loss", losses, reduction), input.dtype)
-    counted = cast(kept, losses.dtype) if weight is None else sum(where(chosen, scale, 0), -1)
-    return cast(sum(losses) / sum(counted), input.dtype)
+    """-input[target] with classes on axis 1, for log-probabilities; arguments and errors as those of `cross_entropy`."""
+    losses, _, counted = _picked("nll_loss", widened(input), target, weight, ignore_index, 0 if input.ndim == 1 else 1)
+    return cast(sum(losses) / sum(counted) if reduction == "mean" else reduced("nll_loss", losses, reduction), input.dtype)
