@@ -13,12 +13,12 @@ import numpy as np
 
 from genesis.ir.dtypes import float32, int64
 from genesis.ir.graph import Value
-from genesis.ir.shapes import broadcast_shapes, normalize_axis, numel
+from genesis.ir.shapes import Shape, broadcast_shapes, normalize_axis, numel
 from genesis.ops.elementwise import zeros_like
 from genesis.ops.registry import cast, composite, expand, primitive
 from genesis.ops.views import permute_value, reshape_value, slice_value
 
-__all__ = ["check_index", "gather", "index", "out_of_range", "scattered"]
+__all__ = ["along", "check_index", "gather", "index", "out_of_range", "scattered"]
 
 
 # ---- primitives ----
@@ -51,7 +51,8 @@ def check_index(name: str, index: Value, extent: int, wrap: bool = True) -> Valu
     return index.graph.add("check_index", (index,), index.shape, int64, {"extent": extent, "wrap": wrap, "name": name})
 
 
-def _along(node: Any, x: np.ndarray, index: np.ndarray) -> tuple[Any, ...]:
+def along(node: Any, index: np.ndarray) -> tuple[Any, ...]:
+    """What NumPy is to index by: `index` along the node's `dim`, and their own places along other axes."""
     places: list[Any] = list(np.indices(index.shape, sparse=True))
     places[node.attrs["dim"]] = index
     return tuple(places)
@@ -60,7 +61,7 @@ def _along(node: Any, x: np.ndarray, index: np.ndarray) -> tuple[Any, ...]:
 primitive(
     "gather", "gather",
     grad=lambda g, y, x, index: (scatter_value(zeros_like(x), index, g, y.node.attrs["dim"], "add"), None),
-    reference=lambda node, x, index: x[_along(node, x, index)],
+    reference=lambda node, x, index: x[along(node, index)],
 )
 
 
@@ -74,7 +75,7 @@ def scatter_value(base: Value, index: Value, source: Value, dim: int, mode: str)
 
 def _scatter_reference(node: Any, base: np.ndarray, index: np.ndarray, source: np.ndarray) -> np.ndarray:
     result = np.array(base)
-    at = _along(node, base, index)
+    at = along(node, index)
     if node.attrs["mode"] == "add":
         np.add.at(result, at, source)
     else:
@@ -216,8 +217,11 @@ def embedding(input: Value, weight: Value) -> Value:
 # ---- x[i, j] with integer tensors ----
 
 
-def _places(input: Value, axes: Sequence[int], indices: Sequence[Value]) -> tuple[Value, Value, int]:
-    """Indices on `axes` as one linear index into those axes merged: (input with them first, index, where)."""
+def _places(input: Value, axes: Sequence[int], indices: Sequence[Value]) -> tuple[Value, Value, Shape, int]:
+    """Indices on `axes` as one linear index into those axes merged.
+
+    (input with them first, the index flat and as wide as its rows, the shape of the indices, where that goes in the result).
+    """
     rest = [a for a in range(input.ndim) if a not in axes]
     adjacent = list(axes) == list(range(axes[0], axes[0] + len(axes)))
     extents = [input.shape[a] for a in axes]
@@ -229,34 +233,29 @@ def _places(input: Value, axes: Sequence[int], indices: Sequence[Value]) -> tupl
     assert linear is not None
     front = permute_value(input, (*axes, *rest))
     merged = reshape_value(front, (numel(extents), *(input.shape[a] for a in rest)))
-    return merged, linear, axes[0] if adjacent else 0
+    flat = reshape_value(linear, (numel(shape),) + (1,) * len(rest))
+    return merged, expand(flat, (numel(shape), *merged.shape[1:])), shape, axes[0] if adjacent else 0
 
 
 @composite("index", 1, methods=())
 def index(input: Value, axes: tuple[int, ...], *indices: Value) -> Value:
     """`input[.., indices, ..]`: integer tensors on `axes`, as in NumPy; full slices on the other axes."""
-    merged, linear, at = _places(input, axes, indices)
-    rest = merged.shape[1:]
-    count = numel(linear.shape)
-    place = expand(reshape_value(linear, (count,) + (1,) * len(rest)), (count, *rest))
-    rows = reshape_value(gather_value(merged, place, 0), (*linear.shape, *rest))
-    order = [*range(linear.ndim, linear.ndim + at), *range(linear.ndim), *range(linear.ndim + at, rows.ndim)]
-    return permute_value(rows, order)
+    merged, place, shape, at = _places(input, axes, indices)
+    rows, rank = reshape_value(gather_value(merged, place, 0), (*shape, *merged.shape[1:])), len(shape)
+    return permute_value(rows, [*range(rank, rank + at), *range(rank), *range(rank + at, rows.ndim)])
 
 
 @composite("index_put", 2, methods=())
 def index_put(input: Value, values: Value, axes: tuple[int, ...], accumulate: bool, *indices: Value) -> Value:
     """`input` with `values` written (or added) at `input[.., indices, ..]`."""
-    merged, linear, at = _places(input, axes, indices)
-    rest = merged.shape[1:]
-    count = numel(linear.shape)
-    shape = (*rest[:at], *linear.shape, *rest[at:])
+    merged, place, own, at = _places(input, axes, indices)
+    rest, rank = merged.shape[1:], len(own)
+    shape = (*rest[:at], *own, *rest[at:])
     if broadcast_shapes("index_put", values.shape, shape) != shape:
         raise ValueError(f"index_put: values of shape {values.shape} do not broadcast to {shape}")
     spread = expand(cast(values, input.dtype), shape)
-    order = [*range(at, at + linear.ndim), *range(at), *range(at + linear.ndim, len(shape))]
-    source = reshape_value(permute_value(spread, order), (count, *rest))
-    place = expand(reshape_value(linear, (count,) + (1,) * len(rest)), (count, *rest))
+    order = [*range(at, at + rank), *range(at), *range(at + rank, len(shape))]
+    source = reshape_value(permute_value(spread, order), place.shape)
     written = scatter_value(merged, place, source, 0, "add" if accumulate else "set")
     kept = [a for a in range(input.ndim) if a not in axes]
     front = reshape_value(written, tuple(input.shape[a] for a in (*axes, *kept)))

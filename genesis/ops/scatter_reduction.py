@@ -10,7 +10,7 @@ from genesis.ir.dtypes import DType, bool_
 from genesis.ir.graph import Value
 from genesis.ir.shapes import normalize_axis, numel
 from genesis.ops.elementwise import where, zeros_like
-from genesis.ops.indexing import gather_value, scatter_value, scattered
+from genesis.ops.indexing import along, gather_value, scatter_value, scattered
 from genesis.ops.registry import cast, composite, expand, primitive
 from genesis.ops.views import reshape_value
 
@@ -21,9 +21,7 @@ _FOLDS = {"prod": np.multiply, "amax": np.maximum, "amin": np.minimum}
 
 def _fold_reference(node: Any, base: np.ndarray, index: np.ndarray, source: np.ndarray) -> np.ndarray:
     result = np.array(base)
-    places: list[Any] = list(np.indices(index.shape, sparse=True))
-    places[node.attrs["dim"]] = index
-    _FOLDS[node.attrs["mode"]].at(result, tuple(places), source)
+    _FOLDS[node.attrs["mode"]].at(result, along(node, index), source)
     return result
 
 
