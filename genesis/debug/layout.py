@@ -8,13 +8,12 @@ and widths allow, which is an isotonic regression.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import Any, NamedTuple
 
 __all__ = ["Placement", "place"]
 
-Name = Hashable
 Edge = tuple[Any, Any]
 
 GAP = 26.0  # between neighbours in a layer

@@ -60,8 +60,7 @@ def _lattice(node: Any, log_probs: np.ndarray, targets: np.ndarray, *lengths: np
 def _added(*terms: np.ndarray) -> np.ndarray:
     """log(sum of exp)."""
     most = np.maximum(np.maximum.reduce(terms), -1e300)  # finite, so that nothing is inf - inf
-    total: np.ndarray = most + np.log(sum(np.exp(term - most) for term in terms))
-    return total
+    return most + np.log(sum(np.exp(term - most) for term in terms))
 
 
 def _later(x: np.ndarray, steps: int) -> np.ndarray:
