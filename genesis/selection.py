@@ -15,7 +15,7 @@ from genesis.ir.shapes import broadcast_shapes, normalize_axis
 from genesis.methods.conversion import values_of
 from genesis.ops.registry import OPERATIONS
 from genesis.overriding import overridable
-from genesis.storage import view, write
+from genesis.storage import in_place_form, view
 from genesis.tensor import Tensor, method
 
 __all__ = [
@@ -208,17 +208,5 @@ def index_fill(input: Tensor, dim: int, index: Tensor, value: float) -> Tensor:
     return _along("index_fill", input, dim, index, full((), value, dtype=input.dtype, device=input.device), False)
 
 
-def _in_place(name: str, function: Any) -> None:
-    def changed(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
-        return write(self, function(self, *args, **kwargs))
-
-    changed.__name__ = name + "_"
-    changed.__doc__ = f"`{name}`, in place."
-    method(changed)
-
-
-for _name, _function in {
-    "index_add": index_add, "index_copy": index_copy, "index_fill": index_fill, "index_put": index_put,
-    "masked_scatter": masked_scatter, "put": put,
-}.items():
-    _in_place(_name, _function)
+for _function in (index_add, index_copy, index_fill, index_put, masked_scatter, put):
+    method(in_place_form(_function))

@@ -7,7 +7,7 @@ looks again. Memory that the outside sees as well is written at once.
 from __future__ import annotations
 
 import weakref
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from genesis.dispatch import array_of, call, moved
@@ -20,7 +20,7 @@ from genesis.thread import recording, thread_state
 from genesis.tracing import LOCK, Array, Change, Memory
 
 __all__ = [
-    "detach", "in_place", "last_change", "memory_of", "note", "rehouse", "update_all", "view", "write",
+    "detach", "in_place", "in_place_form", "last_change", "memory_of", "note", "rehouse", "update_all", "view", "write",
     "write_all",
 ]
 
@@ -85,27 +85,41 @@ def write(tensor: Tensor, value: Tensor, change: Change | None = None) -> Tensor
     if tensor._base is None:
         _store(tensor, _rederived(tensor, value) if keeps else value)
     else:
-        layout = tensor._layout
-        assert layout is not None
-        if not is_injective(layout):
-            raise RuntimeError("in-place: several elements of the tensor share one place; clone() it first")
-        if root._requires_grad and not tensor._detached and thread_state.grad_enabled and root.is_leaf:
-            raise RuntimeError("a view of a leaf that requires grad cannot be changed in place; use genesis.no_grad()")
-        held = root._array.memory
-        if held is not None and held.buffer.shared and (
-            keeps or not (value._array.node.differentiable or root._array.node.differentiable)
-        ):
-            if thread_state.recorder is not None:
-                thread_state.recorder.wrote(root)
-            held.at(layout, root.dtype).overwrite(realize(value._array), root.dtype)
-            root._version += 1
-            array_of(tensor)
-            return tensor
-        whole = _call_with(not bare, "put", (root, value), {
-            "shape": layout.shape, "strides": layout.strides, "offset": layout.offset})
-        _store(root, _rederived(root, whole) if keeps else whole)
+        _write_view(tensor, root, value, bare, keeps)
         array_of(tensor)
     return tensor
+
+
+def _write_view(tensor: Tensor, root: Tensor, value: Tensor, bare: bool, keeps: bool) -> None:
+    """Put `value` where `tensor`, a view, lies in its root: at once into memory that the outside sees as well."""
+    layout = tensor._layout
+    assert layout is not None
+    if not is_injective(layout):
+        raise RuntimeError("in-place: several elements of the tensor share one place; clone() it first")
+    if root._requires_grad and not tensor._detached and thread_state.grad_enabled and root.is_leaf:
+        raise RuntimeError("a view of a leaf that requires grad cannot be changed in place; use genesis.no_grad()")
+    held = root._array.memory
+    if held is not None and held.buffer.shared and (
+        keeps or not (value._array.node.differentiable or root._array.node.differentiable)
+    ):
+        if thread_state.recorder is not None:
+            thread_state.recorder.wrote(root)
+        held.at(layout, root.dtype).overwrite(realize(value._array), root.dtype)
+        root._version += 1
+        return
+    whole = _call_with(not bare, "put", (root, value), layout._asdict())
+    _store(root, _rederived(root, whole) if keeps else whole)
+
+
+def in_place_form(function: Callable[..., Any]) -> Callable[..., Tensor]:
+    """`function` under the name `name_`, which puts its result into its first argument."""
+
+    def changed(input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+        return write(input, function(input, *args, **kwargs))
+
+    changed.__name__ = changed.__qualname__ = function.__name__ + "_"
+    changed.__doc__ = f"`{function.__name__}`, in place."
+    return changed
 
 
 def write_all(tensors: Sequence[Tensor], values: Sequence[Tensor]) -> None:

@@ -156,13 +156,8 @@ def recorded(
     if not any(carried):
         return [plain(r) for r in results]
     with LOCK:
-        devices = {a.device for _, a in filter(None, inputs)} | {array_of(r).device for r in results if isinstance(r, Tensor)}
-        if len(devices) > 1:
-            raise RuntimeError(f"{name}: arguments and results are on several devices: {', '.join(sorted(map(str, devices)))}")
-        trace = current_trace(*devices)
-        if trace.turned:
-            flush(trace)
-            trace = current_trace(*devices)
+        trace = _forward_trace(name, [array for _, array in filter(None, inputs)] + [
+            array_of(r) for r in results if isinstance(r, Tensor)])
         targets = [None if pair is None else place(trace, *pair) for pair in inputs]
         with recording(False) as again, again:
             raws = [place(trace, r, array_of(r)) for r, carries in zip(results, carried, strict=True) if carries]
@@ -192,6 +187,18 @@ def recorded(
             plain(r) if index is None else _wrapped(r, trace.handle(index), given)
             for r, index in zip(results, outputs, strict=True)
         ]
+
+
+def _forward_trace(name: str, arrays: Sequence[Array]) -> Trace:
+    """The open trace of the device that all are on; a new one where a backward has come to its end."""
+    devices = {array.device for array in arrays}
+    if len(devices) > 1:
+        raise RuntimeError(f"{name}: arguments and results are on several devices: {', '.join(sorted(map(str, devices)))}")
+    trace = current_trace(*devices)
+    if not trace.turned:
+        return trace
+    flush(trace)
+    return current_trace(*devices)
 
 
 def _wrapped(result: Tensor, array: Array, given: Mapping[int, tuple[Tensor, Array]]) -> Tensor:

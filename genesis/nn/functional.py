@@ -8,7 +8,7 @@ from genesis.dispatch import call
 from genesis.ir.shapes import broadcast_shapes, numel
 from genesis.methods import function_of
 from genesis.nn.flow import affine_grid, upsample_bilinear, upsample_nearest
-from genesis.nn.in_place import in_place_only, in_place_too
+from genesis.nn.in_place import in_place_too
 from genesis.nn.noise import (
     alpha_dropout,
     dropout,
@@ -26,7 +26,7 @@ from genesis.nn.unpooling import max_unpool1d, max_unpool2d, max_unpool3d
 from genesis.ops.registry import OPERATIONS
 from genesis.overriding import overridable
 from genesis.random import draws
-from genesis.storage import write
+from genesis.storage import in_place_form, write
 from genesis.tensor import Tensor
 from genesis.thread import recording
 
@@ -115,8 +115,8 @@ tanhshrink = function_of(OPERATIONS["tanhshrink"])
 threshold = in_place_too(function_of(OPERATIONS["threshold"]))
 prelu = function_of(OPERATIONS["prelu"])
 
-celu_, elu_, hardtanh_ = map(in_place_only, (celu, elu, hardtanh))
-leaky_relu_, relu_, selu_, threshold_ = map(in_place_only, (leaky_relu, relu, selu, threshold))
+celu_, elu_, hardtanh_ = map(in_place_form, (celu, elu, hardtanh))
+leaky_relu_, relu_, selu_, threshold_ = map(in_place_form, (leaky_relu, relu, selu, threshold))
 
 # ---- losses ----
 poisson_nll_loss = function_of(OPERATIONS["poisson_nll_loss"])

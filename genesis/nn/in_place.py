@@ -11,7 +11,7 @@ from genesis.nn.module import Module
 from genesis.storage import write
 from genesis.tensor import Tensor
 
-__all__ = ["InPlace", "in_place_only", "in_place_too"]
+__all__ = ["InPlace", "in_place_too"]
 
 
 def in_place_too(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -30,16 +30,6 @@ def in_place_too(function: Callable[..., Any]) -> Callable[..., Any]:
 
     either.__signature__ = signature.replace(parameters=[*parameters, inplace])  # type: ignore[attr-defined]
     return either
-
-
-def in_place_only(function: Callable[..., Any]) -> Callable[..., Any]:
-    """`function` under the name `name_`, which puts its result into its first argument."""
-    def changed(input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
-        return write(input, function(input, *args, **kwargs))
-
-    changed.__name__ = changed.__qualname__ = function.__name__ + "_"
-    changed.__doc__ = f"`{function.__name__}`, in place."
-    return changed
 
 
 class InPlace(Module):
