@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, Self
+from typing import Any, Generic, Self, TypeVar
 
 from genesis.nn.module import Module
 from genesis.nn.parameter import Parameter
 from genesis.tensor import Tensor
 
 __all__ = ["ModuleDict", "ModuleList", "ParameterDict", "ParameterList", "Sequential"]
+
+Held = TypeVar("Held")
 
 
 class _Positional(Module):
@@ -94,69 +96,6 @@ class ModuleList(_Positional):
         return ModuleList(modules)
 
 
-class ModuleDict(Module):
-    """A dict whose modules belong to the module that holds it.
-
-    >>> from genesis import nn
-    >>> layers = nn.ModuleDict({"first": nn.Linear(2, 3), "second": nn.ReLU()})
-    >>> list(layers), layers["first"]
-    (['first', 'second'], Linear(in_features=2, out_features=3, bias=True))
-    """
-
-    def __init__(self, modules: Mapping[str, Module] | Iterable[tuple[str, Module]] = ()) -> None:
-        self.update(modules)
-
-    def update(self, modules: Mapping[str, Module] | Iterable[tuple[str, Module]]) -> None:
-        """Add modules, in the place of those of the same names."""
-        for name, module in dict(modules).items():
-            self[name] = module
-
-    def __setitem__(self, name: str, module: Module) -> None:
-        if not isinstance(module, Module):
-            raise TypeError(f"ModuleDict: wants modules, got {type(module).__name__}")
-        if hasattr(type(self), name) or "." in name:
-            raise KeyError(f"ModuleDict: {name!r} cannot name a module; want no attribute's name, and no dot")
-        self.add_module(name, module)
-
-    def __getitem__(self, name: str) -> Module:
-        return dict(self.named_children())[name]
-
-    def __delitem__(self, name: str) -> None:
-        del self.__dict__[self._known(name)]
-
-    def _known(self, name: str) -> str:
-        if name not in self:
-            raise KeyError(name)
-        return name
-
-    def __contains__(self, name: object) -> bool:
-        return any(name == known for known, _ in self.named_children())
-
-    def __len__(self) -> int:
-        return sum(1 for _ in self.children())
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self.keys())
-
-    def keys(self) -> list[str]:
-        """The names, in order."""
-        return [name for name, _ in self.named_children()]
-
-    def values(self) -> list[Module]:
-        """The modules, in order."""
-        return list(self.children())
-
-    def items(self) -> list[tuple[str, Module]]:
-        """(name, module), in order."""
-        return list(self.named_children())
-
-    def pop(self, name: str) -> Module:
-        """Take a module out."""
-        module = self[name]
-        del self[name]
-        return module
-
-
 class ParameterList(Module):
     """A list whose parameters belong to the module that holds it; tensors become parameters.
 
@@ -193,29 +132,23 @@ class ParameterList(Module):
         setattr(self, str(range(len(self))[index]), value if isinstance(value, Parameter) else Parameter(value))
 
 
-class ParameterDict(Module):
-    """A dictionary, in the order of insertion, whose parameters belong to the module that holds it; tensors become parameters.
+class _Named(Module, Generic[Held]):
+    """What is held by name, in the order of insertion: modules, or parameters."""
 
-    >>> import genesis
-    >>> weights = genesis.nn.ParameterDict({"a": genesis.zeros(2), "b": genesis.ones(1)})
-    >>> list(weights.state_dict()), weights["b"].requires_grad
-    (['a', 'b'], True)
-    """
+    _kind: type[Held]
+    _what = ""
 
-    def __init__(self, parameters: Mapping[str, Tensor] | Iterable[tuple[str, Tensor]] = ()) -> None:
-        self.update(parameters)
-
-    def update(self, parameters: Mapping[str, Tensor] | Iterable[tuple[str, Tensor]]) -> None:
-        """Add parameters, in the place of those of the same names."""
-        for name, value in dict(parameters).items():
-            self[name] = value
-
-    def __setitem__(self, name: str, value: Tensor) -> None:
+    def __setitem__(self, name: str, value: Any) -> None:
+        value = self._admitted(value)
         if hasattr(type(self), name) or "." in name:
-            raise KeyError(f"ParameterDict: {name!r} cannot name a parameter; want no attribute's name, and no dot")
-        setattr(self, name, value if isinstance(value, Parameter) else Parameter(value))
+            raise KeyError(
+                f"{type(self).__name__}: {name!r} cannot name a {self._what}; want no attribute's name, and no dot")
+        setattr(self, name, value)
 
-    def __getitem__(self, name: str) -> Parameter:
+    def _admitted(self, value: Any) -> Any:
+        raise NotImplementedError(f"{type(self).__name__} has no _admitted(value), what it holds of what it is given")
+
+    def __getitem__(self, name: str) -> Held:
         return dict(self.items())[name]
 
     def __delitem__(self, name: str) -> None:
@@ -236,16 +169,64 @@ class ParameterDict(Module):
         """The names, in order."""
         return [name for name, _ in self.items()]
 
-    def values(self) -> list[Parameter]:
-        """The parameters, in order."""
-        return [parameter for _, parameter in self.items()]
+    def values(self) -> list[Held]:
+        """What is held, in order."""
+        return [value for _, value in self.items()]
 
-    def items(self) -> list[tuple[str, Parameter]]:
-        """(name, parameter), in order."""
-        return [(name, value) for name, value in self.__dict__.items() if isinstance(value, Parameter)]
+    def items(self) -> list[tuple[str, Held]]:
+        """(name, what is held under it), in order."""
+        return [(name, value) for name, value in self.__dict__.items() if isinstance(value, self._kind)]
 
-    def pop(self, name: str) -> Parameter:
-        """Take a parameter out."""
-        parameter = self[name]
+    def pop(self, name: str) -> Held:
+        """Take out what is held under `name`. Raises KeyError if nothing is."""
+        value = self[name]
         del self[name]
-        return parameter
+        return value
+
+
+class ModuleDict(_Named[Module]):
+    """A dict whose modules belong to the module that holds it.
+
+    >>> from genesis import nn
+    >>> layers = nn.ModuleDict({"first": nn.Linear(2, 3), "second": nn.ReLU()})
+    >>> list(layers), layers["first"]
+    (['first', 'second'], Linear(in_features=2, out_features=3, bias=True))
+    """
+
+    _kind, _what = Module, "module"
+
+    def __init__(self, modules: Mapping[str, Module] | Iterable[tuple[str, Module]] = ()) -> None:
+        self.update(modules)
+
+    def update(self, modules: Mapping[str, Module] | Iterable[tuple[str, Module]]) -> None:
+        """Add modules, in the place of those of the same names."""
+        for name, module in dict(modules).items():
+            self[name] = module
+
+    def _admitted(self, value: Any) -> Any:
+        if not isinstance(value, Module):
+            raise TypeError(f"ModuleDict: wants modules, got {type(value).__name__}")
+        return value
+
+
+class ParameterDict(_Named[Parameter]):
+    """A dictionary, in the order of insertion, whose parameters belong to the module that holds it; tensors become parameters.
+
+    >>> import genesis
+    >>> weights = genesis.nn.ParameterDict({"a": genesis.zeros(2), "b": genesis.ones(1)})
+    >>> list(weights.state_dict()), weights["b"].requires_grad
+    (['a', 'b'], True)
+    """
+
+    _kind, _what = Parameter, "parameter"
+
+    def __init__(self, parameters: Mapping[str, Tensor] | Iterable[tuple[str, Tensor]] = ()) -> None:
+        self.update(parameters)
+
+    def update(self, parameters: Mapping[str, Tensor] | Iterable[tuple[str, Tensor]]) -> None:
+        """Add parameters, in the place of those of the same names."""
+        for name, value in dict(parameters).items():
+            self[name] = value
+
+    def _admitted(self, value: Any) -> Any:
+        return value if isinstance(value, Parameter) else Parameter(value)
