@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import isqrt
 from typing import Any
 
 from genesis.construction import from_data
@@ -49,9 +50,10 @@ def ctc_loss(
 
 @dataclass(frozen=True)
 class LinearCrossEntropyOptions:
-    """That `linear_cross_entropy` works on `batch_chunk_size` rows at a time: if None, as many as there are features, or 256.
+    """That `linear_cross_entropy` works on `batch_chunk_size` rows at a time: sqrt(rows * features), 256 at least, if None.
 
-    The others are PyTorch's, and accepted: sums are exact to the dtype here, and the graph is always retained. Raises
+    In memory then are the logits of one piece, and a gradient of the weight for each: with that size, as much of both. The
+    other settings are PyTorch's, and accepted: sums are exact to the dtype here, and the graph is always retained. Raises
     ValueError for a size less than 1.
 
     >>> import genesis
@@ -109,7 +111,7 @@ def linear_cross_entropy(
     others = (linear_weight, linear_bias, weight)
     if whole:
         return losses_of(input, target, *others)
-    size = (options and options.batch_chunk_size) or max(input.shape[-1], 256)
+    size = (options and options.batch_chunk_size) or max(isqrt(input.numel()), 256)
     pieces = zip(input.split(size), target.split(size), strict=True)
     losses = call(OPERATIONS["cat"], ([checkpoint(losses_of, x, t, *others) for x, t in pieces],))
     if reduction == "none":

@@ -28,6 +28,7 @@ from genesis.ops import (
     numbers,
     optimize,
     ordering,
+    polynomials,
     pooling,
     products,
     recurrent,
@@ -57,7 +58,7 @@ __all__ = [
     "OPERATIONS", "PRIMITIVES", "Operation", "Primitive", "activation", "adaptive", "arithmetic", "arrangement", "attention",
     "channel_norm", "contraction", "conversion", "convolution", "covariance", "ctc", "decompositions", "definite", "distance",
     "einstein", "elementwise", "elimination", "factors", "indexing", "joining", "loss", "margins", "neural", "norms",
-    "numbers", "optimize", "ordering", "pooling", "products", "recurrent", "reduction", "resample", "rounding", "running",
-    "sampling", "scatter_reduction", "searching", "shuffling", "solving", "source", "special", "stacking", "statistics",
-    "subscript", "tables", "triangular", "view_gradient", "views", "window",
+    "numbers", "optimize", "ordering", "polynomials", "pooling", "products", "recurrent", "reduction", "resample", "rounding",
+    "running", "sampling", "scatter_reduction", "searching", "shuffling", "solving", "source", "special", "stacking",
+    "statistics", "subscript", "tables", "triangular", "view_gradient", "views", "window",
 ]

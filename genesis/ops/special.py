@@ -8,7 +8,8 @@ from math import pi
 from typing import Any
 
 from genesis.ir.graph import Value
-from genesis.ops.elementwise import erfc, exp, isnan, log, sign, where, zeros_like
+from genesis.ops.elementwise import abs as abs_value
+from genesis.ops.elementwise import erfc, exp, isnan, log, sign, sin, where, zeros_like
 from genesis.ops.registry import Operation, as_values, broadcast, cast, composite, floating_dtype, primitive, promoted, widened
 from genesis.ops.rows import from_scipy
 
@@ -135,6 +136,31 @@ def entr(input: Value) -> Value:
     return where(isnan(x), x, where(inside, -x * log(where(inside, x, 1)), where(x == 0, zeros_like(x), float("-inf"))))
 
 
+# ---- Airy's function ----
+
+
+def _airy(x: Value, slope: bool) -> Value:
+    return x.graph.add("airy_ai", (x,), x.shape, x.dtype, {"slope": slope})
+
+
+primitive(
+    "airy_ai", "host", reference=lambda node, x: from_scipy("airy")(x)[int(node.attrs["slope"])],
+    grad=lambda g, y, x: g * (x * _airy(x, False) if y.node.attrs["slope"] else _airy(x, True)),
+)
+
+
+@composite("airy_ai", methods=())
+def airy_ai(input: Value) -> Value:
+    """Airy's function Ai: the solution of y'' = x y that vanishes at infinity.
+
+    >>> import genesis
+    >>> genesis.special.airy_ai(genesis.tensor([0.0, 1.0]))
+    tensor([0.3550, 0.1353])
+    """
+    dtype = floating_dtype(input.dtype)
+    return cast(_airy(widened(cast(input, dtype)), False), dtype)
+
+
 # ---- Bessel's functions ----
 i0: Operation = _one("i0", "i0", "The modified Bessel function I0.", lambda g, y, x: g * i1(x), ("i0",))
 i0e: Operation = _one("i0e", "i0e", "exp(-|x|) I0(x).", lambda g, y, x: g * (i1e(x) - sign(x) * y))
@@ -162,3 +188,22 @@ scaled_modified_bessel_k0: Operation = _one(
     "scaled_modified_bessel_k0", "k0e", "exp(x) K0(x).", lambda g, y, x: g * (y - scaled_modified_bessel_k1(x)))
 scaled_modified_bessel_k1: Operation = _one(
     "scaled_modified_bessel_k1", "k1e", "exp(x) K1(x).", lambda g, y, x: g * (y - scaled_modified_bessel_k0(x) - y / x))
+
+
+@composite("spherical_bessel_j0", methods=())
+def spherical_bessel_j0(input: Value) -> Value:
+    """The spherical Bessel function j0: sin(x) / x, and 1 at 0; below 1/2 by its series, which has exact derivatives.
+
+    >>> import genesis
+    >>> genesis.special.spherical_bessel_j0(genesis.tensor([0.0, 1.0]))
+    tensor([1.0000, 0.8415])
+    """
+    dtype = floating_dtype(input.dtype)
+    x = widened(cast(input, dtype))
+    small = abs_value(x) < 0.5
+    near, far = where(small, x, 0), where(small, 1, x)
+    series: Value | float = 1.0
+    for k in range(7, 0, -1):
+        series = 1 - near * near / (2 * k * (2 * k + 1)) * series
+    endless = abs_value(x) == float("inf")
+    return cast(where(small, series, where(endless, 0, sin(where(endless, 0, far)) / far)), dtype)

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from genesis.ops.polynomials import FAMILIES
 from tests.conformance.arguments import Sample, values
 
 _M = values(4, 6)
@@ -9,6 +10,8 @@ _ODD = np.array([np.nan, np.inf, -np.inf, 0.0, -0.0, 1.5, -3.0, 1e3])
 _INSIDE = np.random.default_rng(0).uniform(0.15, 0.85, (2, 3))
 _ENDS = np.array([0.5, np.nan, np.inf])
 _WHOLE = np.array([2, 3, 5], np.float32)
+_AROUND = np.random.default_rng(1).uniform(-1.4, 1.4, (3, 4))
+_DEGREES = np.arange(-1, 11).reshape(3, 4)
 
 SAMPLES: dict[str, list[Sample]] = {
     "addcmul": [Sample((_M, values(6, seed=1), values(4, 1, seed=2))), Sample((_M, _M, _M), {"value": 3})],
@@ -34,6 +37,11 @@ SAMPLES: dict[str, list[Sample]] = {
         "modified_bessel_k1", "scaled_modified_bessel_k0", "scaled_modified_bessel_k1",
     )},
     **{name: [Sample((_INSIDE,))] for name in ("bessel_j0", "bessel_j1", "bessel_y0", "bessel_y1")},
+    **{key: [Sample((_AROUND, _DEGREES)), Sample((_AROUND, 4)), Sample((_AROUND[:1], _DEGREES[:, :1]))] for key in FAMILIES},
+    **{f"shifted_{name}": [Sample((_AROUND + 0.4, _DEGREES)), Sample((_AROUND, 3))]
+       for name in FAMILIES if name.startswith("chebyshev")},
+    "airy_ai": [Sample((_INSIDE,)), Sample(((values(3, 4) * 3).astype(np.float32),))],  # of nine digits in PyTorch
+    "spherical_bessel_j0": [Sample((_INSIDE,)), Sample((_INSIDE * 20,)), Sample((_ODD,))],
     "polygamma": [Sample((n, _INSIDE.astype(np.float32))) for n in (1, 3, 0)],  # PyTorch has ten digits in float64
     "mvlgamma": [Sample((_INSIDE + 1, 2)), Sample((_INSIDE + 1, 1))],
     "igamma": [Sample((_WHOLE, _INSIDE))], "igammac": [Sample((_WHOLE, _INSIDE))], "zeta": [Sample((_WHOLE, _INSIDE))],

@@ -231,6 +231,7 @@ INTERNAL_SAMPLES: dict[str, list[Sample]] = {
         Sample((values(1, 1, 2, 3), values(1, 1, 2, 2, seed=1) / 2, *settings))
         for settings in (("bilinear", "zeros", True), ("bicubic", "reflection", False))
     ],
+    "airy_ai": [Sample((values(2, 3),))],
     "matrix_exp": [Sample((values(2, 2, 2) / 4,))], "polygamma": [Sample((1, _POSITIVE)), Sample((2, _POSITIVE))],
     "svd": [Sample((values(3, 2),)), Sample((values(2, 3),))],
     "linalg_lu": [Sample((values(2, 3, 2),)), Sample((values(2, 4),)),
