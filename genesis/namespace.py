@@ -34,7 +34,7 @@ _METHODS = {
 }
 _ALIASES = {
     **ALIASES, "concat": "cat", "concatenate": "cat", "ger": "outer", "inverse": "inv", "moveaxis": "movedim",
-    "pinverse": "pinv", "row_stack": "vstack", "swapaxes": "transpose", "swapdims": "transpose",
+    "pinverse": "pinv", "real": "conj", "row_stack": "vstack", "swapaxes": "transpose", "swapdims": "transpose",
     "trapz": "trapezoid", "unsafe_chunk": "chunk", "unsafe_split": "split", "unsafe_split_with_sizes": "split_with_sizes",
 }
 _registered: set[str] = set()  # operations of the user's

@@ -6,6 +6,7 @@ from genesis.optim.adagrad import Adagrad
 from genesis.optim.adam import Adam, AdamW
 from genesis.optim.adamax import Adamax
 from genesis.optim.asgd import ASGD
+from genesis.optim.lbfgs import LBFGS
 from genesis.optim.nadam import NAdam
 from genesis.optim.optimizer import Optimizer
 from genesis.optim.radam import RAdam
@@ -14,6 +15,6 @@ from genesis.optim.rprop import Rprop
 from genesis.optim.sgd import SGD
 
 __all__ = [
-    "ASGD", "SGD", "Adadelta", "Adagrad", "Adam", "AdamW", "Adamax", "NAdam", "Optimizer", "RAdam", "RMSprop", "Rprop",
+    "ASGD", "LBFGS", "SGD", "Adadelta", "Adagrad", "Adam", "AdamW", "Adamax", "NAdam", "Optimizer", "RAdam", "RMSprop", "Rprop",
     "lr_scheduler",
 ]

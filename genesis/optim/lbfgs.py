@@ -1,0 +1,182 @@
+"""L-BFGS: steps of Newton's method by a Hessian that the last gradients tell of."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from genesis.dispatch import call
+from genesis.ops.registry import OPERATIONS
+from genesis.optim.line_search import Point, strong_wolfe
+from genesis.optim.optimizer import Group, Optimizer
+from genesis.storage import detach
+from genesis.tensor import Tensor
+from genesis.thread import recording
+
+__all__ = ["LBFGS"]
+
+
+class LBFGS(Optimizer):
+    """Up to `max_iter` steps against H @ gradient a call, H the inverse Hessian as the last `history_size` steps show it.
+
+    D. Liu, J. Nocedal, "On the limited memory BFGS method for large scale optimization" (1989). Losses are looked at, so a
+    function that steps is not replayed by `genesis.compile`.
+
+    Args:
+        params: tensors, in one group.
+        lr: the length of a step (of the first, at most that of a gradient of length 1), or where the line search begins.
+        max_iter: steps a call of `step`.
+        max_eval: losses a call; 1.25 times `max_iter`, if None.
+        tolerance_grad: no gradient element greater than that ends a call.
+        tolerance_change: no step, or change of the loss, greater than that ends a call.
+        history_size: how many steps are remembered.
+        line_search_fn: None, or "strong_wolfe".
+
+    Raises ValueError for several groups, a negative `lr` and another line search.
+
+    >>> import genesis
+    >>> x = genesis.tensor([1.0, 2.0], requires_grad=True)
+    >>> optimizer = LBFGS([x], line_search_fn="strong_wolfe")
+    >>> def closure():
+    ...     optimizer.zero_grad()
+    ...     loss = ((x - genesis.tensor([3.0, -1.0])) ** 2).sum()
+    ...     loss.backward()
+    ...     return loss
+    >>> optimizer.step(closure).item()
+    13.0
+    >>> x
+    tensor([ 3.0000, -1.0000], requires_grad=True)
+    """
+
+    not_negative = ("lr",)
+
+    def __init__(
+        self, params: Iterable[Any], lr: float = 1, max_iter: int = 20, max_eval: int | None = None,
+        tolerance_grad: float = 1e-7, tolerance_change: float = 1e-9, history_size: int = 100,
+        line_search_fn: str | None = None,
+    ) -> None:
+        super().__init__(params, {
+            "lr": lr, "max_iter": max_iter, "max_eval": max_iter * 5 // 4 if max_eval is None else max_eval,
+            "tolerance_grad": tolerance_grad, "tolerance_change": tolerance_change, "history_size": history_size,
+            "line_search_fn": line_search_fn,
+        })
+
+    def check(self, group: Group) -> None:
+        """Raise ValueError for settings that make no sense."""
+        super().check(group)
+        if self.param_groups:
+            raise ValueError("LBFGS: has one group of parameters, got another")
+        if group["line_search_fn"] not in (None, "strong_wolfe"):
+            raise ValueError(f"LBFGS: line_search_fn is {group['line_search_fn']!r}; want None or 'strong_wolfe'")
+
+    def state_of(self, parameter: Tensor, group: Group) -> dict[str, Any]:
+        """The state of all parameters, which the first one holds."""
+        new: dict[str, Any] = {
+            "func_evals": 0, "n_iter": 0, "d": None, "t": 0.0, "old_dirs": [], "old_stps": [], "prev_flat_grad": None,
+        }
+        first = group["params"][0]
+        return self.state.setdefault(first, new) if parameter is first else {}
+
+    def step(self, closure: Callable[[], Any] | None = None) -> Any:
+        """The loss before the first step. Raises TypeError without `closure`, which computes the loss and its gradients."""
+        if closure is None:
+            raise TypeError("LBFGS: step wants a closure that computes the loss and its gradients, and returns the loss")
+        self.has_stepped = True
+        (group,) = self.param_groups
+
+        def evaluate() -> tuple[Any, Tensor]:
+            with recording(True) as again, again:
+                loss = closure()
+            gradients = [p.new_zeros(p.numel()) if p.grad is None else p.grad.reshape(-1) for p in group["params"]]
+            return loss, detach(call(OPERATIONS["cat"], (gradients,)))
+
+        with recording(False) as again, again:
+            loss, gradient = evaluate()
+            if _greatest(gradient) > group["tolerance_grad"]:
+                self._iterate(group, evaluate, float(loss), gradient)
+        return loss
+
+    def _iterate(
+        self, group: Group, evaluate: Callable[[], tuple[Any, Tensor]], loss: float, gradient: Tensor
+    ) -> None:
+        state, evaluations = self.state_of(group["params"][0], group), 1
+        state["func_evals"] += 1
+        for number in range(1, group["max_iter"] + 1):
+            state["n_iter"] += 1
+            direction = state["d"] = self._direction(state, gradient, group["history_size"])
+            last_loss, state["prev_flat_grad"] = loss, gradient
+            first = min(1.0, 1.0 / float(gradient.abs().sum())) if state["n_iter"] == 1 else 1.0
+            step, slope, count = first * group["lr"], float(gradient.dot(direction)), 0
+            if slope > -group["tolerance_change"]:
+                break
+            if group["line_search_fn"]:
+                found, count = self._search(group, evaluate, Point(0.0, loss, gradient, slope), direction, step)
+                step, loss, gradient = found.step, found.loss, found.gradient
+            else:
+                self._move(group, direction, step)
+                if number < group["max_iter"]:
+                    value, gradient = evaluate()
+                    loss, count = float(value), 1
+            state["t"], evaluations = step, evaluations + count
+            state["func_evals"] += count
+            if number == group["max_iter"] or evaluations >= group["max_eval"]:
+                break
+            small = group["tolerance_change"]
+            if _greatest(gradient) <= group["tolerance_grad"] or _greatest(direction) * step <= small:
+                break
+            if abs(loss - last_loss) < small:
+                break
+
+    def _direction(self, state: dict[str, Any], gradient: Tensor, history_size: int) -> Tensor:
+        """-H @ gradient, by two loops over the steps and the changes of the gradient that came with them."""
+        if state["n_iter"] == 1:
+            return -gradient
+        changes, steps = state["old_dirs"], state["old_stps"]
+        change, step = gradient - state["prev_flat_grad"], state["d"] * state["t"]
+        if float(change.dot(step)) > 1e-10:
+            changes.append(change)
+            steps.append(step)
+            del changes[:-history_size], steps[:-history_size]
+        q, weights = -gradient, []
+        for y, s in zip(reversed(changes), reversed(steps), strict=True):
+            weights.append(s.dot(q) / y.dot(s))
+            q = q - weights[-1] * y
+        if changes:
+            q = q * (changes[-1].dot(steps[-1]) / changes[-1].dot(changes[-1]))
+        for y, s in zip(changes, steps, strict=True):
+            q = q + s * (weights.pop() - y.dot(q) / y.dot(s))
+        return q
+
+    def _search(
+        self, group: Group, evaluate: Callable[[], tuple[Any, Tensor]], start: Point, direction: Tensor, step: float
+    ) -> tuple[Point, int]:
+        kept = [p.clone() for p in group["params"]]
+
+        def at(step: float) -> Point:
+            self._move(group, direction, step)
+            loss, gradient = evaluate()
+            for parameter, value in zip(group["params"], kept, strict=True):
+                parameter.copy_(value)
+            return Point(step, float(loss), gradient, float(gradient.dot(direction)))
+
+        found, count = strong_wolfe(at, start, step, _greatest(direction), group["tolerance_change"])
+        self._move(group, direction, found.step)
+        return found, count
+
+    @staticmethod
+    def _move(group: Group, direction: Tensor, step: float) -> None:
+        pieces = direction.split([p.numel() for p in group["params"]])
+        for parameter, piece in zip(group["params"], pieces, strict=True):
+            parameter.add_(piece.reshape(parameter.shape), alpha=step)
+
+    def _load(self, parameter: Tensor, group: Group, saved: Mapping[str, Any] | None) -> None:
+        """Take the state of all parameters, copied."""
+        if saved:
+            state = {key: saved[key] for key in self.state_of(group["params"][0], group) if key in saved}
+            for key, value in state.items():
+                state[key] = [v.clone() for v in value] if isinstance(value, list) else value
+            self.state[parameter] = state
+
+
+def _greatest(vector: Tensor) -> float:
+    return float(vector.abs().max())

@@ -1,0 +1,71 @@
+"""L-BFGS beside torch's: the same steps, as many losses computed, the same state."""
+
+import numpy as np
+import pytest
+import torch
+
+import genesis
+from tests.tolerances import assert_close
+
+SETTINGS = [
+    {"lr": 0.1}, {"lr": 0.5, "history_size": 3}, {"line_search_fn": "strong_wolfe"},
+    {"line_search_fn": "strong_wolfe", "history_size": 2, "max_iter": 7}, {"line_search_fn": "strong_wolfe", "lr": 30.0},
+    {"line_search_fn": "strong_wolfe", "max_eval": 4},
+]
+
+
+def quartic(library, x, y):
+    """Rosenbrock's valley, in two parameters, less steep."""
+    return ((1 - x) ** 2).sum() + 5 * ((y - x**2) ** 2).sum()
+
+
+def waves(library, x, y):
+    return (library.sin(3 * x) + x**2 / 10).sum() + (library.cos(y) * y).exp().sum()
+
+
+def descent(library, function, settings, calls=4):
+    """Every loss that is computed, and where it ends."""
+    x, y = (library.tensor(a, requires_grad=True) for a in (np.array([-1.0, 0.3]), np.array([1.5, 2.0])))
+    optimizer, losses = library.optim.LBFGS([x, y], **settings), []
+
+    def closure():
+        optimizer.zero_grad()
+        loss = function(library, x, y)
+        loss.backward()
+        losses.append(loss.item())
+        return loss
+
+    for _ in range(calls):
+        optimizer.step(closure)
+    return losses, [x, y], optimizer, closure
+
+
+@pytest.mark.parametrize("settings", SETTINGS, ids=str)
+@pytest.mark.parametrize("function", [quartic, waves])
+def test_steps_are_torchs(function, settings):
+    (ours, here, *_), (theirs, there, *_) = (descent(m, function, settings) for m in (genesis, torch))
+    assert len(ours) == len(theirs)
+    np.testing.assert_allclose(ours, theirs, rtol=1e-6, atol=1e-9)
+    assert_close([v.detach() for v in here], [v.detach() for v in there], scale=1e5)
+
+
+def test_a_descent_goes_on_from_its_saved_state():
+    settings = {"line_search_fn": "strong_wolfe", "max_iter": 3}
+    whole = descent(genesis, quartic, settings, calls=4)[0]
+    first, leaves, optimizer, closure = descent(genesis, quartic, settings, calls=2)
+    saved = optimizer.state_dict()
+    again = genesis.optim.LBFGS(leaves, **settings)
+    again.load_state_dict(saved)
+    for _ in range(2):
+        again.step(closure)
+    np.testing.assert_allclose(first, whole, rtol=1e-12)
+
+
+def test_what_makes_no_sense_is_refused():
+    x = genesis.ones(2, requires_grad=True)
+    with pytest.raises(ValueError, match="line_search_fn is 'armijo'; want None or 'strong_wolfe'"):
+        genesis.optim.LBFGS([x], line_search_fn="armijo")
+    with pytest.raises(ValueError, match="has one group of parameters"):
+        genesis.optim.LBFGS([{"params": x}, {"params": genesis.ones(1, requires_grad=True)}])
+    with pytest.raises(TypeError, match="step wants a closure"):
+        genesis.optim.LBFGS([x]).step()
