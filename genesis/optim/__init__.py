@@ -1,6 +1,6 @@
 """Optimizers, and schedules of their learning rates."""
 
-from genesis.optim import lr_scheduler
+from genesis.optim import lr_scheduler, swa_utils
 from genesis.optim.adadelta import Adadelta
 from genesis.optim.adagrad import Adagrad
 from genesis.optim.adam import Adam, AdamW
@@ -16,5 +16,5 @@ from genesis.optim.sgd import SGD
 
 __all__ = [
     "ASGD", "LBFGS", "SGD", "Adadelta", "Adagrad", "Adam", "AdamW", "Adamax", "NAdam", "Optimizer", "RAdam", "RMSprop", "Rprop",
-    "lr_scheduler",
+    "lr_scheduler", "swa_utils",
 ]

@@ -1,0 +1,189 @@
+"""Averages of a model's weights over training, and what goes with them: `genesis.optim.swa_utils`, under PyTorch's names.
+
+P. Izmailov, D. Podoprikhin, T. Garipov, D. Vetrov, A. Wilson, "Averaging Weights Leads to Wider Optima and Better
+Generalization" (2018).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from copy import deepcopy
+from typing import Any
+
+from genesis.creation import tensor
+from genesis.nn.batch_norm import BatchNorm1d, BatchNorm2d, BatchNorm3d
+from genesis.nn.module import Module
+from genesis.optim.lr_scheduler.scheduler import LRScheduler, per_group
+from genesis.optim.optimizer import Optimizer
+from genesis.storage import detach
+from genesis.tensor import Tensor
+from genesis.thread import recording
+
+__all__ = [
+    "SWALR", "AveragedModel", "get_ema_avg_fn", "get_ema_multi_avg_fn", "get_swa_avg_fn", "get_swa_multi_avg_fn", "update_bn",
+]
+
+Average = Callable[[Tensor, Tensor, Any], Tensor]
+Averages = Callable[[Sequence[Tensor], Sequence[Tensor], Any], None]
+
+
+# ---- averages ----
+
+
+def get_swa_avg_fn() -> Average:
+    """The mean of all: averaged + (model - averaged) / (n + 1)."""
+    return lambda averaged, model, n: averaged + (model - averaged) / (n + 1)
+
+
+def get_ema_avg_fn(decay: float = 0.999) -> Average:
+    """The exponential moving average: decay * averaged + (1 - decay) * model. Raises ValueError outside [0, 1].
+
+    >>> import genesis
+    >>> get_ema_avg_fn(0.75)(genesis.tensor(4.0), genesis.tensor(8.0), 3)
+    tensor(5.)
+    """
+    if not 0 <= decay <= 1:
+        raise ValueError(f"get_ema_avg_fn: decay is {decay}; want 0 to 1")
+    return lambda averaged, model, n: decay * averaged + (1 - decay) * model
+
+
+def _of_all(average: Average) -> Averages:
+    def update(averaged: Sequence[Tensor], models: Sequence[Tensor], n: Any) -> None:
+        with recording(False) as again, again:
+            for held, value in zip(averaged, models, strict=True):
+                held.copy_(average(held, value, n))
+
+    return update
+
+
+def get_swa_multi_avg_fn() -> Averages:
+    """`get_swa_avg_fn`, of lists of tensors, in place."""
+    return _of_all(get_swa_avg_fn())
+
+
+def get_ema_multi_avg_fn(decay: float = 0.999) -> Averages:
+    """`get_ema_avg_fn`, of lists of tensors, in place."""
+    return _of_all(get_ema_avg_fn(decay))
+
+
+class AveragedModel(Module):
+    """A copy of `model` whose parameters are averages of those that it has at each `update_parameters`.
+
+    Args:
+        model: any module of leaf parameters; it is copied deeply.
+        device: where the copy is; where `model` is, if None.
+        avg_fn: (averaged, model's, how many so far) -> the new average; the mean of all, if neither is given.
+        multi_avg_fn: the same of lists of tensors, in place.
+        use_buffers: average buffers too; else they are copied.
+
+    Raises ValueError if both functions are given.
+
+    >>> import genesis
+    >>> model = genesis.nn.Linear(1, 1, bias=False)
+    >>> averaged = AveragedModel(model, multi_avg_fn=get_ema_multi_avg_fn(0.75))
+    >>> for weight in (4.0, 8.0):
+    ...     _ = genesis.nn.init.constant_(model.weight, weight)
+    ...     averaged.update_parameters(model)
+    >>> averaged(genesis.ones(1)).item()
+    5.0
+    """
+
+    n_averaged: Tensor
+
+    def __init__(
+        self, model: Module, device: Any = None, avg_fn: Average | None = None, multi_avg_fn: Averages | None = None,
+        use_buffers: bool = False,
+    ) -> None:
+        if avg_fn is not None and multi_avg_fn is not None:
+            raise ValueError("AveragedModel: got both avg_fn and multi_avg_fn; want one of them")
+        self.module = deepcopy(model) if device is None else deepcopy(model).to(device)
+        self.register_buffer("n_averaged", tensor(0, device=device))
+        self.multi_avg_fn = multi_avg_fn or _of_all(avg_fn or get_swa_avg_fn())
+        self.use_buffers = use_buffers
+
+    def forward(self, *args: Any, **kwargs: Any) -> Any:
+        """As the module."""
+        return self.module(*args, **kwargs)
+
+    def update_parameters(self, model: Module) -> None:
+        """Take the parameters of `model` into the averages; the first ones are copied."""
+        pairs: list[tuple[Tensor, Tensor]] = [*zip(self.module.parameters(), model.parameters(), strict=True)]
+        buffers = [*zip(self.module.buffers(), model.buffers(), strict=True)]
+        averaged, copied = ([*pairs, *buffers], []) if self.use_buffers else (pairs, buffers)
+        count = int(self.n_averaged)
+        with recording(False) as again, again:
+            if averaged and count:
+                held, values = ([detach(t) for t in side] for side in zip(*averaged, strict=True))
+                self.multi_avg_fn(held, [v.to(h.device) for h, v in zip(held, values, strict=True)], count)
+            for to, value in copied if count else [*averaged, *copied]:
+                to.copy_(detach(value))
+            self.n_averaged += 1
+
+
+def update_bn(loader: Iterable[Any], model: Module, device: Any = None) -> None:
+    """Compute the running statistics of the batch norms in `model` anew, as means over the batches of `loader`.
+
+    A batch is a tensor, or a list or tuple that begins with one; it is moved to `device`, if that is given.
+    """
+    momenta = {m: m.momentum for m in model.modules() if isinstance(m, BatchNorm1d | BatchNorm2d | BatchNorm3d)}
+    if not momenta:
+        return
+    was_training = model.training
+    model.train()
+    for norm in momenta:
+        norm.reset_running_stats()
+        norm.momentum = None
+    with recording(False) as again, again:
+        for batch in loader:
+            first = batch[0] if isinstance(batch, list | tuple) else batch
+            model(first if device is None else first.to(device))
+    for norm, momentum in momenta.items():
+        norm.momentum = momentum
+    model.train(was_training)
+
+
+# ---- the schedule ----
+
+
+class SWALR(LRScheduler):
+    """From the learning rate that there is to `swa_lr` (one, or one for each group) in `anneal_epochs` steps, and on with it.
+
+    `anneal_strategy` is "cos" or "linear". Raises ValueError for another, and for negative `anneal_epochs`.
+
+    >>> import genesis
+    >>> scheduler = SWALR(genesis.optim.SGD([genesis.ones(1)], lr=0.5), swa_lr=0.25, anneal_epochs=2, anneal_strategy="linear")
+    >>> scheduler.get_last_lr()
+    [0.5]
+    """
+
+    def __init__(
+        self, optimizer: Optimizer, swa_lr: float | Sequence[float], anneal_epochs: int = 10, anneal_strategy: str = "cos",
+        last_epoch: int = -1,
+    ) -> None:
+        if anneal_strategy not in ("cos", "linear"):
+            raise ValueError(f"SWALR: anneal_strategy is {anneal_strategy!r}; want 'cos' or 'linear'")
+        if anneal_epochs < 0:
+            raise ValueError(f"SWALR: anneal_epochs is {anneal_epochs}; want 0 or more")
+        for group, rate in zip(optimizer.param_groups, per_group("SWALR", "swa_lr", optimizer, swa_lr), strict=True):
+            group["swa_lr"] = rate
+        self.anneal_epochs = anneal_epochs
+        self.anneal_strategy = anneal_strategy
+        super().__init__(optimizer, last_epoch)
+
+    def _share(self, step: int) -> float:
+        """How much of `swa_lr` is in the learning rate of a step."""
+        turn = max(0.0, min(1.0, step / max(1, self.anneal_epochs)))
+        return turn if self.anneal_strategy == "linear" else (1 - math.cos(math.pi * turn)) / 2
+
+    def get_lr(self) -> list[float]:
+        """From what the groups' learning rates are, and must have been before."""
+        step = self._step_count - 1
+        step = step if self.anneal_epochs else max(1, step)
+        before, now = self._share(step - 1), self._share(step)
+        rates = []
+        for group, lr in zip(self.optimizer.param_groups, self._held(), strict=True):
+            aim = group["swa_lr"]
+            start = aim if before == 1 else (lr - before * aim) / (1 - before)
+            rates.append(aim * now + start * (1 - now))
+        return rates
