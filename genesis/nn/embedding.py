@@ -57,7 +57,8 @@ class _Table(Module):
 class Embedding(_Table):
     """Integers (..) -> rows (.., embedding_dim) of `weight` (num_embeddings, embedding_dim), which starts normal.
 
-    The row `padding_idx` starts as zeros and gets no gradient. Raises ValueError for one outside the table.
+    The row `padding_idx` starts as zeros and gets no gradient; `max_norm`, `norm_type`, `scale_grad_by_freq` and `sparse` as in
+    `nn.functional.embedding`. Raises ValueError for a row outside the table.
 
     >>> import genesis
     >>> genesis.nn.Embedding(10, 3)(genesis.tensor([1, 5, 1])).shape
@@ -65,13 +66,19 @@ class Embedding(_Table):
     """
 
     def __init__(
-        self, num_embeddings: int, embedding_dim: int, padding_idx: int | None = None, device: Any = None, dtype: Any = None
+        self, num_embeddings: int, embedding_dim: int, padding_idx: int | None = None, max_norm: float | None = None,
+        norm_type: float = 2.0, scale_grad_by_freq: bool = False, sparse: bool = False, device: Any = None, dtype: Any = None,
     ) -> None:
         super().__init__(num_embeddings, embedding_dim, padding_idx, device, dtype)
+        self.max_norm = max_norm
+        self.norm_type = norm_type
+        self.scale_grad_by_freq = scale_grad_by_freq
+        self.sparse = sparse
 
     def forward(self, input: Tensor) -> Tensor:
         """`input` integers of any shape; one outside the table raises IndexError when the values are computed."""
-        return functional.embedding(input, self.weight, self.padding_idx)
+        return functional.embedding(
+            input, self.weight, self.padding_idx, self.max_norm, self.norm_type, self.scale_grad_by_freq, self.sparse)
 
 
 class EmbeddingBag(_Table):

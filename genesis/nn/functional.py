@@ -247,18 +247,32 @@ def scaled_dot_product_attention(
 
 
 @overridable
-def embedding(input: Tensor, weight: Tensor, padding_idx: int | None = None) -> Tensor:
+def embedding(
+    input: Tensor, weight: Tensor, padding_idx: int | None = None, max_norm: float | None = None, norm_type: float = 2.0,
+    scale_grad_by_freq: bool = False, sparse: bool = False,
+) -> Tensor:
     """The rows of `weight` (entries, width) at the positions `input` (any shape).
 
-    The row `padding_idx` gets no gradient. Raises ValueError for a `weight` of another rank or a padding_idx outside of it
-    and, when it is computed, IndexError for a position out of range.
+    The row `padding_idx` gets no gradient. Rows that are asked for and have a norm, of order `norm_type`, above `max_norm` are
+    scaled down to it first, in `weight` itself. With `scale_grad_by_freq`, a row's gradient is divided by how often it is
+    asked for; `sparse` is accepted, and gradients are dense. Raises ValueError for a `weight` of another rank or a padding_idx
+    outside of it and, when it is computed, IndexError for a position out of range.
 
     >>> import genesis
     >>> embedding(genesis.tensor([1, 0]), genesis.tensor([[1.0, 2.0], [3.0, 4.0]]))
     tensor([[3., 4.],
             [1., 2.]])
     """
-    rows: Tensor = call(OPERATIONS["embedding"], (input, weight))
+    if max_norm is not None:
+        with recording(False) as again, again:
+            sizes = call(OPERATIONS["vector_norm"], (weight, norm_type, 1, True))
+            asked = weight.new_zeros(weight.shape[0]).index_fill(0, input.reshape(-1), 1.0).unsqueeze(1) * (sizes > max_norm)
+            write(weight, call(OPERATIONS["where"], (asked != 0, weight * (max_norm / (sizes + 1e-7)), weight)))
+    rows = call(OPERATIONS["embedding"], (input, weight))
+    if scale_grad_by_freq:
+        often = rows.new_zeros(weight.shape[0]).index_add(0, input.reshape(-1), rows.new_ones(input.numel()))
+        share = (1 / often[input]).unsqueeze(-1)
+        rows = rows * share + (rows * (1 - share)).detach()
     if padding_idx is None:
         return rows
     entries = weight.shape[0]

@@ -27,6 +27,20 @@ def test_bags_and_their_gradients_are_torchs(settings):
     assert_close(*found, scale=10)
 
 
+@pytest.mark.parametrize("settings", [{"max_norm": 1.5}, {"max_norm": 2.0, "norm_type": 1.0, "padding_idx": 2},
+                                      {"scale_grad_by_freq": True, "padding_idx": 4}], ids=str)
+def test_rows_with_bounded_norms_and_shared_gradients_are_torchs(settings):
+    theirs = torch.nn.Embedding(10, 3, **settings, dtype=torch.float64)
+    ours = nn.Embedding(10, 3, **settings, dtype=genesis.float64)
+    ours.load_state_dict(theirs.state_dict())
+    found = []
+    for library, module in ((genesis, ours), (torch, theirs)):
+        y = module(library.tensor(POSITIONS.reshape(4, 2)))
+        (y**3).sum().backward()
+        found.append([y, module.weight, module.weight.grad])
+    assert_close(*found, scale=10)
+
+
 def test_a_pretrained_table_is_copied_and_kept():
     table = genesis.tensor([[1.0, 2.0], [3.0, 4.0]])
     frozen, trained = nn.Embedding.from_pretrained(table), nn.EmbeddingBag.from_pretrained(table, freeze=False, mode="sum")
