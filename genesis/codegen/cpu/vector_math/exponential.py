@@ -112,14 +112,17 @@ def expm1(x: Number) -> Number:
 
 
 def sigmoid(x: Number) -> Number:
-    """1 / (1 + e^-x), within 2 ulp: for x < 0 as e^x / (1 + e^x), the quotient mended by its remainder."""
-    e = exp(-abs(x))
-    top = where(x < 0.0, e, 1.0)
-    bottom = fast_two_sum(x.constant(1.0), e)
-    inverse = 1.0 / bottom.high
-    quotient = top * inverse
-    rest = fma(-quotient, bottom.low, fma(-quotient, bottom.high, top))
-    return fma(rest, inverse, quotient)
+    """1 / (1 + e^-x), within 2 ulp: for x = k log(2) + r it is 2^k / (2^k + 1 + (e^-r - 1)).
+
+    All of it is taken 2^60 times, so that no 2^k is subnormal.
+    """
+    one = 2.0**60
+    held = clamp(x, RANGE[x.dtype][0], 44.0)
+    k, shifted = nearest_multiple(held, LOG2_E)
+    r, scale = rest_of(held, k), scale_of(shifted + 60, x.dtype)
+    slope = polynomial(r, [-one * c * (-1) ** n for n, c in enumerate((1.0, *EXP_TAIL[x.dtype]))])
+    bottom = fast_two_sum(x.constant(one), scale)
+    return scale / (bottom.high + fma(r, slope, bottom.low))
 
 
 def hyperbolic_parts(x: Number) -> tuple[Number, Number, Number, Number]:
