@@ -14,6 +14,7 @@ from genesis.lower.kernel import REDUCTIONS, Access, Instruction, Kernel, Word
 __all__ = ["Draft", "kernel_of"]
 
 MOST_TAPS = 4  # neighbours that a vector's elements may be apart
+FOLD = 16  # elements of a row that take as long as it takes to make one number of its sum's lanes
 ROW_SHARE = 1 / 16  # what an access once a row weighs beside one at every point, when the lane axis is chosen
 
 
@@ -123,7 +124,7 @@ def _lane(
 
     A tap is a short axis along which some access is to neighbours where it steps over them along the lanes. A scatter goes
     along reduced axes one by one; a place among them is counted with the last one running fastest. Sums of columns are kept
-    beside rows, along which lanes run.
+    beside rows, along which lanes run. Along a reduced axis lanes have to become one number, which is dear for short rows.
     """
     scatters = any(d.name in ("scatter", "scan") for d in drafts)
     reduced = [axis for axis, (_, r) in enumerate(axes) if r]
@@ -138,6 +139,7 @@ def _lane(
         for _, strides in memory if strides[tap] == 1 < strides[lane] <= MOST_TAPS
     }
     short = {(lane, tap) for lane, tap in pairs if axes[tap][0] <= MOST_TAPS}
+    row = numel(extent for extent, r in axes if r)
     best, chosen = -1.0, None
     for axis in free:
         if any(tap == axis for _, tap in short):
@@ -145,6 +147,8 @@ def _lane(
         steps = [(share, strides[axis]) for share, strides in memory]
         score = sum(share * (3 if s == 1 else 1 if s == 0 else 0) for share, s in steps)
         score = (score + 1 / 3) * min(axes[axis][0], 16) / 16
+        if axes[axis][1] and tapped:
+            score *= row / (row + FOLD)
         if any(lane == axis for lane, _ in pairs):
             score += 2 * sum(share for share, s in steps if 1 < s <= MOST_TAPS)
         if score > best:

@@ -100,7 +100,7 @@ class Levels:
         if not any(not reduced for _, reduced in pattern) and not node.op.startswith("arg"):
             return pattern_of((numel(self.nodes[node.inputs[0]].shape),), ()), FINAL
         summed = self._columns_of_rows(node, pattern)
-        if summed and LEAST_SUMS <= summed[1][0] * node.dtype.compute.itemsize <= MOST_SUMS:
+        if summed and summed[1][0] * node.dtype.compute.itemsize <= MOST_SUMS:
             return summed, COLUMN
         return pattern, ROW
 
@@ -109,7 +109,9 @@ class Levels:
         if node.op != "sum" or [reduced for _, reduced in pattern] != [True, False] or not self.target.crossing:
             return None
         (rows, _), (columns, _) = pattern
-        if rows < self.rows_wanted or rows * columns < LARGE or columns > LONGEST_COLUMN_SUMS:
+        if rows < self.rows_wanted or rows * columns < LARGE or columns > LONGEST_COLUMN_SUMS or (
+            columns * node.dtype.compute.itemsize < LEAST_SUMS
+        ):
             return None
         axes = ((rows, False), (columns, True))
         try:

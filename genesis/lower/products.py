@@ -9,11 +9,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from genesis.ir.graph import Graph, Node, Value
-from genesis.ir.shapes import contiguous_strides, numel
+from genesis.ir.shapes import numel
+from genesis.lower.folds import PLAIN, folded
 from genesis.lower.simplify import Simplified
-from genesis.ops.layout import Layout
+from genesis.ops.contraction import swapped
 from genesis.ops.registry import expand
-from genesis.ops.views import reshape_value, view_value
+from genesis.ops.views import reshape_value
 
 __all__ = ["convolve", "products_summed"]
 
@@ -77,16 +78,31 @@ def _totals(graph: Simplified, products: set[int]) -> dict[int, int]:
 def products_summed(
     graph: Graph, a: Value, b: Value, shape: tuple[int, ...], over: Sequence[int] = (), *, apart: bool = False
 ) -> Value:
-    """sum over k, and the batch axes `over`, of a[.., i, k] * b[.., k, j]; with `apart`, of operands in memory."""
+    """sum over k, and the batch axes `over`, of a[.., i, k] * b[.., k, j]; with `apart`, of operands in memory.
+
+    Products with a vector go through the matrix as it lies, so that they are taken beside what else passes over it.
+    """
     *batch, m, k = a.shape
     n = b.shape[-1]
-    full = (*batch, m, n, k)
-    left = expand(reshape_value(a, (*batch, m, 1, k)), full)
-    order = [*range(len(batch)), len(batch) + 1, len(batch)]
-    strides = contiguous_strides(b.shape)
-    turned = view_value(b, Layout((*batch, n, k), tuple(strides[o] for o in order), 0), "transpose")
-    right = expand(reshape_value(turned, (*batch, 1, n, k)), full)
+    row, column = _strides(graph, a if n == 1 else b)
+    if row < column if n == 1 else m == 1 and column < row:
+        full, term = (*batch, k, m, n), len(batch)
+        left = expand(reshape_value(swapped(a), (*batch, k, m, 1)), full)
+        right = expand(reshape_value(b, (*batch, k, 1, n)), full)
+    else:
+        full, term = (*batch, m, n, k), len(batch) + 2
+        left = expand(reshape_value(a, (*batch, m, 1, k)), full)
+        right = expand(reshape_value(swapped(b), (*batch, 1, n, k)), full)
     product = graph.add("mul", (left, right), full, a.dtype, {"operands": "apart"} if apart else {})
     if k == 1 and not over:
         return reshape_value(product, shape)
-    return graph.add("sum", (product,), shape, a.dtype, {"axes": (*over, len(full) - 1)})
+    return graph.add("sum", (product,), shape, a.dtype, {"axes": (*over, term)})
+
+
+def _strides(graph: Graph, x: Value) -> tuple[int, int]:
+    """How far apart in memory the rows of a matrix lie, and its columns; the same, if it is not one in memory."""
+    found = folded(graph.nodes, x.index)
+    if found is None or found[1] != PLAIN:
+        return 1, 1
+    row, column = found[0].strides[-2:]
+    return row, column

@@ -75,6 +75,28 @@ def test_columns_of_every_dtype(dtype):
     np.testing.assert_array_equal(columns.to(genesis.float64).numpy(), x.sum(0))
 
 
+@pytest.mark.parametrize("turned", [False, True])
+def test_products_with_a_vector_are_taken_in_the_pass_over_the_matrix(turned):
+    h, v = (np.random.default_rng(0).normal(size=shape) for shape in ((60, 20), (60, 1)))
+    ours = genesis.tensor(h.T.copy()).T if turned else genesis.tensor(h)
+    exp, row = genesis.exp(ours), genesis.tensor(v).T
+    outputs = exp.T @ row.T, row @ exp, exp.sum(0)
+    assert len(kernels(*outputs)) == 1
+    for have, want in zip(outputs, (np.exp(h).T @ v, v.T @ np.exp(h), np.exp(h).sum(0)), strict=True):
+        np.testing.assert_allclose(have.numpy(), want)
+
+
+@pytest.mark.parametrize(("shape", "pass_by_rows"), [((4096, 256), True), ((256, 4096), True), ((200_000, 4), False)])
+def test_a_row_times_a_large_matrix_is_summed_row_by_row_if_rows_are_wide(shape, pass_by_rows):
+    a, x = np.random.default_rng(0).normal(size=shape), np.random.default_rng(1).normal(size=(1, shape[0]))
+    matrix, row = genesis.tensor(a), genesis.tensor(x)
+    for multiply in (lambda: row @ matrix, lambda: matrix.T @ row.T):
+        product = multiply()
+        (kernel,) = kernels(product)
+        assert kernel.has_totals == pass_by_rows
+        np.testing.assert_allclose(product.numpy().ravel(), (x @ a).ravel(), atol=1e-9)
+
+
 def test_whoever_reads_sums_of_columns_row_by_row_waits_for_them():
     x = np.random.default_rng(0).normal(size=(50, 20))
     ours = genesis.tensor(x)

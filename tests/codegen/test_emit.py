@@ -70,6 +70,18 @@ def test_reductions_pass_on_what_is_not_finite(size, value):
                 np.testing.assert_array_equal(a.numpy(), b)
 
 
+@pytest.mark.parametrize("size", [1, 7, 8, 9, 24, 31, 32, 33, 47, 48, 80, 100, 127, 128, 129, 191])
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int64", "bool"])
+def test_what_is_left_of_a_row_is_reduced_whole(size, dtype):
+    """In one register or in several, whatever follows the last whole vector."""
+    x = np.random.default_rng(size).integers(-9, 9, (3, size)).astype(dtype)
+    y = genesis.from_numpy(x)
+    pairs = [(y.sum(1), x.sum(1)), (y.sum(0), x.sum(0)), (y.sum(), x.sum()), (y.amax(1), x.max(1)), (y.amin(0), x.min(0)),
+             ((y.T * y.T).sum(0), (x.T.astype(dtype) * x.T).sum(0)), (y.any(1), x.any(1))]
+    for have, want in pairs:
+        np.testing.assert_array_equal(have.numpy(), want)
+
+
 @pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize("find", ["argmax", "argmin"])
 def test_of_equals_the_first_is_found(size, find):
@@ -111,6 +123,13 @@ def test_a_literal_in_sixteen_bits_is_rounded_as_a_stored_one(dtype):
 def test_lanes_run_along_the_rows_that_are_read_whatever_is_written_once_for_each():
     x = from_numpy(np.ones((300, 200)))
     assert all("axes [keep w0, reduce w1] lane 1" in text for text in texts(x.mean(1) + x.var(1)))
+
+
+@pytest.mark.parametrize(("units", "axes"), [(10, "[reduce w0, keep w1] lane 1"), (500, "[keep w0, reduce w1] lane 1")])
+def test_lanes_are_rows_where_rows_are_short_and_their_elements_are_shared(units, axes):
+    x, w, b, v = (from_numpy(np.ones(shape)) for shape in ((100, 1), units, units, units))
+    (text,) = texts((genesis.tanh(x * w + b) * v).sum(1))
+    assert axes in text
 
 
 @pytest.fixture

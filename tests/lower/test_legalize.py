@@ -38,12 +38,28 @@ becomes
 %1 = input() : int64[8, 3]
 %2 = reshape(%0, shape=(2, 1, 8), strides=(8, 8, 1), offset=0) : int64[2, 1, 8]
 %3 = expand(%2, shape=(2, 3, 8), strides=(8, 0, 1), offset=0) : int64[2, 3, 8]
-%4 = transpose(%1, shape=(3, 8), strides=(1, 3), offset=0) : int64[3, 8]
+%4 = permute(%1, shape=(3, 8), strides=(1, 3), offset=0) : int64[3, 8]
 %5 = reshape(%4, shape=(1, 3, 8), strides=(24, 8, 1), offset=0) : int64[1, 3, 8]
 %6 = expand(%5, shape=(2, 3, 8), strides=(0, 8, 1), offset=0) : int64[2, 3, 8]
 %7 = mul(%3, %6) : int64[2, 3, 8]
 %8 = sum(%7, axes=(2,)) : int64[2, 3]
 return %8
+
+# a product of a row with a matrix goes through the matrix row by row
+%0 = input() : float32[1, 8]
+%1 = input() : float32[8, 3]
+%2 = matmul(%0, %1) : float32[1, 3]
+return %2
+becomes
+%0 = input() : float32[1, 8]
+%1 = input() : float32[8, 3]
+%2 = permute(%0, shape=(8, 1), strides=(1, 8), offset=0) : float32[8, 1]
+%3 = reshape(%2, shape=(8, 1, 1), strides=(1, 1, 1), offset=0) : float32[8, 1, 1]
+%4 = expand(%3, shape=(8, 1, 3), strides=(1, 1, 0), offset=0) : float32[8, 1, 3]
+%5 = reshape(%1, shape=(8, 1, 3), strides=(3, 3, 1), offset=0) : float32[8, 1, 3]
+%6 = mul(%4, %5) : float32[8, 1, 3]
+%7 = sum(%6, axes=(0,)) : float32[1, 3]
+return %7
 
 # a transposed operand is read where it is
 %0 = input() : float32[8, 2]

@@ -8,7 +8,8 @@ No fast-math flags: NaN, infinities and signed zeros behave as IEEE 754 says, wh
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterator
+from contextlib import contextmanager
 
 from llvmlite import ir
 
@@ -51,6 +52,13 @@ class Lanes:
         self.builder = builder
         self.width = width
         self.shared = shared  # elementary functions that are called, not spelled out at each use
+
+    @contextmanager
+    def narrowed(self, width: int) -> Iterator[None]:
+        """Vectors of `width` lanes for a while; of what an accumulator holds they are the first lanes."""
+        before, self.width = self.width, width
+        yield
+        self.width = before
 
     # ---- constants and shapes ----
 

@@ -11,6 +11,7 @@ from llvmlite import ir
 
 from genesis.codegen.cpu.lanes import Lanes
 from genesis.codegen.cpu.registers import I32, I64, POINTER
+from genesis.codegen.cpu.tiling import register_lanes
 from genesis.codegen.cpu.vector_math import FUNCTIONS
 from genesis.lower.kernel import REDUCTIONS, Instruction, Kernel, Word
 
@@ -119,6 +120,17 @@ class Nest:
         b.branch(header)
         b.position_at_end(after)
 
+    @contextmanager
+    def branch(self, condition: ir.Value) -> Iterator[None]:
+        """Code that runs on a condition; what it computes stays inside."""
+        before = self.builder.block
+        with self.builder.if_then(condition):
+            self.scopes.append({})
+            self.entered.append(before)
+            yield
+            self.scopes.pop()
+            self.entered.pop()
+
     def bind_here(self, axis: int, position: ir.Value) -> None:
         self.index[axis] = position
         self.level[axis] = len(self.scopes) - 1
@@ -142,22 +154,34 @@ class Nest:
     def lane_loop(self, start: ir.Value, end: ir.Value, body: Callable[[], None]) -> None:
         """`body` for each vector of the lane axis in [start, end).
 
-        The last vector is masked. A light body is emitted twice, with and without a mask; for a heavy one a mask costs
-        next to nothing, and a second copy a good part of the compile time.
+        The last one is masked. For a heavy body a mask costs next to nothing, and a second copy a good part of the compile
+        time; a light one is emitted without a mask for whole vectors, and with one for what is left. Where vectors are of
+        several registers and no more than one is left, as in short rows, a last copy computes no more than that one.
         """
         lane, b, width = self.kernel.lane, self.builder, self.lanes.width
         assert lane is not None
-        whole = start
-        if self.kernel.work < HEAVY:
-            whole = b.add(start, b.and_(b.sub(end, start), I64(-width)))
-            with self.loop(start, whole, width) as i, self.bind(lane, i):
-                body()
-        with self.loop(whole, end, width) as i, self.bind(lane, i):
-            left = b.sub(end, i)
-            left = b.select(b.icmp_signed("<", left, I64(width)), left, I64(width))
-            self.mask = self.lanes.first_lanes(b.trunc(left, I32))
+        if self.kernel.work >= HEAVY:
+            with self.loop(start, end, width) as i, self.bind(lane, i):
+                left = b.sub(end, i)
+                self._masked(b.select(b.icmp_signed("<", left, I64(width)), left, I64(width)), body)
+            return
+        whole = b.add(start, b.and_(b.sub(end, start), I64(-width)))
+        with self.loop(start, whole, width) as i, self.bind(lane, i):
             body()
-            self.mask = None
+        left = b.sub(end, whole)
+        register = min(width, register_lanes(self.kernel))
+        few = b.icmp_signed("<=", left, I64(register))
+        if register < width:
+            with self.branch(b.not_(few)), self.bind(lane, whole):
+                self._masked(left, body)
+        with self.branch(b.and_(b.icmp_signed(">", left, I64(0)), few)), self.bind(lane, whole), self.lanes.narrowed(register):
+            self._masked(left, body)
+
+    def _masked(self, count: ir.Value, body: Callable[[], None]) -> None:
+        """`body` for the first `count` lanes."""
+        self.mask = self.lanes.first_lanes(self.builder.trunc(count, I32))
+        body()
+        self.mask = None
 
     # ---- what is computed ----
 

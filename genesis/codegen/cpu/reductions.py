@@ -8,7 +8,7 @@ from typing import Any
 from llvmlite import ir
 
 from genesis.codegen.cpu.lanes import Lanes
-from genesis.codegen.cpu.registers import DOUBLE, FLOAT, FLOATING, I64, REGISTER_TYPE, is_varying
+from genesis.codegen.cpu.registers import DOUBLE, FLOAT, FLOATING, I64, POINTER, REGISTER_TYPE, is_varying
 
 __all__ = ["Accumulator"]
 
@@ -59,7 +59,8 @@ class Accumulator:
         here = b.block
         if entry.is_terminated or entry is not here:
             b.position_before(entry.instructions[0])
-        slot = b.alloca(ir.VectorType(type_, self.lanes.width) if self.varying else type_)
+        slot = b.alloca(self._vector(type_))
+        slot.type = POINTER  # to vectors of fewer lanes as well
         b.position_at_end(here)
         return slot
 
@@ -68,9 +69,15 @@ class Accumulator:
 
     def value(self) -> ir.Value:
         """The accumulated value (a position, for argmax and argmin), lane by lane."""
-        b = self.lanes.builder
-        value = b.load(self.slot if self.places is None else self.places)
-        return self._marked(value, b.load(self.magnitude)) if self.bits else value
+        value = self._held(self.slot, self.type) if self.places is None else self._held(self.places, I64)
+        return self._marked(value, self._held(self.magnitude, self.bits)) if self.bits else value
+
+    def _held(self, slot: ir.Value, type_: ir.Type) -> ir.Value:
+        """What `slot` holds, in as many lanes as there are at hand."""
+        return self.lanes.builder.load(slot, typ=self._vector(type_))
+
+    def _vector(self, type_: ir.Type) -> ir.Type:
+        return ir.VectorType(type_, self.lanes.width) if self.varying else type_
 
     def _marked(self, number: ir.Value, magnitude: ir.Value) -> ir.Value:
         """`number`, or NaN where the greatest magnitude tells of one."""
@@ -93,17 +100,17 @@ class Accumulator:
         x = self._shaped(x)
         if mask is not None and self.varying:
             x = lanes.select(mask, x, self._shaped(lanes.constant(self.dtype, identity(self.name, self.dtype))))
-        held = b.load(self.slot)
+        held = self._held(self.slot, self.type)
         if self.bits:
             magnitude = b.and_(lanes.bitcast_to_int(x), self._shaped(self.bits((1 << self.bits.width - 1) - 1)))
-            b.store(self._larger(magnitude, b.load(self.magnitude)), self.magnitude)
+            b.store(self._larger(magnitude, self._held(self.magnitude, self.bits)), self.magnitude)
             b.store(self._further(x, held), self.slot)
             return
         if self.places is None:
             b.store(self._combine(held, x), self.slot)
             return
         assert position is not None
-        place = b.load(self.places)
+        place = self._held(self.places, I64)
         better = self._better(held, place, x)
         if mask is not None and self.varying:
             better = lanes.logical_and(better, mask)
@@ -113,7 +120,7 @@ class Accumulator:
     def add_product(self, x: ir.Value, y: ir.Value, mask: ir.Value | None) -> None:
         """Take in x * y, rounded once with the sum; for float sums."""
         lanes, b = self.lanes, self.lanes.builder
-        held = b.load(self.slot)
+        held = self._held(self.slot, self.type)
         total = lanes.fma(self._shaped(x), self._shaped(y), held)
         b.store(lanes.select(mask, total, held) if mask is not None and self.varying else total, self.slot)
 
@@ -149,13 +156,13 @@ class Accumulator:
         """The lanes joined into one value."""
         if not self.varying:
             return self.value()
-        lanes, b = self.lanes, self.lanes.builder
+        lanes = self.lanes
         if self.bits:  # apart, and joined at the end: short operations again
-            number = lanes.reduce_by(self._further, b.load(self.slot))
-            return self._marked(number, lanes.reduce_by(self._larger, b.load(self.magnitude)))
+            number = lanes.reduce_by(self._further, self._held(self.slot, self.type))
+            return self._marked(number, lanes.reduce_by(self._larger, self._held(self.magnitude, self.bits)))
         held = self.value()
         if self.places is not None:
-            return self._folded_places(b.load(self.slot), held)
+            return self._folded_places(self._held(self.slot, self.type), held)
         fold: dict[str, Callable[..., Any]] = {
             "sum": lanes.reduce_add, "prod": lanes.reduce_multiply, "any": lanes.reduce_or, "all": lanes.reduce_and,
             "max": lambda x: lanes.reduce_maximum(x, self.dtype), "min": lambda x: lanes.reduce_minimum(x, self.dtype),

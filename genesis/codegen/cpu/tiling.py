@@ -9,7 +9,7 @@ from math import prod
 from genesis.codegen.cpu.target import vector_bytes
 from genesis.lower.kernel import Kernel
 
-__all__ = ["blocks_of", "width_of"]
+__all__ = ["blocks_of", "register_lanes", "width_of"]
 
 LIGHT_WORK = 24
 SUMS = 24  # of 32 registers
@@ -17,14 +17,19 @@ SIZES = (1, 2, 3, 4, 6)  # few, so that few kernels differ in nothing else
 READ = 0.8  # what it takes to read a vector, in multiplications of one
 
 
+def register_lanes(kernel: Kernel) -> int:
+    """What a register holds of a kernel's widest floating type."""
+    sizes = [i.dtype.compute.itemsize for i in kernel.instructions if i.dtype.category == 2]
+    return vector_bytes() // max(sizes, default=4)
+
+
 def width_of(kernel: Kernel) -> int:
-    """Lanes of a kernel: what a register holds of its widest floating type, times the registers to keep in flight.
+    """Lanes of a kernel: what a register holds, times the registers to keep in flight.
 
     A reduction in one register waits for its own last addition; four of them do not, where the loop is light enough
     to leave registers for that. Column sums read four registers' worth of each row that they pass; taps, as many as they are.
     """
-    sizes = [i.dtype.compute.itemsize for i in kernel.instructions if i.dtype.category == 2]
-    lanes = vector_bytes() // max(sizes, default=4)
+    lanes = register_lanes(kernel)
     if kernel.lane is None or kernel.taps or kernel.factors:
         return lanes
     if not any("over" in dict(i.attrs) for i in kernel.instructions):
