@@ -13,7 +13,8 @@ from genesis.ops.autocast import recast
 from genesis.ops.registry import Operation
 from genesis.tensor import Tensor
 from genesis.thread import thread_state
-from genesis.tracing import Step, Trace
+from genesis.tracing import Trace
+from genesis.trie import Step
 
 __all__ = ["defined"]
 

@@ -20,15 +20,15 @@ from genesis.ir.shapes import Shape
 from genesis.number import Number, plain
 from genesis.ops.registry import OPERATIONS, Operation
 from genesis.provenance import user_line
-from genesis.tensor import Tensor, attribute, from_values, result_class, spreading, tensor_of
+from genesis.tensor import Tensor, all_pending, attribute, from_values, pending, result_class, spreading, tensor_of, tensors_in
 from genesis.thread import current_trace, thread_state
-from genesis.tracing import BYTE_LIMIT, LOCK, Array, Memory, Trace
+from genesis.tracing import LOCK, Array, Memory, Trace
 from genesis.transfer import sent
+from genesis.trie import BYTE_LIMIT
 
 __all__ = ["array_of", "call", "call_on", "filled", "moved", "place"]
 
 _SNAPSHOT_BYTES = 1 << 20
-_new = object.__new__
 
 
 @attribute
@@ -80,22 +80,22 @@ def place(trace: Trace, tensor: Tensor, array: Array) -> int:
 
 
 def _place_all(trace: Trace, members: Sequence[Any]) -> list[Any]:
-    """What the members of a list with tensors contribute: most are roots in memory of their own, which is seen at a glance."""
-    tokens, grad, device = [], thread_state.grad_enabled, trace.device
-    told = thread_state.recorder is not None
+    """What the members of a list with tensors contribute. Roots in memory of their own, as most are, are placed at once."""
+    tokens, device = [], trace.device
+    told, grad = thread_state.recorder is not None, thread_state.grad_enabled
     for member in members:
         if told or not isinstance(member, Tensor) or member._base is not None or (grad and member._requires_grad):
             tokens.append(_token(trace, member, False, True))
             continue
         array = member._array
-        if array.trace is not trace:
-            memory = array.memory
-            if memory is None or (buffer := memory.buffer)._owner is not None or buffer._flat is not None or (
-                buffer.device is not device
-            ):
-                tokens.append(_place(trace, member))
-                continue
-        tokens.append(trace.place_array(array))
+        if array.trace is trace:
+            tokens.append(array.index)
+        elif (memory := array.memory) is None or (buffer := memory.buffer)._owner is not None or (
+            buffer._flat is not None or buffer.device is not device
+        ):
+            tokens.append(_place(trace, member))
+        else:
+            tokens.append(trace.place_array(array))
     return tokens
 
 
@@ -148,8 +148,10 @@ def _token(trace: Trace, argument: Any, operand: bool, static: bool) -> Any:
     return argument
 
 
-def call(operation: Operation, arguments: Sequence[Any], attributes: dict[str, Any] | None = None) -> Any:
-    """Record a call of `operation`; returns Tensors that stand for its results.
+def call(
+    operation: Operation, arguments: Sequence[Any], attributes: dict[str, Any] | None = None, bare: bool = False
+) -> Any:
+    """Record a call of `operation`; returns Tensors that stand for its results, or, `bare`, the arrays of several.
 
     The way of a repeated call is kept short: a position for each argument, one look-up, one handle.
     """
@@ -190,7 +192,7 @@ def call(operation: Operation, arguments: Sequence[Any], attributes: dict[str, A
             if spreading:
                 kind = result_class([*attributes.values()], kind)
         if trace.closed:  # by a view that had to be looked up anew, which was the call too many, or another device
-            return call(operation, arguments, attributes)
+            return call(operation, arguments, attributes, bare)
         key = tuple(tokens)
         nodes = trace.nodes
         trace.lines.append((len(nodes), *user_line(), key))
@@ -202,7 +204,11 @@ def call(operation: Operation, arguments: Sequence[Any], attributes: dict[str, A
             nodes += step.nodes
             trace.weight += step.weight
         index = step.result
-        result = _tensor(trace, index, kind) if index.__class__ is int else _wrap(trace, index, kind)
+        result: Any
+        if bare:
+            result = trace.handles(index)
+        else:
+            result = pending(trace, index, kind) if index.__class__ is int else all_pending(trace, index, kind)
         if trace.weight > BYTE_LIMIT:
             flush(trace)
         return result
@@ -250,7 +256,7 @@ def _gathered(
 
     Raises RuntimeError for other tensors on different devices.
     """
-    tensors = _tensors([*arguments, *(attributes or {}).values()])
+    tensors = tensors_in([*arguments, *(attributes or {}).values()])
     places = {t: array_of(t).device for t in tensors}
     fixed = [t for t in tensors if t.shape or places[t] is not CPU]
     if not fixed:
@@ -276,16 +282,6 @@ def _swapped(argument: Any, there: dict[Tensor, Tensor]) -> Any:
     return [_swapped(a, there) for a in argument] if argument.__class__ in (list, tuple) else argument
 
 
-def _tensors(arguments: Sequence[Any]) -> list[Tensor]:
-    found: list[Tensor] = []
-    for argument in arguments:
-        if isinstance(argument, Tensor):
-            found.append(argument)
-        elif argument.__class__ in (list, tuple):
-            found += _tensors(argument)
-    return found
-
-
 def moved(tensors: Sequence[Tensor], device: Device) -> list[Tensor]:
     """The tensors on `device`, themselves where they are there; gradients of the copies return to where they were."""
     arrays = [array_of(t) for t in tensors]
@@ -295,25 +291,3 @@ def moved(tensors: Sequence[Tensor], device: Device) -> list[Tensor]:
     copies = sent(arrays, device, leaves)
     return [t if copy is array else tensor_of(copy, copy.node.differentiable, t._result_class)
             for t, array, copy in zip(tensors, arrays, copies, strict=True)]
-
-
-def _tensor(trace: Trace, index: int, kind: type[Tensor]) -> Tensor:
-    """The Tensor for the position of a result: no constructor runs, for each is a call of its own."""
-    array, made = _new(Array), _new(kind)
-    array.trace = trace
-    array.index = index
-    array.node = node = trace.nodes[index]
-    array.memory = None
-    trace.arrays.append(array)
-    made._array = array
-    made._requires_grad = node.differentiable
-    return made
-
-
-def _wrap(trace: Trace, result: Any, kind: type[Tensor]) -> Any:
-    """The Tensors for the positions of a call's results, in the tuple (or named tuple) that they came in."""
-    if result.__class__ is int:
-        return _tensor(trace, result, kind)
-    if hasattr(result, "_fields"):
-        return type(result)(*[_wrap(trace, r, kind) for r in result])
-    return tuple([_tensor(trace, r, kind) if r.__class__ is int else _wrap(trace, r, kind) for r in result])

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
+from itertools import compress
+from operator import attrgetter
 from sys import getrefcount
 from typing import Any, NamedTuple
 
@@ -34,7 +36,8 @@ SMALL = 16 << 10  # bytes: memory of results and temporaries up to this size sta
 # the argument.
 UNHELD = 3
 
-_UNHELD = 3  # references to a handle that nobody holds: the trace's list, the loop variable, getrefcount's argument
+_is_held = (3).__lt__  # references to a handle that nobody holds: the trace's list, compress', getrefcount's argument
+_index = attrgetter("index")
 
 
 class Owner(NamedTuple):
@@ -107,7 +110,8 @@ class Plan:
 
 def held_arrays(trace: Trace) -> list[Array]:
     """The handles on pending values that somebody holds: those that a flush has to compute."""
-    return [array for array in trace.arrays if getrefcount(array) > _UNHELD and array.index not in trace.lost]
+    held = [*compress(trace.arrays, map(_is_held, map(getrefcount, trace.arrays)))]
+    return [array for array in held if array.index not in trace.lost] if trace.lost else held
 
 
 def plan_for(trace: Trace) -> Plan:
@@ -118,7 +122,7 @@ def plan_for(trace: Trace) -> Plan:
 def find_plan(trace: Trace, held: Sequence[Array]) -> Plan:
     """The plan that computes `held` where the trace ends: the one that ran there last time, or a new one."""
     threads = get_num_threads()
-    outputs = tuple(dict.fromkeys([array.index for array in held]))
+    outputs = tuple(dict.fromkeys(map(_index, held)))
     key = (outputs, threads, trace.device.memory, len(trace.released))  # devices that share memory share plans
     plans = trace.step.plans
     plan: Plan | None = plan_cache.get(plans, key)

@@ -122,23 +122,27 @@ def in_place_form(function: Callable[..., Any]) -> Callable[..., Tensor]:
     return changed
 
 
-def write_all(tensors: Sequence[Tensor], values: Sequence[Tensor]) -> None:
+def write_all(tensors: Sequence[Tensor], values: Sequence[Array]) -> None:
     """`write`, for results of one call that go into a tensor each: what most have in common is asked once."""
-    change, state = last_change(values[0]) if values else None, thread_state
-    alike = not state.grad_enabled and not state.several and state.recorder is None
-    for tensor, value in zip(tensors, values, strict=True):
-        held, array = tensor._array, value._array
+    if not values:
+        return
+    state, trace = thread_state, values[0].trace
+    change = last_change(tensor_of(values[0]))
+    alike = trace is not None and not (state.grad_enabled or state.several or state.recorder is not None)
+    written: list[Any] = [] if trace is None else trace.written
+    for tensor, array in zip(tensors, values, strict=True):
+        held = tensor._array
         buffer = None if held.memory is None else held.memory.buffer
         if (
-            buffer is None or not alike or held.trace is not None or array.trace is None or array.node.differentiable
-            or tensor._base is not None or tensor._untracked or tensor._keeps_derivation or tensor._retains_grad
+            not alike or buffer is None or held.trace is not None or tensor._base is not None
+            or tensor._untracked or tensor._keeps_derivation or tensor._retains_grad
             or buffer.origin is not None or buffer._owner is not None or buffer._flat is not None
         ):
-            write(tensor, value, change)
+            write(tensor, tensor_of(array, array.node.differentiable), change)
             continue
         buffer.version += 1
         buffer.change = change
-        array.trace.written += ((tensor, held),)
+        written += ((tensor, held),)
         tensor._array = array
         tensor._version += 1
 

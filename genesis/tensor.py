@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import warnings
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,11 +18,11 @@ from genesis.ir.dtypes import DType
 from genesis.ir.shapes import Shape
 from genesis.ops.layout import Layout, contiguous_layout
 from genesis.thread import thread_state
-from genesis.tracing import LOCK, Array, Memory
+from genesis.tracing import LOCK, Array, Memory, Trace
 
 __all__ = [
-    "Tensor", "attribute", "from_values", "gradient_holders", "hold_gradient", "method", "result_class", "spreads",
-    "tensor_of",
+    "Tensor", "all_pending", "attribute", "from_values", "gradient_holders", "hold_gradient", "method", "pending",
+    "result_class", "spreads", "tensor_of", "tensors_in",
 ]
 
 
@@ -165,6 +165,38 @@ def tensor_of(array: Array, requires_grad: bool = False, kind: type[Tensor] = Te
     tensor._array = array
     tensor._requires_grad = requires_grad
     return tensor
+
+
+def pending(trace: Trace, index: int, kind: type[Tensor]) -> Tensor:
+    """The tensor for the position of a call's result: no constructor runs, for each is a call of its own."""
+    array, made = _new(Array), _new(kind)
+    array.trace = trace
+    array.index = index
+    array.node = node = trace.nodes[index]
+    array.memory = None
+    trace.arrays.append(array)
+    made._array = array
+    made._requires_grad = node.differentiable
+    return made
+
+
+def all_pending(trace: Trace, result: Any, kind: type[Tensor]) -> Any:
+    """The tensors for the positions of a call's results, in the tuple (or named tuple) that they came in."""
+    if result.__class__ is int:
+        return pending(trace, result, kind)
+    tensors = [pending(trace, r, kind) if r.__class__ is int else all_pending(trace, r, kind) for r in result]
+    return type(result)(*tensors) if hasattr(result, "_fields") else tuple(tensors)
+
+
+def tensors_in(arguments: Sequence[Any]) -> list[Tensor]:
+    """The tensors among `arguments`, and in the lists and tuples among them."""
+    found: list[Tensor] = []
+    for argument in arguments:
+        if isinstance(argument, Tensor):
+            found.append(argument)
+        elif argument.__class__ in (list, tuple):
+            found += tensors_in(argument)
+    return found
 
 
 def from_values(values: np.ndarray, dtype: DType, device: Device = CPU) -> Tensor:

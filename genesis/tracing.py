@@ -12,26 +12,22 @@ from __future__ import annotations
 import bisect
 import itertools
 import math
-import os
 import weakref
-from collections.abc import Callable, MutableMapping, Sequence
+from collections.abc import Callable, Iterable, MutableMapping
+from operator import attrgetter
 from typing import Any, NamedTuple
 
 from genesis.devices import CPU, Device
 from genesis.ir.dtypes import DType, dtype_of_scalar, get_default_dtype
-from genesis.ir.graph import Graph, Node, Value
+from genesis.ir.graph import Graph, Node
 from genesis.memory import Memory
 from genesis.ops.layout import Layout
 from genesis.provenance import resolve_line, user_line
 from genesis.runtime.fork import fork_safe_lock
 from genesis.runtime.memory import Buffer
+from genesis.trie import Step, root_of
 
-__all__ = ["LOCK", "Array", "Change", "Memory", "Step", "Trace", "fresh_roots"]
-
-NODE_LIMIT = 20_000
-BYTE_LIMIT = max(1 << 30, os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 4)
-STEP_LIMIT = 250_000  # steps of the trie, of about 1 KB each
-_NODE_WEIGHT = BYTE_LIMIT // NODE_LIMIT
+__all__ = ["LOCK", "Array", "Change", "Memory", "Trace", "version_of"]
 
 LOCK = fork_safe_lock()
 
@@ -65,28 +61,9 @@ class Array:
         return cls(None, -1, Node("input", (), {}, layout.shape, dtype), Memory(buffer, layout, dtype))
 
 
-class Step:
-    """One call in the trie: the nodes it adds, the positions of its results, the calls seen after it."""
-
-    __slots__ = ("children", "nodes", "plans", "result", "weight")
-
-    def __init__(self, nodes: Sequence[Node], result: Any) -> None:
-        self.nodes = tuple(nodes)
-        self.result = result
-        self.children: dict[Any, Step] = {}
-        self.plans: dict[Any, Any] = {}
-        self.weight = len(self.nodes) * _NODE_WEIGHT
-
-
+_new = object.__new__
+version_of = attrgetter("memory.buffer.version")  # of a realized array
 _numbers = itertools.count()
-_roots: dict[DType, Step] = {}  # where paths begin, by the default dtype
-_known = [0]  # how many steps lead on from them
-
-
-def fresh_roots() -> None:
-    """Forget every path: traces begin anew (their kernels stay cached)."""
-    _roots.clear()
-    _known[0] = 0
 
 
 class Trace:
@@ -100,8 +77,6 @@ class Trace:
     )
 
     def __init__(self, device: Device = CPU, eager: bool = False, weight: float = 0) -> None:
-        if _known[0] > STEP_LIMIT:
-            fresh_roots()
         self.device = device
         self.eager = eager  # its nodes are computed by their references
         self.reference = weakref.ref(self)
@@ -133,10 +108,7 @@ class Trace:
         self.run: Any = None  # the flush under way, if one was interrupted
         self.done = False  # flushed: whatever was held has its memory
         self.weight = weight
-        dtype = get_default_dtype()
-        if dtype not in _roots:
-            _roots[dtype] = Step((), None)
-        self.step = _roots[dtype]
+        self.step = root_of(get_default_dtype())
 
     def end(self) -> None:
         """All is flushed that was to be."""
@@ -165,16 +137,7 @@ class Trace:
 
     def advance(self, key: Any, build: Callable[[Graph], Any], *, grad: bool = True) -> Step:
         """Take the step `key`; where it is new, `build(graph)` adds its nodes and returns its results."""
-        step = self.step.children.get(key)
-        if step is None:
-            start = len(self.nodes)
-            try:
-                result = build(Graph(self.nodes, grad))
-                step = Step(self.nodes[start:], _positions(result))
-            finally:
-                del self.nodes[start:]
-            self.step.children[key] = step
-            _known[0] += 1
+        step = self.step.children.get(key) or self.step.grow(key, self.nodes, build, grad)
         self.step = step
         self.nodes += step.nodes
         self.weight += step.weight
@@ -201,17 +164,10 @@ class Trace:
             assert memory is not None
             index = len(self.nodes)
             key = ("input", node.shape, node.dtype, memory.strides, node.differentiable)
-            step = self.step.children.get(key)
-            if step is None:
-                attrs, nbytes = {"strides": memory.strides}, node.nbytes
-                step = self.advance(key, lambda graph: graph.add(
-                    "input", (), node.shape, node.dtype, attrs, node.differentiable))
-                step.weight += nbytes
-                self.weight += nbytes
-            else:
-                self.step = step
-                self.nodes += step.nodes
-                self.weight += step.weight
+            step = self.step.children.get(key) or self.step.grow_input(key, self.nodes)
+            self.step = step
+            self.nodes += step.nodes
+            self.weight += step.weight
             self.inputs += (array,)
             self.versions[index] = memory.buffer.version
             self.input_at[index] = array
@@ -250,6 +206,16 @@ class Trace:
         self.arrays.append(array)
         return array
 
+    def handles(self, indices: Iterable[int]) -> list[Array]:
+        """New handles on the values at `indices`."""
+        nodes, made = self.nodes, []
+        for index in indices:
+            array = _new(Array)
+            array.trace, array.index, array.node, array.memory = self, index, nodes[index], None
+            made.append(array)
+        self.arrays += made
+        return made
+
     def call_at(self, index: int) -> Any:
         """The entry in `lines` of the call that added the node at `index`; None before the first."""
         place = bisect.bisect_right(self.lines, index, key=lambda line: line[0])
@@ -259,14 +225,3 @@ class Trace:
         """The user's file and line that wrote the value at `index`."""
         call = self.call_at(index)
         return None if call is None else resolve_line(call[1], call[2])
-
-
-def _positions(result: Any) -> Any:
-    """Values as positions, in the tuple (or named tuple) they came in."""
-    if isinstance(result, Value):
-        return result.index
-    if isinstance(result, tuple) and hasattr(result, "_fields"):
-        return type(result)(*map(_positions, result))
-    if isinstance(result, tuple | list):
-        return type(result)(map(_positions, result))
-    return result

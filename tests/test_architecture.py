@@ -14,7 +14,7 @@ FLOORS = [
     {"genesis.ops"},
     {"genesis.lower"},
     {"genesis.codegen"},
-    {"genesis.tracing", "genesis.literals", "genesis.memory", "genesis.number"},
+    {"genesis.trie", "genesis.tracing", "genesis.literals", "genesis.memory", "genesis.number"},
     {"genesis.thread"},
     {"genesis.interpret", "genesis.plan"},
     {"genesis.host", "genesis.run"},

@@ -41,9 +41,10 @@ def backward(
     wanted = None if inputs is None else _inputs("backward", inputs)
     chosen = {id(t) for t in wanted or ()}
     found = _gradients(roots, grad_tensors, retain_graph, create_graph, wanted or ())
+    watched = bool(observers())
     for tensor, gradient in found:
         if wanted is None or id(tensor) in chosen or tensor._retains_grad:
-            _accumulate(tensor, gradient, create_graph)
+            _accumulate(tensor, gradient, create_graph, watched)
     with LOCK:
         for trace in unflushed():
             trace.backwards += 1
@@ -120,9 +121,9 @@ def _gradients(
     return list(found.values())
 
 
-def _accumulate(tensor: Tensor, gradient: Tensor, create_graph: bool) -> None:
+def _accumulate(tensor: Tensor, gradient: Tensor, create_graph: bool, watched: bool) -> None:
     """Add to a leaf's `.grad`, between its hooks."""
-    if tensor._hooks is None and tensor._node_hooks is None and tensor._post_hooks is None and not observers():
+    if tensor._hooks is None and tensor._node_hooks is None and tensor._post_hooks is None and not watched:
         return add_gradient(tensor, gradient, create_graph)
     gradient = hooked(gradient, tensor._hooks, create_graph)
     hooks = tensor._node_hooks

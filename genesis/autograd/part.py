@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from functools import partial
+from operator import itemgetter
 from typing import Any, NamedTuple
 
 from genesis.autograd.calls import arguments_of, call_at, node_name, span_of
@@ -24,11 +25,14 @@ from genesis.ops.derive import derive
 from genesis.ops.registry import OPERATIONS, expand
 from genesis.tensor import Tensor, tensor_of
 from genesis.thread import current_trace, recording, thread_state
-from genesis.tracing import BYTE_LIMIT, LOCK, Array, Trace
+from genesis.tracing import LOCK, Array, Trace
+from genesis.trie import BYTE_LIMIT
 
 __all__ = ["Cotangent", "Deferred", "GraphCycleError", "Part", "derivable", "join", "ones_like", "summed"]
 
 Cotangent = Array | None  # None is ones
+
+_first, _second = itemgetter(0), itemgetter(1)
 
 
 class GraphCycleError(RuntimeError):
@@ -199,8 +203,8 @@ class Part:
                 raise ReleasedError
             check_versions(source, reads)
             self.readers.update(reads)
-            self.ends.update((index, trace.handle(position)) for index, position in ends)
-            self.held = {index: trace.handle(position) for index, position in rest}
+            self.ends |= zip(map(_first, ends), trace.handles(map(_second, ends)), strict=True)
+            self.held = dict(zip(map(_first, rest), trace.handles(map(_second, rest)), strict=True))
             if trace.weight > BYTE_LIMIT:
                 flush(trace)
 

@@ -13,7 +13,8 @@ from genesis.run import Run
 from genesis.runtime.counters import count
 from genesis.runtime.memory import Buffer
 from genesis.runtime.native import UnfinishedError
-from genesis.tracing import Array, Memory, Step, Trace
+from genesis.tracing import Array, Memory, Trace
+from genesis.trie import Step
 
 __all__ = ["SMALL", "Prepared"]
 

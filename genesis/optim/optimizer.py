@@ -130,7 +130,7 @@ class Optimizer:
         kept = [[self.state[p][kind] for p in parameters] if kind in slots else [] for kind in self.kinds]
         if thread_state.recorder is not None:
             settings = thread_state.recorder.updated(self, group, parameters, settings)
-        results = call(OPERATIONS[self.operation], (parameters, _gradients(parameters), *kept, *settings))
+        results = call(OPERATIONS[self.operation], (parameters, _gradients(parameters), *kept, *settings), bare=True)
         write_all([*parameters, *chain(*kept)], results)
 
     # ---- state ----

@@ -15,7 +15,7 @@ from genesis.ops.registry import PRIMITIVES
 from genesis.runtime.counters import counts
 from genesis.runtime.kernel_cache import KernelCache
 from genesis.runtime.speeds import ROUND
-from genesis.tracing import fresh_roots
+from genesis.trie import fresh_roots
 from tests.runtime.kernels import run_python
 
 

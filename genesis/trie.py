@@ -1,0 +1,82 @@
+"""The trie of calls seen before: what a call adds to a graph, under its key, where the calls before it led.
+
+A program that repeats itself walks the same path, and finds at its end the plans that ran there.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from genesis.ir.dtypes import DType
+from genesis.ir.graph import Graph, Node, Value
+
+__all__ = ["BYTE_LIMIT", "Step", "fresh_roots", "root_of"]
+
+NODE_LIMIT = 20_000
+BYTE_LIMIT = max(1 << 30, os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 4)
+STEP_LIMIT = 250_000  # steps of the trie, of about 1 KB each
+_NODE_WEIGHT = BYTE_LIMIT // NODE_LIMIT
+
+
+class Step:
+    """One call in the trie: the nodes it adds, the positions of its results, the calls seen after it."""
+
+    __slots__ = ("children", "nodes", "plans", "result", "weight")
+
+    def __init__(self, nodes: Sequence[Node], result: Any) -> None:
+        self.nodes = tuple(nodes)
+        self.result = result
+        self.children: dict[Any, Step] = {}
+        self.plans: dict[Any, Any] = {}
+        self.weight = len(self.nodes) * _NODE_WEIGHT
+
+    def grow(self, key: Any, nodes: list[Node], build: Callable[[Graph], Any], grad: bool = True) -> Step:
+        """A new step `key` after this one, to which `nodes` have led: `build(graph)` adds its own and returns its results."""
+        start = len(nodes)
+        try:
+            result = build(Graph(nodes, grad))
+            step = Step(nodes[start:], _positions(result))
+        finally:
+            del nodes[start:]
+        self.children[key] = step
+        _known[0] += 1
+        return step
+
+    def grow_input(self, key: Any, nodes: list[Node]) -> Step:
+        """A new step ("input", shape, dtype, strides, whether differentiable), which weighs what the input holds."""
+        _, shape, dtype, strides, differentiable = key
+        step = self.grow(key, nodes, lambda graph: graph.add("input", (), shape, dtype, {"strides": strides}, differentiable))
+        step.weight += step.nodes[0].nbytes
+        return step
+
+
+_roots: dict[DType, Step] = {}  # where paths begin, by the default dtype
+_known = [0]  # how many steps lead on from them
+
+
+def root_of(dtype: DType) -> Step:
+    """Where paths begin under a default dtype. Once there are too many steps, all begin anew."""
+    if _known[0] > STEP_LIMIT:
+        fresh_roots()
+    if dtype not in _roots:
+        _roots[dtype] = Step((), None)
+    return _roots[dtype]
+
+
+def fresh_roots() -> None:
+    """Forget every path: traces begin anew (their kernels stay cached)."""
+    _roots.clear()
+    _known[0] = 0
+
+
+def _positions(result: Any) -> Any:
+    """Values as positions, in the tuple (or named tuple) they came in."""
+    if isinstance(result, Value):
+        return result.index
+    if isinstance(result, tuple) and hasattr(result, "_fields"):
+        return type(result)(*map(_positions, result))
+    if isinstance(result, tuple | list):
+        return type(result)(map(_positions, result))
+    return result
