@@ -81,7 +81,12 @@ class LoweredProgram:
 
 
 def instruction(nodes: Sequence[Node], call: Call) -> str:
-    """A call of a schedule in one line: what runs, what it reads and what it writes. Of a loop, a line for each call."""
+    """A call of a schedule in one line: what runs, what it reads and what it writes. Of a loop, and of a product with an
+    epilogue, a line for each call.
+    """
+    if isinstance(call, Product) and call.epilogue:
+        product, *followers = (instruction(nodes, part) for part in parts(call))
+        return "\n  ".join([f"{product}, and of each block of rows:", *followers])
     if isinstance(call, Loop):
         private = ", ".join(f"%{value}" for value in call.private)
         head = f"loop    {call.tiles} tiles of {call.tile}" + (f", {private} a tile at a time" if private else "") + ":"

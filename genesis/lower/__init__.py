@@ -10,6 +10,7 @@ from genesis.ir.graph import Node
 from genesis.ir.verify import verify
 from genesis.lower.batch_sums import batch_sums
 from genesis.lower.decisions import Decisions
+from genesis.lower.epilogues import followed
 from genesis.lower.fuse import fuse
 from genesis.lower.legalize import base_of, layout_of, legalize, set_apart
 from genesis.lower.panels import panelled
@@ -64,6 +65,8 @@ def lower(
     if target.turns is None:
         stages = placed(graph.nodes, stages, bases)
     stages = panelled(graph.nodes, stages, bases, target)
+    if target.turns is None:
+        stages = followed(graph.nodes, stages, bases, target)
     schedule = allocate(graph.nodes, stages, inputs, bases, 1 if target.turns else target.threads)
     layouts: list[Layout] = [layout_of(graph.nodes, o) for o in graph.outputs]  # type: ignore[misc]
     places = list(zip(bases, layouts, strict=True))

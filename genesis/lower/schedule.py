@@ -18,10 +18,10 @@ from genesis.lower.index_map import Unmappable
 from genesis.lower.kernel import Kernel
 from genesis.lower.legalize import base_of, collapsed_batch, layout_of, result_layout
 from genesis.lower.repeats import Repeats
-from genesis.lower.stages import Call, HostCall, Loop, Product, Stage
+from genesis.lower.stages import Call, HostCall, Loop, Product, Stage, parts
 from genesis.ops.layout import Layout
 
-__all__ = ["ALIGNMENT", "Location", "Schedule", "allocate", "donations", "order"]
+__all__ = ["ALIGNMENT", "Location", "Schedule", "allocate", "donations", "last_check", "order"]
 
 ALIGNMENT = 64
 
@@ -162,20 +162,17 @@ def donations(nodes: Sequence[Node], schedule: Schedule) -> list[tuple[int, int]
     """
     first: dict[int, int] = {}
     last: dict[int, int] = {}
-    checked = -1
     for number, stage in enumerate(schedule.stages):
         for call in stage:
             for value in call.writes:
                 first.setdefault(value, number)
             last.update(dict.fromkeys(call.reads, number))
-            if isinstance(call, HostCall) or any(nodes[i].op == "check_index" for i in getattr(call, "nodes", ())):
-                checked = number
+    checked = last_check(nodes, schedule.stages)
     pairs: list[tuple[int, int]] = []
     for number, stage in enumerate(schedule.stages[checked + 1 :], checked + 1):
-        read = Counter([v for call in stage for v in call.reads])
-        for call in stage:
-            if not isinstance(call, KernelCall):
-                continue
+        read = Counter([v for call in stage for part in parts(call) for v in part.reads])
+        calls = [part for whole in stage if not isinstance(whole, Loop) for part in parts(whole)]
+        for call in [call for call in calls if isinstance(call, KernelCall)]:
             given = [v for v in call.reads if schedule.locations[v].kind == "input" and last[v] == number and read[v] == 1]
             if not given or call.kernel.factors is not None:
                 continue
@@ -191,6 +188,12 @@ def donations(nodes: Sequence[Node], schedule: Schedule) -> list[tuple[int, int]
                         given.remove(value)
                         break
     return pairs
+
+
+def last_check(nodes: Sequence[Node], stages: Sequence[Stage]) -> int:
+    """The last stage that may fail, because an index is out of range or Python raises; -1 if none may."""
+    return max([number for number, stage in enumerate(stages) for call in stage if isinstance(call, HostCall) or any(
+        nodes[i].op == "check_index" for i in getattr(call, "nodes", ()))], default=-1)
 
 
 def _touching(kernel: Kernel) -> dict[int, list[int]]:

@@ -16,7 +16,8 @@ __all__ = ["Call", "HostCall", "Loop", "Product", "Stage", "parts"]
 class Product(NamedTuple):
     """A matrix product: the node, its operands' bases and layouts, the batch axes with each matrix' strides, m, n and k, the
     distance between the result's rows, which of the products count (see `ops/contraction.py`), how many axes of each
-    layout make up rows and columns (see `folds.py`), and the place of the result's first element."""
+    layout make up rows and columns (see `folds.py`), the place of the result's first element, and the kernels that run on
+    each block of the result's rows once it is there (see `epilogues.py`)."""
 
     node: int
     a: int
@@ -30,6 +31,7 @@ class Product(NamedTuple):
     only: str = ""
     folds: tuple[Folds, Folds] = (PLAIN, PLAIN)
     first: int = 0
+    epilogue: tuple[KernelCall, ...] = ()
 
     @property
     def flops(self) -> int:
@@ -56,11 +58,12 @@ class Product(NamedTuple):
 
     @property
     def reads(self) -> tuple[int, ...]:
-        return (self.a, self.b)
+        here = self.writes
+        return (self.a, self.b, *(v for call in self.epilogue for v in call.reads if v not in here))
 
     @property
     def writes(self) -> tuple[int, ...]:
-        return (self.node,)
+        return (self.node, *(v for call in self.epilogue for v in call.writes))
 
 
 class HostCall(NamedTuple):
@@ -128,5 +131,7 @@ Stage = list[KernelCall] | list[Product] | list[HostCall] | list[Loop]  # calls 
 
 
 def parts(call: Call) -> tuple[KernelCall | Product | HostCall, ...]:
-    """The calls of a loop, or the call itself."""
+    """The calls of a loop, a product and its epilogue, or the call itself."""
+    if isinstance(call, Product) and call.epilogue:
+        return (call._replace(epilogue=()), *call.epilogue)
     return call.calls if isinstance(call, Loop) else (call,)

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 
 from genesis.codegen.cpu.emit import emit_finish, emit_kernel
+from genesis.codegen.cpu.epilogues import followers
 from genesis.codegen.cpu.join import join_source
 from genesis.codegen.cpu.loops import LOOP, loop_launches
 from genesis.codegen.cpu.product import launch as product
@@ -158,10 +159,11 @@ def _product_launch(nodes: Sequence[Node], call: Product, places: Places, addres
     dtype = nodes[call.node].dtype
     m, n, k = call.extents
     products = numel(call.batch)
-    workers = threads if 2 * products * m * n * k > 3 * PARALLEL_COST else 1
-    cut = product.panels(dtype.name, call.extents, -(-workers // products))
+    workers = threads if call.epilogue or 2 * products * m * n * k > 3 * PARALLEL_COST else 1
+    cut = product.panels(dtype.name, call.extents, -(-workers // products), whole_rows=bool(call.epilogue))
     layouts = ((call.a, call.a_layout.offset), (call.b, call.b_layout.offset), (call.node, call.first))
     a, b, c = (places.address(value, offset * dtype.itemsize) for value, offset in layouts)
     share = sum(product.packed(call, dtype.name, cut))
-    block = product.block(call, dtype.name, cut, (a, b, c), places.workspace(workers * share), share)
+    table = followers(call, places, addresses, workers)
+    block = product.block(call, dtype.name, cut, (a, b, c), places.workspace(workers * share), share, followers=table)
     return Launch(addresses[product.source(dtype.name).symbol], [block], workers)

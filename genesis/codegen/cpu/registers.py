@@ -32,6 +32,17 @@ SHORT_NAME = {HALF: "f16", FLOAT: "f32", DOUBLE: "f64", I1: "i1", I8: "i8", I16:
 SHORT_NAME[POINTER] = "p0"
 
 
+class FunctionPointer(ir.PointerType):
+    """The type of a pointer to a function of a type, which may be called: an opaque one does not tell."""
+
+    def __new__(cls, pointee: ir.FunctionType) -> FunctionPointer:
+        return super().__new__(cls)
+
+    def __init__(self, pointee: ir.FunctionType) -> None:
+        super().__init__()
+        self.pointee = pointee
+
+
 class Literal(ir.Constant):
     """A constant by its text: `ir.Constant` can print neither a splat in one word, nor a NaN."""
 

@@ -3,7 +3,7 @@
 A panel packs the operands' blocks into its worker's workspace: of A `rows` by `k`, which stays in the second-level cache
 while the strips of B come past, of B `columns` by `k`, each strip when the first rows come to it, for the others to reuse.
 Rows of A that lie in one piece are copied as they are, and left where they lie if few tiles read them. What is packed next
-is asked for in the meantime (see `ahead.py`).
+is asked for in the meantime (see `ahead.py`). Other kernels may follow: they go through a block of rows once it is whole.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from genesis.codegen.cpu.lanes import Lanes
 from genesis.codegen.cpu.product.ahead import Ahead, Region
 from genesis.codegen.cpu.product.packing import emit_copy, emit_packing, firsts, strip_elements
 from genesis.codegen.cpu.product.tile import VECTORS, Tile, counted, emit_tile
-from genesis.codegen.cpu.registers import I1, I64, POINTER
+from genesis.codegen.cpu.registers import I1, I64, POINTER, FunctionPointer
 
 __all__ = ["WORDS", "product_ir"]
 
@@ -25,12 +25,14 @@ __all__ = ["WORDS", "product_ir"]
 # operand is its transpose. A panel is `height` rows, or columns if `by_columns`; blocks are `rows` or `columns` by `depth`;
 # items from `adds_from` on are added to what is there; `only` is the number of the promise in ONLY; A is read where it
 # lies, or packed; the workspace is a `share` for each worker, B's block in front, A's `a_block` bytes further on; an
-# operand's `ahead` says that the next item's matrix may be asked for.
+# operand's `ahead` says that the next item's matrix may be asked for; the table has an entry for each of the followers, which
+# go through the rows of a block when these are there: {kernel, words, items of a row}.
 WORDS = (
     "m", "n", "k", "a", "lda", "a_transposed", "b", "ldb", "b_transposed", "c", "ldc", "batch_inner", "a_outer", "a_inner",
     "b_outer", "b_inner", "c_outer", "c_inner", "panels", "height", "by_columns", "adds_from", "only", "a_lies",
-    "rows", "columns", "depth", "workspace", "share", "a_block", "a_ahead", "b_ahead",
+    "rows", "columns", "depth", "workspace", "share", "a_block", "a_ahead", "b_ahead", "followers", "table",
 )
+_POINTERS = ("a", "b", "c", "workspace", "table")
 ONLY = ("", "n<=m", "k<=m", "n<=k", "m<=n", "k<=n", "m<=k")  # what products may be promised (see `ops/contraction.py`)
 
 
@@ -69,7 +71,7 @@ class _Driver:
 
     def _word(self, words: ir.Value, number: int, name: str) -> ir.Value:
         at = self.builder.gep(words, [I64(number)], inbounds=True, source_etype=I64)
-        return self.builder.load(at, typ=POINTER if name in ("a", "b", "c", "workspace") else I64)
+        return self.builder.load(at, typ=POINTER if name in _POINTERS else I64)
 
     def text(self) -> str:
         with counted(self.builder, self.first, self.end) as item:
@@ -104,6 +106,20 @@ class _Driver:
                     ahead = self._ahead(left, (row, word["rows"]), k_first, tiles, I1(1))
                     fresh = b.icmp_signed("==", row, rows[0])
                     self._tiles(c, block, along, packed, (right, strips, fresh), add, ahead)
+                    all_terms = b.icmp_signed("==", b.add(k_first, along[1]), word["k"])
+                    with b.if_then(b.and_(all_terms, b.icmp_signed("==", last_column, columns[1]))):
+                        self._followers(block[0])
+
+    def _followers(self, rows: Sequence[ir.Value]) -> None:
+        """The calls that go through these rows of the result, which are whole."""
+        b = self.builder
+        kernel_type = FunctionPointer(self.function.function_type)
+        with counted(b, I64(0), self.word["followers"]) as number:
+            entry = b.gep(self.word["table"], [b.mul(number, I64(3))], source_etype=I64)
+            kernel, words, items = (
+                b.load(b.gep(entry, [I64(at)], source_etype=I64), typ=typ)
+                for at, typ in enumerate((kernel_type, POINTER, I64)))
+            b.call(kernel, [*(b.mul(row, items) for row in rows), words, self.worker])
 
     def _matrix(self, name: str, item: ir.Value) -> ir.Value:
         """Where the matrix of operand `name` begins that `item` is about."""

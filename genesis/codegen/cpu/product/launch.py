@@ -17,6 +17,7 @@ __all__ = ["Panels", "block", "packed", "panels", "source"]
 
 ROWS, COLUMNS, DEPTH = 192, 1024, 384  # of what is packed at a time, at most: A's block fills part of a second-level cache
 NARROW = 2  # strips of columns
+FOLLOWED = 1 << 18  # bytes of rows that followers find in a second-level cache, beside all that is packed
 PAGE = 4096  # bytes: lines so far apart share a place in the first-level cache
 NEVER = 1 << 62
 PACKING = 0.6  # what it takes to pack an element, in multiplications of a vector
@@ -37,7 +38,7 @@ class Panels(NamedTuple):
     by_columns: bool
 
 
-def panels(dtype: str, extents: tuple[int, int, int], wanted: int) -> Panels:
+def panels(dtype: str, extents: tuple[int, int, int], wanted: int, *, whole_rows: bool = False) -> Panels:
     """The cut into about `wanted` panels that takes least: padded to tiles, and with the operand packed that each repeats."""
     tile = Tile.of(dtype)
     m, n, _ = extents
@@ -50,18 +51,19 @@ def panels(dtype: str, extents: tuple[int, int, int], wanted: int) -> Panels:
         return rows * -(-columns // tile.lanes) + PACKING * (rows + columns)
 
     by_rows, by_columns = cut(m, tile.rows), cut(n, tile.columns)
-    if cost(by_rows[1], n) <= cost(m, by_columns[1]):
+    if whole_rows or cost(by_rows[1], n) <= cost(m, by_columns[1]):
         return Panels(*by_rows, False)
     return Panels(*by_columns, True)
 
 
 def block(
     call: Product, dtype: str, cut: Panels, addresses: tuple[Word, Word, Word], workspace: Word, share: int, *,
-    adds_from: int = NEVER, ahead: tuple[bool, bool] = (True, True),
+    adds_from: int = NEVER, ahead: tuple[bool, bool] = (True, True), followers: tuple[Word, ...] = (),
 ) -> Block:
     """The argument block of `call` with operands and result at `addresses`, and at `workspace` a `share` for each worker.
 
-    Items from `adds_from` on are added to what is there; `ahead`: whether the next item's A and B may be asked for.
+    Items from `adds_from` on are added to what is there; `ahead`: whether the next item's A and B may be asked for;
+    `followers`: the table of the epilogue, if there is one.
     """
     tile = Tile.of(dtype)
     size = 4 if dtype == "float32" else 8
@@ -76,12 +78,18 @@ def block(
         *(m, n, k, addresses[0], lda, turned_a, addresses[1], ldb, turned_b, addresses[2], call.ldc, batch[1]),
         *(step for pair in steps for step in pair),
         *(cut.panels, cut.height, cut.by_columns, adds_from, ONLY.index(call.only), _lies(call, dtype, cut)),
-        *(ROWS, COLUMNS, depth, workspace, share, packed_b),
+        *(_rows(n * size, tile) if followers else ROWS, COLUMNS, depth, workspace, share, packed_b),
         *(one and cut.panels == 1 for one in ahead),
+        *(len(call.epilogue), followers or 0),
     )
     words = tuple(int(value) if isinstance(value, bool) else value for value in values)
     assert len(words) == len(WORDS)
     return Block(words, items=numel(batch) * cut.panels)
+
+
+def _rows(nbytes: int, tile: Tile) -> int:
+    """How many rows of so many bytes followers take at a time, in tiles."""
+    return min(ROWS, max(1, FOLLOWED // (nbytes * tile.rows)) * tile.rows)
 
 
 def packed(call: Product, dtype: str, cut: Panels) -> tuple[int, int]:

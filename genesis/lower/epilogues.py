@@ -1,0 +1,135 @@
+"""Epilogues: kernels that go through the rows of a large product follow it block by block, while its rows are in cache.
+
+A call may follow a product if it can run row by row after it (`slabs.py`) and if nobody notices: what it reads is there by
+then, nobody in between touches what it writes, it still may write over what it could write over before (`donations`), and
+what it writes waits nowhere longer than before: it is the product's neighbour, or its results are outputs, as those of an
+optimizer's update are.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Collection, Sequence
+from typing import NamedTuple
+
+from genesis.ir.graph import Node
+from genesis.ir.shapes import numel
+from genesis.lower.build import KernelCall
+from genesis.lower.panels import LEAST_SAVED, PACKING, TRAFFIC
+from genesis.lower.schedule import last_check
+from genesis.lower.slabs import fits, walk_of
+from genesis.lower.stages import Call, Product, Stage
+from genesis.lower.target import Target
+
+__all__ = ["followed"]
+
+COLUMNS = 64, 1024  # of a row: vectors of a kernel are few in a shorter one, blocks of a longer one leave the cache half done
+
+
+def followed(nodes: Sequence[Node], stages: Sequence[Stage], outputs: Collection[int], target: Target) -> list[Stage]:
+    """Before: stages in order. After: the same, with calls moved up into products' epilogues where that pays."""
+    search = _Search(nodes, stages, outputs)
+    result: list[list[Call]] = []
+    for number, stage in enumerate(stages):
+        left = [call for call in list[Call](stage) if id(call) not in search.moved]
+        product = left[0] if len(left) == 1 else None
+        if isinstance(product, Product) and _has_whole_rows(nodes, product):
+            calls = search.followers(product, number)
+            if _pays(nodes, product, calls, target.threads):
+                search.moved.update(map(id, calls))
+                left = [product._replace(epilogue=tuple(calls))]
+        result.append(left)
+    return [stage for stage in result if stage]  # type: ignore[misc]
+
+
+def _has_whole_rows(nodes: Sequence[Node], product: Product) -> bool:
+    """Whether the result is one matrix of rows side by side, of a length that suits."""
+    m, n, _ = product.extents
+    low, high = COLUMNS
+    return (numel(product.batch) == 1 and product.ldc == n and not product.first and nodes[product.node].numel == m * n
+            and low <= n <= high)
+
+
+def _pays(nodes: Sequence[Node], product: Product, calls: Sequence[KernelCall], threads: int) -> bool:
+    """Whether what stays in cache is worth that all workers pack all columns, each for rows of its own."""
+    m, n, k = product.extents
+    written = (product.node, *(value for call in calls for value in call.writes))
+    saved = sum(nodes[value].nbytes for value in written if any(value in call.reads for call in calls))
+    return saved >= LEAST_SAVED and saved * TRAFFIC > (threads - 1) * k * max(0, n - m) * PACKING
+
+
+class _Use(NamedTuple):
+    """A call that touches a value, its number among all calls, and its stage's."""
+
+    stage: int
+    number: int
+    call: Call
+
+
+class _Search:
+    """The search for calls that may follow products; `moved` are the ids of those that do."""
+
+    def __init__(self, nodes: Sequence[Node], stages: Sequence[Stage], outputs: Collection[int]) -> None:
+        self.nodes, self.stages, self.outputs = nodes, stages, frozenset(outputs)
+        self.checked = last_check(nodes, stages)
+        self.moved: set[int] = set()
+        self.reads: dict[int, list[_Use]] = {}
+        self.writes: dict[int, list[_Use]] = {}
+        calls = ((number, call) for number, stage in enumerate(stages) for call in list[Call](stage))
+        for number, (stage, call) in enumerate(calls):
+            for uses, values in ((self.reads, call.reads), (self.writes, call.writes)):
+                for value in values:
+                    uses.setdefault(value, []).append(_Use(stage, number, call))
+
+    def followers(self, product: Product, at: int) -> list[KernelCall]:
+        """The calls that may follow the product of stage `at`, in order: readers of its result, and theirs."""
+        found: list[KernelCall] = []
+        written = {product.node}
+        waiting = [*self.reads.get(product.node, ())]
+        seen: set[int] = set()
+        while waiting:
+            use = heapq.heappop(waiting)
+            call = use.call
+            if use.number in seen or id(call) in self.moved or not isinstance(call, KernelCall):
+                continue
+            seen.add(use.number)
+            if self._follows(use, call, at, product.extents[0], found, written):
+                found.append(call)
+                written.update(call.writes)
+                for value in call.writes:
+                    for reader in self.reads.get(value, ()):
+                        heapq.heappush(waiting, reader)
+        return found
+
+    def _follows(
+        self, use: _Use, call: KernelCall, at: int, rows: int, found: Sequence[KernelCall], written: set[int]
+    ) -> bool:
+        """Whether a call may follow what has `written` row by row: the product of stage `at` and those `found` so far."""
+        walk = walk_of(call)
+        if walk is None or not fits(self.nodes, walk, call.writes, written, rows):
+            return False
+        if any(self.nodes[value].op == "check_index" for value in call.nodes):
+            return False
+        there = {id(other) for other in found}
+        late = any(id(other.call) not in there for value in call.reads for other in _between(self.writes, value, at + 1, use))
+        touched = any(_between(uses, value, at, use) for uses in (self.reads, self.writes) for value in call.writes)
+        return (not late and not touched and (self.outputs.issuperset(call.writes) or self._is_neighbour(use, at, there))
+                and self._keeps_memory(use, call, at))
+
+    def _is_neighbour(self, use: _Use, at: int, found: set[int]) -> bool:
+        """Whether all stages between that of the product and a call's have moved up to where the product is, or further."""
+        return all(id(call) in found or id(call) in self.moved
+                   for stage in self.stages[at + 1 : use.stage] for call in list[Call](stage))
+
+    def _keeps_memory(self, use: _Use, call: KernelCall, at: int) -> bool:
+        """Whether a call may write over, in stage `at`, the inputs that it may write over where it is."""
+        sizes = {self.nodes[value].nbytes for value in call.writes if value in self.outputs}
+        given = [value for value in call.reads if self.nodes[value].op == "input" and self.nodes[value].nbytes in sizes
+                 and self.reads[value][-1].stage == use.stage]
+        return not given or (at > self.checked and not any(
+            other.stage >= at and other.number != use.number for value in given for other in self.reads[value]))
+
+
+def _between(uses: dict[int, list[_Use]], value: int, first: int, end: _Use) -> list[_Use]:
+    """The uses of a value from stage `first` on that come before the stage of `end`."""
+    return [use for use in uses.get(value, ()) if first <= use.stage < end.stage]
