@@ -21,7 +21,7 @@ from genesis.capture.records import Given, Program, signed
 from genesis.capture.signature import check_of
 from genesis.capture.steps import later_schedules
 from genesis.dispatch import array_of
-from genesis.execute import LOSSES
+from genesis.execute import FLUSH_HOOKS, LOSSES
 from genesis.runtime import rng
 from genesis.storage import note
 from genesis.tensor import Tensor, hold_gradient
@@ -87,7 +87,7 @@ class Entry:
         self._launches = [_launch(recorder, place, given) for place in range(len(recorder.programs))]
         self._unread = [w.source for launch in self._launches for w in launch.writes if Given(w.source) not in given]
         only = self._launches[0] if len(self._launches) == 1 else None
-        self._quick = Quick(only.prepared, only.writes, self._cleared, outcome) if (
+        self._quick = Quick(only.prepared, only.inputs, only.writes, self._cleared, outcome) if (
             only is not None and only.is_plain and Quick.fits(only.prepared)) else None
         self.check: Callable[[Any, Any], Any] = check_of(recorder, arguments, given)
         self.slots = [(s.label, f"{s.array.node.dtype.name}{list(s.array.node.shape)}") for s in states if s.source in {
@@ -111,7 +111,9 @@ class Entry:
         FAULT in place of a result: the function has to be called, to fail where it fails.
         """
         undo: list[Callable[[], None]] = []
-        start, commit = None, Commit()
+        start, quick = None, None if FLUSH_HOOKS else self._quick
+        commit = quick or Commit()
+        commit.done = False
         try:
             settings = []
             for step in self._steps:
@@ -121,7 +123,7 @@ class Entry:
                     return False, None
                 settings.append(numbers)
             start = None if self._draws is None else rng.reserve(self._draws)
-            if self._quick is None:
+            if quick is None:
                 result = self._flushed(arrays, leaves, partial(_number, settings, leaves, start), undo, commit)
             else:
                 launch = self._launches[0]
@@ -129,7 +131,7 @@ class Entry:
                 for k, source in launch.slots:
                     scalars[k] = settings[source[1]][source[2]] if source[0] == "setting" else _number(
                         settings, leaves, start, source)
-                result = self._quick.replay(arrays, scalars, leaves, commit)
+                result = quick.replay(arrays, scalars, leaves)
         except BaseException:
             if not commit.done:
                 self._take_back(undo, start)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from genesis.execute import realize
@@ -10,7 +10,7 @@ from genesis.ir.graph import Node
 from genesis.tensor import Tensor
 from genesis.tracing import Array
 
-__all__ = ["LABELS", "Held", "held_arrays", "unlike"]
+__all__ = ["LABELS", "Held", "HeldTensors", "unlike"]
 
 LABELS = (
     "whether {} is a view", "the shape or dtype of {}", "requires_grad of {}", "the hooks of {}", "the strides of {}",
@@ -31,8 +31,43 @@ class Held(NamedTuple):
     number: int
 
 
-def held_arrays(rows: Iterable[Held]) -> list[Array] | int:
-    """What the tensors hold, or the number of the guard that failed."""
+class HeldTensors:
+    """The rows of all. Those that hold what they held last time, or the like, are passed over quickly."""
+
+    def __init__(self, rows: Sequence[Held]) -> None:
+        self._rows = rows
+        self._nodes = [row.node for row in rows]
+        self._tensors = [row.tensor for row in rows]
+        self._requires_grad = [row.requires_grad for row in rows]
+        self._are_bare = [row.is_bare for row in rows]
+        self._are_plain = all(row.strides is None for row in rows if row.is_read)
+
+    def arrays(self) -> list[Array] | int:
+        """What the tensors hold, or the number of the guard that failed."""
+        arrays = []
+        for tensor, node, requires_grad, is_bare in zip(
+            self._tensors, self._nodes, self._requires_grad, self._are_bare, strict=True
+        ):
+            array = tensor._array
+            memory = array.memory
+            if (
+                array.node is not node or memory is None or memory.strides is not None or tensor._base is not None
+                or tensor._requires_grad is not requires_grad or memory.buffer._flat is not None
+                or memory.buffer._owner is not None
+                or (is_bare and (tensor._hooks or tensor._post_hooks or tensor._node_hooks is not None))
+            ):
+                return self._looked_through()
+            arrays.append(array)
+        return arrays
+
+    def _looked_through(self) -> list[Array] | int:
+        found = _held_arrays(self._rows)
+        if found.__class__ is not int:  # what they hold is alike, though another program made it
+            self._nodes = [array.node for array in found]  # type: ignore[union-attr]
+        return found
+
+
+def _held_arrays(rows: Sequence[Held]) -> list[Array] | int:
     arrays = []
     for tensor, node, requires_grad, is_bare, is_read, strides, is_written, number in rows:
         array = tensor._array

@@ -59,7 +59,12 @@ def find(source: Any, leaves: Sequence[Any]) -> Any:
 
 
 class Outcome:
-    """What is left of a call. `gradients` has where tensors are found whose `.grad` is new, and the Recipe of it, or None."""
+    """What is left of a call.
+
+    Attributes:
+        gradients: where tensors are found whose `.grad` is new, and the Recipe of it, or None.
+        is_new: whether all that it returns can be made before the values are there, and before others are written over.
+    """
 
     def __init__(self, recorder: Recorder, result: Any, containers: set[int]) -> None:
         self._recorder: Any = recorder
@@ -79,8 +84,12 @@ class Outcome:
                 recorder.refuse("a tensor that was there before becomes a gradient")
             else:
                 self.gradients.append((source, self._recipe(gradient)))
+        self._looks = False
         self._tree = self._told(result)
         self._recorder = None
+        self.is_new = not self._looks and all(
+            recipe.value is not None and (recipe.base is None or recipe.base.__class__ is Recipe)
+            for recipe in self._recipes.values())
 
     # ---- telling ----
 
@@ -95,6 +104,7 @@ class Outcome:
                 return "found", source
             return "made", self._recipe(value)
         if type(value) is Number and value.source[0] == "item":
+            self._looks = True
             return "item", self._told(value.source[1])
         if type(value) is Number:
             return ("leaf", value.source[1]) if value.source[0] == "leaf" else ("same", value.fixed())

@@ -13,7 +13,7 @@ from genesis.capture.recorder import Recorder
 from genesis.capture.signature import leaves_check
 from genesis.capture.steps import later_schedules
 from genesis.capture.watch import Watch
-from genesis.devices import get_current_gpu, get_default_device
+from genesis.devices import CPU, MET, get_current_gpu, get_default_device
 from genesis.execute import LOSSES, flush_all
 from genesis.ir.dtypes import get_default_dtype
 from genesis.number import Number
@@ -28,8 +28,11 @@ __all__ = ["Recording", "modes", "record"]
 def modes() -> tuple[Any, ...]:
     """What holds for a call as a whole."""
     state = thread_state
-    places = get_default_device(), get_current_gpu()
-    return state.grad_enabled, state.autocast, get_default_dtype(), *places, get_num_threads()
+    places = (get_default_device(), get_current_gpu()) if MET else _AT_HOME
+    return state.grad_enabled, state.autocast, get_default_dtype(), places, get_num_threads()
+
+
+_AT_HOME = CPU, 0  # where everything is as long as nobody has asked for another device
 
 
 class Recording(NamedTuple):

@@ -7,7 +7,7 @@ from itertools import groupby
 from typing import Any
 
 from genesis.capture.arguments import Arguments
-from genesis.capture.held import LABELS, Held, held_arrays, unlike
+from genesis.capture.held import LABELS, Held, HeldTensors, unlike
 from genesis.capture.recorder import Recorder
 from genesis.capture.records import Given, State, hooks_of
 from genesis.dispatch import array_of
@@ -62,8 +62,8 @@ class _Check:
             if source not in places:
                 self._memory(source)
         if places:
-            rows = self.guards.constant([self._held(source, source in read) for source in places])
-            self.lines.append(f"if (h := held_arrays({rows})).__class__ is int: return h")
+            held = self.guards.constant(HeldTensors([self._held(source, source in read) for source in places]))
+            self.lines.append(f"if (h := {held}.arrays()).__class__ is int: return h")
         arrays: list[str] = []
         for is_held, neighbours in groupby([one.source for one in given], places.__contains__):
             run = [*neighbours]
@@ -72,7 +72,7 @@ class _Check:
         leaves = "".join(f"a{j}, " for j in range(len(self.arguments.leaves)))
         self.lines.append(f"return [{', '.join(arrays)}], ({leaves})")
         helpers = {
-            "array_of": array_of, "realize": realize, "unlike": unlike, "hooks_of": hooks_of, "held_arrays": held_arrays,
+            "array_of": array_of, "realize": realize, "unlike": unlike, "hooks_of": hooks_of,
             "failing": self.guards.failing,
         }
         guarded = "if (v := failing()) is not None: return v"

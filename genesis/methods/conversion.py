@@ -29,6 +29,7 @@ from genesis.ir.dtypes import (
 from genesis.ops.registry import OPERATIONS
 from genesis.tensor import Tensor, hold_gradient, method
 from genesis.thread import thread_state
+from genesis.tracing import LOCK
 
 __all__ = ["values_of"]
 
@@ -37,8 +38,9 @@ def values_of(tensor: Tensor) -> np.ndarray:
     """The values, computed now: an array for reading at once and then dropping."""
     if thread_state.recorder is not None:
         thread_state.recorder.looked()
-    array = array_of(tensor)
-    return realize(array).numpy(array.node.dtype)
+    with LOCK:  # a compiled call in another thread may be writing it
+        array = array_of(tensor)
+        return realize(array).numpy(array.node.dtype)
 
 
 # ---- to Python ----
@@ -63,9 +65,10 @@ def item(self: Tensor) -> bool | int | float:
     array = array_of(self)
     read = _READERS.get(array.node.dtype)
     if read is not None and not array.node.shape:
-        memory = realize(array)
-        if memory.buffer.device.memory.is_host:
-            return read(memory.pointer).value
+        with LOCK:
+            memory = realize(array)
+            if memory.buffer.device.memory.is_host:
+                return read(memory.pointer).value
     values = values_of(self)
     if values.size != 1:
         raise ValueError(f"item: a tensor of shape {self.shape} is not one number; want exactly one element")

@@ -17,6 +17,7 @@ import struct
 from array import array
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
+from itertools import chain
 from operator import setitem
 from typing import Any, NamedTuple
 
@@ -148,17 +149,21 @@ class Program:
         self._workers = max((launch.workers for launch in launches), default=1)
         self._keep = tuple(keep)
 
-    def run(self, values: Sequence[int | float] = (), outcome: Outcome = _unobserved) -> Fault | None:
+    def run(
+        self, values: Sequence[int | float] = (), outcome: Outcome = _unobserved, before: Iterable[None] = (),
+        undo: Iterable[None] = (),
+    ) -> Fault | None:
         """Run every launch with these slot values; return the fault that stopped it, if one did.
 
-        One run at a time goes on in the process; `outcome` becomes true when this one is complete.
+        One run at a time goes on in the process; `outcome` becomes true when this one is complete. `before` is gone through
+        before the launches and, after a fault, `undo`, in one breath: if both are native code, no interrupt comes between.
         """
         with team.lock:
             if self._workers > team.size:
                 team.grow(self._workers)
             self._pack_into(self._words, _SLOTS_OFFSET, outcome.address, *values)
             counts["native_calls"] += 1
-            if self._run(self._address):
+            if all(chain(filter(None, before), map(self._run, (self._address,)), filter(None, undo))):  # up to the flag, if 0
                 return Fault(*_FAULT.unpack_from(self._words, _FAULT_OFFSET))
         return None
 
