@@ -8,13 +8,12 @@ import pytest
 import genesis
 import genesis.nn.functional as F
 from genesis.codegen.cuda.binaries import names, toolchain
-from genesis.codegen.cuda.device import vectors
 from genesis.codegen.cuda.emit import Team, emit_kernel
 from genesis.codegen.cuda.geometry import team_of
 from genesis.codegen.cuda.target import LARGE, SIMULATED
 from tests.codegen.cuda.schedules import calls_of, check, program_of
 
-pytest.importorskip("numba_cuda")
+vectors = pytest.importorskip("genesis.codegen.cuda.device.vectors")
 compiled = pytest.mark.skipif(SIMULATED, reason="the simulator compiles nothing")
 simulated = pytest.mark.skipif(not SIMULATED, reason="runs in the simulator: see test_in_the_simulator.py")
 
