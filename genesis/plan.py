@@ -28,9 +28,9 @@ from genesis.runtime.plan_cache import plan_cache
 from genesis.runtime.team import get_num_threads
 from genesis.tracing import Array, Trace
 
-__all__ = ["SMALL", "UNHELD", "Owner", "Plan", "find_plan", "held_arrays", "plan_for"]
+__all__ = ["UNHELD", "Owner", "Plan", "find_plan", "held_arrays", "plan_for"]
 
-SMALL = 16 << 10  # bytes: memory of results and temporaries up to this size stays with the plan that ran
+_SMALL = 16 << 10  # bytes: the host's memory of results and temporaries up to this size stays with the plan that ran
 
 # References to a kept memory that nobody holds: a run's two lists, getrefcount's argument. To its buffer: the memory, a list,
 # the argument.
@@ -55,8 +55,8 @@ class Plan:
     """A lowered trace, ready to run: which inputs it takes, which values it gives, and the program between them."""
 
     __slots__ = (
-        "arena_bytes", "donations", "first", "idle", "inputs", "keeps", "large", "lowered", "outputs", "owners", "passing",
-        "saved", "segments", "sizes", "small", "unheld", "values", "views",
+        "arena_bytes", "donations", "first", "idle", "inputs", "keeps", "kept_bytes", "large", "lowered", "outputs", "owners",
+        "passing", "saved", "segments", "sizes", "small", "unheld", "values", "views",
     )
 
     def __init__(self, trace: Trace, outputs: tuple[int, ...], threads: int) -> None:
@@ -76,7 +76,9 @@ class Plan:
         self.outputs = [self._place(locations[base], layout, lowered.nodes[base].dtype) for base, layout in lowered.outputs]
         values = {place.place: value for value, place in locations.items() if place.kind == "output"}
         self.sizes = [lowered.nodes[values[k]].nbytes for k in range(len(values))]
-        self.donations = [(self.inputs[k], output) for k, output in lowered.donations if self.sizes[output] > SMALL]
+        # A GPU's pool gives the same memory again at once, and graphs of launches want it where it was the last time.
+        self.kept_bytes = _SMALL if trace.device.memory.is_host else -1
+        self.donations = [(self.inputs[k], output) for k, output in lowered.donations if self.sizes[output] > self.kept_bytes]
         self._lay_out()
         self.idle: list[Any] = []  # runs that came to their end
         outputs_at = len(self.inputs)
@@ -101,8 +103,8 @@ class Plan:
         places = [self.outputs[value] for value in self.first]
         self.owners = [Owner(k, value, size, place.layout, place.start, place.strides)
                        for k, (value, size, place) in enumerate(zip(self.first, self.sizes, places, strict=True))]
-        self.large = [owner for owner in self.owners if owner.size > SMALL]
-        self.small = [owner.value for owner in self.owners if owner.size <= SMALL]
+        self.large = [owner for owner in self.owners if owner.size > self.kept_bytes]
+        self.small = [owner.value for owner in self.owners if owner.size <= self.kept_bytes]
         self.unheld = [UNHELD] * 2 * len(self.small)
         self.views = [(value, place) for value, place in enumerate(self.outputs) if first.get(place.number) != value]
         self.passing = [*[owner.value for owner in self.large], *[value for value, _ in self.views]]

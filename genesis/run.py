@@ -14,7 +14,7 @@ from typing import Any
 from genesis.devices import Device
 from genesis.interpret import Interpretation
 from genesis.memory import Memory
-from genesis.plan import SMALL, UNHELD, Owner, Plan
+from genesis.plan import UNHELD, Owner, Plan
 from genesis.runtime.memory import Buffer
 from genesis.runtime.native import Outcome
 from genesis.tracing import Array, Trace
@@ -83,7 +83,7 @@ class Run:
         self.held = ()
         for value in plan.passing:
             self.memories[value] = None
-        if plan.arena_bytes > SMALL:
+        if plan.arena_bytes > plan.kept_bytes:
             self.arena = None
         plan.idle.append(self)
 
