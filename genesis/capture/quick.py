@@ -18,7 +18,7 @@ from genesis.capture.places import Homes, Places, places_of
 from genesis.capture.prepared import SMALL, Prepared
 from genesis.capture.records import Given
 from genesis.runtime.counters import counts
-from genesis.runtime.memory import scratch
+from genesis.runtime.scratch import scratch
 from genesis.storage import note
 from genesis.tensor import Tensor, hold_gradient
 from genesis.tracing import Array

@@ -269,22 +269,6 @@ class _Bytes:
         }
 
 
-class Scratch:
-    """The host's memory for temporaries of programs that run one at a time: one buffer for all that want little."""
-
-    def __init__(self, most: int) -> None:
-        self.most = most
-        self._buffer = Buffer(0)
-
-    def buffer(self, nbytes: int) -> Buffer:
-        """At least `nbytes` bytes, whatever is in them, until the next call."""
-        if nbytes > self.most:
-            return Buffer(nbytes)
-        if nbytes > self._buffer.nbytes:
-            self._buffer = Buffer(nbytes)
-        return self._buffer
-
-
 def fetched(
     device: Device, address: int, dtype: np.dtype, shape: Sequence[int], byte_strides: Sequence[int] | None = None
 ) -> np.ndarray:
@@ -298,7 +282,6 @@ def fetched(
     return values
 
 
-scratch = Scratch(4 << 20)
 memory_stats = _pool.usage
 reset_peak = _pool.reset_peak
 trim = _pool.trim
