@@ -447,6 +447,16 @@ def test_a_thread_that_is_handed_its_first_tensor_of_another_device():
     assert results == [[26.25, 17.5, ONE]]
 
 
+def test_a_thread_that_has_met_no_other_device_steps_the_parameters_of_two():
+    here, there = vector(1, 1, requires_grad=True), vector(2, 2, device=ONE).requires_grad_()
+    (here.sum() + there.sum().cpu()).backward()
+    optimizer = genesis.optim.SGD([here, there], lr=0.5)
+    thread = threading.Thread(target=optimizer.step, daemon=True)
+    thread.start()
+    thread.join(timeout=60)
+    assert (here.tolist(), there.tolist(), there.device) == ([0.5, 0.5], [1.5, 1.5], ONE)
+
+
 def test_threads_work_on_devices_of_their_own_and_on_each_others():
     given = [vector(k, k + 1, device=f"cpu:{k}") * 2 for k in range(4)]
     results = {}

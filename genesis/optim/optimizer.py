@@ -7,7 +7,7 @@ from itertools import chain
 from typing import Any
 
 from genesis.creation import tensor, zeros_like
-from genesis.devices import CPU, Device
+from genesis.devices import CPU, MET, Device
 from genesis.dispatch import call
 from genesis.execute import flush_all
 from genesis.ops.registry import OPERATIONS
@@ -95,7 +95,7 @@ class Optimizer:
                 for parameter in moving:
                     state = self.state_of(parameter, group)
                     state["step"] += 1
-                    device = parameter.device if thread_state.several else CPU
+                    device = parameter.device if MET else CPU
                     by_age.setdefault((state["step"], device), []).append(parameter)
                 for (age, _), parameters in by_age.items():
                     self.update(parameters, group, age)
