@@ -3,6 +3,7 @@
 A replay checks the guards, puts the traces of the recorded programs down as a whole - nodes and path are those of the
 recording, inputs and numbers are this call's - and flushes them. So what holds for any flush holds here too: memory is
 taken over from inputs that die, an index out of range undoes what depends on it, an interrupt loses nothing.
+A call that is one program of the host's goes a quicker way (see `quick`).
 """
 
 from __future__ import annotations
