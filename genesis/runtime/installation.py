@@ -10,12 +10,12 @@ _TREE = Path(__file__).parents[2]
 
 
 def install_command(extra: str = "") -> str:
-    """The command that installs genesis as it is installed here, with an extra.
+    """The command that installs genesis from its clone, with an extra; a wheel does not know its clone, which is ".".
 
     >>> from genesis.runtime.installation import install_command
     >>> install_command("cuda13").endswith('[cuda13]"')
     True
     """
-    named = f"[{extra}]" if extra else ""
-    is_source = (_TREE / "pyproject.toml").exists()
-    return f'python -m pip install --editable "{_TREE}{named}"' if is_source else f'python -m pip install "genesis{named}"'
+    # Never by a name alone: PyPI's `genesis` is another project's, and this one's distribution is not there.
+    clone = _TREE if (_TREE / "pyproject.toml").exists() else "."
+    return f'python -m pip install --editable "{clone}{f"[{extra}]" if extra else ""}"'

@@ -15,6 +15,7 @@ from genesis.codegen.cuda.signature import Function
 from genesis.codegen.cuda.target import SIMULATED
 from genesis.runtime.cache_directory import cache_directory
 from genesis.runtime.counters import count
+from genesis.runtime.installation import install_command
 from genesis.runtime.kernel_cache import KernelCache
 
 __all__ = ["cubin", "machine_code", "names", "toolchain"]
@@ -28,9 +29,8 @@ def toolchain() -> Any:
     """The compiler, imported when it is first needed. Raises ImportError, which says what to install."""
     missing = [name for name in ("numba_cuda", "cuda.bindings")[: 1 if SIMULATED else 2] if not _is_installed(name)]
     if missing:
-        raise ImportError(
-            f"device 'cuda' needs {' and '.join(missing)}: pip install genesis[cuda13], or genesis[cuda12] for older drivers"
-        )
+        command = install_command("cuda13")
+        raise ImportError(f"device 'cuda' needs {' and '.join(missing)}: {command}, or cuda12 for older drivers")
     return importlib.import_module("genesis.codegen.cuda.toolchain")
 
 
