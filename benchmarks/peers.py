@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import genesis
-from genesis.execute import flush_all
+from genesis.execution.flush import flush_all
 
 try:
     import torch

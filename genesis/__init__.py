@@ -14,7 +14,7 @@ import sys as _sys
 from math import e, inf, nan, pi
 from typing import Any as _Any
 
-from genesis.tensor import Tensor
+from genesis.tensor.handle import Tensor
 
 # isort: split
 from genesis import (
@@ -25,7 +25,6 @@ from genesis import (
     debug,
     fft,
     func,
-    indexing,
     linalg,
     masked,
     nn,
@@ -49,7 +48,12 @@ from genesis.autograd import (
     zero_grad,
 )
 from genesis.capture import compile
-from genesis.comparison import (
+from genesis.debug.doctor import doctor
+from genesis.execution.eager import eager
+from genesis.func import vmap
+from genesis.function import AddFunction, MatMulFunction, MulFunction, ReluFunction
+from genesis.functions import indexing as _indexing
+from genesis.functions.comparison import (
     allclose,
     broadcast_shapes,
     can_cast,
@@ -60,8 +64,8 @@ from genesis.comparison import (
     is_tensor,
     result_type,
 )
-from genesis.counting import bincount, histc, histogram, histogramdd, mode, repeat_interleave, unique_consecutive
-from genesis.creation import (
+from genesis.functions.counting import bincount, histc, histogram, histogramdd, mode, repeat_interleave, unique_consecutive
+from genesis.functions.creation import (
     arange,
     as_tensor,
     asarray,
@@ -84,13 +88,40 @@ from genesis.creation import (
     zeros,
     zeros_like,
 )
-from genesis.debug.doctor import doctor
-from genesis.devices import Device as device
-from genesis.devices import get_default_device, set_default_device
-from genesis.differences import gradient
-from genesis.eager import eager
-from genesis.func import vmap
-from genesis.function import AddFunction, MatMulFunction, MulFunction, ReluFunction
+from genesis.functions.finite_differences import gradient
+from genesis.functions.printing import get_printoptions, set_printoptions
+from genesis.functions.public_names import function_named as _function_named
+from genesis.functions.public_names import function_names as _function_names
+from genesis.functions.public_names import show_in as _show_in
+from genesis.functions.selection import (
+    argwhere,
+    index_add,
+    index_copy,
+    index_fill,
+    masked_scatter,
+    masked_select,
+    nonzero,
+    nonzero_static,
+    put,
+    take,
+    unique,
+    where,
+)
+from genesis.functions.splitting import (
+    atleast_1d,
+    atleast_2d,
+    atleast_3d,
+    broadcast_tensors,
+    chunk,
+    dsplit,
+    hsplit,
+    split,
+    split_with_sizes,
+    tensor_split,
+    unbind,
+    vsplit,
+)
+from genesis.functions.variable import Variable
 from genesis.ir.dtypes import (
     DType,
     bfloat16,
@@ -113,24 +144,7 @@ from genesis.ir.dtypes import int16 as short
 from genesis.ir.dtypes import int32 as int
 from genesis.ir.dtypes import int64 as long
 from genesis.ir.dtypes import promote as promote_types
-from genesis.joining import (
-    atleast_1d,
-    atleast_2d,
-    atleast_3d,
-    broadcast_tensors,
-    chunk,
-    dsplit,
-    hsplit,
-    split,
-    split_with_sizes,
-    tensor_split,
-    unbind,
-    vsplit,
-)
-from genesis.namespace import function_named as _function_named
-from genesis.namespace import function_names as _function_names
 from genesis.nn.native import native_batch_norm, native_group_norm, native_layer_norm
-from genesis.printing import get_printoptions, set_printoptions
 from genesis.random import (
     bernoulli,
     get_rng_state,
@@ -150,25 +164,12 @@ from genesis.random import (
 )
 from genesis.runtime.collector import grow_old as _grow_old
 from genesis.runtime.cuda.precision import get_float32_matmul_precision, set_float32_matmul_precision
+from genesis.runtime.devices import Device as device
+from genesis.runtime.devices import get_default_device, set_default_device
 from genesis.runtime.rng import Generator
 from genesis.runtime.team import get_num_threads, set_num_threads
-from genesis.selection import (
-    argwhere,
-    index_add,
-    index_copy,
-    index_fill,
-    masked_scatter,
-    masked_select,
-    nonzero,
-    nonzero_static,
-    put,
-    take,
-    unique,
-    where,
-)
 from genesis.serialization import load, save
-from genesis.thread import set_default_dtype
-from genesis.variable import Variable
+from genesis.tracing.state import set_default_dtype
 
 __version__ = "0.1.0"
 
@@ -191,4 +192,5 @@ def __dir__() -> list[str]:
     return sorted({name for name in globals() if not name.startswith("_")} | _function_names())
 
 
+_show_in(_sys.modules[__name__])
 _grow_old()

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from genesis.dispatch import call
 from genesis.ir.shapes import normalize_axis
 from genesis.ops.registry import OPERATIONS
-from genesis.tensor import Tensor
+from genesis.tensor.dispatch import call
+from genesis.tensor.handle import Tensor
 
 __all__ = ["fftshift", "ifftshift"]
 

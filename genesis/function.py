@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from genesis.autograd import Context, Function, numerical_gradient_check
-from genesis.tensor import Tensor
+from genesis.tensor.handle import Tensor
 
 __all__ = ["AddFunction", "Context", "Function", "MatMulFunction", "MulFunction", "ReluFunction", "numerical_gradient_check"]
 

@@ -8,13 +8,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from genesis.comparison import finfo
-from genesis.creation import eye
+from genesis.functions.comparison import finfo
+from genesis.functions.creation import eye
+from genesis.functions.methods import function_of, view_function_of
 from genesis.ir.dtypes import DType
 from genesis.ir.shapes import numel
-from genesis.methods import function_of, view_function_of
 from genesis.ops.registry import OPERATIONS
-from genesis.tensor import Tensor, method
+from genesis.tensor.handle import Tensor, method
 
 __all__ = [
     "LinAlgError", "cholesky", "cholesky_ex", "cond", "cross", "det", "diagonal", "eigh", "eigvalsh", "inv", "inv_ex",

@@ -14,11 +14,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from genesis.comparison import iinfo
-from genesis.dispatch import call
+from genesis.functions.comparison import iinfo
 from genesis.ir.dtypes import DType, bool_, float32
 from genesis.ops.registry import OPERATIONS
-from genesis.tensor import Tensor
+from genesis.tensor.dispatch import call
+from genesis.tensor.handle import Tensor
 
 __all__ = [
     "amax", "amin", "argmax", "argmin", "cumprod", "cumsum", "log_softmax", "logaddexp", "logsumexp", "mean", "median", "norm",

@@ -7,8 +7,8 @@ import builtins
 from typing import Any
 
 import genesis
+from genesis.functions.variable import Variable
 from genesis.ir.dtypes import DType
-from genesis.variable import Variable
 
 __all__ = ["Tensor", "Variable", "staticmethod", "tensor"]
 

@@ -2,25 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from genesis.construction import from_data
-from genesis.creation import as_shape
-from genesis.devices import CPU, Device, device_of
-from genesis.dispatch import call_on
+from genesis.functions.creation import as_shape
+from genesis.functions.random_draws import drawn
 from genesis.ir.dtypes import DType, as_dtype, float32, float64, get_default_dtype, int64
-from genesis.ir.shapes import numel
-from genesis.ops.registry import OPERATIONS
 from genesis.runtime import rng
+from genesis.runtime.devices import device_of
 from genesis.runtime.rng import Generator
-from genesis.tensor import Tensor, method
-from genesis.thread import thread_state
+from genesis.tensor.from_python import from_data
+from genesis.tensor.handle import Tensor, method
 
 __all__ = [
-    "bernoulli", "drawn", "get_rng_state", "initial_seed", "manual_seed", "multinomial", "normal", "rand", "rand_like",
+    "bernoulli", "get_rng_state", "initial_seed", "manual_seed", "multinomial", "normal", "rand", "rand_like",
     "randint", "randint_like", "randn", "randn_like", "randperm", "seed", "set_rng_state",
 ]
 
@@ -41,32 +37,6 @@ def manual_seed(seed: int) -> None:
     True
     """
     rng.manual_seed(int(seed))
-
-
-def draws(count: int, generator: Generator | None = None) -> tuple[int, int]:
-    """(seed, first place) of `count` fresh numbers, as signed 64-bit integers; of a generator of one's own, if given."""
-    if generator is not None:
-        if thread_state.recorder is not None:
-            thread_state.recorder.refuse("numbers are drawn from a generator of the call's own")
-        return _signed(generator.initial_seed()), _signed(generator.reserve(count))
-    start = rng.reserve(count)
-    if thread_state.recorder is not None:
-        return thread_state.recorder.drawn(start, count)
-    return _signed(rng.initial_seed()), _signed(start)
-
-
-def _signed(word: int) -> int:
-    return word - (1 << 64) if word >> 63 else word
-
-
-def drawn(
-    kind: str, shape: Sequence[int], dtype: DType | None, *parameters: Any, device: Device = CPU,
-    generator: Generator | None = None,
-) -> Tensor:
-    """Fresh numbers of the operation `kind`: uniform, normal or randint."""
-    shape = tuple(shape)
-    arguments = *draws(numel(shape), generator), shape, dtype or get_default_dtype(), *parameters
-    return call_on(device, OPERATIONS[kind], arguments)
 
 
 def _floating(name: str, dtype: DType | None) -> DType:

@@ -6,14 +6,19 @@ import os
 import pickle
 from typing import Any, BinaryIO
 
-from genesis.devices import device_of
+from genesis.runtime.devices import device_of
 
 __all__ = ["load", "save"]
 
-_TENSOR, _WHERE = ("genesis.methods.conversion", "_rebuilt"), 6  # what makes a tensor, and which argument says where
+_TENSOR, _WHERE = ("genesis.functions.methods.conversion", "_rebuilt"), 6  # what makes a tensor, and which argument says where
 _HARMLESS = {
-    _TENSOR, ("collections", "OrderedDict"), ("genesis.devices", "Device"), ("genesis.ir.dtypes", "_named"),
-    ("genesis.nn.parameter", "Parameter"), ("genesis.tensor", "Tensor"),
+    _TENSOR, ("collections", "OrderedDict"), ("genesis.runtime.devices", "Device"), ("genesis.ir.dtypes", "_named"),
+    ("genesis.nn.parameter", "Parameter"), ("genesis.tensor.handle", "Tensor"),
+}
+
+_MOVED = {  # modules as files of earlier versions name them
+    "genesis.devices": "genesis.runtime.devices", "genesis.methods.conversion": "genesis.functions.methods.conversion",
+    "genesis.tensor": "genesis.tensor.handle", "genesis.variable": "genesis.functions.variable",
 }
 
 
@@ -56,6 +61,7 @@ class _Unpickler(pickle.Unpickler):
         self._place = place
 
     def find_class(self, module: str, name: str) -> Any:
+        module = _MOVED.get(module, module)
         if self._careful and (module, name) not in _HARMLESS:
             raise pickle.UnpicklingError(f"load: the file asks for {module}.{name}; if you trust it, give weights_only=False")
         found = super().find_class(module, name)

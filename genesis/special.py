@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from genesis.methods import function_of
+from genesis.functions.methods import function_of
 from genesis.ops.registry import OPERATIONS
-from genesis.tensor import Tensor
+from genesis.tensor.handle import Tensor
 
 __all__ = [
     "airy_ai", "bessel_j0", "bessel_j1", "bessel_y0", "bessel_y1", "chebyshev_polynomial_t", "chebyshev_polynomial_u",

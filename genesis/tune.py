@@ -8,13 +8,13 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from genesis.codegen.cpu.target import cache_bytes
-from genesis.creation import ones
 from genesis.debug.timing import timing
-from genesis.execute import flush_all
+from genesis.execution.flush import flush_all
+from genesis.functions.creation import ones
 from genesis.lower.cost import PARALLEL_COST
 from genesis.runtime.speeds import Speeds, remember
 from genesis.runtime.team import get_num_threads, set_num_threads
-from genesis.tensor import Tensor
+from genesis.tensor.handle import Tensor
 
 __all__ = ["measure"]
 

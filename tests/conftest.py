@@ -6,11 +6,11 @@ import gc
 import hypothesis
 import pytest
 
-from genesis import plan
-from genesis.execute import flush
+from genesis.execution import plan
+from genesis.execution.flush import flush
 from genesis.lower import lower, target
 from genesis.runtime.speeds import ROUND
-from genesis.thread import unflushed
+from genesis.tracing.state import unflushed
 from tests import devices
 
 hypothesis.settings.register_profile("suite", deadline=None, max_examples=40, derandomize=True)

@@ -7,7 +7,7 @@ import pytest
 
 import genesis
 from genesis import nn, optim
-from genesis.tracing import Trace
+from genesis.tracing.trace import Trace
 from tests.tolerances import assert_close
 
 

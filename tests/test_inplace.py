@@ -4,7 +4,7 @@ import pytest
 import torch
 
 import genesis
-from genesis.methods.table import ALIASES, IN_PLACE
+from genesis.functions.methods.table import ALIASES, IN_PLACE
 from genesis.ops.registry import OPERATIONS
 from tests.conformance.samples import is_elementwise
 from tests.tolerances import assert_close

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 import genesis
-from genesis.methods.table import install_row
+from genesis.functions.methods.table import install_row
 from genesis.ops.registry import OPERATIONS, PRIMITIVES
 from genesis.ops.rows import unary
-from genesis.tensor import Tensor
+from genesis.tensor.handle import Tensor
 from tests.conformance.checks import check_gradients, check_reference
 
 

@@ -6,7 +6,7 @@ import pytest
 
 import genesis
 from genesis import nn
-from genesis.namespace import function_names
+from genesis.functions.public_names import function_names
 
 
 @pytest.fixture

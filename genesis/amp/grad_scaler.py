@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from genesis.creation import scalar_tensor
-from genesis.devices import device_of
+from genesis.functions.creation import scalar_tensor
 from genesis.ir.dtypes import float16, float32
 from genesis.optim.optimizer import Optimizer
-from genesis.storage import update_all
-from genesis.tensor import Tensor
-from genesis.thread import recording
+from genesis.runtime.devices import device_of
+from genesis.tensor.handle import Tensor
+from genesis.tensor.in_place import update_all
+from genesis.tracing.state import recording
 
 __all__ = ["GradScaler"]
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from genesis.autograd.observers import GradientEvent, observers
-from genesis.dispatch import call
-from genesis.execute import realize
+from genesis.execution.flush import realize
 from genesis.ops.registry import OPERATIONS
-from genesis.tensor import Tensor
-from genesis.thread import recording
+from genesis.tensor.dispatch import call
+from genesis.tensor.handle import Tensor
+from genesis.tracing.state import recording
 
 __all__ = ["AnomalyError", "detect_anomaly", "set_detect_anomaly"]
 

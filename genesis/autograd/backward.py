@@ -9,12 +9,12 @@ from genesis.autograd.hooks import hooked
 from genesis.autograd.observers import GradientEvent, observers
 from genesis.autograd.part import summed
 from genesis.autograd.walk import NO_DERIVATION, walk
-from genesis.dispatch import array_of
-from genesis.execute import flush
-from genesis.storage import write
-from genesis.tensor import Tensor, hold_gradient, tensor_of
-from genesis.thread import thread_state, unflushed
-from genesis.tracing import LOCK
+from genesis.execution.flush import flush
+from genesis.tensor.dispatch import array_of
+from genesis.tensor.handle import Tensor, hold_gradient, tensor_of
+from genesis.tensor.in_place import write
+from genesis.tracing.state import thread_state, unflushed
+from genesis.tracing.trace import LOCK
 
 __all__ = ["add_gradient", "backward", "grad"]
 

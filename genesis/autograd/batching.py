@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from genesis.dispatch import array_of
 from genesis.ir.graph import Graph
 from genesis.ops.batch import batch
-from genesis.tensor import Tensor, tensor_of
-from genesis.thread import current_trace
-from genesis.tracing import LOCK
+from genesis.tensor.dispatch import array_of
+from genesis.tensor.handle import Tensor, tensor_of
+from genesis.tracing.state import current_trace
+from genesis.tracing.trace import LOCK
 
 __all__ = ["batched"]
 

@@ -10,7 +10,7 @@ import bisect
 from typing import Any
 
 from genesis.ops.registry import Operation
-from genesis.tracing import Trace
+from genesis.tracing.trace import Trace
 
 __all__ = ["arguments_of", "call_at", "derived_at", "node_name", "span_of"]
 

@@ -10,14 +10,15 @@ from typing import Any
 from genesis.autograd.calls import arguments_of
 from genesis.autograd.part import Deferred
 from genesis.autograd.placing import saved_at
-from genesis.dispatch import array_of, call, filled, place
-from genesis.execute import flush
+from genesis.execution.flush import flush
 from genesis.ir.graph import Graph, Node
 from genesis.ops.registry import OPERATIONS
-from genesis.storage import detach, write
-from genesis.tensor import Tensor, method, tensor_of
-from genesis.thread import current_trace, recording
-from genesis.tracing import LOCK, Array, Trace
+from genesis.tensor.dispatch import array_of, call, filled, place
+from genesis.tensor.handle import Tensor, method, tensor_of
+from genesis.tensor.in_place import write
+from genesis.tensor.views import detach
+from genesis.tracing.state import current_trace, recording
+from genesis.tracing.trace import LOCK, Array, Trace
 
 __all__ = ["Context", "Custom", "plain", "recorded"]
 

@@ -12,9 +12,9 @@ from collections.abc import Callable
 from typing import Any
 
 from genesis.autograd.custom import Context, plain, recorded
-from genesis.dispatch import array_of
-from genesis.tensor import Tensor, result_class
-from genesis.thread import recording, thread_state
+from genesis.tensor.dispatch import array_of
+from genesis.tensor.handle import Tensor, result_class
+from genesis.tracing.state import recording, thread_state
 
 __all__ = ["Function", "once_differentiable"]
 

@@ -11,8 +11,8 @@ from typing import Any
 
 from genesis.autograd.pullback import columns_of, constant, enter, full, handle, jacobian_of, or_zeros, pull, pull_linear
 from genesis.ir.shapes import Shape
-from genesis.tensor import Tensor
-from genesis.thread import recording
+from genesis.tensor.handle import Tensor
+from genesis.tracing.state import recording
 
 __all__ = ["hessian", "hvp", "jacobian", "jvp", "vhp", "vjp"]
 

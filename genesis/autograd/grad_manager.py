@@ -13,16 +13,16 @@ from genesis.autograd.leaves import derivation
 from genesis.autograd.reduction import LocalReduction, Reduction
 from genesis.autograd.sharding import scatter
 from genesis.autograd.walk import release
-from genesis.devices import Device, device_of
-from genesis.dispatch import array_of, filled, moved
-from genesis.execute import realize
+from genesis.execution.flush import realize
 from genesis.ops.layout import Layout
 from genesis.pytree import leaves_of
+from genesis.runtime.devices import Device, device_of
 from genesis.runtime.fork import fork_safe_lock
-from genesis.storage import rehouse
-from genesis.tensor import Tensor, hold_gradient
-from genesis.thread import recording
-from genesis.tracing import LOCK, Array
+from genesis.tensor.dispatch import array_of, filled, moved
+from genesis.tensor.handle import Tensor, hold_gradient
+from genesis.tensor.in_place import rehouse
+from genesis.tracing.state import recording
+from genesis.tracing.trace import LOCK, Array
 
 __all__ = ["GradManager"]
 

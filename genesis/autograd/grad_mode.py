@@ -7,7 +7,7 @@ import inspect
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from genesis.thread import recording, thread_state
+from genesis.tracing.state import recording, thread_state
 
 __all__ = ["enable_grad", "inference_mode", "is_grad_enabled", "no_grad", "set_grad_enabled"]
 

@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 
 from genesis.autograd.backward import grad
-from genesis.construction import from_data
-from genesis.dispatch import array_of
 from genesis.ir.dtypes import float64
 from genesis.ir.shapes import Shape, numel
-from genesis.tensor import Tensor
-from genesis.thread import recording
+from genesis.tensor.dispatch import array_of
+from genesis.tensor.from_python import from_data
+from genesis.tensor.handle import Tensor
+from genesis.tracing.state import recording
 
 __all__ = ["GradcheckError", "gradcheck", "gradgradcheck", "numerical_gradient_check"]
 

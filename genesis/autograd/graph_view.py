@@ -8,9 +8,9 @@ from typing import Any
 from genesis.autograd.calls import arguments_of, call_at, derived_at, node_name
 from genesis.autograd.function import Function
 from genesis.autograd.hooks import NodeHooks, RemovableHandle
-from genesis.dispatch import array_of
-from genesis.tensor import Tensor, attribute
-from genesis.tracing import Trace
+from genesis.tensor.dispatch import array_of
+from genesis.tensor.handle import Tensor, attribute
+from genesis.tracing.trace import Trace
 
 __all__ = ["GradientNode"]
 

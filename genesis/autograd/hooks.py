@@ -7,9 +7,9 @@ from collections.abc import Callable, Sequence
 from typing import Any, Self
 
 from genesis.autograd.calls import derived_at
-from genesis.dispatch import array_of
-from genesis.tensor import Tensor, method
-from genesis.thread import recording
+from genesis.tensor.dispatch import array_of
+from genesis.tensor.handle import Tensor, method
+from genesis.tracing.state import recording
 
 __all__ = ["Hooks", "NodeHooks", "RemovableHandle", "hooked"]
 

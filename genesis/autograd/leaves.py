@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 
-from genesis.dispatch import array_of
-from genesis.tensor import Tensor, gradient_holders
-from genesis.tracing import Array, Trace
+from genesis.tensor.dispatch import array_of
+from genesis.tensor.handle import Tensor, gradient_holders
+from genesis.tracing.trace import Array, Trace
 
 __all__ = ["derivation", "leaves_of", "zero_grad"]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from typing import NamedTuple, Protocol
 
-from genesis.tensor import Tensor
+from genesis.tensor.handle import Tensor
 
 __all__ = ["GradientEvent", "Observer", "observers"]
 

@@ -18,15 +18,15 @@ from genesis.autograd.observers import GradientEvent, observers
 from genesis.autograd.paths import leads_on
 from genesis.autograd.placing import ReleasedError, placing, position_of
 from genesis.autograd.versions import check_versions
-from genesis.dispatch import array_of, call, filled
-from genesis.execute import flush
+from genesis.execution.flush import flush
 from genesis.ir.graph import Graph
 from genesis.ops.derive import derive
 from genesis.ops.registry import OPERATIONS, expand
-from genesis.tensor import Tensor, tensor_of
-from genesis.thread import current_trace, recording, thread_state
-from genesis.tracing import LOCK, Array, Trace
-from genesis.trie import BYTE_LIMIT
+from genesis.tensor.dispatch import array_of, call, filled
+from genesis.tensor.handle import Tensor, tensor_of
+from genesis.tracing.state import current_trace, recording, thread_state
+from genesis.tracing.trace import LOCK, Array, Trace
+from genesis.tracing.trie import BYTE_LIMIT
 
 __all__ = ["Cotangent", "Deferred", "GraphCycleError", "Part", "derivable", "join", "ones_like", "summed"]
 

@@ -8,9 +8,9 @@ from typing import Any
 
 from genesis.autograd.calls import derived_at
 from genesis.autograd.observers import observers
-from genesis.dispatch import array_of
-from genesis.tensor import Tensor
-from genesis.tracing import Trace
+from genesis.tensor.dispatch import array_of
+from genesis.tensor.handle import Tensor
+from genesis.tracing.trace import Trace
 
 __all__ = ["leads_on", "ways_to"]
 

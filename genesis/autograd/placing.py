@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from genesis.execute import flush, realize
+from genesis.execution.flush import flush, realize
 from genesis.ir.graph import Graph
-from genesis.tensor import Tensor, tensor_of
-from genesis.thread import current_trace, thread_state
-from genesis.tracing import LOCK, Array, Trace
+from genesis.tensor.handle import Tensor, tensor_of
+from genesis.tracing.state import current_trace, thread_state
+from genesis.tracing.trace import LOCK, Array, Trace
 
 __all__ = ["ReleasedError", "placing", "position_of", "saved_at"]
 

@@ -14,12 +14,12 @@ import numpy as np
 from genesis.autograd.backward import grad
 from genesis.autograd.batching import batched
 from genesis.autograd.leaves import derivation
-from genesis.construction import from_data
-from genesis.dispatch import array_of, call, filled
 from genesis.ir.shapes import Shape
 from genesis.ops.registry import OPERATIONS
-from genesis.tensor import Tensor, tensor_of
-from genesis.thread import recording
+from genesis.tensor.dispatch import array_of, call, filled
+from genesis.tensor.from_python import from_data
+from genesis.tensor.handle import Tensor, tensor_of
+from genesis.tracing.state import recording
 
 __all__ = [
     "columns_of", "constant", "enter", "full", "handle", "jacobian_of", "leads_elsewhere", "or_zeros", "pull", "pull_linear",

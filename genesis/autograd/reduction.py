@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
-from genesis.devices import Device
-from genesis.dispatch import moved
-from genesis.tensor import Tensor
+from genesis.runtime.devices import Device
+from genesis.tensor.dispatch import moved
+from genesis.tensor.handle import Tensor
 
 __all__ = ["LocalReduction", "Reduction"]
 

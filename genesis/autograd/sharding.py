@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
-from genesis.devices import device_of
 from genesis.pytree import leaves_of, map_tree
-from genesis.storage import view
-from genesis.tensor import Tensor
+from genesis.runtime.devices import device_of
+from genesis.tensor.handle import Tensor
+from genesis.tensor.views import view
 
 __all__ = ["scatter"]
 

@@ -10,8 +10,8 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from genesis.autograd.calls import node_name
 from genesis.ir.graph import Node
-from genesis.provenance import resolve_line
-from genesis.tracing import Change, Trace, version_of
+from genesis.tracing.source_line import resolve_line
+from genesis.tracing.trace import Change, Trace, version_of
 
 __all__ = ["ChangedError", "check_versions"]
 

@@ -16,13 +16,13 @@ from genesis.autograd.calls import derived_at
 from genesis.autograd.observers import observers
 from genesis.autograd.part import Cotangent, Part, derivable, join, ones_like
 from genesis.autograd.paths import ways_to
-from genesis.dispatch import array_of, call
 from genesis.ops.registry import OPERATIONS
-from genesis.provenance import resolve_line, user_line
-from genesis.tensor import Tensor
-from genesis.thread import recording, unflushed
-from genesis.tracing import Array, Trace
-from genesis.transfer import sent
+from genesis.tensor.dispatch import array_of, call
+from genesis.tensor.handle import Tensor
+from genesis.tensor.transfer import sent
+from genesis.tracing.source_line import resolve_line, user_line
+from genesis.tracing.state import recording, unflushed
+from genesis.tracing.trace import Array, Trace
 
 __all__ = ["NO_DERIVATION", "Walk", "release", "walk"]
 

@@ -6,8 +6,8 @@ import dataclasses
 from typing import Any
 
 from genesis.capture.recorder import Recorder
-from genesis.number import Number
-from genesis.tensor import Tensor
+from genesis.tensor.handle import Tensor
+from genesis.tensor.traced_number import Number
 
 __all__ = ["Arguments"]
 

@@ -13,7 +13,7 @@ from genesis.capture.recorder import Recorder
 from genesis.capture.recording import record
 from genesis.pytree import leaves_of
 from genesis.runtime import rng
-from genesis.tensor import Tensor
+from genesis.tensor.handle import Tensor
 
 __all__ = ["MismatchError", "checked"]
 

@@ -13,12 +13,12 @@ from genesis.capture.entry import Entry
 from genesis.capture.quick import FAULT
 from genesis.capture.recording import modes, record
 from genesis.capture.records import Refusal, SplitError
-from genesis.devices import MET
-from genesis.execute import flush_all
+from genesis.execution.flush import flush_all
+from genesis.functions.overrides import OVERRIDES
 from genesis.nn.module import Module
-from genesis.overriding import OVERRIDES
-from genesis.thread import thread_state
-from genesis.tracing import LOCK
+from genesis.runtime.devices import MET
+from genesis.tracing.state import thread_state
+from genesis.tracing.trace import LOCK
 
 __all__ = ["Compiled", "compile"]
 

@@ -21,12 +21,13 @@ from genesis.capture.recorder import Recorder
 from genesis.capture.records import Given, Program, signed
 from genesis.capture.signature import check_of
 from genesis.capture.steps import later_schedules
-from genesis.dispatch import array_of
-from genesis.execute import FLUSH_HOOKS, LOSSES
+from genesis.execution.failure import LOSSES
+from genesis.execution.flush import FLUSH_HOOKS
 from genesis.runtime import rng
-from genesis.storage import note
-from genesis.tensor import Tensor, hold_gradient
-from genesis.tracing import Array
+from genesis.tensor.dispatch import array_of
+from genesis.tensor.handle import Tensor, hold_gradient
+from genesis.tensor.in_place import note
+from genesis.tracing.trace import Array
 
 __all__ = ["Entry"]
 

@@ -19,7 +19,7 @@ from typing import Any
 from genesis.capture.check import COMPARISONS, check_function
 from genesis.capture.purity import CHANGING, DYNAMIC, SCALARS, asked_names, impure_names, is_impure, is_opaque
 from genesis.nn.module import Module
-from genesis.tensor import Tensor
+from genesis.tensor.handle import Tensor
 
 __all__ = ["Guards"]
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from genesis.execute import realize
+from genesis.execution.flush import realize
 from genesis.ir.graph import Node
-from genesis.tensor import Tensor
-from genesis.tracing import Array
+from genesis.tensor.handle import Tensor
+from genesis.tracing.trace import Array
 
 __all__ = ["LABELS", "Held", "HeldTensors", "unlike"]
 

@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 
 from genesis.capture.recorder import Recorder
-from genesis.devices import Device
 from genesis.ir.dtypes import DType
-from genesis.number import Number
 from genesis.ops.layout import Layout
-from genesis.tensor import Tensor
-from genesis.tracing import Array
+from genesis.runtime.devices import Device
+from genesis.tensor.handle import Tensor
+from genesis.tensor.traced_number import Number
+from genesis.tracing.trace import Array
 
 __all__ = ["Outcome", "Recipe", "copied", "find"]
 

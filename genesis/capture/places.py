@@ -7,12 +7,13 @@ from sys import getrefcount
 from typing import Any
 
 from genesis.capture.prepared import Prepared
-from genesis.devices import Device
 from genesis.ir.dtypes import DType
 from genesis.ir.graph import Node
 from genesis.ops.layout import Layout
+from genesis.runtime.devices import Device
 from genesis.runtime.memory import Buffer
-from genesis.tracing import Array, Memory, Trace
+from genesis.tracing.memory import Memory
+from genesis.tracing.trace import Array, Trace
 
 __all__ = ["Homes", "Places", "places_of"]
 

@@ -6,15 +6,17 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
-from genesis.execute import FLUSH_HOOKS, flush, lose, lose_all, taken_over
+from genesis.execution.failure import lose, lose_all
+from genesis.execution.flush import FLUSH_HOOKS, flush, taken_over
+from genesis.execution.plan import Plan
+from genesis.execution.result_pool import Run
 from genesis.ops.indexing import out_of_range
-from genesis.plan import Plan
-from genesis.run import Run
 from genesis.runtime.counters import count
 from genesis.runtime.memory import Buffer
 from genesis.runtime.native import UnfinishedError
-from genesis.tracing import Array, Memory, Trace
-from genesis.trie import Step
+from genesis.tracing.memory import Memory
+from genesis.tracing.trace import Array, Trace
+from genesis.tracing.trie import Step
 
 __all__ = ["SMALL", "Prepared"]
 

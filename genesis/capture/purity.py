@@ -13,9 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from genesis.devices import Device
 from genesis.ir.dtypes import DType
 from genesis.nn.module import Module
+from genesis.runtime.devices import Device
 
 __all__ = ["CHANGING", "DYNAMIC", "SCALARS", "asked_names", "impure_names", "is_impure", "is_opaque"]
 

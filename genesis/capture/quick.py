@@ -19,9 +19,9 @@ from genesis.capture.prepared import SMALL, Prepared
 from genesis.capture.records import Given
 from genesis.runtime.counters import counts
 from genesis.runtime.scratch import scratch
-from genesis.storage import note
-from genesis.tensor import Tensor, hold_gradient
-from genesis.tracing import Array
+from genesis.tensor.handle import Tensor, hold_gradient
+from genesis.tensor.in_place import note
+from genesis.tracing.trace import Array
 
 __all__ = ["FAULT", "Commit", "Quick"]
 

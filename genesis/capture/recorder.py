@@ -20,17 +20,18 @@ from genesis.capture.prepared import Prepared
 from genesis.capture.records import Program, Refusal, Source, SplitError, State, signed
 from genesis.capture.sources import given_of, source_of
 from genesis.capture.steps import ScheduleStep, UpdateStep, is_literal
-from genesis.dispatch import array_of
-from genesis.execute import FLUSH_HOOKS, flush_all, realize
+from genesis.execution.flush import FLUSH_HOOKS, flush_all, realize
+from genesis.execution.plan import Plan
 from genesis.ir.graph import Graph
-from genesis.number import Number, plain
-from genesis.plan import Plan
-from genesis.provenance import resolve_line, user_line
 from genesis.pytree import leaves_of
 from genesis.runtime import rng
-from genesis.tensor import Tensor, tensor_of
-from genesis.thread import thread_state
-from genesis.tracing import Array, Memory, Trace
+from genesis.tensor.dispatch import array_of
+from genesis.tensor.handle import Tensor, tensor_of
+from genesis.tensor.traced_number import Number, plain
+from genesis.tracing.memory import Memory
+from genesis.tracing.source_line import resolve_line, user_line
+from genesis.tracing.state import thread_state
+from genesis.tracing.trace import Array, Trace
 
 __all__ = ["Recorder"]
 

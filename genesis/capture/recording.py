@@ -13,14 +13,15 @@ from genesis.capture.recorder import Recorder
 from genesis.capture.signature import leaves_check
 from genesis.capture.steps import later_schedules
 from genesis.capture.watch import Watch
-from genesis.devices import CPU, MET, get_current_gpu, get_default_device
-from genesis.execute import LOSSES, flush_all
+from genesis.execution.failure import LOSSES
+from genesis.execution.flush import flush_all
 from genesis.ir.dtypes import get_default_dtype
-from genesis.number import Number
 from genesis.runtime.collector import collector_paused
+from genesis.runtime.devices import CPU, MET, get_current_gpu, get_default_device
 from genesis.runtime.team import get_num_threads
-from genesis.tensor import Tensor
-from genesis.thread import thread_state
+from genesis.tensor.handle import Tensor
+from genesis.tensor.traced_number import Number
+from genesis.tracing.state import thread_state
 
 __all__ = ["Recording", "modes", "record"]
 

@@ -17,8 +17,8 @@ from typing import Any, NamedTuple
 
 from genesis.capture.prepared import Prepared
 from genesis.ops.layout import Layout
-from genesis.tensor import Tensor
-from genesis.tracing import Array
+from genesis.tensor.handle import Tensor
+from genesis.tracing.trace import Array
 
 __all__ = ["Given", "Program", "Refusal", "Source", "SplitError", "State", "hooks_of", "signed"]
 

@@ -10,10 +10,10 @@ from genesis.capture.arguments import Arguments
 from genesis.capture.held import LABELS, Held, HeldTensors, unlike
 from genesis.capture.recorder import Recorder
 from genesis.capture.records import Given, State, hooks_of
-from genesis.dispatch import array_of
-from genesis.execute import realize
+from genesis.execution.flush import realize
 from genesis.ir.graph import Node
-from genesis.tensor import Tensor
+from genesis.tensor.dispatch import array_of
+from genesis.tensor.handle import Tensor
 
 __all__ = ["check_of", "leaves_check"]
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from genesis.capture.records import Given, Refusal, Source
-from genesis.tensor import Tensor
-from genesis.tracing import Array, Trace
+from genesis.tensor.handle import Tensor
+from genesis.tracing.trace import Array, Trace
 
 if TYPE_CHECKING:
     from genesis.capture.recorder import Recorder

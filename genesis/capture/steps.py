@@ -11,7 +11,7 @@ from typing import Any
 from genesis.capture.guards import Guards
 from genesis.optim.lr_scheduler import LRScheduler
 from genesis.optim.optimizer import Optimizer
-from genesis.tensor import Tensor
+from genesis.tensor.handle import Tensor
 
 __all__ = ["ScheduleStep", "UpdateStep", "is_literal", "later_schedules"]
 

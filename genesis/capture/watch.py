@@ -13,8 +13,8 @@ from genesis.amp.grad_scaler import GradScaler
 from genesis.autograd.grad_manager import GradManager
 from genesis.capture.guards import Guards
 from genesis.capture.purity import is_impure
-from genesis.number import plain
 from genesis.optim.lr_scheduler import LRScheduler
+from genesis.tensor.traced_number import plain
 
 __all__ = ["Watch"]
 
@@ -23,8 +23,8 @@ _STANDARD = os.path.dirname(os.path.abspath(os.__file__)) + os.sep
 _INSTALLED = os.sep + "site-packages" + os.sep
 # Library code whose outcome hangs on state that is not guarded, or that changes state which replays do not change.
 _UNSEEN = (
-    "debug", "utils/data", "serialization.py", "amp/grad_scaler.py", "printing.py", "optim/lr_scheduler", "func/functional",
-    "autograd/grad_manager.py", "cuda/memory.py", "cuda/random.py", "cuda/streams.py",
+    "debug", "utils/data", "serialization.py", "amp/grad_scaler.py", "functions/printing.py", "optim/lr_scheduler",
+    "func/functional", "autograd/grad_manager.py", "cuda/memory.py", "cuda/random.py", "cuda/streams.py",
 )
 _UNREPEATED = {
     "manual_seed", "seed", "initial_seed", "state_dict", "load_state_dict", "add_param_group", "register_hook",

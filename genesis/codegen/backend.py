@@ -8,8 +8,8 @@ from typing import NamedTuple
 
 from genesis.codegen.cpu import program
 from genesis.codegen.segment import Segment
-from genesis.devices import Device
 from genesis.lower.target import Target
+from genesis.runtime.devices import Device
 
 __all__ = ["Backend", "backend_of"]
 

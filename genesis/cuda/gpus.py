@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from genesis.devices import Device, get_current_gpu, set_current_gpu
 from genesis.runtime.cuda import gpu_count, opened
 from genesis.runtime.cuda.gpu import Gpu, Properties
 from genesis.runtime.cuda.memory import GpuMemory
+from genesis.runtime.devices import Device, get_current_gpu, set_current_gpu
 
 __all__ = [
     "current_device", "device", "device_count", "get_device_capability", "get_device_name", "get_device_properties", "init",

@@ -10,10 +10,10 @@ from typing import Any
 
 from genesis.cuda.gpus import device as current
 from genesis.cuda.gpus import place_of, set_device
-from genesis.devices import Device
-from genesis.execute import flush
+from genesis.execution.flush import flush
 from genesis.runtime.cuda.memory import GpuMemory
-from genesis.thread import unflushed
+from genesis.runtime.devices import Device
+from genesis.tracing.state import unflushed
 
 __all__ = ["Event", "Stream", "current_stream", "default_stream", "set_stream", "stream", "synchronize"]
 

@@ -8,7 +8,7 @@ from genesis.debug.memory_use import MemoryUse, memory
 from genesis.debug.program import LoweredProgram, program
 from genesis.debug.recording import Recording
 from genesis.debug.timing import StageTime, Timing, timing
-from genesis.execute import FLUSH_HOOKS as on_flush
+from genesis.execution.flush import FLUSH_HOOKS as on_flush
 from genesis.runtime.counters import reset as reset_stats
 from genesis.runtime.counters import stats
 

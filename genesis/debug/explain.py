@@ -13,9 +13,9 @@ from genesis.capture.recording import record
 from genesis.debug.kernels import ProgramCost, cost_of
 from genesis.debug.program import lines_of, refused_by
 from genesis.debug.timing import seconds_of
-from genesis.execute import FLUSH_HOOKS, flush_all
-from genesis.plan import Plan
-from genesis.tracing import Trace
+from genesis.execution.flush import FLUSH_HOOKS, flush_all
+from genesis.execution.plan import Plan
+from genesis.tracing.trace import Trace
 
 __all__ = ["Explanation", "MeasuredProgram", "explain"]
 

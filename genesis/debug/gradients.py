@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, Self
 
 from genesis.autograd.observers import GradientEvent, observers
 from genesis.ir.shapes import Shape
-from genesis.tensor import Tensor
+from genesis.tensor.handle import Tensor
 
 __all__ = ["GradientRecord", "record_grad_function"]
 

@@ -6,12 +6,12 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from genesis.dispatch import array_of
 from genesis.ir.graph import Node
 from genesis.ir.printer import format_nodes, to_networkx
-from genesis.tensor import Tensor
-from genesis.thread import current_trace
-from genesis.tracing import Trace
+from genesis.tensor.dispatch import array_of
+from genesis.tensor.handle import Tensor
+from genesis.tracing.state import current_trace
+from genesis.tracing.trace import Trace
 
 __all__ = ["Line", "RecordedGraph", "graph"]
 

@@ -7,12 +7,12 @@ from typing import Any, NamedTuple
 
 from genesis.debug.graph import Line
 from genesis.debug.program import instruction, lines_of, pending, sources_of
+from genesis.execution.plan import Plan, plan_for
 from genesis.ir.graph import Node
 from genesis.lower.build import KernelCall
 from genesis.lower.cost import Estimate, estimate
 from genesis.lower.stages import parts
-from genesis.plan import Plan, plan_for
-from genesis.tensor import Tensor
+from genesis.tensor.handle import Tensor
 
 __all__ = ["ProgramCost", "StageCost", "cost_of", "kernels"]
 

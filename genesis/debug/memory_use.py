@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any, Self
 
-from genesis.devices import device_of
-from genesis.execute import flush_all
+from genesis.execution.flush import flush_all
+from genesis.runtime.devices import device_of
 from genesis.runtime.memory import DeviceMemory
 from genesis.runtime.sizes import readable
 

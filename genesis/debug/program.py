@@ -6,15 +6,15 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from genesis.debug.graph import Line, RecordedGraph
-from genesis.dispatch import array_of
+from genesis.execution.plan import Plan, plan_for
 from genesis.ir.graph import Node
 from genesis.lower.build import KernelCall
 from genesis.lower.listing import listing
 from genesis.lower.stages import Call, Loop, Product, parts
-from genesis.plan import Plan, plan_for
-from genesis.tensor import Tensor
-from genesis.thread import current_trace
-from genesis.tracing import Trace
+from genesis.tensor.dispatch import array_of
+from genesis.tensor.handle import Tensor
+from genesis.tracing.state import current_trace
+from genesis.tracing.trace import Trace
 
 __all__ = ["KernelView", "LoweredProgram", "instruction", "lines_of", "pending", "program", "refused_by", "sources_of"]
 

@@ -6,9 +6,9 @@ from typing import Any, Self
 
 from genesis.debug.graph import RecordedGraph
 from genesis.debug.program import LoweredProgram, lines_of
-from genesis.execute import FLUSH_HOOKS, flush_all
-from genesis.plan import Plan
-from genesis.tracing import Trace
+from genesis.execution.flush import FLUSH_HOOKS, flush_all
+from genesis.execution.plan import Plan
+from genesis.tracing.trace import Trace
 
 __all__ = ["Flushed", "Recording"]
 

@@ -6,11 +6,11 @@ from statistics import median
 from typing import NamedTuple, Self
 
 from genesis.debug.program import instruction
-from genesis.execute import FLUSH_HOOKS, flush_all
+from genesis.execution.flush import FLUSH_HOOKS, flush_all
+from genesis.execution.plan import Plan
 from genesis.ir.graph import Node
 from genesis.lower.stages import Product, Stage, parts
-from genesis.plan import Plan
-from genesis.tracing import Trace
+from genesis.tracing.trace import Trace
 
 __all__ = ["StageTime", "Timing", "seconds_of", "timing"]
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from genesis.nn.module import Module
-from genesis.tensor import Tensor
+from genesis.tensor.handle import Tensor
 
 __all__ = ["functional_call"]
 

@@ -24,10 +24,10 @@ from genesis.autograd.pullback import (
     pull,
     pull_linear,
 )
-from genesis.creation import tensor
+from genesis.functions.creation import tensor
 from genesis.pytree import leaves_of, map_tree, with_leaves
-from genesis.tensor import Tensor
-from genesis.thread import recording
+from genesis.tensor.handle import Tensor
+from genesis.tracing.state import recording
 
 __all__ = ["grad", "hessian", "jacfwd", "jacrev", "jvp", "value_and_grad", "vjp"]
 

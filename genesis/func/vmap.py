@@ -8,11 +8,11 @@ from typing import Any
 
 from genesis.autograd.batching import batched
 from genesis.autograd.grad_mode import is_grad_enabled
-from genesis.dispatch import array_of, call
-from genesis.eager import together
+from genesis.execution.eager import together
 from genesis.ops.registry import OPERATIONS
 from genesis.pytree import leaves_of, map_tree, with_leaves
-from genesis.tensor import Tensor, tensor_of
+from genesis.tensor.dispatch import array_of, call
+from genesis.tensor.handle import Tensor, tensor_of
 
 __all__ = ["vmap"]
 

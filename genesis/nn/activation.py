@@ -5,7 +5,7 @@ from __future__ import annotations
 from genesis.nn import functional
 from genesis.nn.in_place import InPlace
 from genesis.nn.module import Module
-from genesis.tensor import Tensor
+from genesis.tensor.handle import Tensor
 
 __all__ = ["GELU", "RReLU", "ReLU", "SiLU", "Sigmoid", "Softmax", "Softmax2d", "Tanh"]
 

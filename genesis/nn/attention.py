@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
-from genesis.creation import empty, zeros
-from genesis.dispatch import call
+from genesis.functions.creation import empty, zeros
+from genesis.functions.selection import where
 from genesis.ir.dtypes import bool_
 from genesis.nn import functional, init
 from genesis.nn.linear import Linear
 from genesis.nn.module import Module
 from genesis.nn.parameter import Parameter
 from genesis.ops.registry import OPERATIONS
-from genesis.selection import where
-from genesis.tensor import Tensor
+from genesis.tensor.dispatch import call
+from genesis.tensor.handle import Tensor
 
 __all__ = ["MultiheadAttention"]
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from genesis.creation import ones, zeros
+from genesis.functions.creation import ones, zeros
 from genesis.ir.dtypes import int64
 from genesis.nn import functional, init
 from genesis.nn.module import Module
 from genesis.nn.parameter import Parameter
-from genesis.storage import write
-from genesis.tensor import Tensor
-from genesis.thread import recording
+from genesis.tensor.handle import Tensor
+from genesis.tensor.in_place import write
+from genesis.tracing.state import recording
 
 __all__ = ["BatchNorm1d", "BatchNorm2d", "BatchNorm3d", "InstanceNorm1d", "InstanceNorm2d", "InstanceNorm3d"]
 

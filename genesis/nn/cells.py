@@ -5,14 +5,14 @@ from __future__ import annotations
 from math import sqrt
 from typing import Any
 
-from genesis.creation import empty, zeros
-from genesis.dispatch import call
+from genesis.functions.creation import empty, zeros
 from genesis.nn import init
 from genesis.nn.module import Module
 from genesis.nn.parameter import Parameter
 from genesis.ops.recurrent import GATES
 from genesis.ops.registry import OPERATIONS
-from genesis.tensor import Tensor
+from genesis.tensor.dispatch import call
+from genesis.tensor.handle import Tensor
 
 __all__ = ["GRUCell", "LSTMCell", "RNNCell"]
 

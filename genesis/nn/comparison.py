@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from genesis.nn import functional
 from genesis.nn.loss import Loss, WeightedLoss
-from genesis.tensor import Tensor
+from genesis.tensor.handle import Tensor
 
 __all__ = [
     "BCELoss", "BCEWithLogitsLoss", "CosineEmbeddingLoss", "HingeEmbeddingLoss", "HuberLoss", "KLDivLoss",

@@ -7,7 +7,7 @@ from typing import Any, Generic, Self, TypeVar
 
 from genesis.nn.module import Module
 from genesis.nn.parameter import Parameter
-from genesis.tensor import Tensor
+from genesis.tensor.handle import Tensor
 
 __all__ = ["ModuleDict", "ModuleList", "ParameterDict", "ParameterList", "Sequential"]
 

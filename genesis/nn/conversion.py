@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, Self
 
-from genesis.devices import Device
 from genesis.ir.dtypes import DType, as_dtype, bfloat16, float16, float32, float64
 from genesis.nn.parameter import Parameter
-from genesis.storage import detach, rehouse, write
-from genesis.tensor import Tensor
-from genesis.thread import recording
+from genesis.runtime.devices import Device
+from genesis.tensor.handle import Tensor
+from genesis.tensor.in_place import rehouse, write
+from genesis.tensor.views import detach
+from genesis.tracing.state import recording
 
 __all__ = ["Convertible"]
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from copy import deepcopy
 from typing import Any
 
-from genesis.creation import full
+from genesis.functions.creation import full
 from genesis.nn import functional, init
 from genesis.nn.attention import MultiheadAttention
 from genesis.nn.containers import ModuleList
@@ -15,7 +15,7 @@ from genesis.nn.linear import Linear
 from genesis.nn.module import Module
 from genesis.nn.normalization import LayerNorm
 from genesis.nn.transformer import TransformerEncoder, TransformerEncoderLayer, activation_named
-from genesis.tensor import Tensor
+from genesis.tensor.handle import Tensor
 
 __all__ = ["Transformer", "TransformerDecoder", "TransformerDecoderLayer"]
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from genesis.creation import arange
-from genesis.dispatch import call
+from genesis.functions.creation import arange
+from genesis.functions.overrides import overridable
 from genesis.ops.registry import OPERATIONS
-from genesis.overriding import overridable
-from genesis.tensor import Tensor
+from genesis.tensor.dispatch import call
+from genesis.tensor.handle import Tensor
 
 __all__ = ["affine_grid", "upsample_bilinear", "upsample_nearest"]
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from genesis.dispatch import call
+from genesis.functions.methods import function_of
+from genesis.functions.overrides import overridable
+from genesis.functions.random_draws import draws
 from genesis.ir.shapes import broadcast_shapes, numel
-from genesis.methods import function_of
 from genesis.nn.flow import affine_grid, upsample_bilinear, upsample_nearest
 from genesis.nn.in_place import in_place_too
 from genesis.nn.noise import (
@@ -24,11 +25,10 @@ from genesis.nn.pairs import pdist, triplet_margin_with_distance_loss
 from genesis.nn.sequences import ctc_loss, linear_cross_entropy
 from genesis.nn.unpooling import max_unpool1d, max_unpool2d, max_unpool3d
 from genesis.ops.registry import OPERATIONS
-from genesis.overriding import overridable
-from genesis.random import draws
-from genesis.storage import in_place_form, write
-from genesis.tensor import Tensor
-from genesis.thread import recording
+from genesis.tensor.dispatch import call
+from genesis.tensor.handle import Tensor
+from genesis.tensor.in_place import in_place_form, write
+from genesis.tracing.state import recording
 
 __all__ = [
     "adaptive_avg_pool1d", "adaptive_avg_pool2d", "adaptive_avg_pool3d", "adaptive_max_pool1d", "adaptive_max_pool2d",

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from genesis.autograd.custom import Context
 from genesis.autograd.function import Function
 from genesis.autograd.hooks import RemovableHandle
-from genesis.tensor import Tensor
+from genesis.tensor.handle import Tensor
 
 __all__ = ["Hooked"]
 

@@ -8,8 +8,8 @@ from collections.abc import Callable
 from typing import Any
 
 from genesis.nn.module import Module
-from genesis.storage import write
-from genesis.tensor import Tensor
+from genesis.tensor.handle import Tensor
+from genesis.tensor.in_place import write
 
 __all__ = ["InPlace", "in_place_too"]
 

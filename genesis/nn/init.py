@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import math
 
-from genesis.creation import eye
-from genesis.dispatch import call_on, filled
+from genesis.functions.creation import eye
+from genesis.functions.random_draws import drawn, draws
 from genesis.linalg import qr
 from genesis.ops.registry import OPERATIONS
-from genesis.random import drawn, draws
 from genesis.runtime.rng import Generator
-from genesis.storage import write
-from genesis.tensor import Tensor
-from genesis.thread import recording
+from genesis.tensor.dispatch import call_on, filled
+from genesis.tensor.handle import Tensor
+from genesis.tensor.in_place import write
+from genesis.tracing.state import recording
 
 __all__ = [
     "calculate_gain", "constant_", "dirac_", "eye_", "fans", "kaiming_normal_", "kaiming_uniform_", "normal_", "ones_",

@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from genesis.creation import empty
+from genesis.functions.creation import empty
 from genesis.nn import functional, init
 from genesis.nn.module import Module
 from genesis.nn.parameter import Parameter
-from genesis.tensor import Tensor
+from genesis.tensor.handle import Tensor
 
 __all__ = ["Linear"]
 

@@ -9,7 +9,7 @@ from genesis.nn import functional
 from genesis.nn.linear import Linear
 from genesis.nn.module import Module
 from genesis.nn.sequences import LinearCrossEntropyOptions
-from genesis.tensor import Tensor
+from genesis.tensor.handle import Tensor
 
 __all__ = [
     "CTCLoss", "CrossEntropyLoss", "L1Loss", "LinearCrossEntropyLoss", "Loss", "MSELoss", "NLLLoss", "WeightedLoss",

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from genesis.nn import functional
 from genesis.nn.loss import Loss, WeightedLoss
-from genesis.tensor import Tensor
+from genesis.tensor.handle import Tensor
 
 __all__ = [
     "GaussianNLLLoss", "MultiLabelMarginLoss", "MultiLabelSoftMarginLoss", "MultiMarginLoss", "PoissonNLLLoss",

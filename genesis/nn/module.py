@@ -9,13 +9,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple, Self, TypeVar
 
-from genesis.creation import as_tensor
+from genesis.functions.creation import as_tensor
 from genesis.nn.conversion import Convertible
 from genesis.nn.hooks import Hooked
 from genesis.nn.parameter import Parameter
-from genesis.storage import detach, write
-from genesis.tensor import Tensor
-from genesis.thread import recording
+from genesis.tensor.handle import Tensor
+from genesis.tensor.in_place import write
+from genesis.tensor.views import detach
+from genesis.tracing.state import recording
 
 __all__ = ["IncompatibleKeys", "Module"]
 

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from genesis.functions.overrides import overridable
 from genesis.nn.functional import batch_norm, group_norm, layer_norm
-from genesis.overriding import overridable
-from genesis.tensor import Tensor
+from genesis.tensor.handle import Tensor
 
 __all__ = ["native_batch_norm", "native_group_norm", "native_layer_norm"]
 

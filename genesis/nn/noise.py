@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 
-from genesis.creation import ones, zeros_like
-from genesis.dispatch import call
+from genesis.functions.creation import ones, zeros_like
+from genesis.functions.overrides import overridable
+from genesis.functions.random_draws import drawn, draws
 from genesis.nn.in_place import in_place_too
 from genesis.ops.registry import OPERATIONS
-from genesis.overriding import overridable
-from genesis.random import drawn, draws
-from genesis.tensor import Tensor
+from genesis.tensor.dispatch import call
+from genesis.tensor.handle import Tensor
 
 __all__ = [
     "alpha_dropout", "dropout", "dropout1d", "dropout2d", "dropout3d", "feature_alpha_dropout", "gumbel_softmax", "rrelu",

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from genesis.creation import ones, zeros
+from genesis.functions.creation import ones, zeros
 from genesis.nn import functional
 from genesis.nn.module import Module
 from genesis.nn.parameter import Parameter
-from genesis.tensor import Tensor
+from genesis.tensor.handle import Tensor
 
 __all__ = ["GroupNorm", "LayerNorm", "LocalResponseNorm", "RMSNorm"]
 

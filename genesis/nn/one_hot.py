@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from genesis.dispatch import call
+from genesis.functions.overrides import overridable
 from genesis.ops.registry import OPERATIONS
-from genesis.overriding import overridable
-from genesis.tensor import Tensor
+from genesis.tensor.dispatch import call
+from genesis.tensor.handle import Tensor
 
 __all__ = ["one_hot"]
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from genesis.nn import functional
 from genesis.nn.module import Module
-from genesis.tensor import Tensor
+from genesis.tensor.handle import Tensor
 
 __all__ = [
     "CircularPad1d", "CircularPad2d", "CircularPad3d", "ConstantPad1d", "ConstantPad2d", "ConstantPad3d", "ReflectionPad1d",

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from genesis.creation import triu_indices
-from genesis.dispatch import call
+from genesis.functions.creation import triu_indices
+from genesis.functions.overrides import overridable
 from genesis.ops.registry import OPERATIONS
-from genesis.overriding import overridable
-from genesis.tensor import Tensor
+from genesis.tensor.dispatch import call
+from genesis.tensor.handle import Tensor
 
 __all__ = ["pdist", "triplet_margin_with_distance_loss"]
 

@@ -13,13 +13,13 @@ from genesis.autograd.custom import Context
 from genesis.autograd.function import Function
 from genesis.autograd.reduction import LocalReduction, Reduction
 from genesis.autograd.sharding import scatter
-from genesis.devices import Device, device_of
-from genesis.dispatch import call, moved
 from genesis.nn.module import Module
 from genesis.ops.registry import OPERATIONS
 from genesis.pytree import map_tree
-from genesis.storage import detach
-from genesis.tensor import Tensor
+from genesis.runtime.devices import Device, device_of
+from genesis.tensor.dispatch import call, moved
+from genesis.tensor.handle import Tensor
+from genesis.tensor.views import detach
 
 __all__ = ["DataParallel", "gather", "replicate", "scatter"]
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from genesis.dispatch import array_of
-from genesis.storage import detach
-from genesis.tensor import Tensor
+from genesis.tensor.dispatch import array_of
+from genesis.tensor.handle import Tensor
+from genesis.tensor.views import detach
 
 __all__ = ["Parameter"]
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from genesis.creation import full
+from genesis.functions.creation import full
 from genesis.nn import functional
 from genesis.nn.in_place import InPlace
 from genesis.nn.module import Module
 from genesis.nn.parameter import Parameter
-from genesis.tensor import Tensor
+from genesis.tensor.handle import Tensor
 
 __all__ = [
     "Hardshrink", "Hardsigmoid", "Hardswish", "Hardtanh", "LeakyReLU", "PReLU", "ReLU6", "Softshrink", "Threshold",

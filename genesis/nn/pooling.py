@@ -8,7 +8,7 @@ from typing import Any
 from genesis.nn import functional
 from genesis.nn.module import Module
 from genesis.ops.window import PerAxis, per_axis
-from genesis.tensor import Tensor
+from genesis.tensor.handle import Tensor
 
 __all__ = [
     "AdaptiveAvgPool1d", "AdaptiveAvgPool2d", "AdaptiveAvgPool3d", "AdaptiveMaxPool1d", "AdaptiveMaxPool2d",

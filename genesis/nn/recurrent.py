@@ -5,15 +5,15 @@ from __future__ import annotations
 from math import sqrt
 from typing import Any
 
-from genesis.creation import empty, tensor, zeros
-from genesis.dispatch import call
+from genesis.functions.creation import empty, tensor, zeros
 from genesis.nn import functional, init
 from genesis.nn.module import Module
 from genesis.nn.parameter import Parameter
 from genesis.nn.utils.rnn import PackedSequence, pack_as, padded
 from genesis.ops.recurrent import GATES
 from genesis.ops.registry import OPERATIONS
-from genesis.tensor import Tensor
+from genesis.tensor.dispatch import call
+from genesis.tensor.handle import Tensor
 
 __all__ = ["GRU", "LSTM", "RNN"]
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from genesis.nn import functional
 from genesis.nn.module import Module
-from genesis.tensor import Tensor
+from genesis.tensor.handle import Tensor
 
 __all__ = ["Upsample", "UpsamplingBilinear2d", "UpsamplingNearest2d"]
 

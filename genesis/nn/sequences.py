@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from math import isqrt
 from typing import Any
 
-from genesis.construction import from_data
-from genesis.dispatch import call
+from genesis.functions.overrides import overridable
 from genesis.ops.registry import OPERATIONS
-from genesis.overriding import overridable
-from genesis.tensor import Tensor
+from genesis.tensor.dispatch import call
+from genesis.tensor.from_python import from_data
+from genesis.tensor.handle import Tensor
 from genesis.utils.checkpoint import checkpoint
 
 __all__ = ["LinearCrossEntropyOptions", "ctc_loss", "linear_cross_entropy"]

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from genesis.nn.module import Module
-from genesis.storage import view
-from genesis.tensor import Tensor
+from genesis.tensor.handle import Tensor
+from genesis.tensor.views import view
 
 __all__ = ["Flatten", "Identity", "Unflatten"]
 

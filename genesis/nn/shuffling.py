@@ -5,7 +5,7 @@ from __future__ import annotations
 from genesis.nn import functional
 from genesis.nn.module import Module
 from genesis.ops.window import PerAxis
-from genesis.tensor import Tensor
+from genesis.tensor.handle import Tensor
 
 __all__ = ["ChannelShuffle", "Fold", "PixelShuffle", "PixelUnshuffle", "Unfold"]
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from genesis.dispatch import call
+from genesis.functions.overrides import overridable
 from genesis.ir.shapes import numel
 from genesis.nn.module import Module
 from genesis.ops.registry import OPERATIONS
 from genesis.ops.window import PerAxis, per_axis
-from genesis.overriding import overridable
-from genesis.tensor import Tensor
+from genesis.tensor.dispatch import call
+from genesis.tensor.handle import Tensor
 
 __all__ = ["MaxUnpool1d", "MaxUnpool2d", "MaxUnpool3d", "max_unpool1d", "max_unpool2d", "max_unpool3d"]
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from genesis.dispatch import call
 from genesis.ops.registry import OPERATIONS
 from genesis.optim.line_search import Point, strong_wolfe
 from genesis.optim.optimizer import Group, Optimizer
-from genesis.storage import detach
-from genesis.tensor import Tensor
-from genesis.thread import recording
+from genesis.tensor.dispatch import call
+from genesis.tensor.handle import Tensor
+from genesis.tensor.views import detach
+from genesis.tracing.state import recording
 
 __all__ = ["LBFGS"]
 

@@ -6,14 +6,15 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import chain
 from typing import Any
 
-from genesis.creation import tensor, zeros_like
-from genesis.devices import CPU, MET, Device
-from genesis.dispatch import call
-from genesis.execute import flush_all
+from genesis.execution.flush import flush_all
+from genesis.functions.creation import tensor, zeros_like
 from genesis.ops.registry import OPERATIONS
-from genesis.storage import detach, write_all
-from genesis.tensor import Tensor
-from genesis.thread import recording, thread_state
+from genesis.runtime.devices import CPU, MET, Device
+from genesis.tensor.dispatch import call
+from genesis.tensor.handle import Tensor
+from genesis.tensor.in_place import write_all
+from genesis.tensor.views import detach
+from genesis.tracing.state import recording, thread_state
 
 __all__ = ["Optimizer"]
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from genesis.creation import full_like
+from genesis.functions.creation import full_like
 from genesis.optim.optimizer import Group, Optimizer
-from genesis.tensor import Tensor
+from genesis.tensor.handle import Tensor
 
 __all__ = ["Rprop"]
 

@@ -11,14 +11,14 @@ from collections.abc import Callable, Iterable, Sequence
 from copy import deepcopy
 from typing import Any
 
-from genesis.creation import tensor
+from genesis.functions.creation import tensor
 from genesis.nn.batch_norm import BatchNorm1d, BatchNorm2d, BatchNorm3d
 from genesis.nn.module import Module
 from genesis.optim.lr_scheduler.scheduler import LRScheduler, per_group
 from genesis.optim.optimizer import Optimizer
-from genesis.storage import detach
-from genesis.tensor import Tensor
-from genesis.thread import recording
+from genesis.tensor.handle import Tensor
+from genesis.tensor.views import detach
+from genesis.tracing.state import recording
 
 __all__ = [
     "SWALR", "AveragedModel", "get_ema_avg_fn", "get_ema_multi_avg_fn", "get_swa_avg_fn", "get_swa_multi_avg_fn", "update_bn",

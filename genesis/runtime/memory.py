@@ -17,8 +17,8 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from genesis.devices import CPU, CPUS, Device
 from genesis.ir.shapes import contiguous_strides, reach
+from genesis.runtime.devices import CPU, CPUS, Device
 from genesis.runtime.fork import fork_safe_lock
 
 ALIGNMENT = 64

@@ -13,9 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from genesis.construction import from_data
 from genesis.ir.dtypes import DType, get_default_dtype
-from genesis.tensor import Tensor
+from genesis.tensor.from_python import from_data
+from genesis.tensor.handle import Tensor
 
 __all__ = [
     "bartlett", "blackman", "cosine", "exponential", "gaussian", "general_cosine", "general_hamming", "hamming", "hann",

@@ -6,16 +6,16 @@ import contextlib
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from genesis.amp import autocast
 from genesis.autograd.custom import Context, recorded
 from genesis.autograd.part import Deferred
 from genesis.autograd.walk import Walk
-from genesis.dispatch import array_of, call
 from genesis.ops.registry import OPERATIONS
 from genesis.pytree import leaves_of, map_tree, with_leaves
 from genesis.runtime import rng
-from genesis.tensor import Tensor, tensor_of
-from genesis.thread import current_trace, recording, thread_state
+from genesis.tensor.autocast import autocast
+from genesis.tensor.dispatch import array_of, call
+from genesis.tensor.handle import Tensor, tensor_of
+from genesis.tracing.state import current_trace, recording, thread_state
 
 __all__ = ["checkpoint", "checkpoint_sequential"]
 

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 import genesis
-from genesis.dispatch import array_of
-from genesis.execute import flush
-from genesis.plan import plan_for
-from genesis.thread import current_trace
+from genesis.execution.flush import flush
+from genesis.execution.plan import plan_for
+from genesis.tensor.dispatch import array_of
+from genesis.tracing.state import current_trace
 
 SHAPES = [(64, 5), (40, 16), (301, 130), (4, 16, 33), (1000, 2)]
 

@@ -6,10 +6,10 @@ import pytest
 import genesis
 from genesis.codegen.cpu import program
 from genesis.codegen.cpu.emit import emit_kernel
-from genesis.dispatch import array_of
+from genesis.execution.plan import plan_for
 from genesis.lower.build import KernelCall
-from genesis.plan import plan_for
 from genesis.runtime.plan_cache import plan_cache
+from genesis.tensor.dispatch import array_of
 
 
 def from_numpy(array):

@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 
 import genesis
-from genesis.dispatch import array_of
-from genesis.execute import flush
+from genesis.execution.flush import flush
+from genesis.execution.plan import plan_for
 from genesis.lower.build import KernelCall
-from genesis.plan import plan_for
-from genesis.thread import current_trace
+from genesis.tensor.dispatch import array_of
+from genesis.tracing.state import current_trace
 
 
 @pytest.fixture(autouse=True)

@@ -6,9 +6,9 @@ import torch
 
 import genesis
 from genesis.codegen.cpu.emit import emit_kernel
-from genesis.dispatch import array_of
+from genesis.execution.plan import plan_for
 from genesis.lower.build import KernelCall
-from genesis.plan import plan_for
+from genesis.tensor.dispatch import array_of
 from tests.tolerances import assert_close
 
 RANDOM = np.random.default_rng(0)

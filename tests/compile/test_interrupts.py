@@ -7,9 +7,9 @@ import pytest
 
 import genesis
 from genesis import nn, optim
-from genesis.execute import FLUSH_HOOKS
+from genesis.execution.flush import FLUSH_HOOKS
 from genesis.nn import functional as F
-from genesis.thread import thread_state
+from genesis.tracing.state import thread_state
 from tests.robustness.interrupts import CONTEXTS, interrupt, moments_of
 
 X, Y = genesis.ones(4, 3), genesis.zeros(4, 2)

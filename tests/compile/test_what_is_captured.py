@@ -418,7 +418,7 @@ def test_an_exception_leaves_what_it_leaves_uncompiled_and_nothing_is_kept():
         with pytest.raises(KeyError, match="as asked"):
             f(genesis.ones(2), True)
     assert total.tolist() == [9.0, 9.0]
-    assert len(f.entries) == 1 and genesis.thread.thread_state.recorder is None
+    assert len(f.entries) == 1 and genesis.tracing.state.thread_state.recorder is None
     with pytest.raises(ValueError, match="matmul"):
         genesis.compile(lambda x: x @ genesis.ones(5, 5))(genesis.ones(2, 3))
 

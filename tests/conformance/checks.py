@@ -8,10 +8,10 @@ import torch
 
 import genesis
 from genesis.autograd import gradcheck, gradgradcheck
-from genesis.dispatch import call
 from genesis.ir.dtypes import DTYPES
 from genesis.ops.layout import LAYOUT_RULES
 from genesis.ops.registry import OPERATIONS
+from genesis.tensor.dispatch import call
 from tests.conformance.samples import INTERNAL, KINKS, Sample, gradient_samples, samples_of
 from tests.devices import tensor
 from tests.tolerances import assert_close, to_torch

@@ -7,9 +7,9 @@ import torch
 import genesis
 from genesis.codegen.cpu.emit import emit_kernel
 from genesis.codegen.cpu.tiling import blocks_of
-from genesis.dispatch import array_of
+from genesis.execution.plan import plan_for
 from genesis.lower.build import KernelCall
-from genesis.plan import plan_for
+from genesis.tensor.dispatch import array_of
 from tests.devices import tensor
 from tests.tolerances import assert_close
 

@@ -12,7 +12,7 @@ import torch
 
 import genesis
 from genesis import nn
-from genesis.tracing import Trace
+from genesis.tracing.trace import Trace
 from genesis.utils.checkpoint import checkpoint
 from tests.contract.documents import document
 

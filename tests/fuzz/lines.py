@@ -9,7 +9,7 @@ from collections.abc import Callable
 import numpy as np
 
 import genesis
-from genesis.execute import flush_all
+from genesis.execution.flush import flush_all
 from tests.fuzz.sources import Writer
 
 SMOOTH = [

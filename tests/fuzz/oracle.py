@@ -5,10 +5,11 @@ from contextlib import contextmanager
 
 import numpy as np
 
-from genesis import execute, lower
+from genesis import lower
+from genesis.execution import flush as execute
 from genesis.ir.printer import format_nodes
 from genesis.ops.reference import evaluate
-from genesis.thread import current_trace
+from genesis.tracing.state import current_trace
 
 LOOSE = {"float64": 1e-9, "float32": 2e-4, "float16": 4e-2, "bfloat16": 2e-1}  # of the largest element, after long chains
 

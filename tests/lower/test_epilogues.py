@@ -9,13 +9,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import genesis
-from genesis import execute
-from genesis.dispatch import array_of
+from genesis.execution import flush as execute
+from genesis.execution.plan import plan_for
 from genesis.lower import epilogues, lower
 from genesis.lower.stages import Product
 from genesis.lower.target import Target, Turns
-from genesis.plan import plan_for
 from genesis.runtime.team import get_num_threads, set_num_threads
+from genesis.tensor.dispatch import array_of
 from tests.lower.text import parsed
 
 

@@ -4,14 +4,14 @@ import numpy as np
 import pytest
 
 import genesis
-from genesis.dispatch import array_of
+from genesis.execution.plan import plan_for
 from genesis.ir.dtypes import float64, int64
 from genesis.lower import lower
 from genesis.lower.folds import PLAIN
 from genesis.lower.stages import Product
 from genesis.lower.target import Target, Turns
 from genesis.ops.reference import evaluate_all
-from genesis.plan import plan_for
+from genesis.tensor.dispatch import array_of
 
 STRIDED = Target(1, Turns(1 << 30, 1, 1), taps=False, strided=True)
 

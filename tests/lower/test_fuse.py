@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 import genesis
-from genesis.dispatch import array_of
-from genesis.execute import flush
+from genesis.execution.flush import flush
 from genesis.lower.build import KernelCall
-from genesis.thread import current_trace
+from genesis.tensor.dispatch import array_of
+from genesis.tracing.state import current_trace
 
 
 @pytest.fixture(autouse=True)
@@ -22,7 +22,7 @@ def normal(*shape):
 
 def stages(*outputs):
     """The kernels of each stage of the program that computes `outputs`."""
-    from genesis.plan import plan_for
+    from genesis.execution.plan import plan_for
 
     schedule = plan_for(array_of(outputs[0]).trace).lowered.schedule
     return [[call.kernel for call in stage if isinstance(call, KernelCall)] for stage in schedule.stages]

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 import genesis
+from genesis.execution.plan import plan_for
 from genesis.lower import panels
 from genesis.lower.stages import Loop, Product
-from genesis.plan import plan_for
-from genesis.thread import current_trace
+from genesis.tracing.state import current_trace
 
 
 @pytest.fixture(autouse=True)

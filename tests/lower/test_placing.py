@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 import genesis
-from genesis.dispatch import array_of
+from genesis.execution.plan import plan_for
 from genesis.lower.stages import Product, parts
-from genesis.plan import plan_for
+from genesis.tensor.dispatch import array_of
 
 RANDOM = np.random.default_rng(0)
 A, B, C = (RANDOM.standard_normal(shape).astype(np.float32) for shape in ((3, 4, 5, 6), (3, 4, 6, 7), (3, 4, 6, 9)))

@@ -7,10 +7,10 @@ import inspect
 import pytest
 
 import genesis
+from genesis.execution.plan import plan_for
 from genesis.lower import repeats
 from genesis.lower.build import build_group
-from genesis.plan import plan_for
-from genesis.thread import current_trace
+from genesis.tracing.state import current_trace
 
 
 def described(call):

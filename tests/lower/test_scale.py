@@ -5,8 +5,8 @@ import time
 import pytest
 
 import genesis
-from genesis.dispatch import array_of
-from genesis.plan import plan_for
+from genesis.execution.plan import plan_for
+from genesis.tensor.dispatch import array_of
 
 
 @pytest.mark.parametrize("gradient", [False, True])

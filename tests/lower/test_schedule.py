@@ -1,7 +1,7 @@
 """What runs side by side, and which outputs may be written over which inputs."""
 
 import genesis
-from genesis import execute
+from genesis.execution import flush as execute
 from genesis.lower import lower
 from genesis.lower.target import Target
 from tests.lower.text import parsed

@@ -5,9 +5,9 @@ import pytest
 import torch
 
 import genesis
-from genesis.dispatch import array_of
+from genesis.execution.plan import plan_for
 from genesis.lower.slices import joined
-from genesis.plan import plan_for
+from genesis.tensor.dispatch import array_of
 from tests.lower.text import cases, parsed, shown
 
 CASES = cases("""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import genesis
-from genesis import plan
+from genesis.execution import plan
 from genesis.ir.dtypes import float32, float64, int64
 from genesis.ir.graph import Node
 from genesis.lower import lower, stored
@@ -15,7 +15,7 @@ from genesis.ops.registry import PRIMITIVES
 from genesis.runtime.counters import counts
 from genesis.runtime.kernel_cache import KernelCache
 from genesis.runtime.speeds import ROUND
-from genesis.trie import fresh_roots
+from genesis.tracing.trie import fresh_roots
 from tests.runtime.kernels import run_python
 
 

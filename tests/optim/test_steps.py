@@ -5,7 +5,7 @@ import pytest
 import genesis
 from genesis import nn, optim
 from genesis.debug import Recording
-from genesis.thread import current_trace
+from genesis.tracing.state import current_trace
 
 
 def train(optimizer_class, steps, **settings):

@@ -83,7 +83,7 @@ def test_a_raising_argument_leaves_no_mark():
 
 
 def test_an_exception_in_a_hook_comes_after_the_flush():
-    from genesis.execute import FLUSH_HOOKS
+    from genesis.execution.flush import FLUSH_HOOKS
 
     def hook(trace, plan):
         raise KeyError("from a hook")

@@ -13,7 +13,7 @@ import pytest
 
 import genesis
 from genesis import nn
-from genesis.trie import fresh_roots
+from genesis.tracing.trie import fresh_roots
 from genesis.utils.checkpoint import checkpoint
 
 from .interrupts import CONTEXTS, interrupt, moments_of

@@ -15,7 +15,6 @@ from genesis.codegen.cpu.tiling import blocks_of, width_of
 from genesis.codegen.cpu.words import word
 from genesis.codegen.places import Places
 from genesis.codegen.segment import Segment
-from genesis.devices import Device
 from genesis.ir.graph import Node
 from genesis.ir.shapes import numel
 from genesis.lower.build import KernelCall
@@ -24,6 +23,7 @@ from genesis.lower.kernel import Kernel
 from genesis.lower.schedule import Schedule
 from genesis.lower.stages import HostCall, Loop, Product, parts
 from genesis.ops.registry import PRIMITIVES
+from genesis.runtime.devices import Device
 from genesis.runtime.kernel_cache import KernelSource, get_or_compile
 from genesis.runtime.native import Block, Launch, Program
 

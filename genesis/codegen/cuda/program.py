@@ -18,7 +18,6 @@ from genesis.codegen.cuda.signature import Function, Signature, words_of
 from genesis.codegen.cuda.speeds import speeds_of
 from genesis.codegen.places import Places
 from genesis.codegen.segment import Segment
-from genesis.devices import Device
 from genesis.ir.dtypes import DType
 from genesis.ir.graph import Node
 from genesis.ir.shapes import numel
@@ -29,6 +28,7 @@ from genesis.lower.stages import Call, HostCall, Loop, Product
 from genesis.lower.target import Target, Turns
 from genesis.runtime.cuda import SIMULATED
 from genesis.runtime.cuda.program import FAULT, Program, Scalar, Step
+from genesis.runtime.devices import Device
 from genesis.runtime.uninterrupted import uninterrupted
 
 __all__ = ["assemble", "target", "target_of"]

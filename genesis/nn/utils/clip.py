@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from genesis.creation import zeros
-from genesis.storage import update_all
-from genesis.tensor import Tensor
-from genesis.thread import recording
+from genesis.functions.creation import zeros
+from genesis.tensor.handle import Tensor
+from genesis.tensor.in_place import update_all
+from genesis.tracing.state import recording
 
 __all__ = ["clip_grad_norm_", "clip_grad_value_"]
 

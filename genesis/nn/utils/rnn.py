@@ -7,11 +7,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from genesis.creation import full, tensor
-from genesis.dispatch import call
+from genesis.functions.creation import full, tensor
+from genesis.functions.selection import where
 from genesis.ops.registry import OPERATIONS
-from genesis.selection import where
-from genesis.tensor import Tensor
+from genesis.tensor.dispatch import call
+from genesis.tensor.handle import Tensor
 
 __all__ = [
     "PackedSequence", "pack_as", "pack_padded_sequence", "pack_sequence", "pad_packed_sequence", "pad_sequence", "padded",

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from genesis.dispatch import call
 from genesis.ops.registry import OPERATIONS
-from genesis.storage import write
-from genesis.tensor import Tensor
-from genesis.thread import recording
+from genesis.tensor.dispatch import call
+from genesis.tensor.handle import Tensor
+from genesis.tensor.in_place import write
+from genesis.tracing.state import recording
 
 __all__ = ["parameters_to_vector", "vector_to_parameters"]
 

@@ -9,7 +9,7 @@ from itertools import accumulate
 from typing import Any, Generic, TypeVar
 
 from genesis.runtime.rng import Generator
-from genesis.tensor import Tensor
+from genesis.tensor.handle import Tensor
 from genesis.utils.data.sampler import shuffled
 
 __all__ = ["ConcatDataset", "Dataset", "IterableDataset", "Subset", "TensorDataset", "random_split"]

@@ -9,11 +9,11 @@ from genesis.codegen.cuda.geometry import finishing, launch, team_of
 from genesis.codegen.cuda.program import target_of
 from genesis.codegen.cuda.signature import words_of
 from genesis.codegen.cuda.simulate import run
-from genesis.dispatch import array_of
 from genesis.ir.dtypes import float64, int64
 from genesis.lower import lower
 from genesis.lower.build import KernelCall
 from genesis.ops.reference import evaluate_all
+from genesis.tensor.dispatch import array_of
 from tests.tolerances import TOLERANCES
 
 MULTIPROCESSORS = 2

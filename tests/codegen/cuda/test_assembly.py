@@ -11,13 +11,13 @@ import genesis
 import genesis.nn.functional as F
 from benchmarks.measure import Settings
 from benchmarks.networks import networks
-from genesis import execute
 from genesis.codegen.cuda import binaries
 from genesis.codegen.cuda.binaries import cubin, machine_code, names, toolchain
 from genesis.codegen.cuda.emit import Team, emit_finish, emit_kernel
 from genesis.codegen.cuda.geometry import team_of
 from genesis.codegen.cuda.target import LARGE, SIMULATED
-from genesis.interpret import Interpretation
+from genesis.execution import flush as execute
+from genesis.execution.reference_mode import Interpretation
 from genesis.lower.build import KernelCall
 from genesis.runtime.kernel_cache import KernelCache
 from tests.codegen.cuda.schedules import calls_of, lowered, program_of

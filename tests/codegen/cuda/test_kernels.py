@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 
 import genesis
 import genesis.nn.functional as F
-from genesis import execute
 from genesis.codegen.cuda.emit import Team, emit_kernel
 from genesis.codegen.cuda.geometry import launch, team_of
 from genesis.codegen.cuda.simulate import run
 from genesis.codegen.cuda.target import LARGE, SIMULATED
+from genesis.execution import flush as execute
 from genesis.ir.dtypes import DTYPES
 from genesis.lower import levels
 from genesis.ops.registry import OPERATIONS

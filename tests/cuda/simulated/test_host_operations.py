@@ -6,7 +6,7 @@ import pytest
 import genesis
 from genesis import special
 from genesis.runtime.counters import stats
-from genesis.tensor import Tensor
+from genesis.tensor.handle import Tensor
 
 THERE = genesis.device("cuda")
 random = np.random.default_rng(0)

@@ -6,10 +6,9 @@ import time
 import pytest
 
 import genesis
-from genesis import devices
-from genesis.runtime import cuda
+from genesis.runtime import cuda, devices
 from genesis.runtime.cuda.simulated import SimulatedGpu
-from genesis.thread import thread_state
+from genesis.tracing.state import thread_state
 
 THERE = genesis.device("cuda")
 ONE = "cuda:1"

@@ -9,8 +9,8 @@ import pytest
 
 import genesis
 from genesis.codegen.cuda import program as assembly
-from genesis.dispatch import array_of
-from genesis.plan import plan_for
+from genesis.execution.plan import plan_for
+from genesis.tensor.dispatch import array_of
 from tests.tolerances import assert_close
 
 HERE, THERE = genesis.device("cpu"), genesis.device("cuda")

@@ -1,0 +1,183 @@
+"""Flushing: from a trace to realized arrays, by the plan found where the trace ends."""
+
+from __future__ import annotations
+
+import weakref
+from collections import Counter
+from collections.abc import Callable, Sequence
+from operator import itemgetter
+from sys import getrefcount
+from typing import Any
+
+import numpy as np
+
+from genesis.execution.failure import lose, lose_all
+from genesis.execution.host_call import call_host
+from genesis.execution.plan import Plan, find_plan, held_arrays
+from genesis.execution.reference_mode import Interpretation
+from genesis.execution.result_pool import Run, begin
+from genesis.ops.indexing import out_of_range
+from genesis.runtime.counters import counts
+from genesis.runtime.native import Outcome, UnfinishedError
+from genesis.tracing.memory import Memory
+from genesis.tracing.state import thread_state
+from genesis.tracing.trace import LOCK, Array, Trace
+
+__all__ = ["FLUSH_HOOKS", "flush", "flush_all", "realize", "taken_over"]
+
+FLUSH_HOOKS: list[Callable[[Trace, Any], None]] = []  # called at the end of a flush, with the trace and its plan
+
+_second = itemgetter(1)
+
+# References to an input that dies with the flush: the trace's list, a local name, getrefcount's argument; and so on.
+_DYING_ARRAY, _DYING_MEMORY, _DYING_BUFFER = 3, 3, 3
+
+
+def realize(array: Array) -> Memory:
+    """The memory of `array`, computed now if it is pending.
+
+    Raises RuntimeError if it was lost: it depended on an index that was out of range.
+    """
+    memory = array.memory
+    if memory is None:
+        trace = array.trace
+        assert trace is not None
+        flush(trace)
+        memory = array.memory
+        if memory is None:
+            raise RuntimeError(f"this value was lost, for what it depends on failed: {trace.failure}") from trace.failure
+    return memory
+
+
+def flush(trace: Trace) -> None:
+    """Compute every pending value of `trace` that somebody holds.
+
+    Raises, naming the user's line, IndexError for an index out of range, LinAlgError for a matrix without the inverse or
+    the factors that it was to have: what depends on it is lost,
+    tensors that were to hold such values hold what they held before, and all else is computed. Raises UnfinishedError where
+    a GPU refuses a launch after others may have written over inputs: all is lost then, see `lose_all`. After any other
+    exception (an interrupt, no memory) nothing is lost: the trace takes no more calls, and whoever needs one of its
+    values takes the flush up again.
+    """
+    with LOCK:
+        if trace.done:
+            return
+        trace.closed = True
+        failure = None
+        while trace.run is None or not trace.run.outcome:
+            trace.run = None
+            held = held_arrays(trace)
+            make = Interpretation if trace.eager else find_plan
+            trace.run = run = begin(make(trace, held) if held else None, held, trace.device)
+            if (failed := _execute(run, trace)) is None:
+                run.outcome.note()
+            else:
+                failure = failed
+        for hook in FLUSH_HOOKS:  # before the trace lets go of its nodes
+            hook(trace, trace.run.plan)
+        _finish(trace, trace.run)
+        if failure is not None:
+            raise failure
+
+
+def flush_all() -> None:
+    """Flush what this thread has recorded, device by device."""
+    for trace in [*thread_state.traces.values()]:
+        if not trace.done:
+            flush(trace)
+
+
+def _execute(run: Run, trace: Trace) -> Exception | None:
+    """Run the plan on the trace's inputs and scalars. Returns what to say where values were lost.
+
+    Inputs are overwritten in the last segment alone, if at all: until that one has noted its end all can be run again.
+    """
+    plan = run.plan
+    if plan is None:
+        return None
+    if isinstance(plan, Interpretation):
+        return lose(trace, *plan.failure) if plan.failure else None
+    trace.known.clear()
+    if not plan.keeps:
+        trace.input_at.clear()
+    taken = taken_over(plan.donations, plan, trace) if plan.donations else {}  # the memory of inputs that nobody else holds
+    slots = run.provide(plan, taken, trace)
+    for segment in plan.segments:
+        if segment.host is not None:
+            try:
+                call_host(plan, segment.host, slots, trace.device)
+            except np.linalg.LinAlgError as error:
+                return lose(trace, plan.lowered.origins[segment.host.node], error)
+        if segment.program is not None:
+            is_last = segment is plan.segments[-1]
+            try:
+                fault = segment.program.run(slots, run.outcome if is_last else Outcome())
+            except UnfinishedError as problem:
+                if not (is_last and taken):
+                    raise RuntimeError(str(problem)) from problem  # all can be run again
+                return lose_all(trace, plan, problem)
+            if fault is not None:
+                lowered = plan.lowered
+                reason = out_of_range(lowered.nodes[fault.site], fault.value, fault.extent)
+                return lose(trace, lowered.origins[fault.site], IndexError(reason))
+    return None
+
+
+def _finish(trace: Trace, run: Run) -> None:
+    """Give the handles their memory, keep what backward may still read, and let go of the rest.
+
+    It may be interrupted and begun again until it says that all is done.
+    """
+    plan, keeps = run.plan, False
+    if plan is not None:
+        keeps = plan.keeps
+        by_position = dict(zip(plan.values, run.memories, strict=True))
+        for array in run.held:
+            array.memory = memory = by_position[array.index]
+            if not array.node.differentiable:
+                array.trace = None
+                if keeps:
+                    memory.buffer.origin = trace.reference, array.index
+        if keeps:
+            trace.saved.update(trace.input_at)
+            for index in plan.saved:
+                trace.saved[index] = Array(None, -1, trace.nodes[index], by_position[index])
+                trace.versions[index] = by_position[index].buffer.version
+            for array in run.held:
+                if array.node.differentiable and array.index not in trace.input_at:
+                    trace.saved[array.index] = Array(None, -1, array.node, array.memory)
+    trace.end()
+    counts["flushes"] += 1
+    if not keeps:
+        trace.spend()
+        if trace.variables and any([leaf._base is not None for leaf in trace.variables.values()]):
+            trace.variables = weakref.WeakValueDictionary(trace.variables)  # it may be a detached result of an older trace
+    state, name = thread_state, trace.device.name
+    if state.traces.get(name) is trace:
+        del state.traces[name]
+        state.trace = None
+    trace.let_go()
+    if plan.__class__ is Plan:
+        run.end(plan)
+
+
+def taken_over(donations: Sequence[tuple[int, int]], plan: Plan, trace: Trace) -> dict[int, Memory]:
+    """The memory of inputs that nobody else holds, by the buffer that it is to be."""
+    taken: dict[int, Memory] = {}
+    recorder, inputs, sizes = thread_state.recorder, trace.inputs, plan.sizes
+    written = map(id, map(_second, trace.written))
+    references = dict.fromkeys(written, 1) if recorder is None else recorder.references() + Counter(written)
+    for k, output in donations:
+        array = inputs[k]
+        memory: Any = array.memory
+        buffer = memory.buffer
+        if (
+            getrefcount(array) == _DYING_ARRAY + references.get(id(array), 0) and getrefcount(memory) == _DYING_MEMORY
+            and getrefcount(buffer) == _DYING_BUFFER and buffer.nbytes == sizes[output] and not buffer.shared
+            and memory.layout.offset == 0
+        ):
+            taken[output] = memory
+            if recorder is not None:
+                recorder.gave_away(array)
+            buffer.version, buffer.origin = 0, None
+    return taken

@@ -1,0 +1,48 @@
+"""Running a trace by the NumPy references of its nodes, one by one: what eager mode does where otherwise a plan runs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from genesis.ops.reference import RefusedError, evaluate_all
+from genesis.tracing.memory import Memory
+from genesis.tracing.trace import Array, Trace
+
+__all__ = ["Interpretation"]
+
+
+class Interpretation:
+    """The values of `held` by the references, in memory; for a later backward, all values that they are computed from.
+
+    At the end of a flush it says what a plan says there. Where an index was out of range `failure` is (whose, in which
+    words), and there is no value.
+    """
+
+    __slots__ = ("failure", "keeps", "memories", "saved", "values")
+
+    def __init__(self, trace: Trace, held: Sequence[Array]) -> None:
+        self.failure: tuple[int, Exception] | None = None
+        self.keeps = any([array.node.differentiable for array in held])
+        self.saved: list[int] = []
+        self.memories: list[Memory] = []
+        self.values: list[int] = []  # whose they are
+        given = {index: array.memory.numpy(array.node.dtype) for index, array in trace.input_at.items()}  # type: ignore[union-attr]
+        outputs = dict.fromkeys([array.index for array in held])
+        wanted = [*outputs, *trace.customs] if self.keeps else outputs  # a custom Function may read what nobody else does
+        try:
+            values = evaluate_all(trace.nodes, wanted, given, trace.scalars)
+        except RefusedError as refused:
+            self.failure = refused.position, refused.error
+            return
+        if self.keeps:
+            self.saved = [index for index in values if index not in outputs and index not in given]
+        self.values = [*outputs, *self.saved]
+        self.memories = [_stored(values[index], trace, index) for index in self.values]
+
+
+def _stored(value: np.ndarray, trace: Trace, index: int) -> Memory:
+    """A value in memory of its own."""
+    node = trace.nodes[index]
+    return Memory.of(np.broadcast_to(value, node.shape), node.dtype, trace.device)

@@ -1,0 +1,58 @@
+"""Which values of a forward graph are kept for a backward that may come."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
+
+from genesis.ir.graph import Graph, Node
+from genesis.lower.legalize import base_of
+from genesis.lower.recompute import is_quick_product
+from genesis.lower.simplify import FORWARDED
+from genesis.ops.derive import NotDifferentiableError, derive
+from genesis.ops.registry import PRIMITIVES, expand
+
+__all__ = ["read_by_backward"]
+
+
+def read_by_backward(
+    nodes: Sequence[Node], roots: Sequence[int], released: AbstractSet[int]
+) -> tuple[bool, set[int]]:
+    """Whether a later backward may come from `roots`, and what to keep for it: of what its rules read, whatever is dear
+    to compute again. Elementwise values and views are recomputed from contractions, reductions and loads; so are products
+    much larger than their operands, such as attention's scores.
+
+    A root whose backward has been run, and the graph released, needs nothing.
+    """
+    graph = Graph(list(nodes), grad_enabled=False)
+    first = len(nodes)
+    customs = [index for index, node in enumerate(nodes) if node.op == "custom"]
+    wanted: set[int] = set()
+    keeps = False
+    for together in [roots] if not released else [[root] for root in roots]:
+        seeds = {root: expand(graph.constant(1, nodes[root].dtype), nodes[root].shape) for root in together}
+        try:
+            ends, _, reads = derive(nodes, seeds, graph, graph.value, customs, released=released)
+        except NotDifferentiableError:
+            keeps = True
+            wanted.update(together)
+            continue
+        if together and released.isdisjoint(reads) and released.isdisjoint(ends):
+            keeps = True
+            wanted.update(value.index for value in ends.values())
+            for index in customs:
+                if index in ends:
+                    attrs = nodes[index].attrs
+                    wanted.update(nodes[index].inputs[1 + attrs["inputs"] :], [index + k for k in attrs["kept"]])
+    dear: set[int] = set()
+    for index in range(len(graph) - 1, -1, -1):
+        if index not in wanted:
+            continue
+        node = graph.nodes[index]
+        cheap = (PRIMITIVES[node.op].kind in ("elementwise", "view", "source") and node.op != "custom") or (
+            is_quick_product(graph.nodes, node))
+        if index < first and not cheap:
+            dear.add(base_of(graph.nodes, index))
+        else:
+            wanted.update(node.inputs if node.op not in FORWARDED else (node.inputs[FORWARDED[node.op]],))
+    return keeps, dear

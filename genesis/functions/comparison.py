@@ -1,0 +1,132 @@
+"""Answers in Python's own types: whether tensors are equal, or close, and what objects and dtypes are."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+
+from genesis.functions.overrides import overridable
+from genesis.ir import dtypes, shapes
+from genesis.ir.dtypes import DType, as_dtype
+from genesis.ops.registry import OPERATIONS
+from genesis.tensor.dispatch import call
+from genesis.tensor.handle import Tensor, method
+
+__all__ = [
+    "allclose", "broadcast_shapes", "can_cast", "equal", "finfo", "iinfo", "is_nonzero", "is_tensor", "result_type",
+]
+
+
+@method
+@overridable
+def equal(input: Tensor, other: Tensor) -> bool:
+    """Whether the tensors have the same shape and equal elements.
+
+    >>> import genesis
+    >>> genesis.equal(genesis.tensor([1, 2]), genesis.tensor([1, 2]))
+    True
+    """
+    return input.shape == other.shape and bool((input == other).all())
+
+
+@method
+@overridable
+def allclose(input: Tensor, other: Tensor, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> bool:
+    """Whether all elements are close, as `isclose` has it.
+
+    >>> import genesis
+    >>> genesis.allclose(genesis.tensor([1.0, 2.0]), genesis.tensor([1.0, 2.0 + 1e-6]))
+    True
+    """
+    close = call(OPERATIONS["isclose"], (input, other, rtol, atol, equal_nan))
+    return bool(call(OPERATIONS["all"], (close,)))
+
+
+@method
+def is_nonzero(input: Tensor) -> bool:
+    """Whether the one element is not zero. Raises ValueError for another number of elements."""
+    if input.numel() != 1:
+        raise ValueError(f"is_nonzero: wants one element, got shape {input.shape}; use any() or all()")
+    return bool(input.item())
+
+
+def is_tensor(obj: Any) -> bool:
+    """Whether it is a Tensor."""
+    return isinstance(obj, Tensor)
+
+
+# ---- of shapes and dtypes ----
+
+
+def broadcast_shapes(*shapes_: Any) -> tuple[int, ...]:
+    """The shape that all broadcast to.
+
+    >>> import genesis
+    >>> genesis.broadcast_shapes((2, 1), (3,))
+    (2, 3)
+    """
+    return shapes.broadcast_shapes("broadcast_shapes", *[(s,) if isinstance(s, int) else tuple(s) for s in shapes_])
+
+
+def result_type(tensor1: Any, tensor2: Any) -> DType:
+    """The dtype that arithmetic on the two, tensors or numbers, has.
+
+    >>> import genesis
+    >>> genesis.result_type(genesis.tensor([1, 2]), 1.0)
+    genesis.float32
+    """
+    operands = [
+        (x.dtype, 2 if x.shape else 1) if isinstance(x, Tensor) else (dtypes.dtype_of_scalar(x), 0) for x in (tensor1, tensor2)
+    ]
+    return dtypes.result_type(operands)
+
+
+def can_cast(from_: DType, to: DType) -> bool:
+    """Whether a conversion keeps the category: not from floats to integers, nor from either to bools."""
+    return as_dtype("can_cast", from_).category <= as_dtype("can_cast", to).category
+
+
+class _Limits:
+    def __init__(self, dtype: DType) -> None:
+        self.dtype = dtype.name
+        self.bits = 8 * dtype.itemsize
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}(min={self.min!r}, max={self.max!r}, dtype={self.dtype})"  # type: ignore[attr-defined]
+
+
+class finfo(_Limits):
+    """The limits of a floating dtype (the default one, if none is given): min, max, eps, tiny, resolution and bits.
+
+    >>> import genesis
+    >>> genesis.finfo(genesis.float16).max
+    65504.0
+    """
+
+    def __init__(self, dtype: DType | None = None) -> None:
+        dtype = dtypes.get_default_dtype() if dtype is None else as_dtype("finfo", dtype)
+        if not dtype.is_floating_point:
+            raise TypeError(f"finfo: wants a floating dtype, got {dtype.name}; use iinfo")
+        info = ml_dtypes.finfo(dtype.numpy)
+        super().__init__(dtype)
+        self.min, self.max, self.eps = float(info.min), float(info.max), float(info.eps)
+        self.tiny = self.smallest_normal = float(info.smallest_normal)
+        self.resolution = float(info.resolution)
+
+
+class iinfo(_Limits):
+    """The limits of an integer dtype: min, max and bits.
+
+    >>> import genesis
+    >>> genesis.iinfo(genesis.int8).min
+    -128
+    """
+
+    def __init__(self, dtype: DType) -> None:
+        if as_dtype("iinfo", dtype).category != 1:
+            raise TypeError(f"iinfo: wants an integer dtype, got {dtype.name}; use finfo")
+        info = np.iinfo(dtype.numpy)
+        super().__init__(dtype)
+        self.min, self.max = int(info.min), int(info.max)

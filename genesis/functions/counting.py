@@ -1,0 +1,215 @@
+"""Counting values: what depends on the data in its shape, and is counted by the host."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from genesis.functions.methods.conversion import values_of
+from genesis.functions.overrides import overridable
+from genesis.ir.dtypes import float64
+from genesis.ir.shapes import normalize_axis
+from genesis.ops.registry import OPERATIONS
+from genesis.tensor.dispatch import call
+from genesis.tensor.from_python import from_data
+from genesis.tensor.handle import Tensor, method
+
+__all__ = ["bincount", "histc", "histogram", "histogramdd", "mode", "repeat_interleave", "unique_consecutive"]
+
+
+@method
+@overridable
+def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -> Tensor:
+    """How often each of 0, 1, .. is among the ints of `input` (n,); with `weights` (n,), their sums (in float64).
+
+    >>> import genesis
+    >>> genesis.bincount(genesis.tensor([0, 2, 2]))
+    tensor([1, 0, 2])
+    """
+    values = values_of(input)
+    if values.ndim != 1 or values.dtype.kind not in "iu" or (values < 0).any():
+        raise ValueError(f"bincount: wants a vector of ints, 0 or more, got {input.dtype.name} of shape {input.shape}")
+    if weights is not None and weights.shape != input.shape:
+        raise ValueError(f"bincount: weights have shape {weights.shape}; want {input.shape}")
+    if minlength < 0:
+        raise ValueError(f"bincount: minlength is {minlength}; want 0 or more")
+    length = max(minlength, int(values.max()) + 1 if values.size else 0)
+    source = from_data(1, device=input.device).expand(input.shape) if weights is None else weights
+    if weights is not None and weights.dtype.name != "float32":
+        source = weights.to(float64)
+    counts = from_data(np.zeros(length, source.dtype.numpy), device=input.device)
+    return counts.scatter_add(0, input.long(), source.detach())
+
+
+@method
+@overridable
+def histc(input: Tensor, bins: int = 100, min: float = 0, max: float = 0) -> Tensor:
+    """How many elements are in each of `bins` of equal width between `min` and `max` (those of the data, if equal).
+
+    >>> import genesis
+    >>> genesis.histc(genesis.tensor([1.0, 2.0, 1.0]), bins=4, min=0, max=3)
+    tensor([0., 2., 1., 0.])
+    """
+    values, ends = values_of(input).astype(np.float64).reshape(-1), _ends(input, min, max)
+    counts, _ = np.histogram(values, bins, ends)
+    return from_data(counts.astype(input.dtype.numpy), device=input.device)
+
+
+def _ends(input: Tensor, low: float, high: float) -> tuple[float, float]:
+    if high < low:
+        raise ValueError(f"histc: min is {low} and max {high}; want max to be greater")
+    if low == high and input.numel():
+        low, high = float(input.min()), float(input.max())
+    return (low - 1, high + 1) if low == high else (low, high)
+
+
+class Histogram(NamedTuple):
+    """What `histogram` gives."""
+
+    hist: Tensor
+    bin_edges: Tensor
+
+
+@method
+@overridable
+def histogram(
+    input: Tensor, bins: Any, *, range: tuple[float, float] | None = None, weight: Tensor | None = None, density: bool = False
+) -> Histogram:
+    """(hist, bin_edges): how many elements, or what weight, is in each of so many bins, or between the edges in a tensor."""
+    edges = values_of(bins).astype(np.float64) if isinstance(bins, Tensor) else bins
+    between = range if range is None or range[0] != range[1] else _ends(input, *range)
+    weights = None if weight is None else values_of(weight).reshape(-1).astype(np.float64)
+    counts, found = np.histogram(values_of(input).reshape(-1).astype(np.float64), edges, between, density, weights)
+    kind = input.dtype.numpy
+    return Histogram(*[from_data(a.astype(kind), device=input.device) for a in (counts, found)])
+
+
+class HistogramDD(NamedTuple):
+    """What `histogramdd` gives."""
+
+    hist: Tensor
+    bin_edges: tuple[Tensor, ...]
+
+
+@overridable
+def histogramdd(
+    input: Tensor, bins: Any, *, range: Sequence[float] | None = None, weight: Tensor | None = None, density: bool = False
+) -> HistogramDD:
+    """(hist, bin_edges): how many of the points `input` (.., d), or what weight, is in each cell of a grid of d axes.
+
+    Args:
+        input: (.., d) floats, a point each.
+        bins: the number of bins of all axes, or of each; or the edges of each, as tensors.
+        range: the least and the greatest edge of each axis, 2 d numbers one after the other; those of the data, if None.
+        weight: (..), what each point counts; 1, if None.
+        density: divide by the whole weight and by the cells' volumes.
+
+    Raises ValueError for other shapes.
+
+    >>> import genesis
+    >>> points = genesis.tensor([[0.0, 0.0], [1.0, 0.25], [0.9, 1.0]])
+    >>> genesis.histogramdd(points, [2, 2]).hist
+    tensor([[1., 0.],
+            [1., 1.]])
+    """
+    if input.ndim < 2 or not input.dtype.is_floating_point:
+        raise ValueError(f"histogramdd: wants points (.., d) of floats, got {input.dtype.name} of shape {input.shape}")
+    axes, points = input.shape[-1], values_of(input).reshape(-1, input.shape[-1]).astype(np.float64)
+    given = [bins] * axes if isinstance(bins, int) else list(bins)
+    if len(given) != axes or (range is not None and len(range) != 2 * axes):
+        met = f"{len(given)} bins and range {range} of shape {input.shape}"
+        raise ValueError(f"histogramdd: {met}; want {axes} bins, and twice as many ends")
+    if weight is not None and weight.shape != input.shape[:-1]:
+        raise ValueError(f"histogramdd: weight has shape {weight.shape}; want {input.shape[:-1]}")
+    edges: list[Any] = [values_of(b).astype(np.float64) if isinstance(b, Tensor) else b for b in given]
+    between = None if range is None else [*zip(range[::2], range[1::2], strict=True)]
+    weights = None if weight is None else values_of(weight).reshape(-1).astype(np.float64)
+    counts, found = np.histogramdd(points, edges, between, density, weights)
+    hist, *ends = [from_data(a.astype(input.dtype.numpy), device=input.device) for a in (counts, *found)]
+    return HistogramDD(hist, tuple(ends))
+
+
+class Mode(NamedTuple):
+    """What `mode` gives."""
+
+    values: Tensor
+    indices: Tensor
+
+
+@method
+@overridable
+def mode(input: Tensor, dim: int = -1, keepdim: bool = False) -> Mode:
+    """(values, indices) of the most frequent element along `dim`: the least one, of several, and its last place.
+
+    >>> import genesis
+    >>> genesis.mode(genesis.tensor([3, 1, 3, 2])).values
+    tensor(3)
+    """
+    axis = normalize_axis("mode", dim, input.ndim)
+    if not input.ndim:
+        return Mode(input.clone(), from_data(0, device=input.device))
+    rows = np.moveaxis(values_of(input), axis, -1)
+    found = np.empty((*rows.shape[:-1], 1), np.int64)
+    for place in np.ndindex(rows.shape[:-1]):
+        kinds, counts = np.unique(rows[place], return_counts=True)
+        found[place] = np.flatnonzero(rows[place] == kinds[counts.argmax()])[-1]
+    at = from_data(np.moveaxis(found, -1, axis), device=input.device)
+    values = call(OPERATIONS["gather"], (input, axis, at))
+    return Mode(values, at) if keepdim else Mode(values.squeeze(axis), at.squeeze(axis))
+
+
+@method
+@overridable
+def unique_consecutive(
+    input: Tensor, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None
+) -> Any:
+    """The elements (slices along `dim`) without those equal to the one before; on request, where each went, and how many.
+
+    >>> import genesis
+    >>> genesis.unique_consecutive(genesis.tensor([1, 1, 2, 1]))
+    tensor([1, 2, 1])
+    """
+    axis = 0 if dim is None else normalize_axis("unique_consecutive", dim, input.ndim)
+    values = values_of(input)
+    rows = values.reshape(-1) if dim is None else np.moveaxis(values, axis, 0)
+    begins = np.ones(len(rows), bool)
+    begins[1:] = (rows[1:] != rows[:-1]).any(tuple(range(1, rows.ndim)))
+    found = rows[begins] if dim is None else np.moveaxis(rows[begins], 0, axis)
+    results = [from_data(found, device=input.device)]
+    if return_inverse:
+        results.append(from_data((begins.cumsum() - 1).reshape(input.shape if dim is None else -1), device=input.device))
+    if return_counts:
+        results.append(from_data(np.diff(np.append(np.flatnonzero(begins), len(rows))), device=input.device))
+    return results[0] if len(results) == 1 else tuple(results)
+
+
+@method
+@overridable
+def repeat_interleave(
+    input: Tensor, repeats: Any = None, dim: int | None = None, *, output_size: int | None = None
+) -> Tensor:
+    """Each element (slice along `dim`) so many times, one after the other; of `repeats` alone, the places of its counts.
+
+    `repeats` is a count, or a tensor with one for each.
+
+    >>> import genesis
+    >>> genesis.repeat_interleave(genesis.tensor([1, 2]), 2)
+    tensor([1, 1, 2, 2])
+    """
+    if repeats is None:
+        return from_data(np.repeat(np.arange(input.numel()), values_of(input)), device=input.device)
+    x = input.reshape(-1) if dim is None else input
+    axis = normalize_axis("repeat_interleave", dim or 0, x.ndim)
+    if isinstance(repeats, Tensor) and repeats.numel() != 1:
+        if repeats.shape != (x.shape[axis],):
+            raise ValueError(f"repeat_interleave: repeats have shape {repeats.shape}; want one count, or ({x.shape[axis]},)")
+        places = np.repeat(np.arange(x.shape[axis]), values_of(repeats))
+        return call(OPERATIONS["index_select"], (x, axis, from_data(places, device=input.device)))
+    count = int(repeats)
+    if count < 0:
+        raise ValueError(f"repeat_interleave: repeats is {count}; want 0 or more")
+    spread = x.unsqueeze(axis + 1).expand(*x.shape[: axis + 1], count, *x.shape[axis + 1 :])
+    result = spread.reshape(*x.shape[:axis], x.shape[axis] * count, *x.shape[axis + 1 :])
+    return result

@@ -1,0 +1,299 @@
+"""New tensors: from data, filled, ranges, and the grids of indices."""
+
+from __future__ import annotations
+
+import builtins
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from genesis.ir.dtypes import DType, dtype_of_scalar, from_numpy_dtype, get_default_dtype, int64
+from genesis.ops.registry import OPERATIONS
+from genesis.runtime.devices import device_of
+from genesis.runtime.dlpack import CUDA, Outside, imported
+from genesis.tensor.dispatch import call, call_on, filled
+from genesis.tensor.from_python import from_data, from_memory, from_outside
+from genesis.tensor.handle import Tensor
+
+__all__ = [
+    "arange", "as_shape", "as_tensor", "asarray", "empty", "empty_like", "eye", "from_dlpack", "from_numpy", "full",
+    "full_like", "linspace", "logspace", "meshgrid", "ones", "ones_like", "scalar_tensor", "tensor", "tril_indices",
+    "triu_indices", "zeros", "zeros_like",
+]
+
+
+def as_shape(name: str, size: Sequence[Any]) -> tuple[int, ...]:
+    """The shape that `f(2, 3)` or `f((2, 3))` names; raises for extents that are no counts."""
+    if len(size) == 1 and isinstance(size[0], Sequence):
+        size = size[0]
+    try:
+        shape = tuple([extent.__index__() for extent in size])
+    except AttributeError:
+        raise TypeError(f"{name}: extents must be ints, got {tuple(size)}") from None
+    if builtins.any(extent < 0 for extent in shape):
+        raise ValueError(f"{name}: extents must not be negative, got {shape}")
+    return shape
+
+
+# ---- from data ----
+
+
+def tensor(data: Any, *, dtype: DType | None = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+    """A tensor with a copy of `data`: a number, nested lists, a NumPy array or a tensor.
+
+    Ints give int64, floats the default float, bools bool; NumPy arrays keep their dtype.
+    Raises TypeError for data without a genesis dtype, ValueError for uneven lists.
+
+    >>> import genesis
+    >>> genesis.tensor([[1., 2.], [3., 4.]])
+    tensor([[1., 2.],
+            [3., 4.]])
+    """
+    return from_data(data, dtype, requires_grad, device)
+
+
+def from_numpy(array: np.ndarray) -> Tensor:
+    """A tensor that shares the memory of a NumPy array.
+
+    >>> import genesis, numpy
+    >>> a = numpy.zeros(2); x = genesis.from_numpy(a); a[0] = 7; x
+    tensor([7., 0.], dtype=genesis.float64)
+    """
+    if not isinstance(array, np.ndarray):
+        raise TypeError(f"from_numpy: wants a NumPy array, got {type(array).__name__}")
+    return from_memory(array)
+
+
+def from_dlpack(data: Any) -> Tensor:
+    """A tensor that shares the memory of another library's array, on the CPU or on a GPU.
+
+    `data` has DLPack's methods, or is a capsule of theirs. Raises TypeError for what has neither, BufferError for what is
+    on another device or has another dtype.
+
+    >>> import genesis, numpy
+    >>> a = numpy.zeros(2); x = genesis.from_dlpack(a); a[0] = 7; x
+    tensor([7., 0.], dtype=genesis.float64)
+    """
+    if type(data).__name__ == "PyCapsule":
+        return from_outside(imported(data))
+    if not hasattr(data, "__dlpack__"):
+        raise TypeError(f"from_dlpack: wants an array with __dlpack__, got {type(data).__name__}")
+    kind, index = data.__dlpack_device__()
+    if kind != CUDA:
+        return from_outside(imported(data.__dlpack__()))
+    gpu = device_of(f"cuda:{index}").memory.gpu
+    return from_outside(imported(data.__dlpack__(stream=gpu.stream or 1)))  # 0 is no stream's name: 1 is the default one's
+
+
+def _from_cuda(data: Any) -> Tensor:
+    """A tensor that shares the memory of what has __cuda_array_interface__."""
+    about = data.__cuda_array_interface__
+    dtype = np.dtype(about["typestr"])
+    strides = about.get("strides")
+    told = getattr(data, "device", None)  # the interface itself does not tell; CuPy calls the number id, PyTorch index
+    place = getattr(told, "id", getattr(told, "index", None))
+    if place is None:
+        place = device_of("cuda").memory.gpu.owner_of(about["data"][0])
+    if about.get("stream") is not None:
+        device_of(f"cuda:{place}").memory.wait_for(about["stream"])
+    return from_outside(Outside(
+        about["data"][0], tuple(about["shape"]), strides and tuple(s // dtype.itemsize for s in strides),
+        from_numpy_dtype(dtype).name, (CUDA, place), data))
+
+
+def as_tensor(data: Any, dtype: DType | None = None, device: Any = None) -> Tensor:
+    """`data` as a tensor, sharing its memory where it is a tensor, a NumPy array or one of a GPU's, of that dtype and place."""
+    if isinstance(data, Tensor):
+        return data.to(device, dtype)
+    if isinstance(data, np.ndarray) and (dtype is None or from_numpy_dtype(data.dtype) is dtype):
+        return from_memory(data).to(device_of(device))
+    if not isinstance(data, list | tuple | int | float) and hasattr(data, "__cuda_array_interface__"):
+        return _from_cuda(data).to(device, dtype)
+    return from_data(data, dtype, device=device)
+
+
+asarray = as_tensor
+
+
+def scalar_tensor(value: float, *, dtype: DType | None = None) -> Tensor:
+    """A 0-d tensor of the default float (or `dtype`)."""
+    return from_data(value, dtype or get_default_dtype())
+
+
+# ---- filled ----
+
+
+def full(
+    size: Any, fill_value: Any, *, dtype: DType | None = None, device: Any = None, requires_grad: bool = False
+) -> Tensor:
+    """`fill_value` everywhere, in the dtype that it suggests.
+
+    >>> import genesis
+    >>> genesis.full((2, 2), 7)
+    tensor([[7, 7],
+            [7, 7]])
+    """
+    shape = as_shape("full", size if isinstance(size, Sequence) else (size,))
+    if isinstance(fill_value, Tensor):
+        result = call(OPERATIONS["full"], (fill_value.to(device), shape, dtype or fill_value.dtype))
+    else:
+        result = filled(fill_value, shape, dtype or dtype_of_scalar(fill_value), device_of(device))
+    return result.requires_grad_() if requires_grad else result
+
+
+def zeros(*size: Any, dtype: DType | None = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+    """Zeros, of the default float if no `dtype` is given.
+
+    >>> import genesis
+    >>> genesis.zeros(2, 3)
+    tensor([[0., 0., 0.],
+            [0., 0., 0.]])
+    """
+    return full(as_shape("zeros", size), 0, dtype=dtype or get_default_dtype(), device=device, requires_grad=requires_grad)
+
+
+def ones(*size: Any, dtype: DType | None = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+    """Ones, of the default float if no `dtype` is given."""
+    return full(as_shape("ones", size), 1, dtype=dtype or get_default_dtype(), device=device, requires_grad=requires_grad)
+
+
+def empty(*size: Any, dtype: DType | None = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+    """A tensor to be written; it happens to hold zeros."""
+    return full(as_shape("empty", size), 0, dtype=dtype or get_default_dtype(), device=device, requires_grad=requires_grad)
+
+
+def full_like(
+    input: Tensor, fill_value: Any, *, dtype: DType | None = None, device: Any = None, requires_grad: bool = False
+) -> Tensor:
+    """`full` of the shape and dtype, and on the device, of `input`."""
+    return full(
+        input.shape, fill_value, dtype=dtype or input.dtype, device=device or input.device, requires_grad=requires_grad
+    )
+
+
+def zeros_like(
+    input: Tensor, *, dtype: DType | None = None, device: Any = None, requires_grad: bool = False
+) -> Tensor:
+    """`zeros` of the shape and dtype, and on the device, of `input`."""
+    return full_like(input, 0, dtype=dtype, device=device, requires_grad=requires_grad)
+
+
+def ones_like(input: Tensor, *, dtype: DType | None = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+    """`ones` of the shape and dtype, and on the device, of `input`."""
+    return full_like(input, 1, dtype=dtype, device=device, requires_grad=requires_grad)
+
+
+empty_like = zeros_like
+
+
+# ---- ranges ----
+
+
+def arange(
+    start: Any, end: Any = None, step: Any = 1, *, dtype: DType | None = None, device: Any = None,
+    requires_grad: bool = False,
+) -> Tensor:
+    """start, start+step, .. as long as `end` is not reached; `arange(end)` starts at 0.
+
+    Ints give int64, floats the default float. Raises ValueError for a step that leads away from `end`, or 0.
+
+    >>> import genesis
+    >>> genesis.arange(4), genesis.arange(1, 2, 0.5)
+    (tensor([0, 1, 2, 3]), tensor([1.0000, 1.5000]))
+    """
+    place = device_of(device)
+    if end is None:
+        start, end = 0, start
+    start, end, step = (v.item() if isinstance(v, Tensor | np.generic) else v for v in (start, end, step))
+    if step == 0 or (end - start) * step < 0:
+        raise ValueError(f"arange: step {step} does not lead from {start} to {end}")
+    if dtype is None:
+        whole = builtins.all(isinstance(v, int) for v in (start, end, step))
+        dtype = int64 if whole else get_default_dtype()
+    count = max(0, math.ceil((end - start) / step))
+    result = call_on(place, OPERATIONS["arange"], (start, step, count, dtype))
+    return result.requires_grad_() if requires_grad else result
+
+
+def linspace(
+    start: float, end: float, steps: int, *, dtype: DType | None = None, device: Any = None, requires_grad: bool = False
+) -> Tensor:
+    """`steps` numbers from `start` to `end`, both included, at even distances.
+
+    >>> import genesis
+    >>> genesis.linspace(0, 1, 5)
+    tensor([0.0000, 0.2500, 0.5000, 0.7500, 1.0000])
+    """
+    if steps < 0:
+        raise ValueError(f"linspace: steps must not be negative, got {steps}")
+    values = np.linspace(float(start), float(end), steps)
+    return from_data(values, dtype or get_default_dtype(), requires_grad, device)
+
+
+def logspace(
+    start: float, end: float, steps: int, base: float = 10.0, *, dtype: DType | None = None, device: Any = None,
+    requires_grad: bool = False,
+) -> Tensor:
+    """`steps` numbers from base**start to base**end, at even ratios."""
+    values = np.logspace(float(start), float(end), steps, base=base)
+    return from_data(values, dtype or get_default_dtype(), requires_grad, device)
+
+
+def eye(
+    n: int, m: int | None = None, *, dtype: DType | None = None, device: Any = None, requires_grad: bool = False
+) -> Tensor:
+    """The matrix (n, m) with ones on its diagonal.
+
+    >>> import genesis
+    >>> genesis.eye(2)
+    tensor([[1., 0.],
+            [0., 1.]])
+    """
+    n, m = as_shape("eye", (n, n if m is None else m))
+    rows, columns = arange(n, device=device).unsqueeze(1), arange(m, device=device)
+    return (rows == columns).to(dtype or get_default_dtype()).requires_grad_(requires_grad)
+
+
+# ---- grids of indices ----
+
+
+def tril_indices(row: int, col: int, offset: int = 0, *, dtype: DType = int64, device: Any = None) -> Tensor:
+    """Row and column of every element of a (row, col) matrix on or below a diagonal: (2, count).
+
+    >>> import genesis
+    >>> genesis.tril_indices(2, 2)
+    tensor([[0, 1, 1],
+            [0, 0, 1]])
+    """
+    return from_data(np.stack(np.tril_indices(row, offset, col)), dtype, device=device)
+
+
+def triu_indices(row: int, col: int, offset: int = 0, *, dtype: DType = int64, device: Any = None) -> Tensor:
+    """Row and column of every element of a (row, col) matrix on or above a diagonal: (2, count)."""
+    return from_data(np.stack(np.triu_indices(row, offset, col)), dtype, device=device)
+
+
+def meshgrid(*tensors: Any, indexing: str = "ij") -> tuple[Tensor, ...]:
+    """Each 1-d tensor spread over the grid of all of them; "xy" exchanges the first two axes.
+
+    >>> import genesis
+    >>> a, b = genesis.meshgrid(genesis.arange(2), genesis.arange(3))
+    >>> a.shape, b[0]
+    ((2, 3), tensor([0, 1, 2]))
+    """
+    listed = list(tensors[0]) if len(tensors) == 1 and isinstance(tensors[0], list | tuple) else list(tensors)
+    if indexing not in ("ij", "xy"):
+        raise ValueError(f"meshgrid: indexing must be 'ij' or 'xy', got {indexing!r}")
+    exchanged = indexing == "xy" and len(listed) > 1
+    if exchanged:
+        listed[0], listed[1] = listed[1], listed[0]
+    shape = tuple(t.numel() for t in listed)
+    grids = [
+        t.reshape((1,) * i + (-1,) + (1,) * (len(listed) - i - 1)).expand(shape) for i, t in enumerate(listed)
+    ]
+    if exchanged:
+        grids = [g.transpose(0, 1) for g in grids]
+        grids[0], grids[1] = grids[1], grids[0]
+    return tuple(grids)

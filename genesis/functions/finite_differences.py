@@ -1,0 +1,70 @@
+"""Slopes of sampled functions by differences of neighbours."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from genesis.functions.creation import arange
+from genesis.functions.overrides import overridable
+from genesis.ir.dtypes import get_default_dtype
+from genesis.ir.shapes import normalize_axis
+from genesis.ops.registry import OPERATIONS
+from genesis.tensor.dispatch import call
+from genesis.tensor.handle import Tensor
+
+__all__ = ["gradient"]
+
+
+@overridable
+def gradient(
+    input: Tensor, *, spacing: Any = 1, dim: int | Sequence[int] | None = None, edge_order: int = 1
+) -> tuple[Tensor, ...]:
+    """The slopes of `input` along each of `dim` (all axes, if None): of parabolas through three neighbours (Fornberg, 1988).
+
+    Args:
+        spacing: how far neighbours are apart, a number or one for each axis; or the places themselves, a vector for each.
+        edge_order: 1, the slope of a line at the ends, or 2, of a parabola.
+
+    Raises ValueError for another order, for axes that are too short, and for a spacing that is not one for each axis.
+
+    >>> import genesis
+    >>> genesis.gradient(genesis.tensor([1.0, 4.0, 9.0]))
+    (tensor([3., 4., 5.]),)
+    """
+    listed = range(input.ndim) if dim is None else [dim] if isinstance(dim, int) else dim
+    axes = [normalize_axis("gradient", d, input.ndim) for d in listed]
+    steps = [spacing] * len(axes) if isinstance(spacing, int | float) else list(spacing)
+    if edge_order not in (1, 2) or len(steps) != len(axes):
+        raise ValueError(f"gradient: order {edge_order}, {len(steps)} spacings for {len(axes)} axes; want 1 or 2, and one each")
+    x = input if input.dtype.is_floating_point else input.to(get_default_dtype())
+    return tuple([_along(x, axis, step, edge_order) for axis, step in zip(axes, steps, strict=True)])
+
+
+def _along(x: Tensor, axis: int, step: Any, edge_order: int) -> Tensor:
+    extent = x.shape[axis]
+    if extent <= edge_order:
+        raise ValueError(f"gradient: axis {axis} has extent {extent}; want {edge_order + 1} at least")
+    places = step if isinstance(step, Tensor) else arange(extent, dtype=x.dtype, device=x.device) * float(step)
+    if places.shape != (extent,):
+        raise ValueError(f"gradient: the places along axis {axis} have shape {places.shape}; want ({extent},)")
+    gaps = (places.narrow(0, 1, extent - 1) - places.narrow(0, 0, extent - 1)).to(x.dtype)
+    gaps = gaps.reshape(*[-1 if a == axis else 1 for a in range(x.ndim)])
+    slopes = (x.narrow(axis, 1, extent - 1) - x.narrow(axis, 0, extent - 1)) / gaps
+
+    def at(values: Tensor, start: int, count: int = 1) -> Tensor:
+        return values.narrow(axis, start, count)
+
+    first, last = at(slopes, 0), at(slopes, extent - 2)
+    if extent > 2:
+        before, behind = at(gaps, 0, extent - 2), at(gaps, 1, extent - 2)
+        left, right = at(slopes, 0, extent - 2), at(slopes, 1, extent - 2)
+        middle = (left * behind + right * before) / (before + behind)
+        if edge_order == 2:  # the parabola through three points at either end
+            bend = (right - left) / (before + behind)
+            first = first - at(bend, 0) * at(gaps, 0)
+            last = last + at(bend, extent - 3) * at(gaps, extent - 2)
+        parts = [first, middle, last]
+    else:
+        parts = [first, last]
+    return call(OPERATIONS["cat"], (parts, axis))

@@ -1,0 +1,179 @@
+"""`x[...]` and `x[...] = y`.
+
+Ints, slices, new axes and the ellipsis make one view. Integer tensors (and lists and arrays) then gather from that view
+as in NumPy; a boolean mask stands for the positions where it holds. As in PyTorch, ints are taken before tensors.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from genesis.functions.methods.conversion import values_of
+from genesis.ir.dtypes import bool_
+from genesis.ops.registry import OPERATIONS
+from genesis.ops.subscript import Item
+from genesis.runtime.devices import CPU
+from genesis.tensor.dispatch import call, filled
+from genesis.tensor.from_python import from_data, from_memory
+from genesis.tensor.handle import Tensor, method
+from genesis.tensor.in_place import write
+from genesis.tensor.views import view
+
+__all__ = ["positions_of"]
+
+
+class Subscript(NamedTuple):
+    """An index taken apart: the view to take, then tensors for axes of that view."""
+
+    items: tuple[Item, ...]
+    tensors: tuple[tuple[int, Tensor], ...]  # (axis of the view, integers or a mask from there on)
+
+
+@method
+def __getitem__(self: Tensor, index: Any) -> Tensor:
+    if index.__class__ is int and self.shape:
+        return view(self, "subscript", (index,))
+    items, tensors = _parsed(self, index)
+    viewed = view(self, "subscript", items) if items else self
+    if not tensors:
+        return viewed if items else view(self, "subscript", ())
+    axes, positions = positions_of(viewed, tensors)
+    return call(OPERATIONS["index"], (viewed, axes, *positions))
+
+
+@method
+def __setitem__(self: Tensor, index: Any, value: Any) -> None:
+    items, tensors = _parsed(self, index)
+    target = view(self, "subscript", items) if items else self
+    if not isinstance(value, Tensor):
+        value = from_data(value, device=self.device) if not isinstance(value, int | float) else value
+    if not tensors:
+        shape = value.shape if isinstance(value, Tensor) else ()
+        if isinstance(value, Tensor) and len(shape) > target.ndim:
+            extra = len(shape) - target.ndim  # leading axes of extent 1 are dropped, as in NumPy
+            value = value.reshape(shape[extra:]) if shape[:extra] == (1,) * extra else value
+        target.copy_(value) if isinstance(value, Tensor) else target.fill_(value)
+        return
+    if len(tensors) == 1 and tensors[0][1].dtype is bool_:
+        axis, mask = tensors[0]
+        rest = target.ndim - axis - mask.ndim
+        if not isinstance(value, Tensor) or value.ndim <= rest or value.shape == (1,):
+            holds = _beside(target, mask).reshape((*mask.shape, *(1,) * rest))
+            write(target, call(OPERATIONS["where"], (holds, value, target)).to(target.dtype))
+            return
+    axes, positions = positions_of(target, tensors)
+    if not isinstance(value, Tensor):
+        value = filled(value, (), target.dtype, target.device)
+    write(target, call(OPERATIONS["index_put"], (target, value, axes, False, *positions)))
+
+
+def _parsed(tensor: Tensor, index: Any) -> Subscript:
+    """The parts of an index, the ellipsis and missing axes filled in; raises IndexError where it does not fit."""
+    parts = list(index) if isinstance(index, tuple) else [index]
+    literal = [isinstance(part, list | range | np.ndarray | bool | np.bool_) for part in parts]
+    parts = [_as_tensor(part) if known else part for part, known in zip(parts, literal, strict=True)]
+    used = sum(_axes_of(part) for part in parts)
+    if used > tensor.ndim:
+        raise IndexError(f"index: {used} indices for a {tensor.ndim}-d tensor of shape {tensor.shape}")
+    dots = [i for i, part in enumerate(parts) if part is Ellipsis]
+    if len(dots) > 1:
+        raise IndexError("index: an index can have one ellipsis (...) only")
+    fill = [slice(None)] * (tensor.ndim - used)
+    if dots:
+        parts[dots[0] : dots[0] + 1] = fill
+        literal[dots[0] : dots[0] + 1] = [False] * len(fill)
+    items: list[Item] = []
+    tensors: list[tuple[int, Tensor]] = []
+    axis, place = 0, 0  # in the tensor, in the view
+    for part, known in zip(parts, literal, strict=True):
+        if isinstance(part, Tensor):
+            count = _axes_of(part)
+            if part.dtype is bool_:
+                _check_mask(part, tensor, axis)
+            elif known:
+                _check_range(part, axis, tensor.shape[axis])
+            new: list[Item] = [(None, None, None)] * count
+            if not count:  # a single truth value: a new axis of extent 1 or 0
+                part, new = part.reshape(1), [None]
+            tensors.append((place, part))
+            items += new
+            axis, place = axis + count, place + len(new)
+        elif part is None:
+            items.append(None)
+            place += 1
+        elif isinstance(part, slice):
+            items.append(_sliced(part))
+            axis, place = axis + 1, place + 1
+        else:
+            items.append(_integer(part, tensor, axis))
+            axis += 1
+    trivial = all(item == (None, None, None) for item in items)
+    return Subscript(() if trivial and tensors else tuple(items), tuple(tensors))
+
+
+def _as_tensor(part: Any) -> Tensor:
+    result = from_data(np.asarray(part, np.int64) if isinstance(part, list | range) and not len(part) else part, device=CPU)
+    if result.dtype.category == 2:
+        raise IndexError(f"index: indices must be integers or bools, got {result.dtype.name}")
+    return result
+
+
+def _axes_of(part: Any) -> int:
+    """How many axes of the tensor a part of an index uses up."""
+    if part is None or part is Ellipsis:
+        return 0
+    return part.ndim if isinstance(part, Tensor) and part.dtype is bool_ else 1
+
+
+def _sliced(part: slice) -> Item:
+    start, stop, step = (None if v is None else operator.index(v) for v in (part.start, part.stop, part.step))
+    if step is not None and step <= 0:
+        raise ValueError(f"index: a slice's step must be positive, got {step}; flip() walks backwards")
+    return start, stop, step
+
+
+def _integer(part: Any, tensor: Tensor, axis: int) -> int:
+    try:
+        position = operator.index(part)
+    except TypeError:
+        raise TypeError(
+            f"index: wants ints, slices, None, ..., integer or bool tensors; got {type(part).__name__} {part!r}"
+        ) from None
+    extent = tensor.shape[axis]
+    if not -extent <= position < extent:
+        raise IndexError(f"index {position} is out of range for axis {axis} with extent {extent}")
+    return position
+
+
+def _check_range(index: Tensor, axis: int, extent: int) -> None:
+    """What was written as a list is known now; what a tensor holds is checked when it is computed."""
+    positions = values_of(index)
+    bad = positions[(positions < -extent) | (positions >= extent)]
+    if bad.size:
+        raise IndexError(f"index {bad[0]} is out of range for axis {axis} with extent {extent}")
+
+
+def _check_mask(mask: Tensor, tensor: Tensor, axis: int) -> None:
+    want = tensor.shape[axis : axis + mask.ndim]
+    if mask.shape != want:
+        raise IndexError(f"index: a mask of shape {mask.shape} does not fit axes {axis} and on of shape {tensor.shape}")
+
+
+def positions_of(tensor: Tensor, tensors: Sequence[tuple[int, Tensor]]) -> tuple[tuple[int, ...], list[Tensor]]:
+    """(axes, an integer tensor for each): masks become the positions where they hold, those on the CPU are sent."""
+    axes: list[int] = []
+    positions: list[Tensor] = []
+    for axis, part in tensors:
+        found = [from_memory(p) for p in np.nonzero(values_of(part))] if part.dtype is bool_ else [part]
+        axes += range(axis, axis + len(found))
+        positions += [_beside(tensor, p) for p in found]
+    return tuple(axes), positions
+
+
+def _beside(tensor: Tensor, index: Tensor) -> Tensor:
+    """An index where the tensor is, if it comes from the CPU."""
+    return index.to(tensor.device) if index.device is CPU else index

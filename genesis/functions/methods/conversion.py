@@ -1,0 +1,243 @@
+"""To Python's numbers, and from dtype to dtype: item, tolist, float(x), x.float(), to, copies and pickles."""
+
+from __future__ import annotations
+
+import ctypes
+import operator
+from typing import Any
+
+import numpy as np
+
+from genesis.execution.flush import realize
+from genesis.ir.dtypes import (
+    DType,
+    as_dtype,
+    bfloat16,
+    bool_,
+    float16,
+    float32,
+    float64,
+    int8,
+    int16,
+    int32,
+    int64,
+    uint8,
+)
+from genesis.ops.registry import OPERATIONS
+from genesis.runtime.devices import Device, device_of
+from genesis.tensor.dispatch import array_of, call, moved
+from genesis.tensor.from_python import from_data
+from genesis.tensor.handle import Tensor, hold_gradient, method
+from genesis.tracing.state import thread_state
+from genesis.tracing.trace import LOCK
+
+__all__ = ["values_of"]
+
+
+def values_of(tensor: Tensor) -> np.ndarray:
+    """The values, computed now: an array for reading at once and then dropping."""
+    if thread_state.recorder is not None:
+        thread_state.recorder.looked()
+    with LOCK:  # a compiled call in another thread may be writing it
+        array = array_of(tensor)
+        return realize(array).numpy(array.node.dtype)
+
+
+# ---- to Python ----
+
+
+_READERS: dict[DType, Any] = {
+    float32: ctypes.c_float.from_address, float64: ctypes.c_double.from_address, int64: ctypes.c_int64.from_address,
+    int32: ctypes.c_int32.from_address,
+}
+
+
+@method
+def item(self: Tensor) -> bool | int | float:
+    """The one element, as a Python number. Raises ValueError unless there is exactly one.
+
+    >>> import genesis
+    >>> genesis.tensor([2.5]).item()
+    2.5
+    """
+    if thread_state.recorder is not None:
+        return thread_state.recorder.item(self)
+    array = array_of(self)
+    read = _READERS.get(array.node.dtype)
+    if read is not None and not array.node.shape:
+        with LOCK:
+            memory = realize(array)
+            if memory.buffer.device.memory.is_host:
+                return read(memory.pointer).value
+    values = values_of(self)
+    if values.size != 1:
+        raise ValueError(f"item: a tensor of shape {self.shape} is not one number; want exactly one element")
+    return values.astype(self.dtype.compute.numpy).item()
+
+
+@method
+def tolist(self: Tensor) -> Any:
+    """The elements as nested lists of Python numbers (one number, if 0-d).
+
+    >>> import genesis
+    >>> genesis.tensor([[1, 2], [3, 4]]).tolist()
+    [[1, 2], [3, 4]]
+    """
+    return values_of(self).astype(self.dtype.compute.numpy).tolist()
+
+
+@method
+def __bool__(self: Tensor) -> bool:
+    if self.numel() != 1:
+        raise ValueError(f"bool: the truth of a tensor of shape {self.shape} is ambiguous; use .any() or .all()")
+    return bool(self.item())
+
+
+@method
+def __float__(self: Tensor) -> float:
+    return float(self.item())
+
+
+@method
+def __int__(self: Tensor) -> int:
+    return int(self.item())
+
+
+@method
+def __index__(self: Tensor) -> int:
+    if self.dtype.is_floating_point:
+        raise TypeError(f"index: only integer tensors of one element are indices, this one is {self.dtype.name}")
+    return operator.index(int(self.item()))
+
+
+@method
+def __contains__(self: Tensor, element: Any) -> bool:
+    return bool((self == element).any().item())
+
+
+@method
+def __format__(self: Tensor, specification: str) -> str:
+    return format(self.item() if not self.shape else str(self), specification)
+
+
+# ---- from dtype to dtype, from device to device ----
+
+
+@method
+def to(self: Tensor, *targets: Any, dtype: DType | None = None, device: Any = None, copy: bool = False,
+       non_blocking: bool = False) -> Tensor:
+    """The tensor in another dtype or on another device, or like another tensor; itself where nothing changes.
+
+    Gradients flow through it, back to the device that the tensor is on.
+
+    >>> import genesis
+    >>> genesis.tensor([1.9, -1.9]).to(genesis.int32)
+    tensor([ 1, -1], dtype=genesis.int32)
+    >>> genesis.tensor([1.0, 2.0]).to("cpu:1")
+    tensor([1., 2.], device='cpu:1')
+    """
+    for target in targets:
+        if isinstance(target, DType):
+            dtype = target
+        elif isinstance(target, Tensor):
+            dtype, device = target.dtype, target.device
+        elif isinstance(target, str | Device):
+            device = target
+        elif target is not None and not isinstance(target, bool):
+            raise TypeError(f"to: wants a dtype, a device or a tensor, got {type(target).__name__} {target!r}")
+    result = self
+    if dtype is not None and dtype is not self.dtype:
+        result = call(OPERATIONS["to_dtype"], (self, as_dtype("to", dtype)))
+    if device is not None:
+        (result,) = moved([result], device_of(device))
+    return self.clone() if copy and result is self else result
+
+
+@method
+def type_as(self: Tensor, other: Tensor) -> Tensor:
+    """The tensor in `other`'s dtype and on its device."""
+    return self.to(other)
+
+
+@method
+def cpu(self: Tensor) -> Tensor:
+    """The tensor on the CPU's first device; itself where it is there."""
+    return self.to("cpu")
+
+
+@method
+def cuda(self: Tensor, device: Any = None, non_blocking: bool = False) -> Tensor:
+    """The tensor on a GPU, a device or its number, the first by default; itself where it is there."""
+    return self.to(Device("cuda", device) if isinstance(device, int) else Device(device or "cuda"))
+
+
+@method
+def pin_memory(self: Tensor, device: Any = None) -> Tensor:
+    """The tensor itself: what goes to a GPU goes by way of pinned memory, wherever it comes from."""
+    return self
+
+
+@method
+def record_stream(self: Tensor, stream: Any) -> None:
+    """Nothing: a GPU has one stream, and memory that comes back is given to who asks after it."""
+
+
+def _dtype_method(name: str, dtype: DType) -> None:
+    def convert(self: Tensor) -> Tensor:
+        return self.to(dtype)
+
+    convert.__name__ = name
+    convert.__doc__ = f"The tensor as {dtype.name}."
+    method(convert)
+
+
+for _name, _dtype in {
+    "float": float32, "double": float64, "half": float16, "bfloat16": bfloat16, "long": int64, "int": int32,
+    "short": int16, "char": int8, "byte": uint8, "bool": bool_,
+}.items():
+    _dtype_method(_name, _dtype)
+
+
+# ---- copies ----
+
+
+@method
+def clone(self: Tensor) -> Tensor:
+    """A copy, through which gradients flow."""
+    return call(OPERATIONS["clone"], (self,))
+
+
+@method
+def contiguous(self: Tensor) -> Tensor:
+    """The tensor itself where its elements lie in row-major order, a copy where they do not."""
+    return self if self.layout.is_contiguous else self.clone()
+
+
+@method
+def __deepcopy__(self: Tensor, memo: dict[int, Any]) -> Tensor:
+    if not self.is_leaf:
+        raise RuntimeError("deepcopy: only leaf tensors can be copied deeply; detach() this one")
+    result = type(self).__new__(type(self))
+    memo[id(self)] = result
+    result.__dict__.update({k: v for k, v in self.__dict__.items() if not hasattr(Tensor, k)})
+    result._array, result._requires_grad = from_data(self)._array, self.requires_grad
+    if self.grad is not None:
+        hold_gradient(result, self.grad.__deepcopy__(memo))
+    return result
+
+
+@method
+def __reduce_ex__(self: Tensor, protocol: int) -> tuple[Any, ...]:
+    values = np.ascontiguousarray(self.numpy(force=True)).reshape(self.shape)
+    own = {k: v for k, v in self.__dict__.items() if not k.startswith("_")}
+    return _rebuilt, (type(self), values.tobytes(), self.shape, self.dtype, self.requires_grad, own, str(self.device))
+
+
+def _rebuilt(kind: type[Tensor], content: bytes, shape: tuple[int, ...], dtype: DType, requires_grad: bool,
+             own: dict[str, Any], device: str = "cpu") -> Tensor:
+    """The tensor that a pickle holds."""
+    values = np.frombuffer(content, dtype.numpy).reshape(shape)
+    result = kind.__new__(kind)
+    result._array, result._requires_grad = from_data(values, device=device)._array, requires_grad
+    result.__dict__.update(own)
+    return result

@@ -1,0 +1,119 @@
+"""The gradient side of a tensor: backward, detach, requires_grad_, retain_grad, zero_grad."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Sequence
+
+from genesis.autograd.backward import backward as run_backward
+from genesis.autograd.calls import derived_at
+from genesis.tensor.dispatch import array_of
+from genesis.tensor.handle import Tensor, attribute, method
+from genesis.tensor.views import detach
+from genesis.tracing.state import recording, thread_state
+
+__all__: list[str] = []
+
+
+@method
+def backward(
+    self: Tensor, gradient: Tensor | None = None, retain_graph: bool | None = None, create_graph: bool = False,
+    inputs: Sequence[Tensor] | None = None, *, strict: bool = False,
+) -> None:
+    """Add the gradients of this tensor to `.grad` of the leaves that it depends on (of `inputs` alone, if given).
+
+    `gradient` (of the tensor's shape) may be left out for a tensor of one element. Raises RuntimeError without it for
+    others, and when the graph was released by an earlier backward without `retain_graph`. A tensor that depends on no
+    leaf is warned of, once; with `strict` it raises RuntimeError.
+
+    >>> import genesis
+    >>> x = genesis.tensor([1., 2., 3.], requires_grad=True)
+    >>> (x ** 2).sum().backward()
+    >>> x.grad
+    tensor([2., 4., 6.])
+    """
+    run_backward([self], [gradient], retain_graph=retain_graph, create_graph=create_graph, inputs=inputs, strict=strict)
+
+
+method(detach)
+
+
+@method
+def detach_(self: Tensor) -> Tensor:
+    """Take this tensor out of its derivation: it becomes a leaf. Raises RuntimeError for a view.
+
+    >>> import genesis
+    >>> y = genesis.ones(2, requires_grad=True) * 2
+    >>> y.detach_()
+    tensor([2., 2.])
+    """
+    if self._base is not None:
+        raise RuntimeError("detach_: a view cannot be detached in place; use detach()")
+    self._array = array_of(detach(self))
+    self._requires_grad = False
+    return self
+
+
+@method
+def requires_grad_(self: Tensor, requires_grad: bool = True) -> Tensor:
+    """Set `requires_grad`, and return the tensor.
+
+    Raises TypeError for a tensor that is not floating, RuntimeError for a result that is to stop requiring gradients.
+
+    >>> import genesis
+    >>> genesis.zeros(2).requires_grad_()
+    tensor([0., 0.], requires_grad=True)
+    """
+    self.requires_grad = requires_grad
+    return self
+
+
+@method
+def retain_grad(self: Tensor) -> None:
+    """Have `backward` leave this result's gradient in `.grad`, as it does for leaves.
+
+    Raises RuntimeError for a tensor that requires no gradient.
+
+    >>> import genesis
+    >>> y = genesis.ones(2, requires_grad=True) * 2
+    >>> y.retain_grad()
+    >>> y.sum().backward()
+    >>> y.grad
+    tensor([1., 1.])
+    """
+    if not self.requires_grad:
+        raise RuntimeError("retain_grad: this tensor does not require a gradient")
+    array = array_of(self)
+    if array.node.differentiable and array.trace is not None:
+        trace, index = derived_at(array.trace, array.index)
+        trace.retained[index] = weakref.ref(self)
+        self._retains_grad = True
+
+
+@attribute
+def retains_grad(self: Tensor) -> bool:
+    """Whether `retain_grad` was called on this result."""
+    return self._retains_grad
+
+
+@method
+def zero_grad(self: Tensor, set_to_none: bool = True) -> None:
+    """Drop the accumulated gradient: `.grad` becomes None, or zeros that have no derivation.
+
+    >>> import genesis
+    >>> x = genesis.tensor([1., 2.], requires_grad=True)
+    >>> x.sum().backward()
+    >>> x.zero_grad()
+    >>> print(x.grad)
+    None
+    """
+    held = self._grad
+    if thread_state.recorder is not None:
+        thread_state.recorder.met_gradient(self, not set_to_none)
+    if set_to_none or held is None:
+        self._grad = None
+    else:
+        with recording(False) as again, again:
+            (held if held.is_leaf else held.detach_()).zero_()
+
+

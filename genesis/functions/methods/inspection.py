@@ -1,0 +1,199 @@
+"""What a tensor says of itself: extents, strides, device, length."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from genesis.ir.dtypes import DTYPES, DType
+from genesis.ir.shapes import Shape, normalize_axis
+from genesis.ir.shapes import numel as product
+from genesis.runtime.devices import Device
+from genesis.tensor.dispatch import array_of
+from genesis.tensor.handle import Tensor, attribute, method
+from genesis.tensor.views import view
+
+__all__ = ["Size"]
+
+
+class Size(int):
+    """The number of elements; called, the shape or one extent of it.
+
+    >>> import genesis
+    >>> x = genesis.zeros(2, 3)
+    >>> int(x.size), x.size(), x.size(0)
+    (6, (2, 3), 2)
+    """
+
+    shape: Shape
+
+    def __call__(self, dim: int | None = None) -> Any:
+        return self.shape if dim is None else self.shape[normalize_axis("size", dim, len(self.shape))]
+
+
+@attribute
+def size(self: Tensor) -> Size:
+    """The number of elements; `size()` is the shape and `size(dim)` an extent."""
+    result = Size(product(self.shape))
+    result.shape = self.shape
+    return result
+
+
+@attribute
+def device(self: Tensor) -> Device:
+    """Where the tensor's memory is."""
+    return array_of(self).device
+
+
+@attribute
+def is_cpu(self: Tensor) -> bool:
+    """Whether the tensor is on the CPU."""
+    return array_of(self).device.type == "cpu"
+
+
+@attribute
+def is_cuda(self: Tensor) -> bool:
+    """Whether the tensor is on a CUDA device."""
+    return array_of(self).device.type == "cuda"
+
+
+@method
+def get_device(self: Tensor) -> int:
+    """The number of the GPU that the tensor is on; -1 if it is on none."""
+    place = array_of(self).device
+    return -1 if place.type == "cpu" else place.index or 0
+
+
+@attribute
+def itemsize(self: Tensor) -> int:
+    """Bytes in one element."""
+    return self.dtype.itemsize
+
+
+@attribute
+def nbytes(self: Tensor) -> int:
+    """Bytes in all elements."""
+    return product(self.shape) * self.dtype.itemsize
+
+
+@method
+def numel(self: Tensor) -> int:
+    """The number of elements."""
+    return product(self.shape)
+
+
+@method
+def dim(self: Tensor) -> int:
+    """The number of axes."""
+    return len(self.shape)
+
+
+@method
+def element_size(self: Tensor) -> int:
+    """Bytes in one element."""
+    return self.dtype.itemsize
+
+
+@method
+def is_floating_point(self: Tensor) -> bool:
+    """Whether the dtype is a floating one."""
+    return self.dtype.is_floating_point
+
+
+@method
+def is_signed(self: Tensor) -> bool:
+    """Whether the dtype has negative numbers."""
+    return self.dtype.is_signed
+
+
+@method
+def is_same_size(self: Tensor, other: Tensor) -> bool:
+    """Whether `other` has the same shape."""
+    return self.shape == other.shape
+
+
+@method
+def stride(self: Tensor, dim: int | None = None) -> Any:
+    """The steps, in elements, between neighbours along each axis (or along `dim`).
+
+    >>> import genesis
+    >>> genesis.zeros(2, 3).T.stride()
+    (1, 3)
+    """
+    strides = self.layout.strides
+    return strides if dim is None else strides[normalize_axis("stride", dim, len(strides))]
+
+
+@method
+def storage_offset(self: Tensor) -> int:
+    """The place of the first element in the storage, in elements."""
+    return self.layout.offset
+
+
+@method
+def is_contiguous(self: Tensor) -> bool:
+    """Whether the elements follow each other in row-major order."""
+    return self.layout.is_contiguous
+
+
+@method
+def __len__(self: Tensor) -> int:
+    if not self.shape:
+        raise TypeError("len: a 0-d tensor has no length")
+    return self.shape[0]
+
+
+@method
+def __iter__(self: Tensor) -> Iterator[Tensor]:
+    if not self.shape:
+        raise TypeError("iter: a 0-d tensor cannot be iterated over")
+    return iter([view(self, "select", 0, i) for i in range(self.shape[0])])
+
+
+# ---- PyTorch's old names of dtypes ----
+
+_TYPES = {
+    "FloatTensor": "float32", "DoubleTensor": "float64", "HalfTensor": "float16", "BFloat16Tensor": "bfloat16",
+    "LongTensor": "int64", "IntTensor": "int32", "ShortTensor": "int16", "CharTensor": "int8", "ByteTensor": "uint8",
+    "BoolTensor": "bool",
+}
+
+
+@method
+def type(self: Tensor, dtype: DType | str | None = None) -> Any:
+    """The tensor as `dtype`, a dtype or a name such as "genesis.LongTensor"; without one, its own such name.
+
+    >>> import genesis
+    >>> x = genesis.ones(2).type(genesis.int64)
+    >>> x, x.type()
+    (tensor([1, 1]), 'genesis.LongTensor')
+    """
+    if dtype is None:
+        own = next(name for name, kind in _TYPES.items() if kind == self.dtype.name)
+        return f"genesis.{'cuda.' if self.device.type == 'cuda' else ''}{own}"
+    if isinstance(dtype, str):
+        kind = _TYPES.get(dtype.rpartition(".")[2])
+        if kind is None:
+            raise ValueError(f"type: there is no {dtype!r}; want one of {', '.join(_TYPES)}")
+        dtype = DTYPES[kind]
+    return self.to(dtype)
+
+
+# ---- what there is none of, and is asked for ----
+
+
+def _never(name: str, kind: str) -> None:
+    def answer(self: Tensor) -> bool:
+        return False
+
+    answer.__name__, answer.__doc__ = name, f"False: there are no {kind} tensors here."
+    (method if name in ("is_complex", "is_conj", "is_neg") else attribute)(answer)
+
+
+for _name, _kind in {
+    "is_sparse": "sparse", "is_quantized": "quantized", "is_nested": "nested", "is_meta": "meta", "is_complex": "complex",
+    "is_conj": "lazily conjugated", "is_neg": "lazily negated",
+}.items():
+    _never(_name, _kind)
+
+Tensor.nelement, Tensor.ndimension = numel, dim  # type: ignore[attr-defined]

@@ -1,0 +1,164 @@
+"""Strides by number, and shapes changed in place: a tensor that reads its own storage in another way from now on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from genesis.functions.creation import as_shape
+from genesis.functions.overrides import overridable
+from genesis.ir.shapes import numel, reach
+from genesis.ops.layout import Layout, contiguous_layout
+from genesis.ops.registry import OPERATIONS
+from genesis.tensor.dispatch import array_of, call
+from genesis.tensor.handle import Tensor, method, tensor_of
+from genesis.tensor.views import view
+from genesis.tracing.state import thread_state
+
+__all__ = ["as_strided", "as_strided_scatter"]
+
+
+# ---- strides by number ----
+
+
+def _strided(name: str, size: Sequence[int], stride: Sequence[int], offset: int, elements: int) -> Layout:
+    """The layout of these numbers, which lies within a storage of so many elements."""
+    shape, strides = as_shape(name, (size,)), as_shape(name, (stride,))
+    if len(shape) != len(strides) or offset < 0:
+        raise ValueError(f"{name}: size {shape}, stride {strides}, offset {offset}; want a stride for each extent, none < 0")
+    if numel(shape) and offset + reach(shape, strides)[1] > elements:
+        raise ValueError(f"{name}: size {shape}, stride {strides}, offset {offset} exceed a storage of {elements} elements")
+    return Layout(shape, strides, offset)
+
+
+@method
+@overridable
+def as_strided(input: Tensor, size: Sequence[int], stride: Sequence[int], storage_offset: int | None = None) -> Tensor:
+    """A view of the storage of `input`: element (i, j, ..) lies at storage_offset + i*stride[0] + j*stride[1] + ..
+
+    Without `storage_offset`, it is that of `input`. Raises ValueError for what reaches beyond the storage, RuntimeError
+    for a view that requires a gradient and does not take all of its storage row by row.
+
+    >>> import genesis
+    >>> genesis.arange(4).as_strided((3, 2), (1, 1))
+    tensor([[0, 1],
+            [1, 2],
+            [2, 3]])
+    """
+    array_of(input)
+    root = input if input._base is None else input._base
+    own = input.layout
+    at = _strided("as_strided", size, stride, own.offset if storage_offset is None else storage_offset, root.numel())
+    whole = own == contiguous_layout(own.shape) and numel(own.shape) == root.numel()
+    if input.requires_grad and not whole:
+        raise RuntimeError(f"as_strided: a view with strides {own.strides}, offset {own.offset} that requires a gradient; want "
+                           "what takes its storage row by row, such as a clone()")
+    result: Tensor = call(OPERATIONS["view_at"], (input if whole else root.detach(), at))
+    result._base, result._layout, result._seen = root, at, root._version
+    result._detached = result._within = input._detached
+    return result
+
+
+@method
+@overridable
+def as_strided_scatter(
+    input: Tensor, src: Tensor, size: Sequence[int], stride: Sequence[int], storage_offset: int | None = None
+) -> Tensor:
+    """A copy of `input`, which is contiguous, with `src` where `as_strided` finds its elements.
+
+    Raises ValueError for another `input`, for places beyond it, and for a `src` of another shape than `size`.
+
+    >>> import genesis
+    >>> genesis.as_strided_scatter(genesis.zeros(2, 2), genesis.ones(2), (2,), (3,))
+    tensor([[1., 0.],
+            [0., 1.]])
+    """
+    if not input.is_contiguous():
+        raise ValueError(f"as_strided_scatter: input has strides {input.stride()}; want a contiguous one")
+    at = _strided("as_strided_scatter", size, stride, storage_offset or 0, input.numel())
+    if src.shape != at.shape:
+        raise ValueError(f"as_strided_scatter: src has shape {src.shape}; want {at.shape}")
+    return call(OPERATIONS["put"], (input, src), at._asdict())
+
+
+# ---- in place ----
+
+
+def _turned(tensor: Tensor, name: str, *arguments: Any) -> Tensor:
+    """`tensor` itself, with the shape and strides of a view of it from now on.
+
+    Where its elements do not follow each other any more, what it held is a root of its own, and it a view of that; so are
+    the views of it, when they look again.
+    """
+    if thread_state.recorder is not None:
+        thread_state.recorder.refuse("the shape of a tensor is changed in place")
+    array = array_of(tensor)
+    if tensor._requires_grad and thread_state.grad_enabled and not array.node.differentiable:
+        raise RuntimeError(f"{name}_: a leaf tensor that requires grad cannot be changed in place; use genesis.no_grad()")
+    if tensor._retains_grad:
+        raise RuntimeError(f"{name}_: retain_grad() was called on this tensor as it was; call it after the change")
+    seen = view(tensor, name, *arguments)
+    if tensor._base is None and seen._layout != contiguous_layout(seen.shape):
+        root = tensor_of(array, array.node.differentiable)
+        root._keeps_derivation, root._untracked = tensor._keeps_derivation, tensor._untracked
+        root._version = tensor._version + 1
+        tensor._version += 1
+        tensor._base, tensor._seen = root, root._version
+        tensor._detached = tensor._requires_grad and not array.node.differentiable
+    tensor._array = seen._array
+    if tensor._base is not None:
+        tensor._layout = seen._layout
+    return tensor
+
+
+def _in_place(name: str, rule: str) -> Callable[..., Tensor]:
+    def changed(self: Tensor, *arguments: Any) -> Tensor:
+        return _turned(self, rule, *arguments)
+
+    changed.__name__, changed.__doc__ = name + "_", f"`{name}`, in place."
+    return method(changed)
+
+
+for _name, _rule in {
+    "squeeze": "squeeze", "unsqueeze": "unsqueeze", "transpose": "transpose", "swapaxes": "transpose", "swapdims": "transpose",
+}.items():
+    _in_place(_name, _rule)
+
+
+@method
+def t_(self: Tensor) -> Tensor:
+    """`t`, in place.
+
+    >>> import genesis
+    >>> x = genesis.zeros(2, 3)
+    >>> x.t_().shape, x.shape
+    ((3, 2), (3, 2))
+    """
+    if self.ndim > 2:
+        raise ValueError(f"t_: wants two axes at most, got shape {self.shape}; use transpose_")
+    return _turned(self, "permute", tuple(range(self.ndim))[::-1])
+
+
+@method
+def fill_diagonal_(self: Tensor, fill_value: float, wrap: bool = False) -> Tensor:
+    """Write `fill_value` on the diagonal: of a matrix, or of a tensor of more axes with equal extents.
+
+    With `wrap` the diagonal of a matrix of more rows than columns begins again below a row that is left out.
+
+    >>> import genesis
+    >>> genesis.zeros(2, 3).fill_diagonal_(5)
+    tensor([[5., 0., 0.],
+            [0., 5., 0.]])
+    """
+    if self.ndim < 2 or (self.ndim > 2 and len(set(self.shape)) > 1):
+        raise ValueError(f"fill_diagonal_: shape {self.shape}; want a matrix, or more axes of one extent")
+    if wrap and self.ndim == 2:
+        period = self.shape[1] + 1
+        for start in range(0, self.shape[0], period):
+            self.narrow(0, start, min(period, self.shape[0] - start)).fill_diagonal_(fill_value)
+        return self
+    diagonal = self.diagonal()
+    while diagonal.ndim > 1:
+        diagonal = diagonal.diagonal(0, 0, -1)
+    diagonal.fill_(fill_value)
+    return self

@@ -1,0 +1,180 @@
+"""Shapes that are named by others: transposes, `view_as`, `new_zeros` and their kin."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from genesis.functions import creation
+from genesis.ir.dtypes import DType
+from genesis.ops.registry import OPERATIONS
+from genesis.tensor.dispatch import call
+from genesis.tensor.from_python import from_data
+from genesis.tensor.handle import Tensor, attribute, method
+from genesis.tensor.views import view
+
+__all__: list[str] = []
+
+
+# ---- transposes ----
+
+
+@attribute
+def T(self: Tensor) -> Tensor:
+    """The axes in reverse order."""
+    return view(self, "permute", tuple(range(self.ndim))[::-1])
+
+
+@attribute
+def mT(self: Tensor) -> Tensor:
+    """The last two axes exchanged."""
+    if self.ndim < 2:
+        raise ValueError(f"mT: wants two axes at least, got shape {self.shape}")
+    return view(self, "transpose", -2, -1)
+
+
+@attribute
+def H(self: Tensor) -> Tensor:
+    """The transpose of a matrix."""
+    if self.ndim not in (0, 2):
+        raise ValueError(f"H: wants a matrix, got shape {self.shape}")
+    return self.T
+
+
+@attribute
+def mH(self: Tensor) -> Tensor:
+    """The last two axes exchanged: real matrices are their own conjugates."""
+    return self.adjoint()
+
+
+@method
+def adjoint(self: Tensor) -> Tensor:
+    """The last two axes exchanged."""
+    if self.ndim < 2:
+        raise ValueError(f"adjoint: wants two axes at least, got shape {self.shape}")
+    return view(self, "transpose", -2, -1)
+
+
+def _itself(name: str, doc: str) -> None:
+    def same(self: Tensor) -> Tensor:
+        return self
+
+    same.__name__, same.__doc__ = name, doc
+    method(same)
+
+
+for _name in ("conj", "conj_physical", "resolve_conj", "resolve_neg"):
+    _itself(_name, "The tensor itself: it is real.")
+
+
+@attribute
+def real(self: Tensor) -> Tensor:
+    """The tensor itself: it is real."""
+    return self
+
+
+@method
+def t(self: Tensor) -> Tensor:
+    """The transpose of a matrix; a vector is its own."""
+    if self.ndim > 2:
+        raise ValueError(f"t: wants two axes at most, got shape {self.shape}; use transpose")
+    return self.T
+
+
+# ---- like another tensor ----
+
+
+@method
+def view_as(self: Tensor, other: Tensor) -> Tensor:
+    """A view with the shape of `other`."""
+    return view(self, "view", other.shape)
+
+
+@method
+def reshape_as(self: Tensor, other: Tensor) -> Tensor:
+    """The tensor in the shape of `other`."""
+    return view(self, "reshape", other.shape)
+
+
+@method
+def expand_as(self: Tensor, other: Tensor) -> Tensor:
+    """The tensor expanded to the shape of `other`."""
+    return view(self, "expand", other.shape)
+
+
+@method
+def broadcast_to(self: Tensor, *shape: Any) -> Tensor:
+    """The tensor expanded to `shape`."""
+    return view(self, "expand", *shape)
+
+
+@method
+def ravel(self: Tensor) -> Tensor:
+    """All axes merged into one."""
+    return view(self, "reshape", -1)
+
+
+@method
+def repeat(self: Tensor, *repeats: Any) -> Tensor:
+    """Copies of the tensor laid end to end, so many along each axis.
+
+    >>> import genesis
+    >>> genesis.arange(2).repeat(2, 2)
+    tensor([[0, 1, 0, 1],
+            [0, 1, 0, 1]])
+    """
+    counts = creation.as_shape("repeat", repeats)
+    if len(counts) < self.ndim:
+        raise ValueError(f"repeat: {len(counts)} counts for a tensor of {self.ndim} axes; want one each at least")
+    return call(OPERATIONS["tile"], (self, counts))
+
+
+@method
+def movedim(self: Tensor, source: Any, destination: Any) -> Tensor:
+    """The axes `source` moved to the places `destination`, the others in their order."""
+    pairs = [[d] if isinstance(d, int) else list(d) for d in (source, destination)]
+    froms, tos = ([d % self.ndim for d in dims] for dims in pairs)
+    order = [axis for axis in range(self.ndim) if axis not in froms]
+    for to, axis in sorted(zip(tos, froms, strict=True)):
+        order.insert(to, axis)
+    return view(self, "permute", order)
+
+
+Tensor.moveaxis = movedim  # type: ignore[attr-defined]
+
+
+# ---- new tensors of the same dtype ----
+
+
+@method
+def new_tensor(
+    self: Tensor, data: Any, *, dtype: DType | None = None, device: Any = None, requires_grad: bool = False
+) -> Tensor:
+    """A tensor with a copy of `data`, in this tensor's dtype and on its device."""
+    return from_data(data, dtype or self.dtype, requires_grad, device or self.device)
+
+
+@method
+def new_full(
+    self: Tensor, size: Any, fill_value: Any, *, dtype: DType | None = None, device: Any = None,
+    requires_grad: bool = False,
+) -> Tensor:
+    """`fill_value` everywhere, in this tensor's dtype and on its device."""
+    return creation.full(
+        size, fill_value, dtype=dtype or self.dtype, device=device or self.device, requires_grad=requires_grad
+    )
+
+
+def _new_method(name: str, filled: Callable[..., Tensor], doc: str) -> None:
+    def new(
+        self: Tensor, *size: Any, dtype: DType | None = None, device: Any = None, requires_grad: bool = False
+    ) -> Tensor:
+        return filled(*size, dtype=dtype or self.dtype, device=device or self.device, requires_grad=requires_grad)
+
+    new.__name__, new.__doc__ = name, doc
+    method(new)
+
+
+_new_method("new_zeros", creation.zeros, "Zeros in this tensor's dtype and on its device.")
+_new_method("new_ones", creation.ones, "Ones in this tensor's dtype and on its device.")
+_new_method("new_empty", creation.empty, "A tensor in this one's dtype and on its device, to be written.")

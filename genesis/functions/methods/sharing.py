@@ -1,0 +1,121 @@
+"""To other libraries: NumPy's arrays, and memory on a GPU, which share what a tensor holds."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from genesis.execution.flush import flush
+from genesis.functions.methods.conversion import values_of
+from genesis.ir.dtypes import bfloat16
+from genesis.runtime import dlpack
+from genesis.tensor.handle import Tensor, attribute, method
+from genesis.tensor.views import memory_of
+from genesis.tracing.memory import Memory
+from genesis.tracing.state import readers_of
+from genesis.tracing.trace import LOCK
+
+__all__: list[str] = []
+
+
+@method
+def numpy(self: Tensor, *, force: bool = False) -> np.ndarray:
+    """The values as an ndarray that shares the tensor's memory: a change of one shows in the other.
+
+    What was written before with this tensor, in any thread, is computed now, so later changes of the array do not reach
+    it. With `force` a tensor that requires a gradient is detached first, and one that is not on the CPU copied there.
+    Otherwise the first raises RuntimeError, the second TypeError.
+
+    >>> import genesis
+    >>> x = genesis.zeros(2)
+    >>> x.numpy()[0] = 1
+    >>> x
+    tensor([1., 0.])
+    """
+    if self.requires_grad and not force:
+        raise RuntimeError("numpy: this tensor requires a gradient; use .detach().numpy()")
+    if not self.device.memory.is_host:
+        if not force:
+            raise TypeError(
+                f"numpy: can't convert {self.device} device type tensor to numpy. Use Tensor.cpu() to copy the tensor to host "
+                "memory first.")
+        return values_of(self).copy()
+    with LOCK:
+        memory = memory_of(self)
+        for trace in readers_of(memory.buffer):
+            flush(trace)
+        return memory.numpy(self.dtype)
+
+
+@method
+def data_ptr(self: Tensor) -> int:
+    """The address of the first element, on the tensor's device. What is written from now on is written there.
+
+    >>> import genesis
+    >>> x = genesis.zeros(4)
+    >>> x[1:].data_ptr() - x.data_ptr()
+    4
+    """
+    memory = _seen_outside(self)
+    memory.buffer.expose()
+    return memory.buffer.ptr + memory.layout.offset * self.dtype.itemsize
+
+
+@method
+def __array__(self: Tensor, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+    values = self.numpy()
+    if dtype is not None and np.dtype(dtype) != values.dtype:
+        if copy is False:
+            raise ValueError(f"__array__: a view of a {self.dtype.name} tensor cannot be {np.dtype(dtype).name}")
+        return values.astype(dtype)
+    return values.copy() if copy else values
+
+
+@method
+def __dlpack__(
+    self: Tensor, *, stream: Any = None, copy: bool | None = None, dl_device: Any = None, **options: Any
+) -> Any:
+    if self.device.memory.is_host:
+        return self.numpy().__dlpack__(copy=copy, dl_device=dl_device, **options)
+    if dl_device not in (None, self.__dlpack_device__()):
+        raise BufferError(f"__dlpack__: the tensor is on {self.device}; use .to() first")
+    if self.requires_grad:
+        raise RuntimeError("__dlpack__: this tensor requires a gradient; detach() it")
+    source = self.clone() if copy else self
+    memory, size = _seen_outside(source), self.dtype.itemsize
+    layout = memory.layout
+    return dlpack.exported(memory.buffer.ptr + layout.offset * size, layout.shape, layout.strides, self.dtype.name,
+                           self.__dlpack_device__(), memory.buffer.lent())
+
+
+@method
+def __dlpack_device__(self: Tensor) -> tuple[int, int]:
+    device = self.device
+    return (dlpack.CPU, 0) if device.memory.is_host else (dlpack.CUDA, device.index)
+
+
+@attribute
+def __cuda_array_interface__(self: Tensor) -> dict[str, Any]:
+    """Where the tensor lies on its GPU, for other libraries. Raises AttributeError for one that is on no GPU."""
+    if self.device.type != "cuda":
+        raise AttributeError(f"__cuda_array_interface__: the tensor is on {self.device}; use .cuda()")
+    if self.requires_grad or self.dtype is bfloat16:
+        want = "detach() it" if self.requires_grad else "DLPack does"
+        raise AttributeError(f"__cuda_array_interface__: has no gradients and no bfloat16; {want}")
+    memory, size = _seen_outside(self), self.dtype.itemsize
+    memory.buffer.expose()
+    strides = None if memory.layout.is_contiguous else tuple([s * size for s in memory.layout.strides])
+    return {"data": (memory.buffer.ptr + memory.layout.offset * size, False), "shape": memory.layout.shape, "strides": strides,
+            "typestr": np.dtype(self.dtype.numpy).str, "version": 3}
+
+
+def _seen_outside(tensor: Tensor) -> Memory:
+    """Where a tensor lies on its device, once all is computed that is recorded of it and of what reads it."""
+    with LOCK:
+        memory = memory_of(tensor)
+        for trace in readers_of(memory.buffer):
+            flush(trace)
+        if not memory.buffer.device.memory.is_host:
+            memory.buffer.device.memory.synchronize()
+    return memory

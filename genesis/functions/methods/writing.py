@@ -1,0 +1,175 @@
+"""Writing into a tensor: copy_, fill_, random fills, masked fills, and `.data`."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from genesis.functions.random_draws import drawn
+from genesis.ir.dtypes import float64
+from genesis.ops.registry import OPERATIONS
+from genesis.runtime.rng import Generator
+from genesis.tensor.dispatch import array_of, call, filled
+from genesis.tensor.from_python import from_data
+from genesis.tensor.handle import Tensor, attribute, method, tensor_of
+from genesis.tensor.in_place import write
+from genesis.tensor.views import detach, view
+
+__all__: list[str] = []
+
+
+@method
+def copy_(self: Tensor, source: Tensor, non_blocking: bool = False) -> Tensor:
+    """Write `source`, broadcast and converted, into this tensor."""
+    if not isinstance(source, Tensor):
+        source = from_data(source)
+    source = source.to(self.device)
+    value = call(OPERATIONS["to_dtype"], (source, self.dtype)) if source.dtype is not self.dtype else source.clone()
+    if value.shape != self.shape:
+        value = call(OPERATIONS["expand"], (value, self.shape)).clone()
+    return write(self, value)
+
+
+@method
+def fill_(self: Tensor, value: Any) -> Tensor:
+    """Write `value` everywhere."""
+    if isinstance(value, Tensor):
+        if value.shape:
+            raise ValueError(f"fill_: value must be a number or a 0-d tensor, got shape {value.shape}")
+        return self.copy_(value)
+    target = self
+    for axis, (extent, stride) in enumerate(zip(self.shape, self.layout.strides, strict=True)):
+        if stride == 0 and extent > 1:  # one place, written once
+            target = view(target, "narrow", axis, 0, 1)
+    write(target, filled(value, target.shape, self.dtype, self.device))
+    return self
+
+
+@method
+def zero_(self: Tensor) -> Tensor:
+    """Write zeros everywhere."""
+    return self.fill_(0)
+
+
+@method
+def masked_fill(self: Tensor, mask: Tensor, value: Any) -> Tensor:
+    """The tensor with `value` where `mask` (broadcast) holds."""
+    if mask.dtype.name != "bool":
+        raise TypeError(f"masked_fill: mask must be bool, got {mask.dtype.name}")
+    result: Tensor = call(OPERATIONS["where"], (mask, value, self))
+    return result.to(self.dtype)
+
+
+@method
+def masked_fill_(self: Tensor, mask: Tensor, value: Any) -> Tensor:
+    """Write `value` where `mask` (broadcast) holds."""
+    return write(self, self.masked_fill(mask, value))
+
+
+@method
+def uniform_(self: Tensor, low: float = 0.0, high: float = 1.0, *, generator: Generator | None = None) -> Tensor:
+    """Fill with random numbers of [low, high)."""
+    return write(self, drawn("uniform", self.shape, self.dtype, low, high, device=self.device, generator=generator))
+
+
+@method
+def normal_(self: Tensor, mean: float = 0.0, std: float = 1.0, *, generator: Generator | None = None) -> Tensor:
+    """Fill with normal random numbers."""
+    return write(self, drawn("normal", self.shape, self.dtype, mean, std, device=self.device, generator=generator))
+
+
+@method
+def bernoulli_(self: Tensor, p: float | Tensor = 0.5, *, generator: Generator | None = None) -> Tensor:
+    """Fill with 1 with probability `p`, a number or a tensor, 0 otherwise."""
+    dtype = self.dtype if self.is_floating_point() else None
+    return self.copy_(drawn("uniform", self.shape, dtype, device=self.device, generator=generator) < p)
+
+
+@method
+def random_(self: Tensor, low: int = 0, high: int | None = None, *, generator: Generator | None = None) -> Tensor:
+    """Fill with random integers of [low, high)."""
+    if high is None:
+        low, high = 0, low or 2 ** min(8 * self.element_size() - 1, 24)
+    return write(self, drawn("randint", self.shape, self.dtype, low, high, device=self.device, generator=generator))
+
+
+# ---- other distributions: what turns evenly distributed numbers into theirs ----
+
+
+def _even(name: str, tensor: Tensor, generator: Generator | None, whole: bool = False) -> Tensor:
+    """Numbers in (0, 1), in the dtype that arithmetic on the tensor's runs in."""
+    if not (whole or tensor.is_floating_point()):
+        raise TypeError(f"{name}: wants a floating tensor, got {tensor.dtype.name}")
+    dtype = tensor.dtype.compute if tensor.is_floating_point() else float64
+    least = 2.0**-54 if dtype is float64 else 2.0**-25  # half a step of what is drawn
+    return drawn("uniform", tensor.shape, dtype, device=tensor.device, generator=generator).clamp(min=least)
+
+
+@method
+def exponential_(self: Tensor, lambd: float = 1.0, *, generator: Generator | None = None) -> Tensor:
+    """Fill with random numbers of the density lambd * exp(-lambd * x)."""
+    if lambd <= 0:
+        raise ValueError(f"exponential_: lambd is {lambd}; want it above 0")
+    return self.copy_((-_even("exponential_", self, generator)).log1p() / -lambd)
+
+
+@method
+def geometric_(self: Tensor, p: float, *, generator: Generator | None = None) -> Tensor:
+    """Fill with how many trials, each of which succeeds with probability `p`, it takes until one does: 1, 2, .."""
+    if not 0 < p < 1:
+        raise ValueError(f"geometric_: p is {p}; want it between 0 and 1")
+    return self.copy_((_even("geometric_", self, generator, whole=True).log() / math.log1p(-p)).ceil())
+
+
+@method
+def log_normal_(self: Tensor, mean: float = 1.0, std: float = 2.0, *, generator: Generator | None = None) -> Tensor:
+    """Fill with exp(z) of normal random numbers z of this mean and standard deviation."""
+    if std <= 0 or not self.is_floating_point():
+        raise ValueError(f"log_normal_: std is {std}, the dtype {self.dtype.name}; want std above 0 and a floating tensor")
+    drawn_wide = drawn("normal", self.shape, self.dtype.compute, mean, std, device=self.device, generator=generator)
+    return self.copy_(drawn_wide.exp())
+
+
+@method
+def cauchy_(self: Tensor, median: float = 0.0, sigma: float = 1.0, *, generator: Generator | None = None) -> Tensor:
+    """Fill with random numbers of the density sigma / (pi * ((x - median)^2 + sigma^2))."""
+    if sigma <= 0:
+        raise ValueError(f"cauchy_: sigma is {sigma}; want it above 0")
+    return self.copy_(((_even("cauchy_", self, generator) - 0.5) * math.pi).tan() * sigma + median)
+
+
+@attribute
+def data(self: Tensor) -> Tensor:
+    """The tensor outside its derivation, sharing its storage; assigning to it replaces the values.
+
+    Unlike `detach()`, what is written through it goes unnoticed by a backward that still reads the old values.
+
+    >>> import genesis
+    >>> x = genesis.ones(2, requires_grad=True)
+    >>> x.data -= 0.25
+    >>> x
+    tensor([0.7500, 0.7500], requires_grad=True)
+    """
+    result = detach(self)
+    result._untracked = True
+    return result
+
+
+def _set_data(self: Tensor, value: Tensor) -> None:
+    if not isinstance(value, Tensor):
+        raise TypeError(f"data: wants a Tensor, got {type(value).__name__}")
+    shared = detach(value)
+    root = shared._base
+    assert root is not None
+    if (root is self or root is self._base) and shared.layout == self.layout:  # `p.data -= step` has been done already
+        return
+    if not self.is_leaf:  # a result keeps its derivation
+        self.data.copy_(value)
+        return
+    if root is self:  # no tensor is a view of itself
+        root = tensor_of(array_of(self))
+    self._array = shared._array
+    self._base, self._layout, self._seen, self._detached = root, shared._layout, root._version, True
+
+
+Tensor.data = Tensor.data.setter(_set_data)  # type: ignore[attr-defined]

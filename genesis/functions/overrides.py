@@ -1,0 +1,57 @@
+"""Functions that users put in the place of operations: after `register_function("add", f)`, `x + y` is `f(x, y)`.
+
+What a user calls (operators, methods, functions) asks here while anything is registered. What the library itself records
+by `call` does not, neither backward nor an optimizer. While a function runs, its own name means the operation to it.
+"""
+
+from __future__ import annotations
+
+import functools
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from genesis.ops.registry import Operation
+from genesis.tensor.dispatch import call
+
+__all__ = ["OVERRIDABLE", "OVERRIDES", "overridable", "route", "routed"]
+
+OVERRIDES: dict[str, Callable[..., Any]] = {}  # for all threads
+OVERRIDABLE: dict[str, Callable[..., Any]] = {}  # the public functions that are no rows of the operation table
+
+
+class _Running(threading.local):
+    def __init__(self) -> None:
+        self.names: set[str] = set()
+
+
+_running = _Running()
+
+
+def routed(name: str, builtin: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+    """Call what is registered under `name`; `builtin` if nothing is, or if this thread is inside of it."""
+    function = OVERRIDES.get(name)
+    if function is None or name in _running.names:
+        return builtin(*args, **kwargs)
+    _running.names.add(name)
+    try:
+        return function(*args, **kwargs)
+    finally:
+        _running.names.discard(name)
+
+
+def route(operation: Operation, args: Sequence[Any], kwargs: Mapping[str, Any] | None = None) -> Any:
+    """`call`, by way of what is registered under the operation's name."""
+    return routed(operation.name, lambda *args, **kwargs: call(operation, args, kwargs), args, kwargs or {})
+
+
+def overridable(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Decorator of a public function of Tensors that is no row: users may register another under its name."""
+    name = function.__name__
+
+    @functools.wraps(function)
+    def public(*args: Any, **kwargs: Any) -> Any:
+        return routed(name, function, args, kwargs) if OVERRIDES else function(*args, **kwargs)
+
+    OVERRIDABLE[name] = public
+    return public

@@ -1,0 +1,162 @@
+"""Tensors as text, in the layout that PyTorch gives them."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from genesis.functions.methods.conversion import values_of
+from genesis.ir.dtypes import bool_, get_default_dtype, int64
+from genesis.runtime.devices import CPU
+from genesis.tensor.handle import Tensor, method
+
+__all__ = ["PrintOptions", "get_printoptions", "set_printoptions"]
+
+_PREFIX = "tensor("
+
+
+@dataclass(frozen=True)
+class PrintOptions:
+    """How tensors print: digits, the element count past which they are abridged, and how many edge items then remain."""
+
+    precision: int = 4
+    threshold: float = 1000
+    edgeitems: int = 3
+    linewidth: int = 80
+    sci_mode: bool | None = None
+
+
+_PROFILES = {
+    "default": PrintOptions(),
+    "short": PrintOptions(precision=2, edgeitems=2),
+    "full": PrintOptions(threshold=math.inf),
+}
+_options = [PrintOptions()]
+
+
+def get_printoptions() -> PrintOptions:
+    """The options in force."""
+    return _options[0]
+
+
+def set_printoptions(
+    precision: int | None = None, threshold: float | None = None, edgeitems: int | None = None,
+    linewidth: int | None = None, profile: str | None = None, sci_mode: bool | None = None,
+) -> None:
+    """Set how tensors print; what is left out stays. `profile` ("default", "short", "full") sets them all first.
+
+    >>> import genesis
+    >>> genesis.set_printoptions(precision=2)
+    >>> genesis.tensor(3.14159)
+    tensor(3.14)
+    >>> genesis.set_printoptions(profile="default")
+    """
+    if profile is not None and profile not in _PROFILES:
+        raise ValueError(f"set_printoptions: profile must be one of {', '.join(_PROFILES)}, got {profile!r}")
+    given = {"precision": precision, "threshold": threshold, "edgeitems": edgeitems, "linewidth": linewidth}
+    options = _PROFILES[profile] if profile else _options[0]
+    options = replace(options, **{k: v for k, v in given.items() if v is not None})  # type: ignore[arg-type]
+    _options[0] = replace(options, sci_mode=sci_mode)
+
+
+class _Format:
+    """How one element is written, chosen by looking at all that are shown."""
+
+    def __init__(self, values: np.ndarray, options: PrintOptions) -> None:
+        self.precision = options.precision
+        self.floating = values.dtype.kind == "f"
+        self.whole, self.scientific, self.width = True, False, 1
+        if not self.floating:
+            self.width = max(len(str(v)) for v in values.ravel().tolist())
+            return
+        shown = values[np.isfinite(values) & (values != 0)].astype(np.float64)
+        if shown.size:
+            low, high = np.abs(shown).min(), np.abs(shown).max()
+            self.whole = bool((shown == np.ceil(shown)).all())
+            self.scientific = high / low > 1000 or high > 1e8 or (not self.whole and low < 1e-4)
+        if options.sci_mode is not None:
+            self.scientific = options.sci_mode
+        if shown.size:
+            self.width = max(1, *(len(self.write(v)) for v in shown.tolist()))
+
+    def write(self, value: Any) -> str:
+        """The element without padding."""
+        if not self.floating:
+            return str(value)
+        if self.scientific:
+            return f"{value:.{self.precision}e}"
+        if self.whole:
+            return f"{value:.0f}" + "." * math.isfinite(value)
+        return f"{value:.{self.precision}f}"
+
+    def __call__(self, value: Any) -> str:
+        return self.write(value).rjust(self.width)
+
+
+def _abridged(values: np.ndarray, edge: int) -> np.ndarray:
+    """The elements that an abridged print shows."""
+    for axis, extent in enumerate(values.shape):
+        if extent > 2 * edge:
+            values = np.take(values, [*range(edge), *range(extent - edge, extent)], axis)
+    return values
+
+
+def _vector(values: np.ndarray, indent: int, form: _Format, options: PrintOptions, edge: int) -> str:
+    if edge and len(values) > 2 * edge:
+        written = [*map(form, values[:edge].tolist()), " ...", *map(form, values[-edge:].tolist())]
+    else:
+        written = [*map(form, values.tolist())]
+    per_line = max(1, (options.linewidth - indent) // (form.width + 2))
+    lines = [", ".join(written[i : i + per_line]) for i in range(0, len(written), per_line)]
+    return "[" + (",\n" + " " * (indent + 1)).join(lines) + "]"
+
+
+def _nested(values: np.ndarray, indent: int, form: _Format, options: PrintOptions, edge: int) -> str:
+    """Brackets within brackets, one pair per axis; `edge` is 0 where everything is shown."""
+    if values.ndim == 0:
+        return form(values.item())
+    if values.ndim == 1:
+        return _vector(values, indent, form, options, edge)
+    abridge = edge and len(values) > 2 * edge
+    shown = [*values[:edge], None, *values[-edge:]] if abridge else [*values]
+    rows = ["..." if row is None else _nested(row, indent + 1, form, options, edge) for row in shown]
+    return "[" + ("," + "\n" * (values.ndim - 1) + " " * (indent + 1)).join(rows) + "]"
+
+
+def _suffixes(tensor: Tensor) -> list[str]:
+    """What stands after the elements: size, dtype, where it came from."""
+    suffixes = [f"device='{tensor.device}'"] if tensor.device is not CPU else []
+    usual = [get_default_dtype()] if tensor.numel() == 0 else [get_default_dtype(), int64, bool_]
+    if tensor.numel() == 0 and tensor.ndim != 1:
+        suffixes.append(f"size={tensor.shape}")
+    if tensor.dtype not in usual:
+        suffixes.append(f"dtype={tensor.dtype!r}")
+    if tensor.grad_fn is not None:
+        suffixes.append(f"grad_fn={tensor.grad_fn!r}")
+    elif tensor.requires_grad:
+        suffixes.append("requires_grad=True")
+    return suffixes
+
+
+@method
+def __repr__(self: Tensor) -> str:
+    options, indent = _options[0], len(_PREFIX)
+    values = values_of(self).astype(self.dtype.compute.numpy, copy=False)
+    if values.size == 0:
+        text = _PREFIX + "[]"
+    else:
+        edge = options.edgeitems if values.size > options.threshold else 0
+        form = _Format(_abridged(values, edge) if edge else values, options)
+        text = _PREFIX + _nested(values, indent, form, options, edge)
+    length = len(text) - text.rfind("\n") + 1
+    for suffix in _suffixes(self):
+        if length + len(suffix) + 2 > options.linewidth:
+            text += ",\n" + " " * indent + suffix
+            length = indent + len(suffix)
+        else:
+            text += ", " + suffix
+            length += len(suffix) + 2
+    return text + ")"

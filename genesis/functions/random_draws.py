@@ -1,0 +1,44 @@
+"""Fresh random numbers: which places of the generator a call reads, and tensors of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from genesis.ir.dtypes import DType, get_default_dtype
+from genesis.ir.shapes import numel
+from genesis.ops.registry import OPERATIONS
+from genesis.runtime import rng
+from genesis.runtime.devices import CPU, Device
+from genesis.runtime.rng import Generator
+from genesis.tensor.dispatch import call_on
+from genesis.tensor.handle import Tensor
+from genesis.tracing.state import thread_state
+
+__all__ = ["drawn", "draws"]
+
+
+def draws(count: int, generator: Generator | None = None) -> tuple[int, int]:
+    """(seed, first place) of `count` fresh numbers, as signed 64-bit integers; of a generator of one's own, if given."""
+    if generator is not None:
+        if thread_state.recorder is not None:
+            thread_state.recorder.refuse("numbers are drawn from a generator of the call's own")
+        return _signed(generator.initial_seed()), _signed(generator.reserve(count))
+    start = rng.reserve(count)
+    if thread_state.recorder is not None:
+        return thread_state.recorder.drawn(start, count)
+    return _signed(rng.initial_seed()), _signed(start)
+
+
+def _signed(word: int) -> int:
+    return word - (1 << 64) if word >> 63 else word
+
+
+def drawn(
+    kind: str, shape: Sequence[int], dtype: DType | None, *parameters: Any, device: Device = CPU,
+    generator: Generator | None = None,
+) -> Tensor:
+    """Fresh numbers of the operation `kind`: uniform, normal or randint."""
+    shape = tuple(shape)
+    arguments = *draws(numel(shape), generator), shape, dtype or get_default_dtype(), *parameters
+    return call_on(device, OPERATIONS[kind], arguments)

@@ -1,0 +1,213 @@
+"""Selecting and writing by masks and index tensors: nonzero, masked_select, index_put, index_add and their kin."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from genesis.functions.creation import full
+from genesis.functions.indexing import positions_of
+from genesis.functions.methods.conversion import values_of
+from genesis.functions.overrides import overridable
+from genesis.ir.shapes import broadcast_shapes, normalize_axis
+from genesis.ops.registry import OPERATIONS
+from genesis.tensor.dispatch import call
+from genesis.tensor.from_python import from_data, from_memory
+from genesis.tensor.handle import Tensor, method
+from genesis.tensor.in_place import in_place_form
+from genesis.tensor.views import view
+
+__all__ = [
+    "argwhere", "index_add", "index_copy", "index_fill", "index_put", "masked_scatter", "masked_select", "nonzero",
+    "nonzero_static", "put", "take",
+    "unique", "where",
+]
+
+
+@method
+@overridable
+def nonzero(input: Tensor, *, as_tuple: bool = False) -> Any:
+    """The positions of the elements that are not zero, a row each; with `as_tuple`, a tensor for each axis.
+
+    >>> import genesis
+    >>> genesis.nonzero(genesis.tensor([[0, 1], [2, 0]]))
+    tensor([[0, 1],
+            [1, 0]])
+    """
+    values = values_of(input)
+    if as_tuple:
+        return tuple([from_memory(places).to(input.device) for places in np.nonzero(np.atleast_1d(values))])
+    return from_memory(np.argwhere(values)).to(input.device)
+
+
+@method
+@overridable
+def argwhere(input: Tensor) -> Tensor:
+    """The positions of the elements that are not zero, a row each."""
+    return nonzero(input)
+
+
+@overridable
+def where(condition: Tensor, input: Any = None, other: Any = None) -> Any:
+    """`input` where `condition` holds and `other` elsewhere; with `condition` alone, the positions where it holds.
+
+    >>> import genesis
+    >>> x = genesis.arange(4)
+    >>> genesis.where(x > 1, x, -1), genesis.where(x > 1)
+    (tensor([-1, -1,  2,  3]), (tensor([2, 3]),))
+    """
+    if input is None and other is None:
+        return nonzero(condition, as_tuple=True)
+    return call(OPERATIONS["where"], (condition, input, other))
+
+
+Tensor.where = lambda self, condition, other: where(condition, self, other)  # type: ignore[attr-defined]
+
+
+@method
+@overridable
+def masked_select(input: Tensor, mask: Tensor) -> Tensor:
+    """The elements where `mask` holds, both broadcast, in one axis.
+
+    >>> import genesis
+    >>> x = genesis.arange(4)
+    >>> genesis.masked_select(x, x > 1)
+    tensor([2, 3])
+    """
+    shape = broadcast_shapes("masked_select", input.shape, mask.shape)
+    return view(input, "expand", shape)[view(mask, "expand", shape)]
+
+
+@method
+@overridable
+def masked_scatter(input: Tensor, mask: Tensor, source: Tensor) -> Tensor:
+    """`input` with the elements of `source`, in order, where `mask` holds."""
+    result = input.expand(broadcast_shapes("masked_scatter", input.shape, mask.shape)).clone()
+    mask = view(mask, "expand", result.shape)
+    count = int(values_of(mask).sum())
+    if count > source.numel():
+        raise ValueError(f"masked_scatter: the mask holds at {count} places and source has {source.numel()} elements")
+    result[mask] = source.reshape(-1)[:count]
+    return result
+
+
+@method
+@overridable
+def take(input: Tensor, index: Tensor) -> Tensor:
+    """The elements at positions in the flattened tensor."""
+    return input.reshape(-1)[index]
+
+
+@method
+@overridable
+def put(input: Tensor, index: Tensor, source: Tensor, accumulate: bool = False) -> Tensor:
+    """`input` with `source` written (added, with `accumulate`) at the positions `index` in the flattened tensor.
+
+    Raises ValueError where `index` and `source` have not the same number of elements, TypeError for another dtype.
+
+    >>> import genesis
+    >>> genesis.put(genesis.zeros(2, 2), genesis.tensor([3, 0]), genesis.tensor([1.0, 2.0]))
+    tensor([[2., 0.],
+            [0., 1.]])
+    """
+    if index.numel() != source.numel() or source.dtype is not input.dtype:
+        raise (ValueError if source.dtype is input.dtype else TypeError)(
+            f"put: index {index.shape}, source {source.dtype.name} {source.shape}; want {input.dtype.name}, as many as indices")
+    arguments = (input.reshape(-1), source.reshape(-1), (0,), accumulate, index.reshape(-1))
+    return call(OPERATIONS["index_put"], arguments).reshape(input.shape)
+
+
+@method
+@overridable
+def nonzero_static(input: Tensor, *, size: int, fill_value: int = -1) -> Tensor:
+    """The first `size` of the positions that `nonzero` finds; rows of `fill_value` where there are fewer.
+
+    >>> import genesis
+    >>> genesis.nonzero_static(genesis.tensor([0, 1, 0, 1]), size=3).tolist()
+    [[1], [3], [-1]]
+    """
+    if size < 0:
+        raise ValueError(f"nonzero_static: size is {size}; want 0 or more")
+    found = np.argwhere(values_of(input))[:size]
+    places = np.full((size, input.ndim), fill_value, np.int64)
+    places[: len(found)] = found
+    return from_memory(places).to(input.device)
+
+
+@method
+@overridable
+def unique(
+    input: Tensor, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None
+) -> Any:
+    """The different elements (slices along `dim`) in order; with them, on request, where each went and how many there were.
+
+    >>> import genesis
+    >>> genesis.unique(genesis.tensor([3, 1, 3]), return_counts=True)
+    (tensor([1, 3]), tensor([1, 2]))
+    """
+    found = np.unique(values_of(input), return_inverse=True, return_counts=True, axis=dim)
+    results = [from_data(found[0], device=input.device)]
+    if return_inverse:
+        results.append(from_data(found[1].reshape(input.shape if dim is None else -1), device=input.device))
+    if return_counts:
+        results.append(from_data(found[2], device=input.device))
+    return results[0] if len(results) == 1 else tuple(results)
+
+
+@method
+@overridable
+def index_put(input: Tensor, indices: Sequence[Tensor], values: Any, accumulate: bool = False) -> Tensor:
+    """`input` with `values` written (added, with `accumulate`) at `input[indices]`."""
+    axes, positions = positions_of(input, list(_spread(indices)))
+    values = values if isinstance(values, Tensor) else full((), values, dtype=input.dtype, device=input.device)
+    return call(OPERATIONS["index_put"], (input, values, axes, accumulate, *positions))
+
+
+def _spread(indices: Sequence[Tensor]) -> Any:
+    axis = 0
+    for index in indices:
+        yield axis, index
+        axis += index.ndim if index.dtype.name == "bool" else 1
+
+
+def _along(name: str, input: Tensor, dim: int, index: Tensor, source: Any, accumulate: bool) -> Tensor:
+    """`input` with `source` written or added at the positions `index` along `dim`."""
+    axis = normalize_axis(name, dim, input.ndim)
+    if index.ndim > 1:
+        raise ValueError(f"{name}: index must be 1-d, got shape {index.shape}")
+    want = (*input.shape[:axis], index.numel(), *input.shape[axis + 1 :])
+    if source.shape not in (want, ()):
+        raise ValueError(f"{name}: source has shape {source.shape}; want {want}")
+    return call(OPERATIONS["index_put"], (input, source, (axis,), accumulate, index.reshape(-1)))
+
+
+@method
+@overridable
+def index_add(input: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: float = 1) -> Tensor:
+    """`input` with `alpha * source` added at the positions `index` along `dim`.
+
+    >>> import genesis
+    >>> genesis.index_add(genesis.zeros(3), 0, genesis.tensor([0, 0]), genesis.ones(2))
+    tensor([2., 0., 0.])
+    """
+    return _along("index_add", input, dim, index, source if alpha == 1 else source * alpha, True)
+
+
+@method
+@overridable
+def index_copy(input: Tensor, dim: int, index: Tensor, source: Tensor) -> Tensor:
+    """`input` with `source` written at the positions `index` along `dim`."""
+    return _along("index_copy", input, dim, index, source, False)
+
+
+@method
+@overridable
+def index_fill(input: Tensor, dim: int, index: Tensor, value: float) -> Tensor:
+    """`input` with `value` at the positions `index` along `dim`."""
+    return _along("index_fill", input, dim, index, full((), value, dtype=input.dtype, device=input.device), False)
+
+
+for _function in (index_add, index_copy, index_fill, index_put, masked_scatter, put):
+    method(in_place_form(_function))

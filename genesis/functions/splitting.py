@@ -1,0 +1,192 @@
+"""Taking a tensor apart into views along an axis, and spreading tensors over a common shape."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import Any
+
+from genesis.functions.overrides import overridable
+from genesis.ir.shapes import broadcast_shapes, normalize_axis
+from genesis.ops.stacking import ranked
+from genesis.tensor.handle import Tensor, method
+from genesis.tensor.views import view
+
+__all__ = [
+    "atleast_1d", "atleast_2d", "atleast_3d", "broadcast_tensors", "chunk", "dsplit", "hsplit", "split", "split_with_sizes",
+    "tensor_split", "unbind", "vsplit",
+]
+
+
+@method
+@overridable
+def split(input: Tensor, split_size: int | Sequence[int], dim: int = 0) -> tuple[Tensor, ...]:
+    """Views of `split_size` along `dim` (the last may be smaller), or of the sizes in a list.
+
+    Raises ValueError for sizes that do not add up to the extent.
+
+    >>> import genesis
+    >>> genesis.split(genesis.arange(5), 2)
+    (tensor([0, 1]), tensor([2, 3]), tensor([4]))
+    """
+    axis = _axis("split", input, dim)
+    extent = input.shape[axis]
+    if isinstance(split_size, int):
+        if split_size <= 0:
+            raise ValueError(f"split: split_size must be positive, got {split_size}")
+        count = max(1, -(-extent // split_size))
+        sizes = [min(split_size, extent - i * split_size) for i in range(count)]
+    else:
+        sizes = [int(s) for s in split_size]
+        if sum(sizes) != extent or any(s < 0 for s in sizes):
+            raise ValueError(f"split: sizes {sizes} do not add up to extent {extent} of dim {dim}")
+    edges = [sum(sizes[:i]) for i in range(len(sizes) + 1)]
+    return _cut(input, axis, edges)
+
+
+@method
+@overridable
+def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
+    """At most `chunks` views of equal extent along `dim` (the last may be smaller).
+
+    >>> import genesis
+    >>> genesis.chunk(genesis.arange(5), 3)
+    (tensor([0, 1]), tensor([2, 3]), tensor([4]))
+    """
+    if chunks <= 0:
+        raise ValueError(f"chunk: chunks must be positive, got {chunks}")
+    axis = _axis("chunk", input, dim)
+    if not input.shape[axis]:
+        return _cut(input, axis, [0] * (chunks + 1))
+    return split(input, -(-input.shape[axis] // chunks), axis)
+
+
+@method
+@overridable
+def tensor_split(input: Tensor, indices_or_sections: int | Sequence[int], dim: int = 0) -> tuple[Tensor, ...]:
+    """Views along `dim`: so many of nearly equal extent, or cut before the positions in a list.
+
+    >>> import genesis
+    >>> genesis.tensor_split(genesis.arange(5), 2)
+    (tensor([0, 1, 2]), tensor([3, 4]))
+    """
+    axis = _axis("tensor_split", input, dim)
+    extent = input.shape[axis]
+    if isinstance(indices_or_sections, int):
+        sections = indices_or_sections
+        if sections <= 0:
+            raise ValueError(f"tensor_split: sections must be positive, got {sections}")
+        size, larger = divmod(extent, sections)
+        edges = [i * size + min(i, larger) for i in range(sections + 1)]
+    else:
+        starts = [slice(int(i), None).indices(extent)[0] for i in indices_or_sections]
+        edges = [0, *starts, extent]
+    return _cut(input, axis, edges)
+
+
+@method
+@overridable
+def unbind(input: Tensor, dim: int = 0) -> tuple[Tensor, ...]:
+    """The views at each position along `dim`.
+
+    >>> import genesis
+    >>> genesis.unbind(genesis.eye(2))
+    (tensor([1., 0.]), tensor([0., 1.]))
+    """
+    axis = _axis("unbind", input, dim)
+    return tuple([view(input, "select", axis, i) for i in range(input.shape[axis])])
+
+
+@overridable
+def broadcast_tensors(*tensors: Tensor) -> tuple[Tensor, ...]:
+    """The tensors as views of their common shape."""
+    shape = broadcast_shapes("broadcast_tensors", *(t.shape for t in tensors))
+    return tuple([view(t, "expand", shape) for t in tensors])
+
+
+def _axis(name: str, input: Tensor, dim: int) -> int:
+    if not input.shape:
+        raise ValueError(f"{name}: a 0-d tensor has no axis to cut along")
+    return normalize_axis(name, dim, len(input.shape))
+
+
+def _cut(input: Tensor, axis: int, edges: Sequence[int]) -> tuple[Tensor, ...]:
+    return tuple([view(input, "narrow", axis, start, max(0, end - start)) for start, end in pairwise(edges)])
+
+
+@method
+@overridable
+def split_with_sizes(input: Tensor, split_sizes: Sequence[int], dim: int = 0) -> tuple[Tensor, ...]:
+    """Views of the given sizes along `dim`."""
+    return split(input, tuple(split_sizes), dim)
+
+
+def _even(name: str, input: Tensor, sections: int | Sequence[int], least: int, dim: int) -> tuple[Tensor, ...]:
+    """`tensor_split` along `dim` of what has `least` axes, into equal parts or at positions."""
+    if input.ndim < least:
+        raise ValueError(f"{name}: shape {input.shape} has {input.ndim} axes; want {least} at least")
+    if isinstance(sections, int) and (sections <= 0 or input.shape[dim] % sections):
+        raise ValueError(f"{name}: extent {input.shape[dim]} of dim {dim} is not divisible by {sections}; use tensor_split")
+    return tensor_split(input, sections, dim)
+
+
+@method
+@overridable
+def hsplit(input: Tensor, indices_or_sections: int | Sequence[int]) -> tuple[Tensor, ...]:
+    """Views along axis 1 (0 of a vector): so many equal ones, or cut before positions.
+
+    >>> import genesis
+    >>> genesis.hsplit(genesis.arange(4), 2)
+    (tensor([0, 1]), tensor([2, 3]))
+    """
+    return _even("hsplit", input, indices_or_sections, 1, 0 if input.ndim == 1 else 1)
+
+
+@method
+@overridable
+def vsplit(input: Tensor, indices_or_sections: int | Sequence[int]) -> tuple[Tensor, ...]:
+    """Views along axis 0 of at least two: so many equal ones, or cut before positions."""
+    return _even("vsplit", input, indices_or_sections, 2, 0)
+
+
+@method
+@overridable
+def dsplit(input: Tensor, indices_or_sections: int | Sequence[int]) -> tuple[Tensor, ...]:
+    """Views along axis 2 of at least three: so many equal ones, or cut before positions."""
+    return _even("dsplit", input, indices_or_sections, 3, 2)
+
+
+def _with_axes(rank: int, tensors: Sequence[Any]) -> Any:
+    if len(tensors) == 1 and isinstance(tensors[0], list | tuple):
+        return tuple([_with_axes(rank, [x]) for x in tensors[0]])
+    if len(tensors) != 1:
+        return tuple([_with_axes(rank, [x]) for x in tensors])
+    (x,) = tensors
+    return x if x.ndim >= rank else view(x, "reshape", ranked(x.shape, rank))
+
+
+@overridable
+def atleast_1d(*tensors: Any) -> Any:
+    """The tensors with one axis at least.
+
+    >>> import genesis
+    >>> genesis.atleast_1d(genesis.tensor(2.0))
+    tensor([2.])
+    """
+    return _with_axes(1, tensors)
+
+
+@overridable
+def atleast_2d(*tensors: Any) -> Any:
+    """The tensors with two axes at least: a vector is a row."""
+    return _with_axes(2, tensors)
+
+
+@overridable
+def atleast_3d(*tensors: Any) -> Any:
+    """The tensors with three axes at least: a matrix gets one behind, a vector one on each side."""
+    return _with_axes(3, tensors)
+
+
+for _name, _function in {"unsafe_chunk": chunk, "unsafe_split": split, "unsafe_split_with_sizes": split_with_sizes}.items():
+    setattr(Tensor, _name, _function)

@@ -1,0 +1,104 @@
+"""Variable: a tensor whose `grad` can be called, as in OneFlow: `y.grad()` runs backward and returns the gradient."""
+
+from __future__ import annotations
+
+import weakref
+from typing import Any
+
+from genesis.autograd.backward import add_gradient
+from genesis.autograd.leaves import leaves_of
+from genesis.functions.creation import ones_like
+from genesis.ir.dtypes import DType
+from genesis.tensor.dispatch import array_of
+from genesis.tensor.handle import Tensor, spreads, tensor_of
+
+__all__ = ["Gradient", "Variable"]
+
+
+class Variable(Tensor):
+    """A tensor that requires a gradient if it is floating, and whose operations return Variables.
+
+    Args:
+        array: nested lists, numbers, a NumPy array or a tensor, copied.
+        requires_grad: whether gradients flow to it; if left out, whether it is floating.
+
+    `device` and `dtype` are as those of `genesis.Tensor`.
+
+    >>> import genesis
+    >>> x = genesis.Variable([1.0, 2.0])
+    >>> y = x * x
+    >>> y.grad()
+    tensor([2., 4.])
+    >>> x.grad, x.grad()
+    (tensor([2., 4.]), tensor([2., 4.]))
+    """
+
+    _gradients: Any = None  # what `grad()` returned
+
+    def __new__(cls, *args: Any, **kwargs: Any) -> Variable:
+        spreads(Variable)
+        return object.__new__(cls)
+
+    def __init__(
+        self, array: Any, *options: Any, device: Any = None, dtype: DType | None = None,
+        requires_grad: bool | None = None, **parameters: Any,
+    ) -> None:
+        super().__init__(array, *options, device=device, dtype=dtype, requires_grad=bool(requires_grad), **parameters)
+        if requires_grad is None and not any(isinstance(option, bool) for option in options):
+            self._requires_grad = self.dtype.is_floating_point
+
+    @property
+    def grad(self) -> Any:
+        """A leaf's accumulated gradient, or None. Of a result, the function that runs backward from it.
+
+        That one, `grad(retain_graph=None, create_graph=False)`, seeds backward with ones, adds to the leaves' gradients,
+        and returns the gradient by the leaf that the result depends on: one tensor, or a tuple in the order of the leaves'
+        first use. It does so once; called again, it returns the same.
+        """
+        if self._grad is None:
+            return None if self.is_leaf else self._run_backward
+        held = _callable(self._grad)
+        held._source = None if self.is_leaf else weakref.ref(self)
+        return held
+
+    @grad.setter
+    def grad(self, value: Tensor | None) -> None:
+        Tensor.grad.__set__(self, value)  # type: ignore[attr-defined]
+
+    def _run_backward(self, retain_graph: bool | None = None, create_graph: bool = False) -> Any:
+        if self._gradients is not None:
+            return self._gradients
+        leaves = leaves_of(self)
+        before = [leaf._grad for leaf in leaves]
+        for leaf in leaves:
+            leaf._grad = None  # so that what this backward brings is seen apart
+        try:
+            self.backward(ones_like(self), retain_graph, create_graph)
+            found = [None if leaf._grad is None else _callable(tensor_of(array_of(leaf._grad))) for leaf in leaves]
+        finally:
+            for leaf, held in zip(leaves, before, strict=True):
+                if held is not None:
+                    new, leaf._grad = leaf._grad, held
+                    if new is not None:
+                        add_gradient(leaf, new, create_graph)
+        self._gradients = found[0] if len(found) == 1 else tuple(found)
+        return self._gradients
+
+
+Variable._result_class = Variable
+
+
+class Gradient(Variable):
+    """The gradient of a Variable: a tensor that, called, returns itself."""
+
+    _source: Any = None  # the result whose gradient was retained
+
+    def __call__(self, retain_graph: bool | None = None, create_graph: bool = False) -> Any:
+        source = None if self._source is None else self._source()
+        return self if source is None else source._run_backward(retain_graph, create_graph)
+
+
+def _callable(gradient: Tensor) -> Gradient:
+    gradient.__class__ = Gradient
+    assert isinstance(gradient, Gradient)
+    return gradient

@@ -1,0 +1,170 @@
+"""Devices: where a tensor's memory is. The CPU counts as many logical devices as a program likes to name; CUDA, its GPUs."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+__all__ = [
+    "CPU", "CPUS", "MET", "Device", "GpuDriver", "device_of", "get_current_gpu", "get_default_device", "register_gpus",
+    "set_current_gpu", "set_default_device",
+]
+
+_LAST = 63
+
+
+class Device:
+    """A place for tensors, by its name: "cpu", which is "cpu:0", "cpu:1", .. "cpu:63"; "cuda:0", "cuda:1", .., of which "cuda"
+    is the one that `cuda.set_device` chose, at first the first. There is one object for each. As a context it is the default
+    device, in this thread.
+
+    The CPU's devices share its memory and its cores, and keep apart what several real ones would keep apart: tensors
+    of two devices do not meet in one operation, and `Tensor.to` copies.
+
+    Args:
+        device: a name, or a device.
+        index: the number, where the name has none.
+
+    Raises ValueError for a device that does not exist here, TypeError for what is no name.
+
+    >>> import genesis
+    >>> genesis.device("cpu"), genesis.device("cpu", 1)
+    (device(type='cpu'), device(type='cpu', index=1))
+    >>> with genesis.device("cpu:1"):
+    ...     genesis.zeros(2).device
+    device(type='cpu', index=1)
+    """
+
+    __slots__ = ("index", "memory", "name", "type")
+
+    type: str
+    index: int | None
+    name: str
+    memory: Any  # a `runtime.memory.DeviceMemory`: where buffers on it come from
+
+    def __new__(cls, device: str | Device, index: int | None = None) -> Device:
+        name = str(device) if isinstance(device, Device) else device
+        if not isinstance(name, str):
+            raise TypeError(f"device: wants a name such as 'cpu' or 'cpu:1', got {type(device).__name__} {device!r}")
+        if index is not None:
+            if ":" in name:
+                raise ValueError(f"device: {name!r} has a number already; index is {index!r}")
+            name = f"{name}:{index}"
+        found = _DEVICES.get(_numbered(name)) or _gpu(name)
+        if found is not CPU:
+            MET.add(found)
+        return found
+
+    def __repr__(self) -> str:
+        return f"device(type={self.type!r})" if self.index is None else f"device(type={self.type!r}, index={self.index})"
+
+    def __str__(self) -> str:
+        return self.name
+
+    def __eq__(self, other: object) -> bool:
+        if isinstance(other, str):
+            return _DEVICES.get(_numbered(other)) is self
+        return self is other if isinstance(other, Device) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(self.name)
+
+    def __enter__(self) -> Device:
+        _opened.devices.append(self)
+        return self
+
+    def __exit__(self, *problem: object) -> None:
+        _opened.devices.pop()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Device, (str(self),)
+
+
+def _made(kind: str, index: int | None) -> Device:
+    made = object.__new__(Device)
+    made.type, made.index, made.name = kind, index, kind if index is None else f"{kind}:{index}"
+    return made
+
+
+class GpuDriver(NamedTuple):
+    """What opens GPUs: how many there are, why there are none, and the memory of each."""
+
+    gpu_count: Callable[[], int]
+    reason_for_none: Callable[[], str]
+    memory_of: Callable[[int], Any]
+
+
+def register_gpus(driver: GpuDriver) -> None:
+    """Have `driver` open the devices named "cuda"."""
+    _drivers[:] = [driver]
+
+
+_drivers: list[GpuDriver] = []
+MET: set[Device] = set()  # the devices other than the CPU that somebody has asked for
+CPU = _made("cpu", None)
+CPUS = CPU, *[_made("cpu", index) for index in range(1, _LAST + 1)]
+_DEVICES = {"cpu": CPU} | {f"cpu:{index}": device for index, device in enumerate(CPUS)}
+
+
+def _numbered(name: str) -> str:
+    return f"cuda:{_opened.gpu}" if name == "cuda" else name
+
+
+def _gpu(name: str) -> Device:
+    """The GPU of a name that has not been asked for before. Raises ValueError for what is none, and where there is none."""
+    kind, _, number = name.partition(":")
+    if kind != "cuda" or name not in (kind, f"cuda:{number}") or not (number or "0").isdecimal():
+        raise ValueError(f"device: {name!r} is not available; want 'cpu', which is 'cpu:0', to 'cpu:{_LAST}', or 'cuda'")
+    [cuda] = _drivers
+    index, count = int(number or _opened.gpu), cuda.gpu_count()
+    if index >= count:
+        reason = f"the last one here is 'cuda:{count - 1}'" if count else cuda.reason_for_none()
+        raise ValueError(f"device: {name!r} is not available: {reason}")
+    device = _made("cuda", index)
+    device.memory = cuda.memory_of(index)
+    return _DEVICES.setdefault(f"cuda:{index}", device)
+
+
+class _Opened(threading.local):
+    """The devices whose contexts this thread is in, and the number of the GPU that "cuda" is."""
+
+    def __init__(self) -> None:
+        self.devices: list[Device] = []
+        self.gpu = 0
+
+
+_default = [CPU]
+_opened = _Opened()
+
+
+def set_default_device(device: Any) -> None:
+    """Let new tensors be on `device` where their call names none; None is the CPU.
+
+    >>> import genesis
+    >>> genesis.set_default_device("cpu:1")
+    >>> genesis.zeros(2)
+    tensor([0., 0.], device='cpu:1')
+    >>> genesis.set_default_device(None)
+    """
+    _default[0] = CPU if device is None else Device(device)
+
+
+def get_default_device() -> Device:
+    """The device of new tensors whose call names none: that of the innermost context of this thread, or else the default."""
+    return _opened.devices[-1] if _opened.devices else _default[0]
+
+
+def get_current_gpu() -> int:
+    """The number of the GPU that "cuda" is, in this thread."""
+    return _opened.gpu
+
+
+def set_current_gpu(index: int) -> None:
+    """Let "cuda" be the GPU of a number, in this thread."""
+    _opened.gpu = index
+
+
+def device_of(device: Any = None) -> Device:
+    """The device that an argument `device=` names; the default for None."""
+    return get_default_device() if device is None else Device(device)

@@ -1,0 +1,304 @@
+"""Dispatch: from a call on Tensors to a step of the trace.
+
+Calling an operation records it; values are computed when one is looked at. The way of a repeated call is kept short: a
+position for each argument, one look-up, one handle.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from genesis.execution.flush import flush, realize
+from genesis.ir.dtypes import DType, from_numpy_dtype
+from genesis.ir.shapes import Shape
+from genesis.ops.registry import OPERATIONS, Operation
+from genesis.runtime.devices import CPU, Device
+from genesis.tensor.first_call import defined
+from genesis.tensor.handle import (
+    Tensor,
+    all_pending,
+    attribute,
+    from_values,
+    pending,
+    result_class,
+    spreading,
+    tensor_of,
+    tensors_in,
+)
+from genesis.tensor.traced_number import Number, plain
+from genesis.tensor.transfer import sent
+from genesis.tracing.memory import Memory
+from genesis.tracing.source_line import user_line
+from genesis.tracing.state import current_trace, thread_state
+from genesis.tracing.trace import LOCK, Array, Trace
+from genesis.tracing.trie import BYTE_LIMIT
+
+__all__ = ["array_of", "call", "call_on", "filled", "moved", "place"]
+
+_SNAPSHOT_BYTES = 1 << 20
+
+
+@attribute
+def is_leaf(self: Tensor) -> bool:
+    """True unless an operation that carries gradients made it."""
+    return not array_of(self).node.differentiable
+
+
+def array_of(tensor: Tensor) -> Array:
+    """The array that `tensor` holds now; a view whose root was written to looks again."""
+    base = tensor._base
+    if base is not None and base._version != tensor._seen:
+        while base._base is not None:  # it was turned in place, and what it held is its root's now
+            base = tensor._base = base._base
+        held = base._array.memory
+        if held is not None and held.buffer.shared and (tensor._detached or not base._requires_grad):
+            found = held.at(tensor.layout, tensor.dtype)  # not what lies there now: the outside may write to it
+            refreshed = Array.realized(found.buffer, found.layout, tensor.dtype)
+        else:
+            whole = call(OPERATIONS["view_at"], (base, tensor._layout))
+            refreshed = (call(OPERATIONS["stop_gradient"], (whole,)) if tensor._detached else whole)._array
+        if tensor._array.node.differentiable or refreshed.node.differentiable:
+            tensor._requires_grad = refreshed.node.differentiable
+        tensor._array = refreshed
+        tensor._seen = base._version
+    return tensor._array
+
+
+def _place(trace: Trace, tensor: Tensor) -> int:
+    if trace.turned and tensor._requires_grad and thread_state.grad_enabled:  # a forward begins a path of its own
+        flush(trace)  # `call` begins anew
+        return -1
+    return place(trace, tensor, tensor._array if tensor._base is None else array_of(tensor))
+
+
+def place(trace: Trace, tensor: Tensor, array: Array) -> int:
+    """The position in `trace` of `array`, which `tensor` holds or held."""
+    if array.trace is not trace:
+        buffer = (array.memory or realize(array)).buffer
+        if buffer.device is not trace.device:  # the first in this thread: begin the call anew, and look at devices first
+            thread_state.several = trace.closed = True
+        if (buffer._flat is not None or buffer._owner is not None) and buffer.shared:
+            _settle(trace, array)
+    leaf = tensor._requires_grad and not array.node.differentiable and thread_state.grad_enabled
+    index = trace.place_variable(tensor, array) if leaf else trace.place_array(array)
+    if thread_state.recorder is not None and array.trace is not trace:
+        thread_state.recorder.placed(trace, tensor, array)
+    return index
+
+
+def _place_all(trace: Trace, members: Sequence[Any]) -> list[Any]:
+    """What the members of a list with tensors contribute. Roots in memory of their own, as most are, are placed at once."""
+    tokens, device = [], trace.device
+    told, grad = thread_state.recorder is not None, thread_state.grad_enabled
+    for member in members:
+        if told or not isinstance(member, Tensor) or member._base is not None or (grad and member._requires_grad):
+            tokens.append(_token(trace, member, False, True))
+            continue
+        array = member._array
+        if array.trace is trace:
+            tokens.append(array.index)
+        elif (memory := array.memory) is None or (buffer := memory.buffer)._owner is not None or (
+            buffer._flat is not None or buffer.device is not device
+        ):
+            tokens.append(_place(trace, member))
+        else:
+            tokens.append(trace.place_array(array))
+    return tokens
+
+
+def _settle(trace: Trace, array: Array) -> None:
+    """Make what is read now of an array that the outside can write to the value read later: copy it, or flush soon."""
+    memory, dtype = array.memory, array.node.dtype
+    assert memory is not None
+    if array.node.nbytes > _SNAPSHOT_BYTES:
+        trace.weight += BYTE_LIMIT
+        return
+    if not memory.buffer.device.memory.is_host:
+        trace.known[array] = trace.place_array(
+            Array(array.trace, array.index, array.node, memory.copied(dtype, memory.buffer.device)))
+        return
+    now = memory.numpy(dtype)
+    index = trace.known.get(array)
+    if index is not None:
+        then = trace.input_at[index].memory.numpy(dtype)  # type: ignore[union-attr]
+        if now.tobytes() == then.tobytes():
+            return
+    snapshot = Array(array.trace, array.index, array.node, Memory.of(now, dtype, trace.device))
+    trace.known[array] = trace.place_array(snapshot)
+
+
+def _token(trace: Trace, argument: Any, operand: bool, static: bool) -> Any:
+    """What an argument contributes to a step's key: a position for a tensor, the value itself for what is static."""
+    if isinstance(argument, Tensor):
+        return _place(trace, argument)
+    if thread_state.recorder is not None:
+        if type(argument) is Number and operand and not static:
+            return argument.recorder.scalar(trace, argument)
+        argument = plain(argument)
+    kind = argument.__class__
+    if kind is float or kind is int or kind is bool:
+        if not operand or static or argument == 1 or argument == -1 or (
+            argument == 0 and math.copysign(1.0, argument) > 0
+        ):
+            return kind, argument
+        return trace.place_scalar(argument)
+    if kind is list or kind is tuple:
+        if (argument and isinstance(argument[0], Tensor)) or any([isinstance(a, Tensor) for a in argument]):
+            return "tensors", *_place_all(trace, argument)
+        return tuple([tuple(a) if a.__class__ is list else a for a in argument])
+    if isinstance(argument, np.generic):
+        return _token(trace, argument.item(), operand, static)
+    if isinstance(argument, np.ndarray):
+        if thread_state.recorder is not None:
+            thread_state.recorder.refuse("the values of a NumPy array are read")
+        return _place(trace, from_values(argument, from_numpy_dtype(argument.dtype), trace.device))
+    return argument
+
+
+def call(
+    operation: Operation, arguments: Sequence[Any], attributes: dict[str, Any] | None = None, bare: bool = False
+) -> Any:
+    """Record a call of `operation`; returns Tensors that stand for its results, or, `bare`, the arrays of several.
+
+    The way of a repeated call is kept short: a position for each argument, one look-up, one handle.
+    """
+    with LOCK:
+        trace = thread_state.trace
+        if trace is None or trace.closed:
+            if thread_state.several:
+                device = None if attributes else _one_device(arguments)
+                if device is None:
+                    device, arguments, attributes = _gathered(operation.name, arguments, attributes)
+                trace = current_trace(device)
+            else:
+                trace = current_trace()
+        mode: Any = thread_state.grad_enabled
+        if operation.autocast is not None and (low := thread_state.autocast) is not None:
+            mode = mode, low
+        operands, static = operation.operands, operation.static_scalars
+        tokens: list[Any] = [operation, mode]
+        kind = Tensor
+        for argument in arguments:
+            if argument.__class__ is Tensor:
+                array = argument._array
+                if array.trace is trace and argument._base is None and (
+                    array.node.differentiable or not argument._requires_grad
+                ):
+                    tokens.append(array.index)
+                else:
+                    tokens.append(_place(trace, argument))
+            else:
+                tokens.append(_token(trace, argument, len(tokens) - 2 in operands, static))
+                if spreading:
+                    kind = result_class(argument, kind)
+        if attributes:
+            names = operation.operand_names
+            tokens.append(tuple([
+                (k, _token(trace, v, k in names, static)) for k, v in attributes.items() if v is not None
+            ]))
+            if spreading:
+                kind = result_class([*attributes.values()], kind)
+        if trace.closed:  # by a view that had to be looked up anew, which was the call too many, or another device
+            return call(operation, arguments, attributes, bare)
+        key = tuple(tokens)
+        nodes = trace.nodes
+        trace.lines.append((len(nodes), *user_line(), key))
+        step = trace.step.children.get(key)
+        if step is None:
+            step = defined(trace, operation, arguments, attributes, key)
+        else:
+            trace.step = step
+            nodes += step.nodes
+            trace.weight += step.weight
+        index = step.result
+        result: Any
+        if bare:
+            result = trace.handles(index)
+        else:
+            result = pending(trace, index, kind) if index.__class__ is int else all_pending(trace, index, kind)
+        if trace.weight > BYTE_LIMIT:
+            flush(trace)
+        return result
+
+
+def call_on(device: Device, operation: Operation, arguments: Sequence[Any]) -> Any:
+    """Record a call without tensors among its arguments; its results are on `device`."""
+    if device is CPU and not thread_state.several:
+        return call(operation, arguments)
+    current_trace(device)  # from now on this thread's calls look where they belong
+    before, thread_state.device = thread_state.device, device
+    try:
+        return call(operation, arguments)
+    finally:
+        thread_state.device = before
+
+
+def filled(value: Any, shape: Shape, dtype: DType, device: Device = CPU) -> Tensor:
+    """A tensor of one number everywhere."""
+    result: Tensor = call_on(device, OPERATIONS["full"], (value, shape, dtype))
+    return result
+
+
+def _one_device(arguments: Sequence[Any]) -> Device | None:
+    """The device that all tensors among the arguments are on; None if they are on several, or in lists, or there are none."""
+    device = None
+    for argument in arguments:
+        if isinstance(argument, Tensor):
+            array = argument._array if argument._base is None else array_of(argument)
+            memory = array.memory
+            here = array.trace.device if memory is None else memory.buffer.device  # type: ignore[union-attr]
+            if here is not device:
+                if device is not None:
+                    return None
+                device = here
+        elif argument.__class__ in (list, tuple) and any([isinstance(member, Tensor) for member in argument]):
+            return None
+    return device
+
+
+def _gathered(
+    name: str, arguments: Sequence[Any], attributes: dict[str, Any] | None
+) -> tuple[Device, Sequence[Any], dict[str, Any] | None]:
+    """The device of a call, which is that of its tensors, and its arguments there: 0-d tensors come from the CPU.
+
+    Raises RuntimeError for other tensors on different devices.
+    """
+    tensors = tensors_in([*arguments, *(attributes or {}).values()])
+    places = {t: array_of(t).device for t in tensors}
+    fixed = [t for t in tensors if t.shape or places[t] is not CPU]
+    if not fixed:
+        return CPU if tensors else thread_state.device, arguments, attributes
+    device = places[fixed[0]]
+    for tensor in fixed:
+        if places[tensor] is not device:
+            raise RuntimeError(
+                f"{name}: Expected all tensors to be on the same device, but found at least two devices, {device} and "
+                f"{places[tensor]}! (the latter has shape {tensor.shape}); Tensor.to() copies to another"
+            )
+    numbers = [t for t in places if places[t] is not device]
+    if numbers:
+        there = dict(zip(numbers, moved(numbers, device), strict=True))
+        arguments = [_swapped(a, there) for a in arguments]
+        attributes = {k: _swapped(v, there) for k, v in attributes.items()} if attributes else attributes
+    return device, arguments, attributes
+
+
+def _swapped(argument: Any, there: dict[Tensor, Tensor]) -> Any:
+    if isinstance(argument, Tensor):
+        return there.get(argument, argument)
+    return [_swapped(a, there) for a in argument] if argument.__class__ in (list, tuple) else argument
+
+
+def moved(tensors: Sequence[Tensor], device: Device) -> list[Tensor]:
+    """The tensors on `device`, themselves where they are there; gradients of the copies return to where they were."""
+    arrays = [array_of(t) for t in tensors]
+    grad = thread_state.grad_enabled
+    leaves = [t if grad and t._requires_grad and not a.node.differentiable else None
+              for t, a in zip(tensors, arrays, strict=True)]
+    copies = sent(arrays, device, leaves)
+    return [t if copy is array else tensor_of(copy, copy.node.differentiable, t._result_class)
+            for t, array, copy in zip(tensors, arrays, copies, strict=True)]

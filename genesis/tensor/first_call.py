@@ -1,0 +1,64 @@
+"""The long way of a call, the first time that it is made at a place: an operation's definition, run on Values."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from genesis.ir.dtypes import as_dtype, dtype_of_scalar
+from genesis.ops.autocast import recast
+from genesis.ops.registry import Operation
+from genesis.tensor.handle import Tensor
+from genesis.tensor.traced_number import Number
+from genesis.tracing.state import thread_state
+from genesis.tracing.trace import Trace
+from genesis.tracing.trie import Step
+
+__all__ = ["defined"]
+
+
+def defined(
+    trace: Trace, operation: Operation, arguments: Sequence[Any], attributes: dict[str, Any] | None, key: tuple[Any, ...]
+) -> Step:
+    """The step of a call that is new at this place: the operation's definition, run on Values."""
+    given = {**dict(zip(operation.signature.parameters, arguments, strict=False)), **(attributes or {})}
+    if given.get("dtype") is not None:
+        as_dtype(operation.name, given["dtype"])
+    operands, tokens = operation.operands, key[2 : 2 + len(arguments)]
+    grad, low = key[1] if key[1].__class__ is tuple else (key[1], None)
+
+    def build(graph: Any) -> Any:
+        values = [_value(graph, a, t) for a, t in zip(arguments, tokens, strict=True)]
+        chosen = {k: _value(graph, attributes[k], t) for k, t in key[-1]} if attributes else {}
+        if not any(hasattr(v, "graph") for v in values):
+            values = [graph.constant(v, dtype_of_scalar(v), weak=True)
+                      if i in operands and isinstance(v, int | float) else v
+                      for i, v in enumerate(values)]
+        if low is not None:
+            values, chosen = recast(operation, low, values, chosen)
+        return operation.define(*values, **chosen)
+
+    recorder = thread_state.recorder
+    try:
+        step = trace.advance(key, build if recorder is None else recorder.unwatched(build), grad=grad)
+    except BaseException:
+        trace.lines.pop()
+        raise
+    results = (step.result,) if isinstance(step.result, int) else step.result
+    step.weight += sum(trace.nodes[i].nbytes for i in results)  # counted from the next time on
+    return step
+
+
+def _value(graph: Any, argument: Any, token: Any) -> Any:
+    """The definition's argument for a token: Values for positions, Python objects for the rest."""
+    if type(argument) is Number and token.__class__ is not int:
+        return argument.value
+    if isinstance(argument, Tensor | np.ndarray) or (token.__class__ is int):
+        return graph.value(token)
+    if isinstance(argument, list | tuple):
+        if token and token[0] == "tensors":
+            return tuple([_value(graph, a, t) for a, t in zip(argument, token[1:], strict=True)])
+        return tuple(argument) if argument.__class__ is list else argument
+    return argument.item() if isinstance(argument, np.generic) else argument

@@ -1,0 +1,118 @@
+"""Tensors of what comes from outside: Python data, NumPy's memory, other tensors' values."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from genesis.ir.dtypes import DTYPES, DType, from_numpy_dtype, get_default_dtype
+from genesis.ir.shapes import contiguous_strides, reach
+from genesis.ops.layout import Layout, contiguous_layout
+from genesis.ops.registry import OPERATIONS
+from genesis.runtime import dlpack
+from genesis.runtime.devices import CPU, Device, device_of
+from genesis.runtime.dlpack import Outside
+from genesis.runtime.memory import Buffer
+from genesis.tensor.dispatch import call, moved
+from genesis.tensor.handle import Tensor, from_values, method, tensor_of
+from genesis.tensor.literals import as_numpy
+from genesis.tracing.state import recording, thread_state
+from genesis.tracing.trace import Array
+
+__all__ = ["from_data", "from_memory", "from_outside"]
+
+
+@method
+def __init__(
+    self: Tensor, array: Any, *options: Any, device: Any = None, dtype: DType | None = None, requires_grad: bool = False,
+    **parameters: Any,
+) -> None:
+    """A tensor with a copy of `array`: nested lists, numbers, a NumPy array or a tensor.
+
+    `dtype`, `device` and `requires_grad` may be given by position, in any order; other parameters are ignored.
+    """
+    for option in options:
+        if isinstance(option, DType):
+            dtype = option
+        elif isinstance(option, bool):
+            requires_grad = option
+        elif option is not None:
+            device = option
+    made = from_data(array, dtype, requires_grad, device)
+    self._array, self._requires_grad = made._array, made._requires_grad
+
+
+def from_memory(values: np.ndarray, requires_grad: bool = False) -> Tensor:
+    """A tensor over the memory of `values`, without a copy where its layout can be told in whole elements.
+
+    The root is all memory between the lowest and the highest element; an array that is not contiguous is a view of it.
+    """
+    if thread_state.recorder is not None:
+        thread_state.recorder.refuse("the memory of a NumPy array is shared")
+    dtype = from_numpy_dtype(values.dtype)
+    size = values.itemsize
+    if any(s % size for s in values.strides) or not values.dtype.isnative:
+        values = values.astype(values.dtype.newbyteorder("="), order="C")
+    buffer = Buffer.wrap(values)
+    offset = (values.__array_interface__["data"][0] - buffer.ptr) // size
+    strides = contiguous_strides(values.shape) if values.flags.c_contiguous else tuple(s // size for s in values.strides)
+    return _over(buffer, Layout(values.shape, strides, offset), dtype, requires_grad)
+
+
+def from_outside(array: Outside) -> Tensor:
+    """A tensor over the memory of another library's array, without a copy."""
+    kind, index = array.device
+    if kind not in (dlpack.CPU, dlpack.CUDA):
+        raise BufferError(f"from_dlpack: the array is on a device of DLPack's type {kind}; want the CPU or CUDA")
+    if thread_state.recorder is not None:
+        thread_state.recorder.refuse("the memory of another library is shared")
+    dtype = DTYPES.get(array.dtype)
+    if dtype is None:
+        raise BufferError(f"from_dlpack: genesis has no dtype {array.dtype}; it has {', '.join(DTYPES)}")
+    strides = array.strides or contiguous_strides(array.shape)
+    low, high = reach(array.shape, strides)
+    device, size = Device("cuda", index) if kind == dlpack.CUDA else CPU, dtype.itemsize
+    buffer = Buffer.outside(array.address + low * size, (high - low) * size, device, array.owner)
+    return _over(buffer, Layout(array.shape, strides, -low), dtype)
+
+
+def _over(buffer: Buffer, at: Layout, dtype: DType, requires_grad: bool = False) -> Tensor:
+    """A tensor over a buffer of the outside's; where it is not contiguous, a view of all of it."""
+    if at.is_contiguous or 0 in at.shape:
+        return tensor_of(Array.realized(buffer, contiguous_layout(at.shape), dtype), requires_grad)
+    result = tensor_of(Array.realized(buffer, at, dtype), requires_grad)
+    extent = buffer.nbytes // dtype.itemsize
+    result._base, result._layout = tensor_of(Array.realized(buffer, contiguous_layout((extent,)), dtype)), at
+    return result
+
+
+def _copied(tensor: Tensor, dtype: DType | None, requires_grad: bool, device: Any) -> Tensor:
+    """A leaf with what `tensor` holds now."""
+    if requires_grad and dtype is None and tensor.dtype.category < 2:
+        dtype = get_default_dtype()
+    with recording(False) as again, again:
+        (tensor,) = [tensor] if device is None else moved([tensor], device_of(device))
+        copy = call(OPERATIONS["clone"], (tensor,)) if dtype in (None, tensor.dtype) else call(
+            OPERATIONS["to_dtype"], (tensor, dtype))
+    copy.requires_grad = requires_grad
+    return copy
+
+
+def from_data(data: Any, dtype: DType | None = None, requires_grad: bool = False, device: Any = None) -> Tensor:
+    """A tensor with a copy of `data`, in `dtype` or the one that `data` suggests, on `device` or that of a tensor.
+
+    Integers that are to require a gradient become the default float, unless `dtype` says otherwise.
+    """
+    place = device_of(device)
+    if isinstance(data, Tensor):
+        return _copied(data, dtype, requires_grad, device)
+    if thread_state.recorder is not None:
+        data = thread_state.recorder.data(data)
+    values = as_numpy(data, dtype)
+    kind = from_numpy_dtype(values.dtype)
+    if requires_grad and dtype is None and kind.category < 2:
+        kind = get_default_dtype()
+    result = from_values(values, kind, place)
+    result.requires_grad = requires_grad
+    return result

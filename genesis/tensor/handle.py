@@ -1,0 +1,246 @@
+"""Tensor: a handle on an array plus autograd state. No numerics live here.
+
+Tensors that share storage share a root: a view knows the root and its layout in it, and looks again when the root has
+been written to (`genesis.storage` makes views and writes; `genesis.dispatch` records what is computed).
+"""
+
+from __future__ import annotations
+
+import warnings
+import weakref
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from genesis.ir.dtypes import DType
+from genesis.ir.shapes import Shape
+from genesis.ops.layout import Layout, contiguous_layout
+from genesis.runtime.devices import CPU, Device
+from genesis.tracing.memory import Memory
+from genesis.tracing.state import thread_state
+from genesis.tracing.trace import LOCK, Array, Trace
+
+__all__ = [
+    "Tensor", "all_pending", "attribute", "from_values", "gradient_holders", "hold_gradient", "method", "pending",
+    "result_class", "spreads", "tensor_of", "tensors_in",
+]
+
+
+class Tensor:
+    """A multi-dimensional array of one dtype that remembers how it was made.
+
+    Built by `genesis.tensor` and by operations. Reads like a `torch.Tensor`.
+    """
+
+    __array_priority__ = 1000  # `ndarray + tensor` is a tensor
+
+    # Defaults of what most tensors never set.
+    _base: Tensor | None = None  # the root whose storage this views
+    _layout: Layout | None = None  # where in the root
+    _detached: bool = False
+    _within: bool = False  # a view of a detached tensor
+    _untracked: bool = False  # `.data`: backward does not mind what is written through it
+    _version: int = 0
+    _seen: int = 0
+    _grad: Tensor | None = None
+    _retains_grad: bool = False
+    _is_holder: bool = False
+    _hooks: dict[int, Callable[..., Any]] | None = None  # a leaf's; those of results are the trace's
+    _post_hooks: dict[int, Callable[..., Any]] | None = None
+    _node_hooks: Any = None
+    _keeps_derivation: bool = False  # writes change the values alone: the gradients that create_graph leaves in .grad
+
+    _array: Array
+    _requires_grad: bool
+    _result_class: type[Tensor]  # of what operations on it return
+
+    if TYPE_CHECKING:
+
+        def __init__(self, array: Any, *options: Any, **parameters: Any) -> None: ...
+
+        def __getattr__(self, name: str) -> Any: ...  # methods that genesis.methods attaches
+
+        def __add__(self, other: Any, /) -> Tensor: ...
+
+        __sub__ = __mul__ = __truediv__ = __floordiv__ = __mod__ = __pow__ = __matmul__ = __add__
+        __radd__ = __rsub__ = __rmul__ = __rtruediv__ = __rfloordiv__ = __rmod__ = __rpow__ = __rmatmul__ = __add__
+        __and__ = __or__ = __xor__ = __lshift__ = __rshift__ = __lt__ = __le__ = __gt__ = __ge__ = __add__
+
+        def __eq__(self, other: Any, /) -> Tensor: ...  # type: ignore[override]
+
+        def __ne__(self, other: Any, /) -> Tensor: ...  # type: ignore[override]
+
+        def __neg__(self) -> Tensor: ...
+
+        __abs__ = __invert__ = __pos__ = __neg__
+
+        def __getitem__(self, index: Any, /) -> Tensor: ...
+
+        def __setitem__(self, index: Any, value: Any, /) -> None: ...
+
+    # ---- what it is ----
+
+    @property
+    def shape(self) -> Shape:
+        """The extents, as a tuple of ints."""
+        return self._array.node.shape
+
+    @property
+    def dtype(self) -> DType:
+        """The element type."""
+        return self._array.node.dtype
+
+    @property
+    def ndim(self) -> int:
+        """The number of axes."""
+        return len(self._array.node.shape)
+
+    @property
+    def requires_grad(self) -> bool:
+        """True if gradients flow to (a leaf) or through (a result) this tensor."""
+        return self._requires_grad
+
+    @requires_grad.setter
+    def requires_grad(self, enabled: bool) -> None:
+        if not isinstance(enabled, bool):
+            raise TypeError(f"requires_grad: wants True or False, got {type(enabled).__name__} {enabled!r:.40}")
+        if enabled and not self.dtype.is_floating_point:
+            raise TypeError(f"requires_grad: only floating tensors can require gradients, this one is {self.dtype.name}")
+        if not enabled and not self.is_leaf:
+            raise RuntimeError("requires_grad: only a leaf can stop requiring gradients; use detach()")
+        self._requires_grad = enabled
+
+    @property
+    def grad(self) -> Tensor | None:
+        """The gradient accumulated by `backward()`, or None; a result's, without `retain_grad()`, is None, with a warning."""
+        if thread_state.recorder is not None:
+            thread_state.recorder.met_gradient(self, True)
+        if self._grad is None and self._array.node.differentiable and not self._retains_grad:
+            warnings.warn("grad: backward fills that of leaves; a result wants retain_grad() before", stacklevel=2)
+        return self._grad
+
+    @grad.setter
+    def grad(self, value: Tensor | None) -> None:
+        if value is not None:
+            if not isinstance(value, Tensor):
+                raise TypeError(f"grad: wants a Tensor or None, got {type(value).__name__}")
+            if value is self:
+                raise ValueError("grad: a tensor cannot be its own gradient; assign a clone()")
+            if value.shape != self.shape:
+                raise ValueError(f"grad: shape {value.shape} does not match the tensor's {self.shape}")
+            if value.dtype is not self.dtype:
+                raise TypeError(f"grad: dtype {value.dtype.name} does not match the tensor's {self.dtype.name}")
+            if value._array.device is not self._array.device:
+                raise RuntimeError(f"grad: is on {value._array.device}; want the tensor's {self._array.device}")
+        hold_gradient(self, value)
+
+    @property
+    def layout(self) -> Layout:
+        """Shape, strides and offset in the elements of the storage."""
+        return self._layout or contiguous_layout(self.shape)
+
+
+Tensor._result_class = Tensor
+spreading: set[type[Tensor]] = set()  # classes, of tensors made so far, whose operations return another than Tensor
+
+
+def spreads(kind: type[Tensor]) -> None:
+    """From now on a tensor of class `kind` may be among the arguments of an operation and decide on its results' class."""
+    spreading.add(kind)
+
+
+def result_class(argument: Any, otherwise: type[Tensor] = Tensor) -> type[Tensor]:
+    """The class of results that `argument`, a tensor or a sequence of them, decides on; `otherwise` if it does not."""
+    if isinstance(argument, Tensor):
+        return otherwise if argument._result_class is Tensor else argument._result_class
+    if isinstance(argument, list | tuple):
+        for member in argument:
+            otherwise = result_class(member, otherwise)
+    return otherwise
+
+
+def tensor_of(array: Array, requires_grad: bool = False, kind: type[Tensor] = Tensor) -> Tensor:
+    """The tensor of an array: the constructor that tracing uses."""
+    tensor = _new(kind)
+    tensor._array = array
+    tensor._requires_grad = requires_grad
+    return tensor
+
+
+def pending(trace: Trace, index: int, kind: type[Tensor]) -> Tensor:
+    """The tensor for the position of a call's result: no constructor runs, for each is a call of its own."""
+    array, made = _new(Array), _new(kind)
+    array.trace = trace
+    array.index = index
+    array.node = node = trace.nodes[index]
+    array.memory = None
+    trace.arrays.append(array)
+    made._array = array
+    made._requires_grad = node.differentiable
+    return made
+
+
+def all_pending(trace: Trace, result: Any, kind: type[Tensor]) -> Any:
+    """The tensors for the positions of a call's results, in the tuple (or named tuple) that they came in."""
+    if result.__class__ is int:
+        return pending(trace, result, kind)
+    tensors = [pending(trace, r, kind) if r.__class__ is int else all_pending(trace, r, kind) for r in result]
+    return type(result)(*tensors) if hasattr(result, "_fields") else tuple(tensors)
+
+
+def tensors_in(arguments: Sequence[Any]) -> list[Tensor]:
+    """The tensors among `arguments`, and in the lists and tuples among them."""
+    found: list[Tensor] = []
+    for argument in arguments:
+        if isinstance(argument, Tensor):
+            found.append(argument)
+        elif argument.__class__ in (list, tuple):
+            found += tensors_in(argument)
+    return found
+
+
+def from_values(values: np.ndarray, dtype: DType, device: Device = CPU) -> Tensor:
+    """A tensor with a copy of `values`, converted to `dtype`."""
+    memory = Memory.of(values, dtype, device)
+    array = Array.realized(memory.buffer, memory.layout, dtype)
+    if thread_state.recorder is not None:
+        thread_state.recorder.made(array)
+    return tensor_of(array)
+
+
+_new = object.__new__
+_holders: list[weakref.ref[Tensor]] = []  # without callbacks: an interrupt within one would be lost
+_FEW = 64
+
+
+def hold_gradient(tensor: Tensor, gradient: Tensor | None) -> None:
+    """Put `gradient` into `.grad`, and the tensor among those that `gradient_holders` lists as long as they live."""
+    if thread_state.recorder is not None:
+        thread_state.recorder.met_gradient(tensor, False)
+    tensor._grad = gradient
+    if gradient is not None and not tensor._is_holder:
+        with LOCK:
+            tensor._is_holder = True
+            _holders.append(weakref.ref(tensor))
+            if len(_holders) >= _FEW and len(_holders) & (len(_holders) - 1) == 0:  # at each doubling the dead are dropped
+                _holders[:] = [reference for reference in _holders if reference() is not None]
+
+
+def gradient_holders() -> list[Tensor]:
+    """The living tensors of all threads that hold a gradient."""
+    held = [reference() for reference in _holders]
+    return [tensor for tensor in held if tensor is not None and tensor._grad is not None]
+
+
+def method(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Decorator: a function of a Tensor becomes the method of Tensor that bears its name."""
+    setattr(Tensor, function.__name__, function)
+    return function
+
+
+def attribute(function: Callable[..., Any]) -> property:
+    """Decorator: a function of a Tensor becomes the property of Tensor that bears its name."""
+    made = property(function)
+    setattr(Tensor, function.__name__, made)
+    return made

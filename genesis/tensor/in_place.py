@@ -1,0 +1,210 @@
+"""Writing into a tensor's storage.
+
+Arrays are immutable: a write gives the root of a storage another array and raises the root's version. Memory shared with
+the outside is written at once.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from genesis.execution.flush import realize
+from genesis.ops.overlap import is_injective
+from genesis.ops.registry import OPERATIONS
+from genesis.tensor.dispatch import array_of, call, moved
+from genesis.tensor.handle import Tensor, tensor_of
+from genesis.tracing.state import recording, thread_state
+from genesis.tracing.trace import Array, Change
+
+__all__ = ["in_place", "in_place_form", "last_change", "note", "rehouse", "update_all", "write", "write_all"]
+
+
+def write(tensor: Tensor, value: Tensor, change: Change | None = None) -> Tensor:
+    """Put `value` (of the tensor's shape and dtype) into the tensor's storage; returns the tensor.
+
+    `change` is the call that does so, if it is not the last one: what that call itself reads of the tensor is no
+    reading of a value that has changed since.
+
+    Raises RuntimeError for a leaf that requires a gradient while gradients are recorded, and for a tensor several of
+    whose elements share one place.
+    """
+    array = array_of(tensor)
+    if tensor._requires_grad and thread_state.grad_enabled and not array.node.differentiable:
+        raise RuntimeError("a leaf tensor that requires grad cannot be changed in place; wrap it in genesis.no_grad()")
+    if thread_state.several and value._array.device is not array.device:
+        raise RuntimeError(f"in-place: the result is on {value._array.device}, the tensor on {array.device}; use .to() first")
+    root = tensor if tensor._base is None else tensor._base
+    bare = tensor._detached or root._keeps_derivation or not thread_state.grad_enabled
+    keeps = bare and root._array.node.differentiable
+    if not (tensor._untracked or root._keeps_derivation):
+        change = change or last_change(value)
+        note(root._array, change)
+        if array is not root._array:
+            note(array, change)
+    if bare and value._array.node.differentiable:
+        if tensor._detached and not tensor._untracked and thread_state.grad_enabled:
+            return _written_apart(tensor, value, change)
+        value = call(OPERATIONS["stop_gradient"], (value,))
+    if tensor._base is None:
+        _store(tensor, _rederived(tensor, value) if keeps else value)
+    else:
+        _write_view(tensor, root, value, bare, keeps)
+        array_of(tensor)
+    return tensor
+
+
+def _write_view(tensor: Tensor, root: Tensor, value: Tensor, bare: bool, keeps: bool) -> None:
+    """Put `value` where `tensor`, a view, lies in its root: at once into memory that the outside sees as well."""
+    layout = tensor._layout
+    assert layout is not None
+    if not is_injective(layout):
+        raise RuntimeError("in-place: several elements of the tensor share one place; clone() it first")
+    if root._requires_grad and not tensor._detached and thread_state.grad_enabled and root.is_leaf:
+        raise RuntimeError("a view of a leaf that requires grad cannot be changed in place; use genesis.no_grad()")
+    held = root._array.memory
+    if held is not None and held.buffer.shared and (
+        keeps or not (value._array.node.differentiable or root._array.node.differentiable)
+    ):
+        if thread_state.recorder is not None:
+            thread_state.recorder.wrote(root)
+        held.at(layout, root.dtype).overwrite(realize(value._array), root.dtype)
+        root._version += 1
+        return
+    whole = _call_with(not bare, "put", (root, value), layout._asdict())
+    _store(root, _rederived(root, whole) if keeps else whole)
+
+
+def in_place_form(function: Callable[..., Any]) -> Callable[..., Tensor]:
+    """`function` under the name `name_`, which puts its result into its first argument."""
+
+    def changed(input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+        return write(input, function(input, *args, **kwargs))
+
+    changed.__name__ = changed.__qualname__ = function.__name__ + "_"
+    changed.__doc__ = f"`{function.__name__}`, in place."
+    return changed
+
+
+def write_all(tensors: Sequence[Tensor], values: Sequence[Array]) -> None:
+    """`write`, for results of one call that go into a tensor each: what most have in common is asked once."""
+    if not values:
+        return
+    state, trace = thread_state, values[0].trace
+    change = last_change(tensor_of(values[0]))
+    alike = trace is not None and not (state.grad_enabled or state.several or state.recorder is not None)
+    written: list[Any] = [] if trace is None else trace.written
+    for tensor, array in zip(tensors, values, strict=True):
+        held = tensor._array
+        buffer = None if held.memory is None else held.memory.buffer
+        if (
+            not alike or buffer is None or held.trace is not None or tensor._base is not None
+            or tensor._untracked or tensor._keeps_derivation or tensor._retains_grad
+            or buffer.origin is not None or buffer._owner is not None or buffer._flat is not None
+        ):
+            write(tensor, tensor_of(array, array.node.differentiable), change)
+            continue
+        buffer.version += 1
+        buffer.change = change
+        written += ((tensor, held),)
+        tensor._array = array
+        tensor._version += 1
+
+
+def _written_apart(tensor: Tensor, value: Tensor, change: Change | None) -> Tensor:
+    """Write what carries a gradient into a detached tensor: the values go to the storage, the derivation is its own."""
+    if tensor._within:
+        raise RuntimeError("in-place: a view of a detached tensor cannot take what carries a gradient; clone() it first")
+    write(tensor, call(OPERATIONS["stop_gradient"], (value,)), change)
+    tensor._array, tensor._requires_grad = value._array, True
+    return tensor
+
+
+def last_change(value: Tensor) -> Change | None:
+    """A change by the call that was recorded last, of which `value` came."""
+    trace = value._array.trace
+    return Change(trace.reference, trace.lines[-1]) if trace is not None and trace.lines else None
+
+
+def note(array: Array, change: Change | None) -> None:
+    """A backward that is still to read `array` will say that it has changed."""
+    if array.trace is not None:
+        array.trace.changed[array.index] = change
+    if array.memory is not None:
+        buffer = array.memory.buffer
+        buffer.version += 1
+        buffer.change = change
+        if buffer.origin is not None and (trace := buffer.origin[0]()) is not None:
+            trace.changed[buffer.origin[1]] = change
+
+
+def _rederived(root: Tensor, value: Tensor) -> Tensor:
+    """`value` with the derivation of what `root` holds: a write that is not recorded changes values alone."""
+    return _call_with(True, "with_value", (root, value))
+
+
+def _call_with(grad: bool, name: str, arguments: Sequence[Any], attributes: dict[str, Any] | None = None) -> Tensor:
+    """Call an operation with the recording of gradients switched on or off."""
+    with recording(grad) as again, again:
+        return call(OPERATIONS[name], arguments, attributes)
+
+
+def _store(root: Tensor, value: Tensor) -> None:
+    """Make `value` what a root holds. Storage that the outside shares is written at once."""
+    held = root._array.memory
+    if thread_state.recorder is not None:
+        thread_state.recorder.wrote(root)
+    if root._array.node.differentiable and not value._array.node.differentiable:
+        root._requires_grad = False
+    written = value._array.node.op != "with_value"
+    if root._retains_grad and written and value._array.trace is not None:  # what is kept is the gradient of the new value
+        before = root._array.trace.retained if root._array.trace is not None else {}
+        for index in [index for index, tensor in before.items() if tensor() is root]:
+            del before[index]
+        value._array.trace.retained[value._array.index] = weakref.ref(root)
+    if held is not None and held.buffer.shared:
+        held.overwrite(realize(value._array), root.dtype)
+        if value._array.node.differentiable or root._array.node.differentiable:
+            value._array.memory = held
+            root._array = value._array
+    else:
+        if held is not None and value._array.trace is not None:
+            value._array.trace.written.append((root, root._array))
+        root._array = value._array
+    root._version += 1
+    if value._array.node.differentiable:
+        root._requires_grad = True
+
+
+def in_place(tensor: Tensor, name: str, *arguments: Any, **attributes: Any) -> Tensor:
+    """Run operation `name` on `tensor` and put the result into it."""
+    value = call(OPERATIONS[name], (tensor, *arguments), attributes)
+    change = last_change(value)
+    if value.shape != tensor.shape:
+        raise ValueError(f"{name}_: the result has shape {value.shape}, which does not fit in place into {tensor.shape}")
+    if value.dtype is not tensor.dtype:
+        if value.dtype.category > tensor.dtype.category:
+            raise TypeError(f"{name}_: a {value.dtype.name} result cannot be stored in place in {tensor.dtype.name}")
+        value = call(OPERATIONS["to_dtype"], (value, tensor.dtype))
+    return write(tensor, value, change)
+
+
+def update_all(tensors: Sequence[Tensor], name: str, *arguments: Any) -> list[Tensor]:
+    """Run operation `name` on all `tensors` at once, on the device of the first, and put its last results into them.
+
+    Returns the results before those.
+    """
+    device = array_of(tensors[0]).device
+    results = call(OPERATIONS[name], (moved(tensors, device), *arguments))
+    others = len(results) - len(tensors)
+    for tensor, value in zip(tensors, results[others:], strict=True):
+        home = array_of(tensor).device
+        write(tensor, value if home is device else moved([value], home)[0])
+    return [*results[:others]]
+
+
+def rehouse(tensor: Tensor, value: Tensor) -> None:
+    """Make `value`, on another device, what a leaf holds from now on; views of it look there too."""
+    tensor._array, tensor._base, tensor._layout = array_of(value), None, None
+    tensor._version += 1

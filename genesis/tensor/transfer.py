@@ -1,0 +1,57 @@
+"""From device to device: copies of values, and the way back for gradients.
+
+A copy starts in the trace of its device as an input that says which value, of which trace, it was made of. That is how
+a value of a flushed trace looks to a later one on the same device too, so backward walks from device to device as it
+walks from trace to trace; it sends the gradient along.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from genesis.execution.flush import realize
+from genesis.ops.registry import OPERATIONS
+from genesis.runtime.devices import Device
+from genesis.tracing.state import current_trace, thread_state
+from genesis.tracing.trace import LOCK, Array, Trace
+
+__all__ = ["sent"]
+
+
+def sent(arrays: Sequence[Array], device: Device, leaves: Sequence[Any] = ()) -> list[Array]:
+    """The values of `arrays` on `device`: the array itself where it is there, else a copy, from which gradients return.
+
+    `leaves` has the tensor that wants the gradient for an array which is the value of a leaf, None for others.
+    """
+    if thread_state.recorder is not None and any(array.device is not device for array in arrays):
+        thread_state.recorder.refuse("values go from device to device")
+    results = []
+    own: dict[Device, Trace] = {}
+    with LOCK:
+        for array, leaf in zip(arrays, leaves or [None] * len(arrays), strict=True):
+            if array.device is device:
+                results.append(array)
+                continue
+            memory = realize(array).copied(array.node.dtype, device)
+            if leaf is None and not (array.node.differentiable and thread_state.grad_enabled):
+                results.append(Array.realized(memory.buffer, memory.layout, array.node.dtype))
+                continue
+            trace, index = array.trace, array.index
+            if leaf is not None:
+                trace = own.get(array.device) or own.setdefault(array.device, Trace(array.device))
+                index = trace.place_variable(leaf, array)
+            assert trace is not None
+            results.append(_entered(Array(trace, index, trace.nodes[index], memory), device))
+        for trace in own.values():  # leaves and nothing else: no value of theirs is read by any gradient
+            trace.end()
+            for held in (trace.inputs, trace.input_at, trace.known):
+                held.clear()
+    return results
+
+
+def _entered(copy: Array, device: Device) -> Array:
+    """The result, in the open trace of `device`, of a call that clones `copy`: with a gradient of its own."""
+    trace, clone = current_trace(device), OPERATIONS["clone"]
+    index = trace.place_array(copy)
+    return trace.handle(trace.record((clone, True, index), lambda graph: clone(graph.value(index))).result)

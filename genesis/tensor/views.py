@@ -1,0 +1,83 @@
+"""Views: tensors that share the storage of a root, with a layout or a derivation of their own."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from genesis.execution.flush import realize
+from genesis.ops.layout import LAYOUT_RULES, contiguous_layout
+from genesis.ops.registry import OPERATIONS
+from genesis.tensor.dispatch import array_of, call
+from genesis.tensor.handle import Tensor, tensor_of
+from genesis.tracing.memory import Memory
+from genesis.tracing.state import thread_state
+from genesis.tracing.trace import LOCK, Array
+
+__all__ = ["detach", "memory_of", "view"]
+
+
+def view(tensor: Tensor, name: str, *arguments: Any, **attributes: Any) -> Tensor:
+    """A tensor that shares `tensor`'s storage (or a copy, where reshape cannot share)."""
+    rule = LAYOUT_RULES[name]
+    with LOCK:
+        array = array_of(tensor)
+        to = rule(tensor._layout or contiguous_layout(tensor.shape), *arguments, **attributes)
+        if to is None:
+            if name in ("view", "unflatten"):
+                raise ValueError(
+                    f"{name}: shape {tensor.shape} with strides {tensor.layout.strides} cannot be viewed as "
+                    f"{arguments}; use reshape, which copies"
+                )
+            return call(OPERATIONS[name], (tensor, *arguments), attributes)
+        memory = array.memory
+        at = None
+        if memory is not None and not (tensor._requires_grad and thread_state.grad_enabled):
+            at = rule(memory.layout, *arguments, **attributes)
+        if at is not None:
+            result = tensor_of(Array.realized(memory.buffer, at, array.node.dtype))  # type: ignore[union-attr]
+        else:
+            result = call(OPERATIONS[name], (tensor, *arguments), attributes)
+        root = tensor if tensor._base is None else tensor._base
+        result._base, result._layout, result._seen = root, to, root._version
+        result._detached = result._within = tensor._detached
+        if tensor.__class__ is not Tensor:
+            result.__class__ = tensor._result_class
+        if tensor._untracked:
+            result._untracked = True
+        return result
+
+
+def detach(tensor: Tensor) -> Tensor:
+    """A tensor that shares `tensor`'s storage and stands outside its derivation.
+
+    >>> import genesis
+    >>> x = genesis.ones(2, requires_grad=True)
+    >>> x.detach().mul_(5), x
+    (tensor([5., 5.]), tensor([5., 5.], requires_grad=True))
+    """
+    array = array_of(tensor)
+    if not array.node.differentiable:
+        result = tensor_of(array)
+    elif (memory := array.memory) is not None:  # from here no way leads back to the derivation: loops may go on for ever
+        result = tensor_of(Array.realized(memory.buffer, memory.layout, array.node.dtype))
+    else:
+        result = call(OPERATIONS["stop_gradient"], (tensor,))
+    root = tensor if tensor._base is None else tensor._base
+    result._requires_grad = False
+    result._base, result._seen, result._detached = root, root._version, True
+    result._layout = tensor._layout or contiguous_layout(tensor.shape)
+    if tensor.__class__ is not Tensor:
+        result.__class__ = tensor._result_class
+    return result
+
+
+def memory_of(tensor: Tensor) -> Memory:
+    """Where the tensor's elements lie in its storage, computed now if pending. Roots lie contiguously."""
+    if thread_state.recorder is not None:
+        thread_state.recorder.looked()
+    array = array_of(tensor)
+    root = tensor._base
+    if root is None:
+        return realize(array)
+    held = realize(root._array)
+    return held.at(tensor.layout, root.dtype)

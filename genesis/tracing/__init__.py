@@ -1,0 +1,1 @@
+"""What is recorded and not yet run: values, the open trace, the trie of calls seen before."""

@@ -1,0 +1,95 @@
+"""Where a realized value lies, on whichever device: the one place where the host reads, writes and copies values."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from genesis.ir.dtypes import DType
+from genesis.ir.shapes import Shape
+from genesis.ops.layout import Layout, contiguous_layout
+from genesis.runtime.devices import Device
+from genesis.runtime.memory import Buffer
+
+__all__ = ["Memory", "Place"]
+
+_new = object.__new__
+
+
+class Memory:
+    """Where a realized array lies: a buffer and a layout in it, in elements."""
+
+    __slots__ = ("buffer", "layout", "pointer", "strides")
+
+    def __init__(self, buffer: Buffer, layout: Layout, dtype: DType) -> None:
+        self.buffer = buffer
+        self.layout = layout
+        self.pointer = buffer.ptr + layout.offset * dtype.itemsize
+        self.strides = None if layout.is_contiguous else layout.strides  # what a kernel has to know of the layout
+
+    @classmethod
+    def laid(cls, buffer: Buffer, layout: Layout, start: int, strides: Shape | None) -> Memory:
+        """As `Memory(buffer, layout, dtype)` where it is known from which byte on, and with which strides for kernels."""
+        memory = _new(cls)
+        memory.buffer = buffer
+        memory.layout = layout
+        memory.pointer = buffer.ptr + start
+        memory.strides = strides
+        return memory
+
+    def at(self, layout: Layout, dtype: DType) -> Memory:
+        """The memory of a view: `layout` counts in the elements of this, which is contiguous."""
+        return Memory(self.buffer, layout._replace(offset=layout.offset + self.layout.offset), dtype)
+
+    @classmethod
+    def of(cls, values: np.ndarray, dtype: DType, device: Device) -> Memory:
+        """Memory of its own on `device`, in row-major order, with `values` converted to `dtype`."""
+        buffer = Buffer(values.size * dtype.itemsize, device)
+        if device.memory.is_host:
+            buffer.numpy(dtype.numpy, values.shape)[...] = values
+        else:
+            device.memory.write(buffer.ptr, np.ascontiguousarray(values, dtype.numpy))
+        return cls(buffer, contiguous_layout(values.shape), dtype)
+
+    def copied(self, dtype: DType, device: Device) -> Memory:
+        """The same values in memory of their own on `device`."""
+        if device.memory.is_host or device is not self.buffer.device or not self.layout.is_contiguous:
+            return Memory.of(self.numpy(dtype), dtype, device)
+        nbytes = math.prod(self.layout.shape) * dtype.itemsize
+        buffer = Buffer(nbytes, device)
+        device.memory.copy(buffer.ptr, self.pointer, nbytes)
+        return Memory(buffer, contiguous_layout(self.layout.shape), dtype)
+
+    def overwrite(self, source: Memory, dtype: DType) -> None:
+        """Put the values of `source`, of the same shape and dtype, here."""
+        device = self.buffer.device
+        if device.memory.is_host:
+            self.numpy(dtype)[...] = source.numpy(dtype)
+        elif self.layout.is_contiguous and source.layout.is_contiguous and device is source.buffer.device:
+            device.memory.copy(self.pointer, source.pointer, math.prod(self.layout.shape) * dtype.itemsize)
+        else:
+            whole = self.buffer.numpy(np.uint8, (self.buffer.nbytes,)).copy()
+            size = dtype.itemsize
+            strides = tuple([s * size for s in self.layout.strides])
+            np.ndarray(self.layout.shape, dtype.numpy, whole, self.layout.offset * size, strides)[...] = source.numpy(dtype)
+            device.memory.write(self.buffer.ptr, whole)
+
+    def numpy(self, dtype: DType) -> Any:
+        """An ndarray over this memory; a copy for reading where the host cannot look."""
+        size, at = dtype.itemsize, self.layout
+        if 0 in at.shape:
+            return self.buffer.numpy(dtype.numpy, at.shape)
+        return self.buffer.numpy(dtype.numpy, at.shape, tuple([s * size for s in at.strides]), at.offset * size)
+
+
+class Place(NamedTuple):
+    """Where an output of a program lies: in which of its inputs, or in which of its buffers, from byte `start` on."""
+
+    is_input: bool
+    number: int
+    layout: Layout
+    dtype: DType
+    start: int
+    strides: Shape | None  # what a kernel has to know of the layout

@@ -1,0 +1,42 @@
+"""Where in the user's program a call stands."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import Any
+
+__all__ = ["resolve_line", "user_line"]
+
+_PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
+
+
+class _Inside(dict[str, bool]):
+    """Whether a file is one of ours."""
+
+    def __missing__(self, name: str) -> bool:
+        inside = self[name] = name.startswith(_PACKAGE)
+        return inside
+
+
+_inside = _Inside()
+
+
+def user_line(depth: int = 2) -> tuple[Any, int]:
+    """The code object and instruction of the nearest caller outside genesis."""
+    frame: Any = sys._getframe(depth)
+    while _inside[frame.f_code.co_filename]:
+        frame = frame.f_back
+        if frame is None:
+            return None, 0
+    return frame.f_code, frame.f_lasti
+
+
+def resolve_line(code: Any, offset: int) -> tuple[str, int] | None:
+    """File and line of an instruction."""
+    if code is None:
+        return None
+    for start, end, line in code.co_lines():
+        if start <= offset < end and line is not None:
+            return code.co_filename, line
+    return code.co_filename, code.co_firstlineno

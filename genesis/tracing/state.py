@@ -1,0 +1,98 @@
+"""What this thread has open: a trace for each device, and the modes that its calls are recorded in."""
+
+from __future__ import annotations
+
+import threading
+import weakref
+from typing import Any
+
+from genesis.ir import dtypes
+from genesis.ir.dtypes import DType
+from genesis.runtime.devices import CPU, Device
+from genesis.runtime.memory import Buffer
+from genesis.tracing.trace import LOCK, Trace
+
+__all__ = ["current_trace", "readers_of", "recording", "set_default_dtype", "thread_state", "unflushed"]
+
+
+class _ThreadState(threading.local):
+    autocast: DType | None = None  # the class's own is what holds outside of autocast contexts, in every thread
+    recorder: Any = None  # of `genesis.compile`, while it traces: is told what a trace alone does not show
+
+    def __init__(self) -> None:
+        self.trace: Trace | None = None  # the CPU's open trace, as long as the thread has met no other device
+        self.several = False  # it has: a call first asks where its tensors are
+        self.traces: dict[str, Trace] = {}  # the last trace begun for each device, by its name
+        self.device = CPU  # where the result of a call without tensors will be
+        self.grad_enabled = True
+        self.eager = False
+        self.together = False  # what is recorded must not run before its end: a transform is to work on it
+        self.weight: float = 0  # that a trace begins with: infinite, and every call is one too many
+        self.autocasts: tuple[DType | None, ...] = ()  # those of the contexts that are open
+
+
+thread_state = _ThreadState()
+_begun: list[weakref.ref[Trace]] = []  # the last traces of all threads, those that have not been flushed among them
+_FEW = 16
+
+
+class recording:
+    """A context in which this thread records gradients, or does not: `with recording(False) as again, again: ...`.
+
+    It is entered and left twice, for an interrupt may come as `__exit__` begins, and cut it short.
+    """
+
+    __slots__ = ("before", "enabled")
+
+    def __init__(self, enabled: bool) -> None:
+        self.before = thread_state.grad_enabled
+        self.enabled = enabled
+
+    def __enter__(self) -> recording:
+        thread_state.grad_enabled = self.enabled
+        return self
+
+    def __exit__(self, *problem: object) -> None:
+        thread_state.grad_enabled = self.before
+
+
+def current_trace(device: Device = CPU) -> Trace:
+    """This thread's open trace for `device`."""
+    trace = thread_state.trace
+    if trace is not None and not trace.closed and trace.device is device:
+        return trace
+    trace = thread_state.traces.get(device.name)
+    if trace is None or trace.closed:
+        with LOCK:
+            trace = thread_state.traces[device.name] = Trace(device, thread_state.eager, thread_state.weight)
+            if len(_begun) >= _FEW:
+                _begun[:] = [begun for begun in _begun if (other := begun()) is not None and not other.done]
+            _begun.append(trace.reference)
+    if device is not CPU:
+        thread_state.several = True
+    thread_state.trace = None if thread_state.several else trace
+    return trace
+
+
+def set_default_dtype(dtype: DType) -> None:
+    """Set the floating type that Python floats take: float32 (at first), float64, float16 or bfloat16.
+
+    Raises TypeError for another `dtype`.
+    """
+    dtypes.set_default_dtype(dtype)
+    with LOCK:
+        for begun in _begun:
+            if (trace := begun()) is not None:
+                trace.closed = True  # the paths of other traces lead to other nodes
+
+
+def unflushed() -> list[Trace]:
+    """This thread's traces, one for each device at most, that wait to be flushed."""
+    return [trace for trace in thread_state.traces.values() if not trace.done]
+
+
+def readers_of(buffer: Buffer) -> list[Trace]:
+    """The traces, of any thread, that are still to read from `buffer`."""
+    with LOCK:
+        begun = [trace for reference in _begun if (trace := reference()) is not None]
+        return [trace for trace in begun if any([array.memory.buffer is buffer for array in trace.inputs])]  # type: ignore[union-attr]

@@ -1,0 +1,227 @@
+"""The trace: what has been written down and not yet run.
+
+A user's call is one dictionary look-up. The calls made so far are a path in a trie; each `Step` of it holds the nodes
+that its call stands for (found once, by running the operation's definition) and leads on by the next call's key. A
+program that repeats itself walks the same path, infers nothing anew, and finds at its end the plan that ran last time.
+
+An `Array` is an immutable value: pending at a position of a trace, or realized in memory.
+"""
+
+from __future__ import annotations
+
+import bisect
+import itertools
+import math
+import weakref
+from collections.abc import Callable, Iterable, MutableMapping
+from operator import attrgetter
+from typing import Any, NamedTuple
+
+from genesis.ir.dtypes import DType, dtype_of_scalar, get_default_dtype
+from genesis.ir.graph import Graph, Node
+from genesis.ops.layout import Layout
+from genesis.runtime.devices import CPU, Device
+from genesis.runtime.fork import fork_safe_lock
+from genesis.runtime.memory import Buffer
+from genesis.tracing.memory import Memory
+from genesis.tracing.source_line import resolve_line, user_line
+from genesis.tracing.trie import Step, root_of
+
+__all__ = ["LOCK", "Array", "Change", "Memory", "Trace", "version_of"]
+
+LOCK = fork_safe_lock()
+
+
+class Change(NamedTuple):
+    """A tensor was written over: in which trace, by which call (its entry in `Trace.lines`)."""
+
+    trace: weakref.ref[Trace]
+    call: Any
+
+
+class Array:
+    """An immutable value: `node` says what it is, `memory` where it is once it has been computed."""
+
+    __slots__ = ("index", "memory", "node", "trace")
+
+    def __init__(self, trace: Trace | None, index: int, node: Node, memory: Memory | None = None) -> None:
+        self.trace = trace
+        self.index = index
+        self.node = node
+        self.memory = memory
+
+    @property
+    def device(self) -> Device:
+        """Where the value is, or will be."""
+        return self.trace.device if self.memory is None else self.memory.buffer.device  # type: ignore[union-attr]
+
+    @classmethod
+    def realized(cls, buffer: Buffer, layout: Layout, dtype: DType) -> Array:
+        """An array over memory that holds its values already."""
+        return cls(None, -1, Node("input", (), {}, layout.shape, dtype), Memory(buffer, layout, dtype))
+
+
+_new = object.__new__
+version_of = attrgetter("memory.buffer.version")  # of a realized array
+_numbers = itertools.count()
+
+
+class Trace:
+    """A path in the trie, and the data that its placeholders stand for: what one thread does on one device."""
+
+    __slots__ = (
+        "__weakref__", "arrays", "backwards", "changed", "closed", "copies", "customs", "device", "done", "eager", "failure",
+        "hooks", "input_at", "inputs", "known", "lines", "lost", "node_hooks", "nodes", "number", "reference",
+        "released", "retained", "run", "saved", "scalars", "spent", "step", "turned", "variables", "versions", "weight",
+        "written",
+    )
+
+    def __init__(self, device: Device = CPU, eager: bool = False, weight: float = 0) -> None:
+        self.device = device
+        self.eager = eager  # its nodes are computed by their references
+        self.reference = weakref.ref(self)
+        self.nodes: list[Node] = []
+        self.arrays: list[Array] = []  # handles on pending values, for the liveness check
+        self.inputs: list[Array] = []
+        self.input_at: dict[int, Array] = {}  # position -> the array of that input
+        self.known: dict[Any, Any] = {}  # Array -> position of its input; Tensor -> (array, position of its variable)
+        self.copies: dict[Any, Any] = {}  # another trace that backward walked -> where its values are in this one
+        self.turned = False  # that backward has come to its end
+        self.scalars: list[float] = []
+        self.lines: list[Any] = []  # a call's (first position, code object, instruction offset, key)
+        self.variables: MutableMapping[int, Any] = {}  # position -> the leaf Tensor whose gradient ends there
+        self.saved: dict[int, Array] = {}  # after the flush: what backward will read
+        self.released: set[int] = set()
+        self.retained: dict[int, weakref.ref[Any]] = {}  # position -> the result that asked for its gradient
+        self.customs: dict[int, Any] = {}  # position of a result -> the call of a custom Function that derives it
+        self.hooks: dict[int, dict[int, Any]] = {}  # position -> what is to see its gradient
+        self.node_hooks: dict[int, Any] = {}  # first position of a call -> what is to see all its gradients
+        self.versions: dict[int, int] = {}  # position -> version of the memory that backward will read it from
+        self.changed: dict[int, Any] = {}  # position -> the Change of the tensor that held it
+        self.written: list[Any] = []  # (tensor, the array it held): to be put back if the flush fails
+        self.failure: BaseException | None = None
+        self.lost: set[int] = set()  # positions that cannot be computed, because of the failure
+        self.spent = False  # after the flush: nothing was kept, for no backward can come any more
+        self.backwards = 0
+        self.number: float = math.inf  # by the order of their ends: a value is read elsewhere once its trace has ended
+        self.closed = False  # it takes no more calls
+        self.run: Any = None  # the flush under way, if one was interrupted
+        self.done = False  # flushed: whatever was held has its memory
+        self.weight = weight
+        self.step = root_of(get_default_dtype())
+
+    def end(self) -> None:
+        """All is flushed that was to be."""
+        self.number = next(_numbers)
+        self.closed = self.done = True
+
+    def spend(self) -> None:
+        """After the end: no backward can come any more, and nothing is kept for one."""
+        self.spent = True
+        self.input_at, self.retained, self.hooks, self.node_hooks, self.customs = {}, {}, {}, {}, {}
+
+    def let_go(self) -> None:
+        """After the end: forget what an open trace needs."""
+        self.run = None
+        self.arrays, self.inputs, self.known, self.copies, self.written = [], [], {}, {}, []
+
+    def take(self, key: Any) -> bool:
+        """Take the step `key`, if it has been taken here before."""
+        step = self.step.children.get(key)
+        if step is None:
+            return False
+        self.step = step
+        self.nodes += step.nodes
+        self.weight += step.weight
+        return True
+
+    def advance(self, key: Any, build: Callable[[Graph], Any], *, grad: bool = True) -> Step:
+        """Take the step `key`; where it is new, `build(graph)` adds its nodes and returns its results."""
+        step = self.step.children.get(key) or self.step.grow(key, self.nodes, build, grad)
+        self.step = step
+        self.nodes += step.nodes
+        self.weight += step.weight
+        return step
+
+    def record(self, key: Any, build: Callable[[Graph], Any], *, grad: bool = True) -> Step:
+        """`advance`, as a call at the user's line."""
+        self.lines.append((len(self.nodes), *user_line(), key))
+        try:
+            return self.advance(key, build, grad=grad)
+        except BaseException:
+            self.lines.pop()
+            raise
+
+    # A step and the data of its placeholders are put down in one breath: no call comes between, and so no interrupt.
+
+    def place_array(self, array: Array) -> int:
+        """The position of `array` in this trace; a realized one becomes an input."""
+        if array.trace is self:
+            return array.index
+        index = self.known.get(array)
+        if index is None:
+            memory, node = array.memory, array.node
+            assert memory is not None
+            index = len(self.nodes)
+            key = ("input", node.shape, node.dtype, memory.strides, node.differentiable)
+            step = self.step.children.get(key) or self.step.grow_input(key, self.nodes)
+            self.step = step
+            self.nodes += step.nodes
+            self.weight += step.weight
+            self.inputs += (array,)
+            self.versions[index] = memory.buffer.version
+            self.input_at[index] = array
+            self.known[array] = index
+        return index
+
+    def place_variable(self, tensor: Any, array: Array) -> int:
+        """The position where `tensor`, a leaf that wants a gradient and now holds `array`, enters this trace."""
+        source = self.place_array(array)
+        known = self.known.get(tensor)
+        if known is not None and known[0] == source:
+            return known[1]
+        index, key = len(self.nodes), ("variable", source)
+        if not self.take(key):
+            self.advance(key, lambda graph: graph.add(
+                "variable", (source,), array.node.shape, array.node.dtype, differentiable=True))
+        self.variables[index] = tensor
+        self.known[tensor] = source, index
+        return index
+
+    def place_scalar(self, value: bool | int | float, dtype: DType | None = None) -> int:
+        """The position of a Python number, whose value is an argument of the program."""
+        dtype = dtype or dtype_of_scalar(value)
+        if value.__class__ is int and not -(1 << 63) <= value < 1 << 63:
+            raise OverflowError(f"the Python number {value} does not fit into int64")
+        index, key = len(self.nodes), ("scalar", dtype, value.__class__)
+        if not self.take(key):
+            attrs = {"slot": len(self.scalars), "weak": True}
+            self.advance(key, lambda graph: graph.add("scalar", (), (), dtype, attrs))
+        self.scalars += (value,)
+        return index
+
+    def handle(self, index: int) -> Array:
+        """A new handle on the value at `index`: as long as it is held, the value will be computed at the flush."""
+        array = Array(self, index, self.nodes[index])
+        self.arrays.append(array)
+        return array
+
+    def handles(self, indices: Iterable[int]) -> list[Array]:
+        """New handles on the values at `indices`."""
+        nodes, made = self.nodes, []
+        for index in indices:
+            array = _new(Array)
+            array.trace, array.index, array.node, array.memory = self, index, nodes[index], None
+            made.append(array)
+        self.arrays += made
+        return made
+
+    def call_at(self, index: int) -> Any:
+        """The entry in `lines` of the call that added the node at `index`; None before the first."""
+        place = bisect.bisect_right(self.lines, index, key=lambda line: line[0])
+        return self.lines[place - 1] if place else None
+
+    def line_of(self, index: int) -> tuple[str, int] | None:
+        """The user's file and line that wrote the value at `index`."""
+        call = self.call_at(index)
+        return None if call is None else resolve_line(call[1], call[2])
