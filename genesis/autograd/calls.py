@@ -10,7 +10,7 @@ import bisect
 from typing import Any
 
 from genesis.ops.registry import Operation
-from genesis.tracing.trace import Trace
+from genesis.tracing.trace import CallLine, Trace
 
 __all__ = ["arguments_of", "call_at", "derived_at", "node_name", "span_of"]
 
@@ -19,7 +19,7 @@ _PLACED = {"input", "scalar", "variable"}  # put down as arguments of the call t
 
 def call_at(trace: Trace, index: int) -> range:
     """The positions of the call that the node at `index` belongs to. What derive recorded counts node by node."""
-    first, *_, key = trace.call_at(index)
+    first, *_, key = _line_at(trace, index)
     return range(index, index + 1) if key[0] in ("copy", "derive") else span_of(trace, first)
 
 
@@ -35,6 +35,12 @@ def derived_at(trace: Trace, index: int) -> tuple[Trace, int]:
             return trace, index
 
 
+def _line_at(trace: Trace, index: int) -> CallLine:
+    line = trace.call_at(index)
+    assert line is not None
+    return line
+
+
 def span_of(trace: Trace, first: int) -> range:
     """The positions of the nodes that the call beginning at `first` added."""
     place = bisect.bisect_right(trace.lines, first, key=lambda line: line[0])
@@ -46,10 +52,10 @@ def span_of(trace: Trace, first: int) -> range:
 
 def node_name(trace: Trace, index: int) -> str:
     """`AddBackward` for a call of `add`, `ExpBackward` for one of a custom `Exp`."""
-    custom = trace.customs.get(index)
+    custom = trace.backward.custom_calls.get(index)
     if custom is not None:
         return f"{custom.name}Backward"
-    key = trace.call_at(index)[-1]
+    key = _line_at(trace, index)[-1]
     if key[0] == "custom":
         return f"{key[1]}Backward"
     name = key[0].name if isinstance(key[0], Operation) else trace.nodes[index].op
@@ -58,7 +64,7 @@ def node_name(trace: Trace, index: int) -> str:
 
 def arguments_of(trace: Trace, index: int) -> list[int | None]:
     """The positions of a call's arguments, in order; None for one where no gradient could flow."""
-    operation, *tokens = trace.call_at(index)[-1]
+    operation, *tokens = _line_at(trace, index)[-1]
     if operation == "custom":
         return list(tokens[1])
     if not isinstance(operation, Operation):  # a gradient that derive recorded: its nodes, one by one

@@ -97,7 +97,7 @@ class Custom:
         self.saved: Sequence[int | None] | None = ()  # None once released
         places = [index for index in outputs if index is not None]
         self.first, self.last = min(places), max(places)
-        trace.customs.update(dict.fromkeys(places, self))
+        trace.backward_state().custom_calls.update(dict.fromkeys(places, self))
 
     def read(self) -> list[Tensor | None]:
         """The tensors that were saved."""
@@ -196,7 +196,7 @@ def _forward_trace(name: str, arrays: Sequence[Array]) -> Trace:
     if len(devices) > 1:
         raise RuntimeError(f"{name}: arguments and results are on several devices: {', '.join(sorted(map(str, devices)))}")
     trace = current_trace(*devices)
-    if not trace.turned:
+    if not trace.backward_done:
         return trace
     flush(trace)
     return current_trace(*devices)

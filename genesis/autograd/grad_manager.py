@@ -228,8 +228,8 @@ def _forget(output: Tensor) -> None:
             return
         for trace, reached in derivation([array]).items():
             release(trace, reached)
-            for index in reached:
-                trace.retained.pop(index, None)
+            for index in reached & trace.backward.retained.keys():
+                del trace.backward.retained[index]
         memory = realize(array)
         output._array = Array.realized(memory.buffer, memory.layout, output.dtype)
         output._requires_grad = False

@@ -47,7 +47,7 @@ class GradientNode:
         """Where the gradient goes on to, argument by argument: (node, which of its results), or (None, 0) for none."""
         if self._is_leaf():
             return ()
-        custom = self._trace.customs.get(self._index)
+        custom = self._trace.backward.custom_calls.get(self._index)
         positions = custom.inputs if custom is not None else arguments_of(self._trace, self._index)
         return tuple([self._at(p) for p in positions])
 
@@ -55,7 +55,7 @@ class GradientNode:
         if position is None or not self._trace.nodes[position].differentiable:
             return None, 0
         node = GradientNode(self._trace, position)
-        custom = node._trace.customs.get(node._index)
+        custom = node._trace.backward.custom_calls.get(node._index)
         return node, custom.outputs.index(node._index) if custom is not None else 0
 
     # ---- hooks ----
@@ -74,13 +74,13 @@ class GradientNode:
     def _hooks(self) -> NodeHooks:
         leaf = self.variable
         if leaf is None:
-            return self._trace.node_hooks.setdefault(self._first(), NodeHooks())
+            return self._trace.backward_state().node_hooks.setdefault(self._first(), NodeHooks())
         if leaf._node_hooks is None:
             leaf._node_hooks = NodeHooks()
         return leaf._node_hooks
 
     def _first(self) -> int:
-        custom = self._trace.customs.get(self._index)
+        custom = self._trace.backward.custom_calls.get(self._index)
         return custom.first if custom is not None else call_at(self._trace, self._index)[0]
 
     def __eq__(self, other: object) -> bool:

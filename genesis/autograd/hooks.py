@@ -113,7 +113,7 @@ def register_hook(self: Tensor, hook: Callable[[Tensor], Tensor | None]) -> Remo
     array = array_of(self)
     if array.node.differentiable and array.trace is not None:
         trace, index = derived_at(array.trace, array.index)
-        return RemovableHandle(trace.hooks.setdefault(index, {}), hook)
+        return RemovableHandle(trace.backward_state().hooks.setdefault(index, {}), hook)
     if self._hooks is None:
         self._hooks = {}
     return RemovableHandle(self._hooks, hook)

@@ -90,7 +90,7 @@ class Part:
 
     def ask_hooks(self, index: int) -> None:
         """Let the hooks of the value at `index` replace its cotangent."""
-        hooks = self.trace.hooks.get(index)
+        hooks = self.trace.backward.hooks.get(index)
         if not hooks or index not in self.held or index in self._hooked or (self.way is not None and index not in self.way):
             return
         self._hooked.add(index)
@@ -117,7 +117,7 @@ class Part:
             return None
         check_versions(self.trace, {places[0]: [index for index in custom.saved if index is not None]})
         gradients: Any = [self._tensor(i) if i in self.held else None for i in custom.outputs]
-        hooks: NodeHooks | None = self.trace.node_hooks.get(custom.first)
+        hooks: NodeHooks | None = self.trace.backward.node_hooks.get(custom.first)
         if hooks is not None:
             gradients = hooks.before(gradients, self.create_graph)
         self._leave(places)
@@ -148,7 +148,7 @@ class Part:
             return
         for index in places:
             self.ask_hooks(index)
-        hooks = self.trace.node_hooks.get(first)
+        hooks = self.trace.backward.node_hooks.get(first)
         if hooks is not None:
             given = hooks.before([self._tensor(i) for i in places], self.create_graph)
             self.held.update(zip(places, [derivable(g, self.create_graph) for g in given], strict=True))
@@ -164,7 +164,7 @@ class Part:
         self, first: int, gradients: Sequence[Tensor | None], passed: list[tuple[int | None, Tensor | None]]
     ) -> None:
         """Take the cotangents that the call at `first` passes on to its inputs, once hooks and observers have seen them."""
-        hooks = self.trace.node_hooks.get(first)
+        hooks = self.trace.backward.node_hooks.get(first)
         if hooks is not None:
             replaced = hooks.after([g for _, g in passed], gradients, self.create_graph)
             passed = [(index, g) for (index, _), g in zip(passed, replaced, strict=True)]
@@ -220,19 +220,20 @@ class Part:
 
 def _stops(trace: Trace, above: int, top: int) -> list[tuple[int, Callable[[Part], Waiting | None]]]:
     """Where Python has a word to say beyond `above` of what cotangents at `top` and before may come to, last position first."""
-    if not (trace.hooks or trace.customs or trace.node_hooks or observers()):
+    state = trace.backward
+    if not (state.hooks or state.custom_calls or state.node_hooks or observers()):
         return []
-    stops: dict[int, Any] = {index: partial(Part.ask_hooks, index=index) for index in trace.hooks if above < index <= top}
+    stops: dict[int, Any] = {index: partial(Part.ask_hooks, index=index) for index in state.hooks if above < index <= top}
     spans: list[range] = []
     if observers():
         spans = [span_of(trace, call[0]) for call in trace.lines if above < call[0] <= top]
-    elif trace.node_hooks:
-        spans = [call_at(trace, first) for first in trace.node_hooks if above < first <= top]
-    customs = {call_at(trace, index)[0] for index in trace.customs} if spans else ()
+    elif state.node_hooks:
+        spans = [call_at(trace, first) for first in state.node_hooks if above < first <= top]
+    customs = {call_at(trace, index)[0] for index in state.custom_calls} if spans else ()
     for span in spans:
         if span and span[0] not in customs:
             stops[span[-1]] = partial(Part.ask_node, span=span)
-    for index, custom in trace.customs.items():
+    for index, custom in state.custom_calls.items():
         if index == custom.last and above < index and custom.first <= top:
             stops[index] = partial(Part.ask_custom, custom=custom)
     return sorted(stops.items(), key=lambda stop: stop[0], reverse=True)

@@ -29,7 +29,7 @@ def ways_to(inputs: Sequence[Tensor], roots: Sequence[Tensor]) -> Mapping[Trace,
         if trace is not None and trace not in ways:
             ways[trace] = set()
             waiting += [array.trace for array in trace.input_at.values()]
-    if not any([trace.hooks or trace.node_hooks or trace.customs for trace in ways]) and not observers():
+    if not any([s.hooks or s.node_hooks or s.custom_calls for s in (trace.backward for trace in ways)]) and not observers():
         return None
     for tensor in inputs:
         array = array_of(tensor)
@@ -51,7 +51,7 @@ def ways_to(inputs: Sequence[Tensor], roots: Sequence[Tensor]) -> Mapping[Trace,
 
 def leads_on(trace: Trace, index: int, way: AbstractSet[int] | None) -> bool:
     """Whether a gradient goes on from `index` to a position of `way` (None is everywhere)."""
-    custom = trace.customs.get(index)
+    custom = trace.backward.custom_calls.get(index)
     if custom is None:
         return way is None or not way.isdisjoint(trace.nodes[index].inputs)
     return way is None or custom.context._reaches_more or not way.isdisjoint(custom.inputs)

@@ -40,13 +40,13 @@ def placing(source: Trace, last: int, trace: Trace, create_graph: bool) -> tuple
     if thread_state.recorder is not None:
         thread_state.recorder.refuse("backward goes on in a program that ran before")
     flush(source)  # if another thread has it open, or its flush was interrupted
-    if source.spent:
+    if source.backward.graph_freed:
         raise ReleasedError
-    reach, start, copies = trace.copies.get((source, create_graph), (-1, 0, {}))
+    reach, start, copies = trace.backward.copies.get((source, create_graph), (-1, 0, {}))
     if reach < last:
         start = len(trace.nodes)
         copies = _copied(source, trace, last, create_graph)
-        trace.copies[source, create_graph] = last, start, copies
+        trace.backward_state().copies[source, create_graph] = last, start, copies
 
     def place(index: int) -> int:
         if index not in copies:
@@ -62,12 +62,12 @@ def _copied(source: Trace, trace: Trace, last: int, create_graph: bool) -> dict[
     Copies that nobody reads are dropped in lowering.
     """
     known = {
-        index: trace.place_array(_linked(source, index, array) if create_graph else array)
-        for index, array in sorted(source.saved.items())
+        index: trace.enter_array(_linked(source, index, array) if create_graph else array)
+        for index, array in sorted(source.backward.saved.items())
     }
     for index, node in enumerate(source.nodes):
         if node.op == "scalar":
-            known[index] = trace.place_scalar(source.scalars[node.attrs["slot"]], node.dtype)
+            known[index] = trace.enter_scalar(source.scalars[node.attrs["slot"]], node.dtype)
     key = ("copy", source.step, last, tuple(known.items()))
 
     def build(graph: Graph) -> Any:
@@ -95,7 +95,7 @@ def position_of(trace: Trace, array: Array) -> int:
     """Where the open trace has a cotangent."""
     if array.trace is not trace:
         realize(array)
-    return trace.place_array(array)
+    return trace.enter_array(array)
 
 
 def _linked(source: Trace, index: int, saved: Array) -> Array:

@@ -24,11 +24,11 @@ class ChangedError(RuntimeError):
 
 def check_versions(source: Trace, reads: Mapping[int, Sequence[int]]) -> None:
     """Raise ChangedError if a rule (position -> the positions that it reads) reads what was written over since."""
-    changed = source.changed
+    changed = source.backward.changed
     if not (changed or source.done) and [*map(version_of, source.inputs)] == [*source.versions.values()]:
         return
     for index, version in source.versions.items():
-        array = source.input_at.get(index) or source.saved.get(index)
+        array = source.input_at.get(index) or source.backward.saved.get(index)
         if array is not None and (memory := array.memory) is not None and memory.buffer.version != version:
             changed = {**changed, index: memory.buffer.change}
     if not changed:

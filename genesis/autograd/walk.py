@@ -58,7 +58,7 @@ def walk(
     for observer in observers():
         observer.finish()
     for trace in unflushed():
-        trace.turned = bool(trace.copies)
+        trace.backward_done = bool(trace.backward.copies)
     return walk.found
 
 
@@ -94,7 +94,7 @@ class Walk:
             trace = max(self.pending, key=lambda trace: trace.number)
             if last is not None and trace.number < last.number:
                 break
-            retained = {index: tensor for index, to in trace.retained.items() if (tensor := to()) is not None}
+            retained = {index: tensor for index, to in trace.backward.retained.items() if (tensor := to()) is not None}
             wanted = {**retained, **wanted_at.get(trace, {})}
             way = None if self.ways is None else self.ways.get(trace)
             part = Part(trace, self.pending.pop(trace), frozenset(wanted), self.create_graph, way)
@@ -139,11 +139,12 @@ class Walk:
 def release(trace: Trace, readers: set[int]) -> None:
     """What the walked rules read will not be read again."""
     trace.released |= readers
-    for index in trace.saved.keys() & readers:
+    state = trace.backward
+    for index in state.saved.keys() & readers:
         if trace.nodes[index].op not in ("input", "variable"):
-            del trace.saved[index]
-    for index in trace.customs.keys() & readers:
-        trace.customs[index].release()
+            del state.saved[index]
+    for index in state.custom_calls.keys() & readers:
+        state.custom_calls[index].release()
     if trace.done and any([leaf._base is not None for leaf in trace.variables.values()]):
         trace.variables = weakref.WeakValueDictionary(trace.variables)  # a leaf may be a detached result of an older trace
 

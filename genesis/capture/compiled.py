@@ -16,7 +16,7 @@ from genesis.capture.records import Refusal, SplitError
 from genesis.execution.flush import flush_all
 from genesis.functions.overrides import OVERRIDES
 from genesis.nn.module import Module
-from genesis.runtime.devices import MET
+from genesis.runtime.devices import seen_devices
 from genesis.tracing.state import thread_state
 from genesis.tracing.trace import LOCK
 
@@ -54,9 +54,9 @@ class Compiled:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         state = thread_state
-        if state.recorder is not None or state.eager or state.together or OVERRIDES or observers():
+        if state.recorder is not None or state.eager or state.deferred or OVERRIDES or observers():
             return self.function(*args, **kwargs)
-        if state.several:  # what is pending on other devices too
+        if state.multi_device:  # what is pending on other devices too
             flush_all()
         with LOCK:
             entries, now, nearest = self.entries, modes(), -3
@@ -70,7 +70,7 @@ class Compiled:
                     if found > nearest:
                         nearest, self.missed = found, entry.labels[found] if found >= 0 else "an attribute or item that is gone"
                     continue
-                if MET and entry.is_elsewhere(*found):
+                if seen_devices and entry.is_elsewhere(*found):
                     nearest, self.missed = len(entry.labels), "the device of a tensor"
                     continue
                 if place:

@@ -14,6 +14,7 @@ from genesis.ops.indexing import out_of_range
 from genesis.runtime.counters import count
 from genesis.runtime.memory import Buffer
 from genesis.runtime.native import UnfinishedError
+from genesis.tracing.backward_state import FREED
 from genesis.tracing.memory import Memory
 from genesis.tracing.trace import Array, Trace
 from genesis.tracing.trie import Step
@@ -63,7 +64,7 @@ class Prepared:
         """The trace of results whose derivation has been walked."""
         trace, _ = self.put_down([], [])
         trace.end()
-        trace.spent = True
+        trace.free_graph()
         trace.arrays.clear()
         return trace
 
@@ -138,6 +139,6 @@ class Prepared:
         trace.end()
         count("flushes")
         count("plan_hits")
-        trace.spent, trace.run = True, None
+        trace.backward, trace.run = FREED, None
         for held in (trace.arrays, trace.inputs, trace.written):
             held.clear()  # type: ignore[attr-defined]

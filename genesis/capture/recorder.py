@@ -147,7 +147,7 @@ class Recorder:
 
     def placed(self, trace: Trace, tensor: Tensor, array: Array) -> None:
         """`array`, which `tensor` holds or held, is an input of `trace`."""
-        self.inputs[trace, trace.known[array]] = tensor, array
+        self.inputs[trace, trace.entered[array]] = tensor, array
         self._register(tensor)
 
     def wrote(self, root: Tensor) -> None:
@@ -178,7 +178,7 @@ class Recorder:
 
     def scalar(self, trace: Trace, number: Number) -> int:
         """The position in `trace` of a number that replays put anew."""
-        index = trace.place_scalar(number.value)
+        index = trace.enter_scalar(number.value)
         self._numbers[trace, len(trace.scalars) - 1] = number.source
         return index
 
@@ -321,7 +321,7 @@ class Recorder:
             self.outputs[id(array)] = number, array.index
             self._handles.append(array)
         positions = [index for index, node in enumerate(nodes) if node.op == "input"]
-        if plan.keeps and (trace.hooks or trace.customs or trace.node_hooks or trace.retained):
+        if plan.keeps and ((state := trace.backward).hooks or state.custom_calls or state.node_hooks or state.retained):
             self.refuse("backward, after the call, is to ask Python (a hook or a custom Function)")
         if plan.keeps and any(self.source_of(leaf) is None for leaf in trace.variables.values()):
             self.refuse("backward, after the call, is to reach a leaf that the call made")

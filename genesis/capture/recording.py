@@ -17,7 +17,7 @@ from genesis.execution.failure import LOSSES
 from genesis.execution.flush import flush_all
 from genesis.ir.dtypes import get_default_dtype
 from genesis.runtime.collector import collector_paused
-from genesis.runtime.devices import CPU, MET, get_current_gpu, get_default_device
+from genesis.runtime.devices import CPU, get_current_gpu, get_default_device, seen_devices
 from genesis.runtime.team import get_num_threads
 from genesis.tensor.handle import Tensor
 from genesis.tensor.traced_number import Number
@@ -29,7 +29,7 @@ __all__ = ["Recording", "modes", "record"]
 def modes() -> tuple[Any, ...]:
     """What holds for a call as a whole."""
     state = thread_state
-    places = (get_default_device(), get_current_gpu()) if MET else _AT_HOME
+    places = (get_default_device(), get_current_gpu()) if seen_devices else _AT_HOME
     return state.grad_enabled, state.autocast, get_default_dtype(), places, get_num_threads()
 
 

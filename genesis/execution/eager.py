@@ -39,12 +39,12 @@ def together() -> Iterator[None]:
 
     So eager mode waits, and functions made by `genesis.compile` run as they are written.
     """
-    before, thread_state.together = thread_state.together, True
+    before, thread_state.deferred = thread_state.deferred, True
     try:
         with _running(True, 0) if thread_state.weight else nullcontext():
             yield
     finally:
-        thread_state.together = before
+        thread_state.deferred = before
 
 
 @contextmanager

@@ -97,7 +97,7 @@ def _execute(run: Run, trace: Trace) -> Exception | None:
         return None
     if isinstance(plan, Interpretation):
         return lose(trace, *plan.failure) if plan.failure else None
-    trace.known.clear()
+    trace.entered.clear()
     if not plan.keeps:
         trace.input_at.clear()
     taken = taken_over(plan.donations, plan, trace) if plan.donations else {}  # the memory of inputs that nobody else holds
@@ -139,24 +139,25 @@ def _finish(trace: Trace, run: Run) -> None:
                 if keeps:
                     memory.buffer.origin = trace.reference, array.index
         if keeps:
-            trace.saved.update(trace.input_at)
+            saved = trace.backward_state().saved
+            saved.update(trace.input_at)
             for index in plan.saved:
-                trace.saved[index] = Array(None, -1, trace.nodes[index], by_position[index])
+                saved[index] = Array(None, -1, trace.nodes[index], by_position[index])
                 trace.versions[index] = by_position[index].buffer.version
             for array in run.held:
                 if array.node.differentiable and array.index not in trace.input_at:
-                    trace.saved[array.index] = Array(None, -1, array.node, array.memory)
+                    saved[array.index] = Array(None, -1, array.node, array.memory)
     trace.end()
     counts["flushes"] += 1
     if not keeps:
-        trace.spend()
+        trace.free_graph()
         if trace.variables and any([leaf._base is not None for leaf in trace.variables.values()]):
             trace.variables = weakref.WeakValueDictionary(trace.variables)  # it may be a detached result of an older trace
     state, name = thread_state, trace.device.name
     if state.traces.get(name) is trace:
         del state.traces[name]
         state.trace = None
-    trace.let_go()
+    trace.clear_recording()
     if plan.__class__ is Plan:
         run.end(plan)
 

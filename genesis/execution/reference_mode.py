@@ -30,7 +30,8 @@ class Interpretation:
         self.values: list[int] = []  # whose they are
         given = {index: array.memory.numpy(array.node.dtype) for index, array in trace.input_at.items()}  # type: ignore[union-attr]
         outputs = dict.fromkeys([array.index for array in held])
-        wanted = [*outputs, *trace.customs] if self.keeps else outputs  # a custom Function may read what nobody else does
+        # A custom Function may read what nobody else does.
+        wanted = [*outputs, *trace.backward.custom_calls] if self.keeps else outputs
         try:
             values = evaluate_all(trace.nodes, wanted, given, trace.scalars)
         except RefusedError as refused:

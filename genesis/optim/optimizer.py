@@ -9,7 +9,7 @@ from typing import Any
 from genesis.execution.flush import flush_all
 from genesis.functions.creation import tensor, zeros_like
 from genesis.ops.registry import OPERATIONS
-from genesis.runtime.devices import CPU, MET, Device
+from genesis.runtime.devices import CPU, Device, seen_devices
 from genesis.tensor.dispatch import call
 from genesis.tensor.handle import Tensor
 from genesis.tensor.in_place import write_all
@@ -96,7 +96,7 @@ class Optimizer:
                 for parameter in moving:
                     state = self.state_of(parameter, group)
                     state["step"] += 1
-                    device = parameter.device if MET else CPU
+                    device = parameter.device if seen_devices else CPU
                     by_age.setdefault((state["step"], device), []).append(parameter)
                 for (age, _), parameters in by_age.items():
                     self.update(parameters, group, age)

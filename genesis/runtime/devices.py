@@ -7,8 +7,17 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 __all__ = [
-    "CPU", "CPUS", "MET", "Device", "GpuDriver", "device_of", "get_current_gpu", "get_default_device", "register_gpus",
-    "set_current_gpu", "set_default_device",
+    "CPU",
+    "CPUS",
+    "Device",
+    "GpuDriver",
+    "device_of",
+    "get_current_gpu",
+    "get_default_device",
+    "register_gpus",
+    "seen_devices",
+    "set_current_gpu",
+    "set_default_device",
 ]
 
 _LAST = 63
@@ -53,7 +62,7 @@ class Device:
             name = f"{name}:{index}"
         found = _DEVICES.get(_numbered(name)) or _gpu(name)
         if found is not CPU:
-            MET.add(found)
+            seen_devices.add(found)
         return found
 
     def __repr__(self) -> str:
@@ -101,7 +110,7 @@ def register_gpus(driver: GpuDriver) -> None:
 
 
 _drivers: list[GpuDriver] = []
-MET: set[Device] = set()  # the devices other than the CPU that somebody has asked for
+seen_devices: set[Device] = set()  # the devices other than the CPU that somebody has asked for
 CPU = _made("cpu", None)
 CPUS = CPU, *[_made("cpu", index) for index in range(1, _LAST + 1)]
 _DEVICES = {"cpu": CPU} | {f"cpu:{index}": device for index, device in enumerate(CPUS)}

@@ -69,7 +69,7 @@ def array_of(tensor: Tensor) -> Array:
 
 
 def _place(trace: Trace, tensor: Tensor) -> int:
-    if trace.turned and tensor._requires_grad and thread_state.grad_enabled:  # a forward begins a path of its own
+    if trace.backward_done and tensor._requires_grad and thread_state.grad_enabled:  # a forward begins a path of its own
         flush(trace)  # `call` begins anew
         return -1
     return place(trace, tensor, tensor._array if tensor._base is None else array_of(tensor))
@@ -80,11 +80,11 @@ def place(trace: Trace, tensor: Tensor, array: Array) -> int:
     if array.trace is not trace:
         buffer = (array.memory or realize(array)).buffer
         if buffer.device is not trace.device:  # the first in this thread: begin the call anew, and look at devices first
-            thread_state.several = trace.closed = True
+            thread_state.multi_device = trace.closed = True
         if (buffer._flat is not None or buffer._owner is not None) and buffer.shared:
             _settle(trace, array)
     leaf = tensor._requires_grad and not array.node.differentiable and thread_state.grad_enabled
-    index = trace.place_variable(tensor, array) if leaf else trace.place_array(array)
+    index = trace.enter_variable(tensor, array) if leaf else trace.enter_array(array)
     if thread_state.recorder is not None and array.trace is not trace:
         thread_state.recorder.placed(trace, tensor, array)
     return index
@@ -106,7 +106,7 @@ def _place_all(trace: Trace, members: Sequence[Any]) -> list[Any]:
         ):
             tokens.append(_place(trace, member))
         else:
-            tokens.append(trace.place_array(array))
+            tokens.append(trace.enter_array(array))
     return tokens
 
 
@@ -118,17 +118,17 @@ def _settle(trace: Trace, array: Array) -> None:
         trace.weight += BYTE_LIMIT
         return
     if not memory.buffer.device.memory.is_host:
-        trace.known[array] = trace.place_array(
+        trace.entered[array] = trace.enter_array(
             Array(array.trace, array.index, array.node, memory.copied(dtype, memory.buffer.device)))
         return
     now = memory.numpy(dtype)
-    index = trace.known.get(array)
+    index = trace.entered.get(array)
     if index is not None:
         then = trace.input_at[index].memory.numpy(dtype)  # type: ignore[union-attr]
         if now.tobytes() == then.tobytes():
             return
     snapshot = Array(array.trace, array.index, array.node, Memory.of(now, dtype, trace.device))
-    trace.known[array] = trace.place_array(snapshot)
+    trace.entered[array] = trace.enter_array(snapshot)
 
 
 def _token(trace: Trace, argument: Any, operand: bool, static: bool) -> Any:
@@ -145,7 +145,7 @@ def _token(trace: Trace, argument: Any, operand: bool, static: bool) -> Any:
             argument == 0 and math.copysign(1.0, argument) > 0
         ):
             return kind, argument
-        return trace.place_scalar(argument)
+        return trace.enter_scalar(argument)
     if kind is list or kind is tuple:
         if (argument and isinstance(argument[0], Tensor)) or any([isinstance(a, Tensor) for a in argument]):
             return "tensors", *_place_all(trace, argument)
@@ -169,7 +169,7 @@ def call(
     with LOCK:
         trace = thread_state.trace
         if trace is None or trace.closed:
-            if thread_state.several:
+            if thread_state.multi_device:
                 device = None if attributes else _one_device(arguments)
                 if device is None:
                     device, arguments, attributes = _gathered(operation.name, arguments, attributes)
@@ -227,7 +227,7 @@ def call(
 
 def call_on(device: Device, operation: Operation, arguments: Sequence[Any]) -> Any:
     """Record a call without tensors among its arguments; its results are on `device`."""
-    if device is CPU and not thread_state.several:
+    if device is CPU and not thread_state.multi_device:
         return call(operation, arguments)
     current_trace(device)  # from now on this thread's calls look where they belong
     before, thread_state.device = thread_state.device, device

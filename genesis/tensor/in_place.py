@@ -33,7 +33,7 @@ def write(tensor: Tensor, value: Tensor, change: Change | None = None) -> Tensor
     array = array_of(tensor)
     if tensor._requires_grad and thread_state.grad_enabled and not array.node.differentiable:
         raise RuntimeError("a leaf tensor that requires grad cannot be changed in place; wrap it in genesis.no_grad()")
-    if thread_state.several and value._array.device is not array.device:
+    if thread_state.multi_device and value._array.device is not array.device:
         raise RuntimeError(f"in-place: the result is on {value._array.device}, the tensor on {array.device}; use .to() first")
     root = tensor if tensor._base is None else tensor._base
     bare = tensor._detached or root._keeps_derivation or not thread_state.grad_enabled
@@ -93,7 +93,7 @@ def write_all(tensors: Sequence[Tensor], values: Sequence[Array]) -> None:
         return
     state, trace = thread_state, values[0].trace
     change = last_change(tensor_of(values[0]))
-    alike = trace is not None and not (state.grad_enabled or state.several or state.recorder is not None)
+    alike = trace is not None and not (state.grad_enabled or state.multi_device or state.recorder is not None)
     written: list[Any] = [] if trace is None else trace.written
     for tensor, array in zip(tensors, values, strict=True):
         held = tensor._array
@@ -130,13 +130,13 @@ def last_change(value: Tensor) -> Change | None:
 def note(array: Array, change: Change | None) -> None:
     """A backward that is still to read `array` will say that it has changed."""
     if array.trace is not None:
-        array.trace.changed[array.index] = change
+        array.trace.backward_state().changed[array.index] = change
     if array.memory is not None:
         buffer = array.memory.buffer
         buffer.version += 1
         buffer.change = change
         if buffer.origin is not None and (trace := buffer.origin[0]()) is not None:
-            trace.changed[buffer.origin[1]] = change
+            trace.backward_state().changed[buffer.origin[1]] = change
 
 
 def _rederived(root: Tensor, value: Tensor) -> Tensor:
@@ -159,10 +159,10 @@ def _store(root: Tensor, value: Tensor) -> None:
         root._requires_grad = False
     written = value._array.node.op != "with_value"
     if root._retains_grad and written and value._array.trace is not None:  # what is kept is the gradient of the new value
-        before = root._array.trace.retained if root._array.trace is not None else {}
+        before = root._array.trace.backward.retained if root._array.trace is not None else {}
         for index in [index for index, tensor in before.items() if tensor() is root]:
             del before[index]
-        value._array.trace.retained[value._array.index] = weakref.ref(root)
+        value._array.trace.backward_state().retained[value._array.index] = weakref.ref(root)
     if held is not None and held.buffer.shared:
         held.overwrite(realize(value._array), root.dtype)
         if value._array.node.differentiable or root._array.node.differentiable:

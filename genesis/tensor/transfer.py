@@ -40,12 +40,12 @@ def sent(arrays: Sequence[Array], device: Device, leaves: Sequence[Any] = ()) ->
             trace, index = array.trace, array.index
             if leaf is not None:
                 trace = own.get(array.device) or own.setdefault(array.device, Trace(array.device))
-                index = trace.place_variable(leaf, array)
+                index = trace.enter_variable(leaf, array)
             assert trace is not None
             results.append(_entered(Array(trace, index, trace.nodes[index], memory), device))
         for trace in own.values():  # leaves and nothing else: no value of theirs is read by any gradient
             trace.end()
-            for held in (trace.inputs, trace.input_at, trace.known):
+            for held in (trace.inputs, trace.input_at, trace.entered):
                 held.clear()
     return results
 
@@ -53,5 +53,5 @@ def sent(arrays: Sequence[Array], device: Device, leaves: Sequence[Any] = ()) ->
 def _entered(copy: Array, device: Device) -> Array:
     """The result, in the open trace of `device`, of a call that clones `copy`: with a gradient of its own."""
     trace, clone = current_trace(device), OPERATIONS["clone"]
-    index = trace.place_array(copy)
+    index = trace.enter_array(copy)
     return trace.handle(trace.record((clone, True, index), lambda graph: clone(graph.value(index))).result)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import Any
+from types import CodeType, FrameType
 
 __all__ = ["resolve_line", "user_line"]
 
@@ -22,17 +22,17 @@ class _Inside(dict[str, bool]):
 _inside = _Inside()
 
 
-def user_line(depth: int = 2) -> tuple[Any, int]:
+def user_line(depth: int = 2) -> tuple[CodeType | None, int]:
     """The code object and instruction of the nearest caller outside genesis."""
-    frame: Any = sys._getframe(depth)
-    while _inside[frame.f_code.co_filename]:
+    frame: FrameType | None = sys._getframe(depth)
+    while frame is not None:
+        if not _inside[frame.f_code.co_filename]:
+            return frame.f_code, frame.f_lasti
         frame = frame.f_back
-        if frame is None:
-            return None, 0
-    return frame.f_code, frame.f_lasti
+    return None, 0
 
 
-def resolve_line(code: Any, offset: int) -> tuple[str, int] | None:
+def resolve_line(code: CodeType | None, offset: int) -> tuple[str, int] | None:
     """File and line of an instruction."""
     if code is None:
         return None

@@ -21,12 +21,12 @@ class _ThreadState(threading.local):
 
     def __init__(self) -> None:
         self.trace: Trace | None = None  # the CPU's open trace, as long as the thread has met no other device
-        self.several = False  # it has: a call first asks where its tensors are
+        self.multi_device = False  # it has: a call first asks where its tensors are
         self.traces: dict[str, Trace] = {}  # the last trace begun for each device, by its name
         self.device = CPU  # where the result of a call without tensors will be
         self.grad_enabled = True
         self.eager = False
-        self.together = False  # what is recorded must not run before its end: a transform is to work on it
+        self.deferred = False  # what is recorded must not run before its end: a transform is to work on it
         self.weight: float = 0  # that a trace begins with: infinite, and every call is one too many
         self.autocasts: tuple[DType | None, ...] = ()  # those of the contexts that are open
 
@@ -69,8 +69,8 @@ def current_trace(device: Device = CPU) -> Trace:
                 _begun[:] = [begun for begun in _begun if (other := begun()) is not None and not other.done]
             _begun.append(trace.reference)
     if device is not CPU:
-        thread_state.several = True
-    thread_state.trace = None if thread_state.several else trace
+        thread_state.multi_device = True
+    thread_state.trace = None if thread_state.multi_device else trace
     return trace
 
 

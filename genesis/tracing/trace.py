@@ -14,7 +14,8 @@ import itertools
 import math
 import weakref
 from collections.abc import Callable, Iterable, MutableMapping
-from operator import attrgetter
+from operator import attrgetter, itemgetter
+from types import CodeType
 from typing import Any, NamedTuple
 
 from genesis.ir.dtypes import DType, dtype_of_scalar, get_default_dtype
@@ -23,20 +24,22 @@ from genesis.ops.layout import Layout
 from genesis.runtime.devices import CPU, Device
 from genesis.runtime.fork import fork_safe_lock
 from genesis.runtime.memory import Buffer
+from genesis.tracing.backward_state import FREED, NOTHING, BackwardState
 from genesis.tracing.memory import Memory
 from genesis.tracing.source_line import resolve_line, user_line
-from genesis.tracing.trie import Step, root_of
+from genesis.tracing.trie import Key, Step, root_of
 
-__all__ = ["LOCK", "Array", "Change", "Memory", "Trace", "version_of"]
+__all__ = ["LOCK", "Array", "CallLine", "Change", "Memory", "Trace", "version_of"]
 
 LOCK = fork_safe_lock()
+CallLine = tuple[int, CodeType | None, int, Key]  # a call: first position, code object, instruction offset, key
 
 
 class Change(NamedTuple):
-    """A tensor was written over: in which trace, by which call (its entry in `Trace.lines`)."""
+    """An in-place write: in which trace, by which call."""
 
     trace: weakref.ref[Trace]
-    call: Any
+    call: CallLine
 
 
 class Array:
@@ -70,10 +73,9 @@ class Trace:
     """A path in the trie, and the data that its placeholders stand for: what one thread does on one device."""
 
     __slots__ = (
-        "__weakref__", "arrays", "backwards", "changed", "closed", "copies", "customs", "device", "done", "eager", "failure",
-        "hooks", "input_at", "inputs", "known", "lines", "lost", "node_hooks", "nodes", "number", "reference",
-        "released", "retained", "run", "saved", "scalars", "spent", "step", "turned", "variables", "versions", "weight",
-        "written",
+        "__weakref__", "arrays", "backward", "backward_done", "backwards", "closed", "device", "done", "eager", "entered",
+        "failure", "input_at", "inputs", "lines", "lost", "nodes", "number", "reference", "released", "run", "scalars", "step",
+        "variables", "versions", "weight", "written",
     )
 
     def __init__(self, device: Device = CPU, eager: bool = False, weight: float = 0) -> None:
@@ -84,49 +86,50 @@ class Trace:
         self.arrays: list[Array] = []  # handles on pending values, for the liveness check
         self.inputs: list[Array] = []
         self.input_at: dict[int, Array] = {}  # position -> the array of that input
-        self.known: dict[Any, Any] = {}  # Array -> position of its input; Tensor -> (array, position of its variable)
-        self.copies: dict[Any, Any] = {}  # another trace that backward walked -> where its values are in this one
-        self.turned = False  # that backward has come to its end
-        self.scalars: list[float] = []
-        self.lines: list[Any] = []  # a call's (first position, code object, instruction offset, key)
-        self.variables: MutableMapping[int, Any] = {}  # position -> the leaf Tensor whose gradient ends there
-        self.saved: dict[int, Array] = {}  # after the flush: what backward will read
-        self.released: set[int] = set()
-        self.retained: dict[int, weakref.ref[Any]] = {}  # position -> the result that asked for its gradient
-        self.customs: dict[int, Any] = {}  # position of a result -> the call of a custom Function that derives it
-        self.hooks: dict[int, dict[int, Any]] = {}  # position -> what is to see its gradient
-        self.node_hooks: dict[int, Any] = {}  # first position of a call -> what is to see all its gradients
         self.versions: dict[int, int] = {}  # position -> version of the memory that backward will read it from
-        self.changed: dict[int, Any] = {}  # position -> the Change of the tensor that held it
-        self.written: list[Any] = []  # (tensor, the array it held): to be put back if the flush fails
+        self.entered: dict[Any, Any] = {}  # Array -> position of its input; Tensor -> positions of its input and its variable
+        self.scalars: list[float] = []
+        self.lines: list[CallLine] = []
+        self.variables: MutableMapping[int, Any] = {}  # position -> the leaf Tensor whose gradient ends there
+        self.written: list[tuple[Any, Array]] = []  # (tensor, the array it held): restored if the flush fails
+        self.backward: BackwardState = NOTHING  # for reading; `backward_state()` for writing
+        self.backward_done = False  # the next forward begins another trace
+        self.backwards = 0
+        self.released: set[int] = set()  # positions whose derivation an earlier backward has released
         self.failure: BaseException | None = None
         self.lost: set[int] = set()  # positions that cannot be computed, because of the failure
-        self.spent = False  # after the flush: nothing was kept, for no backward can come any more
-        self.backwards = 0
         self.number: float = math.inf  # by the order of their ends: a value is read elsewhere once its trace has ended
         self.closed = False  # it takes no more calls
         self.run: Any = None  # the flush under way, if one was interrupted
-        self.done = False  # flushed: whatever was held has its memory
+        self.done = False  # flushed: every live handle has its memory
         self.weight = weight
         self.step = root_of(get_default_dtype())
+
+    def backward_state(self) -> BackwardState:
+        """`backward`, to write to."""
+        state = self.backward
+        if state is NOTHING or state is FREED:
+            state = self.backward = BackwardState(state.graph_freed)
+        return state
 
     def end(self) -> None:
         """All is flushed that was to be."""
         self.number = next(_numbers)
         self.closed = self.done = True
 
-    def spend(self) -> None:
-        """After the end: no backward can come any more, and nothing is kept for one."""
-        self.spent = True
-        self.input_at, self.retained, self.hooks, self.node_hooks, self.customs = {}, {}, {}, {}, {}
+    def free_graph(self) -> None:
+        """After the end: nothing was saved, so no backward can come any more."""
+        self.backward, self.input_at = FREED, {}
 
-    def let_go(self) -> None:
-        """After the end: forget what an open trace needs."""
+    def clear_recording(self) -> None:
+        """After the end: drop what only an open trace needs."""
         self.run = None
-        self.arrays, self.inputs, self.known, self.copies, self.written = [], [], {}, {}, []
+        self.arrays, self.inputs, self.entered, self.written = [], [], {}, []
+        if self.backward.copies:
+            self.backward.copies = {}
 
-    def take(self, key: Any) -> bool:
-        """Take the step `key`, if it has been taken here before."""
+    def follow(self, key: Key) -> bool:
+        """Take the step `key`; False where it is new."""
         step = self.step.children.get(key)
         if step is None:
             return False
@@ -135,7 +138,7 @@ class Trace:
         self.weight += step.weight
         return True
 
-    def advance(self, key: Any, build: Callable[[Graph], Any], *, grad: bool = True) -> Step:
+    def advance(self, key: Key, build: Callable[[Graph], Any], *, grad: bool = True) -> Step:
         """Take the step `key`; where it is new, `build(graph)` adds its nodes and returns its results."""
         step = self.step.children.get(key) or self.step.grow(key, self.nodes, build, grad)
         self.step = step
@@ -143,7 +146,7 @@ class Trace:
         self.weight += step.weight
         return step
 
-    def record(self, key: Any, build: Callable[[Graph], Any], *, grad: bool = True) -> Step:
+    def record(self, key: Key, build: Callable[[Graph], Any], *, grad: bool = True) -> Step:
         """`advance`, as a call at the user's line."""
         self.lines.append((len(self.nodes), *user_line(), key))
         try:
@@ -154,11 +157,11 @@ class Trace:
 
     # A step and the data of its placeholders are put down in one breath: no call comes between, and so no interrupt.
 
-    def place_array(self, array: Array) -> int:
+    def enter_array(self, array: Array) -> int:
         """The position of `array` in this trace; a realized one becomes an input."""
         if array.trace is self:
             return array.index
-        index = self.known.get(array)
+        index = self.entered.get(array)
         if index is None:
             memory, node = array.memory, array.node
             assert memory is not None
@@ -171,30 +174,30 @@ class Trace:
             self.inputs += (array,)
             self.versions[index] = memory.buffer.version
             self.input_at[index] = array
-            self.known[array] = index
+            self.entered[array] = index
         return index
 
-    def place_variable(self, tensor: Any, array: Array) -> int:
+    def enter_variable(self, tensor: Any, array: Array) -> int:
         """The position where `tensor`, a leaf that wants a gradient and now holds `array`, enters this trace."""
-        source = self.place_array(array)
-        known = self.known.get(tensor)
+        source = self.enter_array(array)
+        known = self.entered.get(tensor)
         if known is not None and known[0] == source:
             return known[1]
         index, key = len(self.nodes), ("variable", source)
-        if not self.take(key):
+        if not self.follow(key):
             self.advance(key, lambda graph: graph.add(
                 "variable", (source,), array.node.shape, array.node.dtype, differentiable=True))
         self.variables[index] = tensor
-        self.known[tensor] = source, index
+        self.entered[tensor] = source, index
         return index
 
-    def place_scalar(self, value: bool | int | float, dtype: DType | None = None) -> int:
+    def enter_scalar(self, value: bool | int | float, dtype: DType | None = None) -> int:
         """The position of a Python number, whose value is an argument of the program."""
         dtype = dtype or dtype_of_scalar(value)
         if value.__class__ is int and not -(1 << 63) <= value < 1 << 63:
             raise OverflowError(f"the Python number {value} does not fit into int64")
         index, key = len(self.nodes), ("scalar", dtype, value.__class__)
-        if not self.take(key):
+        if not self.follow(key):
             attrs = {"slot": len(self.scalars), "weak": True}
             self.advance(key, lambda graph: graph.add("scalar", (), (), dtype, attrs))
         self.scalars += (value,)
@@ -216,10 +219,10 @@ class Trace:
         self.arrays += made
         return made
 
-    def call_at(self, index: int) -> Any:
+    def call_at(self, index: int) -> CallLine | None:
         """The entry in `lines` of the call that added the node at `index`; None before the first."""
-        place = bisect.bisect_right(self.lines, index, key=lambda line: line[0])
-        return self.lines[place - 1] if place else None
+        following = bisect.bisect_right(self.lines, index, key=itemgetter(0))
+        return self.lines[following - 1] if following else None
 
     def line_of(self, index: int) -> tuple[str, int] | None:
         """The user's file and line that wrote the value at `index`."""

@@ -12,8 +12,9 @@ from typing import Any
 from genesis.ir.dtypes import DType
 from genesis.ir.graph import Graph, Node, Value
 
-__all__ = ["BYTE_LIMIT", "Step", "fresh_roots", "root_of"]
+__all__ = ["BYTE_LIMIT", "Key", "Step", "fresh_roots", "root_of"]
 
+Key = tuple[Any, ...]  # of a call: operation, mode, positions of its tensors, static arguments
 NODE_LIMIT = 20_000
 BYTE_LIMIT = max(1 << 30, os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 4)
 STEP_LIMIT = 250_000  # steps of the trie, of about 1 KB each
@@ -28,11 +29,11 @@ class Step:
     def __init__(self, nodes: Sequence[Node], result: Any) -> None:
         self.nodes = tuple(nodes)
         self.result = result
-        self.children: dict[Any, Step] = {}
+        self.children: dict[Key, Step] = {}
         self.plans: dict[Any, Any] = {}
         self.weight = len(self.nodes) * _NODE_WEIGHT
 
-    def grow(self, key: Any, nodes: list[Node], build: Callable[[Graph], Any], grad: bool = True) -> Step:
+    def grow(self, key: Key, nodes: list[Node], build: Callable[[Graph], Any], grad: bool = True) -> Step:
         """A new step `key` after this one, to which `nodes` have led: `build(graph)` adds its own and returns its results."""
         start = len(nodes)
         try:
@@ -44,7 +45,7 @@ class Step:
         _known[0] += 1
         return step
 
-    def grow_input(self, key: Any, nodes: list[Node]) -> Step:
+    def grow_input(self, key: Key, nodes: list[Node]) -> Step:
         """A new step ("input", shape, dtype, strides, whether differentiable), which weighs what the input holds."""
         _, shape, dtype, strides, differentiable = key
         step = self.grow(key, nodes, lambda graph: graph.add("input", (), shape, dtype, {"strides": strides}, differentiable))

@@ -86,7 +86,7 @@ def retain_grad(self: Tensor) -> None:
     array = array_of(self)
     if array.node.differentiable and array.trace is not None:
         trace, index = derived_at(array.trace, array.index)
-        trace.retained[index] = weakref.ref(self)
+        trace.backward_state().retained[index] = weakref.ref(self)
         self._retains_grad = True
 
 

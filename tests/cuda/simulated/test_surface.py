@@ -20,7 +20,7 @@ def two(monkeypatch):
     monkeypatch.setattr(cuda, "_gpus", lambda: (SimulatedGpu, 2, ""))
     yield genesis.device(ONE)
     place = devices._DEVICES.pop(ONE)
-    devices.MET.discard(place)
+    devices.seen_devices.discard(place)
     thread_state.traces.pop(place, None)
     cuda._opened.pop(1)
 
