@@ -1,11 +1,11 @@
 """`genesis.compile`: a function is traced once for each signature, and replayed from then on.
 
-`watch` sees which code runs while a call is traced, `guards` turns what that code can reach into a check, `recorder` notes
-what the programs read and write, `entry` replays them, `compiled` chooses among entries.
+`record/` notes what a call does: which code runs, what its programs read and write. `guards/` decides whether it may be
+replayed: a check of all that the code can reach. `replay/` runs it again. `compiled` chooses among a function's entries.
 """
 
-from genesis.capture.checking import MismatchError
 from genesis.capture.compiled import Compiled, compile
-from genesis.capture.records import SplitError
+from genesis.capture.record.records import SplitError
+from genesis.capture.replay.comparison import MismatchError
 
 __all__ = ["Compiled", "MismatchError", "SplitError", "compile"]

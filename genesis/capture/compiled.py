@@ -8,11 +8,11 @@ from types import MethodType
 from typing import Any
 
 from genesis.autograd.observers import observers
-from genesis.capture.checking import checked
-from genesis.capture.entry import Entry
-from genesis.capture.quick import FAULT
-from genesis.capture.recording import modes, record
-from genesis.capture.records import Refusal, SplitError
+from genesis.capture.record.records import Refusal, SplitError
+from genesis.capture.record.traced_call import modes, record
+from genesis.capture.replay.comparison import compared
+from genesis.capture.replay.entry import Entry
+from genesis.capture.replay.single_program import FAULT
 from genesis.execution.flush import flush_all
 from genesis.functions.overrides import OVERRIDES
 from genesis.nn.module import Module
@@ -76,7 +76,7 @@ class Compiled:
                 if place:
                     entries.insert(0, entries.pop(place))
                 if self.check and entry.replays < CHECKED:
-                    replayed, result = checked(self.function, entry, found, args, kwargs)
+                    replayed, result = compared(self.function, entry, found, args, kwargs)
                 else:
                     replayed, result = entry.replay(*found)
                 if replayed and result is FAULT:

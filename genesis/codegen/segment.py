@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import NamedTuple, Protocol
 
 from genesis.lower.stages import HostCall
-from genesis.runtime.native import Fault, Outcome
+from genesis.runtime.native import Completion, Fault
 
 __all__ = ["Program", "Segment"]
 
@@ -24,8 +24,8 @@ class Program(Protocol):
     @property
     def refused(self) -> str: ...
 
-    def run(self, values: Sequence[int | float], outcome: Outcome = ...) -> Fault | None:
-        """Run all with these slot values; the fault that a kernel reported, if one did. `outcome` becomes true at the end."""
+    def run(self, values: Sequence[int | float], completion: Completion = ...) -> Fault | None:
+        """Run all with these slot values; the fault that a kernel reported, if any. `completion` becomes true at the end."""
 
     def seconds(self) -> list[float]:
         """How long each launch took in the latest run."""

@@ -7,9 +7,9 @@ from statistics import median
 from typing import Any, NamedTuple
 
 from genesis.capture.compiled import Compiled
-from genesis.capture.entry import Entry
-from genesis.capture.recorder import Recorder
-from genesis.capture.recording import record
+from genesis.capture.record.recorder import Recorder
+from genesis.capture.record.traced_call import record
+from genesis.capture.replay.entry import Entry
 from genesis.debug.kernels import ProgramCost, cost_of
 from genesis.debug.program import lines_of, refused_by
 from genesis.debug.timing import seconds_of
@@ -51,7 +51,7 @@ class Explanation:
     def __init__(self, compiled: Compiled, recorder: Recorder, entry: Entry, programs: list[MeasuredProgram]) -> None:
         self.name = getattr(compiled.function, "__name__", repr(compiled.function))
         self.programs = programs
-        self.ungraphed = [refused_by(program.prepared.plan) for program in recorder.programs]
+        self.ungraphed = [refused_by(program.replay.plan) for program in recorder.programs]
         self.splits = [program.line for program in recorder.programs[:-1]]
         self.slots = entry.slots
         self.guards = list(dict.fromkeys(entry.labels))
@@ -114,6 +114,6 @@ def explain(fn: Callable[..., Any], *args: Any, **kwargs: Any) -> Explanation:
         FLUSH_HOOKS.remove(note)
     programs = [
         MeasuredProgram([median(taken) for taken in zip(*runs[id(plan)], strict=True)], costs[id(plan)])
-        for plan in [program.prepared.plan for program in recorder.programs]
+        for plan in [program.replay.plan for program in recorder.programs]
     ]
     return Explanation(compiled, recorder, entry, programs)

@@ -18,7 +18,7 @@ from genesis.execution.reference_mode import Interpretation
 from genesis.execution.result_pool import Run, begin
 from genesis.ops.indexing import out_of_range
 from genesis.runtime.counters import counts
-from genesis.runtime.native import Outcome, UnfinishedError
+from genesis.runtime.native import Completion, UnfinishedError
 from genesis.tracing.memory import Memory
 from genesis.tracing.state import thread_state
 from genesis.tracing.trace import LOCK, Array, Trace
@@ -64,13 +64,13 @@ def flush(trace: Trace) -> None:
             return
         trace.closed = True
         failure = None
-        while trace.run is None or not trace.run.outcome:
+        while trace.run is None or not trace.run.completion:
             trace.run = None
             held = held_arrays(trace)
             make = Interpretation if trace.eager else find_plan
             trace.run = run = begin(make(trace, held) if held else None, held, trace.device)
             if (failed := _execute(run, trace)) is None:
-                run.outcome.note()
+                run.completion.note()
             else:
                 failure = failed
         for hook in FLUSH_HOOKS:  # before the trace lets go of its nodes
@@ -111,7 +111,7 @@ def _execute(run: Run, trace: Trace) -> Exception | None:
         if segment.program is not None:
             is_last = segment is plan.segments[-1]
             try:
-                fault = segment.program.run(slots, run.outcome if is_last else Outcome())
+                fault = segment.program.run(slots, run.completion if is_last else Completion())
             except UnfinishedError as problem:
                 if not (is_last and taken):
                     raise RuntimeError(str(problem)) from problem  # all can be run again

@@ -15,7 +15,7 @@ from genesis.execution.plan import UNHELD, Owner, Plan
 from genesis.execution.reference_mode import Interpretation
 from genesis.runtime.devices import Device
 from genesis.runtime.memory import Buffer
-from genesis.runtime.native import Outcome
+from genesis.runtime.native import Completion
 from genesis.tracing.memory import Memory
 from genesis.tracing.trace import Array, Trace
 
@@ -29,7 +29,7 @@ _pointer, _address = attrgetter("memory.pointer"), attrgetter("buffer.ptr")
 class Run:
     """A flush under way: the handles it computes, by which plan, into which memory, and whether it came to its end."""
 
-    __slots__ = ("_kept", "arena", "device", "held", "memories", "outcome", "plan")
+    __slots__ = ("_kept", "arena", "completion", "device", "held", "memories", "plan")
 
     def __init__(self, plan: Plan | Interpretation | None, held: Sequence[Array], device: Device) -> None:
         self.plan = plan
@@ -37,7 +37,7 @@ class Run:
         self.device = device
         self.memories: list[Any] = []  # of the plan's values, None where there is none yet
         self.arena: Buffer | None = None
-        self.outcome = Outcome()  # true once the program has come to its end
+        self.completion = Completion()  # true once the program has come to its end
         self._kept: list[Any] = []  # the memories of small results, and then their buffers
 
     def provide(self, plan: Plan, taken: Mapping[int, Memory], trace: Trace) -> list[int | float]:
@@ -93,7 +93,7 @@ def begin(plan: Plan | Interpretation | None, held: Sequence[Array], device: Dev
     if plan.__class__ is Plan and len(plan.idle) >= _RUNS:
         run: Run = plan.idle.pop(0)
         if run.device is device:
-            run.outcome.clear()
+            run.completion.clear()
             run.held = held
             return run
     run = Run(plan, held, device)

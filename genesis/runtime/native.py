@@ -102,7 +102,7 @@ def _native_run() -> Any:
     return make(ctypes.byref(method), method, None)  # as its `self`, the method lives as long as the function
 
 
-class Outcome:
+class Completion:
     """Whether a run took place. The native code notes it: an interrupt that comes right after cannot hide it."""
 
     __slots__ = ("_word", "address")
@@ -124,7 +124,7 @@ class Outcome:
         return self._word[0] != 0
 
 
-_unobserved = Outcome()
+_unobserved = Completion()
 
 
 class Program:
@@ -150,18 +150,18 @@ class Program:
         self._keep = tuple(keep)
 
     def run(
-        self, values: Sequence[int | float] = (), outcome: Outcome = _unobserved, before: Iterable[None] = (),
+        self, values: Sequence[int | float] = (), completion: Completion = _unobserved, before: Iterable[None] = (),
         undo: Iterable[None] = (),
     ) -> Fault | None:
         """Run every launch with these slot values; return the fault that stopped it, if one did.
 
-        One run at a time goes on in the process; `outcome` becomes true when this one is complete. `before` is gone through
+        One run at a time goes on in the process; `completion` becomes true when this one is complete. `before` is gone through
         before the launches and, after a fault, `undo`, in one breath: if both are native code, no interrupt comes between.
         """
         with team.lock:
             if self._workers > team.size:
                 team.grow(self._workers)
-            self._pack_into(self._words, _SLOTS_OFFSET, outcome.address, *values)
+            self._pack_into(self._words, _SLOTS_OFFSET, completion.address, *values)
             counts["native_calls"] += 1
             if all(chain(filter(None, before), map(self._run, (self._address,)), filter(None, undo))):  # up to the flag, if 0
                 return Fault(*_FAULT.unpack_from(self._words, _FAULT_OFFSET))

@@ -7,8 +7,8 @@ import pytest
 
 import genesis
 from genesis import nn, optim
-from genesis.capture.prepared import SMALL
-from genesis.capture.recorder import Recorder
+from genesis.capture.record.recorder import Recorder
+from genesis.capture.replay.program import SMALL
 from genesis.nn import functional as F
 from genesis.runtime.memory import memory_stats, reset_peak
 

@@ -8,7 +8,7 @@ from genesis.runtime.cuda.gpu import LaunchError
 from genesis.runtime.cuda.memory import GpuMemory
 from genesis.runtime.cuda.program import BOUND_LIMIT, FAULT, Program, Scalar, Step
 from genesis.runtime.cuda.simulated import SimulatedGpu
-from genesis.runtime.native import Outcome, Slot, UnfinishedError
+from genesis.runtime.native import Completion, Slot, UnfinishedError
 
 
 class Noted(SimulatedGpu):
@@ -120,7 +120,7 @@ def test_a_fault_stops_the_program_before_anything_is_written_over(gpu):
         if broken[0]:
             gpu._bytes(arguments[0], 32).view(np.int64)[:] = 1, 5, 9, 4
 
-    made, outcome = program(gpu, step(gpu, Slot(0)), step(gpu, FAULT, run=fail), step(gpu, Slot(1))), Outcome()
+    made, outcome = program(gpu, step(gpu, Slot(0)), step(gpu, FAULT, run=fail), step(gpu, Slot(1))), Completion()
     assert made.run((1024, 2048, 0.5), outcome) == (1, 5, 9, 4)
     assert len(gpu.launches) == 2 and not outcome
     broken[0] = False
@@ -135,7 +135,7 @@ def test_a_launch_that_fails_has_not_taken_place(gpu):
     def fail(arguments):
         raise RuntimeError("CUDA: a launch failed")
 
-    made, outcome = program(gpu, step(gpu, Slot(0), run=fail)), Outcome()
+    made, outcome = program(gpu, step(gpu, Slot(0), run=fail)), Completion()
     with pytest.raises(RuntimeError, match="a launch failed"):
         made.run((1024, 2048, 0.5), outcome)
     assert not outcome
@@ -156,7 +156,7 @@ def test_it_is_told_which_launch_failed_if_it_was_not_the_first_that_may_write_o
         made.run((1024, 2048, 0.5))
     refused.append(2)
     with pytest.raises(UnfinishedError, match="a launch failed") as caught:
-        made.run((1024, 2048, 0.5), outcome := Outcome())
+        made.run((1024, 2048, 0.5), outcome := Completion())
     assert caught.value.launch == 2 and not outcome
     refused[:] = [1]
     with pytest.raises(LaunchError, match="a launch failed"):

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from genesis.runtime.counters import stats
-from genesis.runtime.native import FAULT, Block, Fault, Launch, Outcome, Program, Slot
+from genesis.runtime.native import FAULT, Block, Completion, Fault, Launch, Program, Slot
 from genesis.runtime.team import get_num_threads, set_num_threads, team
 
 from .kernels import bits, kernel, run_python
@@ -24,8 +24,8 @@ def address(array: np.ndarray) -> int:
 
 
 def test_an_empty_program_finishes():
-    outcome = Outcome()
-    assert Program([]).run(outcome=outcome) is None
+    outcome = Completion()
+    assert Program([]).run(completion=outcome) is None
     assert outcome
 
 
@@ -149,7 +149,7 @@ def test_a_fault_is_reported_stops_the_program_and_is_forgotten_by_the_next_run(
         "q",
     )
     assert program.run([10]) is None
-    outcome = Outcome()
+    outcome = Completion()
     assert program.run([9], outcome) == Fault(flag=1, site=77, value=9, extent=9)
     assert after[0] == 1, "the launch after a fault must not run"
     assert not outcome
@@ -160,7 +160,7 @@ def test_a_fault_is_reported_stops_the_program_and_is_forgotten_by_the_next_run(
 def test_a_wrong_number_of_slot_values_raises_and_runs_nothing():
     array = np.zeros(1, np.int64)
     program = Program([Launch(kernel("increment"), [Block((Slot(0), 1), 1)])], "Q")
-    outcome = Outcome()
+    outcome = Completion()
     with pytest.raises(Exception, match="pack"):
         program.run([address(array), 0], outcome)
     assert array[0] == 0
@@ -175,7 +175,7 @@ def test_two_threads_run_programs_at_once():
 
     def work(number: int) -> None:
         for _ in range(200):
-            outcomes.append(Outcome())
+            outcomes.append(Completion())
             shared.run((address(arrays[number]), number + 1), outcomes[-1])
 
     threads = [threading.Thread(target=work, args=(number,)) for number in range(4)]
@@ -226,12 +226,12 @@ def test_an_interrupted_caller_learns_that_the_run_took_place():
     array = np.zeros(100_000, np.int64)
     program = Program([Launch(kernel("increment"), [Block((address(array), 1), 100_000)], 2)] * 2000)
     program.run()
-    outcome = Outcome()
+    outcome = Completion()
     handler = signal.signal(signal.SIGALRM, signal.default_int_handler)
     try:
         signal.setitimer(signal.ITIMER_REAL, 0.005)
         with pytest.raises(KeyboardInterrupt):
-            program.run(outcome=outcome)
+            program.run(completion=outcome)
     finally:
         signal.signal(signal.SIGALRM, handler)
     assert outcome

@@ -13,7 +13,7 @@ from genesis.runtime.counters import count
 from genesis.runtime.cuda.gpu import LaunchError
 from genesis.runtime.cuda.memory import GpuMemory
 from genesis.runtime.cuda.precision import matmul
-from genesis.runtime.native import Fault, Outcome, Slot, UnfinishedError
+from genesis.runtime.native import Completion, Fault, Slot, UnfinishedError
 
 __all__ = ["FAULT", "Program", "Scalar", "Step"]
 
@@ -104,7 +104,7 @@ class Program:
         self._is_watched = False
         self._bound: OrderedDict[tuple[float, ...], _Bound] = OrderedDict()
 
-    def run(self, values: Sequence[int | float], outcome: Outcome | None = None) -> Fault | None:
+    def run(self, values: Sequence[int | float], completion: Completion | None = None) -> Fault | None:
         """Run all steps with these slot values; the fault that a kernel reported, if one did. See `codegen.segment.Program`.
 
         Raises RuntimeError if a launch fails: UnfinishedError if inputs may have been written over before.
@@ -133,7 +133,7 @@ class Program:
                 if (fault := self._fault()) is not None:
                     return fault
             try:
-                gpu.submit(rest, int if outcome is None else outcome.note)
+                gpu.submit(rest, int if completion is None else completion.note)
             except LaunchError as problem:
                 launch = problem.failed // 2 if is_timed else problem.failed  # each has a mark before it, and the end has
                 if launch or problem.in_part:

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import genesis
-from genesis.capture import prepared, quick
+from genesis.capture.replay import program, single_program
 from genesis.runtime.cuda.gpu import LaunchError
 from genesis.runtime.native import UnfinishedError
 
@@ -40,7 +40,7 @@ def moved(x):
 
 @pytest.mark.parametrize("replayed", [False, True], ids=["as written", "replayed"])
 def test_values_are_lost_if_the_failing_launch_was_not_the_first(refusing, monkeypatch, replayed):
-    for module in (prepared, quick):
+    for module in (program, single_program):
         monkeypatch.setattr(module, "SMALL", 0)  # small results have places of their own, and lie over no input
     x, other = genesis.zeros(5, 5, device="cuda"), genesis.ones(5, 5, device="cuda")
     step = genesis.compile(moved) if replayed else moved

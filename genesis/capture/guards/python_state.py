@@ -16,8 +16,8 @@ from collections.abc import Callable, Sequence
 from types import BuiltinFunctionType, CodeType, FunctionType, MappingProxyType, MethodType, ModuleType
 from typing import Any
 
-from genesis.capture.check import COMPARISONS, check_function
-from genesis.capture.purity import CHANGING, DYNAMIC, SCALARS, asked_names, impure_names, is_impure, is_opaque
+from genesis.capture.guards.check_function import COMPARISONS, check_function
+from genesis.capture.guards.purity import CHANGING, DYNAMIC, SCALARS, asked_names, impure_names, is_impure, is_opaque
 from genesis.nn.module import Module
 from genesis.tensor.handle import Tensor
 

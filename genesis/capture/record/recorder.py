@@ -1,4 +1,4 @@
-"""The recorder: what the programs of a traced call read and write, told in terms that a replay can look up again.
+"""The recorder: what the programs of a traced call read and write, and where a replay finds it.
 
 Dispatch, storage, autograd and the optimizers tell it what a trace alone does not show: which tensor an input was read
 from, which tensors are written over, which numbers stand for what.
@@ -15,11 +15,11 @@ from typing import Any
 
 import numpy as np
 
-from genesis.capture.guards import Guards
-from genesis.capture.prepared import Prepared
-from genesis.capture.records import Program, Refusal, Source, SplitError, State, signed
-from genesis.capture.sources import given_of, source_of
-from genesis.capture.steps import ScheduleStep, UpdateStep, is_literal
+from genesis.capture.guards.python_state import Guards
+from genesis.capture.record.records import InputSource, Program, Refusal, Source, SplitError, State, signed
+from genesis.capture.record.sources import SourceTable
+from genesis.capture.record.steps import ScheduleStep, UpdateStep, is_literal
+from genesis.capture.replay.program import ReplayProgram
 from genesis.execution.flush import FLUSH_HOOKS, flush_all, realize
 from genesis.execution.plan import Plan
 from genesis.ir.graph import Graph
@@ -52,20 +52,18 @@ class Recorder:
         self.refusals: list[Refusal] = []
         self.numbers: list[Number] = []
         self.programs: list[Program] = []
-        self.states: dict[Tensor, State] = {}
+        self.sources = SourceTable()
+        self.states, self.gradients = self.sources.states, self.sources.gradients
+        self.inputs, self.outputs, self.constants = self.sources.inputs, self.sources.outputs, self.sources.constants
         self.steps: list[UpdateStep | ScheduleStep] = []
         self.pinned: set[int] = set()  # leaves of the arguments that are also reached otherwise
         self.fixed: set[Source] = set()
         self.wholes: set[Source] = set()  # tensors that are read, written or viewed: where a view of them lies matters
         self.drawn_in_all = 0
         self._random = rng.get_state()
-        self.outputs: dict[int, tuple[int, int]] = {}  # id of an array -> its program and position
         self._handles: list[Array] = []
-        self.constants: dict[int, Array] = {}
-        self.inputs: dict[tuple[Trace, int], tuple[Tensor, Array]] = {}
         self._numbers: dict[tuple[Trace, int], Source] = {}
         self.starts: dict[int, int] = {}
-        self.gradients: dict[Tensor, Tensor] = {}  # a gradient -> whose
 
     def __enter__(self) -> Recorder:
         if thread_state.recorder is not self:  # entered twice, as every mode
@@ -250,7 +248,7 @@ class Recorder:
         if state is None:
             return
         if state.source is None:
-            state.label, state.source = label, ("held", state)
+            state.label, state.source = label, ("tensor", state)
             for name in state.extras:
                 self.guards.visit(f"{self.guards.constant(tensor)}.{name}", vars(tensor)[name], f"{label}.{name}")
         elif state.source[0] == "leaf":
@@ -295,7 +293,15 @@ class Recorder:
 
     def source_of(self, tensor: Tensor) -> Source | None:
         """Where a replay finds a tensor that was there before the call."""
-        return source_of(self, tensor)
+        return self.sources.source_of(tensor)
+
+    def _input_source_of(self, trace: Trace, position: int, array: Array) -> InputSource:
+        source = self.sources.input_source_of(trace, position, array)
+        if source is None:
+            reason = f"a tensor of shape {array.node.shape} is read that no argument, name or attribute leads to"
+            self.refusals.append(Refusal(reason, trace.line_of(position + 1)))
+            return InputSource(("constant", array))
+        return source
 
     # ---- programs ----
 
@@ -326,9 +332,9 @@ class Recorder:
         if plan.keeps and any(self.source_of(leaf) is None for leaf in trace.variables.values()):
             self.refuse("backward, after the call, is to reach a leaf that the call made")
         self.programs.append(Program(
-            Prepared(trace, plan, list(dict.fromkeys([array.index for array in held])), positions),
+            ReplayProgram(trace, plan, list(dict.fromkeys([array.index for array in held])), positions),
             resolve_line(*user_line()),
-            [given_of(self, trace, position, array) for position, array in zip(positions, trace.inputs, strict=True)],
+            [self._input_source_of(trace, position, array) for position, array in zip(positions, trace.inputs, strict=True)],
             list(trace.scalars),
             [(k, self._numbers[trace, k]) for k in range(len(trace.scalars)) if (trace, k) in self._numbers],
             [(i, source) for i, leaf in trace.variables.items() if plan.keeps and (source := self.source_of(leaf))],

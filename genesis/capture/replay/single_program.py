@@ -1,4 +1,4 @@
-"""The quick way of a replay, for a call that is one program: all that is left of it is its data.
+"""Fast replay of a call that is a single program of the host's.
 
 Nothing is pending in between. Results lie where nobody holds any more what was there before (see `places`); the program
 runs, and in the same breath all of them come where they belong. Whatever goes wrong before, nothing has happened.
@@ -12,18 +12,18 @@ from operator import attrgetter, itemgetter
 from sys import getrefcount
 from typing import Any, NamedTuple
 
-from genesis.capture.held import unlike
-from genesis.capture.outcome import Outcome, find
-from genesis.capture.places import Homes, Places, places_of
-from genesis.capture.prepared import SMALL, Prepared
-from genesis.capture.records import Given
+from genesis.capture.guards.tensor_guards import unlike
+from genesis.capture.record.records import InputSource
+from genesis.capture.record.results import Results, find
+from genesis.capture.replay.program import SMALL, ReplayProgram
+from genesis.capture.replay.reused_buffers import Places, ReusedBuffers, places_of
 from genesis.runtime.counters import counts
 from genesis.runtime.scratch import scratch
 from genesis.tensor.handle import Tensor, hold_gradient
 from genesis.tensor.in_place import note
 from genesis.tracing.trace import Array
 
-__all__ = ["FAULT", "Commit", "Quick"]
+__all__ = ["FAULT", "Commit", "SingleProgramReplay"]
 
 FAULT = object()  # an index was out of range; nothing has happened
 
@@ -55,7 +55,7 @@ class _Tensors(NamedTuple):
     restored_names: tuple[str, ...]
 
 
-class Quick(Commit):
+class SingleProgramReplay(Commit):
     """A program, the tensors that it writes over, and the gradients that it leaves.
 
     Its results are told apart by where they lie. Those that have a home are written there: over what a tensor holds, if the
@@ -64,30 +64,31 @@ class Quick(Commit):
     """
 
     def __init__(
-        self, prepared: Prepared, inputs: Sequence[Given], writes: Sequence[Any], cleared: Sequence[Any], outcome: Outcome
+        self, replay: ReplayProgram, inputs: Sequence[InputSource], writes: Sequence[Any], cleared: Sequence[Any],
+        left: Results,
     ) -> None:
-        plan, outputs = prepared.plan, {index: k for k, index in enumerate(prepared.outputs)}
+        plan, outputs = replay.plan, {index: k for k, index in enumerate(replay.outputs)}
         self._program: Any = plan.segments[0].program
-        self._inputs = plan.inputs if plan.inputs != [*range(len(prepared.positions))] else None
+        self._inputs = plan.inputs if plan.inputs != [*range(len(replay.positions))] else None
         self._arena_bytes = plan.arena_bytes
         self._can_fail = any(node.op == "check_index" for node in plan.lowered.nodes)
-        self._outcome = outcome
-        self._recipes = [recipe for _, recipe in outcome.gradients]
+        self._results = left
+        self._recipes = [recipe for _, recipe in left.gradients]
         plain = [recipe for recipe in self._recipes if recipe is not None and recipe.is_plain]
         all_plain = len(plain) == len(self._recipes)
-        graded = [source for source, _ in outcome.gradients]
+        graded = [source for source, _ in left.gradients]
         replaced = {outputs[recipe.key[1]]: source for recipe, source in zip(plain, graded, strict=True)
                     if source in cleared} if all_plain else {}
 
         donors = {number: plan.inputs[k] for k, number in plan.donations}
         given = {number: inputs[k].source for number, k in donors.items()}
-        small, fresh, over, regained = _told_apart(prepared, given, writes, replaced)
+        small, fresh, over, regained = _partition(replay, given, writes, replaced)
         results = [*small, *fresh, *over, *regained]
         at = {k: place for place, k in enumerate(results)}
-        order = sorted(range(len(results)), key=lambda place: prepared.layouts[results[place]][0])
+        order = sorted(range(len(results)), key=lambda place: replay.layouts[results[place]][0])
         self._in_order = itemgetter(*order) if order != [*range(len(order))] else None
 
-        places = places_of(prepared)
+        places = places_of(replay)
         writes = sorted(writes, key=lambda write: at[write.output])
         self._written = [at[write.output] for write in writes]
         self._small = sum(place < len(small) for place in self._written)
@@ -95,25 +96,26 @@ class Quick(Commit):
         of_small = [places[k] for k in small], self._written[: self._small]
         self._places = Places(*of_small), Places(*of_small)
         self._fresh = [places[k] for k in fresh]
-        self._homes = Homes([places[k] for k in (*over, *regained)], [*[_DONOR] * len(over), *[_REGAINED] * len(regained)])
-        self._donors = [donors[prepared.layouts[k][0]] for k in over]
+        self._homes = ReusedBuffers(
+            [places[k] for k in (*over, *regained)], [*[_DONOR] * len(over), *[_REGAINED] * len(regained)])
+        self._donors = [donors[replay.layouts[k][0]] for k in over]
         self._nodes = [places[k].node for k in regained]
         self._versions = [write.versions for write in writes]
         self._notes = [(write.notes, write.change) for write in writes]
         self._plain = [at[outputs[recipe.key[1]]] for recipe in plain] if all_plain else None
-        self._wanted = [(key, at[outputs[key[1]]]) for key in outcome.keys(not all_plain)]
+        self._wanted = [(key, at[outputs[key[1]]]) for key in left.keys(not all_plain)]
         bare = [source for source in cleared if source not in graded]
         self._nothing = [None] * len(bare)
         self._gone = [source in cleared for source in (*graded, *bare)]
         self._sources = [write.source for write in writes], graded, bare, [replaced[k] for k in regained]
         self._held = self._tensors(()) if all(
-            source[0] == "held" for sources in self._sources for source in sources) else None
+            source[0] == "tensor" for sources in self._sources for source in sources) else None
         self._are_holders = False  # the graded, for good
 
     @staticmethod
-    def fits(prepared: Prepared) -> bool:
+    def fits(replay: ReplayProgram) -> bool:
         """Whether a program is one native call of the host's."""
-        return prepared.is_short and prepared.device.memory.is_host
+        return replay.is_short and replay.device.memory.is_host
 
     def _tensors(self, leaves: Sequence[Any]) -> _Tensors:
         """The tensors that the program changes in a call with these leaves."""
@@ -151,7 +153,7 @@ class Quick(Commit):
         versions = [root._version + times for root, times in zip(roots, self._versions, strict=True)]
         news = *moved, *versions, *self._made(results, values, leaves, made), *self._nothing, True
         undo = map(setattr, restored, restored_names, (*before, *self._lost(graded), False)) if self._can_fail else ()
-        result = self._outcome.build(values, leaves, made) if self._outcome.is_new else None
+        result = self._results.build(values, leaves, made) if self._results.is_new else None
         if self._program.run(slots, before=map(setattr, changing, names, news), undo=undo) is not None:
             return FAULT
         if not self._are_holders:
@@ -160,7 +162,7 @@ class Quick(Commit):
             self._are_holders = self._held is not None
         counts["flushes"] += 1
         counts["plan_hits"] += 1
-        return result if self._outcome.is_new else self._outcome.build(values, leaves, made)
+        return result if self._results.is_new else self._results.build(values, leaves, made)
 
     def _let_go(self, replaced: Sequence[Tensor]) -> list[Array | None]:
         """What the gradients of these tensors hold, which they lose: arrays that the new ones may lie over."""
@@ -182,7 +184,7 @@ class Quick(Commit):
     def _made(self, results: Sequence[Array], values: Any, leaves: Sequence[Any], made: Any) -> list[Tensor | None]:
         """The new gradients."""
         if self._plain is None:
-            return [None if recipe is None else self._outcome.tensor(recipe, values, leaves, made) for recipe in self._recipes]
+            return [None if recipe is None else self._results.tensor(recipe, values, leaves, made) for recipe in self._recipes]
         gradients: list[Tensor | None] = []
         for k in self._plain:
             gradient = _new(Tensor)
@@ -206,15 +208,15 @@ class Quick(Commit):
                     note(array, change)
 
 
-def _told_apart(
-    prepared: Prepared, given: Mapping[int, Any], writes: Sequence[Any], replaced: Mapping[int, Any]
+def _partition(
+    replay: ReplayProgram, given: Mapping[int, Any], writes: Sequence[Any], replaced: Mapping[int, Any]
 ) -> tuple[list[int], list[int], list[int], list[int]]:
     """The outputs that are small, fresh, over what a tensor holds, and regained from a gradient.
 
     `given` has the source of the input that each of the plan's outputs may be written over, `replaced` the outputs that are
     gradients in the place of others.
     """
-    plan, nodes = prepared.plan, prepared.nodes
+    plan, nodes = replay.plan, replay.nodes
     writers: dict[int, list[Any]] = {}
     for write in writes:
         writers.setdefault(write.output, []).append(write.source)
@@ -223,8 +225,8 @@ def _told_apart(
     fresh: list[int] = []
     over: list[int] = []
     regained: list[int] = []
-    for k, (number, layout, _) in enumerate(prepared.layouts):
-        is_whole = layout.is_contiguous and layout.offset == 0 and not nodes[prepared.outputs[k]].differentiable
+    for k, (number, layout, _) in enumerate(replay.layouts):
+        is_whole = layout.is_contiguous and layout.offset == 0 and not nodes[replay.outputs[k]].differentiable
         if has_large and is_whole and number in given and writers.get(k) == [given[number]]:
             over.append(k)
         elif has_large and is_whole and k in replaced and k not in writers:

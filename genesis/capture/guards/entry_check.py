@@ -6,10 +6,10 @@ from collections.abc import Callable, Mapping
 from itertools import groupby
 from typing import Any
 
-from genesis.capture.arguments import Arguments
-from genesis.capture.held import LABELS, Held, HeldTensors, unlike
-from genesis.capture.recorder import Recorder
-from genesis.capture.records import Given, State, hooks_of
+from genesis.capture.guards.tensor_guards import LABELS, TensorGuard, TensorGuards, unlike
+from genesis.capture.record.arguments import Arguments
+from genesis.capture.record.recorder import Recorder
+from genesis.capture.record.records import InputSource, State, hooks_of
 from genesis.execution.flush import realize
 from genesis.ir.graph import Node
 from genesis.tensor.dispatch import array_of
@@ -24,7 +24,7 @@ def leaves_check(recorder: Recorder, arguments: Arguments) -> Callable[..., Any]
     return recorder.guards.function("def check(args, kwargs):", arguments.lines, [f"return ({leaves})"])
 
 
-def check_of(recorder: Recorder, arguments: Arguments, given: Mapping[Given, int]) -> Callable[..., Any]:
+def check_of(recorder: Recorder, arguments: Arguments, given: Mapping[InputSource, int]) -> Callable[..., Any]:
     """The function of (args, kwargs) that returns (arrays of `given`, leaves), or the number of the guard that failed."""
     return _Check(recorder, arguments).function(given)
 
@@ -41,7 +41,7 @@ class _Check:
         self._roots: set[str] = set()  # the names of tensors that are views of none
         self._written = {root for program in recorder.programs for root, _ in program.writes}
 
-    def function(self, given: Mapping[Given, int]) -> Callable[..., Any]:
+    def function(self, given: Mapping[InputSource, int]) -> Callable[..., Any]:
         for j, value in enumerate(self.arguments.leaves):
             if not isinstance(value, Tensor):
                 self._number(j, value)
@@ -62,7 +62,7 @@ class _Check:
             if source not in places:
                 self._memory(source)
         if places:
-            held = self.guards.constant(HeldTensors([self._held(source, source in read) for source in places]))
+            held = self.guards.constant(TensorGuards([self._held(source, source in read) for source in places]))
             self.lines.append(f"if (h := {held}.arrays()).__class__ is int: return h")
         arrays: list[str] = []
         for is_held, neighbours in groupby([one.source for one in given], places.__contains__):
@@ -80,13 +80,13 @@ class _Check:
 
     def _is_plain(self, source: Any) -> bool:
         state = self._states[source]
-        return source[0] == "held" and state.base is None and not any(state.hooks) and not state.reads_gradient
+        return source[0] == "tensor" and state.base is None and not any(state.hooks) and not state.reads_gradient
 
-    def _held(self, source: Any, is_read: bool) -> Held:
+    def _held(self, source: Any, is_read: bool) -> TensorGuard:
         tensor, state = self._states[source].tensor, self._states[source]
         number = len(self.guards.labels)
         self.guards.labels += [label.format(state.label) for label in LABELS]
-        return Held(
+        return TensorGuard(
             tensor, self._node(state), state.requires_grad, _asks_hooks(state), is_read,
             state.array.memory.strides, tensor in self._written, number)  # type: ignore[union-attr]
 
@@ -114,7 +114,7 @@ class _Check:
         apart = [*first.values()]
         if len(apart) > 1:
             self._fail_if(f"len({{{', '.join(f'id(a{j})' for j in apart)}}}) != {len(apart)}", "which arguments are one tensor")
-        held = [t for t, s in self.recorder.states.items() if s.source is not None and s.source[0] == "held"]
+        held = [t for t, s in self.recorder.states.items() if s.source is not None and s.source[0] == "tensor"]
         roots = {id(t if t._base is None else t._base) for t in held}
         if roots:
             name = self.guards.constant(frozenset(roots))
@@ -135,7 +135,7 @@ class _Check:
         kind, value = source
         if kind == "leaf":
             name = f"a{value}"
-        elif kind == "held":
+        elif kind == "tensor":
             name = self.guards.constant(value.tensor)
         else:
             name = f"s{len(self._names)}"

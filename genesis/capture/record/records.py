@@ -3,7 +3,7 @@
 A *source* is where a replay finds a value:
 
     ("leaf", j)         the j-th leaf of the arguments
-    ("held", state)     the tensor of a State, which guards hold in its place
+    ("tensor", state)   the tensor of a State, which guards hold in its place
     ("gradient", s)     the `.grad` of what s finds
     ("base", s)         the root that what s finds is a view of
     ("output", p, i)    the value at position i of program p
@@ -15,12 +15,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from genesis.capture.prepared import Prepared
+from genesis.capture.replay.program import ReplayProgram
 from genesis.ops.layout import Layout
 from genesis.tensor.handle import Tensor
 from genesis.tracing.trace import Array
 
-__all__ = ["Given", "Program", "Refusal", "Source", "SplitError", "State", "hooks_of", "signed"]
+__all__ = ["InputSource", "Program", "Refusal", "Source", "SplitError", "State", "hooks_of", "signed"]
 
 Source = tuple[Any, ...]
 
@@ -39,7 +39,7 @@ class Refusal(NamedTuple):
         return f"{self.reason} (at {self.line[0]}:{self.line[1]})" if self.line else self.reason
 
 
-class Given(NamedTuple):
+class InputSource(NamedTuple):
     """An input of a program: the whole of what `source` finds, or, as laid out there, a part of its memory.
 
     `copied`: NumPy sees that memory, so that what is read is a copy of it.
@@ -75,7 +75,7 @@ class State:
     def release(self) -> None:
         """Keep the tensor of an entry, if guards hold it, and no data."""
         self.array = self.gradient = self.base = None  # type: ignore[assignment]
-        if self.source is None or self.source[0] != "held":
+        if self.source is None or self.source[0] != "tensor":
             self.tensor = None  # type: ignore[assignment]
 
     @classmethod
@@ -91,9 +91,9 @@ class State:
 class Program:
     """One flush: what runs, and how its inputs, its numbers, the leaves of backward and what it writes are found."""
 
-    prepared: Prepared
+    replay: ReplayProgram
     line: tuple[str, int] | None
-    inputs: list[Given]
+    inputs: list[InputSource]
     numbers: list[float]
     slots: list[tuple[int, Source]]
     variables: list[tuple[int, Source]]

@@ -10,7 +10,7 @@ from genesis.ir.graph import Node
 from genesis.tensor.handle import Tensor
 from genesis.tracing.trace import Array
 
-__all__ = ["LABELS", "Held", "HeldTensors", "unlike"]
+__all__ = ["LABELS", "TensorGuard", "TensorGuards", "unlike"]
 
 LABELS = (
     "whether {} is a view", "the shape or dtype of {}", "requires_grad of {}", "the hooks of {}", "the strides of {}",
@@ -18,7 +18,7 @@ LABELS = (
 )
 
 
-class Held(NamedTuple):
+class TensorGuard(NamedTuple):
     """A root, and what it has to be like; the guard that fails is `number` and the place of its label in LABELS."""
 
     tensor: Tensor
@@ -31,10 +31,10 @@ class Held(NamedTuple):
     number: int
 
 
-class HeldTensors:
+class TensorGuards:
     """The rows of all. Those that hold what they held last time, or the like, are passed over quickly."""
 
-    def __init__(self, rows: Sequence[Held]) -> None:
+    def __init__(self, rows: Sequence[TensorGuard]) -> None:
         self._rows = rows
         self._nodes = [row.node for row in rows]
         self._tensors = [row.tensor for row in rows]
@@ -61,13 +61,13 @@ class HeldTensors:
         return arrays
 
     def _looked_through(self) -> list[Array] | int:
-        found = _held_arrays(self._rows)
+        found = _guarded_arrays(self._rows)
         if found.__class__ is not int:  # what they hold is alike, though another program made it
             self._nodes = [array.node for array in found]  # type: ignore[union-attr]
         return found
 
 
-def _held_arrays(rows: Sequence[Held]) -> list[Array] | int:
+def _guarded_arrays(rows: Sequence[TensorGuard]) -> list[Array] | int:
     arrays = []
     for tensor, node, requires_grad, is_bare, is_read, strides, is_written, number in rows:
         array = tensor._array

@@ -8,7 +8,7 @@ from itertools import repeat
 from operator import itemgetter, setitem
 from typing import Any
 
-from genesis.capture.guards import Guards
+from genesis.capture.guards.python_state import Guards
 from genesis.optim.lr_scheduler import LRScheduler
 from genesis.optim.optimizer import Optimizer
 from genesis.tensor.handle import Tensor

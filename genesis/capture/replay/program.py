@@ -19,7 +19,7 @@ from genesis.tracing.memory import Memory
 from genesis.tracing.trace import Array, Trace
 from genesis.tracing.trie import Step
 
-__all__ = ["SMALL", "Prepared"]
+__all__ = ["SMALL", "ReplayProgram"]
 
 SMALL = 64 << 10  # bytes: smaller results have two places, taken in turn as long as nobody holds what is there
 
@@ -27,7 +27,7 @@ SMALL = 64 << 10  # bytes: smaller results have two places, taken in turn as lon
 _UNHELD = 2
 
 
-class Prepared:
+class ReplayProgram:
     """A program that ran, without its data.
 
     Attributes:
@@ -119,7 +119,7 @@ class Prepared:
         slots += trace.scalars
         trace.run = run
         try:
-            fault = plan.segments[0].program.run(slots, run.outcome)  # type: ignore[union-attr]
+            fault = plan.segments[0].program.run(slots, run.completion)  # type: ignore[union-attr]
         except UnfinishedError as problem:
             if not taken:
                 raise RuntimeError(str(problem)) from problem

@@ -7,15 +7,15 @@ from typing import Any
 
 import numpy as np
 
-from genesis.capture.entry import Entry
-from genesis.capture.quick import FAULT
-from genesis.capture.recorder import Recorder
-from genesis.capture.recording import record
+from genesis.capture.record.recorder import Recorder
+from genesis.capture.record.traced_call import record
+from genesis.capture.replay.entry import Entry
+from genesis.capture.replay.single_program import FAULT
 from genesis.pytree import leaves_of
 from genesis.runtime import rng
 from genesis.tensor.handle import Tensor
 
-__all__ = ["MismatchError", "checked"]
+__all__ = ["MismatchError", "compared"]
 
 ROUNDING = 1000  # units in the last place, of the largest element, by which results may differ
 
@@ -24,7 +24,7 @@ class MismatchError(AssertionError):
     """A replay gave something else than the function itself: found by `check=True`."""
 
 
-def checked(
+def compared(
     function: Callable[..., Any], entry: Entry, found: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> tuple[bool, Any]:
     """`entry.replay(*found)`, compared with what the function does when called; raises MismatchError."""

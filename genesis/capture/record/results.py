@@ -1,4 +1,4 @@
-"""The outcome of a call: what it returns and leaves in `.grad`, described so that a replay makes the like anew."""
+"""The results of a call: what it returns and leaves in `.grad`, described so that a replay makes the like anew."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from genesis.capture.recorder import Recorder
+from genesis.capture.record.recorder import Recorder
 from genesis.ir.dtypes import DType
 from genesis.ops.layout import Layout
 from genesis.runtime.devices import Device
@@ -16,11 +16,11 @@ from genesis.tensor.handle import Tensor
 from genesis.tensor.traced_number import Number
 from genesis.tracing.trace import Array
 
-__all__ = ["Outcome", "Recipe", "copied", "find"]
+__all__ = ["Recipe", "Results", "copied", "find"]
 
 _FINAL = (int, float, bool, str, bytes, complex, type(None), np.generic, DType, Device, slice, range, type)
 _FLAGS = "_requires_grad", "_detached", "_within", "_untracked", "_keeps_derivation", "_version"
-_TOLD = {"_array", "_base", "_layout", "_seen", "_is_holder", *_FLAGS}  # all that a tensor has of its own
+_DESCRIBED = {"_array", "_base", "_layout", "_seen", "_is_holder", *_FLAGS}  # all that a tensor has of its own
 
 
 @dataclasses.dataclass(eq=False)
@@ -50,7 +50,7 @@ class Recipe:
 def find(source: Any, leaves: Sequence[Any]) -> Any:
     """The tensor that `source` names, in a call with these leaves."""
     kind, value = source
-    if kind == "held":
+    if kind == "tensor":
         return value.tensor
     if kind == "leaf":
         return leaves[value]
@@ -58,7 +58,7 @@ def find(source: Any, leaves: Sequence[Any]) -> Any:
     return owner._grad if kind == "gradient" else owner._base
 
 
-class Outcome:
+class Results:
     """What is left of a call.
 
     Attributes:
@@ -85,7 +85,7 @@ class Outcome:
             else:
                 self.gradients.append((source, self._recipe(gradient)))
         self._looks = False
-        self._tree = self._told(result)
+        self._tree = self._describe(result)
         self._recorder = None
         self.is_new = not self._looks and all(
             recipe.value is not None and (recipe.base is None or recipe.base.__class__ is Recipe)
@@ -93,7 +93,7 @@ class Outcome:
 
     # ---- telling ----
 
-    def _told(self, value: Any) -> tuple[str, Any]:
+    def _describe(self, value: Any) -> tuple[str, Any]:
         """What is returned, as (how to make it, of what)."""
         recorder = self._recorder
         if isinstance(value, Tensor):
@@ -105,7 +105,7 @@ class Outcome:
             return "made", self._recipe(value)
         if type(value) is Number and value.source[0] == "item":
             self._looks = True
-            return "item", self._told(value.source[1])
+            return "item", self._describe(value.source[1])
         if type(value) is Number:
             return ("leaf", value.source[1]) if value.source[0] == "leaf" else ("same", value.fixed())
         if isinstance(value, _FINAL):
@@ -116,11 +116,11 @@ class Outcome:
             return "same", value
         if type(value) in (list, tuple) or hasattr(value, "_fields"):
             kind = type(value)._make if hasattr(value, "_fields") else type(value)
-            return "sequence", (kind, [self._told(item) for item in value])
+            return "sequence", (kind, [self._describe(item) for item in value])
         if type(value) is dict:
-            return "mapping", {key: self._told(item) for key, item in value.items()}
+            return "mapping", {key: self._describe(item) for key, item in value.items()}
         if dataclasses.is_dataclass(value):
-            return "object", (type(value), {name: self._told(item) for name, item in vars(value).items()})
+            return "object", (type(value), {name: self._describe(item) for name, item in vars(value).items()})
         recorder.refuse(f"it returns a {type(value).__name__}")
         return "same", None
 
@@ -130,7 +130,7 @@ class Outcome:
             known.is_met_again = True
             return known
         recorder, base = self._recorder, tensor._base
-        own = vars(tensor).keys() - _TOLD
+        own = vars(tensor).keys() - _DESCRIBED
         if any(getattr(tensor, name) is not getattr(Tensor, name, None) for name in own if name != "_grad") or (
             tensor._grad is not None or tensor._retains_grad
         ):
@@ -168,8 +168,8 @@ class Outcome:
         """What the call returns."""
         return self._built(self._tree, values, leaves, made)
 
-    def _built(self, told: tuple[str, Any], values: Any, leaves: Any, made: dict[int, Tensor]) -> Any:
-        how, what = told
+    def _built(self, description: tuple[str, Any], values: Any, leaves: Any, made: dict[int, Tensor]) -> Any:
+        how, what = description
         if how == "made":
             return self.tensor(what, values, leaves, made)
         if how == "same":

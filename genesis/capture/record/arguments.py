@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
-from genesis.capture.recorder import Recorder
+from genesis.capture.record.recorder import Recorder
 from genesis.tensor.handle import Tensor
 from genesis.tensor.traced_number import Number
 

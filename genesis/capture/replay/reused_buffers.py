@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from sys import getrefcount
 from typing import Any
 
-from genesis.capture.prepared import Prepared
+from genesis.capture.replay.program import ReplayProgram
 from genesis.ir.dtypes import DType
 from genesis.ir.graph import Node
 from genesis.ops.layout import Layout
@@ -15,7 +15,7 @@ from genesis.runtime.memory import Buffer
 from genesis.tracing.memory import Memory
 from genesis.tracing.trace import Array, Trace
 
-__all__ = ["Homes", "Places", "places_of"]
+__all__ = ["Places", "ReusedBuffers", "places_of"]
 
 # References to what nobody else holds. To an array: the list that is given, zip's tuple, a local name, getrefcount's argument;
 # to its memory, and to the buffer of that: the one whose it is, a local name, the argument.
@@ -39,14 +39,14 @@ class Place:
         return Array(*self._handle, Memory(Buffer(self.size, self._device), *self._laid))
 
 
-def places_of(prepared: Prepared) -> list[Place]:
+def places_of(replay: ReplayProgram) -> list[Place]:
     """Those of a program's outputs, which lie apart."""
-    spent = prepared.spent_trace()
+    spent = replay.spent_trace()
     places = []
-    for index, (number, layout, dtype) in zip(prepared.outputs, prepared.layouts, strict=True):
-        node = prepared.nodes[index]
+    for index, (number, layout, dtype) in zip(replay.outputs, replay.layouts, strict=True):
+        node = replay.nodes[index]
         trace = spent if node.differentiable else None
-        places.append(Place(trace, index, node, prepared.plan.sizes[number], prepared.device, layout, dtype))
+        places.append(Place(trace, index, node, replay.plan.sizes[number], replay.device, layout, dtype))
     return places
 
 
@@ -83,7 +83,7 @@ class Places:
             self._note()
 
 
-class Homes:
+class ReusedBuffers:
     """Outputs that may be written over what is there already: parameters, moments, gradients of a call before.
 
     `others` says for each how often its array is referred to, if nobody else holds it, besides the list that is given.

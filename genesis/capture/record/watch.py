@@ -6,19 +6,20 @@ import gc
 import os
 import sys
 from collections.abc import Callable
+from pathlib import Path
 from types import CodeType, FrameType, FunctionType
 from typing import Any
 
 from genesis.amp.grad_scaler import GradScaler
 from genesis.autograd.grad_manager import GradManager
-from genesis.capture.guards import Guards
-from genesis.capture.purity import is_impure
+from genesis.capture.guards.purity import is_impure
+from genesis.capture.guards.python_state import Guards
 from genesis.optim.lr_scheduler import LRScheduler
 from genesis.tensor.traced_number import plain
 
 __all__ = ["Watch"]
 
-_PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
+_PACKAGE = str(Path(__file__).resolve().parents[2]) + os.sep
 _STANDARD = os.path.dirname(os.path.abspath(os.__file__)) + os.sep
 _INSTALLED = os.sep + "site-packages" + os.sep
 # Library code whose outcome hangs on state that is not guarded, or that changes state which replays do not change.

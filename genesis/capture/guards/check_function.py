@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from genesis.capture.purity import SCALARS
+from genesis.capture.guards.purity import SCALARS
 
 __all__ = ["COMPARISONS", "check_function"]
 

@@ -3,7 +3,7 @@
 A replay checks the guards, puts the traces of the recorded programs down as a whole - nodes and path are those of the
 recording, inputs and numbers are this call's - and flushes them. So what holds for any flush holds here too: memory is
 taken over from inputs that die, an index out of range undoes what depends on it, an interrupt loses nothing.
-A call that is one program of the host's goes a quicker way (see `quick`).
+A call that is one program of the host's has a shorter way (see `single_program`).
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ from functools import partial
 from operator import add, attrgetter
 from typing import Any, NamedTuple
 
-from genesis.capture.arguments import Arguments
-from genesis.capture.outcome import Outcome, copied, find
-from genesis.capture.prepared import Prepared
-from genesis.capture.quick import FAULT, Commit, Quick
-from genesis.capture.recorder import Recorder
-from genesis.capture.records import Given, Program, signed
-from genesis.capture.signature import check_of
-from genesis.capture.steps import later_schedules
+from genesis.capture.guards.entry_check import check_of
+from genesis.capture.record.arguments import Arguments
+from genesis.capture.record.recorder import Recorder
+from genesis.capture.record.records import InputSource, Program, signed
+from genesis.capture.record.results import Results, copied, find
+from genesis.capture.record.steps import later_schedules
+from genesis.capture.replay.program import ReplayProgram
+from genesis.capture.replay.single_program import FAULT, Commit, SingleProgramReplay
 from genesis.execution.failure import LOSSES
 from genesis.execution.flush import FLUSH_HOOKS
 from genesis.runtime import rng
@@ -47,8 +47,8 @@ class _Write(NamedTuple):
 class _Launch(NamedTuple):
     """A program with what a replay has to look up for it."""
 
-    prepared: Prepared
-    inputs: list[Given]
+    replay: ReplayProgram
+    inputs: list[InputSource]
     numbers: list[float]
     slots: list[tuple[int, Any]]
     variables: list[tuple[int, Any]]
@@ -69,28 +69,28 @@ class Entry:
         replays: how many there were.
     """
 
-    def __init__(self, recorder: Recorder, arguments: Arguments, outcome: Outcome, modes: tuple[Any, ...]) -> None:
+    def __init__(self, recorder: Recorder, arguments: Arguments, results: Results, modes: tuple[Any, ...]) -> None:
         self.modes = modes
         self.labels = recorder.guards.labels
         self.replays = 0
         self.lines = [program.line for program in recorder.programs]
         self._steps = recorder.steps
         self._draws = recorder.drawn_in_all if recorder.starts else None
-        self._outcome = outcome
+        self._results = results
         states = recorder.states.values()
         self._cleared = [s.source for s in states if s.source and s.reads_gradient is False]
-        given: dict[Given, int] = {}
+        given: dict[InputSource, int] = {}
         for program in recorder.programs:
             for one in program.inputs:
                 if one.source[0] not in ("output", "constant"):
-                    given.setdefault(Given(one.source), len(given))
+                    given.setdefault(InputSource(one.source), len(given))
         self._given = given
         recorder.wholes.update([one.source for one in given])
         self._launches = [_launch(recorder, place, given) for place in range(len(recorder.programs))]
-        self._unread = [w.source for launch in self._launches for w in launch.writes if Given(w.source) not in given]
+        self._unread = [w.source for launch in self._launches for w in launch.writes if InputSource(w.source) not in given]
         only = self._launches[0] if len(self._launches) == 1 else None
-        self._quick = Quick(only.prepared, only.inputs, only.writes, self._cleared, outcome) if (
-            only is not None and only.is_plain and Quick.fits(only.prepared)) else None
+        self._single = SingleProgramReplay(only.replay, only.inputs, only.writes, self._cleared, results) if (
+            only is not None and only.is_plain and SingleProgramReplay.fits(only.replay)) else None
         self.check: Callable[[Any, Any], Any] = check_of(recorder, arguments, given)
         self.slots = [(s.label, f"{s.array.node.dtype.name}{list(s.array.node.shape)}") for s in states if s.source in {
             one.source for one in given}]
@@ -98,14 +98,14 @@ class Entry:
                        if ("leaf", j) not in recorder.fixed]
 
     @property
-    def programs(self) -> list[Prepared]:
+    def programs(self) -> list[ReplayProgram]:
         """What runs, in order."""
-        return [launch.prepared for launch in self._launches]
+        return [launch.replay for launch in self._launches]
 
     def is_elsewhere(self, arrays: Sequence[Array], leaves: Sequence[Any]) -> bool:
         """Whether a tensor that a replay would read or write is on another device than the programs."""
         places = {*map(_device, arrays), *[array_of(find(source, leaves)).device for source in self._unread]}
-        return bool(self._launches) and not places <= {self._launches[0].prepared.device}
+        return bool(self._launches) and not places <= {self._launches[0].replay.device}
 
     def replay(self, arrays: list[Array], leaves: Sequence[Any]) -> tuple[bool, Any]:
         """(True, what the recorded call would return), or (False, None) if a step would be another.
@@ -113,8 +113,8 @@ class Entry:
         FAULT in place of a result: the function has to be called, to fail where it fails.
         """
         undo: list[Callable[[], None]] = []
-        start, quick = None, None if FLUSH_HOOKS else self._quick
-        commit = quick or Commit()
+        start, single = None, None if FLUSH_HOOKS else self._single
+        commit = single or Commit()
         commit.done = False
         try:
             settings = []
@@ -125,7 +125,7 @@ class Entry:
                     return False, None
                 settings.append(numbers)
             start = None if self._draws is None else rng.reserve(self._draws)
-            if quick is None:
+            if single is None:
                 result = self._flushed(arrays, leaves, partial(_number, settings, leaves, start), undo, commit)
             else:
                 launch = self._launches[0]
@@ -133,7 +133,7 @@ class Entry:
                 for k, source in launch.slots:
                     scalars[k] = settings[source[1]][source[2]] if source[0] == "setting" else _number(
                         settings, leaves, start, source)
-                result = quick.replay(arrays, scalars, leaves)
+                result = single.replay(arrays, scalars, leaves)
         except BaseException:
             if not commit.done:
                 self._take_back(undo, start)
@@ -167,7 +167,7 @@ class Entry:
             scalars = launch.numbers.copy()
             for k, source in launch.slots:
                 scalars[k] = number(source)
-            trace, handles = launch.prepared.put_down(inputs, scalars)
+            trace, handles = launch.replay.put_down(inputs, scalars)
             for array in handles:
                 values[place, array.index] = array
             for index, source in launch.variables:
@@ -188,28 +188,28 @@ class Entry:
                 if not tensor._is_holder:
                     hold_gradient(tensor, gradient)
             try:
-                launch.prepared.flush(trace, handles)
+                launch.replay.flush(trace, handles)
             except LOSSES:
                 for number_of_step in later_schedules(self._steps):
                     undo[number_of_step]()
                 raise
-        return self._outcome.build(values, leaves, made)
+        return self._results.build(values, leaves, made)
 
     def _gradients(self, values: Any, leaves: Sequence[Any], made: dict[int, Tensor]) -> list[tuple[Tensor, Tensor | None]]:
         """The tensors whose `.grad` is new, and what it is."""
         return [
-            (find(source, leaves), None if recipe is None else self._outcome.tensor(recipe, values, leaves, made))
-            for source, recipe in self._outcome.gradients
+            (find(source, leaves), None if recipe is None else self._results.tensor(recipe, values, leaves, made))
+            for source, recipe in self._results.gradients
         ]
 
-    def _input(self, given: Given, arrays: list[Array], values: dict[tuple[int, int], Array]) -> Array:
+    def _input(self, given: InputSource, arrays: list[Array], values: dict[tuple[int, int], Array]) -> Array:
         kind = given.source[0]
         if kind == "output":
             return values[given.source[1:]]
         if kind == "constant":
             constant: Array = given.source[1]
             return constant
-        array = arrays[self._given[Given(given.source)]]
+        array = arrays[self._given[InputSource(given.source)]]
         if given.within is not None:
             assert array.memory is not None
             at = given.within._replace(offset=given.within.offset + array.memory.layout.offset)
@@ -231,10 +231,10 @@ def _number(settings: Sequence[Sequence[Any]], leaves: Sequence[Any], start: Any
     return source[1] if kind == "given" else source[1](*[_number(settings, leaves, start, operand) for operand in source[2:]])
 
 
-def _launch(recorder: Recorder, place: int, given: dict[Given, int]) -> _Launch:
+def _launch(recorder: Recorder, place: int, given: dict[InputSource, int]) -> _Launch:
     program: Program = recorder.programs[place]
     later = {root for following in recorder.programs[place + 1 :] for root, _ in following.writes}
-    outputs = {index: k for k, index in enumerate(program.prepared.outputs)}
+    outputs = {index: k for k, index in enumerate(program.replay.outputs)}
     writes = []
     for root, index in program.writes:
         state, source = recorder.states[root], recorder.source_of(root)
@@ -249,8 +249,8 @@ def _launch(recorder: Recorder, place: int, given: dict[Given, int]) -> _Launch:
             state.array.memory.buffer.change,
         ))
     plain = len(recorder.programs) == 1 and [*given] == program.inputs
-    roots = [write.source[1].tensor for write in writes] if all(write.source[0] == "held" for write in writes) else []
+    roots = [write.source[1].tensor for write in writes] if all(write.source[0] == "tensor" for write in writes) else []
     return _Launch(
-        program.prepared, program.inputs, program.numbers, program.slots, program.variables, writes, roots,
+        program.replay, program.inputs, program.numbers, program.slots, program.variables, writes, roots,
         [write.versions for write in writes], plain)
 

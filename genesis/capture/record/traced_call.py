@@ -6,13 +6,13 @@ import dataclasses
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from genesis.capture.arguments import Arguments
-from genesis.capture.entry import Entry
-from genesis.capture.outcome import Outcome
-from genesis.capture.recorder import Recorder
-from genesis.capture.signature import leaves_check
-from genesis.capture.steps import later_schedules
-from genesis.capture.watch import Watch
+from genesis.capture.guards.entry_check import leaves_check
+from genesis.capture.record.arguments import Arguments
+from genesis.capture.record.recorder import Recorder
+from genesis.capture.record.results import Results
+from genesis.capture.record.steps import later_schedules
+from genesis.capture.record.watch import Watch
+from genesis.capture.replay.entry import Entry
 from genesis.execution.failure import LOSSES
 from genesis.execution.flush import flush_all
 from genesis.ir.dtypes import get_default_dtype
@@ -70,7 +70,7 @@ def record(
             watch.__exit__()
         try:
             flush_all()
-            if len({program.prepared.device for program in recorder.programs}) > 1:
+            if len({program.replay.device for program in recorder.programs}) > 1:
                 recorder.refuse("it computes on several devices")
         except LOSSES:
             for place in later_schedules(recorder.steps):
@@ -79,8 +79,8 @@ def record(
         if modes() != before:
             recorder.refuse("it leaves another mode (of gradients, autocast, dtype or threads) behind")
         _compare(recorder, arguments, args, kwargs)
-        outcome = Outcome(recorder, result, arguments.containers)
-        entry = Entry(recorder, arguments, outcome, before)
+        results = Results(recorder, result, arguments.containers)
+        entry = Entry(recorder, arguments, results, before)
     if dynamic or returns_items:
         result = _plain(result)
         arguments.forget()
@@ -117,10 +117,10 @@ def _plain(value: Any) -> Any:
         return value if not changed else type(value)(*items) if hasattr(value, "_fields") else type(value)(items)
     if isinstance(value, list | dict):
         for place, item in enumerate(value) if isinstance(value, list) else [*value.items()]:
-            if (told := _plain(item)) is not item:
-                value[place] = told
+            if (plain := _plain(item)) is not item:
+                value[place] = plain
     elif dataclasses.is_dataclass(value) and not isinstance(value, type):
         for name, held in [*vars(value).items()]:
-            if (told := _plain(held)) is not held:
-                object.__setattr__(value, name, told)
+            if (plain := _plain(held)) is not held:
+                object.__setattr__(value, name, plain)
     return value

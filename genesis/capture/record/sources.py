@@ -1,0 +1,73 @@
+"""Where a replay finds the tensors of a recorded call, and the inputs of its programs."""
+
+from __future__ import annotations
+
+from genesis.capture.record.records import InputSource, Source, State
+from genesis.tensor.handle import Tensor
+from genesis.tracing.trace import Array, Trace
+
+__all__ = ["SourceTable"]
+
+
+class SourceTable:
+    """What a recorder knows of tensors and arrays, and the sources that follow from it.
+
+    Attributes:
+        states: the tensors that were there before the call.
+        gradients: a gradient -> the tensor that had it.
+        inputs: the tensor that an input of a trace was read from, and the array that it held.
+        outputs: the id of an array -> the program that computed it, and its position there.
+        constants: the id of an array that was made of Python's data -> the array.
+    """
+
+    def __init__(self) -> None:
+        self.states: dict[Tensor, State] = {}
+        self.gradients: dict[Tensor, Tensor] = {}
+        self.inputs: dict[tuple[Trace, int], tuple[Tensor, Array]] = {}
+        self.outputs: dict[int, tuple[int, int]] = {}
+        self.constants: dict[int, Array] = {}
+
+    def source_of(self, tensor: Tensor) -> Source | None:
+        """Where a replay finds a tensor that was there before the call."""
+        state = self.states.get(tensor)
+        if state is None or state.source is not None:
+            return None if state is None else state.source
+        owner = self.gradients.get(tensor)
+        if owner is not None and (source := self.source_of(owner)) is not None:
+            self.states[owner].reads_gradient = True
+            state.label, state.source = f"the gradient of {self.states[owner].label}", ("gradient", source)
+        else:
+            for view, other in self.states.items():
+                if other.base is tensor and view is not tensor and other.source is not None:
+                    state.label, state.source = f"the storage of {other.label}", ("base", other.source)
+                    break
+        return state.source
+
+    def input_source_of(self, trace: Trace, position: int, array: Array) -> InputSource | None:
+        """Where a replay finds an input; None if nothing leads to it."""
+        if id(array) in self.outputs:
+            return InputSource(("output", *self.outputs[id(array)]))
+        if id(array) in self.constants:
+            return InputSource(("constant", array))
+        tensor, original = self.inputs.get((trace, position), (None, array))
+        if id(original) in self.outputs:
+            return InputSource(("output", *self.outputs[id(original)]))
+        memory = original.memory
+        assert memory is not None
+        copied = array.memory is not memory
+        state = None if tensor is None else self.states.get(tensor)
+        if tensor is not None and state is not None and state.array is original:
+            source = self.source_of(tensor)
+            if source is not None:
+                return InputSource(source, None, copied)
+        for other, like in self.states.items():  # another handle on it
+            if like.array is original and (source := self.source_of(other)) is not None:
+                return InputSource(source, None, copied)
+        root = tensor if tensor is None or tensor._base is None else tensor._base
+        state = None if root is None else self.states.get(root)
+        if root is not None and state is not None and (whole := state.array.memory) is not None:
+            source = self.source_of(root)
+            if source is not None and whole.buffer is memory.buffer:
+                at = memory.layout._replace(offset=memory.layout.offset - whole.layout.offset)
+                return InputSource(source, at, copied)
+        return None

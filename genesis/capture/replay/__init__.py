@@ -1,0 +1,1 @@
+"""One way to run a recorded call again."""
