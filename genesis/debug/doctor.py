@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib.metadata
 import json
 import os
@@ -110,8 +111,11 @@ def _cache() -> Finding:
     directory = cache_directory("kernels")
     if directory is None:
         return Finding("kernel cache", "none: no folder that only you can write to", "export GENESIS_CACHE_DIR=$HOME/.genesis")
+    size = 0
     with os.scandir(directory) as entries:
-        size = sum(entry.stat(follow_symlinks=False).st_size for entry in entries)
+        for entry in entries:
+            with contextlib.suppress(FileNotFoundError):  # another process renames or removes its files meanwhile
+                size += entry.stat(follow_symlinks=False).st_size
     writable = "writable" if os.access(directory, os.W_OK) else "read-only: what is not there is compiled by each process"
     return Finding("kernel cache", f"{directory}: {size >> 20} of {SIZE_LIMIT >> 20} MiB, {writable}")
 

@@ -10,8 +10,8 @@ import torch
 import genesis
 from genesis.nn import functional as F
 from genesis.ops import OPERATIONS
-from tests.conformance.checks import run
-from tests.conformance.samples import samples_of
+from tests.ops.checks import run
+from tests.ops.samples import samples_of
 from tests.tolerances import assert_close, to_torch
 
 HEADER = Path(torch.__file__).parent / "include/ATen/autocast_mode.h"

@@ -6,7 +6,7 @@ import numpy as np
 
 import genesis
 import genesis.oneflow as of
-from tests.contract.test_s2_oneflow import square
+from tests.contract.test_oneflow_document import square
 
 
 def leaf(*values):

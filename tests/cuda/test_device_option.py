@@ -21,14 +21,14 @@ def pytest_on(device, *arguments, **environment):
 
 @pytest.mark.skipif(not cuda.reason_for_none(), reason="there is a GPU")
 def test_where_there_is_no_gpu_the_reason_is_all_that_is_printed():
-    run = pytest_on("cuda", "tests/conformance/test_operations.py")
+    run = pytest_on("cuda", "tests/ops/test_operations.py")
     assert run.returncode == 3
     assert re.search("--device cuda: .*; `python -m genesis doctor` tells more", run.stdout + run.stderr)
 
 
 @simulator
 def test_conformance_on_the_simulated_gpu():
-    files = "tests/conformance/test_operations.py", "tests/cuda/test_networks_on_device.py"
+    files = "tests/ops/test_operations.py", "tests/cuda/test_networks_on_device.py"
     run = pytest_on("cuda", *files, "-k", FEW, "-v", NUMBA_ENABLE_CUDASIM="1")
     assert run.returncode == 0, run.stdout[-4000:]
     assert int(re.search(r"(\d+) passed", run.stdout)[1]) >= 7
@@ -36,5 +36,5 @@ def test_conformance_on_the_simulated_gpu():
 
 @simulator
 def test_only_marked_tests_run_on_a_device():
-    run = pytest_on("cuda", "tests/test_views.py", "--collect-only", "-v", NUMBA_ENABLE_CUDASIM="1")
+    run = pytest_on("cuda", "tests/tensor/test_views.py", "--collect-only", "-v", NUMBA_ENABLE_CUDASIM="1")
     assert "0 selected" in run.stdout or "no tests collected" in run.stdout

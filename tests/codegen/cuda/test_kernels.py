@@ -19,12 +19,12 @@ from genesis.ir.dtypes import DTYPES
 from genesis.lower import levels
 from genesis.ops.registry import OPERATIONS
 from tests.codegen.cuda.schedules import MULTIPROCESSORS, Device, calls_of, check, lowered, program_of, results
-from tests.conformance.checks import cast
-from tests.conformance.checks import run as called
-from tests.conformance.samples import INTERNAL, is_elementwise, samples_of
 from tests.fuzz import programs
 from tests.fuzz.oracle import LOOSE, unlike
 from tests.fuzz.steps import STEPS
+from tests.ops.checks import cast
+from tests.ops.checks import run as called
+from tests.ops.samples import INTERNAL, is_elementwise, samples_of
 
 pytest.importorskip("numba_cuda")
 pytestmark = pytest.mark.skipif(not SIMULATED, reason="runs in the simulator: see test_in_the_simulator.py")

@@ -8,7 +8,7 @@ from genesis.functions.methods.table import install_row
 from genesis.ops.registry import OPERATIONS, PRIMITIVES
 from genesis.ops.rows import unary
 from genesis.tensor.handle import Tensor
-from tests.conformance.checks import check_gradients, check_reference
+from tests.ops.checks import check_gradients, check_reference
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""What random programs once got wrong, by name."""
+"""Minimal programs that random ones shrank to, each named for the fault that it showed."""
 
 import numpy as np
 import torch

@@ -5,7 +5,7 @@ import torch
 
 import genesis
 from genesis.ops.registry import OPERATIONS, PRIMITIVES
-from tests.conformance.checks import (
+from tests.ops.checks import (
     check_batches,
     check_gradients,
     check_kinks,
@@ -13,7 +13,7 @@ from tests.conformance.checks import (
     check_values,
     is_differentiable,
 )
-from tests.conformance.samples import INTERNAL, NOT_DIFFERENTIATED, is_elementwise
+from tests.ops.samples import INTERNAL, NOT_DIFFERENTIATED, is_elementwise
 
 pytestmark = pytest.mark.device
 ROWS = sorted(set(OPERATIONS) - INTERNAL)

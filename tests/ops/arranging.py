@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from tests.conformance.arguments import Sample, indices, values
+from tests.ops.arguments import Sample, indices, values
 
 _X, _M = values(2, 3, 4), values(3, 4)
 _LAST = np.random.default_rng(2).permutation(24).reshape(2, 3, 4).astype(np.float64)  # distinct in every dtype

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from tests.conformance.arguments import Sample, values
+from tests.ops.arguments import Sample, values
 
 _X, _M = values(3, 4, 5), values(4, 6)
 

@@ -6,7 +6,7 @@ import torch
 import genesis
 from genesis.functions.methods.table import ALIASES, IN_PLACE
 from genesis.ops.registry import OPERATIONS
-from tests.conformance.samples import is_elementwise
+from tests.ops.samples import is_elementwise
 from tests.tolerances import assert_close
 
 ROWS = [name for name in IN_PLACE if is_elementwise(name)]

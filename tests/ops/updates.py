@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from tests.conformance.arguments import Sample, values
+from tests.ops.arguments import Sample, values
 
 _M = values(4, 6)
 _POSITIVE = np.abs(values(2, 3)) + 0.5

@@ -12,8 +12,8 @@ from genesis.ir.dtypes import DTYPES
 from genesis.ops.layout import LAYOUT_RULES
 from genesis.ops.registry import OPERATIONS
 from genesis.tensor.dispatch import call
-from tests.conformance.samples import INTERNAL, KINKS, Sample, gradient_samples, samples_of
 from tests.devices import tensor
+from tests.ops.samples import INTERNAL, KINKS, Sample, gradient_samples, samples_of
 from tests.tolerances import assert_close, to_torch
 
 _MOVED = SimpleNamespace(solve=torch.linalg.solve)  # whose old names only say where they have gone

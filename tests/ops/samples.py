@@ -8,8 +8,8 @@ import numpy as np
 from genesis.ir.dtypes import float64
 from genesis.ops.layout import Layout
 from genesis.ops.registry import OPERATIONS, PRIMITIVES
-from tests.conformance import arranging, elementwise, linear_algebra, margins, number_theory, recurrent, updates
-from tests.conformance.arguments import Sample, indices, values
+from tests.ops import arranging, elementwise, linear_algebra, margins, number_theory, recurrent, updates
+from tests.ops.arguments import Sample, indices, values
 
 # Rows that other rows and methods are made of, tested through those.
 INTERNAL = {
@@ -255,7 +255,8 @@ INTERNAL_SAMPLES: dict[str, list[Sample]] = {
     "im2col": [Sample((values(1, 2, 4, 3), (3, 2), 1, 1, 2))],
 }
 NOT_DIFFERENTIATED = {
-    **dict.fromkeys(("cholesky", "cholesky_ex", "eigh", "eigvalsh"), "of symmetric matrices: see tests/test_decompositions.py"),
+    **dict.fromkeys(
+        ("cholesky", "cholesky_ex", "eigh", "eigvalsh"), "of symmetric matrices: see tests/library/test_decompositions.py"),
     "floor_divide": "has no gradient, as in torch", "ctc_loss": "has no second one: see tests/nn/test_sequences.py",
     **dict.fromkeys(("gcd", "lcm", "one_hot"), "takes integers alone"),
     "with_value": "its gradient is that of another value, by design",

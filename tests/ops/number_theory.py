@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from tests.conformance.arguments import Sample, values
+from tests.ops.arguments import Sample, values
 
 _X = values(3, 4)
 _PAIR = np.array([[12, -18, 0, 7], [8, 0, -5, 100]]), np.array([18, 4, 0, -35])

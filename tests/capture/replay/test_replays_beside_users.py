@@ -13,7 +13,7 @@ import genesis
 from genesis import nn, optim
 from genesis.nn import functional as F
 from genesis.runtime.memory import memory_stats, reset_peak
-from tests.compile.test_memory import ALIASES
+from tests.capture.replay.test_memory_taken_over import ALIASES
 
 SHAPES = {"small": (5, 6, 4), "large": (40, 600, 9), "mixed": (130, 150, 3)}
 

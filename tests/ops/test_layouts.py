@@ -6,9 +6,9 @@ import torch
 
 import genesis
 from genesis.ops.registry import OPERATIONS
-from tests.conformance.checks import Sample, run
-from tests.conformance.samples import INTERNAL, is_elementwise, values
 from tests.devices import tensor
+from tests.ops.checks import Sample, run
+from tests.ops.samples import INTERNAL, is_elementwise, values
 from tests.tolerances import assert_close, to_torch
 
 pytestmark = pytest.mark.device

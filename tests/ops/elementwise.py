@@ -3,7 +3,7 @@
 import numpy as np
 
 from genesis.ops.polynomials import FAMILIES
-from tests.conformance.arguments import Sample, values
+from tests.ops.arguments import Sample, values
 
 _M = values(4, 6)
 _ODD = np.array([np.nan, np.inf, -np.inf, 0.0, -0.0, 1.5, -3.0, 1e3])

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from tests.conformance.arguments import Sample, values
+from tests.ops.arguments import Sample, values
 
 
 def _weights(gates, enters, shown=3, hidden=3):

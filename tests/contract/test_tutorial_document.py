@@ -173,7 +173,7 @@ def test_s3_16_what_waits_is_bounded_in_a_loop_that_looks_at_nothing():
         with torch.no_grad():
             x -= 0.001 * x.grad
         x.grad = None
-    assert len(torch.thread.current_trace().nodes) < 1000
+    assert len(torch.tracing.state.current_trace().nodes) < 1000
 
 
 def test_s3_17_item_is_a_number_of_python():

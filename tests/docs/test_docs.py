@@ -5,7 +5,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 GUIDE = (ROOT / "docs" / "reading.md").read_text(encoding="utf-8")
 MADE_UP = re.compile(r'genesis_[0-9a-f]{16}|%"\.\d+"')  # names of kernels and registers
 PROMPTS = (">>> ", "... ")

@@ -1,4 +1,4 @@
-"""What was once found wrong with compiled functions."""
+"""Compiled functions do what the functions do, whatever else changes: memory, properties, groups, lists, references."""
 
 import collections
 import functools

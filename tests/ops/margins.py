@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from tests.conformance.arguments import Sample, indices, values
+from tests.ops.arguments import Sample, indices, values
 
 _X, _M = values(3, 4), values(2, 5, 4, 3)
 _COUNTS = np.random.default_rng(1).poisson(2.0, (3, 4)) + 0.25

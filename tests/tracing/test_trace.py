@@ -1,0 +1,69 @@
+"""The trace: a repeated program walks a known path, an array enters once, numbers are data of the path."""
+
+import numpy as np
+import pytest
+
+import genesis
+from genesis.execution.flush import flush
+from genesis.tensor.dispatch import array_of
+from genesis.tracing.state import current_trace, set_default_dtype
+
+
+def fresh_trace():
+    flush(current_trace())
+    return current_trace()
+
+
+def path_of(program):
+    """The steps that `program` leads to in a trace of its own."""
+    trace = fresh_trace()
+    result = program()  # held until the path has been read
+    assert result is not None
+    return trace.step
+
+
+def test_a_repeated_program_ends_at_the_step_where_it_ended_before():
+    x = genesis.tensor([1.0, 2.0])
+    assert path_of(lambda: (x * 3.0).exp()) is path_of(lambda: (x * 3.0).exp())
+
+
+def test_python_numbers_are_no_part_of_the_path_but_zero_and_one_are():
+    x = genesis.tensor([1.0, 2.0])
+    assert path_of(lambda: x * 3.0) is path_of(lambda: x * 7.5)
+    assert path_of(lambda: x * 3.0) is not path_of(lambda: x * 1.0)
+
+
+@pytest.mark.parametrize("other", [np.ones(3, np.float32), np.ones(2, np.float64), np.ones((2, 1), np.float32)], ids=str)
+def test_a_shape_or_dtype_that_is_new_is_another_path(other):
+    x, y = genesis.tensor([1.0, 2.0]), genesis.from_numpy(other)
+    assert path_of(lambda: x.exp()) is not path_of(lambda: y.exp())
+
+
+def test_an_array_enters_a_trace_once_however_often_it_is_read():
+    x = genesis.tensor([1.0, 2.0])
+    trace = fresh_trace()
+    y = x + x.exp() * x
+    assert trace.inputs == [array_of(x)] and y.shape == (2,)
+    assert sum(node.op == "input" for node in trace.nodes) == 1
+
+
+def test_a_call_that_fails_leaves_the_path_where_it_was():
+    x = genesis.tensor([1.0, 2.0])
+    y = x.exp()
+    trace = array_of(y).trace
+    step, nodes, lines = trace.step, len(trace.nodes), len(trace.lines)
+    with pytest.raises(TypeError):
+        x.sum(dim="first")
+    assert (trace.step, len(trace.nodes), len(trace.lines)) == (step, nodes, lines)
+
+
+def test_another_default_dtype_begins_another_trace():
+    x = genesis.tensor([1.0, 2.0])
+    y = x * 2.0
+    trace = array_of(y).trace
+    set_default_dtype(genesis.float64)
+    try:
+        z = y + 1
+        assert array_of(z).trace is not trace and trace.closed
+    finally:
+        set_default_dtype(genesis.float32)
