@@ -9,6 +9,7 @@ from typing import Any
 import genesis
 from genesis.functions.variable import Variable
 from genesis.ir.dtypes import DType
+from genesis.runtime.devices import DeviceLike
 
 __all__ = ["Tensor", "Variable", "staticmethod", "tensor"]
 
@@ -16,7 +17,7 @@ Tensor = Variable
 staticmethod = builtins.staticmethod
 
 
-def tensor(data: Any, *, dtype: DType | None = None, device: Any = None, requires_grad: bool = False) -> Variable:
+def tensor(data: Any, *, dtype: DType | None = None, device: DeviceLike = None, requires_grad: bool = False) -> Variable:
     """`genesis.tensor`, as a Variable.
 
     >>> import genesis.oneflow as of

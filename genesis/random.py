@@ -8,9 +8,10 @@ import numpy as np
 
 from genesis.functions.creation import as_shape
 from genesis.functions.random_draws import drawn
+from genesis.ir.annotations import Extents
 from genesis.ir.dtypes import DType, as_dtype, float32, float64, get_default_dtype, int64
 from genesis.runtime import rng
-from genesis.runtime.devices import device_of
+from genesis.runtime.devices import DeviceLike, device_of
 from genesis.runtime.rng import Generator
 from genesis.tensor.from_python import from_data
 from genesis.tensor.handle import Tensor, method
@@ -47,7 +48,8 @@ def _floating(name: str, dtype: DType | None) -> DType:
 
 
 def rand(
-    *size: Any, generator: Generator | None = None, dtype: DType | None = None, device: Any = None, requires_grad: bool = False
+    *size: Extents, generator: Generator | None = None, dtype: DType | None = None, device: DeviceLike = None,
+    requires_grad: bool = False,
 ) -> Tensor:
     """Numbers in [0, 1), evenly distributed: multiples of 2^-24, or 2^-53 in float64.
 
@@ -64,7 +66,8 @@ def rand(
 
 
 def randn(
-    *size: Any, generator: Generator | None = None, dtype: DType | None = None, device: Any = None, requires_grad: bool = False
+    *size: Extents, generator: Generator | None = None, dtype: DType | None = None, device: DeviceLike = None,
+    requires_grad: bool = False,
 ) -> Tensor:
     """Normal numbers, of mean 0 and variance 1 (Box and Muller, 1958).
 
@@ -80,7 +83,7 @@ def randn(
 
 def randint(
     low: int, high: Any = None, size: Any = None, *, generator: Generator | None = None, dtype: DType = int64,
-    device: Any = None,
+    device: DeviceLike = None,
 ) -> Tensor:
     """Integers in [low, high); `randint(high, size)` starts at 0.
 
@@ -101,18 +104,18 @@ def randint(
     return drawn("randint", shape, dtype, int(low), int(high), device=place, generator=generator)
 
 
-def rand_like(input: Tensor, *, dtype: DType | None = None, device: Any = None) -> Tensor:
+def rand_like(input: Tensor, *, dtype: DType | None = None, device: DeviceLike = None) -> Tensor:
     """`rand` of the shape and dtype, and on the device, of `input`."""
     return rand(input.shape, dtype=dtype or input.dtype, device=device or input.device)
 
 
-def randn_like(input: Tensor, *, dtype: DType | None = None, device: Any = None) -> Tensor:
+def randn_like(input: Tensor, *, dtype: DType | None = None, device: DeviceLike = None) -> Tensor:
     """`randn` of the shape and dtype, and on the device, of `input`."""
     return randn(input.shape, dtype=dtype or input.dtype, device=device or input.device)
 
 
 def randint_like(
-    input: Tensor, low: int, high: int | None = None, *, dtype: DType | None = None, device: Any = None
+    input: Tensor, low: int, high: int | None = None, *, dtype: DType | None = None, device: DeviceLike = None
 ) -> Tensor:
     """`randint` of the shape and dtype, and on the device, of `input`."""
     low, high = (0, low) if high is None else (low, high)
@@ -146,7 +149,7 @@ def bernoulli(input: Tensor, p: float | None = None, *, generator: Generator | N
     return chosen.to(input.dtype)
 
 
-def randperm(n: int, *, generator: Generator | None = None, dtype: DType = int64, device: Any = None) -> Tensor:
+def randperm(n: int, *, generator: Generator | None = None, dtype: DType = int64, device: DeviceLike = None) -> Tensor:
     """The integers 0 to n-1 in random order.
 
     >>> import genesis

@@ -7,6 +7,7 @@ from typing import Any
 
 from genesis import random
 from genesis.random import initial_seed, manual_seed, seed
+from genesis.runtime.devices import DeviceLike
 
 __all__ = [
     "get_rng_state", "get_rng_state_all", "initial_seed", "manual_seed", "manual_seed_all", "seed", "seed_all",
@@ -17,12 +18,12 @@ manual_seed_all = manual_seed
 seed_all = seed
 
 
-def get_rng_state(device: Any = None) -> Any:
+def get_rng_state(device: DeviceLike = None) -> Any:
     """The state of the stream, whichever the device."""
     return random.get_rng_state()
 
 
-def set_rng_state(new_state: Any, device: Any = None) -> None:
+def set_rng_state(new_state: Any, device: DeviceLike = None) -> None:
     """Continue the stream from a state, on all devices."""
     random.set_rng_state(new_state)
 

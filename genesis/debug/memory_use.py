@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Self
 
 from genesis.execution.flush import flush_all
-from genesis.runtime.devices import device_of
+from genesis.runtime.devices import DeviceLike, device_of
 from genesis.runtime.memory import DeviceMemory
 from genesis.runtime.sizes import readable
 
@@ -43,7 +43,7 @@ class MemoryUse:
         return f"held {readable(self.held)}, peak {readable(self.peak)}, idle {readable(self.idle)}"
 
 
-def memory(reset: bool = False, device: Any = None) -> MemoryUse:
+def memory(reset: bool = False, device: DeviceLike = None) -> MemoryUse:
     """The memory that tensors take now, and the most they took since the start; or, as a context, within a block.
 
     With `reset`, the peak begins anew afterwards. `device`, by default that of new tensors, is whose memory is meant; all

@@ -9,9 +9,10 @@ from typing import Any
 
 import numpy as np
 
+from genesis.ir.annotations import Extents
 from genesis.ir.dtypes import DType, dtype_of_scalar, from_numpy_dtype, get_default_dtype, int64
 from genesis.ops.registry import OPERATIONS
-from genesis.runtime.devices import device_of
+from genesis.runtime.devices import DeviceLike, device_of
 from genesis.runtime.dlpack import CUDA, Outside, imported
 from genesis.tensor.dispatch import call, call_on, filled
 from genesis.tensor.from_python import from_data, from_memory, from_outside
@@ -40,7 +41,7 @@ def as_shape(name: str, size: Sequence[Any]) -> tuple[int, ...]:
 # ---- from data ----
 
 
-def tensor(data: Any, *, dtype: DType | None = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+def tensor(data: Any, *, dtype: DType | None = None, device: DeviceLike = None, requires_grad: bool = False) -> Tensor:
     """A tensor with a copy of `data`: a number, nested lists, a NumPy array or a tensor.
 
     Ints give int64, floats the default float, bools bool; NumPy arrays keep their dtype.
@@ -103,7 +104,7 @@ def _from_cuda(data: Any) -> Tensor:
         from_numpy_dtype(dtype).name, (CUDA, place), data))
 
 
-def as_tensor(data: Any, dtype: DType | None = None, device: Any = None) -> Tensor:
+def as_tensor(data: Any, dtype: DType | None = None, device: DeviceLike = None) -> Tensor:
     """`data` as a tensor, sharing its memory where it is a tensor, a NumPy array or one of a GPU's, of that dtype and place."""
     if isinstance(data, Tensor):
         return data.to(device, dtype)
@@ -126,7 +127,7 @@ def scalar_tensor(value: float, *, dtype: DType | None = None) -> Tensor:
 
 
 def full(
-    size: Any, fill_value: Any, *, dtype: DType | None = None, device: Any = None, requires_grad: bool = False
+    size: Any, fill_value: Any, *, dtype: DType | None = None, device: DeviceLike = None, requires_grad: bool = False
 ) -> Tensor:
     """`fill_value` everywhere, in the dtype that it suggests.
 
@@ -143,7 +144,7 @@ def full(
     return result.requires_grad_() if requires_grad else result
 
 
-def zeros(*size: Any, dtype: DType | None = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+def zeros(*size: Extents, dtype: DType | None = None, device: DeviceLike = None, requires_grad: bool = False) -> Tensor:
     """Zeros, of the default float if no `dtype` is given.
 
     >>> import genesis
@@ -154,18 +155,18 @@ def zeros(*size: Any, dtype: DType | None = None, device: Any = None, requires_g
     return full(as_shape("zeros", size), 0, dtype=dtype or get_default_dtype(), device=device, requires_grad=requires_grad)
 
 
-def ones(*size: Any, dtype: DType | None = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+def ones(*size: Extents, dtype: DType | None = None, device: DeviceLike = None, requires_grad: bool = False) -> Tensor:
     """Ones, of the default float if no `dtype` is given."""
     return full(as_shape("ones", size), 1, dtype=dtype or get_default_dtype(), device=device, requires_grad=requires_grad)
 
 
-def empty(*size: Any, dtype: DType | None = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+def empty(*size: Extents, dtype: DType | None = None, device: DeviceLike = None, requires_grad: bool = False) -> Tensor:
     """A tensor to be written; it happens to hold zeros."""
     return full(as_shape("empty", size), 0, dtype=dtype or get_default_dtype(), device=device, requires_grad=requires_grad)
 
 
 def full_like(
-    input: Tensor, fill_value: Any, *, dtype: DType | None = None, device: Any = None, requires_grad: bool = False
+    input: Tensor, fill_value: Any, *, dtype: DType | None = None, device: DeviceLike = None, requires_grad: bool = False
 ) -> Tensor:
     """`full` of the shape and dtype, and on the device, of `input`."""
     return full(
@@ -174,13 +175,13 @@ def full_like(
 
 
 def zeros_like(
-    input: Tensor, *, dtype: DType | None = None, device: Any = None, requires_grad: bool = False
+    input: Tensor, *, dtype: DType | None = None, device: DeviceLike = None, requires_grad: bool = False
 ) -> Tensor:
     """`zeros` of the shape and dtype, and on the device, of `input`."""
     return full_like(input, 0, dtype=dtype, device=device, requires_grad=requires_grad)
 
 
-def ones_like(input: Tensor, *, dtype: DType | None = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+def ones_like(input: Tensor, *, dtype: DType | None = None, device: DeviceLike = None, requires_grad: bool = False) -> Tensor:
     """`ones` of the shape and dtype, and on the device, of `input`."""
     return full_like(input, 1, dtype=dtype, device=device, requires_grad=requires_grad)
 
@@ -192,7 +193,7 @@ empty_like = zeros_like
 
 
 def arange(
-    start: Any, end: Any = None, step: Any = 1, *, dtype: DType | None = None, device: Any = None,
+    start: Any, end: Any = None, step: Any = 1, *, dtype: DType | None = None, device: DeviceLike = None,
     requires_grad: bool = False,
 ) -> Tensor:
     """start, start+step, .. as long as `end` is not reached; `arange(end)` starts at 0.
@@ -218,7 +219,7 @@ def arange(
 
 
 def linspace(
-    start: float, end: float, steps: int, *, dtype: DType | None = None, device: Any = None, requires_grad: bool = False
+    start: float, end: float, steps: int, *, dtype: DType | None = None, device: DeviceLike = None, requires_grad: bool = False
 ) -> Tensor:
     """`steps` numbers from `start` to `end`, both included, at even distances.
 
@@ -233,7 +234,7 @@ def linspace(
 
 
 def logspace(
-    start: float, end: float, steps: int, base: float = 10.0, *, dtype: DType | None = None, device: Any = None,
+    start: float, end: float, steps: int, base: float = 10.0, *, dtype: DType | None = None, device: DeviceLike = None,
     requires_grad: bool = False,
 ) -> Tensor:
     """`steps` numbers from base**start to base**end, at even ratios."""
@@ -242,7 +243,7 @@ def logspace(
 
 
 def eye(
-    n: int, m: int | None = None, *, dtype: DType | None = None, device: Any = None, requires_grad: bool = False
+    n: int, m: int | None = None, *, dtype: DType | None = None, device: DeviceLike = None, requires_grad: bool = False
 ) -> Tensor:
     """The matrix (n, m) with ones on its diagonal.
 
@@ -259,7 +260,7 @@ def eye(
 # ---- grids of indices ----
 
 
-def tril_indices(row: int, col: int, offset: int = 0, *, dtype: DType = int64, device: Any = None) -> Tensor:
+def tril_indices(row: int, col: int, offset: int = 0, *, dtype: DType = int64, device: DeviceLike = None) -> Tensor:
     """Row and column of every element of a (row, col) matrix on or below a diagonal: (2, count).
 
     >>> import genesis
@@ -270,7 +271,7 @@ def tril_indices(row: int, col: int, offset: int = 0, *, dtype: DType = int64, d
     return from_data(np.stack(np.tril_indices(row, offset, col)), dtype, device=device)
 
 
-def triu_indices(row: int, col: int, offset: int = 0, *, dtype: DType = int64, device: Any = None) -> Tensor:
+def triu_indices(row: int, col: int, offset: int = 0, *, dtype: DType = int64, device: DeviceLike = None) -> Tensor:
     """Row and column of every element of a (row, col) matrix on or above a diagonal: (2, count)."""
     return from_data(np.stack(np.triu_indices(row, offset, col)), dtype, device=device)
 

@@ -9,6 +9,7 @@ from genesis.autograd.backward import add_gradient
 from genesis.autograd.leaves import leaves_of
 from genesis.functions.creation import ones_like
 from genesis.ir.dtypes import DType
+from genesis.runtime.devices import DeviceLike
 from genesis.tensor.dispatch import array_of
 from genesis.tensor.handle import Tensor, spreads, tensor_of
 
@@ -40,7 +41,7 @@ class Variable(Tensor):
         return object.__new__(cls)
 
     def __init__(
-        self, array: Any, *options: Any, device: Any = None, dtype: DType | None = None,
+        self, array: Any, *options: Any, device: DeviceLike = None, dtype: DType | None = None,
         requires_grad: bool | None = None, **parameters: Any,
     ) -> None:
         super().__init__(array, *options, device=device, dtype=dtype, requires_grad=bool(requires_grad), **parameters)

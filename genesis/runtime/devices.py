@@ -7,17 +7,8 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 __all__ = [
-    "CPU",
-    "CPUS",
-    "Device",
-    "GpuDriver",
-    "device_of",
-    "get_current_gpu",
-    "get_default_device",
-    "register_gpus",
-    "seen_devices",
-    "set_current_gpu",
-    "set_default_device",
+    "CPU", "CPUS", "Device", "DeviceLike", "GpuDriver", "device_of", "get_current_gpu", "get_default_device", "register_gpus",
+    "seen_devices", "set_current_gpu", "set_default_device",
 ]
 
 _LAST = 63
@@ -143,11 +134,12 @@ class _Opened(threading.local):
         self.gpu = 0
 
 
+DeviceLike = str | Device | None  # an argument `device=`; None is the default device
 _default = [CPU]
 _opened = _Opened()
 
 
-def set_default_device(device: Any) -> None:
+def set_default_device(device: DeviceLike) -> None:
     """Let new tensors be on `device` where their call names none; None is the CPU.
 
     >>> import genesis
@@ -174,6 +166,6 @@ def set_current_gpu(index: int) -> None:
     _opened.gpu = index
 
 
-def device_of(device: Any = None) -> Device:
+def device_of(device: DeviceLike = None) -> Device:
     """The device that an argument `device=` names; the default for None."""
     return get_default_device() if device is None else Device(device)

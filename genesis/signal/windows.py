@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from genesis.ir.dtypes import DType, get_default_dtype
+from genesis.runtime.devices import DeviceLike
 from genesis.tensor.from_python import from_data
 from genesis.tensor.handle import Tensor
 
@@ -24,7 +25,7 @@ __all__ = [
 
 
 def _window(
-    name: str, M: int, sym: bool, shape: Callable[[np.ndarray, int], np.ndarray], dtype: DType | None, device: Any,
+    name: str, M: int, sym: bool, shape: Callable[[np.ndarray, int], np.ndarray], dtype: DType | None, device: DeviceLike,
     requires_grad: bool,
 ) -> Tensor:
     """`shape(k, last)` for k of 0 to M - 1, of a symmetric window that ends at `last`."""
@@ -39,7 +40,7 @@ def _window(
 
 def exponential(
     M: int, *, center: float | None = None, tau: float = 1.0, sym: bool = True, dtype: DType | None = None,
-    device: Any = None, requires_grad: bool = False,
+    device: DeviceLike = None, requires_grad: bool = False,
 ) -> Tensor:
     """exp(-|k - center| / tau); the middle is the center of a symmetric one.
 
@@ -57,7 +58,8 @@ def exponential(
 
 
 def gaussian(
-    M: int, *, std: float = 1.0, sym: bool = True, dtype: DType | None = None, device: Any = None, requires_grad: bool = False
+    M: int, *, std: float = 1.0, sym: bool = True, dtype: DType | None = None, device: DeviceLike = None,
+    requires_grad: bool = False,
 ) -> Tensor:
     """exp(-((k - middle) / std)^2 / 2)."""
     if std <= 0:
@@ -70,7 +72,7 @@ def gaussian(
 
 
 def kaiser(
-    M: int, *, beta: float = 12.0, sym: bool = True, dtype: DType | None = None, device: Any = None,
+    M: int, *, beta: float = 12.0, sym: bool = True, dtype: DType | None = None, device: DeviceLike = None,
     requires_grad: bool = False,
 ) -> Tensor:
     """I0(beta * sqrt(1 - x^2)) / I0(beta), of the modified Bessel function and x from -1 to 1."""
@@ -85,14 +87,14 @@ def kaiser(
 
 
 def cosine(
-    M: int, *, sym: bool = True, dtype: DType | None = None, device: Any = None, requires_grad: bool = False
+    M: int, *, sym: bool = True, dtype: DType | None = None, device: DeviceLike = None, requires_grad: bool = False
 ) -> Tensor:
     """sin(pi * (k + 1/2) / M), half a period."""
     return _window("cosine", M, sym, lambda k, last: np.sin(math.pi * (k + 0.5) / (last + 1)), dtype, device, requires_grad)
 
 
 def bartlett(
-    M: int, *, sym: bool = True, dtype: DType | None = None, device: Any = None, requires_grad: bool = False
+    M: int, *, sym: bool = True, dtype: DType | None = None, device: DeviceLike = None, requires_grad: bool = False
 ) -> Tensor:
     """A triangle from 0 to 1 and back.
 
@@ -104,7 +106,7 @@ def bartlett(
 
 
 def general_cosine(
-    M: int, *, a: Sequence[float], sym: bool = True, dtype: DType | None = None, device: Any = None,
+    M: int, *, a: Sequence[float], sym: bool = True, dtype: DType | None = None, device: DeviceLike = None,
     requires_grad: bool = False,
 ) -> Tensor:
     """a[0] - a[1] * cos(x) + a[2] * cos(2 x) - .., of x from 0 to 2 pi."""

@@ -24,7 +24,7 @@ from genesis.ir.dtypes import (
     uint8,
 )
 from genesis.ops.registry import OPERATIONS
-from genesis.runtime.devices import Device, device_of
+from genesis.runtime.devices import Device, DeviceLike, device_of
 from genesis.tensor.dispatch import array_of, call, moved
 from genesis.tensor.from_python import from_data
 from genesis.tensor.handle import Tensor, hold_gradient, method
@@ -124,7 +124,7 @@ def __format__(self: Tensor, specification: str) -> str:
 
 
 @method
-def to(self: Tensor, *targets: Any, dtype: DType | None = None, device: Any = None, copy: bool = False,
+def to(self: Tensor, *targets: Any, dtype: DType | None = None, device: DeviceLike = None, copy: bool = False,
        non_blocking: bool = False) -> Tensor:
     """The tensor in another dtype or on another device, or like another tensor; itself where nothing changes.
 
@@ -166,13 +166,13 @@ def cpu(self: Tensor) -> Tensor:
 
 
 @method
-def cuda(self: Tensor, device: Any = None, non_blocking: bool = False) -> Tensor:
+def cuda(self: Tensor, device: DeviceLike = None, non_blocking: bool = False) -> Tensor:
     """The tensor on a GPU, a device or its number, the first by default; itself where it is there."""
     return self.to(Device("cuda", device) if isinstance(device, int) else Device(device or "cuda"))
 
 
 @method
-def pin_memory(self: Tensor, device: Any = None) -> Tensor:
+def pin_memory(self: Tensor, device: DeviceLike = None) -> Tensor:
     """The tensor itself: what goes to a GPU goes by way of pinned memory, wherever it comes from."""
     return self
 

@@ -6,8 +6,10 @@ from collections.abc import Callable
 from typing import Any
 
 from genesis.functions import creation
+from genesis.ir.annotations import Extents
 from genesis.ir.dtypes import DType
 from genesis.ops.registry import OPERATIONS
+from genesis.runtime.devices import DeviceLike
 from genesis.tensor.dispatch import call
 from genesis.tensor.from_python import from_data
 from genesis.tensor.handle import Tensor, attribute, method
@@ -103,7 +105,7 @@ def expand_as(self: Tensor, other: Tensor) -> Tensor:
 
 
 @method
-def broadcast_to(self: Tensor, *shape: Any) -> Tensor:
+def broadcast_to(self: Tensor, *shape: Extents) -> Tensor:
     """The tensor expanded to `shape`."""
     return view(self, "expand", *shape)
 
@@ -115,7 +117,7 @@ def ravel(self: Tensor) -> Tensor:
 
 
 @method
-def repeat(self: Tensor, *repeats: Any) -> Tensor:
+def repeat(self: Tensor, *repeats: Extents) -> Tensor:
     """Copies of the tensor laid end to end, so many along each axis.
 
     >>> import genesis
@@ -148,7 +150,7 @@ Tensor.moveaxis = movedim  # type: ignore[attr-defined]
 
 @method
 def new_tensor(
-    self: Tensor, data: Any, *, dtype: DType | None = None, device: Any = None, requires_grad: bool = False
+    self: Tensor, data: Any, *, dtype: DType | None = None, device: DeviceLike = None, requires_grad: bool = False
 ) -> Tensor:
     """A tensor with a copy of `data`, in this tensor's dtype and on its device."""
     return from_data(data, dtype or self.dtype, requires_grad, device or self.device)
@@ -156,7 +158,7 @@ def new_tensor(
 
 @method
 def new_full(
-    self: Tensor, size: Any, fill_value: Any, *, dtype: DType | None = None, device: Any = None,
+    self: Tensor, size: Any, fill_value: Any, *, dtype: DType | None = None, device: DeviceLike = None,
     requires_grad: bool = False,
 ) -> Tensor:
     """`fill_value` everywhere, in this tensor's dtype and on its device."""
@@ -167,7 +169,7 @@ def new_full(
 
 def _new_method(name: str, filled: Callable[..., Tensor], doc: str) -> None:
     def new(
-        self: Tensor, *size: Any, dtype: DType | None = None, device: Any = None, requires_grad: bool = False
+        self: Tensor, *size: Extents, dtype: DType | None = None, device: DeviceLike = None, requires_grad: bool = False
     ) -> Tensor:
         return filled(*size, dtype=dtype or self.dtype, device=device or self.device, requires_grad=requires_grad)
 

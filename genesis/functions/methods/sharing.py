@@ -10,6 +10,7 @@ from genesis.execution.flush import flush
 from genesis.functions.methods.conversion import values_of
 from genesis.ir.dtypes import bfloat16
 from genesis.runtime import dlpack
+from genesis.runtime.devices import DeviceLike
 from genesis.tensor.handle import Tensor, attribute, method
 from genesis.tensor.views import memory_of
 from genesis.tracing.memory import Memory
@@ -74,7 +75,7 @@ def __array__(self: Tensor, dtype: Any = None, copy: bool | None = None) -> np.n
 
 @method
 def __dlpack__(
-    self: Tensor, *, stream: Any = None, copy: bool | None = None, dl_device: Any = None, **options: Any
+    self: Tensor, *, stream: Any = None, copy: bool | None = None, dl_device: DeviceLike = None, **options: Any
 ) -> Any:
     if self.device.memory.is_host:
         return self.numpy().__dlpack__(copy=copy, dl_device=dl_device, **options)
