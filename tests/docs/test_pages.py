@@ -67,3 +67,11 @@ def test_the_debugging_session_of_contributing_runs(tmp_path):
     without, fused = map(float, run.stdout.splitlines()[:2])
     assert fused == pytest.approx(without, rel=1e-5)
     assert "matmul" in run.stdout and "for i" in run.stdout and "'plans_built': 0" in run.stdout
+
+
+def test_each_note_is_a_prediction_and_a_result():
+    notes = text(ROOT / "benchmarks" / "NOTES.md").partition("\n## ")[2]
+    entries = re.findall(r"^- (.*)\n  Result: (.+)$", notes, re.MULTILINE)
+    assert entries and len(entries) == notes.count("\n- ") and all(" Predicted: " in first for first, _ in entries)
+    pages = {int(page.name[:4]) for page in DECISIONS}
+    assert {int(number) for number in re.findall(r"\bD (\d+)\b", notes)} <= pages
