@@ -7,7 +7,6 @@ from typing import Any
 
 from llvmlite import ir
 
-from genesis.codegen.cpu.division import divide_integers
 from genesis.codegen.cpu.lanes import Lanes
 from genesis.codegen.cpu.registers import FLOATING
 from genesis.codegen.cpu.vector_math import FUNCTIONS
@@ -73,7 +72,7 @@ class Arithmetic:
         if self.floating:
             return self.lanes.fmod(x, y)
         a, b = self.lanes.matched(x, y)
-        _, rest = divide_integers(self.lanes, a, b, self.dtype)
+        _, rest = self.lanes.divide_integers(a, b, self.dtype)
         return rest
 
     def pow(self, x: ir.Value, y: ir.Value) -> ir.Value:

@@ -2,83 +2,78 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from llvmlite import ir
 
+from genesis.codegen.cpu.conversion import Conversion
 from genesis.codegen.cpu.registers import DOUBLE, FLOATING, UNSIGNED, Value, element_type
 
-if TYPE_CHECKING:
-    from genesis.codegen.cpu.lanes import Lanes
-
-__all__ = ["divide_integers", "floor_divide", "fmod", "remainder"]
+__all__ = ["Division"]
 
 
-def floor_divide(lanes: Lanes, a: Value, b: Value, dtype: str) -> ir.Value:
-    """Python's `//`. Of integers, x // 0 is 0 and the quotient wraps; of floats, as torch: x // 0 is x / 0."""
-    a, b = lanes.matched(a, b)
-    if dtype not in FLOATING:
-        quotient, rest = divide_integers(lanes, a, b, dtype)
-        if dtype not in UNSIGNED:
-            quotient = lanes.select(_opposed(lanes, rest, b, dtype), lanes.subtract(quotient, 1), quotient)
-        return lanes.select(lanes.compare("==", b, 0, dtype), 0, quotient)
-    rest = lanes.fmod(a, b)
-    quotient = lanes.divide(lanes.subtract(a, rest), b)
-    opposed = _opposed(lanes, rest, b, dtype)
-    quotient = lanes.select(opposed, lanes.subtract(quotient, 1.0), quotient)
-    floored = lanes.floor(quotient)
-    nearly_next = lanes.compare(">", lanes.subtract(quotient, floored), 0.5, dtype)
-    floored = lanes.select(nearly_next, lanes.add(floored, 1.0), floored)
-    ratio = lanes.divide(a, b)
-    floored = lanes.select(lanes.compare("==", quotient, 0.0, dtype), lanes.copy_sign(0.0, ratio), floored)
-    return lanes.select(lanes.compare("==", b, 0.0, dtype), ratio, floored)
+class Division(Conversion):
+    """Quotients and remainders."""
 
+    def floor_divide(self, a: Value, b: Value, dtype: str) -> ir.Value:
+        """Python's `//`. Of integers, x // 0 is 0 and the quotient wraps; of floats, as torch: x // 0 is x / 0."""
+        a, b = self.matched(a, b)
+        if dtype not in FLOATING:
+            quotient, rest = self.divide_integers(a, b, dtype)
+            if dtype not in UNSIGNED:
+                quotient = self.select(self._opposed(rest, b, dtype), self.subtract(quotient, 1), quotient)
+            return self.select(self.compare("==", b, 0, dtype), 0, quotient)
+        rest = self.fmod(a, b)
+        quotient = self.divide(self.subtract(a, rest), b)
+        opposed = self._opposed(rest, b, dtype)
+        quotient = self.select(opposed, self.subtract(quotient, 1.0), quotient)
+        floored = self.floor(quotient)
+        nearly_next = self.compare(">", self.subtract(quotient, floored), 0.5, dtype)
+        floored = self.select(nearly_next, self.add(floored, 1.0), floored)
+        ratio = self.divide(a, b)
+        floored = self.select(self.compare("==", quotient, 0.0, dtype), self.copy_sign(0.0, ratio), floored)
+        return self.select(self.compare("==", b, 0.0, dtype), ratio, floored)
 
-def remainder(lanes: Lanes, a: Value, b: Value, dtype: str) -> ir.Value:
-    """Python's `%`, with the divisor's sign. Of integers x % 0 is 0; of floats, as in torch, NaN."""
-    a, b = lanes.matched(a, b)
-    if dtype not in FLOATING:
-        _, rest = divide_integers(lanes, a, b, dtype)
-        if dtype not in UNSIGNED:
-            rest = lanes.select(_opposed(lanes, rest, b, dtype), lanes.add(rest, b), rest)
-        return lanes.select(lanes.compare("==", b, 0, dtype), 0, rest)
-    rest = lanes.fmod(a, b)
-    return lanes.select(_opposed(lanes, rest, b, dtype), lanes.add(rest, b), rest)
+    def remainder(self, a: Value, b: Value, dtype: str) -> ir.Value:
+        """Python's `%`, with the divisor's sign. Of integers x % 0 is 0; of floats, as in torch, NaN."""
+        a, b = self.matched(a, b)
+        if dtype not in FLOATING:
+            _, rest = self.divide_integers(a, b, dtype)
+            if dtype not in UNSIGNED:
+                rest = self.select(self._opposed(rest, b, dtype), self.add(rest, b), rest)
+            return self.select(self.compare("==", b, 0, dtype), 0, rest)
+        rest = self.fmod(a, b)
+        return self.select(self._opposed(rest, b, dtype), self.add(rest, b), rest)
 
+    def fmod(self, a: Value, b: Value) -> ir.Value:
+        """C's fmod: exact, with the dividend's sign; NaN for x % 0 and inf % y.
 
-def fmod(lanes: Lanes, a: Value, b: Value) -> ir.Value:
-    """C's fmod: exact, with the dividend's sign; NaN for x % 0 and inf % y.
+        In double, a quotient below 2^52 truncates to the true integer or the one above it, so one fused step leaves the
+        remainder or the remainder less b. Wider gaps go to the C library, lane by lane.
+        """
+        a, b = self.matched(a, b)
+        dtype = "float64" if element_type(a) == DOUBLE else "float32"
+        wide_a, wide_b = (self.convert(self.absolute(x), dtype, "float64") for x in (a, b))
+        quotient = self.truncate(self.divide(wide_a, wide_b))
+        rest = self.fma(self.negate(quotient), wide_b, wide_a)
+        rest = self.select(self.compare("<", rest, 0.0, "float64"), self.add(rest, wide_b), rest)
+        itself_or_nan = self.fma(wide_a, 0.0, wide_a)
+        rest = self.select(self.compare("==", wide_b, float("inf"), "float64"), itself_or_nan, rest)
+        library = self.declared("fmod", DOUBLE, [DOUBLE, DOUBLE])
+        hard = self.compare(">=", quotient, 2.0**52, "float64")
+        rest = self.patched(rest, hard, lambda: self.per_lane(library, wide_a, wide_b))
+        return self.copy_sign(self.convert(rest, "float64", dtype), a)
 
-    In double, a quotient below 2^52 truncates to the true integer or the one above it, so one fused step leaves the
-    remainder or the remainder less b. Wider gaps go to the C library, lane by lane.
-    """
-    a, b = lanes.matched(a, b)
-    dtype = "float64" if element_type(a) == DOUBLE else "float32"
-    wide_a, wide_b = (lanes.convert(lanes.absolute(x), dtype, "float64") for x in (a, b))
-    quotient = lanes.truncate(lanes.divide(wide_a, wide_b))
-    rest = lanes.fma(lanes.negate(quotient), wide_b, wide_a)
-    rest = lanes.select(lanes.compare("<", rest, 0.0, "float64"), lanes.add(rest, wide_b), rest)
-    itself_or_nan = lanes.fma(wide_a, 0.0, wide_a)
-    rest = lanes.select(lanes.compare("==", wide_b, float("inf"), "float64"), itself_or_nan, rest)
-    library = lanes.declared("fmod", DOUBLE, [DOUBLE, DOUBLE])
-    hard = lanes.compare(">=", quotient, 2.0**52, "float64")
-    rest = lanes.patched(rest, hard, lambda: lanes.per_lane(library, wide_a, wide_b))
-    return lanes.copy_sign(lanes.convert(rest, "float64", dtype), a)
+    def _opposed(self, rest: ir.Value, divisor: ir.Value, dtype: str) -> ir.Value:
+        """Where a non-zero remainder lies on the other side of zero from the divisor."""
+        unequal = self.logical_xor(self.compare("<", rest, 0, dtype), self.compare("<", divisor, 0, dtype))
+        return self.logical_and(unequal, self.compare("!=", rest, 0, dtype))
 
-
-def _opposed(lanes: Lanes, rest: ir.Value, divisor: ir.Value, dtype: str) -> ir.Value:
-    """Where a non-zero remainder lies on the other side of zero from the divisor."""
-    unequal = lanes.logical_xor(lanes.compare("<", rest, 0, dtype), lanes.compare("<", divisor, 0, dtype))
-    return lanes.logical_and(unequal, lanes.compare("!=", rest, 0, dtype))
-
-
-def divide_integers(lanes: Lanes, a: ir.Value, b: ir.Value, dtype: str) -> tuple[ir.Value, ir.Value]:
-    """The truncated quotient and its remainder; 0 and -1, the divisors that may trap, never reach it."""
-    if dtype in UNSIGNED:
-        quotient = lanes.builder.udiv(a, lanes.select(lanes.compare("==", b, 0, dtype), 1, b))
-    else:
-        minus_one = lanes.compare("==", b, -1, dtype)
-        trapping = lanes.logical_or(minus_one, lanes.compare("==", b, 0, dtype))
-        quotient = lanes.builder.sdiv(a, lanes.select(trapping, 1, b))
-        quotient = lanes.select(minus_one, lanes.negate(a), quotient)
-    return quotient, lanes.subtract(a, lanes.multiply(quotient, b))
+    def divide_integers(self, a: ir.Value, b: ir.Value, dtype: str) -> tuple[ir.Value, ir.Value]:
+        """The truncated quotient and its remainder; 0 and -1, the divisors that may trap, never reach it."""
+        if dtype in UNSIGNED:
+            quotient = self.builder.udiv(a, self.select(self.compare("==", b, 0, dtype), 1, b))
+        else:
+            minus_one = self.compare("==", b, -1, dtype)
+            trapping = self.logical_or(minus_one, self.compare("==", b, 0, dtype))
+            quotient = self.builder.sdiv(a, self.select(trapping, 1, b))
+            quotient = self.select(minus_one, self.negate(a), quotient)
+        return quotient, self.subtract(a, self.multiply(quotient, b))

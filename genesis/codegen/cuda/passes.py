@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
+from genesis.codegen.cuda.emitter import Emitter
 from genesis.codegen.cuda.target import WARP
 from genesis.codegen.cuda.vectors import ALONE, Vectors, over_vectors, vectors_of
-
-if TYPE_CHECKING:
-    from genesis.codegen.cuda.emit import Emitter
 
 __all__ = ["begin_shares", "layers", "pass_over"]
 

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
 
 from genesis.codegen.cuda.arithmetic import Arithmetic
 from genesis.codegen.cuda.registers import converted, loaded, stored
+from genesis.codegen.cuda.signature import Signature
+from genesis.codegen.cuda.text import Text
 from genesis.lower.kernel import REDUCTIONS, Access, Instruction
 from genesis.ops.registry import PRIMITIVES
-
-if TYPE_CHECKING:
-    from genesis.codegen.cuda.emit import Emitter
 
 __all__ = ["Values"]
 
@@ -20,8 +18,9 @@ __all__ = ["Values"]
 class Values:
     """Which values are in variables at the place that is being written; value `n` is the variable `vn`."""
 
-    def __init__(self, emitter: Emitter) -> None:
-        self.emitter = emitter
+    def __init__(self, signature: Signature, text: Text, index: Mapping[int, str]) -> None:
+        self.signature, self.text, self.index = signature, text, index
+        self.instructions = signature.kernel.instructions
         self.scopes: list[set[int]] = [set()]
         self.near: dict[int, str] = {}  # instruction -> what its element at the point at hand is, if not memory
 
@@ -37,14 +36,14 @@ class Values:
 
     def define(self, n: int, expression: str) -> None:
         """Value `n` is `expression`."""
-        self.emitter.text.line(f"v{n} = {expression}")
+        self.text.line(f"v{n} = {expression}")
         self.scopes[-1].add(n)
 
     def hoist(self, needed: Sequence[int]) -> None:
         """Compute here what varies over no loop further in."""
-        bound = self.emitter.index.keys()
+        bound = self.index.keys()
         for n in needed:
-            i = self.emitter.kernel.instructions[n]
+            i = self.instructions[n]
             if i.name not in REDUCTIONS and i.varies <= bound and not self.held(n) and all(self.held(a) for a in i.args):
                 self.define(n, self._expression(n, i))
 
@@ -53,10 +52,9 @@ class Values:
     def _expression(self, n: int, i: Instruction) -> str:
         args = [f"v{a}" for a in i.args]
         dtype = i.dtype.name
-        signature = self.emitter.signature
         if i.name == "word":
             (word,) = self._words(i)
-            double = signature.kernel.words[int(i.attr("words")[1:])].is_double
+            double = self.signature.kernel.words[int(i.attr("words")[1:])].is_double
             return converted(word, "float64" if double else "int64", dtype)
         if i.name in ("load", "load_at"):
             return loaded(self.element(n), dtype)
@@ -72,29 +70,29 @@ class Values:
         return Arithmetic(dtype, dict(i.attrs).get("operand")).apply(i.name, PRIMITIVES[i.name].emit, args)
 
     def _words(self, i: Instruction) -> list[str]:
-        return [self.emitter.signature.name(w) for w in i.attr("words").split(",")]
+        return [self.signature.name(w) for w in i.attr("words").split(",")]
 
     def _offset(self, access: Access) -> str:
         """The number of an access' element at the point at hand, from its pointer's."""
         terms = []
         for axis, stride in enumerate(access.strides):
-            if stride != 0 and self.emitter.index[axis] != "0":
-                step = self.emitter.signature.name(stride) if isinstance(stride, str) else str(stride)
-                terms.append(self.emitter.index[axis] if stride == 1 else f"{self.emitter.index[axis]} * {step}")
+            if stride != 0 and self.index[axis] != "0":
+                step = self.signature.name(stride) if isinstance(stride, str) else str(stride)
+                terms.append(self.index[axis] if stride == 1 else f"{self.index[axis]} * {step}")
         return " + ".join(terms)
 
     def _flat(self, i: Instruction) -> str:
         """The number of an element of a value that lies nowhere."""
         assert i.access is not None
-        return " + ".join(filter(None, (self.emitter.signature.name(i.access.pointer), self._offset(i.access))))
+        return " + ".join(filter(None, (self.signature.name(i.access.pointer), self._offset(i.access))))
 
     def place(self, n: int) -> tuple[str, str]:
         """Where the element of instruction `n` at the point at hand is: a pointer, and how many elements further on."""
-        i = self.emitter.kernel.instructions[n]
+        i = self.instructions[n]
         assert i.access is not None
         indirect = f"v{i.args[0]} * {self._words(i)[0]}" if i.name in ("load_at", "scatter") else ""
         offset = " + ".join(filter(None, (indirect, self._offset(i.access)))) or "0"
-        return self.emitter.signature.name(i.access.pointer), offset
+        return self.signature.name(i.access.pointer), offset
 
     def element(self, n: int) -> str:
         """The element of instruction `n` at the point at hand."""
@@ -104,13 +102,13 @@ class Values:
 
     def store(self, n: int, value: str) -> None:
         """`value` where instruction `n` puts it."""
-        self.emitter.text.line(f"{self.element(n)} = {stored(value, self.emitter.kernel.instructions[n].dtype.name)}")
+        self.text.line(f"{self.element(n)} = {stored(value, self.instructions[n].dtype.name)}")
 
     def effect(self, n: int) -> None:
         """A store or a scatter, of values that are known."""
-        i, line = self.emitter.kernel.instructions[n], self.emitter.text.line
+        i, line = self.instructions[n], self.text.line
         value, dtype = f"v{i.args[-1]}", i.dtype.name
-        if i.name == "scatter" and self.emitter.signature.is_atomic:
+        if i.name == "scatter" and self.signature.is_atomic:
             line(f"cuda.atomic.add({', '.join(self.place(n))}, {value})")
             return
         if i.name == "scatter" and i.attr("mode") == "add":

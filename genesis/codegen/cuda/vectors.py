@@ -11,13 +11,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
+from genesis.codegen.cuda.emitter import Emitter
 from genesis.codegen.cuda.registers import memory_type
 from genesis.lower.kernel import Kernel
-
-if TYPE_CHECKING:
-    from genesis.codegen.cuda.emit import Emitter
 
 __all__ = ["ALONE", "Vectors", "over_vectors", "points_at_a_time", "vectors_of"]
 

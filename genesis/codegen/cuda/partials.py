@@ -8,14 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import nullcontext
-from typing import TYPE_CHECKING
 
+from genesis.codegen.cuda.emitter import Emitter
+from genesis.codegen.cuda.grid_loops import over_points
 from genesis.codegen.cuda.passes import layers
 from genesis.codegen.cuda.reductions import Accumulator
 from genesis.codegen.cuda.signature import Function
-
-if TYPE_CHECKING:
-    from genesis.codegen.cuda.emit import Emitter
 
 __all__ = ["finish", "store_shares", "store_totals"]
 
@@ -69,7 +67,7 @@ def finish(emitter: Emitter) -> Function:
     axes = emitter.kept if team.shared else []
     found = [emitter.accumulator(n) for n in (emitter.rows if team.shared else emitter.finals)]
     start, step = ("cuda.threadIdx.y", emitter.warps) if over == "column" else ("cuda.threadIdx.x", team.threads)
-    with emitter.items([]) if team.shared else nullcontext():
+    with over_points(emitter, []) if team.shared else nullcontext():
         for a in found:
             text.line(a.begin())
         with emitter.guard(), text.block(f"for share in range({start}, {emitter.signature.shares()}, {step}):"):

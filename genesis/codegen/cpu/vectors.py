@@ -1,0 +1,261 @@
+"""Explicit vectors over an `llvmlite.ir.IRBuilder`: constants, arithmetic, comparison and bits. `Lanes` adds the rest.
+
+A value is *uniform* (a scalar `T`) or *varying* (`<width x T>`, one element per lane). Where two operands meet, a
+uniform one is splatted; a Python number stands for a constant of its neighbour's type. Integers carry no sign in LLVM,
+so a method that depends on it says so in its name or takes the dtype.
+No fast-math flags: NaN, infinities and signed zeros behave as IEEE 754 says, whatever the width.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator
+from contextlib import contextmanager
+
+from llvmlite import ir
+
+from genesis.codegen.cpu.registers import (
+    DOUBLE,
+    FLOAT,
+    I1,
+    I32,
+    I64,
+    REGISTER_TYPE,
+    UNSIGNED,
+    Literal,
+    Value,
+    constants,
+    element_type,
+    is_floating,
+    is_varying,
+    mangled,
+    scalar_constant,
+    with_shape,
+)
+
+__all__ = ["Vectors"]
+
+
+class Vectors:
+    """Emits vector code of `width` lanes at the position of `builder`."""
+
+    def __init__(self, builder: ir.IRBuilder, width: int, shared: Collection[str] = ()):
+        if width < 1 or width & (width - 1):
+            raise ValueError(f"Lanes: width must be a power of two, got {width}")
+        self.builder = builder
+        self.width = width
+        self.shared = shared  # elementary functions that are called, not spelled out at each use
+
+    @contextmanager
+    def narrowed(self, width: int) -> Iterator[None]:
+        """Vectors of `width` lanes for a while; of what an accumulator holds they are the first lanes."""
+        before, self.width = self.width, width
+        yield
+        self.width = before
+
+    # ---- constants and shapes ----
+
+    def constant(self, dtype: str, value: int | float | bool) -> ir.Constant:
+        """The uniform constant `value`, rounded to `dtype`'s register type."""
+        return scalar_constant(REGISTER_TYPE[dtype], value)
+
+    def splat(self, value: ir.Value) -> ir.Value:
+        """A uniform value in every lane; a varying one as it is."""
+        if is_varying(value):
+            return value
+        vector = ir.VectorType(value.type, self.width)
+        if isinstance(value, ir.Constant):
+            return Literal(vector, f"splat ({value.type} {value.get_reference()})")
+        nothing = Literal(vector, "poison")
+        first = self.builder.insert_element(nothing, value, ir.Constant(I32, 0))
+        return self.builder.shuffle_vector(first, nothing, constants(I32, [0] * self.width))
+
+    def lane_index(self, dtype: str = "int64") -> ir.Constant:
+        """<0, 1, .., width-1>."""
+        return constants(REGISTER_TYPE[dtype], range(self.width))
+
+    def first_lanes(self, count: ir.Value) -> ir.Value:
+        """The mask of the first `count` lanes (an integer, possibly more than `width`): the tail of a row."""
+        return self.builder.icmp_signed("<", constants(count.type, range(self.width)), self.splat(count))
+
+    def extract(self, value: ir.Value, lane: int | ir.Value) -> ir.Value:
+        """One lane of a varying value; a uniform one as it is."""
+        if not is_varying(value):
+            return value
+        return self.builder.extract_element(value, ir.Constant(I32, lane) if isinstance(lane, int) else lane)
+
+    def matched(self, *values: Value) -> list[ir.Value]:
+        """Operands of one shape: numbers take the first value's type, uniforms are splatted beside varyings."""
+        type_ = next(element_type(value) for value in values if isinstance(value, ir.Value))
+        found = [value if isinstance(value, ir.Value) else scalar_constant(type_, value) for value in values]
+        return [self.splat(value) for value in found] if any(map(is_varying, found)) else found
+
+    def intrinsic(
+        self, name: str, result: ir.Type, arguments: list[ir.Value], *, overloads: tuple[ir.Type, ...] = ()
+    ) -> ir.Value:
+        """Call `llvm.<name>`; `overloads` are the types its name is mangled with (the result's by default)."""
+        full_name = ".".join(["llvm", name, *map(mangled, overloads or (result,))])
+        return self.builder.call(self.declared(full_name, result, [argument.type for argument in arguments]), arguments)
+
+    def declared(self, name: str, result: ir.Type, parameters: list[ir.Type]) -> ir.Function:
+        """The module's function `name`, declared at its first use."""
+        known = self.builder.module.globals.get(name)
+        return known or ir.Function(self.builder.module, ir.FunctionType(result, parameters), name)
+
+    # ---- arithmetic ----
+
+    def add(self, a: Value, b: Value) -> ir.Value:
+        a, b = self.matched(a, b)
+        return self.builder.fadd(a, b) if is_floating(a) else self.builder.add(a, b)
+
+    def subtract(self, a: Value, b: Value) -> ir.Value:
+        a, b = self.matched(a, b)
+        return self.builder.fsub(a, b) if is_floating(a) else self.builder.sub(a, b)
+
+    def multiply(self, a: Value, b: Value) -> ir.Value:
+        a, b = self.matched(a, b)
+        return self.builder.fmul(a, b) if is_floating(a) else self.builder.mul(a, b)
+
+    def divide(self, a: Value, b: Value) -> ir.Value:
+        """Of floats; integers have `floor_divide`."""
+        return self.builder.fdiv(*self.matched(a, b))
+
+    def negate(self, x: ir.Value) -> ir.Value:
+        return self.builder.fneg(x) if is_floating(x) else self.subtract(0, x)
+
+    def absolute(self, x: ir.Value, dtype: str | None = None) -> ir.Value:
+        if is_floating(x):
+            return self.intrinsic("fabs", x.type, [x])
+        return x if dtype in UNSIGNED else self.intrinsic("abs", x.type, [x, ir.Constant(I1, 0)])
+
+    def fma(self, a: Value, b: Value, c: Value) -> ir.Value:
+        """a * b + c, rounded once."""
+        a, b, c = self.matched(a, b, c)
+        return self.intrinsic("fma", a.type, [a, b, c])
+
+    def square_root(self, x: ir.Value) -> ir.Value:
+        return self.intrinsic("sqrt", x.type, [x])
+
+    def floor(self, x: ir.Value) -> ir.Value:
+        return self.intrinsic("floor", x.type, [x])
+
+    def ceil(self, x: ir.Value) -> ir.Value:
+        return self.intrinsic("ceil", x.type, [x])
+
+    def truncate(self, x: ir.Value) -> ir.Value:
+        return self.intrinsic("trunc", x.type, [x])
+
+    def rint(self, x: ir.Value) -> ir.Value:
+        """The nearest integer, a half going to the even one."""
+        return self.intrinsic("rint", x.type, [x])
+
+    def copy_sign(self, magnitude: Value, sign: Value) -> ir.Value:
+        magnitude, sign = self.matched(magnitude, sign)
+        return self.intrinsic("copysign", magnitude.type, [magnitude, sign])
+
+    def minimum(self, a: Value, b: Value, dtype: str | None = None) -> ir.Value:
+        """The lesser; NaN if either is NaN. Integers are signed unless `dtype` says otherwise."""
+        return self._extremum("minimum", "min", a, b, dtype)
+
+    def maximum(self, a: Value, b: Value, dtype: str | None = None) -> ir.Value:
+        """The greater; NaN if either is NaN. Integers are signed unless `dtype` says otherwise."""
+        return self._extremum("maximum", "max", a, b, dtype)
+
+    def _extremum(self, float_name: str, int_name: str, a: Value, b: Value, dtype: str | None) -> ir.Value:
+        a, b = self.matched(a, b)
+        if is_floating(a):
+            return self.intrinsic(float_name, a.type, [a, b])
+        unsigned = dtype in UNSIGNED or element_type(a) == I1
+        return self.intrinsic(("u" if unsigned else "s") + int_name, a.type, [a, b])
+
+    # ---- comparison and choice ----
+
+    def compare(self, predicate: str, a: Value, b: Value, dtype: str) -> ir.Value:
+        """i1 lanes of `<`, `<=`, `==`, `!=`, `>` or `>=`; with a NaN only `!=` holds."""
+        a, b = self.matched(a, b)
+        if is_floating(a):
+            return (self.builder.fcmp_unordered if predicate == "!=" else self.builder.fcmp_ordered)(predicate, a, b)
+        return (self.builder.icmp_unsigned if dtype in UNSIGNED else self.builder.icmp_signed)(predicate, a, b)
+
+    def is_nan(self, x: ir.Value) -> ir.Value:
+        return self.builder.fcmp_unordered("uno", x, x)
+
+    def select(self, condition: ir.Value, a: Value, b: Value) -> ir.Value:
+        """a where the condition holds, else b."""
+        a, b = self.matched(a, b)
+        if is_varying(condition):
+            a, b = self.splat(a), self.splat(b)
+        return self.builder.select(condition, a, b)
+
+    def any_lane(self, mask: ir.Value) -> ir.Value:
+        """Whether any lane of an i1 value is set (uniform)."""
+        if not is_varying(mask):
+            return mask
+        bits = ir.IntType(mask.type.count)
+        return self.builder.icmp_unsigned("!=", self.builder.bitcast(mask, bits), ir.Constant(bits, 0))
+
+    def patched(self, value: ir.Value, mask: ir.Value, rare: Callable[[], ir.Value]) -> ir.Value:
+        """`value`, with the lanes of `mask` taken from `rare()`, whose code is jumped over when there are none."""
+        before = self.builder.block
+        with self.builder.if_then(self.any_lane(mask), likely=False):
+            mended = self.select(mask, rare(), value)
+            after = self.builder.block
+        result = self.builder.phi(value.type)
+        result.add_incoming(value, before)
+        result.add_incoming(mended, after)
+        return result
+
+    def per_lane(self, function: ir.Function, *arguments: ir.Value) -> ir.Value:
+        """A scalar function applied to each lane in turn: for rare paths."""
+        arguments = tuple(self.matched(*arguments))
+        if not is_varying(arguments[0]):
+            return self.builder.call(function, arguments)
+        before = self.builder.block
+        loop, done = self.builder.append_basic_block("lane"), self.builder.append_basic_block("lanes_done")
+        result_type = ir.VectorType(function.function_type.return_type, self.width)
+        self.builder.branch(loop)
+        self.builder.position_at_end(loop)
+        lane, result = self.builder.phi(I32), self.builder.phi(result_type)
+        value = self.builder.call(function, [self.builder.extract_element(argument, lane) for argument in arguments])
+        grown, following = self.builder.insert_element(result, value, lane), self.builder.add(lane, ir.Constant(I32, 1))
+        nothing = Literal(result_type, "poison")
+        for phi, start, step in ((lane, ir.Constant(I32, 0), following), (result, nothing, grown)):
+            phi.add_incoming(start, before)
+            phi.add_incoming(step, loop)
+        self.builder.cbranch(self.builder.icmp_unsigned("<", following, ir.Constant(I32, self.width)), loop, done)
+        self.builder.position_at_end(done)
+        return grown
+
+    # ---- bits ----
+
+    def logical_and(self, a: Value, b: Value) -> ir.Value:
+        return self.builder.and_(*self.matched(a, b))
+
+    def logical_or(self, a: Value, b: Value) -> ir.Value:
+        return self.builder.or_(*self.matched(a, b))
+
+    def logical_xor(self, a: Value, b: Value) -> ir.Value:
+        return self.builder.xor(*self.matched(a, b))
+
+    def logical_not(self, x: ir.Value) -> ir.Value:
+        return self.logical_xor(x, -1)
+
+    def shift_left(self, x: Value, count: Value) -> ir.Value:
+        return self.builder.shl(*self.matched(x, count))
+
+    def shift_right_logical(self, x: Value, count: Value) -> ir.Value:
+        return self.builder.lshr(*self.matched(x, count))
+
+    def shift_right_arithmetic(self, x: Value, count: Value) -> ir.Value:
+        return self.builder.ashr(*self.matched(x, count))
+
+    def rotate_left(self, x: Value, count: Value) -> ir.Value:
+        x, count = self.matched(x, count)
+        return self.intrinsic("fshl", x.type, [x, x, count])
+
+    def bitcast_to_int(self, x: ir.Value) -> ir.Value:
+        """The bits of a float, as an integer of its size."""
+        return self.builder.bitcast(x, with_shape(I64 if element_type(x) == DOUBLE else I32, x))
+
+    def bitcast_to_float(self, x: ir.Value) -> ir.Value:
+        """The float whose bits are a 32- or 64-bit integer."""
+        return self.builder.bitcast(x, with_shape(DOUBLE if element_type(x) == I64 else FLOAT, x))
