@@ -61,3 +61,17 @@ def test_what_the_guide_names_is_there():
         named(file)
     for function, file in re.findall(r"`(\w+)`\s+in\s+`([\w/]+\.py)`", GUIDE):
         assert re.search(rf"^def {function}\(", named(file).read_text(encoding="utf-8"), re.MULTILINE), (function, file)
+
+
+def files_in(prose: str) -> set[str]:
+    return set(re.findall(r"`([\w/]+\.py)`", prose))
+
+
+def test_the_guide_opens_at_most_thirty_files():
+    """Every file that it names: the ones to open, and the ones that its answers lead to, are the same."""
+    prose = re.sub(r"^```.*?^```$", "", GUIDE, flags=re.DOTALL | re.MULTILINE)
+    floors, _, answers = prose.partition("## Questions")
+    to_open = files_in(" ".join(re.findall(r"^\*\*Open\*\* .*(?:\n.+)*", floors, re.MULTILINE)))
+    assert 12 <= len(to_open) <= 30
+    assert files_in(floors) == to_open and files_in(answers) <= to_open
+    assert all((ROOT / "genesis" / file).exists() for file in to_open)
