@@ -21,10 +21,10 @@ __all__ = [
 # Rows that serve other rows, or library functions of the same name, and have no public function of their own.
 _INTERNAL = {
     "adadelta_update", "adagrad_update", "adam_update", "adamax_update", "arange", "asgd_update", "batch_statistics",
-    "clip_to_norm", "clip_to_value", "dropout", "fence", "full", "im2col", "index", "linalg_lu", "linalg_lu_solve",
-    "linalg_qr", "linalg_svd", "nadam_update", "normal", "put", "radam_update", "randint", "recurrent", "rmsprop_update",
-    "rprop_update", "sgd_update", "stop_gradient", "subscript", "to_dtype", "uniform", "unscale", "view_at", "where",
-    "with_value",
+    "clip_to_norm", "clip_to_value", "dropout", "full", "im2col", "index", "linalg_lu", "linalg_lu_solve",
+    "linalg_qr", "linalg_svd", "nadam_update", "normal", "optimization_barrier", "put", "radam_update", "randint",
+    "recurrent", "rmsprop_update", "rprop_update", "sgd_update", "stop_gradient", "subscript", "to_dtype", "uniform",
+    "unscale", "view_at", "where", "with_value",
 }
 # Methods that are functions as well.
 _METHODS = {

@@ -130,8 +130,8 @@ def result_type(operands: Iterable[tuple[DType, int]]) -> DType:
     """The common type of operands given as (dtype, priority): 2 dimensioned tensor, 1 0-d tensor, 0 Python scalar."""
     by_priority: list[DType | None] = [None, None, None]
     for dtype, priority in operands:
-        held = by_priority[priority]
-        by_priority[priority] = dtype if held is None else promote(held, dtype)
+        known = by_priority[priority]
+        by_priority[priority] = dtype if known is None else promote(known, dtype)
     result = by_priority[0]
     for higher in by_priority[1:]:
         if higher is not None and (result is None or higher.category >= result.category):

@@ -58,7 +58,7 @@ class Node:
         if self.op == "constant":
             attrs = repr(self.attrs["value"])  # -0.0 is not 0.0
         elif self.op == "view":
-            attrs = (self.attrs["strides"], self.attrs["offset"], self.attrs.get("fence"))  # whatever it is called
+            attrs = (self.attrs["strides"], self.attrs["offset"], self.attrs.get("barrier"))  # whatever it is called
         else:
             attrs = tuple(self.attrs.items())
         return (self.op, self.inputs, attrs, self.dtype.name, self.shape)

@@ -8,18 +8,18 @@ from typing import NamedTuple
 from genesis.ir.dtypes import DType
 from genesis.ir.graph import Node
 from genesis.ir.verify import verify
-from genesis.lower.batch_sums import batch_sums
+from genesis.lower.convolve import convolve
 from genesis.lower.decisions import Decisions
-from genesis.lower.epilogues import followed
+from genesis.lower.elide_copies import elide_copies
 from genesis.lower.fuse import fuse
-from genesis.lower.legalize import base_of, layout_of, legalize, set_apart
-from genesis.lower.panels import panelled
-from genesis.lower.placing import placed
-from genesis.lower.products import convolve
-from genesis.lower.recompute import recomputed
+from genesis.lower.fuse_epilogues import fuse_epilogues
+from genesis.lower.fuse_tiles import fuse_tiles
+from genesis.lower.legalize import base_of, force_materialized, layout_of, legalize
+from genesis.lower.lower_concat import lower_concat
+from genesis.lower.rematerialize import rematerialize
 from genesis.lower.schedule import Schedule, allocate, donations, order
 from genesis.lower.simplify import simplify
-from genesis.lower.slices import joined
+from genesis.lower.sum_batches import sum_batches
 from genesis.lower.target import Target
 from genesis.ops.layout import Layout
 
@@ -49,8 +49,8 @@ def lower(
 
     The values `saved` are outputs too, and may share their memory with others.
     """
-    graph = recomputed(joined(simplify(nodes, [*outputs, *saved])))
-    graph = batch_sums(graph if target.strided else convolve(graph))
+    graph = rematerialize(lower_concat(simplify(nodes, [*outputs, *saved])))
+    graph = sum_batches(graph if target.strided else convolve(graph))
     _check(graph.nodes, graph.outputs)
     graph = legalize(graph, len(saved), target.strided)
     _check(graph.nodes, graph.outputs)
@@ -59,15 +59,15 @@ def lower(
         stages, refused = order(graph.nodes, partition)
         if not refused:
             break
-        graph = set_apart(graph, refused)
+        graph = force_materialized(graph, refused)
     inputs = [i for i, node in enumerate(graph.nodes) if node.op == "input"]
     bases = [base_of(graph.nodes, o) for o in graph.outputs]
-    if target.turns is None:
-        stages = placed(graph.nodes, stages, bases)
-    stages = panelled(graph.nodes, stages, bases, target)
-    if target.turns is None:
-        stages = followed(graph.nodes, stages, bases, target)
-    schedule = allocate(graph.nodes, stages, inputs, bases, 1 if target.turns else target.threads)
+    if target.sequential_tiles is None:
+        stages = elide_copies(graph.nodes, stages, bases)
+    stages = fuse_tiles(graph.nodes, stages, bases, target)
+    if target.sequential_tiles is None:
+        stages = fuse_epilogues(graph.nodes, stages, bases, target)
+    schedule = allocate(graph.nodes, stages, inputs, bases, 1 if target.sequential_tiles else target.threads)
     layouts: list[Layout] = [layout_of(graph.nodes, o) for o in graph.outputs]  # type: ignore[misc]
     places = list(zip(bases, layouts, strict=True))
     given = donations(graph.nodes, schedule)

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from genesis.ir.dtypes import DType
 from genesis.ir.graph import Node
 from genesis.ir.shapes import contiguous_strides, numel
-from genesis.lower.drafts import Draft, kernel_of
+from genesis.lower.bind import UnboundInstruction, bind
 from genesis.lower.group import (
     COLUMN,
     FINAL,
@@ -23,7 +23,7 @@ from genesis.lower.group import (
     split_axes,
 )
 from genesis.lower.index_map import IndexMap, SplitAxis, Unmappable, pull
-from genesis.lower.kernel import Kernel, Word
+from genesis.lower.kernel import Kernel, KernelArg
 from genesis.ops.layout import Layout
 from genesis.ops.registry import PRIMITIVES
 
@@ -52,7 +52,7 @@ class KernelCall(NamedTuple):
 def build_group(nodes: Sequence[Node], partition: Partition, group: Group) -> list[KernelCall]:
     """The kernels of a group, in order."""
     if group.kind == "loop":
-        stores = [Store(m, group.levels[m], m) for m in group.members if m in partition.realized]
+        stores = [Store(m, group.levels[m], m) for m in group.members if m in partition.materialized]
         return [_built(nodes, partition, group, group.axes, stores)] if stores else []
     index = group.members[-1]
     node = nodes[index]
@@ -159,7 +159,7 @@ class _Build:
         self.group = group
         self.axes = axes
         self.extents = [extent for extent, _ in axes]
-        self.drafts: list[Draft] = []
+        self.unbound: list[UnboundInstruction] = []
         self.memo: dict[Any, int] = {}
         self.reads: dict[int, None] = {}
         self.writes: dict[int, None] = {}
@@ -193,7 +193,7 @@ class _Build:
             return self._source(index, node, at)
         home = self.partition.home[index]
         here = home is self.group
-        if not here and (index in self.partition.realized or kind not in ("elementwise", "gather")):
+        if not here and (index in self.partition.materialized or kind not in ("elementwise", "gather")):
             return self._load(index, node, at)
         if kind == "reduce":
             assert here and self.group is not None
@@ -204,15 +204,15 @@ class _Build:
                 raise refusal
             over = ROW if level == FINAL and self._row_source(node) else FULL
             value = self.value(node.inputs[0], canonical_map(self.axes, over))
-            return self._add(node.op, (value,), node.dtype, level, self.drafts[value].step + 1,
+            return self._add(node.op, (value,), node.dtype, level, self.unbound[value].step + 1,
                              attrs=(("over", over),), origin=index)
         if kind == "gather":
             return self._gather(index, node, at)
         args = tuple([self.value(i, at) for i in node.inputs])
         attrs = tuple((k, node.attrs[k]) for k in ("wrap",) if k in node.attrs)
-        words: tuple[Word, ...] = ()
+        words: tuple[KernelArg, ...] = ()
         if node.op == "check_index":
-            words = (Word("extent", node.attrs["extent"]), Word("site", index), Word("fault"))
+            words = (KernelArg("extent", node.attrs["extent"]), KernelArg("site", index), KernelArg("fault"))
         if node.op == "cast":
             attrs = (("source", self.nodes[node.inputs[0]].dtype.name),)
         elif args and self.nodes[node.inputs[-1]].dtype is not node.dtype:
@@ -227,8 +227,8 @@ class _Build:
 
     def _where(self, args: Sequence[int]) -> tuple[str, int]:
         """The level and step of an elementwise value: the innermost and latest of its arguments'."""
-        levels = [self.drafts[a].level for a in args]
-        step = max((self.drafts[a].step for a in args), default=0)
+        levels = [self.unbound[a].level for a in args]
+        step = max((self.unbound[a].step for a in args), default=0)
         level = next((level for level in (COLUMN, FULL, ROW, FINAL) if level in levels), "uniform")
         return level, step
 
@@ -244,11 +244,11 @@ class _Build:
             return self._load(index, node, at)
         if node.op == "constant":
             return self._add("word", (), node.dtype, "uniform", 0,
-                             words=(Word("constant", node.attrs["value"], node.dtype),), origin=index)
+                             words=(KernelArg("constant", node.attrs["value"], node.dtype),), origin=index)
         if node.op == "scalar":
             slot = node.attrs["slot"]
             return self._add("word", (), node.dtype, "uniform", 0,
-                             words=(Word("scalar", slot, self.partition.scalars[slot]),), origin=index)
+                             words=(KernelArg("scalar", slot, self.partition.scalars[slot]),), origin=index)
         if node.op == "iota":
             return self._add("index", (), node.dtype, level, 0, at, origin=index)
         nothing = IndexMap(0, (0,) * len(self.axes))
@@ -279,31 +279,31 @@ class _Build:
         other, step = self._where((position,))
         rank = ("uniform", FINAL, ROW, FULL)
         return self._add("load_at", (position,), node.dtype, max(level, other, key=rank.index), step, place, source,
-                         words=(Word("stride", strides[dim]),), origin=index)
+                         words=(KernelArg("stride", strides[dim]),), origin=index)
 
     # ---- effects ----
 
     def store(self, target: int, at: IndexMap, value: int, level: str, dtype: DType, *, scanned: bool = False) -> None:
         self.writes[target] = None
         name, attrs = ("scan", (("over", FULL),)) if scanned else ("store", ())
-        self._add(name, (value,), dtype, level, self.drafts[value].step, at, target, attrs=attrs, origin=target)
+        self._add(name, (value,), dtype, level, self.unbound[value].step, at, target, attrs=attrs, origin=target)
 
     def scatter(
         self, target: int, at: IndexMap, position: int, stride: int, value: int, mode: str, dtype: DType
     ) -> None:
         self.writes[target] = None
         self._add("scatter", (position, value), dtype, FULL, self._where((position, value))[1], at, target,
-                  attrs=(("mode", mode),), words=(Word("stride", stride),), origin=target)
+                  attrs=(("mode", mode),), words=(KernelArg("stride", stride),), origin=target)
 
     def _add(
         self, name: str, args: tuple[int, ...], dtype: DType, level: str, step: int, at: IndexMap | None = None,
-        storage: int | None = None, attrs: tuple[tuple[str, Any], ...] = (), words: tuple[Word, ...] = (),
+        storage: int | None = None, attrs: tuple[tuple[str, Any], ...] = (), words: tuple[KernelArg, ...] = (),
         origin: int = -1,
     ) -> int:
-        self.drafts.append(Draft(name, args, dtype, level, step, at, storage, attrs, words, origin))
-        return len(self.drafts) - 1
+        self.unbound.append(UnboundInstruction(name, args, dtype, level, step, at, storage, attrs, words, origin))
+        return len(self.unbound) - 1
 
     def finished(self) -> KernelCall:
-        kernel, extents = kernel_of(self.axes, self.drafts, self.partition.target.taps)
+        kernel, extents = bind(self.axes, self.unbound, self.partition.target.unroll)
         nodes = tuple(dict.fromkeys(kernel.origins))
         return KernelCall(kernel, extents, tuple(self.reads), tuple(self.writes), nodes)

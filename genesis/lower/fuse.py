@@ -26,7 +26,7 @@ from genesis.lower.group import (
 )
 from genesis.lower.legalize import base_of
 from genesis.lower.levels import Levels
-from genesis.lower.realize import realized
+from genesis.lower.materialize import materialize
 from genesis.lower.target import Target
 from genesis.ops.registry import PRIMITIVES
 
@@ -54,7 +54,7 @@ class _Fusion:
             kind = PRIMITIVES[node.op].kind
             if kind in ("source", "view"):
                 continue
-            if node.attrs.get("apart"):
+            if node.attrs.get("materialize"):
                 self._join(self._opened("loop", pattern_of((node.numel,), ())), index, FULL)
                 self.groups[-1].operations = OPERATION_LIMIT
             elif kind in ("elementwise", "gather", "reduce"):
@@ -190,5 +190,5 @@ def fuse(nodes: Sequence[Node], outputs: Sequence[int], target: Target, scalars:
     groups = [g for g in fusion.groups if g.members]
     for group in groups:
         group.members.sort()
-    kept = realized(nodes, outputs, fusion.home, fusion.bases, target, fusion.decisions)
+    kept = materialize(nodes, outputs, fusion.home, fusion.bases, target, fusion.decisions)
     return Partition(groups, fusion.home, kept, scalars, target, fusion.decisions)

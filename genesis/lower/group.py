@@ -71,16 +71,16 @@ def _points(axes: tuple[Axis, ...], level: str) -> int:
 class Partition:
     """Groups in the order they run, and the values that get memory."""
 
-    __slots__ = ("decisions", "groups", "home", "realized", "scalars", "target")
+    __slots__ = ("decisions", "groups", "home", "materialized", "scalars", "target")
 
     def __init__(
-        self, groups: list[Group], home: dict[int, Group], realized: set[int], scalars: Sequence[DType], target: Target,
+        self, groups: list[Group], home: dict[int, Group], materialized: set[int], scalars: Sequence[DType], target: Target,
         decisions: Decisions,
     ) -> None:
         self.decisions = decisions
         self.groups = groups
         self.home = home
-        self.realized = realized
+        self.materialized = materialized
         self.scalars = scalars  # of each scalar slot: float64 or int64
         self.target = target
 
@@ -133,13 +133,13 @@ def split_axes(axes: Sequence[Axis], split: SplitAxis) -> tuple[Axis, ...]:
     return (*axes[: split.axis], *pair, *axes[split.axis + 1 :])
 
 
-def aligned(nodes: Sequence[Node], axes: tuple[Axis, ...], index: int, level: str, held: str) -> bool:
-    """Whether a read of `index` at `level` finds its base, which the nest computes at level `held`, at the base's own place."""
+def aligned(nodes: Sequence[Node], axes: tuple[Axis, ...], index: int, level: str, computed: str) -> bool:
+    """Whether a read of `index` at `level` finds its base, `computed` at that level, at the base's own place."""
     while True:
         try:
             extents = [e for e, _ in axes]
             _, at = pull_views(nodes, index, canonical_map(axes, level), extents)
-            want = canonical_map(axes, held)
+            want = canonical_map(axes, computed)
             return at.offset == want.offset and all(
                 a == b or e == 1 for a, b, e in zip(at.strides, want.strides, extents, strict=True))
         except SplitAxis as split:

@@ -14,15 +14,15 @@ from typing import Any, NamedTuple
 from genesis.ir.dtypes import DType
 from genesis.ops.registry import PRIMITIVES
 
-__all__ = ["REDUCTIONS", "Access", "Instruction", "Kernel", "Word"]
+__all__ = ["REDUCTIONS", "Access", "Instruction", "Kernel", "KernelArg"]
 
 REDUCTIONS = frozenset(("sum", "prod", "max", "min", "any", "all", "argmax", "argmin"))
 EFFECTS = frozenset(("store", "scatter", "scan"))  # a scan stores what a sum has come to, at each point
 VALUE_WORDS = frozenset(("pointer", "site", "stream"))  # the kinds of word that name a value of the graph
-DEAR = 8  # the cost from which a value is kept for the next pass rather than computed again
+EXPENSIVE = 8  # the cost from which a value is kept for the next pass rather than computed again
 
 
-class Word(NamedTuple):
+class KernelArg(NamedTuple):
     """One word of an argument block: kind and what fills it.
 
     pointer (storage, byte offset), extent (value), stride (value), block (elements of the lane axis in one item),
@@ -86,23 +86,23 @@ class Instruction:
 class Kernel:
     """A loop nest over `axes` (word of the extent, reduced) with `lane` the innermost one, run as vectors.
 
-    The short axes `taps` (axis: extent, which is known) are spelled out for each vector: along them lie the elements
+    The short axes `unrolled` (axis: extent, which is known) are spelled out for each vector: along them lie the elements
     that a vector, reading along its axis, steps over. `origins` are the values that the instructions belong to.
     """
 
-    __slots__ = ("axes", "instructions", "lane", "name", "origins", "taps", "text", "words")
+    __slots__ = ("axes", "instructions", "lane", "name", "origins", "text", "unrolled", "words")
 
     def __init__(
-        self, axes: Sequence[tuple[int, bool]], lane: int | None, instructions: Sequence[Instruction], words: Sequence[Word],
-        taps: Mapping[int, int], origins: Sequence[int],
+        self, axes: Sequence[tuple[int, bool]], lane: int | None, instructions: Sequence[Instruction],
+        words: Sequence[KernelArg], unrolled: Mapping[int, int], origins: Sequence[int],
     ) -> None:
         self.axes = tuple(axes)
         self.lane = lane
-        self.taps = taps
+        self.unrolled = unrolled
         self.instructions = tuple(instructions)
         self.words = tuple(words)
         self.origins = tuple(origins)
-        extents = [str(taps[a]) if a in taps else f"w{word}" for a, (word, _) in enumerate(self.axes)]
+        extents = [str(unrolled[a]) if a in unrolled else f"w{word}" for a, (word, _) in enumerate(self.axes)]
         shape = ", ".join(f"{'reduce' if r else 'keep'} {e}" for e, (_, r) in zip(extents, self.axes, strict=True))
         lines = [f"axes [{shape}] lane {lane}", "words " + " ".join(w.role for w in self.words)]
         lines += [i.text(n) for n, i in enumerate(self.instructions)]
@@ -115,11 +115,12 @@ class Kernel:
         other.origins = tuple([names[value] for value in self.origins])
         return other
 
-    def filled(self, words: Sequence[Word]) -> Kernel:
+    def filled(self, words: Sequence[KernelArg]) -> Kernel:
         """The same code with other words, of the same kinds."""
         other = Kernel.__new__(Kernel)
-        other.axes, other.lane, other.taps, other.text, other.name = self.axes, self.lane, self.taps, self.text, self.name
-        other.instructions, other.origins, other.words = self.instructions, self.origins, tuple(words)
+        other.axes, other.lane, other.unrolled = self.axes, self.lane, self.unrolled
+        other.text, other.name, other.words = self.text, self.name, tuple(words)
+        other.instructions, other.origins = self.instructions, self.origins
         return other
 
     def strides(self, access: Access) -> tuple[int, ...]:
@@ -128,13 +129,13 @@ class Kernel:
 
     @property
     def outer(self) -> list[int]:
-        """The kept axes other than the lane axis and the taps."""
-        return [a for a, (_, reduced) in enumerate(self.axes) if not reduced and a != self.lane and a not in self.taps]
+        """The kept axes other than the lane axis and the unrolled."""
+        return [a for a, (_, reduced) in enumerate(self.axes) if not reduced and a != self.lane and a not in self.unrolled]
 
     @property
     def inner(self) -> list[int]:
-        """The reduced axes other than the lane axis and the taps."""
-        return [a for a, (_, reduced) in enumerate(self.axes) if reduced and a != self.lane and a not in self.taps]
+        """The reduced axes other than the lane axis and the unrolled."""
+        return [a for a, (_, reduced) in enumerate(self.axes) if reduced and a != self.lane and a not in self.unrolled]
 
     @property
     def lane_is_reduced(self) -> bool:
@@ -175,14 +176,14 @@ class Kernel:
 
     def kept(self) -> list[int]:
         """The values that one pass over a row computes and a later one needs again, and that are dear enough to keep."""
-        if not self.lane_is_reduced or self.inner or self.taps:
+        if not self.lane_is_reduced or self.inner or self.unrolled:
             return []
         counts: dict[int, int] = {}
         for step in self.steps:
             for n in self.needed(self.targets(step)):
                 counts[n] = counts.get(n, 0) + 1
         return [n for n, count in counts.items() if count > 1 and self.lane in self.instructions[n].varies
-                and self.instructions[n].name in PRIMITIVES and PRIMITIVES[self.instructions[n].name].cost >= DEAR]
+                and self.instructions[n].name in PRIMITIVES and PRIMITIVES[self.instructions[n].name].cost >= EXPENSIVE]
 
     @property
     def factors(self) -> tuple[int, int] | None:

@@ -13,15 +13,15 @@ from typing import Any
 from genesis.ir.dtypes import float32, int64
 from genesis.ir.graph import Graph, Node, Value
 from genesis.ir.shapes import numel
-from genesis.lower.folds import folded, memory_layout
-from genesis.lower.products import products_summed
+from genesis.lower.axis_groups import grouped_layout, memory_layout
+from genesis.lower.convolve import sum_of_products
 from genesis.lower.simplify import Simplified
 from genesis.ops.contraction import swapped
 from genesis.ops.layout import Layout, contiguous_layout
 from genesis.ops.registry import PRIMITIVES, cast, expand
 from genesis.ops.views import reshape_value, view_node
 
-__all__ = ["base_of", "layout_of", "legalize", "matrix_operand", "result_layout", "set_apart"]
+__all__ = ["base_of", "force_materialized", "layout_of", "legalize", "matrix_operand", "result_layout"]
 
 
 def base_of(nodes: Sequence[Node], index: int) -> int:
@@ -121,7 +121,7 @@ def _reading(graph: Graph, index: int) -> Any:
     if node.op != "view":
         return index
     strides = tuple(0 if e == 1 else s for e, s in zip(node.shape, node.attrs["strides"], strict=True))
-    return node.inputs, node.shape, strides, node.attrs["offset"], node.attrs.get("fence")
+    return node.inputs, node.shape, strides, node.attrs["offset"], node.attrs.get("barrier")
 
 
 def _in_memory(graph: _Legal, index: int, spread: bool = True) -> int:
@@ -157,7 +157,7 @@ def _matmul(graph: _Legal, node: Node) -> Value:
         wide = Node("matmul", (cast(a, float32).index, cast(b, float32).index), node.attrs, node.shape, float32)
         return cast(_matmul(graph, wide), node.dtype)
     if node.dtype.category < 2 or thin or numel(a.shape) == 0 or numel(b.shape) == 0:
-        return products_summed(graph, a, b, node.shape)
+        return sum_of_products(graph, a, b, node.shape)
     operands = [_matrix(graph, i) for i in node.inputs]
     layouts = [layout_of(graph.nodes, i) for i in operands]
     if not graph.strided and len(collapsed_batch([*layouts, result_layout(node, a.shape)])[0]) > 2:  # type: ignore[list-item]
@@ -170,7 +170,7 @@ def _matrix(graph: _Legal, index: int) -> int:
     layout = layout_of(graph.nodes, index)
     if _has_memory(graph, index) and layout is not None and matrix_operand(layout):
         return index
-    if graph.strided and _has_memory(graph, index) and folded(graph.nodes, index) is not None:
+    if graph.strided and _has_memory(graph, index) and grouped_layout(graph.nodes, index) is not None:
         return index
     node = graph.nodes[index]
     row, column = node.attrs["strides"][-2:] if node.op == "view" else (1, 0)
@@ -211,7 +211,7 @@ def result_layout(node: Node, left: Sequence[int]) -> Layout:
     return Layout(shape, (*(0,) * (len(shape) - 2), shape[-1], 1), 0)
 
 
-def set_apart(graph: Simplified, values: Collection[int]) -> Simplified:
+def force_materialized(graph: Simplified, values: Collection[int]) -> Simplified:
     """The graph with each of `values` in memory, row-major, by a kernel of its own.
 
     A gather is computed there itself; of another value, whoever reads it reads a copy made there.
@@ -222,9 +222,11 @@ def set_apart(graph: Simplified, values: Collection[int]) -> Simplified:
     for position, node in enumerate(graph.nodes):
         node = node.renumbered(tuple([place[i] for i in node.inputs]))
         gathered = position in values and node.op == "gather"
-        nodes.append(Node(node.op, node.inputs, {**node.attrs, "apart": True}, node.shape, node.dtype) if gathered else node)
+        if gathered:
+            node = Node(node.op, node.inputs, {**node.attrs, "materialize": True}, node.shape, node.dtype)
+        nodes.append(node)
         if position in values and not gathered:
-            nodes.append(Node("clone", (len(nodes) - 1,), {"apart": True}, node.shape, node.dtype))
+            nodes.append(Node("clone", (len(nodes) - 1,), {"materialize": True}, node.shape, node.dtype))
         origins += [graph.origins[position]] * (len(nodes) - len(origins))
         place.append(len(nodes) - 1)
     return Simplified(nodes, [place[o] for o in graph.outputs], origins)

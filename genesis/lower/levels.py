@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from genesis.ir.graph import Node
 from genesis.ir.shapes import numel
-from genesis.lower.folds import memory_layout
+from genesis.lower.axis_groups import memory_layout
 from genesis.lower.group import COLUMN, FINAL, FULL, ROW, Axis, Group, aligned, canonical_map, pattern_of, pull_views
 from genesis.lower.index_map import SplitAxis, Unmappable, pull
 from genesis.lower.target import Target
@@ -145,17 +145,17 @@ class Levels:
             base = self.bases[index]
             if self.home.get(base) is not group:
                 continue
-            held = group.levels[base]
+            there = group.levels[base]
             self.reason = ELSEWHERE
-            if index == base and held == level:
+            if index == base and there == level:
                 continue
-            if (held == FINAL) != (level == FINAL) or (held == COLUMN) != (level == COLUMN):
+            if (there == FINAL) != (level == FINAL) or (there == COLUMN) != (level == COLUMN):
                 return False
-            if held == ROW and level == FULL and group.passes[base] and (
+            if there == ROW and level == FULL and group.passes[base] and (
                 group.numel(ROW) < self.rows_wanted and group.numel(FULL) > SMALL
             ):
                 self.reason = "few long rows would be passed over once more by fewer threads"
                 return False
-            if not aligned(self.nodes, axes, index, level, held):
+            if not aligned(self.nodes, axes, index, level, there):
                 return False
         return True

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from genesis.lower.build import KernelCall
-from genesis.lower.kernel import REDUCTIONS, Access, Instruction, Word
+from genesis.lower.kernel import REDUCTIONS, Access, Instruction, KernelArg
 
 __all__ = ["listing"]
 
@@ -130,7 +130,7 @@ class _Listing:
             offset = f"{self._word(i.attr('words')).value}*{indirect}" + ("" if offset == "0" else f" + {offset}")
         return f"%{pointer.value}[{offset}]"
 
-    def _word(self, name: Any) -> Word:
+    def _word(self, name: Any) -> KernelArg:
         return self.kernel.words[int(str(name).split(",")[0][1:])]
 
     def _offset(self, access: Access, first: int) -> str:

@@ -38,13 +38,13 @@ class Repeats:
 
         A value that lies in memory is looked at from outside alone; others are read through, down to those that do.
         """
-        nodes, home, realized = self.nodes, self.partition.home, self.partition.realized
+        nodes, home, materialized = self.nodes, self.partition.home, self.partition.materialized
         levels, passes = group.levels, group.passes
         values = list(group.members)
         names = {index: name for name, index in enumerate(values)}
         structure: list[Any] = [group.kind, group.axes, len(values)]
         for index in values:  # it grows meanwhile
-            node, kept = nodes[index], index in realized
+            node, kept = nodes[index], index in materialized
             op, attrs, inputs = node.op, node.attrs, []
             if index in levels or index not in home or (
                 not kept and PRIMITIVES[op].kind in ("elementwise", "gather")

@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from genesis.ir.graph import Node
+from genesis.lower.axis_groups import PLAIN, AxisGroups, grouped_layout
 from genesis.lower.build import KernelCall
-from genesis.lower.folds import PLAIN, Folds, folded
 from genesis.lower.group import Partition
 from genesis.lower.index_map import Unmappable
 from genesis.lower.kernel import Kernel
@@ -21,7 +21,7 @@ from genesis.lower.repeats import Repeats
 from genesis.lower.stages import Call, HostCall, Loop, Product, Stage, parts
 from genesis.ops.layout import Layout
 
-__all__ = ["ALIGNMENT", "Location", "Schedule", "allocate", "donations", "last_check", "order"]
+__all__ = ["ALIGNMENT", "Location", "Schedule", "allocate", "donations", "last_failing_stage", "order"]
 
 ALIGNMENT = 64
 
@@ -91,18 +91,18 @@ def _operand(nodes: Sequence[Node], index: int) -> tuple[int, Layout]:
 
 def _product(nodes: Sequence[Node], index: int) -> Product:
     left, right = nodes[index].inputs
-    (a_layout, a_folds), (b_layout, b_folds) = (_matrix(nodes, i) for i in (left, right))
+    (a_layout, a_groups), (b_layout, b_groups) = (_matrix(nodes, i) for i in (left, right))
     extents, strides = collapsed_batch([a_layout, b_layout, result_layout(nodes[index], nodes[left].shape)])
     first, second, third = (tuple(s) for s in strides)
     (m, k), n = nodes[left].shape[-2:], nodes[right].shape[-1]
     a, b = (base_of(nodes, i) for i in (left, right))
-    only, folds = nodes[index].attrs.get("only", ""), (a_folds, b_folds)
-    return Product(index, a, b, a_layout, b_layout, tuple(extents), (first, second, third), (m, n, k), n, only, folds)
+    only, axis_groups = nodes[index].attrs.get("only", ""), (a_groups, b_groups)
+    return Product(index, a, b, a_layout, b_layout, tuple(extents), (first, second, third), (m, n, k), n, only, axis_groups)
 
 
-def _matrix(nodes: Sequence[Node], index: int) -> tuple[Layout, Folds]:
+def _matrix(nodes: Sequence[Node], index: int) -> tuple[Layout, AxisGroups]:
     layout = layout_of(nodes, index)
-    found = (layout, PLAIN) if layout is not None else folded(nodes, index)
+    found = (layout, PLAIN) if layout is not None else grouped_layout(nodes, index)
     assert found is not None, "legalize gives operands a layout"
     return found
 
@@ -132,7 +132,7 @@ def allocate(
             for value in call.writes:
                 if value not in locations:
                     locations[value] = Location("arena", arena.take(max(nodes[value].nbytes, 1)))
-            tiles = {v: workers * call.slab(nodes[v].nbytes) for v in call.private} if isinstance(call, Loop) else {}
+            tiles = {v: workers * call.tile_bytes(nodes[v].nbytes) for v in call.private} if isinstance(call, Loop) else {}
             for value, nbytes in tiles.items():
                 locations[value] = Location("arena", arena.take(nbytes))
             totals = {v: nbytes for v in getattr(call, "sums", ()) if (nbytes := _sum_bytes(nodes[v], workers))}
@@ -167,7 +167,7 @@ def donations(nodes: Sequence[Node], schedule: Schedule) -> list[tuple[int, int]
             for value in call.writes:
                 first.setdefault(value, number)
             last.update(dict.fromkeys(call.reads, number))
-    checked = last_check(nodes, schedule.stages)
+    checked = last_failing_stage(nodes, schedule.stages)
     pairs: list[tuple[int, int]] = []
     for number, stage in enumerate(schedule.stages[checked + 1 :], checked + 1):
         read = Counter([v for call in stage for part in parts(call) for v in part.reads])
@@ -190,7 +190,7 @@ def donations(nodes: Sequence[Node], schedule: Schedule) -> list[tuple[int, int]
     return pairs
 
 
-def last_check(nodes: Sequence[Node], stages: Sequence[Stage]) -> int:
+def last_failing_stage(nodes: Sequence[Node], stages: Sequence[Stage]) -> int:
     """The last stage that may fail, because an index is out of range or Python raises; -1 if none may."""
     return max([number for number, stage in enumerate(stages) for call in stage if isinstance(call, HostCall) or any(
         nodes[i].op == "check_index" for i in getattr(call, "nodes", ()))], default=-1)

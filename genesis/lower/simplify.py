@@ -247,8 +247,8 @@ def _forwarded(node: Node, kept: Sequence[Node]) -> int | None:
 
 
 def _is_identity(node: Node) -> bool:
-    at, fence = node.attrs, "fence" in node.attrs
-    return not fence and tuple(at["strides"]) == contiguous_layout(node.shape).strides and not at["offset"]
+    at, barrier = node.attrs, "barrier" in node.attrs
+    return not barrier and tuple(at["strides"]) == contiguous_layout(node.shape).strides and not at["offset"]
 
 
 def _constant(kept: Sequence[Node], index: int) -> float | None:

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from genesis.ir.shapes import numel
+from genesis.lower.axis_groups import PLAIN, AxisGroups
 from genesis.lower.build import KernelCall
-from genesis.lower.folds import PLAIN, Folds
 from genesis.ops.layout import Layout
 
 __all__ = ["Call", "HostCall", "Loop", "Product", "Stage", "parts"]
@@ -16,8 +16,8 @@ __all__ = ["Call", "HostCall", "Loop", "Product", "Stage", "parts"]
 class Product(NamedTuple):
     """A matrix product: the node, its operands' bases and layouts, the batch axes with each matrix' strides, m, n and k, the
     distance between the result's rows, which of the products count (see `ops/contraction.py`), how many axes of each
-    layout make up rows and columns (see `folds.py`), the place of the result's first element, and the kernels that run on
-    each block of the result's rows once it is there (see `epilogues.py`)."""
+    layout make up rows and columns (see `axis_groups.py`), the place of the result's first element, and the kernels that run on
+    each block of the result's rows once it is there (see `fuse_epilogues.py`)."""
 
     node: int
     a: int
@@ -29,7 +29,7 @@ class Product(NamedTuple):
     extents: tuple[int, int, int]
     ldc: int
     only: str = ""
-    folds: tuple[Folds, Folds] = (PLAIN, PLAIN)
+    axis_groups: tuple[AxisGroups, AxisGroups] = (PLAIN, PLAIN)
     first: int = 0
     epilogue: tuple[KernelCall, ...] = ()
 
@@ -109,7 +109,7 @@ class Loop(NamedTuple):
             end = start + self.stretch
             yield from ((first, min(first + self.tile, end)) for first in range(start, end, self.tile))
 
-    def slab(self, nbytes: int) -> int:
+    def tile_bytes(self, nbytes: int) -> int:
         """The bytes of a tile of a value."""
         return nbytes // self.points * self.tile
 

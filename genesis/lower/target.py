@@ -6,10 +6,10 @@ from typing import NamedTuple
 
 from genesis.runtime.speeds import Speeds, speeds
 
-__all__ = ["Target", "Turns"]
+__all__ = ["SequentialTiles", "Target"]
 
 
-class Turns(NamedTuple):
+class SequentialTiles(NamedTuple):
     """Tiles of a loop that come in turn, each computed by the whole machine: the bytes that lie between the calls of one, at
     most; the multiplications from which on a product fills the machine; the most calls that a loop comes to.
     """
@@ -27,8 +27,8 @@ class Target(NamedTuple):
     """
 
     threads: int
-    turns: Turns | None = None
-    taps: bool = True
+    sequential_tiles: SequentialTiles | None = None
+    unroll: bool = True
     strided: bool = False
     crossing: bool = True
     speeds: Speeds | None = None

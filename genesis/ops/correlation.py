@@ -24,7 +24,7 @@ LEAST_WINDOWS = 8  # in a row, that make it worth while
 
 def _reshaped(x: Value) -> Value:
     """What `x` is a reshape of."""
-    while x.node.op == "view" and "fence" not in x.node.attrs:
+    while x.node.op == "view" and "barrier" not in x.node.attrs:
         source = x.graph.value(x.node.inputs[0])
         strides, offset = x.node.attrs["strides"], x.node.attrs["offset"]
         if (strides, offset, numel(x.shape)) != (contiguous_strides(x.shape), 0, numel(source.shape)):

@@ -127,11 +127,12 @@ def view_at(input: Value, at: Layout) -> Value:
     return view_value(input, at, "view")
 
 
-@composite("fence", 1, methods=())
-def fence(input: Value) -> Value:
+@composite("optimization_barrier", 1, methods=())
+def optimization_barrier(input: Value) -> Value:
     """`input`, such that what is computed from it is computed anew, even where the same was computed before."""
     to = contiguous_layout(input.shape)
-    attrs = {"shape": to.shape, "strides": to.strides, "offset": 0, "fence": len(input.graph), "label": "fence"}
+    at = {"shape": to.shape, "strides": to.strides, "offset": 0}
+    attrs = {**at, "barrier": len(input.graph), "label": "optimization_barrier"}
     return input.graph.add("view", (input,), to.shape, input.dtype, attrs)
 
 

@@ -77,17 +77,17 @@ def _recomputed(
     create_graph = thread_state.grad_enabled
     device = next(array_of(g).device for g in gradients if g is not None)
     with recording(True) as mode, mode:
-        fenced = [array_of(call(OPERATIONS["fence"], (t,))) for t in saved]
+        copies = [array_of(call(OPERATIONS["optimization_barrier"], (t,))) for t in saved]
         trace = current_trace(device)
         walk = Walk(create_graph, create_graph, until=(trace, len(trace.nodes) - 1))
-        results = again([tensor_of(array, array.node.differentiable) for array in fenced])
+        results = again([tensor_of(array, array.node.differentiable) for array in copies])
     for result, gradient in zip(results, gradients, strict=True):
         if gradient is not None:
             walk.start(result, gradient)
 
     def answers() -> list[Tensor | None]:
         held = walk.pending.get(trace, {})
-        arrived = [held.pop(array.index, None) for array in fenced]
+        arrived = [held.pop(array.index, None) for array in copies]
         return [None if array is None else tensor_of(array, array.node.differentiable) for array in arrived]
 
     return Deferred(walk, answers)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from genesis.lower.legalize import legalize, set_apart
+from genesis.lower.legalize import force_materialized, legalize
 from tests.lower.text import cases, parsed, plain, shown
 
 
@@ -305,10 +305,10 @@ def test_a_value_set_apart_is_read_from_a_copy():
         %2 = neg(%1) : float32[3]
         return %1, %2
     """)
-    assert shown(set_apart(graph, {1})) == plain("""
+    assert shown(force_materialized(graph, {1})) == plain("""
         %0 = input() : float32[3]
         %1 = exp(%0) : float32[3]
-        %2 = clone(%1, apart=True) : float32[3]
+        %2 = clone(%1, materialize=True) : float32[3]
         %3 = neg(%2) : float32[3]
         return %2, %3
     """)

@@ -104,7 +104,8 @@ OTHERS = {
     "a negative zero": chain(-0.0), "an extent": chain(shape=(4, 3)), "a rank": chain(shape=(12,)),
     "a dtype": chain(dtype=float64), "an operation": chain(step="sin"), "a gradient to come": chain(differentiable=True),
     "more": [*chain(), chain()[0]], "outputs": {"outputs": [2]}, "saved values": {"saved": [2]},
-    "kinds of numbers": {"scalars": [int64]}, "threads": {"target": Target(1)}, "a machine": {"target": Target(2, taps=False)},
+    "kinds of numbers": {"scalars": [int64]}, "threads": {"target": Target(1)},
+    "a machine": {"target": Target(2, unroll=False)},
 }
 
 

@@ -62,7 +62,7 @@ def _call(
     def address(number: int, value: int, offset: int) -> Slot:
         if value not in loop.private:
             return places.address(value, offset)
-        slab = loop.slab(nodes[value].nbytes)
+        slab = loop.tile_bytes(nodes[value].nbytes)
         base = places.address(value, offset + worker * slab)
         patches.extend((number, base, -slab))
         return base

@@ -13,7 +13,7 @@ from genesis.codegen.cpu.lanes import Lanes
 from genesis.codegen.cpu.registers import I32, I64, POINTER
 from genesis.codegen.cpu.tiling import register_lanes
 from genesis.codegen.cpu.vector_math import FUNCTIONS
-from genesis.lower.kernel import REDUCTIONS, Instruction, Kernel, Word
+from genesis.lower.kernel import REDUCTIONS, Instruction, Kernel, KernelArg
 
 __all__ = ["LINE", "Nest", "Unwritten"]
 
@@ -62,7 +62,7 @@ class Nest:
         self.step = 0
         self.kept = {word.value: n for n, word in enumerate(kernel.words) if word.kind == "scratch"}
         self.kept_since: dict[int, int] = {}  # kept value -> the pass that stored it
-        self.spelled = {axis: {**kernel.taps, **blocks}[axis] for axis in sorted({*kernel.taps, *blocks})}
+        self.spelled = {axis: {**kernel.unrolled, **blocks}[axis] for axis in sorted({*kernel.unrolled, *blocks})}
         self.first: dict[int, ir.Value] = {}  # where a block begins
         self.places: dict[int, int] = {}  # which point of the spelled-out axes the code at hand is for
         self.unwritten: dict[Any, Unwritten] = {}  # what taps store
@@ -71,7 +71,7 @@ class Nest:
 
     # ---- words ----
 
-    def _word(self, number: int, word: Word) -> ir.Value:
+    def _word(self, number: int, word: KernelArg) -> ir.Value:
         kind: ir.Type = I64
         if word.kind in ("pointer", "fault", "partials", "scratch"):
             kind = POINTER

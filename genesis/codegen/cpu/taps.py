@@ -56,7 +56,7 @@ def write_tap(nest: Nest, i: Instruction, value: ir.Value, apart: int) -> None:
 def _among(nest: Nest, i: Instruction, apart: int) -> tuple[Any, ir.Value, int, list[int]]:
     """For the present tap of an access: what it shares with others beside it, where these begin, which it is, and all."""
     assert i.access is not None
-    beside = [axis for axis in nest.kernel.taps if axis in nest.places and i.access.strides[axis] == 1]
+    beside = [axis for axis in nest.kernel.unrolled if axis in nest.places and i.access.strides[axis] == 1]
     group, tap = divmod(sum(nest.places[axis] for axis in beside), apart)
     reached = {sum(places) for places in product(*(range(nest.spelled[axis]) for axis in beside))}
     taps = [t for t in range(apart) if group * apart + t in reached]

@@ -30,7 +30,7 @@ def width_of(kernel: Kernel) -> int:
     to leave registers for that. Column sums read four registers' worth of each row that they pass; taps, as many as they are.
     """
     lanes = register_lanes(kernel)
-    if kernel.lane is None or kernel.taps or kernel.factors:
+    if kernel.lane is None or kernel.unrolled or kernel.factors:
         return lanes
     if not any("over" in dict(i.attrs) for i in kernel.instructions):
         return lanes * 2 if kernel.work >= LIGHT_WORK else lanes
@@ -52,7 +52,7 @@ def blocks_of(kernel: Kernel, extents: Sequence[int]) -> dict[int, int]:
     axes = [max((a for a in side if a != shift), key=lambda a: (min(extents[a], SIZES[-1]), a), default=None) for side in sides]
     choices = [[size for size in SIZES if size == 1 or (axis is not None and size <= extents[axis])] for axis in axes]
     most = SUMS if vector_bytes() == 64 else SUMS // 2
-    kept_taps = [size for axis, size in kernel.taps.items() if not kernel.axes[axis][1]]
+    kept_taps = [size for axis, size in kernel.unrolled.items() if not kernel.axes[axis][1]]
     shifts = prod(kept_taps) * (1 if shift is None else extents[shift])
 
     def cost(sizes: tuple[int, ...]) -> float:

@@ -10,14 +10,14 @@ from genesis.codegen.cpu.column_sums import ROOM
 from genesis.codegen.places import Places
 from genesis.ir.shapes import numel
 from genesis.lower.build import KernelCall
-from genesis.lower.kernel import Word
+from genesis.lower.kernel import KernelArg
 from genesis.runtime.memory import Buffer
 from genesis.runtime.native import FAULT, Slot
 
 __all__ = ["word"]
 
 
-def word(w: Word, call: KernelCall, places: Places, size: int, count: int, workers: int, items: int, shares: int) -> Any:
+def word(w: KernelArg, call: KernelCall, places: Places, size: int, count: int, workers: int, items: int, shares: int) -> Any:
     """What fills word `w` of a call of `items` that are blocks of `size` lanes, `count` of them along the lane axis."""
     kernel = call.kernel
     if w.kind == "pointer":

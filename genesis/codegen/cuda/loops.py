@@ -10,10 +10,10 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from genesis.ir.graph import Node
 from genesis.ir.shapes import contiguous_strides, numel
+from genesis.lower.axis_groups import PLAIN, digits_of
 from genesis.lower.build import KernelCall
-from genesis.lower.folds import PLAIN, digits_of
-from genesis.lower.slabs import items_of, parted_axes
 from genesis.lower.stages import Loop, Product
+from genesis.lower.tile_access import items_of, point_axes
 
 __all__ = ["calls_in_turn"]
 
@@ -22,7 +22,7 @@ Box = Sequence[tuple[int, int]]  # of each axis: where it begins, how many there
 
 def calls_in_turn(nodes: Sequence[Node], loop: Loop) -> Iterator[tuple[KernelCall | Product, bool]]:
     """The calls of each tile, in order, and whether they add to what earlier tiles have summed."""
-    parted = [parted_axes(call, loop.points) for call in loop.calls]
+    parted = [point_axes(call, loop.points) for call in loop.calls]
     for first, end in loop.spans():
         behind = {value: first * (nodes[value].numel // loop.points) for value in loop.private}
         for call, axes in zip(loop.calls, parted, strict=True):
@@ -68,12 +68,12 @@ def _product(call: Product, box: Box, behind: Mapping[int, int]) -> Product:
     first, second, third = (tuple(steps[axis] for axis in longer) for steps in call.strides)
     a, b, (m, n, k) = call.a_layout, call.b_layout, call.extents
     if rows:
-        digits, terms = digits_of(a, call.folds[0])
+        digits, terms = digits_of(a, call.axis_groups[0])
         places = contiguous_strides(tuple(extent for extent, _ in digits))
         for (start, _), (_, stride), place in zip(rows, digits, places, strict=True):
             a_at, c_at = a_at + start * stride, c_at + start * place * call.ldc
         m = numel(extent for _, extent in rows)
-        a = a._replace(shape=(*a.shape[: -sum(call.folds[0])], *(extent for _, extent in rows), *(e for e, _ in terms)))
+        a = a._replace(shape=(*a.shape[: -sum(call.axis_groups[0])], *(extent for _, extent in rows), *(e for e, _ in terms)))
     return call._replace(
         a_layout=a._replace(offset=a.offset + a_at - behind.get(call.a, 0)),
         b_layout=b._replace(offset=b.offset + b_at - behind.get(call.b, 0)),
@@ -86,7 +86,7 @@ def _promised(call: Product, part: Product, box: Box, adds: bool) -> Product:
     """`part` of a product without those of its terms that are promised to be zeros, or of its sums if these are added."""
     x = "k" if call.summed else "m"
     y = call.only.removesuffix("<=" + x)
-    if y == call.only or call.folds != (PLAIN, PLAIN) or not (adds or y == "k"):
+    if y == call.only or call.axis_groups != (PLAIN, PLAIN) or not (adds or y == "k"):
         return part
     start, count = box[-1]
     end = (start + count) * (call.extents[2] if call.summed else 1)

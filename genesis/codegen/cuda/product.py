@@ -11,7 +11,7 @@ from genesis.codegen.cuda.registers import accumulated, memory_type
 from genesis.codegen.cuda.signature import Function
 from genesis.codegen.cuda.target import SIMULATED, THREADS
 from genesis.ir.shapes import numel
-from genesis.lower.folds import Digits, digits_of
+from genesis.lower.axis_groups import Digits, digits_of
 from genesis.lower.stages import Product
 
 __all__ = ["Matrices", "Step", "joined", "matrices_of", "steps_of", "tiles_of"]
@@ -54,7 +54,7 @@ def matrices_of(call: Product) -> Matrices:
     """What a Product multiplies. Matrices that are added up are one of more terms."""
     batch = [(extent, a, b, c) for extent, a, b, c in zip(call.batch, *call.strides, strict=True) if c]
     summed = [(extent, a, b) for extent, a, b, c in zip(call.batch, *call.strides, strict=True) if not c]
-    (rows, a_terms), (b_terms, columns) = map(digits_of, (call.a_layout, call.b_layout), call.folds)
+    (rows, a_terms), (b_terms, columns) = map(digits_of, (call.a_layout, call.b_layout), call.axis_groups)
     return Matrices(
         tuple(batch), _merged(rows), _merged([*((e, a) for e, a, _ in summed), *a_terms]),
         _merged([*((e, b) for e, _, b in summed), *b_terms]), _merged(columns), call.ldc,

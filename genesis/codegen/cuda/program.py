@@ -22,10 +22,10 @@ from genesis.ir.dtypes import DType
 from genesis.ir.graph import Node
 from genesis.ir.shapes import numel
 from genesis.lower.build import KernelCall
-from genesis.lower.kernel import Kernel, Word
+from genesis.lower.kernel import Kernel, KernelArg
 from genesis.lower.schedule import Schedule
 from genesis.lower.stages import Call, HostCall, Loop, Product
-from genesis.lower.target import Target, Turns
+from genesis.lower.target import SequentialTiles, Target
 from genesis.runtime.cuda import SIMULATED
 from genesis.runtime.cuda.program import FAULT, Program, Scalar, Step
 from genesis.runtime.devices import Device
@@ -38,7 +38,7 @@ __all__ = ["assemble", "target", "target_of"]
 WIDE = 8
 # A tile leaves a third of a cache of 40 or 50 MB to the operands. Two blocks for each of 132 multiprocessors, of 64 rows and
 # columns and 256 terms, are 2^28 multiplications. Some hundred launches are bound and captured in a fraction of a second.
-TURNS = Turns(nbytes=32 << 20, filling=1 << 28, calls=384)
+SEQUENTIAL_TILES = SequentialTiles(nbytes=32 << 20, filling=1 << 28, calls=384)
 
 
 def target(threads: int, device: Device) -> Target:
@@ -52,7 +52,7 @@ def target_of(capability: tuple[int, int]) -> Target:
     Sums of columns are kernels of their own: beside a pass over rows each team would add to its sums in memory at every point,
     which takes longer than to read the rows once more.
     """
-    return Target(WIDE, TURNS, taps=False, strided=True, crossing=False, speeds=speeds_of(capability))
+    return Target(WIDE, SEQUENTIAL_TILES, unroll=False, strided=True, crossing=False, speeds=speeds_of(capability))
 
 
 def assemble(
@@ -177,7 +177,7 @@ class _Assembly:
             found = gpu.functions[key] = function, gpu.load(image, function.name)
         return found
 
-    def _word(self, word: Word, partials: Any, shares: int) -> Any:
+    def _word(self, word: KernelArg, partials: Any, shares: int) -> Any:
         """What fills a word of a launch."""
         if word.kind == "pointer":
             return self.places.address(word.value, word.extra)
@@ -195,7 +195,7 @@ def _kinds(kernel: Kernel) -> tuple[str, ...]:
     return tuple(word.kind for word in kernel.words)
 
 
-def _step(loaded: tuple[Function, Any], grid: Launch, calls: Sequence[KernelCall], fill: Callable[[Word], Any]) -> Step:
+def _step(loaded: tuple[Function, Any], grid: Launch, calls: Sequence[KernelCall], fill: Callable[[KernelArg], Any]) -> Step:
     """A launch for all calls: of one, its words are the parameters; of several, each is a layer of the grid."""
     function, native = loaded
     words = [tuple(fill(words_of(call.kernel)[w]) for w in function.row or function.words) for call in calls]

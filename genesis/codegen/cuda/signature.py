@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from genesis.codegen.cuda.registers import memory_type
-from genesis.lower.kernel import Kernel, Word
+from genesis.lower.kernel import Kernel, KernelArg
 
 __all__ = ["Function", "Parameter", "Signature", "words_of"]
 
@@ -39,9 +39,9 @@ class Parameter(NamedTuple):
     word: int
 
 
-def words_of(kernel: Kernel) -> tuple[Word, ...]:
+def words_of(kernel: Kernel) -> tuple[KernelArg, ...]:
     """A kernel's words; behind them where the parts of its results are and how many, if the kernel has no such words."""
-    return kernel.words if kernel.has_totals else (*kernel.words, Word("partials"), Word("shares"))
+    return kernel.words if kernel.has_totals else (*kernel.words, KernelArg("partials"), KernelArg("shares"))
 
 
 class Signature:

@@ -27,7 +27,7 @@ if not SIMULATED:
 if SIMULATED:
     from numba.cuda.simulator import kernel
 
-    from genesis.codegen.cuda.turns import Block
+    from genesis.codegen.cuda.simulated_block import Block
 
     simulator: Any = kernel
     simulator.BlockManager = Block

@@ -6,7 +6,7 @@ import pytest
 import genesis
 import genesis.nn.functional as F
 from genesis.codegen.cuda import program
-from genesis.lower.target import Turns
+from genesis.lower.target import SequentialTiles
 from tests.tolerances import assert_close
 
 
@@ -14,7 +14,7 @@ from tests.tolerances import assert_close
 def room(monkeypatch):
     """Sets the bytes that a tile has room for."""
     def small(nbytes):
-        monkeypatch.setattr(program, "TURNS", Turns(nbytes, 1 << 40, 1 << 20))
+        monkeypatch.setattr(program, "SEQUENTIAL_TILES", SequentialTiles(nbytes, 1 << 40, 1 << 20))
 
     return small
 

@@ -1,9 +1,9 @@
 """Epilogues: kernels that go through the rows of a large product follow it block by block, while its rows are in cache.
 
-A call may follow a product if it can run row by row after it (`slabs.py`) and if nobody notices: what it reads is there by
-then, nobody in between touches what it writes, it still may write over what it could write over before (`donations`), and
-what it writes waits nowhere longer than before: it is the product's neighbour, or its results are outputs, as those of an
-optimizer's update are.
+A call may follow a product if it can run row by row after it (`tile_access.py`) and nobody notices: all that it reads has
+been written by then; no call in between touches what it writes; it may still write over what it could before
+(`donations`); and its results wait nowhere longer than before, since it is the product's neighbour or they are outputs, as
+those of an optimizer's update are.
 """
 
 from __future__ import annotations
@@ -15,18 +15,18 @@ from typing import NamedTuple
 from genesis.ir.graph import Node
 from genesis.ir.shapes import numel
 from genesis.lower.build import KernelCall
-from genesis.lower.panels import LEAST_SAVED, PACKING, TRAFFIC
-from genesis.lower.schedule import last_check
-from genesis.lower.slabs import fits, walk_of
+from genesis.lower.fuse_tiles import LEAST_SAVED, PACKING, TRAFFIC
+from genesis.lower.schedule import last_failing_stage
 from genesis.lower.stages import Call, Product, Stage
 from genesis.lower.target import Target
+from genesis.lower.tile_access import access_pattern, fits
 
-__all__ = ["followed"]
+__all__ = ["fuse_epilogues"]
 
 COLUMNS = 64, 1024  # of a row: vectors of a kernel are few in a shorter one, blocks of a longer one leave the cache half done
 
 
-def followed(nodes: Sequence[Node], stages: Sequence[Stage], outputs: Collection[int], target: Target) -> list[Stage]:
+def fuse_epilogues(nodes: Sequence[Node], stages: Sequence[Stage], outputs: Collection[int], target: Target) -> list[Stage]:
     """Before: stages in order. After: the same, with calls moved up into products' epilogues where that pays."""
     search = _Search(nodes, stages, outputs)
     result: list[list[Call]] = []
@@ -71,7 +71,7 @@ class _Search:
 
     def __init__(self, nodes: Sequence[Node], stages: Sequence[Stage], outputs: Collection[int]) -> None:
         self.nodes, self.stages, self.outputs = nodes, stages, frozenset(outputs)
-        self.checked = last_check(nodes, stages)
+        self.checked = last_failing_stage(nodes, stages)
         self.moved: set[int] = set()
         self.reads: dict[int, list[_Use]] = {}
         self.writes: dict[int, list[_Use]] = {}
@@ -105,8 +105,8 @@ class _Search:
         self, use: _Use, call: KernelCall, at: int, rows: int, found: Sequence[KernelCall], written: set[int]
     ) -> bool:
         """Whether a call may follow what has `written` row by row: the product of stage `at` and those `found` so far."""
-        walk = walk_of(call)
-        if walk is None or not fits(self.nodes, walk, call.writes, written, rows):
+        pattern = access_pattern(call)
+        if pattern is None or not fits(self.nodes, pattern, call.writes, written, rows):
             return False
         if any(self.nodes[value].op == "check_index" for value in call.nodes):
             return False

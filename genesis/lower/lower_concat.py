@@ -13,7 +13,7 @@ from genesis.lower.simplify import Simplified, live_nodes
 from genesis.ops.registry import expand
 from genesis.ops.views import reshape_value
 
-__all__ = ["joined"]
+__all__ = ["lower_concat"]
 
 
 class _Slices(NamedTuple):
@@ -23,7 +23,7 @@ class _Slices(NamedTuple):
     parts: tuple[tuple[int, int, int], ...]
 
 
-def joined(graph: Simplified) -> Simplified:
+def lower_concat(graph: Simplified) -> Simplified:
     """Before: a simplified graph. After: no sum of slices among zeros that lie side by side; it is a `cat` of them."""
     nodes = graph.nodes
     found: dict[int, _Slices] = {}

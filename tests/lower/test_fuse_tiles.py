@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
+import importlib
+
 import numpy as np
 import pytest
 
 import genesis
 from genesis.execution.plan import plan_for
-from genesis.lower import panels
 from genesis.lower.stages import Loop, Product
 from genesis.tracing.state import current_trace
+
+TILES = importlib.import_module("genesis.lower.fuse_tiles")
 
 
 @pytest.fixture(autouse=True)
 def _eager_to_loop(monkeypatch):
     """Small programs become loops of several tiles."""
     for name, value in {"LEAST_SAVED": 1, "LEAST_ROWS": 4, "PACKING": 0, "CACHE": 4096}.items():
-        monkeypatch.setattr(panels, name, value)
+        monkeypatch.setattr(TILES, name, value)
 
 
 def loops() -> list[Loop]:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from genesis.ir.graph import Node
 from genesis.lower.simplify import Simplified, without_dead
 
-__all__ = ["batch_sums"]
+__all__ = ["sum_batches"]
 
 
-def batch_sums(graph: Simplified) -> Simplified:
+def sum_batches(graph: Simplified) -> Simplified:
     """Before: a simplified graph. After: the same, but a sum over all batch axes of a matmul that nothing else reads is a
     matmul `summed`, of the sum's shape.
     """

@@ -12,15 +12,15 @@ from typing import NamedTuple
 
 from genesis.ir.graph import Node
 from genesis.ir.shapes import contiguous_strides, numel
+from genesis.lower.axis_groups import digits_of
 from genesis.lower.build import KernelCall
-from genesis.lower.folds import digits_of
 from genesis.lower.kernel import Kernel
 from genesis.lower.stages import Product
 
-__all__ = ["Access", "Walk", "fits", "items_of", "parted_axes", "product_walk", "walk_of"]
+__all__ = ["AccessPattern", "TileAccess", "access_pattern", "fits", "items_of", "point_axes", "product_pattern"]
 
 
-class Access(NamedTuple):
+class TileAccess(NamedTuple):
     """How a call walks through a value's elements: strides along its outer axes, then all others."""
 
     value: int
@@ -29,17 +29,18 @@ class Access(NamedTuple):
     inner: tuple[tuple[int, int], ...]  # (extent, stride)
 
 
-class Walk(NamedTuple):
+class AccessPattern(NamedTuple):
     """A call by its outer axes, in the order in which items run through them, and its accesses."""
 
     extents: tuple[int, ...]
-    accesses: tuple[Access, ...]
+    accesses: tuple[TileAccess, ...]
 
 
-def fits(nodes: Sequence[Node], walk: Walk, writes: Sequence[int], written: set[int], points: int) -> bool:
-    parted = _split(walk.extents, points) if points and numel(walk.extents) and not numel(walk.extents) % points else None
+def fits(nodes: Sequence[Node], pattern: AccessPattern, writes: Sequence[int], written: set[int], points: int) -> bool:
+    items = numel(pattern.extents)
+    parted = _split(pattern.extents, points) if points and items and not items % points else None
     return parted is not None and all([
-        _within_slabs(nodes[access.value].numel, parted, access, points) for access in walk.accesses
+        _within_slabs(nodes[access.value].numel, parted, access, points) for access in pattern.accesses
         if access.value in written or access.value in writes])
 
 
@@ -58,7 +59,7 @@ def _split(extents: Sequence[int], points: int) -> list[tuple[int, int]] | None:
     return result if points == 1 else None
 
 
-def _within_slabs(size: int, parted: Sequence[tuple[int, int]], access: Access, points: int) -> bool:
+def _within_slabs(size: int, parted: Sequence[tuple[int, int]], access: TileAccess, points: int) -> bool:
     """Whether at point e the access stays in the e-th of `points` equal slabs of the value, which has `size` elements."""
     if size % points:
         return False
@@ -74,34 +75,34 @@ def _within_slabs(size: int, parted: Sequence[tuple[int, int]], access: Access, 
     return low >= 0 and high < slab
 
 
-def parted_axes(call: KernelCall | Product, points: int) -> list[tuple[int, int]]:
+def point_axes(call: KernelCall | Product, points: int) -> list[tuple[int, int]]:
     """The outer axes of a call that runs point by point, each as (extent that belongs to the points, extent within a point)."""
-    walk = walk_of(call)
-    parted = _split(walk.extents, points) if walk is not None else None
+    pattern = access_pattern(call)
+    parted = _split(pattern.extents, points) if pattern is not None else None
     assert parted is not None, "a call that runs point by point"
     return parted
 
 
-def walk_of(call: object) -> Walk | None:
+def access_pattern(call: object) -> AccessPattern | None:
     if isinstance(call, Product):
-        return product_walk(call)
-    return kernel_walk(call) if isinstance(call, KernelCall) else None
+        return product_pattern(call)
+    return kernel_pattern(call) if isinstance(call, KernelCall) else None
 
 
-def product_walk(call: Product) -> Walk:
-    (rows, a_terms), (b_terms, columns) = map(digits_of, (call.a_layout, call.b_layout), call.folds)
+def product_pattern(call: Product) -> AccessPattern:
+    (rows, a_terms), (b_terms, columns) = map(digits_of, (call.a_layout, call.b_layout), call.axis_groups)
     a, b, c = call.strides
     if call.summed:
-        return Walk(call.batch, (
-            Access(call.a, call.a_layout.offset, a, (*rows, *a_terms)),
-            Access(call.b, call.b_layout.offset, b, (*b_terms, *columns)),
+        return AccessPattern(call.batch, (
+            TileAccess(call.a, call.a_layout.offset, a, (*rows, *a_terms)),
+            TileAccess(call.b, call.b_layout.offset, b, (*b_terms, *columns)),
         ))
     heights, a_rows = zip(*rows, strict=True)
     c_rows = (call.ldc * step for step in contiguous_strides(heights))
-    return Walk((*call.batch, *heights), (
-        Access(call.a, call.a_layout.offset, (*a, *a_rows), a_terms),
-        Access(call.b, call.b_layout.offset, (*b, *(0 for _ in rows)), (*b_terms, *columns)),
-        Access(call.node, call.first, (*c, *c_rows), ((call.extents[1], 1),)),
+    return AccessPattern((*call.batch, *heights), (
+        TileAccess(call.a, call.a_layout.offset, (*a, *a_rows), a_terms),
+        TileAccess(call.b, call.b_layout.offset, (*b, *(0 for _ in rows)), (*b_terms, *columns)),
+        TileAccess(call.node, call.first, (*c, *c_rows), ((call.extents[1], 1),)),
     ))
 
 
@@ -110,7 +111,7 @@ def items_of(kernel: Kernel) -> list[int]:
     return kernel.outer or ([kernel.lane] if kernel.lane is not None and not kernel.lane_is_reduced else [])
 
 
-def kernel_walk(call: KernelCall) -> Walk | None:
+def kernel_pattern(call: KernelCall) -> AccessPattern | None:
     """None for a kernel whose workers' results are joined at its end, or that writes wherever an index says; and for a
     matrix product of its own, whose blocks are no rows of items.
     """
@@ -128,5 +129,5 @@ def kernel_walk(call: KernelCall) -> Walk | None:
         strides = kernel.strides(i.access)
         offset = -1 if i.name == "load_at" else pointer.extra // i.access.dtype.itemsize  # it may read anywhere
         inner = tuple((call.extents[a], strides[a]) for a in range(len(strides)) if a not in outer)
-        accesses.append(Access(pointer.value, offset, tuple(strides[a] for a in outer), inner))
-    return Walk(tuple(call.extents[a] for a in outer), tuple(accesses))
+        accesses.append(TileAccess(pointer.value, offset, tuple(strides[a] for a in outer), inner))
+    return AccessPattern(tuple(call.extents[a] for a in outer), tuple(accesses))

@@ -11,25 +11,27 @@ from collections.abc import Sequence
 
 from genesis.ir.shapes import numel
 from genesis.lower.build import KernelCall
-from genesis.lower.slabs import parted_axes
 from genesis.lower.stages import Product
-from genesis.lower.target import Turns
+from genesis.lower.target import SequentialTiles
+from genesis.lower.tile_access import point_axes
 
-__all__ = ["tile_in_turn"]
+__all__ = ["sequential_tile"]
 
 
-def tile_in_turn(calls: Sequence[KernelCall | Product], points: int, nbytes: int, turns: Turns) -> tuple[int, int] | None:
+def sequential_tile(
+    calls: Sequence[KernelCall | Product], points: int, nbytes: int, limits: SequentialTiles
+) -> tuple[int, int] | None:
     """The points of a tile and of a stretch, for calls between which `nbytes` lie.
 
     A tile has as much room as it should, or more if its products would not fill the machine that they fill as a whole, or if
     the loop came to too many calls. None if all points are one tile, or if a single one takes too much.
     """
-    if not turns.nbytes < nbytes <= turns.nbytes * points:
+    if not limits.nbytes < nbytes <= limits.nbytes * points:
         return None
     works = [numel((*call.batch, *call.extents)) for call in calls if isinstance(call, Product)]
     wanted = max(
-        points * turns.nbytes // nbytes, -(-points * len(calls) // turns.calls),
-        *(-(-points * turns.filling // work) for work in works if work >= turns.filling),
+        points * limits.nbytes // nbytes, -(-points * len(calls) // limits.calls),
+        *(-(-points * limits.filling // work) for work in works if work >= limits.filling),
     )
     ends = _ends(calls, points)
     if wanted >= points or any(outer % inner for inner, outer in itertools.pairwise(ends)):
@@ -44,6 +46,6 @@ def _ends(calls: Sequence[KernelCall | Product], points: int) -> list[int]:
     """How many points an axis of some call comes to, with all axes inside it; in order, from a single point to all."""
     found = {1}
     for call in calls:
-        leads = [lead for lead, _ in parted_axes(call, points)]
+        leads = [lead for lead, _ in point_axes(call, points)]
         found.update(itertools.accumulate(reversed(leads), int.__mul__))
     return sorted(found)

@@ -6,7 +6,7 @@ import torch
 
 import genesis
 from genesis.execution.plan import plan_for
-from genesis.lower.slices import joined
+from genesis.lower.lower_concat import lower_concat
 from genesis.tensor.dispatch import array_of
 from tests.lower.text import cases, parsed, shown
 
@@ -78,7 +78,7 @@ return %5, %7
 @pytest.mark.parametrize("claim", CASES)
 def test_case(claim):
     before, after = CASES[claim]
-    assert shown(joined(parsed(before))) == after
+    assert shown(lower_concat(parsed(before))) == after
 
 
 def parts_multiplied(x):

@@ -9,10 +9,10 @@ from genesis.ir.shapes import numel
 from genesis.lower.build import KernelCall
 from genesis.lower.stages import Call, Product, Stage
 
-__all__ = ["placed"]
+__all__ = ["elide_copies"]
 
 
-def placed(nodes: Sequence[Node], stages: Sequence[Stage], outputs: Collection[int]) -> list[Stage]:
+def elide_copies(nodes: Sequence[Node], stages: Sequence[Stage], outputs: Collection[int]) -> list[Stage]:
     """Before: stages in order. After: the same, without copies of products that nobody else reads."""
     readers: dict[int, list[KernelCall | None]] = {}
     writers: dict[int, int] = {}

@@ -1,6 +1,6 @@
 """Panels: neighbouring calls that share leading axes become one loop over tiles, and what lies between them stays in cache.
 
-Calls are followed in order as far as each may run point by point after those before it (`slabs.py`): then any tile of
+Calls are followed in order as far as each may run point by point after those before it (`tile_access.py`): then any tile of
 points can go through the whole chain before the next one begins. Of the chains that begin at a call, with one or another
 of its leading axes as points, the one that saves most becomes a loop, if it saves more than it costs.
 """
@@ -11,14 +11,14 @@ from collections.abc import Iterator, Sequence
 
 from genesis.ir.graph import Node
 from genesis.ir.shapes import numel
+from genesis.lower.axis_groups import PLAIN
 from genesis.lower.build import KernelCall
-from genesis.lower.folds import PLAIN
-from genesis.lower.slabs import fits, product_walk, walk_of
+from genesis.lower.sequential_tiles import sequential_tile
 from genesis.lower.stages import Call, Loop, Product, Stage
 from genesis.lower.target import Target
-from genesis.lower.turns import tile_in_turn
+from genesis.lower.tile_access import access_pattern, fits, product_pattern
 
-__all__ = ["panelled"]
+__all__ = ["fuse_tiles"]
 
 CACHE = 1 << 19  # bytes that a tile's values should fit into: half of a second-level cache
 LONGEST = 16  # calls in a loop
@@ -28,7 +28,7 @@ PACKING = 0.6  # cycles for each element of an operand that is packed again for 
 TRAFFIC = 0.16  # cycles for each byte that stays in cache
 
 
-def panelled(nodes: Sequence[Node], stages: Sequence[Stage], outputs: Sequence[int], target: Target) -> list[Stage]:
+def fuse_tiles(nodes: Sequence[Node], stages: Sequence[Stage], outputs: Sequence[int], target: Target) -> list[Stage]:
     """The stages, with loops in place of chains for which that pays."""
     kept = set(outputs)
     readers: dict[int, int] = {}  # how many calls read a value
@@ -43,13 +43,13 @@ def panelled(nodes: Sequence[Node], stages: Sequence[Stage], outputs: Sequence[i
     while at < len(stages):
         best: tuple[float, int, Loop] | None = None
         for points in _points(stages[at : at + 2]):
-            calls, end = _chain(nodes, stages, at, points, target.turns is not None)
+            calls, end = _chain(nodes, stages, at, points, target.sequential_tiles is not None)
             found = _loop(nodes, calls, points, kept, readers, writers, target)
             if found is not None and (best is None or found[0] >= best[0]):  # of equals, the finest
                 best = found[0], end, found[1]
         if best is None:
             first = stages[at][0]
-            added_up = isinstance(first, Product) and first.summed and target.turns is None
+            added_up = isinstance(first, Product) and first.summed and target.sequential_tiles is None
             result.append([_alone(first, target.threads)] if added_up else stages[at])  # type: ignore[arg-type]
             at += 1
         else:
@@ -75,7 +75,7 @@ def _prefixes(extents: Sequence[int]) -> Iterator[int]:
 
 
 def _chain(
-    nodes: Sequence[Node], stages: Sequence[Stage], at: int, points: int, in_turn: bool
+    nodes: Sequence[Node], stages: Sequence[Stage], at: int, points: int, sequential: bool
 ) -> tuple[list[KernelCall | Product], int]:
     """The calls from stage `at` on that can run point by point together, and where they end; where tiles come in turn, with
     the last that reads what another has written.
@@ -86,15 +86,15 @@ def _chain(
     later: set[int] = set()  # summed over the points, or written here and there: all there when all points are done
     while at < len(stages) and len(calls) + len(stages[at]) <= LONGEST:
         found = [call for call in stages[at] if isinstance(call, KernelCall | Product)]
-        found = [_by_terms(call, points, call.only if in_turn else "")  # type: ignore[union-attr]
-                 if _adds_up(nodes, call, written, points, in_turn) else call for call in found]
+        found = [_by_terms(call, points, call.only if sequential else "")  # type: ignore[union-attr]
+                 if _adds_up(nodes, call, written, points, sequential) else call for call in found]
         if not found or not all(_follows(nodes, call, written, later, points) for call in found):
             break
         calls += found
-        if not in_turn or not all(written.isdisjoint(call.reads) for call in found):
+        if not sequential or not all(written.isdisjoint(call.reads) for call in found):
             last = len(calls), at + 1
         later.update(call.node for call in found if isinstance(call, Product) and (
-            call.summed or not fits(nodes, product_walk(call), call.writes, written, points)))
+            call.summed or not fits(nodes, product_pattern(call), call.writes, written, points)))
         written.update(value for call in found for value in call.writes if value not in later)
         at += 1
     return calls[: last[0]], last[1]
@@ -107,25 +107,25 @@ def _follows(
 
     The rows of a product's result may lie anywhere: no other point writes them, and nobody reads them before the end.
     """
-    walk = walk_of(call)
-    if walk is None or not later.isdisjoint(call.reads):
+    pattern = access_pattern(call)
+    if pattern is None or not later.isdisjoint(call.reads):
         return False
-    return fits(nodes, walk, () if isinstance(call, Product) else call.writes, written, points)
+    return fits(nodes, pattern, () if isinstance(call, Product) else call.writes, written, points)
 
 
 def _adds_up(
-    nodes: Sequence[Node], call: KernelCall | Product, written: set[int], points: int, in_turn: bool
+    nodes: Sequence[Node], call: KernelCall | Product, written: set[int], points: int, sequential: bool
 ) -> bool:
     """Whether a product's terms are at the points, so that each of them adds its part to the whole result; of a batch, to the
     result of its matrix, where tiles come in turn.
     """
-    if not isinstance(call, Product) or written.isdisjoint(call.reads) or not points or call.folds != (PLAIN, PLAIN):
+    if not isinstance(call, Product) or written.isdisjoint(call.reads) or not points or call.axis_groups != (PLAIN, PLAIN):
         return False
     products = numel(call.batch)
-    if (call.batch and not in_turn) or not products or points % products or call.extents[2] % (points // products):
+    if (call.batch and not sequential) or not products or points % products or call.extents[2] % (points // products):
         return False
-    walks = product_walk(call), product_walk(_by_terms(call, points))
-    return [fits(nodes, walk, call.writes, written, points) for walk in walks] == [False, True]
+    patterns = product_pattern(call), product_pattern(_by_terms(call, points))
+    return [fits(nodes, pattern, call.writes, written, points) for pattern in patterns] == [False, True]
 
 
 def _by_terms(call: KernelCall | Product, points: int, only: str = "") -> Product:
@@ -170,8 +170,8 @@ def _loop(
     private = tuple(v for v in written if v not in kept and inside.get(v, 0) == readers.get(v, 0) and v in inside and
                     writers[v] == sum(v in call.writes for call in calls))
     room = sum(nodes[v].nbytes for v in private)
-    if target.turns is not None:
-        cut = tile_in_turn(calls, points, room, target.turns) if calls[0].writes[0] in inside else None
+    if target.sequential_tiles is not None:
+        cut = sequential_tile(calls, points, room, target.sequential_tiles) if calls[0].writes[0] in inside else None
         return None if cut is None else (room, Loop(tuple(calls), points, cut[0], private, cut[1]))
     saved = room + sum(nodes[v].nbytes for v in written if v in inside)
     if saved < LEAST_SAVED:

@@ -10,10 +10,10 @@ from genesis.lower.group import Group
 from genesis.lower.target import Target
 from genesis.ops.registry import PRIMITIVES
 
-__all__ = ["realized"]
+__all__ = ["materialize"]
 
 
-def realized(
+def materialize(
     nodes: Sequence[Node], outputs: Sequence[int], home: Mapping[int, Group], bases: Sequence[int], target: Target,
     decisions: Decisions,
 ) -> set[int]:
@@ -26,7 +26,7 @@ def realized(
         kind = PRIMITIVES[node.op].kind
         if kind == "view":
             continue
-        if node.attrs.get("apart"):
+        if node.attrs.get("materialize"):
             found.add(index)
         here, in_memory = home.get(index), kind in ("contract", "host") or "operands" in node.attrs
         for i in node.inputs:

@@ -9,17 +9,17 @@ from genesis.ir.shapes import contiguous_strides
 from genesis.lower.index_map import SplitAxis, Unmappable, contiguous_map, pull, split_map
 from genesis.ops.layout import Layout
 
-__all__ = ["PLAIN", "Digits", "Folds", "digits_of", "folded", "memory_layout"]
+__all__ = ["PLAIN", "AxisGroups", "Digits", "digits_of", "grouped_layout", "memory_layout"]
 
 Digits = tuple[tuple[int, int], ...]  # (extent, stride), outermost first: where along an axis an index lies
-Folds = tuple[int, int]  # how many of a layout's last axes make up a matrix' rows, and its columns
-PLAIN: Folds = (1, 1)
+AxisGroups = tuple[int, int]  # how many of a layout's last axes make up a matrix' rows, and its columns
+PLAIN: AxisGroups = (1, 1)
 
 
-def digits_of(layout: Layout, folds: Folds) -> tuple[Digits, Digits]:
+def digits_of(layout: Layout, axis_groups: AxisGroups) -> tuple[Digits, Digits]:
     """The digits of a matrix' rows and columns: its layout's last axes."""
     digits = tuple(zip(layout.shape, layout.strides, strict=True))
-    return digits[-sum(folds) : len(digits) - folds[1]], digits[len(digits) - folds[1] :]
+    return digits[-sum(axis_groups) : len(digits) - axis_groups[1]], digits[len(digits) - axis_groups[1] :]
 
 
 def memory_layout(node: Node) -> Layout:
@@ -32,7 +32,7 @@ def _layout(node: Node) -> Layout:
     return Layout(node.shape, node.attrs["strides"], node.attrs["offset"]) if node.op == "view" else memory_layout(node)
 
 
-def folded(nodes: Sequence[Node], index: int) -> tuple[Layout, Folds] | None:
+def grouped_layout(nodes: Sequence[Node], index: int) -> tuple[Layout, AxisGroups] | None:
     """The layout in its base's memory of a matrix, or a batch of them, with more axes where its own run across several.
 
     None if there is none, or if an axis of the batch would have to be several.

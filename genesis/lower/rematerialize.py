@@ -14,7 +14,7 @@ from genesis.ir.graph import Node
 from genesis.lower.simplify import Simplified, without_dead
 from genesis.ops.registry import PRIMITIVES
 
-__all__ = ["is_quick_product", "recomputed"]
+__all__ = ["is_quick_product", "rematerialize"]
 
 LEAST_BYTES = 1 << 20
 SHORT, GROWTH_IF_SHORT = 64, 2  # a sum over so few terms takes no longer than memory does
@@ -22,7 +22,7 @@ LONG, GROWTH_IF_LONG = 128, 8
 LONGEST_REGION = 64  # nodes
 
 
-def recomputed(graph: Simplified) -> Simplified:
+def rematerialize(graph: Simplified) -> Simplified:
     """Before: a simplified graph. After: the same values; late readers of large products read what is computed for them.
 
     The region of a product is what elementwise operations, reductions and views make of it before the first product that

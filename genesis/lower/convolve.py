@@ -10,13 +10,13 @@ from collections.abc import Sequence
 
 from genesis.ir.graph import Graph, Node, Value
 from genesis.ir.shapes import numel
-from genesis.lower.folds import PLAIN, folded
+from genesis.lower.axis_groups import PLAIN, grouped_layout
 from genesis.lower.simplify import Simplified
 from genesis.ops.contraction import swapped
 from genesis.ops.registry import expand
 from genesis.ops.views import reshape_value
 
-__all__ = ["convolve", "products_summed"]
+__all__ = ["convolve", "sum_of_products"]
 
 LEAST_WINDOWS = 8  # in a row, from which on they fill vectors well enough
 
@@ -40,7 +40,7 @@ def convolve(graph: Simplified) -> Simplified:
             continue
         if product in found:
             a, b = (result.value(place[i]) for i in graph.nodes[product].inputs)
-            place.append(products_summed(result, a, b, node.shape, over, apart=True).index)
+            place.append(sum_of_products(result, a, b, node.shape, over, materialize=True).index)
         else:
             result.nodes.append(node.renumbered(tuple([place[i] for i in node.inputs])))
             place.append(len(result) - 1)
@@ -75,8 +75,8 @@ def _totals(graph: Simplified, products: set[int]) -> dict[int, int]:
     }
 
 
-def products_summed(
-    graph: Graph, a: Value, b: Value, shape: tuple[int, ...], over: Sequence[int] = (), *, apart: bool = False
+def sum_of_products(
+    graph: Graph, a: Value, b: Value, shape: tuple[int, ...], over: Sequence[int] = (), *, materialize: bool = False
 ) -> Value:
     """sum over k, and the batch axes `over`, of a[.., i, k] * b[.., k, j]; with `apart`, of operands in memory.
 
@@ -93,7 +93,7 @@ def products_summed(
         full, term = (*batch, m, n, k), len(batch) + 2
         left = expand(reshape_value(a, (*batch, m, 1, k)), full)
         right = expand(reshape_value(swapped(b), (*batch, 1, n, k)), full)
-    product = graph.add("mul", (left, right), full, a.dtype, {"operands": "apart"} if apart else {})
+    product = graph.add("mul", (left, right), full, a.dtype, {"operands": "materialize"} if materialize else {})
     if k == 1 and not over:
         return reshape_value(product, shape)
     return graph.add("sum", (product,), shape, a.dtype, {"axes": (*over, term)})
@@ -101,7 +101,7 @@ def products_summed(
 
 def _strides(graph: Graph, x: Value) -> tuple[int, int]:
     """How far apart in memory the rows of a matrix lie, and its columns; the same, if it is not one in memory."""
-    found = folded(graph.nodes, x.index)
+    found = grouped_layout(graph.nodes, x.index)
     if found is None or found[1] != PLAIN:
         return 1, 1
     row, column = found[0].strides[-2:]

@@ -7,13 +7,13 @@ import genesis
 from genesis.execution.plan import plan_for
 from genesis.ir.dtypes import float64, int64
 from genesis.lower import lower
-from genesis.lower.folds import PLAIN
+from genesis.lower.axis_groups import PLAIN
 from genesis.lower.stages import Product
-from genesis.lower.target import Target, Turns
+from genesis.lower.target import SequentialTiles, Target
 from genesis.ops.reference import evaluate_all
 from genesis.tensor.dispatch import array_of
 
-STRIDED = Target(1, Turns(1 << 30, 1, 1), taps=False, strided=True)
+STRIDED = Target(1, SequentialTiles(1 << 30, 1, 1), unroll=False, strided=True)
 
 
 def products_of(*tensors):
@@ -57,7 +57,7 @@ def test_a_convolution_and_its_gradients_are_products_of_windows(stride, padding
     y = genesis.nn.functional.conv2d(x, weight, None, stride, padding, dilation, groups)
     y.square().sum().backward()
     products = assert_operands_lie_there(y, x.grad, weight.grad)
-    assert len(products) == 3 and sum(call.folds != (PLAIN, PLAIN) for call in products) >= 2
+    assert len(products) == 3 and sum(call.axis_groups != (PLAIN, PLAIN) for call in products) >= 2
     assert [call.summed for call in products].count(True) == (groups == 1)
 
 

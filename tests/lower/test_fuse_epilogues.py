@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib
+
 import numpy as np
 import pytest
 import torch
@@ -11,20 +13,23 @@ from hypothesis import strategies as st
 import genesis
 from genesis.execution import flush as execute
 from genesis.execution.plan import plan_for
-from genesis.lower import epilogues, lower
+from genesis.lower import lower
 from genesis.lower.stages import Product
-from genesis.lower.target import Target, Turns
+from genesis.lower.target import SequentialTiles, Target
 from genesis.runtime.team import get_num_threads, set_num_threads
 from genesis.tensor.dispatch import array_of
 from tests.lower.text import parsed
+
+FEW = SequentialTiles(1 << 20, 1 << 20, 100)
+EPILOGUES, TILES = map(importlib.import_module, ("genesis.lower.fuse_epilogues", "genesis.lower.fuse_tiles"))
 
 
 @pytest.fixture(autouse=True)
 def _eager_to_follow(monkeypatch):
     """Small products are followed too, and become no loops."""
-    monkeypatch.setattr(epilogues, "LEAST_SAVED", 1)
-    monkeypatch.setattr(epilogues, "PACKING", 0)
-    monkeypatch.setattr("genesis.lower.panels.LEAST_SAVED", 1 << 40)
+    monkeypatch.setattr(EPILOGUES, "LEAST_SAVED", 1)
+    monkeypatch.setattr(EPILOGUES, "PACKING", 0)
+    monkeypatch.setattr(TILES, "LEAST_SAVED", 1 << 40)
 
 
 def followers(stages):
@@ -83,7 +88,7 @@ def test_values_are_the_same_to_the_bit_as_without(monkeypatch):
     y = network()
     assert followers_of(y)
     there = y.numpy()
-    monkeypatch.setattr("genesis.lower.followed", lambda nodes, stages, *rest: stages)
+    monkeypatch.setattr("genesis.lower.fuse_epilogues", lambda nodes, stages, *rest: stages)
     z = network() + 0
     assert not followers_of(z)
     np.testing.assert_array_equal(z.numpy(), there)
@@ -141,7 +146,7 @@ def test_an_update_follows_its_gradient_and_is_written_over_the_parameter():
 
 
 def test_where_the_machine_computes_tiles_in_turn_nothing_follows():
-    assert not followers(lowered(UPDATE, turns=Turns(1 << 20, 1 << 20, 100), taps=False, strided=True).schedule.stages)
+    assert not followers(lowered(UPDATE, sequential_tiles=FEW, unroll=False, strided=True).schedule.stages)
 
 
 def test_an_update_waits_for_who_reads_the_parameter_after_the_gradient():

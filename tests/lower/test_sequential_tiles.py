@@ -11,24 +11,24 @@ from genesis.ir.shapes import numel
 from genesis.lower import lower
 from genesis.lower.build import KernelCall
 from genesis.lower.stages import Loop, Product
-from genesis.lower.target import Target, Turns
+from genesis.lower.target import SequentialTiles, Target
 from genesis.ops import OPERATIONS
 from genesis.ops.derive import derive
 from tests.codegen.cuda.schedules import program_of
 
-TURNS = Turns(nbytes=32 << 20, filling=1 << 28, calls=384)
+SEQUENTIAL_TILES = SequentialTiles(nbytes=32 << 20, filling=1 << 28, calls=384)
 
 
-def lowered(graph, *values, turns=TURNS):
+def lowered(graph, *values, turns=SEQUENTIAL_TILES):
     """The program that computes values of a graph where tiles come in turn."""
-    return lower(graph.nodes, [value.index for value in values], Target(8, turns, taps=False, strided=True))
+    return lower(graph.nodes, [value.index for value in values], Target(8, turns, unroll=False, strided=True))
 
 
 def loops_of(program):
     return [call for stage in program.schedule.stages for call in stage if isinstance(call, Loop)]
 
 
-def attention(*shape, turns=TURNS, **settings):
+def attention(*shape, turns=SEQUENTIAL_TILES, **settings):
     """The program of attention, forward and backward, which is not run."""
     graph = Graph()
     inputs = [graph.add("input", (), shape, float32) for _ in range(4)]
@@ -45,8 +45,8 @@ def test_attention_of_long_sequences_takes_the_memory_of_some_tiles(shape, setti
     (loop,) = loops_of(program)
     scores = 4 * numel(shape) // shape[-1] * shape[-2]
     gradients = 4 * 4 * numel(shape)  # and what else is as large as an operand
-    filled = 5 * 4 * TURNS.filling // shape[-1]  # scores that products take to fill the machine
-    assert program.schedule.arena_bytes < TURNS.nbytes + filled + gradients < scores * 2
+    filled = 5 * 4 * SEQUENTIAL_TILES.filling // shape[-1]  # scores that products take to fill the machine
+    assert program.schedule.arena_bytes < SEQUENTIAL_TILES.nbytes + filled + gradients < scores * 2
     assert max(len(loop.private), loop.tiles) > 4
 
 
@@ -58,7 +58,7 @@ def test_a_longer_sequence_takes_no_more_memory_until_launches_would_be_many():
 def test_launches_are_bounded():
     program = attention(2, 16, 16384, 64)
     (loop,) = loops_of(program)
-    assert TURNS.calls / 2 <= loop.tiles * len(loop.calls) <= 2 * TURNS.calls
+    assert SEQUENTIAL_TILES.calls / 2 <= loop.tiles * len(loop.calls) <= 2 * SEQUENTIAL_TILES.calls
     assert program.schedule.arena_bytes < 0.05 * sum(program.nodes[value].nbytes for value in loop.private)
 
 
@@ -72,7 +72,7 @@ def test_products_of_a_tile_fill_the_machine():
     (loop,) = loops_of(program)
     for call in loop.calls:
         if isinstance(call, Product):
-            assert numel((*call.batch, *call.extents)) * loop.tile >= TURNS.filling * loop.points
+            assert numel((*call.batch, *call.extents)) * loop.tile >= SEQUENTIAL_TILES.filling * loop.points
 
 
 SIZES = [(1, 1, 7, 4), (1, 3, 7, 4), (2, 3, 6, 4), (3, 2, 5, 2)]
@@ -81,7 +81,7 @@ SIZES = [(1, 1, 7, 4), (1, 3, 7, 4), (2, 3, 6, 4), (3, 2, 5, 2)]
 @pytest.mark.parametrize("nbytes", [300, 1000, 3000])
 @pytest.mark.parametrize("shape", SIZES)
 def test_tiles_share_out_all_that_there_is_to_compute(shape, nbytes):
-    program = attention(*shape, turns=Turns(nbytes, 1 << 40, 1 << 20))
+    program = attention(*shape, turns=SequentialTiles(nbytes, 1 << 40, 1 << 20))
     for loop in loops_of(program):
         assert loop.tiles > 1 and len(list(loop.spans())) == loop.tiles
         points = [point for first, end in loop.spans() for point in range(first, end)]
@@ -98,7 +98,7 @@ def work(call):
 
 def test_terms_that_are_promised_to_be_zeros_are_left_out():
     """Of a tile of rows: the keys behind its last query."""
-    program = attention(1, 2, 8, 4, turns=Turns(300, 1 << 40, 1 << 20), is_causal=True)
+    program = attention(1, 2, 8, 4, turns=SequentialTiles(300, 1 << 40, 1 << 20), is_causal=True)
     (loop,) = loops_of(program)
     calls = [call for call, _ in calls_in_turn(program.nodes, loop)]
     counted = {"k<=m": 0, "n<=m": 0, "m<=k": 0, "n<=k": 0, "": 0}
@@ -111,7 +111,7 @@ def test_terms_that_are_promised_to_be_zeros_are_left_out():
 
 
 def test_calls_that_have_nothing_to_do_with_each_other_share_no_loop():
-    graph, few = Graph(), Turns(500, 1 << 40, 1 << 20)
+    graph, few = Graph(), SequentialTiles(500, 1 << 40, 1 << 20)
     x, w, v = (graph.add("input", (), shape, float32) for shape in ((64, 16), (16, 16), (16, 16)))
     matmul, exp, neg = (OPERATIONS[name] for name in ("matmul", "exp", "neg"))
     first, second, last = matmul(x, w), matmul(x, v), neg(x)
