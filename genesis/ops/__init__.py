@@ -2,7 +2,6 @@
 
 from genesis.ops import (
     activation,
-    adaptive,
     arithmetic,
     arrangement,
     attention,
@@ -55,7 +54,7 @@ from genesis.ops import (
 from genesis.ops.registry import OPERATIONS, PRIMITIVES, Operation, Primitive
 
 __all__ = [
-    "OPERATIONS", "PRIMITIVES", "Operation", "Primitive", "activation", "adaptive", "arithmetic", "arrangement", "attention",
+    "OPERATIONS", "PRIMITIVES", "Operation", "Primitive", "activation", "arithmetic", "arrangement", "attention",
     "channel_norm", "contraction", "conversion", "convolution", "covariance", "ctc", "decompositions", "definite", "distance",
     "einstein", "elementwise", "elimination", "factors", "indexing", "joining", "loss", "margins", "neural", "norms",
     "numbers", "optimize", "ordering", "polynomials", "pooling", "products", "recurrent", "reduction", "resample", "rounding",

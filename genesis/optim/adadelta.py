@@ -2,27 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any
-
-from genesis.optim.optimizer import Group, Optimizer
+from genesis.ops.elementwise import sqrt
+from genesis.optim.declaration import DeclaredOptimizer, Group, Numbers, setting
+from genesis.optim.update_rule import Results, Scalar, Value, average_of, descent, update_rule
 
 __all__ = ["Adadelta"]
 
 
-class Adadelta(Optimizer):
+@update_rule
+def adadelta_update(
+    parameter: Value, gradient: Value, square: Value, delta: Value, lr: Scalar, rho: Scalar, fresh: Scalar, epsilon: Scalar,
+    weight_decay: Scalar, maximize: bool,
+) -> Results:
+    """s = rho * s + fresh * g^2;  d = g * sqrt((a + epsilon) / (s + epsilon));  a = rho * a + fresh * d^2;  p = p - lr * d."""
+    gradient = descent(parameter, gradient, weight_decay, maximize)
+    square = average_of(square, gradient * gradient, rho, fresh)
+    step = gradient * (sqrt(delta + epsilon) / sqrt(square + epsilon))
+    return parameter - step * lr, square, average_of(delta, step * step, rho, fresh)
+
+
+class Adadelta(DeclaredOptimizer):
     """Steps as large as those before, by running averages of the squares of gradients and of steps.
-
-    Args:
-        params: tensors or groups of them.
-        lr: a factor of the step.
-        rho: how much of the averages is kept per step.
-        eps: added to the averages before their roots are taken.
-        weight_decay: times the parameter, added to its gradient.
-        maximize: climb.
-        hints: `foreach` and `capturable`, accepted and of no effect.
-
-    Raises ValueError for a negative setting, and for a rho outside [0, 1].
 
     >>> import genesis
     >>> x = genesis.tensor([1.0, 2.0], requires_grad=True)
@@ -33,22 +33,12 @@ class Adadelta(Optimizer):
     tensor([0.6877, 1.6848], requires_grad=True)
     """
 
-    operation, kinds = "adadelta_update", ("square_avg", "acc_delta")
-    not_negative = "lr", "eps", "weight_decay"
+    lr: float = setting(default=1.0, least=0, doc="a factor of the step")
+    rho: float = setting(default=0.9, least=0, most=1, doc="how much of the averages is kept per step")
+    eps: float = setting(default=1e-6, least=0, doc="added to the averages before their roots are taken")
+    weight_decay: float = setting(default=0.0, least=0, doc="times the parameter, added to its gradient")
+    operation, kinds = adadelta_update, ("square_avg", "acc_delta")
 
-    def __init__(
-        self, params: Iterable[Any], lr: float = 1.0, rho: float = 0.9, eps: float = 1e-6, weight_decay: float = 0.0, *,
-        maximize: bool = False, **hints: bool | None,
-    ) -> None:
-        super().__init__(params, {"lr": lr, "rho": rho, "eps": eps, "weight_decay": weight_decay, "maximize": maximize}, hints)
-
-    def check(self, group: Group) -> None:
-        """Raise ValueError for settings that make no sense."""
-        super().check(group)
-        if not 0 <= group["rho"] <= 1:
-            raise ValueError(f"Adadelta: rho is {group['rho']}; want it in [0, 1]")
-
-    def settings(self, group: Group, age: int) -> tuple[Any, ...]:
-        """Those of `adadelta_update`."""
-        rho = group["rho"]
-        return float(group["lr"]), rho, 1 - rho, group["eps"], float(group["weight_decay"]), group["maximize"]
+    def settings(self, group: Group, age: int) -> Numbers:
+        rho, decay = group["rho"], float(group["weight_decay"])
+        return float(group["lr"]), rho, 1 - rho, group["eps"], decay, group["maximize"]

@@ -2,30 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any
-
-from genesis.functions.creation import full_like
-from genesis.optim.optimizer import Group, Optimizer
-from genesis.tensor.handle import Tensor
+from genesis.ops.elementwise import sqrt
+from genesis.optim.declaration import DeclaredOptimizer, Group, Numbers, setting
+from genesis.optim.update_rule import Results, Scalar, Value, descent, update_rule
 
 __all__ = ["Adagrad"]
 
 
-class Adagrad(Optimizer):
+@update_rule
+def adagrad_update(
+    parameter: Value, gradient: Value, total: Value, lr: Scalar, epsilon: Scalar, weight_decay: Scalar, maximize: bool
+) -> Results:
+    """s = s + g^2;  p = p - lr * g / (sqrt(s) + epsilon)."""
+    gradient = descent(parameter, gradient, weight_decay, maximize)
+    total = total + gradient * gradient
+    return parameter - gradient * lr / (sqrt(total) + epsilon), total
+
+
+class Adagrad(DeclaredOptimizer):
     """Steps scaled by the sum of all squares of the gradient so far.
-
-    Args:
-        params: tensors or groups of them.
-        lr: the step size of the first step; it is divided by 1 + lr_decay * (steps so far).
-        lr_decay: see `lr`.
-        weight_decay: times the parameter, added to its gradient.
-        initial_accumulator_value: what the sums begin with.
-        eps: added to the square root that divides.
-        maximize: climb.
-        hints: `foreach` and `fused`, accepted and of no effect.
-
-    Raises ValueError for a negative setting.
 
     >>> import genesis
     >>> x = genesis.tensor([1.0, 2.0], requires_grad=True)
@@ -36,25 +31,16 @@ class Adagrad(Optimizer):
     tensor([0.9000, 1.9000], requires_grad=True)
     """
 
-    operation, kinds = "adagrad_update", ("sum",)
-    not_negative = "lr", "lr_decay", "eps", "weight_decay", "initial_accumulator_value"
+    lr: float = setting(default=1e-2, least=0, doc="the first step size; it is divided by 1 + lr_decay * (steps so far)")
+    lr_decay: float = setting(default=0.0, least=0, doc="see `lr`")
+    weight_decay: float = setting(default=0.0, least=0, doc="times the parameter, added to its gradient")
+    initial_accumulator_value: float = setting(default=0.0, least=0, doc="what the sums begin with")
+    eps: float = setting(default=1e-10, least=0, doc="added to the square root that divides")
+    operation, kinds = adagrad_update, ("sum",)
 
-    def __init__(
-        self, params: Iterable[Any], lr: float = 1e-2, lr_decay: float = 0.0, weight_decay: float = 0.0,
-        initial_accumulator_value: float = 0.0, eps: float = 1e-10, *, maximize: bool = False, **hints: bool | None,
-    ) -> None:
-        super().__init__(params, {
-            "lr": lr, "lr_decay": lr_decay, "eps": eps, "weight_decay": weight_decay,
-            "initial_accumulator_value": initial_accumulator_value, "maximize": maximize,
-        }, hints)
+    def first_value(self, slot: str, group: Group) -> float:
+        return float(group["initial_accumulator_value"])
 
-    def state_of(self, parameter: Tensor, group: Group) -> dict[str, Any]:
-        """The state of `parameter`: "step", and "sum", which begins with the group's initial value."""
-        if parameter not in self.state:
-            self.state[parameter] = {"step": 0, "sum": full_like(parameter, group["initial_accumulator_value"])}
-        return super().state_of(parameter, group)
-
-    def settings(self, group: Group, age: int) -> tuple[Any, ...]:
-        """The learning rate, which falls from step to step, eps, weight decay, maximize."""
+    def settings(self, group: Group, age: int) -> Numbers:
         lr = group["lr"] / (1 + (age - 1) * group["lr_decay"])
         return lr, float(group["eps"]), float(group["weight_decay"]), group["maximize"]

@@ -3,49 +3,44 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
-from typing import Any
 
-from genesis.optim.optimizer import Group, Optimizer
+from genesis.ops.elementwise import maximum, sqrt
+from genesis.optim.declaration import DeclaredOptimizer, Group, Numbers, setting
+from genesis.optim.update_rule import Results, Scalar, Value, average_of, descent, shrunk, update_rule
 
-__all__ = ["Adam", "AdamLike", "AdamW"]
+__all__ = ["BETAS", "Adam", "AdamW", "averaging"]
 
-
-class AdamLike(Optimizer):
-    """The base of those that keep running averages, by two betas: of the gradient and of its square."""
-
-    kinds: tuple[str, ...] = ("exp_avg", "exp_avg_sq")
-    not_negative: tuple[str, ...] = ("lr", "eps", "weight_decay")
-
-    def check(self, group: Group) -> None:
-        """Raise ValueError for settings that make no sense."""
-        super().check(group)
-        if not all(0 <= beta < 1 for beta in group["betas"]):
-            raise ValueError(f"{type(self).__name__}: betas are {group['betas']}; want them in [0, 1)")
-
-    def averaging(self, group: Group, decoupled: bool) -> tuple[Any, ...]:
-        """The settings that end those of a step: of both averages, and of weight decay, which joins the gradient or, if it is
-        `decoupled`, shrinks the parameter.
-        """
-        (beta1, beta2), decay = group["betas"], float(group["weight_decay"])
-        joined, kept = (0.0, 1 - float(group["lr"]) * decay) if decoupled else (decay, 1.0)
-        return beta1, 1 - beta1, beta2, 1 - beta2, joined, kept, group["maximize"]
+BETAS = setting(
+    default=(0.9, 0.999), least=0, below=1, doc="how much of the averages of the gradient and of its square is kept per step"
+)
 
 
-class Adam(AdamLike):
+def averaging(group: Group, decoupled: bool) -> Numbers:
+    """What ends the numbers of Adam's kin: of both averages, and of weight decay, which joins the gradient or shrinks."""
+    (beta1, beta2), decay = group["betas"], float(group["weight_decay"])
+    joined, kept = (0.0, 1 - float(group["lr"]) * decay) if decoupled else (decay, 1.0)
+    return beta1, 1 - beta1, beta2, 1 - beta2, joined, kept, group["maximize"]
+
+
+@update_rule
+def adam_update(
+    parameter: Value, gradient: Value, average: Value, square: Value, largest: Value | None, step_size: Scalar, epsilon: Scalar,
+    beta1: Scalar, fresh1: Scalar, beta2: Scalar, fresh2: Scalar, weight_decay: Scalar, kept: Scalar, maximize: bool,
+) -> Results:
+    """m = beta1 * m + fresh1 * g;  s = beta2 * s + fresh2 * g^2;  p = kept * p - step_size * m / (sqrt(s) + epsilon).
+
+    The order of Kingma and Ba, 2015, end of section 2: the bias corrections are folded into `step_size` and `epsilon`.
+    `kept` is AdamW's decay, 1 - lr * weight_decay. With `largest` (AMSGrad), the largest s so far divides instead.
+    """
+    gradient = descent(parameter, gradient, weight_decay, maximize)
+    average, square = average_of(average, gradient, beta1, fresh1), average_of(square, gradient * gradient, beta2, fresh2)
+    largest = None if largest is None else maximum(largest, square)
+    divisor = sqrt(square if largest is None else largest) + epsilon
+    return shrunk(parameter, kept) - average * step_size / divisor, average, square, largest
+
+
+class Adam(DeclaredOptimizer):
     """Steps scaled by running averages of the gradient and of its square.
-
-    Args:
-        params: tensors or groups of them.
-        lr: the step size.
-        betas: how much of the averages of the gradient and of its square is kept per step.
-        eps: added to the square root that divides.
-        weight_decay: times the parameter, added to its gradient.
-        amsgrad: divide by the largest average of squares so far (Reddi, Kale and Kumar, 2018).
-        maximize: climb.
-        hints: `foreach`, `fused` and `capturable`, accepted and of no effect.
-
-    Raises ValueError for a negative setting, and for a beta outside [0, 1).
 
     >>> import genesis
     >>> x = genesis.tensor([1.0, 2.0], requires_grad=True)
@@ -56,40 +51,27 @@ class Adam(AdamLike):
     tensor([0.9000, 1.9000], requires_grad=True)
     """
 
+    lr: float = setting(default=1e-3, least=0, doc="the step size")
+    betas: tuple[float, float] = BETAS
+    eps: float = setting(default=1e-8, least=0, doc="added to the square root that divides")
+    weight_decay: float = setting(default=0.0, least=0, doc="times the parameter, added to its gradient")
+    amsgrad: bool = setting(default=False, doc="divide by the largest average of squares so far (Reddi, Kale and Kumar, 2018)")
+
+    operation, kinds = adam_update, ("exp_avg", "exp_avg_sq", "max_exp_avg_sq")
     decoupled = False  # whether weight decay shrinks the parameter instead of joining its gradient
 
-    operation, kinds = "adam_update", ("exp_avg", "exp_avg_sq", "max_exp_avg_sq")
-
-    def __init__(
-        self, params: Iterable[Any], lr: float = 1e-3, betas: tuple[float, float] = (0.9, 0.999), eps: float = 1e-8,
-        weight_decay: float = 0.0, amsgrad: bool = False, *, maximize: bool = False,
-        **hints: bool | None,
-    ) -> None:
-        super().__init__(params, {
-            "lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay, "amsgrad": amsgrad,
-            "maximize": maximize,
-        }, hints)
-
     def slots(self, group: Group) -> tuple[str, ...]:
-        """The averages of the gradient and of its square, and AMSGrad's maximum of the latter."""
         return self.kinds if group["amsgrad"] else self.kinds[:2]
 
-    def settings(self, group: Group, age: int) -> tuple[Any, ...]:
-        """Those of `adam_update`; the averages' bias towards their first zeros is undone in the step size and eps."""
+    def settings(self, group: Group, age: int) -> Numbers:
         beta1, beta2 = group["betas"]
-        unbiased = math.sqrt(1 - beta2**age)
+        unbiased = math.sqrt(1 - beta2**age)  # the averages' bias towards their first zeros is undone in the numbers
         step_size = float(group["lr"]) * unbiased / (1 - beta1**age)
-        return step_size, group["eps"] * unbiased, *self.averaging(group, self.decoupled)
+        return step_size, group["eps"] * unbiased, *averaging(group, self.decoupled)
 
 
 class AdamW(Adam):
     """Adam whose weight decay shrinks the parameter itself: p = p * (1 - lr * weight_decay) before the step."""
 
+    weight_decay: float = setting(default=1e-2, least=0, doc="times the step size, what a step shrinks the parameter by")
     decoupled = True
-
-    def __init__(
-        self, params: Iterable[Any], lr: float = 1e-3, betas: tuple[float, float] = (0.9, 0.999), eps: float = 1e-8,
-        weight_decay: float = 1e-2, amsgrad: bool = False, *, maximize: bool = False,
-        **hints: bool | None,
-    ) -> None:
-        super().__init__(params, lr, betas, eps, weight_decay, amsgrad, maximize=maximize, **hints)

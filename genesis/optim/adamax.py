@@ -2,28 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any
-
-from genesis.optim.adam import AdamLike
-from genesis.optim.optimizer import Group
+from genesis.ops.elementwise import abs as magnitude
+from genesis.ops.elementwise import maximum
+from genesis.optim.declaration import DeclaredOptimizer, Group, Numbers, setting
+from genesis.optim.update_rule import Results, Scalar, Value, average_of, descent, update_rule
 
 __all__ = ["Adamax"]
 
 
-class Adamax(AdamLike):
+@update_rule
+def adamax_update(
+    parameter: Value, gradient: Value, average: Value, norm: Value, step_size: Scalar, epsilon: Scalar, beta1: Scalar,
+    fresh1: Scalar, beta2: Scalar, weight_decay: Scalar, maximize: bool,
+) -> Results:
+    """m = beta1 * m + fresh1 * g;  u = max(beta2 * u, |g| + epsilon);  p = p - step_size * m / u."""
+    gradient = descent(parameter, gradient, weight_decay, maximize)
+    average, norm = average_of(average, gradient, beta1, fresh1), maximum(norm * beta2, magnitude(gradient) + epsilon)
+    return parameter - average * step_size / norm, average, norm
+
+
+class Adamax(DeclaredOptimizer):
     """Adam whose steps are scaled by the greatest gradient of late, not by the average of squares.
-
-    Args:
-        params: tensors or groups of them.
-        lr: the step size.
-        betas: how much of the average of the gradient and of the greatest one is kept per step.
-        eps: added to the size of each gradient.
-        weight_decay: times the parameter, added to its gradient.
-        maximize: climb.
-        hints: `foreach` and `capturable`, accepted and of no effect.
-
-    Raises ValueError for a negative setting, and for a beta outside [0, 1).
 
     >>> import genesis
     >>> x = genesis.tensor([1.0, 2.0], requires_grad=True)
@@ -34,18 +33,13 @@ class Adamax(AdamLike):
     tensor([0.9000, 1.9000], requires_grad=True)
     """
 
-    operation, kinds = "adamax_update", ("exp_avg", "exp_inf")
+    lr: float = setting(default=2e-3, least=0, doc="the step size")
+    betas: tuple[float, float] = setting(default=(0.9, 0.999), least=0, below=1, doc="how much of both is kept per step")
+    eps: float = setting(default=1e-8, least=0, doc="added to the size of each gradient")
+    weight_decay: float = setting(default=0.0, least=0, doc="times the parameter, added to its gradient")
+    operation, kinds = adamax_update, ("exp_avg", "exp_inf")
 
-    def __init__(
-        self, params: Iterable[Any], lr: float = 2e-3, betas: tuple[float, float] = (0.9, 0.999), eps: float = 1e-8,
-        weight_decay: float = 0.0, *, maximize: bool = False, **hints: bool | None,
-    ) -> None:
-        super().__init__(params, {
-            "lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay, "maximize": maximize,
-        }, hints)
-
-    def settings(self, group: Group, age: int) -> tuple[Any, ...]:
-        """Those of `adamax_update`; the average's bias towards its first zero is undone in the step size."""
+    def settings(self, group: Group, age: int) -> Numbers:
         beta1, beta2 = group["betas"]
-        step_size = float(group["lr"]) / (1 - beta1**age)
+        step_size = float(group["lr"]) / (1 - beta1**age)  # undoes the average's bias towards its first zero
         return step_size, group["eps"], beta1, 1 - beta1, beta2, float(group["weight_decay"]), group["maximize"]

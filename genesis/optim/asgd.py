@@ -2,28 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any
-
-from genesis.optim.optimizer import Group, Optimizer
+from genesis.optim.declaration import DeclaredOptimizer, Group, Numbers, setting
+from genesis.optim.update_rule import Results, Scalar, Value, descent, is_literal, shrunk, update_rule
 
 __all__ = ["ASGD"]
 
 
-class ASGD(Optimizer):
+@update_rule
+def asgd_update(
+    parameter: Value, gradient: Value, average: Value, eta: Scalar, kept: Scalar, share: Scalar, weight_decay: Scalar,
+    maximize: bool,
+) -> Results:
+    """p = kept * p - eta * g;  a = a + share * (p - a)."""
+    updated = shrunk(parameter, kept) - descent(parameter, gradient, weight_decay, maximize) * eta
+    return updated, updated if is_literal(share, 1) else average + (updated - average) * share
+
+
+class ASGD(DeclaredOptimizer):
     """Gradient descent by steps that become smaller; the average of the parameters is kept under "ax" in the state.
-
-    Args:
-        params: tensors or groups of them.
-        lr: the first step size; step t has lr / (1 + lambd * lr * (t - 1))^alpha.
-        lambd: see `lr`; the parameter shrinks by this times the step size too.
-        alpha: see `lr`.
-        t0: the step after which averages are taken; before, they are the parameter.
-        weight_decay: times the parameter, added to its gradient.
-        maximize: climb.
-        hints: `foreach` and `capturable`, accepted and of no effect.
-
-    Raises ValueError for a negative setting.
 
     >>> import genesis
     >>> x = genesis.tensor([1.0, 2.0], requires_grad=True)
@@ -34,20 +30,14 @@ class ASGD(Optimizer):
     tensor([0.5000, 1.0000], requires_grad=True)
     """
 
-    operation, kinds = "asgd_update", ("ax",)
-    not_negative = "lr", "weight_decay"
+    lr: float = setting(default=1e-2, least=0, doc="the first step size; step t has lr / (1 + lambd * lr * (t - 1))^alpha")
+    lambd: float = setting(default=1e-4, doc="see `lr`; the parameter shrinks by this times the step size too")
+    alpha: float = setting(default=0.75, doc="see `lr`")
+    t0: float = setting(default=1e6, doc="the step after which averages are taken; before, they are the parameter")
+    weight_decay: float = setting(default=0.0, least=0, doc="times the parameter, added to its gradient")
+    operation, kinds = asgd_update, ("ax",)
 
-    def __init__(
-        self, params: Iterable[Any], lr: float = 1e-2, lambd: float = 1e-4, alpha: float = 0.75, t0: float = 1e6,
-        weight_decay: float = 0.0, *, maximize: bool = False, **hints: bool | None,
-    ) -> None:
-        super().__init__(params, {
-            "lr": lr, "lambd": lambd, "alpha": alpha, "t0": t0, "weight_decay": weight_decay, "maximize": maximize,
-        }, hints)
-
-    def settings(self, group: Group, age: int) -> tuple[Any, ...]:
-        """The step size, what is kept of the parameter, the share of it in the average, weight decay, maximize."""
+    def settings(self, group: Group, age: int) -> Numbers:
         lr, lambd = float(group["lr"]), group["lambd"]
-        eta = lr / (1 + lambd * lr * (age - 1)) ** group["alpha"]
-        share = 1 / max(1, age - 1 - group["t0"])
+        eta, share = lr / (1 + lambd * lr * (age - 1)) ** group["alpha"], 1 / max(1, age - 1 - group["t0"])
         return eta, 1 - lambd * eta, share, float(group["weight_decay"]), group["maximize"]

@@ -48,8 +48,6 @@ class LBFGS(Optimizer):
     tensor([ 3.0000, -1.0000], requires_grad=True)
     """
 
-    not_negative = ("lr",)
-
     def __init__(
         self, params: Iterable[Any], lr: float = 1, max_iter: int = 20, max_eval: int | None = None,
         tolerance_grad: float = 1e-7, tolerance_change: float = 1e-9, history_size: int = 100,
@@ -63,7 +61,8 @@ class LBFGS(Optimizer):
 
     def check(self, group: Group) -> None:
         """Raise ValueError for settings that make no sense."""
-        super().check(group)
+        if group["lr"] < 0:
+            raise ValueError(f"LBFGS: lr is {group['lr']}; want 0 or more")
         if self.param_groups:
             raise ValueError("LBFGS: has one group of parameters, got another")
         if group["line_search_fn"] not in (None, "strong_wolfe"):

@@ -3,32 +3,32 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
 from functools import lru_cache
-from typing import Any
 
-from genesis.optim.adam import AdamLike
-from genesis.optim.optimizer import Group
+from genesis.ops.elementwise import sqrt
+from genesis.optim.adam import BETAS, averaging
+from genesis.optim.declaration import DeclaredOptimizer, Group, Numbers, setting
+from genesis.optim.update_rule import Results, Scalar, Value, average_of, descent, shrunk, update_rule
 
 __all__ = ["NAdam"]
 
 
-class NAdam(AdamLike):
+@update_rule
+def nadam_update(
+    parameter: Value, gradient: Value, average: Value, square: Value, by_gradient: Scalar, by_average: Scalar, epsilon: Scalar,
+    beta1: Scalar, fresh1: Scalar, beta2: Scalar, fresh2: Scalar, weight_decay: Scalar, kept: Scalar, maximize: bool,
+) -> Results:
+    """m, s as in `adam_update`;  p = kept * p - (by_gradient * g + by_average * m) / (sqrt(s) + epsilon)."""
+    gradient = descent(parameter, gradient, weight_decay, maximize)
+    average, square = average_of(average, gradient, beta1, fresh1), average_of(square, gradient * gradient, beta2, fresh2)
+    step = (gradient * by_gradient + average * by_average) / (sqrt(square) + epsilon)
+    return shrunk(parameter, kept) - step, average, square
+
+
+class NAdam(DeclaredOptimizer):
     """Adam that looks a step ahead: the next step's momentum counts in this one's.
 
-    Args:
-        params: tensors or groups of them.
-        lr: the step size.
-        betas: how much of the averages of the gradient and of its square is kept per step.
-        eps: added to the square root that divides.
-        weight_decay: times the parameter, added to its gradient.
-        momentum_decay: how fast the momentum grows towards the first beta.
-        decoupled_weight_decay: have weight decay shrink the parameter itself, as AdamW does.
-        maximize: climb.
-        hints: `foreach` and `capturable`, accepted and of no effect.
-
-    The first beta is meant to stay as it is: the product of all momenta counts as if it always had. Raises ValueError for
-    a negative setting, and for a beta outside [0, 1).
+    The first beta is meant to stay as it is: the product of all momenta counts as if it always had.
 
     >>> import genesis
     >>> x = genesis.tensor([1.0, 2.0], requires_grad=True)
@@ -39,29 +39,21 @@ class NAdam(AdamLike):
     tensor([0.8944, 1.8944], requires_grad=True)
     """
 
-    operation = "nadam_update"
-    not_negative = "lr", "eps", "weight_decay", "momentum_decay"
+    lr: float = setting(default=2e-3, least=0, doc="the step size")
+    betas: tuple[float, float] = BETAS
+    eps: float = setting(default=1e-8, least=0, doc="added to the square root that divides")
+    weight_decay: float = setting(default=0.0, least=0, doc="times the parameter, added to its gradient")
+    momentum_decay: float = setting(default=4e-3, least=0, doc="how fast the momentum grows towards the first beta")
+    decoupled_weight_decay: bool = setting(default=False, doc="have weight decay shrink the parameter itself, as AdamW does")
+    operation, kinds = nadam_update, ("exp_avg", "exp_avg_sq")
 
-    def __init__(
-        self, params: Iterable[Any], lr: float = 2e-3, betas: tuple[float, float] = (0.9, 0.999), eps: float = 1e-8,
-        weight_decay: float = 0.0, momentum_decay: float = 4e-3, decoupled_weight_decay: bool = False, *,
-        maximize: bool = False, **hints: bool | None,
-    ) -> None:
-        super().__init__(params, {
-            "lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay, "momentum_decay": momentum_decay,
-            "decoupled_weight_decay": decoupled_weight_decay, "maximize": maximize,
-        }, hints)
-
-    def settings(self, group: Group, age: int) -> tuple[Any, ...]:
-        """Those of `nadam_update`; what undoes the bias of squares multiplies all that their root divides, and eps."""
+    def settings(self, group: Group, age: int) -> Numbers:
         (beta1, beta2), lr = group["betas"], float(group["lr"])
-        unbiased, growth = math.sqrt(1 - beta2**age), group["momentum_decay"]
+        unbiased, growth = math.sqrt(1 - beta2**age), group["momentum_decay"]  # what undoes the squares' bias multiplies all
         by_gradient = lr * (1 - _momentum(beta1, growth, age)) / (1 - _product(beta1, growth, age))
         by_average = lr * _momentum(beta1, growth, age + 1) / (1 - _product(beta1, growth, age + 1))
-        return (
-            by_gradient * unbiased, by_average * unbiased, group["eps"] * unbiased,
-            *self.averaging(group, group["decoupled_weight_decay"]),
-        )
+        averages = averaging(group, group["decoupled_weight_decay"])
+        return by_gradient * unbiased, by_average * unbiased, group["eps"] * unbiased, *averages
 
 
 def _momentum(beta: float, growth: float, age: int) -> float:

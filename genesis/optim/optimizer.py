@@ -7,8 +7,8 @@ from itertools import chain
 from typing import Any
 
 from genesis.execution.flush import flush_all
-from genesis.functions.creation import tensor, zeros_like
-from genesis.ops.registry import OPERATIONS
+from genesis.functions.creation import full_like, tensor
+from genesis.ops.registry import Operation
 from genesis.runtime.devices import CPU, Device, seen_devices
 from genesis.tensor.dispatch import call
 from genesis.tensor.handle import Tensor
@@ -16,10 +16,12 @@ from genesis.tensor.in_place import write_all
 from genesis.tensor.views import detach
 from genesis.tracing.state import recording, thread_state
 
-__all__ = ["Optimizer"]
+__all__ = ["HINTS", "Group", "Members", "Numbers", "Optimizer"]
 
 Group = dict[str, Any]
-_HINTS = {"foreach", "fused", "capturable", "differentiable"}  # they tell PyTorch how to run a step: here it is one program
+Numbers = tuple[Any, ...]  # what an operation is given after its tensors
+Members = Tensor | Iterable[Tensor] | Iterable[Group]
+HINTS = ("foreach", "fused", "capturable", "differentiable")  # they tell PyTorch how to run a step: here it is one program
 
 
 class Optimizer:
@@ -36,8 +38,8 @@ class Optimizer:
 
     has_stepped = False  # schedulers ask
 
-    def __init__(self, parameters: Iterable[Any], defaults: Group, hints: Mapping[str, Any] | None = None) -> None:
-        if unknown := (hints or {}).keys() - _HINTS:
+    def __init__(self, parameters: Members, defaults: Group, hints: Mapping[str, Any] | None = None) -> None:
+        if unknown := (hints or {}).keys() - {*HINTS}:
             raise TypeError(f"{type(self).__name__}: got unexpected settings {', '.join(sorted(unknown))}")
         if hints and hints.get("differentiable"):
             raise ValueError(f"{type(self).__name__}: steps are not derived; want differentiable=False")
@@ -106,21 +108,21 @@ class Optimizer:
 
     # ---- what a subclass says ----
 
-    operation = ""  # what computes new values of the parameters, and then of what is kept of them
+    operation: Operation  # it computes new values of the parameters, and then of what is kept of them
     kinds: tuple[str, ...] = ()  # all slots there may be, in the order of the operation's arguments
-    not_negative: tuple[str, ...] = ()  # the settings that have to be 0 or more
 
     def check(self, group: Group) -> None:
         """Raise ValueError for settings that make no sense."""
-        for name in self.not_negative:
-            if group[name] < 0:
-                raise ValueError(f"{type(self).__name__}: {name} is {group[name]}; want 0 or more")
 
     def slots(self, group: Group) -> tuple[str, ...]:
-        """The names of the tensors kept per parameter, zeros at first: of `kinds`, those that these settings use."""
+        """The names of the tensors kept per parameter: of `kinds`, those that these settings use."""
         return self.kinds
 
-    def settings(self, group: Group, age: int) -> tuple[Any, ...]:
+    def first_value(self, slot: str, group: Group) -> float:
+        """What the elements of a kept tensor begin with."""
+        return 0.0
+
+    def settings(self, group: Group, age: int) -> Numbers:
         """The numbers of step `age`: what `operation` is given after the tensors."""
         name = type(self).__name__
         raise NotImplementedError(f"{name} has neither settings(group, age), its operation's numbers, nor a step() of its own")
@@ -131,7 +133,7 @@ class Optimizer:
         kept = [[self.state[p][kind] for p in parameters] if kind in slots else [] for kind in self.kinds]
         if thread_state.recorder is not None:
             settings = thread_state.recorder.updated(self, group, parameters, settings)
-        results = call(OPERATIONS[self.operation], (parameters, _gradients(parameters), *kept, *settings), bare=True)
+        results = call(self.operation, (parameters, _gradients(parameters), *kept, *settings), bare=True)
         write_all([*parameters, *chain(*kept)], results)
 
     # ---- state ----
@@ -143,7 +145,7 @@ class Optimizer:
             state = self.state[parameter] = {"step": 0}
         for slot in self.slots(group):
             if slot not in state:
-                state[slot] = zeros_like(parameter)
+                state[slot] = full_like(parameter, self.first_value(slot, group))
         return state
 
     def state_dict(self) -> dict[str, Any]:

@@ -2,29 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any
-
-from genesis.optim.optimizer import Group, Optimizer
+from genesis.ops.elementwise import sqrt
+from genesis.optim.declaration import DeclaredOptimizer, Group, Numbers, setting
+from genesis.optim.update_rule import Results, Scalar, Value, average_of, descent, update_rule
 
 __all__ = ["RMSprop"]
 
 
-class RMSprop(Optimizer):
+@update_rule
+def rmsprop_update(
+    parameter: Value, gradient: Value, square: Value, average: Value | None, velocity: Value | None, lr: Scalar, alpha: Scalar,
+    fresh: Scalar, epsilon: Scalar, weight_decay: Scalar, momentum: Scalar, maximize: bool,
+) -> Results:
+    """s = alpha * s + fresh * g^2;  v = momentum * v + g / (sqrt(s) + epsilon);  p = p - lr * v.
+
+    With `average`, a = alpha * a + fresh * g, and s - a^2 stands for s. Without `velocity` there is no momentum.
+    """
+    gradient = descent(parameter, gradient, weight_decay, maximize)
+    square = average_of(square, gradient * gradient, alpha, fresh)
+    average = None if average is None else average_of(average, gradient, alpha, fresh)
+    step = gradient / (sqrt(square if average is None else square - average * average) + epsilon)
+    velocity = None if velocity is None else velocity * momentum + step
+    return parameter - (step if velocity is None else velocity) * lr, square, average, velocity
+
+
+class RMSprop(DeclaredOptimizer):
     """Steps scaled by a running average of the gradient's square.
-
-    Args:
-        params: tensors or groups of them.
-        lr: the step size.
-        alpha: how much of the averages is kept per step.
-        eps: added to the square root that divides.
-        weight_decay: times the parameter, added to its gradient.
-        momentum: how much of the last step is kept.
-        centered: divide by the standard deviation instead: the average's square is taken off.
-        maximize: climb.
-        hints: `foreach` and `capturable`, accepted and of no effect.
-
-    Raises ValueError for a negative setting.
 
     >>> import genesis
     >>> x = genesis.tensor([1.0, 2.0], requires_grad=True)
@@ -35,27 +38,17 @@ class RMSprop(Optimizer):
     tensor([0.9000, 1.9000], requires_grad=True)
     """
 
-    operation, kinds = "rmsprop_update", ("square_avg", "grad_avg", "momentum_buffer")
-    not_negative = "lr", "eps", "momentum", "weight_decay", "alpha"
-
-    def __init__(
-        self, params: Iterable[Any], lr: float = 1e-2, alpha: float = 0.99, eps: float = 1e-8, weight_decay: float = 0.0,
-        momentum: float = 0.0, centered: bool = False, *, maximize: bool = False, **hints: bool | None,
-    ) -> None:
-        super().__init__(params, {
-            "lr": lr, "momentum": momentum, "alpha": alpha, "eps": eps, "centered": centered,
-            "weight_decay": weight_decay, "maximize": maximize,
-        }, hints)
+    lr: float = setting(default=1e-2, least=0, doc="the step size")
+    alpha: float = setting(default=0.99, least=0, doc="how much of the averages is kept per step")
+    eps: float = setting(default=1e-8, least=0, doc="added to the square root that divides")
+    weight_decay: float = setting(default=0.0, least=0, doc="times the parameter, added to its gradient")
+    momentum: float = setting(default=0.0, least=0, doc="how much of the last step is kept")
+    centered: bool = setting(default=False, doc="divide by the standard deviation instead: the average's square is taken off")
+    operation, kinds = rmsprop_update, ("square_avg", "grad_avg", "momentum_buffer")
 
     def slots(self, group: Group) -> tuple[str, ...]:
-        """The average of squares, the velocity, and the average of gradients, as far as they are used."""
-        wanted = {"square_avg": True, "momentum_buffer": group["momentum"] > 0, "grad_avg": group["centered"]}
-        return tuple([name for name, used in wanted.items() if used])
+        return "square_avg", *["momentum_buffer"] * (group["momentum"] > 0), *["grad_avg"] * bool(group["centered"])
 
-    def settings(self, group: Group, age: int) -> tuple[Any, ...]:
-        """lr, alpha, 1 - alpha, eps, weight decay, momentum, maximize."""
-        alpha = float(group["alpha"])
-        return (
-            float(group["lr"]), alpha, 1 - alpha, float(group["eps"]), float(group["weight_decay"]),
-            float(group["momentum"]), group["maximize"],
-        )
+    def settings(self, group: Group, age: int) -> Numbers:
+        alpha, decay, momentum = float(group["alpha"]), float(group["weight_decay"]), float(group["momentum"])
+        return float(group["lr"]), alpha, 1 - alpha, float(group["eps"]), decay, momentum, group["maximize"]

@@ -2,28 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any
-
-from genesis.functions.creation import full_like
-from genesis.optim.optimizer import Group, Optimizer
-from genesis.tensor.handle import Tensor
+from genesis.ops.elementwise import clamp, sign, where
+from genesis.optim.declaration import DeclaredOptimizer, Group, Numbers, setting
+from genesis.optim.update_rule import Results, Scalar, Value, descent, update_rule
 
 __all__ = ["Rprop"]
 
 
-class Rprop(Optimizer):
+@update_rule
+def rprop_update(
+    parameter: Value, gradient: Value, last: Value, size: Value, less: Scalar, more: Scalar, least: Scalar, most: Scalar,
+    maximize: bool,
+) -> Results:
+    """Steps against the gradient's sign: `more` times as long while it stays, `less` times, and not taken, when it turns."""
+    gradient = descent(parameter, gradient, 0, maximize)
+    turn = gradient * last
+    size = clamp(where(turn > 0, size * more, where(turn < 0, size * less, size)), min=least, max=most)
+    gradient = where(turn < 0, 0, gradient)
+    return parameter - sign(gradient) * size, gradient, size
+
+
+class Rprop(DeclaredOptimizer):
     """Steps by the sign of the gradient alone, each element's longer while it keeps its sign and shorter when it turns.
 
-    Args:
-        params: tensors or groups of them.
-        lr: the size of the first step.
-        etas: the factors of a step that is shortened and of one that is lengthened.
-        step_sizes: the least and the greatest step.
-        maximize: climb.
-        hints: `foreach` and `capturable`, accepted and of no effect.
-
-    Raises ValueError for a negative step size, and for factors that do not lie on both sides of 1.
+    Raises ValueError for factors that do not lie on both sides of 1.
 
     >>> import genesis
     >>> x = genesis.tensor([1.0, -2.0], requires_grad=True)
@@ -34,28 +36,18 @@ class Rprop(Optimizer):
     tensor([ 0.7500, -1.7500], requires_grad=True)
     """
 
-    operation, kinds = "rprop_update", ("prev", "step_size")
-    not_negative = ("lr",)
-
-    def __init__(
-        self, params: Iterable[Any], lr: float = 1e-2, etas: tuple[float, float] = (0.5, 1.2),
-        step_sizes: tuple[float, float] = (1e-6, 50), *, maximize: bool = False, **hints: bool | None,
-    ) -> None:
-        super().__init__(params, {"lr": lr, "etas": etas, "step_sizes": step_sizes, "maximize": maximize}, hints)
+    lr: float = setting(default=1e-2, least=0, doc="the size of the first step")
+    etas: tuple[float, float] = setting(default=(0.5, 1.2), doc="the factors of a step that is shortened, and lengthened")
+    step_sizes: tuple[float, float] = setting(default=(1e-6, 50), doc="the least and the greatest step")
+    operation, kinds = rprop_update, ("prev", "step_size")
 
     def check(self, group: Group) -> None:
-        """Raise ValueError for settings that make no sense."""
         super().check(group)
-        less, more = group["etas"]
-        if not 0 < less < 1 < more:
+        if not 0 < group["etas"][0] < 1 < group["etas"][1]:
             raise ValueError(f"Rprop: etas are {group['etas']}; want one between 0 and 1, and one above 1")
 
-    def state_of(self, parameter: Tensor, group: Group) -> dict[str, Any]:
-        """The state of `parameter`: "step", "prev", and "step_size", which begins with the group's learning rate."""
-        if parameter not in self.state:
-            self.state[parameter] = {"step": 0, "step_size": full_like(parameter, group["lr"])}
-        return super().state_of(parameter, group)
+    def first_value(self, slot: str, group: Group) -> float:
+        return float(group["lr"]) if slot == "step_size" else 0.0
 
-    def settings(self, group: Group, age: int) -> tuple[Any, ...]:
-        """The factors, the bounds of steps, maximize."""
+    def settings(self, group: Group, age: int) -> Numbers:
         return *group["etas"], *map(float, group["step_sizes"]), group["maximize"]

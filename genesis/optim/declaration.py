@@ -1,0 +1,157 @@
+"""Optimizers as declarations: a rule, and a table of settings.
+
+    @update_rule
+    def sign_update(parameter: Value, gradient: Value, lr: Scalar, maximize: bool) -> Results:
+        return (parameter - sign(descent(parameter, gradient, 0, maximize)) * lr,)
+
+    class SignDescent(DeclaredOptimizer):
+        lr: float = setting(default=1e-2, least=0, doc="the step size")
+        operation = sign_update
+
+From the table follow `__init__` and its signature, the defaults of groups, what `check` refuses, and the docstring's "Args:".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from inspect import Parameter, Signature, cleandoc
+from typing import Any, TypeVar, dataclass_transform
+
+from genesis.optim.optimizer import HINTS, Group, Members, Numbers, Optimizer
+
+__all__ = ["DeclaredOptimizer", "Group", "Numbers", "setting"]
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """A row of the table of settings: see `setting`."""
+
+    default: object
+    doc: str
+    least: float
+    below: float
+    most: float
+    kw_only: bool
+    annotation: str = ""
+
+    def admits(self, value: float | tuple[float, ...]) -> bool:
+        """Whether `value`, or each of its elements, is in the range."""
+        return all([self.least <= v < self.below and v <= self.most for v in (value if isinstance(value, tuple) else (value,))])
+
+    @property
+    def range(self) -> str:
+        """The range in words: "0 or more", "in [0, 1)"; empty if there is none."""
+        if self.least == -INFINITY:
+            return ""
+        if self.below < INFINITY:
+            return f"in [{self.least}, {self.below})"
+        return f"{self.least} or more" if self.most == INFINITY else f"in [{self.least}, {self.most}]"
+
+
+INFINITY = float("inf")
+
+
+def setting(
+    *, default: T, doc: str, least: float = -INFINITY, below: float = INFINITY, most: float = INFINITY, kw_only: bool = False
+) -> T:
+    """A setting of a declared optimizer: its default, what it says, and the range that it (or each of a tuple) must be in."""
+    return Setting(default, doc, least, below, most, kw_only)  # type: ignore[return-value]
+
+
+def _ordered(settings: Mapping[str, Setting]) -> list[tuple[str, Setting]]:
+    """The rows, those that are given by keyword only after the others."""
+    return sorted(settings.items(), key=lambda item: item[1].kw_only)
+
+
+def _initializer(settings: Mapping[str, Setting]) -> Callable[..., None]:
+    """An `__init__` of the parameters and `settings`."""
+    rows = _ordered(settings)
+    signature = Signature([
+        Parameter("self", Parameter.POSITIONAL_OR_KEYWORD),
+        Parameter("params", Parameter.POSITIONAL_OR_KEYWORD, annotation="Members"),
+        *[
+            Parameter(
+                name, Parameter.KEYWORD_ONLY if row.kw_only else Parameter.POSITIONAL_OR_KEYWORD, default=row.default,
+                annotation=row.annotation)
+            for name, row in rows
+        ],
+    ], return_annotation="None")
+
+    def __init__(self: Optimizer, *args: Any, **kwargs: Any) -> None:
+        if unknown := kwargs.keys() - signature.parameters.keys():
+            raise TypeError(f"{type(self).__name__}: got unexpected settings {', '.join(sorted(unknown))}")
+        given = signature.bind(self, *args, **kwargs)
+        given.apply_defaults()
+        _, params, *values = given.arguments.values()
+        defaults = dict(zip([name for name, _ in rows], values, strict=True))
+        hints = {name: defaults.pop(name) for name in HINTS}
+        Optimizer.__init__(self, params, defaults, hints)
+
+    __init__.__signature__ = signature  # type: ignore[attr-defined]
+    return __init__
+
+
+def _documented(doc: str | None, settings: Mapping[str, Setting]) -> str:
+    """A docstring with the table of settings before its example."""
+    text, mark, example = cleandoc(doc or "").partition(">>>")
+    lines = ["    params: tensors or groups of them."]
+    for name, row in _ordered(settings):
+        if row.doc:
+            lines.append(f"    {name}: {row.doc}{', ' * bool(row.range)}{row.range}.")
+    lines.append(f"    {', '.join(name for name in HINTS)}: of no effect; differentiable must not be true.")
+    lines += ["", "Raises ValueError for a setting out of its range.", "", mark + example]
+    return "\n".join([text.rstrip(), "", "Args:", *lines])
+
+
+@dataclass_transform(field_specifiers=(setting,))
+class _Declared(Optimizer):
+    """What makes a class of its table; type checkers read the table as they read a dataclass's fields."""
+
+    _settings: Mapping[str, Setting] = {}
+    _passed: tuple[str, ...] = ()  # the names of the operation's numbers
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        own = {
+            name: Setting(s.default, s.doc, s.least, s.below, s.most, s.kw_only, str(cls.__annotations__[name]))
+            for name, s in [*vars(cls).items()] if isinstance(s, Setting)
+        }
+        if "operation" in vars(cls):
+            cls._passed = (*cls.operation.signature.parameters,)[2 + len(cls.kinds) :]
+        if not own:
+            return
+        for name in own:
+            delattr(cls, name)
+        cls._settings = {**cls._settings, **own}
+        cls.__doc__ = _documented(cls.__doc__, cls._settings)
+        if "__init__" not in vars(cls):
+            cls.__init__ = _initializer(cls._settings)  # type: ignore[method-assign]
+
+
+class DeclaredOptimizer(_Declared):
+    """The base of optimizers whose settings are a table. Subclasses name their `operation`, and its tensors in `kinds`.
+
+    What `operation` is given after the tensors is the group's settings of its parameters' names, unless `settings` says else.
+    """
+
+    params: Members
+    maximize: bool = setting(default=False, kw_only=True, doc="climb")
+    foreach: bool | None = setting(default=None, kw_only=True, doc="")
+    fused: bool | None = setting(default=None, kw_only=True, doc="")
+    capturable: bool = setting(default=False, kw_only=True, doc="")
+    differentiable: bool = setting(default=False, kw_only=True, doc="")
+
+    def check(self, group: Group) -> None:
+        """Raise ValueError for a setting out of its range."""
+        for name, row in self._settings.items():
+            if name in group and row.range and not row.admits(value := group[name]):
+                are, them = ("are", "them ") if isinstance(value, tuple) else ("is", "it ")
+                wanted = f"{them}{row.range}" if row.range.startswith("in") else row.range
+                raise ValueError(f"{type(self).__name__}: {name} {are} {value}; want {wanted}")
+
+    def settings(self, group: Group, age: int) -> Numbers:
+        """The group's settings that `operation` has parameters for."""
+        return tuple([group[name] for name in self._passed])

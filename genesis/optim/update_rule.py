@@ -1,0 +1,63 @@
+"""How an optimizer's update is written: as the expression of one parameter, which becomes the row of all of them."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Sequence
+from functools import wraps
+from itertools import repeat
+
+from genesis.ir.graph import Value
+from genesis.ops.registry import Operation, cast, composite, widened
+
+__all__ = ["Results", "Scalar", "Value", "average_of", "descent", "is_literal", "shrunk", "update_rule"]
+
+Scalar = Value | float  # a number that a schedule may change: it reaches the compiled program as an argument
+Results = tuple[Value | None, ...]
+
+
+def update_rule(rule: Callable[..., Results]) -> Operation:
+    """Decorator: `rule` becomes the operation of its name, one step of an optimizer over all of a group's parameters.
+
+    `rule` takes Values: a parameter, its gradient, and what is kept of it (None where the settings do not use that); then
+    numbers annotated `Scalar`, and static settings. It returns the new parameter and the new values of what is kept. It
+    computes in the dtype that arithmetic runs in; results are rounded to the parameter's dtype.
+
+    The operation takes sequences in place of Values (empty for None) and returns all new parameters, then all new values of
+    each kind. A step over any number of parameters is thus one call, which lowering fuses into a kernel for each parameter.
+    """
+    kinds = [parameter.annotation for parameter in inspect.signature(rule).parameters.values()]
+    tensors = sum([kind.startswith("Value") for kind in kinds])
+
+    @wraps(rule)
+    def step(*arguments: Sequence[Value] | Scalar) -> tuple[Value, ...]:
+        lists, settings = arguments[:tensors], arguments[tensors:]
+        models: Sequence[Value] = lists[0]  # type: ignore[assignment]
+        rows = zip(models, *[values or repeat(None) for values in lists[1:]], strict=False)  # type: ignore[call-overload]
+        updates = [rule(*[v if v is None else widened(v) for v in row], *settings) for row in rows]
+        kinds = zip(*updates, strict=True)
+        return tuple([cast(v, p.dtype) for kind in kinds for v, p in zip(kind, models, strict=True) if v is not None])
+
+    numbers = [place for place, kind in enumerate(kinds) if kind == "Scalar"]
+    return composite(rule.__name__, numbers, methods=())(step)
+
+
+def is_literal(x: Scalar, literal: float) -> bool:
+    """True for the Python number `literal`, which a rule may simplify away."""
+    return not isinstance(x, Value) and x == literal
+
+
+def descent(parameter: Value, gradient: Value, weight_decay: Scalar, maximize: bool) -> Value:
+    """The direction to descend: the gradient, negated if maximizing, plus `weight_decay` times the parameter."""
+    direction = -gradient if maximize else gradient
+    return direction if is_literal(weight_decay, 0) else direction + parameter * weight_decay
+
+
+def average_of(average: Value, value: Value, kept: Scalar, fresh: Scalar) -> Value:
+    """A running average: kept * average + fresh * value."""
+    return average * kept + value * fresh
+
+
+def shrunk(parameter: Value, kept: Scalar) -> Value:
+    """The parameter after decoupled weight decay."""
+    return parameter if is_literal(kept, 1) else parameter * kept
