@@ -5,6 +5,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import genesis.lower
+
 ROOT = Path(__file__).parents[2]
 GUIDE = (ROOT / "docs" / "reading.md").read_text(encoding="utf-8")
 MADE_UP = re.compile(r'genesis_[0-9a-f]{16}|%"\.\d+"')  # names of kernels and registers
@@ -75,3 +77,13 @@ def test_the_guide_opens_at_most_thirty_files():
     assert 12 <= len(to_open) <= 30
     assert files_in(floors) == to_open and files_in(answers) <= to_open
     assert all((ROOT / "genesis" / file).exists() for file in to_open)
+
+
+def test_the_guide_lists_the_passes_that_lowering_runs():
+    passes = re.findall(r"^\d+\. .*(?:\n   .*)*", GUIDE, re.MULTILINE)
+    compiler = (ROOT / "genesis" / "lower" / "__init__.py").read_text(encoding="utf-8").partition("\ndef lower(")[2]
+    called = re.findall(r"\b(\w+)\(", compiler.partition("\ndef ")[0])
+    listed = [name for line in passes for name in re.findall(r"`(\w+)`", line)]
+    assert listed and set(listed) <= set(called)
+    plain = {"Lowered", "base_of", "layout_of", "_check"}  # what is no pass
+    assert {name for name in called if name in vars(genesis.lower)} == {*listed, *plain}
