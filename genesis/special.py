@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from genesis.functions.methods import function_of
 from genesis.ops.registry import OPERATIONS
-from genesis.tensor.handle import Tensor
+from genesis.tensor.handle import Tensor, method
 
 __all__ = [
     "airy_ai", "bessel_j0", "bessel_j1", "bessel_y0", "bessel_y1", "chebyshev_polynomial_t", "chebyshev_polynomial_u",
@@ -74,4 +74,10 @@ xlog1py = function_of(OPERATIONS["xlog1py"])
 xlogy = function_of(OPERATIONS["xlogy"])
 zeta = function_of(OPERATIONS["zeta"])
 
-Tensor.polygamma = lambda self, n: polygamma(n, self)  # type: ignore[attr-defined]
+
+def _polygamma(self: Tensor, n: int) -> Tensor:
+    """The derivative of order `n` of the digamma function."""
+    return polygamma(n, self)
+
+
+method(_polygamma, "polygamma")

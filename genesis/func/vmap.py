@@ -9,6 +9,7 @@ from typing import Any
 from genesis.autograd.batching import batched
 from genesis.autograd.grad_mode import is_grad_enabled
 from genesis.execution.eager import together
+from genesis.ir.annotations import Tree
 from genesis.ops.registry import OPERATIONS
 from genesis.pytree import leaves_of, map_tree, with_leaves
 from genesis.tensor.dispatch import array_of, call
@@ -80,7 +81,7 @@ def _tensor(x: Any, what: str) -> Tensor:
     return x
 
 
-def _spread(dims: Any, tree: Any, name: str) -> list[int | None]:
+def _spread(dims: Tree, tree: Tree, name: str) -> list[Any]:
     """The axis of every leaf; an int or None stands for a whole branch."""
     if dims is None or isinstance(dims, int):
         return leaves_of(map_tree(lambda _: dims, tree))

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import ml_dtypes
 import numpy as np
 
 from genesis.functions.overrides import overridable
 from genesis.ir import dtypes, shapes
+from genesis.ir.annotations import Extents, Scalar
 from genesis.ir.dtypes import DType, as_dtype
 from genesis.ops.registry import OPERATIONS
 from genesis.tensor.dispatch import call
@@ -52,7 +51,7 @@ def is_nonzero(input: Tensor) -> bool:
     return bool(input.item())
 
 
-def is_tensor(obj: Any) -> bool:
+def is_tensor(obj: object) -> bool:
     """Whether it is a Tensor."""
     return isinstance(obj, Tensor)
 
@@ -60,7 +59,7 @@ def is_tensor(obj: Any) -> bool:
 # ---- of shapes and dtypes ----
 
 
-def broadcast_shapes(*shapes_: Any) -> tuple[int, ...]:
+def broadcast_shapes(*shapes_: Extents) -> tuple[int, ...]:
     """The shape that all broadcast to.
 
     >>> import genesis
@@ -70,7 +69,7 @@ def broadcast_shapes(*shapes_: Any) -> tuple[int, ...]:
     return shapes.broadcast_shapes("broadcast_shapes", *[(s,) if isinstance(s, int) else tuple(s) for s in shapes_])
 
 
-def result_type(tensor1: Any, tensor2: Any) -> DType:
+def result_type(tensor1: Tensor | Scalar, tensor2: Tensor | Scalar) -> DType:
     """The dtype that arithmetic on the two, tensors or numbers, has.
 
     >>> import genesis

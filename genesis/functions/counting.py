@@ -75,7 +75,8 @@ class Histogram(NamedTuple):
 @method
 @overridable
 def histogram(
-    input: Tensor, bins: Any, *, range: tuple[float, float] | None = None, weight: Tensor | None = None, density: bool = False
+    input: Tensor, bins: int | Tensor, *, range: tuple[float, float] | None = None, weight: Tensor | None = None,
+    density: bool = False,
 ) -> Histogram:
     """(hist, bin_edges): how many elements, or what weight, is in each of so many bins, or between the edges in a tensor."""
     edges = values_of(bins).astype(np.float64) if isinstance(bins, Tensor) else bins
@@ -95,7 +96,8 @@ class HistogramDD(NamedTuple):
 
 @overridable
 def histogramdd(
-    input: Tensor, bins: Any, *, range: Sequence[float] | None = None, weight: Tensor | None = None, density: bool = False
+    input: Tensor, bins: int | Sequence[int | Tensor], *, range: Sequence[float] | None = None,
+    weight: Tensor | None = None, density: bool = False,
 ) -> HistogramDD:
     """(hist, bin_edges): how many of the points `input` (.., d), or what weight, is in each cell of a grid of d axes.
 
@@ -188,7 +190,7 @@ def unique_consecutive(
 @method
 @overridable
 def repeat_interleave(
-    input: Tensor, repeats: Any = None, dim: int | None = None, *, output_size: int | None = None
+    input: Tensor, repeats: int | Tensor | None = None, dim: int | None = None, *, output_size: int | None = None
 ) -> Tensor:
     """Each element (slice along `dim`) so many times, one after the other; of `repeats` alone, the places of its counts.
 

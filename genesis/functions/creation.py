@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from genesis.ir.annotations import Extents
 from genesis.ir.dtypes import DType, dtype_of_scalar, from_numpy_dtype, get_default_dtype, int64
@@ -16,7 +17,7 @@ from genesis.runtime.devices import DeviceLike, device_of
 from genesis.runtime.dlpack import CUDA, Outside, imported
 from genesis.tensor.dispatch import call, call_on, filled
 from genesis.tensor.from_python import from_data, from_memory, from_outside
-from genesis.tensor.handle import Tensor
+from genesis.tensor.handle import Operand, Tensor
 
 __all__ = [
     "arange", "as_shape", "as_tensor", "asarray", "empty", "empty_like", "eye", "from_dlpack", "from_numpy", "full",
@@ -25,14 +26,13 @@ __all__ = [
 ]
 
 
-def as_shape(name: str, size: Sequence[Any]) -> tuple[int, ...]:
+def as_shape(name: str, size: Sequence[Extents]) -> tuple[int, ...]:
     """The shape that `f(2, 3)` or `f((2, 3))` names; raises for extents that are no counts."""
-    if len(size) == 1 and isinstance(size[0], Sequence):
-        size = size[0]
+    extents: Sequence[Any] = size[0] if len(size) == 1 and isinstance(size[0], Sequence) else size
     try:
-        shape = tuple([extent.__index__() for extent in size])
+        shape = tuple([extent.__index__() for extent in extents])  # a traced number has it, and `operator.index` asks its class
     except AttributeError:
-        raise TypeError(f"{name}: extents must be ints, got {tuple(size)}") from None
+        raise TypeError(f"{name}: extents must be ints, got {tuple(extents)}") from None
     if builtins.any(extent < 0 for extent in shape):
         raise ValueError(f"{name}: extents must not be negative, got {shape}")
     return shape
@@ -41,7 +41,7 @@ def as_shape(name: str, size: Sequence[Any]) -> tuple[int, ...]:
 # ---- from data ----
 
 
-def tensor(data: Any, *, dtype: DType | None = None, device: DeviceLike = None, requires_grad: bool = False) -> Tensor:
+def tensor(data: ArrayLike, *, dtype: DType | None = None, device: DeviceLike = None, requires_grad: bool = False) -> Tensor:
     """A tensor with a copy of `data`: a number, nested lists, a NumPy array or a tensor.
 
     Ints give int64, floats the default float, bools bool; NumPy arrays keep their dtype.
@@ -104,7 +104,7 @@ def _from_cuda(data: Any) -> Tensor:
         from_numpy_dtype(dtype).name, (CUDA, place), data))
 
 
-def as_tensor(data: Any, dtype: DType | None = None, device: DeviceLike = None) -> Tensor:
+def as_tensor(data: ArrayLike, dtype: DType | None = None, device: DeviceLike = None) -> Tensor:
     """`data` as a tensor, sharing its memory where it is a tensor, a NumPy array or one of a GPU's, of that dtype and place."""
     if isinstance(data, Tensor):
         return data.to(device, dtype)
@@ -127,7 +127,7 @@ def scalar_tensor(value: float, *, dtype: DType | None = None) -> Tensor:
 
 
 def full(
-    size: Any, fill_value: Any, *, dtype: DType | None = None, device: DeviceLike = None, requires_grad: bool = False
+    size: Extents, fill_value: Operand, *, dtype: DType | None = None, device: DeviceLike = None, requires_grad: bool = False
 ) -> Tensor:
     """`fill_value` everywhere, in the dtype that it suggests.
 
@@ -166,7 +166,7 @@ def empty(*size: Extents, dtype: DType | None = None, device: DeviceLike = None,
 
 
 def full_like(
-    input: Tensor, fill_value: Any, *, dtype: DType | None = None, device: DeviceLike = None, requires_grad: bool = False
+    input: Tensor, fill_value: Operand, *, dtype: DType | None = None, device: DeviceLike = None, requires_grad: bool = False
 ) -> Tensor:
     """`full` of the shape and dtype, and on the device, of `input`."""
     return full(
@@ -193,7 +193,7 @@ empty_like = zeros_like
 
 
 def arange(
-    start: Any, end: Any = None, step: Any = 1, *, dtype: DType | None = None, device: DeviceLike = None,
+    start: Operand, end: Operand | None = None, step: Operand = 1, *, dtype: DType | None = None, device: DeviceLike = None,
     requires_grad: bool = False,
 ) -> Tensor:
     """start, start+step, .. as long as `end` is not reached; `arange(end)` starts at 0.
@@ -276,7 +276,7 @@ def triu_indices(row: int, col: int, offset: int = 0, *, dtype: DType = int64, d
     return from_data(np.stack(np.triu_indices(row, offset, col)), dtype, device=device)
 
 
-def meshgrid(*tensors: Any, indexing: str = "ij") -> tuple[Tensor, ...]:
+def meshgrid(*tensors: Tensor | Sequence[Tensor], indexing: str = "ij") -> tuple[Tensor, ...]:
     """Each 1-d tensor spread over the grid of all of them; "xy" exchanges the first two axes.
 
     >>> import genesis
@@ -284,7 +284,7 @@ def meshgrid(*tensors: Any, indexing: str = "ij") -> tuple[Tensor, ...]:
     >>> a.shape, b[0]
     ((2, 3), tensor([0, 1, 2]))
     """
-    listed = list(tensors[0]) if len(tensors) == 1 and isinstance(tensors[0], list | tuple) else list(tensors)
+    listed: list[Any] = [*(tensors[0] if len(tensors) == 1 and isinstance(tensors[0], list | tuple) else tensors)]
     if indexing not in ("ij", "xy"):
         raise ValueError(f"meshgrid: indexing must be 'ij' or 'xy', got {indexing!r}")
     exchanged = indexing == "xy" and len(listed) > 1

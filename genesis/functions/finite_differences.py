@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from genesis.functions.creation import arange
 from genesis.functions.overrides import overridable
@@ -18,7 +17,7 @@ __all__ = ["gradient"]
 
 @overridable
 def gradient(
-    input: Tensor, *, spacing: Any = 1, dim: int | Sequence[int] | None = None, edge_order: int = 1
+    input: Tensor, *, spacing: float | Sequence[float | Tensor] = 1, dim: int | Sequence[int] | None = None, edge_order: int = 1
 ) -> tuple[Tensor, ...]:
     """The slopes of `input` along each of `dim` (all axes, if None): of parabolas through three neighbours (Fornberg, 1988).
 
@@ -41,7 +40,7 @@ def gradient(
     return tuple([_along(x, axis, step, edge_order) for axis, step in zip(axes, steps, strict=True)])
 
 
-def _along(x: Tensor, axis: int, step: Any, edge_order: int) -> Tensor:
+def _along(x: Tensor, axis: int, step: float | Tensor, edge_order: int) -> Tensor:
     extent = x.shape[axis]
     if extent <= edge_order:
         raise ValueError(f"gradient: axis {axis} has extent {extent}; want {edge_order + 1} at least")

@@ -9,13 +9,14 @@ from __future__ import annotations
 import functools
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 from genesis.ops.registry import Operation
 from genesis.tensor.dispatch import call
 
 __all__ = ["OVERRIDABLE", "OVERRIDES", "overridable", "route", "routed"]
 
+F = TypeVar("F", bound=Callable[..., Any])
 OVERRIDES: dict[str, Callable[..., Any]] = {}  # for all threads
 OVERRIDABLE: dict[str, Callable[..., Any]] = {}  # the public functions that are no rows of the operation table
 
@@ -45,7 +46,7 @@ def route(operation: Operation, args: Sequence[Any], kwargs: Mapping[str, Any] |
     return routed(operation.name, lambda *args, **kwargs: call(operation, args, kwargs), args, kwargs or {})
 
 
-def overridable(function: Callable[..., Any]) -> Callable[..., Any]:
+def overridable(function: F) -> F:
     """Decorator of a public function of Tensors that is no row: users may register another under its name."""
     name = function.__name__
 
@@ -54,4 +55,4 @@ def overridable(function: Callable[..., Any]) -> Callable[..., Any]:
         return routed(name, function, args, kwargs) if OVERRIDES else function(*args, **kwargs)
 
     OVERRIDABLE[name] = public
-    return public
+    return public  # type: ignore[return-value]

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
 from genesis.functions.methods.conversion import values_of
+from genesis.ir.annotations import Scalar
 from genesis.ir.dtypes import bool_, get_default_dtype, int64
 from genesis.runtime.devices import CPU
 from genesis.tensor.handle import Tensor, method
@@ -82,7 +82,7 @@ class _Format:
         if shown.size:
             self.width = max(1, *(len(self.write(v)) for v in shown.tolist()))
 
-    def write(self, value: Any) -> str:
+    def write(self, value: Scalar) -> str:
         """The element without padding."""
         if not self.floating:
             return str(value)
@@ -92,7 +92,7 @@ class _Format:
             return f"{value:.0f}" + "." * math.isfinite(value)
         return f"{value:.{self.precision}f}"
 
-    def __call__(self, value: Any) -> str:
+    def __call__(self, value: Scalar) -> str:
         return self.write(value).rjust(self.width)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from genesis.ir.dtypes import DType, get_default_dtype
 from genesis.ir.shapes import numel
@@ -35,7 +34,7 @@ def _signed(word: int) -> int:
 
 
 def drawn(
-    kind: str, shape: Sequence[int], dtype: DType | None, *parameters: Any, device: Device = CPU,
+    kind: str, shape: Sequence[int], dtype: DType | None, *parameters: float, device: Device = CPU,
     generator: Generator | None = None,
 ) -> Tensor:
     """Fresh numbers of the operation `kind`: uniform, normal or randint."""

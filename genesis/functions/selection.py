@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Iterator, Sequence
+from typing import Any, overload
 
 import numpy as np
 
@@ -15,14 +15,13 @@ from genesis.ir.shapes import broadcast_shapes, normalize_axis
 from genesis.ops.registry import OPERATIONS
 from genesis.tensor.dispatch import call
 from genesis.tensor.from_python import from_data, from_memory
-from genesis.tensor.handle import Tensor, method
+from genesis.tensor.handle import Operand, Tensor, method
 from genesis.tensor.in_place import in_place_form
 from genesis.tensor.views import view
 
 __all__ = [
     "argwhere", "index_add", "index_copy", "index_fill", "index_put", "masked_scatter", "masked_select", "nonzero",
-    "nonzero_static", "put", "take",
-    "unique", "where",
+    "nonzero_static", "put", "take", "unique", "where",
 ]
 
 
@@ -49,8 +48,12 @@ def argwhere(input: Tensor) -> Tensor:
     return nonzero(input)
 
 
+@overload
+def where(condition: Tensor) -> tuple[Tensor, ...]: ...
+@overload
+def where(condition: Tensor, input: Operand, other: Operand) -> Tensor: ...
 @overridable
-def where(condition: Tensor, input: Any = None, other: Any = None) -> Any:
+def where(condition: Tensor, input: Operand | None = None, other: Operand | None = None) -> Tensor | tuple[Tensor, ...]:
     """`input` where `condition` holds and `other` elsewhere; with `condition` alone, the positions where it holds.
 
     >>> import genesis
@@ -63,7 +66,12 @@ def where(condition: Tensor, input: Any = None, other: Any = None) -> Any:
     return call(OPERATIONS["where"], (condition, input, other))
 
 
-Tensor.where = lambda self, condition, other: where(condition, self, other)  # type: ignore[attr-defined]
+def _where(self: Tensor, condition: Tensor, other: Operand) -> Tensor:
+    """The tensor where `condition` holds and `other` elsewhere."""
+    return where(condition, self, other)
+
+
+method(_where, "where")
 
 
 @method
@@ -158,21 +166,21 @@ def unique(
 
 @method
 @overridable
-def index_put(input: Tensor, indices: Sequence[Tensor], values: Any, accumulate: bool = False) -> Tensor:
+def index_put(input: Tensor, indices: Sequence[Tensor], values: Operand, accumulate: bool = False) -> Tensor:
     """`input` with `values` written (added, with `accumulate`) at `input[indices]`."""
     axes, positions = positions_of(input, list(_spread(indices)))
     values = values if isinstance(values, Tensor) else full((), values, dtype=input.dtype, device=input.device)
     return call(OPERATIONS["index_put"], (input, values, axes, accumulate, *positions))
 
 
-def _spread(indices: Sequence[Tensor]) -> Any:
+def _spread(indices: Sequence[Tensor]) -> Iterator[tuple[int, Tensor]]:
     axis = 0
     for index in indices:
         yield axis, index
         axis += index.ndim if index.dtype.name == "bool" else 1
 
 
-def _along(name: str, input: Tensor, dim: int, index: Tensor, source: Any, accumulate: bool) -> Tensor:
+def _along(name: str, input: Tensor, dim: int, index: Tensor, source: Tensor, accumulate: bool) -> Tensor:
     """`input` with `source` written or added at the positions `index` along `dim`."""
     axis = normalize_axis(name, dim, input.ndim)
     if index.ndim > 1:

@@ -166,7 +166,7 @@ def _with_axes(rank: int, tensors: Sequence[Any]) -> Any:
 
 
 @overridable
-def atleast_1d(*tensors: Any) -> Any:
+def atleast_1d(*tensors: Tensor | Sequence[Tensor]) -> Any:
     """The tensors with one axis at least.
 
     >>> import genesis
@@ -177,16 +177,17 @@ def atleast_1d(*tensors: Any) -> Any:
 
 
 @overridable
-def atleast_2d(*tensors: Any) -> Any:
+def atleast_2d(*tensors: Tensor | Sequence[Tensor]) -> Any:
     """The tensors with two axes at least: a vector is a row."""
     return _with_axes(2, tensors)
 
 
 @overridable
-def atleast_3d(*tensors: Any) -> Any:
+def atleast_3d(*tensors: Tensor | Sequence[Tensor]) -> Any:
     """The tensors with three axes at least: a matrix gets one behind, a vector one on each side."""
     return _with_axes(3, tensors)
 
 
-for _name, _function in {"unsafe_chunk": chunk, "unsafe_split": split, "unsafe_split_with_sizes": split_with_sizes}.items():
-    setattr(Tensor, _name, _function)
+method(chunk, "unsafe_chunk")
+method(split, "unsafe_split")
+method(split_with_sizes, "unsafe_split_with_sizes")

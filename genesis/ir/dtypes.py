@@ -12,6 +12,9 @@ from typing import Any
 
 import ml_dtypes
 import numpy as np
+from numpy.typing import DTypeLike
+
+from genesis.ir.annotations import Arguments, Scalar
 
 __all__ = [
     "DTYPES", "DType", "as_dtype", "bfloat16", "bool_", "dtype_of_scalar", "float16", "float32", "float64",
@@ -25,9 +28,9 @@ class DType:
 
     __slots__ = ("category", "itemsize", "name", "numpy", "rank")
 
-    def __init__(self, name: str, numpy: Any, category: int, rank: int) -> None:
+    def __init__(self, name: str, numpy: DTypeLike, category: int, rank: int) -> None:
         self.name = name
-        self.numpy = np.dtype(numpy)
+        self.numpy: np.dtype[Any] = np.dtype(numpy)
         self.itemsize = self.numpy.itemsize
         self.category = category
         self.rank = rank
@@ -48,7 +51,7 @@ class DType:
     def __repr__(self) -> str:
         return f"genesis.{self.name}"
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> Arguments:
         return _named, (self.name,)
 
 
@@ -88,7 +91,7 @@ def set_default_dtype(dtype: DType) -> None:
     _default[0] = dtype
 
 
-def from_numpy_dtype(dtype: Any) -> DType:
+def from_numpy_dtype(dtype: DTypeLike) -> DType:
     """The genesis dtype of a NumPy dtype; raises TypeError for one that has no counterpart."""
     try:
         return _FROM_NUMPY[np.dtype(dtype)]
@@ -97,14 +100,14 @@ def from_numpy_dtype(dtype: Any) -> DType:
         raise TypeError(f"genesis has no dtype for NumPy's {dtype!r}; it has {names}") from None
 
 
-def dtype_of_scalar(value: bool | int | float) -> DType:
+def dtype_of_scalar(value: Scalar | np.generic | np.ndarray) -> DType:
     """bool -> bool, int -> int64, float -> the default floating dtype."""
     if isinstance(value, bool | np.bool_):
         return bool_
     return int64 if isinstance(value, int | np.integer) else _default[0]
 
 
-def as_dtype(name: str, dtype: Any) -> DType:
+def as_dtype(name: str, dtype: object) -> DType:
     """`dtype`; TypeError, in the name of the operation `name`, for what is no genesis dtype: NumPy's and Python's types."""
     if not isinstance(dtype, DType):
         raise TypeError(f"{name}: wants a genesis dtype such as genesis.float32, got {type(dtype).__name__} {dtype!r:.40}")

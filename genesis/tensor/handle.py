@@ -9,7 +9,7 @@ from __future__ import annotations
 import warnings
 import weakref
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
@@ -22,12 +22,18 @@ from genesis.tracing.state import thread_state
 from genesis.tracing.trace import LOCK, Array, Trace
 
 __all__ = [
-    "Tensor", "all_pending", "attribute", "from_values", "gradient_holders", "hold_gradient", "method", "pending",
+    "Operand", "Tensor", "all_pending", "attribute", "from_values", "gradient_holders", "hold_gradient", "method", "pending",
     "result_class", "spreads", "tensor_of", "tensors_in",
 ]
 
 
-class Tensor:
+if TYPE_CHECKING:
+    from genesis.tensor.methods import Methods  # a stub of all that is attached to the class later
+else:
+    Methods = object
+
+
+class Tensor(Methods):
     """A multi-dimensional array of one dtype that remembers how it was made.
 
     Built by `genesis.tensor` and by operations. Reads like a `torch.Tensor`.
@@ -54,30 +60,6 @@ class Tensor:
     _array: Array
     _requires_grad: bool
     _result_class: type[Tensor]  # of what operations on it return
-
-    if TYPE_CHECKING:
-
-        def __init__(self, array: Any, *options: Any, **parameters: Any) -> None: ...
-
-        def __getattr__(self, name: str) -> Any: ...  # methods that genesis.methods attaches
-
-        def __add__(self, other: Any, /) -> Tensor: ...
-
-        __sub__ = __mul__ = __truediv__ = __floordiv__ = __mod__ = __pow__ = __matmul__ = __add__
-        __radd__ = __rsub__ = __rmul__ = __rtruediv__ = __rfloordiv__ = __rmod__ = __rpow__ = __rmatmul__ = __add__
-        __and__ = __or__ = __xor__ = __lshift__ = __rshift__ = __lt__ = __le__ = __gt__ = __ge__ = __add__
-
-        def __eq__(self, other: Any, /) -> Tensor: ...  # type: ignore[override]
-
-        def __ne__(self, other: Any, /) -> Tensor: ...  # type: ignore[override]
-
-        def __neg__(self) -> Tensor: ...
-
-        __abs__ = __invert__ = __pos__ = __neg__
-
-        def __getitem__(self, index: Any, /) -> Tensor: ...
-
-        def __setitem__(self, index: Any, value: Any, /) -> None: ...
 
     # ---- what it is ----
 
@@ -142,6 +124,8 @@ class Tensor:
 
 
 Tensor._result_class = Tensor
+F = TypeVar("F", bound=Callable[..., Any])
+Operand = Tensor | bool | int | float | np.generic | np.ndarray  # a tensor, or what becomes one
 spreading: set[type[Tensor]] = set()  # classes, of tensors made so far, whose operations return another than Tensor
 
 
@@ -233,13 +217,14 @@ def gradient_holders() -> list[Tensor]:
     return [tensor for tensor in held if tensor is not None and tensor._grad is not None]
 
 
-def method(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Decorator: a function of a Tensor becomes the method of Tensor that bears its name."""
-    setattr(Tensor, function.__name__, function)
+def method(function: F, *names: str) -> F:
+    """Decorator: a function of a Tensor becomes the method of Tensor that bears its name, or has the given names."""
+    for name in names or (function.__name__,):
+        setattr(Tensor, name, function)
     return function
 
 
-def attribute(function: Callable[..., Any]) -> property:
+def attribute(function: Callable[[Tensor], Any]) -> property:
     """Decorator: a function of a Tensor becomes the property of Tensor that bears its name."""
     made = property(function)
     setattr(Tensor, function.__name__, made)

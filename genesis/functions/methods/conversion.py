@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import ctypes
 import operator
-from typing import Any
+from typing import Any, SupportsIndex
 
 import numpy as np
 
 from genesis.execution.flush import realize
+from genesis.ir.annotations import AnyFunction, Arguments, Attributes
 from genesis.ir.dtypes import (
     DType,
     as_dtype,
@@ -46,7 +47,7 @@ def values_of(tensor: Tensor) -> np.ndarray:
 # ---- to Python ----
 
 
-_READERS: dict[DType, Any] = {
+_READERS: dict[DType, AnyFunction] = {
     float32: ctypes.c_float.from_address, float64: ctypes.c_double.from_address, int64: ctypes.c_int64.from_address,
     int32: ctypes.c_int32.from_address,
 }
@@ -111,7 +112,7 @@ def __index__(self: Tensor) -> int:
 
 
 @method
-def __contains__(self: Tensor, element: Any) -> bool:
+def __contains__(self: Tensor, element: object) -> bool:
     return bool((self == element).any().item())
 
 
@@ -124,8 +125,10 @@ def __format__(self: Tensor, specification: str) -> str:
 
 
 @method
-def to(self: Tensor, *targets: Any, dtype: DType | None = None, device: DeviceLike = None, copy: bool = False,
-       non_blocking: bool = False) -> Tensor:
+def to(
+    self: Tensor, *targets: DType | DeviceLike | Tensor, dtype: DType | None = None, device: DeviceLike = None,
+    copy: bool = False, non_blocking: bool = False,
+) -> Tensor:
     """The tensor in another dtype or on another device, or like another tensor; itself where nothing changes.
 
     Gradients flow through it, back to the device that the tensor is on.
@@ -178,7 +181,7 @@ def pin_memory(self: Tensor, device: DeviceLike = None) -> Tensor:
 
 
 @method
-def record_stream(self: Tensor, stream: Any) -> None:
+def record_stream(self: Tensor, stream: object) -> None:
     """Nothing: a GPU has one stream, and memory that comes back is given to who asks after it."""
 
 
@@ -227,14 +230,14 @@ def __deepcopy__(self: Tensor, memo: dict[int, Any]) -> Tensor:
 
 
 @method
-def __reduce_ex__(self: Tensor, protocol: int) -> tuple[Any, ...]:
+def __reduce_ex__(self: Tensor, protocol: SupportsIndex) -> Arguments:
     values = np.ascontiguousarray(self.numpy(force=True)).reshape(self.shape)
     own = {k: v for k, v in self.__dict__.items() if not k.startswith("_")}
     return _rebuilt, (type(self), values.tobytes(), self.shape, self.dtype, self.requires_grad, own, str(self.device))
 
 
 def _rebuilt(kind: type[Tensor], content: bytes, shape: tuple[int, ...], dtype: DType, requires_grad: bool,
-             own: dict[str, Any], device: str = "cpu") -> Tensor:
+             own: Attributes, device: str = "cpu") -> Tensor:
     """The tensor that a pickle holds."""
     values = np.frombuffer(content, dtype.numpy).reshape(shape)
     result = kind.__new__(kind)

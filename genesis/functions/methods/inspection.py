@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import overload
 
 from genesis.ir.dtypes import DTYPES, DType
 from genesis.ir.shapes import Shape, normalize_axis
@@ -27,7 +27,11 @@ class Size(int):
 
     shape: Shape
 
-    def __call__(self, dim: int | None = None) -> Any:
+    @overload
+    def __call__(self) -> Shape: ...
+    @overload
+    def __call__(self, dim: int) -> int: ...
+    def __call__(self, dim: int | None = None) -> Shape | int:
         return self.shape if dim is None else self.shape[normalize_axis("size", dim, len(self.shape))]
 
 
@@ -113,7 +117,7 @@ def is_same_size(self: Tensor, other: Tensor) -> bool:
 
 
 @method
-def stride(self: Tensor, dim: int | None = None) -> Any:
+def stride(self: Tensor, dim: int | None = None) -> Shape | int:
     """The steps, in elements, between neighbours along each axis (or along `dim`).
 
     >>> import genesis
@@ -160,7 +164,7 @@ _TYPES = {
 
 
 @method
-def type(self: Tensor, dtype: DType | str | None = None) -> Any:
+def type(self: Tensor, dtype: DType | str | None = None) -> Tensor | str:
     """The tensor as `dtype`, a dtype or a name such as "genesis.LongTensor"; without one, its own such name.
 
     >>> import genesis
@@ -196,4 +200,5 @@ for _name, _kind in {
 }.items():
     _never(_name, _kind)
 
-Tensor.nelement, Tensor.ndimension = numel, dim  # type: ignore[attr-defined]
+method(numel, "nelement")
+method(dim, "ndimension")

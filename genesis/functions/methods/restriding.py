@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
 from genesis.functions.creation import as_shape
 from genesis.functions.overrides import overridable
+from genesis.ir.annotations import Extents
 from genesis.ir.shapes import numel, reach
 from genesis.ops.layout import Layout, contiguous_layout
 from genesis.ops.registry import OPERATIONS
@@ -84,7 +84,7 @@ def as_strided_scatter(
 # ---- in place ----
 
 
-def _turned(tensor: Tensor, name: str, *arguments: Any) -> Tensor:
+def _turned(tensor: Tensor, name: str, *arguments: Extents) -> Tensor:
     """`tensor` itself, with the shape and strides of a view of it from now on.
 
     Where its elements do not follow each other any more, what it held is a root of its own, and it a view of that; so are
@@ -112,7 +112,7 @@ def _turned(tensor: Tensor, name: str, *arguments: Any) -> Tensor:
 
 
 def _in_place(name: str, rule: str) -> Callable[..., Tensor]:
-    def changed(self: Tensor, *arguments: Any) -> Tensor:
+    def changed(self: Tensor, *arguments: Extents) -> Tensor:
         return _turned(self, rule, *arguments)
 
     changed.__name__, changed.__doc__ = name + "_", f"`{name}`, in place."

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+
+from numpy.typing import ArrayLike
 
 from genesis.functions import creation
 from genesis.ir.annotations import Extents
@@ -12,7 +13,7 @@ from genesis.ops.registry import OPERATIONS
 from genesis.runtime.devices import DeviceLike
 from genesis.tensor.dispatch import call
 from genesis.tensor.from_python import from_data
-from genesis.tensor.handle import Tensor, attribute, method
+from genesis.tensor.handle import Operand, Tensor, attribute, method
 from genesis.tensor.views import view
 
 __all__: list[str] = []
@@ -132,7 +133,7 @@ def repeat(self: Tensor, *repeats: Extents) -> Tensor:
 
 
 @method
-def movedim(self: Tensor, source: Any, destination: Any) -> Tensor:
+def movedim(self: Tensor, source: Extents, destination: Extents) -> Tensor:
     """The axes `source` moved to the places `destination`, the others in their order."""
     pairs = [[d] if isinstance(d, int) else list(d) for d in (source, destination)]
     froms, tos = ([d % self.ndim for d in dims] for dims in pairs)
@@ -142,7 +143,7 @@ def movedim(self: Tensor, source: Any, destination: Any) -> Tensor:
     return view(self, "permute", order)
 
 
-Tensor.moveaxis = movedim  # type: ignore[attr-defined]
+method(movedim, "moveaxis")
 
 
 # ---- new tensors of the same dtype ----
@@ -150,7 +151,7 @@ Tensor.moveaxis = movedim  # type: ignore[attr-defined]
 
 @method
 def new_tensor(
-    self: Tensor, data: Any, *, dtype: DType | None = None, device: DeviceLike = None, requires_grad: bool = False
+    self: Tensor, data: ArrayLike, *, dtype: DType | None = None, device: DeviceLike = None, requires_grad: bool = False
 ) -> Tensor:
     """A tensor with a copy of `data`, in this tensor's dtype and on its device."""
     return from_data(data, dtype or self.dtype, requires_grad, device or self.device)
@@ -158,7 +159,7 @@ def new_tensor(
 
 @method
 def new_full(
-    self: Tensor, size: Any, fill_value: Any, *, dtype: DType | None = None, device: DeviceLike = None,
+    self: Tensor, size: Extents, fill_value: Operand, *, dtype: DType | None = None, device: DeviceLike = None,
     requires_grad: bool = False,
 ) -> Tensor:
     """`fill_value` everywhere, in this tensor's dtype and on its device."""

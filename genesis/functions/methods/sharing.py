@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from numpy.typing import DTypeLike
 
 from genesis.execution.flush import flush
 from genesis.functions.methods.conversion import values_of
+from genesis.ir.annotations import Attributes
 from genesis.ir.dtypes import bfloat16
 from genesis.runtime import dlpack
-from genesis.runtime.devices import DeviceLike
 from genesis.tensor.handle import Tensor, attribute, method
 from genesis.tensor.views import memory_of
 from genesis.tracing.memory import Memory
@@ -64,7 +65,7 @@ def data_ptr(self: Tensor) -> int:
 
 
 @method
-def __array__(self: Tensor, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+def __array__(self: Tensor, dtype: DTypeLike | None = None, copy: bool | None = None) -> np.ndarray:
     values = self.numpy()
     if dtype is not None and np.dtype(dtype) != values.dtype:
         if copy is False:
@@ -75,7 +76,8 @@ def __array__(self: Tensor, dtype: Any = None, copy: bool | None = None) -> np.n
 
 @method
 def __dlpack__(
-    self: Tensor, *, stream: Any = None, copy: bool | None = None, dl_device: DeviceLike = None, **options: Any
+    self: Tensor, *, stream: int | None = None, copy: bool | None = None, dl_device: tuple[int, int] | None = None,
+    **options: Any,
 ) -> Any:
     if self.device.memory.is_host:
         return self.numpy().__dlpack__(copy=copy, dl_device=dl_device, **options)
@@ -93,11 +95,11 @@ def __dlpack__(
 @method
 def __dlpack_device__(self: Tensor) -> tuple[int, int]:
     device = self.device
-    return (dlpack.CPU, 0) if device.memory.is_host else (dlpack.CUDA, device.index)
+    return (dlpack.CPU, 0) if device.memory.is_host else (dlpack.CUDA, device.index or 0)
 
 
 @attribute
-def __cuda_array_interface__(self: Tensor) -> dict[str, Any]:
+def __cuda_array_interface__(self: Tensor) -> Attributes:
     """Where the tensor lies on its GPU, for other libraries. Raises AttributeError for one that is on no GPU."""
     if self.device.type != "cuda":
         raise AttributeError(f"__cuda_array_interface__: the tensor is on {self.device}; use .cuda()")

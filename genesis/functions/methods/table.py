@@ -130,7 +130,7 @@ def install() -> None:
         if target != "matmul":
             method = _in_place_method(target)
             setattr(Tensor, f"__i{name}__", lambda self, other, method=method: method(self, other))
-    Tensor.__rdiv__ = Tensor.__rtruediv__  # type: ignore[attr-defined]
+    Tensor.__rdiv__ = Tensor.__rtruediv__  # type: ignore[method-assign]
     for name in COMPARISONS:
         kind = _equality_method if name in ("eq", "ne") else _binary_method
         setattr(Tensor, f"__{name}__", kind(OPERATIONS[name]))
@@ -142,10 +142,10 @@ def install() -> None:
     for name in ("view", "reshape", "permute", "transpose", "expand", "squeeze", "unsqueeze", "flatten", "unflatten",
                  "narrow", "select", "diagonal", "unfold"):
         setattr(Tensor, name, view_function_of(name))
-    Tensor.swapaxes = Tensor.swapdims = Tensor.transpose  # type: ignore[attr-defined]
+    Tensor.swapaxes = Tensor.swapdims = Tensor.transpose  # type: ignore[method-assign]
     for name, target in {"neg": "neg", "abs": "abs", "invert": "bitwise_not"}.items():
         setattr(Tensor, f"__{name}__", _unary_method(OPERATIONS[target]))
-    Tensor.flip = function_of(OPERATIONS["flip"])  # type: ignore[attr-defined]
-    Tensor.narrow_copy = function_of(OPERATIONS["narrow"])  # type: ignore[attr-defined]
-    Tensor.__pos__ = lambda self: self
+    Tensor.flip = function_of(OPERATIONS["flip"])  # type: ignore[method-assign]
+    Tensor.narrow_copy = function_of(OPERATIONS["narrow"])  # type: ignore[method-assign]
+    Tensor.__pos__ = lambda self: self  # type: ignore[method-assign, assignment, return-value, misc]
     Tensor.__hash__ = object.__hash__  # type: ignore[method-assign]

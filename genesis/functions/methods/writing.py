@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 from genesis.functions.random_draws import drawn
 from genesis.ir.dtypes import float64
@@ -11,7 +10,7 @@ from genesis.ops.registry import OPERATIONS
 from genesis.runtime.rng import Generator
 from genesis.tensor.dispatch import array_of, call, filled
 from genesis.tensor.from_python import from_data
-from genesis.tensor.handle import Tensor, attribute, method, tensor_of
+from genesis.tensor.handle import Operand, Tensor, attribute, method, tensor_of
 from genesis.tensor.in_place import write
 from genesis.tensor.views import detach, view
 
@@ -31,7 +30,7 @@ def copy_(self: Tensor, source: Tensor, non_blocking: bool = False) -> Tensor:
 
 
 @method
-def fill_(self: Tensor, value: Any) -> Tensor:
+def fill_(self: Tensor, value: Operand) -> Tensor:
     """Write `value` everywhere."""
     if isinstance(value, Tensor):
         if value.shape:
@@ -52,7 +51,7 @@ def zero_(self: Tensor) -> Tensor:
 
 
 @method
-def masked_fill(self: Tensor, mask: Tensor, value: Any) -> Tensor:
+def masked_fill(self: Tensor, mask: Tensor, value: Operand) -> Tensor:
     """The tensor with `value` where `mask` (broadcast) holds."""
     if mask.dtype.name != "bool":
         raise TypeError(f"masked_fill: mask must be bool, got {mask.dtype.name}")
@@ -61,7 +60,7 @@ def masked_fill(self: Tensor, mask: Tensor, value: Any) -> Tensor:
 
 
 @method
-def masked_fill_(self: Tensor, mask: Tensor, value: Any) -> Tensor:
+def masked_fill_(self: Tensor, mask: Tensor, value: Operand) -> Tensor:
     """Write `value` where `mask` (broadcast) holds."""
     return write(self, self.masked_fill(mask, value))
 
@@ -172,4 +171,4 @@ def _set_data(self: Tensor, value: Tensor) -> None:
     self._base, self._layout, self._seen, self._detached = root, shared._layout, root._version, True
 
 
-Tensor.data = Tensor.data.setter(_set_data)  # type: ignore[attr-defined]
+Tensor.data = data.setter(_set_data)  # type: ignore[method-assign, assignment]

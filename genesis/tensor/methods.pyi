@@ -1,0 +1,1280 @@
+# Written by tools/stubs.py from the operation table: do not edit.
+
+from builtins import bool as Bool
+from builtins import float as Float
+from builtins import int as Int
+from builtins import type as Type
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, Literal, NamedTuple, Self, SupportsIndex, overload
+
+import numpy as np
+from numpy._typing._dtype_like import _DTypeDict, _HasDType, _HasNumPyDType
+from numpy.typing import ArrayLike
+
+from genesis.autograd.graph_view import GradientNode
+from genesis.autograd.hooks import RemovableHandle
+from genesis.functions.counting import Histogram, Mode
+from genesis.functions.methods.inspection import Size
+from genesis.ir.annotations import Extents
+from genesis.ir.dtypes import DType
+from genesis.runtime.devices import Device, DeviceLike
+from genesis.runtime.rng import Generator
+from genesis.tensor.handle import Operand, Tensor
+
+class Extrema(NamedTuple):
+    """What `aminmax` gives."""
+
+    min: Tensor
+    max: Tensor
+
+class Extremum(NamedTuple):
+    """What `max` and `min` along one axis give."""
+
+    values: Tensor
+    indices: Tensor
+
+class Factored(NamedTuple):
+    """What `lu_factor` gives."""
+
+    LU: Tensor
+    pivots: Tensor
+
+class FactoredInfo(NamedTuple):
+    """What `lu_factor_ex` gives."""
+
+    LU: Tensor
+    pivots: Tensor
+    info: Tensor
+
+class Parts(NamedTuple):
+    """What `frexp` gives."""
+
+    mantissa: Tensor
+    exponent: Tensor
+
+class QR(NamedTuple):
+    """What `qr` gives."""
+
+    Q: Tensor
+    R: Tensor
+
+class SignAndLog(NamedTuple):
+    """What `slogdet` gives."""
+
+    sign: Tensor
+    logabsdet: Tensor
+
+class Sorted(NamedTuple):
+    """Values in order, and the positions that they came from."""
+
+    values: Tensor
+    indices: Tensor
+
+class Transposed(NamedTuple):
+    """What `svd` gives."""
+
+    U: Tensor
+    S: Tensor
+    V: Tensor
+
+class Triangular(NamedTuple):
+    """What `triangular_solve` gives."""
+
+    solution: Tensor
+    cloned_coefficient: Tensor
+
+class Methods:
+    """The methods of Tensor."""
+
+    @property
+    def H(self) -> Tensor:
+        """The transpose of a matrix."""
+    @property
+    def T(self) -> Tensor:
+        """The axes in reverse order."""
+    def __abs__(self) -> Tensor: ...
+    def __add__(self, other: Operand, /) -> Tensor: ...
+    def __and__(self, other: Operand, /) -> Tensor: ...
+    def __array__(
+        self, dtype: Type[Any] | np.dtype[Any] | _HasDType[np.dtype[Any]] | _HasNumPyDType[np.dtype[Any]] | tuple[Any, Any] |
+        list[Any] | _DTypeDict | str | None = None, copy: Bool | None = None,
+    ) -> np.ndarray[Any, Any]: ...
+    def __bool__(self) -> Bool: ...
+    def __contains__(self, element: object) -> Bool: ...
+    @property
+    def __cuda_array_interface__(self) -> dict[str, Any]:
+        """Where the tensor lies on its GPU, for other libraries. Raises AttributeError for one that is on no GPU."""
+    def __deepcopy__(self, memo: dict[Int, Any]) -> Tensor: ...
+    def __dlpack__(
+        self, *, stream: Int | None = None, copy: Bool | None = None, dl_device: tuple[Int, Int] | None = None, **options: Any,
+    ) -> Any: ...
+    def __dlpack_device__(self) -> tuple[Int, Int]: ...
+    def __eq__(self, other: object, /) -> Tensor: ...  # type: ignore[override]
+    def __float__(self) -> Float: ...
+    def __floordiv__(self, other: Operand, /) -> Tensor: ...
+    def __format__(self, specification: str) -> str: ...
+    def __ge__(self, other: Operand, /) -> Tensor: ...
+    def __getitem__(self, index: Any) -> Tensor: ...
+    def __gt__(self, other: Operand, /) -> Tensor: ...
+    def __hash__(self) -> Int: ...
+    def __iadd__(self, other: Operand, /) -> Self: ...
+    def __iand__(self, other: Operand, /) -> Self: ...
+    def __ifloordiv__(self, other: Operand, /) -> Self: ...
+    def __ilshift__(self, other: Operand, /) -> Self: ...
+    def __imod__(self, other: Operand, /) -> Self: ...
+    def __imul__(self, other: Operand, /) -> Self: ...
+    def __index__(self) -> Int: ...
+    def __init__(
+        self, array: Any, *options: Any, device: Any = None, dtype: DType | None = None, requires_grad: Bool = False,
+        **parameters: Any,
+    ) -> None:
+        """A tensor with a copy of `array`: nested lists, numbers, a NumPy array or a tensor."""
+    def __int__(self) -> Int: ...
+    def __invert__(self) -> Tensor: ...
+    def __ior__(self, other: Operand, /) -> Self: ...
+    def __ipow__(self, other: Operand, /) -> Self: ...
+    def __irshift__(self, other: Operand, /) -> Self: ...
+    def __isub__(self, other: Operand, /) -> Self: ...
+    def __iter__(self) -> Iterator[Tensor]: ...
+    def __itruediv__(self, other: Operand, /) -> Self: ...
+    def __ixor__(self, other: Operand, /) -> Self: ...
+    def __le__(self, other: Operand, /) -> Tensor: ...
+    def __len__(self) -> Int: ...
+    def __lshift__(self, other: Operand, /) -> Tensor: ...
+    def __lt__(self, other: Operand, /) -> Tensor: ...
+    def __matmul__(self, other: Operand, /) -> Tensor: ...
+    def __mod__(self, other: Operand, /) -> Tensor: ...
+    def __mul__(self, other: Operand, /) -> Tensor: ...
+    def __ne__(self, other: object, /) -> Tensor: ...  # type: ignore[override]
+    def __neg__(self) -> Tensor: ...
+    def __or__(self, other: Operand, /) -> Tensor: ...
+    def __pos__(self) -> Tensor: ...
+    def __pow__(self, other: Operand, /) -> Tensor: ...
+    def __radd__(self, other: Operand, /) -> Tensor: ...
+    def __rand__(self, other: Operand, /) -> Tensor: ...
+    def __rdiv__(self, other: Operand, /) -> Tensor: ...
+    def __reduce_ex__(self, protocol: SupportsIndex) -> tuple[Any, ...]: ...
+    def __repr__(self) -> str: ...
+    def __rfloordiv__(self, other: Operand, /) -> Tensor: ...
+    def __rlshift__(self, other: Operand, /) -> Tensor: ...
+    def __rmatmul__(self, other: Operand, /) -> Tensor: ...
+    def __rmod__(self, other: Operand, /) -> Tensor: ...
+    def __rmul__(self, other: Operand, /) -> Tensor: ...
+    def __ror__(self, other: Operand, /) -> Tensor: ...
+    def __rpow__(self, other: Operand, /) -> Tensor: ...
+    def __rrshift__(self, other: Operand, /) -> Tensor: ...
+    def __rshift__(self, other: Operand, /) -> Tensor: ...
+    def __rsub__(self, other: Operand, /) -> Tensor: ...
+    def __rtruediv__(self, other: Operand, /) -> Tensor: ...
+    def __rxor__(self, other: Operand, /) -> Tensor: ...
+    def __setitem__(self, index: Any, value: Any) -> None: ...
+    def __sub__(self, other: Operand, /) -> Tensor: ...
+    def __truediv__(self, other: Operand, /) -> Tensor: ...
+    def __xor__(self, other: Operand, /) -> Tensor: ...
+    def abs(self) -> Tensor:
+        """As `numpy.absolute`."""
+    def abs_(self) -> Self:
+        """`abs`, in place."""
+    def absolute(self) -> Tensor:
+        """As `numpy.absolute`."""
+    def absolute_(self) -> Self:
+        """`abs`, in place."""
+    def acos(self) -> Tensor:
+        """As `numpy.arccos`."""
+    def acos_(self) -> Self:
+        """`acos`, in place."""
+    def acosh(self) -> Tensor:
+        """As `numpy.arccosh`."""
+    def acosh_(self) -> Self:
+        """`acosh`, in place."""
+    def add(self, other: Operand, alpha: Any = 1) -> Tensor:
+        """`input + alpha * other`."""
+    def add_(self, other: Operand, alpha: Any = 1) -> Self:
+        """`add`, in place."""
+    def addbmm(self, batch1: Operand, batch2: Operand, *, beta: Float = 1, alpha: Float = 1) -> Tensor:
+        """beta * input + alpha * the sum of bmm(batch1, batch2) over the batch."""
+    def addbmm_(self, batch1: Operand, batch2: Operand, *, beta: Float = 1, alpha: Float = 1) -> Self:
+        """`addbmm`, in place."""
+    def addcdiv(self, tensor1: Operand, tensor2: Operand, *, value: Operand = 1) -> Tensor:
+        """`input + value * tensor1 / tensor2`. Raises TypeError for integers, which it does not divide."""
+    def addcdiv_(self, tensor1: Operand, tensor2: Operand, *, value: Operand = 1) -> Self:
+        """`addcdiv`, in place."""
+    def addcmul(self, tensor1: Operand, tensor2: Operand, *, value: Operand = 1) -> Tensor:
+        """`input + value * tensor1 * tensor2`."""
+    def addcmul_(self, tensor1: Operand, tensor2: Operand, *, value: Operand = 1) -> Self:
+        """`addcmul`, in place."""
+    def addmm(self, mat1: Operand, mat2: Operand, *, beta: Float = 1, alpha: Float = 1) -> Tensor:
+        """beta * input + alpha * mat1 @ mat2, for matrices."""
+    def addmm_(self, mat1: Operand, mat2: Operand, *, beta: Float = 1, alpha: Float = 1) -> Self:
+        """`addmm`, in place."""
+    def addmv(self, mat: Operand, vec: Operand, *, beta: Float = 1, alpha: Float = 1) -> Tensor:
+        """beta * input + alpha * mat @ vec, for a matrix and a vector."""
+    def addmv_(self, mat: Operand, vec: Operand, *, beta: Float = 1, alpha: Float = 1) -> Self:
+        """`addmv`, in place."""
+    def addr(self, vec1: Operand, vec2: Operand, *, beta: Float = 1, alpha: Float = 1) -> Tensor:
+        """beta * input + alpha * outer(vec1, vec2)."""
+    def addr_(self, vec1: Operand, vec2: Operand, *, beta: Float = 1, alpha: Float = 1) -> Self:
+        """`addr`, in place."""
+    def adjoint(self) -> Tensor:
+        """The last two axes exchanged."""
+    def all(self, dim: Int | Sequence[Int] | None = None, keepdim: Bool = False) -> Tensor:
+        """Whether all elements over `dim` are true."""
+    def allclose(self, other: Tensor, rtol: Float = 1e-05, atol: Float = 1e-08, equal_nan: Bool = False) -> Bool:
+        """Whether all elements are close, as `isclose` has it."""
+    def amax(self, dim: Int | Sequence[Int] | None = None, keepdim: Bool = False) -> Tensor:
+        """The greatest element over `dim` (all axes, if None); NaN wins."""
+    def amin(self, dim: Int | Sequence[Int] | None = None, keepdim: Bool = False) -> Tensor:
+        """The least element over `dim` (all axes, if None); NaN wins."""
+    def aminmax(self, *, dim: Int | None = None, keepdim: Bool = False) -> Extrema:
+        """(min, max) over `dim`, or all elements; NaN wins."""
+    def angle(self) -> Tensor:
+        """0, pi where x is negative, NaN of NaN."""
+    def any(self, dim: Int | Sequence[Int] | None = None, keepdim: Bool = False) -> Tensor:
+        """Whether any element over `dim` is true."""
+    def arccos(self) -> Tensor:
+        """As `numpy.arccos`."""
+    def arccos_(self) -> Self:
+        """`acos`, in place."""
+    def arccosh(self) -> Tensor:
+        """As `numpy.arccosh`."""
+    def arccosh_(self) -> Self:
+        """`acosh`, in place."""
+    def arcsin(self) -> Tensor:
+        """As `numpy.arcsin`."""
+    def arcsin_(self) -> Self:
+        """`asin`, in place."""
+    def arcsinh(self) -> Tensor:
+        """As `numpy.arcsinh`."""
+    def arcsinh_(self) -> Self:
+        """`asinh`, in place."""
+    def arctan(self) -> Tensor:
+        """As `numpy.arctan`."""
+    def arctan2(self, other: Operand) -> Tensor:
+        """As `numpy.arctan2`."""
+    def arctan2_(self, other: Operand) -> Self:
+        """`atan2`, in place."""
+    def arctan_(self) -> Self:
+        """`atan`, in place."""
+    def arctanh(self) -> Tensor:
+        """As `numpy.arctanh`."""
+    def arctanh_(self) -> Self:
+        """`atanh`, in place."""
+    def argmax(self, dim: Int | None = None, keepdim: Bool = False) -> Tensor:
+        """The position of the first greatest element along `dim`, int64; NaN wins."""
+    def argmin(self, dim: Int | None = None, keepdim: Bool = False) -> Tensor:
+        """The position of the first least element along `dim`, int64; NaN wins."""
+    def argsort(self, dim: Int = -1, descending: Bool = False, stable: Bool = False) -> Tensor:
+        """The positions of the elements in order along `dim`; equal ones keep theirs, NaN counts as the greatest."""
+    def argwhere(self) -> Tensor:
+        """The positions of the elements that are not zero, a row each."""
+    def as_strided(self, size: Sequence[Int], stride: Sequence[Int], storage_offset: Int | None = None) -> Tensor:
+        """A view of the storage of `input`: element (i, j, ..) lies at storage_offset + i*stride[0] + j*stride[1] + .."""
+    def as_strided_scatter(
+        self, src: Tensor, size: Sequence[Int], stride: Sequence[Int], storage_offset: Int | None = None,
+    ) -> Tensor:
+        """A copy of `input`, which is contiguous, with `src` where `as_strided` finds its elements."""
+    def asin(self) -> Tensor:
+        """As `numpy.arcsin`."""
+    def asin_(self) -> Self:
+        """`asin`, in place."""
+    def asinh(self) -> Tensor:
+        """As `numpy.arcsinh`."""
+    def asinh_(self) -> Self:
+        """`asinh`, in place."""
+    def atan(self) -> Tensor:
+        """As `numpy.arctan`."""
+    def atan2(self, other: Operand) -> Tensor:
+        """As `numpy.arctan2`."""
+    def atan2_(self, other: Operand) -> Self:
+        """`atan2`, in place."""
+    def atan_(self) -> Self:
+        """`atan`, in place."""
+    def atanh(self) -> Tensor:
+        """As `numpy.arctanh`."""
+    def atanh_(self) -> Self:
+        """`atanh`, in place."""
+    def backward(
+        self, gradient: Tensor | None = None, retain_graph: Bool | None = None, create_graph: Bool = False, inputs:
+        Sequence[Tensor] | None = None, *, strict: Bool = False,
+    ) -> None:
+        """Add the gradients of this tensor to `.grad` of the leaves that it depends on (of `inputs` alone, if given)."""
+    def baddbmm(self, batch1: Operand, batch2: Operand, *, beta: Float = 1, alpha: Float = 1) -> Tensor:
+        """beta * input + alpha * bmm(batch1, batch2)."""
+    def baddbmm_(self, batch1: Operand, batch2: Operand, *, beta: Float = 1, alpha: Float = 1) -> Self:
+        """`baddbmm`, in place."""
+    def bernoulli(self, p: Float | None = None, *, generator: Generator | None = None) -> Tensor:
+        """1 with the probability that `input` gives at each place (with the probability `p`, if given), 0 otherwise."""
+    def bernoulli_(self, p: Float | Tensor = 0.5, *, generator: Generator | None = None) -> Tensor:
+        """Fill with 1 with probability `p`, a number or a tensor, 0 otherwise."""
+    def bfloat16(self) -> Tensor:
+        """The tensor as bfloat16."""
+    def bincount(self, weights: Tensor | None = None, minlength: Int = 0) -> Tensor:
+        """How often each of 0, 1, .. is among the ints of `input` (n,); with `weights` (n,), their sums (in float64)."""
+    def bitwise_and(self, other: Operand) -> Tensor:
+        """As `numpy.bitwise_and`."""
+    def bitwise_and_(self, other: Operand) -> Self:
+        """`bitwise_and`, in place."""
+    def bitwise_left_shift(self, other: Operand) -> Tensor:
+        """As `numpy.left_shift`."""
+    def bitwise_left_shift_(self, other: Operand) -> Self:
+        """`bitwise_left_shift`, in place."""
+    def bitwise_not(self) -> Tensor:
+        """As `numpy.invert`."""
+    def bitwise_not_(self) -> Self:
+        """`bitwise_not`, in place."""
+    def bitwise_or(self, other: Operand) -> Tensor:
+        """As `numpy.bitwise_or`."""
+    def bitwise_or_(self, other: Operand) -> Self:
+        """`bitwise_or`, in place."""
+    def bitwise_right_shift(self, other: Operand) -> Tensor:
+        """As `numpy.right_shift`."""
+    def bitwise_right_shift_(self, other: Operand) -> Self:
+        """`bitwise_right_shift`, in place."""
+    def bitwise_xor(self, other: Operand) -> Tensor:
+        """As `numpy.bitwise_xor`."""
+    def bitwise_xor_(self, other: Operand) -> Self:
+        """`bitwise_xor`, in place."""
+    def bmm(self, mat2: Operand) -> Tensor:
+        """The products of matrices pair by pair, (b, m, k) and (b, k, n)."""
+    def bool(self) -> Tensor:
+        """The tensor as bool."""
+    def broadcast_to(self, *shape: Extents) -> Tensor:
+        """The tensor expanded to `shape`."""
+    def bucketize(self, boundaries: Operand, *, out_int32: Bool = False, right: Bool = False) -> Tensor:
+        """Which of the buckets between ascending `boundaries` (n,) each element is in; with `right`, these begin a bucket."""
+    def byte(self) -> Tensor:
+        """The tensor as uint8."""
+    def cauchy_(self, median: Float = 0.0, sigma: Float = 1.0, *, generator: Generator | None = None) -> Tensor:
+        """Fill with random numbers of the density sigma / (pi * ((x - median)^2 + sigma^2))."""
+    def ceil(self) -> Tensor:
+        """As `numpy.ceil`."""
+    def ceil_(self) -> Self:
+        """`ceil`, in place."""
+    def celu(self, alpha: Float = 1.0) -> Tensor:
+        """x where positive, alpha * (exp(x / alpha) - 1) elsewhere (Barron, 2017)."""
+    def char(self) -> Tensor:
+        """The tensor as int8."""
+    def cholesky(self, upper: Bool = False) -> Tensor:
+        """The lower triangular L with L @ L.T = `A`, symmetric and positive definite (.., n, n); with `upper`, its .."""
+    def cholesky_inverse(self, upper: Bool = False) -> Tensor:
+        """The inverses of the matrices (.., n, n) whose lower factor `L`, or upper one, `cholesky` gives."""
+    def cholesky_solve(self, L: Operand, upper: Bool = False) -> Tensor:
+        """The X with `L` @ L.T @ X = `B`, for a factor `L` that `cholesky` gives (with `upper`, L.T @ L)."""
+    def chunk(self, chunks: Int, dim: Int = 0) -> tuple[Tensor, ...]:
+        """At most `chunks` views of equal extent along `dim` (the last may be smaller)."""
+    def clamp(self, min: Operand | None = None, max: Operand | None = None) -> Tensor:
+        """`input` held within [min, max]; the gradient passes where it is within, bounds included."""
+    def clamp_(self, min: Operand | None = None, max: Operand | None = None) -> Self:
+        """`clamp`, in place."""
+    def clamp_max(self, max: Operand) -> Tensor:
+        """`input`, and `max` where that is less."""
+    def clamp_max_(self, max: Operand) -> Self:
+        """`clamp_max`, in place."""
+    def clamp_min(self, min: Operand) -> Tensor:
+        """`input`, and `min` where that is greater."""
+    def clamp_min_(self, min: Operand) -> Self:
+        """`clamp_min`, in place."""
+    def clip(self, min: Operand | None = None, max: Operand | None = None) -> Tensor:
+        """`input` held within [min, max]; the gradient passes where it is within, bounds included."""
+    def clip_(self, min: Operand | None = None, max: Operand | None = None) -> Self:
+        """`clamp`, in place."""
+    def clone(self) -> Tensor:
+        """A copy, through which gradients flow."""
+    def combinations(self, r: Int = 2, with_replacement: Bool = False) -> Tensor:
+        """All rows of `r` elements of a vector, in their order; with replacement, of an element several times too."""
+    def conj(self) -> Tensor:
+        """The tensor itself: it is real."""
+    def conj_physical(self) -> Tensor:
+        """The tensor itself: it is real."""
+    def contiguous(self) -> Tensor:
+        """The tensor itself where its elements lie in row-major order, a copy where they do not."""
+    def copy_(self, source: Tensor, non_blocking: Bool = False) -> Tensor:
+        """Write `source`, broadcast and converted, into this tensor."""
+    def copysign(self, other: Operand) -> Tensor:
+        """As `numpy.copysign`."""
+    def copysign_(self, other: Operand) -> Self:
+        """`copysign`, in place."""
+    def corrcoef(self) -> Tensor:
+        """The correlation coefficients of the rows of `input` (variables, observations), within [-1, 1]."""
+    def cos(self) -> Tensor:
+        """As `numpy.cos`."""
+    def cos_(self) -> Self:
+        """`cos`, in place."""
+    def cosh(self) -> Tensor:
+        """As `numpy.cosh`."""
+    def cosh_(self) -> Self:
+        """`cosh`, in place."""
+    def count_nonzero(self, dim: Int | Sequence[Int] | None = None) -> Tensor:
+        """How many elements over `dim` are not zero."""
+    def cov(self, *, correction: Int = 1, fweights: Operand | None = None, aweights: Operand | None = None) -> Tensor:
+        """The covariances of the rows of `input` (variables, observations), or the variance of a vector."""
+    def cpu(self) -> Tensor:
+        """The tensor on the CPU's first device; itself where it is there."""
+    def cross(self, other: Operand, dim: Int | None = None) -> Tensor:
+        """The cross products of vectors of three elements along `dim` (the first axis with three, if None)."""
+    def cuda(self, device: DeviceLike = None, non_blocking: Bool = False) -> Tensor:
+        """The tensor on a GPU, a device or its number, the first by default; itself where it is there."""
+    def cummax(self, dim: Int) -> Sorted:
+        """(values, indices) of the greatest element up to each place along `dim`: the last one, of equal ones; NaN wins."""
+    def cummin(self, dim: Int) -> Sorted:
+        """(values, indices) of the least element up to each place along `dim`: the last one, of equal ones; NaN wins."""
+    def cumprod(self, dim: Int, *, dtype: DType | None = None) -> Tensor:
+        """The products of the elements up to each place along `dim`. Integers and bools multiply to int64."""
+    def cumprod_(self, dim: Int, *, dtype: DType | None = None) -> Self:
+        """`cumprod`, in place."""
+    def cumsum(self, dim: Int, *, dtype: DType | None = None) -> Tensor:
+        """The sums of the elements up to each place along `dim`. Integers and bools sum to int64."""
+    def cumsum_(self, dim: Int, *, dtype: DType | None = None) -> Self:
+        """`cumsum`, in place."""
+    @property
+    def data(self) -> Tensor:
+        """The tensor outside its derivation, sharing its storage; assigning to it replaces the values."""
+    @data.setter
+    def data(self, value: Tensor) -> None: ...
+    def data_ptr(self) -> Int:
+        """The address of the first element, on the tensor's device. What is written from now on is written there."""
+    def deg2rad(self) -> Tensor:
+        """As `numpy.deg2rad`."""
+    def deg2rad_(self) -> Self:
+        """`deg2rad`, in place."""
+    def det(self) -> Tensor:
+        """The determinants of matrices (.., n, n)."""
+    def detach(self) -> Tensor:
+        """A tensor that shares `tensor`'s storage and stands outside its derivation."""
+    def detach_(self) -> Tensor:
+        """Take this tensor out of its derivation: it becomes a leaf. Raises RuntimeError for a view."""
+    @property
+    def device(self) -> Device:
+        """Where the tensor's memory is."""
+    def diag(self, diagonal: Int = 0) -> Tensor:
+        """The matrix with the vector `input` as its diagonal, or the diagonal of a matrix."""
+    def diag_embed(self, offset: Int = 0, dim1: Int = -2, dim2: Int = -1) -> Tensor:
+        """Matrices, on the axes `dim1` and `dim2`, with the last axis of `input` as their diagonals and zeros elsewhere."""
+    def diagflat(self, offset: Int = 0) -> Tensor:
+        """The matrix with all elements of `input`, row by row, as its diagonal."""
+    def diagonal(self, offset: Int = 0, dim1: Int = 0, dim2: Int = 1) -> Tensor:
+        """The diagonal `offset` above the main one, as the last axis."""
+    def diagonal_scatter(self, src: Operand, offset: Int = 0, dim1: Int = 0, dim2: Int = 1) -> Tensor:
+        """`input` with `src` on a diagonal, as `diagonal` takes it."""
+    def diff(self, n: Int = 1, dim: Int = -1, prepend: Operand | None = None, append: Operand | None = None) -> Tensor:
+        """The differences of neighbours along `dim`, `n` times over, of `input` with what stands before and behind it."""
+    def digamma(self) -> Tensor:
+        """The derivative of `lgamma`."""
+    def digamma_(self) -> Self:
+        """`digamma`, in place."""
+    def dim(self) -> Int:
+        """The number of axes."""
+    def dist(self, other: Operand, p: Float = 2) -> Tensor:
+        """The p-norm of input - other, taken as one vector."""
+    def div(self, other: Operand, *, rounding_mode: str | None = None) -> Tensor:
+        """`input / other`, of integers as well; with a `rounding_mode` rounded, to an integer for integers: "trunc" .."""
+    def div_(self, other: Operand, *, rounding_mode: str | None = None) -> Self:
+        """`div`, in place."""
+    def divide(self, other: Operand, *, rounding_mode: str | None = None) -> Tensor:
+        """`input / other`, of integers as well; with a `rounding_mode` rounded, to an integer for integers: "trunc" .."""
+    def divide_(self, other: Operand, *, rounding_mode: str | None = None) -> Self:
+        """`div`, in place."""
+    def dot(self, tensor: Operand) -> Tensor:
+        """The sum of the products of two vectors."""
+    def double(self) -> Tensor:
+        """The tensor as float64."""
+    def dsplit(self, indices_or_sections: Extents) -> tuple[Tensor, ...]:
+        """Views along axis 2 of at least three: so many equal ones, or cut before positions."""
+    def element_size(self) -> Int:
+        """Bytes in one element."""
+    def eq(self, other: Operand) -> Tensor:
+        """As `numpy.equal`."""
+    def eq_(self, other: Operand) -> Self:
+        """`eq`, in place."""
+    def equal(self, other: Tensor) -> Bool:
+        """Whether the tensors have the same shape and equal elements."""
+    def erf(self) -> Tensor:
+        """2/sqrt(pi) times the integral of exp(-t^2) from 0 to x."""
+    def erf_(self) -> Self:
+        """`erf`, in place."""
+    def erfc(self) -> Tensor:
+        """1 - erf(x), without cancellation."""
+    def erfc_(self) -> Self:
+        """`erfc`, in place."""
+    def erfinv(self) -> Tensor:
+        """The inverse of `erf`."""
+    def erfinv_(self) -> Self:
+        """`erfinv`, in place."""
+    def exp(self) -> Tensor:
+        """As `numpy.exp`."""
+    def exp2(self) -> Tensor:
+        """As `numpy.exp2`."""
+    def exp2_(self) -> Self:
+        """`exp2`, in place."""
+    def exp_(self) -> Self:
+        """`exp`, in place."""
+    def expand(self, *shape: Any) -> Tensor:
+        """Axes of extent 1 (and new leading ones) repeated with stride 0; -1 keeps an extent."""
+    def expand_as(self, other: Tensor) -> Tensor:
+        """The tensor expanded to the shape of `other`."""
+    def expm1(self) -> Tensor:
+        """As `numpy.expm1`."""
+    def expm1_(self) -> Self:
+        """`expm1`, in place."""
+    def exponential_(self, lambd: Float = 1.0, *, generator: Generator | None = None) -> Tensor:
+        """Fill with random numbers of the density lambd * exp(-lambd * x)."""
+    def fill_(self, value: Operand) -> Tensor:
+        """Write `value` everywhere."""
+    def fill_diagonal_(self, fill_value: Float, wrap: Bool = False) -> Tensor:
+        """Write `fill_value` on the diagonal: of a matrix, or of a tensor of more axes with equal extents."""
+    def fix(self) -> Tensor:
+        """As `numpy.trunc`."""
+    def fix_(self) -> Self:
+        """`trunc`, in place."""
+    def flatten(self, start_dim: Int = 0, end_dim: Int = -1) -> Tensor:
+        """The axes from `start_dim` to `end_dim` merged into one."""
+    def flip(self, *dims: Any) -> Tensor:
+        """The axes `dims` walked backwards."""
+    def fliplr(self) -> Tensor:
+        """Axis 1 walked backwards."""
+    def flipud(self) -> Tensor:
+        """Axis 0 walked backwards."""
+    def float(self) -> Tensor:
+        """The tensor as float32."""
+    def float_power(self, exponent: Operand) -> Tensor:
+        """`input ** exponent` in float64."""
+    def floor(self) -> Tensor:
+        """As `numpy.floor`."""
+    def floor_(self) -> Self:
+        """`floor`, in place."""
+    def floor_divide(self, other: Operand) -> Tensor:
+        """As `numpy.floor_divide`."""
+    def floor_divide_(self, other: Operand) -> Self:
+        """`floor_divide`, in place."""
+    def fmax(self, other: Operand) -> Tensor:
+        """As `numpy.fmax`."""
+    def fmin(self, other: Operand) -> Tensor:
+        """As `numpy.fmin`."""
+    def fmod(self, other: Operand) -> Tensor:
+        """As `numpy.fmod`."""
+    def fmod_(self, other: Operand) -> Self:
+        """`fmod`, in place."""
+    def frac(self) -> Tensor:
+        """The part behind the point, `x - trunc(x)`."""
+    def frac_(self) -> Self:
+        """`frac`, in place."""
+    def frexp(self) -> Parts:
+        """(mantissa, exponent), int32, of numbers mantissa * 2^exponent, with mantissas in [0.5, 1) or 0, and their sign."""
+    def gather(self, dim: Int, index: Operand) -> Tensor:
+        """`out[i][j][k] = input[index[i][j][k]][j][k]` for dim 0, and so on for others."""
+    def gcd(self, other: Operand) -> Tensor:
+        """The greatest number that divides both; 0 of 0 and 0."""
+    def gcd_(self, other: Operand) -> Self:
+        """`gcd`, in place."""
+    def ge(self, other: Operand) -> Tensor:
+        """As `numpy.greater_equal`."""
+    def ge_(self, other: Operand) -> Self:
+        """`ge`, in place."""
+    def gelu(self, approximate: str = 'none') -> Tensor:
+        """x * Phi(x) (Hendrycks and Gimpel, 2016); `approximate="tanh"` takes their tanh formula."""
+    def geometric_(self, p: Float, *, generator: Generator | None = None) -> Tensor:
+        """Fill with how many trials, each of which succeeds with probability `p`, it takes until one does: 1, 2, .."""
+    def get_device(self) -> Int:
+        """The number of the GPU that the tensor is on; -1 if it is on none."""
+    @property
+    def grad_fn(self) -> GradientNode | None:
+        """The node of backward that made this tensor; None for a leaf."""
+    def greater(self, other: Operand) -> Tensor:
+        """As `numpy.greater`."""
+    def greater_(self, other: Operand) -> Self:
+        """`gt`, in place."""
+    def greater_equal(self, other: Operand) -> Tensor:
+        """As `numpy.greater_equal`."""
+    def greater_equal_(self, other: Operand) -> Self:
+        """`ge`, in place."""
+    def gt(self, other: Operand) -> Tensor:
+        """As `numpy.greater`."""
+    def gt_(self, other: Operand) -> Self:
+        """`gt`, in place."""
+    def half(self) -> Tensor:
+        """The tensor as float16."""
+    def hardshrink(self, lambd: Float = 0.5) -> Tensor:
+        """x, but 0 within [-lambd, lambd]."""
+    def heaviside(self, values: Operand) -> Tensor:
+        """1 where `input` is positive, `values` where it is 0, else 0."""
+    def heaviside_(self, values: Operand) -> Self:
+        """`heaviside`, in place."""
+    def histc(self, bins: Int = 100, min: Float = 0, max: Float = 0) -> Tensor:
+        """How many elements are in each of `bins` of equal width between `min` and `max` (those of the data, if equal)."""
+    def histogram(
+        self, bins: Int | Tensor, *, range: tuple[Float, Float] | None = None, weight: Tensor | None = None, density: Bool =
+        False,
+    ) -> Histogram:
+        """(hist, bin_edges): how many elements, or what weight, is in each of so many bins, or between the edges in a .."""
+    def hsplit(self, indices_or_sections: Extents) -> tuple[Tensor, ...]:
+        """Views along axis 1 (0 of a vector): so many equal ones, or cut before positions."""
+    def hypot(self, other: Operand) -> Tensor:
+        """As `numpy.hypot`."""
+    def hypot_(self, other: Operand) -> Self:
+        """`hypot`, in place."""
+    def i0(self) -> Tensor:
+        """The modified Bessel function I0."""
+    def i0_(self) -> Self:
+        """`i0`, in place."""
+    def igamma(self, other: Operand) -> Tensor:
+        """The regularized lower incomplete gamma function."""
+    def igamma_(self, other: Operand) -> Self:
+        """`igamma`, in place."""
+    def igammac(self, other: Operand) -> Tensor:
+        """The regularized upper incomplete gamma function."""
+    def igammac_(self, other: Operand) -> Self:
+        """`igammac`, in place."""
+    def index_add(self, dim: Int, index: Tensor, source: Tensor, *, alpha: Float = 1) -> Tensor:
+        """`input` with `alpha * source` added at the positions `index` along `dim`."""
+    def index_add_(self, dim: Int, index: Tensor, source: Tensor, *, alpha: Float = 1) -> Self:
+        """`index_add`, in place."""
+    def index_copy(self, dim: Int, index: Tensor, source: Tensor) -> Tensor:
+        """`input` with `source` written at the positions `index` along `dim`."""
+    def index_copy_(self, dim: Int, index: Tensor, source: Tensor) -> Self:
+        """`index_copy`, in place."""
+    def index_fill(self, dim: Int, index: Tensor, value: Float) -> Tensor:
+        """`input` with `value` at the positions `index` along `dim`."""
+    def index_fill_(self, dim: Int, index: Tensor, value: Float) -> Self:
+        """`index_fill`, in place."""
+    def index_put(self, indices: Sequence[Tensor], values: Operand, accumulate: Bool = False) -> Tensor:
+        """`input` with `values` written (added, with `accumulate`) at `input[indices]`."""
+    def index_put_(self, indices: Sequence[Tensor], values: Operand, accumulate: Bool = False) -> Self:
+        """`index_put`, in place."""
+    def index_reduce(self, dim: Int, index: Operand, source: Operand, reduce: str, *, include_self: Bool = True) -> Tensor:
+        """`input` with the slices of `source` folded into those at the positions `index` (1-d) along `dim`."""
+    def index_reduce_(self, dim: Int, index: Operand, source: Operand, reduce: str, *, include_self: Bool = True) -> Self:
+        """`index_reduce`, in place."""
+    def index_select(self, dim: Int, index: Operand) -> Tensor:
+        """The slices of `input` at the positions `index` (1-d) along `dim`."""
+    def inner(self, other: Operand) -> Tensor:
+        """The sums of products along the last axes of both: (.., k) and (.., k) -> (.., ..)."""
+    def int(self) -> Tensor:
+        """The tensor as int32."""
+    def inverse(self) -> Tensor:
+        """The inverses of matrices (.., n, n). Raises LinAlgError, when it is computed, for a singular one."""
+    def is_complex(self) -> Bool:
+        """False: there are no complex tensors here."""
+    def is_conj(self) -> Bool:
+        """False: there are no lazily conjugated tensors here."""
+    def is_contiguous(self) -> Bool:
+        """Whether the elements follow each other in row-major order."""
+    @property
+    def is_cpu(self) -> Bool:
+        """Whether the tensor is on the CPU."""
+    @property
+    def is_cuda(self) -> Bool:
+        """Whether the tensor is on a CUDA device."""
+    def is_floating_point(self) -> Bool:
+        """Whether the dtype is a floating one."""
+    @property
+    def is_leaf(self) -> Bool:
+        """True unless an operation that carries gradients made it."""
+    @property
+    def is_meta(self) -> Bool:
+        """False: there are no meta tensors here."""
+    def is_neg(self) -> Bool:
+        """False: there are no lazily negated tensors here."""
+    @property
+    def is_nested(self) -> Bool:
+        """False: there are no nested tensors here."""
+    def is_nonzero(self) -> Bool:
+        """Whether the one element is not zero. Raises ValueError for another number of elements."""
+    @property
+    def is_quantized(self) -> Bool:
+        """False: there are no quantized tensors here."""
+    def is_same_size(self, other: Tensor) -> Bool:
+        """Whether `other` has the same shape."""
+    def is_signed(self) -> Bool:
+        """Whether the dtype has negative numbers."""
+    @property
+    def is_sparse(self) -> Bool:
+        """False: there are no sparse tensors here."""
+    def isclose(self, other: Operand, rtol: Float = 1e-05, atol: Float = 1e-08, equal_nan: Bool = False) -> Tensor:
+        """Whether |input - other| <= atol + rtol * |other|; infinities are close to themselves, NaN with `equal_nan`."""
+    def isfinite(self) -> Tensor:
+        """As `numpy.isfinite`."""
+    def isinf(self) -> Tensor:
+        """As `numpy.isinf`."""
+    def isnan(self) -> Tensor:
+        """As `numpy.isnan`."""
+    def isneginf(self) -> Tensor:
+        """Whether x is -inf."""
+    def isposinf(self) -> Tensor:
+        """Whether x is inf."""
+    def isreal(self) -> Tensor:
+        """True: there are no complex numbers."""
+    def item(self) -> Bool | Int | Float:
+        """The one element, as a Python number. Raises ValueError unless there is exactly one."""
+    @property
+    def itemsize(self) -> Int:
+        """Bytes in one element."""
+    def kron(self, other: Operand) -> Tensor:
+        """The Kronecker product: each element of `input` times all of `other`, in its place."""
+    def kthvalue(self, k: Int, dim: Int = -1, keepdim: Bool = False) -> Sorted:
+        """(value, index) of the `k`-th least element along `dim`, counted from 1."""
+    def lcm(self, other: Operand) -> Tensor:
+        """The least number, not negative, that both divide."""
+    def lcm_(self, other: Operand) -> Self:
+        """`lcm`, in place."""
+    def ldexp(self, other: Operand) -> Tensor:
+        """`input * 2 ** other`."""
+    def ldexp_(self, other: Operand) -> Self:
+        """`ldexp`, in place."""
+    def le(self, other: Operand) -> Tensor:
+        """As `numpy.less_equal`."""
+    def le_(self, other: Operand) -> Self:
+        """`le`, in place."""
+    def lerp(self, end: Operand, weight: Operand) -> Tensor:
+        """`input + weight * (end - input)`, by the end that is nearer: at weight 1 it is `end`."""
+    def lerp_(self, end: Operand, weight: Operand) -> Self:
+        """`lerp`, in place."""
+    def less(self, other: Operand) -> Tensor:
+        """As `numpy.less`."""
+    def less_(self, other: Operand) -> Self:
+        """`lt`, in place."""
+    def less_equal(self, other: Operand) -> Tensor:
+        """As `numpy.less_equal`."""
+    def less_equal_(self, other: Operand) -> Self:
+        """`le`, in place."""
+    def lgamma(self) -> Tensor:
+        """The logarithm of |gamma(x)|."""
+    def lgamma_(self) -> Self:
+        """`lgamma`, in place."""
+    def log(self) -> Tensor:
+        """As `numpy.log`."""
+    def log10(self) -> Tensor:
+        """As `numpy.log10`."""
+    def log10_(self) -> Self:
+        """`log10`, in place."""
+    def log1p(self) -> Tensor:
+        """As `numpy.log1p`."""
+    def log1p_(self) -> Self:
+        """`log1p`, in place."""
+    def log2(self) -> Tensor:
+        """As `numpy.log2`."""
+    def log2_(self) -> Self:
+        """`log2`, in place."""
+    def log_(self) -> Self:
+        """`log`, in place."""
+    def log_normal_(self, mean: Float = 1.0, std: Float = 2.0, *, generator: Generator | None = None) -> Tensor:
+        """Fill with exp(z) of normal random numbers z of this mean and standard deviation."""
+    def log_softmax(self, dim: Int = -1, dtype: object = None) -> Tensor:
+        """log(softmax(x)) along `dim`, without overflow."""
+    def logaddexp(self, other: Operand) -> Tensor:
+        """As `numpy.logaddexp`."""
+    def logaddexp2(self, other: Operand) -> Tensor:
+        """As `numpy.logaddexp2`."""
+    def logcumsumexp(self, dim: Int) -> Tensor:
+        """The logarithms of the sums of exp(x) up to each place along `dim`, without overflow."""
+    def logdet(self) -> Tensor:
+        """The logarithms of the determinants of matrices (.., n, n): NaN where negative."""
+    def logical_and(self, other: Operand) -> Tensor:
+        """As `numpy.logical_and`."""
+    def logical_and_(self, other: Operand) -> Self:
+        """`logical_and`, in place."""
+    def logical_not(self) -> Tensor:
+        """As `numpy.logical_not`."""
+    def logical_not_(self) -> Self:
+        """`logical_not`, in place."""
+    def logical_or(self, other: Operand) -> Tensor:
+        """As `numpy.logical_or`."""
+    def logical_or_(self, other: Operand) -> Self:
+        """`logical_or`, in place."""
+    def logical_xor(self, other: Operand) -> Tensor:
+        """As `numpy.logical_xor`."""
+    def logical_xor_(self, other: Operand) -> Self:
+        """`logical_xor`, in place."""
+    def logit(self, eps: Float | None = None) -> Tensor:
+        """log(x / (1 - x)), the inverse of `sigmoid`; with `eps`, of x held within [eps, 1 - eps]."""
+    def logit_(self, eps: Float | None = None) -> Self:
+        """`logit`, in place."""
+    def logsumexp(self, dim: Int | tuple[Int, ...], keepdim: Bool = False) -> Tensor:
+        """log(sum(exp(x))) over `dim`, without overflow."""
+    def long(self) -> Tensor:
+        """The tensor as int64."""
+    def lt(self, other: Operand) -> Tensor:
+        """As `numpy.less`."""
+    def lt_(self, other: Operand) -> Self:
+        """`lt`, in place."""
+    @overload
+    def lu(self, pivot: Bool = True, get_infos: Literal[False] = False) -> Factored: ...
+    @overload
+    def lu(self, pivot: Bool = True, *, get_infos: Literal[True]) -> FactoredInfo:
+        """As `lu_factor`, or as `lu_factor_ex` with `get_infos`."""
+    def lu_solve(self, LU_data: Operand, LU_pivots: Tensor) -> Tensor:
+        """The X with A @ X = `b` (.., n, k), for the A that `lu_factor` made `LU_data` and `LU_pivots` of."""
+    @property
+    def mH(self) -> Tensor:
+        """The last two axes exchanged: real matrices are their own conjugates."""
+    @property
+    def mT(self) -> Tensor:
+        """The last two axes exchanged."""
+    def masked_fill(self, mask: Tensor, value: Operand) -> Tensor:
+        """The tensor with `value` where `mask` (broadcast) holds."""
+    def masked_fill_(self, mask: Tensor, value: Operand) -> Tensor:
+        """Write `value` where `mask` (broadcast) holds."""
+    def masked_scatter(self, mask: Tensor, source: Tensor) -> Tensor:
+        """`input` with the elements of `source`, in order, where `mask` holds."""
+    def masked_scatter_(self, mask: Tensor, source: Tensor) -> Self:
+        """`masked_scatter`, in place."""
+    def masked_select(self, mask: Tensor) -> Tensor:
+        """The elements where `mask` holds, both broadcast, in one axis."""
+    def matmul(self, other: Operand) -> Tensor:
+        """The matrix product: vectors and matrices as NumPy's `@`, leading axes broadcast."""
+    def matrix_exp(self) -> Tensor:
+        """The exponentials of matrices (.., n, n): the sum of A^k / k!."""
+    def matrix_power(self, n: Int) -> Tensor:
+        """The product of `n` times the matrices `A` (.., m, m), by squaring; of their inverses, for a negative `n`."""
+    @overload
+    def max(self, dim: None = None, keepdim: Bool = False) -> Tensor: ...
+    @overload
+    def max(self, dim: Int, keepdim: Bool = False) -> Extremum:
+        """The greatest element; with `dim`, (values, indices) along it; with a tensor, elementwise."""
+    def maximum(self, other: Operand) -> Tensor:
+        """As `numpy.maximum`."""
+    def mean(self, dim: Int | Sequence[Int] | None = None, keepdim: Bool = False, *, dtype: DType | None = None) -> Tensor:
+        """The mean over `dim` (all axes, if None) of a floating tensor."""
+    @overload
+    def median(self, dim: None = None, keepdim: Bool = False) -> Tensor: ...
+    @overload
+    def median(self, dim: Int, keepdim: Bool = False) -> Sorted:
+        """The lower of the middle elements; with `dim`, (values, indices) along it. NaN where there is one."""
+    @overload
+    def min(self, dim: None = None, keepdim: Bool = False) -> Tensor: ...
+    @overload
+    def min(self, dim: Int, keepdim: Bool = False) -> Extremum:
+        """The least element; with `dim`, (values, indices) along it; with a tensor, elementwise."""
+    def minimum(self, other: Operand) -> Tensor:
+        """As `numpy.minimum`."""
+    def mm(self, mat2: Operand) -> Tensor:
+        """The product of two matrices, (m, k) and (k, n)."""
+    def mode(self, dim: Int = -1, keepdim: Bool = False) -> Mode:
+        """(values, indices) of the most frequent element along `dim`: the least one, of several, and its last place."""
+    def moveaxis(self, source: Extents, destination: Extents) -> Tensor:
+        """The axes `source` moved to the places `destination`, the others in their order."""
+    def movedim(self, source: Extents, destination: Extents) -> Tensor:
+        """The axes `source` moved to the places `destination`, the others in their order."""
+    def msort(self) -> Tensor:
+        """The elements in order along axis 0."""
+    def mul(self, other: Operand) -> Tensor:
+        """As `numpy.multiply`."""
+    def mul_(self, other: Operand) -> Self:
+        """`mul`, in place."""
+    def multinomial(self, num_samples: Int, replacement: Bool = False, *, generator: Generator | None = None) -> Tensor:
+        """Positions drawn with the (unnormalised) probabilities in the rows of `input`, (n,) or (rows, n)."""
+    def multiply(self, other: Operand) -> Tensor:
+        """As `numpy.multiply`."""
+    def multiply_(self, other: Operand) -> Self:
+        """`mul`, in place."""
+    def mv(self, vec: Operand) -> Tensor:
+        """The product of a matrix (m, k) and a vector (k,)."""
+    def mvlgamma(self, p: Int) -> Tensor:
+        """The logarithm of the multivariate gamma function in `p` dimensions."""
+    def mvlgamma_(self, p: Int) -> Self:
+        """`mvlgamma`, in place."""
+    def nan_to_num(self, nan: Float | None = None, posinf: Float | None = None, neginf: Float | None = None) -> Tensor:
+        """`input` with `nan` (0, if None) for NaN, and the dtype's ends, or `posinf` and `neginf`, for the infinities."""
+    def nan_to_num_(self, nan: Float | None = None, posinf: Float | None = None, neginf: Float | None = None) -> Self:
+        """`nan_to_num`, in place."""
+    def nanmean(
+        self, dim: Int | Sequence[Int] | None = None, keepdim: Bool = False, *, dtype: DType | None = None,
+    ) -> Tensor:
+        """The mean over `dim` of what is not NaN."""
+    @overload
+    def nanmedian(self, dim: None = None, keepdim: Bool = False) -> Tensor: ...
+    @overload
+    def nanmedian(self, dim: Int, keepdim: Bool = False) -> Sorted:
+        """`median` of the elements that are not NaN; NaN where all are."""
+    def nanquantile(
+        self, q: Operand, dim: Int | None = None, keepdim: Bool = False, *, interpolation: str = 'linear',
+    ) -> Tensor:
+        """As `quantile`, of what is not NaN."""
+    def nansum(
+        self, dim: Int | Sequence[Int] | None = None, keepdim: Bool = False, *, dtype: DType | None = None,
+    ) -> Tensor:
+        """The sum over `dim` where NaN counts as 0."""
+    def narrow(self, dim: Int, start: Int, length: Int) -> Tensor:
+        """`length` elements from `start` along `dim`."""
+    def narrow_copy(self, dim: Int, start: Int, length: Int) -> Tensor:
+        """`length` elements from `start` along `dim`."""
+    @property
+    def nbytes(self) -> Int:
+        """Bytes in all elements."""
+    def ndimension(self) -> Int:
+        """The number of axes."""
+    def ne(self, other: Operand) -> Tensor:
+        """As `numpy.not_equal`."""
+    def ne_(self, other: Operand) -> Self:
+        """`ne`, in place."""
+    def neg(self) -> Tensor:
+        """As `numpy.negative`."""
+    def neg_(self) -> Self:
+        """`neg`, in place."""
+    def negative(self) -> Tensor:
+        """As `numpy.negative`."""
+    def negative_(self) -> Self:
+        """`neg`, in place."""
+    def nelement(self) -> Int:
+        """The number of elements."""
+    def new_empty(
+        self, *size: Extents, dtype: DType | None = None, device: DeviceLike = None, requires_grad: Bool = False,
+    ) -> Tensor:
+        """A tensor in this one's dtype and on its device, to be written."""
+    def new_full(
+        self, size: Extents, fill_value: Operand, *, dtype: DType | None = None, device: DeviceLike = None, requires_grad: Bool
+        = False,
+    ) -> Tensor:
+        """`fill_value` everywhere, in this tensor's dtype and on its device."""
+    def new_ones(
+        self, *size: Extents, dtype: DType | None = None, device: DeviceLike = None, requires_grad: Bool = False,
+    ) -> Tensor:
+        """Ones in this tensor's dtype and on its device."""
+    def new_tensor(
+        self, data: ArrayLike, *, dtype: DType | None = None, device: DeviceLike = None, requires_grad: Bool = False,
+    ) -> Tensor:
+        """A tensor with a copy of `data`, in this tensor's dtype and on its device."""
+    def new_zeros(
+        self, *size: Extents, dtype: DType | None = None, device: DeviceLike = None, requires_grad: Bool = False,
+    ) -> Tensor:
+        """Zeros in this tensor's dtype and on its device."""
+    def nextafter(self, other: Operand) -> Tensor:
+        """The next number of the dtype after `input` in the direction of `other`."""
+    def nextafter_(self, other: Operand) -> Self:
+        """`nextafter`, in place."""
+    def nonzero(self, *, as_tuple: Bool = False) -> Any:
+        """The positions of the elements that are not zero, a row each; with `as_tuple`, a tensor for each axis."""
+    def nonzero_static(self, *, size: Int, fill_value: Int = -1) -> Tensor:
+        """The first `size` of the positions that `nonzero` finds; rows of `fill_value` where there are fewer."""
+    def norm(
+        self, p: Float | str | None = 'fro', dim: Int | Sequence[Int] | None = None, keepdim: Bool = False, dtype: DType | None
+        = None,
+    ) -> Tensor:
+        """sum(|x|^p)^(1/p) over `dim` (all axes, if None); "fro" and None are 2."""
+    def normal_(self, mean: Float = 0.0, std: Float = 1.0, *, generator: Generator | None = None) -> Tensor:
+        """Fill with normal random numbers."""
+    def not_equal(self, other: Operand) -> Tensor:
+        """As `numpy.not_equal`."""
+    def not_equal_(self, other: Operand) -> Self:
+        """`ne`, in place."""
+    def numel(self) -> Int:
+        """The number of elements."""
+    def numpy(self, *, force: Bool = False) -> np.ndarray[Any, Any]:
+        """The values as an ndarray that shares the tensor's memory: a change of one shows in the other."""
+    def outer(self, vec2: Operand) -> Tensor:
+        """All products of the elements of two vectors, (m,) and (n,) -> (m, n)."""
+    def permute(self, *dims: Any) -> Tensor:
+        """Axes in the order `dims`."""
+    def pin_memory(self, device: DeviceLike = None) -> Tensor:
+        """The tensor itself: what goes to a GPU goes by way of pinned memory, wherever it comes from."""
+    def pinverse(self, *, atol: Float | None = None, rtol: Float | None = None, hermitian: Bool = False) -> Tensor:
+        """The pseudo-inverses of matrices (.., m, n) (Moore, 1920; Penrose, 1955)."""
+    def polygamma(self, n: Int) -> Tensor:
+        """The derivative of order `n` of the digamma function."""
+    def positive(self) -> Tensor:
+        """`input` as it is."""
+    def pow(self, exponent: Operand) -> Tensor:
+        """`input ** exponent`; a literal exponent of 2, 3, 0.5 or -1 becomes a product, a root or a quotient."""
+    def pow_(self, exponent: Operand) -> Self:
+        """`pow`, in place."""
+    def prelu(self, weight: Operand) -> Tensor:
+        """x where positive, weight * x elsewhere; one weight, or one for each channel (axis 1). Raises ValueError .."""
+    def prod(self, dim: Int | Sequence[Int] | None = None, keepdim: Bool = False, *, dtype: DType | None = None) -> Tensor:
+        """The product over `dim` (all axes, if None). Integers and bools multiply to int64."""
+    def put(self, index: Tensor, source: Tensor, accumulate: Bool = False) -> Tensor:
+        """`input` with `source` written (added, with `accumulate`) at the positions `index` in the flattened tensor."""
+    def put_(self, index: Tensor, source: Tensor, accumulate: Bool = False) -> Self:
+        """`put`, in place."""
+    def qr(self, some: Bool = True) -> QR:
+        """(Q, R) as `linalg.qr`: with `some` in mode "reduced", else "complete"."""
+    def quantile(
+        self, q: Operand, dim: Int | None = None, keepdim: Bool = False, *, interpolation: str = 'linear',
+    ) -> Tensor:
+        """The `q`-th quantiles, a number of [0, 1] or several, over `dim` (all elements, if None); NaN of NaN."""
+    def rad2deg(self) -> Tensor:
+        """As `numpy.rad2deg`."""
+    def rad2deg_(self) -> Self:
+        """`rad2deg`, in place."""
+    def random_(self, low: Int = 0, high: Int | None = None, *, generator: Generator | None = None) -> Tensor:
+        """Fill with random integers of [low, high)."""
+    def ravel(self) -> Tensor:
+        """All axes merged into one."""
+    @property
+    def real(self) -> Tensor:
+        """The tensor itself: it is real."""
+    def reciprocal(self) -> Tensor:
+        """1 / x."""
+    def reciprocal_(self) -> Self:
+        """`reciprocal`, in place."""
+    def record_stream(self, stream: object) -> None:
+        """Nothing: a GPU has one stream, and memory that comes back is given to who asks after it."""
+    def register_hook(self, hook: Callable[[Tensor], Tensor | None]) -> RemovableHandle:
+        """Call `hook` with the gradient of this tensor whenever backward computes it; what it returns, unless None, .."""
+    def register_post_accumulate_grad_hook(self, hook: Callable[[Tensor], None]) -> RemovableHandle:
+        """Call `hook` with this tensor, a leaf, whenever backward has added to its `.grad`."""
+    def relu(self) -> Tensor:
+        """x where positive, else 0; NaN of NaN."""
+    def relu_(self) -> Self:
+        """`relu`, in place."""
+    def remainder(self, other: Operand) -> Tensor:
+        """As `numpy.remainder`."""
+    def remainder_(self, other: Operand) -> Self:
+        """`remainder`, in place."""
+    def renorm(self, p: Float, dim: Int, maxnorm: Float) -> Tensor:
+        """`input` whose slices along `dim` are scaled down to the p-norm `maxnorm` where theirs is greater."""
+    def renorm_(self, p: Float, dim: Int, maxnorm: Float) -> Self:
+        """`renorm`, in place."""
+    def repeat(self, *repeats: Extents) -> Tensor:
+        """Copies of the tensor laid end to end, so many along each axis."""
+    def repeat_interleave(
+        self, repeats: Int | Tensor | None = None, dim: Int | None = None, *, output_size: Int | None = None,
+    ) -> Tensor:
+        """Each element (slice along `dim`) so many times, one after the other; of `repeats` alone, the places of its .."""
+    def requires_grad_(self, requires_grad: Bool = True) -> Tensor:
+        """Set `requires_grad`, and return the tensor."""
+    def reshape(self, *shape: Any) -> Tensor:
+        """The same elements in another shape, row by row; one extent may be -1 and follows from the others."""
+    def reshape_as(self, other: Tensor) -> Tensor:
+        """The tensor in the shape of `other`."""
+    def resolve_conj(self) -> Tensor:
+        """The tensor itself: it is real."""
+    def resolve_neg(self) -> Tensor:
+        """The tensor itself: it is real."""
+    def retain_grad(self) -> None:
+        """Have `backward` leave this result's gradient in `.grad`, as it does for leaves."""
+    @property
+    def retains_grad(self) -> Bool:
+        """Whether `retain_grad` was called on this result."""
+    def roll(self, shifts: Extents, dims: Int | Sequence[Int] | None = None) -> Tensor:
+        """The elements moved by `shifts` along `dims`, those that leave at one end entering at the other."""
+    def rot90(self, k: Int = 1, dims: Sequence[Int] = (0, 1)) -> Tensor:
+        """`input` turned by `k` quarters from the first of two axes towards the second."""
+    def round(self, *, decimals: Int = 0) -> Tensor:
+        """`input` rounded to so many `decimals`, ties to even; negative ones round to tens, hundreds, and so on."""
+    def round_(self, *, decimals: Int = 0) -> Self:
+        """`round`, in place."""
+    def rsqrt(self) -> Tensor:
+        """1 / sqrt(x)."""
+    def rsqrt_(self) -> Self:
+        """`rsqrt`, in place."""
+    def scatter(self, dim: Int, index: Operand, src: Operand) -> Tensor:
+        """`input` with `src[i]` written at `index[i]` along `dim`; of several writes to one place the last holds."""
+    def scatter_(self, dim: Int, index: Operand, src: Operand) -> Self:
+        """`scatter`, in place."""
+    def scatter_add(self, dim: Int, index: Operand, src: Operand) -> Tensor:
+        """`input` with `src[i]` added at `index[i]` along `dim`."""
+    def scatter_add_(self, dim: Int, index: Operand, src: Operand) -> Self:
+        """`scatter_add`, in place."""
+    def scatter_reduce(self, dim: Int, index: Operand, src: Operand, reduce: str, *, include_self: Bool = True) -> Tensor:
+        """`input` with `src[i]` folded into it at `index[i]` along `dim`, by "sum", "prod", "mean", "amax" or "amin"."""
+    def scatter_reduce_(self, dim: Int, index: Operand, src: Operand, reduce: str, *, include_self: Bool = True) -> Self:
+        """`scatter_reduce`, in place."""
+    def select(self, dim: Int, index: Int) -> Tensor:
+        """Position `index` along `dim`, which goes."""
+    def select_scatter(self, src: Operand, dim: Int, index: Int) -> Tensor:
+        """`input` with `src` at position `index` along `dim`."""
+    def selu(self) -> Tensor:
+        """1.0507 * elu(x, 1.6733) (Klambauer et al., 2017)."""
+    def set_creator(self, ctx: Any, backward: Callable[..., Any]) -> Tensor:
+        """Have `backward(ctx, *grad_outputs)` derive this tensor; returns the tensor."""
+    def sgn(self) -> Tensor:
+        """As `sign`."""
+    def sgn_(self) -> Self:
+        """`sgn`, in place."""
+    def short(self) -> Tensor:
+        """The tensor as int16."""
+    def sigmoid(self) -> Tensor:
+        """1 / (1 + exp(-x))."""
+    def sigmoid_(self) -> Self:
+        """`sigmoid`, in place."""
+    def sign(self) -> Tensor:
+        """-1, 0 or 1; NaN of NaN."""
+    def sign_(self) -> Self:
+        """`sign`, in place."""
+    def signbit(self) -> Tensor:
+        """Whether the sign is minus: true of -0.0 as well."""
+    def silu(self) -> Tensor:
+        """x * sigmoid(x) (Hendrycks and Gimpel, 2016)."""
+    def sin(self) -> Tensor:
+        """As `numpy.sin`."""
+    def sin_(self) -> Self:
+        """`sin`, in place."""
+    def sinc(self) -> Tensor:
+        """sin(pi x) / (pi x), and 1 at 0."""
+    def sinc_(self) -> Self:
+        """`sinc`, in place."""
+    def sinh(self) -> Tensor:
+        """As `numpy.sinh`."""
+    def sinh_(self) -> Self:
+        """`sinh`, in place."""
+    @property
+    def size(self) -> Size:
+        """The number of elements; `size()` is the shape and `size(dim)` an extent."""
+    def slice_scatter(
+        self, src: Operand, dim: Int = 0, start: Int | None = None, end: Int | None = None, step: Int = 1,
+    ) -> Tensor:
+        """`input` with `src` at `start:end:step` along `dim`."""
+    def slogdet(self) -> SignAndLog:
+        """(sign, logabsdet) of the determinants of matrices (.., n, n), which themselves may overflow."""
+    def softmax(self, dim: Int = -1, dtype: object = None) -> Tensor:
+        """exp(x) / sum(exp(x)) along `dim`."""
+    def sort(self, dim: Int = -1, descending: Bool = False, stable: Bool = False) -> Sorted:
+        """(values, indices) in order along `dim`; equal elements keep theirs, NaN counts as the greatest."""
+    def split(self, split_size: Extents, dim: Int = 0) -> tuple[Tensor, ...]:
+        """Views of `split_size` along `dim` (the last may be smaller), or of the sizes in a list."""
+    def split_with_sizes(self, split_sizes: Sequence[Int], dim: Int = 0) -> tuple[Tensor, ...]:
+        """Views of the given sizes along `dim`."""
+    def sqrt(self) -> Tensor:
+        """As `numpy.sqrt`."""
+    def sqrt_(self) -> Self:
+        """`sqrt`, in place."""
+    def square(self) -> Tensor:
+        """x * x."""
+    def square_(self) -> Self:
+        """`square`, in place."""
+    def squeeze(self, dim: Any = None) -> Tensor:
+        """Without the axes of extent 1 (those in `dim`, if given)."""
+    def squeeze_(self, dim: Any = None) -> Self:
+        """`squeeze`, in place."""
+    def std(
+        self, dim: Int | Sequence[Int] | None = None, keepdim: Bool = False, *, correction: Float = 1, unbiased: Bool = True,
+    ) -> Tensor:
+        """The standard deviation over `dim`, as in `var`. Where all elements are equal its gradient is 0."""
+    def std_mean(
+        self, dim: Int | Sequence[Int] | None = None, keepdim: Bool = False, *, correction: Float = 1, unbiased: Bool = True,
+    ) -> tuple[Tensor, Tensor]:
+        """(standard deviation, mean), as `std` and `mean`."""
+    def storage_offset(self) -> Int:
+        """The place of the first element in the storage, in elements."""
+    def stride(self, dim: Int | None = None) -> tuple[Int, ...] | Int:
+        """The steps, in elements, between neighbours along each axis (or along `dim`)."""
+    def sub(self, other: Operand, alpha: Any = 1) -> Tensor:
+        """`input - alpha * other`."""
+    def sub_(self, other: Operand, alpha: Any = 1) -> Self:
+        """`sub`, in place."""
+    def subtract(self, other: Operand, alpha: Any = 1) -> Tensor:
+        """`input - alpha * other`."""
+    def subtract_(self, other: Operand, alpha: Any = 1) -> Self:
+        """`sub`, in place."""
+    def sum(self, dim: Int | Sequence[Int] | None = None, keepdim: Bool = False, *, dtype: DType | None = None) -> Tensor:
+        """The sum over `dim` (all axes, if None). Integers and bools sum to int64."""
+    def sum_to_size(self, size: Sequence[Int]) -> Tensor:
+        """`input` summed to `size`, a shape that broadcasts to its own. Raises ValueError for a shape that does not."""
+    def svd(self, some: Bool = True, compute_uv: Bool = True) -> Transposed:
+        """(U, S, V) of matrices (.., m, n): `input` is U @ diag(S) @ V.T, S descending; with `some`, min(m, n) vectors."""
+    def swapaxes(self, *dims: Any, dim0: Int | None = None, dim1: Int | None = None) -> Tensor:
+        """Two axes exchanged; a tuple longer than two permutes; none reverses the last two."""
+    def swapaxes_(self, *dims: Any, dim0: Int | None = None, dim1: Int | None = None) -> Self:
+        """`swapaxes`, in place."""
+    def swapdims(self, *dims: Any, dim0: Int | None = None, dim1: Int | None = None) -> Tensor:
+        """Two axes exchanged; a tuple longer than two permutes; none reverses the last two."""
+    def swapdims_(self, *dims: Any, dim0: Int | None = None, dim1: Int | None = None) -> Self:
+        """`swapdims`, in place."""
+    def t(self) -> Tensor:
+        """The transpose of a matrix; a vector is its own."""
+    def t_(self) -> Tensor:
+        """`t`, in place."""
+    def take(self, index: Tensor) -> Tensor:
+        """The elements at positions in the flattened tensor."""
+    def take_along_dim(self, indices: Operand, dim: Int | None = None) -> Tensor:
+        """The elements at `indices` along `dim`, the two broadcast along other axes; without `dim`, of `input` row by row."""
+    def tan(self) -> Tensor:
+        """As `numpy.tan`."""
+    def tan_(self) -> Self:
+        """`tan`, in place."""
+    def tanh(self) -> Tensor:
+        """As `numpy.tanh`."""
+    def tanh_(self) -> Self:
+        """`tanh`, in place."""
+    def tensor_split(self, indices_or_sections: Extents, dim: Int = 0) -> tuple[Tensor, ...]:
+        """Views along `dim`: so many of nearly equal extent, or cut before the positions in a list."""
+    def tile(self, *dims: Int) -> Tensor:
+        """Copies of `input` laid end to end, so many along each axis, the last ones if `dims` are fewer."""
+    def to(
+        self, *targets: DType | str | Device | None | Tensor, dtype: DType | None = None, device: DeviceLike = None, copy: Bool
+        = False, non_blocking: Bool = False,
+    ) -> Tensor:
+        """The tensor in another dtype or on another device, or like another tensor; itself where nothing changes."""
+    def tolist(self) -> Any:
+        """The elements as nested lists of Python numbers (one number, if 0-d)."""
+    def topk(self, k: Int, dim: Int = -1, largest: Bool = True, sorted: Bool = True) -> Sorted:
+        """(values, indices) of the `k` greatest (least, without `largest`) elements along `dim`, in order."""
+    def trace(self) -> Tensor:
+        """The sum of a matrix' diagonal."""
+    def transpose(self, *dims: Any, dim0: Int | None = None, dim1: Int | None = None) -> Tensor:
+        """Two axes exchanged; a tuple longer than two permutes; none reverses the last two."""
+    def transpose_(self, *dims: Any, dim0: Int | None = None, dim1: Int | None = None) -> Self:
+        """`transpose`, in place."""
+    def triangular_solve(
+        self, A: Operand, upper: Bool = True, transpose: Bool = False, unitriangular: Bool = False,
+    ) -> Triangular:
+        """(X, A) with `A` @ X = `b`, of a triangle of `A` as in `solve_triangular`; with `transpose`, A.T @ X = b."""
+    def tril(self, diagonal: Int = 0) -> Tensor:
+        """The lower triangle of the last two axes, zeros above."""
+    def tril_(self, diagonal: Int = 0) -> Self:
+        """`tril`, in place."""
+    def triu(self, diagonal: Int = 0) -> Tensor:
+        """The upper triangle of the last two axes, zeros below."""
+    def triu_(self, diagonal: Int = 0) -> Self:
+        """`triu`, in place."""
+    def true_divide(self, other: Operand, *, rounding_mode: str | None = None) -> Tensor:
+        """`input / other`, of integers as well; with a `rounding_mode` rounded, to an integer for integers: "trunc" .."""
+    def true_divide_(self, other: Operand, *, rounding_mode: str | None = None) -> Self:
+        """`div`, in place."""
+    def trunc(self) -> Tensor:
+        """As `numpy.trunc`."""
+    def trunc_(self) -> Self:
+        """`trunc`, in place."""
+    def type(self, dtype: DType | str | None = None) -> Tensor | str:
+        """The tensor as `dtype`, a dtype or a name such as "genesis.LongTensor"; without one, its own such name."""
+    def type_as(self, other: Tensor) -> Tensor:
+        """The tensor in `other`'s dtype and on its device."""
+    def unbind(self, dim: Int = 0) -> tuple[Tensor, ...]:
+        """The views at each position along `dim`."""
+    def unflatten(self, dim: Int, sizes: Sequence[Int]) -> Tensor:
+        """Axis `dim` split into `sizes`."""
+    def unfold(self, dimension: Int, size: Int, step: Int) -> Tensor:
+        """All windows of `size` elements along `dimension`, `step` apart; each is a row along a new last axis."""
+    def uniform_(self, low: Float = 0.0, high: Float = 1.0, *, generator: Generator | None = None) -> Tensor:
+        """Fill with random numbers of [low, high)."""
+    def unique(
+        self, sorted: Bool = True, return_inverse: Bool = False, return_counts: Bool = False, dim: Int | None = None,
+    ) -> Any:
+        """The different elements (slices along `dim`) in order; with them, on request, where each went and how many .."""
+    def unique_consecutive(self, return_inverse: Bool = False, return_counts: Bool = False, dim: Int | None = None) -> Any:
+        """The elements (slices along `dim`) without those equal to the one before; on request, where each went, and how .."""
+    def unsafe_chunk(self, chunks: Int, dim: Int = 0) -> tuple[Tensor, ...]:
+        """At most `chunks` views of equal extent along `dim` (the last may be smaller)."""
+    def unsafe_split(self, split_size: Extents, dim: Int = 0) -> tuple[Tensor, ...]:
+        """Views of `split_size` along `dim` (the last may be smaller), or of the sizes in a list."""
+    def unsafe_split_with_sizes(self, split_sizes: Sequence[Int], dim: Int = 0) -> tuple[Tensor, ...]:
+        """Views of the given sizes along `dim`."""
+    def unsqueeze(self, dim: Int) -> Tensor:
+        """With a new axis of extent 1 at `dim`."""
+    def unsqueeze_(self, dim: Int) -> Self:
+        """`unsqueeze`, in place."""
+    def var(
+        self, dim: Int | Sequence[Int] | None = None, keepdim: Bool = False, *, correction: Float = 1, unbiased: Bool = True,
+    ) -> Tensor:
+        """The variance over `dim`, with `correction` degrees of freedom taken off (two passes: mean, then squares)."""
+    def var_mean(
+        self, dim: Int | Sequence[Int] | None = None, keepdim: Bool = False, *, correction: Float = 1, unbiased: Bool = True,
+    ) -> tuple[Tensor, Tensor]:
+        """(variance, mean), as `var` and `mean`."""
+    def vdot(self, other: Operand) -> Tensor:
+        """As `dot`: there are no complex numbers."""
+    def view(self, *shape: Any) -> Tensor:
+        """The same elements in another shape, row by row; one extent may be -1 and follows from the others."""
+    def view_as(self, other: Tensor) -> Tensor:
+        """A view with the shape of `other`."""
+    def vsplit(self, indices_or_sections: Extents) -> tuple[Tensor, ...]:
+        """Views along axis 0 of at least two: so many equal ones, or cut before positions."""
+    def where(self, condition: Tensor, other: Operand) -> Tensor:
+        """The tensor where `condition` holds and `other` elsewhere."""
+    def xlogy(self, other: Operand) -> Tensor:
+        """x * log(y), and 0 where x is 0."""
+    def xlogy_(self, other: Operand) -> Self:
+        """`xlogy`, in place."""
+    def zero_(self) -> Tensor:
+        """Write zeros everywhere."""
+    def zero_grad(self, set_to_none: Bool = True) -> None:
+        """Drop the accumulated gradient: `.grad` becomes None, or zeros that have no derivation."""
