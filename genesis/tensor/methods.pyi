@@ -1,16 +1,8 @@
 # Written by tools/stubs.py from the operation table: do not edit.
 
-from builtins import bool as Bool
-from builtins import float as Float
-from builtins import int as Int
-from builtins import type as Type
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any, Literal, NamedTuple, Self, SupportsIndex, overload
-
 import numpy as np
-from numpy._typing._dtype_like import _DTypeDict, _HasDType, _HasNumPyDType
-from numpy.typing import ArrayLike
-
+from builtins import bool as Bool, float as Float, int as Int, type as Type
+from collections.abc import Callable, Iterator, Sequence
 from genesis.autograd.graph_view import GradientNode
 from genesis.autograd.hooks import RemovableHandle
 from genesis.functions.counting import Histogram, Mode
@@ -20,6 +12,9 @@ from genesis.ir.dtypes import DType
 from genesis.runtime.devices import Device, DeviceLike
 from genesis.runtime.rng import Generator
 from genesis.tensor.handle import Operand, Tensor
+from numpy._typing._dtype_like import _DTypeDict, _HasDType, _HasNumPyDType
+from numpy.typing import ArrayLike
+from typing import Any, Literal, NamedTuple, Self, SupportsIndex, overload
 
 class Extrema(NamedTuple):
     """What `aminmax` gives."""
