@@ -2,24 +2,36 @@
 
 from __future__ import annotations
 
+import math
 import os
 import pickle
+from collections import OrderedDict
+from collections.abc import Callable
 from typing import Any, BinaryIO
 
-from genesis.runtime.devices import device_of
+import numpy as np
+
+from genesis.functions.methods.conversion import _rebuilt
+from genesis.ir.dtypes import DTYPES, DType, bool_
+from genesis.nn.parameter import Parameter
+from genesis.runtime.devices import Device, device_of
+from genesis.tensor.handle import Tensor
 
 __all__ = ["load", "save"]
 
-_TENSOR, _WHERE = ("genesis.functions.methods.conversion", "_rebuilt"), 6  # what makes a tensor, and which argument says where
-_HARMLESS = {
-    _TENSOR, ("collections", "OrderedDict"), ("genesis.runtime.devices", "Device"), ("genesis.ir.dtypes", "_named"),
-    ("genesis.nn.parameter", "Parameter"), ("genesis.tensor.handle", "Tensor"),
-}
-
+_TENSOR = "genesis.functions.methods.conversion", "_rebuilt"  # what makes a tensor
+_DEVICE_AT = 6  # its argument that says where
 _MOVED = {  # modules as files of earlier versions name them
     "genesis.devices": "genesis.runtime.devices", "genesis.methods.conversion": "genesis.functions.methods.conversion",
     "genesis.tensor": "genesis.tensor.handle", "genesis.variable": "genesis.functions.variable",
 }
+# The opcodes of plain containers, and of calls. BUILD is none of them: it writes attributes of whatever it is given.
+_OPCODES = """
+    MARK STOP POP POP_MARK DUP PROTO FRAME GLOBAL STACK_GLOBAL NONE NEWTRUE NEWFALSE INT BININT BININT1 BININT2 LONG LONG1
+    LONG4 FLOAT BINFLOAT STRING BINSTRING SHORT_BINSTRING UNICODE BINUNICODE SHORT_BINUNICODE BINUNICODE8 BINBYTES
+    SHORT_BINBYTES BINBYTES8 BYTEARRAY8 EMPTY_LIST LIST EMPTY_TUPLE TUPLE TUPLE1 TUPLE2 TUPLE3 EMPTY_DICT DICT EMPTY_SET
+    FROZENSET GET BINGET LONG_BINGET PUT BINPUT LONG_BINPUT MEMOIZE
+"""
 
 
 def save(obj: Any, f: str | os.PathLike[str] | BinaryIO) -> None:
@@ -48,31 +60,125 @@ def load(f: str | os.PathLike[str] | BinaryIO, map_location: Any = None, *, weig
     if isinstance(f, str | os.PathLike):
         with open(f, "rb") as file:
             return load(file, map_location, weights_only=weights_only)
-    place = None if map_location is None else str(device_of(map_location))
-    return _Unpickler(f, weights_only, place).load()
+    device = None if map_location is None else str(device_of(map_location))
+    if not weights_only:
+        return _TrustingUnpickler(f, device).load()
+    try:
+        return _CarefulUnpickler(f, device).load()
+    except (pickle.UnpicklingError, RuntimeError):
+        raise
+    except Exception as problem:
+        raise pickle.UnpicklingError(f"load: the file is damaged: {problem or type(problem).__name__}") from problem
 
 
-class _Unpickler(pickle.Unpickler):
-    """An Unpickler that, if `careful`, knows tensors and plain containers alone, and puts tensors on `place`."""
+class _TrustingUnpickler(pickle.Unpickler):
+    """An Unpickler that builds whatever the file names, and puts tensors on `device`."""
 
-    def __init__(self, file: BinaryIO, careful: bool, place: str | None) -> None:
+    def __init__(self, file: BinaryIO, device: str | None) -> None:
         super().__init__(file)
-        self._careful = careful
-        self._place = place
+        self._device = device
 
     def find_class(self, module: str, name: str) -> Any:
         module = _MOVED.get(module, module)
-        if self._careful and (module, name) not in _HARMLESS:
-            raise pickle.UnpicklingError(f"load: the file asks for {module}.{name}; if you trust it, give weights_only=False")
         found = super().find_class(module, name)
         if (module, name) != _TENSOR:
             return found
-        return lambda *parts: found(*parts[:_WHERE], _found_place(self._place or "".join(parts[_WHERE:]) or "cpu"))
+        return lambda *parts: found(*parts[:_DEVICE_AT], _available(self._device, *parts[_DEVICE_AT:]))
 
 
-def _found_place(name: str) -> str:
-    """The name of a device that is here. Raises RuntimeError for another."""
+class _CarefulUnpickler(pickle._Unpickler):
+    """An Unpickler of tensors, dtypes, devices, numbers, strings and plain containers. It builds nothing else.
+
+    A file's names stand for the entries of a table, which are not the library's own objects where a file could write to
+    these; calls go to functions of that table, items into plain containers, and sizes are checked against the data.
+    """
+
+    def __init__(self, file: BinaryIO, device: str | None) -> None:
+        super().__init__(file)
+        self._device = device
+        self._names: dict[tuple[str, str], Any] = {
+            _TENSOR: self._tensor, ("genesis.tensor.handle", "Tensor"): _Kind(Tensor),
+            ("genesis.runtime.devices", "Device"): _device_named, ("genesis.ir.dtypes", "_named"): _dtype_named,
+            ("collections", "OrderedDict"): OrderedDict,
+            ("genesis.nn.parameter", "Parameter"): _Kind(Parameter),
+        }
+
+    def find_class(self, module: str, name: str) -> Any:
+        found = self._names.get((_MOVED.get(module, module), name))
+        if found is None:
+            raise pickle.UnpicklingError(f"load: the file asks for {module}.{name}; if you trust it, give weights_only=False")
+        return found
+
+    def _tensor(
+        self, kind: Any, content: Any, shape: Any, dtype: Any, requires_grad: Any, own: Any, device: Any = "cpu"
+    ) -> Tensor:
+        """A tensor of what the file says of it, if that fits together."""
+        fits = (
+            type(kind) is _Kind and type(content) is bytes and type(shape) is tuple and isinstance(dtype, DType)
+            and all(type(extent) is int and extent >= 0 for extent in shape)
+            and len(content) == math.prod(shape) * dtype.itemsize
+            and type(requires_grad) is bool and (dtype.is_floating_point or not requires_grad)
+            and type(own) is dict and all(type(name) is str and name.isidentifier() and name[0] != "_" for name in own)
+            and not any(hasattr(kind.type, name) for name in own)
+        )
+        if not fits:
+            raise pickle.UnpicklingError("load: the file is damaged: a tensor's shape, dtype and data do not fit together")
+        if dtype is bool_:
+            content = (np.frombuffer(content, np.uint8) != 0).tobytes()
+        return _rebuilt(kind.type, content, shape, dtype, requires_grad, own, _available(self._device, str(device)))
+
+
+class _Kind:
+    """A class of tensors, as files name it: nothing can be called on it or written to it."""
+
+    __slots__ = ("type",)
+
+    def __init__(self, kind: type[Tensor]) -> None:
+        self.type = kind
+
+
+def _dtype_named(name: Any) -> DType:
+    return DTYPES[name]
+
+
+def _device_named(name: Any) -> Device:
+    return Device(_available(None, str(name)))
+
+
+def _reduce(self: Any) -> None:
+    """REDUCE: a call of a function of the table, or of OrderedDict."""
+    arguments, function = self.stack.pop(), self.stack[-1]
+    if function not in (self._tensor, _dtype_named, _device_named, OrderedDict):
+        raise pickle.UnpicklingError(f"load: the file is damaged: it calls {type(function).__name__}")
+    self.stack[-1] = function(*arguments)
+
+
+def _filling(opcode: bytes, kinds: tuple[type, ...], depth: int) -> Callable[[Any], None]:
+    """An opcode that puts items into a container, which must be of one of the `kinds`."""
+    original = pickle._Unpickler.dispatch[opcode[0]]
+
+    def fill(self: Any) -> None:
+        container = (self.metastack[-1] if depth == 0 else self.stack)[-1 - depth]
+        if type(container) not in kinds:
+            raise pickle.UnpicklingError(f"load: the file is damaged: it puts items into {type(container).__name__}")
+        original(self)
+
+    return fill
+
+
+_CarefulUnpickler.dispatch = {
+    **{(code := getattr(pickle, name)[0]): pickle._Unpickler.dispatch[code] for name in _OPCODES.split()},
+    pickle.REDUCE[0]: _reduce,
+    pickle.APPEND[0]: _filling(pickle.APPEND, (list,), 1), pickle.APPENDS[0]: _filling(pickle.APPENDS, (list,), 0),
+    pickle.SETITEM[0]: _filling(pickle.SETITEM, (dict, OrderedDict), 2),
+    pickle.SETITEMS[0]: _filling(pickle.SETITEMS, (dict, OrderedDict), 0),
+    pickle.ADDITEMS[0]: _filling(pickle.ADDITEMS, (set,), 0),
+}
+
+
+def _available(chosen: str | None, *named: str) -> str:
+    """The name of the device that is `chosen`, else of the one that the file names. Raises RuntimeError if it is not here."""
     try:
-        return str(device_of(name))
+        return str(device_of(chosen or "".join(named) or "cpu"))
     except ValueError as problem:
         raise RuntimeError(f"load: a tensor's {problem}; with map_location='cpu' it comes to the CPU") from None
