@@ -166,14 +166,22 @@ def _filling(opcode: bytes, kinds: tuple[type, ...], depth: int) -> Callable[[An
     return fill
 
 
-_CarefulUnpickler.dispatch = {
+class _Handlers(dict[int, Callable[[Any], None]]):
+    """What each opcode does; one that is not among them asks for more than data."""
+
+    def __missing__(self, opcode: int) -> Callable[[Any], None]:
+        raise pickle.UnpicklingError(f"load: the file does more than hold data (opcode {bytes([opcode])!r}); if you trust it, "
+                                     "give weights_only=False")
+
+
+_CarefulUnpickler.dispatch = _Handlers({
     **{(code := getattr(pickle, name)[0]): pickle._Unpickler.dispatch[code] for name in _OPCODES.split()},
     pickle.REDUCE[0]: _reduce,
     pickle.APPEND[0]: _filling(pickle.APPEND, (list,), 1), pickle.APPENDS[0]: _filling(pickle.APPENDS, (list,), 0),
     pickle.SETITEM[0]: _filling(pickle.SETITEM, (dict, OrderedDict), 2),
     pickle.SETITEMS[0]: _filling(pickle.SETITEMS, (dict, OrderedDict), 0),
     pickle.ADDITEMS[0]: _filling(pickle.ADDITEMS, (set,), 0),
-}
+})
 
 
 def _available(chosen: str | None, *named: str) -> str:

@@ -9,36 +9,56 @@ from __future__ import annotations
 
 import os
 import threading
-from typing import Any
+import time
+from typing import Any, NamedTuple
 
 LONGEST_WAIT = 5.0  # seconds a fork waits for another thread's run or compile to end before it goes ahead without
 
 
-def fork_safe_lock(longest_wait: float = LONGEST_WAIT) -> Any:
+class _Guarded(NamedTuple):
+    """A lock that is taken before a fork, and how long the fork waits for it."""
+
+    lock: Any
+    longest_wait: float
+
+
+_guarded: list[_Guarded] = []  # outermost first: who holds one takes those after it, never one before it
+_taken: list[Any] = []
+
+
+def fork_safe_lock(longest_wait: float = LONGEST_WAIT, outermost: bool = False) -> Any:
     """A reentrant lock that is free in a forked child, whoever held it in the parent. It lives as long as the process.
 
     longest_wait: seconds that a fork waits for its holder; 0 if a child may meet what it guards in any state.
+    outermost: it is taken before all others, so a fork has to take it first, too: a thread that holds it goes on to take
+        the others, and would wait for the fork while the fork waits for it.
 
     >>> lock = fork_safe_lock()
     >>> with lock:
     ...     pass
     """
-    lock = threading.RLock()
-    taken = False
+    guarded = _Guarded(threading.RLock(), longest_wait)
+    _guarded.insert(0 if outermost else len(_guarded), guarded)
+    return guarded.lock
 
-    def before() -> None:
-        nonlocal taken
-        taken = lock.acquire(timeout=longest_wait)
 
-    def after_in_parent() -> None:
-        if taken:
-            lock.release()
+def _before() -> None:
+    end = time.monotonic() + LONGEST_WAIT  # of all waits together: who holds the first may hold those after it as well
+    _taken[:] = [lock for lock, wait in _guarded if lock.acquire(timeout=max(0.0, min(wait, end - time.monotonic())))]
 
-    def after_in_child() -> None:
-        if taken:
+
+def _after_in_parent() -> None:
+    while _taken:
+        _taken.pop().release()
+
+
+def _after_in_child() -> None:
+    for lock, _ in _guarded:
+        if lock in _taken:
             lock.release()
         else:
-            lock._at_fork_reinit()  # type: ignore[attr-defined]  # as the standard library's own modules do
+            lock._at_fork_reinit()  # as the standard library's own modules do
+    _taken.clear()
 
-    os.register_at_fork(before=before, after_in_parent=after_in_parent, after_in_child=after_in_child)
-    return lock
+
+os.register_at_fork(before=_before, after_in_parent=_after_in_parent, after_in_child=_after_in_child)

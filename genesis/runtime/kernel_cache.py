@@ -14,7 +14,6 @@ import hashlib
 import importlib.util
 import os
 import struct
-import tempfile
 import time
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
@@ -26,12 +25,14 @@ from genesis.runtime import machine_code
 from genesis.runtime.cache_directory import cache_directory
 from genesis.runtime.counters import count
 from genesis.runtime.fork import fork_safe_lock
+from genesis.runtime.private_directory import PrivateDirectory
 from genesis.runtime.uninterrupted import uninterrupted
 
 SIZE_LIMIT = 512 << 20  # bytes on disk
 SWEEP_INTERVAL = 3600.0  # seconds between two looks at the size
 TOUCH_INTERVAL = 86400.0  # a file's time of last use is kept to this precision
 
+_STAMP = "swept"  # the file whose time is that of the last look at the size
 _MAGIC = b"genesis kernel 1"
 _HEADER = struct.Struct("<16s32sQQ")  # magic, digest of the rest, length of the source, length of the object code
 _NUMBA_SETTINGS = ("CPU_NAME", "CPU_FEATURES", "ENABLE_AVX", "OPT", "LOOP_VECTORIZE", "SLP_VECTORIZE")
@@ -52,7 +53,7 @@ class KernelCache:
     """
 
     def __init__(self, find_directory: Callable[[], Path | None], size_limit: int = SIZE_LIMIT) -> None:
-        self._directory = functools.cache(find_directory)
+        self._directory = functools.cache(lambda: _opened(find_directory()))
         self._size_limit = size_limit
         self._addresses: dict[str, int] = {}
         self._lock = fork_safe_lock(longest_wait=0)  # what a fork must wait for has locks of its own
@@ -103,16 +104,16 @@ class KernelCache:
     # ---- the files ----
 
     def _path(self, source: str) -> Path | None:
-        if (directory := self._directory()) is None:
-            return None
-        return directory / hashlib.sha256(_toolchain() + source.encode()).hexdigest()
+        directory = self._directory()
+        return directory.path / _name(source) if directory is not None else None
 
     def _read(self, source: str) -> bytes | None:
         """The stored object code, if there is a sound file for exactly this source."""
-        if (path := self._path(source)) is None:
+        if (directory := self._directory()) is None:
             return None
+        name = _name(source)
         try:
-            content = path.read_bytes()
+            content = directory.read(name, self._size_limit)
             magic, digest, source_length, object_length = _HEADER.unpack_from(content)
         except (OSError, struct.error):
             return None
@@ -125,75 +126,61 @@ class KernelCache:
         )
         if not sound:
             return None
-        _touch(path)
+        with contextlib.suppress(OSError):
+            if directory.status(name).st_mtime < time.time() - TOUCH_INTERVAL:
+                directory.touch(name)
         return body[source_length:]
 
     def _write(self, source: str, object_code: bytes) -> None:
         """Store the object code, whole or not at all."""
-        if (path := self._path(source)) is None:
+        if (directory := self._directory()) is None:
             return
         text = source.encode()
         body = text + object_code
         header = _HEADER.pack(_MAGIC, hashlib.sha256(body).digest(), len(text), len(object_code))
         with contextlib.suppress(OSError):
-            write_whole(path, header + body)
+            directory.write(_name(source), header + body)
 
     def sweep(self, interval: float = SWEEP_INTERVAL) -> None:
         """Once in `interval` seconds: if the files exceed the limit, delete the longest unused, to three quarters."""
         if (directory := self._directory()) is None:
             return
         with contextlib.suppress(OSError):
-            if not _is_our_turn(directory / "swept", interval):
+            if not _is_our_turn(directory, interval):
                 return
-            files = sorted((status.st_mtime, status.st_size, path) for path, status in _files(directory))
+            files = sorted((status.st_mtime, status.st_size, name) for name, status in directory.files() if name != _STAMP)
             excess = sum(size for _, size, _ in files) - self._size_limit
             if excess > 0:
                 excess += self._size_limit // 4
-            for used, size, path in files:
-                abandoned = path.suffix == ".tmp" and used < time.time() - SWEEP_INTERVAL
+            for used, size, name in files:
+                abandoned = name.endswith(".tmp") and used < time.time() - SWEEP_INTERVAL
                 if excess > 0 or abandoned:
-                    path.unlink(missing_ok=True)
+                    directory.remove(name)
                     excess -= size
 
 
-def write_whole(path: Path, content: bytes) -> None:
-    """Write a file that readers see complete or not at all. Raises OSError."""
-    handle, temporary = tempfile.mkstemp(suffix=".tmp", dir=path.parent)
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(content)
-        os.replace(temporary, path)
-    except BaseException:
-        os.unlink(temporary)
-        raise
-
-
-def _touch(path: Path) -> None:
+def _opened(path: Path | None) -> PrivateDirectory | None:
     with contextlib.suppress(OSError):
-        if path.stat().st_mtime < time.time() - TOUCH_INTERVAL:
-            os.utime(path)
+        return None if path is None else PrivateDirectory(path)
+    return None
 
 
-def _is_our_turn(stamp: Path, interval: float) -> bool:
-    """Whether `stamp` is older than `interval` seconds; renews it. Of processes that ask at once, one hears yes."""
-    try:
-        if stamp.stat().st_mtime > time.time() - interval:
+def _name(source: str) -> str:
+    """The name of a source's file."""
+    return hashlib.sha256(_toolchain() + source.encode()).hexdigest()
+
+
+def _is_our_turn(directory: PrivateDirectory, interval: float) -> bool:
+    """Whether the stamp is older than `interval` seconds; renews it. Of processes that ask at once, one hears yes."""
+    with contextlib.suppress(FileNotFoundError):
+        if directory.status(_STAMP).st_mtime > time.time() - interval:
             return False
-        stamp.unlink()
-    except FileNotFoundError:
-        pass
+        directory.remove(_STAMP)
     try:
-        stamp.touch(mode=0o600, exist_ok=False)
+        directory.create(_STAMP)
     except FileExistsError:
         return False
     return True
-
-
-def _files(directory: Path) -> Iterable[tuple[Path, os.stat_result]]:
-    for entry in os.scandir(directory):
-        with contextlib.suppress(OSError):
-            if entry.is_file(follow_symlinks=False) and entry.name != "swept":
-                yield Path(entry.path), entry.stat(follow_symlinks=False)
 
 
 @functools.cache

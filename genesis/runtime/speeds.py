@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from genesis.runtime.cache_directory import cache_directory
-from genesis.runtime.kernel_cache import write_whole
 from genesis.runtime.machine_code import target
+from genesis.runtime.private_directory import PrivateDirectory
 from genesis.runtime.processors import available_processors
 
 __all__ = ["ROUND", "Speeds", "remember", "speeds"]
@@ -51,7 +51,7 @@ def speeds() -> Speeds:
     """This machine's, measured or round."""
     if (path := _path()) is not None:
         with contextlib.suppress(OSError, ValueError, TypeError):
-            measured = Speeds(**json.loads(path.read_text()))
+            measured = Speeds(**json.loads(PrivateDirectory(path.parent).read(path.name, 1 << 16)))
             if all(isinstance(number, float) and number > 0 for number in measured):
                 return measured
     return ROUND
@@ -62,7 +62,7 @@ def remember(measured: Speeds) -> Path | None:
     if (path := _path()) is None:
         return None
     try:
-        write_whole(path, json.dumps(measured._asdict(), indent=1).encode())
+        PrivateDirectory(path.parent).write(path.name, json.dumps(measured._asdict(), indent=1).encode())
     except OSError:  # it may be read-only
         return None
     return path

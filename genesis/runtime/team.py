@@ -19,6 +19,7 @@ from genesis.runtime.processors import available_processors
 from genesis.runtime.uninterrupted import uninterrupted
 
 MOST_WORKERS = 1024
+_MOST_PER_PROCESSOR = 16
 
 
 class Team:
@@ -87,23 +88,28 @@ _threads: int | None = None
 
 
 def get_num_threads() -> int:
-    """How many workers a launch may use: as set, else GENESIS_NUM_THREADS, OMP_NUM_THREADS or the processors."""
+    """How many workers a launch may use: as set, else GENESIS_NUM_THREADS, OMP_NUM_THREADS or the processors.
+
+    What the environment asks for is bounded by sixteen for each processor: workers cost scratch memory each.
+    """
     return _threads or _default_threads()
 
 
 def set_num_threads(threads: int) -> None:
-    """Let launches built from now on use up to `threads` workers, the calling thread among them."""
+    """Let launches built from now on use up to `threads` workers, the calling thread among them.
+
+    Raises ValueError for fewer than 1 and for more than 1024.
+    """
     global _threads
-    if threads < 1:
-        raise ValueError(f"set_num_threads: {threads}; want 1 or more")
+    if not 1 <= threads <= MOST_WORKERS:
+        raise ValueError(f"set_num_threads: {threads}; want {'1 or more' if threads < 1 else f'at most {MOST_WORKERS}'}")
     _threads = threads
 
 
-@functools.cache
 @functools.cache  # the environment is read once
 def _default_threads() -> int:
     for name in ("GENESIS_NUM_THREADS", "OMP_NUM_THREADS"):
         value = os.environ.get(name, "").partition(",")[0].strip()  # OpenMP allows a list, a number per level
         if value.isdecimal() and int(value) > 0:
-            return int(value)
+            return min(int(value), _MOST_PER_PROCESSOR * available_processors())
     return available_processors()

@@ -31,7 +31,7 @@ from genesis.tracing.trie import Key, Step, root_of
 
 __all__ = ["LOCK", "Array", "CallLine", "Change", "Memory", "Trace", "version_of"]
 
-LOCK = fork_safe_lock()
+LOCK = fork_safe_lock(outermost=True)
 CallLine = tuple[int, CodeType | None, int, Key]  # a call: first position, code object, instruction offset, key
 
 

@@ -15,6 +15,8 @@ from typing import Any
 import pytest
 
 import genesis
+from genesis.runtime import fork
+from genesis.tracing.trace import LOCK
 
 from .training import losses
 
@@ -35,6 +37,11 @@ def in_fork(check: Callable[[], Any]) -> int:
         finally:
             os._exit(status)
     return os.waitpid(child, 0)[1]
+
+
+def test_a_fork_takes_the_outermost_lock_first():
+    """Who holds the trace's lock goes on to take the others; a fork that held one of them would wait for it for seconds."""
+    assert fork._guarded[0].lock is LOCK
 
 
 def test_a_child_computes_what_was_pending_and_so_does_the_parent():

@@ -172,7 +172,7 @@ def test_a_directory_that_vanished_is_a_miss(tmp_path):
 
 
 def test_a_full_disk_is_a_miss_and_leaves_no_litter(tmp_path, monkeypatch):
-    def full(*_):
+    def full(*_, **__):
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(module.os, "replace", full)
@@ -217,6 +217,60 @@ def test_an_unreadable_file_is_a_miss(readable):
     path.chmod(0)
     with unprivileged():
         assert fetch(path.parent, source) == (7, *COMPILED)
+
+
+@pytest.mark.parametrize(
+    "make", [os.mkfifo, os.mkdir, lambda path: os.symlink("/dev/zero", path)], ids=["pipe", "folder", "link"]
+)
+def test_what_is_no_regular_file_is_a_miss(stored, make):
+    source, path = stored
+    path.unlink()
+    make(path)
+    assert fetch(path.parent, source) == (7, *COMPILED)
+
+
+def test_a_file_larger_than_the_cache_is_a_miss(stored):
+    source, path = stored
+    os.truncate(path, 1 << 40)
+    assert fetch(path.parent, source) == (7, *COMPILED)
+
+
+def test_a_file_that_others_may_write_is_a_miss(stored):
+    source, path = stored
+    path.chmod(0o666)
+    assert fetch(path.parent, source) == (7, *COMPILED)
+
+
+needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="another user's files are made by root alone")
+
+
+@needs_root
+def test_another_users_file_is_a_miss(stored):
+    source, path = stored
+    os.chown(path, 65534, 65534)
+    assert fetch(path.parent, source) == (7, *COMPILED)
+
+
+@needs_root
+def test_below_another_users_directory_nothing_is_read(stored):
+    source, path = stored
+    above = path.parent / "above"
+    (above / "kernels").mkdir(parents=True, mode=0o700)
+    shutil.copy(path, above / "kernels")
+    assert fetch(above / "kernels", source) == (7, *LOADED)
+    os.chown(above, 65534, 65534)
+    assert fetch(above / "kernels", source) == (7, *COMPILED)
+
+
+def test_the_directory_that_was_looked_at_is_the_one_that_is_read(stored):
+    source, path = stored
+    kernels = cache(path.parent)
+    kernels.sweep()  # looks at the directory
+    path.parent.rename(path.parent.with_name("old"))
+    path.parent.mkdir()
+    path.write_bytes(b"planted")
+    before = stats()["kernels_loaded"]
+    assert call(kernels.get_or_compile([source])[0]) == 7 and stats()["kernels_loaded"] == before + 1
 
 
 # ---- the directory ----

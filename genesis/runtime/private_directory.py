@@ -1,0 +1,106 @@
+"""A directory that nobody else can write to, held open: machine code is read from nowhere else.
+
+Whoever can write to a directory on the way to it can put another in its place. So it is opened once, every directory above
+the one that was opened is looked at, and files are opened relative to it, whatever its path leads to later.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+
+__all__ = ["PrivateDirectory"]
+
+_OTHERS_MAY_WRITE = stat.S_IWGRP | stat.S_IWOTH
+
+
+class PrivateDirectory:
+    """The files of one directory, by name. Every method may raise OSError.
+
+    Raises PermissionError for a directory that another user could write to or replace.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._fd = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            self._check()
+        except BaseException:
+            os.close(self._fd)
+            raise
+
+    def __del__(self) -> None:
+        with contextlib.suppress(AttributeError, OSError):  # it was never opened, or the process is ending
+            os.close(self._fd)
+
+    def _check(self) -> None:
+        status = os.fstat(self._fd)
+        if not _is_ours(status) or status.st_mode & _OTHERS_MAY_WRITE:
+            raise PermissionError(f"others can write to {self.path}")
+        above = ".."
+        while not os.path.samestat(parent := os.stat(above, dir_fd=self._fd), status):
+            # In a sticky directory such as /tmp only a file's owner renames it.
+            others = parent.st_mode & _OTHERS_MAY_WRITE and not parent.st_mode & stat.S_ISVTX
+            if not _is_ours(parent) or (others and not _is_of_private_group(parent)):
+                raise PermissionError(f"others can write to a directory above {self.path}")
+            status, above = parent, os.path.join(above, "..")
+
+    def read(self, name: str, most: int) -> bytes:
+        """A file's content. Raises PermissionError for all but regular files, of this user or root, of at most `most` bytes."""
+        # Without O_NONBLOCK, a named pipe would be waited for.
+        fd = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=self._fd)
+        with os.fdopen(fd, "rb") as file:
+            status = os.fstat(fd)
+            trusted = stat.S_ISREG(status.st_mode) and _is_ours(status) and not status.st_mode & _OTHERS_MAY_WRITE
+            if not trusted or status.st_size > most:
+                raise PermissionError(f"{self.path / name} is no private file of at most {most:,} bytes")
+            return file.read()
+
+    def write(self, name: str, content: bytes) -> None:
+        """Write a file that readers see complete or not at all."""
+        temporary = f"{os.urandom(8).hex()}.tmp"
+        fd = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600, dir_fd=self._fd)
+        try:
+            with os.fdopen(fd, "wb") as file:
+                file.write(content)
+            os.replace(temporary, name, src_dir_fd=self._fd, dst_dir_fd=self._fd)
+        except BaseException:
+            self.remove(temporary)
+            raise
+
+    def create(self, name: str) -> None:
+        """Make an empty file. Raises FileExistsError if it is there."""
+        os.close(os.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600, dir_fd=self._fd))
+
+    def remove(self, name: str) -> None:
+        """Remove a file, if it is there."""
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(name, dir_fd=self._fd)
+
+    def status(self, name: str) -> os.stat_result:
+        """Size and times of a file."""
+        return os.stat(name, dir_fd=self._fd, follow_symlinks=False)
+
+    def touch(self, name: str) -> None:
+        """Set a file's time of last use to now."""
+        os.utime(name, dir_fd=self._fd, follow_symlinks=False)
+
+    def files(self) -> Iterator[tuple[str, os.stat_result]]:
+        """Names and statuses of the regular files."""
+        for name in os.listdir(self._fd):
+            with contextlib.suppress(OSError):  # another process removes files, too
+                status = self.status(name)
+                if stat.S_ISREG(status.st_mode):
+                    yield name, status
+
+
+def _is_ours(status: os.stat_result) -> bool:
+    return status.st_uid in (os.geteuid(), 0)
+
+
+def _is_of_private_group(status: os.stat_result) -> bool:
+    """Whether the group that may write is the user's own: systems that make one for each user number both alike."""
+    return not status.st_mode & stat.S_IWOTH and status.st_gid == status.st_uid == os.geteuid()
