@@ -13,9 +13,17 @@ from typing import TYPE_CHECKING, Any
 from genesis.ir.dtypes import DType
 from genesis.ir.shapes import Shape, numel
 
-__all__ = ["Graph", "Node", "Value"]
+__all__ = ["MOST_BYTES", "Graph", "Node", "Value", "check_size"]
 
+MOST_BYTES = (1 << 47) - 1  # what an address of a process reaches on today's processors
 _NO_ATTRS: Mapping[str, Any] = {}
+
+
+def check_size(name: str, shape: Shape, dtype: DType) -> None:
+    """Raise MemoryError for a tensor of more bytes than can be addressed."""
+    size = numel(shape) * dtype.itemsize
+    if size > MOST_BYTES:
+        raise MemoryError(f"{name}: a {dtype.name} tensor of shape {shape} takes {size:,} bytes; want at most {MOST_BYTES:,}")
 
 
 class Node:
@@ -80,7 +88,9 @@ class Graph:
         self, op: str, inputs: Sequence[Value | int], shape: Shape, dtype: DType, attrs: Mapping[str, Any] = _NO_ATTRS,
         differentiable: bool | None = None,
     ) -> Value:
-        """Append a node and return its Value."""
+        """Append a node and return its Value. Raises MemoryError for a value that no machine's memory could hold."""
+        if op != "view":
+            check_size(op, shape, dtype)
         positions = tuple([i if isinstance(i, int) else i.index for i in inputs])
         if differentiable is None:
             nodes = self.nodes

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from genesis.ir.dtypes import DType, bool_, float32, float64, int64
-from genesis.ir.graph import Graph, Value
+from genesis.ir.graph import Graph, Value, check_size
 from genesis.ir.shapes import Shape
 from genesis.ops.elementwise import floor, where
 from genesis.ops.registry import as_values, cast, composite, expand, primitive
@@ -122,6 +122,7 @@ def dropout(input: Value, seed: Value, start: Value, p: float) -> Value:
 @composite("full", 1, methods=())
 def full(value: Value, shape: Shape, dtype: DType) -> Value:
     """`value` everywhere."""
+    check_size("full", shape, dtype)
     value = cast(value, dtype)
     if value.is_scalar:  # a tensor from here on, which widens what it meets
         attrs = {k: v for k, v in value.node.attrs.items() if k != "weak"}

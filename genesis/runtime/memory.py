@@ -17,6 +17,7 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
+from genesis.ir.graph import MOST_BYTES
 from genesis.ir.shapes import contiguous_strides, reach
 from genesis.runtime.devices import CPU, CPUS, Device
 from genesis.runtime.fork import fork_safe_lock
@@ -143,7 +144,8 @@ class _Pool:
         huge = size >= 2 * HUGE_PAGE
         address = ctypes.c_void_p()
         for attempt in range(2):
-            if not _libc.posix_memalign(ctypes.byref(address), HUGE_PAGE if huge else ALIGNMENT, size):
+            # C's size_t would wrap a larger size round to a small one.
+            if size <= MOST_BYTES and not _libc.posix_memalign(ctypes.byref(address), HUGE_PAGE if huge else ALIGNMENT, size):
                 break
             if attempt:
                 raise MemoryError(f"cannot allocate {size:,} bytes; {self.held:,} bytes are in use")

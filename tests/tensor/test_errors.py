@@ -116,3 +116,15 @@ def test_operands_are_tensors_or_numbers():
         with pytest.raises(TypeError, match="operands must be tensors or numbers"):
             X + other
         assert (other == X) is False and (other != X) is True
+
+
+@pytest.mark.parametrize("make", [
+    lambda: genesis.zeros(2**62), lambda: genesis.zeros(2**16, 2**16, 2**16, 2**16), lambda: genesis.empty(2**62),
+    lambda: genesis.ones(1).expand(2**62).clone(), lambda: genesis.stack([genesis.ones(1).expand(2**61)] * 8),
+    lambda: genesis.outer(genesis.ones(1).expand(2**31), genesis.ones(1).expand(2**31)), lambda: genesis.arange(2**60),
+    lambda: genesis.rand(2**62), lambda: genesis.eye(2**31),
+], ids=range(9))
+def test_a_size_that_no_address_reaches_is_refused_where_it_is_asked_for(make):
+    with pytest.raises(MemoryError, match=r"takes [\d,]+ bytes"):
+        make()
+    assert (genesis.ones(3) * 2).tolist() == [2, 2, 2]
