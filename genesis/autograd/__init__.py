@@ -2,18 +2,16 @@
 
 from genesis.autograd import functional
 from genesis.autograd.anomaly import AnomalyError, detect_anomaly, set_detect_anomaly
-from genesis.autograd.backward import backward, grad
+from genesis.autograd.backward_pass import backward, grad, zero_grad
 from genesis.autograd.custom import Context
+from genesis.autograd.data_parallel import LocalReduction, Reduction
+from genesis.autograd.forward_values import ChangedError, ReleasedError
 from genesis.autograd.function import Function, once_differentiable
 from genesis.autograd.grad_manager import GradManager
 from genesis.autograd.grad_mode import enable_grad, inference_mode, is_grad_enabled, no_grad, set_grad_enabled
 from genesis.autograd.gradcheck import GradcheckError, gradcheck, gradgradcheck, numerical_gradient_check
 from genesis.autograd.graph_view import GradientNode
-from genesis.autograd.leaves import zero_grad
-from genesis.autograd.part import GraphCycleError
-from genesis.autograd.placing import ReleasedError
-from genesis.autograd.reduction import LocalReduction, Reduction
-from genesis.autograd.versions import ChangedError
+from genesis.autograd.trace_backward import GraphCycleError
 from genesis.ops.derive import NotDifferentiableError
 
 __all__ = [

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from genesis.autograd.observers import GradientEvent, observers
+from genesis.autograd.hooks import GradientEvent, observers
 from genesis.execution.flush import realize
 from genesis.ops.registry import OPERATIONS
 from genesis.tensor.dispatch import call

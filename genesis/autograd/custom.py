@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import functools
 import weakref
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from functools import partial
+from typing import Any, NamedTuple
 
-from genesis.autograd.calls import arguments_of
-from genesis.autograd.part import Deferred
-from genesis.autograd.placing import saved_at
+from genesis.autograd.derivation import arguments_of
+from genesis.autograd.forward_values import saved_at
 from genesis.execution.flush import flush
 from genesis.ir.graph import Graph, Node
 from genesis.ops.registry import OPERATIONS
@@ -20,7 +19,9 @@ from genesis.tensor.views import detach
 from genesis.tracing.state import current_trace, recording
 from genesis.tracing.trace import LOCK, Array, Trace
 
-__all__ = ["Context", "Custom", "plain", "recorded"]
+__all__ = ["Context", "CustomCall", "Deferred", "plain", "record_custom"]
+
+Backward = Callable[..., Any]  # from a context and the gradients of results to those of arguments, or a Deferred
 
 
 class Context:
@@ -33,7 +34,7 @@ class Context:
     """
 
     needs_input_grad: tuple[bool, ...] = ()
-    _custom: weakref.ref[Custom] | None = None  # a weak one: it holds this context
+    _custom: weakref.ref[CustomCall] | None = None  # a weak one: it holds this context
     _materializes = True
     _reaches_more = False  # gradients go to other tensors than arguments
 
@@ -78,14 +79,21 @@ class Context:
         self._materializes = bool(value)
 
 
-class Custom:
+class Deferred(NamedTuple):
+    """The answer of a `backward` that needs a pass of its own: `gradients` gives it once `backward_pass` has been made."""
+
+    backward_pass: Any
+    gradients: Callable[[], Sequence[Tensor | None]]
+
+
+class CustomCall:
     """A call of a custom Function in a trace: whose gradient it derives, where that goes on to, and what it saved."""
 
     __slots__ = ("__weakref__", "backward", "context", "first", "inputs", "kinds", "last", "name", "outputs", "saved", "trace")
 
     def __init__(
-        self, name: str, backward: Callable[..., Any], context: Context, trace: Trace, inputs: Sequence[int | None],
-        outputs: Sequence[int | None], results: Sequence[Any],
+        self, name: str, backward: Backward, context: Context, trace: Trace, inputs: Sequence[int | None],
+        outputs: Sequence[int | None], results: Sequence[object],
     ) -> None:
         self.name = name
         self.backward = backward
@@ -95,9 +103,9 @@ class Custom:
         self.outputs = outputs  # positions of the results; None for those that carry none
         self.kinds = [(r.shape, r.dtype) if isinstance(r, Tensor) else None for r in results]
         self.saved: Sequence[int | None] | None = ()  # None once released
-        places = [index for index in outputs if index is not None]
-        self.first, self.last = min(places), max(places)
-        trace.backward_state().custom_calls.update(dict.fromkeys(places, self))
+        carried = [index for index in outputs if index is not None]
+        self.first, self.last = min(carried), max(carried)
+        trace.backward_state().custom_calls.update(dict.fromkeys(carried, self))
 
     def read(self) -> list[Tensor | None]:
         """The tensors that were saved."""
@@ -146,42 +154,33 @@ class Custom:
         return gradient if gradient.dtype is like.dtype else call(OPERATIONS["to_dtype"], (gradient, like.dtype))
 
 
-def recorded(
-    name: str, backward: Callable[..., Any], context: Context, inputs: Sequence[tuple[Tensor, Array] | None],
+def record_custom(
+    name: str, backward: Backward, context: Context, inputs: Sequence[tuple[Tensor, Array] | None],
     results: Sequence[Any], given: Mapping[int, tuple[Tensor, Array]],
 ) -> list[Any]:
-    """The results as nodes of their own, from which the gradient goes to `inputs` the way that `backward` says."""
-    carried = [
-        isinstance(r, Tensor) and r.dtype.is_floating_point and id(r) not in context._constant for r in results
-    ]
-    if not any(carried):
+    """The results as nodes of their own, from which the gradient goes to `inputs` the way that `backward` says.
+
+    `given` has the arguments, by id, with the arrays that they held before the call.
+    """
+    carries = [isinstance(r, Tensor) and r.dtype.is_floating_point and id(r) not in context._constant for r in results]
+    if not any(carries):
         return [plain(r) for r in results]
     with LOCK:
+        carried = [r for r, carries_gradient in zip(results, carries, strict=True) if carries_gradient]
         trace = _forward_trace(name, [array for _, array in filter(None, inputs)] + [
             array_of(r) for r in results if isinstance(r, Tensor)])
         targets = [None if pair is None else place(trace, *pair) for pair in inputs]
         with recording(False) as again, again:
-            raws = [place(trace, r, array_of(r)) for r, carries in zip(results, carried, strict=True) if carries]
-        own = {id(r): k for k, r in enumerate(r for r, carries in zip(results, carried, strict=True) if carries)}
-        saved = [
-            None if t is None or id(t) in own else place(trace, t, array_of(t)) for t in context._saved
-        ]
-        start = len(trace.nodes)
+            raws = [place(trace, r, array_of(r)) for r in carried]
+        own = {id(r): k for k, r in enumerate(carried)}
+        saved = [None if t is None or id(t) in own else place(trace, t, array_of(t)) for t in context._saved]
         kept = tuple([own[id(t)] for t in context._saved if id(t) in own])
+        start = len(trace.nodes)
         key = ("custom", name, tuple(targets), tuple(raws), tuple(saved), kept)
-
-        def build(graph: Graph) -> Any:
-            sources = [index for index in targets if index is not None]
-            read = [index for index in saved if index is not None]
-            for k, raw in enumerate(raws):
-                node = graph.nodes[raw]
-                attrs = {"inputs": len(sources), "kept": tuple([other - k for other in kept])}
-                graph.add("custom", (raw, *sources, *read), node.shape, node.dtype, attrs, differentiable=True)
-
-        trace.record(key, build)
+        trace.record(key, partial(_custom_nodes, raws=raws, targets=targets, saved=saved, kept=kept))
         places = iter(range(start, start + len(raws)))
-        outputs = [next(places) if carries else None for carries in carried]
-        custom = Custom(name, backward, context, trace, targets, outputs, results)
+        outputs = [next(places) if carries_gradient else None for carries_gradient in carries]
+        custom = CustomCall(name, backward, context, trace, targets, outputs, results)
         custom.saved = [start + own[id(t)] if id(t) in own else index for t, index in zip(context._saved, saved, strict=True)]
         context._custom, context._saved = weakref.ref(custom), []
         return [
@@ -190,8 +189,20 @@ def recorded(
         ]
 
 
+def _custom_nodes(
+    graph: Graph, raws: Sequence[int], targets: Sequence[int | None], saved: Sequence[int | None], kept: tuple[int, ...]
+) -> None:
+    """Add the nodes of a call's results, which read their values, the arguments, and what is saved besides results."""
+    sources = [index for index in targets if index is not None]
+    read = [index for index in saved if index is not None]
+    for k, raw in enumerate(raws):
+        node = graph.nodes[raw]
+        attrs = {"inputs": len(sources), "kept": tuple([other - k for other in kept])}
+        graph.add("custom", (raw, *sources, *read), node.shape, node.dtype, attrs, differentiable=True)
+
+
 def _forward_trace(name: str, arrays: Sequence[Array]) -> Trace:
-    """The open trace of the device that all are on; a new one where a backward has come to its end."""
+    """The open trace of the device that all are on; a new one once a backward is done."""
     devices = {array.device for array in arrays}
     if len(devices) > 1:
         raise RuntimeError(f"{name}: arguments and results are on several devices: {', '.join(sorted(map(str, devices)))}")
@@ -242,12 +253,12 @@ def set_creator(self: Tensor, ctx: Any, backward: Callable[..., Any]) -> Tensor:
     name = names[-2] if len(names) > 1 and names[-1] == "backward" else names[-1].strip("<>")
     sources = [t for t in ctx.saved_tensors if t is not None]
     if not isinstance(ctx, Context):  # of a class of the user's own
-        ctx, backward = Context(), functools.partial(_with_context, backward, ctx)
+        ctx, backward = Context(), partial(_with_context, backward, ctx)
     array = array_of(self)
     if not array.node.differentiable or (sources and array.trace is not current_trace(array.device)):
         inputs = [(t, array_of(t)) if t.requires_grad else None for t in sources]
         if any(inputs):
-            made = recorded(name, backward, ctx, inputs, [tensor_of(array)], {})[0]
+            made = record_custom(name, backward, ctx, inputs, [tensor_of(array)], {})[0]
             self._array, self._requires_grad = made._array, True
         return self
     trace = array.trace
@@ -255,5 +266,5 @@ def set_creator(self: Tensor, ctx: Any, backward: Callable[..., Any]) -> Tensor:
     with LOCK:
         targets = [place(trace, t, array_of(t)) if t.requires_grad else None for t in sources]
         inputs_at = targets if sources else arguments_of(trace, array.index)
-        Custom(name, backward, ctx, trace, inputs_at, [array.index], [self])
+        CustomCall(name, backward, ctx, trace, inputs_at, [array.index], [self])
     return self

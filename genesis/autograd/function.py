@@ -11,7 +11,7 @@ from abc import ABCMeta
 from collections.abc import Callable
 from typing import Any
 
-from genesis.autograd.custom import Context, plain, recorded
+from genesis.autograd.custom import Context, plain, record_custom
 from genesis.tensor.dispatch import array_of
 from genesis.tensor.handle import Tensor, result_class
 from genesis.tracing.state import recording, thread_state
@@ -77,7 +77,7 @@ class Function(metaclass=ABCMeta):  # noqa: B024 - GradientNode is a virtual sub
                 raise TypeError(f"{cls.__name__}.forward: wants a tensor or a tuple back, got {type(result).__name__}")
         if thread_state.grad_enabled and any(context.needs_input_grad):
             inputs = [given[id(a)] if needs else None for a, needs in zip(args, context.needs_input_grad, strict=True)]
-            wrapped = recorded(cls.__name__, cls.backward, context, inputs, listed, given)
+            wrapped = record_custom(cls.__name__, cls.backward, context, inputs, listed, given)
         else:
             wrapped = [plain(r) for r in listed]
         kind = result_class(args)

@@ -7,12 +7,10 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import Any, Self
 
-from genesis.autograd.backward import add_gradient, backward, grad
+from genesis.autograd.backward_pass import add_gradient, backward, grad, release
+from genesis.autograd.data_parallel import LocalReduction, Reduction, scatter
+from genesis.autograd.derivation import derivation
 from genesis.autograd.grad_mode import enable_grad
-from genesis.autograd.leaves import derivation
-from genesis.autograd.reduction import LocalReduction, Reduction
-from genesis.autograd.sharding import scatter
-from genesis.autograd.walk import release
 from genesis.execution.flush import realize
 from genesis.ops.layout import Layout
 from genesis.pytree import leaves_of

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from genesis.autograd.backward import grad
+from genesis.autograd.backward_pass import grad
 from genesis.ir.dtypes import float64
 from genesis.ir.shapes import Shape, numel
 from genesis.tensor.dispatch import array_of

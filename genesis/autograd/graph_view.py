@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from genesis.autograd.calls import arguments_of, call_at, derived_at, node_name
+from genesis.autograd.derivation import arguments_of, call_at, derived_at, node_name
 from genesis.autograd.function import Function
 from genesis.autograd.hooks import NodeHooks, RemovableHandle
 from genesis.tensor.dispatch import array_of

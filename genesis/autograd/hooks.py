@@ -1,19 +1,21 @@
-"""Hooks: what the user wants to see, or to change, while gradients travel."""
+"""Hooks, which see and may replace gradients on their way, and observers, which see every step of a backward."""
 
 from __future__ import annotations
 
 import itertools
+import threading
 from collections.abc import Callable, Sequence
-from typing import Any, Self
+from typing import NamedTuple, Protocol, Self
 
-from genesis.autograd.calls import derived_at
+from genesis.autograd.derivation import derived_at
 from genesis.tensor.dispatch import array_of
 from genesis.tensor.handle import Tensor, method
 from genesis.tracing.state import recording
 
-__all__ = ["Hooks", "NodeHooks", "RemovableHandle", "hooked"]
+__all__ = ["GradientEvent", "Hooks", "NodeHooks", "Observer", "RemovableHandle", "hooked", "observers"]
 
-Hooks = dict[int, Callable[..., Any]]
+Hook = Callable[..., object]
+Hooks = dict[int, Hook]
 
 _numbers = itertools.count()
 
@@ -21,7 +23,7 @@ _numbers = itertools.count()
 class RemovableHandle:
     """A hook that was registered: `remove()` takes it away, and so does leaving it as a context."""
 
-    def __init__(self, hooks: Hooks, hook: Callable[..., Any]) -> None:
+    def __init__(self, hooks: Hooks, hook: Hook) -> None:
         if not callable(hook):
             raise TypeError(f"hook: wants a function, got {type(hook).__name__} {hook!r}")
         self.id = next(_numbers)
@@ -64,7 +66,7 @@ class NodeHooks:
 
 
 def _replaced(
-    hook: Callable[..., Any], gradients: Sequence[Tensor | None], arguments: tuple[Any, ...], create_graph: bool
+    hook: Hook, gradients: Sequence[Tensor | None], arguments: tuple[object, ...], create_graph: bool
 ) -> Sequence[Tensor | None]:
     with recording(create_graph) as again, again:
         answer = hook(*arguments)
@@ -86,7 +88,7 @@ def hooked(gradient: Tensor, hooks: Hooks | None, create_graph: bool) -> Tensor:
     return gradient
 
 
-def _like(answer: Any, gradient: Tensor) -> Tensor:
+def _like(answer: object, gradient: Tensor) -> Tensor:
     """A hook's answer, if it can stand in for `gradient`."""
     if not isinstance(answer, Tensor) or answer.shape != gradient.shape:
         met = f"a tensor of shape {answer.shape}" if isinstance(answer, Tensor) else f"{type(answer).__name__} {answer!r}"
@@ -136,3 +138,39 @@ def register_post_accumulate_grad_hook(self: Tensor, hook: Callable[[Tensor], No
     if self._post_hooks is None:
         self._post_hooks = {}
     return RemovableHandle(self._post_hooks, hook)
+
+
+# ---- observers ----
+
+
+class GradientEvent(NamedTuple):
+    """A call's step of backward: the gradients that came to its results, and those that it passes on to its arguments.
+
+    `line` is the file and line of the call.
+    """
+
+    name: str
+    line: tuple[str, int] | None
+    gradients: tuple[Tensor | None, ...]
+    passed: tuple[Tensor | None, ...]
+
+
+class Observer(Protocol):
+    """Is shown every step of a backward, last call first, and then its end."""
+
+    def observe(self, event: GradientEvent) -> None: ...
+
+    def finish(self) -> None: ...
+
+
+class _Observing(threading.local):
+    def __init__(self) -> None:
+        self.observers: list[Observer] = []
+
+
+_observing = _Observing()
+
+
+def observers() -> list[Observer]:
+    """The observers of this thread's backwards, outermost first. To be appended to and removed from."""
+    return _observing.observers

@@ -1,4 +1,4 @@
-"""What functional transforms are made of: entering a function with points to differentiate at, and pulling cotangents back.
+"""What functional transforms are made of: points to differentiate at, cotangents pulled back, one example made many.
 
 A point is a result of its own, so that whatever the caller's tensor is (a leaf, a result, the point of an outer transform),
 neither its `.grad` nor its flags nor its values change, and each transform asks for gradients by its own points alone.
@@ -8,21 +8,25 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import suppress
+from typing import Any
 
 import numpy as np
 
-from genesis.autograd.backward import grad
-from genesis.autograd.batching import batched
-from genesis.autograd.leaves import derivation
+from genesis.autograd.backward_pass import grad
+from genesis.autograd.derivation import derivation
+from genesis.ir.graph import Graph
 from genesis.ir.shapes import Shape
+from genesis.ops.batch import batch
 from genesis.ops.registry import OPERATIONS
 from genesis.tensor.dispatch import array_of, call, filled
 from genesis.tensor.from_python import from_data
 from genesis.tensor.handle import Tensor, tensor_of
-from genesis.tracing.state import recording
+from genesis.tracing.state import current_trace, recording
+from genesis.tracing.trace import LOCK
 
 __all__ = [
-    "columns_of", "constant", "enter", "full", "handle", "jacobian_of", "leads_elsewhere", "or_zeros", "pull", "pull_linear",
+    "batched", "columns_of", "constant", "enter", "full", "handle", "jacobian_of", "leads_elsewhere", "or_zeros", "pull",
+    "pull_linear",
 ]
 
 
@@ -131,3 +135,31 @@ def leads_elsewhere(outputs: Sequence[Tensor], points: Sequence[Tensor]) -> bool
     own = {(array.trace, array.index) for array in map(array_of, points)}
     found = derivation(map(array_of, outputs), own)
     return any([not reached.isdisjoint(trace.variables) for trace, reached in found.items()])
+
+
+def batched(
+    results: Sequence[Tensor], examples: Sequence[tuple[Tensor, Tensor]], grad: bool = True
+) -> list[Tensor] | None:
+    """The results for many examples at once, along a new first axis, where they were recorded for one.
+
+    `examples` has pairs (one example, all of them). None if the open trace does not hold the recording, for some value was
+    looked at. With `grad` off, results are not differentiable.
+    """
+    with LOCK:
+        if not results:
+            return []
+        arrays = [array_of(x) for x in (*results, *[x for pair in examples for x in pair])]
+        trace = current_trace(arrays[-1].device)
+        if any([array.trace is not trace for array in arrays]):
+            return None
+        places = [array.index for array in arrays]
+        ends, pairs = tuple(places[: len(results)]), tuple(places[len(results) :])
+        extent = examples[0][1].shape[0]
+        key = ("batch", extent, pairs, ends, grad)
+
+        def build(graph: Graph) -> Any:
+            given = {one: graph.value(many) for one, many in zip(pairs[::2], pairs[1::2], strict=True)}
+            return batch(graph, given, ends, extent)
+
+        handles = [trace.handle(position) for position in trace.record(key, build, grad=grad).result]
+        return [tensor_of(array, array.node.differentiable) for array in handles]

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from types import MethodType
 from typing import Any
 
-from genesis.autograd.observers import observers
+from genesis.autograd.hooks import observers
 from genesis.capture.record.records import Refusal, SplitError
 from genesis.capture.record.traced_call import modes, record
 from genesis.capture.replay.comparison import compared

@@ -6,7 +6,7 @@ import functools
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple, Self
 
-from genesis.autograd.observers import GradientEvent, observers
+from genesis.autograd.hooks import GradientEvent, observers
 from genesis.ir.shapes import Shape
 from genesis.tensor.handle import Tensor
 

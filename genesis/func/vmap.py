@@ -6,8 +6,8 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-from genesis.autograd.batching import batched
 from genesis.autograd.grad_mode import is_grad_enabled
+from genesis.autograd.pullback import batched
 from genesis.execution.eager import together
 from genesis.ir.annotations import Tree
 from genesis.ops.registry import OPERATIONS

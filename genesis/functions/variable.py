@@ -5,8 +5,8 @@ from __future__ import annotations
 import weakref
 from typing import Any
 
-from genesis.autograd.backward import add_gradient
-from genesis.autograd.leaves import leaves_of
+from genesis.autograd.backward_pass import add_gradient
+from genesis.autograd.derivation import leaves_of
 from genesis.functions.creation import ones_like
 from genesis.ir.dtypes import DType
 from genesis.runtime.devices import DeviceLike

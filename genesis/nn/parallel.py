@@ -10,9 +10,8 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from genesis.autograd.custom import Context
+from genesis.autograd.data_parallel import LocalReduction, Reduction, scatter
 from genesis.autograd.function import Function
-from genesis.autograd.reduction import LocalReduction, Reduction
-from genesis.autograd.sharding import scatter
 from genesis.nn.module import Module
 from genesis.ops.registry import OPERATIONS
 from genesis.pytree import map_tree

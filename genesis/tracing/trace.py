@@ -14,7 +14,7 @@ import itertools
 import math
 import weakref
 from collections.abc import Callable, Iterable, MutableMapping
-from operator import attrgetter, itemgetter
+from operator import itemgetter
 from types import CodeType
 from typing import Any, NamedTuple
 
@@ -29,7 +29,7 @@ from genesis.tracing.memory import Memory
 from genesis.tracing.source_line import resolve_line, user_line
 from genesis.tracing.trie import Key, Step, root_of
 
-__all__ = ["LOCK", "Array", "CallLine", "Change", "Memory", "Trace", "version_of"]
+__all__ = ["LOCK", "Array", "CallLine", "Change", "Memory", "Trace"]
 
 LOCK = fork_safe_lock(outermost=True)
 CallLine = tuple[int, CodeType | None, int, Key]  # a call: first position, code object, instruction offset, key
@@ -65,7 +65,6 @@ class Array:
 
 
 _new = object.__new__
-version_of = attrgetter("memory.buffer.version")  # of a realized array
 _numbers = itertools.count()
 
 

@@ -6,9 +6,8 @@ import contextlib
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from genesis.autograd.custom import Context, recorded
-from genesis.autograd.part import Deferred
-from genesis.autograd.walk import Walk
+from genesis.autograd.backward_pass import BackwardPass
+from genesis.autograd.custom import Context, Deferred, record_custom
 from genesis.ops.registry import OPERATIONS
 from genesis.pytree import leaves_of, map_tree, with_leaves
 from genesis.runtime import rng
@@ -67,30 +66,30 @@ def checkpoint(
         return _recomputed(again, context.saved_tensors, gradients)
 
     inputs = [(t, array) if t.requires_grad else None for t, array in zip(given, arrays, strict=True)]
-    return with_leaves(outcome, iter(recorded("Checkpoint", backward, context, inputs, results, {})))
+    return with_leaves(outcome, iter(record_custom("Checkpoint", backward, context, inputs, results, {})))
 
 
 def _recomputed(
     again: Callable[[Sequence[Any]], list[Any]], saved: Sequence[Tensor | None], gradients: Sequence[Tensor | None]
 ) -> Deferred:
-    """The second run, from copies of the arguments; and the walk from its results back to those copies."""
+    """The second run, from copies of the arguments; and the pass from its results back to those copies."""
     create_graph = thread_state.grad_enabled
     device = next(array_of(g).device for g in gradients if g is not None)
     with recording(True) as mode, mode:
         copies = [array_of(call(OPERATIONS["optimization_barrier"], (t,))) for t in saved]
         trace = current_trace(device)
-        walk = Walk(create_graph, create_graph, until=(trace, len(trace.nodes) - 1))
+        inner = BackwardPass(create_graph, create_graph, until=(trace, len(trace.nodes) - 1))
         results = again([tensor_of(array, array.node.differentiable) for array in copies])
     for result, gradient in zip(results, gradients, strict=True):
         if gradient is not None:
-            walk.start(result, gradient)
+            inner.start(result, gradient)
 
     def answers() -> list[Tensor | None]:
-        held = walk.pending.get(trace, {})
-        arrived = [held.pop(array.index, None) for array in copies]
+        arrived_at = inner.pending.get(trace, {})
+        arrived = [arrived_at.pop(array.index, None) for array in copies]
         return [None if array is None else tensor_of(array, array.node.differentiable) for array in arrived]
 
-    return Deferred(walk, answers)
+    return Deferred(inner, answers)
 
 
 @contextlib.contextmanager

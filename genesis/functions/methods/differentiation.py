@@ -5,8 +5,8 @@ from __future__ import annotations
 import weakref
 from collections.abc import Sequence
 
-from genesis.autograd.backward import backward as run_backward
-from genesis.autograd.calls import derived_at
+from genesis.autograd.backward_pass import backward as run_backward
+from genesis.autograd.derivation import derived_at
 from genesis.tensor.dispatch import array_of
 from genesis.tensor.handle import Tensor, attribute, method
 from genesis.tensor.views import detach

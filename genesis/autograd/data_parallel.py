@@ -1,17 +1,18 @@
-"""Cutting a batch into shards, one a device."""
+"""Data parallelism: a batch is cut into shards, one a device, and what the devices computed is added up."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from typing import Any
+from typing import Any, Protocol
 
 from genesis.pytree import leaves_of, map_tree
-from genesis.runtime.devices import device_of
+from genesis.runtime.devices import Device, device_of
+from genesis.tensor.dispatch import moved
 from genesis.tensor.handle import Tensor
 from genesis.tensor.views import view
 
-__all__ = ["scatter"]
+__all__ = ["LocalReduction", "Reduction", "scatter"]
 
 
 def scatter(inputs: Any, devices: Sequence[Any], dim: int = 0) -> list[Any]:
@@ -42,3 +43,27 @@ def scatter(inputs: Any, devices: Sequence[Any], dim: int = 0) -> list[Any]:
         map_tree(partial(share, start=start, device=device), inputs)
         for start, device in zip(starts, map(device_of, devices), strict=False)
     ]
+
+
+class Reduction(Protocol):
+    """How shards' gradients become one: within this process, or with others of its kind in other processes."""
+
+    def all_reduce(self, tensors: Sequence[Tensor], devices: Sequence[Device]) -> list[Tensor]:
+        """The sum of `tensors`, all of one shape and dtype, once on each of `devices`."""
+
+
+class LocalReduction:
+    """Sums on the first of the devices, in the order given, and copies to the others.
+
+    >>> import genesis
+    >>> parts = [genesis.ones(2), genesis.ones(2, device="cpu:1")]
+    >>> LocalReduction().all_reduce(parts, [genesis.device("cpu"), genesis.device("cpu:1")])
+    [tensor([2., 2.]), tensor([2., 2.], device='cpu:1')]
+    """
+
+    def all_reduce(self, tensors: Sequence[Tensor], devices: Sequence[Device]) -> list[Tensor]:
+        """The sum of `tensors`, all of one shape and dtype, once on each of `devices`."""
+        total, *rest = moved(tensors, devices[0])
+        for tensor in rest:
+            total = total + tensor
+        return [moved([total], device)[0] for device in devices]

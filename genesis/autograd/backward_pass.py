@@ -1,0 +1,369 @@
+"""A request for gradients: `backward`, which fills `.grad`, and `grad`, which returns what it finds.
+
+A derivation lies in the open trace, in traces that were flushed, and on other devices: `BackwardPass` goes from trace to
+trace, newest first, and `TraceBackward` over each. Gradient nodes always go to the open trace, as steps of the trie, so a
+repeated program finds its backward by look-up and derives nothing.
+"""
+
+from __future__ import annotations
+
+import warnings
+import weakref
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from typing import Any
+
+from genesis.autograd.derivation import derived_at
+from genesis.autograd.hooks import GradientEvent, hooked, observers
+from genesis.autograd.trace_backward import (
+    Cotangent,
+    TraceBackward,
+    add_cotangent,
+    derivable,
+    leads_on,
+    ones_like,
+    summed,
+)
+from genesis.execution.flush import flush
+from genesis.ops.registry import OPERATIONS
+from genesis.tensor.dispatch import array_of, call
+from genesis.tensor.handle import Tensor, gradient_holders, hold_gradient, tensor_of
+from genesis.tensor.in_place import write
+from genesis.tensor.transfer import sent
+from genesis.tracing.source_line import resolve_line, user_line
+from genesis.tracing.state import recording, thread_state, unflushed
+from genesis.tracing.trace import LOCK, Array, Trace
+
+__all__ = ["BackwardPass", "add_gradient", "backward", "grad", "release", "zero_grad"]
+
+_NO_DERIVATION = "backward: the tensor has no derivation (nothing it came from requires grad)"
+_warned: list[bool] = []
+
+
+def backward(
+    tensors: Tensor | Sequence[Tensor], grad_tensors: Tensor | Sequence[Tensor | None] | None = None,
+    retain_graph: bool | None = None, create_graph: bool = False, inputs: Tensor | Sequence[Tensor] | None = None,
+    *, strict: bool = False,
+) -> None:
+    """Accumulate into `.grad` the gradients of the leaves of `tensors` (of `inputs` alone, if given).
+
+    A tensor that depends on no leaf is warned of, once; with `strict` it raises RuntimeError. Raises RuntimeError for an
+    input that requires no gradient, ValueError if there are no inputs, or other than one gradient (or None) for a tensor.
+
+    >>> import genesis
+    >>> x = genesis.tensor([1.0, 2.0], requires_grad=True)
+    >>> genesis.autograd.backward([x * x, 3 * x.sum()], [genesis.ones(2), None])
+    >>> x.grad
+    tensor([5., 7.])
+    """
+    roots = _tensors("backward", tensors)
+    if strict and not all([root.requires_grad for root in roots]):
+        raise RuntimeError(_NO_DERIVATION)
+    wanted = None if inputs is None else _inputs("backward", inputs)
+    chosen = {id(t) for t in wanted or ()}
+    found = _gradients(roots, grad_tensors, retain_graph, create_graph, wanted or ())
+    watched = bool(observers())
+    for tensor, gradient in found:
+        if wanted is None or id(tensor) in chosen or tensor._retains_grad:
+            _accumulate(tensor, gradient, create_graph, watched)
+    with LOCK:
+        for trace in unflushed():
+            trace.backwards += 1
+            if trace.backwards > 1 and thread_state.recorder is None:  # loops of backward alone stay bounded
+                flush(trace)
+
+
+def grad(
+    outputs: Tensor | Sequence[Tensor], inputs: Tensor | Sequence[Tensor],
+    grad_outputs: Tensor | Sequence[Tensor | None] | None = None, retain_graph: bool | None = None,
+    create_graph: bool = False, only_inputs: bool = True, allow_unused: bool = False, materialize_grads: bool = False,
+) -> tuple[Tensor | None, ...]:
+    """The gradients of `outputs` (seeded with `grad_outputs`, or ones for 0-d outputs) by `inputs`; `.grad` is untouched.
+
+    `only_inputs` is accepted as PyTorch's; no other tensor gets a gradient in either case.
+
+    Raises RuntimeError for an input that requires no gradient, and for one that the outputs do not depend on, unless
+    `allow_unused` (it gets None) or `materialize_grads` (it gets zeros).
+
+    >>> import genesis
+    >>> x = genesis.tensor(3.0, requires_grad=True)
+    >>> genesis.autograd.grad(x * x, x)
+    (tensor(6.),)
+    """
+    roots, wanted = _tensors("grad", outputs), _inputs("grad", inputs)
+    keep = create_graph if retain_graph is None else retain_graph
+    chosen = {id(t) for t in wanted}
+    totals = {
+        id(tensor): hooked(gradient, tensor._hooks, create_graph)  # a leaf's; those of a result were called on the way
+        for tensor, gradient in _gradients(roots, grad_outputs, keep, create_graph, wanted) if id(tensor) in chosen
+    }
+    for i, tensor in enumerate(wanted):
+        if id(tensor) not in totals and materialize_grads:
+            totals[id(tensor)] = tensor.detach() * 0
+        if id(tensor) not in totals and not allow_unused:
+            raise RuntimeError(
+                f"grad: the outputs do not depend on input {i} (shape {tensor.shape}); allow_unused=True gives None for it"
+            )
+    return tuple([totals.get(id(t)) for t in wanted])
+
+
+def _tensors(name: str, given: object) -> list[Tensor]:
+    """A tensor, or an iterable of tensors, as a list."""
+    tensors: list[Any] = [*given] if isinstance(given, Iterable) and not isinstance(given, Tensor) else [given]
+    for tensor in tensors:
+        if not isinstance(tensor, Tensor):
+            raise TypeError(f"{name}: wants a tensor or a sequence of them, got {type(tensor).__name__} {tensor!r:.40}")
+    return tensors
+
+
+def _inputs(name: str, given: object) -> list[Tensor]:
+    """As `_tensors`: what to differentiate by."""
+    inputs = _tensors(name, given)
+    if not inputs:
+        raise ValueError(f"{name}: inputs is empty; want the tensors to differentiate by")
+    for i, tensor in enumerate(inputs):
+        if not tensor.requires_grad:
+            raise RuntimeError(f"{name}: input {i} (shape {tensor.shape}) does not require a gradient")
+    return inputs
+
+
+def _gradients(
+    roots: Sequence[Tensor], gradients: Tensor | Sequence[Tensor | None] | None, retain_graph: bool | None,
+    create_graph: bool, wanted: Sequence[Tensor],
+) -> list[tuple[Tensor, Tensor]]:
+    """(tensor, gradient) for every leaf, and every wanted or retaining tensor, that the roots depend on; each once."""
+    seeds: Sequence[Any] = (
+        [None] * len(roots) if gradients is None else gradients if isinstance(gradients, list | tuple) else [gradients]
+    )
+    if len(seeds) != len(roots):
+        raise ValueError(f"backward: {len(seeds)} gradients were given for {len(roots)} tensors; want one, or None, for each")
+    outermost = BackwardPass(create_graph, create_graph if retain_graph is None else retain_graph)
+    for root, seed in zip(roots, seeds, strict=True):
+        outermost.start(root, seed)
+    if not outermost.pending and not outermost.found and not _warned:
+        _warned.append(True)
+        warnings.warn_explicit(_NO_DERIVATION, UserWarning, *(resolve_line(*user_line()) or (__file__, 1)))
+    if wanted:
+        outermost.aim_at(wanted, roots)
+    running = [outermost.steps()]
+    while running:  # a custom Function may wait for an inner pass: no recursion, however deep
+        inner = next(running[-1], None)
+        if inner is None:
+            running.pop()
+        else:
+            running.append(inner.steps())
+    for observer in observers():
+        observer.finish()
+    for trace in unflushed():
+        trace.backward_done = bool(trace.backward.copies)
+    found: dict[int, tuple[Tensor, Tensor]] = {}
+    for tensor, array in outermost.found:
+        new = tensor_of(array, array.node.differentiable)
+        before = found.get(id(tensor))
+        found[id(tensor)] = tensor, new if before is None else summed(before[1], new, create_graph)
+    return list(found.values())
+
+
+def _accumulate(tensor: Tensor, gradient: Tensor, create_graph: bool, watched: bool) -> None:
+    """Add to a leaf's `.grad`, between its hooks."""
+    if tensor._hooks is None and tensor._node_hooks is None and tensor._post_hooks is None and not watched:
+        return add_gradient(tensor, gradient, create_graph)
+    gradient = hooked(gradient, tensor._hooks, create_graph)
+    hooks = tensor._node_hooks
+    if hooks is not None:
+        (gradient,) = hooks.before([gradient], create_graph)
+    add_gradient(tensor, gradient, create_graph)
+    if hooks is not None:
+        hooks.after([], [gradient], create_graph)
+    for observer in observers():
+        observer.observe(GradientEvent("AccumulateGrad", None, (gradient,), ()))
+    for hook in [*(tensor._post_hooks or {}).values()]:
+        hook(tensor)
+
+
+def add_gradient(tensor: Tensor, gradient: Tensor, create_graph: bool) -> None:
+    """`.grad = gradient`, or `.grad += gradient` in the tensor that is there."""
+    with LOCK:
+        if thread_state.recorder is not None:
+            thread_state.recorder.met_gradient(tensor, True)
+        before = tensor._grad
+        if before is None:
+            hold_gradient(tensor, gradient)
+            gradient._keeps_derivation = True
+        elif create_graph or array_of(before).node.differentiable:
+            tensor._grad = summed(before, gradient, True)
+        else:
+            write(before, summed(before, gradient, False))
+
+
+def zero_grad(set_to_none: bool = True) -> None:
+    """Drop the accumulated gradient of every leaf tensor there is: `.grad` becomes None, or zeros.
+
+    >>> import genesis
+    >>> x = genesis.tensor(2.0, requires_grad=True)
+    >>> (x * x).backward()
+    >>> genesis.zero_grad()
+    >>> print(x.grad)
+    None
+    """
+    for tensor in gradient_holders():
+        if tensor.is_leaf:
+            tensor.zero_grad(set_to_none)
+
+
+# ---- from trace to trace ----
+
+
+class BackwardPass:
+    """Cotangents on their way from results to leaves.
+
+    With `until`, a trace and a position, it goes no further than that: what has come there stays pending.
+    """
+
+    def __init__(self, create_graph: bool, retain_graph: bool, until: tuple[Trace, int] | None = None) -> None:
+        self.create_graph = create_graph
+        self.retain_graph = retain_graph
+        self.until = until
+        self.pending: dict[Trace, dict[int, Cotangent]] = {}
+        self.found: list[tuple[Tensor, Array]] = []
+        self.wanted: dict[Trace, dict[int, Tensor]] = {}
+        self.reachable: Mapping[Trace, AbstractSet[int]] | None = None
+
+    def start(self, root: Tensor, gradient: Tensor | None) -> None:
+        """Begin at `root` (too), with `gradient`; None is ones."""
+        array = array_of(root)
+        cotangent = _seed(root, gradient, self.create_graph)
+        if array.node.differentiable:
+            self._add(array, cotangent, array)
+        elif root.requires_grad:
+            self.found.append((root, ones_like(array) if cotangent is None else cotangent))
+
+    def aim_at(self, wanted: Sequence[Tensor], roots: Sequence[Tensor]) -> None:
+        """Find the gradients of `wanted`, results among them, and call no Python that does not lead there."""
+        for tensor in wanted:
+            array = array_of(tensor)
+            if array.node.differentiable and array.trace is not None:
+                trace, index = derived_at(array.trace, array.index)
+                self.wanted.setdefault(trace, {})[index] = tensor
+        self.reachable = _reachable(wanted, roots)
+
+    def steps(self) -> Iterator[BackwardPass]:
+        """Go from trace to trace. Yields the passes that have to be made before this one can go on."""
+        left: dict[Trace, dict[int, Cotangent]] = {}
+        last, above = self.until or (None, -1)
+        while self.pending:
+            trace = max(self.pending, key=lambda trace: trace.number)
+            if last is not None and trace.number < last.number:
+                break
+            retained = {index: tensor for index, to in trace.backward.retained.items() if (tensor := to()) is not None}
+            wanted = {**retained, **self.wanted.get(trace, {})}
+            reachable = None if self.reachable is None else self.reachable.get(trace)
+            current = TraceBackward(trace, self.pending.pop(trace), frozenset(wanted), self.create_graph, reachable)
+            for waiting in current.steps(above if trace is last else -1):
+                inner = waiting.answer.backward_pass
+                yield inner
+                waiting.then()
+                self._take_over(inner, current)
+            if current.cotangents:
+                left[trace] = current.cotangents
+            if not self.retain_graph:
+                release(trace, current.readers)
+            self._arrive(current, wanted)
+        self.pending.update(left)
+
+    def _take_over(self, inner: BackwardPass, current: TraceBackward) -> None:
+        """Take what an inner pass has found, and what is still pending of it."""
+        self.found += inner.found
+        for trace, cotangents in inner.pending.items():
+            arrived = [(index, array) for index, array in cotangents.items() if array is not None]
+            if trace is current.trace:
+                current.add(arrived)
+                continue
+            for index, array in arrived:
+                add_cotangent(self.pending.setdefault(trace, {}), index, array, array, self.create_graph)
+
+    def _arrive(self, current: TraceBackward, wanted: Mapping[int, Tensor]) -> None:
+        """Sort what has come to the ends of a trace: to leaves, to values of older traces, to what was wanted."""
+        trace, onward = current.trace, []
+        for index, array in current.ends.items():
+            if index in trace.variables:
+                self.found.append((trace.variables[index], array))
+            elif index in trace.input_at:
+                onward.append((trace.input_at[index], array))
+            if index in wanted:
+                self.found.append((wanted[index], array))
+        for origin, array in onward:  # after all others: sending to another device flushes what was recorded here
+            (there,) = sent([array], origin.trace.device)  # type: ignore[union-attr]
+            self._add(origin, there, there)
+
+    def _add(self, value: Array, cotangent: Cotangent, like: Array) -> None:
+        assert value.trace is not None
+        add_cotangent(self.pending.setdefault(value.trace, {}), value.index, cotangent, like, self.create_graph)
+
+
+def release(trace: Trace, readers: set[int]) -> None:
+    """Drop what the rules at `readers` read: no backward will come by them again."""
+    trace.released |= readers
+    state = trace.backward
+    for index in state.saved.keys() & readers:
+        if trace.nodes[index].op not in ("input", "variable"):
+            del state.saved[index]
+    for index in state.custom_calls.keys() & readers:
+        state.custom_calls[index].release()
+    if trace.done and any([leaf._base is not None for leaf in trace.variables.values()]):
+        trace.variables = weakref.WeakValueDictionary(trace.variables)  # a leaf may be a detached result of an older trace
+
+
+def _seed(root: Tensor, gradient: Tensor | None, create_graph: bool) -> Cotangent:
+    """The array that seeds a root."""
+    if gradient is None:
+        if root.numel() != 1:
+            raise RuntimeError(
+                f"backward: only a tensor of one element needs no gradient; this one has shape {root.shape}: "
+                "give gradient= of that shape"
+            )
+        return None
+    if not isinstance(gradient, Tensor):
+        raise TypeError(f"backward: gradient must be a tensor or None, got {type(gradient).__name__} {gradient!r:.40}")
+    if array_of(gradient).device is not array_of(root).device:
+        raise RuntimeError(f"backward: gradient is on {array_of(gradient).device}; want the tensor's {array_of(root).device}")
+    with recording(create_graph) as again, again:
+        if gradient.shape != root.shape:
+            if gradient.numel() != 1 or root.numel() != 1:
+                raise ValueError(f"backward: gradient has shape {gradient.shape}; want the tensor's {root.shape}")
+            gradient = call(OPERATIONS["reshape"], (gradient, root.shape))
+        if gradient.dtype is not root.dtype:
+            gradient = call(OPERATIONS["to_dtype"], (gradient, root.dtype))
+    return derivable(gradient, create_graph)
+
+
+def _reachable(wanted: Sequence[Tensor], roots: Sequence[Tensor]) -> Mapping[Trace, AbstractSet[int]] | None:
+    """The positions between `roots` and `wanted`; None if these traces call no Python.
+
+    Rules need no such bounds: what they write and nobody reads is dropped in lowering.
+    """
+    reachable: dict[Trace, set[int]] = {}
+    waiting = [array_of(root).trace for root in roots]
+    while waiting:
+        earlier = waiting.pop()
+        if earlier is not None and earlier not in reachable:
+            reachable[earlier] = set()
+            waiting += [array.trace for array in earlier.input_at.values()]
+    if not any([s.hooks or s.node_hooks or s.custom_calls for s in [t.backward for t in reachable]]) and not observers():
+        return None
+    for array in map(array_of, wanted):
+        if array.trace is not None:
+            trace, index = derived_at(array.trace, array.index)
+            if trace in reachable:
+                reachable[trace].add(index)
+    chosen = {id(tensor) for tensor in wanted}
+    for trace, positions in sorted(reachable.items(), key=lambda pair: pair[0].number):
+        for index, node in enumerate(trace.nodes):
+            origin = trace.input_at.get(index)
+            if node.differentiable and (
+                id(trace.variables.get(index)) in chosen
+                or (origin is not None and origin.trace in reachable and origin.index in reachable[origin.trace])
+                or leads_on(trace, index, positions)
+            ):
+                positions.add(index)
+    return reachable

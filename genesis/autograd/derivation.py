@@ -1,0 +1,115 @@
+"""What values are derived from, as traces hold it: calls with their arguments, and leaves at the ends.
+
+The nodes of a call - casts, expansions, the parts of a composite - lie between its first position and that of the next
+call; its key names the operation and the positions of its arguments.
+"""
+
+from __future__ import annotations
+
+import bisect
+from collections.abc import Collection, Iterable
+from operator import itemgetter
+
+from genesis.ops.registry import Operation
+from genesis.tensor.dispatch import array_of
+from genesis.tensor.handle import Tensor
+from genesis.tracing.trace import Array, CallLine, Trace
+
+__all__ = ["arguments_of", "call_at", "derivation", "derived_at", "leaves_of", "node_name", "span_of"]
+
+_ENTERED = {"input", "scalar", "variable"}  # the arguments of the call that comes next
+
+
+def derived_at(trace: Trace, index: int) -> tuple[Trace, int]:
+    """Where the derivation of a value stands. A write that was not recorded keeps the derivation of what was there before."""
+    while True:
+        origin = trace.input_at.get(index)
+        if origin is not None and origin.trace is not None:
+            trace, index = origin.trace, origin.index
+        elif trace.nodes[index].op == "with_value":
+            index = trace.nodes[index].inputs[0]
+        else:
+            return trace, index
+
+
+def call_at(trace: Trace, index: int) -> range:
+    """The positions of the call that the node at `index` belongs to. What derive recorded counts node by node."""
+    first, *_, key = _line_at(trace, index)
+    return range(index, index + 1) if key[0] in ("copy", "derive") else span_of(trace, first)
+
+
+def span_of(trace: Trace, first: int) -> range:
+    """The positions of the nodes that the call beginning at `first` added."""
+    following = bisect.bisect_right(trace.lines, first, key=itemgetter(0))
+    end = trace.lines[following][0] if following < len(trace.lines) else len(trace.nodes)
+    while end > first and trace.nodes[end - 1].op in _ENTERED:
+        end -= 1
+    return range(first, end)
+
+
+def node_name(trace: Trace, index: int) -> str:
+    """`AddBackward` for a call of `add`, `ExpBackward` for one of a custom `Exp`."""
+    custom = trace.backward.custom_calls.get(index)
+    if custom is not None:
+        return f"{custom.name}Backward"
+    key = _line_at(trace, index)[-1]
+    if key[0] == "custom":
+        return f"{key[1]}Backward"
+    name = key[0].name if isinstance(key[0], Operation) else trace.nodes[index].op
+    return "".join(part.capitalize() for part in name.split("_")) + "Backward"
+
+
+def arguments_of(trace: Trace, index: int) -> list[int | None]:
+    """The positions of a call's arguments, in order; None for one where no gradient could flow."""
+    operation, *tokens = _line_at(trace, index)[-1]
+    if operation == "custom":
+        return list(tokens[1])
+    if not isinstance(operation, Operation):  # a gradient that derive recorded: its nodes, one by one
+        return list(trace.nodes[index].inputs)
+    return [p for k, token in enumerate(tokens[1:]) for p in _positions(token, k in operation.operands)]
+
+
+def _line_at(trace: Trace, index: int) -> CallLine:
+    line = trace.call_at(index)
+    assert line is not None
+    return line
+
+
+def _positions(token: object, operand: bool) -> list[int | None]:
+    """The positions of the tensors in one argument of a call; None for a number that stands for a tensor."""
+    if isinstance(token, int):
+        return [token]
+    if not isinstance(token, tuple) or not token:
+        return []
+    if token[0] == "tensors":
+        return [t if isinstance(t, int) else None for t in token[1:]]
+    if operand and isinstance(token[0], type):
+        return [None]
+    if not all([isinstance(pair, tuple) and isinstance(pair[0], str) for pair in token]):
+        return []
+    return [pair[1] for pair in token if len(pair) == 2 and isinstance(pair[1], int)]
+
+
+def derivation(arrays: Iterable[Array], until: Collection[tuple[Trace | None, int]] = ()) -> dict[Trace, set[int]]:
+    """The positions, trace by trace, of the values that `arrays` are derived from, but for those `until` and beyond."""
+    reached: dict[Trace, set[int]] = {}
+    waiting = [(array.trace, array.index) for array in arrays if array.node.differentiable]
+    while waiting:
+        trace, index = value = waiting.pop()
+        if trace is None or value in until or index in reached.setdefault(trace, set()):
+            continue
+        reached[trace].add(index)
+        origin = trace.input_at.get(index)
+        if origin is not None:
+            waiting.append((origin.trace, origin.index))
+        waiting += [(trace, i) for i in trace.nodes[index].inputs if trace.nodes[i].differentiable]
+    return reached
+
+
+def leaves_of(tensor: Tensor) -> list[Tensor]:
+    """The leaves that `backward` from `tensor` would reach, in the order of their first use."""
+    uses = [
+        (trace.number, index, trace.variables[index])
+        for trace, reached in derivation([array_of(tensor)]).items() for index in reached if index in trace.variables
+    ]
+    return list({id(leaf): leaf for *_, leaf in sorted(uses, key=itemgetter(0, 1))}.values())

@@ -1,0 +1,165 @@
+"""The values of a trace as backward over it reads them from the open trace.
+
+A flushed trace is copied: what its flush saved is read from memory, and the rest is computed from that anew.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from operator import attrgetter
+
+from genesis.autograd.derivation import node_name
+from genesis.execution.flush import flush, realize
+from genesis.ir.graph import Graph, Node
+from genesis.tensor.handle import Tensor, tensor_of
+from genesis.tracing.source_line import resolve_line
+from genesis.tracing.state import current_trace, thread_state
+from genesis.tracing.trace import LOCK, Array, Change, Trace
+from genesis.tracing.trie import Step
+
+__all__ = ["ChangedError", "ReleasedError", "check_versions", "forward_values", "position_of", "saved_at"]
+
+_SHARING = {"custom", "detach", "variable", "view"}  # their results lie in the storage of their first input
+_version_of = attrgetter("memory.buffer.version")  # of a realized array
+
+
+class ReleasedError(RuntimeError):
+    """A backward came to what an earlier one released."""
+
+    def __init__(self) -> None:
+        super().__init__("backward: an earlier backward released this graph; give that one retain_graph=True to run it again")
+
+
+class ChangedError(RuntimeError):
+    """A value that backward needs was changed in place."""
+
+
+def forward_values(
+    source: Trace, last: int, trace: Trace, create_graph: bool
+) -> tuple[Callable[[int], int], tuple[Step, int] | None]:
+    """(position in `source` -> position in the open `trace`, for values up to `last`; what stands for it in a step's key)."""
+    if source is trace:
+        return int, None
+    if thread_state.recorder is not None:
+        thread_state.recorder.refuse("backward goes on in a program that ran before")
+    flush(source)  # if another thread has it open, or its flush was interrupted
+    if source.backward.graph_freed:
+        raise ReleasedError
+    reach, start, copies = trace.backward.copies.get((source, create_graph), (-1, 0, {}))
+    if reach < last:
+        start = len(trace.nodes)
+        copies = _copied(source, trace, last, create_graph)
+        trace.backward_state().copies[source, create_graph] = last, start, copies
+
+    def position(index: int) -> int:
+        if index not in copies:
+            raise ReleasedError
+        return copies[index]
+
+    return position, (source.step, start)
+
+
+def _copied(source: Trace, trace: Trace, last: int, create_graph: bool) -> dict[int, int]:
+    """The positions in the open trace of the source's saved values, and of copies of the nodes that follow from these.
+
+    Copies that nobody reads are dropped in lowering.
+    """
+    known = {
+        index: trace.enter_array(_linked(source, index, array) if create_graph else array)
+        for index, array in sorted(source.backward.saved.items())
+    }
+    for index, node in enumerate(source.nodes):
+        if node.op == "scalar":
+            known[index] = trace.enter_scalar(source.scalars[node.attrs["slot"]], node.dtype)
+    key = ("copy", source.step, last, tuple(known.items()))
+
+    def build(graph: Graph) -> dict[int, int]:
+        copies = dict(known)
+        for index in range(last + 1):
+            node = source.nodes[index]
+            if index in copies or node.op == "input" or any(i not in copies for i in node.inputs):
+                continue
+            if node.op == "custom":  # only in the source can it be derived, and if its value is read at all, it was saved
+                raw = graph.value(copies[node.inputs[0]])
+                copies[index] = graph.add("detach", (raw,), node.shape, node.dtype, differentiable=False).index
+                continue
+            copies[index] = len(graph)
+            graph.nodes.append(node.renumbered(tuple([copies[i] for i in node.inputs])))
+        return copies
+
+    copies: dict[int, int] = trace.record(key, build).result
+    for index, tensor in source.variables.items():
+        if index in copies:
+            trace.variables[copies[index]] = tensor
+    return copies
+
+
+def _linked(source: Trace, index: int, saved: Array) -> Array:
+    """A saved value from which a second derivation finds its way back into `source`."""
+    if saved.trace is not None or not saved.node.differentiable:
+        return saved
+    return Array(source, index, saved.node, saved.memory)
+
+
+def saved_at(source: Trace, index: int) -> Tensor:
+    """The tensor of the value at `index` of `source`, as backward reads it."""
+    with LOCK:
+        trace = current_trace(source.device)
+        position, _ = forward_values(source, index, trace, thread_state.grad_enabled)
+        array = trace.handle(position(index))
+        return tensor_of(array, array.node.differentiable)
+
+
+def position_of(trace: Trace, array: Array) -> int:
+    """The position of a cotangent in the open trace."""
+    if array.trace is not trace:
+        realize(array)
+    return trace.enter_array(array)
+
+
+# ---- changed in place ----
+# Arrays are immutable, so the gradient could be computed; but it would be that of values which the program no longer
+# shows. As in PyTorch, the program has to say what it means: clone() before, or write through `.data`.
+
+
+def check_versions(source: Trace, reads: Mapping[int, Sequence[int]]) -> None:
+    """Raise ChangedError if a rule (position -> the positions that it reads) reads what was written over since."""
+    changed = source.backward.changed
+    if not (changed or source.done) and [*map(_version_of, source.inputs)] == [*source.versions.values()]:
+        return
+    for index, version in source.versions.items():
+        array = source.input_at.get(index) or source.backward.saved.get(index)
+        if array is not None and (memory := array.memory) is not None and memory.buffer.version != version:
+            changed = {**changed, index: memory.buffer.change}
+    if not changed:
+        return
+    for reader, indices in reads.items():
+        for stored in (value for index in indices for value in _sharing_storage(source.nodes, index)):
+            # `x.mul_(w)` itself reads what x held before.
+            if stored in changed and not _is_by(changed[stored], source, reader):
+                raise ChangedError(_message(source, reader, changed[stored]))
+
+
+def _sharing_storage(nodes: Sequence[Node], index: int) -> Iterator[int]:
+    """A value, and those that it is a view of."""
+    yield index
+    while nodes[index].op in _SHARING:
+        index = nodes[index].inputs[0]
+        yield index
+
+
+def _is_by(change: Change | None, source: Trace, reader: int) -> bool:
+    """Whether `reader` belongs to the very call that made the change."""
+    return change is not None and change.trace() is source and reader >= change.call[0]
+
+
+def _message(source: Trace, reader: int, change: Change | None) -> str:
+    by = f", {change.call[-1][0].name}{_where(resolve_line(*change.call[1:3]))}" if change else ""
+    return (
+        f"backward: {node_name(source, reader)}{_where(source.line_of(reader))} needs a value that has been modified by an "
+        f"inplace operation{by}; clone() the tensor before it is changed"
+    )
+
+
+def _where(line: tuple[str, int] | None) -> str:
+    return f" (at {line[0]}:{line[1]})" if line else ""

@@ -1,0 +1,279 @@
+"""Backward over one trace: derive, stopping where Python is to be asked.
+
+It stops at hooks, at custom Functions, and at every call while somebody observes. What was derived up to a stop is a step
+of the open trace; Python answers, and derivation goes on with that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Set as AbstractSet
+from functools import partial
+from operator import itemgetter
+from typing import Any, NamedTuple
+
+from genesis.autograd.custom import CustomCall, Deferred
+from genesis.autograd.derivation import arguments_of, call_at, node_name, span_of
+from genesis.autograd.forward_values import ReleasedError, check_versions, forward_values, position_of
+from genesis.autograd.hooks import GradientEvent, hooked, observers
+from genesis.execution.flush import flush
+from genesis.ir.graph import Graph
+from genesis.ops.derive import derive
+from genesis.ops.registry import OPERATIONS, expand
+from genesis.tensor.dispatch import array_of, call, filled
+from genesis.tensor.handle import Tensor, tensor_of
+from genesis.tracing.state import current_trace, recording, thread_state
+from genesis.tracing.trace import LOCK, Array, Trace
+from genesis.tracing.trie import BYTE_LIMIT
+
+__all__ = [
+    "Cotangent", "GraphCycleError", "TraceBackward", "Waiting", "add_cotangent", "derivable", "leads_on", "ones_like", "summed",
+]
+
+Cotangent = Array | None  # None is ones
+
+_first, _second = itemgetter(0), itemgetter(1)
+
+
+class GraphCycleError(RuntimeError):
+    """A value was made, by hand, to hang on what is computed from it."""
+
+
+class Waiting(NamedTuple):
+    """A custom Function's answer that needs a pass of its own first, and what to do after that."""
+
+    answer: Deferred
+    then: Callable[[], None]
+
+
+class TraceBackward:
+    """The cotangents that have come to positions of one trace, and those of the ends: inputs, leaves, what is wanted."""
+
+    def __init__(
+        self, trace: Trace, cotangents: dict[int, Cotangent], wanted: frozenset[int], create_graph: bool,
+        reachable: AbstractSet[int] | None = None,
+    ) -> None:
+        self.trace = trace
+        self.cotangents = cotangents
+        self.wanted = wanted
+        self.create_graph = create_graph
+        self.reachable = reachable  # positions where Python is to be asked; None is everywhere
+        self.ends: dict[int, Array] = {}
+        self.readers: set[int] = set()  # positions whose rules read values
+        self._hooked: set[int] = set()
+        self._stop = len(trace.nodes)
+
+    def steps(self, above: int = -1) -> Iterator[Waiting]:
+        """Derive the positions beyond `above`, stop by stop. Yields what an answer waits for."""
+        for stop, ask in _stops(self.trace, above, max(self.cotangents, default=-1)):
+            self._derive(stop)
+            self._stop = stop
+            waiting = ask(self)
+            if waiting is not None:
+                yield waiting
+        self._derive(above)
+
+    def add(self, cotangents: Iterable[tuple[int, Array]]) -> None:
+        """Add cotangents. A leaf may have been passed already; nothing else can have been."""
+        for index, array in cotangents:
+            passed = index > self._stop and self.trace.nodes[index].op == "variable"
+            add_cotangent(self.ends if passed else self.cotangents, index, array, array, self.create_graph)
+
+    def _derive(self, above: int) -> None:
+        """Derive the positions beyond `above`, as one step of the open trace."""
+        if max(self.cotangents, default=-1) <= above:
+            return
+        with LOCK:
+            source = self.trace
+            trace = current_trace(source.device)
+            position, token = forward_values(source, max(self.cotangents), trace, self.create_graph)
+            seeds = tuple([
+                (i, None if a is None else position_of(trace, a)) for i, a in sorted(self.cotangents.items())
+            ])
+            wanted = self.wanted
+            key = ("derive", token, seeds, wanted, above, self.create_graph)
+
+            def build(graph: Graph) -> Any:
+                given = {}
+                for index, seed in seeds:
+                    node = source.nodes[index]
+                    given[index] = expand(graph.constant(1, node.dtype), node.shape) if seed is None else graph.value(seed)
+                ends, rest, reads = derive(source.nodes, given, graph, lambda i: graph.value(position(i)), wanted, above)
+                return tuple(ends.items()), tuple(rest.items()), reads
+
+            recorder = thread_state.recorder
+            step = trace.record(key, build if recorder is None else recorder.unwatched(build), grad=self.create_graph)
+            ends, rest, reads = step.result
+            if not source.released.isdisjoint(reads):
+                raise ReleasedError
+            check_versions(source, reads)
+            self.readers.update(reads)
+            self.ends |= zip(map(_first, ends), trace.handles(map(_second, ends)), strict=True)
+            self.cotangents = dict(zip(map(_first, rest), trace.handles(map(_second, rest)), strict=True))
+            if trace.weight > BYTE_LIMIT:
+                flush(trace)
+
+    # ---- stops ----
+
+    def at_value(self, index: int) -> None:
+        """Let the hooks of the value at `index` replace its cotangent."""
+        hooks = self.trace.backward.hooks.get(index)
+        if not hooks or index not in self.cotangents or index in self._hooked or (
+            self.reachable is not None and index not in self.reachable
+        ):
+            return
+        self._hooked.add(index)
+        self.cotangents[index] = derivable(hooked(self._tensor(index), hooks, self.create_graph), self.create_graph)
+
+    def at_custom(self, custom: CustomCall) -> Waiting | None:
+        """Let a custom Function say what the cotangents of its inputs are. It may ask for another pass first."""
+        arrived = [index for index in custom.outputs if index in self.cotangents]
+        if not arrived:
+            return None
+        if not self.trace.released.isdisjoint(arrived):
+            raise ReleasedError
+        nodes = self.trace.nodes
+        if any(i is not None and i >= arrived[0] and nodes[i].op != "variable" for i in custom.inputs):
+            raise GraphCycleError(
+                f"backward: {custom.name} is to derive a value that its own input is computed from; "
+                "a graph of derivations has no cycles"
+            )
+        for index in arrived:
+            self.at_value(index)
+        if not leads_on(self.trace, arrived[0], self.reachable):
+            self._leave(arrived)
+            return None
+        check_versions(self.trace, {arrived[0]: [index for index in custom.saved or () if index is not None]})
+        gradients = [self._tensor(i) if i in self.cotangents else None for i in custom.outputs]
+        gradients = self._hooked_before(custom.first, gradients)
+        self._leave(arrived)
+        self.readers.update(arrived)
+        with recording(self.create_graph) as again, again:
+            answers = custom.gradients(gradients, self.trace)
+
+        def pass_on(answers: Sequence[Tensor | None]) -> None:
+            self._pass_on(custom.first, gradients, list(zip(custom.inputs, answers, strict=True)))
+
+        if isinstance(answers, Deferred):
+            deferred = answers
+            return Waiting(deferred, lambda: pass_on(deferred.gradients()))
+        pass_on(answers)
+        return None
+
+    def at_call(self, span: range) -> None:
+        """Derive one call by itself: its hooks, and whoever observes, see what it makes of its cotangents."""
+        first = span[0]
+        arrived = [i for i in sorted(self.cotangents) if i in span]
+        if not arrived or (self.reachable is not None and self.reachable.isdisjoint(span)):
+            return
+        for index in arrived:
+            self.at_value(index)
+        gradients = self._hooked_before(first, [self._tensor(i) for i in arrived])
+        self.cotangents.update({
+            i: derivable(g, self.create_graph) for i, g in zip(arrived, gradients, strict=True) if g is not None
+        })
+        elsewhere = {i: self.cotangents.pop(i) for i in [*self.cotangents] if i not in span}
+        self._derive(first - 1)
+        passed: dict[int | None, Tensor] = {i: self._tensor(i) for i in self.cotangents}
+        self.cotangents = elsewhere
+        arguments = dict.fromkeys([*arguments_of(self.trace, first), *passed])
+        self._pass_on(first, gradients, [(i, passed.get(i)) for i in arguments])
+
+    def _hooked_before(self, first: int, gradients: list[Tensor | None]) -> list[Tensor | None]:
+        """The gradients of a call's results as the call's hooks leave them."""
+        hooks = self.trace.backward.node_hooks.get(first)
+        return gradients if hooks is None else [*hooks.before(gradients, self.create_graph)]
+
+    def _leave(self, indices: Iterable[int]) -> None:
+        """Drop the cotangents of a custom Function's results, once those that are wanted are noted."""
+        for index in indices:
+            if index in self.wanted:
+                self.ends[index] = array_of(self._tensor(index))
+            del self.cotangents[index]
+
+    def _pass_on(
+        self, first: int, gradients: Sequence[Tensor | None], passed: list[tuple[int | None, Tensor | None]]
+    ) -> None:
+        """Add what the call at `first` passes on to its inputs, once hooks and observers have seen it."""
+        hooks = self.trace.backward.node_hooks.get(first)
+        if hooks is not None:
+            replaced = hooks.after([g for _, g in passed], gradients, self.create_graph)
+            passed = [(index, g) for (index, _), g in zip(passed, replaced, strict=True)]
+        for observer in observers():
+            name, line = node_name(self.trace, first), self.trace.line_of(first)
+            observer.observe(GradientEvent(name, line, tuple(gradients), tuple([g for _, g in passed])))
+        given = [(index, g) for index, g in passed if index is not None and g is not None]
+        self.add([(index, derivable(g, self.create_graph)) for index, g in given])
+
+    def _tensor(self, index: int) -> Tensor:
+        """The cotangent of `index`."""
+        array = self.cotangents[index]
+        if array is None:
+            node = self.trace.nodes[index]
+            array = filled(1, node.shape, node.dtype, self.trace.device)._array
+            self.cotangents[index] = array
+        return tensor_of(array, array.node.differentiable)
+
+
+Ask = Callable[[TraceBackward], Waiting | None]
+
+
+def _stops(trace: Trace, above: int, top: int) -> list[tuple[int, Ask]]:
+    """Where to stop beyond `above` on the way down from `top`, last position first."""
+    state = trace.backward
+    if not (state.hooks or state.custom_calls or state.node_hooks or observers()):
+        return []
+    stops: dict[int, Ask] = {
+        index: partial(TraceBackward.at_value, index=index) for index in state.hooks if above < index <= top
+    }
+    spans: list[range] = []
+    if observers():
+        spans = [span_of(trace, call[0]) for call in trace.lines if above < call[0] <= top]
+    elif state.node_hooks:
+        spans = [call_at(trace, first) for first in state.node_hooks if above < first <= top]
+    customs = {call_at(trace, index)[0] for index in state.custom_calls} if spans else ()
+    for span in spans:
+        if span and span[0] not in customs:
+            stops[span[-1]] = partial(TraceBackward.at_call, span=span)
+    for index, custom in state.custom_calls.items():
+        if index == custom.last and above < index and custom.first <= top:
+            stops[index] = partial(TraceBackward.at_custom, custom=custom)
+    return sorted(stops.items(), key=_first, reverse=True)
+
+
+def leads_on(trace: Trace, index: int, reachable: AbstractSet[int] | None) -> bool:
+    """Whether a gradient goes on from `index` to a position that is `reachable` (None is everywhere)."""
+    custom = trace.backward.custom_calls.get(index)
+    if custom is None:
+        return reachable is None or not reachable.isdisjoint(trace.nodes[index].inputs)
+    return reachable is None or custom.context._reaches_more or not reachable.isdisjoint(custom.inputs)
+
+
+# ---- cotangents ----
+
+
+def add_cotangent(cotangents: dict[int, Any], index: int, new: Cotangent, like: Array, create_graph: bool) -> None:
+    """Add a cotangent to that of a position."""
+    if index in cotangents:
+        a, b = [ones_like(like) if c is None else c for c in (cotangents[index], new)]
+        new = summed(tensor_of(a, a.node.differentiable), tensor_of(b, b.node.differentiable), create_graph)._array
+    cotangents[index] = new
+
+
+def derivable(gradient: Tensor, create_graph: bool) -> Array:
+    """The array of a gradient that the user gave; with `create_graph`, a leaf is to get its own gradient."""
+    array = array_of(gradient)
+    if create_graph and gradient.requires_grad and not array.node.differentiable:
+        with recording(True) as again, again:
+            array = call(OPERATIONS["clone"], (gradient,))._array
+    return array
+
+
+def ones_like(array: Array) -> Array:
+    return filled(1, array.node.shape, array.node.dtype, array.device)._array
+
+
+def summed(a: Tensor, b: Tensor, create_graph: bool) -> Tensor:
+    """a + b, itself derivable with `create_graph`."""
+    with recording(create_graph) as again, again:
+        return call(OPERATIONS["add"], (a, b))
