@@ -92,6 +92,7 @@ from genesis.functions.finite_differences import gradient
 from genesis.functions.printing import get_printoptions, set_printoptions
 from genesis.functions.public_names import function_named as _function_named
 from genesis.functions.public_names import function_names as _function_names
+from genesis.functions.public_names import hide_what_is_imported as _hide_what_is_imported
 from genesis.functions.public_names import show_in as _show_in
 from genesis.functions.selection import (
     argwhere,
@@ -193,4 +194,5 @@ def __dir__() -> list[str]:
 
 
 _show_in(_sys.modules[__name__])
+_hide_what_is_imported()
 _grow_old()

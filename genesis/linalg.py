@@ -10,47 +10,23 @@ import numpy as np
 
 from genesis.functions.comparison import finfo
 from genesis.functions.creation import eye
-from genesis.functions.methods import function_of, view_function_of
+from genesis.functions.methods.table import functions_of
+from genesis.functions.overrides import function
+from genesis.functions.public_names import rows_shown
 from genesis.ir.dtypes import DType
 from genesis.ir.shapes import numel
-from genesis.ops.registry import OPERATIONS
 from genesis.tensor.handle import Tensor, method
 
 __all__ = [
-    "LinAlgError", "cholesky", "cholesky_ex", "cond", "cross", "det", "diagonal", "eigh", "eigvalsh", "inv", "inv_ex",
-    "lstsq", "lu", "lu_factor", "lu_factor_ex", "lu_solve", "matmul", "matrix_exp", "matrix_norm", "matrix_power",
-    "matrix_rank", "multi_dot", "norm", "pinv", "qr", "slogdet", "solve", "solve_ex", "solve_triangular", "svd",
-    "svdvals", "tensorinv", "tensorsolve", "vander", "vecdot", "vector_norm",
+    "LinAlgError", "cond", "cross", "diagonal", "lstsq", "matrix_power", "matrix_rank", "multi_dot", "norm", "tensorinv",
+    "tensorsolve", "vander",
 ]
 
 LinAlgError = np.linalg.LinAlgError
-cholesky = function_of(OPERATIONS["cholesky"])
-cholesky_ex = function_of(OPERATIONS["cholesky_ex"])
-det = function_of(OPERATIONS["det"])
-eigh = function_of(OPERATIONS["eigh"])
-eigvalsh = function_of(OPERATIONS["eigvalsh"])
-inv = function_of(OPERATIONS["inv"])
-inv_ex = function_of(OPERATIONS["inv_ex"])
-lu = function_of(OPERATIONS["linalg_lu"])
-lu_factor = function_of(OPERATIONS["lu_factor"])
-lu_factor_ex = function_of(OPERATIONS["lu_factor_ex"])
-lu_solve = function_of(OPERATIONS["linalg_lu_solve"])
-matrix_exp = function_of(OPERATIONS["matrix_exp"])
-pinv = function_of(OPERATIONS["pinv"])
-qr = function_of(OPERATIONS["linalg_qr"])
-slogdet = function_of(OPERATIONS["slogdet"])
-solve = function_of(OPERATIONS["solve"])
-solve_ex = function_of(OPERATIONS["solve_ex"])
-solve_triangular = function_of(OPERATIONS["solve_triangular"])
-svd = function_of(OPERATIONS["linalg_svd"])
-svdvals = function_of(OPERATIONS["svdvals"])
-matmul = function_of(OPERATIONS["matmul"])
-matrix_norm = function_of(OPERATIONS["matrix_norm"])
-vecdot = function_of(OPERATIONS["vecdot"])
-vector_norm = function_of(OPERATIONS["vector_norm"])
-_cat = function_of(OPERATIONS["cat"])
-_cross = function_of(OPERATIONS["cross"])
-_diagonal = view_function_of("diagonal")
+__getattr__, __dir__ = rows_shown("linalg", __all__)
+
+eigvalsh, inv, matmul, pinv, solve, svdvals = functions_of("eigvalsh", "inv", "matmul", "pinv", "solve", "svdvals")
+matrix_norm, vector_norm, _cat, _cross, _diagonal = functions_of("matrix_norm", "vector_norm", "cat", "cross", "diagonal")
 
 
 def norm(
@@ -84,6 +60,7 @@ def diagonal(A: Tensor, *, offset: int = 0, dim1: int = -2, dim2: int = -1) -> T
     return _diagonal(A, offset, dim1, dim2)
 
 
+@function()
 @method
 def matrix_power(A: Tensor, n: int) -> Tensor:
     """The product of `n` times the matrices `A` (.., m, m), by squaring; of their inverses, for a negative `n`.

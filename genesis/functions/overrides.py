@@ -11,14 +11,17 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
+from genesis.ir.annotations import AnyFunction
 from genesis.ops.registry import Operation
 from genesis.tensor.dispatch import call
+from genesis.tensor.handle import Tensor
 
-__all__ = ["OVERRIDABLE", "OVERRIDES", "overridable", "route", "routed"]
+__all__ = ["FUNCTIONS", "OVERRIDABLE", "OVERRIDES", "function", "overridable", "route", "routed"]
 
-F = TypeVar("F", bound=Callable[..., Any])
-OVERRIDES: dict[str, Callable[..., Any]] = {}  # for all threads
-OVERRIDABLE: dict[str, Callable[..., Any]] = {}  # the public functions that are no rows of the operation table
+F = TypeVar("F", bound=AnyFunction)
+OVERRIDES: dict[str, AnyFunction] = {}  # for all threads
+OVERRIDABLE: set[str] = set()  # of the following, those in whose place users may register another
+FUNCTIONS: dict[str, AnyFunction] = {}  # the public functions that are no rows of the operation table, by all their names
 
 
 class _Running(threading.local):
@@ -29,7 +32,7 @@ class _Running(threading.local):
 _running = _Running()
 
 
-def routed(name: str, builtin: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+def routed(name: str, builtin: AnyFunction, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
     """Call what is registered under `name`; `builtin` if nothing is, or if this thread is inside of it."""
     function = OVERRIDES.get(name)
     if function is None or name in _running.names:
@@ -46,13 +49,25 @@ def route(operation: Operation, args: Sequence[Any], kwargs: Mapping[str, Any] |
     return routed(operation.name, lambda *args, **kwargs: call(operation, args, kwargs), args, kwargs or {})
 
 
-def overridable(function: F) -> F:
+def overridable(builtin: F) -> F:
     """Decorator of a public function of Tensors that is no row: users may register another under its name."""
-    name = function.__name__
+    name = builtin.__name__
 
-    @functools.wraps(function)
+    @functools.wraps(builtin)
     def public(*args: Any, **kwargs: Any) -> Any:
-        return routed(name, function, args, kwargs) if OVERRIDES else function(*args, **kwargs)
+        return routed(name, builtin, args, kwargs) if OVERRIDES else builtin(*args, **kwargs)
 
-    OVERRIDABLE[name] = public
-    return public  # type: ignore[return-value]
+    OVERRIDABLE.add(name)
+    return function()(public)  # type: ignore[return-value]
+
+
+def function(*aliases: str) -> Callable[[F], F]:
+    """Decorator: a method of Tensor, or what is overridable, is a function of `genesis` too. `aliases` name it in both."""
+
+    def show(public: F) -> F:
+        FUNCTIONS.update(dict.fromkeys((public.__name__, *aliases), public))
+        for alias in aliases if hasattr(Tensor, public.__name__) else ():
+            setattr(Tensor, alias, public)
+        return public
+
+    return show

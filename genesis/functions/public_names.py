@@ -2,41 +2,22 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from types import ModuleType
-from typing import Any
 
 from genesis import ops
-from genesis.functions.methods import ALIASES, function_of, view_function_of
-from genesis.functions.overrides import OVERRIDABLE, OVERRIDES
-from genesis.ops.layout import LAYOUT_RULES
-from genesis.ops.registry import OPERATIONS
+from genesis.functions.methods.table import function_of
+from genesis.functions.overrides import FUNCTIONS, OVERRIDABLE, OVERRIDES
+from genesis.ir.annotations import AnyFunction
+from genesis.ops.registry import OPERATIONS, Operation, names_in, row_at
 from genesis.tensor.handle import Tensor
 
 __all__ = [
-    "function_named", "function_names", "register_function", "register_operation", "show_in", "unregister_function",
-    "unregister_operation",
+    "function_named", "function_names", "hide_what_is_imported", "register_function", "register_operation", "rows_shown",
+    "show_in", "unregister_function", "unregister_operation",
 ]
 
-# Rows that serve other rows, or library functions of the same name, and have no public function of their own.
-_INTERNAL = {
-    "adadelta_update", "adagrad_update", "adam_update", "adamax_update", "arange", "asgd_update", "batch_statistics",
-    "clip_to_norm", "clip_to_value", "dropout", "full", "im2col", "index", "linalg_lu", "linalg_lu_solve",
-    "linalg_qr", "linalg_svd", "nadam_update", "normal", "optimization_barrier", "put", "radam_update", "randint",
-    "recurrent", "rmsprop_update", "rprop_update", "sgd_update", "stop_gradient", "subscript", "to_dtype", "uniform",
-    "unscale", "view_at", "where", "with_value",
-}
-# Methods that are functions as well.
-_METHODS = {
-    "adjoint", "broadcast_to", "clone", "conj", "conj_physical", "detach", "is_complex", "is_conj", "is_floating_point",
-    "is_neg", "is_same_size", "is_signed", "masked_fill", "matrix_power", "movedim", "narrow_copy", "numel", "ravel",
-    "resolve_conj", "resolve_neg", "t",
-}
-_ALIASES = {
-    **ALIASES, "concat": "cat", "concatenate": "cat", "ger": "outer", "inverse": "inv", "moveaxis": "movedim",
-    "pinverse": "pinv", "real": "conj", "row_stack": "vstack", "swapaxes": "transpose", "swapdims": "transpose",
-    "trapz": "trapezoid", "unsafe_chunk": "chunk", "unsafe_split": "split", "unsafe_split_with_sizes": "split_with_sizes",
-}
 _registered: set[str] = set()  # operations of the user's
 _namespaces = [ops]  # modules that show every operation
 
@@ -46,24 +27,50 @@ def show_in(module: ModuleType) -> None:
     _namespaces.append(module)
 
 
-def function_named(name: str) -> Callable[..., Any] | None:
+def function_named(name: str) -> AnyFunction | None:
     """The public function of that name, made of its row if it has one; or None."""
-    name = _ALIASES.get(name, name)
-    if name in _METHODS or name in OVERRIDABLE:
-        return OVERRIDABLE.get(name) or getattr(Tensor, name)
+    if name in FUNCTIONS:
+        return FUNCTIONS[name]
     if name.endswith("_") and not name.startswith("_"):  # relu_, fill_: what writes into its first argument
         return getattr(Tensor, name, None)
-    if name not in OPERATIONS or name in _INTERNAL:
-        return None
-    return view_function_of(name) if name in LAYOUT_RULES else function_of(OPERATIONS[name])
+    row = row_at(name)
+    return None if row is None else function_of(row)
 
 
 def function_names() -> set[str]:
     """The names of all public functions of Tensors."""
-    return {*OPERATIONS} - _INTERNAL | {*OVERRIDABLE, *_METHODS, *_ALIASES}
+    return names_in("") | {*FUNCTIONS}
 
 
-def register_function(name: str, function: Callable[..., Any]) -> None:
+def rows_shown(
+    module: str, own: list[str], made: Callable[[Operation], AnyFunction] = function_of
+) -> tuple[Callable[[str], AnyFunction], Callable[[], list[str]]]:
+    """What a module below `genesis` has as `__getattr__` and `__dir__`, to show the rows that name it beside its `own` names.
+
+    `own`, which is its `__all__`, grows by their names. A function is `made` of its row when it is first asked for.
+    """
+    path = f"genesis.{module}"
+    own += sorted(names_in(module) - {*own})
+
+    def find(name: str) -> AnyFunction:
+        row = row_at(f"{module}.{name}")
+        if row is None:
+            raise AttributeError(f"module {path!r} has no attribute {name!r}")
+        function = made(row)
+        setattr(sys.modules[path], name, function)
+        return function
+
+    return find, lambda: own
+
+
+def hide_what_is_imported() -> None:
+    """Have `dir` of every module show the names in its `__all__`, unless it has a `__dir__` of its own."""
+    for name, module in [*sys.modules.items()]:
+        if name.startswith("genesis.") and "__dir__" not in vars(module):
+            vars(module)["__dir__"] = vars(module).get("__all__", []).copy
+
+
+def register_function(name: str, function: AnyFunction) -> None:
     """Have `function` compute the operation `name` wherever it is called: as an operator, a method or a function.
 
     While it runs, its thread finds the library's own operation under that name; so do backward and the optimizers
@@ -77,7 +84,7 @@ def register_function(name: str, function: Callable[..., Any]) -> None:
     >>> genesis.tensor(1.0) + genesis.tensor(2.0)
     tensor(3.)
     """
-    if name in _METHODS or name in _ALIASES or name not in function_names():
+    if name not in OVERRIDABLE and (name not in OPERATIONS or not OPERATIONS[name].public):
         raise ValueError(f"register_function: {name!r} is no operation of genesis; register_operation adds a new one")
     OVERRIDES[name] = _callable("register_function", name, function)
 
@@ -88,7 +95,7 @@ def unregister_function(name: str) -> None:
         raise ValueError(f"unregister_function: nothing is registered under {name!r}")
 
 
-def register_operation(name: str, function: Callable[..., Any]) -> None:
+def register_operation(name: str, function: AnyFunction) -> None:
     """Make `function` an operation of its own: `genesis.NAME` and `genesis.ops.NAME`. Again, it replaces the last one.
 
     Raises ValueError for a name that is taken or no identifier, TypeError for what cannot be called.
@@ -116,13 +123,13 @@ def unregister_operation(name: str) -> None:
         delattr(module, name)
 
 
-def _callable(registrar: str, name: str, function: Any) -> Callable[..., Any]:
+def _callable(registrar: str, name: str, function: object) -> AnyFunction:
     if not callable(function):
         raise TypeError(f"{registrar}: {name!r} wants a function, got {type(function).__name__} {function!r:.40}")
     return function
 
 
-def _in_ops(name: str) -> Any:
+def _in_ops(name: str) -> AnyFunction:
     function = function_named(name)
     if function is None:
         raise AttributeError(f"module 'genesis.ops' has no operation {name!r}")

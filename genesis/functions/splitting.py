@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
 
-from genesis.functions.overrides import overridable
+from genesis.functions.overrides import function, overridable
 from genesis.ir.shapes import broadcast_shapes, normalize_axis
 from genesis.ops.stacking import ranked
 from genesis.tensor.handle import Tensor, method
@@ -18,6 +18,7 @@ __all__ = [
 ]
 
 
+@function("unsafe_split")
 @method
 @overridable
 def split(input: Tensor, split_size: int | Sequence[int], dim: int = 0) -> tuple[Tensor, ...]:
@@ -44,6 +45,7 @@ def split(input: Tensor, split_size: int | Sequence[int], dim: int = 0) -> tuple
     return _cut(input, axis, edges)
 
 
+@function("unsafe_chunk")
 @method
 @overridable
 def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
@@ -114,6 +116,7 @@ def _cut(input: Tensor, axis: int, edges: Sequence[int]) -> tuple[Tensor, ...]:
     return tuple([view(input, "narrow", axis, start, max(0, end - start)) for start, end in pairwise(edges)])
 
 
+@function("unsafe_split_with_sizes")
 @method
 @overridable
 def split_with_sizes(input: Tensor, split_sizes: Sequence[int], dim: int = 0) -> tuple[Tensor, ...]:
@@ -186,8 +189,3 @@ def atleast_2d(*tensors: Tensor | Sequence[Tensor]) -> Any:
 def atleast_3d(*tensors: Tensor | Sequence[Tensor]) -> Any:
     """The tensors with three axes at least: a matrix gets one behind, a vector one on each side."""
     return _with_axes(3, tensors)
-
-
-method(chunk, "unsafe_chunk")
-method(split, "unsafe_split")
-method(split_with_sizes, "unsafe_split_with_sizes")

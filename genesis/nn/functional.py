@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from genesis.functions.methods import function_of
+from genesis.functions.methods.table import function_of, functions_of
 from genesis.functions.overrides import overridable
+from genesis.functions.public_names import rows_shown
 from genesis.functions.random_draws import draws
 from genesis.ir.shapes import broadcast_shapes, numel
 from genesis.nn.flow import affine_grid, upsample_bilinear, upsample_nearest
@@ -31,116 +32,19 @@ from genesis.tensor.in_place import in_place_form, write
 from genesis.tracing.state import recording
 
 __all__ = [
-    "adaptive_avg_pool1d", "adaptive_avg_pool2d", "adaptive_avg_pool3d", "adaptive_max_pool1d", "adaptive_max_pool2d",
-    "adaptive_max_pool3d", "affine_grid", "alpha_dropout", "avg_pool1d", "avg_pool2d", "avg_pool3d", "batch_norm", "bilinear",
-    "binary_cross_entropy", "binary_cross_entropy_with_logits", "celu", "celu_", "channel_shuffle", "conv1d", "conv2d",
-    "conv3d", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d", "cosine_embedding_loss", "cosine_similarity",
-    "cross_entropy", "ctc_loss", "dropout", "dropout1d", "dropout2d", "dropout3d", "elu", "elu_", "embedding", "embedding_bag",
-    "feature_alpha_dropout", "fold", "gaussian_nll_loss", "gelu", "glu", "grid_sample", "group_norm", "gumbel_softmax",
-    "hardshrink", "hardsigmoid", "hardswish", "hardtanh", "hardtanh_", "hinge_embedding_loss", "huber_loss", "instance_norm",
-    "interpolate", "kl_div", "l1_loss", "layer_norm", "leaky_relu", "leaky_relu_", "linear", "linear_cross_entropy",
-    "local_response_norm", "log_softmax", "logsigmoid", "lp_pool1d", "lp_pool2d", "margin_ranking_loss", "max_pool1d",
-    "max_pool2d", "max_pool3d", "max_unpool1d", "max_unpool2d", "max_unpool3d", "mish", "mse_loss", "multi_margin_loss",
-    "multilabel_margin_loss", "multilabel_soft_margin_loss", "nll_loss", "normalize", "one_hot", "pad", "pairwise_distance",
-    "pdist", "pixel_shuffle", "pixel_unshuffle", "poisson_nll_loss", "prelu", "relu", "relu6", "relu_", "rms_norm", "rrelu",
-    "scaled_dot_product_attention", "selu", "selu_", "sigmoid", "silu", "smooth_l1_loss", "soft_margin_loss", "softmax",
-    "softmin", "softplus", "softshrink", "softsign", "tanh", "tanhshrink", "threshold", "threshold_", "triplet_margin_loss",
-    "triplet_margin_with_distance_loss", "unfold", "upsample_bilinear", "upsample_nearest",
+    "affine_grid", "alpha_dropout", "batch_norm", "celu_", "ctc_loss", "dropout", "dropout1d", "dropout2d", "dropout3d",
+    "elu_", "embedding", "feature_alpha_dropout", "gumbel_softmax", "hardtanh_", "instance_norm", "leaky_relu_",
+    "linear_cross_entropy", "max_unpool1d", "max_unpool2d", "max_unpool3d", "one_hot", "pdist", "relu_", "rrelu",
+    "scaled_dot_product_attention", "selu_", "threshold_", "triplet_margin_with_distance_loss", "upsample_bilinear",
+    "upsample_nearest",
 ]
 
-# ---- layers ----
-linear = function_of(OPERATIONS["linear"])
-bilinear = function_of(OPERATIONS["bilinear"])
-layer_norm = function_of(OPERATIONS["layer_norm"])
-rms_norm = function_of(OPERATIONS["rms_norm"])
-group_norm = function_of(OPERATIONS["group_norm"])
-local_response_norm = function_of(OPERATIONS["local_response_norm"])
-embedding_bag = function_of(OPERATIONS["embedding_bag"])
-
-# ---- windows ----
-conv1d = function_of(OPERATIONS["conv1d"])
-conv2d = function_of(OPERATIONS["conv2d"])
-conv3d = function_of(OPERATIONS["conv3d"])
-conv_transpose1d = function_of(OPERATIONS["conv_transpose1d"])
-conv_transpose2d = function_of(OPERATIONS["conv_transpose2d"])
-conv_transpose3d = function_of(OPERATIONS["conv_transpose3d"])
-max_pool1d = function_of(OPERATIONS["max_pool1d"])
-max_pool2d = function_of(OPERATIONS["max_pool2d"])
-max_pool3d = function_of(OPERATIONS["max_pool3d"])
-avg_pool1d = function_of(OPERATIONS["avg_pool1d"])
-avg_pool2d = function_of(OPERATIONS["avg_pool2d"])
-avg_pool3d = function_of(OPERATIONS["avg_pool3d"])
-lp_pool1d = function_of(OPERATIONS["lp_pool1d"])
-lp_pool2d = function_of(OPERATIONS["lp_pool2d"])
-adaptive_avg_pool1d = function_of(OPERATIONS["adaptive_avg_pool1d"])
-adaptive_avg_pool2d = function_of(OPERATIONS["adaptive_avg_pool2d"])
-adaptive_max_pool1d = function_of(OPERATIONS["adaptive_max_pool1d"])
-adaptive_max_pool2d = function_of(OPERATIONS["adaptive_max_pool2d"])
-adaptive_avg_pool3d = function_of(OPERATIONS["adaptive_avg_pool3d"])
-adaptive_max_pool3d = function_of(OPERATIONS["adaptive_max_pool3d"])
-interpolate = function_of(OPERATIONS["interpolate"])
-pixel_shuffle = function_of(OPERATIONS["pixel_shuffle"])
-pixel_unshuffle = function_of(OPERATIONS["pixel_unshuffle"])
-channel_shuffle = function_of(OPERATIONS["channel_shuffle"])
-pad = function_of(OPERATIONS["pad"])
-unfold = function_of(OPERATIONS["im2col"])
-fold = function_of(OPERATIONS["fold"])
-grid_sample = function_of(OPERATIONS["grid_sample"])
-
-# ---- activations ----
-relu = in_place_too(function_of(OPERATIONS["relu"]))
-leaky_relu = in_place_too(function_of(OPERATIONS["leaky_relu"]))
-gelu = function_of(OPERATIONS["gelu"])
-silu = in_place_too(function_of(OPERATIONS["silu"]))
-sigmoid = function_of(OPERATIONS["sigmoid"])
-tanh = function_of(OPERATIONS["tanh"])
-softmax = function_of(OPERATIONS["softmax"])
-log_softmax = function_of(OPERATIONS["log_softmax"])
-softmin = function_of(OPERATIONS["softmin"])
-glu = function_of(OPERATIONS["glu"])
-elu = in_place_too(function_of(OPERATIONS["elu"]))
-celu = in_place_too(function_of(OPERATIONS["celu"]))
-selu = in_place_too(function_of(OPERATIONS["selu"]))
-softplus = function_of(OPERATIONS["softplus"])
-softsign = function_of(OPERATIONS["softsign"])
-logsigmoid = function_of(OPERATIONS["logsigmoid"])
-mish = in_place_too(function_of(OPERATIONS["mish"]))
-hardtanh = in_place_too(function_of(OPERATIONS["hardtanh"]))
-relu6 = in_place_too(function_of(OPERATIONS["relu6"]))
-hardsigmoid = in_place_too(function_of(OPERATIONS["hardsigmoid"]))
-hardswish = in_place_too(function_of(OPERATIONS["hardswish"]))
-hardshrink = function_of(OPERATIONS["hardshrink"])
-softshrink = function_of(OPERATIONS["softshrink"])
-tanhshrink = function_of(OPERATIONS["tanhshrink"])
-threshold = in_place_too(function_of(OPERATIONS["threshold"]))
-prelu = function_of(OPERATIONS["prelu"])
-
-celu_, elu_, hardtanh_ = map(in_place_form, (celu, elu, hardtanh))
-leaky_relu_, relu_, selu_, threshold_ = map(in_place_form, (leaky_relu, relu, selu, threshold))
-
-# ---- losses ----
-poisson_nll_loss = function_of(OPERATIONS["poisson_nll_loss"])
-gaussian_nll_loss = function_of(OPERATIONS["gaussian_nll_loss"])
-multi_margin_loss = function_of(OPERATIONS["multi_margin_loss"])
-multilabel_margin_loss = function_of(OPERATIONS["multilabel_margin_loss"])
-multilabel_soft_margin_loss = function_of(OPERATIONS["multilabel_soft_margin_loss"])
-cross_entropy = function_of(OPERATIONS["cross_entropy"])
-nll_loss = function_of(OPERATIONS["nll_loss"])
-mse_loss = function_of(OPERATIONS["mse_loss"])
-l1_loss = function_of(OPERATIONS["l1_loss"])
-smooth_l1_loss = function_of(OPERATIONS["smooth_l1_loss"])
-huber_loss = function_of(OPERATIONS["huber_loss"])
-kl_div = function_of(OPERATIONS["kl_div"])
-binary_cross_entropy = function_of(OPERATIONS["binary_cross_entropy"])
-binary_cross_entropy_with_logits = function_of(OPERATIONS["binary_cross_entropy_with_logits"])
-margin_ranking_loss = function_of(OPERATIONS["margin_ranking_loss"])
-hinge_embedding_loss = function_of(OPERATIONS["hinge_embedding_loss"])
-soft_margin_loss = function_of(OPERATIONS["soft_margin_loss"])
-cosine_embedding_loss = function_of(OPERATIONS["cosine_embedding_loss"])
-triplet_margin_loss = function_of(OPERATIONS["triplet_margin_loss"])
-normalize = function_of(OPERATIONS["normalize"])
-cosine_similarity = function_of(OPERATIONS["cosine_similarity"])
-pairwise_distance = function_of(OPERATIONS["pairwise_distance"])
+__getattr__, __dir__ = rows_shown(
+    "nn.functional", __all__, lambda row: in_place_too(function_of(row)) if row.in_place else function_of(row)
+)
+celu_, elu_, hardtanh_, leaky_relu_, relu_, selu_, threshold_ = map(
+    in_place_form, functions_of("celu", "elu", "hardtanh", "leaky_relu", "relu", "selu", "threshold")
+)
 
 
 @overridable

@@ -14,28 +14,28 @@ from genesis.ops.views import reshape_value, slice_value
 __all__ = ["elu", "glu", "hardtanh", "logsigmoid", "mish", "prelu", "softplus"]
 
 
-@composite("elu", methods=())
+@composite("elu", method=False, in_place=True, namespace="nn.functional")
 @rounded_once
 def elu(input: Value, alpha: float = 1.0) -> Value:
     """x where positive, alpha * (exp(x) - 1) elsewhere (Clevert, Unterthiner and Hochreiter, 2016)."""
     return where(input > 0, input, alpha * expm1(where(input > 0, 0, input)))
 
 
-@composite("celu")
+@composite("celu", in_place=True, namespace="nn.functional")
 @rounded_once
 def celu(input: Value, alpha: float = 1.0) -> Value:
     """x where positive, alpha * (exp(x / alpha) - 1) elsewhere (Barron, 2017)."""
     return where(input > 0, input, alpha * expm1(where(input > 0, 0, input / alpha)))
 
 
-@composite("selu")
+@composite("selu", in_place=True, namespace="nn.functional")
 @rounded_once
 def selu(input: Value) -> Value:
     """1.0507 * elu(x, 1.6733) (Klambauer et al., 2017)."""
     return 1.0507009873554804934193349852946 * elu(input, 1.6732632423543772848170429916717)
 
 
-@composite("softplus", methods=(), autocast="float32")
+@composite("softplus", method=False, autocast="float32", namespace="nn.functional")
 @rounded_once
 def softplus(input: Value, beta: float = 1.0, threshold: float = 20.0) -> Value:
     """log(1 + exp(beta * x)) / beta; x itself where beta * x exceeds `threshold`."""
@@ -43,28 +43,28 @@ def softplus(input: Value, beta: float = 1.0, threshold: float = 20.0) -> Value:
     return where(large, input, log1p(exp(where(large, 0, input * beta))) / beta)
 
 
-@composite("softsign", methods=())
+@composite("softsign", method=False, namespace="nn.functional")
 def softsign(input: Value) -> Value:
     """x / (1 + |x|)."""
     x = widened(input)
     return cast(x / (1 + magnitude(x)), floating_dtype(input.dtype))
 
 
-@composite("logsigmoid", methods=())
+@composite("logsigmoid", method=False, namespace="nn.functional")
 @rounded_once
 def logsigmoid(input: Value) -> Value:
     """log(sigmoid(x)), without overflow."""
     return where(input < 0, input, 0) - log1p(exp(where(input < 0, input, -input)))
 
 
-@composite("mish", methods=())
+@composite("mish", method=False, in_place=True, namespace="nn.functional")
 @rounded_once
 def mish(input: Value) -> Value:
     """x * tanh(softplus(x)) (Misra, 2020)."""
     return input * tanh(softplus(input))
 
 
-@composite("hardtanh", methods=())
+@composite("hardtanh", method=False, in_place=True, namespace="nn.functional")
 def hardtanh(input: Value, min_val: float = -1.0, max_val: float = 1.0) -> Value:
     """x held within [min_val, max_val]; no gradient at the bounds. Raises ValueError unless min_val is below max_val."""
     if min_val > max_val:
@@ -72,33 +72,33 @@ def hardtanh(input: Value, min_val: float = -1.0, max_val: float = 1.0) -> Value
     return cast(where(input <= min_val, min_val, where(input >= max_val, max_val, input)), input.dtype)
 
 
-@composite("relu6", methods=())
+@composite("relu6", method=False, in_place=True, namespace="nn.functional")
 def relu6(input: Value) -> Value:
     """x held within [0, 6]."""
     return hardtanh(input, 0, 6)
 
 
-@composite("hardsigmoid", methods=())
+@composite("hardsigmoid", method=False, in_place=True, namespace="nn.functional")
 @rounded_once
 def hardsigmoid(input: Value) -> Value:
     """(x + 3) / 6 held within [0, 1]."""
     return hardtanh(input + 3, 0.0, 6.0) / 6
 
 
-@composite("hardswish", methods=())
+@composite("hardswish", method=False, in_place=True, namespace="nn.functional")
 @rounded_once
 def hardswish(input: Value) -> Value:
     """x * hardsigmoid(x) (Howard et al., 2019)."""
     return input * hardtanh(input + 3, 0.0, 6.0) / 6
 
 
-@composite("hardshrink")
+@composite("hardshrink", namespace="nn.functional")
 def hardshrink(input: Value, lambd: float = 0.5) -> Value:
     """x, but 0 within [-lambd, lambd]."""
     return where((input >= -lambd) & (input <= lambd), 0, input)
 
 
-@composite("softshrink", methods=())
+@composite("softshrink", method=False, namespace="nn.functional")
 def softshrink(input: Value, lambd: float = 0.5) -> Value:
     """x less `lambd` beyond it, plus `lambd` below -lambd, 0 between. Raises ValueError for a negative one."""
     if lambd < 0:
@@ -106,19 +106,19 @@ def softshrink(input: Value, lambd: float = 0.5) -> Value:
     return where(input > lambd, input - lambd, where(input < -lambd, input + lambd, hardshrink(input, lambd)))
 
 
-@composite("tanhshrink", methods=())
+@composite("tanhshrink", method=False, namespace="nn.functional")
 def tanhshrink(input: Value) -> Value:
     """x - tanh(x)."""
     return input - tanh(input)
 
 
-@composite("threshold", methods=())
+@composite("threshold", method=False, in_place=True, namespace="nn.functional")
 def threshold(input: Value, threshold: float, value: float) -> Value:
     """x where it exceeds `threshold`, `value` elsewhere."""
     return cast(where(input <= threshold, value, input), input.dtype)
 
 
-@composite("prelu", 2, autocast="low")
+@composite("prelu", 2, autocast="low", namespace="nn.functional")
 def prelu(input: Value, weight: Value) -> Value:
     """x where positive, weight * x elsewhere; one weight, or one for each channel (axis 1). Raises ValueError otherwise."""
     channels = input.shape[1] if input.ndim > 1 else 1
@@ -133,7 +133,7 @@ def prelu(input: Value, weight: Value) -> Value:
 # ---- along an axis ----
 
 
-@composite("glu", methods=())
+@composite("glu", method=False, namespace="nn.functional")
 def glu(input: Value, dim: int = -1) -> Value:
     """a * sigmoid(b), of the halves a and b along `dim` (Dauphin et al., 2017). Raises ValueError for an odd extent."""
     axis = normalize_axis("glu", dim, input.ndim)
@@ -144,7 +144,7 @@ def glu(input: Value, dim: int = -1) -> Value:
     return cast(widened(first) * sigmoid(widened(second)), input.dtype)
 
 
-@composite("softmin", methods=())
+@composite("softmin", method=False, namespace="nn.functional")
 def softmin(input: Value, dim: int = -1, dtype: object = None) -> Value:
     """softmax(-x) along `dim`."""
     return softmax(-input, dim, dtype)

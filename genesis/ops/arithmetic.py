@@ -76,25 +76,29 @@ copysign = binary(
     "copysign", grad=lambda g, z, x, y: (g * where(x == 0, 0, z / x), zeros_like(g)), ref=np.copysign, floating=True,
 )
 hypot = binary("hypot", grad=lambda g, z, x, y: (g * (x / z), g * (y / z)), ref=np.hypot, emit=_hypot, floating=True, cost=16)
-fmax = binary("fmax", grad=lambda g, z, x, y: _to_winner(g, (x >= y) | isnan(y)), ref=np.fmax, emit=_no_nan("maximum"))
-fmin = binary("fmin", grad=lambda g, z, x, y: _to_winner(g, (x <= y) | isnan(y)), ref=np.fmin, emit=_no_nan("minimum"))
+fmax = binary(
+    "fmax", grad=lambda g, z, x, y: _to_winner(g, (x >= y) | isnan(y)), ref=np.fmax, emit=_no_nan("maximum"), in_place=False,
+)
+fmin = binary(
+    "fmin", grad=lambda g, z, x, y: _to_winner(g, (x <= y) | isnan(y)), ref=np.fmin, emit=_no_nan("minimum"), in_place=False,
+)
 logaddexp = binary(
     "logaddexp", grad=lambda g, z, x, y: (g * sigmoid(x - y), g * sigmoid(y - x)), ref=np.logaddexp, emit=_logaddexp,
-    floating=True, cost=30,
+    floating=True, cost=30, in_place=False,
 )
 logaddexp2 = binary(
     "logaddexp2", grad=lambda g, z, x, y: (g / (1 + exp2(y - x)), g / (1 + exp2(x - y))), ref=np.logaddexp2,
-    emit=_logaddexp2, floating=True, cost=30,
+    emit=_logaddexp2, floating=True, cost=30, in_place=False,
 )
 xlogy: Operation = binary(
     "xlogy", grad=lambda g, z, x, y: (where((x == 0) & (y <= 0), 0, xlogy(g, y)), g * x / y), ref=from_scipy("xlogy"),
     emit=_times_log("log"), floating=True, cost=14,
-    doc="x * log(y), and 0 where x is 0.",
+    doc="x * log(y), and 0 where x is 0.", namespace="special",
 )
 xlog1py = binary(
     "xlog1py", grad=lambda g, z, x, y: (where((x == 0) & (y <= -1), 0, g * log1p(y)), g * x / (y + 1)),
-    ref=from_scipy("xlog1py"), emit=_times_log("log1p"), floating=True, methods=(), cost=16,
-    doc="x * log(1 + y), and 0 where x is 0.",
+    ref=from_scipy("xlog1py"), emit=_times_log("log1p"), floating=True, cost=16, method=False,
+    doc="x * log(1 + y), and 0 where x is 0.", namespace="special", in_place=False,
 )
 
 
@@ -105,7 +109,7 @@ def _to_winner(g: Value, first: Value) -> Any:
 # ---- products and quotients that are added ----
 
 
-@composite("addcmul", 4, autocast="widest")
+@composite("addcmul", 4, autocast="widest", in_place=True)
 def addcmul(input: Value, tensor1: Value, tensor2: Value, *, value: Value | float = 1) -> Value:
     """`input + value * tensor1 * tensor2`.
 
@@ -117,7 +121,7 @@ def addcmul(input: Value, tensor1: Value, tensor2: Value, *, value: Value | floa
     return cast(widened(x) + value * widened(a) * widened(b), x.dtype)
 
 
-@composite("addcdiv", 4, autocast="widest")
+@composite("addcdiv", 4, autocast="widest", in_place=True)
 def addcdiv(input: Value, tensor1: Value, tensor2: Value, *, value: Value | float = 1) -> Value:
     """`input + value * tensor1 / tensor2`. Raises TypeError for integers, which it does not divide."""
     x, a, b = promoted(input, tensor1, tensor2)
@@ -125,7 +129,7 @@ def addcdiv(input: Value, tensor1: Value, tensor2: Value, *, value: Value | floa
     return cast(widened(x) + value * widened(a) / widened(b), x.dtype)
 
 
-@composite("lerp", 3)
+@composite("lerp", 3, in_place=True)
 def lerp(input: Value, end: Value, weight: Value) -> Value:
     """`input + weight * (end - input)`, by the end that is nearer: at weight 1 it is `end`.
 
@@ -145,7 +149,7 @@ def _floats(name: str, x: Value) -> None:
         raise TypeError(f"{name}: wants floating tensors, got {x.dtype.name}; convert one with .to(genesis.float32)")
 
 
-rsub = composite("rsub", 3, methods=(), doc="`other - alpha * input`.")(
+rsub = composite("rsub", 3, method=False, doc="`other - alpha * input`.")(
     lambda input, other, alpha=1: sub(other, scaled(other, input, alpha))
 )
 float_power = composite("float_power", 2, doc="`input ** exponent` in float64.", static_scalars=True)(
@@ -153,7 +157,7 @@ float_power = composite("float_power", 2, doc="`input ** exponent` in float64.",
 )
 
 
-@composite("ldexp", 2)
+@composite("ldexp", 2, in_place=True)
 def ldexp(input: Value, other: Value) -> Value:
     """`input * 2 ** other`."""
     x, exponent = promoted(input, other, floating=True)
@@ -172,11 +176,11 @@ def _floating(input: Value) -> Value:
     return cast(x, floating_dtype(x.dtype))
 
 
-deg2rad = composite("deg2rad", ref=np.deg2rad)(lambda input: _floating(input) * (pi / 180))
-rad2deg = composite("rad2deg", ref=np.rad2deg)(lambda input: _floating(input) * (180 / pi))
-frac = composite("frac", doc="The part behind the point, `x - trunc(x)`.")(lambda input: input - trunc(input))
+deg2rad = composite("deg2rad", ref=np.deg2rad, in_place=True)(lambda input: _floating(input) * (pi / 180))
+rad2deg = composite("rad2deg", ref=np.rad2deg, in_place=True)(lambda input: _floating(input) * (180 / pi))
+frac = composite("frac", doc="The part behind the point, `x - trunc(x)`.", in_place=True)(lambda input: input - trunc(input))
 positive = composite("positive", doc="`input` as it is.")(lambda input: input)
-sgn = composite("sgn", doc="As `sign`.")(lambda input: sign(input))
+sgn = composite("sgn", doc="As `sign`.", in_place=True)(lambda input: sign(input))
 isposinf = composite("isposinf", doc="Whether x is inf.")(lambda input: eq(input, float("inf")))
 isneginf = composite("isneginf", doc="Whether x is -inf.")(lambda input: eq(input, float("-inf")))
 isreal = composite("isreal", ref=np.isreal, doc="True: there are no complex numbers.")(
@@ -197,7 +201,7 @@ def angle(input: Value) -> Value:
     return where(isnan(x), x, where(x < 0, pi, zeros_like(x)))
 
 
-@composite("sinc")
+@composite("sinc", namespace="special", in_place=True)
 def sinc(input: Value) -> Value:
     """sin(pi x) / (pi x), and 1 at 0."""
     x = _floating(input)
@@ -212,13 +216,13 @@ _logit = unary(
 )
 
 
-@composite("logit", ref=from_scipy("logit"), static_scalars=True)
+@composite("logit", ref=from_scipy("logit"), static_scalars=True, namespace="special", in_place=True)
 def logit(input: Value, eps: float | None = None) -> Value:
     """log(x / (1 - x)), the inverse of `sigmoid`; with `eps`, of x held within [eps, 1 - eps]."""
     return _logit(input if eps is None else clamp(_floating(input), eps, 1 - eps))
 
 
-@composite("nan_to_num", static_scalars=True)
+@composite("nan_to_num", static_scalars=True, in_place=True)
 def nan_to_num(input: Value, nan: float | None = None, posinf: float | None = None, neginf: float | None = None) -> Value:
     """`input` with `nan` (0, if None) for NaN, and the dtype's ends, or `posinf` and `neginf`, for the infinities.
 
@@ -241,11 +245,15 @@ def _range(x: Value) -> tuple[float, float]:
 
 # ---- bounds, steps, closeness ----
 
-clamp_min = composite("clamp_min", 2, doc="`input`, and `min` where that is greater.")(lambda input, min: clamp(input, min=min))
-clamp_max = composite("clamp_max", 2, doc="`input`, and `max` where that is less.")(lambda input, max: clamp(input, max=max))
+clamp_min = composite("clamp_min", 2, doc="`input`, and `min` where that is greater.", in_place=True)(
+    lambda input, min: clamp(input, min=min)
+)
+clamp_max = composite("clamp_max", 2, doc="`input`, and `max` where that is less.", in_place=True)(
+    lambda input, max: clamp(input, max=max)
+)
 
 
-@composite("heaviside", 2)
+@composite("heaviside", 2, in_place=True)
 def heaviside(input: Value, values: Value) -> Value:
     """1 where `input` is positive, `values` where it is 0, else 0."""
     x, y = promoted(input, values)

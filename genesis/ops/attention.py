@@ -16,7 +16,7 @@ from genesis.ops.views import reshape_value
 __all__ = ["scaled_dot_product_attention"]
 
 
-@composite("scaled_dot_product_attention", (8, 9), methods=(), autocast="low")
+@composite("scaled_dot_product_attention", (8, 9), method=False, autocast="low")
 def scaled_dot_product_attention(
     query: Value, key: Value, value: Value, attn_mask: Value | None = None, dropout_p: float = 0.0, is_causal: bool = False,
     scale: float | None = None, enable_gqa: bool = False, seed: Value | int = 0, start: Value | int = 0,

@@ -33,7 +33,7 @@ def _affine(name: str, x: Value, weight: Value | None, bias: Value | None) -> Va
     return x if bias is None else x + _per_channel(bias, x.ndim)
 
 
-@composite("local_response_norm", methods=())
+@composite("local_response_norm", method=False, namespace="nn.functional")
 def local_response_norm(input: Value, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0) -> Value:
     """x / (k + alpha * mean of x^2 over `size` neighbouring channels)^beta (Krizhevsky, Sutskever and Hinton, 2012).
 
@@ -56,7 +56,7 @@ def local_response_norm(input: Value, size: int, alpha: float = 1e-4, beta: floa
     return cast(x / pow(average * alpha + k, beta), floating_dtype(input.dtype))
 
 
-@composite("batch_norm", (), methods=())
+@composite("batch_norm", (), method=False)
 def batch_norm(
     input: Value, running_mean: Value | None, running_var: Value | None, weight: Value | None = None,
     bias: Value | None = None, training: bool = False, momentum: float = 0.1, eps: float = 1e-5,
@@ -84,7 +84,7 @@ def batch_norm(
     return cast(_affine("batch_norm", normal, weight, bias), input.dtype)
 
 
-@composite("batch_statistics", (3,), methods=())
+@composite("batch_statistics", (3,), method=False, public=False)
 def batch_statistics(
     input: Value, running_mean: Value, running_var: Value, momentum: Value | float
 ) -> tuple[Value, Value]:
@@ -101,7 +101,7 @@ def batch_statistics(
     )
 
 
-@composite("group_norm", (), methods=(), autocast="float32")
+@composite("group_norm", (), method=False, autocast="float32", namespace="nn.functional")
 def group_norm(
     input: Value, num_groups: int, weight: Value | None = None, bias: Value | None = None, eps: float = 1e-5
 ) -> Value:

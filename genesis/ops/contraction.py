@@ -48,7 +48,7 @@ def _reference(node: Any, a: np.ndarray, b: np.ndarray) -> np.ndarray:
 primitive("matmul", "contract", grad=_gradients, reference=_reference)
 
 
-@composite("matmul", 2, ref=np.matmul, autocast="low")
+@composite("matmul", 2, operator="matmul", ref=np.matmul, autocast="low", namespace="linalg")
 def matmul(input: Value, other: Value) -> Value:
     """The matrix product: vectors and matrices as NumPy's `@`, leading axes broadcast.
 
@@ -99,7 +99,7 @@ def multiplied(input: Value, other: Value, only: str = "") -> Value:
     return reshape_value(y, shape)
 
 
-@composite("linear", 3, methods=(), autocast="low")
+@composite("linear", 3, method=False, autocast="low", namespace="nn.functional")
 def linear(input: Value, weight: Value, bias: Value | None = None) -> Value:
     """`input @ weight.T + bias` for `input` (.., in), `weight` (out, in) and `bias` (out,).
 
@@ -118,7 +118,7 @@ def linear(input: Value, weight: Value, bias: Value | None = None) -> Value:
     return y if bias is None else y + bias
 
 
-@composite("bilinear", 4, methods=(), autocast="widest")
+@composite("bilinear", 4, method=False, autocast="widest", namespace="nn.functional")
 def bilinear(input1: Value, input2: Value, weight: Value, bias: Value | None = None) -> Value:
     """input1 @ weight[k] @ input2 + bias[k]: (.., a), (.., b) and `weight` (out, a, b) -> (.., out).
 

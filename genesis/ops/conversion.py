@@ -26,13 +26,13 @@ primitive("custom", "elementwise", grad=_custom_grad, reference=lambda node, raw
           emit=lambda k, raw, *rest: raw, cost=0)  # a result of a custom Function: the value, its inputs, what it saved
 
 
-@composite("to_dtype", 1, methods=())
+@composite("to_dtype", 1, method=False, public=False)
 def to_dtype(input: Value, dtype: DType) -> Value:
     """`input` converted to `dtype`."""
     return cast(input, dtype)
 
 
-@composite("clone", 1, methods=())
+@composite("clone", 1, method=False)
 def clone(input: Value) -> Value:
     """A copy of `input`."""
     return input.graph.add("clone", (input,), input.shape, input.dtype)
@@ -41,13 +41,13 @@ def clone(input: Value) -> Value:
 primitive("clone", "elementwise", grad=lambda g, y, x: g, reference=lambda node, x: x.copy(), emit=lambda k, x: x, cost=0)
 
 
-@composite("stop_gradient", 1, methods=())
+@composite("stop_gradient", 1, method=False, public=False)
 def stop_gradient(input: Value) -> Value:
     """`input`, as a constant for derive."""
     return input.graph.add("detach", (input,), input.shape, input.dtype, differentiable=False)
 
 
-@composite("with_value", 2, methods=())
+@composite("with_value", 2, method=False, public=False)
 def with_value(old: Value, new: Value) -> Value:
     """`new`, with the derivation of `old`: what writing through `.data` does."""
     return old.graph.add("with_value", (old, expand(cast(new, old.dtype), old.shape)), old.shape, old.dtype)

@@ -89,7 +89,7 @@ def _pieces(y: Value, x: Value | None, dx: float, dim: int) -> tuple[Value, int]
     return heights * widths / 2, axis
 
 
-@composite("trapezoid", 2, methods=())
+@composite("trapezoid", 2, method=False, aliases=("trapz",))
 def trapezoid(y: Value, x: Value | None = None, *, dx: float = 1, dim: int = -1) -> Value:
     """The integral of `y` along `dim` by the trapezoidal rule: at the points `x`, or at distances `dx`.
 
@@ -101,7 +101,7 @@ def trapezoid(y: Value, x: Value | None = None, *, dx: float = 1, dim: int = -1)
     return sum(areas, axis - y.ndim)
 
 
-@composite("cumulative_trapezoid", 2, methods=())
+@composite("cumulative_trapezoid", 2, method=False)
 def cumulative_trapezoid(y: Value, x: Value | None = None, *, dx: float = 1, dim: int = -1) -> Value:
     """The integrals of `y` up to each point along `dim` but the first, as `trapezoid`."""
     areas, axis = _pieces(y, x, dx, dim)

@@ -129,7 +129,7 @@ primitive("ctc_posterior", "host", reference=_posterior_reference)
 primitive("ctc_loss", "host", grad=_grad, reference=_loss_reference)
 
 
-@composite("ctc_loss", (0, 1, 2, 3), methods=())
+@composite("ctc_loss", (0, 1, 2, 3), method=False)
 def ctc_loss(
     log_probs: Value, targets: Value, input_lengths: Value, target_lengths: Value, blank: int = 0, reduction: str = "mean",
     zero_infinity: bool = False,

@@ -89,7 +89,7 @@ def _qr_grad(g: Value, y: Value, a: Value) -> Value:
 primitive("qr", "host", grad=_qr_grad, reference=_qr_reference)
 
 
-@composite("linalg_qr", methods=())
+@composite("linalg_qr", method=False, aliases=("linalg.qr",), public=False)
 def linalg_qr(A: Value, mode: str = "reduced") -> Any:
     """(Q, R): orthonormal columns and an upper triangle whose product is `A` (.., m, n).
 
@@ -129,7 +129,7 @@ def _eigh_grad(g: Value, y: Value, a: Value) -> Value:
 primitive("eigh", "host", grad=_eigh_grad, reference=_eigh_reference)
 
 
-@composite("eigh", methods=())
+@composite("eigh", method=False, namespace="linalg")
 def eigh(A: Value, UPLO: str = "L") -> Any:
     """(eigenvalues, eigenvectors) of symmetric matrices (.., n, n), in ascending order; vectors are columns.
 
@@ -202,7 +202,7 @@ class Transposed(NamedTuple):
     V: Any
 
 
-@composite("linalg_svd", methods=())
+@composite("linalg_svd", method=False, aliases=("linalg.svd",), public=False)
 def linalg_svd(A: Value, full_matrices: bool = True, *, driver: str | None = None) -> Any:
     """(U, S, Vh) of matrices (.., m, n): `A` is U @ diag(S) @ Vh, S descending. Without `full_matrices`, min(m, n) vectors.
     LAPACK is asked in one way, whatever `driver` says.
@@ -219,7 +219,7 @@ def svd(input: Value, some: bool = True, compute_uv: bool = True) -> Any:
     return Transposed(u, s, swapped(vh)) if compute_uv else Transposed(u * 0, s, swapped(vh) * 0)
 
 
-@composite("svdvals", methods=())
+@composite("svdvals", method=False, namespace="linalg")
 def svdvals(A: Value, *, driver: str | None = None) -> Value:
     """The singular values of matrices (.., m, n), descending, whatever `driver` says.
 
@@ -230,7 +230,7 @@ def svdvals(A: Value, *, driver: str | None = None) -> Value:
     return svd_value(A, False)[1]
 
 
-@composite("eigvalsh", methods=())
+@composite("eigvalsh", method=False, namespace="linalg")
 def eigvalsh(A: Value, UPLO: str = "L") -> Value:
     """The eigenvalues of symmetric matrices (.., n, n), ascending."""
     return eigh(A, UPLO).eigenvalues

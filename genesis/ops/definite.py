@@ -59,7 +59,7 @@ class Cholesky(NamedTuple):
     info: Any
 
 
-@composite("cholesky_ex", methods=())
+@composite("cholesky_ex", method=False, namespace="linalg")
 def cholesky_ex(A: Value, *, upper: bool = False, check_errors: bool = False) -> Any:
     """(L, info) as `cholesky`, where a matrix may fail: `info` (..), int32, is 0 for one that is positive definite.
 
@@ -75,7 +75,7 @@ def cholesky_ex(A: Value, *, upper: bool = False, check_errors: bool = False) ->
     return Cholesky(cast(swapped(found) if upper else found, A.dtype), cast(info, int32))
 
 
-@composite("cholesky")
+@composite("cholesky", namespace="linalg")
 def cholesky(A: Value, upper: bool = False) -> Value:
     """The lower triangular L with L @ L.T = `A`, symmetric and positive definite (.., n, n); with `upper`, its transpose.
 

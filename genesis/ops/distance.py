@@ -16,7 +16,7 @@ __all__ = ["binary_cross_entropy", "cosine_similarity", "huber_loss", "kl_div", 
 # ---- distances ----
 
 
-@composite("cosine_similarity", 2, methods=(), autocast="float32")
+@composite("cosine_similarity", 2, method=False, autocast="float32", namespace="nn.functional")
 def cosine_similarity(x1: Value, x2: Value, dim: int = 1, eps: float = 1e-8) -> Value:
     """x1 . x2 / (|x1| |x2|) along `dim`, where norms count as `eps` at least.
 
@@ -30,7 +30,7 @@ def cosine_similarity(x1: Value, x2: Value, dim: int = 1, eps: float = 1e-8) -> 
     return cast(sum(x * y, dim) / (sqrt(squares[0]) * sqrt(squares[1])), a.dtype)
 
 
-@composite("pairwise_distance", 2, methods=())
+@composite("pairwise_distance", 2, method=False, namespace="nn.functional")
 def pairwise_distance(x1: Value, x2: Value, p: float = 2.0, eps: float = 1e-6, keepdim: bool = False) -> Value:
     """The p-norm of x1 - x2 + eps along the last axis.
 
@@ -52,7 +52,7 @@ def pairwise_distance(x1: Value, x2: Value, p: float = 2.0, eps: float = 1e-6, k
 # ---- losses of numbers ----
 
 
-@composite("smooth_l1_loss", 2, methods=(), autocast="float32")
+@composite("smooth_l1_loss", 2, method=False, autocast="float32", namespace="nn.functional")
 def smooth_l1_loss(input: Value, target: Value, reduction: str = "mean", beta: float = 1.0) -> Value:
     """d^2 / (2 beta) where |d| < beta, |d| - beta / 2 elsewhere, of d = input - target (Girshick, 2015)."""
     if beta < 0:
@@ -64,7 +64,7 @@ def smooth_l1_loss(input: Value, target: Value, reduction: str = "mean", beta: f
     return cast(reduced("smooth_l1_loss", losses, reduction), x.dtype)
 
 
-@composite("huber_loss", 2, methods=(), autocast="float32")
+@composite("huber_loss", 2, method=False, autocast="float32", namespace="nn.functional")
 def huber_loss(input: Value, target: Value, reduction: str = "mean", delta: float = 1.0) -> Value:
     """d^2 / 2 where |d| < delta, delta * (|d| - delta / 2) elsewhere, of d = input - target (Huber, 1964)."""
     if delta <= 0:
@@ -76,7 +76,7 @@ def huber_loss(input: Value, target: Value, reduction: str = "mean", delta: floa
     return cast(reduced("huber_loss", losses, reduction), x.dtype)
 
 
-@composite("kl_div", 2, methods=(), autocast="float32")
+@composite("kl_div", 2, method=False, autocast="float32", namespace="nn.functional")
 def kl_div(input: Value, target: Value, reduction: str = "mean", log_target: bool = False) -> Value:
     """target * (log(target) - input), for log-probabilities `input`; with `log_target` the target is one too.
 
@@ -96,7 +96,7 @@ def kl_div(input: Value, target: Value, reduction: str = "mean", log_target: boo
 # ---- losses of probabilities ----
 
 
-@composite("binary_cross_entropy", 2, methods=())
+@composite("binary_cross_entropy", 2, method=False, namespace="nn.functional")
 def binary_cross_entropy(input: Value, target: Value, weight: Value | None = None, reduction: str = "mean") -> Value:
     """-(t * log(x) + (1 - t) * log(1 - x)) for probabilities x, where logarithms count as -100 at least."""
     if input.shape != target.shape:
@@ -111,7 +111,7 @@ def _bounded_log(x: Value) -> Value:
     return where(x == 0, -100, clamp(log(where(x == 0, 1, x)), min=-100))
 
 
-@composite("binary_cross_entropy_with_logits", 2, methods=(), autocast="float32")
+@composite("binary_cross_entropy_with_logits", 2, method=False, autocast="float32", namespace="nn.functional")
 def binary_cross_entropy_with_logits(
     input: Value, target: Value, weight: Value | None = None, reduction: str = "mean", pos_weight: Value | None = None
 ) -> Value:
@@ -129,7 +129,7 @@ def binary_cross_entropy_with_logits(
 # ---- losses of comparisons ----
 
 
-@composite("margin_ranking_loss", 3, methods=(), autocast="float32")
+@composite("margin_ranking_loss", 3, method=False, autocast="float32", namespace="nn.functional")
 def margin_ranking_loss(
     input1: Value, input2: Value, target: Value, margin: float = 0.0, reduction: str = "mean"
 ) -> Value:
@@ -137,7 +137,7 @@ def margin_ranking_loss(
     return reduced("margin_ranking_loss", relu(-target * (input1 - input2) + margin), reduction)
 
 
-@composite("hinge_embedding_loss", 2, methods=(), autocast="float32")
+@composite("hinge_embedding_loss", 2, method=False, autocast="float32", namespace="nn.functional")
 def hinge_embedding_loss(input: Value, target: Value, margin: float = 1.0, reduction: str = "mean") -> Value:
     """x where t is 1, max(0, margin - x) where it is -1."""
     room = margin if input.dtype.is_floating_point else int(margin)
@@ -145,7 +145,7 @@ def hinge_embedding_loss(input: Value, target: Value, margin: float = 1.0, reduc
     return reduced("hinge_embedding_loss", losses, reduction)
 
 
-@composite("soft_margin_loss", 2, methods=(), autocast="float32")
+@composite("soft_margin_loss", 2, method=False, autocast="float32", namespace="nn.functional")
 def soft_margin_loss(input: Value, target: Value, reduction: str = "mean") -> Value:
     """log(1 + exp(-t * x)), for t of 1 or -1."""
     x, t = promoted(input, target)
@@ -154,7 +154,7 @@ def soft_margin_loss(input: Value, target: Value, reduction: str = "mean") -> Va
     return cast(reduced("soft_margin_loss", losses, reduction), x.dtype)
 
 
-@composite("cosine_embedding_loss", 3, methods=(), autocast="float32")
+@composite("cosine_embedding_loss", 3, method=False, autocast="float32", namespace="nn.functional")
 def cosine_embedding_loss(
     input1: Value, input2: Value, target: Value, margin: float = 0.0, reduction: str = "mean"
 ) -> Value:
@@ -166,7 +166,7 @@ def cosine_embedding_loss(
     return cast(reduced("cosine_embedding_loss", losses, reduction), floating_dtype(x.dtype))
 
 
-@composite("triplet_margin_loss", 3, methods=(), autocast="float32")
+@composite("triplet_margin_loss", 3, method=False, autocast="float32", namespace="nn.functional")
 def triplet_margin_loss(
     anchor: Value, positive: Value, negative: Value, margin: float = 1.0, p: float = 2.0, eps: float = 1e-6,
     swap: bool = False, reduction: str = "mean",

@@ -17,7 +17,7 @@ __all__ = ["contracted", "einsum"]
 Names = tuple[str, ...]  # of axes: letters; those that dots stand for are .., ".1", ".0"
 
 
-@composite("einsum", (), methods=(), autocast="low")
+@composite("einsum", (), method=False, autocast="low")
 def einsum(equation: str, *operands: Any) -> Value:
     """The products of the operands' elements, an axis for each letter, summed over the letters that are not in the result.
 

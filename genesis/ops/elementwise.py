@@ -14,7 +14,7 @@ import numpy as np
 from genesis.ir.dtypes import bool_
 from genesis.ir.graph import Value
 from genesis.ops.conversion import stop_gradient
-from genesis.ops.registry import Operation, as_values, broadcast, cast, composite, expand, primitive, promoted
+from genesis.ops.registry import OPERATIONS, Operation, as_values, broadcast, cast, composite, expand, primitive, promoted
 from genesis.ops.rows import binary, compare, from_scipy, integral, logical, unary
 
 __all__ = ["scaled", "where", "zeros_like"]
@@ -28,7 +28,7 @@ def _where_grad(g: Value, y: Value, condition: Value, a: Value, b: Value) -> Any
 primitive("where", "elementwise", grad=_where_grad, reference=lambda node, c, a, b: np.where(c, a, b))
 
 
-@composite("where", 3, ref=np.where, methods=())
+@composite("where", 3, ref=np.where, method=False, public=False)
 def where(condition: Value, input: Value, other: Value) -> Value:
     """`input` where `condition` holds, `other` elsewhere.
 
@@ -48,24 +48,32 @@ def where(condition: Value, input: Value, other: Value) -> Value:
 # ---- arithmetic ----
 _add = binary("add", grad=lambda g, z, x, y: (g, g), ref=np.add)
 _sub = binary("sub", grad=lambda g, z, x, y: (g, -g), ref=np.subtract, bools="use logical_xor, a ^ b")
-mul = binary("mul", grad=lambda g, z, x, y: (g * y, g * x), ref=np.multiply)
-div = binary("div", grad=lambda g, z, x, y: (g / y, -g * (x / y) / y), ref=np.true_divide, floating=True, cost=4)
-floor_divide = binary("floor_divide", ref=np.floor_divide, cost=8)
-remainder = binary("remainder", grad=lambda g, z, x, y: _modulo_grad(g, floor(x / y)), ref=np.remainder, cost=8)
-fmod = binary("fmod", grad=lambda g, z, x, y: _modulo_grad(g, trunc(x / y)), ref=np.fmod, cost=8)
-maximum = binary("maximum", grad=lambda g, z, x, y: _share(g, x > y, x == y), ref=np.maximum)
-minimum = binary("minimum", grad=lambda g, z, x, y: _share(g, x < y, x == y), ref=np.minimum)
-atan2 = binary(
-    "atan2", grad=lambda g, z, y, x: _atan2_grad(g, y, x), ref=np.arctan2, floating=True, cost=20, autocast="widest"
+mul = binary("mul", operator="mul", grad=lambda g, z, x, y: (g * y, g * x), ref=np.multiply, aliases=("multiply",))
+div = binary(
+    "div", operator="truediv", grad=lambda g, z, x, y: (g / y, -g * (x / y) / y), ref=np.true_divide, floating=True, cost=4,
 )
-add = composite("add", 3, ref=np.add, doc="`input + alpha * other`.")(
+floor_divide = binary("floor_divide", operator="floordiv", ref=np.floor_divide, cost=8)
+remainder = binary("remainder", operator="mod", grad=lambda g, z, x, y: _modulo_grad(g, floor(x / y)), ref=np.remainder, cost=8)
+fmod = binary("fmod", grad=lambda g, z, x, y: _modulo_grad(g, trunc(x / y)), ref=np.fmod, cost=8)
+maximum = binary("maximum", grad=lambda g, z, x, y: _share(g, x > y, x == y), ref=np.maximum, in_place=False)
+minimum = binary("minimum", grad=lambda g, z, x, y: _share(g, x < y, x == y), ref=np.minimum, in_place=False)
+atan2 = binary(
+    "atan2", grad=lambda g, z, y, x: _atan2_grad(g, y, x), ref=np.arctan2, floating=True, cost=20, autocast="widest",
+    aliases=("arctan2",),
+)
+add = composite("add", 3, operator="add", ref=np.add, doc="`input + alpha * other`.", in_place=True)(
     lambda input, other, alpha=1: _add(input, scaled(input, other, alpha))
 )
-sub = composite("sub", 3, ref=np.subtract, doc="`input - alpha * other`.")(
+sub = composite(
+    "sub", 3, operator="sub", ref=np.subtract, doc="`input - alpha * other`.", aliases=("subtract",), in_place=True,
+)(
     lambda input, other, alpha=1: _sub(input, scaled(input, other, alpha))
 )
-neg = unary("neg", grad=lambda g, y, x: -g, ref=np.negative, floating=False, bools="use logical_not, ~a")
-abs = unary("abs", grad=lambda g, y, x: g * sign(x), ref=np.abs, floating=False)
+neg = unary(
+    "neg", operator="neg", grad=lambda g, y, x: -g, ref=np.negative, floating=False, bools="use logical_not, ~a",
+    aliases=("negative",),
+)
+abs = unary("abs", operator="abs", grad=lambda g, y, x: g * sign(x), ref=np.abs, floating=False, aliases=("absolute",))
 sign: Operation = unary(
     "sign", grad=lambda g, y, x: zeros_like(g), ref=lambda x: x if x.dtype == bool else np.sign(x), floating=False,
     doc="-1, 0 or 1; NaN of NaN.",
@@ -109,7 +117,7 @@ def _pow_grad(g: Value, y: Value, x: Value, p: Value) -> Any:
 _pow = binary("pow", grad=_pow_grad, ref=np.power, cost=30, bools="convert one with .to(genesis.int64)")
 
 
-@composite("pow", 2, ref=np.power, static_scalars=True, autocast="float32")
+@composite("pow", 2, operator="pow", ref=np.power, static_scalars=True, autocast="float32", in_place=True)
 def pow(input: Value, exponent: Value) -> Value:
     """`input ** exponent`; a literal exponent of 2, 3, 0.5 or -1 becomes a product, a root or a quotient."""
     power = exponent.node.attrs["value"] if isinstance(exponent, Value) and _literal(exponent) else exponent
@@ -137,62 +145,67 @@ rsqrt = unary(
     "rsqrt", grad=lambda g, y, x: g * -0.5 * y * y * y, ref=lambda x: 1 / np.sqrt(x), cost=8, doc="1 / sqrt(x).",
     autocast="float32",
 )
-square = composite("square", ref=np.square, doc="x * x.", autocast="float32")(lambda input: pow(input, 2))
-reciprocal = composite("reciprocal", ref=np.reciprocal, doc="1 / x.", autocast="float32")(lambda input: 1 / input)
+square = composite("square", ref=np.square, doc="x * x.", autocast="float32", in_place=True)(lambda input: pow(input, 2))
+reciprocal = composite("reciprocal", ref=np.reciprocal, doc="1 / x.", autocast="float32", in_place=True)(
+    lambda input: 1 / input
+)
 
 # ---- exponentials and logarithms ----
 exp = unary("exp", grad=lambda g, y, x: g * y, ref=np.exp, cost=10, autocast="float32")
-exp2 = unary("exp2", grad=lambda g, y, x: g * y * ln(2), ref=np.exp2, cost=10)
-expm1 = unary("expm1", grad=lambda g, y, x: g * (y + 1), ref=np.expm1, cost=14, autocast="float32")
+exp2 = unary("exp2", grad=lambda g, y, x: g * y * ln(2), ref=np.exp2, cost=10, namespace="special")
+expm1 = unary("expm1", grad=lambda g, y, x: g * (y + 1), ref=np.expm1, cost=14, autocast="float32", namespace="special")
 log = unary("log", grad=lambda g, y, x: g / x, ref=np.log, cost=12, autocast="float32")
 log2 = unary("log2", grad=lambda g, y, x: g / (x * ln(2)), ref=np.log2, cost=12, autocast="float32")
 log10 = unary("log10", grad=lambda g, y, x: g / (x * ln(10)), ref=np.log10, cost=12, autocast="float32")
-log1p = unary("log1p", grad=lambda g, y, x: g / (x + 1), ref=np.log1p, cost=14, autocast="float32")
+log1p = unary("log1p", grad=lambda g, y, x: g / (x + 1), ref=np.log1p, cost=14, autocast="float32", namespace="special")
 
 # ---- trigonometry ----
 sin = unary("sin", grad=lambda g, y, x: g * cos(x), ref=np.sin, cost=16)
 cos: Operation = unary("cos", grad=lambda g, y, x: -g * sin(x), ref=np.cos, cost=16)
 tan = unary("tan", grad=lambda g, y, x: g * (1 + y * y), ref=np.tan, cost=20, autocast="float32")
-asin = unary("asin", grad=lambda g, y, x: g * rsqrt(1 - x * x), ref=np.arcsin, cost=16, autocast="float32")
-acos = unary("acos", grad=lambda g, y, x: -g * rsqrt(1 - x * x), ref=np.arccos, cost=16, autocast="float32")
-atan = unary("atan", grad=lambda g, y, x: g / (1 + x * x), ref=np.arctan, cost=16)
+asin = unary("asin", grad=lambda g, y, x: g * rsqrt(1 - x * x), ref=np.arcsin, cost=16, autocast="float32", aliases=("arcsin",))
+acos = unary(
+    "acos", grad=lambda g, y, x: -g * rsqrt(1 - x * x), ref=np.arccos, cost=16, autocast="float32", aliases=("arccos",),
+)
+atan = unary("atan", grad=lambda g, y, x: g / (1 + x * x), ref=np.arctan, cost=16, aliases=("arctan",))
 sinh = unary("sinh", grad=lambda g, y, x: g * cosh(x), ref=np.sinh, cost=16, autocast="float32")
 cosh: Operation = unary("cosh", grad=lambda g, y, x: g * sinh(x), ref=np.cosh, cost=16, autocast="float32")
-tanh = unary("tanh", grad=lambda g, y, x: g * (1 - y * y), ref=np.tanh, cost=14)
-asinh = unary("asinh", grad=lambda g, y, x: g * rsqrt(x * x + 1), ref=np.arcsinh, cost=20)
-acosh = unary("acosh", grad=lambda g, y, x: g * rsqrt(x * x - 1), ref=np.arccosh, cost=20)
-atanh = unary("atanh", grad=lambda g, y, x: g / (1 - x * x), ref=np.arctanh, cost=20)
+tanh = unary("tanh", grad=lambda g, y, x: g * (1 - y * y), ref=np.tanh, cost=14, namespace="nn.functional")
+asinh = unary("asinh", grad=lambda g, y, x: g * rsqrt(x * x + 1), ref=np.arcsinh, cost=20, aliases=("arcsinh",))
+acosh = unary("acosh", grad=lambda g, y, x: g * rsqrt(x * x - 1), ref=np.arccosh, cost=20, aliases=("arccosh",))
+atanh = unary("atanh", grad=lambda g, y, x: g / (1 - x * x), ref=np.arctanh, cost=20, aliases=("arctanh",))
 
 # ---- error function, sigmoid, relu ----
 erf = unary(
     "erf", grad=lambda g, y, x: g * exp(-x * x) * (2 / pi**0.5), ref=from_scipy("erf"), cost=20,
-    doc="2/sqrt(pi) times the integral of exp(-t^2) from 0 to x.",
+    doc="2/sqrt(pi) times the integral of exp(-t^2) from 0 to x.", namespace="special",
 )
 erfc = unary(
     "erfc", grad=lambda g, y, x: -g * exp(-x * x) * (2 / pi**0.5), ref=from_scipy("erfc"), cost=24,
-    doc="1 - erf(x), without cancellation.",
+    doc="1 - erf(x), without cancellation.", namespace="special",
 )
 sigmoid = unary(
     "sigmoid", grad=lambda g, y, x: g * y * (1 - y), ref=from_scipy("expit"), cost=12, doc="1 / (1 + exp(-x)).",
+    namespace="nn.functional", aliases=("special.expit",),
 )
 relu = unary(
     "relu", grad=lambda g, y, x: where(y <= 0, 0, g), ref=lambda x: np.maximum(x, 0), floating=False,
-    emit=lambda k, x: k.maximum(x, k.constant(0)), doc="x where positive, else 0; NaN of NaN.",
+    emit=lambda k, x: k.maximum(x, k.constant(0)), doc="x where positive, else 0; NaN of NaN.", namespace="nn.functional",
 )
 
 # ---- rounding ----
 floor: Operation = unary("floor", grad=lambda g, y, x: zeros_like(g), ref=np.floor, floating=False)
 ceil = unary("ceil", grad=lambda g, y, x: zeros_like(g), ref=np.ceil, floating=False)
-trunc: Operation = unary("trunc", grad=lambda g, y, x: zeros_like(g), ref=np.trunc, floating=False)
+trunc: Operation = unary("trunc", grad=lambda g, y, x: zeros_like(g), ref=np.trunc, floating=False, aliases=("fix",))
 round = unary("round", grad=lambda g, y, x: zeros_like(g), ref=np.rint, floating=False)
 
 # ---- comparisons and predicates ----
 eq = compare("eq", np.equal)
-ne = compare("ne", np.not_equal)
-lt = compare("lt", np.less)
-le = compare("le", np.less_equal)
-gt = compare("gt", np.greater)
-ge = compare("ge", np.greater_equal)
+ne = compare("ne", np.not_equal, aliases=("not_equal",))
+lt = compare("lt", np.less, aliases=("less",))
+le = compare("le", np.less_equal, aliases=("less_equal",))
+gt = compare("gt", np.greater, aliases=("greater",))
+ge = compare("ge", np.greater_equal, aliases=("greater_equal",))
 isnan = unary("isnan", ref=np.isnan, result=bool_)
 isinf = unary("isinf", ref=np.isinf, result=bool_)
 isfinite = unary("isfinite", ref=np.isfinite, result=bool_)
@@ -203,20 +216,20 @@ logical_or = logical("logical_or", np.logical_or, emit=lambda k, x, y: k.bitwise
 logical_xor = logical("logical_xor", np.logical_xor, emit=lambda k, x, y: k.bitwise_xor(x, y))
 
 
-@composite("logical_not", ref=np.logical_not)
+@composite("logical_not", ref=np.logical_not, in_place=True)
 def logical_not(input: Value) -> Value:
     return bitwise_not(cast(input, bool_))
 
 
-bitwise_and = integral("bitwise_and", np.bitwise_and)
-bitwise_or = integral("bitwise_or", np.bitwise_or)
-bitwise_xor = integral("bitwise_xor", np.bitwise_xor)
-bitwise_left_shift = integral("bitwise_left_shift", np.left_shift, bools="convert one with .to(genesis.int64)")
-bitwise_right_shift = integral("bitwise_right_shift", np.right_shift, bools="convert one with .to(genesis.int64)")
+bitwise_and = integral("bitwise_and", np.bitwise_and, "and")
+bitwise_or = integral("bitwise_or", np.bitwise_or, "or")
+bitwise_xor = integral("bitwise_xor", np.bitwise_xor, "xor")
+bitwise_left_shift = integral("bitwise_left_shift", np.left_shift, "lshift", bools="convert one with .to(genesis.int64)")
+bitwise_right_shift = integral("bitwise_right_shift", np.right_shift, "rshift", bools="convert one with .to(genesis.int64)")
 primitive("bitwise_not", "elementwise", reference=lambda node, x: np.invert(x))
 
 
-@composite("bitwise_not", ref=np.invert)
+@composite("bitwise_not", ref=np.invert, operator="invert", in_place=True)
 def bitwise_not(input: Value) -> Value:
     (x,) = as_values(input)
     if x.dtype.is_floating_point:
@@ -225,7 +238,7 @@ def bitwise_not(input: Value) -> Value:
 
 
 # ---- clamping ----
-@composite("clamp", 3, ref=np.clip)
+@composite("clamp", 3, ref=np.clip, aliases=("clip",), in_place=True)
 def clamp(input: Value, min: Value | None = None, max: Value | None = None) -> Value:
     """`input` held within [min, max]; the gradient passes where it is within, bounds included.
 
@@ -250,17 +263,13 @@ def _bounded(input: Value, bound: Value, lower: bool) -> Value:
 
 # ---- operators on Values ----
 def _install_operators() -> None:
-    pairs = {
-        "add": add, "sub": sub, "mul": mul, "truediv": div, "floordiv": floor_divide, "mod": remainder, "pow": pow,
-        "and": bitwise_and, "or": bitwise_or, "xor": bitwise_xor,
-    }
-    for name, operation in pairs.items():
-        setattr(Value, f"__{name}__", lambda a, b, op=operation: op(a, b))
-        setattr(Value, f"__r{name}__", lambda a, b, op=operation: op(b, a))
-    for name, operation in {"eq": eq, "ne": ne, "lt": lt, "le": le, "gt": gt, "ge": ge}.items():
-        setattr(Value, f"__{name}__", lambda a, b, op=operation: op(a, b))
-    Value.__neg__ = lambda a: neg(a)  # type: ignore[method-assign]
-    Value.__invert__ = lambda a: bitwise_not(a)
+    for row in [row for row in OPERATIONS.values() if row.operator]:
+        if len(row.operands) == 1:
+            setattr(Value, f"__{row.operator}__", lambda a, op=row: op(a))
+            continue
+        setattr(Value, f"__{row.operator}__", lambda a, b, op=row: op(a, b))
+        if row.name not in ("eq", "ne", "lt", "le", "gt", "ge"):
+            setattr(Value, f"__r{row.operator}__", lambda a, b, op=row: op(b, a))
     Value.__hash__ = object.__hash__  # type: ignore[method-assign]
 
 

@@ -151,7 +151,7 @@ def _triangles(lu: Value) -> tuple[Value, Value]:
 primitive("lu_factor_ex", "host", grad=_grad, reference=_reference)
 
 
-@composite("lu_factor_ex", methods=())
+@composite("lu_factor_ex", method=False, namespace="linalg")
 def lu_factor_ex(A: Value, *, pivot: bool = True, check_errors: bool = False) -> Any:
     """(LU, pivots, info) of matrices (.., m, n): both factors in one matrix, min(m, n) pivots, int32, counted from 1.
 
@@ -168,7 +168,7 @@ def lu_factor_ex(A: Value, *, pivot: bool = True, check_errors: bool = False) ->
     return FactoredInfo(cast(lu, A.dtype), cast(pivots, int32), cast(info, int32))
 
 
-@composite("lu_factor", methods=())
+@composite("lu_factor", method=False, namespace="linalg")
 def lu_factor(A: Value, *, pivot: bool = True) -> Any:
     """(LU, pivots) as `lu_factor_ex`; raises LinAlgError, when it is computed, where the diagonal of U has a zero."""
     return Factored(*lu_factor_ex(A, pivot=pivot, check_errors=True)[:2])
@@ -180,7 +180,7 @@ def lu(A: Value, pivot: bool = True, get_infos: bool = False) -> Any:
     return lu_factor_ex(A, pivot=pivot) if get_infos else lu_factor(A, pivot=pivot)
 
 
-@composite("lu_unpack", methods=())
+@composite("lu_unpack", method=False)
 def lu_unpack(LU_data: Value, LU_pivots: Value, unpack_data: bool = True, unpack_pivots: bool = True) -> Any:
     """(P, L, U) of what `lu_factor` gives: (.., m, m), (.., m, k), (.., k, n), with k = min(m, n).
 
@@ -198,7 +198,7 @@ def lu_unpack(LU_data: Value, LU_pivots: Value, unpack_data: bool = True, unpack
     return PLU(order, *(_triangles(LU_data) if unpack_data else (none, none)))
 
 
-@composite("linalg_lu", methods=())
+@composite("linalg_lu", method=False, aliases=("linalg.lu",), public=False)
 def linalg_lu(A: Value, *, pivot: bool = True) -> Any:
     """(P, L, U) with P @ L @ U = `A` (.., m, n): a permutation, and a lower (ones on its diagonal) and an upper triangle.
 
@@ -216,7 +216,7 @@ def linalg_lu(A: Value, *, pivot: bool = True) -> Any:
 # ---- equations ----
 
 
-@composite("linalg_lu_solve", (0, 2), methods=())
+@composite("linalg_lu_solve", (0, 2), method=False, aliases=("linalg.lu_solve",), public=False)
 def linalg_lu_solve(LU: Value, pivots: Value, B: Value, *, left: bool = True, adjoint: bool = False) -> Value:
     """The X with A @ X = `B` (.., n, k), for the A (.., n, n) that `lu_factor` made `LU` and `pivots` of.
 
@@ -268,7 +268,7 @@ class Inverse(NamedTuple):
     info: Any
 
 
-@composite("solve_ex", 2, methods=())
+@composite("solve_ex", 2, method=False, namespace="linalg")
 def solve_ex(A: Value, B: Value, *, left: bool = True, check_errors: bool = False) -> Any:
     """(result, info) as `solve`, where a matrix may be singular: `info` is that of `lu_factor_ex`, infinities the result."""
     first, second = promoted(A, B)
@@ -280,7 +280,7 @@ def solve_ex(A: Value, B: Value, *, left: bool = True, check_errors: bool = Fals
     return Solved(cast(linalg_lu_solve(data, pivots, b, left=left), first.dtype), info)
 
 
-@composite("inv_ex", methods=())
+@composite("inv_ex", method=False, namespace="linalg")
 def inv_ex(A: Value, *, check_errors: bool = False) -> Any:
     """(inverse, info) as `inv`, where a matrix may be singular: `info` is that of `lu_factor_ex`, infinities the inverse.
 

@@ -149,7 +149,7 @@ def _scatter(name: str, input: Value, dim: int, index: Value, src: Value | float
     return scatter_value(input, index, source, axis, mode)
 
 
-@composite("scatter_add", (0, 2, 3), autocast="widest")
+@composite("scatter_add", (0, 2, 3), autocast="widest", in_place=True)
 def scatter_add(input: Value, dim: int, index: Value, src: Value) -> Value:
     """`input` with `src[i]` added at `index[i]` along `dim`.
 
@@ -163,7 +163,7 @@ def scatter_add(input: Value, dim: int, index: Value, src: Value) -> Value:
     return _scatter("scatter_add", input, dim, index, src, "add")
 
 
-@composite("scatter", (0, 2, 3))
+@composite("scatter", (0, 2, 3), in_place=True)
 def scatter(input: Value, dim: int, index: Value, src: Value) -> Value:
     """`input` with `src[i]` written at `index[i]` along `dim`; of several writes to one place the last holds.
 
@@ -196,7 +196,7 @@ def index_select(input: Value, dim: int, index: Value) -> Value:
     return gather_value(input, expand(reshape_value(index, place), shape), axis)
 
 
-@composite("embedding", 2, methods=())
+@composite("embedding", 2, method=False)
 def embedding(input: Value, weight: Value) -> Value:
     """The rows of `weight` (entries, width) at the positions `input` (any shape).
 
@@ -237,7 +237,7 @@ def _places(input: Value, axes: Sequence[int], indices: Sequence[Value]) -> tupl
     return merged, expand(flat, (numel(shape), *merged.shape[1:])), shape, axes[0] if adjacent else 0
 
 
-@composite("index", 1, methods=())
+@composite("index", 1, method=False, public=False)
 def index(input: Value, axes: tuple[int, ...], *indices: Value) -> Value:
     """`input[.., indices, ..]`: integer tensors on `axes`, as in NumPy; full slices on the other axes."""
     merged, place, shape, at = _places(input, axes, indices)
@@ -245,7 +245,7 @@ def index(input: Value, axes: tuple[int, ...], *indices: Value) -> Value:
     return permute_value(rows, [*range(rank, rank + at), *range(rank), *range(rank + at, rows.ndim)])
 
 
-@composite("index_put", 2, methods=())
+@composite("index_put", 2, method=False)
 def index_put(input: Value, values: Value, axes: tuple[int, ...], accumulate: bool, *indices: Value) -> Value:
     """`input` with `values` written (or added) at `input[.., indices, ..]`."""
     merged, place, own, at = _places(input, axes, indices)

@@ -31,7 +31,7 @@ def _cat_grad(g: Value, y: Value, *inputs: Value) -> Any:
 primitive("cat", "cat", grad=_cat_grad, reference=_cat_reference)
 
 
-@composite("cat", 1, variadic=True, methods=(), autocast="widest")
+@composite("cat", 1, variadic=True, method=False, autocast="widest", aliases=("concat", "concatenate"))
 def cat(tensors: Sequence[Value], dim: int = 0) -> Value:
     """The tensors one after the other along `dim`.
 
@@ -61,7 +61,7 @@ def cat(tensors: Sequence[Value], dim: int = 0) -> Value:
     return first.graph.add("cat", values, shape, first.dtype, {"dim": axis})
 
 
-@composite("stack", 1, variadic=True, methods=(), autocast="widest")
+@composite("stack", 1, variadic=True, method=False, autocast="widest")
 def stack(tensors: Sequence[Value], dim: int = 0) -> Value:
     """The tensors of one shape along a new axis `dim`.
 

@@ -12,7 +12,10 @@ import numpy as np
 
 from genesis.ir.shapes import Shape, contiguous_strides, normalize_axis, numel, resolve_reshape
 
-__all__ = ["LAYOUT_RULES", "Layout", "contiguous_layout", "flip_layout", "permute_layout", "slice_layout", "window_layout"]
+__all__ = [
+    "LAYOUT_RULES", "Layout", "contiguous_layout", "diagonal_layout", "flip_layout", "narrow_layout", "permute_layout",
+    "slice_layout", "transpose_layout", "window_layout",
+]
 
 
 class Layout(NamedTuple):
@@ -287,11 +290,10 @@ def _flat(dims: Sequence[Any]) -> tuple[int, ...]:
     return tuple(int(d) for d in dims)
 
 
-# ---- by the name of the view; genesis.ops.views adds those that are defined elsewhere ----
+# ---- by the name of the view; genesis.ops.views adds those whose rows say more than their rule ----
 
 LAYOUT_RULES: dict[str, Callable[..., Layout | None]] = {
-    "reshape": reshape_layout, "view": reshape_layout, "permute": permute_layout, "transpose": transpose_layout,
-    "expand": expand_layout, "squeeze": squeeze_layout, "unsqueeze": unsqueeze_layout, "flatten": flatten_layout,
-    "unflatten": unflatten_layout, "flip": flip_layout, "slice": slice_layout, "narrow": narrow_layout,
-    "select": select_layout, "diagonal": diagonal_layout, "unfold": unfold_layout,
+    "reshape": reshape_layout, "view": reshape_layout, "permute": permute_layout, "expand": expand_layout,
+    "squeeze": squeeze_layout, "unsqueeze": unsqueeze_layout, "flatten": flatten_layout, "unflatten": unflatten_layout,
+    "narrow": narrow_layout, "select": select_layout, "diagonal": diagonal_layout, "unfold": unfold_layout,
 }

@@ -27,7 +27,7 @@ def reduced(name: str, losses: Value, reduction: str) -> Value:
     return losses
 
 
-@composite("mse_loss", 2, methods=(), autocast="float32")
+@composite("mse_loss", 2, method=False, autocast="float32", namespace="nn.functional")
 def mse_loss(input: Value, target: Value, reduction: str = "mean") -> Value:
     """(input - target)^2.
 
@@ -42,13 +42,13 @@ def mse_loss(input: Value, target: Value, reduction: str = "mean") -> Value:
     return cast(reduced("mse_loss", difference * difference, reduction), x.dtype)
 
 
-@composite("l1_loss", 2, methods=(), autocast="float32")
+@composite("l1_loss", 2, method=False, autocast="float32", namespace="nn.functional")
 def l1_loss(input: Value, target: Value, reduction: str = "mean") -> Value:
     """|input - target|."""
     return reduced("l1_loss", abs_value(input - target), reduction)
 
 
-@composite("cross_entropy", 2, methods=(), autocast="float32")
+@composite("cross_entropy", 2, method=False, autocast="float32", namespace="nn.functional")
 def cross_entropy(
     input: Value, target: Value, weight: Value | None = None, ignore_index: int = -100, reduction: str = "mean",
     label_smoothing: float = 0.0,
@@ -123,7 +123,7 @@ def _per_class(weight: Value | None, like: Value, axis: int) -> Value | float:
     return expand(reshape_value(weight, (weight.shape[0],) + (1,) * (like.ndim - axis - 1)), like.shape)
 
 
-@composite("nll_loss", 2, methods=(), autocast="float32")
+@composite("nll_loss", 2, method=False, autocast="float32", namespace="nn.functional")
 def nll_loss(
     input: Value, target: Value, weight: Value | None = None, ignore_index: int = -100, reduction: str = "mean"
 ) -> Value:

@@ -26,7 +26,7 @@ __all__ = [
 # ---- likelihoods ----
 
 
-@composite("poisson_nll_loss", 2, methods=(), autocast="float32")
+@composite("poisson_nll_loss", 2, method=False, autocast="float32", namespace="nn.functional")
 def poisson_nll_loss(
     input: Value, target: Value, log_input: bool = True, full: bool = False, eps: float = 1e-8, reduction: str = "mean"
 ) -> Value:
@@ -45,7 +45,7 @@ def poisson_nll_loss(
     return cast(reduced("poisson_nll_loss", losses, reduction), x.dtype)
 
 
-@composite("gaussian_nll_loss", 3, methods=(), autocast="float32")
+@composite("gaussian_nll_loss", 3, method=False, autocast="float32", namespace="nn.functional")
 def gaussian_nll_loss(
     input: Value, target: Value, var: Value, full: bool = False, eps: float = 1e-6, reduction: str = "mean"
 ) -> Value:
@@ -75,7 +75,7 @@ def _rows(name: str, input: Value, target: Value, want: tuple[int, ...]) -> Valu
     return widened(input)
 
 
-@composite("multi_margin_loss", 2, methods=(), autocast="float32")
+@composite("multi_margin_loss", 2, method=False, autocast="float32", namespace="nn.functional")
 def multi_margin_loss(
     input: Value, target: Value, p: int = 1, margin: float = 1.0, weight: Value | None = None, reduction: str = "mean"
 ) -> Value:
@@ -99,7 +99,7 @@ def multi_margin_loss(
     return cast(reduced("multi_margin_loss", losses, reduction), input.dtype)
 
 
-@composite("multilabel_margin_loss", 2, methods=(), autocast="float32")
+@composite("multilabel_margin_loss", 2, method=False, autocast="float32", namespace="nn.functional")
 def multilabel_margin_loss(input: Value, target: Value, reduction: str = "mean") -> Value:
     """The sum over the targets and all other classes of max(0, 1 - input[target] + input[class]), over the classes' number.
 
@@ -117,7 +117,7 @@ def multilabel_margin_loss(input: Value, target: Value, reduction: str = "mean")
     return cast(reduced("multilabel_margin_loss", losses, reduction), input.dtype)
 
 
-@composite("multilabel_soft_margin_loss", 2, methods=())
+@composite("multilabel_soft_margin_loss", 2, method=False, namespace="nn.functional")
 def multilabel_soft_margin_loss(
     input: Value, target: Value, weight: Value | None = None, reduction: str = "mean"
 ) -> Value:

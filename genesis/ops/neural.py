@@ -21,14 +21,14 @@ __all__ = ["gelu", "layer_norm", "log_softmax", "logsumexp", "rms_norm", "silu",
 
 
 # ---- activations ----
-@composite("silu")
+@composite("silu", in_place=True, namespace="nn.functional")
 @rounded_once
 def silu(input: Value) -> Value:
     """x * sigmoid(x) (Hendrycks and Gimpel, 2016)."""
     return input * sigmoid(input)
 
 
-@composite("gelu")
+@composite("gelu", namespace="nn.functional")
 @rounded_once
 def gelu(input: Value, approximate: str = "none") -> Value:
     """x * Phi(x) (Hendrycks and Gimpel, 2016); `approximate="tanh"` takes their tanh formula."""
@@ -39,7 +39,7 @@ def gelu(input: Value, approximate: str = "none") -> Value:
     return 0.5 * input * (1 + erf(input * 0.5**0.5))
 
 
-@composite("leaky_relu", methods=())
+@composite("leaky_relu", method=False, in_place=True, namespace="nn.functional")
 def leaky_relu(input: Value, negative_slope: float = 0.01) -> Value:
     """x where positive, `negative_slope` * x elsewhere."""
     return where(input > 0, input, input * negative_slope)
@@ -60,7 +60,7 @@ def _float(input: Value, dtype: object) -> Value:
     return cast(input, dtype or floating_dtype(input.dtype))  # type: ignore[arg-type]
 
 
-@composite("softmax", autocast="float32")
+@composite("softmax", autocast="float32", namespace=("special", "nn.functional"))
 def softmax(input: Value, dim: int = -1, dtype: object = None) -> Value:
     """exp(x) / sum(exp(x)) along `dim`.
 
@@ -78,7 +78,7 @@ def softmax(input: Value, dim: int = -1, dtype: object = None) -> Value:
     return cast(e * (1 / sum(e, axis, True)), x.dtype)  # one division for each row
 
 
-@composite("log_softmax", autocast="float32")
+@composite("log_softmax", autocast="float32", namespace=("special", "nn.functional"))
 def log_softmax(input: Value, dim: int = -1, dtype: object = None) -> Value:
     """log(softmax(x)) along `dim`, without overflow.
 
@@ -92,7 +92,7 @@ def log_softmax(input: Value, dim: int = -1, dtype: object = None) -> Value:
     return cast(shifted - log(sum(exp(shifted), axis, True)), x.dtype)
 
 
-@composite("logsumexp", autocast="float32")
+@composite("logsumexp", autocast="float32", namespace="special")
 @rounded_once
 def logsumexp(input: Value, dim: int | tuple[int, ...], keepdim: bool = False) -> Value:
     """log(sum(exp(x))) over `dim`, without overflow.
@@ -118,7 +118,7 @@ def _scaled(input: Value, x: Value, weight: Value | None, bias: Value | None) ->
     return cast(x if bias is None else x + bias, dtype)
 
 
-@composite("layer_norm", (), methods=(), autocast="float32")
+@composite("layer_norm", (), method=False, autocast="float32", namespace="nn.functional")
 def layer_norm(
     input: Value, normalized_shape: tuple[int, ...], weight: Value | None = None, bias: Value | None = None,
     eps: float = 1e-5,
@@ -142,7 +142,7 @@ def layer_norm(
     return _scaled(input, normalized(widened(input), axes, eps), weight, bias)
 
 
-@composite("rms_norm", (), methods=(), autocast="float32")
+@composite("rms_norm", (), method=False, autocast="float32", namespace="nn.functional")
 def rms_norm(
     input: Value, normalized_shape: tuple[int, ...], weight: Value | None = None, eps: float | None = None
 ) -> Value:
@@ -171,13 +171,13 @@ def _last(name: str, input: Value, normalized_shape: tuple[int, ...]) -> tuple[i
 # ---- triangles ----
 
 
-@composite("tril")
+@composite("tril", in_place=True)
 def tril(input: Value, diagonal: int = 0) -> Value:
     """The lower triangle of the last two axes, zeros above."""
     return _triangle(input, diagonal, lower=True)
 
 
-@composite("triu")
+@composite("triu", in_place=True)
 def triu(input: Value, diagonal: int = 0) -> Value:
     """The upper triangle of the last two axes, zeros below."""
     return _triangle(input, diagonal, lower=False)

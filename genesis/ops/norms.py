@@ -50,7 +50,7 @@ def _float(name: str, input: Value, dtype: DType | None) -> Value:
 # ---- norms ----
 
 
-@composite("vector_norm", methods=())
+@composite("vector_norm", method=False, namespace="linalg")
 def vector_norm(
     x: Value, ord: float = 2, dim: Axes = None, keepdim: bool = False, *, dtype: DType | None = None
 ) -> Value:
@@ -87,7 +87,7 @@ def norm(
     return vector_norm(_float("norm", input, dtype), order, dim, keepdim)
 
 
-@composite("matrix_norm", methods=())
+@composite("matrix_norm", method=False, namespace="linalg")
 def matrix_norm(
     A: Value, ord: float | str = "fro", dim: Sequence[int] = (-2, -1), keepdim: bool = False, *, dtype: DType | None = None
 ) -> Value:
@@ -115,7 +115,7 @@ def matrix_norm(
     return cast(extreme, given.dtype)
 
 
-@composite("normalize", methods=())
+@composite("normalize", method=False, namespace="nn.functional")
 def normalize(input: Value, p: float = 2.0, dim: Axes = 1, eps: float = 1e-12) -> Value:
     """`input` over its p-norm along `dim`, which counts as `eps` at least.
 
@@ -127,7 +127,7 @@ def normalize(input: Value, p: float = 2.0, dim: Axes = 1, eps: float = 1e-12) -
     return cast(x / clamp(_norm("normalize", x, p, normalize_axes("normalize", dim, x.ndim), True), min=eps), input.dtype)
 
 
-@composite("renorm", autocast="float32")
+@composite("renorm", autocast="float32", in_place=True)
 def renorm(input: Value, p: float, dim: int, maxnorm: float) -> Value:
     """`input` whose slices along `dim` are scaled down to the p-norm `maxnorm` where theirs is greater.
 
@@ -154,7 +154,7 @@ def dist(input: Value, other: Value, p: float = 2) -> Value:
     return norm(_float("dist", a, None) - b, p)
 
 
-@composite("cdist", 2, methods=(), autocast="float32")
+@composite("cdist", 2, method=False, autocast="float32")
 def cdist(x1: Value, x2: Value, p: float = 2.0, compute_mode: str = "use_mm_for_euclid_dist_if_necessary") -> Value:
     """The p-norms of the differences of all rows of `x1` (.., m, k) and `x2` (.., n, k): (.., m, n).
 

@@ -22,7 +22,7 @@ def _integers(name: str, ref: np.ufunc, doc: str) -> Operation:
     """A row of two integers."""
     primitive(name, "host", reference=lambda node, x, y: ref(x, y))
 
-    @composite(name, 2, ref=ref, doc=doc)
+    @composite(name, 2, ref=ref, doc=doc, in_place=True)
     def define(input: Value, other: Value) -> Value:
         x, y = promoted(input, other)
         if x.dtype.category != 1:
@@ -42,7 +42,7 @@ lcm = _integers("lcm", np.lcm, "The least number, not negative, that both divide
 primitive("nextafter", "host", reference=lambda node, x, y: np.nextafter(x, y))
 
 
-@composite("nextafter", 2, ref=np.nextafter)
+@composite("nextafter", 2, ref=np.nextafter, in_place=True)
 def nextafter(input: Value, other: Value) -> Value:
     """The next number of the dtype after `input` in the direction of `other`.
 

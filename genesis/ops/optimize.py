@@ -26,7 +26,7 @@ def _like(values: Values, models: Values) -> tuple[Value, ...]:
     return tuple(cast(v, m.dtype) for v, m in zip(values, models, strict=True))
 
 
-@composite("clip_to_norm", (1,), methods=())
+@composite("clip_to_norm", (1,), method=False, public=False)
 def clip_to_norm(gradients: Values, max_norm: Scalar, norm_type: float) -> tuple[Value, ...]:
     """The norm of all gradients taken as one vector, then the gradients scaled down to `max_norm` where it is larger."""
     grads = [widened(g) for g in gradients]
@@ -44,13 +44,13 @@ def clip_to_norm(gradients: Values, max_norm: Scalar, norm_type: float) -> tuple
     return total, *_like([g * scale for g in grads], gradients)
 
 
-@composite("clip_to_value", (1, 2), methods=())
+@composite("clip_to_value", (1, 2), method=False, public=False)
 def clip_to_value(gradients: Values, low: Scalar, high: Scalar) -> tuple[Value, ...]:
     """The gradients held within [low, high]."""
     return tuple(clamp(g, min=low, max=high) for g in gradients)
 
 
-@composite("unscale", (1,), methods=())
+@composite("unscale", (1,), method=False, public=False)
 def unscale(gradients: Values, inverse: Scalar) -> tuple[Value, ...]:
     """Whether a gradient is infinite or NaN somewhere, then the gradients times `inverse`."""
     overflow = reduce(or_, [any(logical_not(isfinite(g))) for g in gradients])

@@ -63,7 +63,9 @@ def _row(name: str, title: str, coefficients: Coefficients) -> Operation:
         grad=lambda g, y, x, degrees: (g * node(x, degrees, y.node.attrs["order"] + 1), None),
     )
 
-    @composite(name, 2, methods=(), doc=f"{title}: the polynomials of degree `n`, rounded towards 0; 0 of a negative degree.")
+    doc = f"{title}: the polynomials of degree `n`, rounded towards 0; 0 of a negative degree."
+
+    @composite(name, 2, method=False, namespace="special", doc=doc)
     def define(input: Value, n: Value) -> Value:
         x, degrees = broadcast(name, *promoted(input, n, floating=True))
         return cast(node(widened(x), widened(degrees), 0), x.dtype)
@@ -72,7 +74,7 @@ def _row(name: str, title: str, coefficients: Coefficients) -> Operation:
 
 
 def _shifted(name: str, row: Operation) -> None:
-    @composite(f"shifted_{name}", 2, methods=(), doc=f"`{name}` at 2 x - 1, for x in [0, 1].")
+    @composite(f"shifted_{name}", 2, method=False, namespace="special", doc=f"`{name}` at 2 x - 1, for x in [0, 1].")
     def define(input: Value, n: Value) -> Value:
         x, degrees = broadcast(name, *promoted(input, n, floating=True))
         return cast(row(widened(x) * 2 - 1, widened(degrees)), x.dtype)

@@ -108,7 +108,7 @@ def _max_pool(axes: int) -> Operation:
     >>> genesis.nn.functional.{name}(x, {(4, 2, 2) if axes == 3 else 2})
     tensor({_PICKED[axes]})
     """
-    return composite(name, methods=())(define)
+    return composite(name, method=False, namespace="nn.functional")(define)
 
 
 _PICKED = {
@@ -161,7 +161,10 @@ _AVERAGED = "`stride` is `kernel_size` if None. Zeros of `padding` are counted i
     "    last window may reach beyond, which never counts. Raises ValueError where no window fits."
 
 
-@composite("avg_pool1d", methods=(), doc=f"The mean of each window over the last axis.\n\n    {_AVERAGED}\n    ")
+@composite(
+    "avg_pool1d", method=False, namespace="nn.functional",
+    doc=f"The mean of each window over the last axis.\n\n    {_AVERAGED}\n    ",
+)
 def avg_pool1d(
     input: Value, kernel_size: PerAxis, stride: PerAxis | None = None, padding: PerAxis = 0, ceil_mode: bool = False,
     count_include_pad: bool = True,
@@ -178,7 +181,7 @@ def _avg_pool(axes: int) -> Operation:
 
     name = f"avg_pool{axes}d"
     doc = f"The mean of each window over the last {axes} axes, or its sum over `divisor_override`.\n\n    {_AVERAGED}\n    "
-    return composite(name, methods=(), doc=doc)(define)
+    return composite(name, method=False, namespace="nn.functional", doc=doc)(define)
 
 
 def _lp_pool(axes: int) -> Operation:
@@ -190,7 +193,8 @@ def _lp_pool(axes: int) -> Operation:
         return pow(total, 1 / norm_type)
 
     name = f"lp_pool{axes}d"
-    return composite(name, methods=(), doc=f"(sum of x^p)^(1/p) of each window over the last {axes} axes.")(define)
+    doc = f"(sum of x^p)^(1/p) of each window over the last {axes} axes."
+    return composite(name, method=False, namespace="nn.functional", doc=doc)(define)
 
 
 # ---- to a given size ----
@@ -242,7 +246,7 @@ def _adaptive_avg_pool(axes: int) -> Operation:
 
     name = f"adaptive_avg_pool{axes}d"
     define.__doc__ = f"""The means of `output_size` parts, as equal as can be, of the last {axes} axes; None keeps an extent."""
-    return composite(name, methods=())(define)
+    return composite(name, method=False, namespace="nn.functional")(define)
 
 
 def _adaptive_max_pool(axes: int) -> Operation:
@@ -267,7 +271,7 @@ def _adaptive_max_pool(axes: int) -> Operation:
 
     None keeps an extent. With `return_indices`, (values, places in the flattened plane).
     """
-    return composite(name, methods=())(define)
+    return composite(name, method=False, namespace="nn.functional")(define)
 
 
 max_pool1d, max_pool2d, max_pool3d = map(_max_pool, (1, 2, 3))

@@ -77,7 +77,7 @@ def inner(input: Value, other: Value) -> Value:
     return contracted("inner", input, other, (input.ndim - 1,), (other.ndim - 1,))
 
 
-@composite("outer", 2)
+@composite("outer", 2, aliases=("ger",))
 def outer(input: Value, vec2: Value) -> Value:
     """All products of the elements of two vectors, (m,) and (n,) -> (m, n).
 
@@ -90,7 +90,7 @@ def outer(input: Value, vec2: Value) -> Value:
     return reshape_value(input, (*input.shape, 1)) * vec2
 
 
-@composite("tensordot", 2, methods=(), autocast="widest")
+@composite("tensordot", 2, method=False, autocast="widest")
 def tensordot(a: Value, b: Value, dims: int | Sequence[Sequence[int]] = 2) -> Value:
     """The sums of products over the last `dims` axes of `a` and the first of `b`, or over the axes in a pair of lists.
 
@@ -111,7 +111,7 @@ def tensordot(a: Value, b: Value, dims: int | Sequence[Sequence[int]] = 2) -> Va
     return contracted("tensordot", a, b, left, right)
 
 
-@composite("vecdot", 2, methods=())
+@composite("vecdot", 2, method=False, namespace="linalg")
 def vecdot(x: Value, y: Value, dim: int = -1) -> Value:
     """The sums of the products along `dim`, after broadcasting.
 
@@ -140,7 +140,7 @@ def _added(name: str, product: Value, input: Value, beta: float, alpha: float) -
     return cast(total, product.dtype)
 
 
-@composite("addmm", 3, autocast="low")
+@composite("addmm", 3, autocast="low", in_place=True)
 def addmm(input: Value, mat1: Value, mat2: Value, *, beta: float = 1, alpha: float = 1) -> Value:
     """beta * input + alpha * mat1 @ mat2, for matrices.
 
@@ -154,25 +154,25 @@ def addmm(input: Value, mat1: Value, mat2: Value, *, beta: float = 1, alpha: flo
     return _added("addmm", mm(mat1, mat2), input, beta, alpha)
 
 
-@composite("addmv", 3, autocast="low")
+@composite("addmv", 3, autocast="low", in_place=True)
 def addmv(input: Value, mat: Value, vec: Value, *, beta: float = 1, alpha: float = 1) -> Value:
     """beta * input + alpha * mat @ vec, for a matrix and a vector."""
     return _added("addmv", mv(mat, vec), input, beta, alpha)
 
 
-@composite("addr", 3, autocast="low")
+@composite("addr", 3, autocast="low", in_place=True)
 def addr(input: Value, vec1: Value, vec2: Value, *, beta: float = 1, alpha: float = 1) -> Value:
     """beta * input + alpha * outer(vec1, vec2)."""
     return _added("addr", outer(vec1, vec2), input, beta, alpha)
 
 
-@composite("baddbmm", 3, autocast="low")
+@composite("baddbmm", 3, autocast="low", in_place=True)
 def baddbmm(input: Value, batch1: Value, batch2: Value, *, beta: float = 1, alpha: float = 1) -> Value:
     """beta * input + alpha * bmm(batch1, batch2)."""
     return _added("baddbmm", bmm(batch1, batch2), input, beta, alpha)
 
 
-@composite("addbmm", 3, autocast="low")
+@composite("addbmm", 3, autocast="low", in_place=True)
 def addbmm(input: Value, batch1: Value, batch2: Value, *, beta: float = 1, alpha: float = 1) -> Value:
     """beta * input + alpha * the sum of bmm(batch1, batch2) over the batch."""
     products = bmm(batch1, batch2)

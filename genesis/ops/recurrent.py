@@ -64,7 +64,7 @@ def _cell(mode: str, input: Value, state: State, *weights: Value | None) -> Stat
     return _CELLS[mode](given, shown, state)
 
 
-@composite("lstm_cell", (), methods=(), autocast="low")
+@composite("lstm_cell", (), method=False, autocast="low")
 def lstm_cell(
     input: Value, hx: State, w_ih: Value, w_hh: Value, b_ih: Value | None = None, b_hh: Value | None = None
 ) -> State:
@@ -72,7 +72,7 @@ def lstm_cell(
     return _cell("LSTM", input, tuple(hx), w_ih, w_hh, b_ih, b_hh)
 
 
-@composite("gru_cell", (), methods=(), autocast="low")
+@composite("gru_cell", (), method=False, autocast="low")
 def gru_cell(
     input: Value, hx: Value, w_ih: Value, w_hh: Value, b_ih: Value | None = None, b_hh: Value | None = None
 ) -> Value:
@@ -80,7 +80,7 @@ def gru_cell(
     return _cell("GRU", input, (hx,), w_ih, w_hh, b_ih, b_hh)[0]
 
 
-@composite("rnn_tanh_cell", (), methods=(), autocast="low")
+@composite("rnn_tanh_cell", (), method=False, autocast="low")
 def rnn_tanh_cell(
     input: Value, hx: Value, w_ih: Value, w_hh: Value, b_ih: Value | None = None, b_hh: Value | None = None
 ) -> Value:
@@ -88,7 +88,7 @@ def rnn_tanh_cell(
     return _cell("RNN_TANH", input, (hx,), w_ih, w_hh, b_ih, b_hh)[0]
 
 
-@composite("rnn_relu_cell", (), methods=(), autocast="low")
+@composite("rnn_relu_cell", (), method=False, autocast="low")
 def rnn_relu_cell(
     input: Value, hx: Value, w_ih: Value, w_hh: Value, b_ih: Value | None = None, b_hh: Value | None = None
 ) -> Value:
@@ -99,7 +99,7 @@ def rnn_relu_cell(
 # ---- a layer ----
 
 
-@composite("recurrent", (), methods=(), autocast="low")
+@composite("recurrent", (), method=False, autocast="low", public=False)
 def recurrent(
     input: Value, state: State, weights: Weights, mode: str, reverse: bool = False, lengths: Value | None = None
 ) -> State:

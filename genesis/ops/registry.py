@@ -12,7 +12,7 @@ import inspect
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache, wraps
-from typing import Any, Literal
+from typing import Any, Literal, TypedDict, Unpack
 
 import numpy as np
 
@@ -21,8 +21,8 @@ from genesis.ir.graph import Graph, Value
 from genesis.ir.shapes import Shape, broadcast_shapes, contiguous_strides
 
 __all__ = [
-    "OPERATIONS", "PRIMITIVES", "Operation", "Policy", "Primitive", "as_values", "broadcast", "cast", "composite",
-    "expand", "floating_dtype", "graph_of", "primitive", "promoted", "rounded_once", "widened", "wrapped",
+    "OPERATIONS", "PRIMITIVES", "Names", "Operation", "Policy", "Primitive", "as_values", "broadcast", "cast", "composite",
+    "expand", "floating_dtype", "graph_of", "names_in", "primitive", "promoted", "rounded_once", "row_at", "widened", "wrapped",
 ]
 
 Gradient = Callable[..., Any]
@@ -51,8 +51,8 @@ class Operation:
 
     Parameters at the positions `operands` (named `operand_names`) may be Python scalars in place of tensors: these
     become arguments of the compiled program (static with `static_scalars`). With `variadic`, the first parameter is a
-    sequence of tensors. Whatever else is not a tensor is static. `methods` are its names on Tensor. `autocast` says what
-    becomes of its arguments under `genesis.autocast`; see `genesis.ops.autocast`.
+    sequence of tensors. Whatever else is not a tensor is static. `autocast` says what becomes of its arguments under
+    `genesis.autocast`; see `genesis.ops.autocast`. The fields from `method` on say where users find it, as `Names` explains.
     """
 
     name: str
@@ -61,13 +61,30 @@ class Operation:
     reference: Callable[..., Any] | None = None
     variadic: bool = False
     static_scalars: bool = False
-    methods: tuple[str, ...] = ()
     signature: inspect.Signature = field(default_factory=inspect.Signature)
     operand_names: frozenset[str] = frozenset()
     autocast: Policy | None = None
+    method: bool = True
+    in_place: bool = False
+    operator: str | None = None
+    aliases: tuple[str, ...] = ()
+    namespaces: tuple[str, ...] = ()
+    public: bool = True
+    is_view: bool = False
 
     def __call__(self, *args: Any, **attrs: Any) -> Any:
         return self.define(*args, **attrs)
+
+
+class Names(TypedDict, total=False):
+    """Where users find a row: `genesis.NAME` and the method `x.NAME()`, unless its fields say otherwise."""
+
+    method: bool  # whether Tensor has it, under its name and its aliases
+    in_place: bool  # whether there is `x.NAME_()`, or `inplace=True` of the function in nn.functional
+    operator: str  # the operator that it is: "add" of `x + y`
+    aliases: tuple[str, ...]  # further names; "special.expit" is one in that module
+    namespace: str | tuple[str, ...]  # the modules that show it under its name: "special", "nn.functional"
+    public: bool  # False: `genesis` has no function of that name, or has another one
 
 
 PRIMITIVES: dict[str, Primitive] = {}
@@ -82,26 +99,46 @@ def primitive(name: str, kind: str, **rules: Any) -> Primitive:
 
 def composite(
     name: str, operands: int | Sequence[int] = 1, *, ref: Callable[..., Any] | None = None, variadic: bool = False,
-    methods: Sequence[str] | None = None, static_scalars: bool = False, doc: str | None = None, autocast: Policy | None = None,
+    static_scalars: bool = False, is_view: bool = False, doc: str | None = None, autocast: Policy | None = None,
+    **names: Unpack[Names],
 ) -> Callable[[Callable[..., Any]], Operation]:
-    """Decorator: a function of Values becomes the operation `name` (and, unless `methods` says else, a Tensor method).
+    """Decorator: a function of Values becomes the operation `name`, which users find where `names` say.
 
     It is documented by its docstring, by `doc`, or as the NumPy function that is its reference.
     """
 
+    namespace = names.get("namespace", ())
+
     def register(define: Callable[..., Any]) -> Operation:
         if define.__doc__ is None:
             define.__doc__ = doc or (f"As `numpy.{ref.__name__}`." if isinstance(ref, np.ufunc) else None)
-        names = (name,) if methods is None else tuple(methods)
         signature = inspect.signature(define)
         places = frozenset(range(operands) if isinstance(operands, int) else operands)
         operand_names = frozenset(p for place, p in enumerate(signature.parameters) if place in places)
         OPERATIONS[name] = row = Operation(
-            name, define, places, ref, variadic, static_scalars, names, signature, operand_names, autocast
+            name, define, places, ref, variadic, static_scalars, signature, operand_names, autocast, names.get("method", True),
+            names.get("in_place", False), names.get("operator"), names.get("aliases", ()),
+            (namespace,) if isinstance(namespace, str) else namespace, names.get("public", True), is_view,
         )
         return row
 
     return register
+
+
+def row_at(path: str) -> Operation | None:
+    """The row that users find at a path below `genesis`, "exp" or "special.expit"; None if there is none."""
+    home, _, name = path.rpartition(".")
+    row = OPERATIONS.get(name)
+    if row is not None and (home in row.namespaces if home else row.public):
+        return row
+    return next((row for row in OPERATIONS.values() if path in row.aliases), None)
+
+
+def names_in(namespace: str) -> set[str]:
+    """The names of rows that a module shows; those of "" are functions of `genesis` itself."""
+    shown = {row.name for row in OPERATIONS.values() if (namespace in row.namespaces if namespace else row.public)}
+    paths = [alias.rpartition(".") for row in OPERATIONS.values() for alias in row.aliases]
+    return shown | {name for home, _, name in paths if home == namespace}
 
 
 # ---- what every definition needs: lifting, promoting, broadcasting ----

@@ -108,7 +108,7 @@ def _sizes(
     return sizes, (None,) * len(each) if recompute else tuple([float(f) for f in each])
 
 
-@composite("interpolate", methods=())
+@composite("interpolate", method=False, namespace="nn.functional")
 def interpolate(
     input: Value, size: int | Sequence[int] | None = None, scale_factor: float | Sequence[float] | None = None,
     mode: str = "nearest", align_corners: bool | None = None, recompute_scale_factor: bool | None = None,

@@ -16,7 +16,7 @@ from genesis.ops.registry import as_values, broadcast, cast, composite, promoted
 __all__: list[str] = []
 
 
-@composite("round", 1, ref=np.round)
+@composite("round", 1, ref=np.round, namespace="special", in_place=True)
 def round(input: Value, *, decimals: int = 0) -> Value:
     """`input` rounded to so many `decimals`, ties to even; negative ones round to tens, hundreds, and so on.
 
@@ -37,7 +37,7 @@ def round(input: Value, *, decimals: int = 0) -> Value:
     return cast(nearest(wide * power) / power if decimals > 0 else nearest(wide / power) * power, x.dtype)
 
 
-@composite("div", 2, ref=np.true_divide)
+@composite("div", 2, operator="truediv", ref=np.true_divide, aliases=("divide", "true_divide"), in_place=True)
 def div(input: Value, other: Value, *, rounding_mode: str | None = None) -> Value:
     """`input / other`, of integers as well; with a `rounding_mode` rounded, to an integer for integers: "trunc" towards zero,
     as C does, "floor" downwards, as Python's `//` does.

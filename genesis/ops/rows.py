@@ -1,21 +1,35 @@
 """What the rows of elementwise operations are written with: each makes a primitive, and the operation that builds it.
 
+They have an in-place form unless `in_place=False`, or their result has another dtype.
+
 The kernel body is `emit(k, *values)`; where a row has none, `k` has a method of the row's own name.
 """
 
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Callable
+from typing import Any, Unpack
 
 from genesis.ir.dtypes import DType, bool_
 from genesis.ir.graph import Value
-from genesis.ops.registry import Operation, Policy, as_values, broadcast, cast, composite, floating_dtype, primitive, promoted
+from genesis.ops.registry import (
+    Names,
+    Operation,
+    Policy,
+    as_values,
+    broadcast,
+    cast,
+    composite,
+    floating_dtype,
+    primitive,
+    promoted,
+)
 
 __all__ = ["binary", "compare", "from_scipy", "integral", "logical", "unary"]
 
 Rule = Callable[..., Any]
+_IN_PLACE = Names(in_place=True)
 
 
 def from_scipy(name: str) -> Rule:
@@ -30,8 +44,8 @@ def _refuse_bools(name: str, dtype: DType, instead: str) -> None:
 
 def unary(
     name: str, *, grad: Rule | None = None, ref: Rule, emit: Rule | None = None, result: DType | None = None,
-    floating: bool = True, methods: Sequence[str] | None = None, cost: int = 1, doc: str | None = None,
-    autocast: Policy | None = None, bools: str = "",
+    floating: bool = True, cost: int = 1, doc: str | None = None, autocast: Policy | None = None, bools: str = "",
+    **names: Unpack[Names],
 ) -> Operation:
     """A row of one input. `floating`: integers become the default float first. `result`: the dtype, if not the input's.
 
@@ -39,7 +53,7 @@ def unary(
     """
     primitive(name, "elementwise", grad=grad, reference=lambda node, x: ref(x), emit=emit, cost=cost)
 
-    @composite(name, 1, ref=ref, methods=methods, doc=doc, autocast=autocast)
+    @composite(name, 1, ref=ref, doc=doc, autocast=autocast, **_IN_PLACE | names if result is None else names)
     def define(input: Value) -> Value:
         (x,) = as_values(input)
         if floating:
@@ -52,13 +66,13 @@ def unary(
 
 def binary(
     name: str, *, grad: Rule | None = None, ref: Rule, emit: Rule | None = None, result: DType | None = None,
-    floating: bool = False, methods: Sequence[str] | None = None, cost: int = 1,
-    doc: str | None = None, autocast: Policy | None = None, bools: str = "",
+    floating: bool = False, cost: int = 1, doc: str | None = None, autocast: Policy | None = None, bools: str = "",
+    **names: Unpack[Names],
 ) -> Operation:
     """A row of two inputs, promoted to one dtype and broadcast. `bools`: where these make no sense, what to do instead."""
     primitive(name, "elementwise", grad=grad, reference=lambda node, x, y: ref(x, y), emit=emit, cost=cost)
 
-    @composite(name, 2, ref=ref, methods=methods, doc=doc, autocast=autocast)
+    @composite(name, 2, ref=ref, doc=doc, autocast=autocast, **_IN_PLACE | names)
     def define(input: Value, other: Value) -> Value:
         x, y = broadcast(name, *promoted(input, other, floating=floating))
         _refuse_bools(name, x.dtype, bools)
@@ -67,16 +81,16 @@ def binary(
     return define
 
 
-def compare(name: str, ref: Rule) -> Operation:
+def compare(name: str, ref: Rule, **names: Unpack[Names]) -> Operation:
     """A row of two inputs that answers with a bool and has no gradient."""
-    return binary(name, ref=ref, result=bool_)
+    return binary(name, ref=ref, result=bool_, **Names(operator=name) | names)
 
 
 def logical(name: str, ref: Rule, emit: Rule) -> Operation:
     """A row of two inputs read as truth values."""
     primitive(name, "elementwise", reference=lambda node, x, y: ref(x, y), emit=emit)
 
-    @composite(name, 2, ref=ref)
+    @composite(name, 2, ref=ref, in_place=True)
     def define(input: Value, other: Value) -> Value:
         x, y = broadcast(name, *(cast(v, bool_) for v in as_values(input, other)))
         return x.graph.add(name, (x, y), x.shape, bool_)
@@ -84,11 +98,11 @@ def logical(name: str, ref: Rule, emit: Rule) -> Operation:
     return define
 
 
-def integral(name: str, ref: Rule, bools: str = "") -> Operation:
+def integral(name: str, ref: Rule, operator: str, bools: str = "") -> Operation:
     """A row of two integers (or bools, unless there is something to do instead)."""
     primitive(name, "elementwise", reference=lambda node, x, y: ref(x, y))
 
-    @composite(name, 2, ref=ref)
+    @composite(name, 2, ref=ref, in_place=True, operator=operator)
     def define(input: Value, other: Value) -> Value:
         x, y = promoted(input, other)
         if x.dtype.is_floating_point:

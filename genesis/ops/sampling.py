@@ -67,7 +67,7 @@ def _checked(input: Value, grid: Value, mode: str, padding_mode: str) -> int:
     return axes
 
 
-@composite("grid_sample", 2, methods=())
+@composite("grid_sample", 2, method=False, namespace="nn.functional")
 def grid_sample(
     input: Value, grid: Value, mode: str = "bilinear", padding_mode: str = "zeros", align_corners: bool | None = None
 ) -> Value:

@@ -86,7 +86,7 @@ def _reduced(name: str, input: Value, axis: int, index: Value, src: Value, reduc
     return total / count if input.dtype.is_floating_point else total // count
 
 
-@composite("scatter_reduce", (0, 2, 3))
+@composite("scatter_reduce", (0, 2, 3), in_place=True)
 def scatter_reduce(
     input: Value, dim: int, index: Value, src: Value, reduce: str, *, include_self: bool = True
 ) -> Value:
@@ -103,7 +103,7 @@ def scatter_reduce(
     return _reduced("scatter_reduce", input, axis, index, src, reduce, include_self)
 
 
-@composite("index_reduce", (0, 2, 3))
+@composite("index_reduce", (0, 2, 3), in_place=True)
 def index_reduce(
     input: Value, dim: int, index: Value, source: Value, reduce: str, *, include_self: bool = True
 ) -> Value:

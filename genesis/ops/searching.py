@@ -14,7 +14,7 @@ from genesis.ops.views import reshape_value
 __all__ = ["isin", "searchsorted"]
 
 
-@composite("searchsorted", 2, methods=())
+@composite("searchsorted", 2, method=False)
 def searchsorted(
     sorted_sequence: Value, input: Value, *, out_int32: bool = False, right: bool = False, side: str | None = None
 ) -> Value:
@@ -62,7 +62,7 @@ def bucketize(input: Value, boundaries: Value, *, out_int32: bool = False, right
     return searchsorted(boundaries, input, out_int32=out_int32, right=right)
 
 
-@composite("isin", 2, methods=())
+@composite("isin", 2, method=False)
 def isin(elements: Value, test_elements: Value, *, assume_unique: bool = False, invert: bool = False) -> Value:
     """Whether each element is among `test_elements`.
 

@@ -20,7 +20,7 @@ def _image(name: str, input: Value, channels: int, rows: int, columns: int) -> t
     return c, h, w
 
 
-@composite("pixel_shuffle", methods=())
+@composite("pixel_shuffle", method=False, namespace="nn.functional")
 def pixel_shuffle(input: Value, upscale_factor: int) -> Value:
     """(.., c * r^2, h, w) -> (.., c, h * r, w * r): every r^2 channels are a square of places (Shi et al., 2016).
 
@@ -40,7 +40,7 @@ def pixel_shuffle(input: Value, upscale_factor: int) -> Value:
     return reshape_value(spread, (*lead, c // (r * r), h * r, w * r))
 
 
-@composite("pixel_unshuffle", methods=())
+@composite("pixel_unshuffle", method=False, namespace="nn.functional")
 def pixel_unshuffle(input: Value, downscale_factor: int) -> Value:
     """(.., c, h * r, w * r) -> (.., c * r^2, h, w): what `pixel_shuffle` does, undone."""
     r = downscale_factor
@@ -52,7 +52,7 @@ def pixel_unshuffle(input: Value, downscale_factor: int) -> Value:
     return reshape_value(joined, (*lead, c * r * r, h // r, w // r))
 
 
-@composite("channel_shuffle", methods=())
+@composite("channel_shuffle", method=False, namespace="nn.functional")
 def channel_shuffle(input: Value, groups: int) -> Value:
     """The channels (axis 1) of all groups in turn: the first of each, then the second of each (Zhang et al., 2018).
 

@@ -43,7 +43,7 @@ def _solve_grad(g: Value, x: Value, a: Value, b: Value) -> tuple[Value, Value]:
 primitive("solve", "host", grad=_solve_grad, reference=lambda node, a, b: np.linalg.solve(a, b))
 
 
-@composite("solve", 2, methods=())
+@composite("solve", 2, method=False, namespace="linalg")
 def solve(A: Value, B: Value, *, left: bool = True) -> Value:
     """The X with `A` @ X = `B`: `A` (.., n, n), `B` (.., n, k) or vectors (.., n); without `left`, X @ `A` = `B`.
 
@@ -89,7 +89,7 @@ primitive(
 )
 
 
-@composite("inv", methods=("inverse",))
+@composite("inv", namespace="linalg", aliases=("inverse",))
 def inv(A: Value) -> Value:
     """The inverses of matrices (.., n, n). Raises LinAlgError, when it is computed, for a singular one.
 
@@ -121,7 +121,7 @@ def _pinv_reference(node: Any, a: np.ndarray) -> np.ndarray:
 primitive("pinv", "host", grad=_pinv_grad, reference=_pinv_reference)
 
 
-@composite("pinv", methods=("pinverse",))
+@composite("pinv", namespace="linalg", aliases=("pinverse",))
 def pinv(A: Value, *, atol: float | None = None, rtol: float | None = None, hermitian: bool = False) -> Value:
     """The pseudo-inverses of matrices (.., m, n) (Moore, 1920; Penrose, 1955).
 
@@ -164,7 +164,7 @@ primitive(
 )
 
 
-@composite("det")
+@composite("det", namespace="linalg")
 def det(A: Value) -> Value:
     """The determinants of matrices (.., n, n).
 
@@ -183,7 +183,7 @@ class SignAndLog(NamedTuple):
     logabsdet: Any
 
 
-@composite("slogdet")
+@composite("slogdet", namespace="linalg")
 def slogdet(A: Value) -> Any:
     """(sign, logabsdet) of the determinants of matrices (.., n, n), which themselves may overflow."""
     x = matrices("slogdet", A, square=True)
@@ -218,7 +218,7 @@ def _exponential_grad(g: Value, y: Value, a: Value) -> Value:
 primitive("matrix_exp", "host", grad=_exponential_grad, reference=_exponential)
 
 
-@composite("matrix_exp")
+@composite("matrix_exp", namespace="linalg")
 def matrix_exp(A: Value) -> Value:
     """The exponentials of matrices (.., n, n): the sum of A^k / k!."""
     return cast(_node("matrix_exp", matrices("matrix_exp", A, square=True)), A.dtype)

@@ -87,28 +87,28 @@ def _draw(kind: str, seed: Value, start: Value, shape: Shape, dtype: DType) -> V
     return cast(graph.add(kind, (cast(seed, int64), cast(start, int64)), shape, wide), dtype)
 
 
-@composite("uniform", 2, methods=())
+@composite("uniform", 2, method=False, public=False)
 def uniform(seed: Value, start: Value, shape: Shape, dtype: DType, low: float = 0.0, high: float = 1.0) -> Value:
     """Numbers in [low, high): 24 random bits each, 53 for float64."""
     u = _draw("uniform", seed, start, shape, dtype)
     return u if (low, high) == (0.0, 1.0) else u * (high - low) + low
 
 
-@composite("normal", 2, methods=())
+@composite("normal", 2, method=False, public=False)
 def normal(seed: Value, start: Value, shape: Shape, dtype: DType, mean: float = 0.0, std: float = 1.0) -> Value:
     """Normal numbers, by the Box-Muller transform."""
     z = _draw("normal", seed, start, shape, dtype)
     return z if (mean, std) == (0.0, 1.0) else z * std + mean
 
 
-@composite("randint", 2, methods=())
+@composite("randint", 2, method=False, public=False)
 def randint(seed: Value, start: Value, shape: Shape, dtype: DType, low: int, high: int) -> Value:
     """Integers in [low, high)."""
     u = _draw("uniform", seed, start, shape, float64)
     return cast(floor(u * (high - low)) + low, dtype)
 
 
-@composite("dropout", 3, methods=())
+@composite("dropout", 3, method=False, public=False)
 def dropout(input: Value, seed: Value, start: Value, p: float) -> Value:
     """`input` with each element zeroed with probability `p` and the others scaled by 1/(1-p).
 
@@ -119,7 +119,7 @@ def dropout(input: Value, seed: Value, start: Value, p: float) -> Value:
     return where(kept, input * (1 / (1 - p)) if p < 1 else 0.0 * input, 0)
 
 
-@composite("full", 1, methods=())
+@composite("full", 1, method=False, public=False)
 def full(value: Value, shape: Shape, dtype: DType) -> Value:
     """`value` everywhere."""
     check_size("full", shape, dtype)
@@ -130,7 +130,7 @@ def full(value: Value, shape: Shape, dtype: DType) -> Value:
     return expand(value, shape)
 
 
-@composite("fill", 2, methods=())
+@composite("fill", 2, method=False)
 def fill(input: Value, value: Value | float) -> Value:
     """`value`, a number or a 0-d tensor, everywhere, in the shape and dtype of `input`, which gets zeros for a gradient.
 
@@ -145,7 +145,7 @@ def fill(input: Value, value: Value | float) -> Value:
     return where(expand(never, input.shape), input, expand(cast(value, input.dtype), input.shape))
 
 
-@composite("arange", 2, methods=())
+@composite("arange", 2, method=False, public=False)
 def arange(start: Value, step: Value, count: int, dtype: DType) -> Value:
     """start, start+step, .., `count` of them."""
     wide = int64 if dtype.category < 2 else float64

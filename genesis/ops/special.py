@@ -16,11 +16,15 @@ from genesis.ops.rows import from_scipy
 __all__ = ["digamma", "erfinv", "lgamma", "ndtr"]
 
 
-def _one(name: str, scipy: str, doc: str, grad: Callable[..., Any] | None = None, methods: tuple[str, ...] = ()) -> Operation:
-    """A row of one input; integers become the default float."""
+def _one(
+    name: str, scipy: str, doc: str, grad: Callable[..., Any] | None = None, method: bool = False, **names: Any
+) -> Operation:
+    """A row of one input; integers become the default float. Methods have an in-place form."""
     primitive(name, "host", grad=grad, reference=lambda node, x: from_scipy(scipy)(x))
 
-    @composite(name, ref=from_scipy(scipy), doc=doc, methods=methods, autocast="float32" if name == "erfinv" else None)
+    @composite(
+        name, ref=from_scipy(scipy), doc=doc, method=method, in_place=method, **{"namespace": "special"} | names
+    )
     def define(input: Value) -> Value:
         (x,) = as_values(input)
         dtype = floating_dtype(x.dtype)
@@ -30,11 +34,11 @@ def _one(name: str, scipy: str, doc: str, grad: Callable[..., Any] | None = None
     return define
 
 
-def _two(name: str, scipy: str, doc: str, grad: Callable[..., Any], methods: tuple[str, ...] = ()) -> Operation:
+def _two(name: str, scipy: str, doc: str, grad: Callable[..., Any], method: bool = False, **names: Any) -> Operation:
     """A row of two inputs, promoted and broadcast."""
     primitive(name, "host", grad=grad, reference=lambda node, x, y: from_scipy(scipy)(x, y))
 
-    @composite(name, 2, ref=from_scipy(scipy), doc=doc, methods=methods)
+    @composite(name, 2, ref=from_scipy(scipy), doc=doc, method=method, in_place=method, **{"namespace": "special"} | names)
     def define(input: Value, other: Value) -> Value:
         x, y = broadcast(name, *promoted(input, other, floating=True))
         a, b = widened(x), widened(y)
@@ -49,9 +53,14 @@ def _fixed(name: str, x: Value) -> None:
 
 
 # ---- the gamma function and its kin ----
-lgamma = _one("lgamma", "gammaln", "The logarithm of |gamma(x)|.", lambda g, y, x: g * digamma(x), ("lgamma",))
+lgamma = _one(
+    "lgamma", "gammaln", "The logarithm of |gamma(x)|.", lambda g, y, x: g * digamma(x), method=True, namespace=(),
+    aliases=("special.gammaln",),
+)
 digamma: Operation = _one(
-    "digamma", "psi", "The derivative of `lgamma`.", lambda g, y, x: g * _polygamma(1, x), ("digamma",))
+    "digamma", "psi", "The derivative of `lgamma`.", lambda g, y, x: g * _polygamma(1, x), method=True,
+    aliases=("special.psi",),
+)
 
 
 def _polygamma(n: int, x: Value) -> Value:
@@ -64,7 +73,7 @@ primitive(
 )
 
 
-@composite("polygamma", (1,), methods=())
+@composite("polygamma", (1,), method=False, namespace="special")
 def polygamma(n: int, input: Value) -> Value:
     """The `n`-th derivative of `digamma`. Raises ValueError for a negative `n`.
 
@@ -79,7 +88,7 @@ def polygamma(n: int, input: Value) -> Value:
     return digamma(x) if n == 0 else cast(_polygamma(n, widened(x)), dtype)
 
 
-@composite("mvlgamma")
+@composite("mvlgamma", aliases=("special.multigammaln",), in_place=True)
 def mvlgamma(input: Value, p: int) -> Value:
     """The logarithm of the multivariate gamma function in `p` dimensions."""
     dtype = floating_dtype(input.dtype)
@@ -109,26 +118,34 @@ def _zeta_grad(g: Value, y: Value, x: Value, q: Value) -> Any:
     return None, -g * x * zeta(x + 1, q)
 
 
-igamma = _two("igamma", "gammainc", "The regularized lower incomplete gamma function.", _igamma_grad, ("igamma",))
-igammac = _two("igammac", "gammaincc", "The regularized upper incomplete gamma function.", _igammac_grad, ("igammac",))
+igamma = _two(
+    "igamma", "gammainc", "The regularized lower incomplete gamma function.", _igamma_grad, method=True, namespace=(),
+    aliases=("special.gammainc",),
+)
+igammac = _two(
+    "igammac", "gammaincc", "The regularized upper incomplete gamma function.", _igammac_grad, method=True, namespace=(),
+    aliases=("special.gammaincc",),
+)
 zeta: Operation = _two("zeta", "zeta", "The Hurwitz zeta function: the sum of (k + q)^-x.", _zeta_grad)
 
 # ---- of the normal distribution ----
 erfinv = _one(
-    "erfinv", "erfinv", "The inverse of `erf`.", lambda g, y, x: g * exp(y * y) * (pi**0.5 / 2), ("erfinv",))
+    "erfinv", "erfinv", "The inverse of `erf`.", lambda g, y, x: g * exp(y * y) * (pi**0.5 / 2), method=True,
+    autocast="float32",
+)
 erfcx = _one("erfcx", "erfcx", "exp(x^2) erfc(x).", lambda g, y, x: g * (2 * x * y - 2 / pi**0.5))
 ndtri = _one("ndtri", "ndtri", "The inverse of `ndtr`.", lambda g, y, x: g * exp(y * y / 2) * (2 * pi) ** 0.5)
 log_ndtr = _one("log_ndtr", "log_ndtr", "log(ndtr(x)).", lambda g, y, x: g * exp(-x * x / 2 - y) / (2 * pi) ** 0.5)
 
 
-@composite("ndtr", methods=())
+@composite("ndtr", method=False, namespace="special")
 def ndtr(input: Value) -> Value:
     """The integral of the standard normal density up to x."""
     dtype = floating_dtype(input.dtype)
     return cast(erfc(widened(cast(input, dtype)) * -(0.5**0.5)) * 0.5, dtype)
 
 
-@composite("entr", methods=())
+@composite("entr", method=False, namespace="special")
 def entr(input: Value) -> Value:
     """-x log(x) where x is positive, 0 at 0, -inf below."""
     x = cast(input, floating_dtype(input.dtype))
@@ -149,7 +166,7 @@ primitive(
 )
 
 
-@composite("airy_ai", methods=())
+@composite("airy_ai", method=False, namespace="special")
 def airy_ai(input: Value) -> Value:
     """Airy's function Ai: the solution of y'' = x y that vanishes at infinity.
 
@@ -162,7 +179,7 @@ def airy_ai(input: Value) -> Value:
 
 
 # ---- Bessel's functions ----
-i0: Operation = _one("i0", "i0", "The modified Bessel function I0.", lambda g, y, x: g * i1(x), ("i0",))
+i0: Operation = _one("i0", "i0", "The modified Bessel function I0.", lambda g, y, x: g * i1(x), method=True)
 i0e: Operation = _one("i0e", "i0e", "exp(-|x|) I0(x).", lambda g, y, x: g * (i1e(x) - sign(x) * y))
 i1: Operation = _one("i1", "i1", "The modified Bessel function I1.", lambda g, y, x: g * (i0(x) - _quotient(y, x)))
 i1e: Operation = _one("i1e", "i1e", "exp(-|x|) I1(x).", lambda g, y, x: g * (i0e(x) - sign(x) * y - _quotient(y, x)))
@@ -178,8 +195,8 @@ bessel_j0: Operation = _one("bessel_j0", "j0", "The Bessel function J0.", lambda
 bessel_j1: Operation = _one("bessel_j1", "j1", "The Bessel function J1.", lambda g, y, x: g * (bessel_j0(x) - _quotient(y, x)))
 bessel_y0: Operation = _one("bessel_y0", "y0", "The Bessel function Y0.", lambda g, y, x: -g * bessel_y1(x))
 bessel_y1: Operation = _one("bessel_y1", "y1", "The Bessel function Y1.", lambda g, y, x: g * (bessel_y0(x) - y / x))
-modified_bessel_i0 = composite("modified_bessel_i0", methods=(), doc="As `i0`.")(lambda input: i0(input))
-modified_bessel_i1 = composite("modified_bessel_i1", methods=(), doc="As `i1`.")(lambda input: i1(input))
+modified_bessel_i0 = composite("modified_bessel_i0", method=False, doc="As `i0`.", namespace="special")(lambda input: i0(input))
+modified_bessel_i1 = composite("modified_bessel_i1", method=False, doc="As `i1`.", namespace="special")(lambda input: i1(input))
 modified_bessel_k0: Operation = _one(
     "modified_bessel_k0", "k0", "The modified Bessel function K0.", lambda g, y, x: -g * modified_bessel_k1(x))
 modified_bessel_k1: Operation = _one(
@@ -190,7 +207,7 @@ scaled_modified_bessel_k1: Operation = _one(
     "scaled_modified_bessel_k1", "k1e", "exp(x) K1(x).", lambda g, y, x: g * (y - scaled_modified_bessel_k0(x) - y / x))
 
 
-@composite("spherical_bessel_j0", methods=())
+@composite("spherical_bessel_j0", method=False, namespace="special")
 def spherical_bessel_j0(input: Value) -> Value:
     """The spherical Bessel function j0: sin(x) / x, and 1 at 0; below 1/2 by its series, which has exact derivatives.
 

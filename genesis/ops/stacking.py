@@ -33,7 +33,7 @@ def _ranked(x: Value, rank: int) -> Value:
     return reshape_value(x, ranked(x.shape, rank))
 
 
-@composite("hstack", 1, variadic=True, methods=())
+@composite("hstack", 1, variadic=True, method=False)
 def hstack(tensors: Sequence[Value]) -> Value:
     """The tensors side by side: vectors one after the other, others along axis 1.
 
@@ -46,7 +46,7 @@ def hstack(tensors: Sequence[Value]) -> Value:
     return cat(values, 1 if values and values[0].ndim > 1 else 0)
 
 
-@composite("vstack", 1, variadic=True, methods=())
+@composite("vstack", 1, variadic=True, method=False, aliases=("row_stack",))
 def vstack(tensors: Sequence[Value]) -> Value:
     """The tensors one below the other; a vector is a row.
 
@@ -58,19 +58,19 @@ def vstack(tensors: Sequence[Value]) -> Value:
     return cat([_ranked(x, 2) for x in tensors], 0)
 
 
-@composite("dstack", 1, variadic=True, methods=())
+@composite("dstack", 1, variadic=True, method=False)
 def dstack(tensors: Sequence[Value]) -> Value:
     """The tensors one behind the other, along axis 2."""
     return cat([_ranked(x, 3) for x in tensors], 2)
 
 
-@composite("column_stack", 1, variadic=True, methods=())
+@composite("column_stack", 1, variadic=True, method=False)
 def column_stack(tensors: Sequence[Value]) -> Value:
     """The tensors side by side; a vector is a column."""
     return cat([reshape_value(x, (numel(x.shape), 1)) if x.ndim < 2 else x for x in tensors], 1)
 
 
-@composite("block_diag", (), methods=())
+@composite("block_diag", (), method=False)
 def block_diag(*tensors: Value) -> Value:
     """A matrix with the given ones along its diagonal, and zeros elsewhere; a vector is a row.
 
@@ -91,7 +91,7 @@ def block_diag(*tensors: Value) -> Value:
     return cat(rows, 0)
 
 
-@composite("cartesian_prod", (), methods=())
+@composite("cartesian_prod", (), method=False)
 def cartesian_prod(*tensors: Value) -> Value:
     """All rows with an element of each vector; of one vector, itself.
 

@@ -33,4 +33,4 @@ def subscript_layout(at: Layout, items: tuple[Item, ...]) -> Layout:
     return Layout((*shape, *at.shape[axis:]), (*strides, *at.strides[axis:]), offset)
 
 
-view_operation("subscript", subscript_layout)
+view_operation("subscript", subscript_layout, method=False, public=False)

@@ -18,7 +18,7 @@ from genesis.ops.views import reshape_value, slice_value
 __all__ = ["embedding_bag", "one_hot"]
 
 
-@composite("one_hot", methods=())
+@composite("one_hot", method=False)
 def one_hot(input: Value, num_classes: int) -> Value:
     """A row of `num_classes` for each element of `input`, int64: 1 at its position, 0 elsewhere.
 
@@ -45,7 +45,7 @@ def _bags(input: Value, offsets: Value) -> Value:
     return check_index("embedding_bag", cumsum(slice_value(begins, 0, 0, count), 0) - 1, offsets.shape[0], wrap=False)
 
 
-@composite("embedding_bag", (), methods=())
+@composite("embedding_bag", (), method=False, namespace="nn.functional")
 def embedding_bag(
     input: Value, weight: Value, offsets: Value | None = None, max_norm: Any = None, norm_type: float = 2.0,
     scale_grad_by_freq: bool = False, mode: str = "mean", sparse: bool = False, per_sample_weights: Value | None = None,

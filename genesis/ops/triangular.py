@@ -40,7 +40,7 @@ def _reference(node: Any, a: np.ndarray, b: np.ndarray) -> np.ndarray:
 primitive("solve_triangular", "host", grad=_grad, reference=_reference)
 
 
-@composite("solve_triangular", 2, methods=())
+@composite("solve_triangular", 2, method=False, namespace="linalg")
 def solve_triangular(A: Value, B: Value, *, upper: bool, left: bool = True, unitriangular: bool = False) -> Value:
     """The X with T @ X = `B` for the upper or the lower triangle T of `A` (with ones on its diagonal, if `unitriangular`).
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 
@@ -21,10 +21,12 @@ from genesis.ops.layout import (
     contiguous_layout,
     diagonal_layout,
     flip_layout,
+    narrow_layout,
     permute_layout,
     slice_layout,
+    transpose_layout,
 )
-from genesis.ops.registry import cast, composite
+from genesis.ops.registry import Names, cast, composite
 from genesis.ops.registry import expand as expand_value
 
 __all__ = [
@@ -105,8 +107,8 @@ def put_reference(node: Any, base: np.ndarray, x: np.ndarray) -> np.ndarray:
 # ---- the operations ----
 
 
-def view_operation(name: str, rule: Callable[..., Layout | None]) -> None:
-    """Make a layout rule an operation, and a view of tensors."""
+def view_operation(name: str, rule: Callable[..., Layout | None], is_view: bool = True, **names: Unpack[Names]) -> None:
+    """Make a layout rule an operation, and a view of tensors, unless `is_view` says that it copies."""
     LAYOUT_RULES[name] = rule
 
     def define(input: Value, *args: Any, **attrs: Any) -> Value:
@@ -118,16 +120,16 @@ def view_operation(name: str, rule: Callable[..., Layout | None]) -> None:
     parameters += [*inspect.signature(rule).parameters.values()][1:]
     define.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     define.__doc__ = rule.__doc__
-    composite(name, 1, methods=())(define)
+    composite(name, 1, is_view=is_view, **names)(define)
 
 
-@composite("view_at", 1, methods=())
+@composite("view_at", 1, method=False, public=False)
 def view_at(input: Value, at: Layout) -> Value:
     """The elements of `input` at a layout of its row-major elements."""
     return view_value(input, at, "view")
 
 
-@composite("optimization_barrier", 1, methods=())
+@composite("optimization_barrier", 1, method=False, public=False)
 def optimization_barrier(input: Value) -> Value:
     """`input`, such that what is computed from it is computed anew, even where the same was computed before."""
     to = contiguous_layout(input.shape)
@@ -138,9 +140,13 @@ def optimization_barrier(input: Value) -> Value:
 
 for _name, _rule in [*LAYOUT_RULES.items()]:
     view_operation(_name, _rule)
+view_operation("slice", slice_layout, method=False)
+view_operation("transpose", transpose_layout, aliases=("swapaxes", "swapdims"))
+view_operation("flip", flip_layout, is_view=False)
+view_operation("narrow_copy", narrow_layout, is_view=False)
 
 
-@composite("put", 2, methods=())
+@composite("put", 2, method=False, public=False)
 def put(base: Value, value: Value, shape: Shape, strides: Shape, offset: int) -> Value:
     """`base` with the elements of its view (shape, strides, offset) replaced by `value`."""
     return put_value(base, expand_value(cast(value, base.dtype), shape), Layout(shape, strides, offset), base.shape)

@@ -66,13 +66,13 @@ def pad_value(x: Value, before: Shape, after: Shape, value: float = 0) -> Value:
 # ---- pad ----
 
 
-@composite("constant_pad_nd", methods=())
+@composite("constant_pad_nd", method=False)
 def constant_pad_nd(input: Value, pad: Sequence[int], value: float = 0) -> Value:
     """`pad` with a constant."""
     return OPERATIONS["pad"](input, pad, "constant", value)
 
 
-@composite("pad", methods=())
+@composite("pad", method=False, namespace="nn.functional")
 def pad(input: Value, pad: Sequence[int], mode: str = "constant", value: float | None = None) -> Value:
     """`input` with more places around it.
 
@@ -130,7 +130,7 @@ def _mirrored(x: Value, axis: int, front: int, back: int, mode: str) -> Value:
 # ---- im2col and back ----
 
 
-@composite("im2col", methods=())
+@composite("im2col", method=False, aliases=("nn.functional.unfold",), public=False)
 def im2col(input: Value, kernel_size: PerAxis, dilation: PerAxis = 1, padding: PerAxis = 0, stride: PerAxis = 1) -> Value:
     """The windows of images as columns: (n, c, h, w) or (c, h, w) -> (n, c * kernel elements, windows).
 
@@ -151,7 +151,7 @@ def im2col(input: Value, kernel_size: PerAxis, dilation: PerAxis = 1, padding: P
     return reshape_value(found, (*lead, input.shape[-3] * numel(sizes), numel(found.shape[-2:])))
 
 
-@composite("fold", methods=())
+@composite("fold", method=False, namespace="nn.functional")
 def fold(
     input: Value, output_size: PerAxis, kernel_size: PerAxis, dilation: PerAxis = 1, padding: PerAxis = 0, stride: PerAxis = 1
 ) -> Value:

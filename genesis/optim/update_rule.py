@@ -39,7 +39,7 @@ def update_rule(rule: Callable[..., Results]) -> Operation:
         return tuple([cast(v, p.dtype) for kind in kinds for v, p in zip(kind, models, strict=True) if v is not None])
 
     numbers = [place for place, kind in enumerate(kinds) if kind == "Scalar"]
-    return composite(rule.__name__, numbers, methods=())(step)
+    return composite(rule.__name__, numbers, method=False, public=False)(step)
 
 
 def is_literal(x: Scalar, literal: float) -> bool:

@@ -347,6 +347,8 @@ class Methods:
         """`ceil`, in place."""
     def celu(self, alpha: Float = 1.0) -> Tensor:
         """x where positive, alpha * (exp(x / alpha) - 1) elsewhere (Barron, 2017)."""
+    def celu_(self, alpha: Float = 1.0) -> Self:
+        """`celu`, in place."""
     def char(self) -> Tensor:
         """The tensor as int8."""
     def cholesky(self, upper: Bool = False) -> Tensor:
@@ -569,6 +571,8 @@ class Methods:
         """x * Phi(x) (Hendrycks and Gimpel, 2016); `approximate="tanh"` takes their tanh formula."""
     def geometric_(self, p: Float, *, generator: Generator | None = None) -> Tensor:
         """Fill with how many trials, each of which succeeds with probability `p`, it takes until one does: 1, 2, .."""
+    def ger(self, vec2: Operand) -> Tensor:
+        """All products of the elements of two vectors, (m,) and (n,) -> (m, n)."""
     def get_device(self) -> Int:
         """The number of the GPU that the tensor is on; -1 if it is on none."""
     @property
@@ -645,6 +649,8 @@ class Methods:
         """The sums of products along the last axes of both: (.., k) and (.., k) -> (.., ..)."""
     def int(self) -> Tensor:
         """The tensor as int32."""
+    def inv(self) -> Tensor:
+        """The inverses of matrices (.., n, n). Raises LinAlgError, when it is computed, for a singular one."""
     def inverse(self) -> Tensor:
         """The inverses of matrices (.., n, n). Raises LinAlgError, when it is computed, for a singular one."""
     def is_complex(self) -> Bool:
@@ -961,6 +967,8 @@ class Methods:
         """Axes in the order `dims`."""
     def pin_memory(self, device: DeviceLike = None) -> Tensor:
         """The tensor itself: what goes to a GPU goes by way of pinned memory, wherever it comes from."""
+    def pinv(self, *, atol: Float | None = None, rtol: Float | None = None, hermitian: Bool = False) -> Tensor:
+        """The pseudo-inverses of matrices (.., m, n) (Moore, 1920; Penrose, 1955)."""
     def pinverse(self, *, atol: Float | None = None, rtol: Float | None = None, hermitian: Bool = False) -> Tensor:
         """The pseudo-inverses of matrices (.., m, n) (Moore, 1920; Penrose, 1955)."""
     def polygamma(self, n: Int) -> Tensor:
@@ -1069,6 +1077,8 @@ class Methods:
         """`input` with `src` at position `index` along `dim`."""
     def selu(self) -> Tensor:
         """1.0507 * elu(x, 1.6733) (Klambauer et al., 2017)."""
+    def selu_(self) -> Self:
+        """`selu`, in place."""
     def set_creator(self, ctx: Any, backward: Callable[..., Any]) -> Tensor:
         """Have `backward(ctx, *grad_outputs)` derive this tensor; returns the tensor."""
     def sgn(self) -> Tensor:
@@ -1089,6 +1099,8 @@ class Methods:
         """Whether the sign is minus: true of -0.0 as well."""
     def silu(self) -> Tensor:
         """x * sigmoid(x) (Hendrycks and Gimpel, 2016)."""
+    def silu_(self) -> Self:
+        """`silu`, in place."""
     def sin(self) -> Tensor:
         """As `numpy.sin`."""
     def sin_(self) -> Self:

@@ -157,6 +157,7 @@ SAMPLES: dict[str, list[Sample]] = {
     "unsqueeze": [Sample((_M, 0)), Sample((_M, -1))],
     "flatten": [Sample((_X,)), Sample((_X, 1)), Sample((_X, 0, 1))], "unflatten": [Sample((_M, 1, (2, -1)))],
     "flip": [Sample((_X, (0, 2))), Sample((_X, (1,)))], "narrow": [Sample((_X, 1, 1, 2))],
+    "narrow_copy": [Sample((_X, 1, 1, 2))],
     "select": [Sample((_X, 1, -1)), Sample((_X, 0, 0))],
     "diagonal": [Sample((_X,)), Sample((_X, 1, 1, 2)), Sample((_M, -2))],
     "unfold": [

@@ -4,12 +4,12 @@ import pytest
 import torch
 
 import genesis
-from genesis.functions.methods.table import ALIASES, IN_PLACE
 from genesis.ops.registry import OPERATIONS
 from tests.ops.samples import is_elementwise
 from tests.tolerances import assert_close
 
-ROWS = [name for name in IN_PLACE if is_elementwise(name)]
+ROWS = [name for name, row in OPERATIONS.items() if row.in_place and row.method and is_elementwise(name)]
+ALIASES = {alias: row.name for row in OPERATIONS.values() if row.in_place for alias in row.aliases if "." not in alias}
 
 
 @pytest.mark.parametrize("name", ROWS)

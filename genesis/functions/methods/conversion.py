@@ -9,6 +9,7 @@ from typing import Any, SupportsIndex
 import numpy as np
 
 from genesis.execution.flush import realize
+from genesis.functions.overrides import function
 from genesis.ir.annotations import AnyFunction, Arguments, Attributes
 from genesis.ir.dtypes import (
     DType,
@@ -204,6 +205,7 @@ for _name, _dtype in {
 # ---- copies ----
 
 
+@function()
 @method
 def clone(self: Tensor) -> Tensor:
     """A copy, through which gradients flow."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import overload
 
+from genesis.functions.overrides import function
 from genesis.ir.dtypes import DTYPES, DType
 from genesis.ir.shapes import Shape, normalize_axis
 from genesis.ir.shapes import numel as product
@@ -80,6 +81,7 @@ def nbytes(self: Tensor) -> int:
     return product(self.shape) * self.dtype.itemsize
 
 
+@function()
 @method
 def numel(self: Tensor) -> int:
     """The number of elements."""
@@ -98,18 +100,21 @@ def element_size(self: Tensor) -> int:
     return self.dtype.itemsize
 
 
+@function()
 @method
 def is_floating_point(self: Tensor) -> bool:
     """Whether the dtype is a floating one."""
     return self.dtype.is_floating_point
 
 
+@function()
 @method
 def is_signed(self: Tensor) -> bool:
     """Whether the dtype has negative numbers."""
     return self.dtype.is_signed
 
 
+@function()
 @method
 def is_same_size(self: Tensor, other: Tensor) -> bool:
     """Whether `other` has the same shape."""
@@ -191,7 +196,10 @@ def _never(name: str, kind: str) -> None:
         return False
 
     answer.__name__, answer.__doc__ = name, f"False: there are no {kind} tensors here."
-    (method if name in ("is_complex", "is_conj", "is_neg") else attribute)(answer)
+    if name in ("is_complex", "is_conj", "is_neg"):
+        function()(method(answer))
+    else:
+        attribute(answer)
 
 
 for _name, _kind in {

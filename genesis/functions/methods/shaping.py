@@ -7,6 +7,7 @@ from collections.abc import Callable
 from numpy.typing import ArrayLike
 
 from genesis.functions import creation
+from genesis.functions.overrides import function
 from genesis.ir.annotations import Extents
 from genesis.ir.dtypes import DType
 from genesis.ops.registry import OPERATIONS
@@ -50,6 +51,7 @@ def mH(self: Tensor) -> Tensor:
     return self.adjoint()
 
 
+@function()
 @method
 def adjoint(self: Tensor) -> Tensor:
     """The last two axes exchanged."""
@@ -58,16 +60,11 @@ def adjoint(self: Tensor) -> Tensor:
     return view(self, "transpose", -2, -1)
 
 
-def _itself(name: str, doc: str) -> None:
-    def same(self: Tensor) -> Tensor:
-        return self
-
-    same.__name__, same.__doc__ = name, doc
-    method(same)
-
-
-for _name in ("conj", "conj_physical", "resolve_conj", "resolve_neg"):
-    _itself(_name, "The tensor itself: it is real.")
+@function("real", "conj_physical", "resolve_conj", "resolve_neg")
+@method
+def conj(self: Tensor) -> Tensor:
+    """The tensor itself: it is real."""
+    return self
 
 
 @attribute
@@ -76,6 +73,7 @@ def real(self: Tensor) -> Tensor:
     return self
 
 
+@function()
 @method
 def t(self: Tensor) -> Tensor:
     """The transpose of a matrix; a vector is its own."""
@@ -105,12 +103,14 @@ def expand_as(self: Tensor, other: Tensor) -> Tensor:
     return view(self, "expand", other.shape)
 
 
+@function()
 @method
 def broadcast_to(self: Tensor, *shape: Extents) -> Tensor:
     """The tensor expanded to `shape`."""
     return view(self, "expand", *shape)
 
 
+@function()
 @method
 def ravel(self: Tensor) -> Tensor:
     """All axes merged into one."""
@@ -132,6 +132,7 @@ def repeat(self: Tensor, *repeats: Extents) -> Tensor:
     return call(OPERATIONS["tile"], (self, counts))
 
 
+@function("moveaxis")
 @method
 def movedim(self: Tensor, source: Extents, destination: Extents) -> Tensor:
     """The axes `source` moved to the places `destination`, the others in their order."""
@@ -141,9 +142,6 @@ def movedim(self: Tensor, source: Extents, destination: Extents) -> Tensor:
     for to, axis in sorted(zip(tos, froms, strict=True)):
         order.insert(to, axis)
     return view(self, "permute", order)
-
-
-method(movedim, "moveaxis")
 
 
 # ---- new tensors of the same dtype ----

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+from genesis.functions.overrides import function
 from genesis.functions.random_draws import drawn
 from genesis.ir.dtypes import float64
 from genesis.ops.registry import OPERATIONS
@@ -50,6 +51,7 @@ def zero_(self: Tensor) -> Tensor:
     return self.fill_(0)
 
 
+@function()
 @method
 def masked_fill(self: Tensor, mask: Tensor, value: Operand) -> Tensor:
     """The tensor with `value` where `mask` (broadcast) holds."""

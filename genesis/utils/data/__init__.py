@@ -18,3 +18,5 @@ __all__ = [
     "SequentialSampler", "Subset", "SubsetRandomSampler", "TensorDataset", "WeightedRandomSampler", "WorkerInfo",
     "default_collate", "default_convert", "get_worker_info", "random_split",
 ]
+
+__dir__ = __all__.copy  # imported after the others, when it is asked for

@@ -1,0 +1,44 @@
+"""What `dir` of a public module shows, and where the fields of a row put it."""
+
+import importlib
+
+import pytest
+
+import genesis
+from genesis.ops.registry import OPERATIONS
+
+MODULES = [
+    "amp", "autograd", "autograd.functional", "backends", "cuda", "debug", "fft", "func", "function", "linalg", "masked", "nn",
+    "nn.functional", "nn.init", "nn.parallel", "nn.utils", "optim", "optim.lr_scheduler", "pytree", "random", "serialization",
+    "signal", "signal.windows", "special", "tune", "utils", "utils.checkpoint", "utils.data",
+]
+ROWS = list(OPERATIONS.values())
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_dir_shows_the_public_names_and_nothing_else(name):
+    module = importlib.import_module(f"genesis.{name}")
+    shown = {name for name in dir(module) if not name.startswith("__")}
+    assert shown == set(module.__all__) and not [name for name in shown if name.startswith("_")]
+    assert all(hasattr(module, name) for name in shown)
+
+
+@pytest.mark.parametrize("row", [row for row in ROWS if row.namespaces], ids=lambda row: row.name)
+def test_a_row_is_shown_in_its_namespaces(row):
+    for namespace in row.namespaces:
+        module = importlib.import_module(f"genesis.{namespace}")
+        assert callable(getattr(module, row.name)) and row.name in module.__all__
+
+
+@pytest.mark.parametrize("row", [row for row in ROWS if row.aliases], ids=lambda row: row.name)
+def test_a_row_is_found_by_its_aliases(row):
+    for alias in row.aliases:
+        home, _, name = alias.rpartition(".")
+        module = importlib.import_module(f"genesis.{home}") if home else genesis
+        assert getattr(module, name).__signature__ == row.signature
+        assert home or not row.method or hasattr(genesis.Tensor, name)
+
+
+@pytest.mark.parametrize("row", [row for row in ROWS if not row.public], ids=lambda row: row.name)
+def test_a_row_that_is_not_public_is_no_function(row):
+    assert getattr(getattr(genesis, row.name, None), "__signature__", None) != row.signature
