@@ -1,7 +1,8 @@
-"""Matrix products as elementwise products and sums, which read their operands where they lie.
+"""Convolutions: matrix products of overlapping windows become elementwise products and sums, which read windows in place.
 
-That is how a convolution is computed: its windows lie over each other in the input, and are never laid out as a matrix.
-Code generation gives such sums the shape of a matrix product: blocks that stay in registers.
+Before: a simplified graph. After: no matrix product reads windows that overlap. Such a product and the sum over its batch
+that alone reads it (a weight gradient) are one sum. Windows are never laid out as a matrix: that matrix would be as many
+times as large as the input as a window has elements. Code generation computes such sums in blocks that stay in registers.
 """
 
 from __future__ import annotations
@@ -11,41 +12,33 @@ from collections.abc import Sequence
 from genesis.ir.graph import Graph, Node, Value
 from genesis.ir.shapes import numel
 from genesis.lower.axis_groups import PLAIN, grouped_layout
-from genesis.lower.simplify import Simplified
+from genesis.lower.rewriting import Rewriting, Simplified, readers_of
 from genesis.ops.contraction import swapped
 from genesis.ops.registry import expand
 from genesis.ops.views import reshape_value
 
 __all__ = ["convolve", "sum_of_products"]
 
-LEAST_WINDOWS = 8  # in a row, from which on they fill vectors well enough
+LEAST_WINDOWS = 8  # in a row: fewer do not fill a vector
 
 
 def convolve(graph: Simplified) -> Simplified:
-    """Before: a simplified graph. After: no matrix product reads windows that lie over each other.
-
-    A sum over a batch of such products, if nobody reads these themselves, is one sum.
-    """
+    """The graph with matrix products of windows as sums of products, and a sum over a batch of them as one sum."""
     found = {index for index, node in enumerate(graph.nodes) if _reads_windows(graph.nodes, node)}
     if not found:
         return graph
     totals = _totals(graph, found)
-    result = Graph()
-    origins: list[int] = []
-    place: list[int] = []
+    result = Rewriting(graph)
     for index, node in enumerate(graph.nodes):
         product, over = (totals[index], node.attrs["axes"]) if index in totals else (index, ())
         if index in totals.values():
-            place.append(-1)
-            continue
-        if product in found:
-            a, b = (result.value(place[i]) for i in graph.nodes[product].inputs)
-            place.append(sum_of_products(result, a, b, node.shape, over, materialize=True).index)
+            result.put(-1)  # its sum alone is read
+        elif product in found:
+            a, b = (result.value(result.place[i]) for i in graph.nodes[product].inputs)
+            result.put(sum_of_products(result, a, b, node.shape, over, materialize=True).index)
         else:
-            result.nodes.append(node.renumbered(tuple([place[i] for i in node.inputs])))
-            place.append(len(result) - 1)
-        origins += [graph.origins[index]] * (len(result) - len(origins))
-    return Simplified(result.nodes, [place[o] for o in graph.outputs], origins)
+            result.put(result.append(result.moved(node)))
+    return result.finished()
 
 
 def _reads_windows(nodes: Sequence[Node], node: Node) -> bool:
@@ -64,10 +57,7 @@ def _windows(nodes: Sequence[Node], node: Node) -> bool:
 
 def _totals(graph: Simplified, products: set[int]) -> dict[int, int]:
     """The sums over batch axes alone -> the product that each is of, and that nothing else reads."""
-    readers: dict[int, list[int]] = {}
-    for index, node in enumerate(graph.nodes):
-        for i in node.inputs:
-            readers.setdefault(i, []).append(index)
+    readers = readers_of(enumerate(graph.nodes))
     return {
         index: node.inputs[0] for index, node in enumerate(graph.nodes)
         if node.op == "sum" and node.inputs[0] in products and readers[node.inputs[0]] == [index]

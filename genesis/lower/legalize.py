@@ -1,21 +1,24 @@
-"""The second pass: what cannot be computed as it stands is spelled out in what can.
+"""Legalization: what cannot be computed as it stands is spelled out in what can.
 
-Products take float32 and float64 matrices with one unit stride: other matmul operands are copied or cast; other dtypes,
-and products with vectors, become elementwise products and sums. A value that lives nowhere (a literal, a range, a
-broadcast) and must be in memory is copied.
+Before: a simplified graph. After: matmuls have dtypes and operands that products take, operands have memory, and outputs
+have row-major memory that is nobody else's (but for saved values, which may share theirs).
+
+Products take float32 and float64 matrices with one unit stride. Other operands are copied or cast; other dtypes, and
+products with vectors, become elementwise products and sums. A value that is computed from its index alone (a literal, a
+range, a broadcast) and has to be in memory is copied.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from typing import Any
 
+from genesis.ir.annotations import Key
 from genesis.ir.dtypes import float32, int64
 from genesis.ir.graph import Graph, Node, Value
 from genesis.ir.shapes import numel
 from genesis.lower.axis_groups import grouped_layout, memory_layout
 from genesis.lower.convolve import sum_of_products
-from genesis.lower.simplify import Simplified
+from genesis.lower.rewriting import Rewriting, Simplified
 from genesis.ops.contraction import swapped
 from genesis.ops.layout import Layout, contiguous_layout
 from genesis.ops.registry import PRIMITIVES, cast, expand
@@ -48,62 +51,47 @@ def matrix_operand(layout: Layout) -> bool:
 
 
 def legalize(graph: Simplified, saved: int = 0, strided: bool = False) -> Simplified:
-    """Before: a simplified graph. After: matmuls have dtypes and operands that products take, operands have memory, and outputs
-    row-major memory that is nobody else's - but for the last `saved` of them, which are read and never written to.
+    """The graph in the form stated above; the last `saved` outputs are read and never written to.
 
-    Where products are `strided`, they take operands that lie any way, and of 16 bits.
+    Where products are `strided`, they take operands of any strides, and of 16 bits.
     """
-    source = graph.nodes
-    result = _Legal(strided)
-    origins: list[int] = []
-    place: list[int] = []
-    for index, node in enumerate(source):
-        inputs = tuple([place[i] for i in node.inputs])
-        node = node.renumbered(inputs)
+    result = _Legal(graph, strided)
+    for node in graph.nodes:
+        node = result.moved(node)
         kind = PRIMITIVES[node.op].kind
-        if kind in ("elementwise", "view", "source"):  # most of them, and nothing to do
-            place.append(len(result))
-            result.nodes.append(node)
-            origins.append(graph.origins[index])
-            continue
-        if node.op == "matmul":
-            value = _matmul(result, node)
-        elif kind in ("host", "gather"):
-            value = _add(result, node.renumbered((_in_memory(result, inputs[0]), *inputs[1:]) if kind == "gather"
-                                                 else tuple(_in_memory(result, i) for i in inputs)))
-        elif kind == "reduce" and all(result.nodes[inputs[0]].shape[a] == 1 for a in node.attrs["axes"]):
-            if node.op.startswith("arg"):
-                value = expand(result.constant(0, int64), node.shape)
-            else:
-                value = reshape_value(result.value(inputs[0]), node.shape)
+        if kind in ("elementwise", "view", "source"):  # most nodes, with nothing to do
+            result.put(result.append(node))
+        elif node.op == "matmul":
+            result.put(_matmul(result, node).index)
+        elif kind == "gather":
+            result.put(result.append(node.renumbered((_in_memory(result, node.inputs[0]), *node.inputs[1:]))))
+        elif kind == "host":
+            result.put(result.append(node.renumbered(tuple([_in_memory(result, i) for i in node.inputs]))))
+        elif kind == "reduce" and all(result.nodes[node.inputs[0]].shape[a] == 1 for a in node.attrs["axes"]):
+            arg = node.op.startswith("arg")
+            value = result.constant(0, int64) if arg else result.value(node.inputs[0])
+            result.put((expand if arg else reshape_value)(value, node.shape).index)
         else:
-            value = _add(result, node)
-        place.append(value.index)
-        origins += [graph.origins[index]] * (len(result) - len(origins))
+            result.put(result.append(node))
     outputs: list[int] = []
     taken: set[int] = set()
     for position, o in enumerate(graph.outputs):
-        owned = position < len(graph.outputs) - saved
-        outputs.append(_owned(result, place[o], taken) if owned else _in_memory(result, place[o], spread=False))
+        own = position < len(graph.outputs) - saved
+        outputs.append(_owned(result, result.place[o], taken) if own else _in_memory(result, result.place[o], spread=False))
         taken.add(base_of(result.nodes, outputs[-1]))
-        origins += [graph.origins[o]] * (len(result) - len(origins))
-    return Simplified(result.nodes, outputs, origins)
+        result.came_from(o)
+    return result.finished(outputs)
 
 
-def _add(graph: Graph, node: Node) -> Value:
-    graph.nodes.append(node)
-    return graph.value(len(graph) - 1)
-
-
-class _Legal(Graph):
-    """The graph under construction, and the copies made in it: value -> its copy, where views that read alike are one."""
+class _Legal(Rewriting):
+    """The graph under construction, and the copies made in it: value -> its copy, one for all views that read alike."""
 
     __slots__ = ("copies", "strided")
 
-    def __init__(self, strided: bool) -> None:
-        super().__init__()
+    def __init__(self, source: Simplified, strided: bool) -> None:
+        super().__init__(source)
         self.strided = strided
-        self.copies: dict[Any, int] = {}
+        self.copies: dict[Key, int] = {}
 
 
 def _copied(graph: _Legal, index: int) -> int:
@@ -115,7 +103,7 @@ def _copied(graph: _Legal, index: int) -> int:
     return graph.copies[key]
 
 
-def _reading(graph: Graph, index: int) -> Any:
+def _reading(graph: Graph, index: int) -> Key:
     """What tells `index` from values that hold something else."""
     node = graph.nodes[index]
     if node.op != "view":
@@ -162,7 +150,7 @@ def _matmul(graph: _Legal, node: Node) -> Value:
     layouts = [layout_of(graph.nodes, i) for i in operands]
     if not graph.strided and len(collapsed_batch([*layouts, result_layout(node, a.shape)])[0]) > 2:  # type: ignore[list-item]
         operands = [_copied(graph, i) for i in operands]
-    return _add(graph, node.renumbered(tuple(operands)))
+    return graph.value(graph.append(node.renumbered(tuple(operands))))
 
 
 def _matrix(graph: _Legal, index: int) -> int:
@@ -214,19 +202,17 @@ def result_layout(node: Node, left: Sequence[int]) -> Layout:
 def force_materialized(graph: Simplified, values: Collection[int]) -> Simplified:
     """The graph with each of `values` in memory, row-major, by a kernel of its own.
 
-    A gather is computed there itself; of another value, whoever reads it reads a copy made there.
+    A gather is computed there itself; of another value, its readers read a copy made there.
     """
-    nodes: list[Node] = []
-    origins: list[int] = []
-    place: list[int] = []
-    for position, node in enumerate(graph.nodes):
-        node = node.renumbered(tuple([place[i] for i in node.inputs]))
-        gathered = position in values and node.op == "gather"
-        if gathered:
-            node = Node(node.op, node.inputs, {**node.attrs, "materialize": True}, node.shape, node.dtype)
-        nodes.append(node)
-        if position in values and not gathered:
-            nodes.append(Node("clone", (len(nodes) - 1,), {"materialize": True}, node.shape, node.dtype))
-        origins += [graph.origins[position]] * (len(nodes) - len(origins))
-        place.append(len(nodes) - 1)
-    return Simplified(nodes, [place[o] for o in graph.outputs], origins)
+    result = Rewriting(graph)
+    for index, node in enumerate(graph.nodes):
+        node = result.moved(node)
+        if index not in values:
+            result.put(result.append(node))
+        elif node.op == "gather":
+            attrs = {**node.attrs, "materialize": True}
+            result.put(result.append(Node(node.op, node.inputs, attrs, node.shape, node.dtype)))
+        else:
+            copied = result.append(node)
+            result.put(result.append(Node("clone", (copied,), {"materialize": True}, node.shape, node.dtype)))
+    return result.finished()

@@ -1,48 +1,38 @@
-"""The first pass: dead code, constants, identities, views of views, common subexpressions. Graph in, graph out."""
+"""Simplification: dead code, constants, identities, views of views, common subexpressions.
+
+Before: any graph. After: no dead nodes, no two equal nodes, no node that is its input under another name, no arithmetic
+among constants, no view of a view (unless only a copy makes it one), nothing computed of no elements, no matrix product
+that is only read transposed.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 from itertools import compress
-from typing import Any
 
 import numpy as np
 
+from genesis.ir.annotations import Key, Scalar
 from genesis.ir.graph import Node
+from genesis.ir.shapes import Shape, contiguous_strides
 from genesis.lower.index_map import IndexMap, SplitAxis, Unmappable, pull
+from genesis.lower.rewriting import Simplified, live_nodes, only_live, readers_of, without_dead
 from genesis.ops.contraction import exchanged
-from genesis.ops.layout import contiguous_layout
 from genesis.ops.registry import PRIMITIVES
 
-__all__ = ["FORWARDED", "Simplified", "live_nodes", "simplify", "without_dead"]
+__all__ = ["FORWARDED", "simplify"]
 
 # Which of its inputs an operation is, of those that compute nothing.
 FORWARDED = {"custom": 0, "detach": 0, "variable": 0, "clone": 0, "normalized": 0, "rewritten": 1, "with_value": 1}
 _UNIT_OPERAND: dict[str, tuple[int, float]] = {"mul": (2, 1), "div": (1, 1), "sub": (1, 0), "pow": (1, 1)}
 
 
-class Simplified:
-    """A graph without dead nodes: `nodes`, the positions of the wanted values, and where each node came from."""
-
-    __slots__ = ("nodes", "origins", "outputs")
-
-    def __init__(self, nodes: list[Node], outputs: list[int], origins: list[int]) -> None:
-        self.nodes = nodes
-        self.outputs = outputs
-        self.origins = origins
-
-
 def simplify(nodes: Sequence[Node], outputs: Sequence[int]) -> Simplified:
-    """Keep what `outputs` need.
-
-    Before: any graph. After: no dead nodes, no two equal nodes, no node that is its input under another name, no
-    arithmetic among constants, no view of a view (unless only a copy makes it one), nothing computed of no elements, no
-    matrix product that is only read transposed.
-    """
+    """The nodes that `outputs` need, in the form stated above."""
     graph = _rewritten(nodes, outputs)
     live = live_nodes(graph.nodes, graph.outputs)
-    turned = _only_read_transposed(graph, live)
-    return without_dead(_products_turned(graph, turned, live)) if turned else _parts(graph, live)
+    transposed = _only_read_transposed(graph, live)
+    return without_dead(_products_transposed(graph, transposed, live)) if transposed else only_live(graph, live)
 
 
 class _Kept:
@@ -53,7 +43,7 @@ class _Kept:
     def __init__(self) -> None:
         self.nodes: list[Node] = []
         self.origins: list[int] = []
-        self.seen: dict[Any, int] = {}
+        self.seen: dict[Key, int] = {}
 
     def add(self, node: Node, origin: int) -> int:
         """The position of `node`, or of the one that is equal to it; inputs are equal to none."""
@@ -65,7 +55,7 @@ class _Kept:
         return found
 
     def add_view(self, view: Node, origin: int) -> int:
-        """The position of what `view` shows: of its input, if that is all of it as it lies."""
+        """The position of what `view` shows: of its input, if that is all of it in row-major order."""
         view = _seen_through(view, self.nodes)
         (source,) = view.inputs
         if self.nodes[source].shape == view.shape and _is_identity(view):
@@ -74,8 +64,8 @@ class _Kept:
 
 
 def _rewritten(nodes: Sequence[Node], outputs: Sequence[int]) -> Simplified:
-    """One walk over the graph, each node rewritten by what its inputs have become. What nobody reads any more stays."""
-    live = live_nodes(nodes, outputs)
+    """One walk over the graph, each node rewritten by what its inputs have become. What loses its readers stays."""
+    live = live_nodes(nodes, outputs)  # a quarter of a training step's nodes are dead: they are not looked at
     kept = _Kept()
     place = [-1] * len(nodes)
     moved = place.__getitem__
@@ -83,93 +73,58 @@ def _rewritten(nodes: Sequence[Node], outputs: Sequence[int]) -> Simplified:
         if not live[index]:
             continue
         if 0 in node.shape:
-            place[index] = kept.add(_spread(node, kept.add(_zero(node), index)), index)
+            zero = kept.add(Node("constant", (), {"value": 0, "weak": False}, (), node.dtype), index)
+            place[index] = kept.add(_view(node, zero, node.shape, (0,) * len(node.shape), "expand"), index)
             continue
         node = node.renumbered(tuple(map(moved, node.inputs)))
         if node.op == "view":
             place[index] = kept.add_view(node, index)
             continue
         same = _forwarded(node, kept.nodes)
-        place[index] = kept.add(node if node.shape else _folded(node, kept.nodes), index) if same is None else same
+        place[index] = kept.add(node if node.shape else _constant_folded(node, kept.nodes), index) if same is None else same
     return Simplified(kept.nodes, [place[o] for o in outputs], kept.origins)
 
 
-def _zero(node: Node) -> Node:
-    return Node("constant", (), {"value": 0, "weak": False}, (), node.dtype)
+def _view(like: Node, source: int, shape: Shape, strides: Shape, label: str) -> Node:
+    """A view of value `source` from its first element on, with the dtype of `like`."""
+    attrs = {"shape": shape, "strides": strides, "offset": 0, "label": label}
+    return Node("view", (source,), attrs, shape, like.dtype, like.differentiable)
 
 
-def _spread(node: Node, number: int) -> Node:
-    """A view of a 0-d value in the shape of `node`: all there is to compute of a node without elements."""
-    attrs = {"shape": node.shape, "strides": (0,) * len(node.shape), "offset": 0, "label": "expand"}
-    return Node("view", (number,), attrs, node.shape, node.dtype, node.differentiable)
-
-
-def live_nodes(nodes: Sequence[Node], outputs: Sequence[int]) -> bytearray:
-    """For each node, 1 if the outputs need it."""
-    live = bytearray(len(nodes))
-    for o in outputs:
-        live[o] = 1
-    for node, needed in zip(reversed(nodes), reversed(live), strict=True):  # by whoever comes after it
-        if needed:
-            for i in node.inputs:
-                live[i] = 1
-    return live
-
-
-def without_dead(graph: Simplified) -> Simplified:
-    """The nodes that the outputs need."""
-    return _parts(graph, live_nodes(graph.nodes, graph.outputs))
-
-
-def _parts(graph: Simplified, live: bytearray) -> Simplified:
-    """The nodes that are `live`."""
-    if all(live):
-        return graph
-    place = [-1] * len(live)
-    moved = place.__getitem__
-    nodes: list[Node] = []
-    for index, node in enumerate(graph.nodes):
-        if live[index]:
-            place[index] = len(nodes)
-            nodes.append(node.renumbered(tuple(map(moved, node.inputs))))
-    return Simplified(nodes, [place[o] for o in graph.outputs], list(compress(graph.origins, live)))
+# ---- products that are only read transposed ----
 
 
 def _only_read_transposed(graph: Simplified, live: bytearray) -> set[int]:
-    """The matrix products that are live, and that nobody live reads as they stand.
+    """The matrix products that are live, and that no live node reads in their own layout.
 
-    From the last product to the first: an operand of a product that is turned will itself be read the other way round.
+    Last product first: the operands of a product computed transposed are read transposed in their turn.
     """
-    products = [index for index, node in enumerate(graph.nodes) if node.op == "matmul" and live[index]]
+    nodes = graph.nodes
+    products = [index for index, node in enumerate(nodes) if node.op == "matmul" and live[index]]
     if not products:
         return set()
-    readers: dict[int, list[int]] = {}
-    for index, node in enumerate(graph.nodes):
-        if live[index]:
-            for i in node.inputs:
-                readers.setdefault(i, []).append(index)
+    readers = readers_of(compress(enumerate(nodes), live))
     outputs = set(graph.outputs)
-    turned: set[int] = set()
+    found: set[int] = set()
 
-    def all_turned(index: int) -> bool:
-        return index not in outputs and all(r in turned for r in readers[index])
+    def all_transposed(index: int) -> bool:
+        return index not in outputs and all(r in found for r in readers[index])
 
-    def reads_turned(r: int, product: Node) -> bool:
-        if r in turned or _swaps(graph.nodes[r], product):
-            return r in turned or not all_turned(r)
-        return _goes_down(graph.nodes[r], product) and not any(graph.nodes[k].op == "matmul" for k in readers.get(r, ()))
+    def reads_transposed(r: int, product: Node) -> bool:
+        if r in found or _swaps(nodes[r], product):
+            return r in found or not all_transposed(r)
+        return _goes_down(nodes[r], product) and not any(nodes[k].op == "matmul" for k in readers.get(r, ()))
 
     for index in reversed(products):
-        if index not in outputs and all(reads_turned(r, graph.nodes[index]) for r in readers[index]):
-            turned.add(index)
-    return turned
+        if index not in outputs and all(reads_transposed(r, nodes[index]) for r in readers[index]):
+            found.add(index)
+    return found
 
 
-def _products_turned(graph: Simplified, turned: Collection[int], live: bytearray) -> Simplified:
-    """What is live, the products `turned` computed transposed: (A B)^T = B^T A^T. Each is read through a view that turns it
-    back.
+def _products_transposed(graph: Simplified, products: Collection[int], live: bytearray) -> Simplified:
+    """What is live, with `products` computed transposed, (A B)^T = B^T A^T, and each read through a transposing view.
 
-    Gradients of weights are such products; they come out in the layout of the weight.
+    Gradients of weights are such products: they come out in the layout of the weight, and the copy is gone.
     """
     kept = _Kept()
     place = [-1] * len(live)
@@ -178,7 +133,7 @@ def _products_turned(graph: Simplified, turned: Collection[int], live: bytearray
         if not live[index]:
             continue
         inputs, origin = tuple(map(moved, node.inputs)), graph.origins[index]
-        if index in turned:
+        if index in products:
             swapped = tuple([kept.add_view(_swapped(kept.nodes[i], i), origin) for i in reversed(inputs)])
             shape = (*node.shape[:-2], node.shape[-1], node.shape[-2])
             attrs = dict(node.attrs)
@@ -194,7 +149,7 @@ def _products_turned(graph: Simplified, turned: Collection[int], live: bytearray
 
 def _swaps(view: Node, product: Node) -> bool:
     """Whether a node views all of `product` with its last two axes exchanged."""
-    return view.op == "view" and (view.shape, view.attrs["strides"], view.attrs["offset"]) == _exchange(product.shape)
+    return view.op == "view" and not view.attrs["offset"] and (view.shape, view.attrs["strides"]) == _exchange(product.shape)
 
 
 def _goes_down(view: Node, product: Node) -> bool:
@@ -203,16 +158,17 @@ def _goes_down(view: Node, product: Node) -> bool:
         view.shape[-1] % product.shape[-2], view.attrs["strides"][-1], view.attrs["offset"]) == (0, product.shape[-1], 0)
 
 
-def _exchange(shape: tuple[int, ...]) -> tuple[tuple[int, ...], tuple[int, ...], int]:
-    strides = contiguous_layout(shape).strides
-    order = (*range(len(shape) - 2), len(shape) - 1, len(shape) - 2)
-    return tuple(shape[o] for o in order), tuple(strides[o] for o in order), 0
+def _exchange(shape: Shape) -> tuple[Shape, Shape]:
+    """The shape and the strides of a contiguous value with its last two axes exchanged."""
+    *outer, row, column = contiguous_strides(shape)
+    return (*shape[:-2], shape[-1], shape[-2]), (*outer, column, row)
 
 
 def _swapped(node: Node, index: int) -> Node:
-    shape, strides, offset = _exchange(node.shape)
-    attrs = {"shape": shape, "strides": strides, "offset": offset, "label": "transpose"}
-    return Node("view", (index,), attrs, shape, node.dtype, node.differentiable)
+    return _view(node, index, *_exchange(node.shape), "transpose")
+
+
+# ---- single nodes ----
 
 
 def _seen_through(view: Node, kept: Sequence[Node]) -> Node:
@@ -221,8 +177,8 @@ def _seen_through(view: Node, kept: Sequence[Node]) -> Node:
     if inner.op != "view":
         return view
     try:
-        strides = contiguous_layout(view.shape).strides
-        at = pull(IndexMap(0, strides), view.shape, view.shape, view.attrs["strides"], view.attrs["offset"])
+        at = IndexMap(0, contiguous_strides(view.shape))
+        at = pull(at, view.shape, view.shape, view.attrs["strides"], view.attrs["offset"])
         at = pull(at, view.shape, inner.shape, inner.attrs["strides"], inner.attrs["offset"])
     except (SplitAxis, Unmappable):
         return view
@@ -241,17 +197,18 @@ def _forwarded(node: Node, kept: Sequence[Node]) -> int | None:
         last, unit = _UNIT_OPERAND[op]
         for position in range(1, -1, -1) if last == 2 else (1,):
             value = _constant(kept, inputs[position])
-            if value == unit and str(value) != "-0.0":  # -0.0 - -0.0 is 0.0
+            if value == unit and str(value) != "-0.0":  # x - -0.0 is not x: -0.0 - -0.0 is 0.0
                 return inputs[1 - position]
     return None
 
 
 def _is_identity(node: Node) -> bool:
-    at, barrier = node.attrs, "barrier" in node.attrs
-    return not barrier and tuple(at["strides"]) == contiguous_layout(node.shape).strides and not at["offset"]
+    """Whether a view of a value of its own shape shows that value. A barrier is one that must not be seen through."""
+    at = node.attrs
+    return "barrier" not in at and tuple(at["strides"]) == contiguous_strides(node.shape) and not at["offset"]
 
 
-def _constant(kept: Sequence[Node], index: int) -> float | None:
+def _constant(kept: Sequence[Node], index: int) -> Scalar | None:
     """The number that a value has everywhere, if it is a literal or a view of one."""
     node = kept[index]
     while node.op == "view":
@@ -259,19 +216,16 @@ def _constant(kept: Sequence[Node], index: int) -> float | None:
     return node.attrs["value"] if node.op == "constant" else None
 
 
-def _folded(node: Node, kept: Sequence[Node]) -> Node:
-    """A 0-d `node`, or the literal that it is if its inputs are."""
-    if node.inputs and PRIMITIVES[node.op].kind == "elementwise" and node.op != "check_index":
-        values = [_constant(kept, i) for i in node.inputs]
-        if all(v is not None for v in values):
-            return _literal(node, values, [kept[i] for i in node.inputs])
-    return node
-
-
-def _literal(node: Node, values: Sequence[Any], inputs: Sequence[Node]) -> Node:
-    reference: Callable[..., Any] | None = PRIMITIVES[node.op].reference
-    assert reference is not None
+def _constant_folded(node: Node, kept: Sequence[Node]) -> Node:
+    """A 0-d `node`, or the literal that it is if its inputs are literals: its NumPy reference computes it."""
+    row = PRIMITIVES[node.op]
+    if not node.inputs or row.kind != "elementwise" or node.op == "check_index":
+        return node
+    values = [_constant(kept, i) for i in node.inputs]
+    if any(value is None for value in values):
+        return node
+    assert row.reference is not None
     with np.errstate(all="ignore"):
-        arrays = [np.asarray(v, i.dtype.numpy) for v, i in zip(values, inputs, strict=True)]
-        value = np.asarray(reference(node, *arrays)).astype(node.dtype.numpy).item()
-    return Node("constant", (), {"value": value, "weak": False}, (), node.dtype)
+        arrays = [np.asarray(value, kept[i].dtype.numpy) for value, i in zip(values, node.inputs, strict=True)]
+        result = np.asarray(row.reference(node, *arrays)).astype(node.dtype.numpy).item()
+    return Node("constant", (), {"value": result, "weak": False}, (), node.dtype)

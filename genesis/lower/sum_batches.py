@@ -1,34 +1,41 @@
-"""Products that are only read as their sum over the batch become products that add up: a convolution's weight gradient."""
+"""Sums over a batch of matrix products become products that accumulate: a convolution's weight gradient.
+
+Before: a simplified graph. After: a sum over all batch axes of a matmul that nothing else reads is a matmul with `summed`,
+of the sum's shape. The products of the batch are added up where they are computed and never written one by one.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from genesis.ir.graph import Node
-from genesis.lower.simplify import Simplified, without_dead
+from genesis.lower.rewriting import Simplified, readers_of, without_dead
 
 __all__ = ["sum_batches"]
 
 
 def sum_batches(graph: Simplified) -> Simplified:
-    """Before: a simplified graph. After: the same, but a sum over all batch axes of a matmul that nothing else reads is a
-    matmul `summed`, of the sum's shape.
-    """
+    """The graph with sums over batches of products as products that accumulate."""
     nodes = list(graph.nodes)
-    if not any([node.op == "sum" and nodes[node.inputs[0]].op == "matmul" for node in nodes]):
+    if not any(_sums_product(nodes, node) for node in nodes):
         return graph
-    readers: dict[int, int] = {}
-    for node in nodes:
-        for i in node.inputs:
-            readers[i] = readers.get(i, 0) + 1
+    readers = readers_of(enumerate(nodes))
     found = False
     for index, node in enumerate(nodes):
-        if node.op != "sum" or nodes[node.inputs[0]].op != "matmul":
-            continue
-        product, source = nodes[node.inputs[0]], node.inputs[0]
-        batch, axes = product.shape[:-2], node.attrs["axes"]
-        fused = readers[source] == 1 and source not in graph.outputs and product.dtype is node.dtype
-        if fused and product.dtype.compute is product.dtype and product.dtype.category == 2 and min(
-            *product.shape[-2:], nodes[product.inputs[0]].shape[-1]
-        ) > 1 and all(axis < len(batch) for axis in axes) and all(e == 1 for d, e in enumerate(batch) if d not in axes):
+        if _sums_product(nodes, node) and readers[node.inputs[0]] == [index] and node.inputs[0] not in graph.outputs:
+            product = nodes[node.inputs[0]]
             nodes[index] = Node("matmul", product.inputs, {**product.attrs, "summed": True}, node.shape, node.dtype)
             found = True
     return without_dead(Simplified(nodes, graph.outputs, graph.origins)) if found else graph
+
+
+def _sums_product(nodes: Sequence[Node], node: Node) -> bool:
+    """Whether a node is a sum over the batch and nothing else of products, which are none with a vector, in their own dtype."""
+    if node.op != "sum" or nodes[node.inputs[0]].op != "matmul":
+        return False
+    product, axes = nodes[node.inputs[0]], node.attrs["axes"]
+    batch, dtype = product.shape[:-2], product.dtype
+    if dtype is not node.dtype or dtype.compute is not dtype or dtype.category != 2:
+        return False
+    return (min(*product.shape[-2:], nodes[product.inputs[0]].shape[-1]) > 1 and all(axis < len(batch) for axis in axes)
+            and all(extent == 1 for axis, extent in enumerate(batch) if axis not in axes))

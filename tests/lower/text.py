@@ -7,7 +7,7 @@ from textwrap import dedent
 from genesis.ir.dtypes import DTYPES
 from genesis.ir.graph import Node
 from genesis.ir.printer import format_nodes
-from genesis.lower.simplify import Simplified
+from genesis.lower.rewriting import Simplified
 from genesis.ops.registry import PRIMITIVES
 
 _NODE = re.compile(r"%(?P<index>\d+) = (?P<op>\w+)\((?P<arguments>.*)\) : (?P<dtype>\w+)(?P<shape>\[.*\])")
