@@ -75,9 +75,10 @@ def memory_of(tensor: Tensor) -> Memory:
     """Where the tensor's elements lie in its storage, computed now if pending. Roots lie contiguously."""
     if thread_state.recorder is not None:
         thread_state.recorder.looked()
-    array = array_of(tensor)
-    root = tensor._base
-    if root is None:
-        return realize(array)
-    held = realize(root._array)
-    return held.at(tensor.layout, root.dtype)
+    array_of(tensor)  # a view whose root was written to looks again
+    root = tensor if tensor._base is None else tensor._base
+    memory = realize(root._array)
+    if not memory.buffer.shared:
+        # Views made while the root was pending hold values of their own: from now on they look at what the outside writes.
+        root._version += 1
+    return memory if root is tensor else memory.at(tensor.layout, root.dtype)

@@ -146,3 +146,49 @@ def test_what_is_no_array_of_ours_is_told():
         genesis.from_dlpack([1, 2])
     with pytest.raises(BufferError, match="genesis has no dtype uint16"):
         genesis.from_dlpack(np.ones(2, np.uint16))
+
+
+VIEWS = {
+    "itself": lambda x: x, "reshape": lambda x: x.reshape(12), "view": lambda x: x.view(2, 6), "transposed": lambda x: x.T,
+    "row": lambda x: x[1], "column": lambda x: x[:, 2], "slice": lambda x: x[1:, ::2], "unsqueezed": lambda x: x.unsqueeze(1),
+    "squeezed": lambda x: x.unsqueeze(0).squeeze(0), "flat": lambda x: x.flatten(), "diagonal": lambda x: x.diagonal(),
+    "narrow": lambda x: x.narrow(0, 1, 2), "windows": lambda x: x.unfold(0, 2, 1), "permuted": lambda x: x.permute(1, 0),
+    "detached": lambda x: x.detach(), "of a view": lambda x: x[1:].T[0], "chunk": lambda x: x.chunk(2, 1)[1],
+    "strided": lambda x: x.as_strided((2, 3), (4, 1), 1),
+}
+OUTSIDE = {"numpy": lambda x: x.numpy(), "interface": np.asarray, "dlpack": np.from_dlpack, "torch": torch.from_dlpack}
+
+
+def shared_with_the_outside(library, view, outside, pending, writer, late):
+    """What root, view, a view beside it and the outside show after a write; `late`: the view was read before it was shared."""
+    root = library.arange(12).reshape(3, 4) * 1.0
+    if not pending:
+        root.sum().item()
+    seen, beside = VIEWS[view](root), root[0]
+    if late:
+        seen.sum().item(), beside.sum().item()
+    array = OUTSIDE[outside](seen)
+    if writer == "outside":
+        array[...] = 50
+    elif writer == "view":
+        seen.add_(100)
+    elif writer == "root":
+        root.mul_(2)
+    else:
+        beside.sub_(7)
+    return [np.asarray(value).copy() for value in (seen, root, beside, array)]
+
+
+WRITERS = [(view, writer) for view in VIEWS for writer in ("outside", "view", "root", "beside")]
+WRITERS.remove(("windows", "view"))  # several of its elements share one place: an error in both libraries
+
+
+@pytest.mark.parametrize("outside", OUTSIDE)
+@pytest.mark.parametrize(("view", "writer"), WRITERS)
+def test_views_share_with_the_outside_as_in_torch(view, outside, writer):
+    for pending in (True, False):
+        for late in (True, False):
+            mine = shared_with_the_outside(genesis, view, outside, pending, writer, late)
+            theirs = shared_with_the_outside(torch, view, outside, pending, writer, late)
+            for name, a, b in zip(("view", "root", "beside", "outside"), mine, theirs, strict=True):
+                np.testing.assert_array_equal(a, b, err_msg=f"{name}, {pending=}, {late=}")
