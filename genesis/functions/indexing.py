@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from genesis.functions.methods.conversion import values_of
-from genesis.ir.dtypes import bool_
+from genesis.ir.dtypes import bool_, uint8
 from genesis.ops.registry import OPERATIONS
 from genesis.ops.subscript import Item
 from genesis.runtime.devices import CPU
@@ -73,7 +73,7 @@ def __setitem__(self: Tensor, index: Any, value: Any) -> None:
 
 def _parsed(tensor: Tensor, index: Any) -> Subscript:
     """The parts of an index, the ellipsis and missing axes filled in; raises IndexError where it does not fit."""
-    parts = list(index) if isinstance(index, tuple) else [index]
+    parts = [_as_int(part) for part in (index if isinstance(index, tuple) else [index])]
     literal = [isinstance(part, list | range | np.ndarray | bool | np.bool_) for part in parts]
     parts = [_as_tensor(part) if known else part for part, known in zip(parts, literal, strict=True)]
     used = sum(_axes_of(part) for part in parts)
@@ -113,6 +113,12 @@ def _parsed(tensor: Tensor, index: Any) -> Subscript:
             axis += 1
     trivial = all(item == (None, None, None) for item in items)
     return Subscript(() if trivial and tensors else tuple(items), tuple(tensors))
+
+
+def _as_int(part: Any) -> Any:
+    """A 0-d integer tensor as the int it holds, which is looked at: like an int it selects a view, not a copy."""
+    is_int = isinstance(part, Tensor) and not part.shape and part.dtype.category == 1 and part.dtype is not uint8
+    return int(part.item()) if is_int else part
 
 
 def _as_tensor(part: Any) -> Tensor:

@@ -15,7 +15,7 @@ from genesis.ir.shapes import Shape, numel
 
 __all__ = ["MOST_BYTES", "Graph", "Node", "Value", "check_size"]
 
-MOST_BYTES = (1 << 47) - 1  # what an address of a process reaches on today's processors
+MOST_BYTES = 1 << 48  # what addresses of a process reach, on processors of today
 _NO_ATTRS: Mapping[str, Any] = {}
 
 
