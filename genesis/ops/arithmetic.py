@@ -73,7 +73,8 @@ def _times_log(logarithm: str) -> Callable[..., Any]:
 
 
 copysign = binary(
-    "copysign", grad=lambda g, z, x, y: (g * where(x == 0, 0, z / x), zeros_like(g)), ref=np.copysign, floating=True,
+    "copysign", exact=True, grad=lambda g, z, x, y: (g * where(x == 0, 0, z / x), zeros_like(g)), ref=np.copysign,
+    floating=True,
 )
 hypot = binary("hypot", grad=lambda g, z, x, y: (g * (x / z), g * (y / z)), ref=np.hypot, emit=_hypot, floating=True, cost=16)
 fmax = binary(

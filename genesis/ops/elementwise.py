@@ -25,7 +25,7 @@ def _where_grad(g: Value, y: Value, condition: Value, a: Value, b: Value) -> Any
     return None, where(condition, g, 0), where(condition, 0, g)
 
 
-primitive("where", "elementwise", grad=_where_grad, reference=lambda node, c, a, b: np.where(c, a, b))
+primitive("where", "elementwise", exact=True, grad=_where_grad, reference=lambda node, c, a, b: np.where(c, a, b))
 
 
 @composite("where", 3, ref=np.where, method=False, public=False)
@@ -55,10 +55,11 @@ div = binary(
 floor_divide = binary("floor_divide", operator="floordiv", ref=np.floor_divide, cost=8)
 remainder = binary("remainder", operator="mod", grad=lambda g, z, x, y: _modulo_grad(g, floor(x / y)), ref=np.remainder, cost=8)
 fmod = binary("fmod", grad=lambda g, z, x, y: _modulo_grad(g, trunc(x / y)), ref=np.fmod, cost=8)
-maximum = binary("maximum", grad=lambda g, z, x, y: _share(g, x > y, x == y), ref=np.maximum, in_place=False)
-minimum = binary("minimum", grad=lambda g, z, x, y: _share(g, x < y, x == y), ref=np.minimum, in_place=False)
+maximum = binary("maximum", exact=True, grad=lambda g, z, x, y: _share(g, x > y, x == y), ref=np.maximum, in_place=False)
+minimum = binary("minimum", exact=True, grad=lambda g, z, x, y: _share(g, x < y, x == y), ref=np.minimum, in_place=False)
 atan2 = binary(
-    "atan2", grad=lambda g, z, y, x: _atan2_grad(g, y, x), ref=np.arctan2, floating=True, cost=20, autocast="widest",
+    "atan2", grad=lambda g, z, y, x: _atan2_grad(g, y, x), ref=np.arctan2, floating=True, cost=20,
+    vector="inverse_trigonometric", autocast="widest",
     aliases=("arctan2",),
 )
 add = composite("add", 3, operator="add", ref=np.add, doc="`input + alpha * other`.", in_place=True)(
@@ -70,12 +71,14 @@ sub = composite(
     lambda input, other, alpha=1: _sub(input, scaled(input, other, alpha))
 )
 neg = unary(
-    "neg", operator="neg", grad=lambda g, y, x: -g, ref=np.negative, floating=False, bools="use logical_not, ~a",
+    "neg", exact=True, operator="neg", grad=lambda g, y, x: -g, ref=np.negative, floating=False, bools="use logical_not, ~a",
     aliases=("negative",),
 )
-abs = unary("abs", operator="abs", grad=lambda g, y, x: g * sign(x), ref=np.abs, floating=False, aliases=("absolute",))
+abs = unary(
+    "abs", exact=True, operator="abs", grad=lambda g, y, x: g * sign(x), ref=np.abs, floating=False, aliases=("absolute",),
+)
 sign: Operation = unary(
-    "sign", grad=lambda g, y, x: zeros_like(g), ref=lambda x: x if x.dtype == bool else np.sign(x), floating=False,
+    "sign", exact=True, grad=lambda g, y, x: zeros_like(g), ref=lambda x: x if x.dtype == bool else np.sign(x), floating=False,
     doc="-1, 0 or 1; NaN of NaN.",
 )
 
@@ -114,7 +117,7 @@ def _pow_grad(g: Value, y: Value, x: Value, p: Value) -> Any:
     return to_base, to_exponent
 
 
-_pow = binary("pow", grad=_pow_grad, ref=np.power, cost=30, bools="convert one with .to(genesis.int64)")
+_pow = binary("pow", grad=_pow_grad, ref=np.power, cost=30, vector="logarithm", bools="convert one with .to(genesis.int64)")
 
 
 @composite("pow", 2, operator="pow", ref=np.power, static_scalars=True, autocast="float32", in_place=True)
@@ -142,7 +145,8 @@ def _literal(x: Value) -> bool:
 
 sqrt = unary("sqrt", grad=lambda g, y, x: g * 0.5 / y, ref=np.sqrt, cost=5)
 rsqrt = unary(
-    "rsqrt", grad=lambda g, y, x: g * -0.5 * y * y * y, ref=lambda x: 1 / np.sqrt(x), cost=8, doc="1 / sqrt(x).",
+    "rsqrt", grad=lambda g, y, x: g * -0.5 * y * y * y, ref=lambda x: 1 / np.sqrt(x), cost=8, vector="error_function",
+    cuda="{t}(1) / math.sqrt({0})", doc="1 / sqrt(x).",
     autocast="float32",
 )
 square = composite("square", ref=np.square, doc="x * x.", autocast="float32", in_place=True)(lambda input: pow(input, 2))
@@ -151,53 +155,80 @@ reciprocal = composite("reciprocal", ref=np.reciprocal, doc="1 / x.", autocast="
 )
 
 # ---- exponentials and logarithms ----
-exp = unary("exp", grad=lambda g, y, x: g * y, ref=np.exp, cost=10, autocast="float32")
-exp2 = unary("exp2", grad=lambda g, y, x: g * y * ln(2), ref=np.exp2, cost=10, namespace="special")
-expm1 = unary("expm1", grad=lambda g, y, x: g * (y + 1), ref=np.expm1, cost=14, autocast="float32", namespace="special")
-log = unary("log", grad=lambda g, y, x: g / x, ref=np.log, cost=12, autocast="float32")
-log2 = unary("log2", grad=lambda g, y, x: g / (x * ln(2)), ref=np.log2, cost=12, autocast="float32")
-log10 = unary("log10", grad=lambda g, y, x: g / (x * ln(10)), ref=np.log10, cost=12, autocast="float32")
-log1p = unary("log1p", grad=lambda g, y, x: g / (x + 1), ref=np.log1p, cost=14, autocast="float32", namespace="special")
+exp = unary("exp", grad=lambda g, y, x: g * y, ref=np.exp, cost=10, vector="exponential", autocast="float32")
+exp2 = unary(
+    "exp2", grad=lambda g, y, x: g * y * ln(2), ref=np.exp2, cost=10, vector="exponential", cuda="libdevice.exp2{f}({0})",
+    namespace="special",
+)
+expm1 = unary(
+    "expm1", grad=lambda g, y, x: g * (y + 1), ref=np.expm1, cost=14, vector="exponential", autocast="float32",
+    namespace="special",
+)
+log = unary("log", grad=lambda g, y, x: g / x, ref=np.log, cost=12, vector="logarithm", autocast="float32")
+log2 = unary("log2", grad=lambda g, y, x: g / (x * ln(2)), ref=np.log2, cost=12, vector="logarithm", autocast="float32")
+log10 = unary("log10", grad=lambda g, y, x: g / (x * ln(10)), ref=np.log10, cost=12, vector="logarithm", autocast="float32")
+log1p = unary(
+    "log1p", grad=lambda g, y, x: g / (x + 1), ref=np.log1p, cost=14, vector="logarithm", autocast="float32",
+    namespace="special",
+)
 
 # ---- trigonometry ----
-sin = unary("sin", grad=lambda g, y, x: g * cos(x), ref=np.sin, cost=16)
-cos: Operation = unary("cos", grad=lambda g, y, x: -g * sin(x), ref=np.cos, cost=16)
-tan = unary("tan", grad=lambda g, y, x: g * (1 + y * y), ref=np.tan, cost=20, autocast="float32")
-asin = unary("asin", grad=lambda g, y, x: g * rsqrt(1 - x * x), ref=np.arcsin, cost=16, autocast="float32", aliases=("arcsin",))
-acos = unary(
-    "acos", grad=lambda g, y, x: -g * rsqrt(1 - x * x), ref=np.arccos, cost=16, autocast="float32", aliases=("arccos",),
+sin = unary("sin", grad=lambda g, y, x: g * cos(x), ref=np.sin, cost=16, vector="trigonometric")
+cos: Operation = unary("cos", grad=lambda g, y, x: -g * sin(x), ref=np.cos, cost=16, vector="trigonometric")
+tan = unary("tan", grad=lambda g, y, x: g * (1 + y * y), ref=np.tan, cost=20, vector="trigonometric", autocast="float32")
+asin = unary(
+    "asin", grad=lambda g, y, x: g * rsqrt(1 - x * x), ref=np.arcsin, cost=16, vector="inverse_trigonometric",
+    autocast="float32", aliases=("arcsin",),
 )
-atan = unary("atan", grad=lambda g, y, x: g / (1 + x * x), ref=np.arctan, cost=16, aliases=("arctan",))
-sinh = unary("sinh", grad=lambda g, y, x: g * cosh(x), ref=np.sinh, cost=16, autocast="float32")
-cosh: Operation = unary("cosh", grad=lambda g, y, x: g * sinh(x), ref=np.cosh, cost=16, autocast="float32")
-tanh = unary("tanh", grad=lambda g, y, x: g * (1 - y * y), ref=np.tanh, cost=14, namespace="nn.functional")
-asinh = unary("asinh", grad=lambda g, y, x: g * rsqrt(x * x + 1), ref=np.arcsinh, cost=20, aliases=("arcsinh",))
-acosh = unary("acosh", grad=lambda g, y, x: g * rsqrt(x * x - 1), ref=np.arccosh, cost=20, aliases=("arccosh",))
-atanh = unary("atanh", grad=lambda g, y, x: g / (1 - x * x), ref=np.arctanh, cost=20, aliases=("arctanh",))
+acos = unary(
+    "acos", grad=lambda g, y, x: -g * rsqrt(1 - x * x), ref=np.arccos, cost=16, vector="inverse_trigonometric",
+    autocast="float32", aliases=("arccos",),
+)
+atan = unary(
+    "atan", grad=lambda g, y, x: g / (1 + x * x), ref=np.arctan, cost=16, vector="inverse_trigonometric",
+    aliases=("arctan",),
+)
+sinh = unary("sinh", grad=lambda g, y, x: g * cosh(x), ref=np.sinh, cost=16, vector="exponential", autocast="float32")
+cosh: Operation = unary(
+    "cosh", grad=lambda g, y, x: g * sinh(x), ref=np.cosh, cost=16, vector="exponential", autocast="float32",
+)
+tanh = unary(
+    "tanh", grad=lambda g, y, x: g * (1 - y * y), ref=np.tanh, cost=14, vector="exponential", namespace="nn.functional",
+)
+asinh = unary(
+    "asinh", grad=lambda g, y, x: g * rsqrt(x * x + 1), ref=np.arcsinh, cost=20, vector="logarithm", aliases=("arcsinh",),
+)
+acosh = unary(
+    "acosh", grad=lambda g, y, x: g * rsqrt(x * x - 1), ref=np.arccosh, cost=20, vector="logarithm", aliases=("arccosh",),
+)
+atanh = unary("atanh", grad=lambda g, y, x: g / (1 - x * x), ref=np.arctanh, cost=20, vector="logarithm", aliases=("arctanh",))
 
 # ---- error function, sigmoid, relu ----
 erf = unary(
-    "erf", grad=lambda g, y, x: g * exp(-x * x) * (2 / pi**0.5), ref=from_scipy("erf"), cost=20,
+    "erf", grad=lambda g, y, x: g * exp(-x * x) * (2 / pi**0.5), ref=from_scipy("erf"), cost=20, vector="error_function",
     doc="2/sqrt(pi) times the integral of exp(-t^2) from 0 to x.", namespace="special",
 )
 erfc = unary(
-    "erfc", grad=lambda g, y, x: -g * exp(-x * x) * (2 / pi**0.5), ref=from_scipy("erfc"), cost=24,
+    "erfc", grad=lambda g, y, x: -g * exp(-x * x) * (2 / pi**0.5), ref=from_scipy("erfc"), cost=24, vector="error_function",
     doc="1 - erf(x), without cancellation.", namespace="special",
 )
 sigmoid = unary(
-    "sigmoid", grad=lambda g, y, x: g * y * (1 - y), ref=from_scipy("expit"), cost=12, doc="1 / (1 + exp(-x)).",
+    "sigmoid", grad=lambda g, y, x: g * y * (1 - y), ref=from_scipy("expit"), cost=12, vector="exponential",
+    cuda="{t}(1) / ({t}(1) + math.exp(-{0}))", doc="1 / (1 + exp(-x)).",
     namespace="nn.functional", aliases=("special.expit",),
 )
 relu = unary(
-    "relu", grad=lambda g, y, x: where(y <= 0, 0, g), ref=lambda x: np.maximum(x, 0), floating=False,
+    "relu", exact=True, grad=lambda g, y, x: where(y <= 0, 0, g), ref=lambda x: np.maximum(x, 0), floating=False,
     emit=lambda k, x: k.maximum(x, k.constant(0)), doc="x where positive, else 0; NaN of NaN.", namespace="nn.functional",
 )
 
 # ---- rounding ----
-floor: Operation = unary("floor", grad=lambda g, y, x: zeros_like(g), ref=np.floor, floating=False)
-ceil = unary("ceil", grad=lambda g, y, x: zeros_like(g), ref=np.ceil, floating=False)
-trunc: Operation = unary("trunc", grad=lambda g, y, x: zeros_like(g), ref=np.trunc, floating=False, aliases=("fix",))
-round = unary("round", grad=lambda g, y, x: zeros_like(g), ref=np.rint, floating=False)
+floor: Operation = unary("floor", exact=True, grad=lambda g, y, x: zeros_like(g), ref=np.floor, floating=False)
+ceil = unary("ceil", exact=True, grad=lambda g, y, x: zeros_like(g), ref=np.ceil, floating=False)
+trunc: Operation = unary(
+    "trunc", exact=True, grad=lambda g, y, x: zeros_like(g), ref=np.trunc, floating=False, aliases=("fix",),
+)
+round = unary("round", exact=True, grad=lambda g, y, x: zeros_like(g), ref=np.rint, floating=False)
 
 # ---- comparisons and predicates ----
 eq = compare("eq", np.equal)

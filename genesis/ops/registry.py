@@ -34,7 +34,9 @@ class Primitive:
     """A node kind.
 
     `grad(g, y, *inputs)` returns the inputs' cotangents (one, or a tuple with None where none flows), written with
-    Values; shapes may still be broadcast, derive sums them back. `reference(node, *arrays)` computes it in NumPy.
+    Values; shapes may still be broadcast, derive sums them back. `reference(node, *arrays)` computes it in NumPy. The last
+    fields tell code generation what an elementwise one is: `emit(k, *values)` in terms of others; or on the CPU the function
+    of its name in the file `vector` of `genesis.codegen.cpu.vector_math`, and on a GPU the expression `cuda` of {0}, {1}, ..
     """
 
     name: str
@@ -42,7 +44,10 @@ class Primitive:
     grad: Gradient | None = None
     reference: Callable[..., Any] | None = None
     emit: Callable[..., Any] | None = None
-    cost: int = 1
+    cost: int = 1  # in operations: what lowering weighs computing it again against storing it with
+    exact: bool = False  # it rounds nothing: 16-bit floats stay what they are
+    vector: str | None = None
+    cuda: str | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)  # compared by identity: operations are part of every step's key

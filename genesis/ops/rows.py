@@ -44,14 +44,19 @@ def _refuse_bools(name: str, dtype: DType, instead: str) -> None:
 
 def unary(
     name: str, *, grad: Rule | None = None, ref: Rule, emit: Rule | None = None, result: DType | None = None,
-    floating: bool = True, cost: int = 1, doc: str | None = None, autocast: Policy | None = None, bools: str = "",
-    **names: Unpack[Names],
+    floating: bool = True, cost: int = 1, exact: bool = False, vector: str | None = None, cuda: str | None = None,
+    doc: str | None = None, autocast: Policy | None = None, bools: str = "", **names: Unpack[Names],
 ) -> Operation:
     """A row of one input. `floating`: integers become the default float first. `result`: the dtype, if not the input's.
 
-    `bools`: where these make no sense, what to do instead.
+    `bools`: where these make no sense, what to do instead. A `vector` function is one of `math` on a GPU, unless `cuda` says
+    what it is there.
     """
-    primitive(name, "elementwise", grad=grad, reference=lambda node, x: ref(x), emit=emit, cost=cost)
+    cuda = cuda or (f"math.{name}({{0}})" if vector else None)
+    primitive(
+        name, "elementwise", grad=grad, reference=lambda node, x: ref(x), emit=emit, cost=cost, exact=exact, vector=vector,
+        cuda=cuda,
+    )
 
     @composite(name, 1, ref=ref, doc=doc, autocast=autocast, **_IN_PLACE | names if result is None else names)
     def define(input: Value) -> Value:
@@ -66,11 +71,15 @@ def unary(
 
 def binary(
     name: str, *, grad: Rule | None = None, ref: Rule, emit: Rule | None = None, result: DType | None = None,
-    floating: bool = False, cost: int = 1, doc: str | None = None, autocast: Policy | None = None, bools: str = "",
-    **names: Unpack[Names],
+    floating: bool = False, cost: int = 1, exact: bool = False, vector: str | None = None, cuda: str | None = None,
+    doc: str | None = None, autocast: Policy | None = None, bools: str = "", **names: Unpack[Names],
 ) -> Operation:
-    """A row of two inputs, promoted to one dtype and broadcast. `bools`: where these make no sense, what to do instead."""
-    primitive(name, "elementwise", grad=grad, reference=lambda node, x, y: ref(x, y), emit=emit, cost=cost)
+    """A row of two inputs, promoted to one dtype and broadcast; the other arguments are those of `unary`."""
+    cuda = cuda or (f"math.{name}({{0}}, {{1}})" if vector else None)
+    primitive(
+        name, "elementwise", grad=grad, reference=lambda node, x, y: ref(x, y), emit=emit, cost=cost, exact=exact,
+        vector=vector, cuda=cuda,
+    )
 
     @composite(name, 2, ref=ref, doc=doc, autocast=autocast, **_IN_PLACE | names)
     def define(input: Value, other: Value) -> Value:

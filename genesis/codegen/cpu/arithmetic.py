@@ -10,11 +10,11 @@ from llvmlite import ir
 from genesis.codegen.cpu.lanes import Lanes
 from genesis.codegen.cpu.registers import FLOATING
 from genesis.codegen.cpu.vector_math import FUNCTIONS
+from genesis.ops import PRIMITIVES
 
 __all__ = ["Arithmetic"]
 
 _COMPARISONS = {"eq": "==", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">="}
-_EXACT = frozenset(("where", "neg", "abs", "maximum", "minimum", "relu", "sign", "floor", "ceil", "trunc", "round", "copysign"))
 
 
 class Arithmetic:
@@ -28,7 +28,7 @@ class Arithmetic:
     def apply(self, name: str, emit: Callable[..., Any] | None, values: list[ir.Value]) -> ir.Value:
         """Emit primitive `name`; results of 16-bit floats are rounded to their precision, as if stored."""
         y = emit(self, *values) if emit is not None else getattr(self, name)(*values)
-        if self.dtype in ("float16", "bfloat16") and name not in _EXACT:
+        if self.dtype in ("float16", "bfloat16") and not PRIMITIVES[name].exact:
             y = self.lanes.round_to(self.dtype, y)
         return y
 

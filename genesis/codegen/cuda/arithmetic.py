@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from genesis.codegen.cuda.registers import FLOATING, register_type, rounded
+from genesis.ops import PRIMITIVES
 
 __all__ = ["Arithmetic"]
 
@@ -23,17 +24,10 @@ FLOAT = COMPARISONS | {
     "copysign": "math.copysign({0}, {1})",
     "maximum": "maximum({0}, {1})", "minimum": "minimum({0}, {1})",
     "sign": "{0} if {0} != {0} else {t}({0} > {t}(0)) - {t}({0} < {t}(0))",
-    "pow": "math.pow({0}, {1})", "sqrt": "math.sqrt({0})", "rsqrt": "{t}(1) / math.sqrt({0})",
-    "exp": "math.exp({0})", "exp2": "libdevice.exp2{f}({0})", "expm1": "math.expm1({0})",
-    "log": "math.log({0})", "log2": "math.log2({0})", "log10": "math.log10({0})", "log1p": "math.log1p({0})",
-    "sin": "math.sin({0})", "cos": "math.cos({0})", "tan": "math.tan({0})",
-    "asin": "math.asin({0})", "acos": "math.acos({0})", "atan": "math.atan({0})", "atan2": "math.atan2({0}, {1})",
-    "sinh": "math.sinh({0})", "cosh": "math.cosh({0})", "tanh": "math.tanh({0})",
-    "asinh": "math.asinh({0})", "acosh": "math.acosh({0})", "atanh": "math.atanh({0})",
-    "erf": "math.erf({0})", "erfc": "math.erfc({0})", "sigmoid": "{t}(1) / ({t}(1) + math.exp(-{0}))",
+    "sqrt": "math.sqrt({0})",
     "floor": "math.floor({0})", "ceil": "math.ceil({0})", "trunc": "math.trunc({0})", "round": "libdevice.rint{f}({0})",
     "isnan": "{0} != {0}", "isinf": "abs({0}) == {t}(math.inf)", "isfinite": "abs({0}) < {t}(math.inf)",
-}
+} | {row.name: row.cuda for row in PRIMITIVES.values() if row.cuda}
 INTEGER = COMPARISONS | {
     "add": "{t}({0} + {1})", "sub": "{t}({0} - {1})", "mul": "{t}({0} * {1})", "neg": "{t}(-{0})", "abs": "{t}(abs({0}))",
     "floor_divide": "{t}(integer_floor_divide({0}, {1}))", "remainder": "{t}(integer_remainder({0}, {1}))",
@@ -52,9 +46,6 @@ BOOL = COMPARISONS | {
     "isnan": "False", "isinf": "False", "isfinite": "True",
     "bitwise_and": "{0} & {1}", "bitwise_or": "{0} | {1}", "bitwise_xor": "{0} ^ {1}", "bitwise_not": "not {0}",
 }
-EXACT = frozenset(
-    ("where", "neg", "abs", "maximum", "minimum", "relu", "sign", "floor", "ceil", "trunc", "round", "copysign")
-)
 
 
 class Arithmetic:
@@ -71,7 +62,7 @@ class Arithmetic:
     def apply(self, name: str, emit: Callable[..., Any] | None, values: Sequence[str]) -> str:
         """Primitive `name` of named values; results of 16-bit floats are rounded to their precision, as if stored."""
         result = str(emit(self, *values)) if emit is not None else self._expression(name, values)
-        if self.dtype in ("float16", "bfloat16") and name not in EXACT:
+        if self.dtype in ("float16", "bfloat16") and not PRIMITIVES[name].exact:
             result = rounded(result, self.dtype)
         return result
 

@@ -15,20 +15,10 @@ from genesis.codegen.cpu.lanes import Lanes
 from genesis.codegen.cpu.registers import mangled
 from genesis.codegen.cpu.vector_math import error_function, exponential, inverse_trigonometric, logarithm, trigonometric
 from genesis.codegen.cpu.vector_math.number import Number
+from genesis.ops import PRIMITIVES
 
-PUBLIC_NAME = {"power": "pow"}
-FORMULAS: dict[str, Callable[..., Number]] = {
-    PUBLIC_NAME.get(function.__name__, function.__name__): function
-    for function in (
-        exponential.exp, exponential.exp2, exponential.expm1, exponential.sigmoid,
-        exponential.sinh, exponential.cosh, exponential.tanh,
-        logarithm.log, logarithm.log2, logarithm.log10, logarithm.log1p, logarithm.power,
-        logarithm.asinh, logarithm.acosh, logarithm.atanh,
-        trigonometric.sin, trigonometric.cos, trigonometric.tan,
-        inverse_trigonometric.asin, inverse_trigonometric.acos, inverse_trigonometric.atan, inverse_trigonometric.atan2,
-        error_function.erf, error_function.erfc, error_function.rsqrt,
-    )
-}  # fmt: skip
+FILES = {"error_function": error_function, "exponential": exponential, "inverse_trigonometric": inverse_trigonometric,
+         "logarithm": logarithm, "trigonometric": trigonometric}
 
 
 def emitter(name: str, formula: Callable[..., Number]) -> Callable[..., ir.Value]:
@@ -56,4 +46,6 @@ def emitter(name: str, formula: Callable[..., Number]) -> Callable[..., ir.Value
     return emit
 
 
-FUNCTIONS: dict[str, Callable[..., ir.Value]] = {name: emitter(name, formula) for name, formula in FORMULAS.items()}
+FUNCTIONS: dict[str, Callable[..., ir.Value]] = {  # by primitive, whose row says in which file its formula is
+    row.name: emitter(row.name, getattr(FILES[row.vector], row.name)) for row in PRIMITIVES.values() if row.vector
+}

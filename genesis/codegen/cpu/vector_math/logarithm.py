@@ -131,7 +131,7 @@ def quick_power(x: Number, y: Number) -> Number:
 
 
 @by_precision(quick=quick_power)
-def power(x: Number, y: Number) -> Number:
+def pow(x: Number, y: Number) -> Number:
     """x^y as e^(y log|x|), within 2 ulp, with the special cases of C's pow."""
     logarithm = log_extended(DoubleWord(abs(x)))
     rough = logarithm.high * y
