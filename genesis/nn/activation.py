@@ -1,16 +1,35 @@
-"""Activations as modules."""
+"""Activations."""
 
 from __future__ import annotations
 
 from genesis.nn import functional
-from genesis.nn.in_place import InPlace
+from genesis.nn.layer import Layer
 from genesis.nn.module import Module
 from genesis.tensor.handle import Tensor
 
-__all__ = ["GELU", "RReLU", "ReLU", "SiLU", "Sigmoid", "Softmax", "Softmax2d", "Tanh"]
+__all__ = [
+    "CELU",
+    "ELU",
+    "GELU",
+    "GLU",
+    "SELU",
+    "LogSigmoid",
+    "LogSoftmax",
+    "Mish",
+    "ReLU",
+    "SiLU",
+    "Sigmoid",
+    "Softmax",
+    "Softmax2d",
+    "Softmin",
+    "Softplus",
+    "Softsign",
+    "Tanh",
+    "Tanhshrink",
+]
 
 
-class ReLU(InPlace):
+class ReLU(Layer):
     """max(x, 0).
 
     >>> import genesis
@@ -18,11 +37,11 @@ class ReLU(InPlace):
     tensor([0., 2.])
     """
 
-    def forward(self, input: Tensor) -> Tensor:
-        return functional.relu(input, inplace=self.inplace)
+    inplace: bool = False
+    function = functional.relu
 
 
-class GELU(Module):
+class GELU(Layer):
     """x * Phi(x), or with `approximate="tanh"` its tanh formula (Hendrycks and Gimpel, 2016).
 
     >>> import genesis
@@ -30,17 +49,11 @@ class GELU(Module):
     tensor([-0.1587,  0.0000,  1.9545])
     """
 
-    _printed = ("approximate",)
-
-    def __init__(self, approximate: str = "none") -> None:
-        self.approximate = approximate
-
-    def forward(self, input: Tensor) -> Tensor:
-        """Of any shape, the same shape."""
-        return functional.gelu(input, self.approximate)
+    approximate: str = "none"
+    function = functional.gelu
 
 
-class SiLU(InPlace):
+class SiLU(Layer):
     """x * sigmoid(x).
 
     >>> import genesis
@@ -48,11 +61,11 @@ class SiLU(InPlace):
     tensor([0.0000, 0.7311])
     """
 
-    def forward(self, input: Tensor) -> Tensor:
-        return functional.silu(input, inplace=self.inplace)
+    inplace: bool = False
+    function = functional.silu
 
 
-class Tanh(Module):
+class Tanh(Layer):
     """The hyperbolic tangent.
 
     >>> import genesis
@@ -60,12 +73,10 @@ class Tanh(Module):
     tensor([0.0000, 0.7616])
     """
 
-    def forward(self, input: Tensor) -> Tensor:
-        """Of any shape, the same shape."""
-        return functional.tanh(input)
+    function = functional.tanh
 
 
-class Sigmoid(Module):
+class Sigmoid(Layer):
     """1 / (1 + exp(-x)).
 
     >>> import genesis
@@ -73,12 +84,10 @@ class Sigmoid(Module):
     tensor([0.5000, 0.7311])
     """
 
-    def forward(self, input: Tensor) -> Tensor:
-        """Of any shape, the same shape."""
-        return functional.sigmoid(input)
+    function = functional.sigmoid
 
 
-class Softmax(Module):
+class Softmax(Layer):
     """exp(x) / sum(exp(x)) along `dim`.
 
     >>> import genesis
@@ -86,14 +95,8 @@ class Softmax(Module):
     tensor([[0.2500, 0.2500, 0.2500, 0.2500]])
     """
 
-    _printed = ("dim",)
-
-    def __init__(self, dim: int = -1) -> None:
-        self.dim = dim
-
-    def forward(self, input: Tensor) -> Tensor:
-        """Of any shape, the same shape."""
-        return functional.softmax(input, self.dim)
+    dim: int = -1
+    function = functional.softmax
 
 
 class Softmax2d(Module):
@@ -111,20 +114,133 @@ class Softmax2d(Module):
         return functional.softmax(input, -3)
 
 
-class RReLU(InPlace):
-    """x where positive, s * x elsewhere: s drawn from [lower, upper) while training, and the middle otherwise.
+class ELU(Layer):
+    """x where positive, alpha * (exp(x) - 1) elsewhere.
 
     >>> import genesis
-    >>> genesis.nn.RReLU(0.25, 0.75).eval()(genesis.tensor([1.0, -2.0]))
-    tensor([ 1., -1.])
+    >>> genesis.nn.ELU()(genesis.tensor([-1.0, 0.25, 8.0]))
+    tensor([-0.6321,  0.2500,  8.0000])
     """
 
-    _printed = "lower", "upper"
+    alpha: float = 1.0
+    inplace: bool = False
+    function = functional.elu
 
-    def __init__(self, lower: float = 1 / 8, upper: float = 1 / 3, inplace: bool = False) -> None:
-        super().__init__(inplace)
-        self.lower = lower
-        self.upper = upper
 
-    def forward(self, input: Tensor) -> Tensor:
-        return functional.rrelu(input, self.lower, self.upper, self.training, inplace=self.inplace)
+class CELU(Layer):
+    """x where positive, alpha * (exp(x / alpha) - 1) elsewhere.
+
+    >>> import genesis
+    >>> genesis.nn.CELU(0.5)(genesis.tensor([-1.0, 0.25, 8.0]))
+    tensor([-0.4323,  0.2500,  8.0000])
+    """
+
+    alpha: float = 1.0
+    inplace: bool = False
+    function = functional.celu
+
+
+class SELU(Layer):
+    """1.0507 * elu(x, 1.6733).
+
+    >>> import genesis
+    >>> genesis.nn.SELU()(genesis.tensor([-1.0, 0.25, 8.0]))
+    tensor([-1.1113,  0.2627,  8.4056])
+    """
+
+    inplace: bool = False
+    function = functional.selu
+
+
+class Mish(Layer):
+    """x * tanh(softplus(x)).
+
+    >>> import genesis
+    >>> genesis.nn.Mish()(genesis.tensor([-1.0, 0.25, 8.0]))
+    tensor([-0.3034,  0.1696,  8.0000])
+    """
+
+    inplace: bool = False
+    function = functional.mish
+
+
+class Softplus(Layer):
+    """log(1 + exp(beta * x)) / beta; x itself where beta * x exceeds `threshold`.
+
+    >>> import genesis
+    >>> genesis.nn.Softplus()(genesis.tensor([-1.0, 0.25, 8.0]))
+    tensor([0.3133, 0.8259, 8.0003])
+    """
+
+    beta: float = 1.0
+    threshold: float = 20.0
+    function = functional.softplus
+
+
+class Softsign(Layer):
+    """x / (1 + |x|).
+
+    >>> import genesis
+    >>> genesis.nn.Softsign()(genesis.tensor([-1.0, 0.25, 8.0]))
+    tensor([-0.5000,  0.2000,  0.8889])
+    """
+
+    function = functional.softsign
+
+
+class LogSigmoid(Layer):
+    """log(sigmoid(x)), without overflow.
+
+    >>> import genesis
+    >>> genesis.nn.LogSigmoid()(genesis.tensor([-1.0, 0.25, 8.0]))
+    tensor([-1.3133e+00, -5.7594e-01, -3.3541e-04])
+    """
+
+    function = functional.logsigmoid
+
+
+class Tanhshrink(Layer):
+    """x - tanh(x).
+
+    >>> import genesis
+    >>> genesis.nn.Tanhshrink()(genesis.tensor([-1.0, 0.25, 8.0]))
+    tensor([-2.3841e-01,  5.0813e-03,  7.0000e+00])
+    """
+
+    function = functional.tanhshrink
+
+
+class GLU(Layer):
+    """a * sigmoid(b), of the halves a and b along `dim`.
+
+    >>> import genesis
+    >>> genesis.nn.GLU()(genesis.tensor([1.0, 2.0, 0.0, 0.0]))
+    tensor([0.5000, 1.0000])
+    """
+
+    dim: int = -1
+    function = functional.glu
+
+
+class LogSoftmax(Layer):
+    """log(softmax(x)) along `dim`.
+
+    >>> import genesis
+    >>> genesis.nn.LogSoftmax()(genesis.zeros(2))
+    tensor([-0.6931, -0.6931])
+    """
+
+    dim: int = -1
+    function = functional.log_softmax
+
+
+class Softmin(Layer):
+    """softmax(-x) along `dim`.
+
+    >>> import genesis
+    >>> genesis.nn.Softmin()(genesis.zeros(4))
+    tensor([0.2500, 0.2500, 0.2500, 0.2500])
+    """
+
+    dim: int = -1
+    function = functional.softmin

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 from genesis.functions.creation import empty
+from genesis.ir.dtypes import DType
 from genesis.nn import functional, init
+from genesis.nn.layer import Layer
 from genesis.nn.module import Module
 from genesis.nn.parameter import Parameter
 from genesis.tensor.handle import Tensor
@@ -14,7 +15,7 @@ from genesis.tensor.handle import Tensor
 __all__ = ["Bilinear", "CosineSimilarity", "PairwiseDistance"]
 
 
-class CosineSimilarity(Module):
+class CosineSimilarity(Layer):
     """x1 . x2 / (|x1| |x2|) along `dim`.
 
     >>> import genesis
@@ -22,13 +23,13 @@ class CosineSimilarity(Module):
     tensor([0.9600])
     """
 
-    def __init__(self, dim: int = 1, eps: float = 1e-8) -> None:
-        self.dim = dim
-        self.eps = eps
+    dim: int = 1
+    eps: float = 1e-08
+    function = functional.cosine_similarity
 
-    def forward(self, x1: Tensor, x2: Tensor) -> Tensor:
-        """Two tensors that broadcast; without `dim`."""
-        return functional.cosine_similarity(x1, x2, self.dim, self.eps)
+    def extra_repr(self) -> str:
+        """Nothing, as PyTorch's."""
+        return ""
 
 
 class PairwiseDistance(Module):
@@ -58,7 +59,7 @@ class Bilinear(Module):
     """
 
     def __init__(
-        self, in1_features: int, in2_features: int, out_features: int, bias: bool = True, dtype: Any = None
+        self, in1_features: int, in2_features: int, out_features: int, bias: bool = True, dtype: DType | None = None
     ) -> None:
         self.in1_features = in1_features
         self.in2_features = in2_features

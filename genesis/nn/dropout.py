@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
-
 from genesis.nn import functional
-from genesis.nn.module import Module
-from genesis.tensor.handle import Tensor
+from genesis.nn.layer import Layer
 
 __all__ = ["AlphaDropout", "Dropout", "Dropout1d", "Dropout2d", "Dropout3d", "FeatureAlphaDropout"]
 
 
-class Dropout(Module):
+class Dropout(Layer):
     """While training, zero each element with probability `p` and scale the others by 1/(1-p), in place if so asked.
 
     Raises ValueError for a `p` outside [0, 1].
@@ -22,18 +18,14 @@ class Dropout(Module):
     tensor([1., 1.])
     """
 
+    p: float = 0.5
+    inplace: bool = False
+    function = functional.dropout
     _printed = "p", "inplace"
 
-    _function: Callable[..., Any] = staticmethod(functional.dropout)
-
-    def __init__(self, p: float = 0.5, inplace: bool = False) -> None:
-        if not 0 <= p <= 1:
-            raise ValueError(f"{type(self).__name__}: p is a probability, got {p}")
-        self.p, self.inplace = p, inplace
-
-    def forward(self, input: Tensor) -> Tensor:
-        """The same shape."""
-        return self._function(input, self.p, self.training, self.inplace)
+    def __post_init__(self) -> None:
+        if not 0 <= self.p <= 1:
+            raise ValueError(f"{type(self).__name__}: p is a probability, got {self.p}")
 
 
 class Dropout1d(Dropout):
@@ -44,7 +36,7 @@ class Dropout1d(Dropout):
     tensor([[[0., 0.]]])
     """
 
-    _function = staticmethod(functional.dropout1d)
+    function = functional.dropout1d
 
 
 class Dropout2d(Dropout):
@@ -55,7 +47,7 @@ class Dropout2d(Dropout):
     tensor([[[[0., 0.]]]])
     """
 
-    _function = staticmethod(functional.dropout2d)
+    function = functional.dropout2d
 
 
 class Dropout3d(Dropout):
@@ -66,7 +58,7 @@ class Dropout3d(Dropout):
     tensor([[[[[0., 0.]]]]])
     """
 
-    _function = staticmethod(functional.dropout3d)
+    function = functional.dropout3d
 
 
 class AlphaDropout(Dropout):
@@ -77,7 +69,7 @@ class AlphaDropout(Dropout):
     tensor([1., 1.])
     """
 
-    _function = staticmethod(functional.alpha_dropout)
+    function = functional.alpha_dropout
 
 
 class FeatureAlphaDropout(Dropout):
@@ -88,4 +80,4 @@ class FeatureAlphaDropout(Dropout):
     tensor([[1., 1.]])
     """
 
-    _function = staticmethod(functional.feature_alpha_dropout)
+    function = functional.feature_alpha_dropout

@@ -1,4 +1,4 @@
-"""Activations that may put their result into their input."""
+"""Functions that may put their result into their input."""
 
 from __future__ import annotations
 
@@ -7,11 +7,9 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
-from genesis.nn.module import Module
-from genesis.tensor.handle import Tensor
 from genesis.tensor.in_place import write
 
-__all__ = ["InPlace", "in_place_too"]
+__all__ = ["in_place_too"]
 
 
 def in_place_too(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -30,19 +28,3 @@ def in_place_too(function: Callable[..., Any]) -> Callable[..., Any]:
 
     either.__signature__ = signature.replace(parameters=[*parameters, inplace])  # type: ignore[attr-defined]
     return either
-
-
-class InPlace(Module):
-    """What can put its result into its input, which `inplace` asks for."""
-
-    def __init__(self, inplace: bool = False) -> None:
-        self.inplace = inplace
-
-    def forward(self, input: Tensor) -> Tensor:
-        """Of any shape, the same shape."""
-        return super().forward(input)
-
-    def extra_repr(self) -> str:
-        """The settings, and whether the input is written to."""
-        settings = super().extra_repr()
-        return ", ".join(filter(None, [settings, "inplace=True" if self.inplace else ""]))

@@ -1,36 +1,34 @@
-"""Losses as modules."""
+"""Losses."""
 
 from __future__ import annotations
 
-from typing import Any
-
+from genesis.ir.dtypes import DType
 from genesis.ir.shapes import numel
 from genesis.nn import functional
+from genesis.nn.layer import KW_ONLY, Layer
 from genesis.nn.linear import Linear
-from genesis.nn.module import Module
 from genesis.nn.sequences import LinearCrossEntropyOptions
+from genesis.runtime.devices import DeviceLike
 from genesis.tensor.handle import Tensor
 
 __all__ = [
-    "CTCLoss", "CrossEntropyLoss", "L1Loss", "LinearCrossEntropyLoss", "Loss", "MSELoss", "NLLLoss", "WeightedLoss",
+    "BCELoss", "BCEWithLogitsLoss", "CTCLoss", "CrossEntropyLoss", "GaussianNLLLoss", "HuberLoss", "KLDivLoss", "L1Loss",
+    "LinearCrossEntropyLoss", "MSELoss", "NLLLoss", "PoissonNLLLoss", "SmoothL1Loss",
 ]
 
 
-class Loss(Module):
+class Loss(Layer):
     """The base of losses: `reduction` is "mean", "sum" or "none"."""
 
-    def __init__(self, reduction: str = "mean") -> None:
-        self.reduction = reduction
+    def extra_repr(self) -> str:
+        """Nothing, as PyTorch's."""
+        return ""
 
 
 class WeightedLoss(Loss):
     """The base of losses with a factor for each class or element, which is a buffer."""
 
-    weight: Tensor | None
-
-    def __init__(self, weight: Tensor | None = None, reduction: str = "mean") -> None:
-        self.register_buffer("weight", weight)
-        self.reduction = reduction
+    _buffers = {"weight": True}  # noqa: RUF012
 
 
 class CrossEntropyLoss(WeightedLoss):
@@ -48,18 +46,11 @@ class CrossEntropyLoss(WeightedLoss):
     2.3026
     """
 
-    def __init__(
-        self, weight: Tensor | None = None, ignore_index: int = -100, reduction: str = "mean",
-        label_smoothing: float = 0.0,
-    ) -> None:
-        super().__init__(weight, reduction)
-        self.ignore_index = ignore_index
-        self.label_smoothing = label_smoothing
-
-    def forward(self, input: Tensor, target: Tensor) -> Tensor:
-        """`input` (rows, classes, ..), `target` int64 (rows, ..) or floating probabilities of the input's shape."""
-        return functional.cross_entropy(
-            input, target, self.weight, self.ignore_index, self.reduction, self.label_smoothing)
+    weight: Tensor | None = None
+    ignore_index: int = -100
+    reduction: str = "mean"
+    label_smoothing: float = 0.0
+    function = functional.cross_entropy
 
 
 class NLLLoss(WeightedLoss):
@@ -71,13 +62,10 @@ class NLLLoss(WeightedLoss):
     tensor(1.3863)
     """
 
-    def __init__(self, weight: Tensor | None = None, ignore_index: int = -100, reduction: str = "mean") -> None:
-        super().__init__(weight, reduction)
-        self.ignore_index = ignore_index
-
-    def forward(self, input: Tensor, target: Tensor) -> Tensor:
-        """`input` (rows, classes, ..), `target` int64 (rows, ..)."""
-        return functional.nll_loss(input, target, self.weight, self.ignore_index, self.reduction)
+    weight: Tensor | None = None
+    ignore_index: int = -100
+    reduction: str = "mean"
+    function = functional.nll_loss
 
 
 class MSELoss(Loss):
@@ -88,9 +76,8 @@ class MSELoss(Loss):
     tensor(2.)
     """
 
-    def forward(self, input: Tensor, target: Tensor) -> Tensor:
-        """Two tensors of one shape."""
-        return functional.mse_loss(input, target, self.reduction)
+    reduction: str = "mean"
+    function = functional.mse_loss
 
 
 class L1Loss(Loss):
@@ -101,9 +88,8 @@ class L1Loss(Loss):
     tensor(1.)
     """
 
-    def forward(self, input: Tensor, target: Tensor) -> Tensor:
-        """Two tensors of one shape."""
-        return functional.l1_loss(input, target, self.reduction)
+    reduction: str = "mean"
+    function = functional.l1_loss
 
 
 class CTCLoss(Loss):
@@ -115,15 +101,10 @@ class CTCLoss(Loss):
     tensor(0.2877)
     """
 
-    def __init__(self, blank: int = 0, reduction: str = "mean", zero_infinity: bool = False) -> None:
-        super().__init__(reduction)
-        self.blank = blank
-        self.zero_infinity = zero_infinity
-
-    def forward(self, log_probs: Tensor, targets: Tensor, input_lengths: Any, target_lengths: Any) -> Tensor:
-        """`log_probs` (time, n, classes), `targets` (n, s), lengths (n,)."""
-        return functional.ctc_loss(
-            log_probs, targets, input_lengths, target_lengths, self.blank, self.reduction, self.zero_infinity)
+    blank: int = 0
+    reduction: str = "mean"
+    zero_infinity: bool = False
+    function = functional.ctc_loss
 
 
 class LinearCrossEntropyLoss(WeightedLoss):
@@ -138,11 +119,12 @@ class LinearCrossEntropyLoss(WeightedLoss):
     """
 
     def __init__(
-        self, in_features: int, num_classes: int, *, out_features: tuple[int, ...] = (), bias: bool = False, device: Any = None,
-        dtype: Any = None, reduction: str = "mean", weight: Tensor | None = None, ignore_index: int | None = None,
-        label_smoothing: float = 0.0, options: LinearCrossEntropyOptions | None = None,
+        self, in_features: int, num_classes: int, *, out_features: tuple[int, ...] = (), bias: bool = False,
+        device: DeviceLike = None, dtype: DType | None = None, reduction: str = "mean", weight: Tensor | None = None,
+        ignore_index: int | None = None, label_smoothing: float = 0.0, options: LinearCrossEntropyOptions | None = None,
     ) -> None:
-        super().__init__(weight, reduction)
+        self.weight = weight
+        self.reduction = reduction
         self.out_features = tuple(out_features)
         self.linear = Linear(in_features, num_classes * numel(self.out_features), bias, device, dtype)
         self.num_classes = num_classes
@@ -158,3 +140,104 @@ class LinearCrossEntropyLoss(WeightedLoss):
             input, self.linear.weight.reshape(*shape, -1), target, linear_bias=None if bias is None else bias.reshape(shape),
             weight=self.weight, reduction=self.reduction, ignore_index=self.ignore_index,
             label_smoothing=self.label_smoothing, options=self.options)
+
+
+class SmoothL1Loss(Loss):
+    """d^2 / (2 beta) where |d| < beta, |d| - beta / 2 elsewhere, of d = input - target.
+
+    >>> import genesis
+    >>> genesis.nn.SmoothL1Loss()(genesis.tensor([0.5, 3.0]), genesis.tensor([0.0, 0.0]))
+    tensor(1.3125)
+    """
+
+    reduction: str = "mean"
+    beta: float = 1.0
+    function = functional.smooth_l1_loss
+
+
+class HuberLoss(Loss):
+    """d^2 / 2 where |d| < delta, delta * (|d| - delta / 2) elsewhere, of d = input - target.
+
+    >>> import genesis
+    >>> genesis.nn.HuberLoss(delta=2.0)(genesis.tensor([0.5, 3.0]), genesis.tensor([0.0, 0.0]))
+    tensor(2.0625)
+    """
+
+    reduction: str = "mean"
+    delta: float = 1.0
+    function = functional.huber_loss
+
+
+class KLDivLoss(Loss):
+    """target * (log(target) - input), for log-probabilities; `reduction` may be "batchmean" too.
+
+    >>> import genesis
+    >>> genesis.nn.KLDivLoss(reduction="batchmean")(genesis.zeros(1, 2), genesis.tensor([[0.5, 0.5]]))
+    tensor(-0.6931)
+    """
+
+    reduction: str = "mean"
+    log_target: bool = False
+    function = functional.kl_div
+
+
+class BCELoss(WeightedLoss):
+    """-(t * log(x) + (1 - t) * log(1 - x)) for probabilities x.
+
+    >>> import genesis
+    >>> genesis.nn.BCELoss()(genesis.tensor([0.5, 0.25]), genesis.tensor([1.0, 0.0]))
+    tensor(0.4904)
+    """
+
+    weight: Tensor | None = None
+    reduction: str = "mean"
+    function = functional.binary_cross_entropy
+
+
+class BCEWithLogitsLoss(WeightedLoss):
+    """BCELoss of sigmoid(x), without overflow; `pos_weight` is a factor of the first term.
+
+    >>> import genesis
+    >>> genesis.nn.BCEWithLogitsLoss()(genesis.tensor([0.0, -100.0]), genesis.tensor([1.0, 0.0]))
+    tensor(0.3466)
+    """
+
+    _buffers = {"weight": True, "pos_weight": True}  # noqa: RUF012
+    weight: Tensor | None = None
+    reduction: str = "mean"
+    pos_weight: Tensor | None = None
+    function = functional.binary_cross_entropy_with_logits
+
+
+class PoissonNLLLoss(Loss):
+    """rate - target * log(rate), for a Poisson distribution of the rate exp(input), or `input` without `log_input`.
+
+    >>> import genesis
+    >>> genesis.nn.PoissonNLLLoss(log_input=False)(genesis.tensor([1.0, 1.0]), genesis.tensor([2.0, 3.0]))
+    tensor(1.)
+    """
+
+    log_input: bool = True
+    full: bool = False
+    eps: float = 1e-8
+    reduction: str = "mean"
+    function = functional.poisson_nll_loss
+
+    def forward(self, log_input: Tensor, target: Tensor) -> Tensor:
+        """See `nn.functional.poisson_nll_loss`."""
+        return functional.poisson_nll_loss(log_input, target, self.log_input, self.full, self.eps, self.reduction)
+
+
+class GaussianNLLLoss(Loss):
+    """(log(var) + (input - target)^2 / var) / 2, for a normal distribution; with `full`, log(2 pi) / 2 more.
+
+    >>> import genesis
+    >>> genesis.nn.GaussianNLLLoss()(genesis.tensor([1.0]), genesis.tensor([3.0]), genesis.tensor([1.0]))
+    tensor(2.)
+    """
+
+    _: KW_ONLY
+    full: bool = False
+    eps: float = 1e-6
+    reduction: str = "mean"
+    function = functional.gaussian_nll_loss

@@ -1,56 +1,85 @@
-"""Losses of counts, of normal distributions and of margins, as modules."""
+"""Losses of margins."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
 from genesis.nn import functional
+from genesis.nn.layer import KW_ONLY
 from genesis.nn.loss import Loss, WeightedLoss
 from genesis.tensor.handle import Tensor
 
 __all__ = [
-    "GaussianNLLLoss", "MultiLabelMarginLoss", "MultiLabelSoftMarginLoss", "MultiMarginLoss", "PoissonNLLLoss",
-    "TripletMarginWithDistanceLoss",
+    "CosineEmbeddingLoss", "HingeEmbeddingLoss", "MarginRankingLoss", "MultiLabelMarginLoss", "MultiLabelSoftMarginLoss",
+    "MultiMarginLoss", "SoftMarginLoss", "TripletMarginLoss", "TripletMarginWithDistanceLoss",
 ]
 
 
-class PoissonNLLLoss(Loss):
-    """rate - target * log(rate), for a Poisson distribution of the rate exp(input), or `input` without `log_input`.
+class MarginRankingLoss(Loss):
+    """max(0, -t * (x1 - x2) + margin), for t of 1 or -1.
 
     >>> import genesis
-    >>> genesis.nn.PoissonNLLLoss(log_input=False)(genesis.tensor([1.0, 1.0]), genesis.tensor([2.0, 3.0]))
-    tensor(1.)
-    """
-
-    def __init__(self, log_input: bool = True, full: bool = False, eps: float = 1e-8, reduction: str = "mean") -> None:
-        super().__init__(reduction)
-        self.log_input = log_input
-        self.full = full
-        self.eps = eps
-
-    def forward(self, log_input: Tensor, target: Tensor) -> Tensor:
-        """See `nn.functional.poisson_nll_loss`."""
-        return functional.poisson_nll_loss(
-            log_input, target, log_input=self.log_input, full=self.full, eps=self.eps, reduction=self.reduction
-        )
-
-
-class GaussianNLLLoss(Loss):
-    """(log(var) + (input - target)^2 / var) / 2, for a normal distribution; with `full`, log(2 pi) / 2 more.
-
-    >>> import genesis
-    >>> genesis.nn.GaussianNLLLoss()(genesis.tensor([1.0]), genesis.tensor([3.0]), genesis.tensor([1.0]))
+    >>> genesis.nn.MarginRankingLoss()(genesis.tensor([1.0]), genesis.tensor([3.0]), genesis.tensor([1]))
     tensor(2.)
     """
 
-    def __init__(self, *, full: bool = False, eps: float = 1e-6, reduction: str = "mean") -> None:
-        super().__init__(reduction)
-        self.full = full
-        self.eps = eps
+    margin: float = 0.0
+    reduction: str = "mean"
+    function = functional.margin_ranking_loss
 
-    def forward(self, input: Tensor, target: Tensor, var: Tensor) -> Tensor:
-        """See `nn.functional.gaussian_nll_loss`."""
-        return functional.gaussian_nll_loss(input, target, var, full=self.full, eps=self.eps, reduction=self.reduction)
+
+class HingeEmbeddingLoss(Loss):
+    """x where t is 1, max(0, margin - x) where it is -1.
+
+    >>> import genesis
+    >>> genesis.nn.HingeEmbeddingLoss()(genesis.tensor([0.5, 0.25]), genesis.tensor([1, -1]))
+    tensor(0.6250)
+    """
+
+    margin: float = 1.0
+    reduction: str = "mean"
+    function = functional.hinge_embedding_loss
+
+
+class SoftMarginLoss(Loss):
+    """log(1 + exp(-t * x)), for t of 1 or -1.
+
+    >>> import genesis
+    >>> genesis.nn.SoftMarginLoss()(genesis.tensor([0.0]), genesis.tensor([1.0]))
+    tensor(0.6931)
+    """
+
+    reduction: str = "mean"
+    function = functional.soft_margin_loss
+
+
+class CosineEmbeddingLoss(Loss):
+    """1 - cos(x1, x2) where t is 1, max(0, cos(x1, x2) - margin) where it is -1.
+
+    >>> import genesis
+    >>> genesis.nn.CosineEmbeddingLoss()(genesis.tensor([[3.0, 4.0]]), genesis.tensor([[4.0, 3.0]]), genesis.tensor([1]))
+    tensor(0.0400)
+    """
+
+    margin: float = 0.0
+    reduction: str = "mean"
+    function = functional.cosine_embedding_loss
+
+
+class TripletMarginLoss(Loss):
+    """max(0, d(anchor, positive) - d(anchor, negative) + margin), of p-norms.
+
+    >>> import genesis
+    >>> genesis.nn.TripletMarginLoss()(genesis.tensor([[0.0]]), genesis.tensor([[2.0]]), genesis.tensor([[1.0]]))
+    tensor(2.)
+    """
+
+    margin: float = 1.0
+    p: float = 2.0
+    eps: float = 1e-6
+    swap: bool = False
+    reduction: str = "mean"
+    function = functional.triplet_margin_loss
 
 
 class MultiMarginLoss(WeightedLoss):
@@ -61,15 +90,11 @@ class MultiMarginLoss(WeightedLoss):
     tensor(0.2500)
     """
 
-    def __init__(self, p: int = 1, margin: float = 1.0, weight: Tensor | None = None, reduction: str = "mean") -> None:
-        super().__init__(weight, reduction)
-        self.p = p
-        self.margin = margin
-
-    def forward(self, input: Tensor, target: Tensor) -> Tensor:
-        """See `nn.functional.multi_margin_loss`."""
-        return functional.multi_margin_loss(
-            input, target, p=self.p, margin=self.margin, weight=self.weight, reduction=self.reduction)
+    p: int = 1
+    margin: float = 1.0
+    weight: Tensor | None = None
+    reduction: str = "mean"
+    function = functional.multi_margin_loss
 
 
 class MultiLabelMarginLoss(Loss):
@@ -80,9 +105,8 @@ class MultiLabelMarginLoss(Loss):
     tensor(0.2500)
     """
 
-    def forward(self, input: Tensor, target: Tensor) -> Tensor:
-        """See `nn.functional.multilabel_margin_loss`."""
-        return functional.multilabel_margin_loss(input, target, reduction=self.reduction)
+    reduction: str = "mean"
+    function = functional.multilabel_margin_loss
 
 
 class MultiLabelSoftMarginLoss(WeightedLoss):
@@ -93,9 +117,9 @@ class MultiLabelSoftMarginLoss(WeightedLoss):
     tensor(0.6931)
     """
 
-    def forward(self, input: Tensor, target: Tensor) -> Tensor:
-        """See `nn.functional.multilabel_soft_margin_loss`."""
-        return functional.multilabel_soft_margin_loss(input, target, weight=self.weight, reduction=self.reduction)
+    weight: Tensor | None = None
+    reduction: str = "mean"
+    function = functional.multilabel_soft_margin_loss
 
 
 class TripletMarginWithDistanceLoss(Loss):
@@ -107,18 +131,9 @@ class TripletMarginWithDistanceLoss(Loss):
     tensor(3.)
     """
 
-    def __init__(
-        self, *, distance_function: Callable[[Tensor, Tensor], Tensor] | None = None, margin: float = 1.0,
-        swap: bool = False, reduction: str = "mean",
-    ) -> None:
-        super().__init__(reduction)
-        self.distance_function = distance_function
-        self.margin = margin
-        self.swap = swap
-
-    def forward(self, anchor: Tensor, positive: Tensor, negative: Tensor) -> Tensor:
-        """See `nn.functional.triplet_margin_with_distance_loss`."""
-        return functional.triplet_margin_with_distance_loss(
-            anchor, positive, negative, distance_function=self.distance_function, margin=self.margin, swap=self.swap,
-            reduction=self.reduction,
-        )
+    _: KW_ONLY
+    distance_function: Callable[[Tensor, Tensor], Tensor] | None = None
+    margin: float = 1.0
+    swap: bool = False
+    reduction: str = "mean"
+    function = functional.triplet_margin_with_distance_loss

@@ -56,7 +56,7 @@ class Module(Hooked, Convertible):
 
     def __setattr__(self, name: str, value: Any) -> None:
         held = self.__dict__.get(name)
-        if isinstance(held, Parameter | Module) and not isinstance(value, Parameter | Module | None):
+        if held is not None and isinstance(held, Parameter | Module) and not isinstance(value, Parameter | Module | None):
             kind = "parameter" if isinstance(held, Parameter) else "module"
             want = "nn.Parameter" if isinstance(held, Parameter) else "nn.Module"
             raise TypeError(f"cannot assign {type(value).__name__} as {kind} {name!r}: want {want} or None")

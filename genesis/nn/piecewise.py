@@ -2,21 +2,35 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from genesis.functions.creation import full
+from genesis.ir.dtypes import DType
 from genesis.nn import functional
-from genesis.nn.in_place import InPlace
+from genesis.nn.layer import Layer
 from genesis.nn.module import Module
 from genesis.nn.parameter import Parameter
+from genesis.runtime.devices import DeviceLike
 from genesis.tensor.handle import Tensor
 
 __all__ = [
-    "Hardshrink", "Hardsigmoid", "Hardswish", "Hardtanh", "LeakyReLU", "PReLU", "ReLU6", "Softshrink", "Threshold",
+    "Hardshrink", "Hardsigmoid", "Hardswish", "Hardtanh", "LeakyReLU", "PReLU", "RReLU", "ReLU6", "Softshrink", "Threshold",
 ]
 
 
-class LeakyReLU(InPlace):
+class RReLU(Layer):
+    """x where positive, s * x elsewhere: s drawn from [lower, upper) while training, and the middle otherwise.
+
+    >>> import genesis
+    >>> genesis.nn.RReLU(0.25, 0.75).eval()(genesis.tensor([1.0, -2.0]))
+    tensor([ 1., -1.])
+    """
+
+    lower: float = 1 / 8
+    upper: float = 1 / 3
+    inplace: bool = False
+    function = functional.rrelu
+
+
+class LeakyReLU(Layer):
     """x where positive, `negative_slope` * x elsewhere.
 
     >>> import genesis
@@ -24,17 +38,12 @@ class LeakyReLU(InPlace):
     tensor([-0.0100,  0.2500,  8.0000])
     """
 
-    _printed = ("negative_slope",)
-
-    def __init__(self, negative_slope: float = 0.01, inplace: bool = False) -> None:
-        super().__init__(inplace)
-        self.negative_slope = negative_slope
-
-    def forward(self, input: Tensor) -> Tensor:
-        return functional.leaky_relu(input, self.negative_slope, inplace=self.inplace)
+    negative_slope: float = 0.01
+    inplace: bool = False
+    function = functional.leaky_relu
 
 
-class ReLU6(InPlace):
+class ReLU6(Layer):
     """x held within [0, 6].
 
     >>> import genesis
@@ -42,11 +51,11 @@ class ReLU6(InPlace):
     tensor([0.0000, 0.2500, 6.0000])
     """
 
-    def forward(self, input: Tensor) -> Tensor:
-        return functional.relu6(input, inplace=self.inplace)
+    inplace: bool = False
+    function = functional.relu6
 
 
-class Hardsigmoid(InPlace):
+class Hardsigmoid(Layer):
     """(x + 3) / 6 held within [0, 1].
 
     >>> import genesis
@@ -54,11 +63,11 @@ class Hardsigmoid(InPlace):
     tensor([0.3333, 0.5417, 1.0000])
     """
 
-    def forward(self, input: Tensor) -> Tensor:
-        return functional.hardsigmoid(input, inplace=self.inplace)
+    inplace: bool = False
+    function = functional.hardsigmoid
 
 
-class Hardswish(InPlace):
+class Hardswish(Layer):
     """x * hardsigmoid(x).
 
     >>> import genesis
@@ -66,11 +75,11 @@ class Hardswish(InPlace):
     tensor([-0.3333,  0.1354,  8.0000])
     """
 
-    def forward(self, input: Tensor) -> Tensor:
-        return functional.hardswish(input, inplace=self.inplace)
+    inplace: bool = False
+    function = functional.hardswish
 
 
-class Hardtanh(InPlace):
+class Hardtanh(Layer):
     """x held within [min_val, max_val].
 
     >>> import genesis
@@ -78,18 +87,13 @@ class Hardtanh(InPlace):
     tensor([-1.0000,  0.2500,  1.0000])
     """
 
-    _printed = "min_val", "max_val"
-
-    def __init__(self, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False) -> None:
-        super().__init__(inplace)
-        self.min_val = min_val
-        self.max_val = max_val
-
-    def forward(self, input: Tensor) -> Tensor:
-        return functional.hardtanh(input, self.min_val, self.max_val, inplace=self.inplace)
+    min_val: float = -1.0
+    max_val: float = 1.0
+    inplace: bool = False
+    function = functional.hardtanh
 
 
-class Hardshrink(Module):
+class Hardshrink(Layer):
     """x, but 0 within [-lambd, lambd].
 
     >>> import genesis
@@ -97,19 +101,15 @@ class Hardshrink(Module):
     tensor([-1.,  0.,  8.])
     """
 
-    def __init__(self, lambd: float = 0.5) -> None:
-        self.lambd = lambd
-
-    def forward(self, input: Tensor) -> Tensor:
-        """Of any shape, the same shape."""
-        return functional.hardshrink(input, self.lambd)
+    lambd: float = 0.5
+    function = functional.hardshrink
 
     def extra_repr(self) -> str:
-        """The settings."""
+        """The setting alone."""
         return str(self.lambd)
 
 
-class Softshrink(Module):
+class Softshrink(Layer):
     """x brought nearer to 0 by `lambd`.
 
     >>> import genesis
@@ -117,19 +117,15 @@ class Softshrink(Module):
     tensor([-0.5000,  0.0000,  7.5000])
     """
 
-    def __init__(self, lambd: float = 0.5) -> None:
-        self.lambd = lambd
-
-    def forward(self, input: Tensor) -> Tensor:
-        """Of any shape, the same shape."""
-        return functional.softshrink(input, self.lambd)
+    lambd: float = 0.5
+    function = functional.softshrink
 
     def extra_repr(self) -> str:
-        """The settings."""
+        """The setting alone."""
         return str(self.lambd)
 
 
-class Threshold(InPlace):
+class Threshold(Layer):
     """x where it exceeds `threshold`, `value` elsewhere.
 
     >>> import genesis
@@ -137,15 +133,10 @@ class Threshold(InPlace):
     tensor([20., 20.,  8.])
     """
 
-    _printed = "threshold", "value"
-
-    def __init__(self, threshold: float, value: float, inplace: bool = False) -> None:
-        super().__init__(inplace)
-        self.threshold = threshold
-        self.value = value
-
-    def forward(self, input: Tensor) -> Tensor:
-        return functional.threshold(input, self.threshold, self.value, inplace=self.inplace)
+    threshold: float
+    value: float
+    inplace: bool = False
+    function = functional.threshold
 
 
 class PReLU(Module):
@@ -158,7 +149,9 @@ class PReLU(Module):
 
     _printed = ("num_parameters",)
 
-    def __init__(self, num_parameters: int = 1, init: float = 0.25, device: Any = None, dtype: Any = None) -> None:
+    def __init__(
+        self, num_parameters: int = 1, init: float = 0.25, device: DeviceLike = None, dtype: DType | None = None
+    ) -> None:
         self.num_parameters = num_parameters
         self.init = init
         self.weight = Parameter(full((num_parameters,), init, device=device, dtype=dtype))

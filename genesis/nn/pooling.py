@@ -1,14 +1,12 @@
-"""Pooling as modules."""
+"""Pooling."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Sequence
 
 from genesis.nn import functional
-from genesis.nn.module import Module
+from genesis.nn.layer import Layer
 from genesis.ops.window import PerAxis, per_axis
-from genesis.tensor.handle import Tensor
 
 __all__ = [
     "AdaptiveAvgPool1d", "AdaptiveAvgPool2d", "AdaptiveAvgPool3d", "AdaptiveMaxPool1d", "AdaptiveMaxPool2d",
@@ -16,89 +14,56 @@ __all__ = [
 ]
 
 
-class _Pool(Module):
-    """The settings of one of `nn.functional`'s poolings, under their names there."""
+class _MaxPool(Layer):
+    """Of (n, c, ..) or (c, ..), over what comes after c; with `return_indices`, the elements' places too."""
 
-    _function: Callable[..., Any]
-
-
-class _MaxPool(_Pool):
+    kernel_size: PerAxis
+    stride: PerAxis | None = None
+    padding: PerAxis = 0
+    dilation: PerAxis = 1
+    return_indices: bool = False
+    ceil_mode: bool = False
     _printed = "kernel_size", "stride", "padding", "dilation", "ceil_mode"
 
-    def __init__(
-        self, kernel_size: PerAxis, stride: PerAxis | None = None, padding: PerAxis = 0, dilation: PerAxis = 1,
-        return_indices: bool = False, ceil_mode: bool = False,
-    ) -> None:
-        self.kernel_size = kernel_size
-        self.stride = kernel_size if stride is None else stride
-        self.padding = padding
-        self.dilation = dilation
-        self.return_indices = return_indices
-        self.ceil_mode = ceil_mode
-
-    def forward(self, input: Tensor) -> Any:
-        """`input` (n, c, ..) or (c, ..), pooled over what comes after c; with `return_indices`, and the elements' places."""
-        return self._function(
-            input, self.kernel_size, self.stride, self.padding, self.dilation, self.ceil_mode, self.return_indices)
+    def __post_init__(self) -> None:
+        self.stride = self.kernel_size if self.stride is None else self.stride
 
 
-class _AvgPool(_Pool):
+class _AvgPool(Layer):
+    """Of (n, c, ..) or (c, ..), over what comes after c."""
+
+    kernel_size: PerAxis
+    stride: PerAxis | None = None
+    padding: PerAxis = 0
+    ceil_mode: bool = False
+    count_include_pad: bool = True
+    divisor_override: int | None = None
     _printed = "kernel_size", "stride", "padding"
 
-    def __init__(
-        self, kernel_size: PerAxis, stride: PerAxis | None = None, padding: PerAxis = 0, ceil_mode: bool = False,
-        count_include_pad: bool = True, divisor_override: int | None = None,
-    ) -> None:
-        self.kernel_size = kernel_size
-        self.stride = kernel_size if stride is None else stride
-        self.padding = padding
-        self.ceil_mode = ceil_mode
-        self.count_include_pad = count_include_pad
-        self.divisor_override = divisor_override
-
-    def forward(self, input: Tensor) -> Tensor:
-        """`input` (n, c, ..) or (c, ..), pooled over what comes after c."""
-        return self._function(
-            input, self.kernel_size, self.stride, self.padding, self.ceil_mode, self.count_include_pad, self.divisor_override)
+    def __post_init__(self) -> None:
+        self.stride = self.kernel_size if self.stride is None else self.stride
 
 
-class _LPPool(_Pool):
-    _printed = "norm_type", "kernel_size", "stride", "ceil_mode"
+class _LPPool(Layer):
+    """Of (n, c, ..) or (c, ..), over what comes after c."""
 
-    def __init__(
-        self, norm_type: float, kernel_size: PerAxis, stride: PerAxis | None = None, ceil_mode: bool = False
-    ) -> None:
-        self.norm_type = norm_type
-        self.kernel_size = kernel_size
-        self.stride = stride
-        self.ceil_mode = ceil_mode
-
-    def forward(self, input: Tensor) -> Tensor:
-        """`input` (n, c, ..) or (c, ..), pooled over what comes after c."""
-        return self._function(input, self.norm_type, self.kernel_size, self.stride, self.ceil_mode)
+    norm_type: float
+    kernel_size: PerAxis
+    stride: PerAxis | None = None
+    ceil_mode: bool = False
 
 
-class _AdaptiveAvg(_Pool):
+class _AdaptiveAvg(Layer):
+    """Of (n, c, ..) or (c, ..), over what comes after c."""
+
+    output_size: PerAxis | Sequence[int | None] | None
+
+
+class _AdaptiveMax(_AdaptiveAvg):
+    """The same; with `return_indices`, the elements' places too."""
+
+    return_indices: bool = False
     _printed = ("output_size",)
-
-    def __init__(self, output_size: Any) -> None:
-        self.output_size = output_size
-
-    def forward(self, input: Tensor) -> Tensor:
-        """`input` (n, c, ..) or (c, ..), pooled over what comes after c."""
-        return self._function(input, self.output_size)
-
-
-class _AdaptiveMax(_Pool):
-    _printed = ("output_size",)
-
-    def __init__(self, output_size: Any, return_indices: bool = False) -> None:
-        self.output_size = output_size
-        self.return_indices = return_indices
-
-    def forward(self, input: Tensor) -> Any:
-        """`input` (n, c, ..) or (c, ..), pooled over what comes after c; with `return_indices`, and the elements' places."""
-        return self._function(input, self.output_size, self.return_indices)
 
 
 class MaxPool1d(_MaxPool):
@@ -109,7 +74,7 @@ class MaxPool1d(_MaxPool):
     (1, 3, 4)
     """
 
-    _function = staticmethod(functional.max_pool1d)
+    function = functional.max_pool1d
 
 
 class MaxPool2d(_MaxPool):
@@ -120,7 +85,7 @@ class MaxPool2d(_MaxPool):
     (1, 3, 4, 4)
     """
 
-    _function = staticmethod(functional.max_pool2d)
+    function = functional.max_pool2d
 
 
 class MaxPool3d(_MaxPool):
@@ -131,10 +96,10 @@ class MaxPool3d(_MaxPool):
     (1, 3, 4, 4, 4)
     """
 
-    _function = staticmethod(functional.max_pool3d)
+    function = functional.max_pool3d
 
 
-class AvgPool1d(_AvgPool):
+class AvgPool1d(Layer):
     """The mean of each window over the last axis; see `nn.functional.avg_pool1d`.
 
     >>> import genesis
@@ -142,18 +107,18 @@ class AvgPool1d(_AvgPool):
     tensor([[2., 6.]])
     """
 
-    def __init__(
-        self, kernel_size: PerAxis, stride: PerAxis | None = None, padding: PerAxis = 0, ceil_mode: bool = False,
-        count_include_pad: bool = True,
-    ) -> None:
-        size = per_axis("AvgPool1d", "kernel_size", kernel_size, 1)
-        step = size if stride is None else per_axis("AvgPool1d", "stride", stride, 1)
-        super().__init__(size, step, per_axis("AvgPool1d", "padding", padding, 1, 0), ceil_mode, count_include_pad)
+    kernel_size: PerAxis
+    stride: PerAxis | None = None
+    padding: PerAxis = 0
+    ceil_mode: bool = False
+    count_include_pad: bool = True
+    function = functional.avg_pool1d
+    _printed = "kernel_size", "stride", "padding"
 
-    def forward(self, input: Tensor) -> Tensor:
-        """`input` (n, c, l) or (c, l), pooled over l."""
-        return functional.avg_pool1d(
-            input, self.kernel_size, self.stride, self.padding, self.ceil_mode, self.count_include_pad)
+    def __post_init__(self) -> None:
+        self.kernel_size = per_axis("AvgPool1d", "kernel_size", self.kernel_size, 1)
+        self.stride = self.kernel_size if self.stride is None else per_axis("AvgPool1d", "stride", self.stride, 1)
+        self.padding = per_axis("AvgPool1d", "padding", self.padding, 1, 0)
 
 
 class AvgPool2d(_AvgPool):
@@ -164,7 +129,7 @@ class AvgPool2d(_AvgPool):
     (1, 3, 4, 4)
     """
 
-    _function = staticmethod(functional.avg_pool2d)
+    function = functional.avg_pool2d
 
 
 class AvgPool3d(_AvgPool):
@@ -175,7 +140,7 @@ class AvgPool3d(_AvgPool):
     (1, 3, 4, 4, 4)
     """
 
-    _function = staticmethod(functional.avg_pool3d)
+    function = functional.avg_pool3d
 
 
 class LPPool1d(_LPPool):
@@ -186,7 +151,7 @@ class LPPool1d(_LPPool):
     (1, 3, 4)
     """
 
-    _function = staticmethod(functional.lp_pool1d)
+    function = functional.lp_pool1d
 
 
 class LPPool2d(_LPPool):
@@ -197,7 +162,7 @@ class LPPool2d(_LPPool):
     (1, 3, 4, 4)
     """
 
-    _function = staticmethod(functional.lp_pool2d)
+    function = functional.lp_pool2d
 
 
 class AdaptiveAvgPool1d(_AdaptiveAvg):
@@ -208,7 +173,7 @@ class AdaptiveAvgPool1d(_AdaptiveAvg):
     (1, 3, 2)
     """
 
-    _function = staticmethod(functional.adaptive_avg_pool1d)
+    function = functional.adaptive_avg_pool1d
 
 
 class AdaptiveAvgPool2d(_AdaptiveAvg):
@@ -219,7 +184,7 @@ class AdaptiveAvgPool2d(_AdaptiveAvg):
     (1, 3, 2, 2)
     """
 
-    _function = staticmethod(functional.adaptive_avg_pool2d)
+    function = functional.adaptive_avg_pool2d
 
 
 class AdaptiveAvgPool3d(_AdaptiveAvg):
@@ -230,7 +195,7 @@ class AdaptiveAvgPool3d(_AdaptiveAvg):
     (1, 3, 2, 2, 2)
     """
 
-    _function = staticmethod(functional.adaptive_avg_pool3d)
+    function = functional.adaptive_avg_pool3d
 
 
 class AdaptiveMaxPool1d(_AdaptiveMax):
@@ -241,7 +206,7 @@ class AdaptiveMaxPool1d(_AdaptiveMax):
     (1, 3, 2)
     """
 
-    _function = staticmethod(functional.adaptive_max_pool1d)
+    function = functional.adaptive_max_pool1d
 
 
 class AdaptiveMaxPool2d(_AdaptiveMax):
@@ -252,7 +217,7 @@ class AdaptiveMaxPool2d(_AdaptiveMax):
     (1, 3, 2, 2)
     """
 
-    _function = staticmethod(functional.adaptive_max_pool2d)
+    function = functional.adaptive_max_pool2d
 
 
 class AdaptiveMaxPool3d(_AdaptiveMax):
@@ -263,4 +228,4 @@ class AdaptiveMaxPool3d(_AdaptiveMax):
     (1, 3, 2, 2, 2)
     """
 
-    _function = staticmethod(functional.adaptive_max_pool3d)
+    function = functional.adaptive_max_pool3d

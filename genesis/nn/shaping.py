@@ -1,15 +1,36 @@
-"""Modules that only change the shape."""
+"""Layers that rearrange: axes, channels and places, windows, and signals at another size."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
+from genesis.nn import functional
+from genesis.nn.layer import Layer
 from genesis.nn.module import Module
+from genesis.ops.window import PerAxis
 from genesis.tensor.handle import Tensor
 from genesis.tensor.views import view
 
-__all__ = ["Flatten", "Identity", "Unflatten"]
+__all__ = [
+    "ChannelShuffle", "Flatten", "Fold", "Identity", "PixelShuffle", "PixelUnshuffle", "Unflatten", "Unfold", "Upsample",
+    "UpsamplingBilinear2d", "UpsamplingNearest2d",
+]
+
+
+class Identity(Module):
+    """What comes in goes out.
+
+    >>> import genesis
+    >>> genesis.nn.Identity()(genesis.ones(2))
+    tensor([1., 1.])
+    """
+
+    def __init__(self, *args: object, **kwargs: object) -> None:
+        pass  # whatever the layer that it stands for was given
+
+    def forward(self, input: Tensor) -> Tensor:
+        """`input` itself."""
+        return input
 
 
 class Flatten(Module):
@@ -50,17 +71,118 @@ class Unflatten(Module):
         return view(input, "unflatten", self.dim, self.unflattened_size)
 
 
-class Identity(Module):
-    """What comes in goes out.
+class PixelShuffle(Layer):
+    """(.., c * r^2, h, w) -> (.., c, h * r, w * r); see `nn.functional.pixel_shuffle`.
 
     >>> import genesis
-    >>> genesis.nn.Identity()(genesis.ones(2))
-    tensor([1., 1.])
+    >>> genesis.nn.PixelShuffle(2)(genesis.ones(1, 8, 3, 3)).shape
+    (1, 2, 6, 6)
     """
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        pass  # whatever the layer that it stands for was given
+    upscale_factor: int
+    function = functional.pixel_shuffle
 
-    def forward(self, input: Tensor) -> Tensor:
-        """`input` itself."""
-        return input
+
+class PixelUnshuffle(Layer):
+    """(.., c, h * r, w * r) -> (.., c * r^2, h, w); see `nn.functional.pixel_unshuffle`.
+
+    >>> import genesis
+    >>> genesis.nn.PixelUnshuffle(2)(genesis.ones(1, 2, 6, 6)).shape
+    (1, 8, 3, 3)
+    """
+
+    downscale_factor: int
+    function = functional.pixel_unshuffle
+
+
+class ChannelShuffle(Layer):
+    """The channels of all groups in turn; see `nn.functional.channel_shuffle`.
+
+    >>> import genesis
+    >>> genesis.nn.ChannelShuffle(2)(genesis.arange(4).reshape(1, 4, 1)).tolist()
+    [[[0], [2], [1], [3]]]
+    """
+
+    groups: int
+    function = functional.channel_shuffle
+
+
+class Unfold(Layer):
+    """The windows of images as columns: (n, c, h, w) -> (n, c * window, windows); see `nn.functional.unfold`.
+
+    >>> import genesis
+    >>> genesis.nn.Unfold(2)(genesis.ones(1, 3, 4, 4)).shape
+    (1, 12, 9)
+    """
+
+    kernel_size: PerAxis
+    dilation: PerAxis = 1
+    padding: PerAxis = 0
+    stride: PerAxis = 1
+    function = functional.unfold
+
+
+class Fold(Layer):
+    """Columns laid over each other as images and added: what `Unfold` took apart; see `nn.functional.fold`.
+
+    >>> import genesis
+    >>> genesis.nn.Fold((4, 4), 2, stride=2)(genesis.ones(1, 12, 4)).shape
+    (1, 3, 4, 4)
+    """
+
+    output_size: PerAxis
+    kernel_size: PerAxis
+    dilation: PerAxis = 1
+    padding: PerAxis = 0
+    stride: PerAxis = 1
+    function = functional.fold
+
+
+class Upsample(Layer):
+    """Signals, images or volumes at another size. Arguments as those of `nn.functional.interpolate`.
+
+    >>> import genesis
+    >>> genesis.nn.Upsample(scale_factor=2, mode="bilinear")(genesis.ones(1, 3, 4, 5)).shape
+    (1, 3, 8, 10)
+    """
+
+    size: int | Sequence[int] | None = None
+    scale_factor: float | Sequence[float] | None = None
+    mode: str = "nearest"
+    align_corners: bool | None = None
+    recompute_scale_factor: bool | None = None
+    function = functional.interpolate
+
+    def __post_init__(self) -> None:
+        factor = self.scale_factor
+        if factor is not None:
+            self.scale_factor = tuple(map(float, factor)) if isinstance(factor, Sequence) else float(factor)
+
+    def extra_repr(self) -> str:
+        """The size or the factor, and the mode."""
+        which = "size" if self.scale_factor is None else "scale_factor"
+        return f"{which}={getattr(self, which)!r}, mode={self.mode!r}"
+
+
+class UpsamplingNearest2d(Upsample):
+    """`Upsample` of images, each element taken from its nearest.
+
+    >>> import genesis
+    >>> genesis.nn.UpsamplingNearest2d(scale_factor=2)(genesis.tensor([[[[1.0, 2.0]]]])).tolist()
+    [[[[1.0, 1.0, 2.0, 2.0], [1.0, 1.0, 2.0, 2.0]]]]
+    """
+
+    def __init__(self, size: int | Sequence[int] | None = None, scale_factor: float | Sequence[float] | None = None) -> None:
+        super().__init__(size, scale_factor, "nearest")
+
+
+class UpsamplingBilinear2d(Upsample):
+    """`Upsample` of images, weighed between neighbours, with the corners in their places.
+
+    >>> import genesis
+    >>> genesis.nn.UpsamplingBilinear2d((1, 3))(genesis.tensor([[[[1.0, 2.0]]]]))
+    tensor([[[[1.0000, 1.5000, 2.0000]]]])
+    """
+
+    def __init__(self, size: int | Sequence[int] | None = None, scale_factor: float | Sequence[float] | None = None) -> None:
+        super().__init__(size, scale_factor, "bilinear", True)

@@ -15,7 +15,7 @@ from genesis.nn.module import Module
 from genesis.nn.normalization import LayerNorm
 from genesis.tensor.handle import Tensor
 
-__all__ = ["TransformerEncoder", "TransformerEncoderLayer", "activation_named"]
+__all__ = ["TransformerEncoder", "TransformerEncoderLayer"]
 
 
 class TransformerEncoderLayer(Module):

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from genesis.functions.overrides import overridable
 from genesis.ir.shapes import numel
-from genesis.nn.module import Module
+from genesis.nn.layer import Layer
 from genesis.ops.registry import OPERATIONS
 from genesis.ops.window import PerAxis, per_axis
 from genesis.tensor.dispatch import call
 from genesis.tensor.handle import Tensor
 
-__all__ = ["MaxUnpool1d", "MaxUnpool2d", "MaxUnpool3d", "max_unpool1d", "max_unpool2d", "max_unpool3d"]
+__all__ = ["MaxUnpool1d", "MaxUnpool2d", "MaxUnpool3d"]
 
 
 def _unpooled(
@@ -70,7 +69,7 @@ def max_unpool3d(
     return _unpooled("max_unpool3d", 3, input, indices, kernel_size, stride, padding, output_size)
 
 
-class MaxUnpool1d(Module):
+class MaxUnpool1d(Layer):
     """MaxPool1d undone: what it took goes back to its place, between zeros.
 
     >>> from genesis import nn, tensor
@@ -79,18 +78,17 @@ class MaxUnpool1d(Module):
     tensor([[0., 3., 2., 0.]])
     """
 
-    _printed = "kernel_size", "stride", "padding"
+    kernel_size: PerAxis
+    stride: PerAxis | None = None
+    padding: PerAxis = 0
+    function = max_unpool1d
 
-    _function: Any = staticmethod(max_unpool1d)
-
-    def __init__(self, kernel_size: PerAxis, stride: PerAxis | None = None, padding: PerAxis = 0) -> None:
-        self.kernel_size = kernel_size
-        self.stride = kernel_size if stride is None else stride
-        self.padding = padding
+    def __post_init__(self) -> None:
+        self.stride = self.kernel_size if self.stride is None else self.stride
 
     def forward(self, input: Tensor, indices: Tensor, output_size: Sequence[int] | None = None) -> Tensor:
         """See `nn.functional.max_unpool1d` and its kin."""
-        return self._function(input, indices, self.kernel_size, self.stride, self.padding, output_size)
+        return self.function(input, indices, self.kernel_size, self.stride, self.padding, output_size)
 
 
 class MaxUnpool2d(MaxUnpool1d):
@@ -103,7 +101,7 @@ class MaxUnpool2d(MaxUnpool1d):
              [0., 0.]]])
     """
 
-    _function = staticmethod(max_unpool2d)
+    function = max_unpool2d
 
 
 class MaxUnpool3d(MaxUnpool1d):
@@ -115,4 +113,4 @@ class MaxUnpool3d(MaxUnpool1d):
     tensor(7.)
     """
 
-    _function = staticmethod(max_unpool3d)
+    function = max_unpool3d

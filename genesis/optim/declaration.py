@@ -106,7 +106,7 @@ def _documented(doc: str | None, settings: Mapping[str, Setting]) -> str:
     return "\n".join([text.rstrip(), "", "Args:", *lines])
 
 
-@dataclass_transform(field_specifiers=(setting,))
+@dataclass_transform(eq_default=False, field_specifiers=(setting,))
 class _Declared(Optimizer):
     """What makes a class of its table; type checkers read the table as they read a dataclass's fields."""
 

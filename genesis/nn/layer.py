@@ -1,0 +1,119 @@
+"""Layers as declarations: settings, and the function that is called with them.
+
+    class ELU(Layer):
+        alpha: float = 1.0
+        inplace: bool = False
+        function = functional.elu
+
+From it follow `__init__`, `forward` and what is printed. Both methods are made as source, so that they are as fast as written
+ones, and have their signatures. Type checkers read the settings as they read a dataclass's fields.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import KW_ONLY
+from inspect import Parameter, get_annotations, signature
+from typing import Any, ClassVar, dataclass_transform
+
+from genesis.nn.module import Module
+
+__all__ = ["KW_ONLY", "Layer"]
+
+
+@dataclass_transform(eq_default=False)
+class Layer(Module):
+    """A module that stores settings, its annotated names, and calls a function with those of them that are its parameters.
+
+    A class that has a `function` of its own gets an `__init__` of all settings in order, those of its bases first, and a
+    `forward` of the function's parameters that are no settings and have no default; `training` is the module's. What it
+    writes itself stays. `_: KW_ONLY` precedes settings that are given by keyword; `__post_init__`, if there is one, is called
+    when all are set.
+
+    Raises TypeError for a setting that `function` has no parameter for, where `forward` is to be made.
+    """
+
+    function: ClassVar[Callable[..., Any]]
+    _settings: ClassVar[Mapping[str, Parameter]] = {}
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        if "function" not in vars(cls):
+            return
+        cls._settings = settings = _settings_of(cls)
+        function = vars(cls)["function"]
+        if getattr(cls.__init__, "_is_made", cls.__init__ is Module.__init__):
+            cls.__init__ = _initializer(cls, settings)  # type: ignore[method-assign]
+            cls.__init__._is_made = True  # type: ignore[attr-defined]
+        if getattr(cls.forward, "_is_made", cls.forward is Module.forward):
+            cls.forward = _forward(cls, function, settings)  # type: ignore[method-assign]
+            cls.forward._is_made = True  # type: ignore[attr-defined]
+        cls.function = staticmethod(function)
+
+    def extra_repr(self) -> str:
+        """The settings of `_printed`, or all of them, with `inplace` where it is asked for."""
+        if self._printed:
+            return super().extra_repr()
+        shown = [name for name in self._settings if name != "inplace" or getattr(self, name)]
+        return ", ".join([f"{name}={getattr(self, name)!r}" for name in shown])
+
+
+def _settings_of(cls: type[Layer]) -> dict[str, Parameter]:
+    """The annotated names of a class and its bases, as parameters."""
+    by_name, settings = False, {}
+    for base in reversed(cls.__mro__[: cls.__mro__.index(Layer)]):
+        for name, annotation in get_annotations(base).items():
+            if annotation in ("KW_ONLY", KW_ONLY):
+                by_name = True
+            elif not name.startswith("_") and not str(annotation).startswith("ClassVar"):
+                kind = Parameter.KEYWORD_ONLY if by_name else Parameter.POSITIONAL_OR_KEYWORD
+                settings[name] = Parameter(name, kind, default=vars(base).get(name, Parameter.empty), annotation=annotation)
+    return settings
+
+
+def _initializer(cls: type[Layer], settings: Mapping[str, Parameter]) -> Callable[..., None]:
+    lines = [f"self.{name} = {name}" for name in settings] + ["self.__post_init__()"] * hasattr(cls, "__post_init__")
+    by_name = [name for name, setting in settings.items() if setting.kind is Parameter.KEYWORD_ONLY]
+    names = ["self", *[name for name in settings if name not in by_name], *["*"] * bool(by_name), *by_name]
+    made = _made(cls, "__init__", names, lines or ["pass"], None)
+    defaults = {name: s.default for name, s in settings.items() if s.default is not Parameter.empty}
+    made.__defaults__ = tuple([default for name, default in defaults.items() if name not in by_name])
+    made.__kwdefaults__ = {name: defaults[name] for name in by_name if name in defaults} or None
+    made.__annotations__ = {name: s.annotation for name, s in settings.items()} | {"return": "None"}
+    return made
+
+
+def _forward(cls: type[Layer], function: Callable[..., Any], settings: Mapping[str, Parameter]) -> Callable[..., Any]:
+    inputs, arguments, by_name = [], [], False
+    parameters = signature(function).parameters
+    if unknown := settings.keys() - parameters.keys():
+        raise TypeError(f"{cls.__name__}: its function has no parameters {sorted(unknown)}; want settings of {[*parameters]}")
+    for name, parameter in parameters.items():
+        if name in settings or name == "training":
+            value = f"self.{name}"
+        elif parameter.default is Parameter.empty:
+            value = name
+            inputs.append(name)
+        else:
+            by_name = True  # it is left out, so those after it are not in their places
+            continue
+        by_name = by_name or name == "inplace" or parameter.kind is Parameter.KEYWORD_ONLY
+        arguments.append(f"{name}={value}" if by_name else value)
+    made = _made(cls, "forward", ["self", *inputs], [f"return function({', '.join(arguments)})"], function)
+    made.__annotations__ = dict.fromkeys(inputs, "Tensor") | {"return": "Tensor"}
+    made.__doc__ = f"See `nn.functional.{getattr(function, '__name__', 'function')}`."
+    return made
+
+
+def _made(
+    cls: type[Layer], name: str, parameters: list[str], body: list[str], function: Callable[..., Any] | None
+) -> Callable[..., Any]:
+    """A method of the class's module, whose frames show this file: compiled calls take them for the library's."""
+    source = f"def make(function):\n def {name}({', '.join(parameters)}): {'; '.join(body)}\n return {name}"
+    local: dict[str, Callable[..., Any]] = {}
+    line = sys._getframe().f_lineno + 1
+    exec(compile("\n" * (line - 2) + source, __file__, "exec"), vars(sys.modules[cls.__module__]), local)
+    made: Callable[..., Any] = local["make"](function)
+    made.__qualname__ = f"{cls.__qualname__}.{name}"
+    return made

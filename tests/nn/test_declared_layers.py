@@ -1,0 +1,67 @@
+"""Layers that are declared: settings, and the function that is called with them."""
+
+import copy
+import inspect
+import pickle
+
+import pytest
+
+import genesis
+from genesis import nn
+from genesis.nn import functional
+from genesis.nn.layer import KW_ONLY, Layer
+
+
+class Shifted(Layer):
+    """softplus, of one's own."""
+
+    beta: float
+    _: KW_ONLY
+    threshold: float = 20.0
+    function = functional.softplus
+
+
+def test_a_declaration_gives_signatures_and_what_is_printed():
+    assert str(inspect.signature(Shifted)) == "(beta: 'float', *, threshold: 'float' = 20.0) -> 'None'"
+    assert [*inspect.signature(Shifted.forward).parameters] == ["self", "input"]
+    assert repr(Shifted(2.0)) == "Shifted(beta=2.0, threshold=20.0)"
+    with pytest.raises(TypeError, match="positional argument"):
+        Shifted(2.0, 20.0)
+
+
+def test_settings_are_attributes_that_may_change():
+    layer, x = Shifted(1.0), genesis.tensor([0.0])
+    before = layer(x).item()
+    layer.beta = 2.0
+    assert layer(input=x).item() == pytest.approx(before / 2)
+    assert copy.deepcopy(layer).beta == pickle.loads(pickle.dumps(layer)).beta == 2.0
+
+
+def test_compiled_calls_notice_a_changed_setting():
+    layer, x = nn.LeakyReLU(0.5), genesis.tensor([-1.0])
+    compiled = genesis.compile(lambda x: layer(x) * 1)
+    assert [compiled(x).item() for _ in range(3)] == [-0.5] * 3
+    layer.negative_slope = 0.25
+    assert [compiled(x).item() for _ in range(3)] == [-0.25] * 3
+
+
+def test_subclasses_write_their_own_methods():
+    class Doubled(nn.Softmax):
+        factor: float
+
+        def __init__(self, factor):
+            super().__init__(dim=0)
+            self.factor = factor
+
+        def forward(self, x):
+            return super().forward(x) * self.factor
+
+    assert Doubled(4.0)(genesis.zeros(2)).tolist() == [2.0, 2.0]
+    assert repr(Doubled(4.0)) == "Doubled(dim=0)"
+
+
+def test_settings_that_the_function_does_not_take_are_refused():
+    with pytest.raises(TypeError, match=r"Wrong: its function has no parameters \['slope'\]"):
+        class Wrong(Layer):
+            slope: float = 1.0
+            function = functional.relu
