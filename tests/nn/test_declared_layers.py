@@ -22,7 +22,7 @@ class Shifted(Layer):
 
 
 def test_a_declaration_gives_signatures_and_what_is_printed():
-    assert str(inspect.signature(Shifted)) == "(beta: 'float', *, threshold: 'float' = 20.0) -> 'None'"
+    assert str(inspect.signature(Shifted)) == "(beta: float, *, threshold: float = 20.0) -> 'None'"
     assert [*inspect.signature(Shifted.forward).parameters] == ["self", "input"]
     assert repr(Shifted(2.0)) == "Shifted(beta=2.0, threshold=20.0)"
     with pytest.raises(TypeError, match="positional argument"):
