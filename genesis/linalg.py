@@ -72,7 +72,7 @@ def matrix_power(A: Tensor, n: int) -> Tensor:
     """
     if A.ndim < 2 or A.shape[-1] != A.shape[-2]:
         raise ValueError(f"matrix_power: power {n} of shape {A.shape}; want (.., m, m)")
-    A, n = (inv(A), -n) if n < 0 else (A, n)
+    given, (A, n) = A, (inv(A), -n) if n < 0 else (A, n)
     result = None
     while n:
         if n % 2:
@@ -81,7 +81,7 @@ def matrix_power(A: Tensor, n: int) -> Tensor:
         A = A @ A if n else A
     if result is None:
         return eye(A.shape[-1], dtype=A.dtype, device=A.device).expand(A.shape).clone()
-    return result
+    return result.clone() if result is given else result
 
 
 def multi_dot(tensors: Sequence[Tensor]) -> Tensor:

@@ -214,4 +214,4 @@ def repeat_interleave(
         raise ValueError(f"repeat_interleave: repeats is {count}; want 0 or more")
     spread = x.unsqueeze(axis + 1).expand(*x.shape[: axis + 1], count, *x.shape[axis + 1 :])
     result = spread.reshape(*x.shape[:axis], x.shape[axis] * count, *x.shape[axis + 1 :])
-    return result
+    return result.clone() if count == 1 else result  # a result of its own, not a view

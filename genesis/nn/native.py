@@ -19,7 +19,7 @@ Normal = tuple[Tensor, Tensor, Tensor]
 def _with_statistics(normal: Tensor, x: Tensor, axes: Sequence[int], keepdim: bool, eps: float, like: Tensor | None) -> Normal:
     """In the dtype of the parameter `like`, or else of `x`; computed in float32 at least."""
     wide = x.float() if x.dtype.itemsize < 4 else x
-    statistics = wide.mean(axes, keepdim), (wide.var(axes, keepdim, correction=0) + eps).rsqrt()
+    statistics = wide.mean(axes, keepdim), (wide.var(axes, keepdim=keepdim, correction=0) + eps).rsqrt()
     dtype = x.dtype if like is None else like.dtype
     return normal, *[s.to(dtype) for s in statistics]  # type: ignore[return-value]
 

@@ -265,28 +265,46 @@ def all(input: Value, dim: Axes = None, keepdim: bool = False) -> Value:
     return _truth("all", input, dim, keepdim)
 
 
+def corrected(name: str, dim: Axes, unbiased: bool | None, correction: float | None) -> tuple[Axes, float]:
+    """The axes and the correction of a variance. Raises TypeError where the correction is said twice."""
+    if isinstance(dim, bool):
+        if unbiased is not None:
+            raise TypeError(f"{name}: got dim={dim} and unbiased={unbiased}; want axes for dim")
+        dim, unbiased = None, dim
+    if unbiased is not None and correction is not None:
+        raise TypeError(f"{name}: got unbiased {unbiased} and correction {correction}; want one")
+    return dim, correction if correction is not None else int(unbiased is not False)
+
+
 @composite("var", ref=lambda x, dim=None, correction=1, keepdim=False: np.var(x, axis=dim, ddof=correction, keepdims=keepdim))
-def var(input: Value, dim: Axes = None, keepdim: bool = False, *, correction: float = 1, unbiased: bool = True) -> Value:
+def var(
+    input: Value, dim: Axes = None, unbiased: bool | None = None, keepdim: bool = False, *, correction: float | None = None
+) -> Value:
     """The variance over `dim`, with `correction` degrees of freedom taken off (two passes: mean, then squares).
 
-    `dim` and `keepdim` as in `sum`. With no freedom left it is NaN. Raises TypeError unless `input` is floating.
+    `dim` and `keepdim` as in `sum`. `unbiased` is PyTorch's older word for a correction of 1, which is the default, or 0;
+    it may stand in the place of `dim`. With no freedom left it is NaN. Raises TypeError unless `input` is floating, and for
+    both a correction and `unbiased`.
 
     >>> import genesis
     >>> x = genesis.tensor([1.0, 2.0, 3.0, 4.0])
-    >>> genesis.var(x), genesis.var(x, correction=0)
-    (tensor(1.6667), tensor(1.2500))
+    >>> genesis.var(x), genesis.var(x, correction=0), genesis.var(x, False)
+    (tensor(1.6667), tensor(1.2500), tensor(1.2500))
     """
+    dim, correction = corrected("var", dim, unbiased, correction)
     axes, x = normalize_axes("var", dim, input.ndim), widened(input)
     centred = x - mean(x, axes, True) if axes else x * 0
-    freedom = numel(input.shape[a] for a in axes) - (correction if unbiased else 0)
+    freedom = numel(input.shape[a] for a in axes) - correction
     total = reduce_value("sum", centred * centred, axes, keepdim)
     return cast(total / freedom if freedom > 0 else total * float("nan"), input.dtype)
 
 
 @composite("std", ref=lambda x, dim=None, correction=1, keepdim=False: np.std(x, axis=dim, ddof=correction, keepdims=keepdim))
-def std(input: Value, dim: Axes = None, keepdim: bool = False, *, correction: float = 1, unbiased: bool = True) -> Value:
+def std(
+    input: Value, dim: Axes = None, unbiased: bool | None = None, keepdim: bool = False, *, correction: float | None = None
+) -> Value:
     """The standard deviation over `dim`, as in `var`. Where all elements are equal its gradient is 0."""
-    variance = var(widened(input), dim, keepdim, correction=correction, unbiased=unbiased)
+    variance = var(widened(input), dim, unbiased, keepdim, correction=correction)
     flat = variance == 0
     return cast(where(flat, 0, sqrt(where(flat, 1, variance))), input.dtype)
 

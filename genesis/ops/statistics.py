@@ -10,7 +10,7 @@ from genesis.ir.shapes import normalize_axis, numel
 from genesis.ops.elementwise import floor, isnan, round, where
 from genesis.ops.indexing import gather_value
 from genesis.ops.ordering import Sorted, sort
-from genesis.ops.reduction import Axes, amax, amin, any, mean, std, sum, var
+from genesis.ops.reduction import Axes, amax, amin, any, corrected, mean, std, sum, var
 from genesis.ops.registry import cast, composite, expand, widened
 from genesis.ops.views import permute_value, reshape_value, slice_value
 
@@ -36,15 +36,21 @@ def aminmax(input: Value, *, dim: int | None = None, keepdim: bool = False) -> A
 
 
 @composite("std_mean")
-def std_mean(input: Value, dim: Axes = None, keepdim: bool = False, *, correction: float = 1, unbiased: bool = True) -> Any:
+def std_mean(
+    input: Value, dim: Axes = None, unbiased: bool | None = None, keepdim: bool = False, *, correction: float | None = None
+) -> tuple[Value, Value]:
     """(standard deviation, mean), as `std` and `mean`."""
-    return std(input, dim, keepdim, correction=correction, unbiased=unbiased), mean(input, dim, keepdim)
+    dim, correction = corrected("std_mean", dim, unbiased, correction)
+    return std(input, dim, keepdim=keepdim, correction=correction), mean(input, dim, keepdim)
 
 
 @composite("var_mean")
-def var_mean(input: Value, dim: Axes = None, keepdim: bool = False, *, correction: float = 1, unbiased: bool = True) -> Any:
+def var_mean(
+    input: Value, dim: Axes = None, unbiased: bool | None = None, keepdim: bool = False, *, correction: float | None = None
+) -> tuple[Value, Value]:
     """(variance, mean), as `var` and `mean`."""
-    return var(input, dim, keepdim, correction=correction, unbiased=unbiased), mean(input, dim, keepdim)
+    dim, correction = corrected("var_mean", dim, unbiased, correction)
+    return var(input, dim, keepdim=keepdim, correction=correction), mean(input, dim, keepdim)
 
 
 @composite("count_nonzero")

@@ -1143,11 +1143,13 @@ class Methods:
     def squeeze_(self, dim: Any = None) -> Self:
         """`squeeze`, in place."""
     def std(
-        self, dim: Int | Sequence[Int] | None = None, keepdim: Bool = False, *, correction: Float = 1, unbiased: Bool = True,
+        self, dim: Int | Sequence[Int] | None = None, unbiased: Bool | None = None, keepdim: Bool = False, *, correction: Float
+        | None = None,
     ) -> Tensor:
         """The standard deviation over `dim`, as in `var`. Where all elements are equal its gradient is 0."""
     def std_mean(
-        self, dim: Int | Sequence[Int] | None = None, keepdim: Bool = False, *, correction: Float = 1, unbiased: Bool = True,
+        self, dim: Int | Sequence[Int] | None = None, unbiased: Bool | None = None, keepdim: Bool = False, *, correction: Float
+        | None = None,
     ) -> tuple[Tensor, Tensor]:
         """(standard deviation, mean), as `std` and `mean`."""
     def storage_offset(self) -> Int:
@@ -1260,11 +1262,13 @@ class Methods:
     def unsqueeze_(self, dim: Int) -> Self:
         """`unsqueeze`, in place."""
     def var(
-        self, dim: Int | Sequence[Int] | None = None, keepdim: Bool = False, *, correction: Float = 1, unbiased: Bool = True,
+        self, dim: Int | Sequence[Int] | None = None, unbiased: Bool | None = None, keepdim: Bool = False, *, correction: Float
+        | None = None,
     ) -> Tensor:
         """The variance over `dim`, with `correction` degrees of freedom taken off (two passes: mean, then squares)."""
     def var_mean(
-        self, dim: Int | Sequence[Int] | None = None, keepdim: Bool = False, *, correction: Float = 1, unbiased: Bool = True,
+        self, dim: Int | Sequence[Int] | None = None, unbiased: Bool | None = None, keepdim: Bool = False, *, correction: Float
+        | None = None,
     ) -> tuple[Tensor, Tensor]:
         """(variance, mean), as `var` and `mean`."""
     def vdot(self, other: Operand) -> Tensor:

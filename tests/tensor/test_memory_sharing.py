@@ -192,3 +192,16 @@ def test_views_share_with_the_outside_as_in_torch(view, outside, writer):
             theirs = shared_with_the_outside(torch, view, outside, pending, writer, late)
             for name, a, b in zip(("view", "root", "beside", "outside"), mine, theirs, strict=True):
                 np.testing.assert_array_equal(a, b, err_msg=f"{name}, {pending=}, {late=}")
+
+
+@pytest.mark.parametrize("call", [
+    lambda m, x: m.flip(x, (0,)), lambda m, x: x.flip(0), lambda m, x: x.repeat_interleave(1, 0),
+    lambda m, x: x.matrix_power(1), lambda m, x: m.linalg.matrix_power(x, 1), lambda m, x: m.rot90(x, 0),
+    lambda m, x: m.roll(x, 0), lambda m, x: x.repeat(1, 1), lambda m, x: m.clone(x),
+    lambda m, x: m.tile(x, (1,)), lambda m, x: m.cat([x]), lambda m, x: m.stack([x])[0],
+], ids=range(12))
+def test_results_that_torch_copies_share_no_memory(call):
+    for library in (genesis, torch):
+        x = library.arange(9).reshape(3, 3).double()
+        call(library, x).add_(100)
+        assert x.max().item() == 8
