@@ -12,7 +12,7 @@ from genesis.autograd.forward_values import saved_at
 from genesis.execution.flush import flush
 from genesis.ir.graph import Graph, Node
 from genesis.ops.registry import OPERATIONS
-from genesis.tensor.dispatch import array_of, call, filled, place
+from genesis.tensor.dispatch import array_of, call, enter, filled
 from genesis.tensor.handle import Tensor, method, tensor_of
 from genesis.tensor.in_place import write
 from genesis.tensor.views import detach
@@ -169,11 +169,11 @@ def record_custom(
         carried = [r for r, carries_gradient in zip(results, carries, strict=True) if carries_gradient]
         trace = _forward_trace(name, [array for _, array in filter(None, inputs)] + [
             array_of(r) for r in results if isinstance(r, Tensor)])
-        targets = [None if pair is None else place(trace, *pair) for pair in inputs]
+        targets = [None if pair is None else enter(trace, *pair) for pair in inputs]
         with recording(False) as again, again:
-            raws = [place(trace, r, array_of(r)) for r in carried]
+            raws = [enter(trace, r, array_of(r)) for r in carried]
         own = {id(r): k for k, r in enumerate(carried)}
-        saved = [None if t is None or id(t) in own else place(trace, t, array_of(t)) for t in context._saved]
+        saved = [None if t is None or id(t) in own else enter(trace, t, array_of(t)) for t in context._saved]
         kept = tuple([own[id(t)] for t in context._saved if id(t) in own])
         start = len(trace.nodes)
         key = ("custom", name, tuple(targets), tuple(raws), tuple(saved), kept)
@@ -264,7 +264,7 @@ def set_creator(self: Tensor, ctx: Any, backward: Callable[..., Any]) -> Tensor:
     trace = array.trace
     assert trace is not None
     with LOCK:
-        targets = [place(trace, t, array_of(t)) if t.requires_grad else None for t in sources]
+        targets = [enter(trace, t, array_of(t)) if t.requires_grad else None for t in sources]
         inputs_at = targets if sources else arguments_of(trace, array.index)
         CustomCall(name, backward, ctx, trace, inputs_at, [array.index], [self])
     return self

@@ -10,7 +10,6 @@ from typing import Any, Self
 from genesis.autograd.backward_pass import add_gradient, backward, grad, release
 from genesis.autograd.data_parallel import LocalReduction, Reduction, scatter
 from genesis.autograd.derivation import derivation
-from genesis.autograd.grad_mode import enable_grad
 from genesis.execution.flush import realize
 from genesis.ops.layout import Layout
 from genesis.pytree import leaves_of
@@ -18,7 +17,8 @@ from genesis.runtime.devices import Device, device_of
 from genesis.runtime.fork import fork_safe_lock
 from genesis.tensor.dispatch import array_of, filled, moved
 from genesis.tensor.handle import Tensor, hold_gradient
-from genesis.tensor.in_place import rehouse
+from genesis.tensor.in_place import move_storage
+from genesis.tensor.modes import enable_grad
 from genesis.tracing.state import recording
 from genesis.tracing.trace import LOCK, Array
 
@@ -204,7 +204,7 @@ def _away(tensors: Sequence[Tensor], device: Device, function: Callable[[], Any]
         try:
             try:
                 for tensor, copy in zip(lent, copies, strict=True):
-                    rehouse(tensor, copy)
+                    move_storage(tensor, copy)
                 return function()
             finally:
                 _brought_back(held)

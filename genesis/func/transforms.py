@@ -11,7 +11,6 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from genesis.autograd.grad_mode import is_grad_enabled
 from genesis.autograd.pullback import (
     columns_of,
     constant,
@@ -27,6 +26,7 @@ from genesis.autograd.pullback import (
 from genesis.functions.creation import tensor
 from genesis.pytree import leaves_of, map_tree, with_leaves
 from genesis.tensor.handle import Tensor
+from genesis.tensor.modes import is_grad_enabled
 from genesis.tracing.state import recording
 
 __all__ = ["grad", "hessian", "jacfwd", "jacrev", "jvp", "value_and_grad", "vjp"]

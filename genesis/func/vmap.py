@@ -6,7 +6,6 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-from genesis.autograd.grad_mode import is_grad_enabled
 from genesis.autograd.pullback import batched
 from genesis.execution.eager import together
 from genesis.ir.annotations import Tree
@@ -14,6 +13,7 @@ from genesis.ops.registry import OPERATIONS
 from genesis.pytree import leaves_of, map_tree, with_leaves
 from genesis.tensor.dispatch import array_of, call
 from genesis.tensor.handle import Tensor, tensor_of
+from genesis.tensor.modes import is_grad_enabled
 
 __all__ = ["vmap"]
 

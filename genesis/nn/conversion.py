@@ -9,7 +9,7 @@ from genesis.ir.dtypes import DType, as_dtype, bfloat16, float16, float32, float
 from genesis.nn.parameter import Parameter
 from genesis.runtime.devices import Device
 from genesis.tensor.handle import Tensor
-from genesis.tensor.in_place import rehouse, write
+from genesis.tensor.in_place import move_storage, write
 from genesis.tensor.views import detach
 from genesis.tracing.state import recording
 
@@ -42,7 +42,7 @@ class Convertible:
                     if moved.device is tensor.device:
                         write(tensor, moved)
                     else:
-                        rehouse(tensor, moved)
+                        move_storage(tensor, moved)
                     if tensor.grad is not None:
                         tensor.grad = tensor.grad.to(moved)
         return self

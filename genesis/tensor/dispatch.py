@@ -1,7 +1,6 @@
 """Dispatch: from a call on Tensors to a step of the trace.
 
-Calling an operation records it; values are computed when one is looked at. The way of a repeated call is kept short: a
-position for each argument, one look-up, one handle.
+Calling an operation records it; values are computed when one is looked at.
 """
 
 from __future__ import annotations
@@ -13,12 +12,15 @@ from typing import Any
 import numpy as np
 
 from genesis.execution.flush import flush, realize
+from genesis.ir.annotations import Attributes
 from genesis.ir.dtypes import DType, from_numpy_dtype
 from genesis.ir.shapes import Shape
 from genesis.ops.registry import OPERATIONS, Operation
 from genesis.runtime.devices import CPU, Device
 from genesis.tensor.first_call import defined
 from genesis.tensor.handle import (
+    CallArguments,
+    Operand,
     Tensor,
     all_pending,
     attribute,
@@ -37,7 +39,9 @@ from genesis.tracing.state import current_trace, thread_state
 from genesis.tracing.trace import LOCK, Array, Trace
 from genesis.tracing.trie import BYTE_LIMIT
 
-__all__ = ["array_of", "call", "call_on", "filled", "moved", "place"]
+__all__ = ["array_of", "call", "call_on", "enter", "filled", "moved"]
+
+Token = object  # what an argument contributes to the key of a call's step
 
 _SNAPSHOT_BYTES = 1 << 20
 
@@ -52,12 +56,12 @@ def array_of(tensor: Tensor) -> Array:
     """The array that `tensor` holds now; a view whose root was written to looks again."""
     base = tensor._base
     if base is not None and base._version != tensor._seen:
-        while base._base is not None:  # it was turned in place, and what it held is its root's now
+        while base._base is not None:  # converted in place; the storage moved to the root
             base = tensor._base = base._base
-        held = base._array.memory
-        if held is not None and held.buffer.shared and (tensor._detached or not base._requires_grad):
-            found = held.at(tensor.layout, tensor.dtype)  # not what lies there now: the outside may write to it
-            refreshed = Array.realized(found.buffer, found.layout, tensor.dtype)
+        memory = base._array.memory
+        if memory is not None and memory.buffer.shared and (tensor._detached or not base._requires_grad):
+            own = memory.at(tensor.layout, tensor.dtype)  # the memory itself, not a copy: the outside may write to it
+            refreshed = Array.realized(own.buffer, own.layout, tensor.dtype)
         else:
             whole = call(OPERATIONS["view_at"], (base, tensor._layout))
             refreshed = (call(OPERATIONS["stop_gradient"], (whole,)) if tensor._detached else whole)._array
@@ -68,21 +72,22 @@ def array_of(tensor: Tensor) -> Array:
     return tensor._array
 
 
-def _place(trace: Trace, tensor: Tensor) -> int:
+def _position(trace: Trace, tensor: Tensor) -> int:
+    """The position of a tensor in the open trace."""
     if trace.backward_done and tensor._requires_grad and thread_state.grad_enabled:  # a forward begins a path of its own
-        flush(trace)  # `call` begins anew
+        flush(trace)  # which closes it: `call` begins anew
         return -1
-    return place(trace, tensor, tensor._array if tensor._base is None else array_of(tensor))
+    return enter(trace, tensor, tensor._array if tensor._base is None else array_of(tensor))
 
 
-def place(trace: Trace, tensor: Tensor, array: Array) -> int:
+def enter(trace: Trace, tensor: Tensor, array: Array) -> int:
     """The position in `trace` of `array`, which `tensor` holds or held."""
     if array.trace is not trace:
         buffer = (array.memory or realize(array)).buffer
-        if buffer.device is not trace.device:  # the first in this thread: begin the call anew, and look at devices first
+        if buffer.device is not trace.device:  # the first in this thread: `call` begins anew, and asks for devices first
             thread_state.multi_device = trace.closed = True
         if (buffer._flat is not None or buffer._owner is not None) and buffer.shared:
-            _settle(trace, array)
+            _snapshot(trace, array)
     leaf = tensor._requires_grad and not array.node.differentiable and thread_state.grad_enabled
     index = trace.enter_variable(tensor, array) if leaf else trace.enter_array(array)
     if thread_state.recorder is not None and array.trace is not trace:
@@ -90,9 +95,10 @@ def place(trace: Trace, tensor: Tensor, array: Array) -> int:
     return index
 
 
-def _place_all(trace: Trace, members: Sequence[Any]) -> list[Any]:
-    """What the members of a list with tensors contribute. Roots in memory of their own, as most are, are placed at once."""
-    tokens, device = [], trace.device
+def _member_tokens(trace: Trace, members: Sequence[object]) -> list[Token]:
+    """What the members of a list with tensors contribute. Most are roots in memory of their own, which enter at once."""
+    tokens: list[Token] = []
+    device = trace.device
     told, grad = thread_state.recorder is not None, thread_state.grad_enabled
     for member in members:
         if told or not isinstance(member, Tensor) or member._base is not None or (grad and member._requires_grad):
@@ -104,14 +110,14 @@ def _place_all(trace: Trace, members: Sequence[Any]) -> list[Any]:
         elif (memory := array.memory) is None or (buffer := memory.buffer)._owner is not None or (
             buffer._flat is not None or buffer.device is not device
         ):
-            tokens.append(_place(trace, member))
+            tokens.append(_position(trace, member))
         else:
             tokens.append(trace.enter_array(array))
     return tokens
 
 
-def _settle(trace: Trace, array: Array) -> None:
-    """Make what is read now of an array that the outside can write to the value read later: copy it, or flush soon."""
+def _snapshot(trace: Trace, array: Array) -> None:
+    """Have a call read what an array that the outside can write to holds now: copy it, or flush soon if it is large."""
     memory, dtype = array.memory, array.node.dtype
     assert memory is not None
     if array.node.nbytes > _SNAPSHOT_BYTES:
@@ -131,10 +137,10 @@ def _settle(trace: Trace, array: Array) -> None:
     trace.entered[array] = trace.enter_array(snapshot)
 
 
-def _token(trace: Trace, argument: Any, operand: bool, static: bool) -> Any:
+def _token(trace: Trace, argument: Any, operand: bool, static: bool) -> Token:
     """What an argument contributes to a step's key: a position for a tensor, the value itself for what is static."""
     if isinstance(argument, Tensor):
-        return _place(trace, argument)
+        return _position(trace, argument)
     if thread_state.recorder is not None:
         if type(argument) is Number and operand and not static:
             return argument.recorder.scalar(trace, argument)
@@ -148,23 +154,23 @@ def _token(trace: Trace, argument: Any, operand: bool, static: bool) -> Any:
         return trace.enter_scalar(argument)
     if kind is list or kind is tuple:
         if (argument and isinstance(argument[0], Tensor)) or any([isinstance(a, Tensor) for a in argument]):
-            return "tensors", *_place_all(trace, argument)
+            return "tensors", *_member_tokens(trace, argument)
         return tuple([tuple(a) if a.__class__ is list else a for a in argument])
     if isinstance(argument, np.generic):
         return _token(trace, argument.item(), operand, static)
     if isinstance(argument, np.ndarray):
         if thread_state.recorder is not None:
             thread_state.recorder.refuse("the values of a NumPy array are read")
-        return _place(trace, from_values(argument, from_numpy_dtype(argument.dtype), trace.device))
+        return _position(trace, from_values(argument, from_numpy_dtype(argument.dtype), trace.device))
     return argument
 
 
 def call(
-    operation: Operation, arguments: Sequence[Any], attributes: dict[str, Any] | None = None, bare: bool = False
+    operation: Operation, arguments: CallArguments, attributes: Attributes | None = None, bare: bool = False
 ) -> Any:
     """Record a call of `operation`; returns Tensors that stand for its results, or, `bare`, the arrays of several.
 
-    The way of a repeated call is kept short: a position for each argument, one look-up, one handle.
+    Hot, hence long: a repeated call is a position for each argument, one look-up and one handle, with few calls of Python.
     """
     with LOCK:
         trace = thread_state.trace
@@ -176,11 +182,11 @@ def call(
                 trace = current_trace(device)
             else:
                 trace = current_trace()
-        mode: Any = thread_state.grad_enabled
+        mode: Token = thread_state.grad_enabled
         if operation.autocast is not None and (low := thread_state.autocast) is not None:
             mode = mode, low
         operands, static = operation.operands, operation.static_scalars
-        tokens: list[Any] = [operation, mode]
+        tokens: list[Token] = [operation, mode]
         kind = Tensor
         for argument in arguments:
             if argument.__class__ is Tensor:
@@ -190,7 +196,7 @@ def call(
                 ):
                     tokens.append(array.index)
                 else:
-                    tokens.append(_place(trace, argument))
+                    tokens.append(_position(trace, argument))
             else:
                 tokens.append(_token(trace, argument, len(tokens) - 2 in operands, static))
                 if spreading:
@@ -202,7 +208,7 @@ def call(
             ]))
             if spreading:
                 kind = result_class([*attributes.values()], kind)
-        if trace.closed:  # by a view that had to be looked up anew, which was the call too many, or another device
+        if trace.closed:  # by the refresh of a view, which was the call too many, or by another device
             return call(operation, arguments, attributes, bare)
         key = tuple(tokens)
         nodes = trace.nodes
@@ -225,7 +231,7 @@ def call(
         return result
 
 
-def call_on(device: Device, operation: Operation, arguments: Sequence[Any]) -> Any:
+def call_on(device: Device, operation: Operation, arguments: CallArguments) -> Any:
     """Record a call without tensors among its arguments; its results are on `device`."""
     if device is CPU and not thread_state.multi_device:
         return call(operation, arguments)
@@ -237,13 +243,13 @@ def call_on(device: Device, operation: Operation, arguments: Sequence[Any]) -> A
         thread_state.device = before
 
 
-def filled(value: Any, shape: Shape, dtype: DType, device: Device = CPU) -> Tensor:
+def filled(value: Operand, shape: Shape, dtype: DType, device: Device = CPU) -> Tensor:
     """A tensor of one number everywhere."""
     result: Tensor = call_on(device, OPERATIONS["full"], (value, shape, dtype))
     return result
 
 
-def _one_device(arguments: Sequence[Any]) -> Device | None:
+def _one_device(arguments: CallArguments) -> Device | None:
     """The device that all tensors among the arguments are on; None if they are on several, or in lists, or there are none."""
     device = None
     for argument in arguments:
@@ -261,25 +267,25 @@ def _one_device(arguments: Sequence[Any]) -> Device | None:
 
 
 def _gathered(
-    name: str, arguments: Sequence[Any], attributes: dict[str, Any] | None
-) -> tuple[Device, Sequence[Any], dict[str, Any] | None]:
+    name: str, arguments: CallArguments, attributes: Attributes | None
+) -> tuple[Device, CallArguments, Attributes | None]:
     """The device of a call, which is that of its tensors, and its arguments there: 0-d tensors come from the CPU.
 
     Raises RuntimeError for other tensors on different devices.
     """
     tensors = tensors_in([*arguments, *(attributes or {}).values()])
-    places = {t: array_of(t).device for t in tensors}
-    fixed = [t for t in tensors if t.shape or places[t] is not CPU]
+    devices = {t: array_of(t).device for t in tensors}
+    fixed = [t for t in tensors if t.shape or devices[t] is not CPU]
     if not fixed:
         return CPU if tensors else thread_state.device, arguments, attributes
-    device = places[fixed[0]]
+    device = devices[fixed[0]]
     for tensor in fixed:
-        if places[tensor] is not device:
+        if devices[tensor] is not device:
             raise RuntimeError(
                 f"{name}: Expected all tensors to be on the same device, but found at least two devices, {device} and "
-                f"{places[tensor]}! (the latter has shape {tensor.shape}); Tensor.to() copies to another"
+                f"{devices[tensor]}! (the latter has shape {tensor.shape}); Tensor.to() copies to another"
             )
-    numbers = [t for t in places if places[t] is not device]
+    numbers = [t for t in devices if devices[t] is not device]
     if numbers:
         there = dict(zip(numbers, moved(numbers, device), strict=True))
         arguments = [_swapped(a, there) for a in arguments]
@@ -287,7 +293,7 @@ def _gathered(
     return device, arguments, attributes
 
 
-def _swapped(argument: Any, there: dict[Tensor, Tensor]) -> Any:
+def _swapped(argument: object, there: dict[Tensor, Tensor]) -> object:
     if isinstance(argument, Tensor):
         return there.get(argument, argument)
     return [_swapped(a, there) for a in argument] if argument.__class__ in (list, tuple) else argument

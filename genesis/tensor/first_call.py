@@ -1,35 +1,36 @@
-"""The long way of a call, the first time that it is made at a place: an operation's definition, run on Values."""
+"""The first call at a step: an operation's definition runs on Values. Later calls find the step by its key."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
+from genesis.ir.annotations import Attributes
 from genesis.ir.dtypes import as_dtype, dtype_of_scalar
+from genesis.ir.graph import Graph
 from genesis.ops.autocast import recast
 from genesis.ops.registry import Operation
-from genesis.tensor.handle import Tensor
+from genesis.tensor.handle import CallArguments, Tensor
 from genesis.tensor.traced_number import Number
 from genesis.tracing.state import thread_state
 from genesis.tracing.trace import Trace
-from genesis.tracing.trie import Step
+from genesis.tracing.trie import Key, Step
 
 __all__ = ["defined"]
 
 
 def defined(
-    trace: Trace, operation: Operation, arguments: Sequence[Any], attributes: dict[str, Any] | None, key: tuple[Any, ...]
+    trace: Trace, operation: Operation, arguments: CallArguments, attributes: Attributes | None, key: Key
 ) -> Step:
-    """The step of a call that is new at this place: the operation's definition, run on Values."""
+    """The step of a call that is new here, whose line is noted already."""
     given = {**dict(zip(operation.signature.parameters, arguments, strict=False)), **(attributes or {})}
     if given.get("dtype") is not None:
         as_dtype(operation.name, given["dtype"])
     operands, tokens = operation.operands, key[2 : 2 + len(arguments)]
     grad, low = key[1] if key[1].__class__ is tuple else (key[1], None)
 
-    def build(graph: Any) -> Any:
+    def build(graph: Graph) -> Any:
         values = [_value(graph, a, t) for a, t in zip(arguments, tokens, strict=True)]
         chosen = {k: _value(graph, attributes[k], t) for k, t in key[-1]} if attributes else {}
         if not any(hasattr(v, "graph") for v in values):
@@ -51,7 +52,7 @@ def defined(
     return step
 
 
-def _value(graph: Any, argument: Any, token: Any) -> Any:
+def _value(graph: Graph, argument: object, token: Any) -> Any:
     """The definition's argument for a token: Values for positions, Python objects for the rest."""
     if type(argument) is Number and token.__class__ is not int:
         return argument.value

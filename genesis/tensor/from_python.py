@@ -1,32 +1,30 @@
-"""Tensors of what comes from outside: Python data, NumPy's memory, other tensors' values."""
+"""Tensors from Python data (copied), and over the memory of NumPy and other libraries (shared)."""
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
-from genesis.ir.dtypes import DTYPES, DType, from_numpy_dtype, get_default_dtype
+from genesis.ir.annotations import Tree
+from genesis.ir.dtypes import DTYPES, DType, as_dtype, from_numpy_dtype, get_default_dtype
 from genesis.ir.shapes import contiguous_strides, reach
 from genesis.ops.layout import Layout, contiguous_layout
 from genesis.ops.registry import OPERATIONS
 from genesis.runtime import dlpack
-from genesis.runtime.devices import CPU, Device, device_of
+from genesis.runtime.devices import CPU, Device, DeviceLike, device_of
 from genesis.runtime.dlpack import Outside
 from genesis.runtime.memory import Buffer
 from genesis.tensor.dispatch import call, moved
 from genesis.tensor.handle import Tensor, from_values, method, tensor_of
-from genesis.tensor.literals import as_numpy
 from genesis.tracing.state import recording, thread_state
 from genesis.tracing.trace import Array
 
-__all__ = ["from_data", "from_memory", "from_outside"]
+__all__ = ["as_numpy", "from_data", "from_memory", "from_outside"]
 
 
 @method
 def __init__(
-    self: Tensor, array: Any, *options: Any, device: Any = None, dtype: DType | None = None, requires_grad: bool = False,
-    **parameters: Any,
+    self: Tensor, array: object, *options: DeviceLike | DType | bool, device: DeviceLike = None, dtype: DType | None = None,
+    requires_grad: bool = False, **parameters: object,
 ) -> None:
     """A tensor with a copy of `array`: nested lists, numbers, a NumPy array or a tensor.
 
@@ -78,7 +76,7 @@ def from_outside(array: Outside) -> Tensor:
 
 
 def _over(buffer: Buffer, at: Layout, dtype: DType, requires_grad: bool = False) -> Tensor:
-    """A tensor over a buffer of the outside's; where it is not contiguous, a view of all of it."""
+    """A tensor over an outside buffer; where it is not contiguous, a view of all of it."""
     if at.is_contiguous or 0 in at.shape:
         return tensor_of(Array.realized(buffer, contiguous_layout(at.shape), dtype), requires_grad)
     result = tensor_of(Array.realized(buffer, at, dtype), requires_grad)
@@ -87,7 +85,7 @@ def _over(buffer: Buffer, at: Layout, dtype: DType, requires_grad: bool = False)
     return result
 
 
-def _copied(tensor: Tensor, dtype: DType | None, requires_grad: bool, device: Any) -> Tensor:
+def _copied(tensor: Tensor, dtype: DType | None, requires_grad: bool, device: DeviceLike) -> Tensor:
     """A leaf with what `tensor` holds now."""
     if requires_grad and dtype is None and tensor.dtype.category < 2:
         dtype = get_default_dtype()
@@ -99,12 +97,12 @@ def _copied(tensor: Tensor, dtype: DType | None, requires_grad: bool, device: An
     return copy
 
 
-def from_data(data: Any, dtype: DType | None = None, requires_grad: bool = False, device: Any = None) -> Tensor:
+def from_data(data: Tree, dtype: DType | None = None, requires_grad: bool = False, device: DeviceLike = None) -> Tensor:
     """A tensor with a copy of `data`, in `dtype` or the one that `data` suggests, on `device` or that of a tensor.
 
     Integers that are to require a gradient become the default float, unless `dtype` says otherwise.
     """
-    place = device_of(device)
+    target = device_of(device)
     if isinstance(data, Tensor):
         return _copied(data, dtype, requires_grad, device)
     if thread_state.recorder is not None:
@@ -113,6 +111,49 @@ def from_data(data: Any, dtype: DType | None = None, requires_grad: bool = False
     kind = from_numpy_dtype(values.dtype)
     if requires_grad and dtype is None and kind.category < 2:
         kind = get_default_dtype()
-    result = from_values(values, kind, place)
+    result = from_values(values, kind, target)
     result.requires_grad = requires_grad
     return result
+
+
+@np.errstate(over="ignore", invalid="ignore")  # overflow is inf, as in kernels
+def as_numpy(data: Tree, dtype: DType | None = None) -> np.ndarray:
+    """`data` as an ndarray of `dtype`, or of the dtype it suggests.
+
+    NumPy's own types are kept; Python ints are int64, bools bool, and floats the default floating dtype. Raises
+    TypeError for what has no genesis dtype, ValueError for lists of uneven lengths.
+
+    >>> as_numpy([1.5, 2]).dtype, as_numpy([1, 2]).dtype, as_numpy(np.float64(1)).dtype
+    (dtype('float32'), dtype('int64'), dtype('float64'))
+    """
+    leaf = _first_leaf(data)
+    if hasattr(leaf, "detach"):
+        data = _plain(data)
+    try:
+        values = np.array(data)
+    except ValueError as problem:
+        raise ValueError(f"tensor: {problem}") from None
+    if values.dtype == object:
+        raise TypeError(f"tensor: cannot make a tensor of {type(data).__name__} {data!r:.60}; want numbers or bools")
+    if dtype is not None:
+        return values.astype(as_dtype("tensor", dtype).numpy, copy=False)
+    if leaf is None or leaf.__class__ is float or (leaf.__class__ is int and values.dtype == np.float64):
+        return values.astype(get_default_dtype().numpy)
+    from_numpy_dtype(values.dtype)
+    return values
+
+
+def _first_leaf(data: Tree) -> object:
+    """What stands first in nested lists, None in empty ones; arrays are their own leaf."""
+    while isinstance(data, list | tuple | range):
+        if not len(data):
+            return None
+        data = data[0]
+    return data
+
+
+def _plain(data: Tree) -> Tree:
+    """Nested lists with the tensors in them as arrays."""
+    if isinstance(data, list | tuple):
+        return [_plain(item) for item in data]
+    return data.numpy(force=True) if hasattr(data, "detach") else data

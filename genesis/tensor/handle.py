@@ -1,7 +1,7 @@
 """Tensor: a handle on an array plus autograd state. No numerics live here.
 
 Tensors that share storage share a root: a view knows the root and its layout in it, and looks again when the root has
-been written to (`genesis.storage` makes views and writes; `genesis.dispatch` records what is computed).
+been written to (`views` and `in_place` make and write them; `dispatch` records calls).
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
+from genesis.ir.annotations import AnyFunction
 from genesis.ir.dtypes import DType
 from genesis.ir.shapes import Shape
 from genesis.ops.layout import Layout, contiguous_layout
@@ -22,8 +23,8 @@ from genesis.tracing.state import thread_state
 from genesis.tracing.trace import LOCK, Array, Trace
 
 __all__ = [
-    "Operand", "Tensor", "all_pending", "attribute", "from_values", "gradient_holders", "hold_gradient", "method", "pending",
-    "result_class", "spreads", "tensor_of", "tensors_in",
+    "CallArguments", "Operand", "Tensor", "all_pending", "attribute", "from_values", "gradient_holders", "hold_gradient",
+    "method", "pending", "result_class", "spreads", "tensor_of", "tensors_in",
 ]
 
 
@@ -52,8 +53,8 @@ class Tensor(Methods):
     _grad: Tensor | None = None
     _retains_grad: bool = False
     _is_holder: bool = False
-    _hooks: dict[int, Callable[..., Any]] | None = None  # a leaf's; those of results are the trace's
-    _post_hooks: dict[int, Callable[..., Any]] | None = None
+    _hooks: dict[int, AnyFunction] | None = None  # a leaf's; those of results are the trace's
+    _post_hooks: dict[int, AnyFunction] | None = None
     _node_hooks: Any = None
     _keeps_derivation: bool = False  # writes change the values alone: the gradients that create_graph leaves in .grad
 
@@ -124,7 +125,8 @@ class Tensor(Methods):
 
 
 Tensor._result_class = Tensor
-F = TypeVar("F", bound=Callable[..., Any])
+F = TypeVar("F", bound=AnyFunction)
+CallArguments = Sequence[Any]  # tensors, Python numbers, lists of these, and what is static
 Operand = Tensor | bool | int | float | np.generic | np.ndarray  # a tensor, or what becomes one
 spreading: set[type[Tensor]] = set()  # classes, of tensors made so far, whose operations return another than Tensor
 
@@ -134,7 +136,7 @@ def spreads(kind: type[Tensor]) -> None:
     spreading.add(kind)
 
 
-def result_class(argument: Any, otherwise: type[Tensor] = Tensor) -> type[Tensor]:
+def result_class(argument: object, otherwise: type[Tensor] = Tensor) -> type[Tensor]:
     """The class of results that `argument`, a tensor or a sequence of them, decides on; `otherwise` if it does not."""
     if isinstance(argument, Tensor):
         return otherwise if argument._result_class is Tensor else argument._result_class
@@ -153,7 +155,7 @@ def tensor_of(array: Array, requires_grad: bool = False, kind: type[Tensor] = Te
 
 
 def pending(trace: Trace, index: int, kind: type[Tensor]) -> Tensor:
-    """The tensor for the position of a call's result: no constructor runs, for each is a call of its own."""
+    """The tensor for the position of a call's result. Hot: a constructor would be one more call each."""
     array, made = _new(Array), _new(kind)
     array.trace = trace
     array.index = index
@@ -173,7 +175,7 @@ def all_pending(trace: Trace, result: Any, kind: type[Tensor]) -> Any:
     return type(result)(*tensors) if hasattr(result, "_fields") else tuple(tensors)
 
 
-def tensors_in(arguments: Sequence[Any]) -> list[Tensor]:
+def tensors_in(arguments: CallArguments) -> list[Tensor]:
     """The tensors among `arguments`, and in the lists and tuples among them."""
     found: list[Tensor] = []
     for argument in arguments:
@@ -213,8 +215,8 @@ def hold_gradient(tensor: Tensor, gradient: Tensor | None) -> None:
 
 def gradient_holders() -> list[Tensor]:
     """The living tensors of all threads that hold a gradient."""
-    held = [reference() for reference in _holders]
-    return [tensor for tensor in held if tensor is not None and tensor._grad is not None]
+    alive = [reference() for reference in _holders]
+    return [tensor for tensor in alive if tensor is not None and tensor._grad is not None]
 
 
 def method(function: F, *names: str) -> F:
@@ -224,7 +226,7 @@ def method(function: F, *names: str) -> F:
     return function
 
 
-def attribute(function: Callable[[Tensor], Any]) -> property:
+def attribute(function: Callable[[Tensor], object]) -> property:
     """Decorator: a function of a Tensor becomes the property of Tensor that bears its name."""
     made = property(function)
     setattr(Tensor, function.__name__, made)

@@ -11,24 +11,24 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from genesis.execution.flush import realize
+from genesis.ir.annotations import Attributes
 from genesis.ops.overlap import is_injective
 from genesis.ops.registry import OPERATIONS
 from genesis.tensor.dispatch import array_of, call, moved
-from genesis.tensor.handle import Tensor, tensor_of
+from genesis.tensor.handle import CallArguments, Tensor, tensor_of
 from genesis.tracing.state import recording, thread_state
 from genesis.tracing.trace import Array, Change
 
-__all__ = ["in_place", "in_place_form", "last_change", "note", "rehouse", "update_all", "write", "write_all"]
+__all__ = ["in_place", "in_place_form", "last_change", "move_storage", "note", "update_all", "write", "write_all"]
 
 
 def write(tensor: Tensor, value: Tensor, change: Change | None = None) -> Tensor:
     """Put `value` (of the tensor's shape and dtype) into the tensor's storage; returns the tensor.
 
-    `change` is the call that does so, if it is not the last one: what that call itself reads of the tensor is no
-    reading of a value that has changed since.
+    `change` is the call that does so, if it is not the last one: what that call itself reads has not changed since.
 
     Raises RuntimeError for a leaf that requires a gradient while gradients are recorded, and for a tensor several of
-    whose elements share one place.
+    whose elements share one address.
     """
     array = array_of(tensor)
     if tensor._requires_grad and thread_state.grad_enabled and not array.node.differentiable:
@@ -36,50 +36,50 @@ def write(tensor: Tensor, value: Tensor, change: Change | None = None) -> Tensor
     if thread_state.multi_device and value._array.device is not array.device:
         raise RuntimeError(f"in-place: the result is on {value._array.device}, the tensor on {array.device}; use .to() first")
     root = tensor if tensor._base is None else tensor._base
-    bare = tensor._detached or root._keeps_derivation or not thread_state.grad_enabled
-    keeps = bare and root._array.node.differentiable
+    unrecorded = tensor._detached or root._keeps_derivation or not thread_state.grad_enabled
+    keeps_derivation = unrecorded and root._array.node.differentiable
     if not (tensor._untracked or root._keeps_derivation):
         change = change or last_change(value)
         note(root._array, change)
         if array is not root._array:
             note(array, change)
-    if bare and value._array.node.differentiable:
+    if unrecorded and value._array.node.differentiable:
         if tensor._detached and not tensor._untracked and thread_state.grad_enabled:
             return _written_apart(tensor, value, change)
         value = call(OPERATIONS["stop_gradient"], (value,))
     if tensor._base is None:
-        _store(tensor, _rederived(tensor, value) if keeps else value)
+        _store(tensor, _rederived(tensor, value) if keeps_derivation else value)
     else:
-        _write_view(tensor, root, value, bare, keeps)
+        _write_view(tensor, root, value, unrecorded, keeps_derivation)
         array_of(tensor)
     return tensor
 
 
-def _write_view(tensor: Tensor, root: Tensor, value: Tensor, bare: bool, keeps: bool) -> None:
-    """Put `value` where `tensor`, a view, lies in its root: at once into memory that the outside sees as well."""
+def _write_view(tensor: Tensor, root: Tensor, value: Tensor, unrecorded: bool, keeps_derivation: bool) -> None:
+    """Put `value` where `tensor`, a view, lies in its root; at once into memory that the outside shares."""
     layout = tensor._layout
     assert layout is not None
     if not is_injective(layout):
         raise RuntimeError("in-place: several elements of the tensor share one place; clone() it first")
     if root._requires_grad and not tensor._detached and thread_state.grad_enabled and root.is_leaf:
         raise RuntimeError("a view of a leaf that requires grad cannot be changed in place; use genesis.no_grad()")
-    held = root._array.memory
-    if held is not None and held.buffer.shared and (
-        keeps or not (value._array.node.differentiable or root._array.node.differentiable)
+    memory = root._array.memory
+    if memory is not None and memory.buffer.shared and (
+        keeps_derivation or not (value._array.node.differentiable or root._array.node.differentiable)
     ):
         if thread_state.recorder is not None:
             thread_state.recorder.wrote(root)
-        held.at(layout, root.dtype).overwrite(realize(value._array), root.dtype)
+        memory.at(layout, root.dtype).overwrite(realize(value._array), root.dtype)
         root._version += 1
         return
-    whole = _call_with(not bare, "put", (root, value), layout._asdict())
-    _store(root, _rederived(root, whole) if keeps else whole)
+    whole = _call_with(not unrecorded, "put", (root, value), layout._asdict())
+    _store(root, _rederived(root, whole) if keeps_derivation else whole)
 
 
-def in_place_form(function: Callable[..., Any]) -> Callable[..., Tensor]:
+def in_place_form(function: Callable[..., Tensor]) -> Callable[..., Tensor]:
     """`function` under the name `name_`, which puts its result into its first argument."""
 
-    def changed(input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+    def changed(input: Tensor, *args: object, **kwargs: object) -> Tensor:
         return write(input, function(input, *args, **kwargs))
 
     changed.__name__ = changed.__qualname__ = function.__name__ + "_"
@@ -88,18 +88,18 @@ def in_place_form(function: Callable[..., Any]) -> Callable[..., Tensor]:
 
 
 def write_all(tensors: Sequence[Tensor], values: Sequence[Array]) -> None:
-    """`write`, for results of one call that go into a tensor each: what most have in common is asked once."""
+    """`write`, for results of one call that go into a tensor each. Hot: what most have in common is checked once."""
     if not values:
         return
     state, trace = thread_state, values[0].trace
     change = last_change(tensor_of(values[0]))
     alike = trace is not None and not (state.grad_enabled or state.multi_device or state.recorder is not None)
-    written: list[Any] = [] if trace is None else trace.written
+    written: list[tuple[Any, Array]] = [] if trace is None else trace.written
     for tensor, array in zip(tensors, values, strict=True):
-        held = tensor._array
-        buffer = None if held.memory is None else held.memory.buffer
+        before = tensor._array
+        buffer = None if before.memory is None else before.memory.buffer
         if (
-            not alike or buffer is None or held.trace is not None or tensor._base is not None
+            not alike or buffer is None or before.trace is not None or tensor._base is not None
             or tensor._untracked or tensor._keeps_derivation or tensor._retains_grad
             or buffer.origin is not None or buffer._owner is not None or buffer._flat is not None
         ):
@@ -107,13 +107,13 @@ def write_all(tensors: Sequence[Tensor], values: Sequence[Array]) -> None:
             continue
         buffer.version += 1
         buffer.change = change
-        written += ((tensor, held),)
+        written += ((tensor, before),)
         tensor._array = array
         tensor._version += 1
 
 
 def _written_apart(tensor: Tensor, value: Tensor, change: Change | None) -> Tensor:
-    """Write what carries a gradient into a detached tensor: the values go to the storage, the derivation is its own."""
+    """Write what carries a gradient into a detached tensor: values go to the storage, the derivation stays the tensor's own."""
     if tensor._within:
         raise RuntimeError("in-place: a view of a detached tensor cannot take what carries a gradient; clone() it first")
     write(tensor, call(OPERATIONS["stop_gradient"], (value,)), change)
@@ -144,7 +144,7 @@ def _rederived(root: Tensor, value: Tensor) -> Tensor:
     return _call_with(True, "with_value", (root, value))
 
 
-def _call_with(grad: bool, name: str, arguments: Sequence[Any], attributes: dict[str, Any] | None = None) -> Tensor:
+def _call_with(grad: bool, name: str, arguments: CallArguments, attributes: Attributes | None = None) -> Tensor:
     """Call an operation with the recording of gradients switched on or off."""
     with recording(grad) as again, again:
         return call(OPERATIONS[name], arguments, attributes)
@@ -152,7 +152,7 @@ def _call_with(grad: bool, name: str, arguments: Sequence[Any], attributes: dict
 
 def _store(root: Tensor, value: Tensor) -> None:
     """Make `value` what a root holds. Storage that the outside shares is written at once."""
-    held = root._array.memory
+    memory = root._array.memory
     if thread_state.recorder is not None:
         thread_state.recorder.wrote(root)
     if root._array.node.differentiable and not value._array.node.differentiable:
@@ -163,13 +163,13 @@ def _store(root: Tensor, value: Tensor) -> None:
         for index in [index for index, tensor in before.items() if tensor() is root]:
             del before[index]
         value._array.trace.backward_state().retained[value._array.index] = weakref.ref(root)
-    if held is not None and held.buffer.shared:
-        held.overwrite(realize(value._array), root.dtype)
+    if memory is not None and memory.buffer.shared:
+        memory.overwrite(realize(value._array), root.dtype)
         if value._array.node.differentiable or root._array.node.differentiable:
-            value._array.memory = held
+            value._array.memory = memory
             root._array = value._array
     else:
-        if held is not None and value._array.trace is not None:
+        if memory is not None and value._array.trace is not None:
             value._array.trace.written.append((root, root._array))
         root._array = value._array
     root._version += 1
@@ -177,7 +177,7 @@ def _store(root: Tensor, value: Tensor) -> None:
         root._requires_grad = True
 
 
-def in_place(tensor: Tensor, name: str, *arguments: Any, **attributes: Any) -> Tensor:
+def in_place(tensor: Tensor, name: str, *arguments: object, **attributes: object) -> Tensor:
     """Run operation `name` on `tensor` and put the result into it."""
     value = call(OPERATIONS[name], (tensor, *arguments), attributes)
     change = last_change(value)
@@ -190,7 +190,7 @@ def in_place(tensor: Tensor, name: str, *arguments: Any, **attributes: Any) -> T
     return write(tensor, value, change)
 
 
-def update_all(tensors: Sequence[Tensor], name: str, *arguments: Any) -> list[Tensor]:
+def update_all(tensors: Sequence[Tensor], name: str, *arguments: object) -> list[Tensor]:
     """Run operation `name` on all `tensors` at once, on the device of the first, and put its last results into them.
 
     Returns the results before those.
@@ -199,12 +199,12 @@ def update_all(tensors: Sequence[Tensor], name: str, *arguments: Any) -> list[Te
     results = call(OPERATIONS[name], (moved(tensors, device), *arguments))
     others = len(results) - len(tensors)
     for tensor, value in zip(tensors, results[others:], strict=True):
-        home = array_of(tensor).device
-        write(tensor, value if home is device else moved([value], home)[0])
+        own = array_of(tensor).device
+        write(tensor, value if own is device else moved([value], own)[0])
     return [*results[:others]]
 
 
-def rehouse(tensor: Tensor, value: Tensor) -> None:
-    """Make `value`, on another device, what a leaf holds from now on; views of it look there too."""
+def move_storage(tensor: Tensor, value: Tensor) -> None:
+    """Move a leaf's storage to that of `value`, on another device; views of it look there too."""
     tensor._array, tensor._base, tensor._layout = array_of(value), None, None
     tensor._version += 1

@@ -120,8 +120,8 @@ class Methods:
     def __imul__(self, other: Operand, /) -> Self: ...
     def __index__(self) -> Int: ...
     def __init__(
-        self, array: Any, *options: Any, device: Any = None, dtype: DType | None = None, requires_grad: Bool = False,
-        **parameters: Any,
+        self, array: object, *options: str | Device | None | DType | Bool, device: DeviceLike = None, dtype: DType | None =
+        None, requires_grad: Bool = False, **parameters: object,
     ) -> None:
         """A tensor with a copy of `array`: nested lists, numbers, a NumPy array or a tensor."""
     def __int__(self) -> Int: ...

@@ -1,8 +1,8 @@
 """A Python number that a traced function was given: data as long as only arithmetic reads it.
 
-While `genesis.compile` traces, such numbers stand where the replayed program is to put others. Arithmetic with a tensor
-makes a slot; any other look (a comparison, `float()`, `range()`, a format) tells the recorder, which from then on holds
-the number for fixed. It is no float: what C code reads of a float could not be seen.
+While `genesis.compile` records, such numbers stand where a replay puts others. Arithmetic with a tensor makes a slot; any
+other read (a comparison, `float()`, `range()`, a format) tells the recorder, which takes the number for constant from then
+on. It is no subclass of float: C code would read that unseen.
 """
 
 from __future__ import annotations
@@ -10,6 +10,8 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable
 from typing import Any
+
+from genesis.ir.annotations import AnyFunction, Arguments, Tree
 
 __all__ = ["Number", "plain"]
 
@@ -19,7 +21,7 @@ class Number:
 
     __slots__ = ("recorder", "source", "value")
 
-    def __init__(self, value: float, source: tuple[Any, ...], recorder: Any) -> None:
+    def __init__(self, value: float, source: Arguments, recorder: Any) -> None:
         self.value = value
         self.source = source
         self.recorder = recorder
@@ -41,7 +43,7 @@ class Number:
         return getattr(self.fixed(), name)
 
 
-def plain(argument: Any) -> Any:
+def plain(argument: Tree) -> Tree:
     """`argument` with the number in place of each Number in it, which is fixed then."""
     if type(argument) is Number:
         return argument.fixed()
@@ -50,11 +52,11 @@ def plain(argument: Any) -> Any:
     return argument
 
 
-def _has_number(argument: Any) -> bool:
+def _has_number(argument: Tree) -> bool:
     return type(argument) is Number or (type(argument) in (list, tuple) and any(map(_has_number, argument)))
 
 
-def _arithmetic(function: Callable[..., Any], reflected: bool) -> Callable[[Number, Any], Any]:
+def _arithmetic(function: AnyFunction, reflected: bool) -> Callable[[Number, Any], Any]:
     def method(self: Number, other: Any) -> Any:
         number = type(other) is Number
         if not number and type(other) not in (int, float):
@@ -71,7 +73,7 @@ def _arithmetic(function: Callable[..., Any], reflected: bool) -> Callable[[Numb
     return method
 
 
-def _read(function: Callable[..., Any]) -> Callable[..., Any]:
+def _read(function: AnyFunction) -> AnyFunction:
     return lambda self, *others: function(self.fixed(), *map(plain, others))
 
 

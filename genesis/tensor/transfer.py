@@ -8,7 +8,6 @@ walks from trace to trace; it sends the gradient along.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from genesis.execution.flush import realize
 from genesis.ops.registry import OPERATIONS
@@ -19,7 +18,7 @@ from genesis.tracing.trace import LOCK, Array, Trace
 __all__ = ["sent"]
 
 
-def sent(arrays: Sequence[Array], device: Device, leaves: Sequence[Any] = ()) -> list[Array]:
+def sent(arrays: Sequence[Array], device: Device, leaves: Sequence[object] = ()) -> list[Array]:
     """The values of `arrays` on `device`: the array itself where it is there, else a copy, from which gradients return.
 
     `leaves` has the tensor that wants the gradient for an array which is the value of a leaf, None for others.
@@ -45,8 +44,8 @@ def sent(arrays: Sequence[Array], device: Device, leaves: Sequence[Any] = ()) ->
             results.append(_entered(Array(trace, index, trace.nodes[index], memory), device))
         for trace in own.values():  # leaves and nothing else: no value of theirs is read by any gradient
             trace.end()
-            for held in (trace.inputs, trace.input_at, trace.entered):
-                held.clear()
+            for container in (trace.inputs, trace.input_at, trace.entered):
+                container.clear()
     return results
 
 

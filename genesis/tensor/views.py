@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from genesis.execution.flush import realize
 from genesis.ops.layout import LAYOUT_RULES, contiguous_layout
 from genesis.ops.registry import OPERATIONS
@@ -16,7 +14,7 @@ from genesis.tracing.trace import LOCK, Array
 __all__ = ["detach", "memory_of", "view"]
 
 
-def view(tensor: Tensor, name: str, *arguments: Any, **attributes: Any) -> Tensor:
+def view(tensor: Tensor, name: str, *arguments: object, **attributes: object) -> Tensor:
     """A tensor that shares `tensor`'s storage (or a copy, where reshape cannot share)."""
     rule = LAYOUT_RULES[name]
     with LOCK:

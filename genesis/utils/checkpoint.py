@@ -11,9 +11,9 @@ from genesis.autograd.custom import Context, Deferred, record_custom
 from genesis.ops.registry import OPERATIONS
 from genesis.pytree import leaves_of, map_tree, with_leaves
 from genesis.runtime import rng
-from genesis.tensor.autocast import autocast
 from genesis.tensor.dispatch import array_of, call
 from genesis.tensor.handle import Tensor, tensor_of
+from genesis.tensor.modes import autocast
 from genesis.tracing.state import current_trace, recording, thread_state
 
 __all__ = ["checkpoint", "checkpoint_sequential"]

@@ -9,13 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from genesis.autograd import is_grad_enabled
 from genesis.functions.methods.conversion import values_of
 from genesis.ir.dtypes import float64
 from genesis.ops.registry import OPERATIONS
 from genesis.tensor.dispatch import call
 from genesis.tensor.from_python import from_data
 from genesis.tensor.handle import Tensor
+from genesis.tensor.modes import is_grad_enabled
 from genesis.utils.data.dataset import Subset, TensorDataset
 
 __all__ = ["default_collate", "default_convert", "gathered"]
