@@ -31,3 +31,6 @@ from genesis.nn.sequences import LinearCrossEntropyOptions as LinearCrossEntropy
 from genesis.nn.shaping import *
 from genesis.nn.transformer import *
 from genesis.nn.unpooling import *
+
+_LAYERS = [name for name, value in vars().items() if isinstance(value, type)]
+__all__ = sorted(["functional", "init", "parallel", "utils", *_LAYERS])
