@@ -25,11 +25,15 @@ from genesis import (
     debug,
     fft,
     func,
+    function,
     linalg,
     masked,
     nn,
+    ops,
     optim,
+    pytree,
     random,
+    serialization,
     signal,
     special,
     utils,
@@ -172,6 +176,27 @@ from genesis.runtime.team import get_num_threads, set_num_threads
 from genesis.serialization import load, save
 from genesis.tracing.state import set_default_dtype
 
+__all__ = [  # and the functions of the operation table
+    "AddFunction", "Context", "DType", "Function", "Generator", "GradManager", "GraphCycleError", "MatMulFunction",
+    "MulFunction", "NDArray", "ReluFunction", "Tensor", "Variable", "allclose", "amp", "arange", "argwhere", "as_tensor",
+    "asarray", "atleast_1d", "atleast_2d", "atleast_3d", "autocast", "autograd", "backends", "bernoulli", "bfloat16",
+    "bincount", "bool", "broadcast_shapes", "broadcast_tensors", "can_cast", "chunk", "compile", "cuda", "debug", "device",
+    "doctor", "double", "dsplit", "dtype", "e", "eager", "empty", "empty_like", "enable_autocast", "enable_grad", "equal",
+    "eye", "fft", "finfo", "float", "float16", "float32", "float64", "from_dlpack", "from_numpy", "full", "full_like", "func",
+    "function", "get_default_device", "get_default_dtype", "get_float32_matmul_precision", "get_num_threads",
+    "get_printoptions", "get_rng_state", "gradient", "half", "histc", "histogram", "histogramdd", "hsplit", "iinfo",
+    "index_add", "index_copy", "index_fill", "inf", "inference_mode", "initial_seed", "int", "int8", "int16", "int32", "int64",
+    "is_autocast_enabled", "is_grad_enabled", "is_nonzero", "is_tensor", "linalg", "linspace", "load", "logspace", "long",
+    "manual_seed", "masked", "masked_scatter", "masked_select", "meshgrid", "mode", "multinomial", "nan", "native_batch_norm",
+    "native_group_norm", "native_layer_norm", "newaxis", "nn", "no_grad", "nonzero", "nonzero_static", "normal", "ones",
+    "ones_like", "ops", "optim", "pi", "promote_types", "put", "pytree", "rand", "rand_like", "randint", "randint_like",
+    "randn", "randn_like", "random", "randperm", "repeat_interleave", "result_type", "save", "scalar_tensor", "seed",
+    "serialization", "set_default_device", "set_default_dtype", "set_float32_matmul_precision", "set_grad_enabled",
+    "set_num_threads", "set_printoptions", "set_rng_state", "short", "signal", "special", "split", "split_with_sizes", "take",
+    "tensor", "tensor_split", "tril_indices", "triu_indices", "uint8", "unbind", "unique", "unique_consecutive", "utils",
+    "vmap", "vsplit", "where", "zero_grad", "zeros", "zeros_like",
+]
+
 __version__ = "0.1.0"
 
 newaxis = None  # in an index
@@ -180,7 +205,7 @@ enable_autocast: _Any  # a switch: `genesis.enable_autocast = True` is noticed
 _sys.modules[__name__].__class__ = amp.SwitchedModule
 
 
-def __getattr__(name: str) -> _Any:
+def __getattr__(name: str) -> object:
     """The public function of an operation, found when it is first asked for."""
     function = _function_named(name)
     if function is None:
@@ -190,7 +215,7 @@ def __getattr__(name: str) -> _Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({name for name in globals() if not name.startswith("_")} | _function_names())
+    return sorted({*__all__} | _function_names())
 
 
 _show_in(_sys.modules[__name__])

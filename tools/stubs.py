@@ -28,7 +28,7 @@ from genesis.ops import OPERATIONS, Operation
 from genesis.tensor.handle import Tensor
 
 ROOT = Path(__file__).resolve().parent.parent
-MODULES: tuple[str, ...] = ()
+MODULES = ("genesis",)
 METHODS = "genesis.tensor.methods"
 WIDTH = 128
 SHADOWED = {"bool": "Bool", "float": "Float", "int": "Int", "type": "Type"}  # dtypes and methods have these names
@@ -65,6 +65,7 @@ class Stub:
     def __init__(self, module: str) -> None:
         self.module = module
         self.imports: dict[str, set[str]] = {}
+        self.exports: dict[str, set[str]] = {}
         self.results: dict[str, type] = {}  # named tuples of Tensors
         self.lines: list[str] = []
 
@@ -114,14 +115,22 @@ class Stub:
             return self.need(METHODS, kind.__name__)
         return self.need(self.home_of(kind.__name__, kind), kind.__name__)
 
+    def export(self, name: str, module: str, original: str) -> None:
+        """Show `original` of a module as `name`."""
+        if name == original:
+            self.exports.setdefault(module, set()).add(name)
+        else:
+            self.lines.append(f"{name} = {self.need(module, original)}")
+
     @staticmethod
     def home_of(name: str, value: Any) -> str:
         assert getattr(sys.modules[value.__module__], name, None) is value, f"{name} is not in {value.__module__}"
         return value.__module__
 
-    def signature(self, function: Signature, *, method: bool = False, result: str | None = None) -> str:
-        """`(x: Tensor, dim: int = ...) -> Tensor`."""
-        parts, star = [], False
+    def signature(self, function: Signature, *, method: bool = False, result: str | None = None) -> tuple[list[str], str]:
+        """(["x: Tensor", "dim: int = 0"], ") -> Tensor:")."""
+        parts: list[str] = []
+        star = False
         for place, parameter in enumerate(function.parameters):
             if parameter.kind is parameter.KEYWORD_ONLY and not star:
                 parts.append("*")
@@ -132,7 +141,7 @@ class Stub:
             mark = {parameter.VAR_POSITIONAL: "*", parameter.VAR_KEYWORD: "**"}.get(parameter.kind, "")
             text = f"{mark}{parameter.name}: {self.written(parameter.annotation, parameter.name in function.operands)}"
             parts.append(text if parameter.default is parameter.empty else f"{text} = {_default(parameter.default)}")
-        return f"({', '.join(parts)}) -> {result or self.written(function.result)}"
+        return parts, f") -> {result or self.written(function.result)}:"
 
     def define(
         self, name: str, variants: list[Signature], doc: str, *, method: bool = False, result: str | None = None
@@ -143,7 +152,7 @@ class Stub:
             if len(variants) > 1:
                 self.lines.append(f"{indent}@{self.need('typing', 'overload')}")
             last = variant is variants[-1]
-            head = _wrapped(f"def {name}{self.signature(variant, method=method, result=result)}:", indent)
+            head = _wrapped(f"{indent}def {name}(", *self.signature(variant, method=method, result=result))
             if doc and last:
                 self.lines += [head, f"{indent}    {_docstring(doc, indent)}"]
             else:
@@ -153,9 +162,10 @@ class Stub:
         lines = ["# Written by tools/stubs.py from the operation table: do not edit.", ""]
         plain = {"numpy": "import numpy as np"}
         lines += [text for module, text in plain.items() if module in self.imports]
-        for module in sorted(set(self.imports) - set(plain)):
-            lines.append(_wrapped(f"from {module} import ({', '.join(sorted(self.imports[module]))})"))
-        return lines
+        names = {module: {f"{n} as {n}" for n in shown} for module, shown in self.exports.items()}
+        for module, needed in self.imports.items():
+            names[module] = names.get(module, set()) | (needed - self.exports.get(module, set()))
+        return lines + imported({module: found for module, found in names.items() if module not in plain})
 
 
 class Signature(NamedTuple):
@@ -176,16 +186,25 @@ def abs_finite(value: Any) -> bool:
     return not isinstance(value, float) or abs(value) != float("inf")
 
 
-def _wrapped(text: str, indent: str = "") -> str:
-    """`text` on lines of at most WIDTH, broken inside its first parentheses."""
-    if len(indent + text) + 4 <= WIDTH:
-        return indent + text.replace("import (", "import ").rstrip(")") if "import (" in text else indent + text
-    start, end = text.index("(") + 1, text.rindex(")")
-    if "import (" not in text:
-        end = text.rindex(") ->")
-    inner = textwrap.fill(text[start:end], WIDTH, initial_indent=indent + "    ", subsequent_indent=indent + "    ",
+def _wrapped(start: str, parts: Iterable[str], end: str) -> str:
+    """Parts between commas, on one line or several of at most WIDTH."""
+    text = f"{start}{', '.join(parts)}{end}"
+    if len(text) + 4 <= WIDTH:
+        return text
+    indent = " " * (len(start) - len(start.lstrip()))
+    kept = ", ".join(part.replace(" ", "\0") for part in parts)  # no line breaks inside a part
+    inner = textwrap.fill(kept, WIDTH - 1, initial_indent=f"{indent}    ", subsequent_indent=f"{indent}    ",
                           break_long_words=False, break_on_hyphens=False)
-    return f"{indent}{text[:start]}\n{inner},\n{indent}{text[end:]}"
+    return f"{start}\n{inner},\n{indent}{end}".replace("\0", " ")
+
+
+def imported(names: Mapping[str, Iterable[str]]) -> list[str]:
+    """Import statements, those of other libraries first."""
+    lines = []
+    for module in sorted(filter(names.get, names), key=lambda module: (module.partition(".")[0] == "genesis", module)):
+        line = f"from {module} import {', '.join(sorted(names[module]))}"
+        lines.append(line if len(line) <= WIDTH else _wrapped(f"from {module} import (", sorted(names[module]), ")"))
+    return lines
 
 
 def _docstring(doc: str, indent: str) -> str:
@@ -216,13 +235,11 @@ def row_signatures(row: Operation) -> list[Signature]:
     """The signatures of the function that a row of the operation table makes."""
     define = inspect.unwrap(row.define)
     scope = define.__globals__
-    parameters, operands = [], set()
-    for place, p in enumerate(row.signature.parameters.values()):
+    parameters = []
+    for p in row.signature.parameters.values():
         kind = Value if p.annotation is p.empty and p.default is p.empty else evaluated(p.annotation, scope)
         parameters.append(p.replace(annotation=kind))
-        if place and p.name in row.operand_names:
-            operands.add(p.name)
-    operands = frozenset(operands)
+    operands = frozenset() if len(row.operand_names) == 1 else row.operand_names
     result = evaluated(row.signature.return_annotation, scope)
     result = Value if result is inspect.Signature.empty else result
     if row.name in CHOICES:
@@ -268,10 +285,12 @@ def methods_stub() -> str:
         if name not in written and (not name.startswith("_") or name.startswith("__")):
             _add_method(stub, name, value)
     body = stub.lines
-    stub.lines = []
-    for name in sorted(stub.results):
-        stub.lines += [f"class {name}(NamedTuple):", f'    {_docstring(stub.results[name].__doc__ or "", "")}', ""]
-        stub.lines += [f"    {field}: Tensor" for field in stub.results[name].__annotations__] + [""]
+    stub.lines, every = [], Stub("")  # functions that are no methods return named tuples as well
+    for variant in (variant for name in (*CHOICES, *RESULTS) for variant in row_signatures(OPERATIONS[name])):
+        every.written(variant.result)
+    for name in sorted(every.results):
+        stub.lines += [f"class {name}(NamedTuple):", f'    {_docstring(every.results[name].__doc__ or "", "")}', ""]
+        stub.lines += [f"    {field}: Tensor" for field in every.results[name].__annotations__] + [""]
     for name in ("Any", "NamedTuple", "Self"):
         stub.need("typing", name)
     lines = [*stub.head(), "", *stub.lines, "class Methods:", '    """The methods of Tensor."""', "", *body]
@@ -336,32 +355,30 @@ def module_stub(module: types.ModuleType, names: Iterable[str]) -> str:
     tree = ast.parse(path.read_text(encoding="utf-8"))
     stub = Stub(module.__name__)
     imports, written = _imports_of(tree), {s.name: s for s in tree.body if isinstance(s, ast.FunctionDef | ast.ClassDef)}
-    exports: dict[str, set[str]] = {}
     for name in sorted(names):
         value = getattr(module, name)
         if name in imports:
-            source, original = imports[name]
-            exports.setdefault(source, set()).add(f"{original} as {name}")
+            stub.export(name, *imports[name])
         elif (row := row_of(name, value)) is not None:
             stub.define(name, row_signatures(row), value.__doc__ or "")
         elif isinstance(value, types.ModuleType):
-            exports.setdefault(value.__name__.rpartition(".")[0], set()).add(f"{name} as {name}")
+            stub.export(name, value.__name__.rpartition(".")[0], name)
         elif isinstance(value, types.FunctionType) and name not in written and (found := _origin(name, value)):
-            exports.setdefault(found[0], set()).add(f"{found[1]} as {name}")
+            stub.export(name, *found)
         elif isinstance(value, types.FunctionType):
             base = getattr(module, name[:-1], None) if name.endswith("_") and _open(value) else None
             row = row_of(name, base)
-            stub.define(name, row_signatures(row)[:1] if row else signatures(base or value), value.__doc__ or "")
+            variants = row_signatures(row)[:1] if row else signatures(base or value)
+            if name.endswith("_"):
+                variants = [v._replace(operands=v.operands - {v.parameters[0].name}) for v in variants]
+            stub.define(name, variants, value.__doc__ or "")
         elif isinstance(value, type):
             found = _origin(value.__name__, value)
             assert found is not None, name
-            exports.setdefault(found[0], set()).add(f"{found[1]} as {name}")
+            stub.export(name, *found)
         else:
-            stub.lines.append(f"{name}: {stub.written(type(value))}")
-    lines = stub.head()
-    for source in sorted(exports):
-        lines.append(_wrapped(f"from {source} import ({', '.join(sorted(exports[source]))})"))
-    return "\n".join([*lines, "", *stub.lines]) + "\n"
+            stub.lines.append(f"{name}: {'None' if value is None else stub.written(type(value))}")
+    return "\n".join([*stub.head(), "", *stub.lines]) + "\n"
 
 
 def _imports_of(tree: ast.Module) -> dict[str, tuple[str, str]]:
@@ -384,7 +401,9 @@ def stubs() -> dict[Path, str]:
     texts = {ROOT / "genesis/tensor/methods.pyi": methods_stub()}
     for name in MODULES:
         module = importlib.import_module(name)
-        public = {*module.__all__} | (function_names() if name in ("genesis", "genesis.ops") else set())
+        public = {*module.__all__}
+        if name in ("genesis", "genesis.ops"):  # which find functions of rows, and those that write into an argument
+            public |= {"__version__"} & {*vars(module)} | function_names() | {n for n in vars(Tensor) if n[0] != "_" == n[-1]}
         path = Path(module.__file__ or "").with_suffix(".pyi")
         texts[path] = module_stub(module, public)
     return texts

@@ -77,7 +77,7 @@ def grad(
     outputs: Tensor | Sequence[Tensor], inputs: Tensor | Sequence[Tensor],
     grad_outputs: Tensor | Sequence[Tensor | None] | None = None, retain_graph: bool | None = None,
     create_graph: bool = False, only_inputs: bool = True, allow_unused: bool = False, materialize_grads: bool = False,
-) -> tuple[Tensor | None, ...]:
+) -> tuple[Tensor, ...]:
     """The gradients of `outputs` (seeded with `grad_outputs`, or ones for 0-d outputs) by `inputs`; `.grad` is untouched.
 
     `only_inputs` is accepted as PyTorch's; no other tensor gets a gradient in either case.
@@ -104,7 +104,7 @@ def grad(
             raise RuntimeError(
                 f"grad: the outputs do not depend on input {i} (shape {tensor.shape}); allow_unused=True gives None for it"
             )
-    return tuple([totals.get(id(t)) for t in wanted])
+    return tuple([totals.get(id(t)) for t in wanted])  # type: ignore[misc]  # None where `allow_unused` asks for it
 
 
 def _tensors(name: str, given: object) -> list[Tensor]:

@@ -49,7 +49,7 @@ class Function(metaclass=ABCMeta):  # noqa: B024 - GradientNode is a virtual sub
         raise NotImplementedError("Function: a subclass has to say what forward computes")
 
     @staticmethod
-    def backward(ctx: Any, *grad_outputs: Any) -> Any:
+    def backward(ctx: Any, *grad_outputs: Any, **none: Any) -> Any:  # so an override may have any parameters
         """The gradients of the arguments, from those of the results."""
         raise NotImplementedError("Function: a subclass has to say what backward computes")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable
 from types import MethodType
-from typing import Any
+from typing import Any, TypeVar, overload
 
 from genesis.autograd.hooks import observers
 from genesis.capture.record.records import Refusal, SplitError
@@ -22,6 +22,7 @@ from genesis.tracing.trace import LOCK
 
 __all__ = ["Compiled", "compile"]
 
+F = TypeVar("F", bound=Callable[..., Any])
 ENTRY_LIMIT = 64  # for each function: the longest unused is dropped
 CHECKED = 2  # replays of each entry that `check=True` compares
 PATIENCE = 4  # recordings in a row that came to nothing before they become rare
@@ -109,6 +110,10 @@ class Compiled:
         return recording.result
 
 
+@overload
+def compile(fn: F, *, check: bool = ..., dynamic: bool | None = ..., fullgraph: bool = ...) -> F: ...
+@overload
+def compile(*, check: bool = ..., dynamic: bool | None = ..., fullgraph: bool = ...) -> Callable[[F], F]: ...
 def compile(
     fn: Any = None, *, check: bool = False, dynamic: bool | None = None, fullgraph: bool = False
 ) -> Any:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, ParamSpec, Protocol, TypeVar
 
 from genesis.autograd.custom import Context
 from genesis.autograd.function import Function
@@ -14,6 +14,12 @@ from genesis.tensor.handle import Tensor
 __all__ = ["Hooked"]
 
 Hook = Callable[..., Any]
+P = ParamSpec("P")
+R = TypeVar("R", covariant=True)
+
+
+class _HasForward(Protocol[P, R]):
+    def forward(self, *args: P.args, **kwargs: P.kwargs) -> R: ...
 
 
 class _Hooks:
@@ -138,10 +144,16 @@ class Hooked:
         """What a call of the module computes."""
         raise NotImplementedError(f"{type(self).__name__} has no forward()")
 
-    def __call__(self, *inputs: Any, **options: Any) -> Any:
-        if self._hooks is None:
-            return self.forward(*inputs, **options)
-        return self._hooks.call(self, inputs, options)
+    if TYPE_CHECKING:
+
+        @property
+        def __call__(self: _HasForward[P, R]) -> Callable[P, R]: ...  # a call takes and gives what `forward` does
+    else:
+
+        def __call__(self, *inputs, **options):
+            if self._hooks is None:
+                return self.forward(*inputs, **options)
+            return self._hooks.call(self, inputs, options)
 
     def register_forward_pre_hook(self, hook: Hook, *, prepend: bool = False, with_kwargs: bool = False) -> RemovableHandle:
         """Call `hook(module, inputs)` before each call of the module; what it returns, unless None, replaces the inputs.

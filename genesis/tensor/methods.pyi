@@ -3,6 +3,9 @@
 import numpy as np
 from builtins import bool as Bool, float as Float, int as Int, type as Type
 from collections.abc import Callable, Iterator, Sequence
+from numpy._typing._dtype_like import _DTypeDict, _HasDType, _HasNumPyDType
+from numpy.typing import ArrayLike
+from typing import Any, Literal, NamedTuple, Self, SupportsIndex, overload
 from genesis.autograd.graph_view import GradientNode
 from genesis.autograd.hooks import RemovableHandle
 from genesis.functions.counting import Histogram, Mode
@@ -12,9 +15,18 @@ from genesis.ir.dtypes import DType
 from genesis.runtime.devices import Device, DeviceLike
 from genesis.runtime.rng import Generator
 from genesis.tensor.handle import Operand, Tensor
-from numpy._typing._dtype_like import _DTypeDict, _HasDType, _HasNumPyDType
-from numpy.typing import ArrayLike
-from typing import Any, Literal, NamedTuple, Self, SupportsIndex, overload
+
+class Cholesky(NamedTuple):
+    """What `cholesky_ex` gives."""
+
+    L: Tensor
+    info: Tensor
+
+class Eigen(NamedTuple):
+    """What `eigh` gives."""
+
+    eigenvalues: Tensor
+    eigenvectors: Tensor
 
 class Extrema(NamedTuple):
     """What `aminmax` gives."""
@@ -41,6 +53,19 @@ class FactoredInfo(NamedTuple):
     pivots: Tensor
     info: Tensor
 
+class Inverse(NamedTuple):
+    """What `inv_ex` gives."""
+
+    inverse: Tensor
+    info: Tensor
+
+class PLU(NamedTuple):
+    """What `linalg.lu` and `lu_unpack` give."""
+
+    P: Tensor
+    L: Tensor
+    U: Tensor
+
 class Parts(NamedTuple):
     """What `frexp` gives."""
 
@@ -53,11 +78,24 @@ class QR(NamedTuple):
     Q: Tensor
     R: Tensor
 
+class SVD(NamedTuple):
+    """What `linalg.svd` gives."""
+
+    U: Tensor
+    S: Tensor
+    Vh: Tensor
+
 class SignAndLog(NamedTuple):
     """What `slogdet` gives."""
 
     sign: Tensor
     logabsdet: Tensor
+
+class Solved(NamedTuple):
+    """What `solve_ex` gives."""
+
+    result: Tensor
+    info: Tensor
 
 class Sorted(NamedTuple):
     """Values in order, and the positions that they came from."""
@@ -91,8 +129,9 @@ class Methods:
     def __add__(self, other: Operand, /) -> Tensor: ...
     def __and__(self, other: Operand, /) -> Tensor: ...
     def __array__(
-        self, dtype: Type[Any] | np.dtype[Any] | _HasDType[np.dtype[Any]] | _HasNumPyDType[np.dtype[Any]] | tuple[Any, Any] |
-        list[Any] | _DTypeDict | str | None = None, copy: Bool | None = None,
+        self,
+        dtype: Type[Any] | np.dtype[Any] | _HasDType[np.dtype[Any]] | _HasNumPyDType[np.dtype[Any]] | tuple[Any, Any] | list[Any] | _DTypeDict | str | None = None,
+        copy: Bool | None = None,
     ) -> np.ndarray[Any, Any]: ...
     def __bool__(self) -> Bool: ...
     def __contains__(self, element: object) -> Bool: ...
@@ -289,8 +328,8 @@ class Methods:
     def atanh_(self) -> Self:
         """`atanh`, in place."""
     def backward(
-        self, gradient: Tensor | None = None, retain_graph: Bool | None = None, create_graph: Bool = False, inputs:
-        Sequence[Tensor] | None = None, *, strict: Bool = False,
+        self, gradient: Tensor | None = None, retain_graph: Bool | None = None, create_graph: Bool = False,
+        inputs: Sequence[Tensor] | None = None, *, strict: Bool = False,
     ) -> None:
         """Add the gradients of this tensor to `.grad` of the leaves that it depends on (of `inputs` alone, if given)."""
     def baddbmm(self, batch1: Operand, batch2: Operand, *, beta: Float = 1, alpha: Float = 1) -> Tensor:
@@ -601,8 +640,8 @@ class Methods:
     def histc(self, bins: Int = 100, min: Float = 0, max: Float = 0) -> Tensor:
         """How many elements are in each of `bins` of equal width between `min` and `max` (those of the data, if equal)."""
     def histogram(
-        self, bins: Int | Tensor, *, range: tuple[Float, Float] | None = None, weight: Tensor | None = None, density: Bool =
-        False,
+        self, bins: Int | Tensor, *, range: tuple[Float, Float] | None = None, weight: Tensor | None = None,
+        density: Bool = False,
     ) -> Histogram:
         """(hist, bin_edges): how many elements, or what weight, is in each of so many bins, or between the edges in a .."""
     def hsplit(self, indices_or_sections: Extents) -> tuple[Tensor, ...]:
@@ -922,8 +961,8 @@ class Methods:
     ) -> Tensor:
         """A tensor in this one's dtype and on its device, to be written."""
     def new_full(
-        self, size: Extents, fill_value: Operand, *, dtype: DType | None = None, device: DeviceLike = None, requires_grad: Bool
-        = False,
+        self, size: Extents, fill_value: Operand, *, dtype: DType | None = None, device: DeviceLike = None,
+        requires_grad: Bool = False,
     ) -> Tensor:
         """`fill_value` everywhere, in this tensor's dtype and on its device."""
     def new_ones(
@@ -947,8 +986,8 @@ class Methods:
     def nonzero_static(self, *, size: Int, fill_value: Int = -1) -> Tensor:
         """The first `size` of the positions that `nonzero` finds; rows of `fill_value` where there are fewer."""
     def norm(
-        self, p: Float | str | None = 'fro', dim: Int | Sequence[Int] | None = None, keepdim: Bool = False, dtype: DType | None
-        = None,
+        self, p: Float | str | None = 'fro', dim: Int | Sequence[Int] | None = None, keepdim: Bool = False,
+        dtype: DType | None = None,
     ) -> Tensor:
         """sum(|x|^p)^(1/p) over `dim` (all axes, if None); "fro" and None are 2."""
     def normal_(self, mean: Float = 0.0, std: Float = 1.0, *, generator: Generator | None = None) -> Tensor:
@@ -1199,8 +1238,8 @@ class Methods:
     def tile(self, *dims: Int) -> Tensor:
         """Copies of `input` laid end to end, so many along each axis, the last ones if `dims` are fewer."""
     def to(
-        self, *targets: DType | str | Device | None | Tensor, dtype: DType | None = None, device: DeviceLike = None, copy: Bool
-        = False, non_blocking: Bool = False,
+        self, *targets: DType | str | Device | None | Tensor, dtype: DType | None = None, device: DeviceLike = None,
+        copy: Bool = False, non_blocking: Bool = False,
     ) -> Tensor:
         """The tensor in another dtype or on another device, or like another tensor; itself where nothing changes."""
     def tolist(self) -> Any:
