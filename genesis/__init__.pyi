@@ -56,8 +56,8 @@ from genesis.functions.methods.writing import (
 from genesis.functions.printing import get_printoptions as get_printoptions, set_printoptions as set_printoptions
 from genesis.functions.selection import (
     argwhere as argwhere, index_add as index_add, index_copy as index_copy, index_fill as index_fill, index_put as index_put,
-    masked_scatter as masked_scatter, masked_select as masked_select, nonzero as nonzero, nonzero_static as nonzero_static,
-    put as put, take as take, unique as unique, where as where,
+    masked_scatter as masked_scatter, masked_select as masked_select, nonzero_static as nonzero_static, put as put,
+    take as take, unique as unique, where as where,
 )
 from genesis.functions.splitting import (
     atleast_1d as atleast_1d, atleast_2d as atleast_2d, atleast_3d as atleast_3d, broadcast_tensors as broadcast_tensors,
@@ -1042,6 +1042,11 @@ def nll_loss(
     input: Operand, target: Operand, weight: Tensor | None = None, ignore_index: Int = -100, reduction: str = 'mean',
 ) -> Tensor:
     """-input[target] with classes on axis 1, for log-probabilities; arguments and errors as those of `cross_entropy`."""
+@overload
+def nonzero(input: Tensor, *, as_tuple: Literal[False] = False) -> Tensor: ...
+@overload
+def nonzero(input: Tensor, *, as_tuple: Literal[True]) -> tuple[Tensor, ...]:
+    """The positions of the elements that are not zero, a row each; with `as_tuple`, a tensor for each axis."""
 def norm(
     input: Tensor, p: Float | str | None = 'fro', dim: Int | Sequence[Int] | None = None, keepdim: Bool = False,
     dtype: DType | None = None,

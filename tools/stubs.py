@@ -10,8 +10,10 @@ from __future__ import annotations
 
 import ast
 import collections.abc
+import functools
 import importlib
 import inspect
+import operator
 import sys
 import textwrap
 import types
@@ -41,6 +43,12 @@ CHOICES: dict[str, tuple[str, str, str]] = {
     **{f"{kind}max_pool{n}d": ("return_indices", "Value", "tuple[Value, Value]")
        for kind in ("", "adaptive_") for n in (1, 2, 3)},
     "lu": ("get_infos", "Factored", "FactoredInfo"),
+}
+# Functions that are written out, likewise.
+WRITTEN = {
+    "nonzero": ("as_tuple", "Tensor", "tuple[Tensor, ...]"),
+    "stride": ("dim", "Shape", "int"),
+    "type": ("dtype", "str", "Tensor"),
 }
 # Results that a definition leaves open.
 RESULTS = {
@@ -228,7 +236,10 @@ def signature_of(function: Callable[..., Any]) -> Signature:
 
 def signatures(function: Callable[..., Any]) -> list[Signature]:
     """Its overloads, or its one signature."""
-    return [signature_of(f) for f in typing.get_overloads(inspect.unwrap(function)) or [function]]
+    plain = inspect.unwrap(function)
+    if function.__name__ in WRITTEN:
+        return chosen(signature_of(function), WRITTEN[function.__name__], plain.__globals__)
+    return [signature_of(f) for f in typing.get_overloads(plain) or [function]]
 
 
 def row_signatures(row: Operation) -> list[Signature]:
@@ -243,27 +254,33 @@ def row_signatures(row: Operation) -> list[Signature]:
     result = evaluated(row.signature.return_annotation, scope)
     result = Value if result is inspect.Signature.empty else result
     if row.name in CHOICES:
-        decider, without, given = CHOICES[row.name]
-        return [Signature(_settled(parameters, decider, False), evaluated(without, scope), operands),
-                Signature(_settled(parameters, decider, True), evaluated(given, scope), operands)]
+        return chosen(Signature(parameters, result, operands), CHOICES[row.name], scope)
     if result is Any:
         result = evaluated(RESULTS[row.name], scope)
     return [Signature(parameters, result, operands)]
 
 
+def chosen(signature: Signature, choice: tuple[str, str, str], scope: Mapping[str, Any]) -> list[Signature]:
+    """A signature where the deciding setting is left out, and where it is given."""
+    decider, *results = choice
+    return [Signature(_settled(signature.parameters, decider, bool(given)), evaluated(result, scope), signature.operands)
+            for given, result in enumerate(results)]
+
+
 def _settled(parameters: list[inspect.Parameter], name: str, given: bool) -> list[inspect.Parameter]:
     """The parameters where that of the name is given (an axis, a flag that is set), or is not."""
     at = [p.name for p in parameters].index(name)
-    chosen = parameters[at]
-    if chosen.default is None:
-        kind: Any = int if given else None
+    setting = parameters[at]
+    if setting.default is None:
+        named = [a for a in get_args(setting.annotation) if a is not type(None)]
+        kind: Any = functools.reduce(operator.or_, named) if given else None
     else:
         kind = Literal[True] if given else Literal[False]
-    chosen = chosen.replace(annotation=kind, default=chosen.empty if given else chosen.default)
+    setting = setting.replace(annotation=kind, default=setting.empty if given else setting.default)
     rest = parameters[at + 1 :]
     if given and any(p.default is not p.empty for p in parameters[:at]):  # what has no default may stand behind others by name
-        return [*parameters[:at], *rest, chosen.replace(kind=chosen.KEYWORD_ONLY)]
-    return [*parameters[:at], chosen, *rest]
+        return [*parameters[:at], *rest, setting.replace(kind=setting.KEYWORD_ONLY)]
+    return [*parameters[:at], setting, *rest]
 
 
 def row_of(name: str, function: Any) -> Operation | None:
@@ -322,17 +339,17 @@ def _add_method(stub: Stub, name: str, value: Any) -> None:
         return
     if not callable(value):
         raise TypeError(f"Tensor.{name} is a {type(value).__name__}")
-    operator = name[2:-2] if name.startswith("__") and name.endswith("__") else ""
-    if operator in UNARY:
+    sign = name[2:-2] if name.startswith("__") and name.endswith("__") else ""
+    if sign in UNARY:
         stub.lines.append(f"    def {name}(self) -> Tensor: ...")
-    elif operator in ("eq", "ne"):
+    elif sign in ("eq", "ne"):
         stub.lines.append(f"    def {name}(self, other: object, /) -> Tensor: ...  # type: ignore[override]")
-    elif operator and value.__module__ == "genesis.functions.methods.table":
-        kind = "Self" if operator[0] == "i" and operator != "invert" else "Tensor"
+    elif sign and value.__module__ == "genesis.functions.methods.table":
+        kind = "Self" if sign[0] == "i" and sign != "invert" else "Tensor"
         stub.lines.append(f"    def {name}(self, other: Operand, /) -> {kind}: ...")
     elif (row := row_of(name, value)) is not None:
         stub.define(name, row_signatures(row), value.__doc__ or "", method=True)
-    elif name.endswith("_") and not operator and _open(value):
+    elif name.endswith("_") and not sign and _open(value):
         base = getattr(Tensor, name[:-1], None) or OPERATIONS[name[:-1]]
         row = base if isinstance(base, Operation) else row_of(name[:-1], base)
         variants = (row_signatures(row) if row else signatures(base))[:1]
@@ -357,7 +374,9 @@ def module_stub(module: types.ModuleType, names: Iterable[str]) -> str:
     imports, written = _imports_of(tree), {s.name: s for s in tree.body if isinstance(s, ast.FunctionDef | ast.ClassDef)}
     for name in sorted(names):
         value = getattr(module, name)
-        if name in imports:
+        if name in WRITTEN:
+            stub.define(name, signatures(value), value.__doc__ or "")
+        elif name in imports:
             stub.export(name, *imports[name])
         elif (row := row_of(name, value)) is not None:
             stub.define(name, row_signatures(row), value.__doc__ or "")

@@ -71,11 +71,11 @@ class Sequential(_Positional):
             else:
                 self.append(module)
 
-    def forward(self, input: Any) -> Any:
+    def forward(self, input: Any) -> Tensor:
         """The last module's result."""
         for module in self.children():
             input = module(input)
-        return input
+        return input  # type: ignore[no-any-return]
 
     def _of(self, modules: list[Module]) -> Module:
         return Sequential(*modules)

@@ -981,7 +981,10 @@ class Methods:
         """The next number of the dtype after `input` in the direction of `other`."""
     def nextafter_(self, other: Operand) -> Self:
         """`nextafter`, in place."""
-    def nonzero(self, *, as_tuple: Bool = False) -> Any:
+    @overload
+    def nonzero(self, *, as_tuple: Literal[False] = False) -> Tensor: ...
+    @overload
+    def nonzero(self, *, as_tuple: Literal[True]) -> tuple[Tensor, ...]:
         """The positions of the elements that are not zero, a row each; with `as_tuple`, a tensor for each axis."""
     def nonzero_static(self, *, size: Int, fill_value: Int = -1) -> Tensor:
         """The first `size` of the positions that `nonzero` finds; rows of `fill_value` where there are fewer."""
@@ -1193,7 +1196,10 @@ class Methods:
         """(standard deviation, mean), as `std` and `mean`."""
     def storage_offset(self) -> Int:
         """The place of the first element in the storage, in elements."""
-    def stride(self, dim: Int | None = None) -> tuple[Int, ...] | Int:
+    @overload
+    def stride(self, dim: None = None) -> tuple[Int, ...]: ...
+    @overload
+    def stride(self, dim: Int) -> Int:
         """The steps, in elements, between neighbours along each axis (or along `dim`)."""
     def sub(self, other: Operand, alpha: Any = 1) -> Tensor:
         """`input - alpha * other`."""
@@ -1272,7 +1278,10 @@ class Methods:
         """As `numpy.trunc`."""
     def trunc_(self) -> Self:
         """`trunc`, in place."""
-    def type(self, dtype: DType | str | None = None) -> Tensor | str:
+    @overload
+    def type(self, dtype: None = None) -> str: ...
+    @overload
+    def type(self, dtype: DType | str) -> Tensor:
         """The tensor as `dtype`, a dtype or a name such as "genesis.LongTensor"; without one, its own such name."""
     def type_as(self, other: Tensor) -> Tensor:
         """The tensor in `other`'s dtype and on its device."""
