@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import Any
 
-from genesis.lower.schedule import ALIGNMENT, Location, Schedule
+from genesis.lower.allocate import ALIGNMENT
+from genesis.lower.schedule import Location, Schedule
 from genesis.runtime.native import Slot
 
 __all__ = ["Places"]

@@ -8,8 +8,10 @@ from typing import NamedTuple
 from genesis.ir.dtypes import DType
 from genesis.ir.graph import Node
 from genesis.ir.verify import verify
+from genesis.lower.allocate import allocate
 from genesis.lower.convolve import convolve
 from genesis.lower.decisions import Decisions
+from genesis.lower.donations import donations
 from genesis.lower.elide_copies import elide_copies
 from genesis.lower.fuse import fuse
 from genesis.lower.fuse_epilogues import fuse_epilogues
@@ -17,7 +19,8 @@ from genesis.lower.fuse_tiles import fuse_tiles
 from genesis.lower.legalize import base_of, force_materialized, layout_of, legalize
 from genesis.lower.lower_concat import lower_concat
 from genesis.lower.rematerialize import rematerialize
-from genesis.lower.schedule import Schedule, allocate, donations, order
+from genesis.lower.rewriting import Simplified
+from genesis.lower.schedule import Schedule, order
 from genesis.lower.simplify import simplify
 from genesis.lower.sum_batches import sum_batches
 from genesis.lower.target import Target
@@ -49,31 +52,35 @@ def lower(
 
     The values `saved` are outputs too, and may share their memory with others.
     """
-    graph = rematerialize(lower_concat(simplify(nodes, [*outputs, *saved])))
-    graph = sum_batches(graph if target.strided else convolve(graph))
-    _check(graph.nodes, graph.outputs)
+    graph = simplify(nodes, [*outputs, *saved])
+    graph = lower_concat(graph)
+    graph = rematerialize(graph)
+    if not target.strided:
+        graph = convolve(graph)
+    graph = sum_batches(graph)
+    _check(graph)
     graph = legalize(graph, len(saved), target.strided)
-    _check(graph.nodes, graph.outputs)
-    while True:
+    _check(graph)
+    while True:  # a value that no index map reaches is copied, and fusion begins anew: it may now choose other groups
         partition = fuse(graph.nodes, graph.outputs, target, scalars)
-        stages, refused = order(graph.nodes, partition)
-        if not refused:
+        stages, unreachable = order(graph.nodes, partition)
+        if not unreachable:
             break
-        graph = force_materialized(graph, refused)
-    inputs = [i for i, node in enumerate(graph.nodes) if node.op == "input"]
-    bases = [base_of(graph.nodes, o) for o in graph.outputs]
+        graph = force_materialized(graph, unreachable)
+    nodes, values = graph.nodes, [base_of(graph.nodes, o) for o in graph.outputs]
     if target.sequential_tiles is None:
-        stages = elide_copies(graph.nodes, stages, bases)
-    stages = fuse_tiles(graph.nodes, stages, bases, target)
+        stages = elide_copies(nodes, stages, values)
+    stages = fuse_tiles(nodes, stages, values, target)
     if target.sequential_tiles is None:
-        stages = fuse_epilogues(graph.nodes, stages, bases, target)
-    schedule = allocate(graph.nodes, stages, inputs, bases, 1 if target.sequential_tiles else target.threads)
-    layouts: list[Layout] = [layout_of(graph.nodes, o) for o in graph.outputs]  # type: ignore[misc]
-    places = list(zip(bases, layouts, strict=True))
-    given = donations(graph.nodes, schedule)
+        stages = fuse_epilogues(nodes, stages, values, target)
+    inputs = [i for i, node in enumerate(nodes) if node.op == "input"]
+    schedule = allocate(nodes, stages, inputs, values, 1 if target.sequential_tiles else target.threads)
+    layouts: list[Layout] = [layout_of(nodes, o) for o in graph.outputs]  # type: ignore[misc]
+    places = [*zip(values, layouts, strict=True)]
+    given = donations(nodes, schedule)
     return Lowered(graph.nodes, graph.origins, inputs, places, schedule, partition.decisions, given, target)
 
 
-def _check(nodes: Sequence[Node], outputs: Sequence[int]) -> None:
+def _check(graph: Simplified) -> None:
     if VERIFY[0]:
-        verify(nodes, outputs)
+        verify(graph.nodes, graph.outputs)

@@ -1,43 +1,45 @@
-"""Products whose result is only copied to another place are computed there: no copy, and no memory for the result."""
+"""Copy elision: a product whose result is only copied to another place is computed there.
+
+Before: stages in order. After: the same without such copies, which nobody else notices: the copy reads the whole result, is
+its only reader, and nothing else writes where it writes (but for other parts of a `cat`). The result needs no memory.
+"""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Sequence
 
 from genesis.ir.graph import Node
 from genesis.ir.shapes import numel
 from genesis.lower.build import KernelCall
-from genesis.lower.stages import Call, Product, Stage
+from genesis.lower.stages import Call, Matrix, Product, Stage
+from genesis.ops.layout import Layout
 
 __all__ = ["elide_copies"]
 
 
 def elide_copies(nodes: Sequence[Node], stages: Sequence[Stage], outputs: Collection[int]) -> list[Stage]:
-    """Before: stages in order. After: the same, without copies of products that nobody else reads."""
-    readers: dict[int, list[KernelCall | None]] = {}
-    writers: dict[int, int] = {}
-    for stage in stages:
-        for call in list[Call](stage):
-            for value in call.reads:
-                readers.setdefault(value, []).append(call if isinstance(call, KernelCall) else None)
-            for value in call.writes:
-                writers[value] = writers.get(value, 0) + 1
+    """The stages without copies of products that nobody else reads."""
+    calls = [call for stage in stages for call in stage]
+    writers = Counter(value for call in calls for value in call.writes)
+    readers: dict[int, list[Call]] = {}
+    for call in calls:
+        for value in call.reads:
+            readers.setdefault(value, []).append(call)
     moved: dict[int, Product] = {}
     copies: set[int] = set()
-    for stage in stages:
-        for call in list[Call](stage):
-            if not isinstance(call, Product) or call.summed or call.node in outputs:
-                continue
-            [copy, *others] = readers.get(call.node) or [None]
-            if copy is None or others or (writers[copy.writes[0]] > 1 and nodes[copy.writes[0]].op != "cat"):
-                continue
-            there = _computed_there(call, copy)
-            if there is not None:
-                moved[call.node] = there
-                copies.add(id(copy))
-    result = [[moved.get(call.node, call) if isinstance(call, Product) else call for call in list[Call](stage)
-               if id(call) not in copies] for stage in stages]
-    return [stage for stage in result if stage]  # type: ignore[misc]
+    for call in calls:
+        copy, *others = readers.get(call.node, [None]) if isinstance(call, Product) else [None]
+        if not isinstance(call, Product) or not isinstance(copy, KernelCall) or others or call.summed or call.node in outputs:
+            continue
+        (target, *_) = copy.writes
+        there = _computed_there(call, copy) if writers[target] == 1 or nodes[target].op == "cat" else None
+        if there is not None:
+            moved[call.node] = there
+            copies.add(id(copy))
+    result = [[moved.get(call.node, call) if isinstance(call, Product) else call for call in stage if id(call) not in copies]
+              for stage in stages]
+    return [stage for stage in result if stage]
 
 
 def _computed_there(product: Product, copy: KernelCall) -> Product | None:
@@ -46,26 +48,31 @@ def _computed_there(product: Product, copy: KernelCall) -> Product | None:
     moves = [i for i in kernel.instructions if i.name != "clone"]
     if [i.name for i in moves] != ["load", "store"]:
         return None
-    read, write = moves
-    assert read.access is not None and write.access is not None
-    if read.dtype is not write.dtype:
+    (read, to_read), (write, to_write) = ((i.access, i.dtype) for i in moves)
+    assert read is not None and write is not None
+    if to_read is not to_write or kernel.words[read.pointer].extra:
         return None
-    (m, n, _), size = product.extents, read.dtype.itemsize
-    step = {}  # from neighbour to neighbour in the result -> in the copy
-    for extent, here, there in zip(copy.extents, kernel.strides(read.access), kernel.strides(write.access), strict=True):
-        step[extent, here] = there
-    batch, strides = product.batch, product.strides
-    inner = next((extent for extent, here in step if len(batch) == 1 and here == strides[2][0] and extent < batch[0]), None)
-    if inner is not None:  # matrices that the copy takes apart
-        batch, strides = (batch[0] // inner, inner), tuple((s * inner, s) for (s,) in strides)  # type: ignore[assignment]
-    wanted = [*zip(batch, strides[2], strict=True), (m, product.ldc), (n, 1)]
-    if kernel.words[read.access.pointer].extra or numel(copy.extents) != numel(batch) * m * n or not all(
-        w in step for w in wanted
-    ):
+    # What a step from one element to the next, so many times, in the result is in the copy.
+    step = dict(zip(zip(copy.extents, kernel.strides(read), strict=True), kernel.strides(write), strict=True))
+    batch, a, b, c = _as_copied(product, step)
+    m, n, _ = product.extents
+    wanted = [*zip(batch, c.steps, strict=True), (m, c.layout.strides[-2]), (n, 1)]
+    if numel(copy.extents) != numel(batch) * m * n or not all(w in step for w in wanted):
         return None
-    *outer, ldc, column = (step[w] for w in wanted)
-    if column != 1 or ldc < n:
+    *outer, row, column = (step[w] for w in wanted)
+    if column != 1 or row < n:
         return None
-    target = kernel.words[write.access.pointer]
-    return product._replace(
-        node=target.value, batch=batch, strides=(*strides[:2], tuple(outer)), ldc=ldc, first=target.extra // size)
+    target = kernel.words[write.pointer]
+    there = Layout((m, n), (row, 1), target.extra // to_read.itemsize)
+    return product._replace(a=a, b=b, c=Matrix(target.value, there, tuple(outer)), batch=batch)
+
+
+def _as_copied(product: Product, steps: Collection[tuple[int, int]]) -> tuple[tuple[int, ...], Matrix, Matrix, Matrix]:
+    """The batch and the matrices of a product, with its one axis as two where a copy, of such (extent, stride), splits it."""
+    batch, matrices = product.batch, (product.a, product.b, product.c)
+    if len(batch) == 1:
+        inner = next((extent for extent, stride in steps if stride == product.c.steps[0] and extent < batch[0]), None)
+        if inner is not None:
+            batch = (batch[0] // inner, inner)
+            matrices = tuple(x._replace(steps=(x.steps[0] * inner, x.steps[0])) for x in matrices)  # type: ignore[assignment]
+    return batch, *matrices

@@ -15,11 +15,11 @@ from typing import NamedTuple
 from genesis.ir.graph import Node
 from genesis.ir.shapes import numel
 from genesis.lower.build import KernelCall
+from genesis.lower.donations import last_failing_stage
 from genesis.lower.fuse_tiles import LEAST_SAVED, PACKING, TRAFFIC
-from genesis.lower.schedule import last_failing_stage
 from genesis.lower.stages import Call, Product, Stage
 from genesis.lower.target import Target
-from genesis.lower.tile_access import access_pattern, fits
+from genesis.lower.tile_access import access_pattern, stays_in_tiles
 
 __all__ = ["fuse_epilogues"]
 
@@ -31,7 +31,7 @@ def fuse_epilogues(nodes: Sequence[Node], stages: Sequence[Stage], outputs: Coll
     search = _Search(nodes, stages, outputs)
     result: list[list[Call]] = []
     for number, stage in enumerate(stages):
-        left = [call for call in list[Call](stage) if id(call) not in search.moved]
+        left = [call for call in stage if id(call) not in search.moved]
         product = left[0] if len(left) == 1 else None
         if isinstance(product, Product) and _has_whole_rows(nodes, product):
             calls = search.followers(product, number)
@@ -46,7 +46,8 @@ def _has_whole_rows(nodes: Sequence[Node], product: Product) -> bool:
     """Whether the result is one matrix of rows side by side, of a length that suits."""
     m, n, _ = product.extents
     low, high = COLUMNS
-    return (numel(product.batch) == 1 and product.ldc == n and not product.first and nodes[product.node].numel == m * n
+    at = product.c.layout
+    return (numel(product.batch) == 1 and at.strides[-2] == n and not at.offset and nodes[product.node].numel == m * n
             and low <= n <= high)
 
 
@@ -75,7 +76,7 @@ class _Search:
         self.moved: set[int] = set()
         self.reads: dict[int, list[_Use]] = {}
         self.writes: dict[int, list[_Use]] = {}
-        calls = ((number, call) for number, stage in enumerate(stages) for call in list[Call](stage))
+        calls = ((number, call) for number, stage in enumerate(stages) for call in stage)
         for number, (stage, call) in enumerate(calls):
             for uses, values in ((self.reads, call.reads), (self.writes, call.writes)):
                 for value in values:
@@ -106,7 +107,7 @@ class _Search:
     ) -> bool:
         """Whether a call may follow what has `written` row by row: the product of stage `at` and those `found` so far."""
         pattern = access_pattern(call)
-        if pattern is None or not fits(self.nodes, pattern, call.writes, written, rows):
+        if pattern is None or not stays_in_tiles(self.nodes, pattern, call.writes, written, rows):
             return False
         if any(self.nodes[value].op == "check_index" for value in call.nodes):
             return False
@@ -119,7 +120,7 @@ class _Search:
     def _is_neighbour(self, use: _Use, at: int, found: set[int]) -> bool:
         """Whether all stages between that of the product and a call's have moved up to where the product is, or further."""
         return all(id(call) in found or id(call) in self.moved
-                   for stage in self.stages[at + 1 : use.stage] for call in list[Call](stage))
+                   for stage in self.stages[at + 1 : use.stage] for call in stage)
 
     def _keeps_memory(self, use: _Use, call: KernelCall, at: int) -> bool:
         """Whether a call may write over, in stage `at`, the inputs that it may write over where it is."""

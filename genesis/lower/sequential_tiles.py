@@ -1,7 +1,7 @@
-"""Tiles in turn: how many points of a loop the whole machine computes at a time.
+"""Sequential tiles: how many points of a loop the whole machine computes at a time, where one tile follows another.
 
-A tile is a box of every call's own axes: the call runs on it as on the whole, with axes that are shorter. It is a number of
-units, which never go on from one stretch of the points into the next; both end where axes of all calls do.
+A tile is a box of every call's own axes: the call runs on it as on the whole, with shorter axes. It is a number of units,
+which never cross from one stretch of the points into the next; both end where axes of all calls do.
 """
 
 from __future__ import annotations

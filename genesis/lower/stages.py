@@ -10,28 +10,46 @@ from genesis.lower.axis_groups import PLAIN, AxisGroups
 from genesis.lower.build import KernelCall
 from genesis.ops.layout import Layout
 
-__all__ = ["Call", "HostCall", "Loop", "Product", "Stage", "parts"]
+__all__ = ["Call", "HostCall", "Loop", "Matrix", "Product", "Stage", "parts"]
+
+
+class Matrix(NamedTuple):
+    """A matrix, or each of a batch: the value that holds it, its layout there, the steps to the next one along the batch's
+    axes, and how many of the layout's last axes make up rows and columns (see `axis_groups.py`)."""
+
+    value: int
+    layout: Layout
+    steps: tuple[int, ...]
+    axis_groups: AxisGroups = PLAIN
+
+    def resized(self, rows: int, columns: int) -> Matrix:
+        """As many rows and columns of a plain matrix, from its first element on."""
+        return self._replace(layout=self.layout._replace(shape=(*self.layout.shape[:-2], rows, columns)))
 
 
 class Product(NamedTuple):
-    """A matrix product: the node, its operands' bases and layouts, the batch axes with each matrix' strides, m, n and k, the
-    distance between the result's rows, which of the products count (see `ops/contraction.py`), how many axes of each
-    layout make up rows and columns (see `axis_groups.py`), the place of the result's first element, and the kernels that run on
-    each block of the result's rows once it is there (see `fuse_epilogues.py`)."""
+    """A matrix product c = a @ b of m x k by k x n matrices, for each of a batch.
 
-    node: int
-    a: int
-    b: int
-    a_layout: Layout
-    b_layout: Layout
+    `only` says which of the products of elements count, the others being promised to be zeros (see `ops/contraction.py`).
+    The kernels of the `epilogue` run on each block of the result's rows once it is there (see `fuse_epilogues.py`).
+    """
+
+    a: Matrix
+    b: Matrix
+    c: Matrix
     batch: tuple[int, ...]
-    strides: tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]
-    extents: tuple[int, int, int]
-    ldc: int
+    extents: tuple[int, int, int]  # m, n, k
     only: str = ""
-    axis_groups: tuple[AxisGroups, AxisGroups] = (PLAIN, PLAIN)
-    first: int = 0
     epilogue: tuple[KernelCall, ...] = ()
+
+    @property
+    def node(self) -> int:
+        return self.c.value
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether rows, columns and terms are each one axis of memory."""
+        return self.a.axis_groups == self.b.axis_groups == PLAIN
 
     @property
     def flops(self) -> int:
@@ -47,19 +65,17 @@ class Product(NamedTuple):
     @property
     def summed(self) -> bool:
         """Whether matrices along an axis of the batch are added up in one place."""
-        return any(extent > 1 and not step for extent, step in zip(self.batch, self.strides[2], strict=True))
+        return any(extent > 1 and not step for extent, step in zip(self.batch, self.c.steps, strict=True))
 
     def resized(self, axis: str, extent: int) -> Product:
         """The product with another number of rows, columns or terms ("m", "n", "k"), of plain matrices."""
         m, n, k = (dict(zip("mnk", self.extents, strict=True)) | {axis: extent}).values()
-        a, b = (layout._replace(shape=(*layout.shape[:-2], *shape))
-                for layout, shape in ((self.a_layout, (m, k)), (self.b_layout, (k, n))))
-        return self._replace(extents=(m, n, k), a_layout=a, b_layout=b)
+        return self._replace(a=self.a.resized(m, k), b=self.b.resized(k, n), c=self.c.resized(m, n), extents=(m, n, k))
 
     @property
     def reads(self) -> tuple[int, ...]:
         here = self.writes
-        return (self.a, self.b, *(v for call in self.epilogue for v in call.reads if v not in here))
+        return (self.a.value, self.b.value, *(v for call in self.epilogue for v in call.reads if v not in here))
 
     @property
     def writes(self) -> tuple[int, ...]:
@@ -96,7 +112,7 @@ class Loop(NamedTuple):
 
     @property
     def sums(self) -> tuple[int, ...]:
-        """The values that are added up over the tiles: each worker's part on its own, then all of them."""
+        """The values that are added up over the tiles: each worker's part on its own, then all parts."""
         return tuple(call.node for call in self.calls if isinstance(call, Product) and call.summed)
 
     @property
@@ -127,7 +143,7 @@ class Loop(NamedTuple):
 
 
 Call = KernelCall | Product | HostCall | Loop
-Stage = list[KernelCall] | list[Product] | list[HostCall] | list[Loop]  # calls that may run side by side
+Stage = list[Call]  # of one kind, which may run side by side
 
 
 def parts(call: Call) -> tuple[KernelCall | Product | HostCall, ...]:

@@ -1,8 +1,8 @@
-"""Slabs: where calls touch values as they go through their items, and whether they may do so point by point.
+"""Tile access: which elements of values a call touches at each of its points, and so whether calls may run tile by tile.
 
-Point e of E is where a call's leading axes (rows of a product, its batch, outer axes of a kernel) stand. A call may run on
-some of the points alone if each of them takes the same number of its items, in order; and it may follow calls that have
-written values if of each such value it touches at point e nothing but the e-th of E equal slabs.
+Point e of E is where a call's leading axes (a product's batch and rows, a kernel's outer axes) stand. A call may run on some
+of the points alone if each takes the same number of its items, in order. It may follow calls that have written values if of
+each such value it touches at point e nothing but the e-th of E equal tiles: then no point waits for another one.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from genesis.lower.build import KernelCall
 from genesis.lower.kernel import Kernel
 from genesis.lower.stages import Product
 
-__all__ = ["AccessPattern", "TileAccess", "access_pattern", "fits", "items_of", "point_axes", "product_pattern"]
+__all__ = ["AccessPattern", "TileAccess", "access_pattern", "items_of", "point_axes", "product_pattern", "stays_in_tiles"]
 
 
 class TileAccess(NamedTuple):
-    """How a call walks through a value's elements: strides along its outer axes, then all others."""
+    """How a call goes through a value's elements: strides along its outer axes, then all others."""
 
     value: int
     offset: int
@@ -36,11 +36,14 @@ class AccessPattern(NamedTuple):
     accesses: tuple[TileAccess, ...]
 
 
-def fits(nodes: Sequence[Node], pattern: AccessPattern, writes: Sequence[int], written: set[int], points: int) -> bool:
+def stays_in_tiles(
+    nodes: Sequence[Node], pattern: AccessPattern, writes: Sequence[int], written: set[int], points: int
+) -> bool:
+    """Whether a call can run point by point, staying in its tiles of what it writes and of what was `written` before it."""
     items = numel(pattern.extents)
     parted = _split(pattern.extents, points) if points and items and not items % points else None
     return parted is not None and all([
-        _within_slabs(nodes[access.value].numel, parted, access, points) for access in pattern.accesses
+        _within_tiles(nodes[access.value].numel, parted, access, points) for access in pattern.accesses
         if access.value in written or access.value in writes])
 
 
@@ -59,11 +62,11 @@ def _split(extents: Sequence[int], points: int) -> list[tuple[int, int]] | None:
     return result if points == 1 else None
 
 
-def _within_slabs(size: int, parted: Sequence[tuple[int, int]], access: TileAccess, points: int) -> bool:
-    """Whether at point e the access stays in the e-th of `points` equal slabs of the value, which has `size` elements."""
+def _within_tiles(size: int, parted: Sequence[tuple[int, int]], access: TileAccess, points: int) -> bool:
+    """Whether at point e the access stays in the e-th of `points` equal tiles of a value of `size` elements."""
     if size % points:
         return False
-    slab = step = size // points
+    tile = step = size // points
     low = high = access.offset
     for (lead, rest), stride in zip(reversed(parted), reversed(access.outer), strict=True):
         if lead > 1 and stride * rest != step:
@@ -72,7 +75,7 @@ def _within_slabs(size: int, parted: Sequence[tuple[int, int]], access: TileAcce
         low, high = low + min(0, (rest - 1) * stride), high + max(0, (rest - 1) * stride)
     for extent, stride in access.inner:
         low, high = low + min(0, (extent - 1) * stride), high + max(0, (extent - 1) * stride)
-    return low >= 0 and high < slab
+    return low >= 0 and high < tile
 
 
 def point_axes(call: KernelCall | Product, points: int) -> list[tuple[int, int]]:
@@ -90,19 +93,19 @@ def access_pattern(call: object) -> AccessPattern | None:
 
 
 def product_pattern(call: Product) -> AccessPattern:
-    (rows, a_terms), (b_terms, columns) = map(digits_of, (call.a_layout, call.b_layout), call.axis_groups)
-    a, b, c = call.strides
+    a, b, c = call.a, call.b, call.c
+    (rows, a_terms), (b_terms, columns) = (digits_of(x.layout, x.axis_groups) for x in (a, b))
     if call.summed:
         return AccessPattern(call.batch, (
-            TileAccess(call.a, call.a_layout.offset, a, (*rows, *a_terms)),
-            TileAccess(call.b, call.b_layout.offset, b, (*b_terms, *columns)),
+            TileAccess(a.value, a.layout.offset, a.steps, (*rows, *a_terms)),
+            TileAccess(b.value, b.layout.offset, b.steps, (*b_terms, *columns)),
         ))
     heights, a_rows = zip(*rows, strict=True)
-    c_rows = (call.ldc * step for step in contiguous_strides(heights))
+    c_rows = (c.layout.strides[-2] * step for step in contiguous_strides(heights))
     return AccessPattern((*call.batch, *heights), (
-        TileAccess(call.a, call.a_layout.offset, (*a, *a_rows), a_terms),
-        TileAccess(call.b, call.b_layout.offset, (*b, *(0 for _ in rows)), (*b_terms, *columns)),
-        TileAccess(call.node, call.first, (*c, *c_rows), ((call.extents[1], 1),)),
+        TileAccess(a.value, a.layout.offset, (*a.steps, *a_rows), a_terms),
+        TileAccess(b.value, b.layout.offset, (*b.steps, *(0 for _ in rows)), (*b_terms, *columns)),
+        TileAccess(c.value, c.layout.offset, (*c.steps, *c_rows), ((call.extents[1], 1),)),
     ))
 
 
@@ -112,8 +115,8 @@ def items_of(kernel: Kernel) -> list[int]:
 
 
 def kernel_pattern(call: KernelCall) -> AccessPattern | None:
-    """None for a kernel whose workers' results are joined at its end, or that writes wherever an index says; and for a
-    matrix product of its own, whose blocks are no rows of items.
+    """None for a kernel whose workers' partial results are combined at its end, or that writes wherever an index says; and for
+    a sum of products, whose blocks are no rows of items.
     """
     kernel = call.kernel
     outer = items_of(kernel)
@@ -127,7 +130,7 @@ def kernel_pattern(call: KernelCall) -> AccessPattern | None:
             return None
         pointer = kernel.words[i.access.pointer]
         strides = kernel.strides(i.access)
-        offset = -1 if i.name == "load_at" else pointer.extra // i.access.dtype.itemsize  # it may read anywhere
+        offset = -1 if i.name == "load_at" else pointer.extra // i.access.dtype.itemsize  # -1 is in no tile: it reads anywhere
         inner = tuple((call.extents[a], strides[a]) for a in range(len(strides)) if a not in outer)
         accesses.append(TileAccess(pointer.value, offset, tuple(strides[a] for a in outer), inner))
     return AccessPattern(tuple(call.extents[a] for a in outer), tuple(accesses))

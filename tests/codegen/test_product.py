@@ -11,7 +11,7 @@ import pytest
 from genesis.codegen.cpu.product import launch
 from genesis.codegen.cpu.product.driver import product_ir
 from genesis.codegen.cpu.product.tile import Tile
-from genesis.lower.stages import Product
+from genesis.lower.stages import Matrix, Product
 from genesis.ops.layout import Layout
 from genesis.runtime.kernel_cache import KernelSource, get_or_compile
 from genesis.runtime.native import Launch, Program, Slot
@@ -31,10 +31,8 @@ def multiply(
 ) -> None:
     """c = a @ b, or + c, for operands (batch, rows, columns) with any strides that products can read."""
     layouts = [Layout(x.shape, tuple(s // x.itemsize for s in x.strides), 0) for x in (a, b, c)]
-    call = Product(
-        2, 0, 1, layouts[0], layouts[1], a.shape[:1], tuple(layout.strides[:1] for layout in layouts),
-        (*a.shape[1:][:1], b.shape[-1], a.shape[-1]), layouts[2].strides[-2], only,
-    )
+    matrices = [Matrix(value, layout, layout.strides[:1]) for value, layout in enumerate(layouts)]
+    call = Product(*matrices, a.shape[:1], (*a.shape[1:][:1], b.shape[-1], a.shape[-1]), only)
     memory = np.zeros(1 << 22, np.uint8)
 
     share = sum(launch.packed(call, tile.dtype, cut))

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from genesis.ir.dtypes import float32
 from genesis.ir.graph import Node
-from genesis.lower.schedule import allocate
+from genesis.lower.allocate import allocate
 
 
 class Call(NamedTuple):

@@ -69,15 +69,15 @@ def _call(
 
     if isinstance(call, Product):
         dtype = nodes[call.node].dtype
-        operands = (("a", call.a, call.a_layout.offset), ("b", call.b, call.b_layout.offset), ("c", call.node, call.first))
-        a, b, c = (address(WORDS.index(name), value, offset * dtype.itemsize) for name, value, offset in operands)
+        matrices = zip("abc", (call.a, call.b, call.c), strict=True)
+        a, b, c = (address(WORDS.index(name), x.value, x.layout.offset * dtype.itemsize) for name, x in matrices)
         cut = _panels(loop, call)
         begins = product.NEVER
         if call.summed:
             if workers > 1:
                 c = places.sum_of(call.node, worker, nodes[call.node].nbytes)
             begins = loop.tiles * worker // workers * _of_tile(loop, numel(call.batch)) + 1
-        ahead = (call.a not in loop.private, call.b not in loop.private)
+        ahead = (call.a.value not in loop.private, call.b.value not in loop.private)
         block = product.block(
             call, dtype.name, cut, (a, b, c), places.workspace(workers * share), share, adds_from=begins, ahead=ahead)
         kernel, words, items = addresses[product.source(dtype.name).symbol], tuple(block.words), block.items

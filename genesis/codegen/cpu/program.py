@@ -161,8 +161,7 @@ def _product_launch(nodes: Sequence[Node], call: Product, places: Places, addres
     products = numel(call.batch)
     workers = threads if call.epilogue or 2 * products * m * n * k > 3 * PARALLEL_COST else 1
     cut = product.panels(dtype.name, call.extents, -(-workers // products), whole_rows=bool(call.epilogue))
-    layouts = ((call.a, call.a_layout.offset), (call.b, call.b_layout.offset), (call.node, call.first))
-    a, b, c = (places.address(value, offset * dtype.itemsize) for value, offset in layouts)
+    a, b, c = (places.address(x.value, x.layout.offset * dtype.itemsize) for x in (call.a, call.b, call.c))
     share = sum(product.packed(call, dtype.name, cut))
     table = followers(call, places, addresses, workers)
     block = product.block(call, dtype.name, cut, (a, b, c), places.workspace(workers * share), share, followers=table)

@@ -10,10 +10,11 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from genesis.ir.graph import Node
 from genesis.ir.shapes import contiguous_strides, numel
-from genesis.lower.axis_groups import PLAIN, digits_of
+from genesis.lower.axis_groups import digits_of
 from genesis.lower.build import KernelCall
-from genesis.lower.stages import Loop, Product
+from genesis.lower.stages import Loop, Matrix, Product
 from genesis.lower.tile_access import items_of, point_axes
+from genesis.ops.layout import Layout
 
 __all__ = ["calls_in_turn"]
 
@@ -30,7 +31,7 @@ def calls_in_turn(nodes: Sequence[Node], loop: Loop) -> Iterator[tuple[KernelCal
             if isinstance(call, KernelCall):
                 yield _kernel(call, box, behind), False
             else:
-                adds = any(start for (start, _), step in zip(box, call.strides[2], strict=False) if not step)
+                adds = any(start for (start, _), step in zip(box, call.c.steps, strict=False) if not step)
                 yield _promised(call, _product(call, box, behind), box, adds), adds
 
 
@@ -63,22 +64,25 @@ def _kernel(call: KernelCall, box: Box, behind: Mapping[int, int]) -> KernelCall
 
 def _product(call: Product, box: Box, behind: Mapping[int, int]) -> Product:
     outer, rows = box[: len(call.batch)], box[len(call.batch) :]
-    a_at, b_at, c_at = (sum(start * step for (start, _), step in zip(outer, steps, strict=True)) for steps in call.strides)
     longer = [axis for axis, (_, extent) in enumerate(outer) if extent > 1]
-    first, second, third = (tuple(steps[axis] for axis in longer) for steps in call.strides)
-    a, b, (m, n, k) = call.a_layout, call.b_layout, call.extents
+    a, c, (m, n, k) = call.a.layout, call.c.layout, call.extents
+    a_at = c_at = 0
     if rows:
-        digits, terms = digits_of(a, call.axis_groups[0])
+        digits, terms = digits_of(a, call.a.axis_groups)
         places = contiguous_strides(tuple(extent for extent, _ in digits))
         for (start, _), (_, stride), place in zip(rows, digits, places, strict=True):
-            a_at, c_at = a_at + start * stride, c_at + start * place * call.ldc
+            a_at, c_at = a_at + start * stride, c_at + start * place * c.strides[-2]
         m = numel(extent for _, extent in rows)
-        a = a._replace(shape=(*a.shape[: -sum(call.axis_groups[0])], *(extent for _, extent in rows), *(e for e, _ in terms)))
+        a = a._replace(shape=(*a.shape[: -sum(call.a.axis_groups)], *(extent for _, extent in rows), *(e for e, _ in terms)))
+        c = c._replace(shape=(*c.shape[:-2], m, n))
+
+    def part(of: Matrix, layout: Layout, at: int) -> Matrix:
+        at += sum(start * step for (start, _), step in zip(outer, of.steps, strict=True)) - behind.get(of.value, 0)
+        return of._replace(layout=layout._replace(offset=layout.offset + at), steps=tuple(of.steps[axis] for axis in longer))
+
     return call._replace(
-        a_layout=a._replace(offset=a.offset + a_at - behind.get(call.a, 0)),
-        b_layout=b._replace(offset=b.offset + b_at - behind.get(call.b, 0)),
-        first=call.first + c_at - behind.get(call.node, 0), extents=(m, n, k),
-        batch=tuple(outer[axis][1] for axis in longer), strides=(first, second, third),
+        a=part(call.a, a, a_at), b=part(call.b, call.b.layout, 0), c=part(call.c, c, c_at), extents=(m, n, k),
+        batch=tuple(outer[axis][1] for axis in longer),
     )
 
 
@@ -86,7 +90,7 @@ def _promised(call: Product, part: Product, box: Box, adds: bool) -> Product:
     """`part` of a product without those of its terms that are promised to be zeros, or of its sums if these are added."""
     x = "k" if call.summed else "m"
     y = call.only.removesuffix("<=" + x)
-    if y == call.only or call.axis_groups != (PLAIN, PLAIN) or not (adds or y == "k"):
+    if y == call.only or not call.is_plain or not (adds or y == "k"):
         return part
     start, count = box[-1]
     end = (start + count) * (call.extents[2] if call.summed else 1)

@@ -52,12 +52,13 @@ class Step(NamedTuple):
 
 def matrices_of(call: Product) -> Matrices:
     """What a Product multiplies. Matrices that are added up are one of more terms."""
-    batch = [(extent, a, b, c) for extent, a, b, c in zip(call.batch, *call.strides, strict=True) if c]
-    summed = [(extent, a, b) for extent, a, b, c in zip(call.batch, *call.strides, strict=True) if not c]
-    (rows, a_terms), (b_terms, columns) = map(digits_of, (call.a_layout, call.b_layout), call.axis_groups)
+    axes = [*zip(call.batch, call.a.steps, call.b.steps, call.c.steps, strict=True)]
+    batch = [(extent, a, b, c) for extent, a, b, c in axes if c]
+    summed = [(extent, a, b) for extent, a, b, c in axes if not c]
+    (rows, a_terms), (b_terms, columns) = (digits_of(x.layout, x.axis_groups) for x in (call.a, call.b))
     return Matrices(
         tuple(batch), _merged(rows), _merged([*((e, a) for e, a, _ in summed), *a_terms]),
-        _merged([*((e, b) for e, _, b in summed), *b_terms]), _merged(columns), call.ldc,
+        _merged([*((e, b) for e, _, b in summed), *b_terms]), _merged(columns), call.c.layout.strides[-2],
     )
 
 

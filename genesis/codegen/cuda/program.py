@@ -149,10 +149,10 @@ class _Assembly:
         matrices = matrices_of(call)
         apart = call.node in self.places.schedule.sums  # added up in another dtype than its own
         stored = dtype.compute if apart else dtype
-        c_at = call.first * stored.itemsize
+        c_at = call.c.layout.offset * stored.itemsize
         pointers = {
-            "a": self.places.address(call.a, call.a_layout.offset * dtype.itemsize),
-            "b": self.places.address(call.b, call.b_layout.offset * dtype.itemsize),
+            "a": self.places.address(call.a.value, call.a.layout.offset * dtype.itemsize),
+            "b": self.places.address(call.b.value, call.b.layout.offset * dtype.itemsize),
             "c": self.places.sum_of(call.node, 0, 0, c_at) if apart else self.places.address(call.node, c_at),
         }
         gemms = gemms_of(matrices, dtype.name, stored.name, adds) if self.memory.gpu.has_blas else []

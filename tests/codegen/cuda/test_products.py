@@ -12,7 +12,7 @@ from genesis.codegen.cuda.product_kernel import Form, parameters, product_source
 from genesis.codegen.cuda.signature import Function
 from genesis.codegen.cuda.simulate import run
 from genesis.codegen.cuda.target import SIMULATED
-from genesis.lower.stages import Product
+from genesis.lower.stages import Matrix, Product
 from genesis.ops.layout import Layout
 
 pytest.importorskip("numba_cuda")
@@ -134,8 +134,9 @@ def test_matrices_that_are_added_up_are_more_terms(processors):
     random = np.random.default_rng(0)
     a, b = random.normal(size=(3, 5, 7)).astype(np.float32), random.normal(size=(3, 7, 4)).astype(np.float32)
     c = np.full((5, 4), np.nan, np.float32)
-    layouts = [Layout(x.shape, tuple(s // 4 for s in x.strides), 0) for x in (a, b)]
-    call = Product(2, 0, 1, *layouts, (3,), ((35,), (28,), (0,)), (5, 4, 7), 4)
+    layouts = [Layout(x.shape, tuple(s // 4 for s in x.strides), 0) for x in (a, b, c)]
+    steps = [(35,), (28,), (0,)]
+    call = Product(*map(Matrix, range(3), layouts, steps), (3,), (5, 4, 7))
     np.testing.assert_allclose(computed(matrices_of(call), "float32", a, b, c, processors), (a @ b).sum(0), 1e-5, 1e-5)
 
 

@@ -69,13 +69,13 @@ def block(
     size = 4 if dtype == "float32" else 8
     (m, n, k), lead = call.extents, 2 - len(call.batch)
     batch = (1,) * lead + call.batch
-    steps = ((0,) * lead + tuple(s * size for s in strides) for strides in call.strides)
-    turned_a, lda = _stored(call.a_layout)
-    turned_b, ldb = _stored(call.b_layout)
+    steps = ((0,) * lead + tuple(s * size for s in x.steps) for x in (call.a, call.b, call.c))
+    turned_a, lda = _stored(call.a.layout)
+    turned_b, ldb = _stored(call.b.layout)
     depth = _evenly(k, DEPTH, tile.lanes)
     _, packed_b = packed(call, dtype, cut)
     values = (
-        *(m, n, k, addresses[0], lda, turned_a, addresses[1], ldb, turned_b, addresses[2], call.ldc, batch[1]),
+        *(m, n, k, addresses[0], lda, turned_a, addresses[1], ldb, turned_b, addresses[2], call.c.layout.strides[-2], batch[1]),
         *(step for pair in steps for step in pair),
         *(cut.panels, cut.height, cut.by_columns, adds_from, ONLY.index(call.only), _lies(call, dtype, cut)),
         *(_rows(n * size, tile) if followers else ROWS, COLUMNS, depth, workspace, share, packed_b),
@@ -108,7 +108,7 @@ def _lies(call: Product, dtype: str, cut: Panels) -> bool:
     """Whether A is read where it lies: few columns would make use of it packed, or its rows lie side by side and a tile's
     do not share a place in the first-level cache; and no tile reaches beyond its rows.
     """
-    (m, n, _), tile, (turned, distance) = call.extents, Tile.of(dtype), _stored(call.a_layout)
+    (m, n, _), tile, (turned, distance) = call.extents, Tile.of(dtype), _stored(call.a.layout)
     few = (cut.height if cut.by_columns else n) <= NARROW * tile.columns
     close = not turned and distance * (4 if dtype == "float32" else 8) < PAGE
     return m % tile.heights[0] == 0 and (few or close)
