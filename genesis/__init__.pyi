@@ -1276,13 +1276,13 @@ def squeeze_(input: Tensor, dim: Any = None) -> Tensor:
 def stack(tensors: Sequence[Tensor], dim: Int = 0) -> Tensor:
     """The tensors of one shape along a new axis `dim`."""
 def std(
-    input: Tensor, dim: Int | Sequence[Int] | None = None, keepdim: Bool = False, *, correction: Float = 1,
-    unbiased: Bool = True,
+    input: Tensor, dim: Int | Sequence[Int] | None = None, unbiased: Bool | None = None, keepdim: Bool = False, *,
+    correction: Float | None = None,
 ) -> Tensor:
     """The standard deviation over `dim`, as in `var`. Where all elements are equal its gradient is 0."""
 def std_mean(
-    input: Tensor, dim: Int | Sequence[Int] | None = None, keepdim: Bool = False, *, correction: Float = 1,
-    unbiased: Bool = True,
+    input: Tensor, dim: Int | Sequence[Int] | None = None, unbiased: Bool | None = None, keepdim: Bool = False, *,
+    correction: Float | None = None,
 ) -> tuple[Tensor, Tensor]:
     """(standard deviation, mean), as `std` and `mean`."""
 def sub(input: Operand, other: Operand, alpha: Any = 1) -> Tensor:
@@ -1378,13 +1378,13 @@ def unsqueeze(input: Tensor, dim: Int) -> Tensor:
 def unsqueeze_(input: Tensor, dim: Int) -> Tensor:
     """`unsqueeze`, in place."""
 def var(
-    input: Tensor, dim: Int | Sequence[Int] | None = None, keepdim: Bool = False, *, correction: Float = 1,
-    unbiased: Bool = True,
+    input: Tensor, dim: Int | Sequence[Int] | None = None, unbiased: Bool | None = None, keepdim: Bool = False, *,
+    correction: Float | None = None,
 ) -> Tensor:
     """The variance over `dim`, with `correction` degrees of freedom taken off (two passes: mean, then squares)."""
 def var_mean(
-    input: Tensor, dim: Int | Sequence[Int] | None = None, keepdim: Bool = False, *, correction: Float = 1,
-    unbiased: Bool = True,
+    input: Tensor, dim: Int | Sequence[Int] | None = None, unbiased: Bool | None = None, keepdim: Bool = False, *,
+    correction: Float | None = None,
 ) -> tuple[Tensor, Tensor]:
     """(variance, mean), as `var` and `mean`."""
 def vdot(input: Operand, other: Operand) -> Tensor:

@@ -159,8 +159,8 @@ class Methods:
     def __imul__(self, other: Operand, /) -> Self: ...
     def __index__(self) -> Int: ...
     def __init__(
-        self, array: object, *options: str | Device | None | DType | Bool, device: DeviceLike = None, dtype: DType | None =
-        None, requires_grad: Bool = False, **parameters: object,
+        self, array: object, *options: str | Device | None | DType | Bool, device: DeviceLike = None,
+        dtype: DType | None = None, requires_grad: Bool = False, **parameters: object,
     ) -> None:
         """A tensor with a copy of `array`: nested lists, numbers, a NumPy array or a tensor."""
     def __int__(self) -> Int: ...
@@ -1185,13 +1185,13 @@ class Methods:
     def squeeze_(self, dim: Any = None) -> Self:
         """`squeeze`, in place."""
     def std(
-        self, dim: Int | Sequence[Int] | None = None, unbiased: Bool | None = None, keepdim: Bool = False, *, correction: Float
-        | None = None,
+        self, dim: Int | Sequence[Int] | None = None, unbiased: Bool | None = None, keepdim: Bool = False, *,
+        correction: Float | None = None,
     ) -> Tensor:
         """The standard deviation over `dim`, as in `var`. Where all elements are equal its gradient is 0."""
     def std_mean(
-        self, dim: Int | Sequence[Int] | None = None, unbiased: Bool | None = None, keepdim: Bool = False, *, correction: Float
-        | None = None,
+        self, dim: Int | Sequence[Int] | None = None, unbiased: Bool | None = None, keepdim: Bool = False, *,
+        correction: Float | None = None,
     ) -> tuple[Tensor, Tensor]:
         """(standard deviation, mean), as `std` and `mean`."""
     def storage_offset(self) -> Int:
@@ -1310,13 +1310,13 @@ class Methods:
     def unsqueeze_(self, dim: Int) -> Self:
         """`unsqueeze`, in place."""
     def var(
-        self, dim: Int | Sequence[Int] | None = None, unbiased: Bool | None = None, keepdim: Bool = False, *, correction: Float
-        | None = None,
+        self, dim: Int | Sequence[Int] | None = None, unbiased: Bool | None = None, keepdim: Bool = False, *,
+        correction: Float | None = None,
     ) -> Tensor:
         """The variance over `dim`, with `correction` degrees of freedom taken off (two passes: mean, then squares)."""
     def var_mean(
-        self, dim: Int | Sequence[Int] | None = None, unbiased: Bool | None = None, keepdim: Bool = False, *, correction: Float
-        | None = None,
+        self, dim: Int | Sequence[Int] | None = None, unbiased: Bool | None = None, keepdim: Bool = False, *,
+        correction: Float | None = None,
     ) -> tuple[Tensor, Tensor]:
         """(variance, mean), as `var` and `mean`."""
     def vdot(self, other: Operand) -> Tensor:

@@ -45,8 +45,9 @@ assert_close(genesis.vmap(genesis.cbrt)(genesis.tensor([[8.0], [27.0]])), [[2.0]
 
 # the composite
 z = np.linspace(-4, 4, 9, dtype=np.float32)
-for found in (genesis.softcap(genesis.tensor(z), 2.0), genesis.tensor(z).softcap(2.0), genesis.soft_clamp(genesis.tensor(z), 2.0),
-              genesis.tensor(z).softcap_(2.0), F.softcap(genesis.tensor(z), 2.0, inplace=True)):
+for found in (genesis.softcap(genesis.tensor(z), 2.0), genesis.tensor(z).softcap(2.0),
+              genesis.soft_clamp(genesis.tensor(z), 2.0), genesis.tensor(z).softcap_(2.0),
+              F.softcap(genesis.tensor(z), 2.0, inplace=True)):
     assert_close(found, 2 * np.tanh(z / 2))
 gradcheck(lambda x: genesis.softcap(x, 2.0), (leaf,))
 
