@@ -22,7 +22,8 @@ from genesis.ir.shapes import Shape, broadcast_shapes, contiguous_strides
 
 __all__ = [
     "OPERATIONS", "PRIMITIVES", "Names", "Operation", "Policy", "Primitive", "as_values", "broadcast", "cast", "composite",
-    "expand", "floating_dtype", "graph_of", "names_in", "primitive", "promoted", "rounded_once", "row_at", "widened", "wrapped",
+    "expand", "floating_dtype", "graph_of", "names_in", "numbers_of", "primitive", "promoted", "rounded_once", "row_at",
+    "widened", "wrapped",
 ]
 
 Gradient = Callable[..., Any]
@@ -128,6 +129,20 @@ def composite(
         return row
 
     return register
+
+
+_NUMBERS = {
+    "None", "bool", "int", "float", "str", "Axes", "PerAxis", "Shape", "Sequence[int]", "Sequence[float]", "tuple[int, ...]",
+    "Sequence[Sequence[int]]",
+}
+
+
+@lru_cache(None)
+def numbers_of(operation: Operation) -> frozenset[str]:
+    """The parameters that take numbers, names, or lists of them, and no tensor."""
+    parameters = operation.signature.parameters.items()
+    return frozenset(name for name, parameter in parameters if name not in operation.operand_names
+                     and {*str(parameter.annotation).split(" | ")} <= _NUMBERS)
 
 
 def row_at(path: str) -> Operation | None:

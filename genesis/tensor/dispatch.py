@@ -17,7 +17,7 @@ from genesis.ir.dtypes import DType, from_numpy_dtype
 from genesis.ir.shapes import Shape
 from genesis.ops.registry import OPERATIONS, Operation
 from genesis.runtime.devices import CPU, Device
-from genesis.tensor.first_call import defined
+from genesis.tensor.first_call import defined, with_numbers_read
 from genesis.tensor.handle import (
     CallArguments,
     Operand,
@@ -215,6 +215,9 @@ def call(
         trace.lines.append((len(nodes), *user_line(), key))
         step = trace.step.children.get(key)
         if step is None:
+            if (read := with_numbers_read(operation, arguments, attributes)) is not None:
+                trace.lines.pop()
+                return call(operation, *read, bare)
             step = defined(trace, operation, arguments, attributes, key)
         else:
             trace.step = step

@@ -10,14 +10,14 @@ from genesis.ir.annotations import Attributes
 from genesis.ir.dtypes import as_dtype, dtype_of_scalar
 from genesis.ir.graph import Graph
 from genesis.ops.autocast import recast
-from genesis.ops.registry import Operation
+from genesis.ops.registry import Operation, numbers_of
 from genesis.tensor.handle import CallArguments, Tensor
 from genesis.tensor.traced_number import Number
 from genesis.tracing.state import thread_state
 from genesis.tracing.trace import Trace
 from genesis.tracing.trie import Key, Step
 
-__all__ = ["defined"]
+__all__ = ["defined", "holds_tensor", "number_in", "with_numbers_read"]
 
 
 def defined(
@@ -50,6 +50,42 @@ def defined(
     results = (step.result,) if isinstance(step.result, int) else step.result
     step.weight += sum(trace.nodes[i].nbytes for i in results)  # counted from the next time on
     return step
+
+
+def with_numbers_read(
+    operation: Operation, arguments: CallArguments, attributes: Attributes | None
+) -> tuple[list[Any], dict[str, Any]] | None:
+    """The arguments of a call with tensors of one element read where the operation takes a number; None if there is none.
+
+    Raises TypeError for a tensor of several elements there.
+    """
+    numbers = numbers_of(operation)
+    placed = list(zip(operation.signature.parameters, arguments, strict=False))
+    named = (attributes or {}).items()
+    if not any(name in numbers and holds_tensor(argument) for name, argument in [*placed, *named]):
+        return None
+
+    def read(name: str, argument: Any) -> Any:
+        return number_in(operation.name, name, argument) if name in numbers else argument
+
+    extra = arguments[len(placed) :]
+    return [*[read(*given) for given in placed], *extra], {name: read(name, argument) for name, argument in named}
+
+
+def holds_tensor(argument: object) -> bool:
+    """Whether an argument is a tensor or a list of some."""
+    return isinstance(argument, Tensor) or (isinstance(argument, list | tuple) and any(map(holds_tensor, argument)))
+
+
+def number_in(operation: str, name: str, argument: Any) -> Any:
+    """The number that a tensor of one element holds, which is looked at; anything else as it is. Raises TypeError."""
+    if isinstance(argument, list | tuple):
+        return [number_in(operation, name, item) for item in argument]
+    if not isinstance(argument, Tensor):
+        return argument
+    if argument.numel() != 1:
+        raise TypeError(f"{operation}: {name} takes a number, got a tensor of shape {argument.shape}")
+    return argument.item()
 
 
 def _value(graph: Graph, argument: object, token: Any) -> Any:

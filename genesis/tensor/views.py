@@ -6,6 +6,7 @@ from genesis.execution.flush import realize
 from genesis.ops.layout import LAYOUT_RULES, contiguous_layout
 from genesis.ops.registry import OPERATIONS
 from genesis.tensor.dispatch import array_of, call
+from genesis.tensor.first_call import holds_tensor, number_in
 from genesis.tensor.handle import Tensor, tensor_of
 from genesis.tracing.memory import Memory
 from genesis.tracing.state import thread_state
@@ -17,6 +18,11 @@ __all__ = ["detach", "memory_of", "view"]
 def view(tensor: Tensor, name: str, *arguments: object, **attributes: object) -> Tensor:
     """A tensor that shares `tensor`'s storage (or a copy, where reshape cannot share)."""
     rule = LAYOUT_RULES[name]
+    if (attributes or any([argument.__class__ is not int for argument in arguments])) and (
+        any(map(holds_tensor, [*arguments, *attributes.values()]))
+    ):
+        arguments = tuple(number_in(name, "an argument", argument) for argument in arguments)
+        attributes = {key: number_in(name, key, argument) for key, argument in attributes.items()}
     with LOCK:
         array = array_of(tensor)
         to = rule(tensor._layout or contiguous_layout(tensor.shape), *arguments, **attributes)
