@@ -52,7 +52,7 @@ class Recording:
     def _on_flush(self, trace: Trace, plan: Plan | None) -> None:
         if not isinstance(plan, Plan):  # nothing was asked for, or no program ran
             return
-        outputs = sorted({array.index for array in trace.run.held})
+        outputs = sorted({array.index for array in trace.run.handles})
         path = (trace.step, tuple(outputs))
         flushed = self._by_path.get(path)
         if flushed is not None:

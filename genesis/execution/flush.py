@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import weakref
 from collections import Counter
-from collections.abc import Callable, Sequence
-from operator import itemgetter
-from sys import getrefcount
+from collections.abc import Callable, Mapping, Sequence
+from itertools import compress
+from operator import attrgetter, itemgetter
 from typing import Any
 
 import numpy as np
@@ -15,22 +15,21 @@ from genesis.execution.failure import lose, lose_all
 from genesis.execution.host_call import call_host
 from genesis.execution.plan import Plan, find_plan, held_arrays
 from genesis.execution.reference_mode import Interpretation
-from genesis.execution.result_pool import Run, begin
+from genesis.execution.result_pool import Run, reusable
 from genesis.ops.indexing import out_of_range
 from genesis.runtime.counters import counts
 from genesis.runtime.native import Completion, UnfinishedError
+from genesis.runtime.scratch import scratch
 from genesis.tracing.memory import Memory
 from genesis.tracing.state import thread_state
 from genesis.tracing.trace import LOCK, Array, Trace
 
-__all__ = ["FLUSH_HOOKS", "flush", "flush_all", "realize", "taken_over"]
+__all__ = ["FLUSH_HOOKS", "flush", "flush_all", "realize"]
 
 FLUSH_HOOKS: list[Callable[[Trace, Any], None]] = []  # called at the end of a flush, with the trace and its plan
 
-_second = itemgetter(1)
-
-# References to an input that dies with the flush: the trace's list, a local name, getrefcount's argument; and so on.
-_DYING_ARRAY, _DYING_MEMORY, _DYING_BUFFER = 3, 3, 3
+_second, _pointer = itemgetter(1), attrgetter("memory.pointer")
+_NONE: dict[int, Array] = {}
 
 
 def realize(array: Array) -> Memory:
@@ -49,8 +48,8 @@ def realize(array: Array) -> Memory:
     return memory
 
 
-def flush(trace: Trace) -> None:
-    """Compute every pending value of `trace` that somebody holds.
+def flush(trace: Trace, run: Run | None = None) -> None:
+    """Compute every pending value of `trace` that somebody holds, by `run` if who calls knows what that takes.
 
     Raises, naming the user's line, IndexError for an index out of range, LinAlgError for a matrix without the inverse or
     the factors that it was to have: what depends on it is lost,
@@ -66,11 +65,10 @@ def flush(trace: Trace) -> None:
         failure = None
         while trace.run is None or not trace.run.completion:
             trace.run = None
-            held = held_arrays(trace)
-            make = Interpretation if trace.eager else find_plan
-            trace.run = run = begin(make(trace, held) if held else None, held, trace.device)
-            if (failed := _execute(run, trace)) is None:
-                run.completion.note()
+            trace.run = begun = run or _begin(trace)
+            run = None
+            if (failed := _execute(begun, trace)) is None:
+                begun.completion.note()
             else:
                 failure = failed
         for hook in FLUSH_HOOKS:  # before the trace lets go of its nodes
@@ -87,21 +85,34 @@ def flush_all() -> None:
             flush(trace)
 
 
+def _begin(trace: Trace) -> Run:
+    """A run of what computes the values that somebody holds."""
+    handles = held_arrays(trace)
+    if handles and not trace.eager:
+        plan = find_plan(trace, handles)
+        return plan.pool.begin(plan, handles, trace.device)
+    run = Run(trace.device)
+    if handles:
+        values = Interpretation(trace, handles)
+        run.plan, run.handles, run.memories = values, handles, values.memories
+    return run
+
+
 def _execute(run: Run, trace: Trace) -> Exception | None:
     """Run the plan on the trace's inputs and scalars. Returns what to say where values were lost.
 
     Inputs are overwritten in the last segment alone, if at all: until that one has noted its end all can be run again.
     """
     plan = run.plan
-    if plan is None:
-        return None
-    if isinstance(plan, Interpretation):
-        return lose(trace, *plan.failure) if plan.failure else None
+    if not isinstance(plan, Plan):
+        return lose(trace, *plan.failure) if isinstance(plan, Interpretation) and plan.failure else None
     trace.entered.clear()
     if not plan.keeps:
         trace.input_at.clear()
-    taken = taken_over(plan.donations, plan, trace) if plan.donations else {}  # the memory of inputs that nobody else holds
-    slots = run.provide(plan, taken, trace)
+    assert run.pool is not None
+    donations = run.pool.donations
+    reused = _reused_inputs(donations, plan.sizes, trace) if donations else _NONE
+    slots = _slots(run, plan, trace, reused)
     for segment in plan.segments:
         if segment.host is not None:
             try:
@@ -113,7 +124,7 @@ def _execute(run: Run, trace: Trace) -> Exception | None:
             try:
                 fault = segment.program.run(slots, run.completion if is_last else Completion())
             except UnfinishedError as problem:
-                if not (is_last and taken):
+                if not (is_last and reused):
                     raise RuntimeError(str(problem)) from problem  # all can be run again
                 return lose_all(trace, plan, problem)
             if fault is not None:
@@ -121,6 +132,20 @@ def _execute(run: Run, trace: Trace) -> Exception | None:
                 reason = out_of_range(lowered.nodes[fault.site], fault.value, fault.extent)
                 return lose(trace, lowered.origins[fault.site], IndexError(reason))
     return None
+
+
+def _slots(run: Run, plan: Plan, trace: Trace, reused: Mapping[int, Array]) -> list[int | float]:
+    """Find memory for a run, and where all lies that the programs read and write."""
+    assert run.pool is not None
+    inputs, arena = trace.inputs, 0
+    if plan.arena_bytes:
+        run.arena = scratch.buffer(plan.arena_bytes, trace.device)
+        arena = run.arena.ptr
+    run.pool.provide(run, reused)
+    run.pool.forget(run)
+    if plan.views:
+        run.place_views(plan.views, plan.first, inputs)
+    return [*map(_pointer, map(inputs.__getitem__, plan.inputs)), *run.addresses, arena, *trace.scalars]
 
 
 def _finish(trace: Trace, run: Run) -> None:
@@ -132,7 +157,7 @@ def _finish(trace: Trace, run: Run) -> None:
     if plan is not None:
         keeps = plan.keeps
         by_position = dict(zip(plan.values, run.memories, strict=True))
-        for array in run.held:
+        for array in run.handles:
             array.memory = memory = by_position[array.index]
             if not array.node.differentiable:
                 array.trace = None
@@ -144,7 +169,7 @@ def _finish(trace: Trace, run: Run) -> None:
             for index in plan.saved:
                 saved[index] = Array(None, -1, trace.nodes[index], by_position[index])
                 trace.versions[index] = by_position[index].buffer.version
-            for array in run.held:
+            for array in run.handles:
                 if array.node.differentiable and array.index not in trace.input_at:
                     saved[array.index] = Array(None, -1, array.node, array.memory)
     trace.end()
@@ -158,27 +183,25 @@ def _finish(trace: Trace, run: Run) -> None:
         del state.traces[name]
         state.trace = None
     trace.clear_recording()
-    if plan.__class__ is Plan:
-        run.end(plan)
+    if run.pool is not None:
+        run.pool.give_back(run)
+        run.plan, run.handles, run.arena = None, (), None
+        run.pool = None
 
 
-def taken_over(donations: Sequence[tuple[int, int]], plan: Plan, trace: Trace) -> dict[int, Memory]:
-    """The memory of inputs that nobody else holds, by the buffer that it is to be."""
-    taken: dict[int, Memory] = {}
-    recorder, inputs, sizes = thread_state.recorder, trace.inputs, plan.sizes
+def _reused_inputs(donations: Sequence[tuple[int, int]], sizes: Sequence[int], trace: Trace) -> Mapping[int, Array]:
+    """The inputs that outputs are written over, by the number of the output's buffer: they die with this flush."""
+    recorder, inputs = thread_state.recorder, trace.inputs
     written = map(id, map(_second, trace.written))
-    references = dict.fromkeys(written, 1) if recorder is None else recorder.references() + Counter(written)
-    for k, output in donations:
-        array = inputs[k]
-        memory: Any = array.memory
-        buffer = memory.buffer
-        if (
-            getrefcount(array) == _DYING_ARRAY + references.get(id(array), 0) and getrefcount(memory) == _DYING_MEMORY
-            and getrefcount(buffer) == _DYING_BUFFER and buffer.nbytes == sizes[output] and not buffer.shared
-            and memory.layout.offset == 0
-        ):
-            taken[output] = memory
-            if recorder is not None:
-                recorder.gave_away(array)
-            buffer.version, buffer.origin = 0, None
-    return taken
+    others = dict.fromkeys(written, 1) if recorder is None else recorder.references() + Counter(written)
+    arrays = [inputs[k] for k, _ in donations]
+    may_be = reusable(arrays, [1 + others.get(id(array), 0) for array in arrays], [sizes[k] for _, k in donations])
+    reused = {number: array for array, (_, number) in compress(zip(arrays, donations, strict=True), may_be)}
+    for number, array in reused.items():
+        memory = array.memory
+        assert memory is not None
+        if recorder is not None:
+            reused[number] = Array(None, -1, array.node, memory)
+            recorder.gave_away(array)
+        memory.buffer.version, memory.buffer.origin = 0, None
+    return reused

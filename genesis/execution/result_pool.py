@@ -1,102 +1,226 @@
-"""Runs of plans, and the memory that they compute into.
+"""The memory that programs compute into: one mechanism for flushes and replays, on every device, for results of any size.
 
-A plan keeps its last runs, and they are taken in turn: small results lie again where nobody holds any more what was there
-two runs ago, small temporaries where they lay.
+A pool keeps the last runs of one program, and they are taken in turn: a small result lies where nobody owns any more what
+was there two runs ago. A large one is written over an array that dies with the run, if the program can do so and nobody
+else owns it (`reusable`); otherwise it gets fresh memory, which the run does not keep.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from operator import attrgetter
-from sys import getrefcount
-from typing import Any
+from typing import NamedTuple, Protocol
 
-from genesis.execution.plan import UNHELD, Owner, Plan
-from genesis.execution.reference_mode import Interpretation
+from genesis.ir.dtypes import DType
+from genesis.ir.graph import Node
+from genesis.ir.shapes import Shape
+from genesis.ops.layout import Layout
 from genesis.runtime.devices import Device
 from genesis.runtime.memory import Buffer
 from genesis.runtime.native import Completion
+from genesis.runtime.references import IN_LIST, reference_count
 from genesis.tracing.memory import Memory
 from genesis.tracing.trace import Array, Trace
 
-__all__ = ["Run", "begin"]
+__all__ = ["REPLAYED_SMALL", "SMALL", "Output", "ResultBuffer", "ResultPool", "Run", "reusable"]
 
-_RUNS = 2  # that a plan keeps: a result usually lives until the next one of its kind is there
+# Bytes: the host's results up to SMALL stay with their pool. A recorded call will run again: if none of its results is larger
+# than REPLAYED_SMALL all stay, for a result of its own memory is 1 us cheaper than one that is written over an input.
+SMALL, REPLAYED_SMALL = 16 << 10, 64 << 10
+_RUNS = 2  # that a pool keeps: a result usually lives until the next one of its kind is there
 
-_pointer, _address = attrgetter("memory.pointer"), attrgetter("buffer.ptr")
+_memory, _buffer = attrgetter("memory"), attrgetter("buffer")
+
+
+class Output(NamedTuple):
+    """Where a value of a program lies: in which of its inputs, or in which of its buffers, from byte `start` on."""
+
+    is_input: bool
+    number: int
+    layout: Layout
+    dtype: DType
+    start: int
+    strides: Shape | None  # what a kernel has to know of the layout
+
+
+class ResultBuffer(NamedTuple):
+    """Buffer `number` of a program, of `size` bytes, and the first value in it; the rest as in `Output`."""
+
+    number: int
+    value: int
+    size: int
+    layout: Layout
+    start: int
+    strides: Shape | None
+
+
+class Computation(Protocol):
+    """What gives a flush its values: a plan, or the references of a trace."""
+
+    keeps: bool
+
+    @property
+    def saved(self) -> Sequence[int]: ...
+
+    @property
+    def values(self) -> Sequence[int]: ...
 
 
 class Run:
-    """A flush under way: the handles it computes, by which plan, into which memory, and whether it came to its end."""
+    """A program under way, or one that came to its end: where it computes.
 
-    __slots__ = ("_kept", "arena", "completion", "device", "held", "memories", "plan")
+    Attributes:
+        memories: of the program's values; None where there is none yet.
+        arrays: the same as arrays, if the pool has handles for these.
+        selected: the arrays of the values that the pool has selected, small ones.
+        addresses: of the program's buffers.
+        completion: true once the program has come to its end.
+        pool, plan, handles, arena: only while a flush is under way: whose run it is, what it computes for whom, and the
+            memory of temporaries.
+    """
 
-    def __init__(self, plan: Plan | Interpretation | None, held: Sequence[Array], device: Device) -> None:
-        self.plan = plan
-        self.held = held
+    __slots__ = (
+        "_kept", "_unowned", "addresses", "arena", "arrays", "completion", "device", "handles", "memories", "plan", "pool",
+        "selected",
+    )
+
+    def __init__(self, device: Device, values: int = 0, buffers: int = 0) -> None:
         self.device = device
-        self.memories: list[Any] = []  # of the plan's values, None where there is none yet
+        self.memories: list[Memory] = [None] * values  # type: ignore[list-item]
+        self.arrays: list[Array] = [None] * values  # type: ignore[list-item]
+        self.selected: tuple[Array, ...] = ()
+        self.addresses = [0] * buffers
+        self.completion = Completion()
+        self.pool: ResultPool | None = None
+        self.plan: Computation | None = None
+        self.handles: Sequence[Array] = ()
         self.arena: Buffer | None = None
-        self.completion = Completion()  # true once the program has come to its end
-        self._kept: list[Any] = []  # the memories of small results, and then their buffers
+        self._kept: list[Array | Memory | Buffer] = []  # small results, and all that makes them up
+        self._unowned: list[int] | None = None  # the reference counts of these, if nobody else owns them
 
-    def provide(self, plan: Plan, taken: Mapping[int, Memory], trace: Trace) -> list[int | float]:
-        """Find memory, some of it that of inputs: `taken`, by the buffer that it is to be. Returns the slots of programs."""
-        memories, inputs = self.memories, trace.inputs
-        references = [*map(getrefcount, self._kept)]
-        if references == plan.unheld:
-            self._make(plan.large, taken)
-        else:
-            for place, count in enumerate(references):
-                if count != UNHELD:
-                    memories[plan.small[place % len(plan.small)]] = None
-            self._make(plan.owners, taken)
-            self._kept = [memories[value] for value in plan.small]
-            self._kept += [memory.buffer for memory in self._kept]
-        for buffer in self._kept[len(plan.small) :]:
-            buffer.origin = buffer._owner = None
-        for value, (is_input, number, layout, dtype, start, strides) in plan.views:
+    def place_views(self, views: Iterable[tuple[int, Output]], owners: Sequence[int], inputs: Sequence[Array]) -> None:
+        """Find memory for values that lie in others' buffers, whose first values are `owners`, or in inputs."""
+        memories = self.memories
+        for value, (is_input, number, layout, dtype, start, strides) in views:
             if is_input:
                 memories[value] = inputs[number].memory.at(layout, dtype)  # type: ignore[union-attr]
             else:
-                memories[value] = Memory.laid(memories[plan.owners[number].value].buffer, layout, start, strides)
-        if self.arena is None and plan.arena_bytes:
-            self.arena = Buffer(plan.arena_bytes, self.device)
-        addresses = map(_address, map(memories.__getitem__, plan.first))
-        return [
-            *map(_pointer, map(inputs.__getitem__, plan.inputs)), *addresses, self.arena.ptr if self.arena else 0,
-            *trace.scalars,
-        ]
+                memories[value] = Memory.laid(memories[owners[number]].buffer, layout, start, strides)
 
-    def _make(self, owners: Sequence[Owner], taken: Mapping[int, Memory]) -> None:
+
+class ResultPool:
+    """The runs of one program.
+
+    Attributes:
+        donations: (input, buffer): which large result the program may write over which input.
+        kept_bytes: results up to this size stay with a run. None does on a GPU: its own pool gives the same memory again at
+            once, and graphs of launches want it where it was the last time.
+        selected: values whose arrays a run is to have at hand.
+    """
+
+    __slots__ = (
+        "_buffers", "_handles", "_large", "_passing", "_small", "_values", "donations", "idle", "kept_bytes", "selected",
+    )
+
+    def __init__(
+        self, buffers: Sequence[ResultBuffer], values: int, donations: Sequence[tuple[int, int]], kept_bytes: int,
+        handles: Sequence[tuple[Trace | None, int, Node]] = (),
+    ) -> None:
+        self._buffers = buffers
+        self.donations = [pair for pair in donations if buffers[pair[1]].size > kept_bytes]
+        self.kept_bytes = kept_bytes
+        self.idle: list[Run] = []  # that came to their end, the oldest first
+        self.selected: Sequence[int] = ()
+        self._handles = handles
+        self._values = values
+        self._large = [buffer for buffer in buffers if buffer.size > kept_bytes]
+        self._small = [buffer.value for buffer in buffers if buffer.size <= kept_bytes]
+        self._passing = sorted({*range(values)}.difference(self._small))  # what a run does not keep
+
+    def for_replays(self, handles: Sequence[tuple[Trace | None, int, Node]]) -> ResultPool:
+        """Another pool of the program. Its runs hold results as arrays if `handles` has (trace, position, node) of each."""
+        keeps_all = self.kept_bytes > 0 and max([buffer.size for buffer in self._buffers], default=0) <= REPLAYED_SMALL
+        kept_bytes = REPLAYED_SMALL if keeps_all else self.kept_bytes
+        return ResultPool(self._buffers, self._values, self.donations, kept_bytes, handles)
+
+    def take(self, device: Device) -> Run:
+        """A run: the oldest that is idle, or a new one."""
+        if len(self.idle) >= _RUNS:
+            run = self.idle.pop(0)
+            if run.device is device:
+                return run
+        return Run(device, self._values, len(self._buffers))
+
+    def begin(self, plan: Computation, handles: Sequence[Array], device: Device) -> Run:
+        """A run for a flush, which computes `handles` by `plan`."""
+        run = self.take(device)
+        run.completion.clear()
+        run.pool, run.plan, run.handles = self, plan, handles
+        return run
+
+    def provide(self, run: Run, reused: Mapping[int, Array]) -> None:
+        """Find memory for all buffers, that of `reused`, by the buffer's number, among it."""
+        kept = run._kept
+        counts = [*map(reference_count, kept)]
+        if counts == run._unowned:
+            if self._large:
+                self._make(run, self._large, reused)
+            return
+        small, memories = self._small, run.memories
+        for place, (now, alone) in enumerate(zip(counts, run._unowned or (), strict=True)):
+            if now != alone:
+                memories[small[place % len(small)]] = None  # type: ignore[call-overload]
+        kept.clear()
+        self._make(run, self._buffers, reused)
+        if self._handles:
+            kept += [run.arrays[value] for value in small]
+            run.selected = tuple([run.arrays[value] for value in self.selected])
+        kept += [memories[value] for value in small]
+        kept += [memories[value].buffer for value in small]
+        run._unowned = [*map(reference_count, kept)]  # right here nobody else can know of them
+
+    def _make(self, run: Run, buffers: Sequence[ResultBuffer], reused: Mapping[int, Array]) -> None:
         """Make memory for values that have none."""
-        for number, value, size, layout, start, strides in owners:
-            if self.memories[value] is None:
-                memory = taken.get(number)
-                if memory is None or memory.layout is not layout:
-                    buffer = Buffer(size, self.device) if memory is None else memory.buffer
-                    memory = Memory.laid(buffer, layout, start, strides)
-                self.memories[value] = memory
+        memories, handles = run.memories, self._handles
+        for number, value, size, layout, start, strides in buffers:
+            if memories[value] is not None:
+                continue
+            array = reused.get(number)
+            memory = None if array is None else array.memory
+            if memory is None or memory.layout is not layout:
+                buffer = Buffer(size, run.device) if memory is None else memory.buffer
+                memory, array = Memory.laid(buffer, layout, start, strides), None
+            memories[value] = memory
+            run.addresses[number] = memory.buffer.ptr
+            if handles:
+                run.arrays[value] = array or Array(*handles[value], memory)
 
-    def end(self, plan: Plan) -> None:
-        """Let go of what was computed, and be kept by the plan. The program must have come to its end."""
-        self.held = ()
-        for value in plan.passing:
-            self.memories[value] = None
-        if plan.arena_bytes > plan.kept_bytes:
-            self.arena = None
-        plan.idle.append(self)
+    def forget(self, run: Run) -> None:
+        """What a run kept begins anew: no backward asks for it, and what once saw its memory does no more."""
+        for buffer in run._kept[-len(self._small) :]:
+            buffer.origin = buffer._owner = None  # type: ignore[union-attr]
+
+    def give_back(self, run: Run) -> None:
+        """Keep a run whose program came to its end, with small results alone."""
+        if self._passing:
+            for value in self._passing:
+                run.memories[value] = run.arrays[value] = None  # type: ignore[call-overload]
+        self.idle.append(run)
 
 
-def begin(plan: Plan | Interpretation | None, held: Sequence[Array], device: Device) -> Run:
-    """A run of `plan` for these handles: the oldest that it keeps, or a new one."""
-    if plan.__class__ is Plan and len(plan.idle) >= _RUNS:
-        run: Run = plan.idle.pop(0)
-        if run.device is device:
-            run.completion.clear()
-            run.held = held
-            return run
-    run = Run(plan, held, device)
-    if plan is not None:
-        run.memories = plan.memories if isinstance(plan, Interpretation) else [None] * len(plan.values)
-    return run
+def reusable(arrays: Sequence[Array], owners: Sequence[int], sizes: Sequence[int]) -> list[bool]:
+    """Which realized arrays may be written over: those that nobody owns besides `arrays` and as many others as `owners`
+    says, in whole buffers of these sizes, which nobody shares.
+
+    Which outputs a program may write over which inputs is for `lower.schedule.donations` to say; whether it does is decided
+    here, for each run.
+    """
+    memories = [*map(_memory, arrays)]
+    buffers = [*map(_buffer, memories)]
+    counts = [[*map(reference_count, objects)] for objects in (arrays, memories, buffers)]
+    return [
+        of_array == IN_LIST + others and of_memory == of_buffer == IN_LIST + 1 and buffer.nbytes == size
+        and buffer._owner is None and memory.layout.offset == 0
+        for of_array, of_memory, of_buffer, others, size, memory, buffer in zip(
+            *counts, owners, sizes, memories, buffers, strict=True)
+    ]

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import ctypes
-import sys
 from collections.abc import Sequence
 from typing import Any, NamedTuple
+
+from genesis.runtime.references import is_sole_owner
 
 __all__ = ["CPU", "CUDA", "Outside", "exported", "imported"]
 
@@ -42,8 +43,6 @@ _python.PyCapsule_GetPointer.restype = ctypes.c_void_p
 _python.PyCapsule_GetPointer.argtypes = [ctypes.c_void_p, ctypes.c_char_p]
 _python.PyCapsule_SetName.argtypes = [ctypes.c_void_p, ctypes.c_char_p]
 
-_UNHELD = 3  # references to a capsule that nobody else has: the export's, a local name, getrefcount's argument
-
 
 class _Export:
     """What others hold of ours: the structures, who keeps the memory, and the capsule as long as it may hold them."""
@@ -70,7 +69,7 @@ def _forget_unused() -> None:
     """
     for address, export in [*_exports.items()]:
         capsule = export.capsule
-        if capsule is not None and sys.getrefcount(capsule) == _UNHELD:
+        if capsule is not None and is_sole_owner([capsule], 2):  # besides the export and the local name
             export.capsule = None
             if _python.PyCapsule_IsValid(id(capsule), _NAME):
                 _exports.pop(address, None)

@@ -1,23 +1,27 @@
-"""Memory for temporaries of the host's programs."""
+"""Memory for temporaries of programs."""
 
 from __future__ import annotations
 
+from genesis.runtime.devices import CPU, Device
 from genesis.runtime.memory import Buffer
 
 __all__ = ["scratch"]
 
 
 class _Scratch:
-    """The host's memory for temporaries of programs that run one at a time: one buffer for all that want little."""
+    """Memory for temporaries of programs. The host's run one at a time, so all that want little share one buffer.
+
+    A GPU's programs are queued, and its own pool gives the same memory again at once.
+    """
 
     def __init__(self, most: int) -> None:
         self.most = most
         self._buffer = Buffer(0)
 
-    def buffer(self, nbytes: int) -> Buffer:
+    def buffer(self, nbytes: int, device: Device = CPU) -> Buffer:
         """At least `nbytes` bytes, whatever is in them, until the next call."""
-        if nbytes > self.most:
-            return Buffer(nbytes)
+        if nbytes > self.most or not device.memory.is_host:
+            return Buffer(nbytes, device)
         if nbytes > self._buffer.nbytes:
             self._buffer = Buffer(nbytes)
         return self._buffer

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -13,7 +13,7 @@ from genesis.ops.layout import Layout, contiguous_layout
 from genesis.runtime.devices import Device
 from genesis.runtime.memory import Buffer
 
-__all__ = ["Memory", "Place"]
+__all__ = ["Memory"]
 
 _new = object.__new__
 
@@ -82,14 +82,3 @@ class Memory:
         if 0 in at.shape:
             return self.buffer.numpy(dtype.numpy, at.shape)
         return self.buffer.numpy(dtype.numpy, at.shape, tuple([s * size for s in at.strides]), at.offset * size)
-
-
-class Place(NamedTuple):
-    """Where an output of a program lies: in which of its inputs, or in which of its buffers, from byte `start` on."""
-
-    is_input: bool
-    number: int
-    layout: Layout
-    dtype: DType
-    start: int
-    strides: Shape | None  # what a kernel has to know of the layout

@@ -25,6 +25,7 @@ from genesis.execution.plan import Plan
 from genesis.ir.graph import Graph
 from genesis.pytree import leaves_of
 from genesis.runtime import rng
+from genesis.runtime.references import is_sole_owner
 from genesis.tensor.dispatch import array_of
 from genesis.tensor.handle import Tensor, tensor_of
 from genesis.tensor.traced_number import Number, plain
@@ -34,8 +35,6 @@ from genesis.tracing.state import thread_state
 from genesis.tracing.trace import Array, Trace
 
 __all__ = ["Recorder"]
-
-_UNHELD = 2  # references to a Number that nobody stored: the local name, getrefcount's argument
 
 
 class Recorder:
@@ -194,7 +193,7 @@ class Recorder:
         """The call is over: where one of its Numbers was stored, the number takes its place; replays would store no other."""
         while self.numbers:
             number = self.numbers.pop()
-            if sys.getrefcount(number) == _UNHELD:
+            if is_sole_owner([number], 1):  # besides the local name
                 continue
             self.refuse("a number that may change from call to call is stored")
             for holder in gc.get_referrers(number):
@@ -322,7 +321,7 @@ class Recorder:
         if thread_state.recorder is not self or thread_state.traces.get(trace.device.name) is not trace or plan is None:
             return
         number, nodes = len(self.programs), trace.nodes
-        held = trace.run.held
+        held = trace.run.handles
         for array in held:
             self.outputs[id(array)] = number, array.index
             self._handles.append(array)

@@ -18,9 +18,9 @@ from typing import Any, NamedTuple
 from genesis.capture.replay.program import ReplayProgram
 from genesis.ops.layout import Layout
 from genesis.tensor.handle import Tensor
-from genesis.tracing.trace import Array
+from genesis.tracing.trace import Array, Change
 
-__all__ = ["InputSource", "Program", "Refusal", "Source", "SplitError", "State", "hooks_of", "signed"]
+__all__ = ["InputSource", "Program", "Refusal", "Source", "SplitError", "State", "Write", "hooks_of", "signed"]
 
 Source = tuple[Any, ...]
 
@@ -48,6 +48,16 @@ class InputSource(NamedTuple):
     source: Source
     within: Layout | None = None
     copied: bool = False
+
+
+class Write(NamedTuple):
+    """A tensor that a program writes over: which of its outputs it gets, and how versions rise."""
+
+    source: Source
+    output: int
+    versions: int
+    notes: int
+    change: Change | None
 
 
 @dataclass(eq=False)

@@ -16,13 +16,13 @@ from typing import Any, NamedTuple
 from genesis.capture.guards.entry_check import check_of
 from genesis.capture.record.arguments import Arguments
 from genesis.capture.record.recorder import Recorder
-from genesis.capture.record.records import InputSource, Program, signed
+from genesis.capture.record.records import InputSource, Program, Write, signed
 from genesis.capture.record.results import Results, copied, find
 from genesis.capture.record.steps import later_schedules
 from genesis.capture.replay.program import ReplayProgram
 from genesis.capture.replay.single_program import FAULT, Commit, SingleProgramReplay
 from genesis.execution.failure import LOSSES
-from genesis.execution.flush import FLUSH_HOOKS
+from genesis.execution.flush import FLUSH_HOOKS, flush
 from genesis.runtime import rng
 from genesis.tensor.dispatch import array_of
 from genesis.tensor.handle import Tensor, hold_gradient
@@ -34,16 +34,6 @@ __all__ = ["Entry"]
 _device, _version = attrgetter("memory.buffer.device"), attrgetter("_version")
 
 
-class _Write(NamedTuple):
-    """A tensor that a program writes over: which of its outputs it gets, and how versions rise."""
-
-    source: Any
-    output: int
-    versions: int
-    notes: int
-    change: Any
-
-
 class _Launch(NamedTuple):
     """A program with what a replay has to look up for it."""
 
@@ -52,7 +42,7 @@ class _Launch(NamedTuple):
     numbers: list[float]
     slots: list[tuple[int, Any]]
     variables: list[tuple[int, Any]]
-    writes: list[_Write]
+    writes: list[Write]
     roots: list[Tensor]  # that are written over, if they are the same ones in all calls; else none
     versions: list[int]  # by how many theirs rise
     is_plain: bool  # its inputs are the arrays that `check` returns, in their order
@@ -90,7 +80,7 @@ class Entry:
         self._unread = [w.source for launch in self._launches for w in launch.writes if InputSource(w.source) not in given]
         only = self._launches[0] if len(self._launches) == 1 else None
         self._single = SingleProgramReplay(only.replay, only.inputs, only.writes, self._cleared, results) if (
-            only is not None and only.is_plain and SingleProgramReplay.fits(only.replay)) else None
+            only is not None and only.is_plain and only.replay.is_single) else None
         self.check: Callable[[Any, Any], Any] = check_of(recorder, arguments, given)
         self.slots = [(s.label, f"{s.array.node.dtype.name}{list(s.array.node.shape)}") for s in states if s.source in {
             one.source for one in given}]
@@ -188,7 +178,7 @@ class Entry:
                 if not tensor._is_holder:
                     hold_gradient(tensor, gradient)
             try:
-                launch.replay.flush(trace, handles)
+                flush(trace, launch.replay.begin(handles))
             except LOSSES:
                 for number_of_step in later_schedules(self._steps):
                     undo[number_of_step]()
@@ -244,7 +234,7 @@ def _launch(recorder: Recorder, place: int, given: dict[InputSource, int]) -> _L
         assert state.array.memory is not None
         recorder.wholes.add(source)
         final = root not in later
-        writes.append(_Write(
+        writes.append(Write(
             source, outputs[index], root._version - state.version if final else 0, state.notes if final else 0,
             state.array.memory.buffer.change,
         ))

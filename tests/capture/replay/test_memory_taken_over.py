@@ -8,7 +8,7 @@ import pytest
 import genesis
 from genesis import nn, optim
 from genesis.capture.record.recorder import Recorder
-from genesis.capture.replay.program import SMALL
+from genesis.execution.result_pool import REPLAYED_SMALL as SMALL
 from genesis.nn import functional as F
 from genesis.runtime.memory import memory_stats, reset_peak
 
