@@ -377,7 +377,8 @@ def concat(tensors: Sequence[Tensor], dim: Int = 0) -> Tensor:
     """The tensors one after the other along `dim`."""
 def concatenate(tensors: Sequence[Tensor], dim: Int = 0) -> Tensor:
     """The tensors one after the other along `dim`."""
-conj_physical = conj
+def conj_physical(self: Tensor) -> Tensor:
+    """The tensor itself: it is real."""
 def constant_pad_nd(input: Tensor, pad: Sequence[Int], value: Float = 0) -> Tensor:
     """`pad` with a constant."""
 def conv1d(
@@ -961,7 +962,8 @@ def modified_bessel_k0(input: Tensor) -> Tensor:
     """The modified Bessel function K0."""
 def modified_bessel_k1(input: Tensor) -> Tensor:
     """The modified Bessel function K1."""
-moveaxis = movedim
+def moveaxis(self: Tensor, source: Extents, destination: Extents) -> Tensor:
+    """The axes `source` moved to the places `destination`, the others in their order."""
 def mse_loss(input: Operand, target: Operand, reduction: str = 'mean') -> Tensor:
     """(input - target)^2."""
 def msort(input: Tensor) -> Tensor:
@@ -1105,7 +1107,8 @@ def rad2deg(input: Tensor) -> Tensor:
     """As `numpy.rad2deg`."""
 def rad2deg_(input: Tensor) -> Tensor:
     """`rad2deg`, in place."""
-real = conj
+def real(self: Tensor) -> Tensor:
+    """The tensor itself: it is real."""
 def reciprocal(input: Tensor) -> Tensor:
     """1 / x."""
 def reciprocal_(input: Tensor) -> Tensor:
@@ -1126,8 +1129,10 @@ def renorm_(input: Tensor, p: Float, dim: Int, maxnorm: Float) -> Tensor:
     """`renorm`, in place."""
 def reshape(input: Tensor, *shape: Any) -> Tensor:
     """The same elements in another shape, row by row; one extent may be -1 and follows from the others."""
-resolve_conj = conj
-resolve_neg = conj
+def resolve_conj(self: Tensor) -> Tensor:
+    """The tensor itself: it is real."""
+def resolve_neg(self: Tensor) -> Tensor:
+    """The tensor itself: it is real."""
 def rms_norm(
     input: Tensor, normalized_shape: tuple[Int, ...], weight: Tensor | None = None, eps: Float | None = None,
 ) -> Tensor:
@@ -1370,9 +1375,12 @@ def unflatten(input: Tensor, dim: Int, sizes: Sequence[Int]) -> Tensor:
     """Axis `dim` split into `sizes`."""
 def unfold(input: Tensor, dimension: Int, size: Int, step: Int) -> Tensor:
     """All windows of `size` elements along `dimension`, `step` apart; each is a row along a new last axis."""
-unsafe_chunk = chunk
-unsafe_split = split
-unsafe_split_with_sizes = split_with_sizes
+def unsafe_chunk(input: Tensor, chunks: Int, dim: Int = 0) -> tuple[Tensor, ...]:
+    """At most `chunks` views of equal extent along `dim` (the last may be smaller)."""
+def unsafe_split(input: Tensor, split_size: Extents, dim: Int = 0) -> tuple[Tensor, ...]:
+    """Views of `split_size` along `dim` (the last may be smaller), or of the sizes in a list."""
+def unsafe_split_with_sizes(input: Tensor, split_sizes: Sequence[Int], dim: Int = 0) -> tuple[Tensor, ...]:
+    """Views of the given sizes along `dim`."""
 def unsqueeze(input: Tensor, dim: Int) -> Tensor:
     """With a new axis of extent 1 at `dim`."""
 def unsqueeze_(input: Tensor, dim: Int) -> Tensor:

@@ -30,7 +30,7 @@ from genesis.ops import OPERATIONS, Operation
 from genesis.tensor.handle import Tensor
 
 ROOT = Path(__file__).resolve().parent.parent
-MODULES = ("genesis",)
+MODULES = ("genesis", "genesis.linalg", "genesis.nn.functional", "genesis.ops", "genesis.special")
 METHODS = "genesis.tensor.methods"
 WIDTH = 128
 SHADOWED = {"bool": "Bool", "float": "Float", "int": "Int", "type": "Type"}  # dtypes and methods have these names
@@ -118,9 +118,9 @@ class Stub:
         if kind.__module__ == "numpy":
             self.imports.setdefault("numpy", set())
             return f"np.ndarray[{self.need('typing', 'Any')}, Any]" if kind is np.ndarray else f"np.{kind.__name__}"
-        if issubclass(kind, tuple) and kind.__module__.startswith("genesis.ops."):
+        if issubclass(kind, tuple) and (kind.__module__.startswith("genesis.ops.") or kind.__module__ == self.module):
             self.results[kind.__name__] = kind
-            return self.need(METHODS, kind.__name__)
+            return self.need(self.module if kind.__module__ == self.module else METHODS, kind.__name__)
         return self.need(self.home_of(kind.__name__, kind), kind.__name__)
 
     def export(self, name: str, module: str, original: str) -> None:
@@ -165,6 +165,15 @@ class Stub:
                 self.lines += [head, f"{indent}    {_docstring(doc, indent)}"]
             else:
                 self.lines.append(f"{head} ...")
+
+    def tuples(self, kinds: Iterable[type]) -> list[str]:
+        """Named tuples of Tensors."""
+        lines = []
+        for kind in sorted(kinds, key=lambda kind: kind.__name__):
+            lines.append(f"class {kind.__name__}({self.need('typing', 'NamedTuple')}):")
+            lines += [f"    {_docstring(kind.__doc__ or '', '')}", ""]
+            lines += [f"    {field}: {self.need('genesis.tensor.handle', 'Tensor')}" for field in kind.__annotations__] + [""]
+        return lines
 
     def head(self) -> list[str]:
         lines = ["# Written by tools/stubs.py from the operation table: do not edit.", ""]
@@ -285,9 +294,16 @@ def _settled(parameters: list[inspect.Parameter], name: str, given: bool) -> lis
 
 def row_of(name: str, function: Any) -> Operation | None:
     """The row that a function was made of."""
-    given = getattr(function, "__signature__", None)
+    given = getattr(inspect.unwrap(function), "__signature__", None) if callable(function) else None
     row = OPERATIONS.get(getattr(function, "__name__", name))
     return row if row is not None and given is row.signature else None
+
+
+def variants_of(row: Operation, function: Callable[..., Any]) -> list[Signature]:
+    """The signatures of a function that is made of a row, with what it takes beside the row's parameters."""
+    more = [p.replace(annotation=bool) for p in inspect.signature(function).parameters.values()]
+    more = [p for p in more if p.name not in row.signature.parameters]
+    return [v._replace(parameters=[*v.parameters, *more]) for v in row_signatures(row)]
 
 
 # ---- the methods of Tensor ----
@@ -301,16 +317,12 @@ def methods_stub() -> str:
     for name, value in sorted(vars(own).items()):
         if name not in written and (not name.startswith("_") or name.startswith("__")):
             _add_method(stub, name, value)
-    body = stub.lines
-    stub.lines, every = [], Stub("")  # functions that are no methods return named tuples as well
+    body, every = stub.lines, Stub("")  # functions that are no methods return named tuples as well
     for variant in (variant for name in (*CHOICES, *RESULTS) for variant in row_signatures(OPERATIONS[name])):
         every.written(variant.result)
-    for name in sorted(every.results):
-        stub.lines += [f"class {name}(NamedTuple):", f'    {_docstring(every.results[name].__doc__ or "", "")}', ""]
-        stub.lines += [f"    {field}: Tensor" for field in every.results[name].__annotations__] + [""]
-    for name in ("Any", "NamedTuple", "Self"):
-        stub.need("typing", name)
-    lines = [*stub.head(), "", *stub.lines, "class Methods:", '    """The methods of Tensor."""', "", *body]
+    tuples = stub.tuples(every.results.values())
+    stub.need("typing", "Self")
+    lines = [*stub.head(), "", *tuples, "class Methods:", '    """The methods of Tensor."""', "", *body]
     return "\n".join(lines) + "\n"
 
 
@@ -379,10 +391,12 @@ def module_stub(module: types.ModuleType, names: Iterable[str]) -> str:
         elif name in imports:
             stub.export(name, *imports[name])
         elif (row := row_of(name, value)) is not None:
-            stub.define(name, row_signatures(row), value.__doc__ or "")
+            stub.define(name, variants_of(row, value), value.__doc__ or "")
         elif isinstance(value, types.ModuleType):
             stub.export(name, value.__name__.rpartition(".")[0], name)
-        elif isinstance(value, types.FunctionType) and name not in written and (found := _origin(name, value)):
+        elif isinstance(value, types.FunctionType) and name not in written and (
+            (found := _origin(name, value)) and found[1] == name
+        ):
             stub.export(name, *found)
         elif isinstance(value, types.FunctionType):
             base = getattr(module, name[:-1], None) if name.endswith("_") and _open(value) else None
@@ -397,7 +411,8 @@ def module_stub(module: types.ModuleType, names: Iterable[str]) -> str:
             stub.export(name, *found)
         else:
             stub.lines.append(f"{name}: {'None' if value is None else stub.written(type(value))}")
-    return "\n".join([*stub.head(), "", *stub.lines]) + "\n"
+    tuples = stub.tuples(kind for kind in stub.results.values() if kind.__module__ == stub.module)
+    return "\n".join([*stub.head(), "", *tuples, *stub.lines]) + "\n"
 
 
 def _imports_of(tree: ast.Module) -> dict[str, tuple[str, str]]:

@@ -44,17 +44,17 @@ class Context:
         self._constant: set[int] = set()
 
     @property
-    def saved_tensors(self) -> list[Tensor | None]:
+    def saved_tensors(self) -> list[Tensor]:  # or None, where None was saved
         """The tensors that were saved, with the values that they had at the end of `forward`.
 
         Raises RuntimeError once backward has released them.
         """
         if self._custom is None:
-            return self._saved
+            return self._saved  # type: ignore[return-value]
         custom = self._custom()
         if custom is None:
             raise RuntimeError("saved_tensors: the graph that this context belongs to is gone")
-        return custom.read()
+        return custom.read()  # type: ignore[return-value]
 
     def save_for_backward(self, *tensors: Tensor | None) -> None:
         """Keep tensors - arguments, results, or what was computed between - for `backward`. A second call adds to the first."""

@@ -127,7 +127,7 @@ class MultiheadAttention(Module):
             if query is key is value:
                 joint: Tensor = functional.linear(query, self.in_proj_weight, self.in_proj_bias)
                 return list(joint.chunk(3, -1))
-            weights: tuple[Tensor | None, ...] = self.in_proj_weight.chunk(3)
+            weights: tuple[Any, ...] = self.in_proj_weight.chunk(3)
         else:
             weights = (self.q_proj_weight, self.k_proj_weight, self.v_proj_weight)
         biases = (None,) * 3 if self.in_proj_bias is None else self.in_proj_bias.chunk(3)

@@ -15,9 +15,10 @@ import sys
 from collections.abc import Callable, Mapping
 from dataclasses import KW_ONLY
 from inspect import Parameter, get_annotations, signature
-from typing import Any, ClassVar, dataclass_transform
+from typing import TYPE_CHECKING, Any, ClassVar, dataclass_transform
 
 from genesis.nn.module import Module
+from genesis.tensor.handle import Tensor
 
 __all__ = ["KW_ONLY", "Layer"]
 
@@ -36,6 +37,10 @@ class Layer(Module):
 
     function: ClassVar[Callable[..., Any]]
     _settings: ClassVar[Mapping[str, Parameter]] = {}
+
+    if TYPE_CHECKING:
+
+        def forward(self, *inputs: Any, **options: Any) -> Tensor: ...
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()

@@ -88,7 +88,7 @@ class MaxUnpool1d(Layer):
 
     def forward(self, input: Tensor, indices: Tensor, output_size: Sequence[int] | None = None) -> Tensor:
         """See `nn.functional.max_unpool1d` and its kin."""
-        return self.function(input, indices, self.kernel_size, self.stride, self.padding, output_size)
+        return type(self).function(input, indices, self.kernel_size, self.stride, self.padding, output_size)
 
 
 class MaxUnpool2d(MaxUnpool1d):
