@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 from genesis.autograd.derivation import arguments_of
 from genesis.autograd.forward_values import saved_at
 from genesis.execution.flush import flush
+from genesis.ir.annotations import AnyFunction, Attributes
 from genesis.ir.graph import Graph, Node
 from genesis.ops.registry import OPERATIONS
 from genesis.tensor.dispatch import array_of, call, enter, filled
@@ -21,7 +22,7 @@ from genesis.tracing.trace import LOCK, Array, Trace
 
 __all__ = ["Context", "CustomCall", "Deferred", "plain", "record_custom"]
 
-Backward = Callable[..., Any]  # from a context and the gradients of results to those of arguments, or a Deferred
+Backward = AnyFunction  # from a context and the gradients of results to those of arguments, or a Deferred
 
 
 class Context:
@@ -39,7 +40,7 @@ class Context:
     _reaches_more = False  # gradients go to other tensors than arguments
 
     def __init__(self) -> None:
-        self.saved_variables: dict[str, Any] = {}
+        self.saved_variables: Attributes = {}
         self._saved: list[Tensor | None] = []
         self._constant: set[int] = set()
 
@@ -63,7 +64,7 @@ class Context:
                 raise TypeError(f"save_for_backward: wants tensors or None, got {type(tensor).__name__} {tensor!r:.40}")
         self._saved.extend(tensors)
 
-    def save_variable(self, name: str, value: Any) -> None:
+    def save_variable(self, name: str, value: object) -> None:
         """Keep any Python object under a name, in `saved_variables`."""
         self.saved_variables[name] = value
 
@@ -226,13 +227,13 @@ def plain(result: Any) -> Any:
     return detach(result) if isinstance(result, Tensor) and result.requires_grad else result
 
 
-def _with_context(backward: Callable[..., Any], own: Any, context: Context, *gradients: Any) -> Any:
+def _with_context(backward: Backward, own: object, context: Context, *gradients: Tensor | None) -> object:
     """`backward`, given the context that the user made."""
     return backward(own, *gradients)
 
 
 @method
-def set_creator(self: Tensor, ctx: Any, backward: Callable[..., Any]) -> Tensor:
+def set_creator(self: Tensor, ctx: Any, backward: Backward) -> Tensor:
     """Have `backward(ctx, *grad_outputs)` derive this tensor; returns the tensor.
 
     The gradients that it returns go to the tensors that `ctx` saved; if it saved none, to the arguments of the operation

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from typing import Any, Protocol
+from typing import Protocol
 
+from genesis.ir.annotations import Tree
 from genesis.pytree import leaves_of, map_tree
-from genesis.runtime.devices import Device, device_of
+from genesis.runtime.devices import Device, DeviceLike, device_of
 from genesis.tensor.dispatch import moved
 from genesis.tensor.handle import Tensor
 from genesis.tensor.views import view
@@ -15,7 +16,7 @@ from genesis.tensor.views import view
 __all__ = ["LocalReduction", "Reduction", "scatter"]
 
 
-def scatter(inputs: Any, devices: Sequence[Any], dim: int = 0) -> list[Any]:
+def scatter(inputs: Tree, devices: Sequence[DeviceLike], dim: int = 0) -> list[Tree]:
     """`inputs` once for each device that gets rows, with its share of every tensor.
 
     Shares are of equal size, but for the last. Raises ValueError for tensors of different extents along `dim`.
@@ -34,7 +35,7 @@ def scatter(inputs: Any, devices: Sequence[Any], dim: int = 0) -> list[Any]:
     size = max(1, -(-extent // len(devices)))
     starts = range(0, max(1, extent), size)
 
-    def share(x: Any, start: int, device: Any) -> Any:
+    def share(x: Tree, start: int, device: Device) -> Tree:
         if not isinstance(x, Tensor):
             return x
         return (view(x, "narrow", dim, start, min(size, extent - start)) if x.shape else x).to(device)

@@ -1,17 +1,17 @@
 """Function: operations whose gradient the user writes.
 
-`forward` and `backward` are Python that runs when the line runs; as all of Python here, they only extend the graph. A
-result of `forward` becomes a node that says where its gradient goes: the walk of backward stops there and asks.
+`forward` and `backward` run when the line runs and only extend the graph. A result of `forward` becomes a node of its own,
+at which backward stops and calls `backward`.
 """
 
 from __future__ import annotations
 
 import functools
 from abc import ABCMeta
-from collections.abc import Callable
 from typing import Any
 
 from genesis.autograd.custom import Context, plain, record_custom
+from genesis.ir.annotations import AnyFunction, Arguments
 from genesis.tensor.dispatch import array_of
 from genesis.tensor.handle import Tensor, result_class
 from genesis.tracing.state import recording, thread_state
@@ -54,12 +54,12 @@ class Function(metaclass=ABCMeta):  # noqa: B024 - GradientNode is a virtual sub
         raise NotImplementedError("Function: a subclass has to say what backward computes")
 
     @staticmethod
-    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
+    def setup_context(ctx: Any, inputs: Arguments, output: Any) -> None:
         """What to save, for a subclass that says so apart: its `forward` takes no `ctx`."""
         raise NotImplementedError("Function: setup_context is the subclass's to say")
 
     @classmethod
-    def apply(cls, *args: Any, **kwargs: Any) -> Any:
+    def apply(cls, *args: object, **kwargs: object) -> Any:
         """Run `forward` and record its results as this function's. Gradients flow to tensors among `args`, not `kwargs`."""
         context = Context()
         context.needs_input_grad = tuple([isinstance(a, Tensor) and a.requires_grad for a in args])
@@ -86,12 +86,12 @@ class Function(metaclass=ABCMeta):  # noqa: B024 - GradientNode is a virtual sub
                 result.__class__ = kind
         return tuple(wrapped) if several else wrapped[0]
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, *args: object, **kwargs: object) -> Any:
         """As `apply`."""
         return self.apply(*args, **kwargs)
 
 
-def once_differentiable(backward: Callable[..., Any]) -> Callable[..., Any]:
+def once_differentiable(backward: AnyFunction) -> AnyFunction:
     """Decorator of a `backward` that is not to be derived itself: a second derivation raises RuntimeError.
 
     >>> import genesis
@@ -110,7 +110,7 @@ def once_differentiable(backward: Callable[..., Any]) -> Callable[..., Any]:
     """
 
     @functools.wraps(backward)
-    def once(ctx: Context, *grad_outputs: Any) -> Any:
+    def once(ctx: Context, *grad_outputs: Tensor | None) -> object:
         with recording(False) as again, again:
             answers = backward(ctx, *grad_outputs)
         sources = [t for t in (*grad_outputs, *ctx.saved_tensors) if isinstance(t, Tensor) and t.requires_grad]
@@ -131,5 +131,5 @@ class _Barred(Function):
         return value
 
     @staticmethod
-    def backward(ctx: Context, *grad_outputs: Tensor) -> Any:
+    def backward(ctx: Context, *grad_outputs: Tensor) -> None:
         raise RuntimeError("backward: this gradient comes from a once_differentiable function and cannot be derived again")

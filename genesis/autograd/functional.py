@@ -6,10 +6,10 @@ makes results differentiable; `strict` raises RuntimeError where an output does 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from genesis.autograd.pullback import columns_of, constant, enter, full, handle, jacobian_of, or_zeros, pull, pull_linear
+from genesis.ir.annotations import AnyFunction, Tree
 from genesis.ir.shapes import Shape
 from genesis.tensor.handle import Tensor
 from genesis.tracing.state import recording
@@ -20,9 +20,9 @@ Tensors = Tensor | tuple[Tensor, ...]
 
 
 def jacobian(
-    func: Callable[..., Any], inputs: Tensors, create_graph: bool = False, strict: bool = False, vectorize: bool = False,
+    func: AnyFunction, inputs: Tensors, create_graph: bool = False, strict: bool = False, vectorize: bool = False,
     strategy: str = "reverse-mode",
-) -> Any:
+) -> Tree:
     """The derivatives of each output by each input, of shape (*output.shape, *input.shape).
 
     All rows belong to one program. With `vectorize` it is a batched one, whose size does not depend on their number;
@@ -44,9 +44,9 @@ def jacobian(
 
 
 def hessian(
-    func: Callable[..., Any], inputs: Tensors, create_graph: bool = False, strict: bool = False, vectorize: bool = False,
+    func: AnyFunction, inputs: Tensors, create_graph: bool = False, strict: bool = False, vectorize: bool = False,
     outer_jacobian_strategy: str = "reverse-mode",
-) -> Any:
+) -> Tree:
     """The second derivatives of a function with one element: for inputs i and j, of shape (*i.shape, *j.shape).
 
     >>> import genesis
@@ -54,7 +54,7 @@ def hessian(
     tensor([[ 6.,  0.],
             [ 0., 12.]])
     """
-    def gradients(*given: Tensor) -> Any:
+    def gradients(*given: Tensor) -> Tree:
         return jacobian(lambda *xs: _single("hessian", func(*xs)).reshape(()), given, create_graph=True, strict=strict)
 
     listed = (inputs,) if isinstance(inputs, Tensor) else inputs
@@ -63,8 +63,8 @@ def hessian(
 
 
 def vjp(
-    func: Callable[..., Any], inputs: Tensors, v: Tensors | None = None, create_graph: bool = False, strict: bool = False
-) -> Any:
+    func: AnyFunction, inputs: Tensors, v: Tensors | None = None, create_graph: bool = False, strict: bool = False
+) -> Tree:
     """(outputs, v J): the gradients of the outputs seeded with `v`, which an output with one element can do without.
 
     >>> import genesis
@@ -77,8 +77,8 @@ def vjp(
 
 
 def jvp(
-    func: Callable[..., Any], inputs: Tensors, v: Tensors | None = None, create_graph: bool = False, strict: bool = False
-) -> Any:
+    func: AnyFunction, inputs: Tensors, v: Tensors | None = None, create_graph: bool = False, strict: bool = False
+) -> Tree:
     """(outputs, J v): the change of the outputs as the inputs move along `v`.
 
     It is pulled back twice: u -> u J is a linear function of u, and its own product with `v` is J v.
@@ -95,8 +95,8 @@ def jvp(
 
 
 def vhp(
-    func: Callable[..., Any], inputs: Tensors, v: Tensors | None = None, create_graph: bool = False, strict: bool = False
-) -> Any:
+    func: AnyFunction, inputs: Tensors, v: Tensors | None = None, create_graph: bool = False, strict: bool = False
+) -> Tree:
     """(output, v H) of a function with one element and its Hessian H, without H itself.
 
     >>> import genesis
@@ -107,8 +107,8 @@ def vhp(
 
 
 def hvp(
-    func: Callable[..., Any], inputs: Tensors, v: Tensors | None = None, create_graph: bool = False, strict: bool = False
-) -> Any:
+    func: AnyFunction, inputs: Tensors, v: Tensors | None = None, create_graph: bool = False, strict: bool = False
+) -> Tree:
     """(output, H v): as `vhp`, for H is symmetric.
 
     >>> import genesis
@@ -119,8 +119,8 @@ def hvp(
 
 
 def _hessian_product(
-    name: str, func: Callable[..., Any], inputs: Tensors, v: Tensors | None, create_graph: bool, strict: bool
-) -> Any:
+    name: str, func: AnyFunction, inputs: Tensors, v: Tensors | None, create_graph: bool, strict: bool
+) -> Tree:
     points, outputs, result = _called(name, lambda *xs: _single(name, func(*xs)), inputs, create_graph)
     vectors = _vectors(name, v, points, "input")
     slopes = pull(outputs, [full(1, y.shape, y) for y in outputs], points, True)
@@ -132,8 +132,8 @@ def _hessian_product(
 
 
 def _called(
-    name: str, func: Callable[..., Any], inputs: Tensors, create_graph: bool
-) -> tuple[list[Tensor], tuple[Tensor, ...], Any]:
+    name: str, func: AnyFunction, inputs: Tensors, create_graph: bool
+) -> tuple[list[Tensor], tuple[Tensor, ...], Tree]:
     """(the points, the outputs there, the outputs as the function gave them)."""
     listed = _listed(name, "inputs", inputs)
     for i, x in enumerate(listed):
@@ -145,7 +145,7 @@ def _called(
     return points, _listed(name, "outputs", result), result
 
 
-def _listed(name: str, what: str, tensors: Any) -> tuple[Tensor, ...]:
+def _listed(name: str, what: str, tensors: object) -> tuple[Tensor, ...]:
     listed = tensors if isinstance(tensors, tuple) else (tensors,)
     for x in listed:
         if not isinstance(x, Tensor):
@@ -153,11 +153,11 @@ def _listed(name: str, what: str, tensors: Any) -> tuple[Tensor, ...]:
     return listed
 
 
-def _like(tensors: Sequence[Any], structure: Any) -> Any:
+def _like(tensors: Sequence[Tree], structure: object) -> Tree:
     return tuple(tensors) if isinstance(structure, tuple) else tensors[0]
 
 
-def _values(outputs: Sequence[Tensor], result: Any, create_graph: bool) -> Any:
+def _values(outputs: Sequence[Tensor], result: Tree, create_graph: bool) -> Tree:
     return _like([y if create_graph else constant(y) for y in outputs], result)
 
 
@@ -174,7 +174,7 @@ def _vectors(name: str, v: Tensors | None, like: Sequence[Tensor], what: str) ->
     return vectors
 
 
-def _single(name: str, y: Any) -> Tensor:
+def _single(name: str, y: object) -> Tensor:
     if not isinstance(y, Tensor) or y.numel() != 1:
         got = f"shape {y.shape}" if isinstance(y, Tensor) else type(y).__name__
         raise RuntimeError(f"{name}: the function must return one tensor with one element, got {got}")

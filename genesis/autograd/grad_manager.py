@@ -5,15 +5,16 @@ from __future__ import annotations
 import weakref
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
-from typing import Any, Self
+from typing import Self, TypeVar
 
 from genesis.autograd.backward_pass import add_gradient, backward, grad, release
 from genesis.autograd.data_parallel import LocalReduction, Reduction, scatter
 from genesis.autograd.derivation import derivation
 from genesis.execution.flush import realize
+from genesis.ir.annotations import Tree
 from genesis.ops.layout import Layout
 from genesis.pytree import leaves_of
-from genesis.runtime.devices import Device, device_of
+from genesis.runtime.devices import Device, DeviceLike, device_of
 from genesis.runtime.fork import fork_safe_lock
 from genesis.tensor.dispatch import array_of, filled, moved
 from genesis.tensor.handle import Tensor, hold_gradient
@@ -23,6 +24,8 @@ from genesis.tracing.state import recording
 from genesis.tracing.trace import LOCK, Array
 
 __all__ = ["GradManager"]
+
+T = TypeVar("T")
 
 _FEW = 16
 _LENDING = fork_safe_lock()  # a tensor stands on one device at a time
@@ -57,7 +60,7 @@ class GradManager:
     """
 
     def __init__(
-        self, devices: Sequence[Any] | None = None, keep_empty_grad: bool = True, reducer: Reduction | None = None
+        self, devices: Sequence[DeviceLike] | None = None, keep_empty_grad: bool = True, reducer: Reduction | None = None
     ) -> None:
         if devices is not None and not len(devices):
             raise ValueError("GradManager: devices is empty; want one at least, or None")
@@ -67,11 +70,11 @@ class GradManager:
         self._attached: dict[int, Tensor] = {}
         self._outputs: list[weakref.ref[Tensor]] = []
         self._limit = _FEW  # when to forget those that are gone
-        self._recording: list[Any] = []
+        self._recording: list[enable_grad] = []
 
     def attach(self, tensors: Tensor | Iterable[Tensor]) -> Self:
         """Want the gradients of `tensors`, leaves of a floating dtype or results; leaves require them from now on."""
-        listed: Iterable[Any] = [tensors] if isinstance(tensors, Tensor) else tensors
+        listed: Iterable[object] = [tensors] if isinstance(tensors, Tensor) else tensors
         for tensor in listed:
             if not isinstance(tensor, Tensor):
                 raise TypeError(f"GradManager.attach: wants tensors, got {type(tensor).__name__} {tensor!r:.40}")
@@ -109,7 +112,7 @@ class GradManager:
         self._fill(wanted)
 
     def run(
-        self, loss_fn: Callable[..., Tensor], *batch: Any, reduction: str = "mean", buffers: Iterable[Tensor] = ()
+        self, loss_fn: Callable[..., Tensor], *batch: Tree, reduction: str = "mean", buffers: Iterable[Tensor] = ()
     ) -> Tensor:
         """Add the gradients of a loss over `batch`, cut along axis 0 into a shard a device; returns the loss.
 
@@ -177,13 +180,13 @@ class GradManager:
                 hold_gradient(tensor, filled(0, tensor.shape, tensor.dtype, tensor.device))
 
 
-def _rows(shard: Any) -> int:
+def _rows(shard: Tree) -> int:
     """The length of a shard's tensors; 1 if it has none, for it is the only one then."""
     return next((x.shape[0] for x in leaves_of(shard) if isinstance(x, Tensor) and x.shape), 1)
 
 
 def _derived(
-    loss_fn: Callable[..., Tensor], shard: Sequence[Any], weight: float, wanted: Sequence[Tensor]
+    loss_fn: Callable[..., Tensor], shard: Sequence[Tree], weight: float, wanted: Sequence[Tensor]
 ) -> tuple[Tensor, tuple[Tensor | None, ...]]:
     """The loss of a shard, and its gradients."""
     with recording(True) as again, again:
@@ -194,7 +197,7 @@ def _derived(
         return loss.detach(), grad(loss, wanted, allow_unused=True)
 
 
-def _away(tensors: Sequence[Tensor], device: Device, function: Callable[[], Any]) -> Any:
+def _away(tensors: Sequence[Tensor], device: Device, function: Callable[[], T]) -> T:
     """What `function` returns while the tensors, which are leaves, have copies of their values on `device`."""
     with _LENDING:
         lent = [t for t in {id(t): t for t in tensors}.values() if t.device is not device]

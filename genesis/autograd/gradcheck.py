@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from genesis.autograd.backward_pass import grad
+from genesis.ir.annotations import AnyFunction, Arguments
 from genesis.ir.dtypes import float64
 from genesis.ir.shapes import Shape, numel
 from genesis.tensor.dispatch import array_of
@@ -18,12 +19,15 @@ from genesis.tracing.state import recording
 __all__ = ["GradcheckError", "gradcheck", "gradgradcheck", "numerical_gradient_check"]
 
 
+Inputs = Tensor | Sequence[Any]
+
+
 class GradcheckError(RuntimeError):
     """A gradient that is not what finite differences say, or not the same twice."""
 
 
 def gradcheck(
-    func: Callable[..., Any], inputs: Any, eps: float = 1e-6, atol: float = 1e-5, rtol: float = 1e-3,
+    func: AnyFunction, inputs: Inputs, eps: float = 1e-6, atol: float = 1e-5, rtol: float = 1e-3,
     raise_exception: bool = True, nondet_tol: float = 0.0, fast_mode: bool = False,
 ) -> bool:
     """Whether the gradients of `func` by the `inputs` that require one are those of central differences.
@@ -49,11 +53,11 @@ def gradcheck(
     >>> genesis.autograd.gradcheck(lambda x: (x**2).sum(), x)
     True
     """
-    return _answer("gradcheck", func, _sequence(inputs), eps, atol, rtol, raise_exception, nondet_tol, fast_mode)
+    return _holds(_Check("gradcheck", func, _sequence(inputs)), eps, atol, rtol, raise_exception, nondet_tol, fast_mode)
 
 
 def gradgradcheck(
-    func: Callable[..., Any], inputs: Any, grad_outputs: Any = None, eps: float = 1e-6, atol: float = 1e-5,
+    func: AnyFunction, inputs: Inputs, grad_outputs: Inputs | None = None, eps: float = 1e-6, atol: float = 1e-5,
     rtol: float = 1e-3, raise_exception: bool = True, nondet_tol: float = 0.0, fast_mode: bool = False,
 ) -> bool:
     """Whether second derivatives of `func` are right: `gradcheck` of its gradients by the inputs and by `grad_outputs`.
@@ -69,7 +73,7 @@ def gradgradcheck(
     arguments = _sequence(inputs)
     if grad_outputs is None:
         random = np.random.default_rng(0)
-        outputs, _ = _run("gradgradcheck", _at_home(func, arguments), _doubled(arguments), _wanted("gradgradcheck", arguments))
+        outputs, _ = _Check("gradgradcheck", func, arguments).run()
         cotangents = tuple([
             from_data(random.standard_normal(y.shape), float64, True, array_of(y).device) for y in outputs if y.requires_grad
         ])
@@ -84,12 +88,11 @@ def gradgradcheck(
         found = grad(outputs, wanted, seeds, create_graph=True, allow_unused=True)
         return tuple([g for g in found if g is not None])
 
-    return _answer(
-        "gradgradcheck", gradients, (*arguments, *cotangents), eps, atol, rtol, raise_exception, nondet_tol, fast_mode
-    )
+    check = _Check("gradgradcheck", gradients, (*arguments, *cotangents))
+    return _holds(check, eps, atol, rtol, raise_exception, nondet_tol, fast_mode)
 
 
-def numerical_gradient_check(func: Callable[[Tensor], Any], input: Tensor, eps: float = 1e-5) -> bool:
+def numerical_gradient_check(func: Callable[[Tensor], object], input: Tensor, eps: float = 1e-5) -> bool:
     """True if the gradient of `func` at `input` is that of central differences; raises GradcheckError if it is not.
 
     `gradcheck` with one input, which need not require a gradient.
@@ -101,17 +104,15 @@ def numerical_gradient_check(func: Callable[[Tensor], Any], input: Tensor, eps: 
     return gradcheck(func, from_data(input, float64, True), eps)
 
 
-# ---- the parts ----
+# ---- the check ----
 
 
-def _answer(
-    name: str, func: Callable[..., Any], arguments: tuple[Any, ...], eps: float, atol: float, rtol: float,
-    raise_exception: bool, nondet_tol: float, fast: bool,
+def _holds(
+    check: _Check, eps: float, atol: float, rtol: float, raise_exception: bool, nondet_tol: float, fast: bool
 ) -> bool:
     try:
         with recording(True) as again, again:
-            func = _at_home(func, arguments)
-            _compare(name, func, _doubled(arguments), _wanted(name, arguments), eps, atol, rtol, nondet_tol, fast)
+            check.compare(eps, atol, rtol, nondet_tol, fast)
     except GradcheckError:
         if raise_exception:
             raise
@@ -119,82 +120,88 @@ def _answer(
     return True
 
 
-def _compare(
-    name: str, func: Callable[..., Any], point: Sequence[Any], wanted: Sequence[int], eps: float, atol: float, rtol: float,
-    nondet_tol: float, fast: bool,
-) -> None:
-    """Both Jacobians, each as numbers for every direction of an output and of an input, unit vectors unless `fast`."""
-    outputs, leaves = _run(name, func, point, wanted)
-    kept = [k for k, y in enumerate(outputs) if y.requires_grad]
-    kept = kept or [k for k, y in enumerate(outputs) if y.dtype.is_floating_point]
-    rows = [_directions(outputs[k].shape, fast, seed=0) for k in kept]
-    gradients = [_gradients(name, k, outputs[k], leaves, u) for k, u in zip(kept, rows, strict=True)]
-    outputs, leaves = _run(name, func, point, wanted)
-    for k, u, before in zip(kept, rows, gradients, strict=True):
-        for i, a, b in zip(wanted, before, _gradients(name, k, outputs[k], leaves, u), strict=True):
-            if not np.allclose(a, b, 0, nondet_tol, equal_nan=True):
-                raise GradcheckError(f"{name}: backward of output {k} to input {i} is not deterministic: "
-                                     f"two runs lie {np.abs(a - b).max():.6g} apart; want {nondet_tol} at most")
-    for n, i in enumerate(wanted):
-        columns = _directions(point[i].shape, fast, seed=1)
-        slopes = [_slopes(name, func, point, wanted, i, v, eps) for v in columns]
-        for k, u, found in zip(kept, rows, gradients, strict=True):
-            numerical = u @ np.array([s[k] for s in slopes]).reshape(len(columns), u.shape[1]).T
-            analytical = found[n] @ columns.T
-            wrong = ~(np.abs(analytical - numerical) <= atol + rtol * np.abs(numerical))
-            if wrong.any():
-                off = np.where(wrong, np.nan_to_num(np.abs(analytical - numerical), nan=np.inf), -1)
-                row, column = np.unravel_index(off.argmax(), off.shape)
-                places = " along a random direction" if fast else (
-                    f" at element {_place(row, outputs[k].shape)} by element {_place(column, point[i].shape)}"
-                )
-                raise GradcheckError(
-                    f"{name}: the Jacobian of output {k} by input {i} differs most{places}: "
-                    f"numerical {numerical[row, column]:.8g}, analytical {analytical[row, column]:.8g}; "
-                    f"want them within {atol} + {rtol} * |numerical| (wrong: {wrong.sum()} of {wrong.size})"
-                )
+class _Check:
+    """A function at a point: floating inputs are arrays of float64, from which each run makes tensors on their devices."""
 
+    def __init__(self, name: str, func: AnyFunction, arguments: Arguments) -> None:
+        self.name = name
+        self.func = func
+        self.wanted = [i for i, a in enumerate(arguments) if isinstance(a, Tensor) and a.requires_grad]
+        if not self.wanted:
+            raise ValueError(f"{name}: none of the {len(arguments)} inputs requires a gradient; set requires_grad on one")
+        self.devices = [array_of(a).device if isinstance(a, Tensor) else None for a in arguments]
+        self.point = [
+            a.numpy(force=True).astype(np.float64) if isinstance(a, Tensor) and a.dtype.is_floating_point else a
+            for a in arguments
+        ]
 
-def _run(
-    name: str, func: Callable[..., Any], point: Sequence[Any], wanted: Sequence[int]
-) -> tuple[list[Tensor], list[Tensor]]:
-    """(the outputs at `point`, the leaves that stand for the wanted inputs)."""
-    given = [from_data(a, float64, i in wanted) if isinstance(a, np.ndarray) else a for i, a in enumerate(point)]
-    leaves = [given[i] for i in wanted]
-    outputs = _tensors(name, func(*given))
-    for y in outputs:
-        y.numpy(force=True)  # so that every row of the Jacobian is the same program
-    return outputs, leaves
+    def run(self, moved: Mapping[int, np.ndarray] | None = None) -> tuple[list[Tensor], list[Tensor]]:
+        """(the outputs at the point, with the inputs `moved`; the leaves that stand for the wanted inputs)."""
+        point = [(moved or {}).get(i, a) for i, a in enumerate(self.point)]
+        given = [
+            from_data(a, float64, i in self.wanted, device) if isinstance(a, np.ndarray) else a
+            for i, (a, device) in enumerate(zip(point, self.devices, strict=True))
+        ]
+        outputs = _tensors(self.name, self.func(*given))
+        for y in outputs:
+            y.numpy(force=True)  # so that every row of the Jacobian is the same program
+        return outputs, [given[i] for i in self.wanted]
 
+    def compare(self, eps: float, atol: float, rtol: float, nondet_tol: float, fast: bool) -> None:
+        """Both Jacobians, each as numbers for every direction of an output and of an input, unit vectors unless `fast`."""
+        outputs, leaves = self.run()
+        kept = [k for k, y in enumerate(outputs) if y.requires_grad]
+        kept = kept or [k for k, y in enumerate(outputs) if y.dtype.is_floating_point]
+        rows = [_directions(outputs[k].shape, fast, seed=0) for k in kept]
+        gradients = [self.gradients(k, outputs[k], leaves, u) for k, u in zip(kept, rows, strict=True)]
+        outputs, leaves = self.run()
+        for k, u, before in zip(kept, rows, gradients, strict=True):
+            for i, a, b in zip(self.wanted, before, self.gradients(k, outputs[k], leaves, u), strict=True):
+                if not np.allclose(a, b, 0, nondet_tol, equal_nan=True):
+                    raise GradcheckError(f"{self.name}: backward of output {k} to input {i} is not deterministic: "
+                                         f"two runs lie {np.abs(a - b).max():.6g} apart; want {nondet_tol} at most")
+        for n, i in enumerate(self.wanted):
+            columns = _directions(self.point[i].shape, fast, seed=1)
+            slopes = [self.slopes(i, v, eps) for v in columns]
+            for k, u, found in zip(kept, rows, gradients, strict=True):
+                numerical = u @ np.array([s[k] for s in slopes]).reshape(len(columns), u.shape[1]).T
+                analytical = found[n] @ columns.T
+                off = np.abs(analytical - numerical)
+                wrong = ~(off <= atol + rtol * np.abs(numerical))
+                if wrong.any():
+                    worst = np.where(wrong, np.nan_to_num(off, nan=np.inf), -1).argmax()
+                    row, column = np.unravel_index(worst, off.shape)
+                    where = " along a random direction" if fast else (
+                        f" at element {_element(row, outputs[k].shape)} by element {_element(column, self.point[i].shape)}")
+                    raise GradcheckError(
+                        f"{self.name}: the Jacobian of output {k} by input {i} differs most{where}: "
+                        f"numerical {numerical[row, column]:.8g}, analytical {analytical[row, column]:.8g}; "
+                        f"want them within {atol} + {rtol} * |numerical| (wrong: {wrong.sum()} of {wrong.size})")
 
-def _gradients(name: str, k: int, output: Tensor, leaves: Sequence[Tensor], rows: np.ndarray) -> list[np.ndarray]:
-    """For each leaf the cotangents (rows, elements) that the rows, cotangents of output k, lead to."""
-    found = [np.zeros((len(rows), leaf.numel())) for leaf in leaves]
-    for row, seed in enumerate(rows if output.requires_grad else ()):
-        cotangent = from_data(seed.reshape(output.shape), float64, device=array_of(output).device)
-        cotangents = grad(output, leaves, cotangent, retain_graph=True, allow_unused=True)
-        for n, (got, leaf) in enumerate(zip(cotangents, leaves, strict=True)):
-            if got is None:
-                continue
-            if got.shape != leaf.shape or got.dtype is not leaf.dtype:
-                raise GradcheckError(f"{name}: the gradient of output {k} has shape {got.shape} and dtype {got.dtype.name}; "
-                                     f"want the input's, {leaf.shape} and {leaf.dtype.name}")
-            found[n][row] = got.numpy(force=True).reshape(-1)
-    return found
+    def gradients(self, k: int, output: Tensor, leaves: Sequence[Tensor], rows: np.ndarray) -> list[np.ndarray]:
+        """For each leaf the cotangents (rows, elements) that the rows, cotangents of output k, lead to."""
+        found = [np.zeros((len(rows), leaf.numel())) for leaf in leaves]
+        for row, seed in enumerate(rows if output.requires_grad else ()):
+            cotangent = from_data(seed.reshape(output.shape), float64, device=array_of(output).device)
+            cotangents = grad(output, leaves, cotangent, retain_graph=True, allow_unused=True)
+            for n, (got, leaf) in enumerate(zip(cotangents, leaves, strict=True)):
+                if got is None:
+                    continue
+                if got.shape != leaf.shape or got.dtype is not leaf.dtype:
+                    raise GradcheckError(
+                        f"{self.name}: the gradient of output {k} has shape {got.shape} and dtype {got.dtype.name}; "
+                        f"want the input's, {leaf.shape} and {leaf.dtype.name}")
+                found[n][row] = got.numpy(force=True).reshape(-1)
+        return found
 
-
-def _slopes(
-    name: str, func: Callable[..., Any], point: Sequence[Any], wanted: Sequence[int], i: int, direction: np.ndarray,
-    eps: float,
-) -> list[np.ndarray]:
-    """Central differences of all outputs, flattened, as input i moves in a direction."""
-    before, after = [*point], [*point]
-    before[i] = np.asarray(point[i] - eps * direction.reshape(point[i].shape))
-    after[i] = np.asarray(point[i] + eps * direction.reshape(point[i].shape))
-    lower, upper = (
-        [y.numpy(force=True).astype(np.float64).reshape(-1) for y in _run(name, func, at, wanted)[0]] for at in (before, after)
-    )
-    return [(a - b) / (2 * eps) for a, b in zip(upper, lower, strict=True)]
+    def slopes(self, i: int, direction: np.ndarray, eps: float) -> list[np.ndarray]:
+        """Central differences of all outputs, flattened, as input i moves in a direction."""
+        step = eps * direction.reshape(self.point[i].shape)
+        lower, upper = [
+            [y.numpy(force=True).astype(np.float64).reshape(-1) for y in self.run({i: np.asarray(self.point[i] + by)})[0]]
+            for by in (-step, step)
+        ]
+        return [(a - b) / (2 * eps) for a, b in zip(upper, lower, strict=True)]
 
 
 def _directions(shape: Shape, fast: bool, seed: int) -> np.ndarray:
@@ -208,36 +215,15 @@ def _directions(shape: Shape, fast: bool, seed: int) -> np.ndarray:
     return vector / max(float(np.linalg.norm(vector)), 1e-300)
 
 
-def _place(flat: Any, shape: Shape) -> tuple[int, ...]:
+def _element(flat: np.intp, shape: Shape) -> tuple[int, ...]:
     return tuple([int(i) for i in np.unravel_index(flat, shape)])
 
 
-def _sequence(inputs: Any) -> tuple[Any, ...]:
+def _sequence(inputs: Inputs) -> Arguments:
     return (inputs,) if isinstance(inputs, Tensor) else tuple(inputs)
 
 
-def _doubled(arguments: Sequence[Any]) -> list[Any]:
-    """Floating tensors as arrays of float64; everything else as it is."""
-    return [
-        a.numpy(force=True).astype(np.float64) if isinstance(a, Tensor) and a.dtype.is_floating_point else a
-        for a in arguments
-    ]
-
-
-def _at_home(func: Callable[..., Any], arguments: Sequence[Any]) -> Callable[..., Any]:
-    """`func` of copies on the arguments' devices."""
-    devices = [array_of(a).device if isinstance(a, Tensor) else None for a in arguments]
-    return lambda *given: func(*[x if d is None else x.to(d) for x, d in zip(given, devices, strict=True)])
-
-
-def _wanted(name: str, arguments: Sequence[Any]) -> list[int]:
-    wanted = [i for i, a in enumerate(arguments) if isinstance(a, Tensor) and a.requires_grad]
-    if not wanted:
-        raise ValueError(f"{name}: none of the {len(arguments)} inputs requires a gradient; set requires_grad on one")
-    return wanted
-
-
-def _tensors(name: str, outputs: Any) -> list[Tensor]:
+def _tensors(name: str, outputs: object) -> list[Tensor]:
     listed = [outputs] if isinstance(outputs, Tensor) else outputs
     if not isinstance(listed, tuple | list) or not all(isinstance(y, Tensor) for y in listed):
         raise TypeError(f"{name}: the function must return a tensor or a tuple of tensors, not {type(outputs).__name__}")

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
-
 from genesis.autograd.derivation import arguments_of, call_at, derived_at, node_name
 from genesis.autograd.function import Function
-from genesis.autograd.hooks import NodeHooks, RemovableHandle
+from genesis.autograd.hooks import Hook, NodeHooks, RemovableHandle
 from genesis.tensor.dispatch import array_of
 from genesis.tensor.handle import Tensor, attribute
 from genesis.tracing.trace import Trace
@@ -60,14 +57,14 @@ class GradientNode:
 
     # ---- hooks ----
 
-    def register_hook(self, hook: Callable[[Any, Any], Any]) -> RemovableHandle:
+    def register_hook(self, hook: Hook) -> RemovableHandle:
         """Call `hook(grad_inputs, grad_outputs)` when backward has come by: the gradients passed on, and those that came.
 
         What it returns, unless None, replaces the gradients passed on.
         """
         return RemovableHandle(self._hooks().post, hook)
 
-    def register_prehook(self, hook: Callable[[Any], Any]) -> RemovableHandle:
+    def register_prehook(self, hook: Hook) -> RemovableHandle:
         """Call `hook(grad_outputs)` before backward comes by; what it returns, unless None, replaces them."""
         return RemovableHandle(self._hooks().pre, hook)
 

@@ -12,7 +12,7 @@ from genesis.tensor.dispatch import array_of
 from genesis.tensor.handle import Tensor, method
 from genesis.tracing.state import recording
 
-__all__ = ["GradientEvent", "Hooks", "NodeHooks", "Observer", "RemovableHandle", "hooked", "observers"]
+__all__ = ["GradientEvent", "Hook", "Hooks", "NodeHooks", "Observer", "RemovableHandle", "hooked", "observers"]
 
 Hook = Callable[..., object]
 Hooks = dict[int, Hook]
