@@ -24,17 +24,17 @@ class _Search:
 
     def observe(self, event: GradientEvent) -> None:
         with recording(False) as again, again:
-            for place, gradient in enumerate(event.passed):
+            for argument, gradient in enumerate(event.passed):
                 if gradient is not None:
                     flag = call(OPERATIONS["any"], (call(OPERATIONS["isnan"], (gradient,)),))
-                    self._steps.append((event, place, flag))
+                    self._steps.append((event, argument, flag))
 
     def finish(self) -> None:
         steps, self._steps = self._steps, []
-        for event, place, flag in steps:
+        for event, argument, flag in steps:
             if realize(flag._array).numpy(flag.dtype).item():
                 where = f" of the operation at {event.line[0]}:{event.line[1]}" if event.line else ""
-                raise AnomalyError(f"backward: {event.name}{where} gave nan as the gradient of its argument {place}")
+                raise AnomalyError(f"backward: {event.name}{where} gave nan as the gradient of its argument {argument}")
 
 
 class detect_anomaly:

@@ -1,8 +1,8 @@
 """A request for gradients: `backward`, which fills `.grad`, and `grad`, which returns what it finds.
 
-A derivation lies in the open trace, in traces that were flushed, and on other devices: `BackwardPass` goes from trace to
-trace, newest first, and `TraceBackward` over each. Gradient nodes always go to the open trace, as steps of the trie, so a
-repeated program finds its backward by look-up and derives nothing.
+A derivation spans the open trace, flushed traces, and those of other devices. `BackwardPass` goes from trace to trace,
+newest first; `TraceBackward` derives each. Gradient nodes always go to the open trace, as steps of the trie, so a repeated
+program finds its backward by look-up and derives nothing.
 """
 
 from __future__ import annotations
@@ -302,7 +302,7 @@ class BackwardPass:
 
 
 def release(trace: Trace, readers: set[int]) -> None:
-    """Drop what the rules at `readers` read: no backward will come by them again."""
+    """Drop the values that the rules at `readers` read, which no backward will need again."""
     trace.released |= readers
     state = trace.backward
     for index in state.saved.keys() & readers:

@@ -1,4 +1,4 @@
-"""Calls whose gradient is the user's: what they leave to backward, and how they stand in the graph."""
+"""Calls of custom Functions: what they save for backward, and their nodes in the graph."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ Backward = AnyFunction  # from a context and the gradients of results to those o
 
 
 class Context:
-    """What `forward` leaves to `backward`: tensors, variables by name, any other attribute.
+    """What `forward` saves for `backward`: tensors, variables by name, any other attribute.
 
     >>> context = Context()
     >>> context.save_variable("factor", 2)
@@ -73,7 +73,7 @@ class Context:
         self._constant.update(map(id, outputs))
 
     def mark_dirty(self, *inputs: Tensor) -> None:
-        """Say that `forward` changes these arguments in place. (What it changes is noticed without.)"""
+        """Accepted as PyTorch's: changes in place are noticed without it."""
 
     def set_materialize_grads(self, value: bool) -> None:
         """Whether `backward` is given zeros (the default), or None, for results that no gradient came to."""
@@ -88,7 +88,7 @@ class Deferred(NamedTuple):
 
 
 class CustomCall:
-    """A call of a custom Function in a trace: whose gradient it derives, where that goes on to, and what it saved."""
+    """A call of a custom Function in a trace: its results, where their gradient goes, and what it saved."""
 
     __slots__ = ("__weakref__", "backward", "context", "first", "inputs", "kinds", "last", "name", "outputs", "saved", "trace")
 
@@ -159,9 +159,9 @@ def record_custom(
     name: str, backward: Backward, context: Context, inputs: Sequence[tuple[Tensor, Array] | None],
     results: Sequence[Any], given: Mapping[int, tuple[Tensor, Array]],
 ) -> list[Any]:
-    """The results as nodes of their own, from which the gradient goes to `inputs` the way that `backward` says.
+    """The results as nodes of their own, whose gradient `backward` sends on to `inputs`.
 
-    `given` has the arguments, by id, with the arrays that they held before the call.
+    `given` has the arguments, by id, with their arrays before the call.
     """
     carries = [isinstance(r, Tensor) and r.dtype.is_floating_point and id(r) not in context._constant for r in results]
     if not any(carries):
@@ -179,8 +179,8 @@ def record_custom(
         start = len(trace.nodes)
         key = ("custom", name, tuple(targets), tuple(raws), tuple(saved), kept)
         trace.record(key, partial(_custom_nodes, raws=raws, targets=targets, saved=saved, kept=kept))
-        places = iter(range(start, start + len(raws)))
-        outputs = [next(places) if carries_gradient else None for carries_gradient in carries]
+        positions = iter(range(start, start + len(raws)))
+        outputs = [next(positions) if carries_gradient else None for carries_gradient in carries]
         custom = CustomCall(name, backward, context, trace, targets, outputs, results)
         custom.saved = [start + own[id(t)] if id(t) in own else index for t, index in zip(context._saved, saved, strict=True)]
         context._custom, context._saved = weakref.ref(custom), []

@@ -21,7 +21,7 @@ _ENTERED = {"input", "scalar", "variable"}  # the arguments of the call that com
 
 
 def derived_at(trace: Trace, index: int) -> tuple[Trace, int]:
-    """Where the derivation of a value stands. A write that was not recorded keeps the derivation of what was there before."""
+    """The trace and position that a value is derived at. A write that was not recorded keeps the derivation before it."""
     while True:
         origin = trace.input_at.get(index)
         if origin is not None and origin.trace is not None:

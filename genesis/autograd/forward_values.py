@@ -19,7 +19,7 @@ from genesis.tracing.trie import Step
 
 __all__ = ["ChangedError", "ReleasedError", "check_versions", "forward_values", "position_of", "saved_at"]
 
-_SHARING = {"custom", "detach", "variable", "view"}  # their results lie in the storage of their first input
+_SHARING = {"custom", "detach", "variable", "view"}  # their results share the storage of their first input
 _version_of = attrgetter("memory.buffer.version")  # of a realized array
 
 
@@ -37,7 +37,7 @@ class ChangedError(RuntimeError):
 def forward_values(
     source: Trace, last: int, trace: Trace, create_graph: bool
 ) -> tuple[Callable[[int], int], tuple[Step, int] | None]:
-    """(position in `source` -> position in the open `trace`, for values up to `last`; what stands for it in a step's key)."""
+    """(position in `source` -> position in the open `trace`, for values up to `last`; this map's part of a step's key)."""
     if source is trace:
         return int, None
     if thread_state.recorder is not None:
@@ -135,7 +135,7 @@ def check_versions(source: Trace, reads: Mapping[int, Sequence[int]]) -> None:
         return
     for reader, indices in reads.items():
         for stored in (value for index in indices for value in _sharing_storage(source.nodes, index)):
-            # `x.mul_(w)` itself reads what x held before.
+            # `x.mul_(w)` itself reads the x before the write.
             if stored in changed and not _is_by(changed[stored], source, reader):
                 raise ChangedError(_message(source, reader, changed[stored]))
 

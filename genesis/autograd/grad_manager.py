@@ -1,4 +1,4 @@
-"""GradManager: whose gradients are wanted, on how many devices they are computed, and when all of it may go."""
+"""GradManager: accumulates the gradients of chosen tensors, on several devices at once if there are some."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ __all__ = ["GradManager"]
 T = TypeVar("T")
 
 _FEW = 16
-_LENDING = fork_safe_lock()  # a tensor stands on one device at a time
+_LENDING = fork_safe_lock()  # of attached tensors to other devices, one at a time
 
 
 class GradManager:
@@ -123,7 +123,7 @@ class GradManager:
             reduction: what `loss_fn` does over its rows. Losses that are a "mean" count by the rows of their shards,
                 those that are a "sum" are added: either way the result is that of `loss_fn(*batch)` on one device.
             buffers: further tensors that `loss_fn` reads, such as `module.buffers()`. What it writes to them, or to
-                attached tensors, stays where they are at home and is lost elsewhere.
+                attached tensors, is kept on their own device and lost on others.
 
         While it runs no other thread may use the attached tensors; calls of `run` wait for each other. Raises
         RuntimeError if nothing is attached or an attached tensor is no leaf, ValueError for another `reduction` or a
@@ -134,12 +134,12 @@ class GradManager:
         wanted = self._wanted("run")
         if any(not tensor.is_leaf for tensor in wanted):
             raise RuntimeError("GradManager.run: an attached tensor is no leaf, and cannot stand on another device")
-        home, travelling = wanted[0].device, [*wanted, *buffers]
-        shards = scatter(batch, self._devices or [home])
+        own, travelling = wanted[0].device, [*wanted, *buffers]
+        shards = scatter(batch, self._devices or [own])
         rows = [_rows(shard) for shard in shards]
         losses: list[Tensor] = []
         parts: dict[int, list[Tensor]] = {id(tensor): [] for tensor in wanted}
-        for shard, device, count in zip(shards, self._devices or [home], rows, strict=False):
+        for shard, device, count in zip(shards, self._devices or [own], rows, strict=False):
             weight = count / sum(rows) if reduction == "mean" and len(shards) > 1 else 1
             loss, found = _away(travelling, device, partial(_derived, loss_fn, shard, weight, wanted))
             losses.append(loss)
@@ -150,7 +150,7 @@ class GradManager:
                 if parts[id(tensor)]:
                     (total,) = self._reducer.all_reduce(parts[id(tensor)], [tensor.device])
                     add_gradient(tensor, total, False)
-            (total,) = self._reducer.all_reduce(losses, [home])
+            (total,) = self._reducer.all_reduce(losses, [own])
         self._fill(wanted)
         return total
 
@@ -201,7 +201,7 @@ def _away(tensors: Sequence[Tensor], device: Device, function: Callable[[], T]) 
     """What `function` returns while the tensors, which are leaves, have copies of their values on `device`."""
     with _LENDING:
         lent = [t for t in {id(t): t for t in tensors}.values() if t.device is not device]
-        held = [(tensor, tensor._array, tensor._base, tensor._layout) for tensor in lent]
+        before = [(tensor, tensor._array, tensor._base, tensor._layout) for tensor in lent]
         with recording(False) as again, again:
             copies = moved(lent, device)
         try:
@@ -210,13 +210,13 @@ def _away(tensors: Sequence[Tensor], device: Device, function: Callable[[], T]) 
                     move_storage(tensor, copy)
                 return function()
             finally:
-                _brought_back(held)
+                _brought_back(before)
         finally:  # again, for an interrupt may have cut the first short
-            _brought_back(held)
+            _brought_back(before)
 
 
-def _brought_back(held: Sequence[tuple[Tensor, Array, Tensor | None, Layout | None]]) -> None:
-    for tensor, array, base, layout in held:
+def _brought_back(before: Sequence[tuple[Tensor, Array, Tensor | None, Layout | None]]) -> None:
+    for tensor, array, base, layout in before:
         tensor._array, tensor._base, tensor._layout = array, base, layout
         tensor._version += 1
 

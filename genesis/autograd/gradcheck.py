@@ -38,11 +38,11 @@ def gradcheck(
     Args:
         func: takes the inputs and returns a tensor or several. Those that require no gradient are left out, unless none
             does: then differences must be zero.
-        inputs: a tensor, or a sequence of tensors and other arguments. What requires no gradient is held fixed.
+        inputs: a tensor, or a sequence of tensors and other arguments. What requires no gradient is constant.
         eps: the step of the differences.
         atol, rtol: an analytical number may be off the numerical one by atol + rtol * |numerical|.
         raise_exception: without it, False is returned where GradcheckError would be raised.
-        nondet_tol: how far two runs of backward may lie apart.
+        nondet_tol: how far two runs of backward may be apart.
         fast_mode: compare the Jacobians along one random direction of each input and output, not everywhere.
 
     Raises GradcheckError, which names the input, the output and both numbers where they differ most, and ValueError if no

@@ -58,14 +58,14 @@ class GradientNode:
     # ---- hooks ----
 
     def register_hook(self, hook: Hook) -> RemovableHandle:
-        """Call `hook(grad_inputs, grad_outputs)` when backward has come by: the gradients passed on, and those that came.
+        """Call `hook(grad_inputs, grad_outputs)` after this step of backward: the gradients passed on, and those that came.
 
         What it returns, unless None, replaces the gradients passed on.
         """
         return RemovableHandle(self._hooks().post, hook)
 
     def register_prehook(self, hook: Hook) -> RemovableHandle:
-        """Call `hook(grad_outputs)` before backward comes by; what it returns, unless None, replaces them."""
+        """Call `hook(grad_outputs)` before this step of backward; what it returns, unless None, replaces them."""
         return RemovableHandle(self._hooks().pre, hook)
 
     def _hooks(self) -> NodeHooks:

@@ -89,7 +89,7 @@ def hooked(gradient: Tensor, hooks: Hooks | None, create_graph: bool) -> Tensor:
 
 
 def _like(answer: object, gradient: Tensor) -> Tensor:
-    """A hook's answer, if it can stand in for `gradient`."""
+    """A hook's answer, if it can replace `gradient`."""
     if not isinstance(answer, Tensor) or answer.shape != gradient.shape:
         met = f"a tensor of shape {answer.shape}" if isinstance(answer, Tensor) else f"{type(answer).__name__} {answer!r}"
         raise RuntimeError(f"hook: wants a gradient of shape {gradient.shape} back, or None, got {met}")

@@ -65,7 +65,7 @@ def pull(
 
 
 def _recorded(cotangent: Tensor) -> Tensor:
-    """A result in place of a leaf, so that the part of the cotangent is recorded too."""
+    """A result for a leaf, so that what the cotangent contributes is recorded too."""
     return call(OPERATIONS["clone"], (cotangent,)) if cotangent.requires_grad else cotangent
 
 
@@ -152,8 +152,8 @@ def batched(
         trace = current_trace(arrays[-1].device)
         if any([array.trace is not trace for array in arrays]):
             return None
-        places = [array.index for array in arrays]
-        ends, pairs = tuple(places[: len(results)]), tuple(places[len(results) :])
+        positions = [array.index for array in arrays]
+        ends, pairs = tuple(positions[: len(results)]), tuple(positions[len(results) :])
         extent = examples[0][1].shape[0]
         key = ("batch", extent, pairs, ends, grad)
 

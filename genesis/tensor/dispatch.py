@@ -81,7 +81,7 @@ def _position(trace: Trace, tensor: Tensor) -> int:
 
 
 def enter(trace: Trace, tensor: Tensor, array: Array) -> int:
-    """The position in `trace` of `array`, which `tensor` holds or held."""
+    """The position in `trace` of `array`, the value of `tensor` now or before."""
     if array.trace is not trace:
         buffer = (array.memory or realize(array)).buffer
         if buffer.device is not trace.device:  # the first in this thread: `call` begins anew, and asks for devices first
@@ -99,9 +99,9 @@ def _member_tokens(trace: Trace, members: Sequence[object]) -> list[Token]:
     """What the members of a list with tensors contribute. Most are roots in memory of their own, which enter at once."""
     tokens: list[Token] = []
     device = trace.device
-    told, grad = thread_state.recorder is not None, thread_state.grad_enabled
+    recorded, grad = thread_state.recorder is not None, thread_state.grad_enabled
     for member in members:
-        if told or not isinstance(member, Tensor) or member._base is not None or (grad and member._requires_grad):
+        if recorded or not isinstance(member, Tensor) or member._base is not None or (grad and member._requires_grad):
             tokens.append(_token(trace, member, False, True))
             continue
         array = member._array

@@ -42,7 +42,7 @@ def __init__(
 
 
 def from_memory(values: np.ndarray, requires_grad: bool = False) -> Tensor:
-    """A tensor over the memory of `values`, without a copy where its layout can be told in whole elements.
+    """A tensor over the memory of `values`, without a copy where strides are whole elements.
 
     The root is all memory between the lowest and the highest element; an array that is not contiguous is a view of it.
     """
@@ -144,7 +144,7 @@ def as_numpy(data: Tree, dtype: DType | None = None) -> np.ndarray:
 
 
 def _first_leaf(data: Tree) -> object:
-    """What stands first in nested lists, None in empty ones; arrays are their own leaf."""
+    """The first leaf of nested lists, None in empty ones; arrays are their own leaf."""
     while isinstance(data, list | tuple | range):
         if not len(data):
             return None

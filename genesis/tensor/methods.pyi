@@ -476,7 +476,7 @@ class Methods:
     def det(self) -> Tensor:
         """The determinants of matrices (.., n, n)."""
     def detach(self) -> Tensor:
-        """A tensor that shares `tensor`'s storage and stands outside its derivation."""
+        """A tensor that shares `tensor`'s storage and has no derivation."""
     def detach_(self) -> Tensor:
         """Take this tensor out of its derivation: it becomes a leaf. Raises RuntimeError for a view."""
     @property

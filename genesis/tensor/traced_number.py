@@ -44,7 +44,7 @@ class Number:
 
 
 def plain(argument: Tree) -> Tree:
-    """`argument` with the number in place of each Number in it, which is fixed then."""
+    """`argument` with each Number in it as a plain number, which is fixed then."""
     if type(argument) is Number:
         return argument.fixed()
     if type(argument) in (list, tuple) and any(map(_has_number, argument)):

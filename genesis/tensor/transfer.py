@@ -1,8 +1,7 @@
 """From device to device: copies of values, and the way back for gradients.
 
-A copy starts in the trace of its device as an input that says which value, of which trace, it was made of. That is how
-a value of a flushed trace looks to a later one on the same device too, so backward walks from device to device as it
-walks from trace to trace; it sends the gradient along.
+A copy enters the trace of its device as an input that names the value, of another trace, it was made of. Values of flushed
+traces enter later ones the same way, so backward goes from device to device as from trace to trace, and sends the gradient.
 """
 
 from __future__ import annotations

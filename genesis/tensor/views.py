@@ -52,7 +52,7 @@ def view(tensor: Tensor, name: str, *arguments: object, **attributes: object) ->
 
 
 def detach(tensor: Tensor) -> Tensor:
-    """A tensor that shares `tensor`'s storage and stands outside its derivation.
+    """A tensor that shares `tensor`'s storage and has no derivation.
 
     >>> import genesis
     >>> x = genesis.ones(2, requires_grad=True)
@@ -62,7 +62,7 @@ def detach(tensor: Tensor) -> Tensor:
     array = array_of(tensor)
     if not array.node.differentiable:
         result = tensor_of(array)
-    elif (memory := array.memory) is not None:  # from here no way leads back to the derivation: loops may go on for ever
+    elif (memory := array.memory) is not None:  # holds no reference to the derivation, so endless loops stay bounded
         result = tensor_of(Array.realized(memory.buffer, memory.layout, array.node.dtype))
     else:
         result = call(OPERATIONS["stop_gradient"], (tensor,))
@@ -76,7 +76,7 @@ def detach(tensor: Tensor) -> Tensor:
 
 
 def memory_of(tensor: Tensor) -> Memory:
-    """Where the tensor's elements lie in its storage, computed now if pending. Roots lie contiguously."""
+    """The memory of the tensor's elements in its storage, computed now if pending. Roots are contiguous."""
     if thread_state.recorder is not None:
         thread_state.recorder.looked()
     array_of(tensor)  # a view whose root was written to looks again

@@ -24,7 +24,7 @@ class BackwardState:
         self.node_hooks: MutableMapping[int, Any] = {}  # first position of a call -> the hooks on all its gradients
         self.custom_calls: MutableMapping[int, Any] = {}  # position -> the call of a custom Function that it is a result of
         self.retained: MutableMapping[int, weakref.ref[Any]] = {}  # position -> the result that retains its gradient
-        self.changed: MutableMapping[int, Any] = {}  # position -> the Change of the tensor that held it
+        self.changed: MutableMapping[int, Any] = {}  # position -> the Change of the tensor of that value
         self.copies: MutableMapping[Any, Any] = {}  # (flushed trace, create_graph) -> where its values are in this one
         self.saved: MutableMapping[int, Any] = {}  # position -> the realized Array of what backward reads
 

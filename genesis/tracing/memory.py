@@ -1,4 +1,4 @@
-"""Where a realized value lies, on whichever device: the one place where the host reads, writes and copies values."""
+"""The memory of realized values, on every device. The host reads, writes and copies values here alone."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _new = object.__new__
 
 
 class Memory:
-    """Where a realized array lies: a buffer and a layout in it, in elements."""
+    """The memory of a realized array: a buffer and a layout in it, in elements."""
 
     __slots__ = ("buffer", "layout", "pointer", "strides")
 

@@ -1,4 +1,4 @@
-"""Where in the user's program a call stands."""
+"""The user's line of a call."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What this thread has open: a trace for each device, and the modes that its calls are recorded in."""
+"""The state of a thread: an open trace for each device, and the modes that calls are recorded in."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ __all__ = ["current_trace", "readers_of", "recording", "set_default_dtype", "thr
 
 
 class _ThreadState(threading.local):
-    autocast: DType | None = None  # the class's own is what holds outside of autocast contexts, in every thread
-    recorder: Any = None  # of `genesis.compile`, while it traces: is told what a trace alone does not show
+    autocast: DType | None = None  # the class's value holds outside of autocast contexts, in every thread
+    recorder: Any = None  # of `genesis.compile` while it records: hears of what a trace does not show
 
     def __init__(self) -> None:
-        self.trace: Trace | None = None  # the CPU's open trace, as long as the thread has met no other device
-        self.multi_device = False  # it has: a call first asks where its tensors are
+        self.trace: Trace | None = None  # the CPU's open trace, unless `multi_device`
+        self.multi_device = False  # the thread has used another device than the CPU: calls ask where their tensors are
         self.traces: dict[str, Trace] = {}  # the last trace begun for each device, by its name
         self.device = CPU  # where the result of a call without tensors will be
         self.grad_enabled = True
         self.eager = False
-        self.deferred = False  # what is recorded must not run before its end: a transform is to work on it
-        self.weight: float = 0  # that a trace begins with: infinite, and every call is one too many
+        self.deferred = False  # nothing recorded may run yet: a transform will rewrite it
+        self.weight: float = 0  # that a trace begins with: infinite in eager mode, so that every call is flushed
         self.autocasts: tuple[DType | None, ...] = ()  # those of the contexts that are open
 
 
@@ -87,12 +87,12 @@ def set_default_dtype(dtype: DType) -> None:
 
 
 def unflushed() -> list[Trace]:
-    """This thread's traces, one for each device at most, that wait to be flushed."""
+    """This thread's traces, one for each device at most, that have not been flushed."""
     return [trace for trace in thread_state.traces.values() if not trace.done]
 
 
 def readers_of(buffer: Buffer) -> list[Trace]:
-    """The traces, of any thread, that are still to read from `buffer`."""
+    """The traces, of any thread, that will still read from `buffer`."""
     with LOCK:
         begun = [trace for reference in _begun if (trace := reference()) is not None]
         return [trace for trace in begun if any([array.memory.buffer is buffer for array in trace.inputs])]  # type: ignore[union-attr]

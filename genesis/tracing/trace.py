@@ -1,8 +1,8 @@
-"""The trace: what has been written down and not yet run.
+"""The trace: calls recorded and not yet run.
 
-A user's call is one dictionary look-up. The calls made so far are a path in a trie; each `Step` of it holds the nodes
-that its call stands for (found once, by running the operation's definition) and leads on by the next call's key. A
-program that repeats itself walks the same path, infers nothing anew, and finds at its end the plan that ran last time.
+A repeated call is one dictionary look-up. The calls so far are a path in a trie; each `Step` holds the nodes of its call,
+found once by running the operation's definition, and leads on by the next call's key. A repeated program follows the same
+path, infers nothing anew, and finds at its end the plan that ran last time.
 
 An `Array` is an immutable value: pending at a position of a trace, or realized in memory.
 """
@@ -69,7 +69,7 @@ _numbers = itertools.count()
 
 
 class Trace:
-    """A path in the trie, and the data that its placeholders stand for: what one thread does on one device."""
+    """A path in the trie and the data of its placeholders: what one thread does on one device."""
 
     __slots__ = (
         "__weakref__", "arrays", "backward", "backward_done", "backwards", "closed", "device", "done", "eager", "entered",
@@ -90,7 +90,7 @@ class Trace:
         self.scalars: list[float] = []
         self.lines: list[CallLine] = []
         self.variables: MutableMapping[int, Any] = {}  # position -> the leaf Tensor whose gradient ends there
-        self.written: list[tuple[Any, Array]] = []  # (tensor, the array it held): restored if the flush fails
+        self.written: list[tuple[Any, Array]] = []  # (tensor, its array before): restored if the flush fails
         self.backward: BackwardState = NOTHING  # for reading; `backward_state()` for writing
         self.backward_done = False  # the next forward begins another trace
         self.backwards = 0
@@ -127,15 +127,11 @@ class Trace:
         if self.backward.copies:
             self.backward.copies = {}
 
-    def follow(self, key: Key) -> bool:
-        """Take the step `key`; False where it is new."""
-        step = self.step.children.get(key)
-        if step is None:
-            return False
+    def append(self, step: Step) -> None:
+        """Take `step`, a child of the last one."""
         self.step = step
         self.nodes += step.nodes
         self.weight += step.weight
-        return True
 
     def advance(self, key: Key, build: Callable[[Graph], Any], *, grad: bool = True) -> Step:
         """Take the step `key`; where it is new, `build(graph)` adds its nodes and returns its results."""
@@ -154,7 +150,7 @@ class Trace:
             self.lines.pop()
             raise
 
-    # A step and the data of its placeholders are put down in one breath: no call comes between, and so no interrupt.
+    # No call, and so no interrupt, comes between entering a step and storing the data of its placeholders.
 
     def enter_array(self, array: Array) -> int:
         """The position of `array` in this trace; a realized one becomes an input."""
@@ -183,9 +179,8 @@ class Trace:
         if known is not None and known[0] == source:
             return known[1]
         index, key = len(self.nodes), ("variable", source)
-        if not self.follow(key):
-            self.advance(key, lambda graph: graph.add(
-                "variable", (source,), array.node.shape, array.node.dtype, differentiable=True))
+        self.append(self.step.children.get(key) or self.step.grow(key, self.nodes, lambda graph: graph.add(
+            "variable", (source,), array.node.shape, array.node.dtype, differentiable=True)))
         self.variables[index] = tensor
         self.entered[tensor] = source, index
         return index
@@ -196,14 +191,13 @@ class Trace:
         if value.__class__ is int and not -(1 << 63) <= value < 1 << 63:
             raise OverflowError(f"the Python number {value} does not fit into int64")
         index, key = len(self.nodes), ("scalar", dtype, value.__class__)
-        if not self.follow(key):
-            attrs = {"slot": len(self.scalars), "weak": True}
-            self.advance(key, lambda graph: graph.add("scalar", (), (), dtype, attrs))
+        self.append(self.step.children.get(key) or self.step.grow(key, self.nodes, lambda graph: graph.add(
+            "scalar", (), (), dtype, {"slot": len(self.scalars), "weak": True})))
         self.scalars += (value,)
         return index
 
     def handle(self, index: int) -> Array:
-        """A new handle on the value at `index`: as long as it is held, the value will be computed at the flush."""
+        """A new handle on the value at `index`: if it lives at the flush, the value is computed."""
         array = Array(self, index, self.nodes[index])
         self.arrays.append(array)
         return array

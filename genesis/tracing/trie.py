@@ -1,6 +1,6 @@
 """The trie of calls seen before: what a call adds to a graph, under its key, where the calls before it led.
 
-A program that repeats itself walks the same path, and finds at its end the plans that ran there.
+A repeated program follows the same path, and finds at its end the plans that ran there.
 """
 
 from __future__ import annotations
