@@ -11,7 +11,7 @@ import numpy as np
 from genesis.functions.creation import scalar_tensor
 from genesis.ir.dtypes import float16, float32
 from genesis.optim.optimizer import Optimizer
-from genesis.runtime.devices import device_of
+from genesis.runtime.devices import DeviceLike, device_of
 from genesis.tensor.handle import Tensor
 from genesis.tensor.in_place import update_all
 from genesis.tracing.state import recording
@@ -48,7 +48,7 @@ class GradScaler:
     """
 
     def __init__(
-        self, device: Any = None, init_scale: float = 65536.0, growth_factor: float = 2.0, backoff_factor: float = 0.5,
+        self, device: DeviceLike = None, init_scale: float = 65536.0, growth_factor: float = 2.0, backoff_factor: float = 0.5,
         growth_interval: int = 2000, enabled: bool = True,
     ) -> None:
         if isinstance(device, int | float):

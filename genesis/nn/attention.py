@@ -6,12 +6,13 @@ from typing import Any
 
 from genesis.functions.creation import empty, zeros
 from genesis.functions.selection import where
-from genesis.ir.dtypes import bool_
+from genesis.ir.dtypes import DType, bool_
 from genesis.nn import functional, init
 from genesis.nn.linear import Linear
 from genesis.nn.module import Module
 from genesis.nn.parameter import Parameter
 from genesis.ops.registry import OPERATIONS
+from genesis.runtime.devices import DeviceLike
 from genesis.tensor.dispatch import call
 from genesis.tensor.handle import Tensor
 
@@ -49,7 +50,7 @@ class MultiheadAttention(Module):
     def __init__(
         self, embed_dim: int, num_heads: int, dropout: float = 0.0, bias: bool = True, add_bias_kv: bool = False,
         add_zero_attn: bool = False, kdim: int | None = None, vdim: int | None = None, batch_first: bool = False,
-        device: Any = None, dtype: Any = None,
+        device: DeviceLike = None, dtype: DType | None = None,
     ) -> None:
         if embed_dim <= 0 or num_heads <= 0 or embed_dim % num_heads:
             raise ValueError(f"MultiheadAttention: {num_heads} heads do not divide embed_dim {embed_dim}")

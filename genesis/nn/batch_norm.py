@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from genesis.functions.creation import ones, zeros
-from genesis.ir.dtypes import int64
+from genesis.ir.dtypes import DType, int64
 from genesis.nn import functional, init
 from genesis.nn.module import Module
 from genesis.nn.parameter import Parameter
+from genesis.runtime.devices import DeviceLike
 from genesis.tensor.handle import Tensor
 from genesis.tensor.in_place import write
 from genesis.tracing.state import recording
@@ -19,6 +20,8 @@ __all__ = ["BatchNorm1d", "BatchNorm2d", "BatchNorm3d", "InstanceNorm1d", "Insta
 class _Norm(Module):
     """What all share: a weight and a bias for each channel, and statistics that are buffers."""
 
+    _printed = "*num_features", "eps", "momentum", "affine", "bias", "track_running_stats"
+
     _ranks: tuple[int, ...] = ()
 
     running_mean: Tensor | None
@@ -26,8 +29,8 @@ class _Norm(Module):
     num_batches_tracked: Tensor | None
 
     def __init__(
-        self, num_features: int, eps: float, momentum: float | None, affine: bool, track_running_stats: bool, device: Any,
-        dtype: Any, bias: bool,
+        self, num_features: int, eps: float, momentum: float | None, affine: bool, track_running_stats: bool, device:
+        DeviceLike, dtype: DType | None, bias: bool,
     ) -> None:
         self.num_features = num_features
         self.eps = eps
@@ -61,18 +64,11 @@ class _Norm(Module):
         if input.ndim not in self._ranks:
             raise ValueError(f"{name}: input must have {' or '.join(map(str, self._ranks))} axes, got shape {input.shape}")
 
-    def extra_repr(self) -> str:
-        """The settings."""
-        return (
-            f"{self.num_features}, eps={self.eps}, momentum={self.momentum}, affine={self.affine}, "
-            f"bias={self.bias is not None}, track_running_stats={self.track_running_stats}"
-        )
-
 
 class _BatchNorm(_Norm):
     def __init__(
         self, num_features: int, eps: float = 1e-5, momentum: float | None = 0.1, affine: bool = True,
-        track_running_stats: bool = True, device: Any = None, dtype: Any = None, *, bias: bool = True,
+        track_running_stats: bool = True, device: DeviceLike = None, dtype: DType | None = None, *, bias: bool = True,
     ) -> None:
         super().__init__(num_features, eps, momentum, affine, track_running_stats, device, dtype, bias)
 
@@ -132,7 +128,7 @@ class BatchNorm3d(_BatchNorm):
 class _InstanceNorm(_Norm):
     def __init__(
         self, num_features: int, eps: float = 1e-5, momentum: float = 0.1, affine: bool = False,
-        track_running_stats: bool = False, device: Any = None, dtype: Any = None, *, bias: bool = True,
+        track_running_stats: bool = False, device: DeviceLike = None, dtype: DType | None = None, *, bias: bool = True,
     ) -> None:
         super().__init__(num_features, eps, momentum, affine, track_running_stats, device, dtype, bias)
 

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import sqrt
 from typing import Any
 
 from genesis.functions.creation import empty, zeros
+from genesis.ir.dtypes import DType
 from genesis.nn import init
 from genesis.nn.module import Module
 from genesis.nn.parameter import Parameter
 from genesis.ops.recurrent import GATES
 from genesis.ops.registry import OPERATIONS
+from genesis.runtime.devices import DeviceLike
 from genesis.tensor.dispatch import call
 from genesis.tensor.handle import Tensor
 
@@ -22,7 +25,9 @@ class _Cell(Module):
 
     _row = ""
 
-    def __init__(self, mode: str, input_size: int, hidden_size: int, bias: bool, device: Any, dtype: Any) -> None:
+    def __init__(
+        self, mode: str, input_size: int, hidden_size: int, bias: bool, device: DeviceLike, dtype: DType | None
+    ) -> None:
         self.input_size = input_size
         self.hidden_size = hidden_size
         self.bias = bias
@@ -39,7 +44,7 @@ class _Cell(Module):
         for parameter in self.parameters():
             init.uniform_(parameter, -bound, bound)
 
-    def forward(self, input: Tensor, hx: Any = None) -> Any:
+    def forward(self, input: Tensor, hx: Tensor | Sequence[Tensor] | None = None) -> Any:
         """The state after `input` (n, in) or (in,): h (n, out) or (out,), of an LSTMCell (h, c). `hx` is zeros, if None."""
         if input.ndim not in (1, 2) or input.shape[-1] != self.input_size:
             name = type(self).__name__
@@ -52,7 +57,7 @@ class _Cell(Module):
                 raise ValueError(f"{type(self).__name__}: hx has shape {state.shape}; want {want}")
         return call(OPERATIONS[self._row], (input, hx, self.weight_ih, self.weight_hh, self.bias_ih, self.bias_hh))
 
-    def _nothing(self, h: Tensor) -> Any:
+    def _nothing(self, h: Tensor) -> Tensor | Sequence[Tensor]:
         return h
 
     def extra_repr(self) -> str:
@@ -69,8 +74,8 @@ class RNNCell(_Cell):
     """
 
     def __init__(
-        self, input_size: int, hidden_size: int, bias: bool = True, nonlinearity: str = "tanh", device: Any = None,
-        dtype: Any = None,
+        self, input_size: int, hidden_size: int, bias: bool = True, nonlinearity: str = "tanh", device: DeviceLike = None,
+        dtype: DType | None = None,
     ) -> None:
         if nonlinearity not in ("tanh", "relu"):
             raise ValueError(f"RNNCell: nonlinearity must be 'tanh' or 'relu', got {nonlinearity!r}")
@@ -95,11 +100,11 @@ class LSTMCell(_Cell):
     _row = "lstm_cell"
 
     def __init__(
-        self, input_size: int, hidden_size: int, bias: bool = True, device: Any = None, dtype: Any = None
+        self, input_size: int, hidden_size: int, bias: bool = True, device: DeviceLike = None, dtype: DType | None = None
     ) -> None:
         super().__init__("LSTM", input_size, hidden_size, bias, device, dtype)
 
-    def _nothing(self, h: Tensor) -> Any:
+    def _nothing(self, h: Tensor) -> Tensor | Sequence[Tensor]:
         return h, h
 
 
@@ -114,6 +119,6 @@ class GRUCell(_Cell):
     _row = "gru_cell"
 
     def __init__(
-        self, input_size: int, hidden_size: int, bias: bool = True, device: Any = None, dtype: Any = None
+        self, input_size: int, hidden_size: int, bias: bool = True, device: DeviceLike = None, dtype: DType | None = None
     ) -> None:
         super().__init__("GRU", input_size, hidden_size, bias, device, dtype)

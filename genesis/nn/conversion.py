@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any, Self
 
+from genesis.ir.annotations import Arguments, Options
 from genesis.ir.dtypes import DType, as_dtype, bfloat16, float16, float32, float64
 from genesis.nn.parameter import Parameter
-from genesis.runtime.devices import Device
+from genesis.runtime.devices import Device, DeviceLike
 from genesis.tensor.handle import Tensor
 from genesis.tensor.in_place import move_storage, write
 from genesis.tensor.views import detach
@@ -51,7 +52,7 @@ class Convertible:
         """Have all parameters and buffers on the CPU."""
         return self.to("cpu")
 
-    def cuda(self, device: Any = None) -> Self:
+    def cuda(self, device: DeviceLike = None) -> Self:
         """Have all parameters and buffers on a GPU, a device or its number, the first by default."""
         return self.to(Device("cuda", device) if isinstance(device, int) else Device(device or "cuda"))
 
@@ -81,5 +82,5 @@ class Convertible:
         return self.to(bfloat16)
 
 
-def _dtypes(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> list[DType]:
+def _dtypes(args: Arguments, kwargs: Options) -> list[DType]:
     return [a for a in (*args, *kwargs.values()) if isinstance(a, DType)]

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any
 
 from genesis.functions.creation import empty
+from genesis.ir.dtypes import DType
 from genesis.nn import functional, init
 from genesis.nn.module import Module
 from genesis.nn.parameter import Parameter
 from genesis.ops.window import PerAxis, per_axis
+from genesis.runtime.devices import DeviceLike
 from genesis.tensor.handle import Tensor
 
 __all__ = ["Conv1d", "Conv2d", "Conv3d", "ConvTranspose1d", "ConvTranspose2d", "ConvTranspose3d"]
@@ -24,7 +25,7 @@ class _Convolution(Module):
 
     def __init__(
         self, in_channels: int, out_channels: int, kernel_size: PerAxis, stride: PerAxis, padding: PerAxis | str,
-        dilation: PerAxis, groups: int, bias: bool, padding_mode: str, device: Any, dtype: Any,
+        dilation: PerAxis, groups: int, bias: bool, padding_mode: str, device: DeviceLike, dtype: DType | None,
     ) -> None:
         name, axes = type(self).__name__, self._axes
         if groups < 1 or in_channels % groups or out_channels % groups:
@@ -77,8 +78,8 @@ class _Convolution(Module):
 class _Conv(_Convolution):
     def __init__(
         self, in_channels: int, out_channels: int, kernel_size: PerAxis, stride: PerAxis = 1, padding: PerAxis | str = 0,
-        dilation: PerAxis = 1, groups: int = 1, bias: bool = True, padding_mode: str = "zeros", device: Any = None,
-        dtype: Any = None,
+        dilation: PerAxis = 1, groups: int = 1, bias: bool = True, padding_mode: str = "zeros", device: DeviceLike = None,
+        dtype: DType | None = None,
     ) -> None:
         super().__init__(
             in_channels, out_channels, kernel_size, stride, padding, dilation, groups, bias, padding_mode, device, dtype
@@ -144,7 +145,7 @@ class _ConvTranspose(_Convolution):
     def __init__(
         self, in_channels: int, out_channels: int, kernel_size: PerAxis, stride: PerAxis = 1, padding: PerAxis = 0,
         output_padding: PerAxis = 0, groups: int = 1, bias: bool = True, dilation: PerAxis = 1,
-        padding_mode: str = "zeros", device: Any = None, dtype: Any = None,
+        padding_mode: str = "zeros", device: DeviceLike = None, dtype: DType | None = None,
     ) -> None:
         if padding_mode != "zeros":
             raise ValueError(f"{type(self).__name__}: padding_mode must be 'zeros', got {padding_mode!r}")

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from copy import deepcopy
-from typing import Any
 
 from genesis.functions.creation import full
+from genesis.ir.dtypes import DType
 from genesis.nn import functional, init
 from genesis.nn.attention import MultiheadAttention
 from genesis.nn.containers import ModuleList
@@ -15,6 +15,7 @@ from genesis.nn.linear import Linear
 from genesis.nn.module import Module
 from genesis.nn.normalization import LayerNorm
 from genesis.nn.transformer import TransformerEncoder, TransformerEncoderLayer, activation_named
+from genesis.runtime.devices import DeviceLike
 from genesis.tensor.handle import Tensor
 
 __all__ = ["Transformer", "TransformerDecoder", "TransformerDecoderLayer"]
@@ -32,9 +33,9 @@ class TransformerDecoderLayer(TransformerEncoderLayer):
     """
 
     def __init__(
-        self, d_model: int, nhead: int, dim_feedforward: int = 2048, dropout: float = 0.1,
-        activation: str | Callable[[Tensor], Tensor] = functional.relu, layer_norm_eps: float = 1e-5,
-        batch_first: bool = False, norm_first: bool = False, bias: bool = True, device: Any = None, dtype: Any = None,
+        self, d_model: int, nhead: int, dim_feedforward: int = 2048, dropout: float = 0.1, activation: str | Callable[[Tensor],
+        Tensor] = functional.relu, layer_norm_eps: float = 1e-5, batch_first: bool = False, norm_first: bool = False, bias: bool
+        = True, device: DeviceLike = None, dtype: DType | None = None,
     ) -> None:
         self.self_attn = MultiheadAttention(d_model, nhead, dropout, bias, batch_first=batch_first, device=device, dtype=dtype)
         self.multihead_attn = MultiheadAttention(
@@ -120,10 +121,10 @@ class Transformer(Module):
     """
 
     def __init__(
-        self, d_model: int = 512, nhead: int = 8, num_encoder_layers: int = 6, num_decoder_layers: int = 6,
-        dim_feedforward: int = 2048, dropout: float = 0.1, activation: str | Callable[[Tensor], Tensor] = functional.relu,
-        custom_encoder: Module | None = None, custom_decoder: Module | None = None, layer_norm_eps: float = 1e-5,
-        batch_first: bool = False, norm_first: bool = False, bias: bool = True, device: Any = None, dtype: Any = None,
+        self, d_model: int = 512, nhead: int = 8, num_encoder_layers: int = 6, num_decoder_layers: int = 6, dim_feedforward: int
+        = 2048, dropout: float = 0.1, activation: str | Callable[[Tensor], Tensor] = functional.relu, custom_encoder: Module |
+        None = None, custom_decoder: Module | None = None, layer_norm_eps: float = 1e-5, batch_first: bool = False, norm_first:
+        bool = False, bias: bool = True, device: DeviceLike = None, dtype: DType | None = None,
     ) -> None:
         settings = (d_model, nhead, dim_feedforward, dropout, activation, layer_norm_eps, batch_first, norm_first, bias,
                     device, dtype)
@@ -157,7 +158,7 @@ class Transformer(Module):
             tgt, memory, tgt_mask, memory_mask, tgt_key_padding_mask, memory_key_padding_mask, tgt_is_causal, memory_is_causal)
 
     @staticmethod
-    def generate_square_subsequent_mask(sz: int, device: Any = None, dtype: Any = None) -> Tensor:
+    def generate_square_subsequent_mask(sz: int, device: DeviceLike = None, dtype: DType | None = None) -> Tensor:
         """-inf above the diagonal of (sz, sz), zeros elsewhere: each place attends to itself and to those before it.
 
         >>> import genesis

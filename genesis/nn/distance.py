@@ -26,10 +26,7 @@ class CosineSimilarity(Layer):
     dim: int = 1
     eps: float = 1e-08
     function = functional.cosine_similarity
-
-    def extra_repr(self) -> str:
-        """Nothing, as PyTorch's."""
-        return ""
+    _printed = ()
 
 
 class PairwiseDistance(Module):
@@ -58,6 +55,8 @@ class Bilinear(Module):
     (5, 4)
     """
 
+    _printed = "in1_features", "in2_features", "out_features", "bias"
+
     def __init__(
         self, in1_features: int, in2_features: int, out_features: int, bias: bool = True, dtype: DType | None = None
     ) -> None:
@@ -78,10 +77,3 @@ class Bilinear(Module):
     def forward(self, input1: Tensor, input2: Tensor) -> Tensor:
         """`input1` (.., in1_features), `input2` (.., in2_features) -> (.., out_features)."""
         return functional.bilinear(input1, input2, self.weight, self.bias)
-
-    def extra_repr(self) -> str:
-        """The extents, and whether there is a bias."""
-        return (
-            f"in1_features={self.in1_features}, in2_features={self.in2_features}, out_features={self.out_features}, "
-            f"bias={self.bias is not None}"
-        )

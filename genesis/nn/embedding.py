@@ -5,9 +5,11 @@ from __future__ import annotations
 from typing import Any, Self
 
 from genesis.functions.creation import empty
+from genesis.ir.dtypes import DType
 from genesis.nn import functional, init
 from genesis.nn.module import Module
 from genesis.nn.parameter import Parameter
+from genesis.runtime.devices import DeviceLike
 from genesis.tensor.handle import Tensor
 
 __all__ = ["Embedding", "EmbeddingBag"]
@@ -17,7 +19,7 @@ class _Table(Module):
     """A table of rows, `weight` (num_embeddings, embedding_dim), which starts normal; the row `padding_idx` starts as zeros."""
 
     def __init__(
-        self, num_embeddings: int, embedding_dim: int, padding_idx: int | None, device: Any, dtype: Any
+        self, num_embeddings: int, embedding_dim: int, padding_idx: int | None, device: DeviceLike, dtype: DType | None
     ) -> None:
         if padding_idx is not None and not -num_embeddings <= padding_idx < num_embeddings:
             name = type(self).__name__
@@ -43,7 +45,8 @@ class _Table(Module):
         if embeddings.ndim != 2:
             raise ValueError(f"{cls.__name__}: embeddings have shape {embeddings.shape}; want (entries, width)")
         settings |= {"device": embeddings.device, "dtype": embeddings.dtype}
-        module = cls(*embeddings.shape, **settings)
+        entries, width = embeddings.shape
+        module = cls(entries, width, **settings)
         module.weight.data.copy_(embeddings.detach())
         module.weight.requires_grad = not freeze
         return module
@@ -66,8 +69,9 @@ class Embedding(_Table):
     """
 
     def __init__(
-        self, num_embeddings: int, embedding_dim: int, padding_idx: int | None = None, max_norm: float | None = None,
-        norm_type: float = 2.0, scale_grad_by_freq: bool = False, sparse: bool = False, device: Any = None, dtype: Any = None,
+        self, num_embeddings: int, embedding_dim: int, padding_idx: int | None = None, max_norm: float | None = None, norm_type:
+        float = 2.0, scale_grad_by_freq: bool = False, sparse: bool = False, device: DeviceLike = None, dtype: DType | None =
+        None,
     ) -> None:
         super().__init__(num_embeddings, embedding_dim, padding_idx, device, dtype)
         self.max_norm = max_norm
@@ -94,7 +98,7 @@ class EmbeddingBag(_Table):
 
     def __init__(
         self, num_embeddings: int, embedding_dim: int, mode: str = "mean", include_last_offset: bool = False,
-        padding_idx: int | None = None, device: Any = None, dtype: Any = None,
+        padding_idx: int | None = None, device: DeviceLike = None, dtype: DType | None = None,
     ) -> None:
         if mode not in ("sum", "mean", "max"):
             raise ValueError(f"EmbeddingBag: mode must be 'sum', 'mean' or 'max', got {mode!r}")

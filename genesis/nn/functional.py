@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from genesis.functions.methods.table import function_of, functions_of
 from genesis.functions.overrides import overridable
 from genesis.functions.public_names import rows_shown
@@ -50,7 +48,7 @@ celu_, elu_, hardtanh_, leaky_relu_, relu_, selu_, threshold_ = map(
 @overridable
 def batch_norm(
     input: Tensor, running_mean: Tensor | None, running_var: Tensor | None, weight: Tensor | None = None,
-    bias: Tensor | None = None, training: bool = False, momentum: Any = 0.1, eps: float = 1e-5,
+    bias: Tensor | None = None, training: bool = False, momentum: float | Tensor = 0.1, eps: float = 1e-5,
 ) -> Tensor:
     """(x - mean) / sqrt(var + eps) for each channel, then `weight` and `bias` (Ioffe and Szegedy, 2015).
 

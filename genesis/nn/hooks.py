@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, ParamSpec, Protocol, TypeVar
 
 from genesis.autograd.custom import Context
 from genesis.autograd.function import Function
 from genesis.autograd.hooks import RemovableHandle
+from genesis.ir.annotations import AnyFunction, Arguments, Options, Tree
 from genesis.tensor.handle import Tensor
 
 __all__ = ["Hooked"]
 
-Hook = Callable[..., Any]
+Hook = AnyFunction
 P = ParamSpec("P")
 R = TypeVar("R", covariant=True)
 
@@ -32,7 +33,7 @@ class _Hooks:
         self.backward_before: OrderedDict[int, Hook] = OrderedDict()
         self.backward_after: OrderedDict[int, Hook] = OrderedDict()
 
-    def call(self, module: Hooked, inputs: tuple[Any, ...], options: Mapping[str, Any]) -> Any:
+    def call(self, module: Hooked, inputs: Arguments, options: Options) -> Tree:
         """What a call of the module gives, its hooks called around it."""
         for hook in [*self.before.values()]:
             inputs, options = hook(module, inputs, options)
@@ -61,12 +62,12 @@ class _Passing:
         self.inputs = self.outputs = _Places(0, [])
         self.gradients: tuple[Tensor | None, ...] = ()
 
-    def in_(self, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
+    def in_(self, inputs: Arguments) -> Arguments:
         """The inputs, noticed when gradients come to them."""
         self.inputs = _Places.of(inputs)
         return self.inputs.watched(_Inputs, self, inputs)
 
-    def out(self, output: Any) -> Any:
+    def out(self, output: Tree) -> Tree:
         """What the module returned, noticed when gradients come to it: a tensor, or a tuple with tensors."""
         self.outputs = _Places.of(_tuple(output))
         result = self.outputs.watched(_Outputs, self, _tuple(output))
@@ -97,10 +98,10 @@ class _Places(NamedTuple):
     places: list[int]
 
     @classmethod
-    def of(cls, values: tuple[Any, ...]) -> _Places:
+    def of(cls, values: Arguments) -> _Places:
         return cls(len(values), [k for k, x in enumerate(values) if isinstance(x, Tensor) and x.requires_grad])
 
-    def watched(self, function: type[Function], passing: _Passing, values: tuple[Any, ...]) -> tuple[Any, ...]:
+    def watched(self, function: type[Function], passing: _Passing, values: Arguments) -> Arguments:
         """The values, with those tensors as results of `function`."""
         if not self.places:
             return values
@@ -168,7 +169,7 @@ class Hooked:
         >>> handle.remove()
         """
 
-        def before(module: Hooked, inputs: tuple[Any, ...], options: Mapping[str, Any]) -> tuple[Any, Any]:
+        def before(module: Hooked, inputs: Arguments, options: Options) -> tuple[Arguments, Options]:
             if with_kwargs:
                 answer = hook(module, inputs, options)
                 return (inputs, options) if answer is None else answer
@@ -194,7 +195,7 @@ class Hooked:
         [(4, 2)]
         """
 
-        def after(module: Hooked, inputs: tuple[Any, ...], options: Mapping[str, Any], output: Any) -> Any:
+        def after(module: Hooked, inputs: Arguments, options: Options, output: Tree) -> Tree:
             answer = hook(module, inputs, options, output) if with_kwargs else hook(module, inputs, output)
             return output if answer is None else answer
 
@@ -242,11 +243,11 @@ def _registered(hooks: OrderedDict[int, Hook], hook: Hook, called: Hook, prepend
     return handle
 
 
-def _tuple(value: Any) -> tuple[Any, ...]:
+def _tuple(value: Tree) -> Arguments:
     return value if isinstance(value, tuple) else (value,)
 
 
-def _replaced(answer: Any, gradients: Sequence[Tensor | None]) -> tuple[Tensor | None, ...]:
+def _replaced(answer: Tree, gradients: Sequence[Tensor | None]) -> tuple[Tensor | None, ...]:
     """A hook's answer, if it can stand in for `gradients`; these if there is none."""
     if answer is None:
         return tuple(gradients)

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable
 from typing import Any
 
+from genesis.ir.annotations import AnyFunction
 from genesis.tensor.in_place import write
 
 __all__ = ["in_place_too"]
 
 
-def in_place_too(function: Callable[..., Any]) -> Callable[..., Any]:
+def in_place_too(function: AnyFunction) -> AnyFunction:
     """`function` with one argument more, `inplace`: whether the result is put into its first argument."""
     signature = inspect.signature(function)
     parameters = [*signature.parameters.values()]

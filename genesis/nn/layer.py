@@ -12,11 +12,12 @@ ones, and have their signatures. Type checkers read the settings as they read a 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import KW_ONLY
 from inspect import Parameter, get_annotations, signature
 from typing import TYPE_CHECKING, Any, ClassVar, dataclass_transform
 
+from genesis.ir.annotations import AnyFunction
 from genesis.nn.module import Module
 from genesis.tensor.handle import Tensor
 
@@ -35,11 +36,10 @@ class Layer(Module):
     Raises TypeError for a setting that `function` has no parameter for, where `forward` is to be made.
     """
 
-    function: ClassVar[Callable[..., Any]]
+    function: ClassVar[AnyFunction]
     _settings: ClassVar[Mapping[str, Parameter]] = {}
 
     if TYPE_CHECKING:
-
         def forward(self, *inputs: Any, **options: Any) -> Tensor: ...
 
     def __init_subclass__(cls) -> None:
@@ -58,10 +58,9 @@ class Layer(Module):
 
     def extra_repr(self) -> str:
         """The settings of `_printed`, or all of them, with `inplace` where it is asked for."""
-        if self._printed:
+        if self._printed is not None:
             return super().extra_repr()
-        shown = [name for name in self._settings if name != "inplace" or getattr(self, name)]
-        return ", ".join([f"{name}={getattr(self, name)!r}" for name in shown])
+        return ", ".join([self._setting_text(name) for name in self._settings if name != "inplace" or getattr(self, name)])
 
 
 def _settings_of(cls: type[Layer]) -> dict[str, Parameter]:
@@ -77,7 +76,7 @@ def _settings_of(cls: type[Layer]) -> dict[str, Parameter]:
     return settings
 
 
-def _initializer(cls: type[Layer], settings: Mapping[str, Parameter]) -> Callable[..., None]:
+def _initializer(cls: type[Layer], settings: Mapping[str, Parameter]) -> AnyFunction:
     lines = [f"self.{name} = {name}" for name in settings] + ["self.__post_init__()"] * hasattr(cls, "__post_init__")
     by_name = [name for name, setting in settings.items() if setting.kind is Parameter.KEYWORD_ONLY]
     names = ["self", *[name for name in settings if name not in by_name], *["*"] * bool(by_name), *by_name]
@@ -89,7 +88,7 @@ def _initializer(cls: type[Layer], settings: Mapping[str, Parameter]) -> Callabl
     return made
 
 
-def _forward(cls: type[Layer], function: Callable[..., Any], settings: Mapping[str, Parameter]) -> Callable[..., Any]:
+def _forward(cls: type[Layer], function: AnyFunction, settings: Mapping[str, Parameter]) -> AnyFunction:
     inputs, arguments, by_name = [], [], False
     parameters = signature(function).parameters
     if unknown := settings.keys() - parameters.keys():
@@ -112,13 +111,13 @@ def _forward(cls: type[Layer], function: Callable[..., Any], settings: Mapping[s
 
 
 def _made(
-    cls: type[Layer], name: str, parameters: list[str], body: list[str], function: Callable[..., Any] | None
-) -> Callable[..., Any]:
+    cls: type[Layer], name: str, parameters: list[str], body: list[str], function: AnyFunction | None
+) -> AnyFunction:
     """A method of the class's module, whose frames show this file: compiled calls take them for the library's."""
     source = f"def make(function):\n def {name}({', '.join(parameters)}): {'; '.join(body)}\n return {name}"
-    local: dict[str, Callable[..., Any]] = {}
+    local: dict[str, AnyFunction] = {}
     line = sys._getframe().f_lineno + 1
     exec(compile("\n" * (line - 2) + source, __file__, "exec"), vars(sys.modules[cls.__module__]), local)
-    made: Callable[..., Any] = local["make"](function)
+    made: AnyFunction = local["make"](function)
     made.__qualname__ = f"{cls.__qualname__}.{name}"
     return made

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 from genesis.functions.creation import empty
+from genesis.ir.dtypes import DType
 from genesis.nn import functional, init
 from genesis.nn.module import Module
 from genesis.nn.parameter import Parameter
+from genesis.runtime.devices import DeviceLike
 from genesis.tensor.handle import Tensor
 
 __all__ = ["Linear"]
@@ -25,7 +26,11 @@ class Linear(Module):
     (5, 2)
     """
 
-    def __init__(self, in_features: int, out_features: int, bias: bool = True, device: Any = None, dtype: Any = None) -> None:
+    _printed = "in_features", "out_features", "bias"
+
+    def __init__(
+        self, in_features: int, out_features: int, bias: bool = True, device: DeviceLike = None, dtype: DType | None = None
+    ) -> None:
         self.in_features = in_features
         self.out_features = out_features
         self.weight = Parameter(empty(out_features, in_features, device=device, dtype=dtype))
@@ -42,7 +47,3 @@ class Linear(Module):
     def forward(self, input: Tensor) -> Tensor:
         """`input` (.., in_features) -> (.., out_features)."""
         return functional.linear(input, self.weight, self.bias)
-
-    def extra_repr(self) -> str:
-        """The extents, and whether there is a bias."""
-        return f"in_features={self.in_features}, out_features={self.out_features}, bias={self.bias is not None}"

@@ -20,9 +20,7 @@ __all__ = [
 class Loss(Layer):
     """The base of losses: `reduction` is "mean", "sum" or "none"."""
 
-    def extra_repr(self) -> str:
-        """Nothing, as PyTorch's."""
-        return ""
+    _printed = ()  # as PyTorch's
 
 
 class WeightedLoss(Loss):

@@ -50,7 +50,7 @@ class Module(Hooked, Convertible):
 
     training: bool = True
     _buffers: Mapping[str, bool] = {}  # name -> whether the state dict has it
-    _printed: tuple[str, ...] = ()  # the attributes that stand between the brackets when it is printed
+    _printed: tuple[str, ...] | None = None  # the attributes that stand between the brackets when it is printed; "*a": unnamed
 
     # ---- attributes ----
 
@@ -248,7 +248,12 @@ class Module(Hooked, Convertible):
 
     def extra_repr(self) -> str:
         """What stands between the brackets when the module is printed."""
-        return ", ".join(f"{name}={getattr(self, name)!r}" for name in self._printed)
+        return ", ".join([self._setting_text(name) for name in self._printed or ()])
+
+    def _setting_text(self, name: str) -> str:
+        value = getattr(self, name.removeprefix("*"))
+        value = value is not None if name == "bias" else value
+        return repr(value) if name.startswith("*") else f"{name}={value!r}"
 
     def __repr__(self) -> str:
         lines = [_indented(f"({name}): {child!r}") for name, child in self.named_children()]

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from genesis.functions.creation import ones, zeros
+from genesis.ir.dtypes import DType
 from genesis.nn import functional
+from genesis.nn.layer import Layer
 from genesis.nn.module import Module
 from genesis.nn.parameter import Parameter
+from genesis.runtime.devices import DeviceLike
 from genesis.tensor.handle import Tensor
 
 __all__ = ["GroupNorm", "LayerNorm", "LocalResponseNorm", "RMSNorm"]
@@ -26,9 +28,11 @@ class LayerNorm(Module):
     tensor([[-1.0000,  1.0000]])
     """
 
+    _printed = "*normalized_shape", "eps", "elementwise_affine", "bias"
+
     def __init__(
         self, normalized_shape: int | Sequence[int], eps: float = 1e-5, elementwise_affine: bool = True,
-        bias: bool = True, device: Any = None, dtype: Any = None,
+        bias: bool = True, device: DeviceLike = None, dtype: DType | None = None,
     ) -> None:
         self.normalized_shape = _shape(normalized_shape)
         self.eps = eps
@@ -40,11 +44,6 @@ class LayerNorm(Module):
         """`input` (.., *normalized_shape), the same shape."""
         return functional.layer_norm(input, self.normalized_shape, self.weight, self.bias, self.eps)
 
-    def extra_repr(self) -> str:
-        """Shape, eps, and whether there are parameters."""
-        affine, bias = self.elementwise_affine, self.bias is not None
-        return f"{self.normalized_shape}, eps={self.eps}, elementwise_affine={affine}, bias={bias}"
-
 
 class RMSNorm(Module):
     """x / sqrt(mean(x^2) + eps) over the last axes, then `weight` of that shape; `eps` defaults to the dtype's epsilon.
@@ -54,9 +53,11 @@ class RMSNorm(Module):
     tensor([[0.8485, 1.1314]])
     """
 
+    _printed = "*normalized_shape", "eps", "elementwise_affine"
+
     def __init__(
         self, normalized_shape: int | Sequence[int], eps: float | None = None, elementwise_affine: bool = True,
-        device: Any = None, dtype: Any = None,
+        device: DeviceLike = None, dtype: DType | None = None,
     ) -> None:
         self.normalized_shape = _shape(normalized_shape)
         self.eps = eps
@@ -66,10 +67,6 @@ class RMSNorm(Module):
     def forward(self, input: Tensor) -> Tensor:
         """`input` (.., *normalized_shape), the same shape."""
         return functional.rms_norm(input, self.normalized_shape, self.weight, self.eps)
-
-    def extra_repr(self) -> str:
-        """Shape, eps, and whether there is a parameter."""
-        return f"{self.normalized_shape}, eps={self.eps}, elementwise_affine={self.elementwise_affine}"
 
 
 class GroupNorm(Module):
@@ -82,9 +79,11 @@ class GroupNorm(Module):
     (2, 6, 4)
     """
 
+    _printed = "*num_groups", "*num_channels", "eps", "affine", "bias"
+
     def __init__(
-        self, num_groups: int, num_channels: int, eps: float = 1e-5, affine: bool = True, device: Any = None,
-        dtype: Any = None, *, bias: bool = True,
+        self, num_groups: int, num_channels: int, eps: float = 1e-5, affine: bool = True, device: DeviceLike = None,
+        dtype: DType | None = None, *, bias: bool = True,
     ) -> None:
         if num_groups < 1 or num_channels % num_groups:
             raise ValueError(f"GroupNorm: {num_groups} groups do not divide {num_channels} channels")
@@ -99,12 +98,8 @@ class GroupNorm(Module):
         """`input` (n, num_channels, ..), the same shape."""
         return functional.group_norm(input, self.num_groups, self.weight, self.bias, self.eps)
 
-    def extra_repr(self) -> str:
-        """Groups, channels, eps, and whether there are parameters."""
-        return f"{self.num_groups}, {self.num_channels}, eps={self.eps}, affine={self.affine}, bias={self.bias is not None}"
 
-
-class LocalResponseNorm(Module):
+class LocalResponseNorm(Layer):
     """x / (k + alpha * mean of x^2 over `size` neighbouring channels)^beta.
 
     >>> import genesis
@@ -112,16 +107,9 @@ class LocalResponseNorm(Module):
     [[[0.5], [0.3333333432674408]]]
     """
 
-    def __init__(self, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0) -> None:
-        self.size = size
-        self.alpha = alpha
-        self.beta = beta
-        self.k = k
-
-    def forward(self, input: Tensor) -> Tensor:
-        """`input` (n, channels, ..), the same shape."""
-        return functional.local_response_norm(input, self.size, self.alpha, self.beta, self.k)
-
-    def extra_repr(self) -> str:
-        """The settings."""
-        return f"{self.size}, alpha={self.alpha}, beta={self.beta}, k={self.k}"
+    size: int
+    alpha: float = 1e-4
+    beta: float = 0.75
+    k: float = 1.0
+    function = functional.local_response_norm
+    _printed = "*size", "alpha", "beta", "k"

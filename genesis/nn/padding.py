@@ -18,11 +18,16 @@ PerSide = int | Sequence[int]
 
 
 class _Pad(Module):
-    """The places added before and after each of the last axes, the last axis first."""
+    """The places added before and after each of the last `axes`, the last axis first, and what is put there."""
 
     _axes = 1
     _mode = "constant"
+    _printed: tuple[str, ...] = ("*padding",)
     value: float | None = None
+
+    def __init_subclass__(cls, axes: int | None = None, mode: str | None = None) -> None:
+        super().__init_subclass__()
+        cls._axes, cls._mode = axes or cls._axes, mode or cls._mode
 
     def __init__(self, padding: PerSide) -> None:
         sides = 2 * self._axes
@@ -34,19 +39,13 @@ class _Pad(Module):
         """See `nn.functional.pad`."""
         return functional.pad(input, self.padding, self._mode, self.value)
 
-    def extra_repr(self) -> str:
-        """The places added."""
-        return f"{self.padding}"
-
 
 class _Constant(_Pad):
+    _printed = "padding", "value"
+
     def __init__(self, padding: PerSide, value: float) -> None:
         super().__init__(padding)
         self.value = value
-
-    def extra_repr(self) -> str:
-        """The places added, and the number there."""
-        return f"padding={self.padding}, value={self.value}"
 
 
 class ZeroPad1d(_Pad):
@@ -60,7 +59,7 @@ class ZeroPad1d(_Pad):
     """
 
 
-class ZeroPad2d(_Pad):
+class ZeroPad2d(_Pad, axes=2):
     """`ZeroPad1d` around the last 2 axes.
 
     >>> import genesis
@@ -68,18 +67,14 @@ class ZeroPad2d(_Pad):
     (1, 3, 5, 5)
     """
 
-    _axes = 2
 
-
-class ZeroPad3d(_Pad):
+class ZeroPad3d(_Pad, axes=3):
     """`ZeroPad1d` around the last 3 axes.
 
     >>> import genesis
     >>> genesis.nn.ZeroPad3d(1)(genesis.ones(1, 3, 3, 3, 3)).shape
     (1, 3, 5, 5, 5)
     """
-
-    _axes = 3
 
 
 class ConstantPad1d(_Constant):
@@ -93,7 +88,7 @@ class ConstantPad1d(_Constant):
     """
 
 
-class ConstantPad2d(_Constant):
+class ConstantPad2d(_Constant, axes=2):
     """`ConstantPad1d` around the last 2 axes.
 
     >>> import genesis
@@ -101,10 +96,8 @@ class ConstantPad2d(_Constant):
     (1, 3, 5, 5)
     """
 
-    _axes = 2
 
-
-class ConstantPad3d(_Constant):
+class ConstantPad3d(_Constant, axes=3):
     """`ConstantPad1d` around the last 3 axes.
 
     >>> import genesis
@@ -112,10 +105,8 @@ class ConstantPad3d(_Constant):
     (1, 3, 5, 5, 5)
     """
 
-    _axes = 3
 
-
-class ReflectionPad1d(_Pad):
+class ReflectionPad1d(_Pad, mode="reflect"):
     """The elements in reverse, without the one at the end, around the last axis.
 
     `padding` is an integer, or two of them for each axis, the last axis first.
@@ -125,10 +116,8 @@ class ReflectionPad1d(_Pad):
     [[3.0, 2.0, 1.0, 2.0, 3.0, 2.0]]
     """
 
-    _mode = "reflect"
 
-
-class ReflectionPad2d(_Pad):
+class ReflectionPad2d(_Pad, axes=2, mode="reflect"):
     """`ReflectionPad1d` around the last 2 axes.
 
     >>> import genesis
@@ -136,11 +125,8 @@ class ReflectionPad2d(_Pad):
     (1, 3, 5, 5)
     """
 
-    _axes = 2
-    _mode = "reflect"
 
-
-class ReflectionPad3d(_Pad):
+class ReflectionPad3d(_Pad, axes=3, mode="reflect"):
     """`ReflectionPad1d` around the last 3 axes.
 
     >>> import genesis
@@ -148,11 +134,8 @@ class ReflectionPad3d(_Pad):
     (1, 3, 5, 5, 5)
     """
 
-    _axes = 3
-    _mode = "reflect"
 
-
-class ReplicationPad1d(_Pad):
+class ReplicationPad1d(_Pad, mode="replicate"):
     """The element at the end around the last axis.
 
     `padding` is an integer, or two of them for each axis, the last axis first.
@@ -162,10 +145,8 @@ class ReplicationPad1d(_Pad):
     [[1.0, 1.0, 1.0, 2.0, 3.0, 3.0]]
     """
 
-    _mode = "replicate"
 
-
-class ReplicationPad2d(_Pad):
+class ReplicationPad2d(_Pad, axes=2, mode="replicate"):
     """`ReplicationPad1d` around the last 2 axes.
 
     >>> import genesis
@@ -173,11 +154,8 @@ class ReplicationPad2d(_Pad):
     (1, 3, 5, 5)
     """
 
-    _axes = 2
-    _mode = "replicate"
 
-
-class ReplicationPad3d(_Pad):
+class ReplicationPad3d(_Pad, axes=3, mode="replicate"):
     """`ReplicationPad1d` around the last 3 axes.
 
     >>> import genesis
@@ -185,11 +163,8 @@ class ReplicationPad3d(_Pad):
     (1, 3, 5, 5, 5)
     """
 
-    _axes = 3
-    _mode = "replicate"
 
-
-class CircularPad1d(_Pad):
+class CircularPad1d(_Pad, mode="circular"):
     """The elements from the other end around the last axis.
 
     `padding` is an integer, or two of them for each axis, the last axis first.
@@ -199,10 +174,8 @@ class CircularPad1d(_Pad):
     [[2.0, 3.0, 1.0, 2.0, 3.0, 1.0]]
     """
 
-    _mode = "circular"
 
-
-class CircularPad2d(_Pad):
+class CircularPad2d(_Pad, axes=2, mode="circular"):
     """`CircularPad1d` around the last 2 axes.
 
     >>> import genesis
@@ -210,17 +183,11 @@ class CircularPad2d(_Pad):
     (1, 3, 5, 5)
     """
 
-    _axes = 2
-    _mode = "circular"
 
-
-class CircularPad3d(_Pad):
+class CircularPad3d(_Pad, axes=3, mode="circular"):
     """`CircularPad1d` around the last 3 axes.
 
     >>> import genesis
     >>> genesis.nn.CircularPad3d(1)(genesis.ones(1, 3, 3, 3, 3)).shape
     (1, 3, 5, 5, 5)
     """
-
-    _axes = 3
-    _mode = "circular"

@@ -15,7 +15,7 @@ from genesis.autograd.function import Function
 from genesis.nn.module import Module
 from genesis.ops.registry import OPERATIONS
 from genesis.pytree import map_tree
-from genesis.runtime.devices import Device, device_of
+from genesis.runtime.devices import Device, DeviceLike, device_of
 from genesis.tensor.dispatch import call, moved
 from genesis.tensor.handle import Tensor
 from genesis.tensor.views import detach
@@ -45,7 +45,7 @@ class DataParallel(Module):
     """
 
     def __init__(
-        self, module: Module, device_ids: Sequence[Any] | None = None, output_device: Any = None, dim: int = 0,
+        self, module: Module, device_ids: Sequence[Any] | None = None, output_device: DeviceLike = None, dim: int = 0,
         reducer: Reduction | None = None,
     ) -> None:
         own = next((tensor.device for tensor in _held(module)), device_of())
@@ -78,7 +78,7 @@ class DataParallel(Module):
         return f"device_ids={[str(device) for device in self.device_ids]}, output_device={str(self.output_device)!r}"
 
 
-def _named(device: Any, like: Device) -> Device:
+def _named(device: DeviceLike, like: Device) -> Device:
     """A device by its name, or by its number among those of the kind of `like`."""
     return device_of(f"{like.type}:{device}" if isinstance(device, int) else device)
 
@@ -137,7 +137,7 @@ def replicate(module: Module, devices: Sequence[Any], reducer: Reduction | None 
     return replicas
 
 
-def gather(outputs: Sequence[Any], device: Any, dim: int = 0) -> Any:
+def gather(outputs: Sequence[Any], device: DeviceLike, dim: int = 0) -> Any:
     """The outputs of several devices as one on `device`: tensors joined along `dim`, 0-d ones into a vector.
 
     Lists, tuples and dicts are gathered member by member, other values must be equal. Raises TypeError where they are not.

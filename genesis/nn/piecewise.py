@@ -103,10 +103,7 @@ class Hardshrink(Layer):
 
     lambd: float = 0.5
     function = functional.hardshrink
-
-    def extra_repr(self) -> str:
-        """The setting alone."""
-        return str(self.lambd)
+    _printed = ("*lambd",)
 
 
 class Softshrink(Layer):
@@ -119,10 +116,7 @@ class Softshrink(Layer):
 
     lambd: float = 0.5
     function = functional.softshrink
-
-    def extra_repr(self) -> str:
-        """The setting alone."""
-        return str(self.lambd)
+    _printed = ("*lambd",)
 
 
 class Threshold(Layer):

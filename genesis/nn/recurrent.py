@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import sqrt
 from typing import Any
 
+import numpy as np
+
 from genesis.functions.creation import empty, tensor, zeros
+from genesis.ir.dtypes import DType
 from genesis.nn import functional, init
 from genesis.nn.module import Module
 from genesis.nn.parameter import Parameter
 from genesis.nn.utils.rnn import PackedSequence, pack_as, padded
 from genesis.ops.recurrent import GATES
 from genesis.ops.registry import OPERATIONS
+from genesis.runtime.devices import DeviceLike
 from genesis.tensor.dispatch import call
 from genesis.tensor.handle import Tensor
 
@@ -25,7 +30,7 @@ class _Recurrent(Module):
 
     def __init__(
         self, mode: str, input_size: int, hidden_size: int, num_layers: int, bias: bool, batch_first: bool, dropout: float,
-        bidirectional: bool, proj_size: int, device: Any, dtype: Any,
+        bidirectional: bool, proj_size: int, device: DeviceLike, dtype: DType | None,
     ) -> None:
         name = type(self).__name__
         if min(input_size, hidden_size, num_layers) < 1:
@@ -67,51 +72,51 @@ class _Recurrent(Module):
     def flatten_parameters(self) -> None:
         """Nothing: there is no memory to arrange. PyTorch's scripts call it."""
 
-    def forward(self, input: Any, hx: Any = None) -> Any:
+    def forward(self, input: Tensor | PackedSequence, hx: Tensor | Sequence[Tensor] | None = None) -> tuple[Any, Any]:
         """(output, state) of `input` (l, n, in), (n, l, in) with `batch_first`, (l, in), or a PackedSequence.
 
         `hx`, and the state after the last step, are h (layers * directions, n, out), without n for an input without; an
         LSTM's (h, c). Zeros, if None. The output is (l, n, directions * out), arranged as the input is.
         """
-        packed = isinstance(input, PackedSequence)
-        x, lengths = padded(input) if packed else (input, None)
+        packed = input if isinstance(input, PackedSequence) else None
+        x, lengths = padded(input) if isinstance(input, PackedSequence) else (input, None)
         batched = x.ndim == 3
         if x.ndim not in (2, 3) or x.shape[-1] != self.input_size:
             raise ValueError(f"{type(self).__name__}: input has shape {x.shape}; want (.., {self.input_size}) of 2 or 3 axes")
         if not batched:
             x = x.unsqueeze(1)
-        elif self.batch_first and not packed:
+        elif self.batch_first and packed is None:
             x = x.transpose(0, 1)
         if not x.shape[0]:
             raise ValueError(f"{type(self).__name__}: a sequence of length 0; want 1 or more")
         states = self._first(x, hx, batched)
-        if packed and hx is not None and input.sorted_indices is not None:
-            states = [state.index_select(1, input.sorted_indices) for state in states]
-        output: Any
+        if packed is not None and hx is not None and packed.sorted_indices is not None:
+            states = [state.index_select(1, packed.sorted_indices) for state in states]
+        output: Tensor | PackedSequence
         output, states = self._through(x, states, lengths)
-        if packed:
-            output = pack_as(output, input)
-            if input.unsorted_indices is not None:
-                states = [state.index_select(1, input.unsorted_indices) for state in states]
+        if packed is not None:
+            output = pack_as(output, packed)
+            if packed.unsorted_indices is not None:
+                states = [state.index_select(1, packed.unsorted_indices) for state in states]
         elif not batched:
             output, states = output.squeeze(1), [state.squeeze(1) for state in states]
         elif self.batch_first:
             output = output.transpose(0, 1)
         return output, states[0] if self._states == 1 else tuple(states)
 
-    def _first(self, x: Tensor, hx: Any, batched: bool) -> list[Tensor]:
+    def _first(self, x: Tensor, hx: Tensor | Sequence[Tensor] | None, batched: bool) -> list[Tensor]:
         """The state before the first step: of every layer and direction, along a first axis."""
         lead, sizes = (self.num_layers * self._directions, x.shape[1]), (self._shown, self.hidden_size)[: self._states]
         if hx is None:
             return [zeros(*lead, size, dtype=x.dtype, device=x.device) for size in sizes]
-        given = [hx] if self._states == 1 else list(hx)
+        given: list[Tensor] = [hx] if self._states == 1 else list(hx)  # type: ignore[list-item]
         for state, size, name in zip(given, sizes, ("h", "c"), strict=False):
             want = (*lead, size) if batched else (lead[0], size)
             if state.shape != want:
                 raise ValueError(f"{type(self).__name__}: {name}_0 has shape {state.shape}; want {want}")
         return given if batched else [state.unsqueeze(1) for state in given]
 
-    def _through(self, x: Tensor, states: list[Tensor], lengths: Any) -> tuple[Tensor, list[Tensor]]:
+    def _through(self, x: Tensor, states: list[Tensor], lengths: np.ndarray | None) -> tuple[Tensor, list[Tensor]]:
         after: list[tuple[Tensor, ...]] = []
         ends = None if lengths is None else tensor(lengths, device=x.device)
         for layer in range(self.num_layers):
@@ -161,7 +166,8 @@ class RNN(_Recurrent):
 
     def __init__(
         self, input_size: int, hidden_size: int, num_layers: int = 1, nonlinearity: str = "tanh", bias: bool = True,
-        batch_first: bool = False, dropout: float = 0.0, bidirectional: bool = False, device: Any = None, dtype: Any = None,
+        batch_first: bool = False, dropout: float = 0.0, bidirectional: bool = False, device: DeviceLike = None, dtype: DType |
+        None = None,
     ) -> None:
         if nonlinearity not in ("tanh", "relu"):
             raise ValueError(f"RNN: nonlinearity must be 'tanh' or 'relu', got {nonlinearity!r}")
@@ -187,8 +193,8 @@ class LSTM(_Recurrent):
     _states = 2
 
     def __init__(
-        self, input_size: int, hidden_size: int, num_layers: int = 1, bias: bool = True, batch_first: bool = False,
-        dropout: float = 0.0, bidirectional: bool = False, proj_size: int = 0, device: Any = None, dtype: Any = None,
+        self, input_size: int, hidden_size: int, num_layers: int = 1, bias: bool = True, batch_first: bool = False, dropout:
+        float = 0.0, bidirectional: bool = False, proj_size: int = 0, device: DeviceLike = None, dtype: DType | None = None,
     ) -> None:
         super().__init__(
             "LSTM", input_size, hidden_size, num_layers, bias, batch_first, dropout, bidirectional, proj_size, device, dtype
@@ -206,7 +212,7 @@ class GRU(_Recurrent):
 
     def __init__(
         self, input_size: int, hidden_size: int, num_layers: int = 1, bias: bool = True, batch_first: bool = False,
-        dropout: float = 0.0, bidirectional: bool = False, device: Any = None, dtype: Any = None,
+        dropout: float = 0.0, bidirectional: bool = False, device: DeviceLike = None, dtype: DType | None = None,
     ) -> None:
         super().__init__(
             "GRU", input_size, hidden_size, num_layers, bias, batch_first, dropout, bidirectional, 0, device, dtype

@@ -8,6 +8,7 @@ from math import isqrt
 from typing import Any
 
 from genesis.functions.overrides import overridable
+from genesis.ir.dtypes import DType
 from genesis.ops.registry import OPERATIONS
 from genesis.tensor.dispatch import call
 from genesis.tensor.from_python import from_data
@@ -65,7 +66,7 @@ class LinearCrossEntropyOptions:
     batch_chunk_size: int | None = None
     chunking_method: str | None = "auto"
     acc_policy: str = "auto"
-    acc_dtype: Any = None
+    acc_dtype: DType | None = None
 
     def __post_init__(self) -> None:
         if self.batch_chunk_size is not None and self.batch_chunk_size < 1:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from copy import deepcopy
-from typing import Any
 
+from genesis.ir.dtypes import DType
 from genesis.nn import functional
 from genesis.nn.attention import MultiheadAttention
 from genesis.nn.containers import ModuleList
@@ -13,6 +13,7 @@ from genesis.nn.dropout import Dropout
 from genesis.nn.linear import Linear
 from genesis.nn.module import Module
 from genesis.nn.normalization import LayerNorm
+from genesis.runtime.devices import DeviceLike
 from genesis.tensor.handle import Tensor
 
 __all__ = ["TransformerEncoder", "TransformerEncoderLayer"]
@@ -41,9 +42,9 @@ class TransformerEncoderLayer(Module):
     """
 
     def __init__(
-        self, d_model: int, nhead: int, dim_feedforward: int = 2048, dropout: float = 0.1,
-        activation: str | Callable[[Tensor], Tensor] = functional.relu, layer_norm_eps: float = 1e-5,
-        batch_first: bool = False, norm_first: bool = False, bias: bool = True, device: Any = None, dtype: Any = None,
+        self, d_model: int, nhead: int, dim_feedforward: int = 2048, dropout: float = 0.1, activation: str | Callable[[Tensor],
+        Tensor] = functional.relu, layer_norm_eps: float = 1e-5, batch_first: bool = False, norm_first: bool = False, bias: bool
+        = True, device: DeviceLike = None, dtype: DType | None = None,
     ) -> None:
         self.self_attn = MultiheadAttention(d_model, nhead, dropout, bias, batch_first=batch_first, device=device, dtype=dtype)
         self.linear1 = Linear(d_model, dim_feedforward, bias, device=device, dtype=dtype)

@@ -16,6 +16,7 @@ from genesis.nn.batch_norm import BatchNorm1d, BatchNorm2d, BatchNorm3d
 from genesis.nn.module import Module
 from genesis.optim.lr_scheduler.scheduler import LRScheduler, per_group
 from genesis.optim.optimizer import Optimizer
+from genesis.runtime.devices import DeviceLike
 from genesis.tensor.handle import Tensor
 from genesis.tensor.views import detach
 from genesis.tracing.state import recording
@@ -92,7 +93,7 @@ class AveragedModel(Module):
     n_averaged: Tensor
 
     def __init__(
-        self, model: Module, device: Any = None, avg_fn: Average | None = None, multi_avg_fn: Averages | None = None,
+        self, model: Module, device: DeviceLike = None, avg_fn: Average | None = None, multi_avg_fn: Averages | None = None,
         use_buffers: bool = False,
     ) -> None:
         if avg_fn is not None and multi_avg_fn is not None:
@@ -121,7 +122,7 @@ class AveragedModel(Module):
             self.n_averaged += 1
 
 
-def update_bn(loader: Iterable[Any], model: Module, device: Any = None) -> None:
+def update_bn(loader: Iterable[Any], model: Module, device: DeviceLike = None) -> None:
     """Compute the running statistics of the batch norms in `model` anew, as means over the batches of `loader`.
 
     A batch is a tensor, or a list or tuple that begins with one; it is moved to `device`, if that is given.
