@@ -8,10 +8,10 @@ from typing import NamedTuple, Protocol
 from genesis.lower.stages import HostCall
 from genesis.runtime.native import Completion, Fault
 
-__all__ = ["Program", "Segment"]
+__all__ = ["DeviceProgram", "Segment"]
 
 
-class Program(Protocol):
+class DeviceProgram(Protocol):
     """Launches in order.
 
     `sources` are the texts of the functions that they launch, where they have any; `refused` tells why a GPU begins them one
@@ -34,6 +34,6 @@ class Program(Protocol):
 class Segment(NamedTuple):
     """A stretch of launches, and the number of the stage that each belongs to; or one host call."""
 
-    program: Program | None
+    program: DeviceProgram | None
     host: HostCall | None
     stages: tuple[int, ...] = ()

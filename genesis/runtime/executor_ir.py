@@ -1,7 +1,6 @@
-"""The native half of the runtime as LLVM IR: what runs a program, launch after launch.
+"""The native half of the runtime as LLVM IR: it runs a program, launch after launch.
 
-Everything native shares 8-byte words. The structures, as `native.py` lays them out (those of a launch are in `share_ir`, of
-the team in `team_ir`):
+All structures consist of 8-byte words, laid out by `native.py` (those of a launch are in `chunk_ir`, of the team in `team_ir`):
 
     relocation  {address of a word, slot, byte offset}
     program     {number of launches, launches, number of relocations, relocations, slots, fault, team, clock}
@@ -73,11 +72,11 @@ launch.one:
   %workers.at = getelementptr %launch, ptr %launch, i32 0, i32 4
   %workers = load i64, ptr %workers.at
   %serial = icmp ule i64 %workers, 1
-  br i1 %serial, label %alone, label %together
+  br i1 %serial, label %alone, label %parallel
 alone:
-  call void @run_share(ptr %launch, i64 0, i64 0)
+  call void @run_chunk(ptr %launch, i64 0, i64 0)
   br label %launched
-together:
+parallel:
   call void @fork_join(ptr %team, ptr %launch, i64 %workers)
   br label %launched
 launched:

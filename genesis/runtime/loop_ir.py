@@ -1,4 +1,7 @@
-"""The kernel of loops as LLVM IR: for each tile, one call after the other, on the items that belong to the tile."""
+"""The kernel of loops as LLVM IR: for each tile, one call after the other, on the tile's items.
+
+Patches move addresses from tile to tile. Each worker has its own calls and argument blocks, since it writes the patches.
+"""
 
 from __future__ import annotations
 
@@ -32,8 +35,8 @@ call.one:
   %kernel = load ptr, ptr %call
   %block.at = getelementptr %call, ptr %call, i32 0, i32 1
   %block = load ptr, ptr %block.at
-  %share.at = getelementptr %call, ptr %call, i32 0, i32 2
-  %share = load i64, ptr %share.at
+  %tile.items.at = getelementptr %call, ptr %call, i32 0, i32 2
+  %tile.items = load i64, ptr %tile.items.at
   %items.at = getelementptr %call, ptr %call, i32 0, i32 3
   %items = load i64, ptr %items.at
   %patches.count.at = getelementptr %call, ptr %call, i32 0, i32 4
@@ -59,8 +62,8 @@ patch.one:
   %p.next = add i64 %p, 1
   br label %patching
 call.now:
-  %lo = mul i64 %tile, %share
-  %lo.next = add i64 %lo, %share
+  %lo = mul i64 %tile, %tile.items
+  %lo.next = add i64 %lo, %tile.items
   %short = icmp slt i64 %lo.next, %items
   %hi = select i1 %short, i64 %lo.next, i64 %items
   call void %kernel(i64 %lo, i64 %hi, ptr %block, i64 %worker)

@@ -1,10 +1,10 @@
-"""Programs: flat tables of kernel launches that one native call runs, over a team of threads of our own.
+"""Programs: flat tables of kernel launches that one native call runs, over our own team of threads.
 
-A kernel is `void kernel(i64 lo, i64 hi, i64* words, i64 worker)`; a launch gives it blocks of arguments and items; a
-program is launches in order. What changes between runs - base pointers, scalars - are slots, packed afresh for each
-run and written into the argument blocks natively (`executor_ir` has the native side and its structures).
+A kernel is `void kernel(i64 lo, i64 hi, i64* words, i64 worker)`; a launch gives it argument blocks and items; a program is a
+sequence of launches. Values that change between runs (base pointers, scalars) are slots: each run packs them, and native code
+writes them into the argument blocks (`executor_ir` has the native side and its structures).
 
-    program = Program([Launch(kernel, [Block((Slot(0), Slot(1, 64), n), items=n)], workers=2)], slot_format="QQ")
+    program = NativeProgram([NativeLaunch(kernel, [Block((Slot(0), Slot(1, 64), n), items=n)], workers=2)], slot_format="QQ")
     program.run((source, destination))
 """
 
@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from itertools import chain
 from operator import setitem
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from genesis.runtime import executor_ir
 from genesis.runtime.counters import counts
@@ -43,18 +43,18 @@ class _FaultAddress:
 
 FAULT = _FaultAddress()
 
-Word = int | Slot | _FaultAddress | tuple  # a tuple is a nested argument block, the word its address
+BlockWord = int | Slot | _FaultAddress | tuple  # a tuple is a nested argument block, the word its address
 
 
 class Block(NamedTuple):
     """The arguments of `items` items."""
 
-    words: Sequence[Word]
+    words: Sequence[BlockWord]
     items: int
 
 
-class Launch(NamedTuple):
-    """One kernel over the items of its blocks, laid end to end and shared evenly among `workers`.
+class NativeLaunch(NamedTuple):
+    """One kernel over the items of its blocks, laid end to end and divided evenly among `workers`.
 
     `every_worker` (with a single block): the kernel is called once for each worker, be its range empty.
     """
@@ -66,7 +66,7 @@ class Launch(NamedTuple):
 
 
 class Fault(NamedTuple):
-    """What a kernel reported: a flag other than 0, the site in the program, the value met, the extent it broke."""
+    """A fault that a kernel reported: a flag other than 0, the site in the program, the offending value, the extent."""
 
     flag: int
     site: int
@@ -75,7 +75,7 @@ class Fault(NamedTuple):
 
 
 class UnfinishedError(RuntimeError):
-    """A program stopped at launch number `launch`, which failed, when it may have begun to write over its inputs."""
+    """Launch number `launch` failed when the program may already have overwritten inputs."""
 
     def __init__(self, said: str, launch: int) -> None:
         super().__init__(said)
@@ -92,14 +92,18 @@ _METH_O = 8  # it takes one argument
 
 
 @functools.cache
-def _native_run() -> Any:
-    """The native `run`: callable(program's address) -> flag of its fault record. A builtin function is called at once,
-    where ctypes converts what it is given."""
+def _native_run() -> Callable[[int], int]:
+    """The native `run`: program's address -> flag of its fault record.
+
+    A builtin function made of machine code: a call through ctypes converts its arguments in Python first, and leaves room for
+    an interrupt between the call and what follows.
+    """
     [address] = get_or_compile([KernelSource("genesis_run", executor_ir.run_ir(), executor_ir.run_ir)])
     make = ctypes.pythonapi.PyCFunction_NewEx
     make.restype, make.argtypes = ctypes.py_object, [ctypes.POINTER(_Method), ctypes.py_object, ctypes.c_void_p]
     method = _Method(b"genesis_run", address, _METH_O)
-    return make(ctypes.byref(method), method, None)  # as its `self`, the method lives as long as the function
+    run: Callable[[int], int] = make(ctypes.byref(method), method, None)  # as its `self`, the function keeps the method alive
+    return run
 
 
 class Completion:
@@ -127,7 +131,7 @@ class Completion:
 _unobserved = Completion()
 
 
-class Program:
+class NativeProgram:
     """Launches to run in order, and the argument blocks they read.
 
     `slot_format` has one struct character for each slot: q and Q for 64-bit integers and addresses, d for a double.
@@ -139,7 +143,7 @@ class Program:
 
     __slots__ = ("_address", "_clock", "_keep", "_pack_into", "_run", "_words", "_workers")
 
-    def __init__(self, launches: Sequence[Launch], slot_format: str = "", keep: Iterable[object] = ()) -> None:
+    def __init__(self, launches: Sequence[NativeLaunch], slot_format: str = "", keep: Iterable[object] = ()) -> None:
         packer = struct.Struct("=Q" + slot_format)  # the run's own slot comes first
         self._clock = array("q", [0]) * (2 * len(launches) + 2)
         self._words = _assemble(launches, packer.size // 8 - _RUN_SLOTS, self._clock.buffer_info()[0])
@@ -178,70 +182,88 @@ _FAULT_OFFSET = 8 * _HEADER_WORDS
 _SLOTS_OFFSET = _FAULT_OFFSET + 8 * executor_ir.FAULT_WORDS
 _FAULT = struct.Struct(f"={executor_ir.FAULT_WORDS}q")
 _RUN_SLOTS = 1
-_SHARES = 4  # for each worker, so that who is quick can do more
+_CHUNKS = 4  # for each worker: a fast worker takes more of them
 _MASK = (1 << 64) - 1
 _WANTED = "an int, a Slot that slot_format has, FAULT, or a tuple of words"
 
 
-def _assemble(launches: Sequence[Launch], slots: int, clock: int) -> array[int]:
-    """The program as one array: header, fault, slots, argument blocks and their tables, launches, relocations."""
-    words = [0] * (_SLOTS_OFFSET // 8 + _RUN_SLOTS + slots)
-    pointers: list[int] = []  # where the words are that hold indices of other words, to become addresses
-    relocations: list[int] = []
+class _Layout:
+    """A program's words: header, fault, slots, argument blocks and their tables, launches, relocations."""
 
-    def pointer_to(index: int) -> None:
-        pointers.append(len(words))
-        words.append(index)
+    def __init__(self, slots: int) -> None:
+        self._slots = slots
+        self._words = [0] * (_SLOTS_OFFSET // 8 + _RUN_SLOTS + slots)
+        self._pointers: list[int] = []  # words that hold other words' indices: addresses once the array exists
+        self._relocations: list[tuple[int, int, int]] = []  # word, slot, byte offset
 
-    def place(arguments: Sequence[Word]) -> int:
+    def _point_to(self, index: int) -> None:
+        self._pointers.append(len(self._words))
+        self._words.append(index)
+
+    def block(self, arguments: Sequence[BlockWord]) -> int:
+        """The index of an argument block's first word; nested blocks follow it."""
+        words = self._words
         start, nested = len(words), []
         for word in arguments:
             if type(word) is int:
                 words.append(word & _MASK)
-            elif type(word) is Slot and 0 <= word.number < slots:
-                relocations.extend((len(words), word.number + _RUN_SLOTS, word.offset & _MASK))
+            elif type(word) is Slot and 0 <= word.number < self._slots:
+                self._relocations.append((len(words), word.number + _RUN_SLOTS, word.offset & _MASK))
                 words.append(0)
             elif type(word) is tuple:
                 nested.append((len(words), word))
-                pointer_to(0)
+                self._point_to(0)
             elif word is FAULT:
-                pointer_to(_FAULT_OFFSET // 8)
+                self._point_to(_FAULT_OFFSET // 8)
             else:
-                raise ValueError(f"Program: word {len(words) - start} is {word!r}; want {_WANTED}")
+                raise ValueError(f"NativeProgram: word {len(words) - start} is {word!r}; want {_WANTED}")
         for position, block in nested:
-            words[position] = place(block)
+            words[position] = self.block(block)
         return start
 
-    rows = []
-    for launch in launches:
-        starts = [place(block.words) for block in launch.blocks]
-        table = len(words)
-        for start, block in zip(starts, launch.blocks, strict=True):
-            pointer_to(start)
-            words.append(block.items)
-        total = sum(block.items for block in launch.blocks)
-        if launch.every_worker and len(starts) != 1:
-            raise ValueError(f"Launch: every_worker needs exactly one block, not {len(starts)}")
-        workers = launch.workers if launch.every_worker else max(1, min(launch.workers, total))
-        shares = workers if launch.every_worker or workers == 1 else min(_SHARES * workers, total)
-        rows.append((launch.kernel, len(starts), table, total, workers, shares, launch.every_worker))
+    def table(self, blocks: Sequence[Block]) -> int:
+        """The index of a launch's table: each block's address and its items."""
+        starts = [self.block(block.words) for block in blocks]
+        table = len(self._words)
+        for start, block in zip(starts, blocks, strict=True):
+            self._point_to(start)
+            self._words.append(block.items)
+        return table
 
-    launches_at = len(words)
-    for kernel, blocks, table, total, workers, shares, every_worker in rows:
-        words += (kernel, blocks)
-        pointer_to(table)
-        words += (total, workers, shares, every_worker)
-    relocations_at = len(words)
-    for position in range(0, len(relocations), 3):
-        pointer_to(relocations[position])
-        words += relocations[position + 1 : position + 3]
+    def finish(self, launches: Sequence[tuple[NativeLaunch, int]], clock: int) -> array[int]:
+        """The whole program, of launches with the indices of their tables."""
+        words = self._words
+        launches_at = len(words)
+        for launch, table in launches:
+            words += (launch.kernel, len(launch.blocks))
+            self._point_to(table)
+            words += _chunks(launch)
+        relocations_at = len(words)
+        for word, slot, offset in self._relocations:
+            self._point_to(word)
+            words += (slot, offset)
+        words[:_HEADER_WORDS] = (
+            *(len(launches), launches_at, len(self._relocations), relocations_at),
+            *(_SLOTS_OFFSET // 8, _FAULT_OFFSET // 8, team.address, clock),
+        )
+        program = array("Q", words)
+        base = program.buffer_info()[0]
+        for index in (1, 3, 4, 5, *self._pointers):
+            program[index] = base + 8 * program[index]
+        return program
 
-    words[:_HEADER_WORDS] = (
-        *(len(rows), launches_at, len(relocations) // 3, relocations_at),
-        *(_SLOTS_OFFSET // 8, _FAULT_OFFSET // 8, team.address, clock),
-    )
-    program = array("Q", words)
-    base = program.buffer_info()[0]
-    for index in (1, 3, 4, 5, *pointers):
-        program[index] = base + 8 * program[index]
-    return program
+
+def _chunks(launch: NativeLaunch) -> tuple[int, int, int, bool]:
+    """How a launch is divided: its items, workers and chunks, and whether each worker has a chunk of its own."""
+    if launch.every_worker and len(launch.blocks) != 1:
+        raise ValueError(f"NativeLaunch: every_worker needs exactly one block, not {len(launch.blocks)}")
+    total = sum(block.items for block in launch.blocks)
+    workers = launch.workers if launch.every_worker else max(1, min(launch.workers, total))
+    chunks = workers if launch.every_worker or workers == 1 else min(_CHUNKS * workers, total)
+    return total, workers, chunks, launch.every_worker
+
+
+def _assemble(launches: Sequence[NativeLaunch], slots: int, clock: int) -> array[int]:
+    """The program as one array, as `executor_ir` reads it."""
+    layout = _Layout(slots)
+    return layout.finish([(launch, layout.table(launch.blocks)) for launch in launches], clock)

@@ -1,8 +1,8 @@
-"""The team: threads of our own, parked in native code until a program hands them a share of a launch.
+"""The team: our own threads, parked in native code until a program hands them chunks of a launch.
 
-Starting a parallel launch and waiting for its end costs about as much as two cache misses; see `team_ir` for how.
-The team is one for the process and serves one run at a time. It grows to the size programs ask for, starts anew in a
-forked child, and nothing depends on its size: shares without a worker are done by the caller.
+With workers awake, starting a parallel launch and waiting for its end costs about two cache misses; see `team_ir`. A process
+has one team, which serves one run at a time. It grows to the size that programs ask for and starts anew in a forked child.
+Nothing depends on its size: the caller runs chunks without a worker.
 """
 
 from __future__ import annotations
@@ -35,14 +35,14 @@ class Team:
         os.register_at_fork(after_in_child=self._disband)
 
     def grow(self, size: int) -> None:
-        """Have at least `size` workers, the caller among them, or as many as the system allows."""
+        """Have at least `size` workers, including the caller, or as many as the system allows."""
         with self.lock:
             uninterrupted(self._recruit, min(size, MOST_WORKERS))
 
     def _recruit(self, size: int) -> None:
         if self.size == 1 < size:
             self._initialise()
-        # Threads inherit the mask: signals are for the interpreter's own.
+        # Threads inherit the mask: only the interpreter's own threads may receive signals.
         masked = signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
         try:
             while self.size < size and self._start(self.size):
@@ -69,7 +69,7 @@ class Team:
         return True
 
     def _disband(self) -> None:
-        """In a forked child: the threads stayed behind."""
+        """In a forked child, which has none of the parent's threads."""
         ctypes.memset(self._memory, 0, ctypes.sizeof(self._memory))
         self.size = 1
 

@@ -1,27 +1,27 @@
-"""The team as LLVM IR: how the caller hands out a launch, and what a worker does all its life.
+"""The team as LLVM IR: how the caller hands out a launch, and the loop of a worker.
 
-    team        {size, launch, ticket, processor | parked | pending, caller parked | next share | mutex | work | done | boxes}
+    team        {size, launch, ticket, processor | parked | pending, caller parked | next chunk | mutex | work | done | boxes}
     mailbox     {ticket, team, index, thread}                    one cache line each; the caller's, 0, is not used
 
-To hand out a launch the caller puts an odd ticket, higher than any before it, into each mailbox; whoever turns it even has
-claimed it: the worker, who takes part, or the caller, who has come to the end. Since the launch cannot end before all who
-take part are done, a worker that wakes late finds an even ticket and touches nothing.
+To hand out a launch the caller writes an odd ticket, higher than any before it, into each mailbox. Whoever turns it even by
+compare-and-swap has claimed it: the worker, who takes part, or the caller, once nothing is left to do. The launch cannot end
+before all participants are done, so a worker that wakes late finds an even ticket and touches nothing.
 
-Where every worker has sums of its own (a loop over tiles that adds up), share w is worker w's, and the caller does those whose
-ticket he claims. Else there are several shares for each worker, and who takes part takes the next one until there are
-none: a worker that wakes late, or is slow, delays nobody.
+Where every worker has its own sums (a loop over tiles that adds up), chunk w is worker w's, and the caller runs those whose
+tickets it claims. Otherwise there are four chunks per worker, and participants take the next one until none is left: a worker
+that wakes late, or is slow, delays nobody.
 
-Waiting is bounded spinning, then sleep: a worker on `work`, the caller on `done`. The counts `parked` and `caller
-parked` tell the other side whether there is anyone to wake; both sides write theirs before they read the other's
-(sequentially consistent).
+Waiting is bounded spinning, then sleep: a worker on `work`, the caller on `done`. The counts `parked` and `caller parked` tell
+the other side whether to wake anyone. Both sides write their count before they read the other's word, sequentially
+consistent: with a weaker order each could miss the other, and both would sleep.
 """
 
 from __future__ import annotations
 
 import platform
 
+from genesis.runtime.chunk_ir import CHUNK
 from genesis.runtime.processors_ir import PROCESSORS
-from genesis.runtime.share_ir import SHARE
 
 __all__ = ["fork_join_ir", "worker_ir"]
 
@@ -29,7 +29,9 @@ __all__ = ["fork_join_ir", "worker_ir"]
 TEAM_SIZE, TEAM_TICKET, TEAM_MUTEX, TEAM_WORK, TEAM_DONE, TEAM_MAILBOXES = 0, 2, 32, 48, 64, 80
 MAILBOX_WORDS = 8
 
-WORKER_SPINS = 10_000  # of 20 to 50 ns: a training loop comes back before the worker has gone to sleep
+# A worker spins for 0.2 to 0.5 ms, in pauses of 20 to 50 ns: a training step's kernels find it awake after the 0.3 ms of Python
+# between two steps. A wake-up takes 2 us, from sleep 25 to 60.
+WORKER_SPINS = 10_000
 CALLER_SPINS = 1000
 
 if platform.machine() in ("aarch64", "arm64"):
@@ -42,25 +44,25 @@ _TAKE_PART = """
 %team = type { i64, ptr, i64, i64, [4 x i64], i64, [7 x i64], i64, i64, [6 x i64], i64, [7 x i64],
                [16 x i64], [16 x i64], [16 x i64], [0 x %line] }
 
-; Take part in the launch as worker %worker: do its share, or share after share until none is left.
+; Take part in the launch as worker %worker: run its own chunk, or chunk after chunk until none is left.
 define internal void @take_part(ptr %team, ptr %launch, i64 %worker) {
 entry:
-  %shares.at = getelementptr %launch, ptr %launch, i32 0, i32 5
-  %shares = load i64, ptr %shares.at
+  %chunks.at = getelementptr %launch, ptr %launch, i32 0, i32 5
+  %chunks = load i64, ptr %chunks.at
   %every.at = getelementptr %launch, ptr %launch, i32 0, i32 6
   %every = load i64, ptr %every.at
   %next = getelementptr %team, ptr %team, i32 0, i32 10
   %every.worker = icmp ne i64 %every, 0
   br i1 %every.worker, label %own, label %take
 own:
-  call void @run_share(ptr %launch, i64 %worker, i64 %worker)
+  call void @run_chunk(ptr %launch, i64 %worker, i64 %worker)
   ret void
 take:
-  %share = atomicrmw add ptr %next, i64 1 monotonic
-  %left = icmp ult i64 %share, %shares
+  %chunk = atomicrmw add ptr %next, i64 1 monotonic
+  %left = icmp ult i64 %chunk, %chunks
   br i1 %left, label %one, label %finished
 one:
-  call void @run_share(ptr %launch, i64 %share, i64 %worker)
+  call void @run_chunk(ptr %launch, i64 %chunk, i64 %worker)
   br label %take
 finished:
   ret void
@@ -74,7 +76,7 @@ declare i32 @pthread_cond_broadcast(ptr)
 """
 
 _WORKER = """
-; A worker's life: wait for a ticket, claim the share, do it, tell the caller if it was the last.
+; A worker's loop: wait for a ticket, claim it, take part, wake the caller if it was the last to finish.
 define ptr @genesis_worker(ptr %mailbox) {
 entry:
   %team.at = getelementptr i64, ptr %mailbox, i64 1
@@ -149,7 +151,7 @@ wake:
 """
 
 _FORK_JOIN = """
-; Hand the launch's shares to the team, do the caller's own and whatever nobody claims, and wait for the rest.
+; Hand the launch's chunks to the team, run the caller's own and what nobody claims, and wait for the rest.
 define internal void @fork_join(ptr %team, ptr %launch, i64 %workers) {
 entry:
   %size = load i64, ptr %team
@@ -202,18 +204,18 @@ wake:
 
 own:
   call void @take_part(ptr %team, ptr %launch, i64 0)
-  %unmanned = add i64 %helpers, 1
+  %first.extra = add i64 %helpers, 1
   br i1 %every.worker, label %extra, label %steal
-extra:                                            ; shares of workers beyond the team
-  %e = phi i64 [ %unmanned, %own ], [ %e.next, %extra.one ]
+extra:                                            ; chunks of workers beyond the team
+  %e = phi i64 [ %first.extra, %own ], [ %e.next, %extra.one ]
   %extras = icmp ult i64 %e, %workers
   br i1 %extras, label %extra.one, label %steal
 extra.one:
-  call void @run_share(ptr %launch, i64 %e, i64 %e)
+  call void @run_chunk(ptr %launch, i64 %e, i64 %e)
   %e.next = add i64 %e, 1
   br label %extra
 
-steal:                                            ; workers that have not begun: their tickets, and shares of their own
+steal:                                            ; tickets of workers that have not begun, and their own chunks
   %s = phi i64 [ 1, %extra ], [ 1, %own ], [ %s.next, %stolen ]
   %stealing = icmp ule i64 %s, %helpers
   br i1 %stealing, label %steal.one, label %wait
@@ -224,9 +226,9 @@ steal.one:
   %got = extractvalue { i64, i1 } %steal.result, 1
   br i1 %got, label %steal.run, label %stolen
 steal.run:
-  br i1 %every.worker, label %steal.share, label %steal.none
-steal.share:
-  call void @run_share(ptr %launch, i64 %s, i64 %s)
+  br i1 %every.worker, label %steal.chunk, label %steal.none
+steal.chunk:
+  call void @run_chunk(ptr %launch, i64 %s, i64 %s)
   br label %steal.none
 steal.none:
   atomicrmw sub ptr %pending, i64 1 seq_cst
@@ -267,7 +269,7 @@ finished:
 
 
 def fork_join_ir() -> str:
-    """What a module needs to run a launch: `void @run_share` alone, `void @fork_join` with the team."""
+    """The functions that run a launch: `void @run_chunk` alone, `void @fork_join` with the team."""
     return _shared() + _FORK_JOIN.replace("PAUSE", _PAUSE).replace("CALLER_SPINS", str(CALLER_SPINS))
 
 
@@ -277,4 +279,4 @@ def worker_ir() -> str:
 
 
 def _shared() -> str:
-    return SHARE + _TAKE_PART + _DECLARE_PAUSE + PROCESSORS
+    return CHUNK + _TAKE_PART + _DECLARE_PAUSE + PROCESSORS

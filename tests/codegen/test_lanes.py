@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 
 import numpy as np
 import pytest
@@ -184,8 +185,10 @@ def test_reductions_over_the_lanes(method: str, dtype: str) -> None:
     if (method in ("and", "or") and dtype == "float32") or (method in ("add", "multiply") and dtype == "bool"):
         pytest.skip("no such reduction")
     x = np.random.default_rng(0).integers(0, 2 if dtype == "bool" else 200, WIDTH).astype(dtype)
-    arguments = (dtype,) if method in ("minimum", "maximum") else ()
-    got = run(lambda b, v: getattr(b, f"reduce_{method}")(v, *arguments), [(x, dtype)], dtype, np.empty_like(x))
+    combine = f"logical_{method}" if method in ("and", "or") else method
+    options = {"dtype": dtype} if method in ("minimum", "maximum") else {}
+    got = run(
+        lambda b, v: b.horizontal_reduce(partial(getattr(b, combine), **options), v), [(x, dtype)], dtype, np.empty_like(x))
     function = {"and": np.bitwise_and, "or": np.bitwise_or}.get(method) or getattr(np, method)
     want = function.reduce(x, dtype=x.dtype)
     np.testing.assert_allclose(got, np.full_like(x, want), rtol=1e-6)

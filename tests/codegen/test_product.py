@@ -14,7 +14,7 @@ from genesis.codegen.cpu.product.tile import Tile
 from genesis.lower.stages import Matrix, Product
 from genesis.ops.layout import Layout
 from genesis.runtime.kernel_cache import KernelSource, get_or_compile
-from genesis.runtime.native import Launch, Program, Slot
+from genesis.runtime.native import NativeLaunch, NativeProgram, Slot
 
 TOLERANCE = {"float32": 2e-5, "float64": 1e-13}
 TILES = [Tile(dtype, lanes, rows) for dtype in TOLERANCE for lanes, rows in ((4, 12), (4, 6), (8, 12), (16, 12))]
@@ -40,7 +40,7 @@ def multiply(
     workspace = -(-memory.ctypes.data // 64) * 64
     begins = 0 if add else launch.NEVER
     block = launch.block(call, tile.dtype, cut, (Slot(0), Slot(1), Slot(2)), workspace, share, adds_from=begins)
-    program = Program([Launch(kernel(tile), [block], 2)], "QQQ")
+    program = NativeProgram([NativeLaunch(kernel(tile), [block], 2)], "QQQ")
     assert program.run((a.ctypes.data, b.ctypes.data, c.ctypes.data)) is None
 
 

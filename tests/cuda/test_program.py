@@ -6,7 +6,7 @@ import pytest
 from genesis.runtime.counters import stats
 from genesis.runtime.cuda.gpu import LaunchError
 from genesis.runtime.cuda.memory import GpuMemory
-from genesis.runtime.cuda.program import BOUND_LIMIT, FAULT, Program, Scalar, Step
+from genesis.runtime.cuda.program import BOUND_LIMIT, FAULT, CudaLaunch, CudaProgram, Scalar
 from genesis.runtime.cuda.simulated import SimulatedGpu
 from genesis.runtime.native import Completion, Slot, UnfinishedError
 
@@ -31,7 +31,7 @@ def gpu():
 
 
 def program(gpu, *steps, scalars="d"):
-    return Program(GpuMemory(gpu), steps, 2, scalars)
+    return CudaProgram(GpuMemory(gpu), steps, 2, scalars)
 
 
 def step(gpu, *words, table=(), run=None):
@@ -40,7 +40,7 @@ def step(gpu, *words, table=(), run=None):
         if run is not None:
             run(arguments)
 
-    return Step(function, (1,), (8,), ("int64",) * (1 if table else len(words)), words, table)
+    return CudaLaunch(function, (1,), (8,), ("int64",) * (1 if table else len(words)), words, table)
 
 
 def test_the_second_run_at_the_same_addresses_is_a_graph(gpu):

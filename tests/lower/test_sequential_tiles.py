@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import genesis
-from genesis.codegen.cuda.loops import calls_in_turn
+from genesis.codegen.cuda.loops import tile_calls
 from genesis.ir.dtypes import float32
 from genesis.ir.graph import Graph
 from genesis.ir.shapes import numel
@@ -86,7 +86,7 @@ def test_tiles_share_out_all_that_there_is_to_compute(shape, nbytes):
         assert loop.tiles > 1 and len(list(loop.spans())) == loop.tiles
         points = [point for first, end in loop.spans() for point in range(first, end)]
         assert points == [*range(loop.points)] and max(end - first for first, end in loop.spans()) == loop.tile
-        calls = [call for call, _ in calls_in_turn(program.nodes, loop)]
+        calls = [call for call, _ in tile_calls(program.nodes, loop)]
         for number, call in enumerate(loop.calls):
             assert sum(map(work, calls[number :: len(loop.calls)])) == work(call)
 
@@ -100,7 +100,7 @@ def test_terms_that_are_promised_to_be_zeros_are_left_out():
     """Of a tile of rows: the keys behind its last query."""
     program = attention(1, 2, 8, 4, turns=SequentialTiles(300, 1 << 40, 1 << 20), is_causal=True)
     (loop,) = loops_of(program)
-    calls = [call for call, _ in calls_in_turn(program.nodes, loop)]
+    calls = [call for call, _ in tile_calls(program.nodes, loop)]
     counted = {"k<=m": 0, "n<=m": 0, "m<=k": 0, "n<=k": 0, "": 0}
     for number, call in enumerate(loop.calls):
         if isinstance(call, Product):

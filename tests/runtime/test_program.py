@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from genesis.runtime.counters import stats
-from genesis.runtime.native import FAULT, Block, Completion, Fault, Launch, Program, Slot
+from genesis.runtime.native import FAULT, Block, Completion, Fault, NativeLaunch, NativeProgram, Slot
 from genesis.runtime.team import get_num_threads, set_num_threads, team
 
 from .kernels import bits, kernel, run_python
@@ -25,7 +25,7 @@ def address(array: np.ndarray) -> int:
 
 def test_an_empty_program_finishes():
     outcome = Completion()
-    assert Program([]).run(completion=outcome) is None
+    assert NativeProgram([]).run(completion=outcome) is None
     assert outcome
 
 
@@ -33,7 +33,7 @@ def test_an_empty_program_finishes():
 @pytest.mark.parametrize("items", [0, 1, 2, 3, 1000])
 def test_each_item_is_done_exactly_once(workers, items):
     array = np.zeros(items + 1, np.int64)
-    program = Program([Launch(kernel("increment"), [Block((Slot(0), Slot(1)), items)], workers)], "Qq")
+    program = NativeProgram([NativeLaunch(kernel("increment"), [Block((Slot(0), Slot(1)), items)], workers)], "Qq")
     for _ in range(50):
         assert program.run((address(array), -3)) is None
     assert array.tolist() == [-150] * items + [0]
@@ -44,7 +44,7 @@ def test_blocks_of_a_launch_are_one_range_of_items(workers):
     extents = [5, 0, 1, 17, 2]
     arrays = [np.zeros(extent + 1, np.int64) for extent in extents]
     blocks = [Block((address(arrays[i]), i + 1), extents[i]) for i in range(5)]
-    Program([Launch(kernel("increment"), blocks, workers)]).run()
+    NativeProgram([NativeLaunch(kernel("increment"), blocks, workers)]).run()
     for i in range(5):
         assert arrays[i].tolist() == [i + 1] * extents[i] + [0]
 
@@ -55,7 +55,7 @@ def test_where_every_worker_has_a_share_it_is_always_the_same(workers):
     array = np.zeros(items, np.int64)
     bounds = [items * share // workers for share in range(workers + 1)]
     expected = np.repeat(range(workers), np.diff(bounds)).tolist()
-    program = Program([Launch(kernel("stamp"), [Block((address(array),), items)], workers, every_worker=True)])
+    program = NativeProgram([NativeLaunch(kernel("stamp"), [Block((address(array),), items)], workers, every_worker=True)])
     for _ in range(200):
         array[:] = -1
         program.run()
@@ -66,7 +66,7 @@ def test_where_every_worker_has_a_share_it_is_always_the_same(workers):
 def test_elsewhere_shares_go_to_whoever_comes_and_each_is_done_whole(workers):
     items = 1003
     array = np.zeros(items, np.int64)
-    program = Program([Launch(kernel("stamp"), [Block((address(array),), items)], workers)])
+    program = NativeProgram([NativeLaunch(kernel("stamp"), [Block((address(array),), items)], workers)])
     for _ in range(200):
         array[:] = -1
         program.run()
@@ -78,8 +78,8 @@ def test_elsewhere_shares_go_to_whoever_comes_and_each_is_done_whole(workers):
 def test_many_launches_run_in_order(workers):
     array = np.ones(257)
     scale = kernel("scale")
-    launches = [Launch(scale, [Block((Slot(0), Slot(1 + i % 2)), 257)], 1 + i % workers) for i in range(300)]
-    program = Program(launches, "Qdd")
+    launches = [NativeLaunch(scale, [Block((Slot(0), Slot(1 + i % 2)), 257)], 1 + i % workers) for i in range(300)]
+    program = NativeProgram(launches, "Qdd")
     for _ in range(20):
         program.run((address(array), 2.0, 0.5))
     assert array.tolist() == [1.0] * 257
@@ -87,7 +87,7 @@ def test_many_launches_run_in_order(workers):
 
 def test_words_are_literals_slots_with_offsets_and_nested_blocks():
     array = np.zeros(8, np.int64)
-    program = Program([Launch(kernel("increment"), [Block((Slot(0, 16), 7), 3)])], "Q")
+    program = NativeProgram([NativeLaunch(kernel("increment"), [Block((Slot(0, 16), 7), 3)])], "Q")
     program.run([address(array)])
     assert array.tolist() == [0, 0, 7, 7, 7, 0, 0, 0]
 
@@ -100,7 +100,7 @@ def test_words_are_literals_slots_with_offsets_and_nested_blocks():
         seen.append((lo, hi, worker, words[0], inner[1], innermost[0]))
 
     words = (-1, ((Slot(0, 2),), 2**64 - 5))
-    Program([Launch(ctypes.cast(look, ctypes.c_void_p).value, [Block(words, 4)])], "q", keep=[look]).run([40])
+    NativeProgram([NativeLaunch(ctypes.cast(look, ctypes.c_void_p).value, [Block(words, 4)])], "q", keep=[look]).run([40])
     assert seen == [(0, 4, 0, -1, -5, 42)]
 
 
@@ -114,8 +114,8 @@ def test_every_worker_is_called_even_without_items(workers):
         calls.append((worker, hi - lo))
 
     block = Block((address(array),), 2)
-    launch = Launch(ctypes.cast(note, ctypes.c_void_p).value, [block], workers, every_worker=True)
-    Program([launch], keep=[note]).run()
+    launch = NativeLaunch(ctypes.cast(note, ctypes.c_void_p).value, [block], workers, every_worker=True)
+    NativeProgram([launch], keep=[note]).run()
     assert sorted(worker for worker, _ in calls) == list(range(workers))
     assert sum(items for _, items in calls) == 2
 
@@ -124,27 +124,27 @@ def test_every_worker_is_called_even_without_items(workers):
 def test_partial_results_of_workers_add_up(workers):
     array, partials = np.arange(1000), np.zeros(workers, np.int64)
     block = Block((address(array), address(partials)), 1000)
-    Program([Launch(kernel("partial_sums"), [block], workers, every_worker=True)]).run()
+    NativeProgram([NativeLaunch(kernel("partial_sums"), [block], workers, every_worker=True)]).run()
     assert partials.sum() == 499500
 
 
 def test_every_worker_needs_one_block():
     with pytest.raises(ValueError, match="exactly one block, not 2"):
-        Program([Launch(1, [Block((), 1), Block((), 1)], 2, every_worker=True)])
+        NativeProgram([NativeLaunch(1, [Block((), 1), Block((), 1)], 2, every_worker=True)])
 
 
 @pytest.mark.parametrize("word", [Slot(1), Slot(-3), 1.5, None, [1]])
 def test_a_word_that_is_none_is_refused(word):
     with pytest.raises(ValueError, match="Program: word 1 is"):
-        Program([Launch(1, [Block((0, word), 1)])], "q")
+        NativeProgram([NativeLaunch(1, [Block((0, word), 1)])], "q")
 
 
 def test_a_fault_is_reported_stops_the_program_and_is_forgotten_by_the_next_run():
     array, after = np.arange(10), np.zeros(1, np.int64)
-    program = Program(
+    program = NativeProgram(
         [
-            Launch(kernel("check"), [Block((address(array), Slot(0), FAULT, 77), 10)], 2),
-            Launch(kernel("increment"), [Block((address(after), 1), 1)]),
+            NativeLaunch(kernel("check"), [Block((address(array), Slot(0), FAULT, 77), 10)], 2),
+            NativeLaunch(kernel("increment"), [Block((address(after), 1), 1)]),
         ],
         "q",
     )
@@ -159,7 +159,7 @@ def test_a_fault_is_reported_stops_the_program_and_is_forgotten_by_the_next_run(
 
 def test_a_wrong_number_of_slot_values_raises_and_runs_nothing():
     array = np.zeros(1, np.int64)
-    program = Program([Launch(kernel("increment"), [Block((Slot(0), 1), 1)])], "Q")
+    program = NativeProgram([NativeLaunch(kernel("increment"), [Block((Slot(0), 1), 1)])], "Q")
     outcome = Completion()
     with pytest.raises(Exception, match="pack"):
         program.run([address(array), 0], outcome)
@@ -170,7 +170,7 @@ def test_a_wrong_number_of_slot_values_raises_and_runs_nothing():
 def test_two_threads_run_programs_at_once():
     arrays = [np.zeros(1000, np.int64) for _ in range(4)]
     increment = kernel("increment")
-    shared = Program([Launch(increment, [Block((Slot(0), Slot(1)), 1000)], 2)] * 10, "Qq")
+    shared = NativeProgram([NativeLaunch(increment, [Block((Slot(0), Slot(1)), 1000)], 2)] * 10, "Qq")
     outcomes = []
 
     def work(number: int) -> None:
@@ -189,15 +189,15 @@ def test_two_threads_run_programs_at_once():
 
 def test_a_host_callback_may_run_another_program():
     array = np.zeros(64, np.int64)
-    inner = Program([Launch(kernel("increment"), [Block((address(array), 1), 64)], 2)])
+    inner = NativeProgram([NativeLaunch(kernel("increment"), [Block((address(array), 1), 64)], 2)])
 
     @ctypes.CFUNCTYPE(None, ctypes.c_int64, ctypes.c_int64, ctypes.c_void_p, ctypes.c_int64)
     def call_back(lo, hi, words, worker):
         inner.run()
 
-    callback = Launch(ctypes.cast(call_back, ctypes.c_void_p).value, [Block((), 1)])
-    increment = Launch(kernel("increment"), [Block((address(array), 10), 64)], 2)
-    Program([callback, increment, callback], keep=[call_back]).run()
+    callback = NativeLaunch(ctypes.cast(call_back, ctypes.c_void_p).value, [Block((), 1)])
+    increment = NativeLaunch(kernel("increment"), [Block((address(array), 10), 64)], 2)
+    NativeProgram([callback, increment, callback], keep=[call_back]).run()
     assert array.tolist() == [12] * 64
 
 
@@ -218,13 +218,13 @@ def test_the_number_of_threads_is_a_setting():
 
 def test_a_run_is_counted():
     before = stats()["native_calls"]
-    Program([]).run()
+    NativeProgram([]).run()
     assert stats()["native_calls"] == before + 1
 
 
 def test_an_interrupted_caller_learns_that_the_run_took_place():
     array = np.zeros(100_000, np.int64)
-    program = Program([Launch(kernel("increment"), [Block((address(array), 1), 100_000)], 2)] * 2000)
+    program = NativeProgram([NativeLaunch(kernel("increment"), [Block((address(array), 1), 100_000)], 2)] * 2000)
     program.run()
     outcome = Completion()
     handler = signal.signal(signal.SIGALRM, signal.default_int_handler)
@@ -260,7 +260,7 @@ def run_in_fork(check) -> int:
 
 def test_a_forked_child_has_a_team_of_its_own():
     array = np.zeros(1000, np.int64)
-    program = Program([Launch(kernel("increment"), [Block((address(array), 1), 1000)], 3)] * 10)
+    program = NativeProgram([NativeLaunch(kernel("increment"), [Block((address(array), 1), 1000)], 3)] * 10)
     program.run()
     assert team.size >= 3
 
@@ -279,8 +279,8 @@ def test_a_forked_child_has_a_team_of_its_own():
 def test_a_fork_while_another_thread_runs_programs_does_not_hang_the_child():
     array, mine = np.zeros(100_000, np.int64), np.zeros(1000, np.int64)
     increment = kernel("increment")
-    busy = Program([Launch(increment, [Block((address(array), 1), 100_000)], 2)] * 20)
-    program = Program([Launch(increment, [Block((address(mine), 1), 1000)], 2)] * 10)
+    busy = NativeProgram([NativeLaunch(increment, [Block((address(array), 1), 100_000)], 2)] * 20)
+    program = NativeProgram([NativeLaunch(increment, [Block((address(mine), 1), 1000)], 2)] * 10)
     stop = threading.Event()
 
     def work() -> None:
@@ -309,9 +309,9 @@ def test_a_fork_inside_a_host_callback_leaves_the_child_able_to_finish():
     def fork(lo, hi, words, worker):
         children.append(os.fork())
 
-    increment = Launch(kernel("increment"), [Block((address(array), 1), 1000)], 2)
-    callback = Launch(ctypes.cast(fork, ctypes.c_void_p).value, [Block((), 1)])
-    Program([increment, callback, increment], keep=[fork]).run()
+    increment = NativeLaunch(kernel("increment"), [Block((address(array), 1), 1000)], 2)
+    callback = NativeLaunch(ctypes.cast(fork, ctypes.c_void_p).value, [Block((), 1)])
+    NativeProgram([increment, callback, increment], keep=[fork]).run()
     if children[0] == 0:
         os._exit(0 if array.tolist() == [2] * 1000 else 1)
     assert os.waitstatus_to_exitcode(os.waitpid(children[0], 0)[1]) == 0
@@ -322,10 +322,10 @@ def test_the_interpreter_exits_cleanly_with_a_team_parked_or_busy():
     code = """
         import threading
         import numpy as np
-        from genesis.runtime.native import Block, Launch, Program
+        from genesis.runtime.native import Block, NativeLaunch, NativeProgram
         from tests.runtime.kernels import kernel
         array = np.zeros(100_000, np.int64)
-        program = Program([Launch(kernel("increment"), [Block((array.ctypes.data, 1), 100_000)], 3)] * 50)
+        program = NativeProgram([NativeLaunch(kernel("increment"), [Block((array.ctypes.data, 1), 100_000)], 3)] * 50)
         program.run()
         def work():
             while True:
@@ -341,5 +341,5 @@ def test_the_interpreter_exits_cleanly_with_a_team_parked_or_busy():
 
 def test_bits_of_scalars_reach_the_kernel():
     array = np.array([1.5, -2.0])
-    Program([Launch(kernel("scale"), [Block((address(array), bits(-0.5)), 2)])]).run()
+    NativeProgram([NativeLaunch(kernel("scale"), [Block((address(array), bits(-0.5)), 2)])]).run()
     assert array.tolist() == [-0.75, 1.0]

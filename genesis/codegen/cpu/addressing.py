@@ -1,10 +1,9 @@
-"""Where an access touches memory: the first lane's element, and how far apart the lanes' elements are."""
+"""Addresses of memory accesses: the first lane's element, and the stride between the lanes' elements."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from functools import partial
-from typing import Any
 
 from llvmlite import ir
 
@@ -12,26 +11,26 @@ from genesis.codegen.cpu.nest import Nest
 from genesis.codegen.cpu.registers import I64
 from genesis.lower.kernel import Access
 
-__all__ = ["address", "flat_index", "lane_offsets", "lane_stride", "lanes_apart"]
+__all__ = ["address", "flat_index", "known_stride", "lane_offsets", "lane_stride"]
 
 
 def address(nest: Nest, access: Access, without: Collection[int] = ()) -> ir.Value:
-    """The address of the first lane's element, `without` what the index on some axes adds.
+    """The address of the first lane's element; the axes `without` add nothing.
 
-    What each loop adds is added where its index is known, outside the loops within.
+    Each loop's term is added where its index is bound, outside the loops within.
     """
     pointer = nest.words[access.pointer]
     terms: dict[int, list[tuple[ir.Value, int | str]]] = {}
     for axis, stride in enumerate(access.strides):
-        if stride != 0 and axis not in without and (axis not in nest.places or axis in nest.first):
-            index = nest.first[axis] if axis in nest.places else nest.index[axis]
+        if stride != 0 and axis not in without and (axis not in nest.point or axis in nest.block_start):
+            index = nest.block_start[axis] if axis in nest.point else nest.index[axis]
             terms.setdefault(nest.level[axis], []).append((index, stride))
     for level in sorted(terms):
         pointer = nest.once(level, ("start", id(access)), partial(_moved, nest, pointer, terms[level], access))
-    for axis, place in nest.places.items():
+    for axis, position in nest.point.items():
         stride = access.strides[axis]
-        if place and stride != 0 and axis not in without:
-            pointer = _moved(nest, pointer, [(I64(place), stride)], access)
+        if position and stride != 0 and axis not in without:
+            pointer = _moved(nest, pointer, [(I64(position), stride)], access)
     return pointer
 
 
@@ -48,13 +47,13 @@ def _moved(nest: Nest, pointer: ir.Value, terms: Sequence[tuple[ir.Value, int | 
 
 
 def lane_stride(nest: Nest, access: Access) -> int | str:
-    """From one lane's element to the next one's: a number that is known, or the name of its word."""
+    """The stride between the lanes' elements: a number, or the name of the word that has it."""
     lane = nest.kernel.lane
     return 0 if lane is None or lane not in nest.bound else access.strides[lane]
 
 
-def lanes_apart(nest: Nest, access: Access) -> int:
-    """How many elements lie from one lane's to the next one's, if that is known; 0 if not."""
+def known_stride(nest: Nest, access: Access) -> int:
+    """The stride between the lanes' elements, if it is known when the kernel is compiled; else 0."""
     stride = lane_stride(nest, access)
     return stride if isinstance(stride, int) else 0
 
@@ -64,16 +63,16 @@ def lane_offsets(nest: Nest, stride: int | str) -> ir.Value:
 
 
 def flat_index(nest: Nest, access: Access) -> ir.Value:
-    """The number of the element, for each lane."""
+    """The element's number, for each lane."""
     first = nest.builder.add(nest.words[access.pointer], _offset(nest, access))
     stride = lane_stride(nest, access)
     return first if stride == 0 else nest.lanes.add(first, lane_offsets(nest, stride))
 
 
 def _offset(nest: Nest, access: Access) -> ir.Value:
-    """The part of an index that is the same for all lanes."""
+    """The part of the element's number that all lanes share."""
     b = nest.builder
-    total: Any = None
+    total: ir.Value | None = None
     for axis, stride in enumerate(access.strides):
         if stride == 0:
             continue

@@ -1,20 +1,32 @@
-"""What each elementwise primitive is on lanes: `Arithmetic(lanes, dtype, operand).NAME(*values)`."""
+"""Elementwise primitives on lanes: `Arithmetic(lanes, dtype, operand).NAME(*values)`."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from functools import partial
 
 from llvmlite import ir
 
 from genesis.codegen.cpu.lanes import Lanes
 from genesis.codegen.cpu.registers import FLOATING
 from genesis.codegen.cpu.vector_math import FUNCTIONS
+from genesis.ir.annotations import AnyFunction
 from genesis.ops import PRIMITIVES
 
 __all__ = ["Arithmetic"]
 
-_COMPARISONS = {"eq": "==", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">="}
+COMPARISONS = {"eq": "==", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">="}
+# Primitive -> the method of `Lanes` that emits it: one for all types, or one each for floats, integers and bool; "" is the
+# operand itself. Primitives of more than one method are methods of `Arithmetic`, the others vector math.
+METHODS: dict[str, str | tuple[str, str, str]] = {
+    "add": ("add", "add", "logical_or"), "sub": "subtract", "mul": ("multiply", "multiply", "logical_and"), "div": "divide",
+    "floor_divide": "floor_divide", "remainder": "remainder", "fmod": ("fmod", "integer_fmod", "integer_fmod"),
+    "neg": "negate", "abs": "absolute", "sqrt": "square_root", "copysign": "copy_sign", "where": "select",
+    "maximum": ("maximum", "maximum", "logical_or"), "minimum": ("minimum", "minimum", "logical_and"),
+    "floor": ("floor", "", ""), "ceil": ("ceil", "", ""), "trunc": ("truncate", "", ""), "round": ("rint", "", ""),
+    "bitwise_and": "logical_and", "bitwise_or": "logical_or", "bitwise_xor": "logical_xor", "bitwise_not": "logical_not",
+}
+WITH_DTYPE = {"absolute", "floor_divide", "integer_fmod", "maximum", "minimum", "remainder"}  # methods that ask for signedness
 
 
 class Arithmetic:
@@ -24,8 +36,9 @@ class Arithmetic:
         self.lanes = lanes
         self.dtype = dtype
         self.operand = operand or dtype
+        self.floating = self.operand in FLOATING
 
-    def apply(self, name: str, emit: Callable[..., Any] | None, values: list[ir.Value]) -> ir.Value:
+    def apply(self, name: str, emit: AnyFunction | None, values: list[ir.Value]) -> ir.Value:
         """Emit primitive `name`; results of 16-bit floats are rounded to their precision, as if stored."""
         y = emit(self, *values) if emit is not None else getattr(self, name)(*values)
         if self.dtype in ("float16", "bfloat16") and not PRIMITIVES[name].exact:
@@ -33,59 +46,33 @@ class Arithmetic:
         return y
 
     def __getattr__(self, name: str) -> Callable[..., ir.Value]:
-        """The emitter of a primitive that is no method below: a comparison, or a function of the vector math library."""
-        if name in _COMPARISONS:
-            return lambda x, y: self.lanes.compare(_COMPARISONS[name], x, y, self.operand)
+        """The emitter of a comparison, of a primitive in METHODS, or of a function of the vector math library."""
+        if name in COMPARISONS:
+            return lambda x, y: self.lanes.compare(COMPARISONS[name], x, y, self.operand)
+        if name in METHODS:
+            found = METHODS[name]
+            method = found if isinstance(found, str) else found[0 if self.floating else 2 if self.operand == "bool" else 1]
+            if not method:
+                return lambda x: x
+            emit = getattr(self.lanes, method)
+            return partial(emit, dtype=self.dtype) if method in WITH_DTYPE else emit
         if name not in FUNCTIONS:
             raise AttributeError(f"{name} has no emitter for {self.operand}")
-        dtype = "float64" if self.operand == "float64" else "float32"
-        return lambda *values: FUNCTIONS[name](self.lanes, *values, dtype=dtype)
-
-    @property
-    def floating(self) -> bool:
-        return self.operand in FLOATING
+        return partial(FUNCTIONS[name], self.lanes, dtype="float64" if self.operand == "float64" else "float32")
 
     def constant(self, value: float) -> ir.Value:
         return self.lanes.constant(self.operand, value)
 
-    # ---- arithmetic ----
-
-    def add(self, x: ir.Value, y: ir.Value) -> ir.Value:
-        return self.lanes.logical_or(x, y) if self.dtype == "bool" else self.lanes.add(x, y)
-
-    def sub(self, x: ir.Value, y: ir.Value) -> ir.Value:
-        return self.lanes.subtract(x, y)
-
-    def mul(self, x: ir.Value, y: ir.Value) -> ir.Value:
-        return self.lanes.logical_and(x, y) if self.dtype == "bool" else self.lanes.multiply(x, y)
-
-    def div(self, x: ir.Value, y: ir.Value) -> ir.Value:
-        return self.lanes.divide(x, y)
-
-    def floor_divide(self, x: ir.Value, y: ir.Value) -> ir.Value:
-        return self.lanes.floor_divide(x, y, self.dtype)
-
-    def remainder(self, x: ir.Value, y: ir.Value) -> ir.Value:
-        return self.lanes.remainder(x, y, self.dtype)
-
-    def fmod(self, x: ir.Value, y: ir.Value) -> ir.Value:
-        if self.floating:
-            return self.lanes.fmod(x, y)
-        a, b = self.lanes.matched(x, y)
-        _, rest = self.lanes.divide_integers(a, b, self.dtype)
-        return rest
-
     def pow(self, x: ir.Value, y: ir.Value) -> ir.Value:
         if self.floating:
-            dtype = "float64" if self.dtype == "float64" else "float32"
-            return FUNCTIONS["pow"](self.lanes, x, y, dtype=dtype)
+            return FUNCTIONS["pow"](self.lanes, x, y, dtype="float64" if self.dtype == "float64" else "float32")
         return self._integer_power(x, y)
 
     def _integer_power(self, x: ir.Value, y: ir.Value) -> ir.Value:
         """By squaring, wrapping around; a negative exponent gives 0 but for bases 1 and -1."""
         b, dtype = self.lanes, self.dtype
         bits = {"int8": 8, "uint8": 8, "int16": 16, "int32": 32, "int64": 64}[dtype].bit_length() - 1
-        result: Any = b.constant(dtype, 1)
+        result: ir.Value = b.constant(dtype, 1)
         base, left = x, y
         for _ in range(2**bits if bits < 6 else 63):
             odd = b.compare("!=", b.logical_and(left, 1), 0, dtype)
@@ -101,12 +88,6 @@ class Arithmetic:
         unit = b.select(b.compare("==", x, -1, dtype), minus, unit)
         return b.select(negative, unit, result)
 
-    def neg(self, x: ir.Value) -> ir.Value:
-        return self.lanes.negate(x)
-
-    def abs(self, x: ir.Value) -> ir.Value:
-        return x if self.dtype in ("bool", "uint8") else self.lanes.absolute(x, self.dtype)
-
     def sign(self, x: ir.Value) -> ir.Value:
         b = self.lanes
         if self.dtype == "bool":
@@ -114,35 +95,6 @@ class Arithmetic:
         one = b.select(b.compare(">", x, 0, self.dtype), self.constant(1), self.constant(0))
         signed = one if self.dtype == "uint8" else b.select(b.compare("<", x, 0, self.dtype), self.constant(-1), one)
         return b.select(b.is_nan(x), x, signed) if self.floating else signed
-
-    def maximum(self, x: ir.Value, y: ir.Value) -> ir.Value:
-        return self.lanes.logical_or(x, y) if self.dtype == "bool" else self.lanes.maximum(x, y, self.dtype)
-
-    def minimum(self, x: ir.Value, y: ir.Value) -> ir.Value:
-        return self.lanes.logical_and(x, y) if self.dtype == "bool" else self.lanes.minimum(x, y, self.dtype)
-
-    def sqrt(self, x: ir.Value) -> ir.Value:
-        return self.lanes.square_root(x)
-
-    def where(self, condition: ir.Value, x: ir.Value, y: ir.Value) -> ir.Value:
-        return self.lanes.select(condition, x, y)
-
-    def copysign(self, x: ir.Value, y: ir.Value) -> ir.Value:
-        return self.lanes.copy_sign(x, y)
-
-    # ---- rounding: integers are whole already ----
-
-    def floor(self, x: ir.Value) -> ir.Value:
-        return self.lanes.floor(x) if self.floating else x
-
-    def ceil(self, x: ir.Value) -> ir.Value:
-        return self.lanes.ceil(x) if self.floating else x
-
-    def trunc(self, x: ir.Value) -> ir.Value:
-        return self.lanes.truncate(x) if self.floating else x
-
-    def round(self, x: ir.Value) -> ir.Value:
-        return self.lanes.rint(x) if self.floating else x
 
     # ---- predicates ----
 
@@ -162,19 +114,7 @@ class Arithmetic:
     def _never(self, x: ir.Value) -> ir.Value:
         return self.lanes.compare("!=", x, x, self.operand)
 
-    # ---- bits ----
-
-    def bitwise_and(self, x: ir.Value, y: ir.Value) -> ir.Value:
-        return self.lanes.logical_and(x, y)
-
-    def bitwise_or(self, x: ir.Value, y: ir.Value) -> ir.Value:
-        return self.lanes.logical_or(x, y)
-
-    def bitwise_xor(self, x: ir.Value, y: ir.Value) -> ir.Value:
-        return self.lanes.logical_xor(x, y)
-
-    def bitwise_not(self, x: ir.Value) -> ir.Value:
-        return self.lanes.logical_not(x)
+    # ---- shifts ----
 
     def bitwise_left_shift(self, x: ir.Value, y: ir.Value) -> ir.Value:
         return self._shifted(self.lanes.shift_left, x, y, fill=False)

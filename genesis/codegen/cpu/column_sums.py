@@ -1,13 +1,11 @@
-"""Sums of columns beside reductions of rows: each share of the rows is added up in numbers of its own.
+"""Column sums in a kernel that passes over the rows: each share of the rows has its own sums.
 
-A share's sums lie one after the other in its part of `partials`, eight bytes to a number whatever its type, and room behind
-them: a row's last vector is added as a whole, zeros where the row has ended, for what is stored through a mask is long in
-coming back. The finishing function adds the sums of all shares in their order.
+A share's sums are contiguous in `partials`, eight bytes per number whatever the type, with room behind them: a row's last
+vector is added whole, with zeros beyond the row's end, because a load from what was stored through a mask is not forwarded
+and waits for the cache. The finishing function adds the sums of all shares in order.
 """
 
 from __future__ import annotations
-
-from typing import Any
 
 from llvmlite import ir
 
@@ -25,7 +23,7 @@ ROOM = 64  # numbers, as many as the widest vectors have
 
 
 def clear(nest: Nest) -> None:
-    """Before the first row: nothing is summed."""
+    """Before the first row: all sums are 0."""
     if nest.columns:
         size = nest.builder.mul(_bytes(nest), I64(len(nest.columns)))
         start = _part(nest, nest.builder.mul(nest.share, size))
@@ -34,14 +32,14 @@ def clear(nest: Nest) -> None:
 
 
 def add(nest: Nest, n: int) -> None:
-    """The present lanes of what sum `n` is over."""
+    """Add the present lanes to column sum `n`."""
     lanes, instruction = nest.lanes, nest.kernel.instructions[n]
     dtype = instruction.dtype.compute.name
     value = lanes.splat(value_of(nest, instruction.args[0]))
     if nest.mask is not None:
         value = lanes.select(nest.mask, value, lanes.constant(dtype, 0))
-    place = _place(nest, n, nest.share)
-    lanes.store(Arithmetic(lanes, dtype).add(lanes.load(place, dtype), value), place, dtype)
+    at = _address(nest, n, nest.share)
+    lanes.store(Arithmetic(lanes, dtype).add(lanes.load(at, dtype), value), at, dtype)
 
 
 def finish(nest: Nest) -> None:
@@ -55,11 +53,11 @@ def finish(nest: Nest) -> None:
             dtype = kernel.instructions[n].dtype
             total = Accumulator(nest.lanes, "sum", dtype.compute.name, nest.entry, varying=True)
             with nest.loop(I64(0), nest.words[nest.word_of("shares")]) as share:
-                total.add(nest.lanes.load(_place(nest, n, share), dtype.compute.name, nest.mask), None, None)
+                total.add(nest.lanes.load(_address(nest, n, share), dtype.compute.name, nest.mask), None, None)
             nest.scopes[-1][nest.key(n)] = nest.lanes.round_to(dtype.name, total.value())
         stores = [i for i in kernel.instructions if i.name == "store" and i.level == "column"]
         for i in stores:
-            value_of(nest, i.args[0])  # all is read before anything is written: a result may lie where an input lay
+            value_of(nest, i.args[0])  # reads come first: a result may alias an input
         for i in stores:
             effect(nest, i)
 
@@ -72,7 +70,7 @@ def finish(nest: Nest) -> None:
 
 def _bytes(nest: Nest) -> ir.Value:
     """The size of one sum of all columns."""
-    count: Any = I64(1)
+    count: ir.Value = I64(1)
     for word, reduced in nest.kernel.axes:
         count = nest.builder.mul(count, nest.words[word]) if reduced else count
     return nest.builder.mul(nest.builder.add(count, I64(ROOM)), I64(NUMBER))
@@ -82,11 +80,11 @@ def _part(nest: Nest, offset: ir.Value) -> ir.Value:
     return nest.builder.gep(nest.words[nest.word_of("partials")], [offset], inbounds=True, source_etype=I8)
 
 
-def _place(nest: Nest, n: int, share: ir.Value) -> ir.Value:
-    """Where `share` keeps the present lanes of sum `n`."""
+def _address(nest: Nest, n: int, share: ir.Value) -> ir.Value:
+    """The address of the present lanes of `share`'s sum `n`."""
     b = nest.builder
     number = b.add(b.mul(share, I64(len(nest.columns))), I64(nest.columns.index(n)))
-    at: Any = I64(0)
+    at: ir.Value = I64(0)
     for axis, (word, reduced) in enumerate(nest.kernel.axes):
         at = b.add(b.mul(at, nest.words[word]), nest.index[axis]) if reduced else at
     dtype = nest.kernel.instructions[n].dtype.compute.name

@@ -1,4 +1,4 @@
-"""Division that never traps, of floats and of integers."""
+"""Division of floats and integers; none traps."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["Division"]
 
 
 class Division(Conversion):
-    """Quotients and remainders."""
+    """Quotients and remainders. x86 traps on integer division by 0 and of the least integer by -1: neither reaches it."""
 
     def floor_divide(self, a: Value, b: Value, dtype: str) -> ir.Value:
         """Python's `//`. Of integers, x // 0 is 0 and the quotient wraps; of floats, as torch: x // 0 is x / 0."""
@@ -62,13 +62,18 @@ class Division(Conversion):
         rest = self.patched(rest, hard, lambda: self.per_lane(library, wide_a, wide_b))
         return self.copy_sign(self.convert(rest, "float64", dtype), a)
 
+    def integer_fmod(self, a: Value, b: Value, dtype: str) -> ir.Value:
+        """C's `%`, with the dividend's sign; x itself if y is 0."""
+        a, b = self.matched(a, b)
+        return self.divide_integers(a, b, dtype)[1]
+
     def _opposed(self, rest: ir.Value, divisor: ir.Value, dtype: str) -> ir.Value:
         """Where a non-zero remainder lies on the other side of zero from the divisor."""
         unequal = self.logical_xor(self.compare("<", rest, 0, dtype), self.compare("<", divisor, 0, dtype))
         return self.logical_and(unequal, self.compare("!=", rest, 0, dtype))
 
     def divide_integers(self, a: ir.Value, b: ir.Value, dtype: str) -> tuple[ir.Value, ir.Value]:
-        """The truncated quotient and its remainder; 0 and -1, the divisors that may trap, never reach it."""
+        """The truncated quotient and its remainder."""
         if dtype in UNSIGNED:
             quotient = self.builder.udiv(a, self.select(self.compare("==", b, 0, dtype), 1, b))
         else:

@@ -1,9 +1,9 @@
 """From a Kernel to LLVM IR: one function `void kernel(i64 lo, i64 hi, i64* words, i64 worker)` of explicit vectors.
 
 An item is one point of the outer axes, and a block of the lane axis where that axis is kept. Where the lane axis is
-reduced, lanes run along a row and are folded at its end; where it is kept, each lane is a row of its own. Either way a
-kernel makes as many passes over the reduced axes as its reductions are deep, and computes a value in the outermost
-loop that has bound all it varies over.
+reduced, lanes run along a row and are reduced at its end; where it is kept, each lane is a row of its own. A kernel makes
+one pass over the reduced axes per level of nested reductions, and computes each value in the outermost loop that has
+bound the axes it varies over.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from types import MappingProxyType
-from typing import Any
 
 from llvmlite import ir
 
@@ -21,7 +20,7 @@ from genesis.codegen.cpu.lanes import Lanes
 from genesis.codegen.cpu.nest import Nest
 from genesis.codegen.cpu.reductions import Accumulator
 from genesis.codegen.cpu.registers import I64
-from genesis.codegen.cpu.taps import at_each_point
+from genesis.codegen.cpu.unrolled_axes import at_each_point
 from genesis.codegen.cpu.values import hoist, value_of
 from genesis.lower.kernel import REDUCTIONS, Instruction, Kernel
 
@@ -29,9 +28,7 @@ __all__ = ["emit_finish", "emit_kernel"]
 
 
 def emit_kernel(kernel: Kernel, width: int, blocks: Mapping[int, int] = MappingProxyType({})) -> str:
-    """The module of a kernel's main function, named as the kernel; `blocks` are the kept axes of which one item takes
-    several neighbours, and how many.
-    """
+    """The module of a kernel's main function, which has the kernel's name; `blocks`: kept axis -> neighbours per item."""
     nest = Nest(kernel, kernel.name, width, blocks)
     if kernel.has_totals:
         with nest.loop(nest.lo, nest.hi) as share:
@@ -39,13 +36,13 @@ def emit_kernel(kernel: Kernel, width: int, blocks: Mapping[int, int] = MappingP
     else:
         _items(nest, nest.lo, nest.hi, {})
     if nest.streams:
-        nest.builder.fence("seq_cst")  # what went past the caches is seen before the launch is reported done
+        nest.builder.fence("seq_cst")  # streaming stores are weakly ordered: visible before the launch is reported done
     nest.builder.ret_void()
     return str(nest.module)
 
 
 def emit_finish(kernel: Kernel, width: int) -> str:
-    """The module of the function that joins the workers' partial results and computes what depends on them."""
+    """The module of the function that combines the shares' partial results and computes what depends on them."""
     nest = Nest(kernel, kernel.name + "_finish", width, {})
     b = nest.builder
     if nest.columns:
@@ -53,20 +50,20 @@ def emit_finish(kernel: Kernel, width: int) -> str:
         return str(nest.module)
     shares, partials = nest.words[nest.word_of("shares")], nest.words[nest.word_of("partials")]
     nest.lanes = Lanes(b, nest.lanes.width)
-    joined = {}
+    results = {}
     for n in nest.finals:
         i = kernel.instructions[n]
-        joined[n] = Accumulator(nest.lanes, i.name, kernel.instructions[i.args[0]].dtype.name, nest.entry, False)
+        results[n] = Accumulator(nest.lanes, i.name, kernel.instructions[i.args[0]].dtype.name, nest.entry, False)
     with nest.loop(I64(0), shares) as share:
         for position, n in enumerate(nest.finals):
             slot = b.add(b.mul(share, I64(len(nest.finals))), I64(position))
             at = b.gep(partials, [slot], inbounds=True, source_etype=I64)
-            joined[n].add(b.load(at, typ=joined[n].type), None, None)
+            results[n].add(b.load(at, typ=results[n].type), None, None)
     for n in nest.finals:
-        nest.scopes[-1][nest.key(n)] = nest.lanes.round_to(kernel.instructions[n].dtype.name, joined[n].value())
+        nest.scopes[-1][nest.key(n)] = nest.lanes.round_to(kernel.instructions[n].dtype.name, results[n].value())
     stores = [i for i in kernel.instructions if i.name == "store" and i.level == "final"]
     for i in stores:
-        value_of(nest, i.args[0])  # all is read before anything is written: a result may lie where an input lay
+        value_of(nest, i.args[0])  # reads come first: a result may alias an input
     for i in stores:
         effect(nest, i)
     b.ret_void()
@@ -74,7 +71,7 @@ def emit_finish(kernel: Kernel, width: int) -> str:
 
 
 def _share(nest: Nest, share: ir.Value) -> None:
-    """A part of the items, with results of its own among the partial ones: whoever does it, they are the same."""
+    """A share of the items, with its own partial results: they are the same whichever worker computes it."""
     b = nest.builder
     nest.share = share
     items, shares = (nest.words[nest.word_of(kind)] for kind in ("items", "shares"))
@@ -85,28 +82,28 @@ def _share(nest: Nest, share: ir.Value) -> None:
     for position, n in enumerate(nest.finals):
         slot = b.add(b.mul(share, I64(len(nest.finals))), I64(position))
         at = b.gep(nest.words[nest.word_of("partials")], [slot], inbounds=True, source_etype=I64)
-        b.store(totals[n].folded(), at)
+        b.store(totals[n].reduced(), at)
 
 
 def _items(nest: Nest, first: ir.Value, last: ir.Value, totals: dict[int, Accumulator]) -> None:
-    """One item after the other; what they reduce altogether goes into `totals`."""
+    """The items in order; reductions over all of them go into `totals`."""
     kernel = nest.kernel
     with nest.loop(first, last) as item:
         start, end = _decode(nest, item)
         if kernel.lane is None or kernel.lane_is_reduced:
             _row(nest, totals, start, end)
         else:
-            held = {n: _accumulator(nest, n) for n in nest.finals}
+            running = {n: _accumulator(nest, n) for n in nest.finals}
             hoist(nest, kernel.needed(kernel.targets()))
-            nest.lane_loop(start, end, lambda: _row(nest, held, start, end))
-            for n, total in held.items():
-                totals[n].join(total)
+            nest.lane_loop(start, end, lambda: _row(nest, running, start, end))
+            for n, total in running.items():
+                totals[n].merge(total)
         for axis in kernel.outer:
             nest.bound.discard(axis)
 
 
 def _decode(nest: Nest, item: ir.Value) -> tuple[ir.Value, ir.Value]:
-    """Bind the outer axes from an item's number; returns the item's range of the lane axis."""
+    """Bind the outer axes from an item's number, and return the item's range of the lane axis."""
     kernel, b = nest.kernel, nest.builder
     rest, start, end = item, I64(0), I64(0)
     if kernel.lane is not None:
@@ -124,9 +121,9 @@ def _decode(nest: Nest, item: ir.Value) -> tuple[ir.Value, ir.Value]:
         size = nest.blocks.get(axis, 1)
         count = extent if size == 1 else b.udiv(b.add(extent, I64(size - 1)), I64(size))
         place = rest if last else b.urem(rest, count)
-        if axis in nest.blocks:  # the last one begins earlier, if it must
+        if axis in nest.blocks:  # the last block overlaps the one before, and computes the same values again
             place, latest = b.mul(place, I64(size)), b.sub(extent, I64(size))
-            nest.first[axis] = b.select(b.icmp_signed("<", place, latest), place, latest)
+            nest.block_start[axis] = b.select(b.icmp_signed("<", place, latest), place, latest)
             nest.level[axis] = len(nest.scopes) - 1
         else:
             nest.bind_here(axis, place)
@@ -135,54 +132,11 @@ def _decode(nest: Nest, item: ir.Value) -> tuple[ir.Value, ir.Value]:
 
 
 def _row(nest: Nest, totals: dict[int, Accumulator], start: ir.Value, end: ir.Value) -> None:
-    """One point of the kept axes (or a vector of them): the passes, then what depends on them."""
+    """One point of the kept axes, or a vector of them: the passes, then what depends on them."""
     kernel = nest.kernel
-    lanes_inside = kernel.lane_is_reduced
-    kept = [axis for axis in nest.spelled if not kernel.axes[axis][1]]
-    once = not lanes_inside and not kernel.inner and len(kept) == len(nest.spelled)  # nothing is reduced in here
     for step in kernel.steps:
         nest.step = step
-        targets = kernel.targets(step)
-        held: dict[Any, Accumulator] = {}
-        reductions = [n for n in targets if kernel.instructions[n].name in REDUCTIONS and n not in nest.columns]
-        scans = {n: _accumulator(nest, n) for n in targets if kernel.instructions[n].name == "scan"}
-        at_each_point(nest, kept, lambda: held.update(  # noqa: B023
-            {nest.key(n): totals[n] if once else _accumulator(nest, n) for n in reductions if nest.key(n) not in held}))  # noqa: B023
-        needed = kernel.needed(targets)
-
-        def body(
-            targets: Sequence[int] = targets, held: dict[Any, Accumulator] = held, scans: dict[int, Accumulator] = scans
-        ) -> None:
-            for n in targets:
-                i = kernel.instructions[n]
-                if n in scans:
-                    scans[n].add(value_of(nest, i.args[0]), None, nest.mask)
-                    stored(nest, i, nest.lanes.round_to(i.dtype.name, scans[n].value()))
-                elif i.name not in REDUCTIONS:
-                    effect(nest, i)
-                elif n in nest.columns:
-                    column_sums.add(nest, n)
-                elif i.level == "final" or not any(nest.places.get(axis) for axis in kept if axis not in i.varies):
-                    _reduce(nest, held[nest.key(n)], i)
-
-        def innermost(needed: Sequence[int] = needed, body: Callable[[], None] = body) -> None:
-            hoist(nest, needed)
-            if lanes_inside:
-                nest.lane_loop(start, end, lambda: _points(nest, needed, body))
-            else:
-                _points(nest, needed, body)
-
-        hoist(nest, needed)
-        nest.loops(kernel.inner, partial(hoist, nest, needed), innermost)
-        for key, accumulator in held.items():
-            i = kernel.instructions[key[0]]
-            if accumulator is totals.get(key[0]):
-                continue
-            if i.level == "final":
-                totals[key[0]].join(accumulator, nest.mask)
-            else:
-                value = accumulator.folded() if lanes_inside else accumulator.value()
-                nest.scopes[-1][key] = nest.lanes.round_to(i.dtype.name, value)
+        _Pass(nest, kernel.targets(step), totals).emit(start, end)
 
     def after() -> None:
         for n, i in enumerate(kernel.instructions):
@@ -191,18 +145,75 @@ def _row(nest: Nest, totals: dict[int, Accumulator], start: ir.Value, end: ir.Va
             elif i.name in REDUCTIONS and i.attr("over") == "row":
                 totals[n].add(value_of(nest, i.args[0]), None, nest.mask)
 
-    at_each_point(nest, kept, after)
+    at_each_point(nest, nest.kept_unrolled, after)
+
+
+class _Pass:
+    """One pass over the reduced axes, for the kept point at hand: `targets` are the reductions and effects that it computes."""
+
+    def __init__(self, nest: Nest, targets: Sequence[int], totals: dict[int, Accumulator]) -> None:
+        kernel = nest.kernel
+        self.nest, self.targets, self.totals = nest, targets, totals
+        self.needed = kernel.needed(targets)
+        self.scans = {n: _accumulator(nest, n) for n in targets if kernel.instructions[n].name == "scan"}
+        self.running: dict[tuple[int, ...], Accumulator] = {}  # the reductions of this pass, by the key of their value
+        at_each_point(nest, nest.kept_unrolled, self._begin)
+
+    def _begin(self) -> None:
+        """An accumulator for each reduction; where no axis is reduced in here, the total itself takes the values in."""
+        nest, kernel = self.nest, self.nest.kernel
+        nothing_reduced = not kernel.lane_is_reduced and not kernel.inner and len(nest.kept_unrolled) == len(nest.unrolled)
+        for n in self.targets:
+            if kernel.instructions[n].name in REDUCTIONS and n not in nest.columns and nest.key(n) not in self.running:
+                self.running[nest.key(n)] = self.totals[n] if nothing_reduced else _accumulator(nest, n)
+
+    def emit(self, start: ir.Value, end: ir.Value) -> None:
+        nest, kernel = self.nest, self.nest.kernel
+        hoist(nest, self.needed)
+        nest.loops(kernel.inner, partial(hoist, nest, self.needed), partial(self._innermost, start, end))
+        for (n, *point), accumulator in self.running.items():
+            i = kernel.instructions[n]
+            if accumulator is self.totals.get(n):
+                continue
+            if i.level == "final":
+                self.totals[n].merge(accumulator, nest.mask)
+            else:
+                value = accumulator.reduced() if kernel.lane_is_reduced else accumulator.value()
+                nest.scopes[-1][n, *point] = nest.lanes.round_to(i.dtype.name, value)
+
+    def _innermost(self, start: ir.Value, end: ir.Value) -> None:
+        hoist(self.nest, self.needed)
+        if self.nest.kernel.lane_is_reduced:
+            self.nest.lane_loop(start, end, partial(_points, self.nest, self.needed, self._compute))
+        else:
+            _points(self.nest, self.needed, self._compute)
+
+    def _compute(self) -> None:
+        """The targets at the point at hand."""
+        nest = self.nest
+        for n in self.targets:
+            i = nest.kernel.instructions[n]
+            if n in self.scans:
+                self.scans[n].add(value_of(nest, i.args[0]), None, nest.mask)
+                stored(nest, i, nest.lanes.round_to(i.dtype.name, self.scans[n].value()))
+            elif i.name not in REDUCTIONS:
+                effect(nest, i)
+            elif n in nest.columns:
+                column_sums.add(nest, n)
+            # A reduction that does not vary along an unrolled kept axis takes its value in once, at that axis' first point.
+            elif i.level == "final" or not any(nest.point.get(axis) for axis in nest.kept_unrolled if axis not in i.varies):
+                _reduce(nest, self.running[nest.key(n)], i)
 
 
 def _points(nest: Nest, needed: Sequence[int], body: Callable[[], None]) -> None:
-    """`body` at each point of all axes that are spelled out: what is read at one of those reduced serves all others."""
-    if nest.spelled:
+    """`body` at each point of the unrolled axes, kept ones innermost: what is loaded at a reduced point serves all of them."""
+    if nest.unrolled:
         hoist(nest, needed)
-    at_each_point(nest, sorted(nest.spelled, key=lambda axis: not nest.kernel.axes[axis][1]), body)
+    at_each_point(nest, sorted(nest.unrolled, key=lambda axis: not nest.kernel.axes[axis][1]), body)
 
 
 def _reduce(nest: Nest, accumulator: Accumulator, i: Instruction) -> None:
-    """Take in the value of reduction `i` at the point at hand; in blocks, a product without rounding it first."""
+    """Accumulate the value of reduction `i` at the point at hand; a product in a block is fused with the sum."""
     source = nest.kernel.instructions[i.args[0]]
     if nest.blocks and i.name == "sum" and source.name == "mul" and i.dtype.name in ("float32", "float64"):
         accumulator.add_product(value_of(nest, source.args[0]), value_of(nest, source.args[1]), nest.mask)
@@ -219,13 +230,13 @@ def _accumulator(nest: Nest, n: int) -> Accumulator:
 
 
 def _reduced_position(nest: Nest, i: Instruction) -> ir.Value | None:
-    """For argmax and argmin: the position along the reduced axes."""
+    """For argmax and argmin, the position along the reduced axes."""
     if not i.name.startswith("arg"):
         return None
     kernel, b = nest.kernel, nest.builder
-    position: Any = I64(0)
+    position: ir.Value = I64(0)
     reduced = [a for a, (_, r) in enumerate(kernel.axes) if r]
     for axis in reduced:
-        extent = I64(nest.spelled[axis]) if axis in nest.spelled else nest.words[kernel.axes[axis][0]]
+        extent = I64(nest.unrolled[axis]) if axis in nest.unrolled else nest.words[kernel.axes[axis][0]]
         position = b.add(b.mul(position, extent), nest.index[axis])
     return nest.lanes.add(position, nest.lanes.lane_index()) if kernel.lane_is_reduced else position

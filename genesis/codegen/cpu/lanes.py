@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from genesis.codegen.cpu.division import Division
-from genesis.codegen.cpu.horizontal_reduce import HorizontalReduce
 from genesis.codegen.cpu.memory_access import MemoryAccess
 
 __all__ = ["Lanes"]
 
 
-class Lanes(Division, MemoryAccess, HorizontalReduce):
+class Lanes(Division, MemoryAccess):
     """Emits vector code of `width` lanes at the position of `builder`.
 
     Example::

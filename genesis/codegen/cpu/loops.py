@@ -1,26 +1,25 @@
-"""From a Loop to a launch: its items are tiles, and each worker has argument blocks of its own for the calls inside.
+"""From a Loop to a launch: its items are tiles, and each worker has its own argument blocks for the calls inside.
 
-A call runs on the items of one tile. What is private to the loop is addressed as if all of it were there: for each tile
-the address is moved back by as much as the tile lies behind the first.
+A call runs on the items of one tile. Values private to the loop exist one tile at a time; kernels address them as if whole, so
+for each tile the address is moved back by the tile's distance from the first one.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
-from genesis.codegen.cpu.join import CHUNK, join_source
+from genesis.codegen.cpu.combine_partials import CHUNK, combine_source
+from genesis.codegen.cpu.kernel_args import Work, argument
 from genesis.codegen.cpu.product import launch as product
 from genesis.codegen.cpu.product.driver import WORDS
-from genesis.codegen.cpu.words import word
-from genesis.codegen.places import Places
+from genesis.codegen.slot_map import SlotMap
 from genesis.ir.graph import Node
 from genesis.ir.shapes import numel
 from genesis.lower.build import KernelCall
 from genesis.lower.stages import Loop, Product
 from genesis.runtime.kernel_cache import KernelSource
 from genesis.runtime.loop_ir import loop_ir
-from genesis.runtime.native import Block, Launch, Slot
+from genesis.runtime.native import Block, BlockWord, NativeLaunch, Slot
 
 __all__ = ["LOOP", "loop_launches"]
 
@@ -28,43 +27,43 @@ LOOP = KernelSource("genesis_loop", "genesis_loop", loop_ir)
 
 
 def loop_launches(
-    nodes: Sequence[Node], loop: Loop, places: Places, addresses: dict[str, int], threads: int
-) -> list[Launch]:
-    """The launch of a loop by up to `threads` workers, and those that join what each of them has summed."""
+    nodes: Sequence[Node], loop: Loop, slots: SlotMap, addresses: dict[str, int], threads: int
+) -> list[NativeLaunch]:
+    """The launch of a loop by up to `threads` workers, and the launches that combine the workers' partial sums."""
     workers = min(threads, loop.tiles)
     products = [call for call in loop.calls if isinstance(call, Product)]
     share = max(sum(product.packed(call, nodes[call.node].dtype.name, _panels(loop, call))) for call in products)
     table = tuple(
-        tuple(entry for call in loop.calls for entry in _call(nodes, loop, call, places, addresses, (worker, workers, share)))
+        tuple(entry for call in loop.calls for entry in _call(nodes, loop, call, slots, addresses, (worker, workers, share)))
         for worker in range(workers)
     )
     block = Block((len(loop.calls), table), loop.tiles)
-    launches = [Launch(addresses[LOOP.symbol], [block], workers, every_worker=bool(loop.sums))]
+    launches = [NativeLaunch(addresses[LOOP.symbol], [block], workers, every_worker=bool(loop.sums))]
     for value in loop.sums if workers > 1 else ():
         node = nodes[value]
-        parts = places.sum_of(value, 0, node.nbytes)
-        pitch = places.sum_of(value, 1, node.nbytes).offset - parts.offset
-        block = Block((places.address(value), parts, node.numel, workers, pitch), -(-node.numel // CHUNK))
-        launches.append(Launch(addresses[join_source(node.dtype.name).symbol], [block], workers))
+        partials = slots.partial_sum(value, 0, node.nbytes)
+        pitch = slots.partial_sum(value, 1, node.nbytes).offset - partials.offset
+        block = Block((slots.address(value), partials, node.numel, workers, pitch), -(-node.numel // CHUNK))
+        launches.append(NativeLaunch(addresses[combine_source(node.dtype.name).symbol], [block], workers))
     return launches
 
 
 def _call(
-    nodes: Sequence[Node], loop: Loop, call: KernelCall | Product, places: Places, addresses: dict[str, int],
+    nodes: Sequence[Node], loop: Loop, call: KernelCall | Product, slots: SlotMap, addresses: dict[str, int],
     worker_of: tuple[int, int, int],
-) -> tuple[Any, ...]:
+) -> tuple[BlockWord, ...]:
     """One entry of the table of a worker (its number, how many there are, the workspace that products give each): kernel,
     words, items of a tile, items, number of patches, patches.
     """
     worker, workers, share = worker_of
-    patches: list[Any] = []
+    patches: list[BlockWord] = []
 
     def address(number: int, value: int, offset: int) -> Slot:
         if value not in loop.private:
-            return places.address(value, offset)
-        slab = loop.tile_bytes(nodes[value].nbytes)
-        base = places.address(value, offset + worker * slab)
-        patches.extend((number, base, -slab))
+            return slots.address(value, offset)
+        tile_bytes = loop.tile_bytes(nodes[value].nbytes)
+        base = slots.address(value, offset + worker * tile_bytes)
+        patches.extend((number, base, -tile_bytes))
         return base
 
     if isinstance(call, Product):
@@ -75,16 +74,16 @@ def _call(
         begins = product.NEVER
         if call.summed:
             if workers > 1:
-                c = places.sum_of(call.node, worker, nodes[call.node].nbytes)
+                c = slots.partial_sum(call.node, worker, nodes[call.node].nbytes)
             begins = loop.tiles * worker // workers * _of_tile(loop, numel(call.batch)) + 1
         ahead = (call.a.value not in loop.private, call.b.value not in loop.private)
         block = product.block(
-            call, dtype.name, cut, (a, b, c), places.workspace(workers * share), share, adds_from=begins, ahead=ahead)
+            call, dtype.name, cut, (a, b, c), slots.workspace(workers * share), share, adds_from=begins, ahead=ahead)
         kernel, words, items = addresses[product.source(dtype.name).symbol], tuple(block.words), block.items
     else:
         size, items = _lanes(loop, call)
         kernel, words = addresses[call.kernel.name], tuple(
-            address(n, w.value, w.extra) if w.kind == "pointer" else word(w, call, places, size, 1, workers, items, 1)
+            address(n, w.value, w.extra) if w.kind == "pointer" else argument(w, call, slots, Work(size, 1, workers, items))
             for n, w in enumerate(call.kernel.words)
         )
     return kernel, words, _of_tile(loop, items), items, len(patches) // 3, tuple(patches)

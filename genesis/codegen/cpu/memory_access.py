@@ -5,7 +5,7 @@ Pointers are opaque and move by `getelementptr inbounds` alone.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Collection, Mapping
 
 from llvmlite import ir
 
@@ -28,7 +28,7 @@ __all__ = ["MemoryAccess"]
 
 
 class MemoryAccess(Conversion):
-    """Loads and stores."""
+    """Loads and stores. No lane outside a mask touches memory: a row's last vector may reach into an unmapped page."""
 
     def element_pointer(self, base: ir.Value, index: Value, dtype: str) -> ir.Value:
         """The address of element `index` of an array of `dtype`; a varying index gives a pointer for each lane."""
@@ -83,54 +83,51 @@ class MemoryAccess(Conversion):
         self._masked("scatter", ir.VoidType(), [x, pointers, self._whole(mask)], x.type, 1)
 
     def wide_load(
-        self, pointer: ir.Value, dtype: str, apart: int, taps: Collection[int], mask: ir.Value | None = None
-    ) -> Callable[[int], ir.Value]:
-        """`apart` times `width` adjacent elements: a function that gives every `apart`-th of them, from number `tap` on.
-
-        Only `taps` are asked for, and no other elements are read.
+        self, pointer: ir.Value, dtype: str, stride: int, offsets: Collection[int], mask: ir.Value | None = None
+    ) -> ir.Value:
+        """`stride` times `width` adjacent elements, from which `strided` takes each lane's, `offsets` from its first; no other
+        elements are read.
         """
-        memory = ir.VectorType(MEMORY_TYPE[dtype], self.width * apart)
-        chosen = self._spread_mask(apart, taps, mask)
+        memory = ir.VectorType(MEMORY_TYPE[dtype], self.width * stride)
+        chosen = self._spread_mask(stride, offsets, mask)
         if chosen is None:
-            wide = self.builder.load(pointer, align=SIZE[memory.element], typ=memory)
-        else:
-            wide = self._masked("load", memory, [pointer, chosen, zero(memory)], memory, 0)
+            return self.builder.load(pointer, align=SIZE[memory.element], typ=memory)
+        return self._masked("load", memory, [pointer, chosen, zero(memory)], memory, 0)
 
-        def tapped(tap: int) -> ir.Value:
-            every = constants(I32, range(tap, self.width * apart, apart))
-            return self.from_memory(self.builder.shuffle_vector(wide, wide, every), dtype)
+    def strided(self, wide: ir.Value, dtype: str, stride: int, offset: int) -> ir.Value:
+        """Every `stride`-th element of a wide load, from number `offset` on."""
+        every = constants(I32, range(offset, self.width * stride, stride))
+        return self.from_memory(self.builder.shuffle_vector(wide, wide, every), dtype)
 
-        return tapped
-
-    def store_apart(
-        self, values: Mapping[int, ir.Value], pointer: ir.Value, dtype: str, apart: int, mask: ir.Value | None = None
+    def wide_store(
+        self, values: Mapping[int, ir.Value], pointer: ir.Value, dtype: str, stride: int, mask: ir.Value | None = None
     ) -> None:
-        """`values[tap]` to every `apart`-th element from number `tap` on; others are not written."""
-        found = {tap: self.to_memory(self.splat(x), dtype) for tap, x in values.items()}
+        """`values[offset]` to every `stride`-th element from number `offset` on; others are not written."""
+        found = {offset: self.to_memory(self.splat(x), dtype) for offset, x in values.items()}
         element = next(iter(found.values())).type.element
-        count = 1 << (apart - 1).bit_length()
+        count = 1 << (stride - 1).bit_length()
         nothing = Literal(ir.VectorType(element, self.width), "poison")
-        parts = [found.get(tap, nothing) for tap in range(count)]
-        while len(parts) > 1:  # laid end to end
+        parts = [found.get(offset, nothing) for offset in range(count)]
+        while len(parts) > 1:  # end to end, two at a time: a shuffle wants two vectors of one length
             both = constants(I32, range(2 * parts[0].type.count))
             parts = [self.builder.shuffle_vector(a, b, both) for a, b in zip(parts[::2], parts[1::2], strict=True)]
-        order = [(n % apart) * self.width + n // apart for n in range(self.width * apart)]
+        order = [(n % stride) * self.width + n // stride for n in range(self.width * stride)]
         wide = self.builder.shuffle_vector(parts[0], parts[0], constants(I32, order))
-        chosen = self._spread_mask(apart, found, mask)
+        chosen = self._spread_mask(stride, found, mask)
         if chosen is None:
             self.builder.store(wide, pointer, align=SIZE[element])
         else:
             self._masked("store", ir.VoidType(), [wide, pointer, chosen], wide.type, 1)
 
-    def _spread_mask(self, apart: int, taps: Collection[int], mask: ir.Value | None) -> ir.Value | None:
-        """`mask` for lanes that lie `apart`, and `taps` of what lies between; None for all."""
-        count = self.width * apart
+    def _spread_mask(self, stride: int, offsets: Collection[int], mask: ir.Value | None) -> ir.Value | None:
+        """`mask` for a wide vector of which the elements at `offsets` of each lane count; None for all."""
+        count = self.width * stride
         if mask is not None:
-            mask = self.builder.shuffle_vector(mask, mask, constants(I32, [n // apart for n in range(count)]))
-        if len(taps) == apart:
+            mask = self.builder.shuffle_vector(mask, mask, constants(I32, [n // stride for n in range(count)]))
+        if len(offsets) == stride:
             return mask
-        tapped = constants(I1, [n % apart in taps for n in range(count)])
-        return tapped if mask is None else self.builder.and_(mask, tapped)
+        chosen = constants(I1, [n % stride in offsets for n in range(count)])
+        return chosen if mask is None else self.builder.and_(mask, chosen)
 
     def _whole(self, mask: ir.Value | None) -> ir.Value:
         return self.splat(ir.Constant(I1, 1)) if mask is None else mask

@@ -1,11 +1,11 @@
-"""The loops of one kernel's function while they are written: what the axes' indices are, and what each loop has computed."""
+"""The state of a kernel's function while it is written: open loops, the axes' indices, the values computed in each loop."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from llvmlite import ir
 
@@ -13,21 +13,26 @@ from genesis.codegen.cpu.lanes import Lanes
 from genesis.codegen.cpu.registers import I32, I64, POINTER
 from genesis.codegen.cpu.tiling import register_lanes
 from genesis.codegen.cpu.vector_math import FUNCTIONS
+from genesis.ir.annotations import Key
 from genesis.lower.kernel import REDUCTIONS, Instruction, Kernel, KernelArg
 
-__all__ = ["LINE", "Nest", "Unwritten"]
+__all__ = ["LINE", "Nest", "PendingStore"]
 
-HEAVY = 30  # work per element from which a kernel's last vector takes the same code as the others
-LINE = 64  # bytes that go past the caches at once
-CALLED_FROM = 4  # uses of one elementary function in a kernel: code that is compiled once, for a call at each
+# From this much work per element on, the last vector of a row runs the masked code of the others: a mask costs next to nothing
+# there, and a second copy of the body a good part of the compile time.
+HEAVY = 30
+LINE = 64  # bytes of a store past the caches
+# Uses of an elementary function from which it is compiled once per kernel and called: inlined, sines and powers dominate the
+# compile time.
+CALLED_FROM = 4
 KERNEL_TYPE = ir.FunctionType(ir.VoidType(), [I64, I64, POINTER, I64])
 
 
-class Unwritten(NamedTuple):
-    """Where taps are to be stored side by side, and the values of those that have come."""
+class PendingStore(NamedTuple):
+    """A wide store that waits for the values of all its points, by their offsets."""
 
     start: ir.Value
-    apart: int
+    stride: int
     dtype: str
     values: dict[int, ir.Value]
 
@@ -35,10 +40,11 @@ class Unwritten(NamedTuple):
 class Nest:
     """A function `void name(i64 lo, i64 hi, i64* words, i64 worker)`, and where in it code is written now.
 
-    Every loop that is open is a scope: what was computed in it holds in the loops within, and nowhere else.
+    Every open loop is a scope. A value computed in a scope is valid in the loops within, and nowhere else: LLVM demands that
+    a definition dominates its uses.
     """
 
-    share: ir.Value  # of the items: which partial results are being added up
+    share: ir.Value  # the number of the partial results that are being accumulated
 
     def __init__(self, kernel: Kernel, name: str, width: int, blocks: Mapping[int, int]) -> None:
         self.kernel = kernel
@@ -53,19 +59,21 @@ class Nest:
         self.words = [self._word(n, word) for n, word in enumerate(kernel.words)]
         self.streams = {i.access.pointer: self._stream(i, i.access.pointer) for i in kernel.instructions
                         if i.access is not None and "stream" in dict(i.attrs) and width * i.dtype.itemsize >= LINE}
-        self.scopes: list[dict[Any, Any]] = [{}]
+        self.scopes: list[dict[Key, ir.Value]] = [{}]
         self.entered: list[ir.Block] = [self.entry]  # for each scope, the block before its loop
-        self.index: dict[int, ir.Value] = {}  # axis -> its position; of the lane axis, the first lane's
+        self.index: dict[int, ir.Value] = {}  # axis -> its position; on the lane axis, the first lane's
         self.bound: set[int] = set()
         self.level: dict[int, int] = {}  # axis -> the scope it was bound in
         self.mask: ir.Value | None = None
-        self.step = 0
-        self.kept = {word.value: n for n, word in enumerate(kernel.words) if word.kind == "scratch"}
-        self.kept_since: dict[int, int] = {}  # kept value -> the pass that stored it
-        self.spelled = {axis: {**kernel.unrolled, **blocks}[axis] for axis in sorted({*kernel.unrolled, *blocks})}
-        self.first: dict[int, ir.Value] = {}  # where a block begins
-        self.places: dict[int, int] = {}  # which point of the spelled-out axes the code at hand is for
-        self.unwritten: dict[Any, Unwritten] = {}  # what taps store
+        self.step = 0  # the number of the pass
+        # Expensive values that a later pass reads again are saved in memory by the first pass that computes them.
+        self.saved = {word.value: n for n, word in enumerate(kernel.words) if word.kind == "scratch"}
+        self.saved_in: dict[int, int] = {}  # saved value -> the pass that stored it
+        self.unrolled = {axis: {**kernel.unrolled, **blocks}[axis] for axis in sorted({*kernel.unrolled, *blocks})}
+        self.kept_unrolled = [axis for axis in self.unrolled if not kernel.axes[axis][1]]
+        self.block_start: dict[int, ir.Value] = {}  # axis of a block -> its first position
+        self.point: dict[int, int] = {}  # unrolled axis -> the position that is being written
+        self.pending_stores: dict[Key, PendingStore] = {}
         self.columns = [n for n, i in enumerate(kernel.instructions) if i.name in REDUCTIONS and i.level == "column"]
         self.finals = [n for n, i in enumerate(kernel.instructions) if i.name in REDUCTIONS and i.level == "final"]
 
@@ -90,7 +98,11 @@ class Nest:
         return next(n for n, word in enumerate(self.kernel.words) if word.kind == kind)
 
     def _stream(self, store: Instruction, target: int) -> ir.Value:
-        """1 if a store goes past the caches: it is meant to, and it is not what it writes over that was read just now."""
+        """1 if a store goes past the caches: a large output that nobody reads soon.
+
+        Not where it overwrites an input of this kernel: its lines are in the caches already, and a store past them would first
+        write them back. Whether addresses coincide is known to the launch alone.
+        """
         b, wanted = self.builder, self.named(store.attr("stream"))
         for pointer in {i.access.pointer for i in self.kernel.instructions if i.name == "load" and i.access is not None}:
             same = b.icmp_unsigned("==", self.words[pointer], self.words[target])
@@ -101,7 +113,7 @@ class Nest:
 
     @contextmanager
     def loop(self, start: ir.Value, end: ir.Value, step: int = 1) -> Iterator[ir.Value]:
-        """`for i in range(start, end, step)`; what the body computes stays inside, but for accumulators."""
+        """`for i in range(start, end, step)`. Values of the body are invalid after it; accumulators live on the stack."""
         b = self.builder
         before = b.block
         header, body, after = (self.function.append_basic_block(n) for n in ("loop", "body", "after"))
@@ -122,7 +134,7 @@ class Nest:
 
     @contextmanager
     def branch(self, condition: ir.Value) -> Iterator[None]:
-        """Code that runs on a condition; what it computes stays inside."""
+        """Code that runs on a condition, with a scope of its own."""
         before = self.builder.block
         with self.builder.if_then(condition):
             self.scopes.append({})
@@ -154,9 +166,9 @@ class Nest:
     def lane_loop(self, start: ir.Value, end: ir.Value, body: Callable[[], None]) -> None:
         """`body` for each vector of the lane axis in [start, end).
 
-        The last one is masked. For a heavy body a mask costs next to nothing, and a second copy a good part of the compile
-        time; a light one is emitted without a mask for whole vectors, and with one for what is left. Where vectors are of
-        several registers and no more than one is left, as in short rows, a last copy computes no more than that one.
+        A heavy body is emitted once, masked. A light one is emitted unmasked for whole vectors and masked for the rest; where
+        a vector spans multiple registers and the rest fits into one, as in short rows, a third copy computes that register
+        alone.
         """
         lane, b, width = self.kernel.lane, self.builder, self.lanes.width
         assert lane is not None
@@ -183,24 +195,26 @@ class Nest:
         body()
         self.mask = None
 
-    # ---- what is computed ----
+    # ---- values ----
 
     def key(self, n: int) -> tuple[int, ...]:
-        """What tells instruction `n`'s value apart from its values elsewhere on the axes that are spelled out."""
+        """The key of instruction `n`'s value: its number, and the point on the unrolled axes that it varies over."""
         varies = self.kernel.instructions[n].varies
-        return (n, *[place for axis, place in self.places.items() if axis in varies])
+        return (n, *[position for axis, position in self.point.items() if axis in varies])
 
-    def held(self, n: int) -> bool:
+    def is_computed(self, n: int) -> bool:
         key = self.key(n)
         return any(key in scope for scope in self.scopes)
 
-    def once(self, level: int, key: Any, compute: Callable[[], ir.Value]) -> ir.Value:
-        """What `compute` gives, computed once in the scope numbered `level`: before the loop that was entered from it."""
+    def once(self, level: int, key: Key, compute: Callable[[], ir.Value]) -> ir.Value:
+        """The value of `compute`, emitted once in the scope numbered `level`, before the loop that was entered from it.
+
+        Addresses move out of inner loops this way: the passes that run at compile time have no loop-invariant code motion.
+        """
         if key not in self.scopes[level]:
             if level == len(self.scopes) - 1:
                 self.scopes[level][key] = compute()
             else:
                 with self.builder.goto_block(self.entered[level + 1]):
                     self.scopes[level][key] = compute()
-        found: ir.Value = self.scopes[level][key]
-        return found
+        return self.scopes[level][key]

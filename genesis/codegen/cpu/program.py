@@ -1,20 +1,20 @@
-"""From a Schedule to a native program: kernels compiled or found, words filled, work shared out."""
+"""From a Schedule to a native program: kernels are found or compiled, arguments filled in, work divided among threads."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import partial
 
+from genesis.codegen.cpu.combine_partials import combine_source
 from genesis.codegen.cpu.emit import emit_finish, emit_kernel
 from genesis.codegen.cpu.epilogues import followers
-from genesis.codegen.cpu.join import join_source
+from genesis.codegen.cpu.kernel_args import Work, argument
 from genesis.codegen.cpu.loops import LOOP, loop_launches
 from genesis.codegen.cpu.product import launch as product
 from genesis.codegen.cpu.target import cache_bytes
 from genesis.codegen.cpu.tiling import blocks_of, width_of
-from genesis.codegen.cpu.words import word
-from genesis.codegen.places import Places
 from genesis.codegen.segment import Segment
+from genesis.codegen.slot_map import SlotMap
 from genesis.ir.graph import Node
 from genesis.ir.shapes import numel
 from genesis.lower.build import KernelCall
@@ -25,14 +25,16 @@ from genesis.lower.stages import HostCall, Loop, Product, parts
 from genesis.ops.registry import PRIMITIVES
 from genesis.runtime.devices import Device
 from genesis.runtime.kernel_cache import KernelSource, get_or_compile
-from genesis.runtime.native import Block, Launch, Program
+from genesis.runtime.native import Block, NativeLaunch, NativeProgram
 
 __all__ = ["assemble"]
 
 BLOCK_QUANTUM = 64
-SHARES = 4  # of a launch, for each worker; of a kernel with totals: partial results, which are joined in order
+# Shares of a launch for each worker; of a kernel with totals, partial results, which are combined in order: the result does not
+# depend on which worker is late. One share each made every sum wait for the slowest worker.
+SHARES = 4
 FINAL_BLOCK = 4096
-STREAMED_SHARE = 4  # an output of one in so many bytes of the last cache goes past it
+STREAMED_SHARE = 4  # an output of at least a quarter of the last cache is stored past the caches
 
 
 def assemble(
@@ -40,40 +42,40 @@ def assemble(
     threads: int, device: Device,
 ) -> tuple[list[Segment], int]:
     """The program, and the bytes that its arena needs: the schedule's, and workspace behind it. See `codegen.backend`."""
-    places = Places(schedule, arena_slot, output_slot, scalar_slot, _streamed(nodes, schedule))
+    slots = SlotMap(schedule, arena_slot, output_slot, scalar_slot, _streamed(nodes, schedule))
     addresses = _compiled(nodes, schedule)
     segments: list[Segment] = []
-    launches: list[Launch] = []
+    launches: list[NativeLaunch] = []
     numbers: list[int] = []
     for number, stage in enumerate(schedule.stages):
         first = stage[0]
         if isinstance(first, HostCall):
             if launches:
-                segments.append(Segment(Program(launches, slot_format, keep=places.keep), None, tuple(numbers)))
+                segments.append(Segment(NativeProgram(launches, slot_format, keep=slots.keep), None, tuple(numbers)))
                 launches, numbers = [], []
             segments += [Segment(None, call) for call in stage if isinstance(call, HostCall)]
         elif isinstance(first, Product):
-            launches += [_product_launch(nodes, c, places, addresses, threads) for c in stage if isinstance(c, Product)]
+            launches += [_product_launch(nodes, c, slots, addresses, threads) for c in stage if isinstance(c, Product)]
         elif isinstance(first, Loop):
             launches += [launch for c in stage if isinstance(c, Loop)
-                         for launch in loop_launches(nodes, c, places, addresses, threads)]
+                         for launch in loop_launches(nodes, c, slots, addresses, threads)]
         else:
-            launches += _kernel_launches([c for c in stage if isinstance(c, KernelCall)], places, addresses, threads)
+            launches += _kernel_launches([c for c in stage if isinstance(c, KernelCall)], slots, addresses, threads)
         numbers += [number] * (len(launches) - len(numbers))
     if launches:
-        segments.append(Segment(Program(launches, slot_format, keep=places.keep), None, tuple(numbers)))
-    return segments, schedule.arena_bytes + places.workspace_bytes
+        segments.append(Segment(NativeProgram(launches, slot_format, keep=slots.keep), None, tuple(numbers)))
+    return segments, schedule.arena_bytes + slots.workspace_bytes
 
 
 def _streamed(nodes: Sequence[Node], schedule: Schedule) -> set[int]:
-    """The outputs that the caches would not hold for long anyhow, and that nothing here reads."""
+    """Outputs that are too large to stay in a cache, and that no kernel of the program reads."""
     read = {value for stage in schedule.stages for call in stage for value in call.reads}
     return {value for value, place in schedule.locations.items()
             if place.kind == "output" and nodes[value].nbytes * STREAMED_SHARE >= cache_bytes() and value not in read}
 
 
 def _compiled(nodes: Sequence[Node], schedule: Schedule) -> dict[str, int]:
-    """The address of every function that the schedule needs, by name; a kernel's finishing function has `_finish` behind it."""
+    """The addresses of the schedule's functions by name; a kernel's finishing function has the suffix `_finish`."""
     sources: dict[str, KernelSource] = {}
     for stage in schedule.stages:
         first = stage[0]
@@ -88,7 +90,7 @@ def _compiled(nodes: Sequence[Node], schedule: Schedule) -> dict[str, int]:
             sources[LOOP.symbol] = LOOP
         products = [part for call in stage for part in parts(call) if isinstance(part, Product)]
         dtypes = {(nodes[call.node].dtype.name, call.summed) for call in products}
-        found = [source(dtype) for dtype, summed in sorted(dtypes) for source in (product.source, join_source)[: 1 + summed]]
+        found = [source(dtype) for dtype, summed in sorted(dtypes) for source in (product.source, combine_source)[: 1 + summed]]
         sources |= {source.symbol: source for source in found}
     return dict(zip(sources, get_or_compile(list(sources.values())), strict=True))
 
@@ -115,17 +117,17 @@ def _blocks(calls: Sequence[KernelCall]) -> dict[int, int]:
 
 
 def _kernel_launches(
-    calls: Sequence[KernelCall], places: Places, addresses: dict[str, int], threads: int
-) -> list[Launch]:
+    calls: Sequence[KernelCall], slots: SlotMap, addresses: dict[str, int], threads: int
+) -> list[NativeLaunch]:
     kernel = calls[0].kernel
     cost = sum(_cost(call) for call in calls)
     workers = threads if cost > PARALLEL_COST else 1
-    together = _blocks(calls)
+    unrolled = _blocks(calls)
     points = sum(numel(call.extents) for call in calls)
-    blocks = [_block(call, places, workers, numel(call.extents) / max(points, 1), together) for call in calls]
-    launches = [Launch(addresses[_name(kernel, together)], blocks, workers)]
+    blocks = [_block(call, slots, workers, numel(call.extents) / max(points, 1), unrolled) for call in calls]
+    launches = [NativeLaunch(addresses[_name(kernel, unrolled)], blocks, workers)]
     if kernel.has_totals:
-        launches.append(Launch(addresses[kernel.name + "_finish"], [Block(block.words, 1) for block in blocks], 1))
+        launches.append(NativeLaunch(addresses[kernel.name + "_finish"], [Block(block.words, 1) for block in blocks], 1))
     return launches
 
 
@@ -136,11 +138,11 @@ def _cost(call: KernelCall) -> int:
     return numel(call.extents) * max(per_element, 1)
 
 
-def _block(call: KernelCall, places: Places, workers: int, part: float, together: Mapping[int, int]) -> Block:
-    """The arguments of a call that is `part` of its launch's work: its items are about as long as those of the others."""
+def _block(call: KernelCall, slots: SlotMap, workers: int, part: float, unrolled: Mapping[int, int]) -> Block:
+    """The argument block of a call that is `part` of its launch's work; items of all calls take about equally long."""
     kernel = call.kernel
     parts = max(1, round(SHARES * workers * part)) if workers > 1 else 1
-    items = numel(-(-call.extents[a] // together.get(a, 1)) for a in kernel.outer)
+    items = numel(-(-call.extents[a] // unrolled.get(a, 1)) for a in kernel.outer)
     size = count = 1
     if kernel.lane is not None and not kernel.lane_is_reduced:
         extent = call.extents[kernel.lane]
@@ -151,18 +153,21 @@ def _block(call: KernelCall, places: Places, workers: int, part: float, together
         count = max(1, -(-extent // size))
         items *= -(-extent // size)
     shares = max(1, min(parts, items))
-    words = [word(w, call, places, size, count, workers, items, shares) for w in kernel.words]
+    work = Work(size, count, workers, items, shares)
+    words = [argument(w, call, slots, work) for w in kernel.words]
     return Block(words, shares if kernel.has_totals else items)
 
 
-def _product_launch(nodes: Sequence[Node], call: Product, places: Places, addresses: dict[str, int], threads: int) -> Launch:
+def _product_launch(
+    nodes: Sequence[Node], call: Product, slots: SlotMap, addresses: dict[str, int], threads: int
+) -> NativeLaunch:
     dtype = nodes[call.node].dtype
     m, n, k = call.extents
     products = numel(call.batch)
     workers = threads if call.epilogue or 2 * products * m * n * k > 3 * PARALLEL_COST else 1
     cut = product.panels(dtype.name, call.extents, -(-workers // products), whole_rows=bool(call.epilogue))
-    a, b, c = (places.address(x.value, x.layout.offset * dtype.itemsize) for x in (call.a, call.b, call.c))
+    a, b, c = (slots.address(x.value, x.layout.offset * dtype.itemsize) for x in (call.a, call.b, call.c))
     share = sum(product.packed(call, dtype.name, cut))
-    table = followers(call, places, addresses, workers)
-    block = product.block(call, dtype.name, cut, (a, b, c), places.workspace(workers * share), share, followers=table)
-    return Launch(addresses[product.source(dtype.name).symbol], [block], workers)
+    table = followers(call, slots, addresses, workers)
+    block = product.block(call, dtype.name, cut, (a, b, c), slots.workspace(workers * share), share, followers=table)
+    return NativeLaunch(addresses[product.source(dtype.name).symbol], [block], workers)

@@ -1,9 +1,6 @@
-"""Reductions on lanes: what they start from, how two values join, how the lanes of a vector become one."""
+"""Reductions on lanes: identities, how a value is accumulated, how the lanes of a vector are reduced."""
 
 from __future__ import annotations
-
-from collections.abc import Callable
-from typing import Any
 
 from llvmlite import ir
 
@@ -19,7 +16,7 @@ _INTEGER_RANGE = {
 
 
 def identity(name: str, dtype: str) -> float:
-    """What a reduction of nothing gives, and what a lane that is off holds."""
+    """The identity of a reduction: the result of no values, and the value of a masked lane."""
     if name in ("sum", "any"):
         return 0
     if name in ("prod", "all"):
@@ -31,10 +28,11 @@ def identity(name: str, dtype: str) -> float:
 
 
 class Accumulator:
-    """A running reduction in a stack slot, of vectors or (not `varying`) of scalars; `arg` reductions hold positions too.
+    """A running reduction on the stack, of vectors or (not `varying`) of scalars; `arg` reductions keep positions too.
 
-    The greatest (or least) of floats is that of the numbers; beside it stands the greatest magnitude as an integer, which is
-    above infinity's if there was a NaN: two short operations where a maximum that minds NaNs is six in a chain.
+    `max` and `min` of floats keep two numbers: the extreme of what is no NaN, and the largest magnitude as an integer, which
+    exceeds infinity's if there was a NaN. That is two short dependency chains; an extreme that propagates NaNs is one of six
+    operations.
     """
 
     def __init__(self, lanes: Lanes, name: str, dtype: str, entry: ir.Block, varying: bool) -> None:
@@ -44,23 +42,23 @@ class Accumulator:
         self.type = REGISTER_TYPE[dtype]
         self.varying = varying
         self.slot = self._slot(entry, self.type)
-        self.places = self._slot(entry, I64) if name.startswith("arg") else None
+        self.positions = self._slot(entry, I64) if name.startswith("arg") else None
         self.bits = ir.IntType({FLOAT: 32, DOUBLE: 64}[self.type]) if name in ("max", "min") and dtype in FLOATING else None
         self.magnitude = self._slot(entry, self.bits) if self.bits else None
         b = lanes.builder
         b.store(self._shaped(lanes.constant(dtype, identity(name, dtype))), self.slot)
-        if self.places is not None:
-            b.store(self._shaped(I64(-1)), self.places)
+        if self.positions is not None:
+            b.store(self._shaped(I64(-1)), self.positions)
         if self.bits:
             b.store(self._shaped(self.bits(0)), self.magnitude)
 
     def _slot(self, entry: ir.Block, type_: ir.Type) -> ir.Value:
         b = self.lanes.builder
         here = b.block
-        if entry.is_terminated or entry is not here:
+        if entry.is_terminated or entry is not here:  # in the entry block: an alloca in a loop would grow the stack
             b.position_before(entry.instructions[0])
         slot = b.alloca(self._vector(type_))
-        slot.type = POINTER  # to vectors of fewer lanes as well
+        slot.type = POINTER  # loads of fewer lanes read the same slot
         b.position_at_end(here)
         return slot
 
@@ -68,69 +66,69 @@ class Accumulator:
         return self.lanes.splat(x) if self.varying else x
 
     def value(self) -> ir.Value:
-        """The accumulated value (a position, for argmax and argmin), lane by lane."""
-        value = self._held(self.slot, self.type) if self.places is None else self._held(self.places, I64)
-        return self._marked(value, self._held(self.magnitude, self.bits)) if self.bits else value
+        """The accumulated value per lane; of argmax and argmin, the position."""
+        value = self._current(self.slot, self.type) if self.positions is None else self._current(self.positions, I64)
+        return self._marked(value, self._current(self.magnitude, self.bits)) if self.bits else value
 
-    def _held(self, slot: ir.Value, type_: ir.Type) -> ir.Value:
-        """What `slot` holds, in as many lanes as there are at hand."""
+    def _current(self, slot: ir.Value, type_: ir.Type) -> ir.Value:
+        """The value of `slot`, in the present number of lanes."""
         return self.lanes.builder.load(slot, typ=self._vector(type_))
 
     def _vector(self, type_: ir.Type) -> ir.Type:
         return ir.VectorType(type_, self.lanes.width) if self.varying else type_
 
     def _marked(self, number: ir.Value, magnitude: ir.Value) -> ir.Value:
-        """`number`, or NaN where the greatest magnitude tells of one."""
+        """`number`, or NaN where the largest magnitude exceeds infinity."""
         lanes = self.lanes
         infinite = lanes.bitcast_to_int(lanes.constant(self.dtype, float("inf")))
         nan = lanes.builder.icmp_unsigned(">", *lanes.matched(magnitude, infinite))
         return lanes.select(nan, lanes.constant(self.dtype, float("nan")), number)
 
-    def _further(self, x: ir.Value, held: ir.Value) -> ir.Value:
-        """The greater (or lesser) of two numbers; `held`, if `x` is a NaN."""
-        return self.lanes.select(self.lanes.compare(">" if self.name == "max" else "<", x, held, self.dtype), x, held)
+    def _further(self, x: ir.Value, current: ir.Value) -> ir.Value:
+        """The greater (or lesser) of two numbers; `current` if `x` is NaN."""
+        return self.lanes.select(self.lanes.compare(">" if self.name == "max" else "<", x, current, self.dtype), x, current)
 
-    def _larger(self, x: ir.Value, held: ir.Value) -> ir.Value:
+    def _larger(self, x: ir.Value, current: ir.Value) -> ir.Value:
         """The larger of two magnitudes."""
-        return self.lanes.builder.select(self.lanes.builder.icmp_unsigned(">", x, held), x, held)
+        return self.lanes.builder.select(self.lanes.builder.icmp_unsigned(">", x, current), x, current)
 
     def add(self, x: ir.Value, position: ir.Value | None, mask: ir.Value | None) -> None:
-        """Take in one value, or one per lane; lanes outside `mask` take in nothing."""
+        """Accumulate one value, or one per lane; lanes outside `mask` keep what they have."""
         lanes, b = self.lanes, self.lanes.builder
         x = self._shaped(x)
         if mask is not None and self.varying:
             x = lanes.select(mask, x, self._shaped(lanes.constant(self.dtype, identity(self.name, self.dtype))))
-        held = self._held(self.slot, self.type)
+        current = self._current(self.slot, self.type)
         if self.bits:
             magnitude = b.and_(lanes.bitcast_to_int(x), self._shaped(self.bits((1 << self.bits.width - 1) - 1)))
-            b.store(self._larger(magnitude, self._held(self.magnitude, self.bits)), self.magnitude)
-            b.store(self._further(x, held), self.slot)
+            b.store(self._larger(magnitude, self._current(self.magnitude, self.bits)), self.magnitude)
+            b.store(self._further(x, current), self.slot)
             return
-        if self.places is None:
-            b.store(self._combine(held, x), self.slot)
+        if self.positions is None:
+            b.store(self._combine(current, x), self.slot)
             return
         assert position is not None
-        place = self._held(self.places, I64)
-        better = self._better(held, place, x)
+        place = self._current(self.positions, I64)
+        better = self._better(current, place, x)
         if mask is not None and self.varying:
             better = lanes.logical_and(better, mask)
-        b.store(lanes.select(better, x, held), self.slot)
-        b.store(lanes.select(better, self._shaped(position), place), self.places)
+        b.store(lanes.select(better, x, current), self.slot)
+        b.store(lanes.select(better, self._shaped(position), place), self.positions)
 
     def add_product(self, x: ir.Value, y: ir.Value, mask: ir.Value | None) -> None:
-        """Take in x * y, rounded once with the sum; for float sums."""
+        """Accumulate x * y, rounded once with the sum; for sums of floats."""
         lanes, b = self.lanes, self.lanes.builder
-        held = self._held(self.slot, self.type)
-        total = lanes.fma(self._shaped(x), self._shaped(y), held)
-        b.store(lanes.select(mask, total, held) if mask is not None and self.varying else total, self.slot)
+        current = self._current(self.slot, self.type)
+        total = lanes.fma(self._shaped(x), self._shaped(y), current)
+        b.store(lanes.select(mask, total, current) if mask is not None and self.varying else total, self.slot)
 
-    def _better(self, held: ir.Value, place: ir.Value, x: ir.Value) -> ir.Value:
-        """Whether `x`, met later, takes the place: it is greater (less), or the first NaN, or the first of all."""
+    def _better(self, current: ir.Value, place: ir.Value, x: ir.Value) -> ir.Value:
+        """Whether `x`, met later, replaces the current value: it is greater (less), or the first NaN, or the first of all."""
         lanes = self.lanes
-        wins = lanes.compare(">" if self.name == "argmax" else "<", x, held, self.dtype)
+        wins = lanes.compare(">" if self.name == "argmax" else "<", x, current, self.dtype)
         if self.dtype in FLOATING:
             wins = lanes.logical_or(wins, lanes.is_nan(x))
-            wins = lanes.logical_and(wins, lanes.logical_not(lanes.is_nan(held)))
+            wins = lanes.logical_and(wins, lanes.logical_not(lanes.is_nan(current)))
         return lanes.logical_or(wins, lanes.compare("<", place, 0, "int64"))
 
     def _combine(self, a: ir.Value, b: ir.Value) -> ir.Value:
@@ -145,38 +143,32 @@ class Accumulator:
             return (lanes.maximum if name == "max" else lanes.minimum)(a, b, self.dtype)
         return lanes.logical_or(a, b) if name == "any" else lanes.logical_and(a, b)
 
-    def join(self, other: Accumulator, mask: ir.Value | None = None) -> None:
-        """Take in what another accumulator of the same reduction holds."""
+    def merge(self, other: Accumulator, mask: ir.Value | None = None) -> None:
+        """Accumulate the value of another accumulator of the same reduction."""
         x = other.value()
         if is_varying(x) and not self.varying:
-            x = other.folded()
+            x = other.reduced()
         self.add(x, None, mask if is_varying(x) else None)
 
-    def folded(self) -> ir.Value:
-        """The lanes joined into one value."""
+    def reduced(self) -> ir.Value:
+        """One value for all lanes."""
         if not self.varying:
             return self.value()
         lanes = self.lanes
-        if self.bits:  # apart, and joined at the end: short operations again
-            number = lanes.reduce_by(self._further, self._held(self.slot, self.type))
-            return self._marked(number, lanes.reduce_by(self._larger, self._held(self.magnitude, self.bits)))
-        held = self.value()
-        if self.places is not None:
-            return self._folded_places(self._held(self.slot, self.type), held)
-        fold: dict[str, Callable[..., Any]] = {
-            "sum": lanes.reduce_add, "prod": lanes.reduce_multiply, "any": lanes.reduce_or, "all": lanes.reduce_and,
-            "max": lambda x: lanes.reduce_maximum(x, self.dtype), "min": lambda x: lanes.reduce_minimum(x, self.dtype),
-        }
-        if self.dtype == "bool":
-            return lanes.reduce_or(held) if self.name in ("max", "any", "sum") else lanes.reduce_and(held)
-        return fold[self.name](held)
+        if self.bits:  # number and magnitude separately: short chains again
+            number = lanes.horizontal_reduce(self._further, self._current(self.slot, self.type))
+            return self._marked(number, lanes.horizontal_reduce(self._larger, self._current(self.magnitude, self.bits)))
+        current = self.value()
+        if self.positions is not None:
+            return self._best_position(self._current(self.slot, self.type), current)
+        return lanes.horizontal_reduce(self._combine, current)
 
-    def _folded_places(self, held: ir.Value, places: ir.Value) -> ir.Value:
-        """The position of the best lane; of equals, the first position."""
+    def _best_position(self, current: ir.Value, positions: ir.Value) -> ir.Value:
+        """The position of the best lane; the first among equals."""
         lanes = self.lanes
-        best, where = lanes.extract(held, 0), lanes.extract(places, 0)
+        best, where = lanes.extract(current, 0), lanes.extract(positions, 0)
         for lane in range(1, lanes.width):
-            x, place = lanes.extract(held, lane), lanes.extract(places, lane)
+            x, place = lanes.extract(current, lane), lanes.extract(positions, lane)
             wins = lanes.compare(">" if self.name == "argmax" else "<", x, best, self.dtype)
             same = lanes.compare("==", x, best, self.dtype)
             if self.dtype in FLOATING:

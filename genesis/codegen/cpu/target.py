@@ -1,4 +1,4 @@
-"""What the processor offers."""
+"""The host's processor: vector registers and caches."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What of a kernel's nest one item holds in registers: how many lanes, and for sums of products which block."""
+"""Register tiling: how many lanes a kernel has, and for sums of products which block of the kept axes."""
 
 from __future__ import annotations
 
@@ -13,36 +13,36 @@ __all__ = ["blocks_of", "register_lanes", "width_of"]
 
 LIGHT_WORK = 24
 SUMS = 24  # of 32 registers
-SIZES = (1, 2, 3, 4, 6)  # few, so that few kernels differ in nothing else
-READ = 0.8  # what it takes to read a vector, in multiplications of one
+SIZES = (1, 2, 3, 4, 6)  # few: every size is another kernel to compile
+READ = 0.8  # the cost of reading a vector, in vector multiplications
 
 
 def register_lanes(kernel: Kernel) -> int:
-    """What a register holds of a kernel's widest floating type."""
+    """The elements of a kernel's widest floating type in one register."""
     sizes = [i.dtype.compute.itemsize for i in kernel.instructions if i.dtype.category == 2]
     return vector_bytes() // max(sizes, default=4)
 
 
 def width_of(kernel: Kernel) -> int:
-    """Lanes of a kernel: what a register holds, times the registers to keep in flight.
+    """Lanes of a kernel: those of a register, times the registers in flight.
 
-    A reduction in one register waits for its own last addition; four of them do not, where the loop is light enough
-    to leave registers for that. Column sums read four registers' worth of each row that they pass; taps, as many as they are.
+    A reduction in one register waits for its own last addition; four registers hide that latency where the loop is light
+    enough. Column sums read four registers of each row; unrolled axes already have one register per point.
     """
     lanes = register_lanes(kernel)
     if kernel.lane is None or kernel.unrolled or kernel.factors:
         return lanes
     if not any("over" in dict(i.attrs) for i in kernel.instructions):
         return lanes * 2 if kernel.work >= LIGHT_WORK else lanes
-    places = any(i.name.startswith("arg") for i in kernel.instructions)
-    return lanes if places else lanes * 4 if kernel.work <= LIGHT_WORK or not kernel.lane_is_reduced else lanes * 2
+    positions = any(i.name.startswith("arg") for i in kernel.instructions)
+    return lanes if positions else lanes * 4 if kernel.work <= LIGHT_WORK or not kernel.lane_is_reduced else lanes * 2
 
 
 def blocks_of(kernel: Kernel, extents: Sequence[int]) -> dict[int, int]:
-    """The kept axes of a sum of products of which one item takes several neighbours, and how many.
+    """The register block of a sum of products: kept axis -> how many neighbours one item computes.
 
-    One factor does not vary along an axis of the other: a block of both reads few elements for each product, and its sums
-    stay in registers. Where lanes are summed, so do windows that begin at the next elements: all of these are one block.
+    Each factor is constant along an axis of the other, so a block of both reads few elements per product and its sums stay
+    in registers. Where lanes are summed, windows that begin at adjacent elements overlap: all of them are one block.
     """
     if kernel.factors is None:
         return {}
@@ -52,11 +52,11 @@ def blocks_of(kernel: Kernel, extents: Sequence[int]) -> dict[int, int]:
     axes = [max((a for a in side if a != shift), key=lambda a: (min(extents[a], SIZES[-1]), a), default=None) for side in sides]
     choices = [[size for size in SIZES if size == 1 or (axis is not None and size <= extents[axis])] for axis in axes]
     most = SUMS if vector_bytes() == 64 else SUMS // 2
-    kept_taps = [size for axis, size in kernel.unrolled.items() if not kernel.axes[axis][1]]
-    shifts = prod(kept_taps) * (1 if shift is None else extents[shift])
+    kept_unrolled = [size for axis, size in kernel.unrolled.items() if not kernel.axes[axis][1]]
+    shifts = prod(kept_unrolled) * (1 if shift is None else extents[shift])
 
     def cost(sizes: tuple[int, ...]) -> float:
-        """For each product that is wanted."""
+        """Per product of the result: padding, times a multiplication and the reads."""
         sums = prod(sizes) * shifts
         reads = sum(size * (extents[shift] if shift in side else 1) for side, size in zip(sides, sizes, strict=True))  # type: ignore[index]
         padding = [-(-extents[a] // size) * size / extents[a] for a, size in zip(axes, sizes, strict=True) if a is not None]

@@ -1,4 +1,4 @@
-"""What a kernel's instructions compute, on the lanes at hand: each once, in the outermost loop that has all it needs."""
+"""Values of a kernel's instructions on the present lanes, each computed once, in the outermost loop that has its operands."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from collections.abc import Sequence
 
 from llvmlite import ir
 
-from genesis.codegen.cpu.addressing import address, flat_index, lane_offsets, lane_stride, lanes_apart
+from genesis.codegen.cpu.addressing import address, flat_index, known_stride, lane_offsets, lane_stride
 from genesis.codegen.cpu.arithmetic import Arithmetic
 from genesis.codegen.cpu.nest import Nest
 from genesis.codegen.cpu.registers import I64, is_varying
-from genesis.codegen.cpu.taps import read_tap
+from genesis.codegen.cpu.unrolled_axes import load_strided
 from genesis.codegen.cpu.vector_math import random_bits
 from genesis.lower.kernel import REDUCTIONS, Access, Instruction
 from genesis.ops.registry import PRIMITIVES
@@ -19,45 +19,44 @@ __all__ = ["hoist", "value_of"]
 
 
 def hoist(nest: Nest, needed: Sequence[int]) -> None:
-    """Compute here what varies over no loop further in."""
+    """Compute here the needed values that vary over no inner loop."""
     for n in needed:
         i = nest.kernel.instructions[n]
-        if i.name not in REDUCTIONS and i.varies <= nest.bound and not nest.held(n) and all(
-            nest.held(a) for a in i.args
+        if i.name not in REDUCTIONS and i.varies <= nest.bound and not nest.is_computed(n) and all(
+            nest.is_computed(a) for a in i.args
         ):
             value_of(nest, n)
 
 
 def value_of(nest: Nest, n: int) -> ir.Value:
-    """The register that holds instruction `n`'s value, computed here if nothing further out has."""
+    """The register with instruction `n`'s value; it is computed here if no outer scope has it."""
     key = nest.key(n)
     for scope in reversed(nest.scopes):
         if key in scope:
-            found: ir.Value = scope[key]
-            return found
-    if n in nest.kept_since and nest.kept_since[n] < nest.step:
+            return scope[key]
+    if n in nest.saved_in and nest.saved_in[n] < nest.step:
         result = nest.lanes.load(_scratch(nest, n), _scratch_dtype(nest, n), nest.mask)
     else:
         for a in nest.kernel.instructions[n].args:
             value_of(nest, a)
         result = _compute(nest, nest.kernel.instructions[n])
-        if n in nest.kept:
-            nest.kept_since[n] = nest.step
+        if n in nest.saved:
+            nest.saved_in[n] = nest.step
             nest.lanes.store(result, _scratch(nest, n), _scratch_dtype(nest, n), nest.mask)
     nest.scopes[-1][key] = result
     return result
 
 
 def _scratch_dtype(nest: Nest, n: int) -> str:
-    return nest.kernel.words[nest.kept[n]].extra.name
+    return nest.kernel.words[nest.saved[n]].extra.name
 
 
 def _scratch(nest: Nest, n: int) -> ir.Value:
-    """Where this worker keeps the present lanes of value `n` for the next pass."""
+    """The address where this worker saves the present lanes of value `n` for the next pass."""
     lane, b = nest.kernel.lane, nest.builder
     assert lane is not None
     row = b.mul(nest.worker, nest.words[nest.kernel.axes[lane][0]])
-    return nest.lanes.element_pointer(nest.words[nest.kept[n]], b.add(row, nest.index[lane]), _scratch_dtype(nest, n))
+    return nest.lanes.element_pointer(nest.words[nest.saved[n]], b.add(row, nest.index[lane]), _scratch_dtype(nest, n))
 
 
 def _compute(nest: Nest, i: Instruction) -> ir.Value:
@@ -69,8 +68,8 @@ def _compute(nest: Nest, i: Instruction) -> ir.Value:
         return lanes.convert(word, "float64" if word.type == ir.DoubleType() else "int64", dtype)
     if i.name == "load":
         assert i.access is not None
-        apart = lanes_apart(nest, i.access)
-        return read_tap(nest, i, apart) if apart > 1 else _read(nest, i.access, dtype, None)
+        known = known_stride(nest, i.access)
+        return load_strided(nest, i, known) if known > 1 else _read(nest, i.access, dtype, None)
     if i.name == "load_at":
         assert i.access is not None
         (stride,) = nest.extra_words(i)
@@ -94,8 +93,8 @@ def _read(nest: Nest, access: Access, dtype: str, indirect: ir.Value | None) -> 
     if indirect is not None and not is_varying(indirect):
         start, indirect = lanes.element_pointer(start, indirect, dtype), None
     if indirect is not None:
-        places = indirect if stride == 0 else lanes.add(indirect, lane_offsets(nest, stride))
-        return lanes.gather(start, places, dtype, nest.mask)
+        offsets = indirect if stride == 0 else lanes.add(indirect, lane_offsets(nest, stride))
+        return lanes.gather(start, offsets, dtype, nest.mask)
     if stride == 0:
         return lanes.load_uniform(start, dtype)
     if stride == 1:
@@ -125,7 +124,10 @@ def _halves(nest: Nest, x: ir.Value) -> tuple[ir.Value, ir.Value]:
 
 
 def _checked(nest: Nest, i: Instruction, index: ir.Value) -> ir.Value:
-    """An index known to be in range; another is noted in the fault record, and 0 taken for it."""
+    """The index, proven in range: one out of range is written to the fault record and replaced by 0.
+
+    The kernel runs on, so that no lane reads outside; the program stops after this launch.
+    """
     b, lanes = nest.builder, nest.lanes
     extent, site, fault = nest.extra_words(i)
     wrap = i.attr("wrap")
@@ -136,7 +138,7 @@ def _checked(nest: Nest, i: Instruction, index: ir.Value) -> ir.Value:
     with b.if_then(lanes.any_lane(bad) if is_varying(bad) else bad, likely=False):
         seen = index
         if is_varying(index):
-            seen = lanes.reduce_maximum(lanes.select(bad, index, lanes.constant("int64", -(1 << 63))), "int64")
+            seen = lanes.horizontal_reduce(lanes.maximum, lanes.select(bad, index, lanes.constant("int64", -(1 << 63))))
         for position, value in enumerate((I64(1), site, seen, extent)):
             b.store(value, b.gep(fault, [I64(position)], inbounds=True, source_etype=I64))
     within = lanes.select(bad, 0, index) if not is_varying(index) else lanes.select(bad, lanes.splat(I64(0)), index)

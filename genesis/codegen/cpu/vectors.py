@@ -225,6 +225,15 @@ class Vectors:
         self.builder.position_at_end(done)
         return grown
 
+    def horizontal_reduce(self, combine: Callable[[ir.Value, ir.Value], ir.Value], x: ir.Value) -> ir.Value:
+        """All lanes combined into one value: lane i with lane i + width/2, a balanced tree with the same bits every time."""
+        while is_varying(x) and x.type.count > 1:
+            half = x.type.count // 2
+            lower = self.builder.shuffle_vector(x, x, constants(I32, range(half)))
+            upper = self.builder.shuffle_vector(x, x, constants(I32, range(half, 2 * half)))
+            x = combine(lower, upper)
+        return self.extract(x, 0)
+
     # ---- bits ----
 
     def logical_and(self, a: Value, b: Value) -> ir.Value:

@@ -9,9 +9,9 @@ import importlib.metadata
 import importlib.util
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from types import ModuleType
 
-from genesis.codegen.cuda.signature import Function
+from genesis.codegen.cuda.signature import Function, Machine
 from genesis.codegen.cuda.target import SIMULATED
 from genesis.runtime.cache_directory import cache_directory
 from genesis.runtime.counters import count
@@ -25,7 +25,7 @@ _cache = KernelCache(lambda: cache_directory("cuda"))
 
 
 @functools.cache
-def toolchain() -> Any:
+def toolchain() -> ModuleType:
     """The compiler, imported when it is first needed. Raises ImportError, which says what to install."""
     missing = [name for name in ("numba_cuda", "cuda.bindings")[: 1 if SIMULATED else 2] if not _is_installed(name)]
     if missing:
@@ -42,13 +42,13 @@ def _is_installed(name: str) -> bool:
 
 
 @functools.cache
-def names() -> Mapping[str, Any]:
+def names() -> Mapping[str, object]:
     """What the text of a function may use, by name."""
     toolchain()
     return importlib.import_module("genesis.codegen.cuda.device").NAMES
 
 
-def machine_code(function: Function, capability: tuple[int, int]) -> Any:
+def machine_code(function: Function, capability: tuple[int, int]) -> Machine:
     """A function compiled for a compute capability: its cubin, registers and spills. Raises ImportError without a compiler."""
     compiler = toolchain()
     ptx = compiler.compile_ptx(function.source, function.name, function.parameters, names(), capability, function.threads)

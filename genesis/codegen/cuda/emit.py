@@ -1,11 +1,11 @@
-"""From a Kernel to functions of the device, as text: what a person who knows CUDA would write by hand.
+"""From a Kernel to functions of the device, as text, such as one would write in CUDA by hand.
 
-Kept points of the nest are shared out over the grid. Who works on one of them is a *team*: one thread, a warp, a whole block
-or, where lanes are kept, the threads of a block that have one x. A team makes as many passes over the reduced axes as the
-kernel's reductions are deep, and a value is computed in the outermost loop that has bound all it varies over.
+The grid covers the kept points. A *team* computes one of them: a thread, a warp, a block or, where lanes are kept, a column,
+the threads of a block that have one x. A team makes one pass over the reduced axes per level of nested reductions, and each
+value is computed in the outermost loop that has bound the axes it varies over.
 
-A point that has much to reduce may be *shared* by teams in several layers of the grid (y and z), if one pass does it: each
-reduces its share, and what depends on the result is computed by the finishing function.
+A point with a long reduction may be *shared* by teams in multiple layers of the grid (y and z), if one pass is enough: each
+reduces its share, and the finishing function combines the shares and computes what depends on the result.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ __all__ = ["Team", "emit_finish", "emit_kernel"]
 
 
 def emit_kernel(kernel: Kernel, team: Team, many: bool = False) -> Function:
-    """A kernel's main function; with `many`, the one that serves a call for each layer of the grid."""
+    """A kernel's main function; with `many`, one call per layer of the grid."""
     function = _main(Emitter(kernel, team), many)
     return function if team.threads == THREADS else function._replace(threads=team.threads)
 
 
 def emit_finish(kernel: Kernel, team: Team) -> Function:
-    """The function that joins the parts of several blocks, and computes what depends on the results."""
+    """The function that combines the partial results of multiple blocks, and computes what depends on them."""
     function = partials.finish(Emitter(kernel, team if team.shared else Team("thread")))
     return function._replace(threads=team.threads) if team.shared and team.threads != THREADS else function
 
@@ -50,13 +50,13 @@ def _main(emitter: Emitter, many: bool) -> Function:
 
 
 def _passes(emitter: Emitter) -> None:
-    """One kept point: the passes over the reduced axes, and what they reduce to."""
+    """One kept point: the passes over the reduced axes, and their results."""
     kernel = emitter.kernel
     for step in kernel.steps:
         targets = kernel.targets(step)
         needed = kernel.needed(targets)
-        held = [emitter.accumulator(n) for n in targets if kernel.instructions[n].level == "row"]
-        for accumulator in [*held, *[emitter.accumulator(n) for n in targets if kernel.instructions[n].name == "scan"]]:
+        running = [emitter.accumulator(n) for n in targets if kernel.instructions[n].level == "row"]
+        for accumulator in [*running, *[emitter.accumulator(n) for n in targets if kernel.instructions[n].name == "scan"]]:
             emitter.text.line(accumulator.begin())
         with emitter.guard():
             emitter.values.hoist(needed)
@@ -64,25 +64,25 @@ def _passes(emitter: Emitter) -> None:
         if emitter.team.shared:
             partials.store_shares(emitter)
             return
-        for accumulator in held:
+        for accumulator in running:
             over = None if emitter.team.kind == "thread" else emitter.team.kind
-            emitter.values.define(accumulator.number, accumulator.folded(over, emitter.arrays, emitter.team.threads))
+            emitter.values.define(accumulator.number, accumulator.result(over, emitter.arrays, emitter.team.threads))
 
 
 def _targets(emitter: Emitter, targets: Sequence[int]) -> None:
-    """Reductions take in the values at hand, and effects happen."""
+    """Accumulate the values at hand, and write."""
     for n in targets:
         i = emitter.kernel.instructions[n]
         if i.name in REDUCTIONS or i.name == "scan":
             emitter.text.line(emitter.accumulator(n).take(f"v{i.args[0]}", emitter.position(emitter.reduced)))
         if i.name == "scan":
-            emitter.values.store(n, emitter.accumulator(n).folded(None, {}, 0))
+            emitter.values.store(n, emitter.accumulator(n).result(None, {}, 0))
         elif i.name not in REDUCTIONS:
             emitter.values.effect(n)
 
 
 def _after(emitter: Emitter) -> None:
-    """What depends on the passes, once for each kept point."""
+    """What depends on the passes, once per kept point."""
     kernel = emitter.kernel
     stores = [n for n, i in enumerate(kernel.instructions) if i.name == "store" and i.level in ("row", "uniform")]
     added = [n for n in emitter.finals if kernel.instructions[n].attr("over") == "row"]

@@ -1,4 +1,4 @@
-"""What the functions that write a kernel share: the text so far, the positions that are known, who works on a point."""
+"""The state of a kernel's text while it is written: the lines so far, the positions that are bound, the team of a point."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ __all__ = ["Emitter", "Team"]
 
 AXES = "ijklmpqr"
 FIRST = {"warp": "cuda.threadIdx.x == 0", "block": "cuda.threadIdx.x == 0 and cuda.threadIdx.y == 0",
-           "column": "cuda.threadIdx.y == 0"}  # the one of a team that writes what is common to it
+           "column": "cuda.threadIdx.y == 0"}  # the thread that writes a team's results
 
 
 class Team(NamedTuple):
-    """Who works on one kept point of a kernel, how many threads a block has, whether several teams share a point."""
+    """The threads that compute one kept point, the threads of a block, whether multiple teams share a point."""
 
     kind: Literal["thread", "warp", "block", "column"]
     threads: int = THREADS
@@ -40,10 +40,10 @@ class Emitter:
         self.signature = Signature(kernel)
         self.index: dict[int, str] = {}  # axis -> its position
         self.values = Values(self.signature, self.text, self.index)
-        self.arrays: dict[str, str] = {}  # name -> the array of the block or of the thread that it is
+        self.arrays: dict[str, str] = {}  # name -> the declaration of an array in shared or local memory
         self.rows = [n for n, i in enumerate(kernel.instructions) if i.name in REDUCTIONS and i.level == "row"]
         self.finals = [n for n, i in enumerate(kernel.instructions) if i.name in REDUCTIONS and i.level == "final"]
-        everywhere = self.signature.is_atomic  # each point has a thread of its own
+        everywhere = self.signature.is_atomic  # atomic additions need no reduction: each point has its own thread
         self.kept = [a for a, (_, reduced) in enumerate(kernel.axes) if everywhere or not reduced]
         self.reduced = [a for a in range(len(kernel.axes)) if a not in self.kept]
         self.lane = kernel.lane if kernel.lane in self.kept else None
@@ -53,7 +53,7 @@ class Emitter:
         return self.signature.name(self.kernel.axes[axis][0])
 
     def count(self, axes: Sequence[int]) -> str:
-        """How many points some axes have."""
+        """The number of points of some axes."""
         return " * ".join(self.extent(a) for a in axes) or "1"
 
     def accumulator(self, n: int) -> Accumulator:
@@ -62,14 +62,14 @@ class Emitter:
         return Accumulator("sum" if i.name == "scan" else i.name, n, source.dtype.name, i.dtype.name)
 
     def letter(self, axis: int) -> str:
-        """The name of the position on an axis."""
+        """The name of an axis' position."""
         return AXES[axis] if axis < len(AXES) else f"i{axis}"
 
     # ---- loops ----
 
     @contextmanager
     def bound(self, axes: Sequence[int]) -> Iterator[None]:
-        """Inside, the positions on `axes` are known."""
+        """Inside, the positions on `axes` are bound."""
         for axis in axes:
             self.index[axis] = self.letter(axis)
         with self.values.scope():
@@ -79,10 +79,11 @@ class Emitter:
 
     @contextmanager
     def over(self, axes: Sequence[int], start: str, step: str, name: str, end: str = "") -> Iterator[None]:
-        """A loop over the points of `axes`, from the point numbered `start` on, every `step`-th; one axis is its own number."""
+        """A loop over the points of `axes`, every `step`-th from number `start` on; a single axis is its own number."""
         variable = name if len(axes) > 1 else self.letter(axes[0])
         count = end or self.count(axes)
-        grid = step.startswith("cuda.")  # known to the launch alone: a loop of which nothing is computed beforehand
+        # A step that the launch alone knows: numba would divide before a `range` loop to count its iterations.
+        grid = step.startswith("cuda.")
         if grid:
             self.text.line(f"{variable} = {start}")
             header = f"while {variable} < {count}:"
@@ -96,18 +97,18 @@ class Emitter:
                 self.text.line(f"{variable} += {step}")
 
     def _decode(self, axes: Sequence[int], name: str) -> None:
-        """The positions on `axes` of the point numbered `name`."""
-        for place, axis in enumerate(axes):
-            inner = self.count(axes[place + 1 :])
-            divided = name if place == len(axes) - 1 else f"{name} // ({inner})" if " " in inner else f"{name} // {inner}"
-            self.text.line(f"{self.index[axis]} = {divided}" + ("" if place == 0 else f" % {self.extent(axis)}"))
+        """Bind the positions on `axes` of the point numbered `name`."""
+        for n, axis in enumerate(axes):
+            inner = self.count(axes[n + 1 :])
+            divided = name if n == len(axes) - 1 else f"{name} // ({inner})" if " " in inner else f"{name} // {inner}"
+            self.text.line(f"{self.index[axis]} = {divided}" + ("" if n == 0 else f" % {self.extent(axis)}"))
 
     def body(self) -> str:
-        """What is written, below the arrays that it uses."""
+        """The declarations of arrays, and the lines."""
         return "".join(f"    {name} = {array}\n" for name, array in self.arrays.items()) + str(self.text)
 
     def position(self, axes: Sequence[int]) -> str:
-        """The number of the point on some axes."""
+        """The number of the point at hand on some axes."""
         position = ""
         for axis in axes:
             position = f"({position}) * {self.extent(axis)} + {self.index[axis]}" if position else self.index[axis]
@@ -117,7 +118,7 @@ class Emitter:
 
     @contextmanager
     def guard(self, *conditions: str) -> Iterator[None]:
-        """What only threads with a point, and of which the conditions hold, do."""
+        """Code for threads that have a point and for which the conditions hold."""
         if self.team.kind == "column" and self.lane is not None and self.lane in self.index:
             conditions = (f"{self.index[self.lane]} < {self.extent(self.lane)}", *conditions)
         if not conditions:
@@ -128,6 +129,6 @@ class Emitter:
 
     @contextmanager
     def first(self, of: str) -> Iterator[None]:
-        """What one thread does for all of a team or of a block."""
+        """Code for one thread of a team or a block."""
         with self.guard(*[] if of == "thread" else [FIRST[of]]):
             yield

@@ -1,4 +1,4 @@
-"""Products that a BLAS library takes: matrices with one unit stride, evenly apart."""
+"""Matrix products for a BLAS library: matrices with one unit stride, at equal distances."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from genesis.runtime.cuda.cublas import Gemm, Operand
 
 __all__ = ["gemms_of"]
 
-CALLS = 16  # that a product is worth: one for each matrix of outer batch axes
+CALLS = 16  # at most, for one product: outer batch axes take a call per matrix
 
 
 def gemms_of(matrices: Matrices, dtype: str, stored: str = "", adds: bool = False) -> list[Gemm]:
-    """The library's calls that compute a product (see `steps_of`); none where operands do not lie as it wants."""
+    """The library's calls for a product (see `steps_of`); none if it does not support the layout."""
     m, n, k = matrices.extents
     b_columns, b_terms = matrices.columns, matrices.b_terms
     a = _operand(matrices.rows, matrices.a_terms)
@@ -38,7 +38,7 @@ def _places(axis: tuple[int, int, int, int]) -> Iterator[tuple[int, int, int]]:
 
 
 def _operand(rows: Digits, columns: Digits) -> Operand | None:
-    """A matrix (rows, columns) as a library sees it; None if neither its rows' nor its columns' elements are neighbours."""
+    """A matrix (rows, columns) in BLAS terms; None if neither axis has unit stride."""
     if len(rows) > 1 or len(columns) > 1:
         return None
     ((height, down),), ((width, across),) = rows, columns

@@ -1,4 +1,4 @@
-"""Loops over the kept axes: the points of a kernel are shared out over the grid."""
+"""Loops over the kept axes, whose points the grid covers; grid-stride loops, since a grid may be smaller than the points."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["over_points"]
 
 @contextmanager
 def over_points(emitter: Emitter, needed: Sequence[int]) -> Iterator[None]:
-    """Loops that bind the kept axes, each point of them for one team; `needed` is computed as far out as it can be."""
+    """Loops that bind the kept axes, one point per team; `needed` values are computed as far out as possible."""
     x, x_step, y, y_step = "cuda.grid(1)", "cuda.gridsize(1)", "", ""
     if emitter.team.kind == "warp":
         x, x_step = f"cuda.blockIdx.x * {emitter.warps} + cuda.threadIdx.y", f"cuda.gridDim.x * {emitter.warps}"
@@ -37,14 +37,14 @@ def over_points(emitter: Emitter, needed: Sequence[int]) -> Iterator[None]:
     else:
         with emitter.over(emitter.outer, y, y_step, "row") if emitter.outer else nullcontext():
             emitter.values.hoist(needed)
-            several = emitter.team.kind == "thread" and points_at_a_time(emitter.kernel) > 1
-            with _over_columns(emitter) if emitter.team.kind == "column" else _over_vectors(emitter) if several else \
+            vectorized = emitter.team.kind == "thread" and points_at_a_time(emitter.kernel) > 1
+            with _over_columns(emitter) if emitter.team.kind == "column" else _over_vectors(emitter) if vectorized else \
                     emitter.over([emitter.lane], x, x_step, ""):
                 yield
 
 
 def _over_vectors(emitter: Emitter) -> AbstractContextManager[None]:
-    """The lane axis, of which a thread has several points at a time."""
+    """The lane axis, with multiple points per thread."""
     assert emitter.lane is not None
     vectors = vectors_of(emitter.kernel, emitter.kernel.targets())
     begin, step = (f"cuda.{block} * cuda.blockDim.x * {vectors.points}" for block in ("blockIdx.x", "gridDim.x"))
@@ -53,7 +53,7 @@ def _over_vectors(emitter: Emitter) -> AbstractContextManager[None]:
 
 @contextmanager
 def _over_columns(emitter: Emitter) -> Iterator[None]:
-    """The lane axis a block's width at a time: at its end some threads are idle, but join in the folds."""
+    """The lane axis, a block's width at a time; threads beyond its end are idle, but reach the barriers of reductions."""
     assert emitter.lane is not None
     extent = emitter.extent(emitter.lane)
     emitter.text.line(f"first = cuda.blockIdx.x * {WARP}")

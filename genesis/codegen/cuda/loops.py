@@ -1,7 +1,7 @@
-"""A loop's calls on one tile: the same code on shorter axes, from further on in memory.
+"""A loop's calls on one tile: the same code on shorter axes, at an offset in memory.
 
-Of what is private to the loop there is one tile, which all of them share: its address is moved back by as much as a tile lies
-behind the first. Tiles come in order, so sums are added up where they belong: the first tile writes, the others add.
+Values private to the loop have memory for one tile, which all tiles share: the address is moved back by the tile's distance
+from the first. Tiles run in order, so sums accumulate in place: the first tile writes, the others add.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from genesis.lower.stages import Loop, Matrix, Product
 from genesis.lower.tile_access import items_of, point_axes
 from genesis.ops.layout import Layout
 
-__all__ = ["calls_in_turn"]
+__all__ = ["tile_calls"]
 
-Box = Sequence[tuple[int, int]]  # of each axis: where it begins, how many there are
+Box = Sequence[tuple[int, int]]  # for each axis its first index and the count
 
 
-def calls_in_turn(nodes: Sequence[Node], loop: Loop) -> Iterator[tuple[KernelCall | Product, bool]]:
-    """The calls of each tile, in order, and whether they add to what earlier tiles have summed."""
+def tile_calls(nodes: Sequence[Node], loop: Loop) -> Iterator[tuple[KernelCall | Product, bool]]:
+    """The calls of each tile in order, and whether they add to the sums of earlier tiles."""
     parted = [point_axes(call, loop.points) for call in loop.calls]
     for first, end in loop.spans():
         behind = {value: first * (nodes[value].numel // loop.points) for value in loop.private}
@@ -36,7 +36,7 @@ def calls_in_turn(nodes: Sequence[Node], loop: Loop) -> Iterator[tuple[KernelCal
 
 
 def _box(axes: Sequence[tuple[int, int]], first: int, points: int) -> Box:
-    """Where so many points lie along axes, each given as (extent that belongs to the points, extent within a point)."""
+    """The box of `points` points along axes, each given as (extent over the points, extent within a point)."""
     box, inside = [], 1
     for lead, rest in reversed(axes):
         box.append((first // inside % lead * rest, max(1, min(lead, points // inside)) * rest))
@@ -56,7 +56,7 @@ def _kernel(call: KernelCall, box: Box, behind: Mapping[int, int]) -> KernelCall
         step = sum(start * strides[axis] for axis, (start, _) in zip(axes, box, strict=True))
         if word.kind == "pointer":
             word = word._replace(extra=word.extra + (step - behind.get(word.value, 0)) * access.dtype.itemsize)
-        else:  # the number of the first element of a value that lies nowhere
+        else:  # the number of the first element of a value that is not in memory
             word = word._replace(value=word.value + step)
         words[access.pointer] = word
     return call._replace(kernel=kernel.filled(words), extents=tuple(extents))
@@ -87,7 +87,7 @@ def _product(call: Product, box: Box, behind: Mapping[int, int]) -> Product:
 
 
 def _promised(call: Product, part: Product, box: Box, adds: bool) -> Product:
-    """`part` of a product without those of its terms that are promised to be zeros, or of its sums if these are added."""
+    """`part` of a product without the terms that are promised to be zero, or without such results if these are added."""
     x = "k" if call.summed else "m"
     y = call.only.removesuffix("<=" + x)
     if y == call.only or not call.is_plain or not (adds or y == "k"):

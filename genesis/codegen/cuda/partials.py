@@ -1,7 +1,8 @@
-"""What many blocks find a part of each: the parts go to memory, and a second function joins them, in their order.
+"""Partial results of multiple blocks: they go to memory, and a second function combines them in order.
 
-Such are totals, of which every block has a part, and the points of kernels that have few points and much to reduce for each:
-a share of it for each of several teams. A part is eight bytes whatever its type, and the place of an extreme one more.
+Totals have one part per block. Kernels with few points and long reductions have one per team that shares a point. A part is
+eight bytes whatever its type; the position of an extreme is one more part. Parts in order give the same bits in every run,
+which atomic additions would not.
 """
 
 from __future__ import annotations
@@ -19,41 +20,41 @@ __all__ = ["finish", "store_shares", "store_totals"]
 
 
 def store_totals(emitter: Emitter) -> None:
-    """At the end of the main function: what the block's threads have found altogether."""
+    """At the end of the main function: the block's parts of the totals."""
     if emitter.finals:
         _store(emitter, emitter.finals, "block", [], "cuda.blockIdx.x + cuda.blockIdx.y * cuda.gridDim.x")
 
 
 def store_shares(emitter: Emitter) -> None:
-    """After the pass over a team's share of the point at hand: what the team has found."""
+    """After the pass over a team's share of the point at hand: the team's part."""
     first, *second = layers(emitter)
     share = f"cuda.blockIdx.{first}" + "".join(f" + cuda.blockIdx.{layer} * cuda.gridDim.{first}" for layer in second)
     _store(emitter, emitter.rows, emitter.team.kind, emitter.kept, share)
 
 
 def _store(emitter: Emitter, numbers: Sequence[int], over: str, axes: Sequence[int], share: str) -> None:
-    found = [emitter.accumulator(n) for n in numbers]
-    for a in found:
-        emitter.text.line(f"{', '.join(a.variables)} = {a.joined(over, emitter.arrays, emitter.team.threads)}")
+    accumulators = [emitter.accumulator(n) for n in numbers]
+    for a in accumulators:
+        emitter.text.line(f"{', '.join(a.variables)} = {a.combined(over, emitter.arrays, emitter.team.threads)}")
     with emitter.first(over):
         emitter.text.line(f"share = {share}")
-        for a, parts in zip(found, _parts(emitter, found, axes), strict=True):
+        for a, parts in zip(accumulators, _parts(emitter, accumulators, axes), strict=True):
             for variable, part in zip(a.variables, parts, strict=True):
                 emitter.text.line(f"{part} = {variable}")
 
 
-def _parts(emitter: Emitter, found: Sequence[Accumulator], axes: Sequence[int]) -> list[list[str]]:
-    """Where the share at hand has each accumulator's variables, for the point at hand on `axes`."""
-    total = sum(len(a.variables) for a in found)
+def _parts(emitter: Emitter, accumulators: Sequence[Accumulator], axes: Sequence[int]) -> list[list[str]]:
+    """The parts of each accumulator's variables for the share at hand, and the point at hand on `axes`."""
+    total = sum(len(a.variables) for a in accumulators)
     number, parts = 0, []
-    for a in found:
+    for a in accumulators:
         parts.append([_part(emitter, number + n, total, dtype, axes) for n, dtype in enumerate(a.variables.values())])
         number += len(a.variables)
     return parts
 
 
 def _part(emitter: Emitter, number: int, total: int, dtype: str, axes: Sequence[int]) -> str:
-    """Number `number` of the share's `total`, which has as many of each as `axes` have points, side by side."""
+    """Part `number` of the share's `total`, each of which is an array over the points of `axes`."""
     at = " + ".join(["share" if total == 1 else f"share * {total}"] + [str(number)] * (number > 0))
     sizes = [emitter.extent(a) for a in axes] + ["2"] * (dtype == "float32")
     start = " * ".join([f"({at})" if "+" in at and sizes else at, *sizes])
@@ -61,20 +62,20 @@ def _part(emitter: Emitter, number: int, total: int, dtype: str, axes: Sequence[
 
 
 def finish(emitter: Emitter) -> Function:
-    """The finishing function: the parts joined by one block or, of each point, by a team, and what depends on the results."""
+    """The finishing function: one block, or a team per point, combines the parts and computes what depends on the results."""
     kernel, text, team = emitter.kernel, emitter.text, emitter.team
     over, levels = (team.kind, ("row", "uniform")) if team.shared else ("block", ("final",))
     axes = emitter.kept if team.shared else []
-    found = [emitter.accumulator(n) for n in (emitter.rows if team.shared else emitter.finals)]
+    accumulators = [emitter.accumulator(n) for n in (emitter.rows if team.shared else emitter.finals)]
     start, step = ("cuda.threadIdx.y", emitter.warps) if over == "column" else ("cuda.threadIdx.x", team.threads)
     with over_points(emitter, []) if team.shared else nullcontext():
-        for a in found:
+        for a in accumulators:
             text.line(a.begin())
         with emitter.guard(), text.block(f"for share in range({start}, {emitter.signature.shares()}, {step}):"):
-            for a, parts in zip(found, _parts(emitter, found, axes), strict=True):
-                text.line(a.taking(*parts))
-        for a in found:
-            emitter.values.define(a.number, a.folded(over, emitter.arrays, team.threads))
+            for a, parts in zip(accumulators, _parts(emitter, accumulators, axes), strict=True):
+                text.line(a.merge(*parts))
+        for a in accumulators:
+            emitter.values.define(a.number, a.result(over, emitter.arrays, team.threads))
         with emitter.first(over):
             stores = [n for n, i in enumerate(kernel.instructions) if i.name == "store" and i.level in levels]
             emitter.values.hoist(kernel.needed(stores))

@@ -1,4 +1,4 @@
-"""A pass over the reduced axes of one point: loops of one thread, or of a team's threads and of several teams."""
+"""A pass over the reduced axes of one point: loops of one thread, of a team's threads, or of the teams that share the point."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from typing import NamedTuple
 
 from genesis.codegen.cuda.emitter import Emitter
 from genesis.codegen.cuda.target import WARP
-from genesis.codegen.cuda.vectors import ALONE, Vectors, over_vectors, vectors_of
+from genesis.codegen.cuda.vectors import SINGLE, PointsPerThread, over_vectors, vectors_of
 
 __all__ = ["begin_shares", "layers", "pass_over"]
 
 
-class Loop(NamedTuple):
-    """A team's loop: its axes and variable, a thread's first point, the step, the grid's dimension in which teams share it."""
+class TeamLoop(NamedTuple):
+    """A team's loop: its axes and variable, a thread's first point, the step, the grid's dimension that splits it."""
 
     axes: list[int]
     variable: str
@@ -23,34 +23,34 @@ class Loop(NamedTuple):
 
 
 def _width(emitter: Emitter) -> int:
-    """The threads that go along the lanes: a warp for each point of other reduced axes, or all of a team."""
+    """The threads along the lanes: a warp per point of other reduced axes, or the whole team."""
     return emitter.team.threads if emitter.team.kind == "block" and len(emitter.reduced) == 1 else WARP
 
 
-def _loops(emitter: Emitter, vectors: Vectors) -> list[Loop]:
-    """Rows of threads go over the outer axes, the threads of each along the lanes; of one axis alone, all of a block."""
+def _loops(emitter: Emitter, vectors: PointsPerThread) -> list[TeamLoop]:
+    """Rows of threads cover the outer axes, the threads of a row the lanes: adjacent threads read adjacent elements."""
     lane = [a for a in emitter.reduced if a == emitter.kernel.lane]
     outer = [a for a in emitter.reduced if a not in lane]
     name = "point" if len(outer) > 1 else "".join(map(emitter.letter, outer))
-    loops = [Loop(outer, name, "cuda.threadIdx.y", emitter.warps, "z")] if outer else []
+    loops = [TeamLoop(outer, name, "cuda.threadIdx.y", emitter.warps, "z")] if outer else []
     step = _width(emitter) * vectors.points
-    return loops + [Loop([a], emitter.letter(a), "cuda.threadIdx.x", step, "y") for a in lane]
+    return loops + [TeamLoop([a], emitter.letter(a), "cuda.threadIdx.x", step, "y") for a in lane]
 
 
 def layers(emitter: Emitter) -> list[str]:
-    """The dimensions of the grid in which teams share a point."""
-    return sorted(loop.layer for loop in _loops(emitter, ALONE))
+    """The dimensions of the grid over which teams share a point."""
+    return sorted(loop.layer for loop in _loops(emitter, SINGLE))
 
 
 def begin_shares(emitter: Emitter) -> None:
-    """Which points of each loop are the team's, in the one pass that there is."""
+    """The team's range of each loop, in the only pass."""
     for axes, variable, _, step, layer in _loops(emitter, vectors_of(emitter.kernel, emitter.kernel.targets())):
         share = f"share_of({emitter.count(axes)}, {step}, cuda.blockIdx.{layer}, cuda.gridDim.{layer})"
         emitter.text.line(f"{variable}_begin, {variable}_end = {share}")
 
 
 def pass_over(emitter: Emitter, targets: Sequence[int], body: Callable[[], None]) -> None:
-    """Loops that bind the reduced axes, with what `targets` need computed as far out as it can be, around `body`."""
+    """Loops that bind the reduced axes around `body`; what `targets` need is computed as far out as possible."""
     needed = emitter.kernel.needed(targets)
 
     def innermost() -> None:
@@ -78,7 +78,7 @@ def _nest(emitter: Emitter, axes: Sequence[int], needed: Sequence[int], body: Ca
 
 
 def _spread(
-    emitter: Emitter, loops: Sequence[Loop], vectors: Vectors, needed: Sequence[int], body: Callable[[], None]
+    emitter: Emitter, loops: Sequence[TeamLoop], vectors: PointsPerThread, needed: Sequence[int], body: Callable[[], None]
 ) -> None:
     """Loops of all threads of a team, outermost first."""
     if not loops:

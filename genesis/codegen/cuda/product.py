@@ -1,4 +1,4 @@
-"""From a Product to launches of its kernel: where operands lie, which tile, how many parts of the terms, and the parameters."""
+"""From a Product to launches of its kernel: digits of the operands, the tile, the parts of the terms, the parameters."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from genesis.codegen.cuda.product_kernel import Form, Tile, join_source, parameters, product_source
+from genesis.codegen.cuda.product_kernel import Form, Tile, combine_source, parameters, product_source
 from genesis.codegen.cuda.registers import accumulated, memory_type
 from genesis.codegen.cuda.signature import Function
 from genesis.codegen.cuda.target import SIMULATED, THREADS
@@ -14,11 +14,11 @@ from genesis.ir.shapes import numel
 from genesis.lower.axis_groups import Digits, digits_of
 from genesis.lower.stages import Product
 
-__all__ = ["Matrices", "Step", "joined", "matrices_of", "steps_of", "tiles_of"]
+__all__ = ["Matrices", "ProductLaunch", "combined", "matrices_of", "steps_of", "tiles_of"]
 
-SHARE = 8 if SIMULATED else 256  # terms that a part has, at least
+SHARE = 8 if SIMULATED else 256  # terms of a part, at least: fewer do not repay the second launch
 PARTS = 64
-FILLINGS = 2  # blocks that a multiprocessor should have
+FILLINGS = 2  # blocks per multiprocessor: one computes while the other waits at a barrier
 
 
 class Matrices(NamedTuple):
@@ -40,8 +40,8 @@ class Matrices(NamedTuple):
         return numel(extent for extent, *_ in self.batch)
 
 
-class Step(NamedTuple):
-    """A launch: the function, blocks, threads of a block, what its pointers are ("a", "b", "c", "partial"), its integers."""
+class ProductLaunch(NamedTuple):
+    """A launch: the function, blocks, threads per block, the pointers ("a", "b", "c", "partial"), the integers."""
 
     function: Function
     blocks: int
@@ -51,7 +51,7 @@ class Step(NamedTuple):
 
 
 def matrices_of(call: Product) -> Matrices:
-    """What a Product multiplies. Matrices that are added up are one of more terms."""
+    """The matrices of a Product. A summed batch axis becomes terms."""
     axes = [*zip(call.batch, call.a.steps, call.b.steps, call.c.steps, strict=True)]
     batch = [(extent, a, b, c) for extent, a, b, c in axes if c]
     summed = [(extent, a, b) for extent, a, b, c in axes if not c]
@@ -72,7 +72,7 @@ def tiles_of(dtype: str) -> tuple[Tile, ...]:
 
 def steps_of(
     matrices: Matrices, dtype: str, processors: int, stored: str = "", adds: bool = False
-) -> tuple[list[Step], int]:
+) -> tuple[list[ProductLaunch], int]:
     """The launches that compute a product on so many multiprocessors, and the bytes of partial sums between them.
 
     The result is `stored` as another dtype, if one is given; and added to what is there, if it `adds`.
@@ -97,24 +97,24 @@ def steps_of(
     name = _named("product", product_source("product", form))
     function = Function(name, product_source(name, form), parameters(form), ())
     blocks = row_tiles * column_tiles * parts * matrices.matrices
-    steps = [Step(function, blocks, tile.threads, ("a", "b", "c" if parts == 1 else "partial"), numbers)]
+    steps = [ProductLaunch(function, blocks, tile.threads, ("a", "b", "c" if parts == 1 else "partial"), numbers)]
     if parts == 1:
         return steps, 0
-    steps.append(joined(stored or dtype, parts, count, processors, adds))
+    steps.append(combined(stored or dtype, parts, count, processors, adds))
     return steps, parts * count * (4 if total == "float32" else 8)
 
 
-def joined(dtype: str, parts: int, count: int, processors: int, adds: bool = False) -> Step:
-    """The launch that adds up so many parts of `count` partial sums each."""
-    name = _named("join", join_source("join", dtype, adds))
+def combined(dtype: str, parts: int, count: int, processors: int, adds: bool = False) -> ProductLaunch:
+    """The launch that combines `parts` of `count` partial sums each."""
+    name = _named("combine", combine_source("combine", dtype, adds))
     kinds = (f"{accumulated(dtype)}*", f"{memory_type(dtype)}*", "int64", "int64")
-    function = Function(name, join_source(name, dtype, adds), kinds, ())
-    return Step(function, min(-(-count // THREADS), 16 * processors), THREADS, ("partial", "c"), (parts, count))
+    function = Function(name, combine_source(name, dtype, adds), kinds, ())
+    return ProductLaunch(function, min(-(-count // THREADS), 16 * processors), THREADS, ("partial", "c"), (parts, count))
 
 
 def _cut(matrices: Matrices, dtype: str, processors: int) -> tuple[Tile, int]:
-    """The tile, and the parts of the terms, with which the multiprocessors are done first: each computes so many tiles in
-    turn, which takes as long as their multiplications do, and the longer the fewer of these there are for each load.
+    """The tile and the number of parts that finish first. Each multiprocessor computes its tiles one after the other; a tile
+    costs its multiplications plus its loads, of which small tiles have more per multiplication.
     """
     m, n, k = matrices.extents
 
@@ -123,22 +123,22 @@ def _cut(matrices: Matrices, dtype: str, processors: int) -> tuple[Tile, int]:
         in_order = matrices.c_row == n and matrices.batch == _in_order(matrices.batch, m * n)
         most = min(k // SHARE, PARTS) if in_order else 1
         parts = max(1, min(most, FILLINGS * processors // blocks))
-        turns = -(-blocks * parts // processors)
+        rounds = -(-blocks * parts // processors)
         own = tile.own_rows * tile.own_columns
-        return turns * tile.rows * tile.columns * -(-k // parts) * (1 + 2 * (tile.own_rows + tile.own_columns) / own), parts
+        return rounds * tile.rows * tile.columns * -(-k // parts) * (1 + 2 * (tile.own_rows + tile.own_columns) / own), parts
 
     best = min(tiles_of(dtype), key=lambda tile: cost(tile)[0])
     return best, cost(best)[1]
 
 
 def _in_order(batch: Sequence[tuple[int, int, int, int]], matrix: int) -> tuple[tuple[int, int, int, int], ...]:
-    """The batch with results that lie one after the other."""
+    """The batch with contiguous results."""
     steps = [matrix * numel(extent for extent, *_ in batch[at + 1 :]) for at in range(len(batch))]
     return tuple((extent, a, b, step) for (extent, a, b, _), step in zip(batch, steps, strict=True))
 
 
 def _merged(digits: Iterable[tuple[int, int]]) -> Digits:
-    """The fewest digits that say the same; at least one."""
+    """The fewest equivalent digits; at least one."""
     found: list[tuple[int, int]] = []
     for extent, stride in digits:
         if found and (found[-1][1] == extent * stride or found[-1][0] == 1):
@@ -154,7 +154,7 @@ def _extent(digits: Digits) -> int:
 
 
 def _innermost(digits: Digits) -> int:
-    """The distance between neighbours along an axis; of an axis that has none, or whose elements are one, more than any."""
+    """The distance between neighbours along an axis; more than any other if there are none or they coincide."""
     extent, stride = digits[-1]
     return abs(stride) if extent > 1 and stride else 1 << 62
 

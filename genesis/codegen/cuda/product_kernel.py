@@ -1,8 +1,7 @@
-"""The matrix product's kernel: a block of threads computes a tile of the result from tiles of both operands in shared memory.
+"""The kernel of matrix products: a block of threads computes a tile of the result from tiles of both operands in shared memory.
 
-Each thread keeps some rows and columns of the tile in registers, and while a tile's terms are summed the next one's are on
-their way from memory. Operands lie with any strides: where an element is, is told by digits of its row, column and term,
-each with a stride of its own; that serves windows of a convolution, and batches that are added up, which are more terms.
+Each thread keeps some rows and columns of the tile in registers. Operands have any strides: a row, column or term is a number
+of several digits, each with a stride of its own. That covers windows of a convolution, and summed batches as more terms.
 """
 
 from __future__ import annotations
@@ -12,7 +11,7 @@ from typing import NamedTuple
 from genesis.codegen.cuda.registers import FLOATING, accumulated, loaded, memory_type, stored
 from genesis.codegen.cuda.target import SIMULATED
 
-__all__ = ["Form", "Tile", "join_source", "parameters", "product_source"]
+__all__ = ["Form", "Tile", "combine_source", "parameters", "product_source"]
 
 POINTERS = ("a", "b", "c")
 NUMBERS = ("m", "n", "k", "row_tiles", "column_tiles", "parts", "share", "c_row", "c_part")
@@ -20,7 +19,7 @@ AXES = ("batch_a", "batch_b", "batch_c", "rows", "a_terms", "b_terms", "columns"
 
 
 class Tile(NamedTuple):
-    """Rows and columns of the result that a block computes, terms at a time, and what a thread has of each; powers of two."""
+    """Rows and columns of a block's tile, terms per step, rows and columns of a thread: all powers of two."""
 
     rows: int
     columns: int
@@ -39,7 +38,7 @@ class Tile(NamedTuple):
 
 
 class Form(NamedTuple):
-    """What tells kernels of products apart: dtypes, the tile, the number of digits, whether terms are neighbours in memory."""
+    """What distinguishes product kernels: dtypes, the tile, the number of digits, whether terms are adjacent in memory."""
 
     dtype: str
     stored: str  # the result's dtype, or that of partial sums
@@ -58,11 +57,14 @@ def parameters(form: Form) -> tuple[str, ...]:
 
 def product_source(name: str, form: Form) -> str:
     """The kernel as text: c[z, i, j] = the sum over a share of the terms of a[z, i, t] * b[z, t, j]."""
-    t, sums = form.tile, accumulated(form.dtype)
-    a = _Bringing.of(form, "a", t.rows, form.a_along_terms)
-    b = _Bringing.of(form, "b", t.columns, form.b_along_terms)
-    aligned = "" if SIMULATED else ", alignment=16"
-    row, column = _own("down", "i", t.own_rows, t.rows), _own("across", "j", t.own_columns, t.columns)
+    a = _Fetch.of(form, "a", form.tile.rows, form.a_along_terms)
+    b = _Fetch.of(form, "b", form.tile.columns, form.b_along_terms)
+    return _declarations(name, form, a, b) + _positions(form, a, b) + _loop(form, a, b) + _results(form)
+
+
+def _declarations(name: str, form: Form, a: _Fetch, b: _Fetch) -> str:
+    """The parameters, and the arrays: two halves of shared memory, so that one barrier per step is enough."""
+    t, sums, aligned = form.tile, accumulated(form.dtype), "" if SIMULATED else ", alignment=16"
     return f"""\
 def {name}({', '.join([*POINTERS, *NUMBERS, *_digit_names(form)])}):
     a_tiles = cuda.shared.array((2, {t.terms}, {t.rows}), {sums}{aligned})
@@ -74,6 +76,13 @@ def {name}({', '.join([*POINTERS, *NUMBERS, *_digit_names(form)])}):
     a_next = cuda.local.array({a.elements}, {sums})
     b_next = cuda.local.array({b.elements}, {sums})
     sums = cuda.local.array(({t.own_rows}, {t.own_columns}), {sums})
+"""
+
+
+def _positions(form: Form, a: _Fetch, b: _Fetch) -> str:
+    """The block's tile, the thread's part of it, and how far into the operands these are."""
+    t, sums = form.tile, accumulated(form.dtype)
+    return f"""\
     thread = cuda.threadIdx.x & {t.threads - 1}
     across = thread & {t.across - 1}
     down = thread >> {_log2(t.across)}
@@ -103,6 +112,16 @@ def {name}({', '.join([*POINTERS, *NUMBERS, *_digit_names(form)])}):
         a_terms[1, thread] = {_offset(form, "a_terms", "term")}
         b_terms[1, thread] = {_offset(form, "b_terms", "term")}
     cuda.syncthreads()
+"""
+
+
+def _loop(form: Form, a: _Fetch, b: _Fetch) -> str:
+    """The loop over terms: while a step's terms are multiplied, the loads of the next step are in flight.
+
+    Offsets of terms are computed by one thread each, two steps ahead, and shared: every thread would otherwise divide.
+    """
+    t, sums, row, column = form.tile, accumulated(form.dtype), *_own_places(form.tile)
+    return f"""\
     now = 0
     for first in range(begin - {t.terms}, end, {t.terms}):  # the terms in hand; those after them are on their way
         then = (now + 1) & 1
@@ -128,6 +147,12 @@ def {name}({', '.join([*POINTERS, *NUMBERS, *_digit_names(form)])}):
             b_terms[now, thread] = {_offset(form, "b_terms", "term")}
         cuda.syncthreads()
         now = then
+"""
+
+
+def _results(form: Form) -> str:
+    t, (row, column) = form.tile, _own_places(form.tile)
+    return f"""\
     for i in range({t.own_rows}):
         row = first_row + {row}
         for j in range({t.own_columns}):
@@ -138,8 +163,8 @@ def {name}({', '.join([*POINTERS, *NUMBERS, *_digit_names(form)])}):
 """
 
 
-def join_source(name: str, dtype: str, adds: bool = False) -> str:
-    """The kernel that adds up the parts of the terms: c[i] = the sum over p of partial[p, i], or is added to."""
+def combine_source(name: str, dtype: str, adds: bool = False) -> str:
+    """The kernel that combines the parts of the terms: c[i] = the sum over p of partial[p, i], plus c[i] if `adds`."""
     return "\n".join([
         f"def {name}(partial, c, parts, count):",
         "    for i in range(cuda.grid(1), count, cuda.gridsize(1)):",
@@ -153,13 +178,13 @@ def join_source(name: str, dtype: str, adds: bool = False) -> str:
 # ---- pieces ----
 
 def _digit_names(form: Form) -> list[str]:
-    """Names of the numbers that say where elements are: for each axis its digits' strides, and extents of all but the first."""
+    """The names of the numbers that locate elements: each axis' digits' strides, and the extents of all but the first."""
     return [name for axis, digits in zip(AXES, form.digits, strict=True)
             for name in (*(f"{axis}_stride{d}" for d in range(digits)), *(f"{axis}_extent{d}" for d in range(1, digits)))]
 
 
 def _offset(form: Form, axis: str, index: str) -> str:
-    """How far from the first element lies what has this index along an axis."""
+    """The offset of an index along an axis, in elements."""
     digits = form.digits[AXES.index(axis)]
     terms = []
     for d in range(digits - 1, 0, -1):
@@ -168,9 +193,9 @@ def _offset(form: Form, axis: str, index: str) -> str:
     return " + ".join([*terms, f"{index} * {axis}_stride0" if digits else "0"])
 
 
-class _Bringing(NamedTuple):
-    """What a thread brings of an operand's tile: so many elements, the row (or column) and the term of number `s` of them,
-    and the element. Neighbouring threads bring neighbours in memory.
+class _Fetch(NamedTuple):
+    """What a thread loads of an operand's tile: the number of elements; the row (or column), the term and the text of the
+    `s`-th one. Neighbouring threads load neighbours in memory, so that loads coalesce.
     """
 
     elements: int
@@ -179,7 +204,7 @@ class _Bringing(NamedTuple):
     element: str
 
     @classmethod
-    def of(cls, form: Form, operand: str, extent: int, along_terms: bool) -> _Bringing:
+    def of(cls, form: Form, operand: str, extent: int, along_terms: bool) -> _Fetch:
         t = form.tile
         inner, outer = (t.terms, extent) if along_terms else (extent, t.terms)
         if t.threads >= inner:
@@ -192,10 +217,15 @@ class _Bringing(NamedTuple):
         return cls(inner * outer // t.threads, place, term, element)
 
 
+def _own_places(tile: Tile) -> tuple[str, str]:
+    """The rows and columns of a thread within the tile."""
+    return _own("down", "i", tile.own_rows, tile.rows), _own("across", "j", tile.own_columns, tile.columns)
+
+
 def _own(thread: str, number: str, own: int, extent: int) -> str:
-    """The place in a tile of a thread's rows (or columns): four neighbours at a time, which are one load."""
-    together = min(4, own)
-    return f"{number} // {together} * {extent * together // own} + {thread} * {together} + {number} % {together}"
+    """The position in a tile of a thread's row (or column): groups of four neighbours, which are one load of 16 bytes."""
+    group = min(4, own)
+    return f"{number} // {group} * {extent * group // own} + {thread} * {group} + {number} % {group}"
 
 
 def _result(value: str, dtype: str) -> str:

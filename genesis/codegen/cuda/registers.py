@@ -1,6 +1,6 @@
-"""What the dtypes are in a kernel: in a variable, in memory, from one to another. A dtype is a string, a value is text.
+"""The dtypes in a kernel: types of variables and of memory, and conversions. A dtype is a string, a value is text.
 
-float16 and bfloat16 are storage alone, computed as float32; bfloat16 lies in memory as its 16 bits.
+float16 and bfloat16 are storage formats, computed as float32; bfloat16 is stored as its 16 bits.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ FLOATING = frozenset(("float64", "float32", "float16", "bfloat16"))
 
 
 def register_type(dtype: str) -> str:
-    """The type of a value in a variable; `bool` has none to convert to."""
+    """The type of a variable; nothing converts to `bool`."""
     return "float32" if dtype in ("float16", "bfloat16") else dtype
 
 
@@ -21,7 +21,7 @@ def memory_type(dtype: str) -> str:
 
 
 def accumulated(dtype: str) -> str:
-    """The type that values of a dtype are reduced in: one of the three that warps exchange."""
+    """The type of a reduction over values of a dtype: one of the three that warps exchange."""
     return register_type(dtype) if dtype in FLOATING else "int64"
 
 

@@ -1,4 +1,4 @@
-"""The words of a kernel as its parameters: by value, one each, or read from a table in device memory by a call's number."""
+"""A kernel's words as its parameters: passed by value, or read from a table in device memory by a call's number."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ from typing import NamedTuple
 from genesis.codegen.cuda.registers import memory_type
 from genesis.lower.kernel import Kernel, KernelArg
 
-__all__ = ["Function", "Parameter", "Signature", "words_of"]
+__all__ = ["Function", "Machine", "Parameter", "Signature", "words_of"]
 
-ATOMIC = frozenset(("float32", "float64", "int32", "int64"))  # what devices add to memory in one step
+ATOMIC = frozenset(("float32", "float64", "int32", "int64"))  # dtypes of atomic additions
 
 
 class Function(NamedTuple):
-    """A function of the device: its text, and what fills its parameters.
+    """A function of the device: its text, and the words that fill its parameters.
 
     A parameter's type is `int64`, `float64`, a pointer such as `float32*`, or `float32[]`: an array of one axis, which is seven
-    raw parameters (0, 0, items, bytes of an item, address, items, bytes of an item). `words` are the kernel's words in their
-    place. A function with a `row` serves as many calls as the grid has layers (z): all its parameters are the address of one
-    table, of which each call has a row with the words numbered in `row`, eight bytes each. `threads`, if it is not 0, is how
-    many a block has, more than any function could have.
+    raw parameters (0, 0, items, bytes of an item, address, items, bytes of an item). `words` numbers the kernel's words that
+    the parameters are. A function with a `row` serves one call per layer of the grid (z): all its parameters are the address of
+    one table, in which each call has a row with the words numbered in `row`, eight bytes each. `threads`, if not 0, is the size
+    of a block that needs registers to be limited.
     """
 
     name: str
@@ -29,6 +29,14 @@ class Function(NamedTuple):
     words: tuple[int, ...]
     row: tuple[int, ...] = ()
     threads: int = 0
+
+
+class Machine(NamedTuple):
+    """A function's machine code, the registers per thread, and the bytes spilled."""
+
+    cubin: bytes
+    registers: int
+    spilled: int
 
 
 class Parameter(NamedTuple):
@@ -40,12 +48,12 @@ class Parameter(NamedTuple):
 
 
 def words_of(kernel: Kernel) -> tuple[KernelArg, ...]:
-    """A kernel's words; behind them where the parts of its results are and how many, if the kernel has no such words."""
+    """A kernel's words, followed by the address and number of partial results if the kernel has no such words."""
     return kernel.words if kernel.has_totals else (*kernel.words, KernelArg("partials"), KernelArg("shares"))
 
 
 class Signature:
-    """How a function refers to its kernel's words, which are its parameters as far as it does."""
+    """How a function refers to its kernel's words; the words it uses are its parameters."""
 
     def __init__(self, kernel: Kernel) -> None:
         self.kernel = kernel
@@ -79,7 +87,7 @@ class Signature:
         return self._used(f"{dtype}_partials", dtype + "*", self._word("partials"))
 
     def shares(self) -> str:
-        """How many parts each result has."""
+        """The number of partial results."""
         return self.name(self._word("shares"))
 
     def _word(self, kind: str) -> int:
@@ -87,7 +95,7 @@ class Signature:
 
     @property
     def is_atomic(self) -> bool:
-        """Whether what the kernel scatters is added by threads that may meet."""
+        """Whether the kernel scatters by atomic additions, since threads may meet."""
         scatters = [i for i in self.kernel.instructions if i.name == "scatter"]
         return bool(scatters) and all(i.attr("mode") == "add" and i.dtype.name in ATOMIC for i in scatters)
 
@@ -96,7 +104,7 @@ class Signature:
         return name
 
     def parameters(self) -> list[Parameter]:
-        """What the text refers to, in the order of the words."""
+        """The words that the text uses, in order."""
         return sorted(self.used.values(), key=lambda p: (p.word, p.name))
 
     def by_value(self, name: str, body: str) -> Function:
@@ -106,7 +114,7 @@ class Signature:
         return Function(name, header + body, tuple(p.type for p in own), tuple(p.word for p in own))
 
     def by_table(self, name: str, body: str) -> Function:
-        """The function that serves a call for each layer of the grid."""
+        """The function that serves one call per layer of the grid."""
         own = self.parameters()
         row = tuple(dict.fromkeys(p.word for p in own))
         tables = {p.type: _table(p.type) for p in own}

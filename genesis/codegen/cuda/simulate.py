@@ -11,6 +11,7 @@ import numpy as np
 
 from genesis.codegen.cuda.binaries import names, toolchain
 from genesis.codegen.cuda.signature import Function
+from genesis.ir.annotations import Attributes
 
 __all__ = ["run"]
 
@@ -18,37 +19,37 @@ __all__ = ["run"]
 class _Memory:
     """A pointer as a kernel sees it: an address with a type."""
 
-    def __init__(self, address: int, dtype: Any) -> None:
+    def __init__(self, address: int, dtype: np.dtype) -> None:
         self.address, self.dtype = address, dtype
         self._elements = _memory(dtype, address % dtype.itemsize + dtype.itemsize)
         self._first = address // dtype.itemsize - 1
 
-    def __getitem__(self, index: Any) -> Any:
+    def __getitem__(self, index: int) -> np.generic | _Memory:
         return self._elements[self._first + int(index)]
 
-    def __setitem__(self, index: Any, value: Any) -> None:
+    def __setitem__(self, index: int, value: float) -> None:
         self._elements[self._first + int(index)] = value
 
 
 class _Pointers(_Memory):
     """A pointer to pointers."""
 
-    def __init__(self, address: int, dtype: Any) -> None:
+    def __init__(self, address: int, dtype: np.dtype) -> None:
         super().__init__(address, np.dtype(np.int64))
         self.target = dtype
 
-    def __getitem__(self, index: Any) -> Any:
-        return _Memory(int(super().__getitem__(index)), self.target)
+    def __getitem__(self, index: int) -> _Memory:
+        return _Memory(int(self._elements[self._first + int(index)]), self.target)
 
 
 class _Interface:
-    def __init__(self, interface: dict[str, Any]) -> None:
+    def __init__(self, interface: Attributes) -> None:
         self.__array_interface__ = interface
 
 
 @functools.cache
-def _memory(dtype: Any, start: int) -> np.ndarray:
-    """All memory of the process from an address on, as elements of a dtype. Nobody looks at it as a whole."""
+def _memory(dtype: np.dtype, start: int) -> np.ndarray:
+    """All memory of the process from an address on, as elements of a dtype; only single elements are ever touched."""
     many = sys.maxsize // dtype.itemsize
     return np.asarray(_Interface({"data": (start, False), "shape": (many,), "typestr": dtype.str, "version": 3}))
 
@@ -66,7 +67,7 @@ def run(function: Function, blocks: Sequence[int], threads: Sequence[int], value
     _kernel(function)[tuple(blocks), tuple(threads)](*arguments)
 
 
-def _argument(type_: str, value: float) -> Any:
+def _argument(type_: str, value: float) -> _Memory | np.generic:
     dtype = np.dtype(type_.rstrip("*[]"))
     if type_.endswith("**"):
         return _Pointers(int(value), dtype)

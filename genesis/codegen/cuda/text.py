@@ -1,4 +1,4 @@
-"""Lines of Python that are being written."""
+"""Lines of Python, written one after the other."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Text:
 
     @contextmanager
     def block(self, header: str) -> Iterator[None]:
-        """What is written inside is the block that `header` opens; `pass` if that is nothing."""
+        """The block that `header` opens: what is written inside, or `pass`."""
         self.line(header)
         empty = len(self.lines)
         self.depth += 1

@@ -1,7 +1,7 @@
-"""The one place that knows numba-cuda: the names that kernels are written in, and from a function to machine code.
+"""The only file that uses numba-cuda: the names that kernels are written in, and compilation to machine code.
 
-Importing this file imports the compiler (half a second), so it is done when a kernel has to be compiled, not before. With
-NUMBA_ENABLE_CUDASIM=1 the same names stand for NumPy's, and kernels are functions that Python runs.
+Importing it imports the compiler (half a second), so that happens when the first kernel is compiled. With
+NUMBA_ENABLE_CUDASIM=1 the same names stand for NumPy's, and kernels are Python functions.
 """
 
 from __future__ import annotations
@@ -11,13 +11,16 @@ import re
 import sys
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from types import SimpleNamespace
-from typing import Any, NamedTuple
+from types import ModuleType, SimpleNamespace
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
+from llvmlite import ir
 from numba import cuda, types
 
+from genesis.codegen.cuda.signature import Machine
 from genesis.codegen.cuda.target import SIMULATED
+from genesis.ir.annotations import AnyFunction
 
 if not SIMULATED:
     from cuda.bindings import nvjitlink
@@ -32,36 +35,39 @@ if SIMULATED:
     simulator: Any = kernel
     simulator.BlockManager = Block
 
-__all__ = ["DTYPES", "Machine", "aligned", "compile_ptx", "device", "device_function", "exchanged", "is_aligned", "libdevice",
-           "link", "math", "set_once"]
+__all__ = ["DTYPES", "Elements", "Machine", "aligned", "compile_ptx", "device", "device_function", "exchanged", "is_aligned",
+           "libdevice", "link", "math", "set_once"]
 
 
 _NAMES = ("float64", "float32", "float16", "int64", "int32", "int16", "int8", "uint64", "uint32", "uint16", "uint8")
 DTYPES: dict[str, Any] = {name: getattr(np if SIMULATED else types, name) for name in _NAMES}
 _lock = threading.RLock()
+F = TypeVar("F", bound=AnyFunction)
 
 
-class Machine(NamedTuple):
-    """A function's machine code, the registers that a thread of it takes, and the bytes that did not fit in them."""
+class Elements(Protocol):
+    """Memory as kernels see it: a pointer with a type, or an array of a thread or a block."""
 
-    cubin: bytes
-    registers: int
-    spilled: int
+    size: int
+
+    def __getitem__(self, index: int) -> Any: ...
+
+    def __setitem__(self, index: int, value: float) -> None: ...
 
 
 # ---- the names of kernels ----
 
 
 class _SharedMemory:
-    """The arrays that a block's threads share, each told by the line that asks for it: one, whoever comes first."""
+    """The shared arrays of a simulated block, one for each source line that asks; the first thread to come makes it."""
 
-    def array(self, shape: int, dtype: Any) -> Any:
-        thread: Any = threading.current_thread()
+    def array(self, shape: int, dtype: type) -> np.ndarray:
+        thread = _player()
         return thread.block.shared.setdefault(sys._getframe(1).f_lineno, np.empty(shape, dtype))
 
 
 class _Simulated:
-    """What `cuda` is inside a simulated kernel."""
+    """`cuda` inside a simulated kernel."""
 
     shared = _SharedMemory()
 
@@ -69,40 +75,45 @@ class _Simulated:
         self.syncthreads()
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(simulator._get_kernel_context(), name)
+        return getattr(kernel._get_kernel_context(), name)
 
 
-device: Any = _Simulated() if SIMULATED else cuda
+device: ModuleType | _Simulated = _Simulated() if SIMULATED else cuda
 
 _RENAMED = {"asin": "arcsin", "acos": "arccos", "atan": "arctan", "atan2": "arctan2", "asinh": "arcsinh", "acosh": "arccosh",
             "atanh": "arctanh"}
 _PLAIN = ("exp", "expm1", "log", "log2", "log10", "log1p", "sqrt", "sin", "cos", "tan", "sinh", "cosh", "tanh", "floor",
           "ceil", "trunc", "copysign", "fmod")
 
-math: Any = python_math if not SIMULATED else SimpleNamespace(
+math: ModuleType | SimpleNamespace = python_math if not SIMULATED else SimpleNamespace(
     inf=python_math.inf, pi=python_math.pi,
     pow=lambda x, y: np.power([x], [y])[0],  # of arrays, as C has it
     erf=lambda x: type(x)(python_math.erf(x)), erfc=lambda x: type(x)(python_math.erfc(x)),
     **{name: getattr(np, name) for name in _PLAIN}, **{name: getattr(np, other) for name, other in _RENAMED.items()},
 )
-libdevice: Any = functions_of_nvvm if not SIMULATED else SimpleNamespace(
+libdevice: ModuleType | SimpleNamespace = functions_of_nvvm if not SIMULATED else SimpleNamespace(
     rint=np.rint, rintf=np.rint, exp2=np.exp2, exp2f=np.exp2,
     int_as_float=lambda x: np.int32(x).view(np.float32), float_as_int=lambda x: np.float32(x).view(np.int32),
 )
 
 
-def device_function(function: Callable[..., Any]) -> Any:
+def device_function(function: F) -> F:
     """Decorator: a function that kernels call."""
     return function if SIMULATED else cuda.jit(device=True)(function)
 
 
-def _exchanged(x: Any, offset: int) -> Any:
-    """What the thread whose number in the warp differs in the bit `offset` gave."""
+def _player() -> Any:
+    """This thread of the host, which plays threads of a simulated block."""
+    return threading.current_thread()
+
+
+def _exchanged(x: float, offset: int) -> float:
+    """The `x` of the thread whose number in the warp differs in the bit `offset`."""
     return cuda.shfl_xor_sync(0xFFFFFFFF, x, offset)
 
 
-def _simulated_exchange(x: Any, offset: int) -> Any:
-    thread: Any = threading.current_thread()
+def _simulated_exchange(x: float, offset: int) -> float:
+    thread = _player()
     thread.block.given[thread.thread_id] = x
     thread.syncthreads()
     taken = thread.block.given[thread.thread_id ^ offset]
@@ -113,36 +124,45 @@ def _simulated_exchange(x: Any, offset: int) -> Any:
 exchanged = _simulated_exchange if SIMULATED else device_function(_exchanged)
 
 
-def _set_once(typing: Any, pointer: Any) -> Any:
-    """For numba: the type of a compare-and-swap of the int64 at an address, and how it is written. It gives what was there."""
-    def write(context: Any, builder: Any, signature: Any, arguments: Sequence[Any]) -> Any:
+class Context(Protocol):
+    """Numba's target context, as far as intrinsics use it."""
+
+    def get_value_type(self, type_: types.Type) -> ir.Type: ...
+
+
+# What numba makes an intrinsic of: its signature, and the function that writes its LLVM IR.
+Intrinsic = tuple[object, Callable[[Context, ir.IRBuilder, object, Sequence[ir.Value]], ir.Value]]
+
+
+def _set_once(typing: object, pointer: types.Type) -> Intrinsic:
+    """A compare-and-swap of the int64 at an address from 0 to 1; returns what was there."""
+    def write(context: Context, builder: ir.IRBuilder, signature: object, arguments: Sequence[ir.Value]) -> ir.Value:
         number = context.get_value_type(types.int64)
         return builder.extract_value(builder.cmpxchg(arguments[0], number(0), number(1), "monotonic", "monotonic"), 0)
 
     return types.int64(pointer), write
 
 
-def _simulated_set_once(pointer: Any) -> Any:
+def _simulated_set_once(pointer: Elements) -> int:
     with _lock:
         was = pointer[0]
         pointer[0] = was or 1
     return was
 
 
-set_once: Any = _simulated_set_once if SIMULATED else intrinsic(_set_once)  # 1 in the place of 0; what was there before
+set_once: Any = _simulated_set_once if SIMULATED else intrinsic(_set_once)
 
 
 # ---- vectors ----
 
 
-def _address(context: Any, builder: Any, pointer: Any, offset: Any) -> Any:
-    """In a function for numba: the address of an element."""
+def _address(context: Context, builder: ir.IRBuilder, pointer: ir.Value, offset: ir.Value) -> ir.Value:
+    """The address of an element."""
     return builder.ptrtoint(builder.gep(pointer, [offset]), context.get_value_type(types.int64))
 
 
-def _is_aligned(typing: Any, pointer: Any, offset: Any, nbytes: Any) -> Any:
-    """For numba: the type of `is_aligned`, and how it is written."""
-    def write(context: Any, builder: Any, signature: Any, arguments: Sequence[Any]) -> Any:
+def _is_aligned(typing: object, pointer: types.Type, offset: types.Type, nbytes: types.Type) -> Intrinsic:
+    def write(context: Context, builder: ir.IRBuilder, signature: object, arguments: Sequence[ir.Value]) -> ir.Value:
         address = _address(context, builder, *arguments[:2])
         low = builder.and_(address, builder.sub(arguments[2], address.type(1)))
         return builder.icmp_unsigned("==", low, address.type(0))
@@ -150,11 +170,9 @@ def _is_aligned(typing: Any, pointer: Any, offset: Any, nbytes: Any) -> Any:
     return types.boolean(pointer, types.int64, types.int64), write
 
 
-def _aligned(typing: Any, pointer: Any, offset: Any, nbytes: Any) -> Any:
-    """For numba: the type of `aligned`, and how it is written. The detour by a pointer to global memory (address space 1) tells
-    the compiler that it is one.
-    """
-    def write(context: Any, builder: Any, signature: Any, arguments: Sequence[Any]) -> Any:
+def _aligned(typing: object, pointer: types.Type, offset: types.Type, nbytes: types.Type) -> Intrinsic:
+    """A cast through address space 1 tells the compiler that the pointer is to global memory."""
+    def write(context: Context, builder: ir.IRBuilder, signature: object, arguments: Sequence[ir.Value]) -> ir.Value:
         address = builder.and_(_address(context, builder, *arguments[:2]), builder.neg(arguments[2]))
         type_ = arguments[0].type
         return builder.addrspacecast(builder.inttoptr(address, type_.pointee.as_pointer(1)), type_)
@@ -162,23 +180,24 @@ def _aligned(typing: Any, pointer: Any, offset: Any, nbytes: Any) -> Any:
     return pointer(pointer, types.int64, types.int64), write
 
 
-def _simulated_is_aligned(pointer: Any, offset: Any, nbytes: int) -> bool:
+def _simulated_is_aligned(pointer: Any, offset: int, nbytes: int) -> bool:
     return (pointer.address + int(offset) * pointer.dtype.itemsize) % nbytes == 0
 
 
-def _simulated_aligned(pointer: Any, offset: Any, nbytes: int) -> Any:
+def _simulated_aligned(pointer: Any, offset: int, nbytes: int) -> Elements:
     return type(pointer)(pointer.address + int(offset) * pointer.dtype.itemsize & -nbytes, pointer.dtype)
 
 
-# `is_aligned(pointer, offset, nbytes)`: whether the address of an element is a multiple of so many bytes, a power of two.
-# `aligned(..)`: a pointer to the element, if it is; the compiler sees that its last bits are 0, and loads neighbours at once.
+# `is_aligned(pointer, offset, nbytes)`: whether an element's address is a multiple of `nbytes`, a power of two.
+# `aligned(..)`: a pointer to that element. Its last bits are masked to 0, so that the compiler knows the alignment and merges
+# adjacent loads.
 is_aligned: Any = _simulated_is_aligned if SIMULATED else intrinsic(_is_aligned)
 aligned: Any = _simulated_aligned if SIMULATED else intrinsic(_aligned)
 
 
-def quietly(function: Callable[..., Any]) -> Any:
-    """A simulated kernel whose arithmetic overflows and divides by zero without a word, as a device's does."""
-    def run(*arguments: Any) -> None:
+def quietly(function: AnyFunction) -> AnyFunction:
+    """A simulated kernel whose arithmetic overflows and divides by zero without a warning, as a device's does."""
+    def run(*arguments: object) -> None:
         with np.errstate(all="ignore"):
             function(*arguments)
 
@@ -187,7 +206,7 @@ def quietly(function: Callable[..., Any]) -> Any:
 
 # ---- compiling ----
 
-def _type(name: str) -> Any:
+def _type(name: str) -> types.Type:
     """A parameter's type from its name: `int64`, `float32*`, `float32**`, or `float32[]` for what atomics work on."""
     if name.endswith("[]"):
         return types.Array(DTYPES[name[:-2]], 1, "C")
@@ -195,7 +214,8 @@ def _type(name: str) -> Any:
 
 
 def compile_ptx(
-    source: str, name: str, parameters: Sequence[str], names: Mapping[str, Any], capability: tuple[int, int], threads: int = 0
+    source: str, name: str, parameters: Sequence[str], names: Mapping[str, object], capability: tuple[int, int],
+    threads: int = 0,
 ) -> str:
     """The PTX of function `name` of a text, for a compute capability; its entry has the function's name.
 

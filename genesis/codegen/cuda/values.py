@@ -1,4 +1,4 @@
-"""The straight-line part of a kernel: each value a variable, computed once in the loop that has bound what it varies over."""
+"""The straight-line code of a kernel: each value is a variable, computed once, in the loop that has bound its axes."""
 
 from __future__ import annotations
 
@@ -16,35 +16,36 @@ __all__ = ["Values"]
 
 
 class Values:
-    """Which values are in variables at the place that is being written; value `n` is the variable `vn`."""
+    """The values that are computed where code is being written; value `n` is the variable `vn`."""
 
     def __init__(self, signature: Signature, text: Text, index: Mapping[int, str]) -> None:
         self.signature, self.text, self.index = signature, text, index
         self.instructions = signature.kernel.instructions
         self.scopes: list[set[int]] = [set()]
-        self.near: dict[int, str] = {}  # instruction -> what its element at the point at hand is, if not memory
+        self.near: dict[int, str] = {}  # instruction -> its element at the point at hand, where that was loaded ahead
 
     @contextmanager
     def scope(self) -> Iterator[None]:
-        """What is computed inside is known inside only."""
+        """What is computed inside is valid inside only."""
         self.scopes.append(set())
         yield
         self.scopes.pop()
 
-    def held(self, n: int) -> bool:
+    def is_computed(self, n: int) -> bool:
         return any(n in scope for scope in self.scopes)
 
     def define(self, n: int, expression: str) -> None:
-        """Value `n` is `expression`."""
+        """Assign `expression` to the variable of value `n`."""
         self.text.line(f"v{n} = {expression}")
         self.scopes[-1].add(n)
 
     def hoist(self, needed: Sequence[int]) -> None:
-        """Compute here what varies over no loop further in."""
+        """Compute here the needed values that vary over no inner loop."""
         bound = self.index.keys()
         for n in needed:
             i = self.instructions[n]
-            if i.name not in REDUCTIONS and i.varies <= bound and not self.held(n) and all(self.held(a) for a in i.args):
+            ready = i.varies <= bound and not self.is_computed(n) and all(map(self.is_computed, i.args))
+            if ready and i.name not in REDUCTIONS:
                 self.define(n, self._expression(n, i))
 
     # ---- one value ----
@@ -73,7 +74,7 @@ class Values:
         return [self.signature.name(w) for w in i.attr("words").split(",")]
 
     def _offset(self, access: Access) -> str:
-        """The number of an access' element at the point at hand, from its pointer's."""
+        """The offset of an access' element at the point at hand from its pointer."""
         terms = []
         for axis, stride in enumerate(access.strides):
             if stride != 0 and self.index[axis] != "0":
@@ -82,12 +83,12 @@ class Values:
         return " + ".join(terms)
 
     def _flat(self, i: Instruction) -> str:
-        """The number of an element of a value that lies nowhere."""
+        """The element's number, of a value that is not in memory."""
         assert i.access is not None
         return " + ".join(filter(None, (self.signature.name(i.access.pointer), self._offset(i.access))))
 
-    def place(self, n: int) -> tuple[str, str]:
-        """Where the element of instruction `n` at the point at hand is: a pointer, and how many elements further on."""
+    def location(self, n: int) -> tuple[str, str]:
+        """The element of instruction `n` at the point at hand: a pointer, and the offset from it."""
         i = self.instructions[n]
         assert i.access is not None
         indirect = f"v{i.args[0]} * {self._words(i)[0]}" if i.name in ("load_at", "scatter") else ""
@@ -96,20 +97,20 @@ class Values:
 
     def element(self, n: int) -> str:
         """The element of instruction `n` at the point at hand."""
-        return self.near.get(n) or "{}[{}]".format(*self.place(n))
+        return self.near.get(n) or "{}[{}]".format(*self.location(n))
 
     # ---- effects ----
 
     def store(self, n: int, value: str) -> None:
-        """`value` where instruction `n` puts it."""
+        """Store `value` where instruction `n` says."""
         self.text.line(f"{self.element(n)} = {stored(value, self.instructions[n].dtype.name)}")
 
     def effect(self, n: int) -> None:
-        """A store or a scatter, of values that are known."""
+        """A store or a scatter of computed values."""
         i, line = self.instructions[n], self.text.line
         value, dtype = f"v{i.args[-1]}", i.dtype.name
         if i.name == "scatter" and self.signature.is_atomic:
-            line(f"cuda.atomic.add({', '.join(self.place(n))}, {value})")
+            line(f"cuda.atomic.add({', '.join(self.location(n))}, {value})")
             return
         if i.name == "scatter" and i.attr("mode") == "add":
             line(f"total = {loaded(self.element(n), dtype)}")

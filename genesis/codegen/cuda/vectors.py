@@ -1,10 +1,11 @@
-"""Several points of a thread at a time: sixteen bytes in one load and in one store, where they lie side by side.
+"""Multiple points per thread: sixteen bytes in one load and one store where a row is aligned.
 
-numba-cuda takes no pointer to be better aligned than its elements, for which the compiler leaves four loads four. Of one that
-comes from `aligned` it knows better, and joins them. Whether a row is aligned so is asked where it begins; if it is not, and
-where it ends, a thread's points are a row of threads apart, but what is read for all of them still is on its way before any
-of them is computed: a store may write what a later load reads, for all that the compiler knows, so that a loop that does one
-point after the other waits for each of its loads.
+numba-cuda assumes that a pointer is aligned to its elements only, so the compiler keeps four loads four; it merges those
+through a pointer from `aligned`. The kernel tests the alignment where a row begins: no size and no view needs a kernel of its
+own. In an unaligned row, and at a row's end, a thread's points are a row of threads apart.
+
+Either way all loads of a thread are issued before any of its points is computed. The compiler must assume that a store aliases
+a later load, so a loop over single points would wait for each of its loads.
 """
 
 from __future__ import annotations
@@ -17,50 +18,50 @@ from genesis.codegen.cuda.emitter import Emitter
 from genesis.codegen.cuda.registers import memory_type
 from genesis.lower.kernel import Kernel
 
-__all__ = ["ALONE", "Vectors", "over_vectors", "points_at_a_time", "vectors_of"]
+__all__ = ["SINGLE", "PointsPerThread", "over_vectors", "points_at_a_time", "vectors_of"]
 
-BYTES, MOST = 16, 8  # of a load or store; points of a thread
-AHEAD = 128  # bytes that a thread reads ahead, in 32 registers
-# Simple operations on a point, and on all points of a thread, that the compiler still spells out for one after the other: if
-# it leaves a loop of them, the arrays are no registers but memory.
-DEAR, SPELLED = 64, 256
+BYTES, MOST = 16, 8  # bytes of a load or store; points per thread
+AHEAD = 128  # bytes that a thread loads ahead: 32 registers
+# Simple operations on a point, and on all points of a thread, up to which the compiler unrolls the loop over points: the arrays
+# of a loop that stays are in local memory in place of registers.
+EXPENSIVE, UNROLLED = 64, 256
 
 
-class Vectors(NamedTuple):
-    """What a loop over lanes does `points` at a time: the instructions that read ahead of them, and that store behind them."""
+class PointsPerThread(NamedTuple):
+    """A loop over lanes, `points` at a time: the instructions that load ahead of it and store behind it."""
 
     points: int
     loads: Sequence[int]
     stores: Sequence[int]
 
 
-ALONE = Vectors(1, (), ())  # one point after the other
+SINGLE = PointsPerThread(1, (), ())
 
 
 def points_at_a_time(kernel: Kernel) -> int:
-    """How many points along the lane axis a thread has at a time, of a kernel that reduces no axis."""
+    """The points per thread along the lane axis, of a kernel that reduces no axis."""
     return 1 if any(reduced for _, reduced in kernel.axes) else vectors_of(kernel, kernel.targets()).points
 
 
-def vectors_of(kernel: Kernel, targets: Sequence[int]) -> Vectors:
-    """How a pass over a kernel's lanes that computes `targets` does several points at a time."""
+def vectors_of(kernel: Kernel, targets: Sequence[int]) -> PointsPerThread:
+    """The points per thread in a pass over a kernel's lanes that computes `targets`."""
     lane, every = kernel.lane, kernel.instructions
-    if lane is None or kernel.work >= DEAR or any(i.name in ("scatter", "scan") for i in every):
-        return ALONE
+    if lane is None or kernel.work >= EXPENSIVE or any(i.name in ("scatter", "scan") for i in every):
+        return SINGLE
     loads = [n for n in kernel.needed(targets) if every[n].name in ("load", "load_at") and _step(kernel, n) != 0
              and not any(lane in every[a].varies for a in every[n].args)]
     stores = [n for n in targets if every[n].name == "store" and _step(kernel, n) == 1]
     if not loads and not stores:
-        return ALONE
+        return SINGLE
     points = max(2, min(MOST, BYTES // max(every[n].dtype.itemsize for n in (*loads, *stores))))
     nbytes = sum(every[n].dtype.itemsize for n in loads)
-    while points > 1 and (points * nbytes > AHEAD or points * kernel.work > SPELLED):
+    while points > 1 and (points * nbytes > AHEAD or points * kernel.work > UNROLLED):
         points //= 2
-    return Vectors(points, loads, stores) if points > 1 else ALONE
+    return PointsPerThread(points, loads, stores) if points > 1 else SINGLE
 
 
 def _step(kernel: Kernel, n: int) -> int | str:
-    """How far elements of neighbouring lanes are apart, for instruction `n`."""
+    """The stride of instruction `n` along the lanes."""
     access = kernel.instructions[n].access
     assert access is not None and kernel.lane is not None
     return access.strides[kernel.lane]
@@ -68,10 +69,10 @@ def _step(kernel: Kernel, n: int) -> int | str:
 
 @contextmanager
 def over_vectors(
-    emitter: Emitter, vectors: Vectors, begin: str, end: str, threads: str | int, step: str | int
+    emitter: Emitter, vectors: PointsPerThread, begin: str, end: str, threads: str | int, step: str | int
 ) -> Iterator[None]:
-    """A loop over the lanes from `begin` to `end`, by a row of so many `threads` of perhaps several, which all together take it
-    `step` points further. Inside, one point is at hand.
+    """A loop over the lanes from `begin` to `end` by a row of `threads`; all rows together advance by `step` points. Inside,
+    one point is at hand.
     """
     text, points = emitter.text, vectors.points
     near = {n: _near(emitter, n, points) for n in (*vectors.loads, *vectors.stores)}
@@ -80,7 +81,7 @@ def over_vectors(
     whole = " and ".join(f"is_aligned({row}, {nbytes[n]})" for n, row in rows.items()) or "False"
     text.line(f"lead, apart, reach = points_of_thread({whole}, {threads}, {points}, {end})")
     start = "lead" if begin == "0" else f"{begin} + lead"
-    grid = isinstance(step, str)  # known to the launch alone: a loop of which nothing is computed beforehand
+    grid = isinstance(step, str)  # known to the launch alone; see `Emitter.over`
     if grid:
         text.line(f"first = {start}")
     with text.block(f"while first < {end}:" if grid else f"for first in range({start}, {end}, {step}):"):
@@ -99,7 +100,7 @@ def over_vectors(
 
 
 def _read(emitter: Emitter, near: Mapping[int, str], points: int, end: str) -> None:
-    """Read what does not lie side by side."""
+    """Load what is not adjacent."""
     if near:
         with _each(emitter, points, end):
             for n, name in near.items():
@@ -108,7 +109,7 @@ def _read(emitter: Emitter, near: Mapping[int, str], points: int, end: str) -> N
 
 @contextmanager
 def _each(emitter: Emitter, points: int, end: str) -> Iterator[None]:
-    """A loop over a thread's points."""
+    """A loop over a thread's points, each with its own bounds check."""
     lane = emitter.kernel.lane
     assert lane is not None
     i = emitter.letter(lane)
@@ -119,7 +120,7 @@ def _each(emitter: Emitter, points: int, end: str) -> Iterator[None]:
 
 
 def _near(emitter: Emitter, n: int, points: int) -> str:
-    """A thread's own array of the elements of instruction `n`."""
+    """A thread's local array of the elements of instruction `n`."""
     i = emitter.kernel.instructions[n]
     assert i.access is not None
     name = f"near_{emitter.signature.name(i.access.pointer)}"
@@ -132,6 +133,6 @@ def _row(emitter: Emitter, n: int) -> str:
     lane = emitter.kernel.lane
     assert lane is not None
     emitter.index[lane] = "0"
-    row = ", ".join(emitter.values.place(n))
+    row = ", ".join(emitter.values.location(n))
     del emitter.index[lane]
     return row

@@ -1,29 +1,29 @@
-"""The driver's calls, and a GPU's context, which other libraries use too: it is entered for a call of ours, and left again."""
+"""The driver's calls, and a GPU's context. Other libraries use it too: it is pushed for each of our calls, and popped again."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
 from typing import Any
 
 from cuda.bindings import driver
 
+from genesis.ir.annotations import AnyFunction
 from genesis.runtime.cuda.gpu import UnavailableError
 
 __all__ = ["Context", "Owned", "asked", "gpu_count", "said"]
 
-_processes: list[int] = []  # in which the driver was started: the children of one have no way to it
+_processes: list[int] = []  # processes that started the driver: a forked child cannot use it
 
 
-def said(status: Any) -> str:
-    """The driver's words for what it answers."""
+def said(status: object) -> str:
+    """The driver's text for a status."""
     _, name = driver.cuGetErrorName(status)
     _, text = driver.cuGetErrorString(status)
     return f"{(name or b'?').decode()}: {(text or b'').decode()}"
 
 
-def asked(function: Callable[..., Any], *arguments: Any) -> Any:
-    """What a function of the driver gives. Raises RuntimeError with the driver's words."""
+def asked(function: AnyFunction, *arguments: object) -> Any:
+    """The results of a function of the driver. Raises RuntimeError with the driver's text."""
     status, *results = function(*arguments)
     if status:
         raise RuntimeError(f"CUDA: {function.__name__} failed: {said(status)}")
@@ -51,7 +51,7 @@ class Context:
     Raises RuntimeError in the child of a process that used CUDA.
     """
 
-    def __init__(self, device: Any) -> None:
+    def __init__(self, device: object) -> None:
         _mind_forks()
         self._handle = asked(driver.cuDevicePrimaryCtxRetain, device)
 
@@ -62,7 +62,7 @@ class Context:
     def __exit__(self, *problem: object) -> None:
         driver.cuCtxPopCurrent()
 
-    def quietly(self, function: Callable[..., Any], *arguments: Any) -> None:
+    def quietly(self, function: AnyFunction, *arguments: object) -> None:
         """Call a function of the driver in this context. At the end of the process, when the driver is gone, do nothing."""
         (gone,) = driver.cuCtxPushCurrent(self._handle)
         if not gone:
@@ -76,9 +76,9 @@ def _mind_forks() -> None:
 
 
 class Owned:
-    """A handle of the driver's that is given back when this dies; work under way with it comes to its end."""
+    """A handle of the driver's, destroyed with this object; the driver lets work that uses it finish first."""
 
-    def __init__(self, context: Context, handle: Any, destroy: Callable[[Any], Any]) -> None:
+    def __init__(self, context: Context, handle: int, destroy: AnyFunction) -> None:
         self.handle = handle
         self._context = context
         self._destroy = destroy

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable
 from importlib import import_module
+from types import ModuleType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -66,7 +67,7 @@ def cublas_error() -> type[Exception]:
     return getattr(_library(), "cuBLASError", UnavailableError)
 
 
-def gemm_call(handle: int, gemm: Gemm, a: int, b: int, c: int, library: Any = None) -> Callable[[], None]:
+def gemm_call(handle: int, gemm: Gemm, a: int, b: int, c: int, library: ModuleType | None = None) -> Callable[[], None]:
     """The call that computes a Gemm of the matrices at these addresses, in the handle's stream.
 
     cuBLAS stores matrices by columns: what it is told to compute is the transposed result, of the operands in turn.
@@ -93,7 +94,7 @@ def _compute_type(dtype: str) -> int:
     return _COMPUTE_64F if dtype == "float64" else _COMPUTE_32F
 
 
-def cublas_handle(stream: int, workspace: int, library: Any = None) -> int:
+def cublas_handle(stream: int, workspace: int, library: ModuleType | None = None) -> int:
     """A handle of the library for a stream, with WORKSPACE bytes at an address (0: its own), in the context that is current."""
     library = library or _library()
     handle: int = library.create()

@@ -1,7 +1,6 @@
-"""What genesis wants of a GPU: the narrow way to the driver, of which there are two, a real one and a simulated one.
+"""The interface to a GPU, implemented twice: by NVIDIA's driver and by a simulation on the host.
 
-A GPU has one stream. Work is done in the order in which it was asked for, and nobody waits for it but `synchronize` and
-`download`.
+A GPU has one stream: work runs in the order of its submission, and only `synchronize`, `wait` and `wait_for` wait for it.
 """
 
 from __future__ import annotations
@@ -12,19 +11,27 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-__all__ = ["Gpu", "LaunchError", "OutOfMemoryError", "Properties", "UnavailableError"]
+from genesis.ir.annotations import Key
+
+__all__ = ["Command", "Gpu", "Image", "LaunchError", "Loaded", "Mark", "OutOfMemoryError", "Properties", "UnavailableError"]
+
+
+Command = Callable[[], Any]  # a call that submits one launch; what it returns is the driver's status
+Mark = Any  # an event of the driver's; on the simulated GPU, a time
+Image = bytes | Callable[..., None]  # machine code; on the simulated GPU, a function of (blocks, threads, arguments)
+Loaded = Any  # a function that `Gpu.load` returned, or a `Gemm`
 
 
 class UnavailableError(RuntimeError):
-    """There is nothing to drive GPUs with."""
+    """There is no driver, or no package that talks to it."""
 
 
 class OutOfMemoryError(RuntimeError, MemoryError):
-    """A GPU has not as much memory left as was asked for."""
+    """The GPU has too little memory left."""
 
 
 class LaunchError(RuntimeError):
-    """Of some commands, number `failed` could not be begun, nor were those after it; it may have done a part, if `in_part`."""
+    """Command number `failed` was refused, and those after it were not submitted; `in_part`: it may have run in part."""
 
     def __init__(self, said: str, failed: int, in_part: bool = False) -> None:
         super().__init__(said)
@@ -33,7 +40,7 @@ class LaunchError(RuntimeError):
 
 
 class Properties(NamedTuple):
-    """What a GPU is, under PyTorch's names; sizes in bytes."""
+    """A GPU's properties, under PyTorch's names; sizes in bytes."""
 
     name: str
     major: int
@@ -54,11 +61,11 @@ class Gpu(ABC):
 
     Attributes:
         index: its number.
-        name: what it is called.
+        name: the model.
         capability: (major, minor).
-        processors: how many blocks of threads it works on at a time, at least.
-        functions: those that were loaded, by what they were made of.
-        has_blas: whether a `Gemm` is a function here, too.
+        processors: its multiprocessors.
+        functions: the loaded functions with their sources, by key.
+        has_blas: whether a `Gemm` can be launched.
     """
 
     name: str
@@ -68,11 +75,11 @@ class Gpu(ABC):
 
     def __init__(self, index: int) -> None:
         self.index = index
-        self.functions: dict[Any, Any] = {}
+        self.functions: dict[Key, tuple[Any, Loaded]] = {}
 
     @abstractmethod
     def properties(self) -> Properties:
-        """What it is."""
+        """The GPU's properties."""
 
     # ---- memory ----
 
@@ -115,19 +122,19 @@ class Gpu(ABC):
     # ---- order ----
 
     @abstractmethod
-    def mark(self, timed: bool = False, sleeping: bool = False) -> Any:
-        """A mark in the stream behind all that was asked for so far: with the time; who waits for it may sleep."""
+    def mark(self, timed: bool = False, sleeping: bool = False) -> Mark:
+        """A mark in the stream behind all work so far: `timed` records the time, `sleeping` lets a waiting thread sleep."""
 
     @abstractmethod
-    def wait(self, mark: Any) -> None:
+    def wait(self, mark: Mark) -> None:
         """Wait until the work before a mark is done."""
 
     @abstractmethod
-    def has_passed(self, mark: Any) -> bool:
+    def has_passed(self, mark: Mark) -> bool:
         """Whether the work before a mark is done."""
 
     @abstractmethod
-    def seconds_between(self, first: Any, second: Any) -> float:
+    def seconds_between(self, first: Mark, second: Mark) -> float:
         """From one timed mark, which has been passed, to another."""
 
     @abstractmethod
@@ -146,30 +153,28 @@ class Gpu(ABC):
     # ---- kernels ----
 
     @abstractmethod
-    def load(self, image: Any, name: str) -> Any:
-        """A function of an image, ready to be launched: machine code; where that is simulated, a function of (blocks, threads,
-        arguments). Raises RuntimeError if it cannot be.
-        """
+    def load(self, image: Image, name: str) -> Loaded:
+        """The function `name` of an image, ready to be launched. Raises RuntimeError if it cannot be loaded."""
 
     @abstractmethod
     def command(
-        self, function: Any, blocks: Sequence[int], threads: Sequence[int], types: Sequence[str], arguments: Sequence[float]
-    ) -> Callable[[], Any]:
+        self, function: Loaded, blocks: Sequence[int], threads: Sequence[int], types: Sequence[str], arguments: Sequence[float]
+    ) -> Command:
         """A launch of up to three axes of blocks of threads, to be submitted.
 
         `arguments` fill parameters of `types`: `int64`, `float64`, `float32*`, `float32[]`.
         """
 
     @abstractmethod
-    def submit(self, commands: Sequence[Callable[[], Any]], after: Callable[[], Any] = int) -> None:
-        """Begin the commands, in order, and call `after`. No interrupt comes between. Raises LaunchError at the first that
-        fails, and begins no more.
+    def submit(self, commands: Sequence[Command], after: Command = int) -> None:
+        """Submit the commands in order, then call `after`; no interrupt can come between. Raises LaunchError at the first
+        that fails, and submits no more.
         """
 
     @abstractmethod
-    def timed(self, commands: Sequence[Callable[[], Any]]) -> tuple[list[Callable[[], Any]], Callable[[], list[float]]]:
-        """The commands with marks between them; and, for when they have been submitted, how many seconds each took."""
+    def timed(self, commands: Sequence[Command]) -> tuple[list[Command], Callable[[], list[float]]]:
+        """The commands with marks between them, and a function that gives the seconds of each after they have run."""
 
     @abstractmethod
-    def captured(self, commands: Sequence[Callable[[], Any]]) -> Callable[[], Any]:
+    def captured(self, commands: Sequence[Command]) -> Command:
         """One command that does what `commands` do."""

@@ -1,20 +1,19 @@
-"""A GPU's memory as buffers want it: blocks that come back when their owners die, and copies to and from the host."""
+"""A GPU's memory: blocks that return when their owners die, and copies to and from the host."""
 
 from __future__ import annotations
 
 from collections import deque
-from typing import Any
 
 import numpy as np
 
 from genesis.runtime.cuda.allocator import Allocator
-from genesis.runtime.cuda.gpu import Gpu
+from genesis.runtime.cuda.gpu import Gpu, Mark
 from genesis.runtime.fork import fork_safe_lock
 from genesis.runtime.memory import Loan, MemoryStats
 
 __all__ = ["GpuMemory"]
 
-CHUNK = 4 << 20  # bytes of a pinned buffer: copies of more go through two of them in turn
+CHUNK = 4 << 20  # bytes of a pinned buffer; larger copies alternate between two, so that host and GPU copy at the same time
 ALIGNMENT = 64
 STATISTICS = ("held", "peak", "reserved", "peak_reserved", "blocks", "segments", "retries", "shortages")
 
@@ -22,7 +21,7 @@ STATISTICS = ("held", "peak", "reserved", "peak_reserved", "blocks", "segments",
 class GpuMemory:
     """Blocks of a GPU's memory for owners. See `runtime.memory.DeviceMemory`.
 
-    As in the host's pool, the death of an owner only puts its loan into a queue, which is emptied by whoever comes next.
+    As in the host's pool, an owner's death only queues its loan: a destructor that ran Python could lose an interrupt.
     """
 
     is_host = False
@@ -37,7 +36,7 @@ class GpuMemory:
 
     # ---- blocks ----
 
-    def lend(self, owner: Any, nbytes: int) -> int:
+    def lend(self, owner: object, nbytes: int) -> int:
         """The address of a block that comes back when `owner` dies. Raises OutOfMemoryError."""
         with self.lock:
             self._collect()
@@ -89,7 +88,7 @@ class GpuMemory:
             return
         flat = values.reshape(-1).view(np.uint8)
         with self.lock:
-            waiting: deque[tuple[np.ndarray, np.ndarray, Any]] = deque()
+            waiting: deque[tuple[np.ndarray, np.ndarray, Mark]] = deque()
             for start in range(0, flat.nbytes, CHUNK):
                 if len(waiting) == 2:
                     self._received(*waiting.popleft())
@@ -115,7 +114,7 @@ class GpuMemory:
     def copy(self, address: int, source: int, nbytes: int) -> None:
         """Copy within the GPU."""
         if nbytes:
-            with self.lock:  # whose owner may be making a graph of what the stream is asked for
+            with self.lock:  # another thread may be capturing the stream into a graph, which would record this copy
                 self.gpu.copy(address, source, nbytes)
 
     def synchronize(self) -> None:
@@ -123,33 +122,33 @@ class GpuMemory:
         self.gpu.wait(self.mark())
 
     def wait_for(self, stream: int) -> None:
-        """Wait until the work of another library's stream is done; not while a graph is made, which that would spoil."""
+        """Wait for another library's stream; not during a capture, which that would invalidate."""
         with self.lock:
             self.gpu.wait_for(stream)
 
-    def mark(self, timed: bool = False, sleeping: bool = False) -> Any:
+    def mark(self, timed: bool = False, sleeping: bool = False) -> Mark:
         """A mark behind all that was asked for so far. See `Gpu.mark`."""
         with self.lock:
             return self.gpu.mark(timed, sleeping)
 
-    def _received(self, part: np.ndarray, piece: np.ndarray, mark: Any) -> None:
+    def _received(self, part: np.ndarray, piece: np.ndarray, mark: Mark) -> None:
         self.gpu.wait(mark)
         part[:] = piece
 
 
 class _Pinned:
-    """Two pinned buffers of CHUNK bytes, given out in pieces, one buffer after the other.
+    """Two pinned buffers of CHUNK bytes, handed out in pieces, one buffer after the other.
 
-    The host's other memory the driver would copy when it likes, or only after all that was asked for before.
+    From pageable memory the driver copies synchronously, after all earlier work, or from a staging buffer at its own time.
     """
 
     def __init__(self, gpu: Gpu) -> None:
         self._gpu = gpu
-        self._buffers: list[tuple[np.ndarray, Any]] = []  # the one whose turn it is last; with a mark behind its copies
+        self._buffers: list[tuple[np.ndarray, Mark]] = []  # the buffer in use comes last; the mark is behind a buffer's copies
         self._used = CHUNK
 
     def piece(self, nbytes: int) -> np.ndarray:
-        """So many bytes that no copy reads or writes any more: for one copy, asked for before the next piece is."""
+        """Bytes that no copy reads or writes any more, for one copy, which is submitted before the next piece is asked for."""
         if self._used + nbytes > CHUNK:
             self._turn()
         start, self._used = self._used, self._used + -(-nbytes // ALIGNMENT) * ALIGNMENT

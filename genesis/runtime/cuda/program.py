@@ -1,23 +1,23 @@
-"""Programs of a GPU: launches that are bound to addresses, begun one by one at first, as one graph from the second run on."""
+"""Programs of a GPU: launches bound to addresses; the first run submits them one by one, later runs as one graph."""
 
 from __future__ import annotations
 
 import struct
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from genesis.runtime.counters import count
-from genesis.runtime.cuda.gpu import LaunchError
+from genesis.runtime.cuda.gpu import Command, LaunchError, Loaded
 from genesis.runtime.cuda.memory import GpuMemory
 from genesis.runtime.cuda.precision import matmul
 from genesis.runtime.native import Completion, Fault, Slot, UnfinishedError
 
-__all__ = ["FAULT", "Program", "Scalar", "Step"]
+__all__ = ["FAULT", "CudaLaunch", "CudaProgram", "CudaWord", "Scalar"]
 
-BOUND_LIMIT = 8  # sets of addresses that a program remembers
+BOUND_LIMIT = 8  # sets of addresses that a program keeps bound
 _FAULT_WORDS = 4
 
 
@@ -32,21 +32,22 @@ class _FaultRecord:
 
 
 FAULT = _FaultRecord()
+CudaWord = int | float | Slot | Scalar | _FaultRecord
 
 
-class Step(NamedTuple):
-    """A launch of a function that `Gpu.load` gave. A word is a number, a Slot, a Scalar or FAULT.
+class CudaLaunch(NamedTuple):
+    """A launch of a loaded function.
 
-    A function that serves many calls has a table: a row of words for each, in the GPU's memory, whose address all parameters
-    are. `source` is its text.
+    A function that serves many calls has a table in the GPU's memory with a row of words for each; all its parameters are the
+    table's address. `source` is its text.
     """
 
-    function: Any
+    function: Loaded
     blocks: Sequence[int]
     threads: Sequence[int]
     types: Sequence[str]
-    words: Sequence[Any]
-    table: Sequence[Sequence[Any]] = ()
+    words: Sequence[CudaWord]
+    table: Sequence[Sequence[CudaWord]] = ()
     source: str = ""
 
     @property
@@ -57,19 +58,19 @@ class Step(NamedTuple):
 class _Bound:
     """A program's launches at one set of addresses, in two parts: up to the last that can fail, and the rest.
 
-    The first part has been seen to before the second begins, in which inputs may be written over. Each becomes a graph when
-    both have run once: what a library prepares at its first call is no part of a graph.
+    The host checks for faults between the parts, since the second may overwrite inputs. Each part becomes a graph once both
+    have run: what a library prepares at its first call cannot be captured.
     """
 
-    def __init__(self, parts: Sequence[list[Callable[[], Any]]], tables: Sequence[_Table]) -> None:
+    def __init__(self, parts: Sequence[list[Command]], tables: Sequence[_Table]) -> None:
         self.parts = parts
         self.tables = tables
         self.has_run = False
-        self.graphs: Sequence[list[Callable[[], Any]]] = ()
+        self.graphs: Sequence[list[Command]] = ()
 
 
 class _Table:
-    """Memory of a GPU that lives as long as this."""
+    """Values in a GPU's memory, which lives as long as this object."""
 
     __slots__ = ("__weakref__", "address")
 
@@ -84,13 +85,13 @@ def _packed(rows: Sequence[Sequence[float]]) -> np.ndarray:
     return np.frombuffer(b"".join([struct.pack("=d" if isinstance(n, float) else "=q", n) for n in numbers]), np.int64)
 
 
-class Program:
+class CudaProgram:
     """Steps to run in order. The first `scalars_at` slots are addresses; the rest are scalars, a struct character each.
 
     `refused` tells why the launches are begun one by one, if no graph could hold them.
     """
 
-    def __init__(self, memory: GpuMemory, steps: Sequence[Step], scalars_at: int, scalars: str) -> None:
+    def __init__(self, memory: GpuMemory, steps: Sequence[CudaLaunch], scalars_at: int, scalars: str) -> None:
         self._memory = memory
         self._steps = steps
         self._scalars_at = scalars_at
@@ -105,7 +106,7 @@ class Program:
         self._bound: OrderedDict[tuple[float, ...], _Bound] = OrderedDict()
 
     def run(self, values: Sequence[int | float], completion: Completion | None = None) -> Fault | None:
-        """Run all steps with these slot values; the fault that a kernel reported, if one did. See `codegen.segment.Program`.
+        """Run all launches with these slot values; the fault that a kernel reported, if one did.
 
         Raises RuntimeError if a launch fails: UnfinishedError if inputs may have been written over before.
         """
@@ -143,13 +144,13 @@ class Program:
         return None
 
     def seconds(self) -> list[float]:
-        """How long each launch took when they were last begun one by one: so they are again by the run after this."""
+        """The seconds of each launch in the latest run that submitted them one by one; the next run does so again."""
         with self._memory.lock:
             self._is_watched = True
             return [second for clock in self._clocks for second in clock()]
 
-    def _captured(self, commands: list[Callable[[], Any]]) -> list[Callable[[], Any]]:
-        """The commands as one, if a graph can hold them all: a library's call may be none that it can."""
+    def _captured(self, commands: list[Command]) -> list[Command]:
+        """The commands as one graph, or unchanged if the driver cannot capture one of them, as some library calls."""
         if not commands:
             return []
         try:
@@ -168,7 +169,7 @@ class Program:
             if step.table:
                 rows = [[self._word(word, addresses) for word in row] for row in step.table]
                 tables.append(_Table(self._memory, _packed(rows)))
-                words: list[Any] = [tables[-1].address] * len(step.types)
+                words: list[float] = [tables[-1].address] * len(step.types)
             else:
                 words = [self._word(word, addresses) for word in step.words]
             commands.append(self._memory.gpu.command(step.function, step.blocks, step.threads, step.types, words))
@@ -177,15 +178,15 @@ class Program:
             self._bound.popitem(last=False)
         return bound
 
-    def _word(self, word: Any, addresses: tuple[float, ...]) -> Any:
+    def _word(self, word: CudaWord, addresses: tuple[float, ...]) -> float:
         if isinstance(word, Slot):
             return addresses[word.number] + word.offset
         if isinstance(word, Scalar):
             return self._record.address + 8 * (_FAULT_WORDS + word.number)
-        return self._record.address if word is FAULT else word
+        return self._record.address if isinstance(word, _FaultRecord) else word
 
     def _fault(self) -> Fault | None:
-        """What kernels have reported, once they are done; the record is empty then."""
+        """The fault that kernels have reported, once they are done; the record is cleared."""
         record = np.empty(_FAULT_WORDS, np.int64)
         self._memory.read(self._record.address, record)
         if not record[0]:

@@ -13,9 +13,10 @@ from typing import Any
 import numpy as np
 from cuda.bindings import driver
 
+from genesis.ir.annotations import AnyFunction
 from genesis.runtime.cuda.context import Context, Owned, asked, gpu_count, said
 from genesis.runtime.cuda.cublas import WORKSPACE, Gemm, cublas_error, cublas_handle, cublas_is_here, gemm_call
-from genesis.runtime.cuda.gpu import Gpu, LaunchError, Properties
+from genesis.runtime.cuda.gpu import Command, Gpu, Image, LaunchError, Loaded, Mark, Properties
 from genesis.runtime.cuda.parameters import raw_words
 from genesis.runtime.uninterrupted import uninterrupted
 
@@ -47,7 +48,7 @@ class RealGpu(Gpu):
             self._stream = asked(driver.cuStreamCreate, driver.CUstream_flags.CU_STREAM_DEFAULT.value)
         self._loads_lazily = asked(driver.cuDriverGetVersion) >= _LOADS_WHEN_TOLD
 
-    def _asked(self, function: Callable[..., Any], *arguments: Any) -> Any:
+    def _asked(self, function: AnyFunction, *arguments: object) -> Any:
         """What a function of the driver gives in this GPU's context."""
         with self._context:
             return asked(function, *arguments)
@@ -111,23 +112,23 @@ class RealGpu(Gpu):
 
     # ---- order ----
 
-    def mark(self, timed: bool = False, sleeping: bool = False) -> Any:
+    def mark(self, timed: bool = False, sleeping: bool = False) -> Mark:
         with self._context:
             event = self._event(timed, sleeping)
             asked(driver.cuEventRecord, event.handle, self._stream)
         return event
 
-    def wait(self, mark: Any) -> None:
+    def wait(self, mark: Mark) -> None:
         self._asked(driver.cuEventSynchronize, mark.handle)
 
-    def has_passed(self, mark: Any) -> bool:
+    def has_passed(self, mark: Mark) -> bool:
         with self._context:
             (status,) = driver.cuEventQuery(mark.handle)
         if status not in (driver.CUresult.CUDA_SUCCESS, _NOT_READY):
             raise RuntimeError(f"CUDA: cuEventQuery failed: {said(status)}")
         return bool(status != _NOT_READY)
 
-    def seconds_between(self, first: Any, second: Any) -> float:
+    def seconds_between(self, first: Mark, second: Mark) -> float:
         return float(self._asked(driver.cuEventElapsedTime, first.handle, second.handle)) / 1000
 
     def synchronize(self) -> None:
@@ -152,7 +153,7 @@ class RealGpu(Gpu):
         with self._context:
             return cublas_handle(self.stream, self.allocate(WORKSPACE))
 
-    def load(self, image: Any, name: str) -> Any:
+    def load(self, image: Image, name: str) -> Loaded:
         with self._context:
             module = asked(driver.cuModuleLoadData, image)
             function = asked(driver.cuModuleGetFunction, module, name.encode())
@@ -161,10 +162,11 @@ class RealGpu(Gpu):
         return function
 
     def command(
-        self, function: Any, blocks: Sequence[int], threads: Sequence[int], types: Sequence[str], arguments: Sequence[float]
-    ) -> Callable[[], Any]:
+        self, function: Loaded, blocks: Sequence[int], threads: Sequence[int], types: Sequence[str], arguments: Sequence[float]
+    ) -> Command:
         if isinstance(function, Gemm):
-            return gemm_call(self._blas, function, *map(int, arguments))
+            a, b, c = map(int, arguments)
+            return gemm_call(self._blas, function, a, b, c)
         words = raw_words(types, arguments)
         first = words.buffer_info()[0]
         pointers = array("Q", [first + 8 * k for k in range(len(words))])
@@ -172,9 +174,9 @@ class RealGpu(Gpu):
         return _Kept(driver.cuLaunchKernel, function, *_three(blocks), *_three(threads), 0, self._stream,
                      pointers.buffer_info()[0], 0, keep=keep)
 
-    def submit(self, commands: Sequence[Callable[[], Any]], after: Callable[[], Any] = int) -> None:
+    def submit(self, commands: Sequence[Command], after: Command = int) -> None:
         answers, again = tee(map(call, [*commands, after]))
-        done: list[Any] = []
+        done: list[object] = []
         with self._context:
             try:
                 done.extend(takewhile(_went_well, answers))  # in one breath
@@ -184,11 +186,11 @@ class RealGpu(Gpu):
             [(status,)] = islice(again, len(done), len(done) + 1)
             raise LaunchError(f"CUDA: a launch failed: {said(status)}", len(done))
 
-    def timed(self, commands: Sequence[Callable[[], Any]]) -> tuple[list[Callable[[], Any]], Callable[[], list[float]]]:
+    def timed(self, commands: Sequence[Command]) -> tuple[list[Command], Callable[[], list[float]]]:
         with self._context:
             events = [self._event(timed=True) for _ in range(len(commands) + 1)]
         marks = [partial(driver.cuEventRecord, event.handle, self._stream) for event in events]
-        between: list[Callable[[], Any]] = [marks[0]]
+        between: list[Command] = [marks[0]]
         for command, mark in zip(commands, marks[1:], strict=True):
             between += command, mark
 
@@ -198,11 +200,11 @@ class RealGpu(Gpu):
 
         return between, seconds
 
-    def captured(self, commands: Sequence[Callable[[], Any]]) -> Callable[[], Any]:
+    def captured(self, commands: Sequence[Command]) -> Command:
         instance = uninterrupted(self._instance, commands)  # else the stream might go on noting what is asked for
         return _Kept(driver.cuGraphLaunch, instance.handle, self._stream, keep=instance)
 
-    def _instance(self, commands: Sequence[Callable[[], Any]]) -> Owned:
+    def _instance(self, commands: Sequence[Command]) -> Owned:
         """The commands as a graph that can be launched."""
         with self._context:
             asked(driver.cuStreamBeginCapture, self._stream, driver.CUstreamCaptureMode.CU_STREAM_CAPTURE_MODE_THREAD_LOCAL)
@@ -223,9 +225,9 @@ def _three(extents: Sequence[int]) -> tuple[int, ...]:
 class _Kept(partial):
     """A call with what has to live as long as it may be made."""
 
-    keep: Any
+    keep: object
 
-    def __new__(cls, function: Callable[..., Any], *arguments: Any, keep: Any) -> _Kept:
+    def __new__(cls, function: AnyFunction, *arguments: object, keep: object) -> _Kept:
         made = super().__new__(cls, function, *arguments)
         made.keep = keep
         return made

@@ -11,11 +11,10 @@ import time
 from collections.abc import Callable, Sequence
 from functools import partial
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 
-from genesis.runtime.cuda.gpu import Gpu, LaunchError, Properties
+from genesis.runtime.cuda.gpu import Command, Gpu, Image, LaunchError, Loaded, Mark, Properties
 
 __all__ = ["SimulatedGpu"]
 
@@ -86,16 +85,16 @@ class SimulatedGpu(Gpu):
 
     # ---- order ----
 
-    def mark(self, timed: bool = False, sleeping: bool = False) -> Any:
+    def mark(self, timed: bool = False, sleeping: bool = False) -> Mark:
         return time.perf_counter()
 
-    def wait(self, mark: Any) -> None:
+    def wait(self, mark: Mark) -> None:
         pass
 
-    def has_passed(self, mark: Any) -> bool:
+    def has_passed(self, mark: Mark) -> bool:
         return True
 
-    def seconds_between(self, first: Any, second: Any) -> float:
+    def seconds_between(self, first: Mark, second: Mark) -> float:
         return float(second - first)
 
     def synchronize(self) -> None:
@@ -110,15 +109,15 @@ class SimulatedGpu(Gpu):
 
     # ---- kernels ----
 
-    def load(self, image: Any, name: str) -> Any:
+    def load(self, image: Image, name: str) -> Loaded:
         return image
 
     def command(
-        self, function: Any, blocks: Sequence[int], threads: Sequence[int], types: Sequence[str], arguments: Sequence[float]
-    ) -> Callable[[], Any]:
+        self, function: Loaded, blocks: Sequence[int], threads: Sequence[int], types: Sequence[str], arguments: Sequence[float]
+    ) -> Command:
         return partial(function, blocks, threads, arguments)
 
-    def submit(self, commands: Sequence[Callable[[], Any]], after: Callable[[], Any] = int) -> None:
+    def submit(self, commands: Sequence[Command], after: Command = int) -> None:
         for number, command in enumerate(commands):
             try:
                 command()
@@ -126,7 +125,7 @@ class SimulatedGpu(Gpu):
                 raise LaunchError(str(problem), number, isinstance(problem, LaunchError)) from problem
         after()
 
-    def timed(self, commands: Sequence[Callable[[], Any]]) -> tuple[list[Callable[[], Any]], Callable[[], list[float]]]:
+    def timed(self, commands: Sequence[Command]) -> tuple[list[Command], Callable[[], list[float]]]:
         times: list[float] = []
 
         def mark() -> None:
@@ -135,5 +134,5 @@ class SimulatedGpu(Gpu):
         between = [mark, *[each for command in commands for each in (command, mark)]]
         return between, lambda: [after - before for before, after in pairwise(times)]
 
-    def captured(self, commands: Sequence[Callable[[], Any]]) -> Callable[[], Any]:
+    def captured(self, commands: Sequence[Command]) -> Command:
         return lambda: self.submit(commands)

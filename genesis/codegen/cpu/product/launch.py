@@ -1,4 +1,4 @@
-"""From a Product to a launch: how it is cut into panels and blocks, and the words that say so."""
+"""From a Product to a launch: its cut into panels and blocks, and its argument block."""
 
 from __future__ import annotations
 
@@ -11,16 +11,18 @@ from genesis.ir.shapes import numel
 from genesis.lower.stages import Product
 from genesis.ops.layout import Layout
 from genesis.runtime.kernel_cache import KernelSource
-from genesis.runtime.native import Block, Word
+from genesis.runtime.native import Block, BlockWord
 
 __all__ = ["Panels", "block", "packed", "panels", "source"]
 
-ROWS, COLUMNS, DEPTH = 192, 1024, 384  # of what is packed at a time, at most: A's block fills part of a second-level cache
-NARROW = 2  # strips of columns
-FOLLOWED = 1 << 18  # bytes of rows that followers find in a second-level cache, beside all that is packed
-PAGE = 4096  # bytes: lines so far apart share a place in the first-level cache
+# The largest packed blocks: A's, 192 x 384 floats, fills part of a second-level cache. Blocks of 96 to 288 rows and of 192 to
+# 512 terms were measured without a difference.
+ROWS, COLUMNS, DEPTH = 192, 1024, 384
+NARROW = 2  # strips of columns: fewer readers do not repay packing A
+FOLLOWED = 1 << 18  # bytes of rows that epilogues find in a second-level cache beside the packed blocks
+PAGE = 4096  # bytes: lines this far apart compete for the same eight ways of a first-level cache
 NEVER = 1 << 62
-PACKING = 0.6  # what it takes to pack an element, in multiplications of a vector
+PACKING = 0.6  # the cost of packing an element, in vector multiplications
 
 
 def source(dtype: str) -> KernelSource:
@@ -39,7 +41,7 @@ class Panels(NamedTuple):
 
 
 def panels(dtype: str, extents: tuple[int, int, int], wanted: int, *, whole_rows: bool = False) -> Panels:
-    """The cut into about `wanted` panels that takes least: padded to tiles, and with the operand packed that each repeats."""
+    """The cheapest cut into about `wanted` panels: each is padded to tiles, and packs the operand that all of them read."""
     tile = Tile.of(dtype)
     m, n, _ = extents
 
@@ -57,13 +59,13 @@ def panels(dtype: str, extents: tuple[int, int, int], wanted: int, *, whole_rows
 
 
 def block(
-    call: Product, dtype: str, cut: Panels, addresses: tuple[Word, Word, Word], workspace: Word, share: int, *,
-    adds_from: int = NEVER, ahead: tuple[bool, bool] = (True, True), followers: tuple[Word, ...] = (),
+    call: Product, dtype: str, cut: Panels, addresses: tuple[BlockWord, BlockWord, BlockWord], workspace: BlockWord,
+    share: int, *, adds_from: int = NEVER, ahead: tuple[bool, bool] = (True, True), followers: tuple[BlockWord, ...] = (),
 ) -> Block:
-    """The argument block of `call` with operands and result at `addresses`, and at `workspace` a `share` for each worker.
+    """The argument block of `call` with operands and result at `addresses`, and a `share` of `workspace` per worker.
 
-    Items from `adds_from` on are added to what is there; `ahead`: whether the next item's A and B may be asked for;
-    `followers`: the table of the epilogue, if there is one.
+    Items from `adds_from` on add to what is stored; `ahead`: whether the next item's A and B may be prefetched; `followers`:
+    the table of the epilogues.
     """
     tile = Tile.of(dtype)
     size = 4 if dtype == "float32" else 8
@@ -88,7 +90,7 @@ def block(
 
 
 def _rows(nbytes: int, tile: Tile) -> int:
-    """How many rows of so many bytes followers take at a time, in tiles."""
+    """The rows of `nbytes` each that epilogues take at a time, in whole tiles."""
     return min(ROWS, max(1, FOLLOWED // (nbytes * tile.rows)) * tile.rows)
 
 
@@ -105,8 +107,9 @@ def packed(call: Product, dtype: str, cut: Panels) -> tuple[int, int]:
 
 
 def _lies(call: Product, dtype: str, cut: Panels) -> bool:
-    """Whether A is read where it lies: few columns would make use of it packed, or its rows lie side by side and a tile's
-    do not share a place in the first-level cache; and no tile reaches beyond its rows.
+    """Whether A is read in place: few columns would reuse it packed, or its rows are contiguous and less than a page apart.
+
+    A tile reads whole rows, so none may reach beyond the last.
     """
     (m, n, _), tile, (turned, distance) = call.extents, Tile.of(dtype), _stored(call.a.layout)
     few = (cut.height if cut.by_columns else n) <= NARROW * tile.columns

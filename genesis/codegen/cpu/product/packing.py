@@ -1,8 +1,8 @@
-"""Packing: a matrix copied strip by strip, so that the tile's loop reads it from one end to the other.
+"""Packing: a matrix copied strip by strip, so that the tile's loop reads it sequentially.
 
-A strip of `size` lines holds element k of each line side by side, for all k. A line is a row of A or a column of B: its
-elements lie `1` apart and the lines far apart (then vectors of a line are turned into vectors across lines; rows of A are
-copied as they are), or the other way round. Lines beyond the last are whatever: nobody stores what they give.
+A strip of `size` lines holds element k of all its lines side by side, for every k. A line is a row of A or a column of B.
+Either its elements are adjacent (then vectors along lines are transposed into vectors across lines; rows of A are copied
+unchanged), or lines are. Lines beyond the last hold arbitrary values, whose results are never stored.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ __all__ = ["emit_copy", "emit_packing", "firsts", "strip_elements"]
 
 
 def strip_elements(tile: Tile, size: int, k: ir.Value, builder: ir.IRBuilder) -> ir.Value:
-    """The elements from one strip of length `k` to the next: whole vectors are written, also at its end."""
+    """The elements from one strip of length `k` to the next: the last vector is written whole."""
     rounded = builder.and_(builder.add(k, I64(tile.lanes - 1)), I64(-tile.lanes))
     return builder.add(builder.mul(rounded, I64(size)), I64(tile.lanes))
 
 
 def firsts(tile: Tile, size: int) -> tuple[int, ...]:
-    """The lines of a strip at which its vectors begin: the last vector overlaps the one before, or is longer than the strip."""
+    """The first lines of a strip's vectors: the last vector overlaps the one before, or is longer than the strip."""
     return (*range(0, size - tile.lanes, tile.lanes), max(size - tile.lanes, 0))
 
 
@@ -57,7 +57,7 @@ def emit_packing(module: ir.Module, tile: Tile, *, turned: bool) -> ir.Function:
     builder = ir.IRBuilder(function.append_basic_block("entry"))
     lanes = Lanes(builder, tile.lanes)
 
-    def store(value: ir.Value, at: ir.Value) -> None:  # the end of a long vector is overwritten by the next element's
+    def store(value: ir.Value, at: ir.Value) -> None:  # the excess of a long vector is overwritten by the next element's
         lanes.store(value, lanes.element_pointer(target, builder.add(builder.mul(at, size), first), tile.dtype), tile.dtype)
 
     if turned:
@@ -81,7 +81,7 @@ def emit_packing(module: ir.Module, tile: Tile, *, turned: bool) -> ir.Function:
 
 
 def _transposed(builder: ir.IRBuilder, vectors: list[ir.Value]) -> list[ir.Value]:
-    """A square of vectors turned: blocks of 1, 2, 4, .. are exchanged across the diagonal (Eklundh, 1972)."""
+    """The transpose of a square of vectors: blocks of 1, 2, 4, .. are exchanged across the diagonal (Eklundh, 1972)."""
     width, block = len(vectors), 1
     while block < width:
         turned = list(vectors)

@@ -1,7 +1,7 @@
 """The register tile of matrix products, and the loop that computes one from packed strips.
 
-A strip of B holds for each k the elements of `columns` columns side by side; A's elements are read one by one, so they
-may lie anywhere. One step of the loop multiplies every row's element, splatted, with the columns' vectors.
+A strip of B has for each k the elements of `columns` columns side by side; A's elements are read one by one, with any
+strides. One step of the loop multiplies each row's element, broadcast, with the columns' vectors.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ VECTORS = 2  # of columns in a tile
 
 
 class Tile(NamedTuple):
-    """The largest tile, whose sums fill most of the registers: its element, lanes of a vector, rows."""
+    """The largest register tile: its dtype, lanes of a vector, rows. Its sums fill 24 of 32 registers, or 12 of 16."""
 
     dtype: str
     lanes: int
@@ -42,7 +42,7 @@ class Tile(NamedTuple):
 
     @property
     def heights(self) -> tuple[int, int, int]:
-        """Rows of the tiles that there are: what is left of a matrix takes the lowest one that holds it."""
+        """The rows of the generated tiles: the rest of a matrix takes the lowest tile that covers it."""
         return self.rows // 3, 2 * self.rows // 3, self.rows
 
 
@@ -64,9 +64,9 @@ def counted(builder: ir.IRBuilder, start: ir.Value, end: ir.Value, step: int | i
 
 
 def emit_tile(module: ir.Module, tile: Tile, rows: int, vectors: int) -> ir.Function:
-    """`void (k, a, a_row, a_step, b, c, ldc, m, n, add)`: c[:m, :n] = a @ b, or + what it holds, over k terms, if any.
+    """`void (k, a, a_row, a_step, b, c, ldc, m, n, add)`: c[:m, :n] = a @ b, or += if `add`, over k terms.
 
-    `a_row` elements lie between rows of a, and `a_step` between its columns; b is a packed strip.
+    `a_row` and `a_step` are the strides of a's rows and columns, in elements; b is a packed strip.
     """
     kind = ir.FunctionType(ir.VoidType(), [I64, POINTER, I64, I64, POINTER, POINTER, I64, I64, I64, I1])
     function = ir.Function(module, kind, f"tile_{rows}_{vectors}")
@@ -95,7 +95,7 @@ def emit_tile(module: ir.Module, tile: Tile, rows: int, vectors: int) -> ir.Func
 
 
 def _prefetch(lanes: Lanes, place: ir.Value) -> None:
-    """Ask for the line of `place`, to be written, into the first-level cache."""
+    """Prefetch the line of `place` for writing into the first-level cache: stores at the end of a tile do not wait."""
     lanes.intrinsic("prefetch", ir.VoidType(), [place, I32(1), I32(3), I32(1)], overloads=(POINTER,))
 
 
@@ -103,7 +103,7 @@ def _store(
     lanes: Lanes, tile: Tile, sums: Sequence[Sequence[ir.Value]], target: tuple[ir.Value, ir.Value], add: ir.Value,
     limits: tuple[ir.Value, ir.Value] | None,
 ) -> None:
-    """The sums into rows of `target` (pointer, distance), or added to them, up to the `limits` of rows and columns."""
+    """Store the sums to rows of `target` (pointer, distance), or add them, up to the `limits` of rows and columns."""
     builder, (c, ldc) = lanes.builder, target
     firsts = [v * tile.lanes for v in range(len(sums[0]))]
     masks = [None if limits is None else lanes.first_lanes(builder.sub(limits[1], I64(first))) for first in firsts]
@@ -129,7 +129,7 @@ def _sums(
     builder: ir.IRBuilder, lanes: Lanes, tile: Tile, shape: tuple[int, int], k: ir.Value, a: Sequence[ir.Value],
     b: ir.Value,
 ) -> Sequence[Sequence[ir.Value]]:
-    """The loop over k, at the end of which it leaves the builder: sums[row][vector]."""
+    """The loop over k; the builder is left behind it. Returns sums[row][vector]."""
     rows, vectors = shape
     places = _rows(builder, a[1], rows, 4 if tile.dtype == "float32" else 8)
     entry, loop, after = builder.block, builder.append_basic_block("loop"), builder.append_basic_block("after")
@@ -154,13 +154,13 @@ def _sums(
         phi.add_incoming(next_, loop)
     builder.cbranch(builder.icmp_signed("<", at.incomings[1][0], k), loop, after)
     builder.position_at_end(after)
-    return [[_joined(builder, value, loop, nothing, entry) for value in row] for row in sums]
+    return [[_merged(builder, value, loop, nothing, entry) for value in row] for row in sums]
 
 
 def _rows(builder: ir.IRBuilder, distance: ir.Value, rows: int, itemsize: int) -> list[tuple[ir.Value, int]]:
-    """The bytes to each row as a number and the power of two that it is multiplied with.
+    """The byte offset of each row as a register and the power of two that scales it.
 
-    Addresses of machine code can do so up to eight: few registers hold where all rows lie.
+    Addressing modes scale by up to eight, so few registers give the addresses of all rows.
     """
     odd = {n: builder.mul(distance, I64(n * itemsize)) for n in (0, *range(1, rows, 2))}
     powers = [max((p for p in (1, 2, 4, 8) if row % p == 0), default=1) if row else 1 for row in range(rows)]
@@ -171,8 +171,8 @@ def _at_row(builder: ir.IRBuilder, start: ir.Value, place: tuple[ir.Value, int])
     return builder.gep(start, [place[0]], inbounds=True, source_etype=ir.IntType(8 * place[1]))
 
 
-def _joined(builder: ir.IRBuilder, x: ir.Value, after: ir.Block, y: ir.Value, before: ir.Block) -> ir.Value:
-    """`x` where control comes from the block `after`, `y` where it comes from `before`."""
+def _merged(builder: ir.IRBuilder, x: ir.Value, after: ir.Block, y: ir.Value, before: ir.Block) -> ir.Value:
+    """A phi: `x` if control comes from the block `after`, `y` if from `before`."""
     phi = builder.phi(x.type)
     phi.add_incoming(x, after)
     phi.add_incoming(y, before)

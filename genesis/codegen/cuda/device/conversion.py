@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from genesis.codegen.cuda.toolchain import DTYPES, device_function, libdevice
 
 __all__ = ["bfloat16_bits", "float32_of_bfloat16", "int32_of", "int64_of"]
@@ -12,8 +10,8 @@ int32, int64, uint16, uint32 = (DTYPES[name] for name in ("int32", "int64", "uin
 
 
 @device_function
-def int32_of(x: Any) -> Any:
-    """A float truncated; NaN is 0, and what is beyond the range its end."""
+def int32_of(x: float) -> int:
+    """A float truncated; NaN gives 0, and values beyond the range saturate."""
     if x != x:
         return int32(0)
     if x >= 2147483647.0:
@@ -22,8 +20,8 @@ def int32_of(x: Any) -> Any:
 
 
 @device_function
-def int64_of(x: Any) -> Any:
-    """A float truncated; NaN is 0, and what is beyond the range its end."""
+def int64_of(x: float) -> int:
+    """A float truncated; NaN gives 0, and values beyond the range saturate."""
     if x != x:
         return int64(0)
     if x >= 9223372036854775807.0:
@@ -32,7 +30,7 @@ def int64_of(x: Any) -> Any:
 
 
 @device_function
-def bfloat16_bits(x: Any) -> Any:
+def bfloat16_bits(x: float) -> int:
     """The upper half of a float32, rounded half to even; NaN stays a quiet NaN."""
     bits = uint32(libdevice.float_as_int(x))
     if x != x:
@@ -41,6 +39,6 @@ def bfloat16_bits(x: Any) -> Any:
 
 
 @device_function
-def float32_of_bfloat16(bits: Any) -> Any:
+def float32_of_bfloat16(bits: int) -> float:
     """The float32 whose upper half is `bits`."""
     return libdevice.int_as_float(int32(int32(bits) << 16))

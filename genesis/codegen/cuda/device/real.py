@@ -2,27 +2,25 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from genesis.codegen.cuda.toolchain import device_function, math
 
 __all__ = ["floor_divide", "maximum", "minimum", "remainder"]
 
 
 @device_function
-def maximum(x: Any, y: Any) -> Any:
+def maximum(x: float, y: float) -> float:
     """NaN if either is."""
     return x if x > y or x != x else y
 
 
 @device_function
-def minimum(x: Any, y: Any) -> Any:
+def minimum(x: float, y: float) -> float:
     """NaN if either is."""
     return x if x < y or x != x else y
 
 
 @device_function
-def floor_divide(x: Any, y: Any) -> Any:
+def floor_divide(x: float, y: float) -> float:
     """Python's `//`, as torch: x // 0 is x / 0."""
     if y == 0:
         return x / y
@@ -37,7 +35,7 @@ def floor_divide(x: Any, y: Any) -> Any:
 
 
 @device_function
-def remainder(x: Any, y: Any) -> Any:
+def remainder(x: float, y: float) -> float:
     """Python's `%`, with the divisor's sign; NaN for x % 0."""
     rest = math.fmod(x, y)
     return rest + y if rest != 0 and (rest < 0) != (y < 0) else rest

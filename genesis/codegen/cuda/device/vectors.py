@@ -1,20 +1,18 @@
-"""What lies side by side and is one thread's: as one vector where it is aligned as one, as far as vectors reach in a row."""
+"""Vectorized access to a thread's adjacent elements where rows are aligned."""
 
 from __future__ import annotations
 
-from typing import Any
-
-from genesis.codegen.cuda.toolchain import aligned, device_function, is_aligned
+from genesis.codegen.cuda.toolchain import Elements, aligned, device_function, is_aligned
 from genesis.codegen.cuda.toolchain import device as cuda
 
 __all__ = ["is_aligned", "points_of_thread", "read_beside", "write_beside"]
 
 
 @device_function
-def points_of_thread(are_vectors: Any, threads: Any, points: int, end: Any) -> Any:
-    """The first of a thread's points, how far they are apart, and up to where it takes all as one vector.
+def points_of_thread(are_vectors: bool, threads: int, points: int, end: int) -> tuple[int, int, int]:
+    """A thread's first point, the distance between its points, and the last start of a whole vector.
 
-    A row of threads has as many times `points`: each its own side by side, or all the first ones, then all the second ones.
+    A thread's points are adjacent if rows are aligned; else they are a row of threads apart, so that a warp's loads coalesce.
     """
     if are_vectors:
         return cuda.threadIdx.x * points, 1, end - points
@@ -23,9 +21,9 @@ def points_of_thread(are_vectors: Any, threads: Any, points: int, end: Any) -> A
 
 @device_function
 def read_beside(
-    near: Any, memory: Any, row: Any, first: Any, apart: Any, end: Any, reach: Any, nbytes: int
+    near: Elements, memory: Elements, row: int, first: int, apart: int, end: int, reach: int, nbytes: int
 ) -> None:
-    """The points of a row from `first` on go to `near`; up to `reach` they are a vector, which is aligned to `nbytes`."""
+    """Read the points of a row from `first` on into `near`; up to `reach` as one vector, aligned to `nbytes`."""
     if first <= reach:
         vector = aligned(memory, row + first, nbytes)
         for part in range(near.size):
@@ -39,9 +37,9 @@ def read_beside(
 
 @device_function
 def write_beside(
-    near: Any, memory: Any, row: Any, first: Any, apart: Any, end: Any, reach: Any, nbytes: int
+    near: Elements, memory: Elements, row: int, first: int, apart: int, end: int, reach: int, nbytes: int
 ) -> None:
-    """The other way round: from `near` to the row."""
+    """Write them from `near` to the row."""
     if first <= reach:
         vector = aligned(memory, row + first, nbytes)
         for part in range(near.size):

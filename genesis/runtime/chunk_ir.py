@@ -1,23 +1,23 @@
-"""One share of a launch's items, as LLVM IR: the kernel, called for the part that each block has in it.
+"""One chunk of a launch's items, as LLVM IR: the kernel is called for each block's part of the chunk.
 
     kernel      void (i64 lo, i64 hi, ptr words, i64 worker)     does items lo..hi-1 of the block that `words` describes
     block       {words, items}
-    launch      {kernel, number of blocks, blocks, total items, workers, shares, every worker}
+    launch      {kernel, number of blocks, blocks, total items, workers, chunks, every worker}
 
-A launch's items are one index space over all its blocks, and share s of S is [total*s/S, total*(s+1)/S): which share
-has which items depends on nothing else.
+A launch's items are one index space over all its blocks, and chunk c of C is [total*c/C, total*(c+1)/C). Which items a chunk
+has depends on nothing else, so partial results per chunk have the same bits whichever worker computes them.
 """
 
 from __future__ import annotations
 
-__all__ = ["SHARE"]
+__all__ = ["CHUNK"]
 
-SHARE = """
+CHUNK = """
 %launch = type { ptr, i64, ptr, i64, i64, i64, i64 }
 %block = type { ptr, i64 }
 
-; Do share %share of the launch, as worker %worker: each block's part of the share's range of items.
-define internal void @run_share(ptr %launch, i64 %share, i64 %worker) {
+; Run chunk %chunk of the launch as worker %worker: each block's part of the chunk's range of items.
+define internal void @run_chunk(ptr %launch, i64 %chunk, i64 %worker) {
 entry:
   %kernel = load ptr, ptr %launch
   %count.at = getelementptr %launch, ptr %launch, i32 0, i32 1
@@ -26,14 +26,14 @@ entry:
   %blocks = load ptr, ptr %blocks.at
   %total.at = getelementptr %launch, ptr %launch, i32 0, i32 3
   %total = load i64, ptr %total.at
-  %shares.at = getelementptr %launch, ptr %launch, i32 0, i32 5
-  %shares = load i64, ptr %shares.at
+  %chunks.at = getelementptr %launch, ptr %launch, i32 0, i32 5
+  %chunks = load i64, ptr %chunks.at
   %every.at = getelementptr %launch, ptr %launch, i32 0, i32 6
   %every = load i64, ptr %every.at
-  %scaled = mul i64 %total, %share
-  %begin = udiv i64 %scaled, %shares
+  %scaled = mul i64 %total, %chunk
+  %begin = udiv i64 %scaled, %chunks
   %scaled.next = add i64 %scaled, %total
-  %end = udiv i64 %scaled.next, %shares
+  %end = udiv i64 %scaled.next, %chunks
   %every.worker = icmp ne i64 %every, 0
   br i1 %every.worker, label %whole, label %next
 

@@ -1,17 +1,17 @@
-"""The threads' results joined: those of a warp by exchange, those of a block through shared memory.
+"""Horizontal reductions over threads: those of a warp by exchange, those of a block through shared memory.
 
-All threads that share a result call a fold together, and all of them get it.
+All threads of the team must call one, since it has barriers, and all get the result. Values are combined in the order of the
+threads, so a result has the same bits every time.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 from genesis.codegen.cuda.device.real import maximum, minimum
 from genesis.codegen.cuda.target import WARP
+from genesis.codegen.cuda.toolchain import Elements, device_function, exchanged
 from genesis.codegen.cuda.toolchain import device as cuda
-from genesis.codegen.cuda.toolchain import device_function, exchanged
 
 __all__ = [
     "argmax_of", "argmin_of", "block_argmax", "block_argmin", "block_max", "block_min", "block_prod", "block_sum",
@@ -19,43 +19,45 @@ __all__ = [
     "warp_max", "warp_min", "warp_prod", "warp_sum",
 ]
 
+Reduction = Callable[..., float | tuple[float, int]]  # (values, shared arrays) -> the result of all threads
+
 
 @device_function
-def _thread() -> Any:
+def _thread() -> int:
     """A thread's number in its block."""
     return cuda.threadIdx.x + cuda.threadIdx.y * cuda.blockDim.x
 
 
-def _folds(join: Callable[..., Any]) -> tuple[Any, Any, Any]:
-    """The functions that join values by `join`: of a warp, of a block, and of the threads with one x of a block."""
+def _reductions(combine: Callable[[float, float], float]) -> tuple[Reduction, Reduction, Reduction]:
+    """The reductions with `combine` over a warp, a block, and a column: the threads of a block that have one x."""
 
     @device_function
-    def of_warp(x: Any) -> Any:
+    def of_warp(x: float) -> float:
         offset = WARP // 2
         while offset:
-            x = join(x, exchanged(x, offset))
+            x = combine(x, exchanged(x, offset))
             offset //= 2
         return x
 
     @device_function
-    def of_block(x: Any, shared: Any) -> Any:
+    def of_block(x: float, shared: Elements) -> float:
         x = of_warp(x)
         if _thread() % WARP == 0:
             shared[_thread() // WARP] = x
         cuda.syncthreads()
-        x = shared[0]
+        x = shared[0]  # every thread combines all warps' values: no broadcast, no barrier for it
         for warp in range(1, cuda.blockDim.x * cuda.blockDim.y // WARP):
-            x = join(x, shared[warp])
-        cuda.syncthreads()
+            x = combine(x, shared[warp])
+        cuda.syncthreads()  # the next reduction writes the same shared memory
         return x
 
     @device_function
-    def of_column(x: Any, shared: Any) -> Any:
+    def of_column(x: float, shared: Elements) -> float:
         shared[_thread()] = x
         cuda.syncthreads()
         x = shared[cuda.threadIdx.x]
         for y in range(1, cuda.blockDim.y):
-            x = join(x, shared[cuda.threadIdx.x + y * cuda.blockDim.x])
+            x = combine(x, shared[cuda.threadIdx.x + y * cuda.blockDim.x])
         cuda.syncthreads()
         return x
 
@@ -63,26 +65,26 @@ def _folds(join: Callable[..., Any]) -> tuple[Any, Any, Any]:
 
 
 @device_function
-def _sum(x: Any, y: Any) -> Any:
+def _sum(x: float, y: float) -> float:
     return x + y
 
 
 @device_function
-def _product(x: Any, y: Any) -> Any:
+def _product(x: float, y: float) -> float:
     return x * y
 
 
-warp_sum, block_sum, column_sum = _folds(_sum)
-warp_prod, block_prod, column_prod = _folds(_product)
-warp_max, block_max, column_max = _folds(maximum)
-warp_min, block_min, column_min = _folds(minimum)
+warp_sum, block_sum, column_sum = _reductions(_sum)
+warp_prod, block_prod, column_prod = _reductions(_product)
+warp_max, block_max, column_max = _reductions(maximum)
+warp_min, block_min, column_min = _reductions(minimum)
 
 
 # ---- positions: the first NaN, or else the first of the greatest; a position of -1 stands for nothing ----
 
 @device_function
-def argmax_of(x: Any, place: Any, y: Any, other: Any) -> Any:
-    """The greater of two values with its place."""
+def argmax_of(x: float, place: int, y: float, other: int) -> tuple[float, int]:
+    """The greater of two values with its position."""
     if other < 0 or (place >= 0 and (x > y or (x != x and y == y))):
         return x, place
     if place >= 0 and place < other and (x == y or x != x):
@@ -91,8 +93,8 @@ def argmax_of(x: Any, place: Any, y: Any, other: Any) -> Any:
 
 
 @device_function
-def argmin_of(x: Any, place: Any, y: Any, other: Any) -> Any:
-    """The lesser of two values with its place."""
+def argmin_of(x: float, place: int, y: float, other: int) -> tuple[float, int]:
+    """The lesser of two values with its position."""
     if other < 0 or (place >= 0 and (x < y or (x != x and y == y))):
         return x, place
     if place >= 0 and place < other and (x == y or x != x):
@@ -100,42 +102,42 @@ def argmin_of(x: Any, place: Any, y: Any, other: Any) -> Any:
     return y, other
 
 
-def _place_folds(join: Callable[..., Any]) -> tuple[Any, Any, Any]:
-    """As `_folds`, of values with their places."""
+def _positional(combine: Callable[..., tuple[float, int]]) -> tuple[Reduction, Reduction, Reduction]:
+    """As `_reductions`, for values with their positions."""
 
     @device_function
-    def of_warp(x: Any, place: Any) -> Any:
+    def of_warp(x: float, place: int) -> tuple[float, int]:
         offset = WARP // 2
         while offset:
-            x, place = join(x, place, exchanged(x, offset), exchanged(place, offset))
+            x, place = combine(x, place, exchanged(x, offset), exchanged(place, offset))
             offset //= 2
         return x, place
 
     @device_function
-    def of_block(x: Any, place: Any, shared: Any, places: Any) -> Any:
+    def of_block(x: float, place: int, shared: Elements, places: Elements) -> tuple[float, int]:
         x, place = of_warp(x, place)
         if _thread() % WARP == 0:
             shared[_thread() // WARP], places[_thread() // WARP] = x, place
         cuda.syncthreads()
         x, place = shared[0], places[0]
         for warp in range(1, cuda.blockDim.x * cuda.blockDim.y // WARP):
-            x, place = join(x, place, shared[warp], places[warp])
+            x, place = combine(x, place, shared[warp], places[warp])
         cuda.syncthreads()
         return x, place
 
     @device_function
-    def of_column(x: Any, place: Any, shared: Any, places: Any) -> Any:
+    def of_column(x: float, place: int, shared: Elements, places: Elements) -> tuple[float, int]:
         shared[_thread()], places[_thread()] = x, place
         cuda.syncthreads()
         x, place = shared[cuda.threadIdx.x], places[cuda.threadIdx.x]
         for y in range(1, cuda.blockDim.y):
             at = cuda.threadIdx.x + y * cuda.blockDim.x
-            x, place = join(x, place, shared[at], places[at])
+            x, place = combine(x, place, shared[at], places[at])
         cuda.syncthreads()
         return x, place
 
     return of_warp, of_block, of_column
 
 
-warp_argmax, block_argmax, column_argmax = _place_folds(argmax_of)
-warp_argmin, block_argmin, column_argmin = _place_folds(argmin_of)
+warp_argmax, block_argmax, column_argmax = _positional(argmax_of)
+warp_argmin, block_argmin, column_argmin = _positional(argmin_of)

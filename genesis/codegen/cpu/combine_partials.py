@@ -1,4 +1,4 @@
-"""The kernel that adds up what the workers of a loop have summed, each on its own, in the order of the workers."""
+"""The kernel that adds up the partial sums of a loop's workers, in the order of the workers: the same bits every time."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from genesis.codegen.cpu.product.tile import Tile, counted
 from genesis.codegen.cpu.registers import I64, POINTER, REGISTER_TYPE
 from genesis.runtime.kernel_cache import KernelSource
 
-__all__ = ["CHUNK", "join_source"]
+__all__ = ["CHUNK", "combine_source"]
 
 CHUNK = 4096  # elements of an item
 
 
-def join_source(dtype: str) -> KernelSource:
+def combine_source(dtype: str) -> KernelSource:
     """The kernel of words {target, source, elements, workers, bytes from one worker's sums to the next}."""
     tile = Tile.of(dtype)
-    name = f"genesis_join_{dtype}"
-    return KernelSource(name, f"{name} {tile.lanes}", partial(_join_ir, name, tile))
+    name = f"genesis_combine_{dtype}"
+    return KernelSource(name, f"{name} {tile.lanes}", partial(_combine_ir, name, tile))
 
 
-def _join_ir(name: str, tile: Tile) -> str:
+def _combine_ir(name: str, tile: Tile) -> str:
     dtype = tile.dtype
     module = ir.Module(name)
     function = ir.Function(module, ir.FunctionType(ir.VoidType(), [I64, I64, POINTER, I64]), name)

@@ -1,0 +1,57 @@
+"""Kernel arguments: addresses, extents, numbers, and memory for workers, as words of argument blocks."""
+
+from __future__ import annotations
+
+import struct
+from array import array
+from typing import NamedTuple
+
+from genesis.codegen.cpu.column_sums import ROOM
+from genesis.codegen.slot_map import SlotMap
+from genesis.ir.shapes import numel
+from genesis.lower.build import KernelCall
+from genesis.lower.kernel import KernelArg
+from genesis.runtime.memory import Buffer
+from genesis.runtime.native import FAULT, BlockWord, Slot
+
+__all__ = ["Work", "argument"]
+
+
+class Work(NamedTuple):
+    """How a call is divided: `items`, which are `blocks` along the lane axis of `lanes` each; `shares` have partial results."""
+
+    lanes: int
+    blocks: int
+    workers: int
+    items: int
+    shares: int = 1
+
+
+def argument(w: KernelArg, call: KernelCall, slots: SlotMap, work: Work) -> BlockWord:
+    """The word of a call's argument block that `w` describes."""
+    kernel = call.kernel
+    if w.kind == "pointer":
+        return slots.address(w.value, w.extra)
+    if w.kind == "scalar":
+        return Slot(slots.scalar_slot + w.value)
+    if w.kind == "constant":
+        return _bits(w.value) if w.is_double else int(w.value)
+    if w.kind == "fault":
+        return FAULT
+    if w.kind == "stream":
+        return int(w.value in slots.streamed)
+    if w.kind == "scratch":
+        rows = Buffer(work.workers * call.extents[kernel.lane or 0] * w.extra.itemsize)
+        slots.keep.append(rows)
+        return rows.ptr
+    if w.kind == "partials":
+        totals = [i for i in kernel.instructions if i.level in ("column", "final") and "over" in dict(i.attrs)]
+        columns = [extent for extent, (_, reduced) in zip(call.extents, kernel.axes, strict=True) if reduced]
+        memory = array("q", [0]) * (work.shares * len(totals) * (numel(columns) + ROOM if totals[0].level == "column" else 1))
+        slots.keep.append(memory)
+        return memory.buffer_info()[0]
+    return {"block": work.lanes, "blocks": work.blocks, "items": work.items, "shares": work.shares}.get(w.kind, w.value)
+
+
+def _bits(value: float) -> int:
+    return int.from_bytes(struct.pack("=d", value), "little", signed=True)
