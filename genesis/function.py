@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from genesis.autograd import Context, Function, numerical_gradient_check
+from genesis.ir.annotations import Arguments
 from genesis.tensor.handle import Tensor
 
 __all__ = ["AddFunction", "Context", "Function", "MatMulFunction", "MulFunction", "ReluFunction", "numerical_gradient_check"]
@@ -25,7 +26,7 @@ class AddFunction(Function):
         return a + b
 
     @staticmethod
-    def backward(ctx: Any, grad_output: Tensor) -> tuple[Any, ...]:
+    def backward(ctx: Any, grad_output: Tensor) -> Arguments:
         """The gradient goes to both as it is."""
         return grad_output, grad_output
 
@@ -49,7 +50,7 @@ class MulFunction(Function):
         return a * b
 
     @staticmethod
-    def backward(ctx: Any, grad_output: Tensor) -> tuple[Any, ...]:
+    def backward(ctx: Any, grad_output: Tensor) -> Arguments:
         """The gradient times the other factor."""
         numbers = ctx.saved_variables["numbers"]
         a, b = [x if t is None else t for x, t in zip(numbers, ctx.saved_tensors, strict=True)]
@@ -72,7 +73,7 @@ class MatMulFunction(Function):
         return a @ b
 
     @staticmethod
-    def backward(ctx: Any, grad_output: Tensor) -> tuple[Any, ...]:
+    def backward(ctx: Any, grad_output: Tensor) -> Arguments:
         """The gradient times the other factor, transposed; a vector is a matrix of one row, or of one column."""
         a, b = ctx.saved_tensors
         g, rows, columns = grad_output, a, b

@@ -4,23 +4,24 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Iterator
-from typing import Any
+
+from genesis.ir.annotations import Tree
 
 __all__ = ["leaves_of", "map_tree", "with_leaves"]
 
 
-def leaves_of(tree: Any) -> list[Any]:
+def leaves_of(tree: Tree) -> list[Tree]:
     """The leaves, from left to right; whatever is no tuple, list or dict is one, None included.
 
     >>> leaves_of({"a": 1, "b": [2, (3, None)]})
     [1, 2, 3, None]
     """
-    found: list[Any] = []
+    found: list[Tree] = []
     map_tree(found.append, tree)
     return found
 
 
-def with_leaves(tree: Any, leaves: Iterator[Any]) -> Any:
+def with_leaves(tree: Tree, leaves: Iterator[Tree]) -> Tree:
     """A tree like `tree` with other leaves, taken from an iterator.
 
     >>> with_leaves((0, {"a": 0}), iter("xy"))
@@ -29,7 +30,7 @@ def with_leaves(tree: Any, leaves: Iterator[Any]) -> Any:
     return map_tree(lambda _: next(leaves), tree)
 
 
-def map_tree(function: Callable[[Any], Any], tree: Any) -> Any:
+def map_tree(function: Callable[[Tree], Tree], tree: Tree) -> Tree:
     """`function` of every leaf, in a tree of the same structure.
 
     >>> map_tree(abs, [-1, (-2, 3)])

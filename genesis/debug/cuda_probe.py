@@ -14,6 +14,8 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
 
+from genesis.ir.annotations import Attributes
+
 PACKAGES = {
     "numba-cuda": "numba.cuda", "cuda-bindings": "cuda.bindings.driver", "cuda-core": "cuda.core",
     "nvmath-python": "nvmath.bindings.cublas",
@@ -36,7 +38,7 @@ def parts() -> Iterator[tuple[str, Callable[[], Any]]]:
         yield library, partial(loaded, library, file)
 
 
-def driver() -> dict[str, Any]:
+def driver() -> Attributes:
     """The newest CUDA that NVIDIA's driver runs, and the GPUs."""
     try:
         library = ctypes.CDLL("libcuda.so.1")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from statistics import median
 from typing import Any, NamedTuple
 
@@ -15,6 +14,7 @@ from genesis.debug.program import lines_of, refused_by
 from genesis.debug.timing import seconds_of
 from genesis.execution.flush import FLUSH_HOOKS, flush_all
 from genesis.execution.plan import Plan
+from genesis.ir.annotations import AnyFunction
 from genesis.tracing.trace import Trace
 
 __all__ = ["Explanation", "MeasuredProgram", "explain"]
@@ -78,7 +78,7 @@ class Explanation:
         return "\n".join(lines)
 
 
-def explain(fn: Callable[..., Any], *args: Any, **kwargs: Any) -> Explanation:
+def explain(fn: AnyFunction, *args: Any, **kwargs: Any) -> Explanation:
     """Call `fn` to see what `genesis.compile` makes of it.
 
     What the call does to tensors, optimizers, schedulers and the random numbers is undone; what else it does (prints,

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any, NamedTuple, Self
 
 from genesis.autograd.hooks import GradientEvent, observers
+from genesis.ir.annotations import AnyFunction
 from genesis.ir.shapes import Shape
 from genesis.tensor.handle import Tensor
 
@@ -44,7 +45,7 @@ class record_grad_function:
     (((),), ((2,),))
     """
 
-    def __init__(self, switch: bool | Callable[..., Any] | None = None) -> None:
+    def __init__(self, switch: bool | AnyFunction | None = None) -> None:
         self.records: list[GradientRecord] = []
         self._function = switch if callable(switch) else None
         if self._function is not None:

@@ -10,11 +10,13 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import NamedTuple
+
+from genesis.ir.annotations import Key
 
 __all__ = ["Placement", "place"]
 
-Edge = tuple[Any, Any]
+Edge = tuple[Key, Key]
 
 GAP = 26.0  # between neighbours in a layer
 STEP = 92.0  # from layer to layer
@@ -25,11 +27,11 @@ WAYPOINT_LIMIT = 20_000  # beyond this, long edges are drawn straight
 class Placement(NamedTuple):
     """Centres of nodes, and the corners that each edge passes between its ends."""
 
-    centres: dict[Any, tuple[float, float]]
+    centres: dict[Key, tuple[float, float]]
     corners: dict[Edge, list[tuple[float, float]]]
 
 
-def place(widths: Mapping[Any, float], edges: Sequence[Edge]) -> Placement:
+def place(widths: Mapping[Key, float], edges: Sequence[Edge]) -> Placement:
     """Centres for nodes of the given widths, in topological order, under edges (from, to).
 
     >>> place({"a": 10, "b": 10}, [("a", "b")]).centres
@@ -38,10 +40,10 @@ def place(widths: Mapping[Any, float], edges: Sequence[Edge]) -> Placement:
     edges = list(dict.fromkeys(edges))
     layer = _layers(list(widths), edges)
     chains = _chains(edges, layer)
-    width: dict[Any, float] = defaultdict(float, widths)
-    above: dict[Any, list[Any]] = defaultdict(list)
-    below: dict[Any, list[Any]] = defaultdict(list)
-    rows: list[list[Any]] = [[] for _ in range(max(layer.values(), default=-1) + 1)]
+    width: dict[Key, float] = defaultdict(float, widths)
+    above: dict[Key, list[Key]] = defaultdict(list)
+    below: dict[Key, list[Key]] = defaultdict(list)
+    rows: list[list[Key]] = [[] for _ in range(max(layer.values(), default=-1) + 1)]
     for name, depth in layer.items():
         rows[depth].append(name)
     for chain in chains.values():
@@ -55,14 +57,14 @@ def place(widths: Mapping[Any, float], edges: Sequence[Edge]) -> Placement:
     return Placement({name: points[name] for name in widths}, corners)
 
 
-def _layers(names: Sequence[Any], edges: Sequence[Edge]) -> dict[Any, int]:
+def _layers(names: Sequence[Key], edges: Sequence[Edge]) -> dict[Key, int]:
     """A layer below every predecessor's, but as late as its readers allow for what has no more inputs than readers."""
-    before: dict[Any, list[Any]] = defaultdict(list)
-    after: dict[Any, list[Any]] = defaultdict(list)
+    before: dict[Key, list[Key]] = defaultdict(list)
+    after: dict[Key, list[Key]] = defaultdict(list)
     for source, target in edges:
         before[target].append(source)
         after[source].append(target)
-    layer: dict[Any, int] = {}
+    layer: dict[Key, int] = {}
     for name in names:
         layer[name] = max((layer[p] + 1 for p in before[name]), default=0)
     for name in reversed(names):
@@ -71,10 +73,10 @@ def _layers(names: Sequence[Any], edges: Sequence[Edge]) -> dict[Any, int]:
     return layer
 
 
-def _chains(edges: Sequence[Edge], layer: dict[Any, int]) -> dict[Edge, list[Any]]:
+def _chains(edges: Sequence[Edge], layer: dict[Key, int]) -> dict[Edge, list[Key]]:
     """Each edge's ends with the waypoints between; the waypoints are given their layers."""
     long = sum(layer[t] - layer[s] - 1 for s, t in edges)
-    chains: dict[Edge, list[Any]] = {}
+    chains: dict[Edge, list[Key]] = {}
     for source, target in edges:
         between = range(layer[source] + 1, layer[target]) if long <= WAYPOINT_LIMIT else ()
         waypoints = [("waypoint", source, target, depth) for depth in between]
@@ -83,7 +85,7 @@ def _chains(edges: Sequence[Edge], layer: dict[Any, int]) -> dict[Edge, list[Any
     return chains
 
 
-def _order(rows: list[list[Any]], above: Mapping[Any, list[Any]], below: Mapping[Any, list[Any]]) -> None:
+def _order(rows: list[list[Key]], above: Mapping[Key, list[Key]], below: Mapping[Key, list[Key]]) -> None:
     """Sort every row by the mean place of its neighbours in the row before, down and up in turn."""
     for sweep in range(SWEEPS):
         down = sweep % 2 == 0
@@ -102,9 +104,9 @@ def _mean(values: Sequence[float], default: float) -> float:
 
 
 def _abscissas(
-    rows: list[list[Any]], above: Mapping[Any, list[Any]], below: Mapping[Any, list[Any]], width: Mapping[Any, float]
-) -> dict[Any, float]:
-    x: dict[Any, float] = {}
+    rows: list[list[Key]], above: Mapping[Key, list[Key]], below: Mapping[Key, list[Key]], width: Mapping[Key, float]
+) -> dict[Key, float]:
+    x: dict[Key, float] = {}
     for row in rows:
         x.update(zip(row, _spaced([0.0] * len(row), [width[n] for n in row]), strict=True))
     for sweep in range(SWEEPS):

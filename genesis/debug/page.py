@@ -7,11 +7,11 @@ import linecache
 import os
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from genesis.debug.graph import RecordedGraph
 from genesis.debug.layout import place
 from genesis.debug.recording import Flushed
+from genesis.ir.annotations import Attributes
 from genesis.ir.graph import Node
 from genesis.ir.printer import format_node
 from genesis.ops.registry import PRIMITIVES
@@ -38,7 +38,7 @@ def page(programs: Sequence[Flushed], script: str, lowered: bool = False) -> str
     return Path(__file__).with_name("page.html").read_text(encoding="utf-8").replace("/*DATA*/", text)
 
 
-def _program(number: int, flushed: Flushed, lowered: bool) -> dict[str, Any]:
+def _program(number: int, flushed: Flushed, lowered: bool) -> Attributes:
     program = flushed.program
     graph, kernel_of = program.graph, program.kernel_of
     if not lowered:
@@ -81,7 +81,7 @@ def _number(graph: RecordedGraph, index: int) -> Node:
     return node
 
 
-def _node(graph: RecordedGraph, index: int, kernel: str | None) -> dict[str, Any]:
+def _node(graph: RecordedGraph, index: int, kernel: str | None) -> Attributes:
     node = graph.nodes[index]
     numbers = [_literal(graph, i) for i in node.inputs if _is_literal(graph, i)]
     label = " ".join([node.attrs.get("label", node.op), *numbers])

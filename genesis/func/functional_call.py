@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
+from genesis.ir.annotations import Options, Tree
 from genesis.nn.module import Module
 from genesis.tensor.handle import Tensor
 
@@ -12,8 +12,8 @@ __all__ = ["functional_call"]
 
 
 def functional_call(
-    module: Module, parameters_and_buffers: Mapping[str, Tensor], args: Any = (), kwargs: Mapping[str, Any] | None = None
-) -> Any:
+    module: Module, parameters_and_buffers: Mapping[str, Tensor], args: Tree = (), kwargs: Options | None = None
+) -> Tree:
     """What `module` computes with other tensors in place of the parameters and buffers at the given paths.
 
     Args:

@@ -8,8 +8,7 @@ depend: the argument of an outer transform, or a tensor of the caller's with `re
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from genesis.autograd.pullback import (
     columns_of,
@@ -24,6 +23,7 @@ from genesis.autograd.pullback import (
     pull_linear,
 )
 from genesis.functions.creation import tensor
+from genesis.ir.annotations import AnyFunction, Arguments, Attributes, Tree
 from genesis.pytree import leaves_of, map_tree, with_leaves
 from genesis.tensor.handle import Tensor
 from genesis.tensor.modes import is_grad_enabled
@@ -31,7 +31,7 @@ from genesis.tracing.state import recording
 
 __all__ = ["grad", "hessian", "jacfwd", "jacrev", "jvp", "value_and_grad", "vjp"]
 
-Function = Callable[..., Any]
+Function = AnyFunction
 Argnums = int | tuple[int, ...]
 
 
@@ -53,7 +53,7 @@ def grad(func: Function, argnums: Argnums = 0, has_aux: bool = False) -> Functio
     both = value_and_grad(func, argnums, has_aux)
 
     @functools.wraps(func, updated=())
-    def gradient(*args: Any, **kwargs: Any) -> Any:
+    def gradient(*args: Tree, **kwargs: Tree) -> Tree:
         value, found = both(*args, **kwargs)
         return (found, value[1]) if has_aux else found
 
@@ -69,7 +69,7 @@ def value_and_grad(func: Function, argnums: Argnums = 0, has_aux: bool = False) 
     """
 
     @functools.wraps(func, updated=())
-    def both(*args: Any, **kwargs: Any) -> Any:
+    def both(*args: Tree, **kwargs: Tree) -> Tree:
         call = _Call("grad", func, args, kwargs, argnums, has_aux)
         (y,) = call.outputs if isinstance(call.result, Tensor) else (None,)
         if y is None or y.shape or not y.dtype.is_floating_point:
@@ -82,7 +82,7 @@ def value_and_grad(func: Function, argnums: Argnums = 0, has_aux: bool = False) 
     return both
 
 
-def vjp(func: Function, *primals: Any, has_aux: bool = False) -> Any:
+def vjp(func: Function, *primals: Tree, has_aux: bool = False) -> Tree:
     """(the result of `func(*primals)`, v -> v J): a function from cotangents of the result to those of the primals.
 
     That function takes a tree like the result and gives a tuple, one cotangent (tree) for each primal. With `has_aux` the
@@ -95,7 +95,7 @@ def vjp(func: Function, *primals: Any, has_aux: bool = False) -> Any:
     """
     call = _Call("vjp", func, primals, {}, tuple(range(len(primals))), has_aux)
 
-    def pullback(cotangents: Any) -> tuple[Any, ...]:
+    def pullback(cotangents: Tree) -> Arguments:
         seeds = _fitting("vjp", "cotangents", cotangents, call.outputs)
         records = is_grad_enabled() and (call.records or any([v.requires_grad for v in seeds]))
         return call.like_arguments(or_zeros(pull(call.outputs, seeds, call.points, records), call.points))
@@ -104,7 +104,7 @@ def vjp(func: Function, *primals: Any, has_aux: bool = False) -> Any:
     return (value, pullback, call.leave(call.aux)) if has_aux else (value, pullback)
 
 
-def jvp(func: Function, primals: Sequence[Any], tangents: Sequence[Any], has_aux: bool = False) -> Any:
+def jvp(func: Function, primals: Sequence[Tree], tangents: Sequence[Tree], has_aux: bool = False) -> Tree:
     """(the result of `func(*primals)`, its change as the primals move along the tangents); then aux, with `has_aux`.
 
     It is pulled back twice: v -> v J is a linear function of v, and pulling the tangents back through it gives J times them.
@@ -152,11 +152,11 @@ def jacfwd(func: Function, argnums: Argnums = 0, has_aux: bool = False) -> Funct
     return _jacobian("jacfwd", func, argnums, has_aux, functools.partial(columns_of, vectorize=True))
 
 
-def _jacobian(name: str, func: Function, argnums: Argnums, has_aux: bool, blocks: Callable[..., Any]) -> Function:
+def _jacobian(name: str, func: Function, argnums: Argnums, has_aux: bool, blocks: AnyFunction) -> Function:
     """The function whose result is the Jacobian with `blocks(outputs, points, records)`, [output][point]."""
 
     @functools.wraps(func, updated=())
-    def jacobian(*args: Any, **kwargs: Any) -> Any:
+    def jacobian(*args: Tree, **kwargs: Tree) -> Tree:
         call = _Call(name, func, args, kwargs, argnums, has_aux)
         found = call.table(blocks(call.outputs, call.points, call.records))
         return (found, call.leave(call.aux)) if has_aux else found
@@ -186,10 +186,10 @@ class _Call:
 
     __slots__ = ("arguments", "aux", "outputs", "points", "records", "result")
 
-    aux: Any
+    aux: Tree
 
     def __init__(
-        self, name: str, func: Function, args: tuple[Any, ...], kwargs: dict[str, Any], argnums: Argnums, has_aux: bool
+        self, name: str, func: Function, args: Arguments, kwargs: Attributes, argnums: Argnums, has_aux: bool
     ) -> None:
         follow = is_grad_enabled()
         places = [argnums] if isinstance(argnums, int) else list(argnums)
@@ -217,20 +217,20 @@ class _Call:
             any([leaf.requires_grad for leaf in leaves]) or leads_elsewhere(tensors, self.points)
         )
 
-    def leave(self, tree: Any) -> Any:
+    def leave(self, tree: Tree) -> Tree:
         """What the function returned, as the caller gets it."""
         return map_tree(lambda x: constant(x) if isinstance(x, Tensor) and not self.records else x, tree)
 
-    def like_arguments(self, leaves: Sequence[Any]) -> Any:
+    def like_arguments(self, leaves: Sequence[Tree]) -> Tree:
         return with_leaves(self.arguments, iter(leaves))
 
-    def table(self, blocks: Sequence[Sequence[Tensor | None]]) -> Any:
+    def table(self, blocks: Sequence[Sequence[Tensor | None]]) -> Tree:
         """A Jacobian from its blocks [output][point]."""
         rows = [or_zeros(row, self.points, y.shape) for row, y in zip(blocks, self.outputs, strict=True)]
         return with_leaves(self.result, iter([self.like_arguments(row) for row in rows]))
 
 
-def _floating(name: str, leaf: Any) -> Tensor:
+def _floating(name: str, leaf: Tree) -> Tensor:
     x = tensor(leaf) if isinstance(leaf, float) else leaf
     if not isinstance(x, Tensor) or not x.dtype.is_floating_point:
         got = f"a tensor of {x.dtype.name}" if isinstance(x, Tensor) else f"a {type(leaf).__name__}"
@@ -238,7 +238,7 @@ def _floating(name: str, leaf: Any) -> Tensor:
     return x
 
 
-def _fitting(name: str, what: str, tree: Any, like: Sequence[Tensor]) -> list[Tensor]:
+def _fitting(name: str, what: str, tree: Tree, like: Sequence[Tensor]) -> list[Tensor]:
     """The leaves of `tree`, which must have the shapes of the tensors `like`."""
     leaves = [tensor(leaf) if isinstance(leaf, float) else leaf for leaf in leaves_of(tree)]
     have = [x.shape if isinstance(x, Tensor) else type(x).__name__ for x in leaves]

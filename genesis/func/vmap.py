@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
-from typing import Any
 
 from genesis.autograd.pullback import batched
 from genesis.execution.eager import together
-from genesis.ir.annotations import Tree
+from genesis.ir.annotations import AnyFunction, Tree
 from genesis.ops.registry import OPERATIONS
 from genesis.pytree import leaves_of, map_tree, with_leaves
 from genesis.tensor.dispatch import array_of, call
@@ -18,7 +16,7 @@ from genesis.tensor.modes import is_grad_enabled
 __all__ = ["vmap"]
 
 
-def vmap(func: Callable[..., Any], in_dims: Any = 0, out_dims: Any = 0) -> Callable[..., Any]:
+def vmap(func: AnyFunction, in_dims: Tree = 0, out_dims: Tree = 0) -> AnyFunction:
     """`func` of each example along an axis of its arguments, computed for all at once.
 
     The function is recorded for the first example, and what it recorded is batched. So it may branch on shapes, not on
@@ -41,14 +39,14 @@ def vmap(func: Callable[..., Any], in_dims: Any = 0, out_dims: Any = 0) -> Calla
     """
 
     @functools.wraps(func, updated=())
-    def mapped(*args: Any, **kwargs: Any) -> Any:
+    def mapped(*args: Tree, **kwargs: Tree) -> Tree:
         with together():
             return _mapped(func, in_dims, out_dims, args, kwargs)
 
     return mapped
 
 
-def _mapped(func: Callable[..., Any], in_dims: Any, out_dims: Any, args: Any, kwargs: Any) -> Any:
+def _mapped(func: AnyFunction, in_dims: Tree, out_dims: Tree, args: Tree, kwargs: Tree) -> Tree:
     leaves = leaves_of(args)
     dims = _spread(in_dims, args, "in_dims")
     stacked = [None if dim is None else _stacked(x, dim) for x, dim in zip(leaves, dims, strict=True)]
@@ -67,7 +65,7 @@ def _mapped(func: Callable[..., Any], in_dims: Any, out_dims: Any, args: Any, kw
     return with_leaves(result, iter([y.movedim(0, place) for y, place in zip(found, places, strict=True)]))
 
 
-def _stacked(x: Any, dim: int) -> Tensor:
+def _stacked(x: Tree, dim: int) -> Tensor:
     """`x` with the examples first, as a result of the open trace."""
     x = _tensor(x, "mapped over")
     if not -x.ndim <= dim < x.ndim:
@@ -75,13 +73,13 @@ def _stacked(x: Any, dim: int) -> Tensor:
     return call(OPERATIONS["clone"], (x.movedim(dim, 0),))
 
 
-def _tensor(x: Any, what: str) -> Tensor:
+def _tensor(x: Tree, what: str) -> Tensor:
     if not isinstance(x, Tensor):
         raise TypeError(f"vmap: a {type(x).__name__} is {what}; want tensors (None in in_dims lets other arguments through)")
     return x
 
 
-def _spread(dims: Tree, tree: Tree, name: str) -> list[Any]:
+def _spread(dims: Tree, tree: Tree, name: str) -> list[Tree]:
     """The axis of every leaf; an int or None stands for a whole branch."""
     if dims is None or isinstance(dims, int):
         return leaves_of(map_tree(lambda _: dims, tree))

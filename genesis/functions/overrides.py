@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import functools
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
-from genesis.ir.annotations import AnyFunction
+from genesis.ir.annotations import AnyFunction, Options
 from genesis.ops.registry import Operation
 from genesis.tensor.dispatch import call
 from genesis.tensor.handle import Tensor
@@ -32,7 +32,7 @@ class _Running(threading.local):
 _running = _Running()
 
 
-def routed(name: str, builtin: AnyFunction, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+def routed(name: str, builtin: AnyFunction, args: Sequence[Any], kwargs: Options) -> Any:
     """Call what is registered under `name`; `builtin` if nothing is, or if this thread is inside of it."""
     function = OVERRIDES.get(name)
     if function is None or name in _running.names:
@@ -44,7 +44,7 @@ def routed(name: str, builtin: AnyFunction, args: Sequence[Any], kwargs: Mapping
         _running.names.discard(name)
 
 
-def route(operation: Operation, args: Sequence[Any], kwargs: Mapping[str, Any] | None = None) -> Any:
+def route(operation: Operation, args: Sequence[Any], kwargs: Options | None = None) -> Any:
     """`call`, by way of what is registered under the operation's name."""
     return routed(operation.name, lambda *args, **kwargs: call(operation, args, kwargs), args, kwargs or {})
 

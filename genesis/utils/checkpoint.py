@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from genesis.autograd.backward_pass import BackwardPass
 from genesis.autograd.custom import Context, Deferred, record_custom
+from genesis.ir.annotations import AnyFunction, Tree
 from genesis.ops.registry import OPERATIONS
 from genesis.pytree import leaves_of, map_tree, with_leaves
 from genesis.runtime import rng
@@ -22,8 +22,8 @@ _TENSOR = object()  # where an argument was one
 
 
 def checkpoint(
-    function: Callable[..., Any], *args: Any, use_reentrant: bool | None = None, preserve_rng_state: bool = True, **kwargs: Any
-) -> Any:
+    function: AnyFunction, *args: Tree, use_reentrant: bool | None = None, preserve_rng_state: bool = True, **kwargs: Tree
+) -> Tree:
     """`function(*args, **kwargs)`, run again in backward instead of keeping what it computes between.
 
     Gradients are those without checkpoint, and reach every tensor that `function` uses, argument or not. The second run
@@ -55,7 +55,7 @@ def checkpoint(
 
     bare = map_tree(lambda a: _TENSOR if isinstance(a, Tensor) else a, (args, kwargs))  # lest the graph hold them twice
 
-    def again(saved: Sequence[Tensor]) -> list[Any]:
+    def again(saved: Sequence[Tensor]) -> list[Tensor]:
         tensors = iter(saved)
         again_args, again_kwargs = map_tree(lambda a: next(tensors) if a is _TENSOR else a, bare)
         cast_as_then = autocast(dtype=dtype, enabled=dtype is not None)(function)
@@ -70,7 +70,7 @@ def checkpoint(
 
 
 def _recomputed(
-    again: Callable[[Sequence[Any]], list[Any]], saved: Sequence[Tensor | None], gradients: Sequence[Tensor | None]
+    again: Callable[[Sequence[Tensor]], list[Tensor]], saved: Sequence[Tensor | None], gradients: Sequence[Tensor | None]
 ) -> Deferred:
     """The second run, from copies of the arguments; and the pass from its results back to those copies."""
     create_graph = thread_state.grad_enabled
@@ -105,7 +105,7 @@ def _drawing_from(state: tuple[int, int] | None) -> Iterator[None]:
             rng.set_state(now)
 
 
-def checkpoint_sequential(functions: Any, segments: int, input: Any, **options: Any) -> Any:
+def checkpoint_sequential(functions: Iterable[AnyFunction], segments: int, input: Tree, **options: bool) -> Tree:
     """`input` through `functions` (a list, or an `nn.Sequential`), in `segments` pieces, all but the last checkpointed.
 
     Raises ValueError for more segments than functions.
@@ -121,7 +121,7 @@ def checkpoint_sequential(functions: Any, segments: int, input: Any, **options: 
     size = len(steps) // segments
     last = size * (segments - 1)
 
-    def run(piece: Sequence[Callable[[Any], Any]], x: Any) -> Any:
+    def run(piece: Sequence[AnyFunction], x: Tree) -> Tree:
         for step in piece:
             x = step(x)
         return x

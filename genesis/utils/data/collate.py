@@ -5,11 +5,11 @@ from __future__ import annotations
 import copy
 import dataclasses
 from collections.abc import Callable, Mapping, MutableMapping, Sequence
-from typing import Any
 
 import numpy as np
 
 from genesis.functions.methods.conversion import values_of
+from genesis.ir.annotations import AnyFunction, Tree
 from genesis.ir.dtypes import float64
 from genesis.ops.registry import OPERATIONS
 from genesis.tensor.dispatch import call
@@ -21,7 +21,7 @@ from genesis.utils.data.dataset import Subset, TensorDataset
 __all__ = ["default_collate", "default_convert", "gathered"]
 
 
-def default_collate(batch: Sequence[Any]) -> Any:
+def default_collate(batch: Sequence[Tree]) -> Tree:
     """The batch of a list of samples: tensors, arrays and numbers are stacked along a new first axis.
 
     Dicts, named tuples, dataclasses and lists keep their type and tuples become lists, collated part by part; strings
@@ -49,7 +49,7 @@ def default_collate(batch: Sequence[Any]) -> Any:
     return _by_parts(first, lambda read: default_collate([read(sample) for sample in batch]), "default_collate")
 
 
-def default_convert(sample: Any) -> Any:
+def default_convert(sample: Tree) -> Tree:
     """A sample as it is, but for arrays, which become tensors, and tuples, lists: what a loader does without batches.
 
     >>> default_convert((np.array([1.0, 2.0]), "name"))
@@ -63,7 +63,7 @@ def default_convert(sample: Any) -> Any:
         return sample
 
 
-def _by_parts(first: Any, part: Callable[[Callable[[Any], Any]], Any], name: str) -> Any:
+def _by_parts(first: Tree, part: Callable[[AnyFunction], Tree], name: str) -> Tree:
     """An object with the structure of `first`, made of `part(read)` for a function that reads each part of a sample."""
     if isinstance(first, Mapping):
         made = {key: part(lambda sample, key=key: sample[key]) for key in first}  # type: ignore[misc]
@@ -102,7 +102,7 @@ def _same_shapes(arrays: Sequence[np.ndarray]) -> np.ndarray:
     return np.stack(arrays)
 
 
-def gathered(dataset: Any, positions: Sequence[int]) -> list[Tensor] | None:
+def gathered(dataset: object, positions: Sequence[int]) -> list[Tensor] | None:
     """The batch that default_collate would make of the rows of a TensorDataset, read at once; None for other datasets."""
     if type(dataset) is Subset:
         return gathered(dataset.dataset, [dataset.indices[p] for p in positions])

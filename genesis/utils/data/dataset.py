@@ -6,7 +6,7 @@ import math
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import accumulate
-from typing import Any, Generic, TypeVar
+from typing import Generic, TypeVar
 
 from genesis.runtime.rng import Generator
 from genesis.tensor.handle import Tensor
@@ -32,10 +32,10 @@ class Dataset(Generic[Sample]):
     [0, 1, 4, 0, 1, 4]
     """
 
-    def __getitem__(self, index: Any) -> Sample:
+    def __getitem__(self, index: int) -> Sample:
         raise NotImplementedError(f"{type(self).__name__}: a dataset wants a method __getitem__(index)")
 
-    def __add__(self, other: Dataset[Any]) -> ConcatDataset:
+    def __add__(self, other: Dataset[Sample]) -> ConcatDataset[Sample]:
         return ConcatDataset([self, other])
 
 
@@ -66,7 +66,7 @@ class TensorDataset(Dataset[tuple[Tensor, ...]]):
             )
         self.tensors = tensors
 
-    def __getitem__(self, index: Any) -> tuple[Tensor, ...]:
+    def __getitem__(self, index: int) -> tuple[Tensor, ...]:
         return tuple([t[index] for t in self.tensors])
 
     def __len__(self) -> int:
@@ -80,17 +80,17 @@ class Subset(Dataset[Sample]):
         self.dataset = dataset
         self.indices = indices
 
-    def __getitem__(self, index: Any) -> Sample:
+    def __getitem__(self, index: int) -> Sample:
         return self.dataset[self.indices[index]]
 
     def __len__(self) -> int:
         return len(self.indices)
 
 
-class ConcatDataset(Dataset[Any]):
+class ConcatDataset(Dataset[Sample]):
     """Datasets one after the other. Raises ValueError for none, TypeError for an iterable one, which has no positions."""
 
-    def __init__(self, datasets: Iterable[Dataset[Any]]) -> None:
+    def __init__(self, datasets: Iterable[Dataset[Sample]]) -> None:
         self.datasets = list(datasets)
         if not self.datasets:
             raise ValueError("ConcatDataset: wants one dataset at least")
@@ -98,7 +98,7 @@ class ConcatDataset(Dataset[Any]):
             raise TypeError("ConcatDataset: an IterableDataset has no positions; chain the iterators instead")
         self.cumulative_sizes = list(accumulate(len(d) for d in self.datasets))  # type: ignore[arg-type]
 
-    def __getitem__(self, index: Any) -> Any:
+    def __getitem__(self, index: int) -> Sample:
         place = index + len(self) if index < 0 else index
         if not 0 <= place < len(self):
             raise IndexError(f"ConcatDataset: index {index} is out of range for {len(self)} samples")

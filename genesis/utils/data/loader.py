@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
+from genesis.ir.annotations import Tree
 from genesis.runtime.rng import Generator, default_generator
 from genesis.utils.data.collate import default_collate, default_convert, gathered
 from genesis.utils.data.dataset import IterableDataset
 from genesis.utils.data.sampler import BatchSampler, RandomSampler, SequentialSampler
-from genesis.utils.data.workers import END, WorkerInfo, get_worker_info, prefetched
+from genesis.utils.data.workers import END, Batch, Fetch, Task, WorkerInfo, get_worker_info, prefetched
 
 __all__ = ["DataLoader"]
 
@@ -45,10 +46,10 @@ class DataLoader:
     """
 
     def __init__(
-        self, dataset: Any, batch_size: int | None = 1, shuffle: bool | None = None, sampler: Iterable[Any] | None = None,
-        batch_sampler: Iterable[Any] | None = None, num_workers: int = 0, collate_fn: Callable[[Any], Any] | None = None,
+        self, dataset: Any, batch_size: int | None = 1, shuffle: bool | None = None, sampler: Iterable[int] | None = None,
+        batch_sampler: Iterable[Sequence[int]] | None = None, num_workers: int = 0, collate_fn: Fetch | None = None,
         pin_memory: bool = False, drop_last: bool = False, timeout: float = 0,
-        worker_init_fn: Callable[[int], None] | None = None, multiprocessing_context: Any = None,
+        worker_init_fn: Callable[[int], None] | None = None, multiprocessing_context: object = None,
         generator: Generator | None = None, *, prefetch_factor: int | None = None, persistent_workers: bool = False,
     ) -> None:
         self._iterable = isinstance(dataset, IterableDataset)
@@ -84,9 +85,9 @@ class DataLoader:
         self._batched = batch_sampler is not None or (self._iterable and batch_size is not None)
         self.collate_fn = collate_fn or (default_collate if self._batched else default_convert)
 
-    def __iter__(self) -> Iterator[Any]:
+    def __iter__(self) -> Iterator[Batch]:
         positions = self.batch_sampler if self.batch_sampler is not None else self.sampler
-        tasks: Iterator[Any] = itertools.repeat(None) if self._iterable else iter(positions)  # type: ignore[arg-type]
+        tasks: Iterator[Task] = itertools.repeat(None) if self._iterable else iter(positions)  # type: ignore[arg-type]
         if not self.num_workers:
             return self._fetched(tasks)
         stream = self.generator or default_generator
@@ -103,7 +104,7 @@ class DataLoader:
             return count
         return count // self.batch_size if self.drop_last else -(-count // self.batch_size)
 
-    def _fetched(self, tasks: Iterator[Any]) -> Iterator[Any]:
+    def _fetched(self, tasks: Iterator[Task]) -> Iterator[Batch]:
         """The batches of `tasks`, each fetched when it is asked for."""
         fetch = self._opened()
         for task in tasks:
@@ -112,19 +113,19 @@ class DataLoader:
                 return
             yield batch
 
-    def _initialized(self) -> Callable[[Any], Any]:
+    def _initialized(self) -> Fetch:
         info = get_worker_info()
         if info is not None and self.worker_init_fn is not None:
             self.worker_init_fn(info.id)
         return self._opened()
 
-    def _opened(self) -> Callable[[Any], Any]:
+    def _opened(self) -> Fetch:
         """The function from a task (a position, a list of them, or None for the next) to a batch; made in its worker."""
         if self._iterable:
             return self._following(iter(self.dataset))
         return self._at_positions if self._batched else lambda position: self.collate_fn(self.dataset[position])
 
-    def _at_positions(self, positions: Any) -> Any:
+    def _at_positions(self, positions: Sequence[int]) -> Batch:
         dataset, collate = self.dataset, self.collate_fn
         if collate is default_collate and (batch := gathered(dataset, positions)) is not None:
             return batch
@@ -132,8 +133,8 @@ class DataLoader:
             return collate(dataset.__getitems__(positions))
         return collate([dataset[p] for p in positions])
 
-    def _following(self, samples: Iterator[Any]) -> Callable[[Any], Any]:
-        def next_batch(_: Any) -> Any:
+    def _following(self, samples: Iterator[Tree]) -> Fetch:
+        def next_batch(_: Task) -> Batch:
             if self.batch_size is None:
                 sample = next(samples, END)
                 return END if sample is END else self.collate_fn(sample)

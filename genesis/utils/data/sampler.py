@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence, Sized
 from itertools import islice
-from typing import Any, Generic, TypeVar
+from typing import Generic, TypeVar
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from genesis.runtime.rng import Generator, default_generator
 
@@ -126,7 +127,7 @@ class WeightedRandomSampler(Sampler[int]):
     """
 
     def __init__(
-        self, weights: Sequence[float] | Any, num_samples: int, replacement: bool = True, generator: Generator | None = None
+        self, weights: ArrayLike, num_samples: int, replacement: bool = True, generator: Generator | None = None
     ) -> None:
         _check_count("WeightedRandomSampler", num_samples)
         weights = np.asarray(weights, np.float64)

@@ -15,9 +15,12 @@ from dataclasses import dataclass
 from queue import SimpleQueue
 from typing import Any
 
-__all__ = ["END", "WorkerInfo", "get_worker_info", "prefetched"]
+__all__ = ["END", "Batch", "Fetch", "Task", "WorkerInfo", "get_worker_info", "prefetched"]
 
-END: Any = object()  # what a worker answers with once it has no more batches
+Task = Any  # what a worker fetches: a position, a list of them, or None for the next
+Batch = Any
+Fetch = Callable[[Task], Batch]
+END: Batch = object()  # what a worker answers with once it has no more batches
 
 
 @dataclass(frozen=True)
@@ -27,7 +30,7 @@ class WorkerInfo:
     id: int
     num_workers: int
     seed: int
-    dataset: Any
+    dataset: object
 
 
 _here = threading.local()
@@ -41,19 +44,19 @@ def get_worker_info() -> WorkerInfo | None:
 class _Worker:
     """A thread and the queue of its tasks. It ends at the first None; as a daemon it never keeps a program alive."""
 
-    def __init__(self, info: WorkerInfo, opened: Callable[[], Callable[[Any], Any]]) -> None:
-        self.tasks: SimpleQueue[tuple[Future[Any], Any] | None] = SimpleQueue()
+    def __init__(self, info: WorkerInfo, opened: Callable[[], Fetch]) -> None:
+        self.tasks: SimpleQueue[tuple[Future[Batch], Task] | None] = SimpleQueue()
         name = f"genesis-data-worker-{info.id}"
         threading.Thread(target=_work, args=(self.tasks, info, opened), name=name, daemon=True).start()
 
-    def submit(self, task: Any) -> Future[Any]:
-        future: Future[Any] = Future()
+    def submit(self, task: Task) -> Future[Batch]:
+        future: Future[Batch] = Future()
         self.tasks.put((future, task))
         return future
 
 
 def _work(
-    tasks: SimpleQueue[tuple[Future[Any], Any] | None], info: WorkerInfo, opened: Callable[[], Callable[[Any], Any]]
+    tasks: SimpleQueue[tuple[Future[Batch], Task] | None], info: WorkerInfo, opened: Callable[[], Fetch]
 ) -> None:
     _here.info = info
     fetch = None
@@ -69,16 +72,16 @@ def _work(
 
 
 def prefetched(
-    tasks: Iterator[Any], opened: Callable[[], Callable[[Any], Any]], infos: list[WorkerInfo], ahead: int,
+    tasks: Iterator[Task], opened: Callable[[], Fetch], infos: list[WorkerInfo], ahead: int,
     timeout: float | None,
-) -> Iterator[Any]:
+) -> Iterator[Batch]:
     """The results of `tasks` in order, computed by a worker per info, at most `ahead` per worker before they are wanted.
 
     `opened()`, called once in each worker, gives the function that a task is put to. What that raises is raised here,
     with the worker's traceback. However the loop over this ends, the workers end.
     """
     workers = [_Worker(info, opened) for info in infos]
-    pending: deque[tuple[_Worker, Future[Any]]] = deque()
+    pending: deque[tuple[_Worker, Future[Batch]]] = deque()
     try:
         for worker, task in zip(itertools.cycle(workers), itertools.islice(tasks, ahead * len(workers))):
             pending.append((worker, worker.submit(task)))
