@@ -23,15 +23,15 @@ __all__ = ["GRUCell", "LSTMCell", "RNNCell"]
 class _Cell(Module):
     """The weights of one step; parameters are named and drawn as PyTorch's."""
 
-    _row = ""
+    _mode = _row = ""
 
     def __init__(
-        self, mode: str, input_size: int, hidden_size: int, bias: bool, device: DeviceLike, dtype: DType | None
+        self, input_size: int, hidden_size: int, bias: bool = True, device: DeviceLike = None, dtype: DType | None = None
     ) -> None:
         self.input_size = input_size
         self.hidden_size = hidden_size
         self.bias = bias
-        gates = GATES[mode] * hidden_size
+        gates = GATES[self._mode] * hidden_size
         self.weight_ih = Parameter(empty(gates, input_size, device=device, dtype=dtype))
         self.weight_hh = Parameter(empty(gates, hidden_size, device=device, dtype=dtype))
         self.bias_ih = Parameter(empty(gates, device=device, dtype=dtype)) if bias else None
@@ -79,9 +79,9 @@ class RNNCell(_Cell):
     ) -> None:
         if nonlinearity not in ("tanh", "relu"):
             raise ValueError(f"RNNCell: nonlinearity must be 'tanh' or 'relu', got {nonlinearity!r}")
-        super().__init__(f"RNN_{nonlinearity.upper()}", input_size, hidden_size, bias, device, dtype)
         self.nonlinearity = nonlinearity
-        self._row = f"rnn_{nonlinearity}_cell"
+        self._mode, self._row = f"RNN_{nonlinearity.upper()}", f"rnn_{nonlinearity}_cell"
+        super().__init__(input_size, hidden_size, bias, device, dtype)
 
     def extra_repr(self) -> str:
         """The sizes, and what is not as it is by default."""
@@ -97,12 +97,7 @@ class LSTMCell(_Cell):
     ((2, 4), (2, 4))
     """
 
-    _row = "lstm_cell"
-
-    def __init__(
-        self, input_size: int, hidden_size: int, bias: bool = True, device: DeviceLike = None, dtype: DType | None = None
-    ) -> None:
-        super().__init__("LSTM", input_size, hidden_size, bias, device, dtype)
+    _mode, _row = "LSTM", "lstm_cell"
 
     def _nothing(self, h: Tensor) -> Tensor | Sequence[Tensor]:
         return h, h
@@ -116,9 +111,4 @@ class GRUCell(_Cell):
     (2, 4)
     """
 
-    _row = "gru_cell"
-
-    def __init__(
-        self, input_size: int, hidden_size: int, bias: bool = True, device: DeviceLike = None, dtype: DType | None = None
-    ) -> None:
-        super().__init__("GRU", input_size, hidden_size, bias, device, dtype)
+    _mode, _row = "GRU", "gru_cell"

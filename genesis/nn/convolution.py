@@ -24,8 +24,9 @@ class _Convolution(Module):
     _function: Callable[..., Tensor]
 
     def __init__(
-        self, in_channels: int, out_channels: int, kernel_size: PerAxis, stride: PerAxis, padding: PerAxis | str,
-        dilation: PerAxis, groups: int, bias: bool, padding_mode: str, device: DeviceLike, dtype: DType | None,
+        self, in_channels: int, out_channels: int, kernel_size: PerAxis, stride: PerAxis = 1, padding: PerAxis | str = 0,
+        dilation: PerAxis = 1, groups: int = 1, bias: bool = True, padding_mode: str = "zeros", device: DeviceLike = None,
+        dtype: DType | None = None,
     ) -> None:
         name, axes = type(self).__name__, self._axes
         if groups < 1 or in_channels % groups or out_channels % groups:
@@ -76,15 +77,6 @@ class _Convolution(Module):
 
 
 class _Conv(_Convolution):
-    def __init__(
-        self, in_channels: int, out_channels: int, kernel_size: PerAxis, stride: PerAxis = 1, padding: PerAxis | str = 0,
-        dilation: PerAxis = 1, groups: int = 1, bias: bool = True, padding_mode: str = "zeros", device: DeviceLike = None,
-        dtype: DType | None = None,
-    ) -> None:
-        super().__init__(
-            in_channels, out_channels, kernel_size, stride, padding, dilation, groups, bias, padding_mode, device, dtype
-        )
-
     def forward(self, input: Tensor) -> Tensor:
         """`input` (n, in_channels, ..) or (in_channels, ..) -> the same with out_channels."""
         padding: PerAxis | str = self.padding

@@ -7,7 +7,7 @@ the order of assignment. Nothing else is kept, so there is nothing to keep in st
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, NamedTuple, Self, TypeVar
+from typing import Any, ClassVar, NamedTuple, Self, TypeVar
 
 from genesis.functions.creation import as_tensor
 from genesis.nn.conversion import Convertible
@@ -50,7 +50,7 @@ class Module(Hooked, Convertible):
 
     training: bool = True
     _buffers: Mapping[str, bool] = {}  # name -> whether the state dict has it
-    _printed: tuple[str, ...] | None = None  # the attributes that stand between the brackets when it is printed; "*a": unnamed
+    _printed: ClassVar[tuple[str, ...] | None] = None  # attributes that `repr` shows; "*name" by its value alone
 
     # ---- attributes ----
 

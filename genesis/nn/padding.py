@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import ClassVar
 
 from genesis.nn import functional
 from genesis.nn.module import Module
@@ -22,7 +23,7 @@ class _Pad(Module):
 
     _axes = 1
     _mode = "constant"
-    _printed: tuple[str, ...] = ("*padding",)
+    _printed: ClassVar[tuple[str, ...]] = ("*padding",)
     value: float | None = None
 
     def __init_subclass__(cls, axes: int | None = None, mode: str | None = None) -> None:

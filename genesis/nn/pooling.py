@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import ClassVar
 
 from genesis.nn import functional
 from genesis.nn.layer import Layer
@@ -14,34 +15,30 @@ __all__ = [
 ]
 
 
-class _MaxPool(Layer):
-    """Of (n, c, ..) or (c, ..), over what comes after c; with `return_indices`, the elements' places too."""
+class _Windowed(Layer):
+    """Of (n, c, ..) or (c, ..), over what comes after c; windows are a `kernel_size` apart where no `stride` is given."""
 
     kernel_size: PerAxis
     stride: PerAxis | None = None
     padding: PerAxis = 0
+    _printed: ClassVar[tuple[str, ...]] = ("kernel_size", "stride", "padding")
+
+    def __post_init__(self) -> None:
+        self.stride = self.kernel_size if self.stride is None else self.stride
+
+
+class _MaxPool(_Windowed):
+    """With `return_indices`, the elements' places too."""
+
     dilation: PerAxis = 1
     return_indices: bool = False
     ceil_mode: bool = False
     _printed = "kernel_size", "stride", "padding", "dilation", "ceil_mode"
 
-    def __post_init__(self) -> None:
-        self.stride = self.kernel_size if self.stride is None else self.stride
 
-
-class _AvgPool(Layer):
-    """Of (n, c, ..) or (c, ..), over what comes after c."""
-
-    kernel_size: PerAxis
-    stride: PerAxis | None = None
-    padding: PerAxis = 0
+class _AvgPool(_Windowed):
     ceil_mode: bool = False
     count_include_pad: bool = True
-    divisor_override: int | None = None
-    _printed = "kernel_size", "stride", "padding"
-
-    def __post_init__(self) -> None:
-        self.stride = self.kernel_size if self.stride is None else self.stride
 
 
 class _LPPool(Layer):
@@ -99,7 +96,7 @@ class MaxPool3d(_MaxPool):
     function = functional.max_pool3d
 
 
-class AvgPool1d(Layer):
+class AvgPool1d(_AvgPool):
     """The mean of each window over the last axis; see `nn.functional.avg_pool1d`.
 
     >>> import genesis
@@ -107,13 +104,7 @@ class AvgPool1d(Layer):
     tensor([[2., 6.]])
     """
 
-    kernel_size: PerAxis
-    stride: PerAxis | None = None
-    padding: PerAxis = 0
-    ceil_mode: bool = False
-    count_include_pad: bool = True
     function = functional.avg_pool1d
-    _printed = "kernel_size", "stride", "padding"
 
     def __post_init__(self) -> None:
         self.kernel_size = per_axis("AvgPool1d", "kernel_size", self.kernel_size, 1)
@@ -129,6 +120,7 @@ class AvgPool2d(_AvgPool):
     (1, 3, 4, 4)
     """
 
+    divisor_override: int | None = None
     function = functional.avg_pool2d
 
 
@@ -140,6 +132,7 @@ class AvgPool3d(_AvgPool):
     (1, 3, 4, 4, 4)
     """
 
+    divisor_override: int | None = None
     function = functional.avg_pool3d
 
 

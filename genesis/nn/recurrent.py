@@ -26,11 +26,13 @@ __all__ = ["GRU", "LSTM", "RNN"]
 class _Recurrent(Module):
     """Layers of cells, each going through the sequence that the one before it shows."""
 
+    mode = ""
     _states = 1  # what a cell hands on, h; and c, of an LSTM
 
     def __init__(
-        self, mode: str, input_size: int, hidden_size: int, num_layers: int, bias: bool, batch_first: bool, dropout: float,
-        bidirectional: bool, proj_size: int, device: DeviceLike, dtype: DType | None,
+        self, input_size: int, hidden_size: int, num_layers: int = 1, bias: bool = True, batch_first: bool = False,
+        dropout: float = 0.0, bidirectional: bool = False, proj_size: int = 0, device: DeviceLike = None,
+        dtype: DType | None = None,
     ) -> None:
         name = type(self).__name__
         if min(input_size, hidden_size, num_layers) < 1:
@@ -39,7 +41,6 @@ class _Recurrent(Module):
             raise ValueError(f"{name}: dropout is a probability, got {dropout}")
         if not 0 <= proj_size < hidden_size:
             raise ValueError(f"{name}: proj_size is {proj_size}; want less than hidden_size, {hidden_size}, or 0 for none")
-        self.mode = mode
         self.input_size = input_size
         self.hidden_size = hidden_size
         self.num_layers = num_layers
@@ -50,7 +51,7 @@ class _Recurrent(Module):
         self.proj_size = proj_size
         self._shown = proj_size or hidden_size
         self._directions = 2 if bidirectional else 1
-        gates = GATES[mode] * hidden_size
+        gates = GATES[self.mode] * hidden_size
         for layer in range(num_layers):
             enters = input_size if layer == 0 else self._directions * self._shown
             shapes: dict[str, tuple[int, ...]] = {"weight_ih": (gates, enters), "weight_hh": (gates, self._shown)}
@@ -166,16 +167,14 @@ class RNN(_Recurrent):
 
     def __init__(
         self, input_size: int, hidden_size: int, num_layers: int = 1, nonlinearity: str = "tanh", bias: bool = True,
-        batch_first: bool = False, dropout: float = 0.0, bidirectional: bool = False, device: DeviceLike = None, dtype: DType |
-        None = None,
+        batch_first: bool = False, dropout: float = 0.0, bidirectional: bool = False, device: DeviceLike = None,
+        dtype: DType | None = None,
     ) -> None:
         if nonlinearity not in ("tanh", "relu"):
             raise ValueError(f"RNN: nonlinearity must be 'tanh' or 'relu', got {nonlinearity!r}")
         self.nonlinearity = nonlinearity
-        super().__init__(
-            f"RNN_{nonlinearity.upper()}", input_size, hidden_size, num_layers, bias, batch_first, dropout, bidirectional, 0,
-            device, dtype,
-        )
+        self.mode = f"RNN_{nonlinearity.upper()}"
+        super().__init__(input_size, hidden_size, num_layers, bias, batch_first, dropout, bidirectional, 0, device, dtype)
 
 
 class LSTM(_Recurrent):
@@ -190,15 +189,7 @@ class LSTM(_Recurrent):
     ((2, 5, 8), (4, 2, 4), (4, 2, 4))
     """
 
-    _states = 2
-
-    def __init__(
-        self, input_size: int, hidden_size: int, num_layers: int = 1, bias: bool = True, batch_first: bool = False, dropout:
-        float = 0.0, bidirectional: bool = False, proj_size: int = 0, device: DeviceLike = None, dtype: DType | None = None,
-    ) -> None:
-        super().__init__(
-            "LSTM", input_size, hidden_size, num_layers, bias, batch_first, dropout, bidirectional, proj_size, device, dtype
-        )
+    mode, _states = "LSTM", 2
 
 
 class GRU(_Recurrent):
@@ -210,10 +201,10 @@ class GRU(_Recurrent):
     ((5, 2, 4), (1, 2, 4))
     """
 
+    mode = "GRU"
+
     def __init__(
         self, input_size: int, hidden_size: int, num_layers: int = 1, bias: bool = True, batch_first: bool = False,
         dropout: float = 0.0, bidirectional: bool = False, device: DeviceLike = None, dtype: DType | None = None,
     ) -> None:
-        super().__init__(
-            "GRU", input_size, hidden_size, num_layers, bias, batch_first, dropout, bidirectional, 0, device, dtype
-        )
+        super().__init__(input_size, hidden_size, num_layers, bias, batch_first, dropout, bidirectional, 0, device, dtype)

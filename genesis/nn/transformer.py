@@ -43,8 +43,8 @@ class TransformerEncoderLayer(Module):
 
     def __init__(
         self, d_model: int, nhead: int, dim_feedforward: int = 2048, dropout: float = 0.1, activation: str | Callable[[Tensor],
-        Tensor] = functional.relu, layer_norm_eps: float = 1e-5, batch_first: bool = False, norm_first: bool = False, bias: bool
-        = True, device: DeviceLike = None, dtype: DType | None = None,
+        Tensor] = functional.relu, layer_norm_eps: float = 1e-5, batch_first: bool = False, norm_first: bool = False,
+        bias: bool = True, device: DeviceLike = None, dtype: DType | None = None,
     ) -> None:
         self.self_attn = MultiheadAttention(d_model, nhead, dropout, bias, batch_first=batch_first, device=device, dtype=dtype)
         self.linear1 = Linear(d_model, dim_feedforward, bias, device=device, dtype=dtype)
