@@ -30,6 +30,7 @@ from genesis.tensor.dispatch import array_of, call
 from genesis.tensor.handle import Tensor, gradient_holders, hold_gradient, tensor_of
 from genesis.tensor.in_place import write
 from genesis.tensor.transfer import sent
+from genesis.tracing.recording_hooks import is_recording, touched_gradient
 from genesis.tracing.source_line import resolve_line, user_line
 from genesis.tracing.state import recording, thread_state, unflushed
 from genesis.tracing.trace import LOCK, Array, Trace
@@ -69,7 +70,7 @@ def backward(
     with LOCK:
         for trace in unflushed():
             trace.backwards += 1
-            if trace.backwards > 1 and thread_state.recorder is None:  # loops of backward alone stay bounded
+            if trace.backwards > 1 and not is_recording():  # loops of backward alone stay bounded
                 flush(trace)
 
 
@@ -185,7 +186,7 @@ def add_gradient(tensor: Tensor, gradient: Tensor, create_graph: bool) -> None:
     """`.grad = gradient`, or `.grad += gradient` in the tensor that is there."""
     with LOCK:
         if thread_state.recorder is not None:
-            thread_state.recorder.met_gradient(tensor, True)
+            touched_gradient(tensor, True)
         before = tensor._grad
         if before is None:
             hold_gradient(tensor, gradient)

@@ -12,6 +12,7 @@ from genesis.autograd.derivation import node_name
 from genesis.execution.flush import flush, realize
 from genesis.ir.graph import Graph, Node
 from genesis.tensor.handle import Tensor, tensor_of
+from genesis.tracing.recording_hooks import refuse
 from genesis.tracing.source_line import resolve_line
 from genesis.tracing.state import current_trace, thread_state
 from genesis.tracing.trace import LOCK, Array, Change, Trace
@@ -40,8 +41,7 @@ def forward_values(
     """(position in `source` -> position in the open `trace`, for values up to `last`; this map's part of a step's key)."""
     if source is trace:
         return int, None
-    if thread_state.recorder is not None:
-        thread_state.recorder.refuse("backward goes on in a program that ran before")
+    refuse("backward goes on in a program that ran before")
     flush(source)  # if another thread has it open, or its flush was interrupted
     if source.backward.graph_freed:
         raise ReleasedError

@@ -22,7 +22,8 @@ from genesis.ops.derive import derive
 from genesis.ops.registry import OPERATIONS, expand
 from genesis.tensor.dispatch import array_of, call, filled
 from genesis.tensor.handle import Tensor, tensor_of
-from genesis.tracing.state import current_trace, recording, thread_state
+from genesis.tracing.recording_hooks import unwatched
+from genesis.tracing.state import current_trace, recording
 from genesis.tracing.trace import LOCK, Array, Trace
 from genesis.tracing.trie import BYTE_LIMIT
 
@@ -101,8 +102,7 @@ class TraceBackward:
                 ends, rest, reads = derive(source.nodes, given, graph, lambda i: graph.value(position(i)), wanted, above)
                 return tuple(ends.items()), tuple(rest.items()), reads
 
-            recorder = thread_state.recorder
-            step = trace.record(key, build if recorder is None else recorder.unwatched(build), grad=self.create_graph)
+            step = trace.record(key, unwatched(build), grad=self.create_graph)
             ends, rest, reads = step.result
             if not source.released.isdisjoint(reads):
                 raise ReleasedError

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import weakref
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
-from itertools import compress
+from collections.abc import Callable, Mapping
+from itertools import compress, repeat
 from operator import attrgetter, itemgetter
 from typing import Any
 
@@ -15,7 +15,7 @@ from genesis.execution.failure import lose, lose_all
 from genesis.execution.host_call import call_host
 from genesis.execution.plan import Plan, find_plan, held_arrays
 from genesis.execution.reference_mode import Interpretation
-from genesis.execution.result_pool import Run, reusable
+from genesis.execution.result_pool import ResultPool, Run, reusable
 from genesis.ops.indexing import out_of_range
 from genesis.runtime.counters import counts
 from genesis.runtime.native import Completion, UnfinishedError
@@ -110,8 +110,7 @@ def _execute(run: Run, trace: Trace) -> Exception | None:
     if not plan.keeps:
         trace.input_at.clear()
     assert run.pool is not None
-    donations = run.pool.donations
-    reused = _reused_inputs(donations, plan.sizes, trace) if donations else _NONE
+    reused = _reused_inputs(run.pool, trace) if run.pool.donors else _NONE
     slots = _slots(run, plan, trace, reused)
     for segment in plan.segments:
         if segment.host is not None:
@@ -189,19 +188,19 @@ def _finish(trace: Trace, run: Run) -> None:
         run.pool = None
 
 
-def _reused_inputs(donations: Sequence[tuple[int, int]], sizes: Sequence[int], trace: Trace) -> Mapping[int, Array]:
+def _reused_inputs(pool: ResultPool, trace: Trace) -> Mapping[int, Array]:
     """The inputs that outputs are written over, by the number of the output's buffer: they die with this flush."""
-    recorder, inputs = thread_state.recorder, trace.inputs
+    recorder = thread_state.recorder
     written = map(id, map(_second, trace.written))
-    others = dict.fromkeys(written, 1) if recorder is None else recorder.references() + Counter(written)
-    arrays = [inputs[k] for k, _ in donations]
-    may_be = reusable(arrays, [1 + others.get(id(array), 0) for array in arrays], [sizes[k] for _, k in donations])
-    reused = {number: array for array, (_, number) in compress(zip(arrays, donations, strict=True), may_be)}
+    others = dict.fromkeys(written, 2) if recorder is None else {
+        array: 1 + count for array, count in (recorder.references() + Counter(written)).items()}
+    arrays = [*map(trace.inputs.__getitem__, pool.donors)]
+    owners = [*map(others.get, map(id, arrays), repeat(1))]  # the trace's inputs, what it has written, the record
+    reused = dict(compress(zip(pool.donated, arrays, strict=True), reusable(arrays, owners, pool.sizes)))
     for number, array in reused.items():
-        memory = array.memory
-        assert memory is not None
+        buffer = array.memory.buffer  # type: ignore[union-attr]
         if recorder is not None:
-            reused[number] = Array(None, -1, array.node, memory)
+            reused[number] = Array(None, -1, array.node, array.memory)
             recorder.gave_away(array)
-        memory.buffer.version, memory.buffer.origin = 0, None
+        buffer.version, buffer.origin = 0, None
     return reused

@@ -8,7 +8,7 @@ else owns it (`reusable`); otherwise it gets fresh memory, which the run does no
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from operator import attrgetter
+from operator import attrgetter, sub
 from typing import NamedTuple, Protocol
 
 from genesis.ir.dtypes import DType
@@ -113,13 +113,15 @@ class ResultPool:
 
     Attributes:
         donations: (input, buffer): which large result the program may write over which input.
+        donors, sizes: these inputs, and the sizes that are wanted.
         kept_bytes: results up to this size stay with a run. None does on a GPU: its own pool gives the same memory again at
             once, and graphs of launches want it where it was the last time.
         selected: values whose arrays a run is to have at hand.
     """
 
     __slots__ = (
-        "_buffers", "_handles", "_large", "_passing", "_small", "_values", "donations", "idle", "kept_bytes", "selected",
+        "_buffers", "_handles", "_large", "_passing", "_small", "_values", "donated", "donations", "donors", "idle",
+        "kept_bytes", "selected", "sizes",
     )
 
     def __init__(
@@ -128,6 +130,9 @@ class ResultPool:
     ) -> None:
         self._buffers = buffers
         self.donations = [pair for pair in donations if buffers[pair[1]].size > kept_bytes]
+        self.donors = [k for k, _ in self.donations]
+        self.donated = [number for _, number in self.donations]
+        self.sizes = [buffers[number].size for number in self.donated]
         self.kept_bytes = kept_bytes
         self.idle: list[Run] = []  # that came to their end, the oldest first
         self.selected: Sequence[int] = ()
@@ -181,17 +186,19 @@ class ResultPool:
 
     def _make(self, run: Run, buffers: Sequence[ResultBuffer], reused: Mapping[int, Array]) -> None:
         """Make memory for values that have none."""
-        memories, handles = run.memories, self._handles
+        memories, addresses, handles, device, laid = run.memories, run.addresses, self._handles, run.device, Memory.laid
         for number, value, size, layout, start, strides in buffers:
             if memories[value] is not None:
                 continue
             array = reused.get(number)
-            memory = None if array is None else array.memory
-            if memory is None or memory.layout is not layout:
-                buffer = Buffer(size, run.device) if memory is None else memory.buffer
-                memory, array = Memory.laid(buffer, layout, start, strides), None
+            if array is None:
+                memory = laid(Buffer(size, device), layout, start, strides)
+            else:
+                memory = array.memory  # type: ignore[assignment]
+                if memory.layout is not layout:
+                    memory, array = laid(memory.buffer, layout, start, strides), None
             memories[value] = memory
-            run.addresses[number] = memory.buffer.ptr
+            addresses[number] = memory.buffer.ptr
             if handles:
                 run.arrays[value] = array or Array(*handles[value], memory)
 
@@ -203,8 +210,9 @@ class ResultPool:
     def give_back(self, run: Run) -> None:
         """Keep a run whose program came to its end, with small results alone."""
         if self._passing:
+            memories, arrays = run.memories, run.arrays
             for value in self._passing:
-                run.memories[value] = run.arrays[value] = None  # type: ignore[call-overload]
+                memories[value] = arrays[value] = None  # type: ignore[call-overload]
         self.idle.append(run)
 
 
@@ -212,15 +220,17 @@ def reusable(arrays: Sequence[Array], owners: Sequence[int], sizes: Sequence[int
     """Which realized arrays may be written over: those that nobody owns besides `arrays` and as many others as `owners`
     says, in whole buffers of these sizes, which nobody shares.
 
-    Which outputs a program may write over which inputs is for `lower.schedule.donations` to say; whether it does is decided
+    Which outputs a program may write over which inputs is for `lower.donations` to say; whether it does is decided
     here, for each run.
     """
     memories = [*map(_memory, arrays)]
     buffers = [*map(_buffer, memories)]
-    counts = [[*map(reference_count, objects)] for objects in (arrays, memories, buffers)]
+    once = IN_LIST + 1
+    of_arrays, of_memories = [*map(sub, map(reference_count, arrays), owners)], [*map(reference_count, memories)]
+    of_buffers = [*map(reference_count, buffers)]  # all counts are there before a loop's variables become owners
     return [
-        of_array == IN_LIST + others and of_memory == of_buffer == IN_LIST + 1 and buffer.nbytes == size
-        and buffer._owner is None and memory.layout.offset == 0
-        for of_array, of_memory, of_buffer, others, size, memory, buffer in zip(
-            *counts, owners, sizes, memories, buffers, strict=True)
+        of_array == IN_LIST and of_memory == once and of_buffer == once and buffer.nbytes == size and buffer._owner is None
+        and not memory.layout.offset
+        for of_array, of_memory, of_buffer, memory, buffer, size in zip(
+            of_arrays, of_memories, of_buffers, memories, buffers, sizes, strict=True)
     ]

@@ -12,7 +12,7 @@ from genesis.runtime.devices import CPU, Device
 from genesis.runtime.rng import Generator
 from genesis.tensor.dispatch import call_on
 from genesis.tensor.handle import Tensor
-from genesis.tracing.state import thread_state
+from genesis.tracing.recording_hooks import numbers_drawn, refuse
 
 __all__ = ["drawn", "draws"]
 
@@ -20,13 +20,10 @@ __all__ = ["drawn", "draws"]
 def draws(count: int, generator: Generator | None = None) -> tuple[int, int]:
     """(seed, first place) of `count` fresh numbers, as signed 64-bit integers; of a generator of one's own, if given."""
     if generator is not None:
-        if thread_state.recorder is not None:
-            thread_state.recorder.refuse("numbers are drawn from a generator of the call's own")
+        refuse("numbers are drawn from a generator of the call's own")
         return _signed(generator.initial_seed()), _signed(generator.reserve(count))
     start = rng.reserve(count)
-    if thread_state.recorder is not None:
-        return thread_state.recorder.drawn(start, count)
-    return _signed(rng.initial_seed()), _signed(start)
+    return numbers_drawn(start, count) or (_signed(rng.initial_seed()), _signed(start))
 
 
 def _signed(word: int) -> int:

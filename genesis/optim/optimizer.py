@@ -14,7 +14,8 @@ from genesis.tensor.dispatch import call
 from genesis.tensor.handle import Tensor
 from genesis.tensor.in_place import write_all
 from genesis.tensor.views import detach
-from genesis.tracing.state import recording, thread_state
+from genesis.tracing.recording_hooks import is_recording, optimizer_stepped, optimizer_updates
+from genesis.tracing.state import recording
 
 __all__ = ["HINTS", "Group", "Members", "Numbers", "Optimizer"]
 
@@ -88,8 +89,7 @@ class Optimizer:
         if closure is not None:
             with recording(True) as again, again:
                 loss = closure()
-        if thread_state.recorder is not None:
-            thread_state.recorder.stepped(self)
+        optimizer_stepped(self)
         with recording(False) as again, again:
             for group in self.param_groups:
                 members = group["params"]
@@ -102,7 +102,7 @@ class Optimizer:
                     by_age.setdefault((state["step"], device), []).append(parameter)
                 for (age, _), parameters in by_age.items():
                     self.update(parameters, group, age)
-            if thread_state.recorder is None:  # `genesis.compile` makes one program of a whole function
+            if not is_recording():  # `genesis.compile` makes one program of a whole function
                 flush_all()
         return loss
 
@@ -131,8 +131,7 @@ class Optimizer:
         """Move `parameters`, whose step number is `age`."""
         settings, slots = self.settings(group, age), self.slots(group)
         kept = [[self.state[p][kind] for p in parameters] if kind in slots else [] for kind in self.kinds]
-        if thread_state.recorder is not None:
-            settings = thread_state.recorder.updated(self, group, parameters, settings)
+        settings = optimizer_updates(self, group, parameters, settings)
         results = call(self.operation, (parameters, _gradients(parameters), *kept, *settings), bare=True)
         write_all([*parameters, *chain(*kept)], results)
 
@@ -195,7 +194,7 @@ class Optimizer:
 
 def _gradients(parameters: Sequence[Tensor]) -> list[Tensor | None]:
     """`.grad` of each, which a recording is told of."""
-    return [p._grad for p in parameters] if thread_state.recorder is None else [p.grad for p in parameters]
+    return [p._grad for p in parameters] if not is_recording() else [p.grad for p in parameters]
 
 
 def _copied(value: Any, parameter: Tensor) -> Tensor:

@@ -34,6 +34,7 @@ from genesis.tensor.handle import (
 from genesis.tensor.traced_number import Number, plain
 from genesis.tensor.transfer import sent
 from genesis.tracing.memory import Memory
+from genesis.tracing.recording_hooks import refuse
 from genesis.tracing.source_line import user_line
 from genesis.tracing.state import current_trace, thread_state
 from genesis.tracing.trace import LOCK, Array, Trace
@@ -159,8 +160,7 @@ def _token(trace: Trace, argument: Any, operand: bool, static: bool) -> Token:
     if isinstance(argument, np.generic):
         return _token(trace, argument.item(), operand, static)
     if isinstance(argument, np.ndarray):
-        if thread_state.recorder is not None:
-            thread_state.recorder.refuse("the values of a NumPy array are read")
+        refuse("the values of a NumPy array are read")
         return _position(trace, from_values(argument, from_numpy_dtype(argument.dtype), trace.device))
     return argument
 

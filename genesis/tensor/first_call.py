@@ -13,7 +13,7 @@ from genesis.ops.autocast import recast
 from genesis.ops.registry import Operation, numbers_of
 from genesis.tensor.handle import CallArguments, Tensor
 from genesis.tensor.traced_number import Number
-from genesis.tracing.state import thread_state
+from genesis.tracing.recording_hooks import unwatched
 from genesis.tracing.trace import Trace
 from genesis.tracing.trie import Key, Step
 
@@ -41,9 +41,8 @@ def defined(
             values, chosen = recast(operation, low, values, chosen)
         return operation.define(*values, **chosen)
 
-    recorder = thread_state.recorder
     try:
-        step = trace.advance(key, build if recorder is None else recorder.unwatched(build), grad=grad)
+        step = trace.advance(key, unwatched(build), grad=grad)
     except BaseException:
         trace.lines.pop()
         raise

@@ -15,7 +15,8 @@ from genesis.runtime.dlpack import Outside
 from genesis.runtime.memory import Buffer
 from genesis.tensor.dispatch import call, moved
 from genesis.tensor.handle import Tensor, from_values, method, tensor_of
-from genesis.tracing.state import recording, thread_state
+from genesis.tracing.recording_hooks import python_data, refuse
+from genesis.tracing.state import recording
 from genesis.tracing.trace import Array
 
 __all__ = ["as_numpy", "from_data", "from_memory", "from_outside"]
@@ -46,8 +47,7 @@ def from_memory(values: np.ndarray, requires_grad: bool = False) -> Tensor:
 
     The root is all memory between the lowest and the highest element; an array that is not contiguous is a view of it.
     """
-    if thread_state.recorder is not None:
-        thread_state.recorder.refuse("the memory of a NumPy array is shared")
+    refuse("the memory of a NumPy array is shared")
     dtype = from_numpy_dtype(values.dtype)
     size = values.itemsize
     if any(s % size for s in values.strides) or not values.dtype.isnative:
@@ -63,8 +63,7 @@ def from_outside(array: Outside) -> Tensor:
     kind, index = array.device
     if kind not in (dlpack.CPU, dlpack.CUDA):
         raise BufferError(f"from_dlpack: the array is on a device of DLPack's type {kind}; want the CPU or CUDA")
-    if thread_state.recorder is not None:
-        thread_state.recorder.refuse("the memory of another library is shared")
+    refuse("the memory of another library is shared")
     dtype = DTYPES.get(array.dtype)
     if dtype is None:
         raise BufferError(f"from_dlpack: genesis has no dtype {array.dtype}; it has {', '.join(DTYPES)}")
@@ -105,9 +104,7 @@ def from_data(data: Tree, dtype: DType | None = None, requires_grad: bool = Fals
     target = device_of(device)
     if isinstance(data, Tensor):
         return _copied(data, dtype, requires_grad, device)
-    if thread_state.recorder is not None:
-        data = thread_state.recorder.data(data)
-    values = as_numpy(data, dtype)
+    values = as_numpy(python_data(data), dtype)
     kind = from_numpy_dtype(values.dtype)
     if requires_grad and dtype is None and kind.category < 2:
         kind = get_default_dtype()

@@ -19,6 +19,7 @@ from genesis.ir.shapes import Shape
 from genesis.ops.layout import Layout, contiguous_layout
 from genesis.runtime.devices import CPU, Device
 from genesis.tracing.memory import Memory
+from genesis.tracing.recording_hooks import made_of_python, touched_gradient
 from genesis.tracing.state import thread_state
 from genesis.tracing.trace import LOCK, Array, Trace
 
@@ -97,8 +98,7 @@ class Tensor(Methods):
     @property
     def grad(self) -> Tensor | None:
         """The gradient accumulated by `backward()`, or None; a result's, without `retain_grad()`, is None, with a warning."""
-        if thread_state.recorder is not None:
-            thread_state.recorder.met_gradient(self, True)
+        touched_gradient(self, True)
         if self._grad is None and self._array.node.differentiable and not self._retains_grad:
             warnings.warn("grad: backward fills that of leaves; a result wants retain_grad() before", stacklevel=2)
         return self._grad
@@ -190,8 +190,7 @@ def from_values(values: np.ndarray, dtype: DType, device: Device = CPU) -> Tenso
     """A tensor with a copy of `values`, converted to `dtype`."""
     memory = Memory.of(values, dtype, device)
     array = Array.realized(memory.buffer, memory.layout, dtype)
-    if thread_state.recorder is not None:
-        thread_state.recorder.made(array)
+    made_of_python(array)
     return tensor_of(array)
 
 
@@ -202,8 +201,8 @@ _FEW = 64
 
 def hold_gradient(tensor: Tensor, gradient: Tensor | None) -> None:
     """Put `gradient` into `.grad`, and the tensor among those that `gradient_holders` lists as long as they live."""
-    if thread_state.recorder is not None:
-        thread_state.recorder.met_gradient(tensor, False)
+    if thread_state.recorder is not None:  # backward puts every gradient down here
+        touched_gradient(tensor, False)
     tensor._grad = gradient
     if gradient is not None and not tensor._is_holder:
         with LOCK:

@@ -16,6 +16,7 @@ from genesis.ops.overlap import is_injective
 from genesis.ops.registry import OPERATIONS
 from genesis.tensor.dispatch import array_of, call, moved
 from genesis.tensor.handle import CallArguments, Tensor, tensor_of
+from genesis.tracing.recording_hooks import storage_written
 from genesis.tracing.state import recording, thread_state
 from genesis.tracing.trace import Array, Change
 
@@ -67,8 +68,7 @@ def _write_view(tensor: Tensor, root: Tensor, value: Tensor, unrecorded: bool, k
     if memory is not None and memory.buffer.shared and (
         keeps_derivation or not (value._array.node.differentiable or root._array.node.differentiable)
     ):
-        if thread_state.recorder is not None:
-            thread_state.recorder.wrote(root)
+        storage_written(root)
         memory.at(layout, root.dtype).overwrite(realize(value._array), root.dtype)
         root._version += 1
         return
@@ -153,8 +153,7 @@ def _call_with(grad: bool, name: str, arguments: CallArguments, attributes: Attr
 def _store(root: Tensor, value: Tensor) -> None:
     """Make `value` what a root holds. Storage that the outside shares is written at once."""
     memory = root._array.memory
-    if thread_state.recorder is not None:
-        thread_state.recorder.wrote(root)
+    storage_written(root)
     if root._array.node.differentiable and not value._array.node.differentiable:
         root._requires_grad = False
     written = value._array.node.op != "with_value"

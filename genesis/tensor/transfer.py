@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from genesis.execution.flush import realize
 from genesis.ops.registry import OPERATIONS
 from genesis.runtime.devices import Device
+from genesis.tracing.recording_hooks import is_recording, refuse
 from genesis.tracing.state import current_trace, thread_state
 from genesis.tracing.trace import LOCK, Array, Trace
 
@@ -22,8 +23,8 @@ def sent(arrays: Sequence[Array], device: Device, leaves: Sequence[object] = ())
 
     `leaves` has the tensor that wants the gradient for an array which is the value of a leaf, None for others.
     """
-    if thread_state.recorder is not None and any(array.device is not device for array in arrays):
-        thread_state.recorder.refuse("values go from device to device")
+    if is_recording() and any(array.device is not device for array in arrays):
+        refuse("values go from device to device")
     results = []
     own: dict[Device, Trace] = {}
     with LOCK:

@@ -9,6 +9,7 @@ from genesis.tensor.dispatch import array_of, call
 from genesis.tensor.first_call import holds_tensor, number_in
 from genesis.tensor.handle import Tensor, tensor_of
 from genesis.tracing.memory import Memory
+from genesis.tracing.recording_hooks import value_looked_at
 from genesis.tracing.state import thread_state
 from genesis.tracing.trace import LOCK, Array
 
@@ -77,8 +78,7 @@ def detach(tensor: Tensor) -> Tensor:
 
 def memory_of(tensor: Tensor) -> Memory:
     """The memory of the tensor's elements in its storage, computed now if pending. Roots are contiguous."""
-    if thread_state.recorder is not None:
-        thread_state.recorder.looked()
+    value_looked_at()
     array_of(tensor)  # a view whose root was written to looks again
     root = tensor if tensor._base is None else tensor._base
     memory = realize(root._array)

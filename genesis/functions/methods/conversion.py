@@ -30,7 +30,7 @@ from genesis.runtime.devices import Device, DeviceLike, device_of
 from genesis.tensor.dispatch import array_of, call, moved
 from genesis.tensor.from_python import from_data
 from genesis.tensor.handle import Tensor, hold_gradient, method
-from genesis.tracing.state import thread_state
+from genesis.tracing.recording_hooks import item_read, value_looked_at
 from genesis.tracing.trace import LOCK
 
 __all__ = ["values_of"]
@@ -38,8 +38,7 @@ __all__ = ["values_of"]
 
 def values_of(tensor: Tensor) -> np.ndarray:
     """The values, computed now: an array for reading at once and then dropping."""
-    if thread_state.recorder is not None:
-        thread_state.recorder.looked()
+    value_looked_at()
     with LOCK:  # a compiled call in another thread may be writing it
         array = array_of(tensor)
         return realize(array).numpy(array.node.dtype)
@@ -62,8 +61,8 @@ def item(self: Tensor) -> bool | int | float:
     >>> genesis.tensor([2.5]).item()
     2.5
     """
-    if thread_state.recorder is not None:
-        return thread_state.recorder.item(self)
+    if (number := item_read(self)) is not None:
+        return number
     array = array_of(self)
     read = _READERS.get(array.node.dtype)
     if read is not None and not array.node.shape:

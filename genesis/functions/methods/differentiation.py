@@ -11,6 +11,7 @@ from genesis.functions.overrides import function
 from genesis.tensor.dispatch import array_of
 from genesis.tensor.handle import Tensor, attribute, method
 from genesis.tensor.views import detach
+from genesis.tracing.recording_hooks import touched_gradient
 from genesis.tracing.state import recording, thread_state
 
 __all__: list[str] = []
@@ -110,7 +111,7 @@ def zero_grad(self: Tensor, set_to_none: bool = True) -> None:
     """
     held = self._grad
     if thread_state.recorder is not None:
-        thread_state.recorder.met_gradient(self, not set_to_none)
+        touched_gradient(self, not set_to_none)
     if set_to_none or held is None:
         self._grad = None
     else:

@@ -13,6 +13,7 @@ from genesis.ops.registry import OPERATIONS
 from genesis.tensor.dispatch import array_of, call
 from genesis.tensor.handle import Tensor, method, tensor_of
 from genesis.tensor.views import view
+from genesis.tracing.recording_hooks import refuse
 from genesis.tracing.state import thread_state
 
 __all__ = ["as_strided", "as_strided_scatter"]
@@ -90,8 +91,7 @@ def _turned(tensor: Tensor, name: str, *arguments: Extents) -> Tensor:
     Where its elements do not follow each other any more, what it held is a root of its own, and it a view of that; so are
     the views of it, when they look again.
     """
-    if thread_state.recorder is not None:
-        thread_state.recorder.refuse("the shape of a tensor is changed in place")
+    refuse("the shape of a tensor is changed in place")
     array = array_of(tensor)
     if tensor._requires_grad and thread_state.grad_enabled and not array.node.differentiable:
         raise RuntimeError(f"{name}_: a leaf tensor that requires grad cannot be changed in place; use genesis.no_grad()")

@@ -1,0 +1,89 @@
+"""What `genesis.compile` is told while it records a call: what a trace alone does not show.
+
+Each hook does nothing in a thread that records no call. Where a user's every operation passes (`tensor/dispatch.py`,
+`write_all`, a flush), code asks `thread_state.recorder is None` itself: a call of a hook takes twice as long as that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeVar
+
+from genesis.ir.graph import Graph
+from genesis.tracing.state import thread_state
+from genesis.tracing.trace import Array
+
+__all__ = [
+    "is_recording", "item_read", "made_of_python", "numbers_drawn", "optimizer_stepped", "optimizer_updates", "python_data",
+    "refuse", "storage_written", "touched_gradient", "unwatched", "value_looked_at",
+]
+
+T = TypeVar("T")
+
+
+def is_recording() -> bool:
+    """Whether this thread records a call."""
+    return thread_state.recorder is not None
+
+
+def refuse(reason: str) -> None:
+    """What happens here cannot be replayed."""
+    if thread_state.recorder is not None:
+        thread_state.recorder.refuse(reason)
+
+
+def value_looked_at() -> None:
+    """Python reads a value: what it does from here on may depend on it."""
+    if thread_state.recorder is not None:
+        thread_state.recorder.looked()
+
+
+def item_read(tensor: Any) -> Any:
+    """The number that `item()` is to return while a call is recorded; None otherwise."""
+    return None if thread_state.recorder is None else thread_state.recorder.item(tensor)
+
+
+def made_of_python(array: Array) -> None:
+    """`array` was made of Python's data."""
+    if thread_state.recorder is not None:
+        thread_state.recorder.made(array)
+
+
+def python_data(data: Any) -> Any:
+    """What a tensor is about to be made of, as plain numbers."""
+    return data if thread_state.recorder is None else thread_state.recorder.data(data)
+
+
+def storage_written(root: Any) -> None:
+    """A tensor that is no view is about to be written over."""
+    if thread_state.recorder is not None:
+        thread_state.recorder.wrote(root)
+
+
+def touched_gradient(tensor: Any, reads: bool) -> None:
+    """`.grad` is read, or replaced unread."""
+    if thread_state.recorder is not None:
+        thread_state.recorder.met_gradient(tensor, reads)
+
+
+def numbers_drawn(start: int, count: int) -> tuple[Any, Any] | None:
+    """The seed and the place of random numbers that were reserved, as numbers that replays put anew; None otherwise."""
+    return None if thread_state.recorder is None else thread_state.recorder.drawn(start, count)
+
+
+def optimizer_stepped(optimizer: Any) -> None:
+    """An optimizer is about to ask which of its parameters have gradients."""
+    if thread_state.recorder is not None:
+        thread_state.recorder.stepped(optimizer)
+
+
+def optimizer_updates(
+    optimizer: Any, group: Mapping[str, Any], parameters: Sequence[Any], settings: tuple[Any, ...]
+) -> tuple[Any, ...]:
+    """The settings of an update, those that may change as numbers that replays put anew."""
+    return settings if thread_state.recorder is None else thread_state.recorder.updated(optimizer, group, parameters, settings)
+
+
+def unwatched(build: Callable[[Graph], T]) -> Callable[[Graph], T]:
+    """`build`, a definition, which is none of the user's code and need not be watched."""
+    return build if thread_state.recorder is None else thread_state.recorder.unwatched(build)
