@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from genesis.autograd import Context, Function, numerical_gradient_check
 from genesis.ir.annotations import Arguments
 from genesis.tensor.handle import Tensor
@@ -21,12 +19,12 @@ class AddFunction(Function):
     """
 
     @staticmethod
-    def forward(ctx: Any, a: Any, b: Any) -> Any:
+    def forward(ctx: Context, a: Tensor, b: Tensor) -> Tensor:
         """The sum."""
         return a + b
 
     @staticmethod
-    def backward(ctx: Any, grad_output: Tensor) -> Arguments:
+    def backward(ctx: Context, grad_output: Tensor) -> Arguments:
         """The gradient goes to both as it is."""
         return grad_output, grad_output
 
@@ -42,7 +40,7 @@ class MulFunction(Function):
     """
 
     @staticmethod
-    def forward(ctx: Any, a: Any, b: Any) -> Any:
+    def forward(ctx: Context, a: Tensor, b: Tensor) -> Tensor:
         """The product."""
         tensors = [x if isinstance(x, Tensor) else None for x in (a, b)]
         ctx.save_for_backward(*tensors)
@@ -50,7 +48,7 @@ class MulFunction(Function):
         return a * b
 
     @staticmethod
-    def backward(ctx: Any, grad_output: Tensor) -> Arguments:
+    def backward(ctx: Context, grad_output: Tensor) -> Arguments:
         """The gradient times the other factor."""
         numbers = ctx.saved_variables["numbers"]
         a, b = [x if t is None else t for x, t in zip(numbers, ctx.saved_tensors, strict=True)]
@@ -67,13 +65,13 @@ class MatMulFunction(Function):
     """
 
     @staticmethod
-    def forward(ctx: Any, a: Tensor, b: Tensor) -> Tensor:
+    def forward(ctx: Context, a: Tensor, b: Tensor) -> Tensor:
         """The matrix product."""
         ctx.save_for_backward(a, b)
         return a @ b
 
     @staticmethod
-    def backward(ctx: Any, grad_output: Tensor) -> Arguments:
+    def backward(ctx: Context, grad_output: Tensor) -> Arguments:
         """The gradient times the other factor, transposed; a vector is a matrix of one row, or of one column."""
         a, b = ctx.saved_tensors
         g, rows, columns = grad_output, a, b
@@ -96,13 +94,13 @@ class ReluFunction(Function):
     """
 
     @staticmethod
-    def forward(ctx: Any, input: Tensor) -> Tensor:
+    def forward(ctx: Context, input: Tensor) -> Tensor:
         """The positive part."""
         ctx.save_for_backward(input)
         return input.clamp(min=0)
 
     @staticmethod
-    def backward(ctx: Any, grad_output: Tensor) -> Tensor:
+    def backward(ctx: Context, grad_output: Tensor) -> Tensor:
         """The gradient where the input is positive."""
         (input,) = ctx.saved_tensors
         return grad_output * (input > 0)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import reduce
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -30,7 +30,8 @@ matrix_norm, vector_norm, _cat, _cross, _diagonal = functions_of("matrix_norm", 
 
 
 def norm(
-    A: Tensor, ord: Any = None, dim: int | Sequence[int] | None = None, keepdim: bool = False, *, dtype: DType | None = None
+    A: Tensor, ord: float | str | None = None, dim: int | Sequence[int] | None = None, keepdim: bool = False, *,
+    dtype: DType | None = None,
 ) -> Tensor:
     """The norm of vectors or matrices: without `ord`, the 2-norm over `dim` (all axes, if None).
 
@@ -118,7 +119,7 @@ def matrix_rank(A: Tensor, *, atol: float | None = None, rtol: float | None = No
     return (sizes > bound).sum(-1)
 
 
-def cond(A: Tensor, p: Any = None) -> Tensor:
+def cond(A: Tensor, p: float | str | None = None) -> Tensor:
     """The condition numbers of matrices: the greatest singular value over the least, or norms `p` of `A` and its inverse.
 
     >>> import genesis

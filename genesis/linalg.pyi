@@ -3,7 +3,7 @@
 from builtins import bool as Bool, float as Float, int as Int
 from collections.abc import Sequence
 from numpy.linalg import LinAlgError as LinAlgError
-from typing import Any, NamedTuple
+from typing import NamedTuple
 from genesis.ir.dtypes import DType
 from genesis.tensor.handle import Operand, Tensor
 from genesis.tensor.methods import Cholesky, Eigen, Factored, FactoredInfo, Inverse, PLU, QR, SVD, SignAndLog, Solved
@@ -20,7 +20,7 @@ def cholesky(A: Tensor, upper: Bool = False) -> Tensor:
     """The lower triangular L with L @ L.T = `A`, symmetric and positive definite (.., n, n); with `upper`, its transpose."""
 def cholesky_ex(A: Tensor, *, upper: Bool = False, check_errors: Bool = False) -> Cholesky:
     """(L, info) as `cholesky`, where a matrix may fail: `info` (..), int32, is 0 for one that is positive definite."""
-def cond(A: Tensor, p: Any = None) -> Tensor:
+def cond(A: Tensor, p: Float | str | None = None) -> Tensor:
     """The condition numbers of matrices: the greatest singular value over the least, or norms `p` of `A` and its inverse."""
 def cross(input: Tensor, other: Tensor, *, dim: Int = -1) -> Tensor:
     """The cross products of vectors of three elements along `dim`."""
@@ -61,7 +61,8 @@ def matrix_rank(A: Tensor, *, atol: Float | None = None, rtol: Float | None = No
 def multi_dot(tensors: Sequence[Tensor]) -> Tensor:
     """The product of matrices from left to right; the first and the last may be vectors."""
 def norm(
-    A: Tensor, ord: Any = None, dim: Int | Sequence[Int] | None = None, keepdim: Bool = False, *, dtype: DType | None = None,
+    A: Tensor, ord: Float | str | None = None, dim: Int | Sequence[Int] | None = None, keepdim: Bool = False, *,
+    dtype: DType | None = None,
 ) -> Tensor:
     """The norm of vectors or matrices: without `ord`, the 2-norm over `dim` (all axes, if None)."""
 def pinv(A: Tensor, *, atol: Float | None = None, rtol: Float | None = None, hermitian: Bool = False) -> Tensor:

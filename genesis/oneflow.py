@@ -4,7 +4,8 @@ Tensors made here are Variables, whose `grad` can be called. Whatever else is as
 """
 
 import builtins
-from typing import Any
+
+from numpy.typing import ArrayLike
 
 import genesis
 from genesis.functions.variable import Variable
@@ -17,7 +18,7 @@ Tensor = Variable
 staticmethod = builtins.staticmethod
 
 
-def tensor(data: Any, *, dtype: DType | None = None, device: DeviceLike = None, requires_grad: bool = False) -> Variable:
+def tensor(data: ArrayLike, *, dtype: DType | None = None, device: DeviceLike = None, requires_grad: bool = False) -> Variable:
     """`genesis.tensor`, as a Variable.
 
     >>> import genesis.oneflow as of
@@ -28,7 +29,7 @@ def tensor(data: Any, *, dtype: DType | None = None, device: DeviceLike = None, 
     return Variable(data, dtype=dtype, device=device, requires_grad=requires_grad)
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> object:
     return getattr(genesis, name)
 
 

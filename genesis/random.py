@@ -82,7 +82,7 @@ def randn(
 
 
 def randint(
-    low: int, high: Any = None, size: Any = None, *, generator: Generator | None = None, dtype: DType = int64,
+    low: int, high: Any = None, size: Extents | None = None, *, generator: Generator | None = None, dtype: DType = int64,
     device: DeviceLike = None,
 ) -> Tensor:
     """Integers in [low, high); `randint(high, size)` starts at 0.
@@ -123,7 +123,8 @@ def randint_like(
 
 
 def normal(
-    mean: Any = 0.0, std: Any = 1.0, size: Any = None, *, generator: Generator | None = None, dtype: DType | None = None
+    mean: float | Tensor = 0.0, std: float | Tensor = 1.0, size: Extents | None = None, *, generator: Generator | None = None,
+    dtype: DType | None = None,
 ) -> Tensor:
     """Normal numbers with this mean and standard deviation: numbers together with `size`, or tensors.
 

@@ -12,9 +12,10 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from genesis.functions.methods.conversion import _rebuilt
+from genesis.ir.annotations import AnyFunction
 from genesis.ir.dtypes import DTYPES, DType, bool_
 from genesis.nn.parameter import Parameter
-from genesis.runtime.devices import Device, device_of
+from genesis.runtime.devices import Device, DeviceLike, device_of
 from genesis.tensor.handle import Tensor
 
 __all__ = ["load", "save"]
@@ -34,7 +35,11 @@ _OPCODES = """
 """
 
 
-def save(obj: Any, f: str | os.PathLike[str] | BinaryIO) -> None:
+Read = Any  # what a file holds
+Handler = Callable[[Any], None]  # an opcode of an unpickler
+
+
+def save(obj: object, f: str | os.PathLike[str] | BinaryIO) -> None:
     """Write `obj` (a tensor, a state dict, anything that pickles) to a path or an open binary file.
 
     >>> import genesis, io
@@ -51,7 +56,7 @@ def save(obj: Any, f: str | os.PathLike[str] | BinaryIO) -> None:
         pickle.dump(obj, f, protocol=5)
 
 
-def load(f: str | os.PathLike[str] | BinaryIO, map_location: Any = None, *, weights_only: bool = True) -> Any:
+def load(f: str | os.PathLike[str] | BinaryIO, map_location: DeviceLike = None, *, weights_only: bool = True) -> Read:
     """Read what `save` wrote; the tensors are where they were, or on the device `map_location`.
 
     With `weights_only`, a file that asks for anything but tensors, dtypes, numbers, strings and their containers raises
@@ -78,7 +83,7 @@ class _TrustingUnpickler(pickle.Unpickler):
         super().__init__(file)
         self._device = device
 
-    def find_class(self, module: str, name: str) -> Any:
+    def find_class(self, module: str, name: str) -> AnyFunction:
         module = _MOVED.get(module, module)
         found = super().find_class(module, name)
         if (module, name) != _TENSOR:
@@ -96,21 +101,21 @@ class _CarefulUnpickler(pickle._Unpickler):
     def __init__(self, file: BinaryIO, device: str | None) -> None:
         super().__init__(file)
         self._device = device
-        self._names: dict[tuple[str, str], Any] = {
+        self._names: dict[tuple[str, str], Read] = {
             _TENSOR: self._tensor, ("genesis.tensor.handle", "Tensor"): _Kind(Tensor),
             ("genesis.runtime.devices", "Device"): _device_named, ("genesis.ir.dtypes", "_named"): _dtype_named,
             ("collections", "OrderedDict"): OrderedDict,
             ("genesis.nn.parameter", "Parameter"): _Kind(Parameter),
         }
 
-    def find_class(self, module: str, name: str) -> Any:
+    def find_class(self, module: str, name: str) -> AnyFunction:
         found = self._names.get((_MOVED.get(module, module), name))
         if found is None:
             raise pickle.UnpicklingError(f"load: the file asks for {module}.{name}; if you trust it, give weights_only=False")
         return found
 
     def _tensor(
-        self, kind: Any, content: Any, shape: Any, dtype: Any, requires_grad: Any, own: Any, device: Any = "cpu"
+        self, kind: Read, content: Read, shape: Read, dtype: Read, requires_grad: Read, own: Read, device: Read = "cpu"
     ) -> Tensor:
         """A tensor of what the file says of it, if that fits together."""
         fits = (
@@ -137,15 +142,15 @@ class _Kind:
         self.type = kind
 
 
-def _dtype_named(name: Any) -> DType:
+def _dtype_named(name: str) -> DType:
     return DTYPES[name]
 
 
-def _device_named(name: Any) -> Device:
+def _device_named(name: str) -> Device:
     return Device(_available(None, str(name)))
 
 
-def _reduce(self: Any) -> None:
+def _reduce(self: Read) -> None:
     """REDUCE: a call of a function of the table, or of OrderedDict."""
     arguments, function = self.stack.pop(), self.stack[-1]
     if function not in (self._tensor, _dtype_named, _device_named, OrderedDict):
@@ -153,11 +158,11 @@ def _reduce(self: Any) -> None:
     self.stack[-1] = function(*arguments)
 
 
-def _filling(opcode: bytes, kinds: tuple[type, ...], depth: int) -> Callable[[Any], None]:
+def _filling(opcode: bytes, kinds: tuple[type, ...], depth: int) -> Handler:
     """An opcode that puts items into a container, which must be of one of the `kinds`."""
     original = pickle._Unpickler.dispatch[opcode[0]]
 
-    def fill(self: Any) -> None:
+    def fill(self: Read) -> None:
         container = (self.metastack[-1] if depth == 0 else self.stack)[-1 - depth]
         if type(container) not in kinds:
             raise pickle.UnpicklingError(f"load: the file is damaged: it puts items into {type(container).__name__}")
@@ -166,10 +171,10 @@ def _filling(opcode: bytes, kinds: tuple[type, ...], depth: int) -> Callable[[An
     return fill
 
 
-class _Handlers(dict[int, Callable[[Any], None]]):
+class _Handlers(dict[int, Handler]):
     """What each opcode does; one that is not among them asks for more than data."""
 
-    def __missing__(self, opcode: int) -> Callable[[Any], None]:
+    def __missing__(self, opcode: int) -> Handler:
         raise pickle.UnpicklingError(f"load: the file does more than hold data (opcode {bytes([opcode])!r}); if you trust it, "
                                      "give weights_only=False")
 

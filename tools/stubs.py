@@ -61,7 +61,7 @@ RESULTS = {
 }
 ALIASES = [(module, name, getattr(importlib.import_module(module), name)) for module, name in (
     ("genesis.ir.annotations", "Extents"), ("genesis.runtime.devices", "DeviceLike"), ("genesis.tensor.handle", "Operand"),
-    ("numpy.typing", "ArrayLike"), ("numpy.typing", "DTypeLike"),
+    ("genesis.functions.indexing", "Index"), ("numpy.typing", "ArrayLike"), ("numpy.typing", "DTypeLike"),
 )]
 COMPARISONS = ("eq", "ne", "lt", "le", "gt", "ge")
 UNARY = ("abs", "invert", "neg", "pos")

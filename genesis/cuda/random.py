@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from genesis import random
 from genesis.random import initial_seed, manual_seed, seed
@@ -18,17 +17,17 @@ manual_seed_all = manual_seed
 seed_all = seed
 
 
-def get_rng_state(device: DeviceLike = None) -> Any:
+def get_rng_state(device: DeviceLike = None) -> tuple[int, int]:
     """The state of the stream, whichever the device."""
     return random.get_rng_state()
 
 
-def set_rng_state(new_state: Any, device: DeviceLike = None) -> None:
+def set_rng_state(new_state: tuple[int, int], device: DeviceLike = None) -> None:
     """Continue the stream from a state, on all devices."""
     random.set_rng_state(new_state)
 
 
-def get_rng_state_all() -> list[Any]:
+def get_rng_state_all() -> list[tuple[int, int]]:
     """The state of the stream, as a list of one.
 
     >>> import genesis
@@ -41,6 +40,6 @@ def get_rng_state_all() -> list[Any]:
     return [get_rng_state()]
 
 
-def set_rng_state_all(new_states: Sequence[Any]) -> None:
+def set_rng_state_all(new_states: Sequence[tuple[int, int]]) -> None:
     """Continue the stream from the first of some states."""
     set_rng_state(new_states[0])

@@ -10,11 +10,10 @@ import ctypes
 import importlib.metadata
 import json
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import partial
-from typing import Any
 
-from genesis.ir.annotations import Attributes
+from genesis.ir.annotations import AnyFunction, Attributes, Tree
 
 PACKAGES = {
     "numba-cuda": "numba.cuda", "cuda-bindings": "cuda.bindings.driver", "cuda-core": "cuda.core",
@@ -29,7 +28,7 @@ class Missing(Exception):
     """The part is not here."""
 
 
-def parts() -> Iterator[tuple[str, Callable[[], Any]]]:
+def parts() -> Iterator[tuple[str, AnyFunction]]:
     """Each part's name, and what tries it: returns what was found, raises where that is nothing sound."""
     yield "driver", driver
     for package, module in PACKAGES.items():
@@ -45,7 +44,7 @@ def driver() -> Attributes:
     except OSError as error:
         raise Missing from error
 
-    def ask(function: str, *arguments: Any) -> None:
+    def ask(function: str, *arguments: object) -> None:
         if code := getattr(library, function)(*arguments):
             text = ctypes.c_char_p()
             library.cuGetErrorString(code, ctypes.byref(text))
@@ -93,7 +92,7 @@ def loaded(library: str, file: str) -> str:
     return path
 
 
-def tried(attempt: Callable[[], Any]) -> tuple[str, Any]:
+def tried(attempt: AnyFunction) -> tuple[str, Tree]:
     """What came of an attempt: found and what, missing, or broken and why."""
     try:
         return "found", attempt()

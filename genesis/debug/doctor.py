@@ -12,11 +12,12 @@ import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from genesis.codegen.cpu.product.tile import Tile
 from genesis.codegen.cpu.target import vector_bytes
 from genesis.debug.cuda_probe import SAYS
+from genesis.ir.annotations import Tree
 from genesis.runtime.cache_directory import cache_directory
 from genesis.runtime.installation import install_command
 from genesis.runtime.kernel_cache import SIZE_LIMIT
@@ -149,12 +150,12 @@ def _cuda() -> Iterator[Finding]:
             yield Finding(part, text, mend if missed or outcome == "broken" else "")
 
 
-def _probed() -> dict[str, tuple[str, Any]]:
+def _probed() -> dict[str, tuple[str, Tree]]:
     """What came of trying each part: found, missing or broken, and what or why.
 
     A part at which the process ends is broken, and a new process tries the others.
     """
-    found: dict[str, tuple[str, Any]] = {}
+    found: dict[str, tuple[str, Tree]] = {}
     while True:
         command = [sys.executable, "-P", str(PROBE), *found]
         try:

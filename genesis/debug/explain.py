@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from statistics import median
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from genesis.capture.compiled import Compiled
 from genesis.capture.record.recorder import Recorder
@@ -14,7 +14,7 @@ from genesis.debug.program import lines_of, refused_by
 from genesis.debug.timing import seconds_of
 from genesis.execution.flush import FLUSH_HOOKS, flush_all
 from genesis.execution.plan import Plan
-from genesis.ir.annotations import AnyFunction
+from genesis.ir.annotations import AnyFunction, Tree
 from genesis.tracing.trace import Trace
 
 __all__ = ["Explanation", "MeasuredProgram", "explain"]
@@ -78,7 +78,7 @@ class Explanation:
         return "\n".join(lines)
 
 
-def explain(fn: AnyFunction, *args: Any, **kwargs: Any) -> Explanation:
+def explain(fn: AnyFunction, *args: Tree, **kwargs: Tree) -> Explanation:
     """Call `fn` to see what `genesis.compile` makes of it.
 
     What the call does to tensors, optimizers, schedulers and the random numbers is undone; what else it does (prints,

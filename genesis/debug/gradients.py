@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Iterator
-from typing import Any, NamedTuple, Self
+from typing import NamedTuple, Self
 
 from genesis.autograd.hooks import GradientEvent, observers
-from genesis.ir.annotations import AnyFunction
+from genesis.ir.annotations import AnyFunction, Tree
 from genesis.ir.shapes import Shape
 from genesis.tensor.handle import Tensor
 
@@ -65,7 +65,7 @@ class record_grad_function:
     def __exit__(self, *problem: object) -> None:
         observers().remove(self)
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, *args: Tree, **kwargs: Tree) -> Tree:
         if self._function is None:
             (function,) = args
             return record_grad_function(function)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from genesis.debug.graph import Line
 from genesis.debug.program import instruction, lines_of, pending, sources_of
@@ -11,7 +11,7 @@ from genesis.execution.plan import Plan, plan_for
 from genesis.ir.graph import Node
 from genesis.lower.build import KernelCall
 from genesis.lower.cost import Estimate, estimate
-from genesis.lower.stages import parts
+from genesis.lower.stages import Call, parts
 from genesis.tensor.handle import Tensor
 
 __all__ = ["ProgramCost", "StageCost", "cost_of", "kernels"]
@@ -99,9 +99,9 @@ def cost_of(plan: Plan, lines: Mapping[int, Line]) -> ProgramCost:
     return ProgramCost(stages, refusals, choices, splits)
 
 
-def _nodes_of(call: Any) -> Sequence[int]:
+def _nodes_of(call: Call) -> Sequence[int]:
     return [index for part in parts(call) for index in (part.nodes if isinstance(part, KernelCall) else [part.node])]
 
 
-def _ops(nodes: Sequence[Node], call: Any) -> tuple[str, ...]:
+def _ops(nodes: Sequence[Node], call: Call) -> tuple[str, ...]:
     return tuple(nodes[index].op for index in _nodes_of(call) if nodes[index].op != "input")

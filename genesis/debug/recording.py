@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Self
 
 from genesis.debug.graph import RecordedGraph
 from genesis.debug.program import LoweredProgram, lines_of
 from genesis.execution.flush import FLUSH_HOOKS, flush_all
 from genesis.execution.plan import Plan
+from genesis.ir.annotations import Key
 from genesis.tracing.trace import Trace
 
 __all__ = ["Flushed", "Recording"]
@@ -39,7 +40,7 @@ class Recording:
 
     def __init__(self) -> None:
         self.programs: list[Flushed] = []
-        self._by_path: dict[Any, Flushed] = {}
+        self._by_path: dict[Key, Flushed] = {}
 
     def __enter__(self) -> Self:
         flush_all()

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Sequence
+from types import EllipsisType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,11 +20,15 @@ from genesis.ops.subscript import Item
 from genesis.runtime.devices import CPU
 from genesis.tensor.dispatch import call, filled
 from genesis.tensor.from_python import from_data, from_memory
-from genesis.tensor.handle import Tensor, method
+from genesis.tensor.handle import Operand, Tensor, method
 from genesis.tensor.in_place import write
 from genesis.tensor.views import view
 
-__all__ = ["positions_of"]
+__all__ = ["Index", "positions_of"]
+
+Part = Any  # one of these below, or a mistake
+Position = int | slice | EllipsisType | None | Tensor | np.ndarray | np.generic | range | list[Any]
+Index = Position | tuple[Position, ...]
 
 
 class Subscript(NamedTuple):
@@ -34,7 +39,7 @@ class Subscript(NamedTuple):
 
 
 @method
-def __getitem__(self: Tensor, index: Any) -> Tensor:
+def __getitem__(self: Tensor, index: Index) -> Tensor:
     if index.__class__ is int and self.shape:
         return view(self, "subscript", (index,))
     items, tensors = _parsed(self, index)
@@ -46,7 +51,7 @@ def __getitem__(self: Tensor, index: Any) -> Tensor:
 
 
 @method
-def __setitem__(self: Tensor, index: Any, value: Any) -> None:
+def __setitem__(self: Tensor, index: Index, value: Operand | list[Any]) -> None:
     items, tensors = _parsed(self, index)
     target = view(self, "subscript", items) if items else self
     if not isinstance(value, Tensor):
@@ -71,7 +76,7 @@ def __setitem__(self: Tensor, index: Any, value: Any) -> None:
     write(target, call(OPERATIONS["index_put"], (target, value, axes, False, *positions)))
 
 
-def _parsed(tensor: Tensor, index: Any) -> Subscript:
+def _parsed(tensor: Tensor, index: Index) -> Subscript:
     """The parts of an index, the ellipsis and missing axes filled in; raises IndexError where it does not fit."""
     parts = [_as_int(part) for part in (index if isinstance(index, tuple) else [index])]
     literal = [isinstance(part, list | range | np.ndarray | bool | np.bool_) for part in parts]
@@ -115,20 +120,20 @@ def _parsed(tensor: Tensor, index: Any) -> Subscript:
     return Subscript(() if trivial and tensors else tuple(items), tuple(tensors))
 
 
-def _as_int(part: Any) -> Any:
+def _as_int(part: Part) -> Part:
     """A 0-d integer tensor as the int it holds, which is looked at: like an int it selects a view, not a copy."""
     is_int = isinstance(part, Tensor) and not part.shape and part.dtype.category == 1 and part.dtype is not uint8
     return int(part.item()) if is_int else part
 
 
-def _as_tensor(part: Any) -> Tensor:
+def _as_tensor(part: Part) -> Tensor:
     result = from_data(np.asarray(part, np.int64) if isinstance(part, list | range) and not len(part) else part, device=CPU)
     if result.dtype.category == 2:
         raise IndexError(f"index: indices must be integers or bools, got {result.dtype.name}")
     return result
 
 
-def _axes_of(part: Any) -> int:
+def _axes_of(part: Part) -> int:
     """How many axes of the tensor a part of an index uses up."""
     if part is None or part is Ellipsis:
         return 0
@@ -142,7 +147,7 @@ def _sliced(part: slice) -> Item:
     return start, stop, step
 
 
-def _integer(part: Any, tensor: Tensor, axis: int) -> int:
+def _integer(part: Part, tensor: Tensor, axis: int) -> int:
     try:
         position = operator.index(part)
     except TypeError:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import Any
 
 from genesis.functions.overrides import function, overridable
+from genesis.ir.annotations import Tree
 from genesis.ir.shapes import broadcast_shapes, normalize_axis
 from genesis.ops.stacking import ranked
 from genesis.tensor.handle import Tensor, method
@@ -159,7 +159,7 @@ def dsplit(input: Tensor, indices_or_sections: int | Sequence[int]) -> tuple[Ten
     return _even("dsplit", input, indices_or_sections, 3, 2)
 
 
-def _with_axes(rank: int, tensors: Sequence[Any]) -> Any:
+def _with_axes(rank: int, tensors: Sequence[Tree]) -> Tree:
     if len(tensors) == 1 and isinstance(tensors[0], list | tuple):
         return tuple([_with_axes(rank, [x]) for x in tensors[0]])
     if len(tensors) != 1:
@@ -169,7 +169,7 @@ def _with_axes(rank: int, tensors: Sequence[Any]) -> Any:
 
 
 @overridable
-def atleast_1d(*tensors: Tensor | Sequence[Tensor]) -> Any:
+def atleast_1d(*tensors: Tensor | Sequence[Tensor]) -> Tree:
     """The tensors with one axis at least.
 
     >>> import genesis
@@ -180,12 +180,12 @@ def atleast_1d(*tensors: Tensor | Sequence[Tensor]) -> Any:
 
 
 @overridable
-def atleast_2d(*tensors: Tensor | Sequence[Tensor]) -> Any:
+def atleast_2d(*tensors: Tensor | Sequence[Tensor]) -> Tree:
     """The tensors with two axes at least: a vector is a row."""
     return _with_axes(2, tensors)
 
 
 @overridable
-def atleast_3d(*tensors: Tensor | Sequence[Tensor]) -> Any:
+def atleast_3d(*tensors: Tensor | Sequence[Tensor]) -> Tree:
     """The tensors with three axes at least: a matrix gets one behind, a vector one on each side."""
     return _with_axes(3, tensors)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import weakref
 from typing import Any
 
+from numpy.typing import ArrayLike
+
 from genesis.autograd.backward_pass import add_gradient
 from genesis.autograd.derivation import leaves_of
 from genesis.functions.creation import ones_like
@@ -34,15 +36,15 @@ class Variable(Tensor):
     (tensor([2., 4.]), tensor([2., 4.]))
     """
 
-    _gradients: Any = None  # what `grad()` returned
+    _gradients: Gradients = None  # what `grad()` returned
 
-    def __new__(cls, *args: Any, **kwargs: Any) -> Variable:
+    def __new__(cls, *args: object, **kwargs: object) -> Variable:
         spreads(Variable)
         return object.__new__(cls)
 
     def __init__(
-        self, array: Any, *options: Any, device: DeviceLike = None, dtype: DType | None = None,
-        requires_grad: bool | None = None, **parameters: Any,
+        self, array: ArrayLike, *options: DType | DeviceLike | bool, device: DeviceLike = None, dtype: DType | None = None,
+        requires_grad: bool | None = None, **parameters: object,
     ) -> None:
         super().__init__(array, *options, device=device, dtype=dtype, requires_grad=bool(requires_grad), **parameters)
         if requires_grad is None and not any(isinstance(option, bool) for option in options):
@@ -66,7 +68,7 @@ class Variable(Tensor):
     def grad(self, value: Tensor | None) -> None:
         Tensor.grad.__set__(self, value)  # type: ignore[attr-defined]
 
-    def _run_backward(self, retain_graph: bool | None = None, create_graph: bool = False) -> Any:
+    def _run_backward(self, retain_graph: bool | None = None, create_graph: bool = False) -> Gradients:
         if self._gradients is not None:
             return self._gradients
         leaves = leaves_of(self)
@@ -92,11 +94,14 @@ Variable._result_class = Variable
 class Gradient(Variable):
     """The gradient of a Variable: a tensor that, called, returns itself."""
 
-    _source: Any = None  # the result whose gradient was retained
+    _source: weakref.ref[Variable] | None = None  # the result whose gradient was retained
 
-    def __call__(self, retain_graph: bool | None = None, create_graph: bool = False) -> Any:
+    def __call__(self, retain_graph: bool | None = None, create_graph: bool = False) -> Gradients:
         source = None if self._source is None else self._source()
         return self if source is None else source._run_backward(retain_graph, create_graph)
+
+
+Gradients = Gradient | tuple[Gradient | None, ...] | None
 
 
 def _callable(gradient: Tensor) -> Gradient:

@@ -67,7 +67,7 @@ def avg_pool3d(
     """The mean of each window over the last 3 axes, or its sum over `divisor_override`."""
 def batch_norm(
     input: Tensor, running_mean: Tensor | None, running_var: Tensor | None, weight: Tensor | None = None,
-    bias: Tensor | None = None, training: Bool = False, momentum: Any = 0.1, eps: Float = 1e-05,
+    bias: Tensor | None = None, training: Bool = False, momentum: Float | Tensor = 0.1, eps: Float = 1e-05,
 ) -> Tensor:
     """(x - mean) / sqrt(var + eps) for each channel, then `weight` and `bias` (Ioffe and Szegedy, 2015)."""
 def bilinear(input1: Operand, input2: Operand, weight: Operand, bias: Operand | None = None) -> Tensor:

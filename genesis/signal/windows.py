@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TypedDict, Unpack
 
 import numpy as np
 
@@ -22,6 +22,16 @@ __all__ = [
     "bartlett", "blackman", "cosine", "exponential", "gaussian", "general_cosine", "general_hamming", "hamming", "hann",
     "kaiser", "nuttall",
 ]
+
+
+class WindowOptions(TypedDict, total=False):
+    """What all windows take: whether they are symmetric, as filters want them, or periodic; and what tensors take."""
+
+    sym: bool
+    dtype: DType | None
+    device: DeviceLike
+    requires_grad: bool
+
 
 
 def _window(
@@ -119,17 +129,17 @@ def general_cosine(
     return _window("general_cosine", M, sym, shape, dtype, device, requires_grad)
 
 
-def general_hamming(M: int, *, alpha: float = 0.54, **options: Any) -> Tensor:
+def general_hamming(M: int, *, alpha: float = 0.54, **options: Unpack[WindowOptions]) -> Tensor:
     """alpha - (1 - alpha) * cos(x), of x from 0 to 2 pi; `options` are those of the others."""
     return general_cosine(M, a=[alpha, 1 - alpha], **options)
 
 
-def hamming(M: int, **options: Any) -> Tensor:
+def hamming(M: int, **options: Unpack[WindowOptions]) -> Tensor:
     """`general_hamming` with alpha 0.54."""
     return general_hamming(M, **options)
 
 
-def hann(M: int, **options: Any) -> Tensor:
+def hann(M: int, **options: Unpack[WindowOptions]) -> Tensor:
     """`general_hamming` with alpha 1/2.
 
     >>> import genesis
@@ -139,11 +149,11 @@ def hann(M: int, **options: Any) -> Tensor:
     return general_hamming(M, alpha=0.5, **options)
 
 
-def blackman(M: int, **options: Any) -> Tensor:
+def blackman(M: int, **options: Unpack[WindowOptions]) -> Tensor:
     """`general_cosine` of Blackman's three factors."""
     return general_cosine(M, a=[0.42, 0.5, 0.08], **options)
 
 
-def nuttall(M: int, **options: Any) -> Tensor:
+def nuttall(M: int, **options: Unpack[WindowOptions]) -> Tensor:
     """`general_cosine` of Nuttall's four factors (1981)."""
     return general_cosine(M, a=[0.3635819, 0.4891775, 0.1365995, 0.0106411], **options)

@@ -1,14 +1,13 @@
 """What stands beside training: feeding it data, and saving its memory."""
 
 import importlib
-from typing import Any
 
 from genesis.utils import checkpoint
 
 __all__ = ["checkpoint", "data"]
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> object:
     """`data` when it is first asked for: what its workers need takes a while to import."""
     if name == "data":
         return importlib.import_module("genesis.utils.data")

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import ctypes
 import operator
-from typing import Any, SupportsIndex
+from typing import SupportsIndex
 
 import numpy as np
 
 from genesis.execution.flush import realize
 from genesis.functions.overrides import function
-from genesis.ir.annotations import AnyFunction, Arguments, Attributes
+from genesis.ir.annotations import AnyFunction, Arguments, Attributes, Tree
 from genesis.ir.dtypes import (
     DType,
     as_dtype,
@@ -77,7 +77,7 @@ def item(self: Tensor) -> bool | int | float:
 
 
 @method
-def tolist(self: Tensor) -> Any:
+def tolist(self: Tensor) -> Tree:
     """The elements as nested lists of Python numbers (one number, if 0-d).
 
     >>> import genesis
@@ -218,7 +218,7 @@ def contiguous(self: Tensor) -> Tensor:
 
 
 @method
-def __deepcopy__(self: Tensor, memo: dict[int, Any]) -> Tensor:
+def __deepcopy__(self: Tensor, memo: dict[int, object]) -> Tensor:
     if not self.is_leaf:
         raise RuntimeError("deepcopy: only leaf tensors can be copied deeply; detach() this one")
     result = type(self).__new__(type(self))
