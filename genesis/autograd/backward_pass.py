@@ -14,16 +14,8 @@ from collections.abc import Set as AbstractSet
 from typing import Any
 
 from genesis.autograd.derivation import derived_at
-from genesis.autograd.hooks import GradientEvent, hooked, observers
-from genesis.autograd.trace_backward import (
-    Cotangent,
-    TraceBackward,
-    add_cotangent,
-    derivable,
-    leads_on,
-    ones_like,
-    summed,
-)
+from genesis.autograd.hooks import GradientEvent, Gradients, hooked, observers
+from genesis.autograd.trace_backward import Cotangent, TraceBackward, add_cotangent, derivable, leads_on, ones_like, summed
 from genesis.execution.flush import flush
 from genesis.ops.registry import OPERATIONS
 from genesis.tensor.dispatch import array_of, call
@@ -42,7 +34,7 @@ _warned: list[bool] = []
 
 
 def backward(
-    tensors: Tensor | Sequence[Tensor], grad_tensors: Tensor | Sequence[Tensor | None] | None = None,
+    tensors: Tensor | Sequence[Tensor], grad_tensors: Tensor | Gradients | None = None,
     retain_graph: bool | None = None, create_graph: bool = False, inputs: Tensor | Sequence[Tensor] | None = None,
     *, strict: bool = False,
 ) -> None:
@@ -76,7 +68,7 @@ def backward(
 
 def grad(
     outputs: Tensor | Sequence[Tensor], inputs: Tensor | Sequence[Tensor],
-    grad_outputs: Tensor | Sequence[Tensor | None] | None = None, retain_graph: bool | None = None,
+    grad_outputs: Tensor | Gradients | None = None, retain_graph: bool | None = None,
     create_graph: bool = False, only_inputs: bool = True, allow_unused: bool = False, materialize_grads: bool = False,
 ) -> tuple[Tensor, ...]:
     """The gradients of `outputs` (seeded with `grad_outputs`, or ones for 0-d outputs) by `inputs`; `.grad` is untouched.
@@ -129,7 +121,7 @@ def _inputs(name: str, given: object) -> list[Tensor]:
 
 
 def _gradients(
-    roots: Sequence[Tensor], gradients: Tensor | Sequence[Tensor | None] | None, retain_graph: bool | None,
+    roots: Sequence[Tensor], gradients: Tensor | Gradients | None, retain_graph: bool | None,
     create_graph: bool, wanted: Sequence[Tensor],
 ) -> list[tuple[Tensor, Tensor]]:
     """(tensor, gradient) for every leaf, and every wanted or retaining tensor, that the roots depend on; each once."""

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 from genesis.autograd.derivation import arguments_of
 from genesis.autograd.forward_values import saved_at
+from genesis.autograd.hooks import Gradients
 from genesis.execution.flush import flush
 from genesis.ir.annotations import AnyFunction, Attributes
 from genesis.ir.graph import Graph, Node
@@ -84,7 +85,7 @@ class Deferred(NamedTuple):
     """The answer of a `backward` that needs a pass of its own: `gradients` gives it once `backward_pass` has been made."""
 
     backward_pass: Any
-    gradients: Callable[[], Sequence[Tensor | None]]
+    gradients: Callable[[], Gradients]
 
 
 class CustomCall:
@@ -121,7 +122,7 @@ class CustomCall:
         """Forget what was saved."""
         self.saved = None
 
-    def gradients(self, gradients: Sequence[Tensor | None], source: Trace) -> list[Tensor | None] | Deferred:
+    def gradients(self, gradients: Gradients, source: Trace) -> list[Tensor | None] | Deferred:
         """The gradients of the arguments, as the user's `backward` computes them from those of the results."""
         if self.context._materializes:
             gradients = [

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from genesis.autograd.hooks import Gradients
 from genesis.autograd.pullback import columns_of, constant, enter, full, handle, jacobian_of, or_zeros, pull, pull_linear
 from genesis.ir.annotations import AnyFunction, Tree
 from genesis.ir.shapes import Shape
@@ -62,9 +63,7 @@ def hessian(
     return _like([_like(row, inputs) for row in table], inputs)
 
 
-def vjp(
-    func: AnyFunction, inputs: Tensors, v: Tensors | None = None, create_graph: bool = False, strict: bool = False
-) -> Tree:
+def vjp(func: AnyFunction, inputs: Tensors, v: Tensors | None = None, create_graph: bool = False, strict: bool = False) -> Tree:
     """(outputs, v J): the gradients of the outputs seeded with `v`, which an output with one element can do without.
 
     >>> import genesis
@@ -76,9 +75,7 @@ def vjp(
     return _values(outputs, result, create_graph), _like(_defined("vjp", found, points, strict), inputs)
 
 
-def jvp(
-    func: AnyFunction, inputs: Tensors, v: Tensors | None = None, create_graph: bool = False, strict: bool = False
-) -> Tree:
+def jvp(func: AnyFunction, inputs: Tensors, v: Tensors | None = None, create_graph: bool = False, strict: bool = False) -> Tree:
     """(outputs, J v): the change of the outputs as the inputs move along `v`.
 
     It is pulled back twice: u -> u J is a linear function of u, and its own product with `v` is J v.
@@ -94,9 +91,7 @@ def jvp(
     return _values(outputs, result, create_graph), _like(_defined("jvp", found, outputs, strict), result)
 
 
-def vhp(
-    func: AnyFunction, inputs: Tensors, v: Tensors | None = None, create_graph: bool = False, strict: bool = False
-) -> Tree:
+def vhp(func: AnyFunction, inputs: Tensors, v: Tensors | None = None, create_graph: bool = False, strict: bool = False) -> Tree:
     """(output, v H) of a function with one element and its Hessian H, without H itself.
 
     >>> import genesis
@@ -106,9 +101,7 @@ def vhp(
     return _hessian_product("vhp", func, inputs, v, create_graph, strict)
 
 
-def hvp(
-    func: AnyFunction, inputs: Tensors, v: Tensors | None = None, create_graph: bool = False, strict: bool = False
-) -> Tree:
+def hvp(func: AnyFunction, inputs: Tensors, v: Tensors | None = None, create_graph: bool = False, strict: bool = False) -> Tree:
     """(output, H v): as `vhp`, for H is symmetric.
 
     >>> import genesis
@@ -131,9 +124,7 @@ def _hessian_product(
 # ---- the parts ----
 
 
-def _called(
-    name: str, func: AnyFunction, inputs: Tensors, create_graph: bool
-) -> tuple[list[Tensor], tuple[Tensor, ...], Tree]:
+def _called(name: str, func: AnyFunction, inputs: Tensors, create_graph: bool) -> tuple[list[Tensor], tuple[Tensor, ...], Tree]:
     """(the points, the outputs there, the outputs as the function gave them)."""
     listed = _listed(name, "inputs", inputs)
     for i, x in enumerate(listed):
@@ -181,9 +172,7 @@ def _single(name: str, y: object) -> Tensor:
     return y
 
 
-def _defined(
-    name: str, found: Sequence[Tensor | None], like: Sequence[Tensor], strict: bool, lead: Shape = ()
-) -> list[Tensor]:
+def _defined(name: str, found: Gradients, like: Sequence[Tensor], strict: bool, lead: Shape = ()) -> list[Tensor]:
     if strict and None in found:
         raise RuntimeError(f"{name}: what is differentiated does not depend on number {list(found).index(None)} of what it is "
                            "differentiated by; strict=False gives zeros")

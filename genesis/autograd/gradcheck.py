@@ -107,9 +107,7 @@ def numerical_gradient_check(func: Callable[[Tensor], object], input: Tensor, ep
 # ---- the check ----
 
 
-def _holds(
-    check: _Check, eps: float, atol: float, rtol: float, raise_exception: bool, nondet_tol: float, fast: bool
-) -> bool:
+def _holds(check: _Check, eps: float, atol: float, rtol: float, raise_exception: bool, nondet_tol: float, fast: bool) -> bool:
     try:
         with recording(True) as again, again:
             check.compare(eps, atol, rtol, nondet_tol, fast)

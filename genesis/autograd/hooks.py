@@ -12,10 +12,11 @@ from genesis.tensor.dispatch import array_of
 from genesis.tensor.handle import Tensor, method
 from genesis.tracing.state import recording
 
-__all__ = ["GradientEvent", "Hook", "Hooks", "NodeHooks", "Observer", "RemovableHandle", "hooked", "observers"]
+__all__ = ["GradientEvent", "Gradients", "Hook", "Hooks", "NodeHooks", "Observer", "RemovableHandle", "hooked", "observers"]
 
 Hook = Callable[..., object]
 Hooks = dict[int, Hook]
+Gradients = Sequence[Tensor | None]
 
 _numbers = itertools.count()
 
@@ -50,24 +51,20 @@ class NodeHooks:
         self.pre: Hooks = {}
         self.post: Hooks = {}
 
-    def before(self, gradients: Sequence[Tensor | None], create_graph: bool) -> Sequence[Tensor | None]:
+    def before(self, gradients: Gradients, create_graph: bool) -> Gradients:
         """The gradients of the results as the `pre` hooks leave them."""
         for hook in [*self.pre.values()]:
             gradients = _replaced(hook, gradients, (tuple(gradients),), create_graph)
         return gradients
 
-    def after(
-        self, passed: Sequence[Tensor | None], gradients: Sequence[Tensor | None], create_graph: bool
-    ) -> Sequence[Tensor | None]:
+    def after(self, passed: Gradients, gradients: Gradients, create_graph: bool) -> Gradients:
         """The gradients passed on as the `post` hooks leave them."""
         for hook in [*self.post.values()]:
             passed = _replaced(hook, passed, (tuple(passed), tuple(gradients)), create_graph)
         return passed
 
 
-def _replaced(
-    hook: Hook, gradients: Sequence[Tensor | None], arguments: tuple[object, ...], create_graph: bool
-) -> Sequence[Tensor | None]:
+def _replaced(hook: Hook, gradients: Gradients, arguments: tuple[object, ...], create_graph: bool) -> Gradients:
     with recording(create_graph) as again, again:
         answer = hook(*arguments)
     if answer is None:

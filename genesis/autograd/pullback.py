@@ -14,6 +14,7 @@ import numpy as np
 
 from genesis.autograd.backward_pass import grad
 from genesis.autograd.derivation import derivation
+from genesis.autograd.hooks import Gradients
 from genesis.ir.graph import Graph
 from genesis.ir.shapes import Shape
 from genesis.ops.batch import batch
@@ -78,9 +79,7 @@ def pull_linear(outputs: Sequence[Tensor], points: Sequence[Tensor]) -> tuple[li
     return seeds, pull(outputs, seeds, points, True)
 
 
-def jacobian_of(
-    output: Tensor, points: Sequence[Tensor], create_graph: bool, vectorize: bool = False
-) -> list[Tensor | None]:
+def jacobian_of(output: Tensor, points: Sequence[Tensor], create_graph: bool, vectorize: bool = False) -> list[Tensor | None]:
     """For each point the derivatives (*output.shape, *point.shape), or None; all rows belong to one program.
 
     To `vectorize` is to pull back once and to batch what that recorded; if it looked at a value, rows are pulled one by one.
@@ -97,9 +96,7 @@ def jacobian_of(
     ]
 
 
-def _rows_at_once(
-    output: Tensor, basis: Tensor, points: Sequence[Tensor], create_graph: bool
-) -> list[Tensor | None] | None:
+def _rows_at_once(output: Tensor, basis: Tensor, points: Sequence[Tensor], create_graph: bool) -> list[Tensor | None] | None:
     examples = call(OPERATIONS["clone"], (basis,))
     example = call(OPERATIONS["clone"], (basis[0],))
     row = pull([output], [example], points, create_graph)
@@ -123,7 +120,7 @@ def columns_of(
     ]
 
 
-def or_zeros(found: Sequence[Tensor | None], like: Sequence[Tensor], lead: Shape = ()) -> list[Tensor]:
+def or_zeros(found: Gradients, like: Sequence[Tensor], lead: Shape = ()) -> list[Tensor]:
     """Derivatives of shape (*lead, *x.shape) for the x in `like`, zeros where there are none."""
     return [full(0, (*lead, *x.shape), x) if d is None else d for d, x in zip(found, like, strict=True)]
 
@@ -137,9 +134,7 @@ def leads_elsewhere(outputs: Sequence[Tensor], points: Sequence[Tensor]) -> bool
     return any([not reached.isdisjoint(trace.variables) for trace, reached in found.items()])
 
 
-def batched(
-    results: Sequence[Tensor], examples: Sequence[tuple[Tensor, Tensor]], grad: bool = True
-) -> list[Tensor] | None:
+def batched(results: Sequence[Tensor], examples: Sequence[tuple[Tensor, Tensor]], grad: bool = True) -> list[Tensor] | None:
     """The results for many examples at once, along a new first axis, where they were recorded for one.
 
     `examples` has pairs (one example, all of them). None if the open trace does not hold the recording, for some value was

@@ -6,7 +6,7 @@ of the open trace; Python answers, and derivation goes on with that.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from collections.abc import Set as AbstractSet
 from functools import partial
 from operator import itemgetter
@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from genesis.autograd.custom import CustomCall, Deferred
 from genesis.autograd.derivation import arguments_of, call_at, node_name, span_of
 from genesis.autograd.forward_values import ReleasedError, check_versions, forward_values, position_of
-from genesis.autograd.hooks import GradientEvent, hooked, observers
+from genesis.autograd.hooks import GradientEvent, Gradients, hooked, observers
 from genesis.execution.flush import flush
 from genesis.ir.graph import Graph
 from genesis.ops.derive import derive
@@ -88,9 +88,7 @@ class TraceBackward:
             source = self.trace
             trace = current_trace(source.device)
             position, token = forward_values(source, max(self.cotangents), trace, self.create_graph)
-            seeds = tuple([
-                (i, None if a is None else position_of(trace, a)) for i, a in sorted(self.cotangents.items())
-            ])
+            seeds = tuple([(i, None if a is None else position_of(trace, a)) for i, a in sorted(self.cotangents.items())])
             wanted = self.wanted
             key = ("derive", token, seeds, wanted, above, self.create_graph)
 
@@ -151,7 +149,7 @@ class TraceBackward:
         with recording(self.create_graph) as again, again:
             answers = custom.gradients(gradients, self.trace)
 
-        def pass_on(answers: Sequence[Tensor | None]) -> None:
+        def pass_on(answers: Gradients) -> None:
             self._pass_on(custom.first, gradients, list(zip(custom.inputs, answers, strict=True)))
 
         if isinstance(answers, Deferred):
@@ -191,9 +189,7 @@ class TraceBackward:
                 self.ends[index] = array_of(self._tensor(index))
             del self.cotangents[index]
 
-    def _pass_on(
-        self, first: int, gradients: Sequence[Tensor | None], passed: list[tuple[int | None, Tensor | None]]
-    ) -> None:
+    def _pass_on(self, first: int, gradients: Gradients, passed: list[tuple[int | None, Tensor | None]]) -> None:
         """Add what the call at `first` passes on to its inputs, once hooks and observers have seen it."""
         hooks = self.trace.backward.node_hooks.get(first)
         if hooks is not None:

@@ -148,9 +148,7 @@ def _token(trace: Trace, argument: Any, operand: bool, static: bool) -> Token:
         argument = plain(argument)
     kind = argument.__class__
     if kind is float or kind is int or kind is bool:
-        if not operand or static or argument == 1 or argument == -1 or (
-            argument == 0 and math.copysign(1.0, argument) > 0
-        ):
+        if not operand or static or argument == 1 or argument == -1 or (argument == 0 and math.copysign(1.0, argument) > 0):
             return kind, argument
         return trace.enter_scalar(argument)
     if kind is list or kind is tuple:
@@ -165,9 +163,7 @@ def _token(trace: Trace, argument: Any, operand: bool, static: bool) -> Token:
     return argument
 
 
-def call(
-    operation: Operation, arguments: CallArguments, attributes: Attributes | None = None, bare: bool = False
-) -> Any:
+def call(operation: Operation, arguments: CallArguments, attributes: Attributes | None = None, bare: bool = False) -> Any:
     """Record a call of `operation`; returns Tensors that stand for its results, or, `bare`, the arrays of several.
 
     Hot, hence long: a repeated call is a position for each argument, one look-up and one handle, with few calls of Python.
@@ -203,9 +199,7 @@ def call(
                     kind = result_class(argument, kind)
         if attributes:
             names = operation.operand_names
-            tokens.append(tuple([
-                (k, _token(trace, v, k in names, static)) for k, v in attributes.items() if v is not None
-            ]))
+            tokens.append(tuple([(k, _token(trace, v, k in names, static)) for k, v in attributes.items() if v is not None]))
             if spreading:
                 kind = result_class([*attributes.values()], kind)
         if trace.closed:  # by the refresh of a view, which was the call too many, or by another device

@@ -20,9 +20,7 @@ from genesis.tracing.trie import Key, Step
 __all__ = ["defined", "holds_tensor", "number_in", "with_numbers_read"]
 
 
-def defined(
-    trace: Trace, operation: Operation, arguments: CallArguments, attributes: Attributes | None, key: Key
-) -> Step:
+def defined(trace: Trace, operation: Operation, arguments: CallArguments, attributes: Attributes | None, key: Key) -> Step:
     """The step of a call that is new here, whose line is noted already."""
     given = {**dict(zip(operation.signature.parameters, arguments, strict=False)), **(attributes or {})}
     if given.get("dtype") is not None:
