@@ -37,7 +37,7 @@ def convolve(graph: Simplified) -> Simplified:
             a, b = (result.value(result.place[i]) for i in graph.nodes[product].inputs)
             result.put(sum_of_products(result, a, b, node.shape, over, materialize=True).index)
         else:
-            result.put(result.append(result.moved(node)))
+            result.copy(node)
     return result.finished()
 
 

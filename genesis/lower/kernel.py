@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from genesis.ir.dtypes import DType
 from genesis.ops.registry import PRIMITIVES
 
-__all__ = ["REDUCTIONS", "Access", "Instruction", "Kernel", "KernelArg"]
+__all__ = ["REDUCTIONS", "Access", "Instruction", "InstructionAttrs", "Kernel", "KernelArg"]
 
 REDUCTIONS = frozenset(("sum", "prod", "max", "min", "any", "all", "argmax", "argmin"))
 EFFECTS = frozenset(("store", "scatter", "scan"))  # a scan stores what a sum has come to, at each point
@@ -54,6 +54,9 @@ class Access(NamedTuple):
     dtype: DType
 
 
+InstructionAttrs = tuple[tuple[str, Any], ...]  # (name, value), in the order of the text
+
+
 class Instruction:
     """`name(args)`: its level (full, row, column, final), the axes it varies over, the pass in which it can be computed."""
 
@@ -61,7 +64,7 @@ class Instruction:
 
     def __init__(
         self, name: str, args: tuple[int, ...], dtype: DType, level: str, varies: frozenset[int], step: int,
-        access: Access | None = None, attrs: tuple[tuple[str, Any], ...] = (),
+        access: Access | None = None, attrs: InstructionAttrs = (),
     ) -> None:
         self.name = name
         self.args = args

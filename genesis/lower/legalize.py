@@ -57,11 +57,12 @@ def legalize(graph: Simplified, saved: int = 0, strided: bool = False) -> Simpli
     """
     result = _Legal(graph, strided)
     for node in graph.nodes:
-        node = result.moved(node)
         kind = PRIMITIVES[node.op].kind
         if kind in ("elementwise", "view", "source"):  # most nodes, with nothing to do
-            result.put(result.append(node))
-        elif node.op == "matmul":
+            result.copy(node)
+            continue
+        node = result.moved(node)
+        if node.op == "matmul":
             result.put(_matmul(result, node).index)
         elif kind == "gather":
             result.put(result.append(node.renumbered((_in_memory(result, node.inputs[0]), *node.inputs[1:]))))
@@ -206,13 +207,12 @@ def force_materialized(graph: Simplified, values: Collection[int]) -> Simplified
     """
     result = Rewriting(graph)
     for index, node in enumerate(graph.nodes):
-        node = result.moved(node)
         if index not in values:
-            result.put(result.append(node))
+            result.copy(node)
         elif node.op == "gather":
             attrs = {**node.attrs, "materialize": True}
-            result.put(result.append(Node(node.op, node.inputs, attrs, node.shape, node.dtype)))
+            result.put(result.append(Node(node.op, result.moved(node).inputs, attrs, node.shape, node.dtype)))
         else:
-            copied = result.append(node)
+            copied = result.append(result.moved(node))
             result.put(result.append(Node("clone", (copied,), {"materialize": True}, node.shape, node.dtype)))
     return result.finished()

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from genesis.ir.graph import Node
 from genesis.ir.shapes import contiguous_strides, numel
-from genesis.lower.rewriting import Rewriting, Simplified, without_dead
+from genesis.lower.rewriting import Rewriting, Simplified, live_nodes
 from genesis.ops.registry import expand
 from genesis.ops.views import reshape_value
 
@@ -80,15 +80,21 @@ def _axis(shape: tuple[int, ...], slices: _Slices) -> int | None:
 
 def _written(graph: Simplified, found: dict[int, _Slices], sums: dict[int, int]) -> Simplified:
     """The graph with the `sums` (along an axis each) as concatenations."""
+    read = [*graph.nodes]
+    for index in sums:  # read the slices alone: what lies between is dead
+        values = tuple([value for _, _, value in found[index].parts])
+        read[index] = Node("cat", values, {}, read[index].shape, read[index].dtype)
+    live = live_nodes(read, graph.outputs)
     result = Rewriting(graph)
     for index, node in enumerate(graph.nodes):
-        if index in sums:
+        if not live[index]:
+            result.put(-1)
+        elif index in sums:
             pieces = tuple(_pieces(result, node, sums[index], found[index]))
-            node = Node("cat", pieces, {"dim": sums[index]}, node.shape, node.dtype)
+            result.put(result.append(Node("cat", pieces, {"dim": sums[index]}, node.shape, node.dtype)))
         else:
-            node = result.moved(node)
-        result.put(result.append(node))
-    return without_dead(result.finished())
+            result.copy(node)
+    return result.finished()
 
 
 def _pieces(result: Rewriting, node: Node, axis: int, slices: _Slices) -> Iterator[int]:

@@ -1,4 +1,8 @@
-"""Which of a partition's values get memory; the others live in registers, and are computed again where they are read."""
+"""Materialization: which of a partition's values get memory.
+
+Before: every node has a group. After: the values that have memory are known. The others live in registers, and are computed
+again by the other groups that read them.
+"""
 
 from __future__ import annotations
 
@@ -17,29 +21,13 @@ def materialize(
     nodes: Sequence[Node], outputs: Sequence[int], home: Mapping[int, Group], bases: Sequence[int], target: Target,
     decisions: Decisions,
 ) -> set[int]:
-    """The values that get memory: outputs, operands of what is no loop, and what another group reads and would not
-    rather compute again: an elementwise value is computed again if that takes little and reads no more than it saves.
+    """The values that get memory: those that must, and of what other groups read that which is expensive to compute again.
+
+    An elementwise value is computed again if that takes little and reads no more than it saves. What it is computed from is
+    then read by the other groups in its place, and needs memory in its turn.
     """
-    found: set[int] = {bases[o] for o in outputs if bases[o] in home}
-    outside: set[int] = set()
-    for index, node in enumerate(nodes):
-        kind = PRIMITIVES[node.op].kind
-        if kind == "view":
-            continue
-        if node.attrs.get("materialize"):
-            found.add(index)
-        here, in_memory = home.get(index), kind in ("contract", "host") or "operands" in node.attrs
-        for i in node.inputs:
-            base = bases[i]
-            there = home.get(base)
-            if there is not None:
-                if in_memory:
-                    found.add(base)
-                elif there is not here:
-                    outside.add(base)
-        if kind == "gather" and bases[node.inputs[0]] in home:
-            found.add(bases[node.inputs[0]])
-    recipe: dict[int, tuple[int, set[int]]] = {}  # value -> (cost, what it is computed from)
+    found, outside = _must(nodes, outputs, home, bases)
+    recipe: dict[int, tuple[int, set[int]]] = {}  # elementwise value -> (operations, what it is computed from)
     for index, node in enumerate(nodes):
         if index not in home:
             continue
@@ -62,9 +50,38 @@ def materialize(
                 cost += PRIMITIVES[nodes[base].op].cost
         recipe[index] = cost, sources
         if index in outside and index not in found:
+            # A source that is broadcast is smaller at any batch size, so no choice depends on that size.
             size = node.numel
-            large = sum([nodes[s].numel >= size for s in sources])  # one that is broadcast never is, whatever the sizes
+            large = sum([nodes[s].numel >= size for s in sources])
             kept = is_worth_keeping(cost, node.nbytes, target, len(sources), large)
             decisions.choices.append(Choice(index, kept, cost))
             found |= {index} if kept else {s for s in sources if s in home}
     return found
+
+
+def _must(
+    nodes: Sequence[Node], outputs: Sequence[int], home: Mapping[int, Group], bases: Sequence[int]
+) -> tuple[set[int], set[int]]:
+    """The values that must have memory (outputs, and what products, host calls and gathers read), and all that is read by a
+    group other than its own."""
+    found = {bases[o] for o in outputs if bases[o] in home}
+    outside: set[int] = set()
+    for index, node in enumerate(nodes):
+        op = node.op
+        if op == "view" or not node.inputs:
+            continue
+        attrs, kind, here = node.attrs, PRIMITIVES[op].kind, home.get(index)
+        if attrs.get("materialize"):
+            found.add(index)
+        in_memory = kind in ("contract", "host") or "operands" in attrs
+        for i in node.inputs:
+            base = bases[i]
+            there = home.get(base)
+            if there is not None:
+                if in_memory:
+                    found.add(base)
+                elif there is not here:
+                    outside.add(base)
+        if kind == "gather" and bases[node.inputs[0]] in home:
+            found.add(bases[node.inputs[0]])
+    return found, outside

@@ -115,16 +115,16 @@ def _copied(graph: Simplified, copies: dict[int, list[int]]) -> Simplified:
     result = Rewriting(graph)
     original: dict[int, int] = {}
     for position, node in enumerate(graph.nodes):
-        region = copies.get(position, [])
-        again: dict[int, int] = {}
-        for value in region:
-            old = graph.nodes[value]
-            if _is_large(graph.nodes, value, region[0]):
-                again[value] = result.append(old.renumbered(tuple([again.get(i, result.place[i]) for i in old.inputs])))
-                result.came_from(value)
-        for value, number in again.items():
-            original[value], result.place[value] = result.place[value], number
-        result.put(result.append(result.moved(node)))
+        if position in copies:
+            region, again = copies[position], dict[int, int]()
+            for value in region:
+                old = graph.nodes[value]
+                if _is_large(graph.nodes, value, region[0]):
+                    again[value] = result.append(old.renumbered(tuple([again.get(i, result.place[i]) for i in old.inputs])))
+                    result.came_from(value)
+            for value, number in again.items():
+                original[value], result.place[value] = result.place[value], number
+        result.copy(node)
     return without_dead(result.finished([original.get(o, result.place[o]) for o in graph.outputs]))
 
 

@@ -32,6 +32,14 @@ class Rewriting(Graph):
         self.origins: list[int] = []
         self.place: list[int] = []
 
+    def copy(self, node: Node) -> None:
+        """The next source node is the next node: most are, so this is `put(append(moved(node)))` in a single call."""
+        nodes, place = self.nodes, self.place
+        self.origins.append(self.source.origins[len(place)])
+        inputs = tuple(map(place.__getitem__, node.inputs))
+        place.append(len(nodes))
+        nodes.append(node.renumbered(inputs))
+
     def moved(self, node: Node) -> Node:
         """A source node that reads its inputs where they are now."""
         return node.renumbered(tuple(map(self.place.__getitem__, node.inputs)))

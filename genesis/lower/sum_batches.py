@@ -17,7 +17,7 @@ __all__ = ["sum_batches"]
 def sum_batches(graph: Simplified) -> Simplified:
     """The graph with sums over batches of products as products that accumulate."""
     nodes = list(graph.nodes)
-    if not any(_sums_product(nodes, node) for node in nodes):
+    if not any([node.op == "sum" and _sums_product(nodes, node) for node in nodes]):
         return graph
     readers = readers_of(enumerate(nodes))
     found = False
@@ -31,10 +31,10 @@ def sum_batches(graph: Simplified) -> Simplified:
 
 def _sums_product(nodes: Sequence[Node], node: Node) -> bool:
     """Whether a node is a sum over the batch and nothing else of products, which are none with a vector, in their own dtype."""
-    if node.op != "sum" or nodes[node.inputs[0]].op != "matmul":
+    product = nodes[node.inputs[0]] if node.op == "sum" else node
+    if node.op != "sum" or product.op != "matmul":
         return False
-    product, axes = nodes[node.inputs[0]], node.attrs["axes"]
-    batch, dtype = product.shape[:-2], product.dtype
+    axes, batch, dtype = node.attrs["axes"], product.shape[:-2], product.dtype
     if dtype is not node.dtype or dtype.compute is not dtype or dtype.category != 2:
         return False
     return (min(*product.shape[-2:], nodes[product.inputs[0]].shape[-1]) > 1 and all(axis < len(batch) for axis in axes)
