@@ -6,6 +6,7 @@ import pytest
 import genesis
 from genesis.execution.flush import flush
 from genesis.tensor.dispatch import array_of
+from genesis.tracing.backward_state import FREED, NOTHING
 from genesis.tracing.state import current_trace, set_default_dtype
 
 
@@ -67,3 +68,22 @@ def test_another_default_dtype_begins_another_trace():
         assert array_of(z).trace is not trace and trace.closed
     finally:
         set_default_dtype(genesis.float32)
+
+
+def test_what_backward_alone_reads_is_made_on_first_use():
+    w = genesis.tensor([1.0, 2.0], requires_grad=True)
+    y = (w * w).sum()
+    trace = y._array.trace
+    assert trace.backward is NOTHING
+    y.register_hook(lambda gradient: gradient * 3)
+    assert trace.backward is not NOTHING and list(trace.backward.hooks) == [y._array.index]
+    y.backward()
+    assert w.grad.tolist() == [6, 12]
+    assert trace.backward is FREED
+
+
+@pytest.mark.parametrize("shared", [NOTHING, FREED], ids=["nothing", "freed"])
+def test_the_states_that_traces_share_cannot_be_written_to(shared):
+    for name in ("changed", "copies", "custom_calls", "hooks", "node_hooks", "retained", "saved"):
+        with pytest.raises(TypeError):
+            getattr(shared, name)[0] = None
