@@ -18,37 +18,12 @@ from genesis.tensor.handle import Tensor
 
 # isort: split
 from genesis import (
-    amp,
-    autograd,
-    backends,
-    cuda,
-    debug,
-    fft,
-    func,
-    function,
-    linalg,
-    masked,
-    nn,
-    ops,
-    optim,
-    pytree,
-    random,
-    serialization,
-    signal,
-    special,
-    utils,
+    amp, autograd, backends, cuda, debug, fft, func, function, linalg, masked, nn, ops, optim, pytree, random, serialization,
+    signal, special, utils,
 )
 from genesis.amp import autocast, is_autocast_enabled
 from genesis.autograd import (
-    Context,
-    Function,
-    GradManager,
-    GraphCycleError,
-    enable_grad,
-    inference_mode,
-    is_grad_enabled,
-    no_grad,
-    set_grad_enabled,
+    Context, Function, GradManager, GraphCycleError, enable_grad, inference_mode, is_grad_enabled, no_grad, set_grad_enabled,
     zero_grad,
 )
 from genesis.capture import compile
@@ -58,39 +33,12 @@ from genesis.func import vmap
 from genesis.function import AddFunction, MatMulFunction, MulFunction, ReluFunction
 from genesis.functions import indexing as _indexing
 from genesis.functions.comparison import (
-    allclose,
-    broadcast_shapes,
-    can_cast,
-    equal,
-    finfo,
-    iinfo,
-    is_nonzero,
-    is_tensor,
-    result_type,
+    allclose, broadcast_shapes, can_cast, equal, finfo, iinfo, is_nonzero, is_tensor, result_type,
 )
 from genesis.functions.counting import bincount, histc, histogram, histogramdd, mode, repeat_interleave, unique_consecutive
 from genesis.functions.creation import (
-    arange,
-    as_tensor,
-    asarray,
-    empty,
-    empty_like,
-    eye,
-    from_dlpack,
-    from_numpy,
-    full,
-    full_like,
-    linspace,
-    logspace,
-    meshgrid,
-    ones,
-    ones_like,
-    scalar_tensor,
-    tensor,
-    tril_indices,
-    triu_indices,
-    zeros,
-    zeros_like,
+    arange, as_tensor, asarray, empty, empty_like, eye, from_dlpack, from_numpy, full, full_like, linspace, logspace, meshgrid,
+    ones, ones_like, scalar_tensor, tensor, tril_indices, triu_indices, zeros, zeros_like,
 )
 from genesis.functions.finite_differences import gradient
 from genesis.functions.printing import get_printoptions, set_printoptions
@@ -99,47 +47,15 @@ from genesis.functions.public_names import function_names as _function_names
 from genesis.functions.public_names import hide_what_is_imported as _hide_what_is_imported
 from genesis.functions.public_names import show_in as _show_in
 from genesis.functions.selection import (
-    argwhere,
-    index_add,
-    index_copy,
-    index_fill,
-    masked_scatter,
-    masked_select,
-    nonzero,
-    nonzero_static,
-    put,
-    take,
-    unique,
+    argwhere, index_add, index_copy, index_fill, masked_scatter, masked_select, nonzero, nonzero_static, put, take, unique,
     where,
 )
 from genesis.functions.splitting import (
-    atleast_1d,
-    atleast_2d,
-    atleast_3d,
-    broadcast_tensors,
-    chunk,
-    dsplit,
-    hsplit,
-    split,
-    split_with_sizes,
-    tensor_split,
-    unbind,
+    atleast_1d, atleast_2d, atleast_3d, broadcast_tensors, chunk, dsplit, hsplit, split, split_with_sizes, tensor_split, unbind,
     vsplit,
 )
 from genesis.functions.variable import Variable
-from genesis.ir.dtypes import (
-    DType,
-    bfloat16,
-    float16,
-    float32,
-    float64,
-    get_default_dtype,
-    int8,
-    int16,
-    int32,
-    int64,
-    uint8,
-)
+from genesis.ir.dtypes import DType, bfloat16, float16, float32, float64, get_default_dtype, int8, int16, int32, int64, uint8
 from genesis.ir.dtypes import DType as dtype
 from genesis.ir.dtypes import bool_ as bool
 from genesis.ir.dtypes import float16 as half
@@ -151,21 +67,8 @@ from genesis.ir.dtypes import int64 as long
 from genesis.ir.dtypes import promote as promote_types
 from genesis.nn.native import native_batch_norm, native_group_norm, native_layer_norm
 from genesis.random import (
-    bernoulli,
-    get_rng_state,
-    initial_seed,
-    manual_seed,
-    multinomial,
-    normal,
-    rand,
-    rand_like,
-    randint,
-    randint_like,
-    randn,
-    randn_like,
-    randperm,
-    seed,
-    set_rng_state,
+    bernoulli, get_rng_state, initial_seed, manual_seed, multinomial, normal, rand, rand_like, randint, randint_like, randn,
+    randn_like, randperm, seed, set_rng_state,
 )
 from genesis.runtime.collector import grow_old as _grow_old
 from genesis.runtime.cuda.precision import get_float32_matmul_precision, set_float32_matmul_precision
