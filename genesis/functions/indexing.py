@@ -16,7 +16,7 @@ import numpy as np
 from genesis.functions.methods.conversion import values_of
 from genesis.ir.dtypes import bool_, uint8
 from genesis.ops.registry import OPERATIONS
-from genesis.ops.subscript import Item
+from genesis.ops.views import Item
 from genesis.runtime.devices import CPU
 from genesis.tensor.dispatch import call, filled
 from genesis.tensor.from_python import from_data, from_memory

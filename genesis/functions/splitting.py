@@ -8,7 +8,7 @@ from itertools import pairwise
 from genesis.functions.overrides import function, overridable
 from genesis.ir.annotations import Tree
 from genesis.ir.shapes import broadcast_shapes, normalize_axis
-from genesis.ops.stacking import ranked
+from genesis.ops.joining import ranked
 from genesis.tensor.handle import Tensor, method
 from genesis.tensor.views import view
 

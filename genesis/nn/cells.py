@@ -11,8 +11,8 @@ from genesis.ir.dtypes import DType
 from genesis.nn import init
 from genesis.nn.module import Module
 from genesis.nn.parameter import Parameter
-from genesis.ops.recurrent import GATES
 from genesis.ops.registry import OPERATIONS
+from genesis.ops.sequences import GATES
 from genesis.runtime.devices import DeviceLike
 from genesis.tensor.dispatch import call
 from genesis.tensor.handle import Tensor

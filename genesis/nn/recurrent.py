@@ -14,8 +14,8 @@ from genesis.nn import functional, init
 from genesis.nn.module import Module
 from genesis.nn.parameter import Parameter
 from genesis.nn.utils.rnn import PackedSequence, pack_as, padded
-from genesis.ops.recurrent import GATES
 from genesis.ops.registry import OPERATIONS
+from genesis.ops.sequences import GATES
 from genesis.runtime.devices import DeviceLike
 from genesis.tensor.dispatch import call
 from genesis.tensor.handle import Tensor

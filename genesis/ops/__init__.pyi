@@ -52,17 +52,14 @@ from genesis.nn.pairs import pdist as pdist, triplet_margin_with_distance_loss a
 from genesis.nn.sequences import ctc_loss as ctc_loss, linear_cross_entropy as linear_cross_entropy
 from genesis.nn.unpooling import max_unpool1d as max_unpool1d, max_unpool2d as max_unpool2d, max_unpool3d as max_unpool3d
 from genesis.ops import (
-    activation as activation, arithmetic as arithmetic, arrangement as arrangement, attention as attention,
-    channel_norm as channel_norm, contraction as contraction, conversion as conversion, convolution as convolution,
-    covariance as covariance, ctc as ctc, decompositions as decompositions, definite as definite, distance as distance,
-    einstein as einstein, elementwise as elementwise, elimination as elimination, factors as factors, indexing as indexing,
-    joining as joining, loss as loss, margins as margins, neural as neural, norms as norms, numbers as numbers,
-    optimize as optimize, ordering as ordering, polynomials as polynomials, pooling as pooling, products as products,
-    recurrent as recurrent, reduction as reduction, resample as resample, rounding as rounding, running as running,
-    sampling as sampling, scatter_reduction as scatter_reduction, searching as searching, shuffling as shuffling,
-    solving as solving, source as source, special as special, stacking as stacking, statistics as statistics,
-    subscript as subscript, tables as tables, triangular as triangular, view_gradient as view_gradient, views as views,
-    window as window,
+    activation as activation, arithmetic as arithmetic, arrangement as arrangement, cholesky as cholesky,
+    contraction as contraction, conversion as conversion, convolution as convolution, ctc as ctc,
+    decompositions as decompositions, distance as distance, elementwise as elementwise, elimination as elimination,
+    indexing as indexing, joining as joining, loss as loss, normalization as normalization, norms as norms, numbers as numbers,
+    optimize as optimize, ordering as ordering, pooling as pooling, products as products, reduction as reduction,
+    resample as resample, running as running, scatter_reduction as scatter_reduction, sequences as sequences,
+    solving as solving, source as source, special as special, statistics as statistics, tables as tables,
+    view_gradient as view_gradient, views as views, window as window,
 )
 from genesis.ops.registry import (
     OPERATIONS as OPERATIONS, Operation as Operation, PRIMITIVES as PRIMITIVES, Primitive as Primitive,
@@ -310,8 +307,6 @@ def chebyshev_polynomial_v(input: Operand, n: Operand) -> Tensor:
     """Chebyshev's V: the polynomials of degree `n`, rounded towards 0; 0 of a negative degree."""
 def chebyshev_polynomial_w(input: Operand, n: Operand) -> Tensor:
     """Chebyshev's W: the polynomials of degree `n`, rounded towards 0; 0 of a negative degree."""
-def cholesky(A: Tensor, upper: Bool = False) -> Tensor:
-    """The lower triangular L with L @ L.T = `A`, symmetric and positive definite (.., n, n); with `upper`, its transpose."""
 def cholesky_ex(A: Tensor, *, upper: Bool = False, check_errors: Bool = False) -> Cholesky:
     """(L, info) as `cholesky`, where a matrix may fail: `info` (..), int32, is 0 for one that is positive definite."""
 def cholesky_inverse(L: Tensor, upper: Bool = False) -> Tensor:

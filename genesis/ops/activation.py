@@ -1,17 +1,49 @@
-"""More activations, composed from primitives. What a branch does not use is computed of harmless numbers, so that neither
-an overflow nor its derivative gets through."""
+"""Activations, and what is computed along an axis of scores: softmax and its kin.
+
+The branch that `where` drops is computed of harmless numbers, so that neither an overflow nor its derivative gets through.
+"""
 
 from __future__ import annotations
 
+from math import pi
+
 from genesis.ir.graph import Value
 from genesis.ir.shapes import normalize_axis
+from genesis.ops.conversion import stop_gradient
 from genesis.ops.elementwise import abs as magnitude
-from genesis.ops.elementwise import exp, expm1, log1p, sigmoid, tanh, where
-from genesis.ops.neural import softmax
+from genesis.ops.elementwise import erf, exp, expm1, log, log1p, sigmoid, tanh, where
+from genesis.ops.reduction import amax, sum
 from genesis.ops.registry import cast, composite, floating_dtype, rounded_once, widened
 from genesis.ops.views import reshape_value, slice_value
 
-__all__ = ["elu", "glu", "hardtanh", "logsigmoid", "mish", "prelu", "softplus"]
+__all__ = [
+    "elu", "gelu", "glu", "hardtanh", "log_softmax", "logsigmoid", "logsumexp", "mish", "prelu", "silu", "softmax", "softplus",
+]
+
+
+# ---- activations ----
+@composite("silu", in_place=True, namespace="nn.functional")
+@rounded_once
+def silu(input: Value) -> Value:
+    """x * sigmoid(x) (Hendrycks and Gimpel, 2016)."""
+    return input * sigmoid(input)
+
+
+@composite("gelu", namespace="nn.functional")
+@rounded_once
+def gelu(input: Value, approximate: str = "none") -> Value:
+    """x * Phi(x) (Hendrycks and Gimpel, 2016); `approximate="tanh"` takes their tanh formula."""
+    if approximate not in ("none", "tanh"):
+        raise ValueError(f"gelu: approximate must be 'none' or 'tanh', got {approximate!r}")
+    if approximate == "tanh":
+        return 0.5 * input * (1 + tanh((2 / pi) ** 0.5 * (input + 0.044715 * input * input * input)))
+    return 0.5 * input * (1 + erf(input * 0.5**0.5))
+
+
+@composite("leaky_relu", method=False, in_place=True, namespace="nn.functional")
+def leaky_relu(input: Value, negative_slope: float = 0.01) -> Value:
+    """x where positive, `negative_slope` * x elsewhere."""
+    return where(input > 0, input, input * negative_slope)
 
 
 @composite("elu", method=False, in_place=True, namespace="nn.functional")
@@ -131,6 +163,65 @@ def prelu(input: Value, weight: Value) -> Value:
 
 
 # ---- along an axis ----
+
+
+def _shifted(input: Value, axis: int) -> tuple[Value, Value]:
+    """`input` with its maximum along `axis` taken off (as a constant: it cancels in the gradient), and that maximum."""
+    if input.ndim and not input.shape[axis]:
+        return input, input
+    top = stop_gradient(amax(input, axis, True))
+    return input - top, top
+
+
+def _float(input: Value, dtype: object) -> Value:
+    return cast(input, dtype or floating_dtype(input.dtype))  # type: ignore[arg-type]
+
+
+@composite("softmax", autocast="float32", namespace=("special", "nn.functional"))
+def softmax(input: Value, dim: int = -1, dtype: object = None) -> Value:
+    """exp(x) / sum(exp(x)) along `dim`.
+
+    The maximum is taken off first, so nothing overflows. Integers become `dtype` or the default float. Raises IndexError for
+    an axis that is not there.
+
+    >>> import genesis
+    >>> genesis.softmax(genesis.tensor([0.0, 0.0, 1000.0]), dim=0)
+    tensor([0., 0., 1.])
+    """
+    axis = normalize_axis("softmax", dim, input.ndim)
+    x = _float(input, dtype)
+    shifted, _ = _shifted(widened(x), axis)
+    e = exp(shifted)
+    return cast(e * (1 / sum(e, axis, True)), x.dtype)  # one division for each row
+
+
+@composite("log_softmax", autocast="float32", namespace=("special", "nn.functional"))
+def log_softmax(input: Value, dim: int = -1, dtype: object = None) -> Value:
+    """log(softmax(x)) along `dim`, without overflow.
+
+    >>> import genesis
+    >>> genesis.log_softmax(genesis.tensor([0.0, 1000.0]), dim=0)
+    tensor([-1000.,     0.])
+    """
+    axis = normalize_axis("log_softmax", dim, input.ndim)
+    x = _float(input, dtype)
+    shifted, _ = _shifted(widened(x), axis)
+    return cast(shifted - log(sum(exp(shifted), axis, True)), x.dtype)
+
+
+@composite("logsumexp", autocast="float32", namespace="special")
+@rounded_once
+def logsumexp(input: Value, dim: int | tuple[int, ...], keepdim: bool = False) -> Value:
+    """log(sum(exp(x))) over `dim`, without overflow.
+
+    >>> import genesis
+    >>> genesis.logsumexp(genesis.tensor([1000.0, 1000.0]), dim=0)
+    tensor(1000.6932)
+    """
+    top = stop_gradient(amax(input, dim, True))
+    top = where(top - top == 0, top, 0)  # an infinite maximum is not taken off
+    y = log(sum(exp(input - top), dim, True)) + top
+    return y if keepdim else reshape_value(y, sum(input, dim).shape)
 
 
 @composite("glu", method=False, namespace="nn.functional")

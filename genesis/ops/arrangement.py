@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from genesis.ir.dtypes import int64
 from genesis.ir.graph import Value
 from genesis.ir.shapes import broadcast_shapes, normalize_axis, numel
+from genesis.ops.elementwise import where
 from genesis.ops.indexing import check_index, gather_value
 from genesis.ops.joining import cat
 from genesis.ops.layout import Layout, contiguous_layout, diagonal_layout, select_layout, slice_layout
 from genesis.ops.reduction import sum
 from genesis.ops.registry import cast, composite, expand
+from genesis.ops.source import iota
 from genesis.ops.views import diagonal_value, flip_value, permute_value, put_value, reshape_value, slice_value
 
-__all__ = ["diag_embed", "diff"]
+__all__ = ["diag_embed", "diff", "tril", "triu"]
 
 
 # ---- turned round ----
@@ -177,3 +180,27 @@ def diff(input: Value, n: int = 1, dim: int = -1, prepend: Value | None = None, 
         above, below = slice_value(x, axis, 1, None), slice_value(x, axis, 0, -1)
         x = above ^ below if x.dtype.category == 0 else above - below
     return x
+
+
+# ---- triangles ----
+
+
+@composite("tril", in_place=True)
+def tril(input: Value, diagonal: int = 0) -> Value:
+    """The lower triangle of the last two axes, zeros above."""
+    return _triangle(input, diagonal, lower=True)
+
+
+@composite("triu", in_place=True)
+def triu(input: Value, diagonal: int = 0) -> Value:
+    """The upper triangle of the last two axes, zeros below."""
+    return _triangle(input, diagonal, lower=False)
+
+
+def _triangle(input: Value, diagonal: int, lower: bool) -> Value:
+    if input.ndim < 2:
+        raise ValueError(f"tril, triu: want two axes at least, got shape {input.shape}")
+    rows = reshape_value(iota(input.graph, input.shape[-2], int64), (input.shape[-2], 1))
+    columns = iota(input.graph, input.shape[-1], int64)
+    inside = columns - rows <= diagonal if lower else columns - rows >= diagonal
+    return where(inside, input, input.graph.constant(0, input.dtype))

@@ -6,16 +6,18 @@ belong to elements [m, n] of the result that nobody reads. They may be left out.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from genesis.ir.graph import Value
 from genesis.ir.shapes import broadcast_shapes, numel
+from genesis.ops.reduction import sum
 from genesis.ops.registry import composite, expand, primitive, promoted
-from genesis.ops.views import permute_value, reshape_value
+from genesis.ops.views import diagonal_value, permute_value, reshape_value
 
-__all__ = ["bilinear", "linear", "matmul", "multiplied"]
+__all__ = ["bilinear", "contracted", "einsum", "linear", "matmul", "multiplied"]
 
 
 def swapped(x: Value) -> Value:
@@ -134,3 +136,146 @@ def bilinear(input1: Value, input2: Value, weight: Value, bias: Value | None = N
     pairs = product(reshape_value(mixed, (numel(lead), out, b)), reshape_value(input2, (numel(lead), b, 1)))
     y = reshape_value(pairs, (*lead, out))
     return y if bias is None else y + bias
+
+
+Names = tuple[str, ...]  # of axes: letters; those that dots stand for are .., ".1", ".0"
+
+
+# ---- sums of products by the letters of their axes (Einstein, 1916): diagonals, sums, matrix products two by two ----
+
+
+@composite("einsum", (), method=False, autocast="low")
+def einsum(equation: str, *operands: Any) -> Value:
+    """The products of the operands' elements, an axis for each letter, summed over the letters that are not in the result.
+
+    Args:
+        equation: "ij,jk->ik": the letters of each operand's axes, then those of the result. Without "->" the result has
+            the letters that occur once, in alphabetical order. A letter twice in an operand takes its diagonal; "..."
+            stands for any leading axes, which broadcast.
+        operands: tensors of one dtype, or a list of them; products are taken from left to right.
+
+    Raises ValueError for an equation that does not read so or does not fit the shapes, TypeError where dtypes differ.
+
+    >>> import genesis
+    >>> a = genesis.tensor([[1.0, 2.0], [3.0, 4.0]])
+    >>> genesis.einsum("ij,j->i", a, genesis.tensor([1.0, -1.0])), genesis.einsum("ii", a)
+    (tensor([-1., -1.]), tensor(5.))
+    """
+    values = list(operands[0]) if len(operands) == 1 and isinstance(operands[0], list | tuple) else list(operands)
+    terms, result = _parsed(equation, values)
+    extents = _extents(equation, terms, values)
+    for name in result:
+        if name not in extents:
+            raise ValueError(f"einsum: {equation!r} has {name!r} on the right and nowhere on the left")
+    dtype = promoted(*values)[0].dtype
+    if any(v.dtype is not dtype for v in values):
+        raise TypeError(f"einsum: dtypes differ: {', '.join(v.dtype.name for v in values)}; convert with .to(dtype)")
+    total, names = values[0], terms[0]
+    for place, (value, term) in enumerate(zip(values, terms, strict=True)):
+        wanted = {*result, *(name for later in terms[place + 1 :] for name in later)}
+        value, term = _diagonal(value, term)
+        value = expand(value, tuple([extents[name] for name in term]))
+        if not place:
+            total, names = _summed(value, term, wanted)
+        else:
+            value, term = _summed(value, term, {*names, *wanted})
+            total, names = _product(total, names, value, term, wanted)
+    return permute_value(total, [names.index(name) for name in result])
+
+
+def contracted(name: str, a: Value, b: Value, left: Sequence[int], right: Sequence[int]) -> Value:
+    """The sums of products over the axes `left` of `a` and `right` of `b`: the other axes of `a`, then those of `b`."""
+    met = [(a.shape[i], b.shape[j]) for i, j in zip(left, right, strict=False)]
+    if len(left) != len(right) or any(m != n for m, n in met):
+        raise ValueError(f"{name}: axes {tuple(left)} of {a.shape} do not fit axes {tuple(right)} of {b.shape}")
+    if a.dtype is not b.dtype:
+        raise TypeError(f"{name}: dtypes differ: {a.dtype.name} and {b.dtype.name}; convert one with .to(dtype)")
+    first = [f"a{i}" if i not in left else f"s{tuple(left).index(i)}" for i in range(a.ndim)]
+    second = [f"b{i}" if i not in right else f"s{tuple(right).index(i)}" for i in range(b.ndim)]
+    result = [*(n for n in first if n[0] == "a"), *(n for n in second if n[0] == "b")]
+    total, names = _product(a, tuple(first), b, tuple(second), {*result})
+    return permute_value(total, [names.index(n) for n in result])
+
+
+# ---- reading ----
+
+
+def _parsed(equation: str, values: Sequence[Value]) -> tuple[list[Names], Names]:
+    """The names of each operand's axes, and of the result's."""
+    left, arrow, right = equation.replace(" ", "").partition("->")
+    texts = left.split(",")
+    if len(texts) != len(values):
+        raise ValueError(f"einsum: {equation!r} has {len(texts)} terms for {len(values)} operands; want one each")
+    spare = [v.ndim - len(text.replace("...", "")) for text, v in zip(texts, values, strict=True)]
+    for text, v, more in zip(texts, values, spare, strict=True):
+        if more < 0 or (more and "..." not in text):
+            raise ValueError(f"einsum: {text!r} in {equation!r} does not name the {v.ndim} axes of shape {v.shape}")
+    terms = [_names(equation, text, more) for text, more in zip(texts, spare, strict=True)]
+    dots = max([more for text, more in zip(texts, spare, strict=True) if "..." in text], default=0)
+    if arrow:
+        result = _names(equation, right, dots)
+        if len({*result}) != len(result):
+            raise ValueError(f"einsum: {equation!r} has a letter twice on the right")
+        return terms, result
+    once = sorted(letter for letter in {*left} - {*",."} if left.count(letter) == 1)
+    return terms, (*_names(equation, "...", dots), *once)
+
+
+def _names(equation: str, text: str, dots: int) -> Names:
+    before, ellipsis, after = text.partition("...")
+    if not (before + after).isalpha() and before + after:
+        raise ValueError(f"einsum: {equation!r} cannot be read; want letters, ',', '->' and one '...' for each operand")
+    return (*before, *(f".{k}" for k in range(dots - 1, -1, -1) if ellipsis), *after)
+
+
+def _extents(equation: str, terms: Sequence[Names], values: Sequence[Value]) -> dict[str, int]:
+    """The extent of every name; an axis of extent 1 fits any other."""
+    extents: dict[str, int] = {}
+    for term, value in zip(terms, values, strict=True):
+        for name, extent in zip(term, value.shape, strict=True):
+            known = extents.setdefault(name, extent)
+            if extent != known and 1 not in (extent, known):
+                raise ValueError(f"einsum: {name!r} in {equation!r} has extents {known} and {extent}; want them equal")
+            extents[name] = known if extent == 1 else extent
+    return extents
+
+
+# ---- computing ----
+
+
+def _diagonal(x: Value, names: Names) -> tuple[Value, Names]:
+    """Each name once."""
+    for name in dict.fromkeys(names):
+        while names.count(name) > 1:
+            i = names.index(name)
+            j = names.index(name, i + 1)
+            if x.shape[i] != x.shape[j]:
+                raise ValueError(f"einsum: {name!r} names axes of extents {x.shape[i]} and {x.shape[j]} of one operand")
+            x = diagonal_value(x, 0, i, j)
+            names = (*(n for k, n in enumerate(names) if k not in (i, j)), name)
+    return x, names
+
+
+def _summed(x: Value, names: Names, wanted: set[str]) -> tuple[Value, Names]:
+    """Without the axes that nothing else has."""
+    axes = tuple([axis for axis, name in enumerate(names) if name not in wanted])
+    return (sum(x, axes), tuple([n for n in names if n in wanted])) if axes else (x, names)
+
+
+def _product(a: Value, first: Names, b: Value, second: Names, wanted: set[str]) -> tuple[Value, Names]:
+    """The product over what both name and nobody else wants; elementwise where there is no such name."""
+    shared = [name for name in first if name in second and name in wanted]
+    inner = [name for name in first if name in second and name not in wanted]
+    rows, columns = [n for n in first if n not in second], [n for n in second if n not in first]
+    a, b = promoted(a, b)
+    left = permute_value(a, [first.index(n) for n in (*shared, *rows, *inner)])
+    right = permute_value(b, [second.index(n) for n in (*shared, *inner, *columns)])
+    batch, m = left.shape[: len(shared)], left.shape[len(shared) : len(shared) + len(rows)]
+    n = right.shape[right.ndim - len(columns) :]
+    names = (*shared, *rows, *columns)
+    if not inner:
+        spread = reshape_value(left, (*left.shape, *(1,) * len(columns)))
+        return spread * reshape_value(right, (*batch, *(1,) * len(rows), *n)), names
+    k = left.shape[left.ndim - len(inner) :]
+    y = product(reshape_value(left, (*batch, numel(m), numel(k))), reshape_value(right, (*batch, numel(k), numel(n))))
+    return reshape_value(y, (*batch, *m, *n)), names

@@ -12,15 +12,14 @@ import numpy as np
 
 from genesis.ir.graph import Value
 from genesis.ir.shapes import Shape, numel
-from genesis.ops.arrangement import diag_embed
+from genesis.ops.arrangement import diag_embed, tril
+from genesis.ops.cholesky import triangular_value
 from genesis.ops.contraction import matmul, swapped
 from genesis.ops.elementwise import where
-from genesis.ops.factors import factor_node, factors, matrices, packed
 from genesis.ops.joining import cat
-from genesis.ops.neural import tril
 from genesis.ops.registry import cast, composite, primitive
+from genesis.ops.solving import factor_node, factors, matrices, packed
 from genesis.ops.source import iota
-from genesis.ops.triangular import triangular_value
 from genesis.ops.views import reshape_value, slice_value
 
 __all__ = ["eigh", "linalg_qr", "svd_value"]

@@ -13,14 +13,14 @@ import numpy as np
 from genesis.ir.dtypes import int32, int64
 from genesis.ir.graph import Value
 from genesis.ir.shapes import Shape, broadcast_shapes, numel
+from genesis.ops.arrangement import tril, triu
+from genesis.ops.cholesky import triangular_value
 from genesis.ops.contraction import matmul, swapped
-from genesis.ops.factors import factor_node, factors, identity, matrices, packed, routine
 from genesis.ops.indexing import gather_value
 from genesis.ops.joining import cat
-from genesis.ops.neural import tril, triu
 from genesis.ops.registry import cast, composite, expand, primitive, promoted, widened
+from genesis.ops.solving import factor_node, factors, identity, matrices, packed, routine
 from genesis.ops.source import iota
-from genesis.ops.triangular import triangular_value
 from genesis.ops.views import reshape_value, slice_value
 
 __all__ = ["linalg_lu", "lu_factor_ex"]

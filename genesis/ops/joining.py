@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import combinations as choices
 from typing import Any
 
 import numpy as np
 
 from genesis.ir.graph import Value
-from genesis.ir.shapes import normalize_axis, numel
-from genesis.ops.registry import composite, primitive, promoted
-from genesis.ops.views import reshape_value, slice_value
+from genesis.ir.shapes import Shape, normalize_axis, numel
+from genesis.ops.layout import Layout
+from genesis.ops.registry import composite, expand, primitive, promoted
+from genesis.ops.views import put_value, reshape_value, slice_value
 
-__all__ = ["cat", "roll", "stack"]
+__all__ = ["cat", "hstack", "ranked", "roll", "stack", "tiled", "vstack"]
 
 
 def _cat_reference(node: Any, *arrays: np.ndarray) -> np.ndarray:
@@ -106,3 +108,153 @@ def roll(input: Value, shifts: int | Sequence[int], dims: int | Sequence[int] | 
             cut = extent - move % extent
             x = cat([slice_value(x, axis, cut, extent), slice_value(x, axis, 0, cut)], axis)
     return x
+
+
+# ---- side by side ----
+
+
+def ranked(shape: Shape, rank: int) -> Shape:
+    """`shape` with `rank` axes at least, as NumPy adds them: before a vector, behind a matrix that is to be a stack of some.
+
+    >>> ranked((2,), 2), ranked((2,), 3), ranked((2, 3), 3)
+    ((1, 2), (1, 2, 1), (2, 3, 1))
+    """
+    if rank == 3 and len(shape) in (1, 2):
+        return (1,) * (2 - len(shape)) + shape + (1,)
+    return (1,) * (rank - len(shape)) + shape
+
+
+def _ranked(x: Value, rank: int) -> Value:
+    return reshape_value(x, ranked(x.shape, rank))
+
+
+@composite("hstack", 1, variadic=True, method=False)
+def hstack(tensors: Sequence[Value]) -> Value:
+    """The tensors side by side: vectors one after the other, others along axis 1.
+
+    >>> import genesis
+    >>> genesis.hstack([genesis.ones(2, 1), genesis.zeros(2, 2)])
+    tensor([[1., 0., 0.],
+            [1., 0., 0.]])
+    """
+    values = [_ranked(x, 1) for x in tensors]
+    return cat(values, 1 if values and values[0].ndim > 1 else 0)
+
+
+@composite("vstack", 1, variadic=True, method=False, aliases=("row_stack",))
+def vstack(tensors: Sequence[Value]) -> Value:
+    """The tensors one below the other; a vector is a row.
+
+    >>> import genesis
+    >>> genesis.vstack([genesis.arange(2), genesis.ones(1, 2, dtype=genesis.int64)])
+    tensor([[0, 1],
+            [1, 1]])
+    """
+    return cat([_ranked(x, 2) for x in tensors], 0)
+
+
+@composite("dstack", 1, variadic=True, method=False)
+def dstack(tensors: Sequence[Value]) -> Value:
+    """The tensors one behind the other, along axis 2."""
+    return cat([_ranked(x, 3) for x in tensors], 2)
+
+
+@composite("column_stack", 1, variadic=True, method=False)
+def column_stack(tensors: Sequence[Value]) -> Value:
+    """The tensors side by side; a vector is a column."""
+    return cat([reshape_value(x, (numel(x.shape), 1)) if x.ndim < 2 else x for x in tensors], 1)
+
+
+@composite("block_diag", (), method=False)
+def block_diag(*tensors: Value) -> Value:
+    """A matrix with the given ones along its diagonal, and zeros elsewhere; a vector is a row.
+
+    >>> import genesis
+    >>> genesis.block_diag(genesis.ones(1, 2), genesis.tensor(3.0))
+    tensor([[1., 1., 0.],
+            [0., 0., 3.]])
+    """
+    blocks = promoted(*[_ranked(x, 2) for x in tensors])
+    if any(x.ndim > 2 for x in blocks):
+        raise ValueError(f"block_diag: wants matrices, vectors or numbers, got shapes {[x.shape for x in tensors]}")
+    width = sum(x.shape[1] for x in blocks)
+    rows, before = [], 0
+    for x in blocks:
+        shape = (x.shape[0], width)
+        rows.append(put_value(None, x, Layout(x.shape, (width, 1), before), shape) if numel(shape) else reshape_value(x, shape))
+        before += x.shape[1]
+    return cat(rows, 0)
+
+
+@composite("cartesian_prod", (), method=False)
+def cartesian_prod(*tensors: Value) -> Value:
+    """All rows with an element of each vector; of one vector, itself.
+
+    >>> import genesis
+    >>> genesis.cartesian_prod(genesis.tensor([1, 2]), genesis.tensor([3, 4])).tolist()
+    [[1, 3], [1, 4], [2, 3], [2, 4]]
+    """
+    if any(x.ndim != 1 for x in tensors):
+        raise ValueError(f"cartesian_prod: wants vectors, got shapes {[x.shape for x in tensors]}")
+    extents = tuple(x.shape[0] for x in tensors)
+    if len(tensors) == 1:
+        return tensors[0]
+    spread = [reshape_value(x, (x.shape[0],) + (1,) * (len(tensors) - 1 - place)) for place, x in enumerate(tensors)]
+    return stack([reshape_value(expand(x, extents), (numel(extents),)) for x in spread], 1)
+
+
+@composite("combinations")
+def combinations(input: Value, r: int = 2, with_replacement: bool = False) -> Value:
+    """All rows of `r` elements of a vector, in their order; with replacement, of an element several times too.
+
+    >>> import genesis
+    >>> genesis.combinations(genesis.tensor([1, 2, 3])).tolist()
+    [[1, 2], [1, 3], [2, 3]]
+    """
+    if input.ndim != 1 or r < 0:
+        raise ValueError(f"combinations: {r} elements of shape {input.shape}; want 0 or more of a vector")
+    extent = input.shape[0]
+    if r == 0:
+        return slice_value(input, 0, 0, 0)
+    found = [*choices(range(extent + (r - 1) * with_replacement), r)]
+    # a choice with repetition is one of more elements, without, each less its place
+    columns = [[row[place] - place * with_replacement for row in found] for place in range(r)]
+    return stack([_picked(input, column) for column in columns], 1)
+
+
+def _picked(x: Value, places: Sequence[int]) -> Value:
+    """The elements of a vector at known places: runs of neighbours are slices."""
+    runs: list[list[int]] = []
+    for place in places:
+        if runs and runs[-1][1] == place:
+            runs[-1][1] += 1
+        else:
+            runs.append([place, place + 1])
+    parts = [slice_value(x, 0, *run) for run in runs]
+    return cat(parts, 0) if parts else slice_value(x, 0, 0, 0)
+
+
+# ---- repeated ----
+
+
+def tiled(x: Value, counts: Sequence[int]) -> Value:
+    """Copies of `x` laid end to end, so many along each axis; there are `counts` for leading axes that it lacks."""
+    extents = (1,) * (len(counts) - x.ndim) + x.shape
+    split = reshape_value(x, tuple(e for extent in extents for e in (1, extent)))
+    spread = expand(split, tuple(e for pair in zip(counts, extents, strict=True) for e in pair))
+    return reshape_value(spread, tuple(c * e for c, e in zip(counts, extents, strict=True)))
+
+
+@composite("tile", 1)
+def tile(input: Value, *dims: int) -> Value:
+    """Copies of `input` laid end to end, so many along each axis, the last ones if `dims` are fewer.
+
+    >>> import genesis
+    >>> genesis.tile(genesis.tensor([[1], [2]]), (2,))
+    tensor([[1, 1],
+            [2, 2]])
+    """
+    counts: tuple[int, ...] = dims[0] if len(dims) == 1 and not isinstance(dims[0], int) else dims
+    if any(count < 0 for count in counts):
+        raise ValueError(f"tile: dims are {counts}; want 0 or more")
+    return tiled(input, (1,) * (input.ndim - len(counts)) + tuple(counts))

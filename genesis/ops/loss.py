@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
+from math import log as ln
+from math import pi
+
 from genesis.ir.dtypes import int64
 from genesis.ir.graph import Value
 from genesis.ir.shapes import numel
+from genesis.ops.activation import log_softmax, logsigmoid
+from genesis.ops.conversion import stop_gradient
 from genesis.ops.elementwise import abs as abs_value
-from genesis.ops.elementwise import where
-from genesis.ops.indexing import check_index
-from genesis.ops.neural import log_softmax
-from genesis.ops.reduction import mean, sum
+from genesis.ops.elementwise import exp, log, relu, where
+from genesis.ops.indexing import check_index, gather_value
+from genesis.ops.ordering import cumsum
+from genesis.ops.reduction import any, mean, sum
 from genesis.ops.registry import cast, composite, expand, floating_dtype, promoted, widened
 from genesis.ops.source import iota
 from genesis.ops.views import reshape_value
 
-__all__ = ["cross_entropy", "l1_loss", "mse_loss", "nll_loss", "reduced"]
+__all__ = [
+    "cross_entropy", "gaussian_nll_loss", "l1_loss", "mse_loss", "multi_margin_loss", "multilabel_margin_loss",
+    "multilabel_soft_margin_loss", "nll_loss", "poisson_nll_loss", "reduced",
+]
 
 
 def reduced(name: str, losses: Value, reduction: str) -> Value:
@@ -130,3 +138,109 @@ def nll_loss(
     """-input[target] with classes on axis 1, for log-probabilities; arguments and errors as those of `cross_entropy`."""
     losses, _, counted = _picked("nll_loss", widened(input), target, weight, ignore_index, 0 if input.ndim == 1 else 1)
     return cast(sum(losses) / sum(counted) if reduction == "mean" else reduced("nll_loss", losses, reduction), input.dtype)
+
+
+# ---- likelihoods ----
+
+
+@composite("poisson_nll_loss", 2, method=False, autocast="float32", namespace="nn.functional")
+def poisson_nll_loss(
+    input: Value, target: Value, log_input: bool = True, full: bool = False, eps: float = 1e-8, reduction: str = "mean"
+) -> Value:
+    """rate - target * log(rate), for a Poisson distribution of the rate exp(input), or `input` without `log_input`.
+
+    With `full`, Stirling's approximation of log(target!) is added where the target exceeds 1; `eps` is added to a rate whose
+    logarithm is taken.
+    """
+    x, t = promoted(input, target, floating=True)
+    rate, count = widened(x), widened(t)
+    losses = exp(rate) - count * rate if log_input else rate - count * log(rate + eps)
+    if full:
+        large = count > 1
+        safe = where(large, count, 1)
+        losses = losses + where(large, safe * log(safe) - safe + 0.5 * log(2 * pi * safe), 0)
+    return cast(reduced("poisson_nll_loss", losses, reduction), x.dtype)
+
+
+@composite("gaussian_nll_loss", 3, method=False, autocast="float32", namespace="nn.functional")
+def gaussian_nll_loss(
+    input: Value, target: Value, var: Value, full: bool = False, eps: float = 1e-6, reduction: str = "mean"
+) -> Value:
+    """(log(var) + (input - target)^2 / var) / 2, for a normal distribution of the mean `input` and the variance `var`.
+
+    A variance counts as `eps` at least, whatever its gradient is. It has the shape of `input`, or an extent of 1 in its last
+    axis, or not this axis. With `full`, log(2 pi) / 2 is added. Raises ValueError for another shape of `var`.
+    """
+    x, t, v = promoted(input, target, var)
+    mean_value, goal, spread = widened(x), widened(t), widened(v)
+    if spread.shape != x.shape and spread.shape == x.shape[:-1] and x.ndim:
+        spread = reshape_value(spread, (*spread.shape, 1))
+    if spread.ndim and spread.shape not in (x.shape, (*x.shape[:-1], 1)):
+        raise ValueError(f"gaussian_nll_loss: var has shape {var.shape}; want {x.shape}, with or without its last extent, or 1")
+    spread = where(spread < eps, spread - stop_gradient(spread) + eps, spread)
+    d = mean_value - goal
+    losses = 0.5 * (log(spread) + d * d / spread) + (0.5 * ln(2 * pi) if full else 0.0)
+    return cast(reduced("gaussian_nll_loss", losses, reduction), x.dtype)
+
+
+# ---- margins between classes ----
+
+
+def _rows(name: str, input: Value, target: Value, want: tuple[int, ...]) -> Value:
+    if input.ndim not in (1, 2) or target.shape != want:
+        raise ValueError(f"{name}: input {input.shape} and target {target.shape}; want (n, classes) or (classes,), and {want}")
+    return widened(input)
+
+
+@composite("multi_margin_loss", 2, method=False, autocast="float32", namespace="nn.functional")
+def multi_margin_loss(
+    input: Value, target: Value, p: int = 1, margin: float = 1.0, weight: Value | None = None, reduction: str = "mean"
+) -> Value:
+    """The mean over classes of max(0, margin - input[target] + input[class])^p, the target's own left out.
+
+    `input` is (n, classes) or (classes,), `target` (n,) or (), int64; `p` is 1 or 2; `weight` (classes,) is a factor of the
+    target's class. Raises ValueError for others and, when it is computed, IndexError for a class that is not there.
+    """
+    if p not in (1, 2):
+        raise ValueError(f"multi_margin_loss: p is {p}; want 1 or 2")
+    x, axis = _rows("multi_margin_loss", input, target, input.shape[:-1]), input.ndim - 1
+    classes = input.shape[axis]
+    label = reshape_value(check_index("multi_margin_loss", target, classes, wrap=False), (*target.shape, 1))
+    short = relu(margin - gather_value(x, label, axis) + x)
+    terms = short if p == 1 else short * short
+    if weight is not None:
+        spread = expand(weight, (*target.shape, classes))
+        terms = terms * gather_value(spread, label, axis)
+    others = iota(input.graph, classes, int64) != label
+    losses = sum(where(others, terms, 0), axis) / classes
+    return cast(reduced("multi_margin_loss", losses, reduction), input.dtype)
+
+
+@composite("multilabel_margin_loss", 2, method=False, autocast="float32", namespace="nn.functional")
+def multilabel_margin_loss(input: Value, target: Value, reduction: str = "mean") -> Value:
+    """The sum over the targets and all other classes of max(0, 1 - input[target] + input[class]), over the classes' number.
+
+    `input` is (n, classes) or (classes,), `target` of the same shape, int64: the targets of each row, up to the first -1.
+    """
+    x, axis = _rows("multilabel_margin_loss", input, target, input.shape), input.ndim - 1
+    lead, classes = input.shape[:-1], input.shape[-1]
+    listed = cumsum(cast(target < 0, int64), axis) == 0
+    label = check_index("multilabel_margin_loss", where(listed, target, 0), classes, wrap=False)
+    column = (*lead, classes, 1)
+    hit = (reshape_value(label, column) == iota(input.graph, classes, int64)) & reshape_value(listed, column)
+    rest = reshape_value(any(hit, axis) == 0, (*lead, 1, classes))
+    short = relu(1 - reshape_value(gather_value(x, label, axis), column) + reshape_value(x, (*lead, 1, classes)))
+    losses = sum(where(reshape_value(listed, column) & rest, short, 0), (axis, axis + 1)) / classes
+    return cast(reduced("multilabel_margin_loss", losses, reduction), input.dtype)
+
+
+@composite("multilabel_soft_margin_loss", 2, method=False, namespace="nn.functional")
+def multilabel_soft_margin_loss(
+    input: Value, target: Value, weight: Value | None = None, reduction: str = "mean"
+) -> Value:
+    """The mean over classes (the last axis) of the binary cross entropy of sigmoid(input), times `weight`."""
+    x, t = promoted(input, target)
+    wide, goal = widened(x), widened(t)
+    losses = -(goal * logsigmoid(wide) + (1 - goal) * logsigmoid(-wide))
+    losses = mean(losses if weight is None else losses * weight, -1)
+    return cast(reduced("multilabel_soft_margin_loss", losses, reduction), x.dtype)

@@ -6,8 +6,7 @@ from collections.abc import Sequence
 
 from genesis.ir.graph import Value
 from genesis.ir.shapes import normalize_axis
-from genesis.ops.contraction import matmul
-from genesis.ops.einstein import contracted
+from genesis.ops.contraction import contracted, matmul
 from genesis.ops.joining import cat
 from genesis.ops.layout import contiguous_layout, slice_layout
 from genesis.ops.reduction import sum

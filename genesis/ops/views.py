@@ -30,8 +30,8 @@ from genesis.ops.registry import Names, cast, composite
 from genesis.ops.registry import expand as expand_value
 
 __all__ = [
-    "diagonal_value", "flip_value", "forwards", "permute_value", "put_reference", "put_value", "reshape_value", "slice_value",
-    "view_node", "view_operation", "view_reference", "view_value",
+    "Item", "diagonal_value", "flip_value", "forwards", "permute_value", "put_reference", "put_value", "reshape_value",
+    "slice_value", "subscript_layout", "view_node", "view_operation", "view_reference", "view_value",
 ]
 
 
@@ -150,3 +150,35 @@ view_operation("narrow_copy", narrow_layout, is_view=False)
 def put(base: Value, value: Value, shape: Shape, strides: Shape, offset: int) -> Value:
     """`base` with the elements of its view (shape, strides, offset) replaced by `value`."""
     return put_value(base, expand_value(cast(value, base.dtype), shape), Layout(shape, strides, offset), base.shape)
+
+
+Item = int | tuple[int | None, int | None, int | None] | None
+
+
+# ---- basic indexing, `x[1, 2:5, None]`, as one view ----
+
+
+def subscript_layout(at: Layout, items: tuple[Item, ...]) -> Layout:
+    """The elements at `items`: an int selects on its axis, (start, stop, step) slices it, None makes a new one."""
+    shape, strides, offset, axis = [], [], at.offset, 0
+    for item in items:
+        if item is None:
+            shape.append(1)
+            strides.append(at.shape[axis] * at.strides[axis] if axis < len(at.shape) else 1)
+            continue
+        extent, stride = at.shape[axis], at.strides[axis]
+        if isinstance(item, tuple):
+            start, stop, step = slice(*item).indices(extent)
+            count = len(range(start, stop, step))
+            offset += start * stride if count else 0
+            shape.append(count)
+            strides.append(stride * step)
+        else:
+            if not -extent <= item < extent:
+                raise IndexError(f"index {item} is out of range for axis {axis} with extent {extent}")
+            offset += (item % extent) * stride
+        axis += 1
+    return Layout((*shape, *at.shape[axis:]), (*strides, *at.strides[axis:]), offset)
+
+
+view_operation("subscript", subscript_layout, method=False, public=False)

@@ -12,8 +12,8 @@ from typing import Any
 
 from genesis.execution.flush import realize
 from genesis.ir.annotations import Attributes
-from genesis.ops.overlap import is_injective
 from genesis.ops.registry import OPERATIONS
+from genesis.ops.view_gradient import is_injective
 from genesis.tensor.dispatch import array_of, call, moved
 from genesis.tensor.handle import CallArguments, Tensor, tensor_of
 from genesis.tracing.recording_hooks import storage_written
