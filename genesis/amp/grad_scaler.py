@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 
 from genesis.functions.creation import scalar_tensor
+from genesis.ir.annotations import Options, Tree
 from genesis.ir.dtypes import float16, float32
-from genesis.optim.optimizer import Optimizer
+from genesis.optim.optimizer import Optimizer, State
 from genesis.runtime.devices import DeviceLike, device_of
 from genesis.tensor.handle import Tensor
 from genesis.tensor.in_place import update_all
@@ -66,7 +67,7 @@ class GradScaler:
         self._overflowed: dict[Optimizer, Tensor] = {}  # of the gradients unscaled in this iteration
         self._stepped: set[Optimizer] = set()
 
-    def scale(self, outputs: Any) -> Any:
+    def scale(self, outputs: Tree) -> Tree:
         """`outputs`, a tensor or an iterable of them, times the scale. Raises TypeError for anything else."""
         if not self._enabled:
             return outputs
@@ -179,14 +180,14 @@ class GradScaler:
         """Set how many steps without an overflow make the scale grow."""
         self._growth_interval = new_interval
 
-    def state_dict(self) -> dict[str, Any]:
+    def state_dict(self) -> State:
         """The scale, its settings and the steps since an overflow, under PyTorch's names; nothing if not enabled."""
         return {
             "scale": self._scale, "growth_factor": self._growth_factor, "backoff_factor": self._backoff_factor,
             "growth_interval": self._growth_interval, "_growth_tracker": self._growth_tracker,
         } if self._enabled else {}
 
-    def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
+    def load_state_dict(self, state_dict: Options) -> None:
         """Take over what `state_dict` of this or PyTorch's scaler gave. Raises RuntimeError for that of a disabled one."""
         if not self._enabled:
             return

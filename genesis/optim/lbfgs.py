@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable
 from typing import Any
 
+from genesis.ir.annotations import Options
 from genesis.ops.registry import OPERATIONS
 from genesis.optim.line_search import Point, strong_wolfe
-from genesis.optim.optimizer import Group, Optimizer
+from genesis.optim.optimizer import Closure, Group, Members, Optimizer, State
 from genesis.tensor.dispatch import call
 from genesis.tensor.handle import Tensor
 from genesis.tensor.views import detach
@@ -49,7 +50,7 @@ class LBFGS(Optimizer):
     """
 
     def __init__(
-        self, params: Iterable[Any], lr: float = 1, max_iter: int = 20, max_eval: int | None = None,
+        self, params: Members, lr: float = 1, max_iter: int = 20, max_eval: int | None = None,
         tolerance_grad: float = 1e-7, tolerance_change: float = 1e-9, history_size: int = 100,
         line_search_fn: str | None = None,
     ) -> None:
@@ -68,15 +69,15 @@ class LBFGS(Optimizer):
         if group["line_search_fn"] not in (None, "strong_wolfe"):
             raise ValueError(f"LBFGS: line_search_fn is {group['line_search_fn']!r}; want None or 'strong_wolfe'")
 
-    def state_of(self, parameter: Tensor, group: Group) -> dict[str, Any]:
+    def state_of(self, parameter: Tensor, group: Group) -> State:
         """The state of all parameters, which the first one holds."""
-        new: dict[str, Any] = {
+        new: State = {
             "func_evals": 0, "n_iter": 0, "d": None, "t": 0.0, "old_dirs": [], "old_stps": [], "prev_flat_grad": None,
         }
         first = group["params"][0]
         return self.state.setdefault(first, new) if parameter is first else {}
 
-    def step(self, closure: Callable[[], Any] | None = None) -> Any:
+    def step(self, closure: Closure | None = None) -> Any:
         """The loss before the first step. Raises TypeError without `closure`, which computes the loss and its gradients."""
         if closure is None:
             raise TypeError("LBFGS: step wants a closure that computes the loss and its gradients, and returns the loss")
@@ -126,7 +127,7 @@ class LBFGS(Optimizer):
             if abs(loss - last_loss) < small:
                 break
 
-    def _direction(self, state: dict[str, Any], gradient: Tensor, history_size: int) -> Tensor:
+    def _direction(self, state: State, gradient: Tensor, history_size: int) -> Tensor:
         """-H @ gradient, by two loops over the steps and the changes of the gradient that came with them."""
         if state["n_iter"] == 1:
             return -gradient
@@ -168,7 +169,7 @@ class LBFGS(Optimizer):
         for parameter, piece in zip(group["params"], pieces, strict=True):
             parameter.add_(piece.reshape(parameter.shape), alpha=step)
 
-    def _load(self, parameter: Tensor, group: Group, saved: Mapping[str, Any] | None) -> None:
+    def _load(self, parameter: Tensor, group: Group, saved: Options | None) -> None:
         """Take the state of all parameters, copied."""
         if saved:
             state = {key: saved[key] for key in self.state_of(group["params"][0], group) if key in saved}

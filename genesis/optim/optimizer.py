@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import chain
 from typing import Any
 
 from genesis.execution.flush import flush_all
 from genesis.functions.creation import full_like, tensor
+from genesis.ir.annotations import Arguments, Options, Tree
 from genesis.ops.registry import Operation
 from genesis.runtime.devices import CPU, Device, seen_devices
 from genesis.tensor.dispatch import call
@@ -17,10 +18,12 @@ from genesis.tensor.views import detach
 from genesis.tracing.recording_hooks import is_recording, optimizer_stepped, optimizer_updates
 from genesis.tracing.state import recording
 
-__all__ = ["HINTS", "Group", "Members", "Numbers", "Optimizer"]
+__all__ = ["HINTS", "Closure", "Group", "Members", "Numbers", "Optimizer", "State"]
 
-Group = dict[str, Any]
-Numbers = tuple[Any, ...]  # what an operation is given after its tensors
+State = dict[str, Any]  # what is kept, by name
+Group = State  # "params", and their settings
+Numbers = Arguments  # what an operation is given after its tensors
+Closure = Callable[[], Any]  # it computes the loss and its gradients, and returns the loss
 Members = Tensor | Iterable[Tensor] | Iterable[Group]
 HINTS = ("foreach", "fused", "capturable", "differentiable")  # they tell PyTorch how to run a step: here it is one program
 
@@ -39,15 +42,15 @@ class Optimizer:
 
     has_stepped = False  # schedulers ask
 
-    def __init__(self, parameters: Members, defaults: Group, hints: Mapping[str, Any] | None = None) -> None:
+    def __init__(self, parameters: Members, defaults: Group, hints: Options | None = None) -> None:
         if unknown := (hints or {}).keys() - {*HINTS}:
             raise TypeError(f"{type(self).__name__}: got unexpected settings {', '.join(sorted(unknown))}")
         if hints and hints.get("differentiable"):
             raise ValueError(f"{type(self).__name__}: steps are not derived; want differentiable=False")
         self.defaults = defaults
         self.param_groups: list[Group] = []
-        self.state: dict[Tensor, dict[str, Any]] = {}
-        listed: list[Any] = [parameters] if isinstance(parameters, Tensor) else list(parameters)
+        self.state: dict[Tensor, State] = {}
+        listed: list[Tree] = [parameters] if isinstance(parameters, Tensor) else list(parameters)
         if not listed:
             raise ValueError(f"{type(self).__name__}: got no parameters")
         groups: list[Group] = listed if isinstance(listed[0], dict) else [{"params": listed}]
@@ -79,7 +82,7 @@ class Optimizer:
             for parameter in group["params"]:
                 parameter.zero_grad(set_to_none)
 
-    def step(self, closure: Callable[[], Any] | None = None) -> Any:
+    def step(self, closure: Closure | None = None) -> Any:
         """Move the parameters that have a gradient; returns what `closure`, called first, returned.
 
         Everything recorded so far runs here, as one program for each device.
@@ -137,7 +140,7 @@ class Optimizer:
 
     # ---- state ----
 
-    def state_of(self, parameter: Tensor, group: Group) -> dict[str, Any]:
+    def state_of(self, parameter: Tensor, group: Group) -> State:
         """The state of `parameter`: "step", and a tensor per slot."""
         state = self.state.get(parameter)
         if state is None:
@@ -147,7 +150,7 @@ class Optimizer:
                 state[slot] = full_like(parameter, self.first_value(slot, group))
         return state
 
-    def state_dict(self) -> dict[str, Any]:
+    def state_dict(self) -> State:
         """{"state": {position: state}, "param_groups": [settings, with positions for parameters]}, as PyTorch's."""
         positions: dict[int, int] = {}
         for group in self.param_groups:
@@ -160,7 +163,7 @@ class Optimizer:
         }
         return {"state": dict(sorted(state.items())), "param_groups": groups}
 
-    def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
+    def load_state_dict(self, state_dict: Options) -> None:
         """Take settings and (copied) state from `state_dict`. Raises ValueError when its groups are of other sizes."""
         saved = state_dict["param_groups"]
         sizes, own = [len(g["params"]) for g in saved], [len(g["params"]) for g in self.param_groups]
@@ -173,7 +176,7 @@ class Optimizer:
                     self._load(parameter, group, state_dict["state"].get(position))
             flush_all()
 
-    def _load(self, parameter: Tensor, group: Group, saved: Mapping[str, Any] | None) -> None:
+    def _load(self, parameter: Tensor, group: Group, saved: Options | None) -> None:
         """Take the state of `parameter`, copied; None is none."""
         if saved is None:
             self.state.pop(parameter, None)
@@ -197,7 +200,7 @@ def _gradients(parameters: Sequence[Tensor]) -> list[Tensor | None]:
     return [p._grad for p in parameters] if not is_recording() else [p.grad for p in parameters]
 
 
-def _copied(value: Any, parameter: Tensor) -> Tensor:
+def _copied(value: Tree, parameter: Tensor) -> Tensor:
     """`value` (a tensor or array of the parameter's shape) in a tensor of its own, of the parameter's dtype."""
     source = detach(value) if isinstance(value, Tensor) else tensor(value)
     if source.shape != parameter.shape:

@@ -12,6 +12,7 @@ from copy import deepcopy
 from typing import Any
 
 from genesis.functions.creation import tensor
+from genesis.ir.annotations import Tree
 from genesis.nn.batch_norm import BatchNorm1d, BatchNorm2d, BatchNorm3d
 from genesis.nn.module import Module
 from genesis.optim.lr_scheduler.scheduler import LRScheduler, per_group
@@ -25,8 +26,8 @@ __all__ = [
     "SWALR", "AveragedModel", "get_ema_avg_fn", "get_ema_multi_avg_fn", "get_swa_avg_fn", "get_swa_multi_avg_fn", "update_bn",
 ]
 
-Average = Callable[[Tensor, Tensor, Any], Tensor]
-Averages = Callable[[Sequence[Tensor], Sequence[Tensor], Any], None]
+Average = Callable[[Tensor, Tensor, int], Tensor]
+Averages = Callable[[Sequence[Tensor], Sequence[Tensor], int], None]
 
 
 # ---- averages ----
@@ -50,7 +51,7 @@ def get_ema_avg_fn(decay: float = 0.999) -> Average:
 
 
 def _of_all(average: Average) -> Averages:
-    def update(averaged: Sequence[Tensor], models: Sequence[Tensor], n: Any) -> None:
+    def update(averaged: Sequence[Tensor], models: Sequence[Tensor], n: int) -> None:
         with recording(False) as again, again:
             for held, value in zip(averaged, models, strict=True):
                 held.copy_(average(held, value, n))
@@ -103,7 +104,7 @@ class AveragedModel(Module):
         self.multi_avg_fn = multi_avg_fn or _of_all(avg_fn or get_swa_avg_fn())
         self.use_buffers = use_buffers
 
-    def forward(self, *args: Any, **kwargs: Any) -> Any:
+    def forward(self, *args: Any, **kwargs: Any) -> Tree:
         """As the module."""
         return self.module(*args, **kwargs)
 
@@ -122,7 +123,7 @@ class AveragedModel(Module):
             self.n_averaged += 1
 
 
-def update_bn(loader: Iterable[Any], model: Module, device: DeviceLike = None) -> None:
+def update_bn(loader: Iterable[Tree], model: Module, device: DeviceLike = None) -> None:
     """Compute the running statistics of the batch norms in `model` anew, as means over the batches of `loader`.
 
     A batch is a tensor, or a list or tuple that begins with one; it is moved to `device`, if that is given.

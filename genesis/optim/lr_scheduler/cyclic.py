@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any
 
 from genesis.optim.lr_scheduler.one_cycle import check_momentum, set_momentum
 from genesis.optim.lr_scheduler.scheduler import LRScheduler, per_group
-from genesis.optim.optimizer import Optimizer
+from genesis.optim.optimizer import Optimizer, State
 
 __all__ = ["CyclicLR"]
 
@@ -79,6 +78,6 @@ class CyclicLR(LRScheduler):
             set_momentum(group, group["max_momentum"] - (group["max_momentum"] - group["base_momentum"]) * share)
         return [low + (high - low) * share for low, high in zip(self.base_lrs, self.max_lrs, strict=True)]
 
-    def state_dict(self) -> dict[str, Any]:
+    def state_dict(self) -> State:
         """All that the schedule remembers but its function."""
         return {name: value for name, value in super().state_dict().items() if name != "_scale_fn"}

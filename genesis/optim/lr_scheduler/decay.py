@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from types import FunctionType
-from typing import Any
 
+from genesis.ir.annotations import Options
 from genesis.optim.lr_scheduler.scheduler import LRScheduler, per_group
-from genesis.optim.optimizer import Optimizer
+from genesis.optim.optimizer import Optimizer, State
 
 __all__ = [
     "ConstantLR", "ExponentialLR", "LambdaLR", "LinearLR", "MultiStepLR", "MultiplicativeLR", "PolynomialLR", "StepLR",
@@ -35,12 +35,12 @@ class LambdaLR(LRScheduler):
         """base * lr_lambda(step)."""
         return [base * factor(self.last_epoch) for base, factor in zip(self.base_lrs, self.lr_lambdas, strict=True)]
 
-    def state_dict(self) -> dict[str, Any]:
+    def state_dict(self) -> State:
         """What callable objects hold; functions are left out."""
         held = [None if isinstance(f, FunctionType) else dict(vars(f)) for f in self.lr_lambdas]
         return {**super().state_dict(), "lr_lambdas": held}
 
-    def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
+    def load_state_dict(self, state_dict: Options) -> None:
         """Go on where the schedule of `state_dict` was, with this one's functions."""
         for function, held in zip(self.lr_lambdas, state_dict["lr_lambdas"], strict=True):
             vars(function).update(held or {})

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
 
 from genesis.optim.lr_scheduler.scheduler import LRScheduler, per_group
 from genesis.optim.optimizer import Optimizer
+from genesis.tensor.handle import Tensor
 
 __all__ = ["ReduceLROnPlateau"]
 
@@ -56,7 +56,7 @@ class ReduceLROnPlateau(LRScheduler):
         self.last_epoch = 0
         self._last_lr = self._held()
 
-    def step(self, metrics: Any, epoch: int | None = None) -> None:  # type: ignore[override]
+    def step(self, metrics: Tensor | float, epoch: int | None = None) -> None:  # type: ignore[override]
         """Look at the metric, a number or a tensor of one element (which is read), and set the learning rates."""
         current = float(metrics)
         self.last_epoch = self.last_epoch + 1 if epoch is None else epoch

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
+from typing import TypeVar
 
-from genesis.optim.optimizer import Optimizer
+from genesis.ir.annotations import Options
+from genesis.optim.optimizer import Optimizer, State
 
 __all__ = ["LRScheduler", "per_group"]
+
+T = TypeVar("T")
 
 
 class LRScheduler:
@@ -88,16 +91,16 @@ class LRScheduler:
         """The groups' learning rates as they are."""
         return [group["lr"] for group in self.optimizer.param_groups]
 
-    def state_dict(self) -> dict[str, Any]:
+    def state_dict(self) -> State:
         """All that the schedule remembers; of functions, nothing."""
         return {name: value for name, value in self.__dict__.items() if name != "optimizer"}
 
-    def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
+    def load_state_dict(self, state_dict: Options) -> None:
         """Go on where the schedule of `state_dict` was."""
         self.__dict__.update(state_dict)
 
 
-def per_group(schedule: str, name: str, optimizer: Optimizer, value: Any) -> list[Any]:
+def per_group(schedule: str, name: str, optimizer: Optimizer, value: T | Sequence[T]) -> list[T]:
     """One value for each group: the same for all, or those of a list."""
     groups = len(optimizer.param_groups)
     values = list(value) if isinstance(value, Sequence) else [value] * groups

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
+from genesis.ir.annotations import Options
 from genesis.optim.lr_scheduler.plateau import ReduceLROnPlateau
 from genesis.optim.lr_scheduler.scheduler import LRScheduler
-from genesis.optim.optimizer import Optimizer
+from genesis.optim.optimizer import Optimizer, State
 
 __all__ = ["ChainedScheduler", "SequentialLR"]
 
@@ -26,11 +26,11 @@ class _Several(LRScheduler):
         self.optimizer = optimizer
         self._schedulers = list(schedulers)
 
-    def state_dict(self) -> dict[str, Any]:
+    def state_dict(self) -> State:
         """All that the schedules remember."""
         return {**super().state_dict(), "_schedulers": [scheduler.state_dict() for scheduler in self._schedulers]}
 
-    def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
+    def load_state_dict(self, state_dict: Options) -> None:
         """Go on where the schedules of `state_dict` were."""
         for scheduler, held in zip(self._schedulers, state_dict["_schedulers"], strict=True):
             scheduler.load_state_dict(held)
