@@ -51,13 +51,13 @@ class _Cell(Module):
             raise ValueError(f"{name}: input has shape {input.shape}; want (.., {self.input_size}) of 1 or 2 axes")
         want = (*input.shape[:-1], self.hidden_size)
         if hx is None:
-            hx = self._nothing(zeros(want, dtype=input.dtype, device=input.device))
+            hx = self._initial_state(zeros(want, dtype=input.dtype, device=input.device))
         for state in hx if isinstance(hx, tuple | list) else (hx,):
             if state.shape != want:
                 raise ValueError(f"{type(self).__name__}: hx has shape {state.shape}; want {want}")
         return call(OPERATIONS[self._row], (input, hx, self.weight_ih, self.weight_hh, self.bias_ih, self.bias_hh))
 
-    def _nothing(self, h: Tensor) -> Tensor | Sequence[Tensor]:
+    def _initial_state(self, h: Tensor) -> Tensor | Sequence[Tensor]:
         return h
 
     def extra_repr(self) -> str:
@@ -99,7 +99,7 @@ class LSTMCell(_Cell):
 
     _mode, _row = "LSTM", "lstm_cell"
 
-    def _nothing(self, h: Tensor) -> Tensor | Sequence[Tensor]:
+    def _initial_state(self, h: Tensor) -> Tensor | Sequence[Tensor]:
         return h, h
 
 

@@ -133,7 +133,7 @@ class ParameterList(Module):
 
 
 class _Named(Module, Generic[Held]):
-    """What is held by name, in the order of insertion: modules, or parameters."""
+    """Modules or parameters by name, in the order of insertion."""
 
     _kind: type[Held]
     _what = ""
@@ -170,15 +170,15 @@ class _Named(Module, Generic[Held]):
         return [name for name, _ in self.items()]
 
     def values(self) -> list[Held]:
-        """What is held, in order."""
+        """The values, in order."""
         return [value for _, value in self.items()]
 
     def items(self) -> list[tuple[str, Held]]:
-        """(name, what is held under it), in order."""
+        """(name, value) pairs, in order."""
         return [(name, value) for name, value in self.__dict__.items() if isinstance(value, self._kind)]
 
     def pop(self, name: str) -> Held:
-        """Take out what is held under `name`. Raises KeyError if nothing is."""
+        """Remove and return the value of `name`. Raises KeyError if there is none."""
         value = self[name]
         del self[name]
         return value
@@ -199,7 +199,7 @@ class ModuleDict(_Named[Module]):
         self.update(modules)
 
     def update(self, modules: Mapping[str, Module] | Iterable[tuple[str, Module]]) -> None:
-        """Add modules, in the place of those of the same names."""
+        """Add modules; they replace those of the same names."""
         for name, module in dict(modules).items():
             self[name] = module
 
@@ -224,7 +224,7 @@ class ParameterDict(_Named[Parameter]):
         self.update(parameters)
 
     def update(self, parameters: Mapping[str, Tensor] | Iterable[tuple[str, Tensor]]) -> None:
-        """Add parameters, in the place of those of the same names."""
+        """Add parameters; they replace those of the same names."""
         for name, value in dict(parameters).items():
             self[name] = value
 

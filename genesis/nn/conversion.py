@@ -1,4 +1,4 @@
-"""What holds tensors as its own, converted in place from dtype to dtype and from device to device."""
+"""Conversion of a module's tensors, in place, to another dtype or device."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["Convertible"]
 
 
 class Convertible:
-    """The base of what has `parameters()` and `buffers()`."""
+    """The base of objects with `parameters()` and `buffers()`."""
 
     def parameters(self, recurse: bool = True) -> Iterator[Parameter]:
         """Every parameter, each once."""

@@ -15,10 +15,10 @@ __all__ = ["affine_grid", "upsample_bilinear", "upsample_nearest"]
 
 @overridable
 def affine_grid(theta: Tensor, size: Sequence[int], align_corners: bool | None = None) -> Tensor:
-    """The places (n, h, w, 2) that `theta` (n, 2, 3) maps those of a result of `size` (n, c, h, w) to; for `grid_sample`.
+    """The coordinates (n, h, w, 2) that `theta` (n, 2, 3) maps those of a result of `size` (n, c, h, w) to; for `grid_sample`.
 
-    Of volumes: `theta` (n, 3, 4), `size` (n, c, d, h, w), places (n, d, h, w, 3). `align_corners` as in `grid_sample`. Raises
-    ValueError for other shapes.
+    Of volumes: `theta` (n, 3, 4), `size` (n, c, d, h, w), coordinates (n, d, h, w, 3). `align_corners` as in `grid_sample`.
+    Raises ValueError for other shapes.
 
     >>> import genesis
     >>> affine_grid(genesis.tensor([[[1.0, 0.0, 0.5], [0.0, 1.0, 0.0]]]), (1, 1, 1, 2))
@@ -35,8 +35,8 @@ def affine_grid(theta: Tensor, size: Sequence[int], align_corners: bool | None =
         steps = arange(extent, dtype=theta.dtype, device=theta.device)
         last = extent - 1 if align_corners else extent
         along = (steps * 2 - (extent - 1)) / last if last else steps
-        place = along.reshape(*[extent if a == axis else 1 for a in range(axes)], 1)
-        moved = moved + place * theta[:, :, axes - 1 - axis].reshape(size[0], *[1] * axes, axes)
+        coordinate = along.reshape(*[extent if a == axis else 1 for a in range(axes)], 1)
+        moved = moved + coordinate * theta[:, :, axes - 1 - axis].reshape(size[0], *[1] * axes, axes)
     return moved
 
 

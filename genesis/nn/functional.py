@@ -73,8 +73,8 @@ def batch_norm(
     if training and running_mean is not None and running_var is not None:
         with recording(False) as again, again:
             updated = call(OPERATIONS["batch_statistics"], (input, running_mean, running_var, momentum))
-            for held, value in zip((running_mean, running_var), updated, strict=True):
-                write(held, value)
+            for statistic, value in zip((running_mean, running_var), updated, strict=True):
+                write(statistic, value)
     return result
 
 
@@ -107,9 +107,9 @@ def instance_norm(
         with recording(False) as again, again:
             write(running_mean, mean.reshape(n, channels).mean(0))
             write(running_var, var.reshape(n, channels).mean(0))
-    normal, place = normal.reshape(input.shape), (channels, *[1] * len(rest))
-    normal = normal if weight is None else normal * weight.reshape(place)
-    return normal if bias is None else normal + bias.reshape(place)
+    normal, per_channel = normal.reshape(input.shape), (channels, *[1] * len(rest))
+    normal = normal if weight is None else normal * weight.reshape(per_channel)
+    return normal if bias is None else normal + bias.reshape(per_channel)
 
 
 @overridable

@@ -1,4 +1,4 @@
-"""Hooks of modules: what the user wants to see, or to change, where a module is called and where gradients pass it."""
+"""Hooks of modules: users observe or change a module's inputs, results and gradients."""
 
 from __future__ import annotations
 
@@ -29,88 +29,89 @@ class _Hooks:
     def __init__(self) -> None:
         self.before: OrderedDict[int, Hook] = OrderedDict()
         self.after: OrderedDict[int, Hook] = OrderedDict()
-        self.failed: dict[int, Hook] = {}  # those of `after` that are called where the module raised, too
+        self.failed: dict[int, Hook] = {}  # those of `after` that run after an exception too
         self.backward_before: OrderedDict[int, Hook] = OrderedDict()
         self.backward_after: OrderedDict[int, Hook] = OrderedDict()
 
     def call(self, module: Hooked, inputs: Arguments, options: Options) -> Tree:
-        """What a call of the module gives, its hooks called around it."""
+        """The module's result, with its hooks called before and after."""
         for hook in [*self.before.values()]:
             inputs, options = hook(module, inputs, options)
-        passing = _Passing(module, self) if self.backward_before or self.backward_after else None
+        backward_call = _BackwardCall(module, self) if self.backward_before or self.backward_after else None
         called: set[int] = set()
         output = None
         try:
-            if passing is not None:
-                inputs = passing.in_(inputs)
+            if backward_call is not None:
+                inputs = backward_call.in_(inputs)
             output = module.forward(*inputs, **options)
             for key, hook in [*self.after.items()]:
                 called.add(key)
                 output = hook(module, inputs, options, output)
-            return output if passing is None else passing.out(output)
+            return output if backward_call is None else backward_call.out(output)
         except Exception:
             for hook in [hook for key, hook in self.failed.items() if key not in called]:
                 hook(module, inputs, options, output)
             raise
 
 
-class _Passing:
-    """One call of a module with backward hooks: the gradients of its results, until those of its inputs are there as well."""
+class _BackwardCall:
+    """One call of a module with backward hooks: keeps the gradients of its results until those of its inputs arrive."""
 
     def __init__(self, module: Hooked, hooks: _Hooks) -> None:
         self.module, self.hooks = module, hooks
-        self.inputs = self.outputs = _Places(0, [])
+        self.inputs = self.outputs = _Positions(0, [])
         self.gradients: tuple[Tensor | None, ...] = ()
 
     def in_(self, inputs: Arguments) -> Arguments:
-        """The inputs, noticed when gradients come to them."""
-        self.inputs = _Places.of(inputs)
+        """The inputs, wrapped so that their gradients are observed."""
+        self.inputs = _Positions.of(inputs)
         return self.inputs.watched(_Inputs, self, inputs)
 
     def out(self, output: Tree) -> Tree:
-        """What the module returned, noticed when gradients come to it: a tensor, or a tuple with tensors."""
-        self.outputs = _Places.of(_tuple(output))
+        """The module's result, a tensor or a tuple with tensors, wrapped so that its gradients are observed."""
+        self.outputs = _Positions.of(_tuple(output))
         result = self.outputs.watched(_Outputs, self, _tuple(output))
         return result if isinstance(output, tuple) else result[0]
 
     def of_outputs(self, gradients: tuple[Tensor | None, ...]) -> tuple[Tensor | None, ...]:
-        """The gradients of the results, as the hooks that come first leave them."""
+        """The gradients of the results, after the pre-hooks."""
         self.gradients = self.outputs.among(gradients)
         for hook in [*self.hooks.backward_before.values()]:
             self.gradients = _replaced(hook(self.module, self.gradients), self.gradients)
-        if not self.inputs.places:  # nothing comes after it
+        if not self.inputs.positions:  # no gradient will arrive for the inputs
             for hook in [*self.hooks.backward_after.values()]:
                 hook(self.module, self.inputs.among(()), self.gradients)
-        return tuple(self.gradients[k] for k in self.outputs.places)
+        return tuple(self.gradients[k] for k in self.outputs.positions)
 
     def of_inputs(self, gradients: tuple[Tensor | None, ...]) -> tuple[Tensor | None, ...]:
-        """The gradients of the inputs that have some, as the hooks leave them."""
+        """The gradients of the inputs that require one, after the hooks."""
         whole = self.inputs.among(gradients)
         for hook in [*self.hooks.backward_after.values()]:
             whole = _replaced(hook(self.module, whole, self.gradients), whole)
-        return tuple(whole[k] for k in self.inputs.places)
+        return tuple(whole[k] for k in self.inputs.positions)
 
 
-class _Places(NamedTuple):
-    """Which of so many values are tensors that gradients come to."""
+class _Positions(NamedTuple):
+    """Which of `number` values are tensors that require gradients."""
 
     number: int
-    places: list[int]
+    positions: list[int]
 
     @classmethod
-    def of(cls, values: Arguments) -> _Places:
+    def of(cls, values: Arguments) -> _Positions:
         return cls(len(values), [k for k, x in enumerate(values) if isinstance(x, Tensor) and x.requires_grad])
 
-    def watched(self, function: type[Function], passing: _Passing, values: Arguments) -> Arguments:
-        """The values, with those tensors as results of `function`."""
-        if not self.places:
+    def watched(self, function: type[Function], backward_call: _BackwardCall, values: Arguments) -> Arguments:
+        """The values, with those tensors replaced by results of `function`."""
+        if not self.positions:
             return values
-        seen = dict(zip(self.places, _tuple(function.apply(passing, *[values[k] for k in self.places])), strict=True))
+        results = _tuple(function.apply(backward_call, *[values[k] for k in self.positions]))
+        seen = dict(zip(self.positions, results, strict=True))
         return tuple(seen.get(k, value) for k, value in enumerate(values))
 
     def among(self, gradients: tuple[Tensor | None, ...]) -> tuple[Tensor | None, ...]:
         """Gradients of those tensors, and None for the other values."""
-        found = dict(zip(self.places, gradients, strict=False))
+        found = dict(zip(self.positions, gradients, strict=False))
         return tuple(found.get(k) for k in range(self.number))
 
 
@@ -118,14 +119,14 @@ class _Inputs(Function):
     """Inputs of a module as they are."""
 
     @staticmethod
-    def forward(context: Context, passing: _Passing, *inputs: Tensor) -> tuple[Tensor, ...]:
+    def forward(context: Context, backward_call: _BackwardCall, *inputs: Tensor) -> tuple[Tensor, ...]:
         context.set_materialize_grads(False)
-        context.save_variable("passing", passing)
+        context.save_variable("backward_call", backward_call)
         return tuple(x.view_as(x) for x in inputs)
 
     @staticmethod
     def backward(context: Context, *gradients: Tensor | None) -> tuple[Tensor | None, ...]:
-        return None, *context.saved_variables["passing"].of_inputs(gradients)
+        return None, *context.saved_variables["backward_call"].of_inputs(gradients)
 
 
 class _Outputs(_Inputs):
@@ -133,16 +134,16 @@ class _Outputs(_Inputs):
 
     @staticmethod
     def backward(context: Context, *gradients: Tensor | None) -> tuple[Tensor | None, ...]:
-        return None, *context.saved_variables["passing"].of_outputs(gradients)
+        return None, *context.saved_variables["backward_call"].of_outputs(gradients)
 
 
 class Hooked:
-    """A callable whose calls can be watched, and changed: `forward` says what a call computes."""
+    """A callable whose calls hooks observe and change: `forward` computes a call's result."""
 
     _hooks: _Hooks | None = None
 
     def forward(self, *inputs: Any, **options: Any) -> Any:
-        """What a call of the module computes."""
+        """The result of a call of the module."""
         raise NotImplementedError(f"{type(self).__name__} has no forward()")
 
     if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""First values of parameters: each function fills its tensor in place, outside any derivation, and returns it."""
+"""Initial values of parameters: each function fills its tensor in place, without a gradient, and returns it."""
 
 from __future__ import annotations
 
@@ -126,8 +126,8 @@ def sparse_(tensor: Tensor, sparsity: float, std: float = 0.01, generator: Gener
         raise ValueError(f"sparse_: want a matrix, got shape {tensor.shape}")
     with recording(False) as again, again:
         normal_(tensor, 0, std, generator)
-        places = drawn("uniform", tensor.shape, None, device=tensor.device, generator=generator).argsort(0).argsort(0)
-        return tensor.masked_fill_(places < math.ceil(sparsity * tensor.shape[0]), 0)
+        ranks = drawn("uniform", tensor.shape, None, device=tensor.device, generator=generator).argsort(0).argsort(0)
+        return tensor.masked_fill_(ranks < math.ceil(sparsity * tensor.shape[0]), 0)
 
 
 def orthogonal_(tensor: Tensor, gain: float = 1, generator: Generator | None = None) -> Tensor:

@@ -100,7 +100,7 @@ def _forward(cls: type[Layer], function: AnyFunction, settings: Mapping[str, Par
             value = name
             inputs.append(name)
         else:
-            by_name = True  # it is left out, so those after it are not in their places
+            by_name = True  # it is left out, so those after it are passed by name
             continue
         by_name = by_name or name == "inplace" or parameter.kind is Parameter.KEYWORD_ONLY
         arguments.append(f"{name}={value}" if by_name else value)

@@ -1,7 +1,7 @@
 """Module: a function with parameters, made of smaller ones.
 
-A module is a plain object: whatever Parameter, Module or registered buffer it holds as an attribute belongs to it, in
-the order of assignment. Nothing else is kept, so there is nothing to keep in step.
+A module is a plain object. The Parameters, Modules and registered buffers among its attributes belong to it, in the order
+of assignment. There are no lists of them beside the attributes that could disagree.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ Kind = TypeVar("Kind")
 
 
 class IncompatibleKeys(NamedTuple):
-    """What `load_state_dict` did not find, and what it had no place for."""
+    """The keys that `load_state_dict` missed, and those that it did not expect."""
 
     missing_keys: list[str]
     unexpected_keys: list[str]
@@ -36,7 +36,7 @@ class IncompatibleKeys(NamedTuple):
 
 
 class Module(Hooked, Convertible):
-    """The base of layers and networks. Subclasses say in `forward` what a call computes.
+    """The base of layers and networks. Subclasses compute a call's result in `forward`.
 
     >>> import genesis
     >>> class Scale(genesis.nn.Module):
@@ -55,10 +55,10 @@ class Module(Hooked, Convertible):
     # ---- attributes ----
 
     def __setattr__(self, name: str, value: Any) -> None:
-        held = self.__dict__.get(name)
-        if held is not None and isinstance(held, Parameter | Module) and not isinstance(value, Parameter | Module | None):
-            kind = "parameter" if isinstance(held, Parameter) else "module"
-            want = "nn.Parameter" if isinstance(held, Parameter) else "nn.Module"
+        old = self.__dict__.get(name)
+        if old is not None and isinstance(old, Parameter | Module) and not isinstance(value, Parameter | Module | None):
+            kind = "parameter" if isinstance(old, Parameter) else "module"
+            want = "nn.Parameter" if isinstance(old, Parameter) else "nn.Module"
             raise TypeError(f"cannot assign {type(value).__name__} as {kind} {name!r}: want {want} or None")
         object.__setattr__(self, name, value)
 
@@ -86,13 +86,13 @@ class Module(Hooked, Convertible):
         """
         module = self
         for name in target.split(".") if target else ():
-            module = _held(module, name, Module, "module")
+            module = _attribute(module, name, Module, "module")
         return module
 
     def get_parameter(self, target: str) -> Parameter:
         """The parameter at a path of `named_parameters`. Raises AttributeError if there is none."""
         path, _, name = target.rpartition(".")
-        return _held(self.get_submodule(path), name, Parameter, "parameter")
+        return _attribute(self.get_submodule(path), name, Parameter, "parameter")
 
     def get_buffer(self, target: str) -> Tensor:
         """The buffer at a path of `named_buffers`. Raises AttributeError if there is none."""
@@ -100,18 +100,18 @@ class Module(Hooked, Convertible):
         module = self.get_submodule(path)
         if name not in module._buffers:
             raise AttributeError(f"{type(module).__name__} has no buffer {name!r}")
-        return _held(module, name, Tensor, "buffer")
+        return _attribute(module, name, Tensor, "buffer")
 
     # ---- walking ----
 
     def named_children(self) -> Iterator[tuple[str, Module]]:
-        """(name, module) for the modules held directly."""
+        """(name, module) for each direct child."""
         for name, value in self.__dict__.items():
             if isinstance(value, Module):
                 yield name, value
 
     def children(self) -> Iterator[Module]:
-        """The modules held directly."""
+        """The direct children."""
         return (module for _, module in self.named_children())
 
     def named_modules(self, prefix: str = "") -> Iterator[tuple[str, Module]]:
@@ -263,8 +263,8 @@ class Module(Hooked, Convertible):
         return "\n".join([f"{name}(", *([f"  {extra}"] if extra else []), *lines, ")"])
 
 
-def _held(module: Module, name: str, kind: type[Kind], what: str) -> Kind:
-    """What a module holds itself, as an attribute."""
+def _attribute(module: Module, name: str, kind: type[Kind], what: str) -> Kind:
+    """An attribute of a module itself, not of its class."""
     value = module.__dict__.get(name)
     if not isinstance(value, kind):
         raise AttributeError(f"{type(module).__name__} has no {what} {name!r}")

@@ -95,7 +95,7 @@ def dropout3d(input: Tensor, p: float = 0.5, training: bool = True) -> Tensor:
     return _channel_dropout("dropout3d", input, p, training, 3)
 
 
-# ---- the least value of SELU in the place of zeros ----
+# ---- alpha dropout: the least value of SELU instead of zeros ----
 
 _LEAST = -1.7580993408473766  # -alpha * scale of SELU
 
@@ -175,6 +175,6 @@ def gumbel_softmax(logits: Tensor, tau: float = 1, hard: bool = False, eps: floa
     soft: Tensor = call(OPERATIONS["softmax"], ((logits + noise) / tau, dim))
     if not hard:
         return soft
-    places = soft.detach().argmax(dim, keepdim=True)
-    chosen: Tensor = call(OPERATIONS["scatter"], (zeros_like(soft), dim, places, 1.0))
+    greatest = soft.detach().argmax(dim, keepdim=True)
+    chosen: Tensor = call(OPERATIONS["scatter"], (zeros_like(soft), dim, greatest, 1.0))
     return chosen - soft.detach() + soft

@@ -48,7 +48,7 @@ class DataParallel(Module):
         self, module: Module, device_ids: Sequence[Any] | None = None, output_device: DeviceLike = None, dim: int = 0,
         reducer: Reduction | None = None,
     ) -> None:
-        own = next((tensor.device for tensor in _held(module)), device_of())
+        own = next((tensor.device for tensor in _tensors(module)), device_of())
         listed = [own] if device_ids is None else [_named(device, own) for device in device_ids]
         if not listed:
             raise ValueError("DataParallel: device_ids is empty; want one device at least")
@@ -60,7 +60,7 @@ class DataParallel(Module):
 
     def forward(self, *inputs: Any, **options: Any) -> Any:
         """The outputs of the replicas for their shares of the arguments, joined along `dim`."""
-        for tensor in _held(self.module):
+        for tensor in _tensors(self.module):
             if tensor.device is not self.device_ids[0]:
                 raise RuntimeError(
                     f"DataParallel: the module has a tensor on {tensor.device}; want all on {self.device_ids[0]}, "
@@ -83,12 +83,12 @@ def _named(device: DeviceLike, like: Device) -> Device:
     return device_of(f"{like.type}:{device}" if isinstance(device, int) else device)
 
 
-def _held(module: Module) -> Iterator[Tensor]:
+def _tensors(module: Module) -> Iterator[Tensor]:
     yield from module.parameters()
     yield from module.buffers()
 
 
-class _Spread(Function):
+class _Replicate(Function):
     """Each tensor `count` times, the first time all of them, then again; backward reduces what comes back of each."""
 
     @staticmethod
@@ -118,15 +118,15 @@ def replicate(module: Module, devices: Sequence[Any], reducer: Reduction | None 
     >>> copy.weight.device, list(copy.parameters())
     (device(type='cpu', index=1), [])
     """
-    tensors = list({id(tensor): tensor for tensor in _held(module)}.values())
-    places = [device_of(device) for device in devices]
-    if len(places) == 1 and all(tensor.device is places[0] for tensor in tensors):
+    tensors = list({id(tensor): tensor for tensor in _tensors(module)}.values())
+    targets = [device_of(device) for device in devices]
+    if len(targets) == 1 and all(tensor.device is targets[0] for tensor in tensors):
         return [module]
     trained = [tensor for tensor in tensors if tensor.requires_grad]
     fixed = [tensor for tensor in tensors if not tensor.requires_grad]
-    spread = _Spread.apply(*trained, count=len(places), reducer=reducer or LocalReduction()) if trained else ()
+    spread = _Replicate.apply(*trained, count=len(targets), reducer=reducer or LocalReduction()) if trained else ()
     replicas = []
-    for number, device in enumerate(places):
+    for number, device in enumerate(targets):
         own = spread[number * len(trained) : (number + 1) * len(trained)]
         there: dict[int, Any] = dict(zip(map(id, [*trained, *fixed]), moved([*own, *fixed], device), strict=True))
         copies = {id(each): object.__new__(type(each)) for each in module.modules()}

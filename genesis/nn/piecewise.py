@@ -1,4 +1,4 @@
-"""Activations made of pieces of lines."""
+"""Piecewise linear activations."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class LeakyReLU(Layer):
 
 
 class ReLU6(Layer):
-    """x held within [0, 6].
+    """x clamped to [0, 6].
 
     >>> import genesis
     >>> genesis.nn.ReLU6()(genesis.tensor([-1.0, 0.25, 8.0]))
@@ -56,7 +56,7 @@ class ReLU6(Layer):
 
 
 class Hardsigmoid(Layer):
-    """(x + 3) / 6 held within [0, 1].
+    """(x + 3) / 6 clamped to [0, 1].
 
     >>> import genesis
     >>> genesis.nn.Hardsigmoid()(genesis.tensor([-1.0, 0.25, 8.0]))
@@ -80,7 +80,7 @@ class Hardswish(Layer):
 
 
 class Hardtanh(Layer):
-    """x held within [min_val, max_val].
+    """x clamped to [min_val, max_val].
 
     >>> import genesis
     >>> genesis.nn.Hardtanh()(genesis.tensor([-1.0, 0.25, 8.0]))

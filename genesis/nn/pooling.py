@@ -28,7 +28,7 @@ class _Windowed(Layer):
 
 
 class _MaxPool(_Windowed):
-    """With `return_indices`, the elements' places too."""
+    """With `return_indices`, the elements' positions too."""
 
     dilation: PerAxis = 1
     return_indices: bool = False
@@ -57,7 +57,7 @@ class _AdaptiveAvg(Layer):
 
 
 class _AdaptiveMax(_AdaptiveAvg):
-    """The same; with `return_indices`, the elements' places too."""
+    """The same; with `return_indices`, the elements' positions too."""
 
     return_indices: bool = False
     _printed = ("output_size",)

@@ -27,7 +27,7 @@ class _Recurrent(Module):
     """Layers of cells, each going through the sequence that the one before it shows."""
 
     mode = ""
-    _states = 1  # what a cell hands on, h; and c, of an LSTM
+    _states = 1  # the tensors of a cell's state: h; of an LSTM, h and c
 
     def __init__(
         self, input_size: int, hidden_size: int, num_layers: int = 1, bias: bool = True, batch_first: bool = False,

@@ -1,4 +1,4 @@
-"""Layers that rearrange: axes, channels and places, windows, and signals at another size."""
+"""Layers that rearrange: axes, channels, windows, and signals at another size."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Identity(Module):
 
 
 class Flatten(Module):
-    """The axes from `start_dim` to `end_dim` joined into one.
+    """The axes from `start_dim` to `end_dim` merged into one.
 
     >>> import genesis
     >>> genesis.nn.Flatten()(genesis.ones(2, 3, 4)).shape
@@ -177,7 +177,7 @@ class UpsamplingNearest2d(Upsample):
 
 
 class UpsamplingBilinear2d(Upsample):
-    """`Upsample` of images, weighed between neighbours, with the corners in their places.
+    """`Upsample` of images, interpolated linearly, with the corners aligned.
 
     >>> import genesis
     >>> genesis.nn.UpsamplingBilinear2d((1, 3))(genesis.tensor([[[[1.0, 2.0]]]]))

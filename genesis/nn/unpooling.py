@@ -1,4 +1,4 @@
-"""Max pooling undone: what it took goes back to its place, between zeros."""
+"""Max unpooling: elements return to the positions that max pooling took them from, zeros elsewhere."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def max_unpool3d(
 
 
 class MaxUnpool1d(Layer):
-    """MaxPool1d undone: what it took goes back to its place, between zeros.
+    """The inverse of MaxPool1d: elements return to their positions, zeros elsewhere.
 
     >>> from genesis import nn, tensor
     >>> y, at = nn.MaxPool1d(2, return_indices=True)(tensor([[1.0, 3.0, 2.0, 0.0]]))
@@ -92,7 +92,7 @@ class MaxUnpool1d(Layer):
 
 
 class MaxUnpool2d(MaxUnpool1d):
-    """MaxPool2d undone.
+    """The inverse of MaxPool2d.
 
     >>> from genesis import nn, tensor
     >>> y, at = nn.MaxPool2d(2, return_indices=True)(tensor([[[1.0, 3.0], [2.0, 0.0]]]))
@@ -105,7 +105,7 @@ class MaxUnpool2d(MaxUnpool1d):
 
 
 class MaxUnpool3d(MaxUnpool1d):
-    """MaxPool3d undone.
+    """The inverse of MaxPool3d.
 
     >>> from genesis import nn, arange
     >>> y, at = nn.MaxPool3d(2, return_indices=True)(arange(8.0).reshape(1, 2, 2, 2))

@@ -1,4 +1,4 @@
-"""L-BFGS: steps of Newton's method by a Hessian that the last gradients tell of."""
+"""L-BFGS: Newton's method with a Hessian estimated from the last gradients."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ __all__ = ["LBFGS"]
 
 
 class LBFGS(Optimizer):
-    """Up to `max_iter` steps against H @ gradient a call, H the inverse Hessian as the last `history_size` steps show it.
+    """Up to `max_iter` steps against H @ gradient a call; H estimates the inverse Hessian from the last `history_size` steps.
 
-    D. Liu, J. Nocedal, "On the limited memory BFGS method for large scale optimization" (1989). Losses are looked at, so a
-    function that steps is not replayed by `genesis.compile`.
+    D. Liu, J. Nocedal, "On the limited memory BFGS method for large scale optimization" (1989). A step reads losses, so
+    `genesis.compile` does not replay it.
 
     Args:
         params: tensors, in one group.
@@ -70,7 +70,7 @@ class LBFGS(Optimizer):
             raise ValueError(f"LBFGS: line_search_fn is {group['line_search_fn']!r}; want None or 'strong_wolfe'")
 
     def state_of(self, parameter: Tensor, group: Group) -> State:
-        """The state of all parameters, which the first one holds."""
+        """The state of all parameters, kept under the first one."""
         new: State = {
             "func_evals": 0, "n_iter": 0, "d": None, "t": 0.0, "old_dirs": [], "old_stps": [], "prev_flat_grad": None,
         }

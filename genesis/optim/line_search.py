@@ -1,7 +1,7 @@
-"""A step along a direction that meets the strong Wolfe conditions (J. Nocedal, S. Wright, "Numerical Optimization", 2006, 3.5).
+"""A line search for the strong Wolfe conditions (J. Nocedal, S. Wright, "Numerical Optimization", 2006, 3.5).
 
-First steps grow until they hold such a step between them, then that interval is made smaller, both by cubic interpolation;
-with the safeguards that PyTorch's search has, so that both take the same steps.
+Steps grow until two of them bracket a solution; then the bracket shrinks, both by cubic interpolation. The safeguards are
+PyTorch's, so that both take the same steps.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class Point(NamedTuple):
 
 
 def cubic_minimum(a: Point, b: Point, least: float, most: float) -> float:
-    """Where the cubic through two points with their slopes is least, held between the bounds; their middle, if nowhere."""
+    """The minimum of the cubic through two points with their slopes, clamped to the bounds; their middle, if it has none."""
     if a.step > b.step:
         a, b = b, a
     d = a.slope + b.slope - 3 * (a.loss - b.loss) / (a.step - b.step)
@@ -35,8 +35,8 @@ def cubic_minimum(a: Point, b: Point, least: float, most: float) -> float:
     if not square >= 0:
         return (least + most) / 2
     root = math.sqrt(square)
-    place = b.step - (b.step - a.step) * ((b.slope + root - d) / (b.slope - a.slope + 2 * root))
-    return min(max(place, least), most)
+    step = b.step - (b.step - a.step) * ((b.slope + root - d) / (b.slope - a.slope + 2 * root))
+    return min(max(step, least), most)
 
 
 def strong_wolfe(

@@ -1,4 +1,4 @@
-"""What optimizers share: parameter groups, their state, and a step that is one run of one program."""
+"""The base of optimizers: parameter groups, their state, and a step that is one run of one program."""
 
 from __future__ import annotations
 
@@ -29,12 +29,13 @@ HINTS = ("foreach", "fused", "capturable", "differentiable")  # they tell PyTorc
 
 
 class Optimizer:
-    """The base of optimizers. Subclasses name the `operation` of a step, its numbers in `settings`, its tensors in `slots`.
+    """The base of optimizers. Subclasses name the `operation` of a step, its numbers in `settings`, its tensors in `slots`;
+    `DeclaredOptimizer` derives the rest from a table of settings.
 
     Args:
         parameters: tensors, or dicts that hold them under "params" beside settings of their own.
         defaults: the settings of groups that name none.
-        hints: `foreach`, `fused` and `capturable`, accepted and of no effect; `differentiable` must not be true.
+        hints: `foreach`, `fused` and `capturable`, without effect; `differentiable` must not be true.
 
     Raises ValueError for no parameters, a tensor that is no leaf, one that is given twice, and `differentiable`; TypeError for
     other hints.
@@ -74,7 +75,7 @@ class Optimizer:
         for parameter in members:
             if parameter.requires_grad:
                 self.state_of(parameter, group)
-        flush_all()  # first values are computed here, so that the first step is the program of every step
+        flush_all()  # initial values are computed here, so that the first step runs the program of every step
 
     def zero_grad(self, set_to_none: bool = True) -> None:
         """Forget the parameters' gradients, or make them zeros."""
@@ -105,11 +106,11 @@ class Optimizer:
                     by_age.setdefault((state["step"], device), []).append(parameter)
                 for (age, _), parameters in by_age.items():
                     self.update(parameters, group, age)
-            if not is_recording():  # `genesis.compile` makes one program of a whole function
+            if not is_recording():  # under `genesis.compile` the step is part of the function's program
                 flush_all()
         return loss
 
-    # ---- what a subclass says ----
+    # ---- what a subclass defines ----
 
     operation: Operation  # it computes new values of the parameters, and then of what is kept of them
     kinds: tuple[str, ...] = ()  # all slots there may be, in the order of the operation's arguments
@@ -122,7 +123,7 @@ class Optimizer:
         return self.kinds
 
     def first_value(self, slot: str, group: Group) -> float:
-        """What the elements of a kept tensor begin with."""
+        """The initial value of a kept tensor's elements."""
         return 0.0
 
     def settings(self, group: Group, age: int) -> Numbers:
@@ -158,13 +159,13 @@ class Optimizer:
                 positions[id(parameter)] = len(positions)
         groups = [{**group, "params": [positions[id(p)] for p in group["params"]]} for group in self.param_groups]
         state = {
-            positions[id(p)]: {k: detach(v) if isinstance(v, Tensor) else v for k, v in held.items()}
-            for p, held in self.state.items()
+            positions[id(p)]: {k: detach(v) if isinstance(v, Tensor) else v for k, v in kept.items()}
+            for p, kept in self.state.items()
         }
         return {"state": dict(sorted(state.items())), "param_groups": groups}
 
     def load_state_dict(self, state_dict: Options) -> None:
-        """Take settings and (copied) state from `state_dict`. Raises ValueError when its groups are of other sizes."""
+        """Load settings and (copied) state from `state_dict`. Raises ValueError if its groups have other sizes."""
         saved = state_dict["param_groups"]
         sizes, own = [len(g["params"]) for g in saved], [len(g["params"]) for g in self.param_groups]
         if sizes != own:
@@ -177,7 +178,7 @@ class Optimizer:
             flush_all()
 
     def _load(self, parameter: Tensor, group: Group, saved: Options | None) -> None:
-        """Take the state of `parameter`, copied; None is none."""
+        """Load the state of `parameter`, copied; None removes it."""
         if saved is None:
             self.state.pop(parameter, None)
             return
@@ -196,7 +197,7 @@ class Optimizer:
 
 
 def _gradients(parameters: Sequence[Tensor]) -> list[Tensor | None]:
-    """`.grad` of each, which a recording is told of."""
+    """`.grad` of each; while a call is recorded, by the property, which notifies the recorder."""
     return [p._grad for p in parameters] if not is_recording() else [p.grad for p in parameters]
 
 

@@ -1,4 +1,4 @@
-"""Averages of a model's weights over training, and what goes with them: `genesis.optim.swa_utils`, under PyTorch's names.
+"""Averages of a model's weights over training, under PyTorch's names.
 
 P. Izmailov, D. Podoprikhin, T. Garipov, D. Vetrov, A. Wilson, "Averaging Weights Leads to Wider Optima and Better
 Generalization" (2018).
@@ -53,8 +53,8 @@ def get_ema_avg_fn(decay: float = 0.999) -> Average:
 def _of_all(average: Average) -> Averages:
     def update(averaged: Sequence[Tensor], models: Sequence[Tensor], n: int) -> None:
         with recording(False) as again, again:
-            for held, value in zip(averaged, models, strict=True):
-                held.copy_(average(held, value, n))
+            for mean, value in zip(averaged, models, strict=True):
+                mean.copy_(average(mean, value, n))
 
     return update
 
@@ -70,7 +70,7 @@ def get_ema_multi_avg_fn(decay: float = 0.999) -> Averages:
 
 
 class AveragedModel(Module):
-    """A copy of `model` whose parameters are averages of those that it has at each `update_parameters`.
+    """A copy of `model` whose parameters average those of `model` over the calls of `update_parameters`.
 
     Args:
         model: any module of leaf parameters; it is copied deeply.
@@ -109,15 +109,15 @@ class AveragedModel(Module):
         return self.module(*args, **kwargs)
 
     def update_parameters(self, model: Module) -> None:
-        """Take the parameters of `model` into the averages; the first ones are copied."""
+        """Include the parameters of `model` in the averages; the first call copies them."""
         pairs: list[tuple[Tensor, Tensor]] = [*zip(self.module.parameters(), model.parameters(), strict=True)]
         buffers = [*zip(self.module.buffers(), model.buffers(), strict=True)]
         averaged, copied = ([*pairs, *buffers], []) if self.use_buffers else (pairs, buffers)
         count = int(self.n_averaged)
         with recording(False) as again, again:
             if averaged and count:
-                held, values = ([detach(t) for t in side] for side in zip(*averaged, strict=True))
-                self.multi_avg_fn(held, [v.to(h.device) for h, v in zip(held, values, strict=True)], count)
+                means, values = ([detach(t) for t in side] for side in zip(*averaged, strict=True))
+                self.multi_avg_fn(means, [v.to(m.device) for m, v in zip(means, values, strict=True)], count)
             for to, value in copied if count else [*averaged, *copied]:
                 to.copy_(detach(value))
             self.n_averaged += 1
@@ -184,7 +184,7 @@ class SWALR(LRScheduler):
         step = step if self.anneal_epochs else max(1, step)
         before, now = self._share(step - 1), self._share(step)
         rates = []
-        for group, lr in zip(self.optimizer.param_groups, self._held(), strict=True):
+        for group, lr in zip(self.optimizer.param_groups, self._rates(), strict=True):
             aim = group["swa_lr"]
             start = aim if before == 1 else (lr - before * aim) / (1 - before)
             rates.append(aim * now + start * (1 - now))

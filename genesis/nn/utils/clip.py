@@ -1,4 +1,4 @@
-"""Gradients held within bounds. Nothing is read: the decision is taken inside the program."""
+"""Gradient clipping. It reads no value: the program decides."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def clip_grad_norm_(parameters: Tensor | Iterable[Tensor], max_norm: float, norm
 
 
 def clip_grad_value_(parameters: Tensor | Iterable[Tensor], clip_value: float) -> None:
-    """Hold every element of the gradients within [-clip_value, clip_value], in place.
+    """Clamp every element of the gradients to [-clip_value, clip_value], in place.
 
     >>> import genesis
     >>> x = genesis.tensor([0.0, 0.0], requires_grad=True)

@@ -33,14 +33,14 @@ class CosineAnnealingLR(LRScheduler):
         """The distance to eta_min, times the quotient of this step's cosine by the last one's."""
         step, total = self.last_epoch, self.T_max
         if self._is_initial:
-            return self._held()
+            return self._rates()
         if (step - 1 - total) % (2 * total) == 0:  # the last one's is 0
             return [
                 lr + (base - self.eta_min) * (1 - math.cos(math.pi / total)) / 2
-                for base, lr in zip(self.base_lrs, self._held(), strict=True)
+                for base, lr in zip(self.base_lrs, self._rates(), strict=True)
             ]
         factor = (1 + math.cos(math.pi * step / total)) / (1 + math.cos(math.pi * (step - 1) / total))
-        return [factor * (lr - self.eta_min) + self.eta_min for lr in self._held()]
+        return [factor * (lr - self.eta_min) + self.eta_min for lr in self._rates()]
 
     def lr_at_last_epoch(self) -> list[float]:
         """eta_min + (base - eta_min) * (1 + cos(pi * step / T_max)) / 2."""

@@ -69,7 +69,7 @@ class CyclicLR(LRScheduler):
         return 1 / 2.0 ** (cycle - 1) if self.mode == "triangular2" else 1.0
 
     def get_lr(self) -> list[float]:
-        """Where on its way this step is; sets the momentum too."""
+        """The learning rates of this step of the cycle; sets the momentum too."""
         cycle = math.floor(1 + self.last_epoch / self.total_size)
         along = 1 + self.last_epoch / self.total_size - cycle
         up = along / self.step_ratio if along <= self.step_ratio else (along - 1) / (self.step_ratio - 1)
@@ -79,5 +79,5 @@ class CyclicLR(LRScheduler):
         return [low + (high - low) * share for low, high in zip(self.base_lrs, self.max_lrs, strict=True)]
 
     def state_dict(self) -> State:
-        """All that the schedule remembers but its function."""
+        """The schedule's state, without its function."""
         return {name: value for name, value in super().state_dict().items() if name != "_scale_fn"}

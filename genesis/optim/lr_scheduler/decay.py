@@ -36,14 +36,14 @@ class LambdaLR(LRScheduler):
         return [base * factor(self.last_epoch) for base, factor in zip(self.base_lrs, self.lr_lambdas, strict=True)]
 
     def state_dict(self) -> State:
-        """What callable objects hold; functions are left out."""
-        held = [None if isinstance(f, FunctionType) else dict(vars(f)) for f in self.lr_lambdas]
-        return {**super().state_dict(), "lr_lambdas": held}
+        """The attributes of callable objects; functions are left out."""
+        states = [None if isinstance(f, FunctionType) else dict(vars(f)) for f in self.lr_lambdas]
+        return {**super().state_dict(), "lr_lambdas": states}
 
     def load_state_dict(self, state_dict: Options) -> None:
-        """Go on where the schedule of `state_dict` was, with this one's functions."""
-        for function, held in zip(self.lr_lambdas, state_dict["lr_lambdas"], strict=True):
-            vars(function).update(held or {})
+        """Resume the schedule of `state_dict` with this one's functions."""
+        for function, state in zip(self.lr_lambdas, state_dict["lr_lambdas"], strict=True):
+            vars(function).update(state or {})
         super().load_state_dict({k: v for k, v in state_dict.items() if k != "lr_lambdas"})
 
 
@@ -59,8 +59,8 @@ class MultiplicativeLR(LambdaLR):
     def get_lr(self) -> list[float]:
         """Times lr_lambda(step)."""
         if self._is_initial:
-            return self._held()
-        return [lr * factor(self.last_epoch) for lr, factor in zip(self._held(), self.lr_lambdas, strict=True)]
+            return self._rates()
+        return [lr * factor(self.last_epoch) for lr, factor in zip(self._rates(), self.lr_lambdas, strict=True)]
 
 
 class StepLR(LRScheduler):
@@ -80,7 +80,7 @@ class StepLR(LRScheduler):
     def get_lr(self) -> list[float]:
         """Times gamma where a multiple of step_size is reached."""
         now = self.last_epoch > 0 and self.last_epoch % self.step_size == 0
-        return [lr * self.gamma if now else lr for lr in self._held()]
+        return [lr * self.gamma if now else lr for lr in self._rates()]
 
     def lr_at_last_epoch(self) -> list[float]:
         """base * gamma^(step // step_size)."""
@@ -104,7 +104,7 @@ class MultiStepLR(LRScheduler):
     def get_lr(self) -> list[float]:
         """Times gamma, as often as the step is listed."""
         times = self.milestones.get(self.last_epoch, 0)
-        return [lr * self.gamma**times if times else lr for lr in self._held()]
+        return [lr * self.gamma**times if times else lr for lr in self._rates()]
 
     def lr_at_last_epoch(self) -> list[float]:
         """base * gamma^(milestones passed)."""
@@ -133,9 +133,9 @@ class ConstantLR(LRScheduler):
     def get_lr(self) -> list[float]:
         """Times factor at the first step, over factor at the last."""
         if self.last_epoch == 0:
-            return [lr * self.factor for lr in self._held()]
+            return [lr * self.factor for lr in self._rates()]
         done = self.last_epoch == self.total_iters and not self._is_initial
-        return [lr / self.factor if done else lr for lr in self._held()]
+        return [lr / self.factor if done else lr for lr in self._rates()]
 
     def lr_at_last_epoch(self) -> list[float]:
         """base, times factor before step total_iters."""
@@ -167,12 +167,12 @@ class LinearLR(LRScheduler):
     def get_lr(self) -> list[float]:
         """Times the quotient of this step's factor by the last one's."""
         if self.last_epoch == 0:
-            return [lr * self.start_factor for lr in self._held()]
+            return [lr * self.start_factor for lr in self._rates()]
         if self._is_initial or self.last_epoch > self.total_iters:
-            return self._held()
+            return self._rates()
         rise = self.end_factor - self.start_factor
         last = self.total_iters * self.start_factor + (self.last_epoch - 1) * rise
-        return [lr * (1.0 + rise / last) for lr in self._held()]
+        return [lr * (1.0 + rise / last) for lr in self._rates()]
 
     def lr_at_last_epoch(self) -> list[float]:
         """base times the factor."""
@@ -195,7 +195,7 @@ class ExponentialLR(LRScheduler):
 
     def get_lr(self) -> list[float]:
         """Times gamma."""
-        return [lr if self._is_initial else lr * self.gamma for lr in self._held()]
+        return [lr if self._is_initial else lr * self.gamma for lr in self._rates()]
 
     def lr_at_last_epoch(self) -> list[float]:
         """base * gamma^step."""
@@ -220,8 +220,8 @@ class PolynomialLR(LRScheduler):
         """Times the quotient of this step's factor by the last one's."""
         step, total = self.last_epoch, self.total_iters
         if self._is_initial or step > total:
-            return self._held()
-        return [lr * ((1.0 - step / total) / (1.0 - (step - 1) / total)) ** self.power for lr in self._held()]
+            return self._rates()
+        return [lr * ((1.0 - step / total) / (1.0 - (step - 1) / total)) ** self.power for lr in self._rates()]
 
     def lr_at_last_epoch(self) -> list[float]:
         """base times the factor."""

@@ -73,7 +73,7 @@ class OneCycleLR(LRScheduler):
         super().__init__(optimizer, last_epoch)
 
     def get_lr(self) -> list[float]:
-        """Where the phase of this step is; sets the momentum too."""
+        """The learning rates of this step of its phase; sets the momentum too."""
         step = self.last_epoch
         if step > self.total_steps:
             raise ValueError(f"OneCycleLR: step {step} is beyond the last of {self.total_steps}")
@@ -92,7 +92,7 @@ class OneCycleLR(LRScheduler):
 
 
 def check_momentum(schedule: str, optimizer: Optimizer, cycle_momentum: bool) -> None:
-    """Raise ValueError for momentum that is to be cycled and is not there."""
+    """Raise ValueError if momentum is to be cycled and the optimizer has none."""
     if cycle_momentum and not optimizer.defaults.keys() & {"momentum", "betas"}:
         raise ValueError(f"{schedule}: the optimizer has no momentum to cycle; want cycle_momentum=False")
 

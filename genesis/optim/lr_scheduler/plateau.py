@@ -1,4 +1,4 @@
-"""A schedule that waits for a metric to stop improving."""
+"""A schedule that reacts to a metric that stops improving."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ class ReduceLROnPlateau(LRScheduler):
         optimizer: whose groups' "lr" is set.
         mode: "min" if less is better, "max" if more is.
         factor: below 1.
-        patience: how many steps without improvement are let pass.
-        threshold: what counts as one: by this much of the best ("rel") or this much ("abs"; `threshold_mode`).
+        patience: how many steps without improvement are tolerated.
+        threshold: the least improvement: relative to the best ("rel") or absolute ("abs"; `threshold_mode`).
         cooldown: how many steps after a reduction count for nothing.
         min_lr: the least learning rate, one for all groups or one for each.
         eps: a reduction by less is not made.
@@ -54,10 +54,10 @@ class ReduceLROnPlateau(LRScheduler):
         self.cooldown_counter = 0
         self.num_bad_epochs = 0
         self.last_epoch = 0
-        self._last_lr = self._held()
+        self._last_lr = self._rates()
 
     def step(self, metrics: Tensor | float, epoch: int | None = None) -> None:  # type: ignore[override]
-        """Look at the metric, a number or a tensor of one element (which is read), and set the learning rates."""
+        """Set the learning rates by the metric, a number or a tensor of one element (which is read)."""
         current = float(metrics)
         self.last_epoch = self.last_epoch + 1 if epoch is None else epoch
         if self._is_better(current):
@@ -69,11 +69,11 @@ class ReduceLROnPlateau(LRScheduler):
             self.cooldown_counter -= 1
             self.num_bad_epochs = 0
         if self.num_bad_epochs > self.patience:
-            reduced = [max(lr * self.factor, least) for lr, least in zip(self._held(), self.min_lrs, strict=True)]
-            self._set([new if lr - new > self.eps else lr for lr, new in zip(self._held(), reduced, strict=True)])
+            reduced = [max(lr * self.factor, least) for lr, least in zip(self._rates(), self.min_lrs, strict=True)]
+            self._set([new if lr - new > self.eps else lr for lr, new in zip(self._rates(), reduced, strict=True)])
             self.cooldown_counter = self.cooldown
             self.num_bad_epochs = 0
-        self._last_lr = self._held()
+        self._last_lr = self._rates()
 
     def _is_better(self, value: float) -> bool:
         sign = 1 if self.mode == "min" else -1

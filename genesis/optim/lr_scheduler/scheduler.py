@@ -1,4 +1,4 @@
-"""What schedulers share: a count of steps, and a learning rate for each group at each."""
+"""The base of learning-rate schedulers: a count of steps, and the learning rates of each."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ T = TypeVar("T")
 
 
 class LRScheduler:
-    """The base of schedulers. Subclasses say in `get_lr` what the learning rates at step `last_epoch` are.
+    """The base of schedulers. Subclasses compute the learning rates of step `last_epoch` in `get_lr`.
 
     Args:
         optimizer: whose groups' "lr" is set, now and at every `step()`.
@@ -76,32 +76,32 @@ class LRScheduler:
         self._last_lr = list(rates)
 
     def get_lr(self) -> list[float]:
-        """The groups' learning rates at `last_epoch`, which may build on those that they have."""
+        """The groups' learning rates at `last_epoch`; it may build on the current ones."""
         raise NotImplementedError(f"{type(self).__name__} has no get_lr()")
 
     def lr_at_last_epoch(self) -> list[float]:
-        """The groups' learning rates at `last_epoch` by themselves, for a jump there."""
+        """The groups' learning rates at `last_epoch` in closed form, for `step(epoch)`."""
         return self.get_lr()
 
     def get_last_lr(self) -> list[float]:
-        """The learning rates that were set last."""
+        """The learning rates set last."""
         return self._last_lr
 
-    def _held(self) -> list[float]:
-        """The groups' learning rates as they are."""
+    def _rates(self) -> list[float]:
+        """The groups' current learning rates."""
         return [group["lr"] for group in self.optimizer.param_groups]
 
     def state_dict(self) -> State:
-        """All that the schedule remembers; of functions, nothing."""
+        """The schedule's state, without functions."""
         return {name: value for name, value in self.__dict__.items() if name != "optimizer"}
 
     def load_state_dict(self, state_dict: Options) -> None:
-        """Go on where the schedule of `state_dict` was."""
+        """Resume the schedule of `state_dict`."""
         self.__dict__.update(state_dict)
 
 
 def per_group(schedule: str, name: str, optimizer: Optimizer, value: T | Sequence[T]) -> list[T]:
-    """One value for each group: the same for all, or those of a list."""
+    """One value for each group: a number for all, or a list."""
     groups = len(optimizer.param_groups)
     values = list(value) if isinstance(value, Sequence) else [value] * groups
     if len(values) != groups:

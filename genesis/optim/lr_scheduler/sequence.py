@@ -13,8 +13,8 @@ from genesis.optim.optimizer import Optimizer, State
 __all__ = ["ChainedScheduler", "SequentialLR"]
 
 
-class _Several(LRScheduler):
-    """What both share: schedulers of one optimizer."""
+class _Composed(LRScheduler):
+    """Schedulers of one optimizer."""
 
     def __init__(self, optimizer: Optimizer, schedulers: Sequence[LRScheduler]) -> None:
         name = type(self).__name__
@@ -27,17 +27,17 @@ class _Several(LRScheduler):
         self._schedulers = list(schedulers)
 
     def state_dict(self) -> State:
-        """All that the schedules remember."""
+        """The schedules' states."""
         return {**super().state_dict(), "_schedulers": [scheduler.state_dict() for scheduler in self._schedulers]}
 
     def load_state_dict(self, state_dict: Options) -> None:
-        """Go on where the schedules of `state_dict` were."""
-        for scheduler, held in zip(self._schedulers, state_dict["_schedulers"], strict=True):
-            scheduler.load_state_dict(held)
+        """Resume the schedules of `state_dict`."""
+        for scheduler, state in zip(self._schedulers, state_dict["_schedulers"], strict=True):
+            scheduler.load_state_dict(state)
         super().load_state_dict({k: v for k, v in state_dict.items() if k != "_schedulers"})
 
 
-class SequentialLR(_Several):
+class SequentialLR(_Composed):
     """One scheduler after the other: the next one begins, at its step 0, at each of the steps `milestones`.
 
     Raises ValueError unless there is one milestone less than there are schedulers.
@@ -69,7 +69,7 @@ class SequentialLR(_Several):
         self._last_lr = first.get_last_lr()
 
     def _take_back(self) -> None:
-        """Undo the step that each scheduler made when it was built."""
+        """Undo the step that each scheduler's constructor took."""
         for scheduler in self._schedulers:
             if isinstance(scheduler, SequentialLR):
                 scheduler._take_back()
@@ -93,8 +93,8 @@ class SequentialLR(_Several):
         self._last_lr = scheduler.get_last_lr()
 
 
-class ChainedScheduler(_Several):
-    """All schedulers at every step, one upon what the other leaves. Raises ValueError where there are none.
+class ChainedScheduler(_Composed):
+    """All schedulers at every step, each applied to the result of the one before. Raises ValueError where there are none.
 
     >>> import genesis
     >>> from genesis.optim import lr_scheduler
@@ -108,7 +108,7 @@ class ChainedScheduler(_Several):
         if not schedulers:
             raise ValueError("ChainedScheduler: wants one scheduler at least")
         super().__init__(optimizer or schedulers[0].optimizer, schedulers)
-        self._last_lr = self._held()
+        self._last_lr = self._rates()
 
     def step(self, epoch: int | None = None) -> None:
         """Go on to the next step with each. Raises ValueError for an `epoch`: there is no jump."""
@@ -116,4 +116,4 @@ class ChainedScheduler(_Several):
             raise ValueError("ChainedScheduler: step() takes no epoch")
         for scheduler in self._schedulers:
             scheduler.step()
-        self._last_lr = self._held()
+        self._last_lr = self._rates()
