@@ -1,4 +1,4 @@
-"""Backends: what makes programs of schedules, by the type of the device that these run on."""
+"""Backends: they assemble programs from schedules, one for each type of device."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ __all__ = ["Backend", "backend_of"]
 class Backend(NamedTuple):
     """`target(threads, device)` is what lowering has to know.
 
-    `assemble(nodes, schedule, slot_format, arena_slot, output_slot, scalar_slot, threads, device)` gives the program, and the
-    bytes that its arena needs. Input k is slot k, output k slot `output_slot + k`, scalar k slot `scalar_slot + k`.
+    `assemble(nodes, schedule, slot_format, arena_slot, output_slot, scalar_slot, threads, device)` returns the segments and the
+    bytes of the arena. Input k is slot k, output k slot `output_slot + k`, scalar k slot `scalar_slot + k`.
     """
 
     target: Callable[[int, Device], Target]
@@ -29,7 +29,7 @@ _CPU = Backend(lambda threads, device: Target(threads), program.assemble)
 
 
 def backend_of(device: Device) -> Backend:
-    """The backend of `device`; that of CUDA is imported when it is first asked for."""
+    """The backend of `device`; that of CUDA is imported at its first use."""
     if device.type == "cpu":
         return _CPU
     cuda = import_module("genesis.codegen.cuda.program")

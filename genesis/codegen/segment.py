@@ -1,4 +1,4 @@
-"""What a backend makes of a schedule: stretches of launches, and calls back into Python between them."""
+"""A backend's result: segments of launches, and host calls between them."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ __all__ = ["DeviceProgram", "Segment"]
 class DeviceProgram(Protocol):
     """Launches in order.
 
-    `sources` are the texts of the functions that they launch, where they have any; `refused` tells why a GPU begins them one
-    by one, if no graph could hold them.
+    `sources` are the texts of their functions, if they have any; `refused` is the reason why a GPU submits them one by one, if
+    no graph could capture them.
     """
 
     @property
@@ -28,11 +28,11 @@ class DeviceProgram(Protocol):
         """Run all with these slot values; the fault that a kernel reported, if any. `completion` becomes true at the end."""
 
     def seconds(self) -> list[float]:
-        """How long each launch took in the latest run."""
+        """The seconds of each launch in the latest run."""
 
 
 class Segment(NamedTuple):
-    """A stretch of launches, and the number of the stage that each belongs to; or one host call."""
+    """A program, and the number of the stage of each launch; or one host call."""
 
     program: DeviceProgram | None
     host: HostCall | None

@@ -1,4 +1,4 @@
-"""Where this user's compiled kernels and measured choices are kept between processes."""
+"""The directories of this user's compiled kernels and measured choices."""
 
 from __future__ import annotations
 

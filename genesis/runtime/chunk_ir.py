@@ -20,16 +20,7 @@ CHUNK = """
 define internal void @run_chunk(ptr %launch, i64 %chunk, i64 %worker) {
 entry:
   %kernel = load ptr, ptr %launch
-  %count.at = getelementptr %launch, ptr %launch, i32 0, i32 1
-  %count = load i64, ptr %count.at
-  %blocks.at = getelementptr %launch, ptr %launch, i32 0, i32 2
-  %blocks = load ptr, ptr %blocks.at
-  %total.at = getelementptr %launch, ptr %launch, i32 0, i32 3
-  %total = load i64, ptr %total.at
-  %chunks.at = getelementptr %launch, ptr %launch, i32 0, i32 5
-  %chunks = load i64, ptr %chunks.at
-  %every.at = getelementptr %launch, ptr %launch, i32 0, i32 6
-  %every = load i64, ptr %every.at
+  load %launch: 1 i64 count, 2 ptr blocks, 3 i64 total, 5 i64 chunks, 6 i64 every
   %scaled = mul i64 %total, %chunk
   %begin = udiv i64 %scaled, %chunks
   %scaled.next = add i64 %scaled, %total
@@ -51,8 +42,7 @@ next:
   br i1 %more, label %one, label %finished
 one:
   %block = getelementptr %block, ptr %blocks, i64 %i
-  %items.at = getelementptr %block, ptr %block, i32 0, i32 1
-  %items = load i64, ptr %items.at
+  load %block: 1 i64 items
   %last = add i64 %first, %items
   %i.next = add i64 %i, 1
   %from = call i64 @llvm.umax.i64(i64 %begin, i64 %first)

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 
 @contextmanager
 def collector_paused() -> Iterator[None]:
-    """No collection in the block: it makes thousands of objects that live, which a collector would look through in vain."""
+    """No collection in the block: lowering makes thousands of objects that live on, which collections would scan in vain."""
     if not gc.isenabled():
         yield
         return
@@ -21,9 +21,9 @@ def collector_paused() -> Iterator[None]:
 
 
 def grow_old() -> None:
-    """Put all objects there are among the old ones, unseen, as if the collector had found all of them alive.
+    """Move all objects into the oldest generation without a scan.
 
-    For the end of an import, whose objects live: else the first calls wait while they are looked through.
+    For the end of an import, whose objects live on: otherwise the first calls wait while the collector scans them.
     """
     if not gc.get_freeze_count():  # what others have frozen stays so
         gc.freeze()

@@ -1,8 +1,8 @@
-"""Processes that compile beside this one: LLVM compiles one module at a time in a process.
+"""Processes that compile beside this one, since LLVM compiles one module at a time in a process.
 
-One is started with the first compile of a process, for Numba loads there while it loads here, and more for a batch worth
-it; they are kept for the next batches, and end by themselves when they are idle or this process is gone. Nothing depends
-on them: nobody waits for one that is still starting, and whatever a worker does not deliver is compiled here.
+The first compile starts one, which imports Numba while this process does; larger batches start more. They serve later batches
+too, and end when they are idle or this process is gone. Nothing depends on them: nobody waits for one that is still starting,
+and what a worker fails to deliver is compiled here.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from genesis.runtime.fork import fork_safe_lock
 from genesis.runtime.numba_compiler import read_frame, write_frame
 from genesis.runtime.processors import available_processors
 
-MODULES_PER_NEW_WORKER = 18  # a worker starts in the time in which so many small modules are compiled, measured
+MODULES_PER_NEW_WORKER = 18  # measured: a worker starts in the time of 18 small compiles
 MOST_WORKERS = 7
 
 
@@ -89,8 +89,8 @@ atexit.register(_forget_workers)  # they end when they find the pipe closed
 
 
 def _workers_for(modules: int) -> list[CompileWorker]:
-    """As many workers as the batch is worth."""
-    if not sys.executable or hasattr(sys, "frozen"):  # then it is not the interpreter
+    """As many workers as repay their start for this batch."""
+    if not sys.executable or hasattr(sys, "frozen"):  # an embedded or frozen executable does not run scripts
         return []
     try:
         worth = max(modules // MODULES_PER_NEW_WORKER, "numba" not in sys.modules)
@@ -103,12 +103,12 @@ def _workers_for(modules: int) -> list[CompileWorker]:
 
 
 def compile_modules(modules: Sequence[tuple[str, Callable[[], str]]]) -> list[bytes]:
-    """The object code of each (symbol, what gives its LLVM IR: Python, which runs while LLVM compiles what came before).
-
-    The caller sees to it that one thread at a time asks.
+    """The object code of each (symbol, function that writes its LLVM IR). One thread at a time may call.
 
     Raises RuntimeError if a text is not valid LLVM IR.
     """
+    # Texts are written one by one as they are compiled: Python writes the next while LLVM, which lets go of the interpreter,
+    # compiles those before.
     objects = [b""] * len(modules)
     waiting = deque(range(len(modules)))
     starting = _workers_for(len(modules)) if modules else []
@@ -130,7 +130,7 @@ def compile_modules(modules: Sequence[tuple[str, Callable[[], str]]]) -> list[by
         try:
             while waiting:
                 take(worker.compile)
-        except Exception:  # the worker is gone, or the module is no good: it will be tried here
+        except Exception:  # the worker is gone, or the text invalid: the module is compiled here, where the error is raised
             _workers.remove(worker)
             worker.close()
 

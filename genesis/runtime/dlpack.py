@@ -45,9 +45,9 @@ _python.PyCapsule_SetName.argtypes = [ctypes.c_void_p, ctypes.c_char_p]
 
 
 class _Export:
-    """What others hold of ours: the structures, who keeps the memory, and the capsule as long as it may hold them."""
+    """An exported array: its structures, the holder of its memory, and the capsule while that may still own them."""
 
-    def __init__(self, structures: tuple[Any, ...], holder: Any, capsule: Any) -> None:
+    def __init__(self, structures: tuple[Any, ...], holder: object, capsule: object) -> None:
         self.structures = structures
         self.holder = holder
         self.capsule = capsule
@@ -58,15 +58,13 @@ _exports: dict[int, _Export] = {}  # by the address of the DLManagedTensor
 
 @ctypes.CFUNCTYPE(None, ctypes.c_void_p)
 def _delete(address: int) -> None:
-    """Who took a tensor is done with it."""
+    """The consumer of a tensor is done with it."""
     _exports.pop(address, None)
 
 
 def _forget_unused() -> None:
-    """Let go of what nobody took out of its capsule, and nobody will.
-
-    A capsule's own destructor may run while an error is on its way, where Python must not: so capsules are looked through.
-    """
+    """Release exports whose capsules died before anybody took the tensor."""
+    # A destructor of the capsule would do, but it may run while an exception propagates, when Python code must not run.
     for address, export in [*_exports.items()]:
         capsule = export.capsule
         if capsule is not None and is_sole_owner([capsule], 2):  # besides the export and the local name
@@ -76,14 +74,14 @@ def _forget_unused() -> None:
 
 
 class Outside(NamedTuple):
-    """An array in somebody's memory, who keeps it as long as `owner` lives. Strides are in elements, None in C order."""
+    """An array in another library's memory, valid as long as `owner` lives. Strides are in elements, None in C order."""
 
     address: int
     shape: tuple[int, ...]
     strides: tuple[int, ...] | None
     dtype: str
     device: tuple[int, int]
-    owner: Any
+    owner: object
 
 
 class _Owner:
@@ -99,11 +97,11 @@ class _Owner:
 
 
 def exported(
-    address: int, shape: Sequence[int], strides: Sequence[int], dtype: str, device: tuple[int, int], holder: Any
+    address: int, shape: Sequence[int], strides: Sequence[int], dtype: str, device: tuple[int, int], holder: object
 ) -> Any:
     """A capsule with an array, for another library; `holder` lives until that is done with it.
 
-    What nobody takes out of a capsule is let go of when the next one is made.
+    A capsule that nobody took is released when the next one is made.
     """
     _forget_unused()
     kind = dtype.rstrip("0123456789")

@@ -12,12 +12,14 @@ from __future__ import annotations
 
 import time
 
+from genesis.runtime.fields_ir import with_fields
 from genesis.runtime.team_ir import fork_join_ir
 
 __all__ = ["FAULT_WORDS", "run_ir"]
 
 FAULT_WORDS = 4
 
+# Relocations run before all launches: argument blocks are complete, so launches need no look-ups.
 _RUN = """
 %program = type { i64, ptr, i64, ptr, ptr, ptr, ptr, ptr }
 %relocation = type { ptr, i64, i64 }
@@ -26,20 +28,7 @@ _RUN = """
 define internal i64 @run(ptr %program) {
 entry:
   %launches.count = load i64, ptr %program
-  %launches.at = getelementptr %program, ptr %program, i32 0, i32 1
-  %launches = load ptr, ptr %launches.at
-  %relocations.count.at = getelementptr %program, ptr %program, i32 0, i32 2
-  %relocations.count = load i64, ptr %relocations.count.at
-  %relocations.at = getelementptr %program, ptr %program, i32 0, i32 3
-  %relocations = load ptr, ptr %relocations.at
-  %slots.at = getelementptr %program, ptr %program, i32 0, i32 4
-  %slots = load ptr, ptr %slots.at
-  %fault.at = getelementptr %program, ptr %program, i32 0, i32 5
-  %fault = load ptr, ptr %fault.at
-  %team.at = getelementptr %program, ptr %program, i32 0, i32 6
-  %team = load ptr, ptr %team.at
-  %clock.at = getelementptr %program, ptr %program, i32 0, i32 7
-  %clock = load ptr, ptr %clock.at
+  load %program: 1 ptr launches, 2 i64 relocations.count, 3 ptr relocations, 4 ptr slots, 5 ptr fault, 6 ptr team, 7 ptr clock
   call void @llvm.memset.p0.i64(ptr %fault, i8 0, i64 FAULT_BYTES, i1 false)
   br label %relocate
 
@@ -50,10 +39,7 @@ relocate:
 relocate.one:
   %relocation = getelementptr %relocation, ptr %relocations, i64 %r
   %word.at = load ptr, ptr %relocation
-  %slot.at = getelementptr %relocation, ptr %relocation, i32 0, i32 1
-  %slot = load i64, ptr %slot.at
-  %offset.at = getelementptr %relocation, ptr %relocation, i32 0, i32 2
-  %offset = load i64, ptr %offset.at
+  load %relocation: 1 i64 slot, 2 i64 offset
   %value.at = getelementptr i64, ptr %slots, i64 %slot
   %value = load i64, ptr %value.at
   %word = add i64 %value, %offset
@@ -69,8 +55,7 @@ launch.next:
   br i1 %launching, label %launch.one, label %finished
 launch.one:
   %launch = getelementptr %launch, ptr %launches, i64 %l
-  %workers.at = getelementptr %launch, ptr %launch, i32 0, i32 4
-  %workers = load i64, ptr %workers.at
+  load %launch: 4 i64 workers
   %serial = icmp ule i64 %workers, 1
   br i1 %serial, label %alone, label %parallel
 alone:
@@ -115,4 +100,4 @@ declare void @PyEval_RestoreThread(ptr)
 def run_ir() -> str:
     """The module that defines `PyObject* genesis_run(self, address of a program)`, which returns `run`'s flag."""
     run = _RUN.replace("FAULT_BYTES", str(8 * FAULT_WORDS)).replace("CLOCK", str(time.CLOCK_MONOTONIC))
-    return fork_join_ir() + run
+    return fork_join_ir() + with_fields(run)

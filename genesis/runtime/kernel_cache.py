@@ -1,4 +1,4 @@
-"""Kernels by their source: remembered in memory, kept as object code on disk, compiled when neither has them.
+"""Kernels by their source: in memory, as object code on disk, or compiled.
 
 A kernel's file is named by a digest of all that determines its machine code: the source, the code that turns sources
 into LLVM IR, the target, and the versions of the compilers. The file repeats the source and carries a digest of the
@@ -63,6 +63,7 @@ class KernelCache:
 
         Raises RuntimeError if a kernel's text is not valid LLVM IR.
         """
+        # Without the lock first: a kernel that is known never changes, and most plans only use known ones.
         addresses = self._addresses
         if any(kernel.source not in addresses for kernel in kernels):
             with self._lock:
@@ -71,7 +72,7 @@ class KernelCache:
         return [addresses[kernel.source] for kernel in kernels]
 
     def kept(self, source: str, make: Callable[[], bytes]) -> bytes:
-        """What `make` makes of a source: made once, and read from disk from then on. For what others load."""
+        """The result of `make` for a source: made once, then read from disk. For machine code that others load."""
         if (content := self._read(source)) is None:
             content = make()
             self._write(source, content)

@@ -5,6 +5,8 @@ Patches move addresses from tile to tile. Each worker has its own calls and argu
 
 from __future__ import annotations
 
+from genesis.runtime.fields_ir import with_fields
+
 __all__ = ["loop_ir"]
 
 _LOOP = """
@@ -33,16 +35,7 @@ calling:
 call.one:
   %call = getelementptr %call, ptr %calls, i64 %c
   %kernel = load ptr, ptr %call
-  %block.at = getelementptr %call, ptr %call, i32 0, i32 1
-  %block = load ptr, ptr %block.at
-  %tile.items.at = getelementptr %call, ptr %call, i32 0, i32 2
-  %tile.items = load i64, ptr %tile.items.at
-  %items.at = getelementptr %call, ptr %call, i32 0, i32 3
-  %items = load i64, ptr %items.at
-  %patches.count.at = getelementptr %call, ptr %call, i32 0, i32 4
-  %patches.count = load i64, ptr %patches.count.at
-  %patches.at = getelementptr %call, ptr %call, i32 0, i32 5
-  %patches = load ptr, ptr %patches.at
+  load %call: 1 ptr block, 2 i64 tile.items, 3 i64 items, 4 i64 patches.count, 5 ptr patches
   br label %patching
 patching:
   %p = phi i64 [ 0, %call.one ], [ %p.next, %patch.one ]
@@ -51,10 +44,7 @@ patching:
 patch.one:
   %patch = getelementptr %patch, ptr %patches, i64 %p
   %number = load i64, ptr %patch
-  %base.at = getelementptr %patch, ptr %patch, i32 0, i32 1
-  %base = load i64, ptr %base.at
-  %step.at = getelementptr %patch, ptr %patch, i32 0, i32 2
-  %step = load i64, ptr %step.at
+  load %patch: 1 i64 base, 2 i64 step
   %moved = mul i64 %tile, %step
   %value = add i64 %base, %moved
   %word = getelementptr i64, ptr %block, i64 %number
@@ -80,4 +70,4 @@ finished:
 
 def loop_ir() -> str:
     """The module that defines `genesis_loop`."""
-    return _LOOP
+    return with_fields(_LOOP)

@@ -14,7 +14,7 @@ __all__ = ["compile_modules", "load", "target"]
 
 _lock = fork_safe_lock()
 _engine: Any = None
-_addresses: dict[str, int] = {}
+_addresses: dict[str, int] = {}  # of the present engine's symbols
 
 
 def target() -> tuple[str, str, str]:
@@ -29,7 +29,7 @@ def load(object_code: bytes, symbol: str) -> int:
     """
     global _engine
     with _lock:
-        if _engine is None or symbol in _addresses:  # an engine knows one meaning of a symbol
+        if _engine is None or symbol in _addresses:  # an engine has one definition per symbol
             _engine = _new_engine()
         _engine.add_object_file(llvm.ObjectFileRef.from_data(object_code))
         _engine.finalize_object()

@@ -1,8 +1,7 @@
 """Memory: 64-byte-aligned buffers from a caching pool.
 
-A buffer that dies leaves its block in the pool, so a step that allocates what the last step freed meets no page fault
-and no system call. Blocks come in size classes, four to a doubling; the pool keeps idle blocks up to a share of the
-machine's memory.
+A dead buffer's block stays in the pool, so a step that allocates what the last step freed causes no page fault and no system
+call. Blocks come in size classes, four per doubling; idle blocks take at most a share of the machine's memory.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ IDLE_SHARE = 4  # the pool keeps at most this fraction (one in so many bytes) of
 
 
 class MemoryStats(NamedTuple):
-    """Bytes in buffers now, the most there were, and bytes idle in the pool. Blocks are counted whole."""
+    """Bytes in buffers now, their peak, and idle bytes in the pool. Whole blocks are counted."""
 
     held: int
     peak: int
@@ -36,15 +35,14 @@ class MemoryStats(NamedTuple):
 
 
 class DeviceMemory(Protocol):
-    """Where a device's buffers come from, and, if `is_host` is false, the only way to what is in them.
+    """The allocator of a device's buffers and, if `is_host` is false, the only access to their contents.
 
-    `read` and `write` copy a contiguous array as work recorded so far leaves it; `copy` goes from address to address.
-    `usage` is how much memory buffers take; `reset_peak` forgets the most there was, but for `least`.
+    `read` and `write` copy a contiguous array in order with the device's work; `copy` is from address to address.
     """
 
     is_host: bool
 
-    def lend(self, owner: Any, nbytes: int) -> int: ...
+    def lend(self, owner: object, nbytes: int) -> int: ...
 
     def read(self, address: int, values: np.ndarray) -> None: ...
 
@@ -58,7 +56,7 @@ class DeviceMemory(Protocol):
 
 
 class Loan(weakref.ref):
-    """A block and who has it."""
+    """A block of memory, and a weak reference to its owner."""
 
     __slots__ = ("address", "size")
     address: int
@@ -66,11 +64,7 @@ class Loan(weakref.ref):
 
 
 class _Pool:
-    """Blocks of the host's memory by size class.
-
-    The death of an owner only puts its loan into a queue, and what runs for that is no Python: an interrupt that came
-    within a destructor would be lost, and the block with it. The queue is emptied by whoever comes next.
-    """
+    """Blocks of the host's memory by size class."""
 
     is_host = True
 
@@ -78,12 +72,14 @@ class _Pool:
         self._idle: dict[int, list[int]] = {}
         self._idle_limit = idle_limit
         self._loans: dict[int, Loan] = {}
+        # Loans whose owners have died, for the next caller to collect. The weak references' callback is `deque.append`, which
+        # runs no Python: an interrupt within a destructor would be lost, and the block with it.
         self._ended: deque[Loan] = deque()
         self._lock = fork_safe_lock()
         self.held = self.peak = self.idle = 0
 
-    def lend(self, owner: Any, nbytes: int) -> int:
-        """The address of a block for `nbytes` bytes that comes back when `owner` dies. Raises MemoryError."""
+    def lend(self, owner: object, nbytes: int) -> int:
+        """The address of a block of at least `nbytes`, which returns when `owner` dies. Raises MemoryError."""
         size = _size_class(nbytes)
         with self._lock:
             if self._ended:
@@ -102,7 +98,7 @@ class _Pool:
                 self.release(loan.address, loan.size)
 
     def acquire(self, size: int) -> int:
-        """The address of a block of `size` bytes, a size class. Raises MemoryError. Who calls holds the lock."""
+        """The address of a block of `size` bytes, a size class; the caller has the lock. Raises MemoryError."""
         if blocks := self._idle.get(size):
             address = blocks.pop()
             self.idle -= size
@@ -114,7 +110,7 @@ class _Pool:
         return address
 
     def release(self, address: int, size: int) -> None:
-        """Take back a block that `acquire` gave. Who calls holds the lock."""
+        """Take back a block of `acquire`; the caller has the lock."""
         self.held -= size
         if self.idle + size > self._idle_limit:
             self.trim()
@@ -122,12 +118,12 @@ class _Pool:
         self._idle.setdefault(size, []).append(address)
 
     def usage(self) -> MemoryStats:
-        """How much memory buffers take."""
+        """The memory in buffers."""
         self.collect()
         return MemoryStats(self.held, self.peak, self.idle)
 
     def reset_peak(self, least: int = 0) -> None:
-        """Forget the highest number of bytes held; start again from now, or from `least` if that is more."""
+        """Start the peak again from now, or from `least` if that is more."""
         self.collect()
         self.peak = max(self.held, least)
 
@@ -150,7 +146,8 @@ class _Pool:
             if attempt:
                 raise MemoryError(f"cannot allocate {size:,} bytes; {self.held:,} bytes are in use")
             self.trim()
-        if huge and hasattr(mmap, "MADV_HUGEPAGE"):  # a hint: fewer page faults on first touch
+        # A hint: one page fault per 2 MiB at the first touch in place of 512.
+        if huge and hasattr(mmap, "MADV_HUGEPAGE"):
             _libc.madvise(address, size, mmap.MADV_HUGEPAGE)
         return address.value or 0
 
@@ -196,23 +193,23 @@ class Buffer:
         self.ptr = device.memory.lend(self, nbytes)
         self.nbytes = nbytes
         self.writeable = True
-        self.version = 0  # how often the tensor that it belongs to was written over
-        self.change: Any = None  # who did so last
-        self.origin: Any = None  # where backward knows its value: a weak reference to a trace, a position
-        self._flat: Any = None  # weak reference to what outside views hold on to
-        self._owner: Any = None
+        self.version = 0  # the number of in-place writes to its tensor
+        self.change: Any = None  # the latest one
+        self.origin: Any = None  # its value in backward: a weak reference to a trace, and a position
+        self._flat: weakref.ref | None = None  # the array that outside views are views of
+        self._owner: object = None
 
     @classmethod
     def wrap(cls, array: np.ndarray) -> Buffer:
-        """The memory of an outside array, which is kept alive: all bytes from its lowest element to its highest."""
+        """The memory of an outside array, from its lowest element to its highest; the array is kept alive."""
         low, high = np.lib.array_utils.byte_bounds(array)
         buffer = cls.outside(low, high - low, CPU, array)
         buffer.writeable = array.flags.writeable
         return buffer
 
     @classmethod
-    def outside(cls, address: int, nbytes: int, device: Device, owner: Any) -> Buffer:
-        """Memory of another library's, who keeps it as long as `owner` lives."""
+    def outside(cls, address: int, nbytes: int, device: Device, owner: object) -> Buffer:
+        """Another library's memory, which is valid as long as `owner` lives."""
         buffer = cls.__new__(cls)
         buffer.device, buffer.ptr, buffer.nbytes, buffer.writeable = device, address, nbytes, True
         buffer.version, buffer.change, buffer.origin = 0, None, None
@@ -220,11 +217,11 @@ class Buffer:
         return buffer
 
     def expose(self) -> None:
-        """From now on the outside may see this memory, and will not say when it does no more."""
+        """Count this memory as shared from now on: others may see it, and do not tell when they are done."""
         self._owner = self._owner or True
 
     def former(self) -> Buffer:
-        """This memory as it was before others came to use it, for whoever holds on to that."""
+        """Another handle to this memory, with its present version, change and origin."""
         buffer = Buffer.__new__(Buffer)
         for name in ("device", "ptr", "nbytes", "writeable", "version", "change", "origin"):
             setattr(buffer, name, getattr(self, name))
@@ -233,7 +230,7 @@ class Buffer:
 
     @property
     def shared(self) -> bool:
-        """Whether arrays outside see this memory: views that `numpy` made and that still live, or a wrapped array."""
+        """Whether outside arrays see this memory: live views that `numpy` made, or a wrapped array."""
         return self._owner is not None or (self._flat is not None and self._flat() is not None)
 
     def numpy(
@@ -248,7 +245,7 @@ class Buffer:
         return np.ndarray(shape, dtype, self.lent(), offset, byte_strides)
 
     def lent(self) -> Any:
-        """What the outside is to hold on to: as long as it lives, it sees this memory. The host's is an array of its bytes."""
+        """The object that outside views keep alive while they see this memory: of the host's, an array of its bytes."""
         flat = self._flat and self._flat()
         if flat is None:
             flat = np.asarray(_Bytes(self)) if self.device.memory.is_host else _Bytes(self)

@@ -162,17 +162,19 @@ class NativeProgram:
         One run at a time goes on in the process; `completion` becomes true when this one is complete. `before` is gone through
         before the launches and, after a fault, `undo`, in one breath: if both are native code, no interrupt comes between.
         """
+        # One run at a time: the team serves one launch, and slots are written into the program itself.
         with team.lock:
             if self._workers > team.size:
                 team.grow(self._workers)
             self._pack_into(self._words, _SLOTS_OFFSET, completion.address, *values)
             counts["native_calls"] += 1
+            # The iterators are C code all through, so between `before`, the run and `undo` no interrupt can be raised.
             if all(chain(filter(None, before), map(self._run, (self._address,)), filter(None, undo))):  # up to the flag, if 0
                 return Fault(*_FAULT.unpack_from(self._words, _FAULT_OFFSET))
         return None
 
     def seconds(self) -> list[float]:
-        """How long each launch took in the latest run."""
+        """The seconds of each launch in the latest run."""
         times = [second + 1e-9 * nanosecond for second, nanosecond in zip(*[iter(self._clock)] * 2, strict=True)]
         return [after - before for before, after in itertools.pairwise(times)]
 
@@ -217,6 +219,7 @@ class _Layout:
                 self._point_to(_FAULT_OFFSET // 8)
             else:
                 raise ValueError(f"NativeProgram: word {len(words) - start} is {word!r}; want {_WANTED}")
+        # Nested blocks follow this one: each block is contiguous, as kernels read it.
         for position, block in nested:
             words[position] = self.block(block)
         return start

@@ -18,7 +18,7 @@ _lock = fork_safe_lock()
 
 
 class Generator:
-    """A stream of random numbers: that of a seed (taken modulo 2**64), or one that nobody can foresee.
+    """A stream of random numbers, from a seed (taken modulo 2**64) or an unpredictable one.
 
     >>> generator = Generator(7)
     >>> generator.reserve(100), generator.reserve(1), generator.state()
@@ -37,7 +37,7 @@ class Generator:
         return self
 
     def seed(self) -> int:
-        """Start a stream nobody can foresee, and return its seed."""
+        """Start a stream from an unpredictable seed, and return the seed."""
         return self.manual_seed(secrets.randbits(64))._seed
 
     def initial_seed(self) -> int:
@@ -48,6 +48,7 @@ class Generator:
         """Set aside `draws` numbers of the stream; return the first one's place in it. Any thread may ask."""
         if draws < 0:
             raise ValueError(f"reserve: draws is {draws}; want 0 or more")
+        # A range of the counter per draw, even in a program that replays: no two draws share a number.
         with _lock:
             start = self._counter
             self._counter = (start + draws) & MASK

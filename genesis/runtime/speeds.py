@@ -1,4 +1,4 @@
-"""How fast this machine is, as the cost model sees it: round numbers until `python -m genesis.tune` has measured them.
+"""This machine's speeds for the cost model: round numbers until `python -m genesis.tune` has measured them.
 
 The measured numbers lie in the cache directory, in a file for each processor. A process reads them once, before its first
 plan: the same file gives the same plans.
@@ -22,7 +22,7 @@ __all__ = ["ROUND", "Speeds", "remember", "speeds"]
 
 
 class Speeds(NamedTuple):
-    """What a machine does in a second, and what it takes to begin.
+    """A machine's speeds per second, and its latencies.
 
     Attributes:
         memory: bytes that all threads together move to and from memory.

@@ -21,6 +21,7 @@ from __future__ import annotations
 import platform
 
 from genesis.runtime.chunk_ir import CHUNK
+from genesis.runtime.fields_ir import with_fields
 from genesis.runtime.processors_ir import PROCESSORS
 
 __all__ = ["fork_join_ir", "worker_ir"]
@@ -47,10 +48,7 @@ _TAKE_PART = """
 ; Take part in the launch as worker %worker: run its own chunk, or chunk after chunk until none is left.
 define internal void @take_part(ptr %team, ptr %launch, i64 %worker) {
 entry:
-  %chunks.at = getelementptr %launch, ptr %launch, i32 0, i32 5
-  %chunks = load i64, ptr %chunks.at
-  %every.at = getelementptr %launch, ptr %launch, i32 0, i32 6
-  %every = load i64, ptr %every.at
+  load %launch: 5 i64 chunks, 6 i64 every
   %next = getelementptr %team, ptr %team, i32 0, i32 10
   %every.worker = icmp ne i64 %every, 0
   br i1 %every.worker, label %own, label %take
@@ -86,13 +84,7 @@ entry:
   %thread.at = getelementptr i64, ptr %mailbox, i64 3
   %thread = call i64 @thread()
   store atomic i64 %thread, ptr %thread.at monotonic, align 8
-  %launch.at = getelementptr %team, ptr %team, i32 0, i32 1
-  %parked = getelementptr %team, ptr %team, i32 0, i32 5
-  %pending = getelementptr %team, ptr %team, i32 0, i32 7
-  %caller.parked = getelementptr %team, ptr %team, i32 0, i32 8
-  %mutex = getelementptr %team, ptr %team, i32 0, i32 12
-  %work = getelementptr %team, ptr %team, i32 0, i32 13
-  %done = getelementptr %team, ptr %team, i32 0, i32 14
+  fields %team: 1 launch.at, 5 parked, 7 pending, 8 caller.parked, 12 mutex, 13 work, 14 done
   br label %wait
 
 wait:
@@ -130,8 +122,7 @@ claim:
   %claimed = extractvalue { i64, i1 } %claim.result, 1
   br i1 %claimed, label %mine, label %wait
 mine:
-  %processor.at = getelementptr %team, ptr %team, i32 0, i32 3
-  %processor = load i64, ptr %processor.at
+  load %team: 3 i64 processor
   call void @make_room(i64 %processor)
   %launch = load ptr, ptr %launch.at
   call void @take_part(ptr %team, ptr %launch, i64 %index)
@@ -155,17 +146,8 @@ _FORK_JOIN = """
 define internal void @fork_join(ptr %team, ptr %launch, i64 %workers) {
 entry:
   %size = load i64, ptr %team
-  %launch.at = getelementptr %team, ptr %team, i32 0, i32 1
-  %ticket.at = getelementptr %team, ptr %team, i32 0, i32 2
-  %parked = getelementptr %team, ptr %team, i32 0, i32 5
-  %pending = getelementptr %team, ptr %team, i32 0, i32 7
-  %caller.parked = getelementptr %team, ptr %team, i32 0, i32 8
-  %next = getelementptr %team, ptr %team, i32 0, i32 10
-  %mutex = getelementptr %team, ptr %team, i32 0, i32 12
-  %work = getelementptr %team, ptr %team, i32 0, i32 13
-  %done = getelementptr %team, ptr %team, i32 0, i32 14
-  %every.at = getelementptr %launch, ptr %launch, i32 0, i32 6
-  %every = load i64, ptr %every.at
+  fields %team: 1 launch.at, 2 ticket.at, 5 parked, 7 pending, 8 caller.parked, 10 next, 12 mutex, 13 work, 14 done
+  load %launch: 6 i64 every
   %every.worker = icmp ne i64 %every, 0
   %processor = call i64 @processor()
   %processor.at = getelementptr %team, ptr %team, i32 0, i32 3
@@ -270,12 +252,12 @@ finished:
 
 def fork_join_ir() -> str:
     """The functions that run a launch: `void @run_chunk` alone, `void @fork_join` with the team."""
-    return _shared() + _FORK_JOIN.replace("PAUSE", _PAUSE).replace("CALLER_SPINS", str(CALLER_SPINS))
+    return with_fields(_shared() + _FORK_JOIN.replace("PAUSE", _PAUSE).replace("CALLER_SPINS", str(CALLER_SPINS)))
 
 
 def worker_ir() -> str:
     """The module that defines `ptr genesis_worker(mailbox)`, the body of a worker's thread."""
-    return _shared() + _WORKER.replace("PAUSE", _PAUSE).replace("WORKER_SPINS", str(WORKER_SPINS))
+    return with_fields(_shared() + _WORKER.replace("PAUSE", _PAUSE).replace("WORKER_SPINS", str(WORKER_SPINS)))
 
 
 def _shared() -> str:

@@ -1,6 +1,6 @@
-"""Work that no interrupt may cut short: importing, compiling and linking leave libraries in pieces where they stop.
+"""Work that no interrupt may cut short: importing, compiling and linking leave libraries in an inconsistent state.
 
-Signal handlers run in the main thread alone, so another thread does the work.
+Python runs signal handlers in the main thread only, so another thread does the work.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ T = TypeVar("T")
 
 
 def uninterrupted(function: Callable[..., T], *arguments: Any) -> T:
-    """What `function` returns or raises. An interrupt that comes meanwhile is raised when it has ended.
+    """The result of `function`. An interrupt in the meantime is raised when it has ended.
 
     >>> uninterrupted(max, 1, 2)
     2

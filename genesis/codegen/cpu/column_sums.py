@@ -1,8 +1,7 @@
 """Column sums in a kernel that passes over the rows: each share of the rows has its own sums.
 
 A share's sums are contiguous in `partials`, eight bytes per number whatever the type, with room behind them: a row's last
-vector is added whole, with zeros beyond the row's end, because a load from what was stored through a mask is not forwarded
-and waits for the cache. The finishing function adds the sums of all shares in order.
+vector is added whole. The finishing function adds the sums of all shares in order.
 """
 
 from __future__ import annotations
@@ -36,6 +35,8 @@ def add(nest: Nest, n: int) -> None:
     lanes, instruction = nest.lanes, nest.kernel.instructions[n]
     dtype = instruction.dtype.compute.name
     value = lanes.splat(value_of(nest, instruction.args[0]))
+    # Zeros beyond the row's end, not a masked store: a load from what was stored through a mask is not forwarded, and waits
+    # for the cache.
     if nest.mask is not None:
         value = lanes.select(nest.mask, value, lanes.constant(dtype, 0))
     at = _address(nest, n, nest.share)

@@ -5,18 +5,14 @@ from __future__ import annotations
 from llvmlite import ir
 
 from genesis.codegen.cpu.registers import (
-    FLOAT,
     FLOATING,
-    HALF,
-    I8,
-    I16,
     I32,
     I64,
+    MEMORY_TYPE,
     REGISTER_TYPE,
     SIZE,
     UNSIGNED,
     element_type,
-    is_varying,
     with_shape,
 )
 from genesis.codegen.cpu.vectors import Vectors
@@ -40,7 +36,9 @@ class Conversion(Vectors):
             return self.compare("!=", x, 0, from_dtype)
         if from_dtype in FLOATING:
             if to_dtype in FLOATING:
-                return self.round_to(to_dtype, self._resize_float(x, target))
+                resized = self.builder.fpext if element_type(x) == REGISTER_TYPE["float32"] else self.builder.fptrunc
+                return self.round_to(to_dtype, x if x.type == target else resized(x, target))
+            # Saturating: a plain conversion of NaN, or of a value out of range, gives poison.
             wide = with_shape(I64 if SIZE[REGISTER_TYPE[to_dtype]] == 8 else I32, x)
             name = "fptoui.sat" if to_dtype in ("uint32", "uint64") else "fptosi.sat"
             whole = self.intrinsic(name, wide, [x], overloads=(wide, x.type))
@@ -48,19 +46,14 @@ class Conversion(Vectors):
         if to_dtype in FLOATING:
             whole = self.builder.uitofp if from_dtype in UNSIGNED else self.builder.sitofp
             return self.round_to(to_dtype, whole(x, target))
-        if target.element.width < element_type(x).width if is_varying(x) else target.width < x.type.width:
+        if REGISTER_TYPE[to_dtype].width < element_type(x).width:
             return self.builder.trunc(x, target)
         return (self.builder.zext if from_dtype in UNSIGNED else self.builder.sext)(x, target)
-
-    def _resize_float(self, x: ir.Value, target: ir.Type) -> ir.Value:
-        if x.type == target:
-            return x
-        return (self.builder.fpext if element_type(x) == FLOAT else self.builder.fptrunc)(x, target)
 
     def round_to(self, dtype: str, x: ir.Value) -> ir.Value:
         """A float32 value rounded half to even to the precision of float16 or bfloat16; for another dtype, as it is."""
         if dtype == "float16":
-            return self.builder.fpext(self.builder.fptrunc(x, with_shape(HALF, x)), x.type)
+            return self.builder.fpext(self.builder.fptrunc(x, with_shape(MEMORY_TYPE[dtype], x)), x.type)
         if dtype == "bfloat16":
             return self.bitcast_to_float(self.shift_left(self._bfloat16_bits(x), 16))
         return x
@@ -77,17 +70,16 @@ class Conversion(Vectors):
         if dtype == "bool":
             return self.compare("!=", x, 0, "uint8")
         if dtype == "float16":
-            return self.builder.fpext(x, with_shape(FLOAT, x))
+            return self.builder.fpext(x, with_shape(REGISTER_TYPE[dtype], x))
         if dtype == "bfloat16":
             return self.bitcast_to_float(self.shift_left(self.builder.zext(x, with_shape(I32, x)), 16))
         return x
 
     def to_memory(self, x: ir.Value, dtype: str) -> ir.Value:
         """A register value in the type it is stored in."""
+        memory = with_shape(MEMORY_TYPE[dtype], x)
         if dtype == "bool":
-            return self.builder.zext(x, with_shape(I8, x))
+            return self.builder.zext(x, memory)
         if dtype == "float16":
-            return self.builder.fptrunc(x, with_shape(HALF, x))
-        if dtype == "bfloat16":
-            return self.builder.trunc(self._bfloat16_bits(x), with_shape(I16, x))
-        return x
+            return self.builder.fptrunc(x, memory)
+        return self.builder.trunc(self._bfloat16_bits(x), memory) if dtype == "bfloat16" else x

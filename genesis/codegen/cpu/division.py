@@ -11,7 +11,7 @@ __all__ = ["Division"]
 
 
 class Division(Conversion):
-    """Quotients and remainders. x86 traps on integer division by 0 and of the least integer by -1: neither reaches it."""
+    """Quotients and remainders."""
 
     def floor_divide(self, a: Value, b: Value, dtype: str) -> ir.Value:
         """Python's `//`. Of integers, x // 0 is 0 and the quotient wraps; of floats, as torch: x // 0 is x / 0."""
@@ -26,6 +26,7 @@ class Division(Conversion):
         opposed = self._opposed(rest, b, dtype)
         quotient = self.select(opposed, self.subtract(quotient, 1.0), quotient)
         floored = self.floor(quotient)
+        # (a - rest) / b is rounded, so it may lie just below the integer that it stands for.
         nearly_next = self.compare(">", self.subtract(quotient, floored), 0.5, dtype)
         floored = self.select(nearly_next, self.add(floored, 1.0), floored)
         ratio = self.divide(a, b)
@@ -44,11 +45,9 @@ class Division(Conversion):
         return self.select(self._opposed(rest, b, dtype), self.add(rest, b), rest)
 
     def fmod(self, a: Value, b: Value) -> ir.Value:
-        """C's fmod: exact, with the dividend's sign; NaN for x % 0 and inf % y.
-
-        In double, a quotient below 2^52 truncates to the true integer or the one above it, so one fused step leaves the
-        remainder or the remainder less b. Wider gaps go to the C library, lane by lane.
-        """
+        """C's fmod: exact, with the dividend's sign; NaN for x % 0 and inf % y."""
+        # In double, a quotient below 2^52 truncates to the true integer or the one above it, so one fused step leaves the
+        # remainder or the remainder less b. Wider gaps go to the C library, lane by lane.
         a, b = self.matched(a, b)
         dtype = "float64" if element_type(a) == DOUBLE else "float32"
         wide_a, wide_b = (self.convert(self.absolute(x), dtype, "float64") for x in (a, b))
@@ -74,6 +73,7 @@ class Division(Conversion):
 
     def divide_integers(self, a: ir.Value, b: ir.Value, dtype: str) -> tuple[ir.Value, ir.Value]:
         """The truncated quotient and its remainder."""
+        # x86 traps on division by 0, and of the least integer by -1: neither divisor reaches the instruction.
         if dtype in UNSIGNED:
             quotient = self.builder.udiv(a, self.select(self.compare("==", b, 0, dtype), 1, b))
         else:

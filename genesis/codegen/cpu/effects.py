@@ -1,4 +1,4 @@
-"""What a kernel's instructions write to memory."""
+"""Stores and scatters of a kernel."""
 
 from __future__ import annotations
 
@@ -41,10 +41,8 @@ def stored(nest: Nest, i: Instruction, value: ir.Value) -> None:
 
 
 def _store(nest: Nest, i: Instruction, value: ir.Value, start: ir.Value) -> None:
-    """A vector to adjacent elements; past the caches where the store streams and the vector is whole and aligned.
-
-    Measured: a fifth off kernels with one output, since no line is read in order to be overwritten.
-    """
+    """A vector to adjacent elements; past the caches where the store streams and the vector is whole and aligned."""
+    # Measured: a fifth off kernels with one output, since no line is read in order to be overwritten.
     b, lanes, dtype = nest.builder, nest.lanes, i.dtype.name
     assert i.access is not None
     if i.access.pointer not in nest.streams:

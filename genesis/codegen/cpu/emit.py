@@ -62,8 +62,9 @@ def emit_finish(kernel: Kernel, width: int) -> str:
     for n in nest.finals:
         nest.scopes[-1][nest.key(n)] = nest.lanes.round_to(kernel.instructions[n].dtype.name, results[n].value())
     stores = [i for i in kernel.instructions if i.name == "store" and i.level == "final"]
+    # Reads come first: a result may alias an input. A loss once landed on a one-element bias before the bias was read.
     for i in stores:
-        value_of(nest, i.args[0])  # reads come first: a result may alias an input
+        value_of(nest, i.args[0])
     for i in stores:
         effect(nest, i)
     b.ret_void()
@@ -74,6 +75,7 @@ def _share(nest: Nest, share: ir.Value) -> None:
     """A share of the items, with its own partial results: they are the same whichever worker computes it."""
     b = nest.builder
     nest.share = share
+    # The bounds of a share depend on its number alone, so partial results do not depend on who computes them.
     items, shares = (nest.words[nest.word_of(kind)] for kind in ("items", "shares"))
     first, last = (b.udiv(b.mul(items, s), shares) for s in (share, b.add(share, I64(1))))
     totals = {n: _accumulator(nest, n) for n in nest.finals}

@@ -38,9 +38,10 @@ def argument(w: KernelArg, call: KernelCall, slots: SlotMap, work: Work) -> Bloc
         return _bits(w.value) if w.is_double else int(w.value)
     if w.kind == "fault":
         return FAULT
+    # Whether an output is streamed depends on its size, so it is an argument: the kernel's text stays the same.
     if w.kind == "stream":
         return int(w.value in slots.streamed)
-    if w.kind == "scratch":
+    if w.kind == "scratch":  # one row for each worker
         rows = Buffer(work.workers * call.extents[kernel.lane or 0] * w.extra.itemsize)
         slots.keep.append(rows)
         return rows.ptr

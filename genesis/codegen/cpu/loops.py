@@ -37,6 +37,8 @@ def loop_launches(
         tuple(entry for call in loop.calls for entry in _call(nodes, loop, call, slots, addresses, (worker, workers, share)))
         for worker in range(workers)
     )
+    # With sums every worker runs a chunk of its own, whose first tile writes its partial sum; otherwise tiles go to whichever
+    # worker is free.
     block = Block((len(loop.calls), table), loop.tiles)
     launches = [NativeLaunch(addresses[LOOP.symbol], [block], workers, every_worker=bool(loop.sums))]
     for value in loop.sums if workers > 1 else ():

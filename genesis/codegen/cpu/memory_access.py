@@ -10,25 +10,16 @@ from collections.abc import Collection, Mapping
 from llvmlite import ir
 
 from genesis.codegen.cpu.conversion import Conversion
-from genesis.codegen.cpu.registers import (
-    I1,
-    I32,
-    I64,
-    MEMORY_TYPE,
-    POINTER,
-    SIZE,
-    Literal,
-    Value,
-    constants,
-    is_varying,
-    zero,
-)
+from genesis.codegen.cpu.registers import I1, I32, I64, MEMORY_TYPE, POINTER, SIZE, Literal, Value, constants, is_varying, zero
 
 __all__ = ["MemoryAccess"]
 
 
 class MemoryAccess(Conversion):
-    """Loads and stores. No lane outside a mask touches memory: a row's last vector may reach into an unmapped page."""
+    """Loads and stores."""
+
+    # No lane outside a mask touches memory: a row's last vector may reach into an unmapped page. Alignment is that of one
+    # element, since views begin anywhere.
 
     def element_pointer(self, base: ir.Value, index: Value, dtype: str) -> ir.Value:
         """The address of element `index` of an array of `dtype`; a varying index gives a pointer for each lane."""

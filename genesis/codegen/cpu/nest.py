@@ -98,11 +98,9 @@ class Nest:
         return next(n for n, word in enumerate(self.kernel.words) if word.kind == kind)
 
     def _stream(self, store: Instruction, target: int) -> ir.Value:
-        """1 if a store goes past the caches: a large output that nobody reads soon.
-
-        Not where it overwrites an input of this kernel: its lines are in the caches already, and a store past them would first
-        write them back. Whether addresses coincide is known to the launch alone.
-        """
+        """1 if a store goes past the caches: a large output that nobody reads soon."""
+        # Not where it overwrites an input of this kernel: its lines are in the caches already, and a store past them would
+        # first write them back. Whether addresses coincide is known to the launch alone.
         b, wanted = self.builder, self.named(store.attr("stream"))
         for pointer in {i.access.pointer for i in self.kernel.instructions if i.name == "load" and i.access is not None}:
             same = b.icmp_unsigned("==", self.words[pointer], self.words[target])
@@ -123,6 +121,7 @@ class Nest:
         i.add_incoming(start, before)
         b.cbranch(b.icmp_signed("<", i, end), body, after)
         b.position_at_end(body)
+        # Inside a new scope: `once` looks for the scopes further out, and writes before the loops entered from them.
         self.scopes.append({})
         self.entered.append(before)
         yield i
@@ -164,12 +163,10 @@ class Nest:
             self.loops(axes[1:], enter, body)
 
     def lane_loop(self, start: ir.Value, end: ir.Value, body: Callable[[], None]) -> None:
-        """`body` for each vector of the lane axis in [start, end).
-
-        A heavy body is emitted once, masked. A light one is emitted unmasked for whole vectors and masked for the rest; where
-        a vector spans multiple registers and the rest fits into one, as in short rows, a third copy computes that register
-        alone.
-        """
+        """`body` for each vector of the lane axis in [start, end)."""
+        # A heavy body is emitted once, masked. A light one is emitted unmasked for whole vectors and masked for the rest; where
+        # a vector spans multiple registers and the rest fits into one, as in short rows, a third copy computes that register
+        # alone.
         lane, b, width = self.kernel.lane, self.builder, self.lanes.width
         assert lane is not None
         if self.kernel.work >= HEAVY:
@@ -191,6 +188,7 @@ class Nest:
 
     def _masked(self, count: ir.Value, body: Callable[[], None]) -> None:
         """`body` for the first `count` lanes."""
+        # In 32 bits the comparison with the lanes' numbers takes half the registers of one in 64 bits.
         self.mask = self.lanes.first_lanes(self.builder.trunc(count, I32))
         body()
         self.mask = None
@@ -207,10 +205,8 @@ class Nest:
         return any(key in scope for scope in self.scopes)
 
     def once(self, level: int, key: Key, compute: Callable[[], ir.Value]) -> ir.Value:
-        """The value of `compute`, emitted once in the scope numbered `level`, before the loop that was entered from it.
-
-        Addresses move out of inner loops this way: the passes that run at compile time have no loop-invariant code motion.
-        """
+        """The value of `compute`, emitted once in the scope numbered `level`, before the loop that was entered from it."""
+        # Addresses leave inner loops this way: the passes that run at compile time have no loop-invariant code motion.
         if key not in self.scopes[level]:
             if level == len(self.scopes) - 1:
                 self.scopes[level][key] = compute()

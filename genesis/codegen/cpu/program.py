@@ -152,6 +152,7 @@ def _block(call: KernelCall, slots: SlotMap, workers: int, part: float, unrolled
             size = min(size, FINAL_BLOCK)
         count = max(1, -(-extent // size))
         items *= -(-extent // size)
+    # Kernels with totals divide their items into shares themselves, each with partial results of its own.
     shares = max(1, min(parts, items))
     work = Work(size, count, workers, items, shares)
     words = [argument(w, call, slots, work) for w in kernel.words]

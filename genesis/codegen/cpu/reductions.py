@@ -28,12 +28,7 @@ def identity(name: str, dtype: str) -> float:
 
 
 class Accumulator:
-    """A running reduction on the stack, of vectors or (not `varying`) of scalars; `arg` reductions keep positions too.
-
-    `max` and `min` of floats keep two numbers: the extreme of what is no NaN, and the largest magnitude as an integer, which
-    exceeds infinity's if there was a NaN. That is two short dependency chains; an extreme that propagates NaNs is one of six
-    operations.
-    """
+    """A running reduction on the stack, of vectors or (not `varying`) of scalars; `arg` reductions keep positions too."""
 
     def __init__(self, lanes: Lanes, name: str, dtype: str, entry: ir.Block, varying: bool) -> None:
         self.lanes = lanes
@@ -43,6 +38,9 @@ class Accumulator:
         self.varying = varying
         self.slot = self._slot(entry, self.type)
         self.positions = self._slot(entry, I64) if name.startswith("arg") else None
+        # `max` and `min` of floats keep two numbers: the extreme of what is no NaN, and the largest magnitude as an integer,
+        # which exceeds infinity's if there was a NaN. That is two short dependency chains; an extreme that propagates NaNs is
+        # one chain of six operations.
         self.bits = ir.IntType({FLOAT: 32, DOUBLE: 64}[self.type]) if name in ("max", "min") and dtype in FLOATING else None
         self.magnitude = self._slot(entry, self.bits) if self.bits else None
         b = lanes.builder
@@ -55,7 +53,8 @@ class Accumulator:
     def _slot(self, entry: ir.Block, type_: ir.Type) -> ir.Value:
         b = self.lanes.builder
         here = b.block
-        if entry.is_terminated or entry is not here:  # in the entry block: an alloca in a loop would grow the stack
+        # In the entry block: an alloca in a loop would grow the stack at every iteration.
+        if entry.is_terminated or entry is not here:
             b.position_before(entry.instructions[0])
         slot = b.alloca(self._vector(type_))
         slot.type = POINTER  # loads of fewer lanes read the same slot

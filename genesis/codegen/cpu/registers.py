@@ -103,7 +103,7 @@ def constants(type_: ir.Type, values: Sequence[int]) -> ir.Constant:
 
 
 class _Constants(ir.Constant):
-    """A vector constant that is spelled out once: kernels use the same few over and over."""
+    """A vector constant whose text is made once: kernels use the same few over and over."""
 
     def _get_reference(self) -> str:
         text = self.__dict__.get("text")

@@ -12,7 +12,7 @@ from genesis.lower.kernel import Kernel
 __all__ = ["blocks_of", "register_lanes", "width_of"]
 
 LIGHT_WORK = 24
-SUMS = 24  # of 32 registers
+SUMS = 24  # of 32 registers; the others hold what is read
 SIZES = (1, 2, 3, 4, 6)  # few: every size is another kernel to compile
 READ = 0.8  # the cost of reading a vector, in vector multiplications
 

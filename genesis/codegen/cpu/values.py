@@ -34,6 +34,7 @@ def value_of(nest: Nest, n: int) -> ir.Value:
     for scope in reversed(nest.scopes):
         if key in scope:
             return scope[key]
+    # Saved by an earlier pass: a load is cheaper than an exponential.
     if n in nest.saved_in and nest.saved_in[n] < nest.step:
         result = nest.lanes.load(_scratch(nest, n), _scratch_dtype(nest, n), nest.mask)
     else:
@@ -113,6 +114,7 @@ def _random(nest: Nest, i: Instruction, seed: ir.Value, start: ir.Value) -> ir.V
             random_bits.normal_float32(lanes, *bits)
     if i.name == "uniform":
         return random_bits.uniform_float64(lanes, *bits)
+    # A second counter, 2^63 further on, that no draw reaches: a normal draw of float64 takes 128 random bits.
     upper = lanes.logical_xor(halves[1][1], lanes.constant("int32", -(1 << 31)))
     return random_bits.normal_float64(lanes, *bits, *random_bits.threefry2x32(lanes, *halves[0], halves[1][0], upper))
 
@@ -124,10 +126,8 @@ def _halves(nest: Nest, x: ir.Value) -> tuple[ir.Value, ir.Value]:
 
 
 def _checked(nest: Nest, i: Instruction, index: ir.Value) -> ir.Value:
-    """The index, proven in range: one out of range is written to the fault record and replaced by 0.
-
-    The kernel runs on, so that no lane reads outside; the program stops after this launch.
-    """
+    """The index, proven in range: one out of range is written to the fault record and replaced by 0."""
+    # The kernel runs on with valid indices: no lane reads outside, and the program stops after this launch.
     b, lanes = nest.builder, nest.lanes
     extent, site, fault = nest.extra_words(i)
     wrap = i.attr("wrap")

@@ -35,8 +35,26 @@ from genesis.codegen.cpu.registers import (
 __all__ = ["Vectors"]
 
 
+def _by_type(of_floats: str, of_integers: str) -> Callable[[Vectors, Value, Value], ir.Value]:
+    """A method that emits the builder's instruction for two floats, or for two integers."""
+
+    def emit(self: Vectors, a: Value, b: Value) -> ir.Value:
+        a, b = self.matched(a, b)
+        found: ir.Value = getattr(self.builder, of_floats if is_floating(a) else of_integers)(a, b)
+        return found
+
+    return emit
+
+
+def _intrinsic(name: str) -> Callable[[Vectors, ir.Value], ir.Value]:
+    """A method that calls an intrinsic of one operand."""
+    return lambda self, x: self.intrinsic(name, x.type, [x])
+
+
 class Vectors:
     """Emits vector code of `width` lanes at the position of `builder`."""
+
+    # No fast-math flags: results would depend on the width and on what is fused.
 
     def __init__(self, builder: ir.IRBuilder, width: int, shared: Collection[str] = ()):
         if width < 1 or width & (width - 1):
@@ -63,6 +81,7 @@ class Vectors:
         if is_varying(value):
             return value
         vector = ir.VectorType(value.type, self.width)
+        # By its text: `ir.Constant` would spell out every lane, for LLVM to parse.
         if isinstance(value, ir.Constant):
             return Literal(vector, f"splat ({value.type} {value.get_reference()})")
         nothing = Literal(vector, "poison")
@@ -103,21 +122,8 @@ class Vectors:
 
     # ---- arithmetic ----
 
-    def add(self, a: Value, b: Value) -> ir.Value:
-        a, b = self.matched(a, b)
-        return self.builder.fadd(a, b) if is_floating(a) else self.builder.add(a, b)
-
-    def subtract(self, a: Value, b: Value) -> ir.Value:
-        a, b = self.matched(a, b)
-        return self.builder.fsub(a, b) if is_floating(a) else self.builder.sub(a, b)
-
-    def multiply(self, a: Value, b: Value) -> ir.Value:
-        a, b = self.matched(a, b)
-        return self.builder.fmul(a, b) if is_floating(a) else self.builder.mul(a, b)
-
-    def divide(self, a: Value, b: Value) -> ir.Value:
-        """Of floats; integers have `floor_divide`."""
-        return self.builder.fdiv(*self.matched(a, b))
+    add, subtract, multiply = _by_type("fadd", "add"), _by_type("fsub", "sub"), _by_type("fmul", "mul")
+    divide = _by_type("fdiv", "")  # of floats; integers have `floor_divide`
 
     def negate(self, x: ir.Value) -> ir.Value:
         return self.builder.fneg(x) if is_floating(x) else self.subtract(0, x)
@@ -132,21 +138,8 @@ class Vectors:
         a, b, c = self.matched(a, b, c)
         return self.intrinsic("fma", a.type, [a, b, c])
 
-    def square_root(self, x: ir.Value) -> ir.Value:
-        return self.intrinsic("sqrt", x.type, [x])
-
-    def floor(self, x: ir.Value) -> ir.Value:
-        return self.intrinsic("floor", x.type, [x])
-
-    def ceil(self, x: ir.Value) -> ir.Value:
-        return self.intrinsic("ceil", x.type, [x])
-
-    def truncate(self, x: ir.Value) -> ir.Value:
-        return self.intrinsic("trunc", x.type, [x])
-
-    def rint(self, x: ir.Value) -> ir.Value:
-        """The nearest integer, a half going to the even one."""
-        return self.intrinsic("rint", x.type, [x])
+    square_root, floor, ceil, truncate = _intrinsic("sqrt"), _intrinsic("floor"), _intrinsic("ceil"), _intrinsic("trunc")
+    rint = _intrinsic("rint")  # the nearest integer, a half to the even one
 
     def copy_sign(self, magnitude: Value, sign: Value) -> ir.Value:
         magnitude, sign = self.matched(magnitude, sign)
@@ -195,6 +188,7 @@ class Vectors:
 
     def patched(self, value: ir.Value, mask: ir.Value, rare: Callable[[], ir.Value]) -> ir.Value:
         """`value`, with the lanes of `mask` taken from `rare()`, whose code is jumped over when there are none."""
+        # A branch, not a select alone: the rare path calls the C library for each lane.
         before = self.builder.block
         with self.builder.if_then(self.any_lane(mask), likely=False):
             mended = self.select(mask, rare(), value)
@@ -236,26 +230,12 @@ class Vectors:
 
     # ---- bits ----
 
-    def logical_and(self, a: Value, b: Value) -> ir.Value:
-        return self.builder.and_(*self.matched(a, b))
-
-    def logical_or(self, a: Value, b: Value) -> ir.Value:
-        return self.builder.or_(*self.matched(a, b))
-
-    def logical_xor(self, a: Value, b: Value) -> ir.Value:
-        return self.builder.xor(*self.matched(a, b))
+    logical_and, logical_or, logical_xor = _by_type("", "and_"), _by_type("", "or_"), _by_type("", "xor")
+    shift_left, shift_right_logical = _by_type("", "shl"), _by_type("", "lshr")
+    shift_right_arithmetic = _by_type("", "ashr")
 
     def logical_not(self, x: ir.Value) -> ir.Value:
         return self.logical_xor(x, -1)
-
-    def shift_left(self, x: Value, count: Value) -> ir.Value:
-        return self.builder.shl(*self.matched(x, count))
-
-    def shift_right_logical(self, x: Value, count: Value) -> ir.Value:
-        return self.builder.lshr(*self.matched(x, count))
-
-    def shift_right_arithmetic(self, x: Value, count: Value) -> ir.Value:
-        return self.builder.ashr(*self.matched(x, count))
 
     def rotate_left(self, x: Value, count: Value) -> ir.Value:
         x, count = self.matched(x, count)

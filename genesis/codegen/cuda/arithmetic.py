@@ -1,4 +1,4 @@
-"""What each elementwise primitive is in a kernel: a table of expressions.
+"""Elementwise primitives in kernels: a table of expressions.
 
 In an expression `{0}`, `{1}`, .. are the operands, which are names; `{t}` is the type of a variable, `{f}` the ending of the
 functions of that type in libdevice, and `{bits}` an integer's width.
@@ -75,7 +75,7 @@ class Arithmetic:
         return f"{register_type(self.operand)}({value})"
 
     def __getattr__(self, name: str) -> Callable[..., str]:
-        """For the rows that say themselves what they are: `emit=lambda k, x: k.maximum(x, k.constant(0))`."""
+        """The expression of a primitive, for rows with an `emit=lambda k, x: k.maximum(x, k.constant(0))`."""
         if name not in self.table:
             raise AttributeError(f"{name} has no expression for {self.operand}")
         enclosed = "({})" if self.table[name].startswith("{") else "{}"

@@ -1,4 +1,4 @@
-"""Functions by their text: machine code kept on disk, and compiled when it is not there."""
+"""Functions by their text: machine code from disk, or compiled."""
 
 from __future__ import annotations
 
@@ -27,6 +27,7 @@ _cache = KernelCache(lambda: cache_directory("cuda"))
 @functools.cache
 def toolchain() -> ModuleType:
     """The compiler, imported when it is first needed. Raises ImportError, which says what to install."""
+    # Imported late: numba-cuda takes half a second, which a process with all its cubins on disk saves.
     missing = [name for name in ("numba_cuda", "cuda.bindings")[: 1 if SIMULATED else 2] if not _is_installed(name)]
     if missing:
         command = install_command("cuda13")
@@ -43,7 +44,7 @@ def _is_installed(name: str) -> bool:
 
 @functools.cache
 def names() -> Mapping[str, object]:
-    """What the text of a function may use, by name."""
+    """The names that the text of a function may use."""
     toolchain()
     return importlib.import_module("genesis.codegen.cuda.device").NAMES
 
@@ -67,10 +68,10 @@ def cubin(function: Function, capability: tuple[int, int]) -> bytes:
 
 @functools.cache
 def _versions() -> str:
-    """What else determines the machine code: the compilers, and the text of the functions that kernels call."""
-    home = Path(__file__).parent
+    """The other inputs of the machine code: the compilers' versions, and the text of the device functions."""
+    folder = Path(__file__).parent
     digest = hashlib.sha256()
-    for path in sorted([*home.glob("device/*.py"), home / "toolchain.py"]):
+    for path in sorted([*folder.glob("device/*.py"), folder / "toolchain.py"]):
         digest.update(path.read_bytes())
     found = [digest.hexdigest()]
     for package in COMPILERS:

@@ -88,6 +88,7 @@ def _after(emitter: Emitter) -> None:
     added = [n for n in emitter.finals if kernel.instructions[n].attr("over") == "row"]
     if not stores and not added:
         return
+    # A result may overwrite an input that other threads of the team have not read yet.
     if stores and emitter.team.kind != "thread" and any(i.name == "load" and i.level == "row" for i in kernel.instructions):
         barrier = "cuda.syncwarp()" if emitter.team.kind == "warp" else "cuda.syncthreads()"
         emitter.text.line(f"{barrier}  # all have read: a result may lie over an input")

@@ -43,7 +43,8 @@ class Emitter:
         self.arrays: dict[str, str] = {}  # name -> the declaration of an array in shared or local memory
         self.rows = [n for n, i in enumerate(kernel.instructions) if i.name in REDUCTIONS and i.level == "row"]
         self.finals = [n for n, i in enumerate(kernel.instructions) if i.name in REDUCTIONS and i.level == "final"]
-        everywhere = self.signature.is_atomic  # atomic additions need no reduction: each point has its own thread
+        # Atomic additions need no reduction: each point of all axes has its own thread.
+        everywhere = self.signature.is_atomic
         self.kept = [a for a, (_, reduced) in enumerate(kernel.axes) if everywhere or not reduced]
         self.reduced = [a for a in range(len(kernel.axes)) if a not in self.kept]
         self.lane = kernel.lane if kernel.lane in self.kept else None
@@ -89,6 +90,7 @@ class Emitter:
             header = f"while {variable} < {count}:"
         else:
             header = f"for {variable} in range({count if step == '1' else f'{start}, {count}, {step}'}):"
+        # One number over all axes, decoded by divisions: nested loops would leave threads idle wherever an axis is short.
         with self.text.block(header), self.bound(axes):
             if len(axes) > 1:
                 self._decode(axes, name)

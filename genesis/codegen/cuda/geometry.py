@@ -39,6 +39,8 @@ def team_of(kernel: Kernel, extents: Sequence[int], multiprocessors: int) -> Tea
     """The team of a kept point: a thread, a warp, a block, a column, or multiple blocks or columns that share it."""
     if not any(r for _, r in kernel.axes) or any(i.name in ("scatter", "scan") for i in kernel.instructions):
         return Team("thread")
+    # Short reductions are a thread's, middling ones a warp's, which needs no barrier of the block; long ones a block's. Where
+    # lanes are kept, threads of a warp have adjacent columns, so that their loads coalesce.
     kept, outer, lanes = _extents(kernel, extents)
     reduced = outer * lanes
     blocks = multiprocessors * RESIDENT // LARGE
@@ -87,6 +89,7 @@ def launch(kernel: Kernel, extents: Sequence[int], team: Team, multiprocessors: 
     if not team.shared:
         shares = blocks[0] * blocks[1]
         return Grid(blocks, threads, shares, 8 * shares * len(finals))
+    # As many teams share a point as fill the multiprocessors, first over the outer axes, then along the lanes.
     across, down = _rounds(kernel, extents, team)
     wanted = max(1, min(multiprocessors * RESIDENT // (team.threads * blocks[0] * blocks[1]), across * down // LEAST))
     z = max(1, min(wanted, down))

@@ -64,6 +64,7 @@ def _kernel(call: KernelCall, box: Box, behind: Mapping[int, int]) -> KernelCall
 
 def _product(call: Product, box: Box, behind: Mapping[int, int]) -> Product:
     outer, rows = box[: len(call.batch)], box[len(call.batch) :]
+    # Batch axes of which the tile has a single index vanish.
     longer = [axis for axis, (_, extent) in enumerate(outer) if extent > 1]
     a, c, (m, n, k) = call.a.layout, call.c.layout, call.extents
     a_at = c_at = 0

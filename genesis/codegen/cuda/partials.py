@@ -56,6 +56,7 @@ def _parts(emitter: Emitter, accumulators: Sequence[Accumulator], axes: Sequence
 def _part(emitter: Emitter, number: int, total: int, dtype: str, axes: Sequence[int]) -> str:
     """Part `number` of the share's `total`, each of which is an array over the points of `axes`."""
     at = " + ".join(["share" if total == 1 else f"share * {total}"] + [str(number)] * (number > 0))
+    # A float32 takes the first half of its eight bytes: all parts have one pitch, whatever their types.
     sizes = [emitter.extent(a) for a in axes] + ["2"] * (dtype == "float32")
     start = " * ".join([f"({at})" if "+" in at and sizes else at, *sizes])
     return f"{emitter.signature.partials(dtype)}[{' + '.join(filter(None, (start, emitter.position(axes))))}]"

@@ -84,6 +84,7 @@ def steps_of(
     tile, parts = _cut(matrices, dtype, processors)
     share = -(-k // (parts * tile.terms)) * tile.terms
     row_tiles, column_tiles = -(-m // tile.rows), -(-n // tile.columns)
+    # Partial sums are contiguous, whatever the result's strides.
     batch = matrices.batch if parts == 1 else _in_order(matrices.batch, m * n)
     axes = tuple(tuple((extent, strides[operand]) for extent, *strides in batch) for operand in range(3))
     digits = (*axes, matrices.rows, matrices.a_terms, matrices.b_terms, matrices.columns)
@@ -94,6 +95,7 @@ def steps_of(
     )
     where = [number for axis in digits for number in (*(s for _, s in axis), *(e for e, _ in axis[1:]))]
     numbers = (m, n, k, row_tiles, column_tiles, parts, share, matrices.c_row if parts == 1 else n, count, *where)
+    # Named by a digest of its text: kernels of equal forms are one, and profilers show which it is.
     name = _named("product", product_source("product", form))
     function = Function(name, product_source(name, form), parameters(form), ())
     blocks = row_tiles * column_tiles * parts * matrices.matrices

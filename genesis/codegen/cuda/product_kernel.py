@@ -116,10 +116,8 @@ def _positions(form: Form, a: _Fetch, b: _Fetch) -> str:
 
 
 def _loop(form: Form, a: _Fetch, b: _Fetch) -> str:
-    """The loop over terms: while a step's terms are multiplied, the loads of the next step are in flight.
-
-    Offsets of terms are computed by one thread each, two steps ahead, and shared: every thread would otherwise divide.
-    """
+    """The loop over terms: while a step's terms are multiplied, the loads of the next step are in flight."""
+    # Offsets of terms take divisions: one thread computes each, two steps ahead, for all threads of the block.
     t, sums, row, column = form.tile, accumulated(form.dtype), *_own_places(form.tile)
     return f"""\
     now = 0

@@ -106,6 +106,7 @@ class _Assembly:
         kernel, processors = calls[0].kernel, self.memory.gpu.processors
         largest = max((call.extents for call in calls), key=numel)
         team = team_of(kernel, largest, processors)
+        # The layers of the grid number either the calls or the shares of a point.
         team = team._replace(shared=team.shared and len(calls) == 1)
         grid = launch(kernel, largest, team, processors)
         partials = self.slots.workspace(grid.partial_bytes) if grid.partial_bytes else 0
@@ -175,6 +176,7 @@ class _Assembly:
         found: tuple[Function, Loaded] | None = gpu.functions.get(key)
         if found is None:
             function = emit()
+            # Compiled where no interrupt reaches: it would leave the compiler in an inconsistent state.
             image = partial(simulate.run, function) if SIMULATED else uninterrupted(cubin, function, gpu.capability)
             found = gpu.functions[key] = function, gpu.load(image, function.name)
         return found

@@ -69,10 +69,12 @@ class Signature:
         if kind.kind == "pointer":
             i = self.accesses[word]
             assert i.access is not None
+            # numba's atomics take arrays, not pointers.
             if i.name == "scatter" and self.is_atomic:
                 return self._used(f"y{word}", f"{i.access.dtype.name}[]", word)
             letter = "x" if i.name in ("load", "load_at") else "y"
             return self._used(f"{letter}{word}", memory_type(i.access.dtype.name) + "*", word)
+        # A scalar changes from run to run: its address does not, so a captured graph stays valid.
         if kind.kind == "scalar":
             return self._used(f"scalar{word}", "float64*" if kind.is_double else "int64*", word) + "[0]"
         if kind.kind == "constant":

@@ -1,4 +1,4 @@
-"""How fast GPUs are, as the cost model sees them: round numbers of data-centre GPUs, by compute capability.
+"""The speeds of GPUs for the cost model: round numbers of data-centre GPUs, by compute capability.
 
 They are from NVIDIA's data sheets: bytes a second of memory, float32 operations a second (a multiplication with an addition
 counts as two, TF32 aside), bytes of the second-level cache, which is taken to be twice as fast as memory. Simple operations

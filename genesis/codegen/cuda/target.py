@@ -1,4 +1,4 @@
-"""What is known of the device without asking it."""
+"""The sizes of warps and blocks, known without asking a device."""
 
 from __future__ import annotations
 

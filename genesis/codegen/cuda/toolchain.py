@@ -225,8 +225,9 @@ def compile_ptx(
     namespace = {**names, "__name__": name}
     exec(compile(source, f"<{name}>", "exec"), namespace)
     signature = types.void(*map(_type, parameters))
+    # Device functions that the kernel calls are compiled for the current device, which need not exist here.
     with _lock:
-        dispatcher.get_current_device = lambda: SimpleNamespace(compute_capability=capability)  # asked of what it calls
+        dispatcher.get_current_device = lambda: SimpleNamespace(compute_capability=capability)
         ptx, _ = cuda.compile(
             namespace[name], signature, device=False, abi="numba", cc=capability, launch_bounds=threads or None)
     (entry,) = re.findall(r"\.visible \.entry (\w+)", ptx)

@@ -3,9 +3,6 @@
 numba-cuda assumes that a pointer is aligned to its elements only, so the compiler keeps four loads four; it merges those
 through a pointer from `aligned`. The kernel tests the alignment where a row begins: no size and no view needs a kernel of its
 own. In an unaligned row, and at a row's end, a thread's points are a row of threads apart.
-
-Either way all loads of a thread are issued before any of its points is computed. The compiler must assume that a store aliases
-a later load, so a loop over single points would wait for each of its loads.
 """
 
 from __future__ import annotations
@@ -85,6 +82,8 @@ def over_vectors(
     if grid:
         text.line(f"first = {start}")
     with text.block(f"while first < {end}:" if grid else f"for first in range({start}, {end}, {step}):"):
+        # All loads come before any point is computed. The compiler must assume that a store aliases a later load, so a loop
+        # over single points would wait for each of its loads.
         _read(emitter, {n: near[n] for n in vectors.loads if n not in rows}, points, end)
         for n in near:
             if n in vectors.loads and n in rows:

@@ -1,4 +1,4 @@
-"""CUDA's GPUs, opened when they are first asked for; or, with NUMBA_ENABLE_CUDASIM=1, one that the host simulates."""
+"""CUDA's GPUs, opened at their first use; or, with NUMBA_ENABLE_CUDASIM=1, one that the host simulates."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _opened: dict[int, GpuMemory] = {}
 
 @functools.cache
 def _gpus() -> tuple[type[Gpu] | None, int, str]:
-    """What drives GPUs here, how many there are, and why there are none."""
+    """The class of GPUs here, their number, and the reason if there is none."""
     if SIMULATED:
         return import_module("genesis.runtime.cuda.simulated").SimulatedGpu, 1, ""
     try:
@@ -36,7 +36,7 @@ def _gpus() -> tuple[type[Gpu] | None, int, str]:
 
 
 def gpu_count() -> int:
-    """How many GPUs there are; 0 without a driver, or without the packages that talk to it."""
+    """The number of GPUs; 0 without a driver, or without the packages that call it."""
     return _gpus()[1]
 
 
@@ -46,7 +46,7 @@ def reason_for_none() -> str:
 
 
 def memory_of(index: int) -> GpuMemory:
-    """The memory of the GPU of a number, which is opened when that is first asked for."""
+    """The memory of a GPU, which is opened at its first use."""
     with _lock:
         found = _opened.get(index)
         if found is None:

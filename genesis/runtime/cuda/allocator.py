@@ -1,7 +1,7 @@
-"""A caching allocator: memory that a GPU gave is kept, split and joined again, for who asks next.
+"""A caching allocator: a GPU's memory is kept in segments, split into blocks and merged again for later requests.
 
-All work on a GPU is in one order, so a block that is free for the host is free for what is asked of the GPU from then on:
-nobody waits. Small blocks and large ones have segments of their own, of which the large ones are no larger than needed.
+A GPU has one stream, so a block that the host has freed may be given out at once: work submitted later runs after the work that
+used it, and nobody waits. Small and large blocks have segments of their own, so that small ones do not fragment large ones.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from genesis.runtime.cuda.gpu import Gpu, OutOfMemoryError
 
 __all__ = ["Allocator"]
 
-QUANTUM = 512  # bytes: blocks begin at its multiples, as the GPU's own do
+QUANTUM = 512  # bytes: the alignment of blocks, as of the driver's own allocations
 SMALL = 1 << 20  # requests up to this size come out of segments of
 SMALL_SEGMENT = 2 << 20
 LARGE_SEGMENT = 20 << 20  # and those that are larger, up to half of this, out of these; others have a segment to themselves
@@ -34,15 +34,15 @@ class _Block:
 
 
 class Allocator:
-    """Blocks of a GPU's memory, by best fit. The caller sees to it that one thread at a time asks.
+    """Blocks of a GPU's memory, by best fit. One thread at a time may call.
 
     Attributes:
-        held: the bytes in blocks that were given and not taken back.
-        peak: the most there were.
-        reserved: the bytes in segments, given or not.
-        peak_reserved: the most there were.
-        blocks, segments: how many there are.
-        retries, shortages: how often a segment was asked for again, after what was kept had been given back; and in vain.
+        held: bytes in blocks in use.
+        peak: their maximum.
+        reserved: bytes in segments, in use or not.
+        peak_reserved: their maximum.
+        blocks, segments: their numbers.
+        retries, shortages: requests repeated after idle segments were released; requests refused.
     """
 
     def __init__(self, gpu: Gpu) -> None:
@@ -75,11 +75,11 @@ class Allocator:
         for neighbour in (block.before, block.after):
             if neighbour is not None and neighbour.is_free:
                 self._unlist(neighbour)
-                block = self._join(*sorted((block, neighbour), key=lambda b: b.address))
+                block = self._merge(*sorted((block, neighbour), key=lambda b: b.address))
         bisect.insort(self._free[block.is_small], (block.size, block.address))
 
     def trim(self) -> int:
-        """Give segments of which nothing is in use back to the GPU, once it has done its work; returns how many bytes."""
+        """Release segments without blocks in use, once the GPU is idle; returns their bytes."""
         whole = [b for free in self._free.values() for _, a in free if (b := self._blocks[a]).before is b.after is None]
         if whole:
             self._gpu.synchronize()
@@ -101,6 +101,7 @@ class Allocator:
         whole = SMALL_SEGMENT if is_small else LARGE_SEGMENT if size <= LARGE_SEGMENT // 2 else (
             -(-size // LARGE_QUANTUM) * LARGE_QUANTUM)
         address = self._gpu.allocate(whole)
+        # Before an error: idle segments go back and the request is repeated, then the segment is made no larger than needed.
         if not address and self.trim():
             self.retries += 1
             address = self._gpu.allocate(whole)
@@ -133,7 +134,7 @@ class Allocator:
         block.after, block.size = rest, size
         bisect.insort(self._free[rest.is_small], (rest.size, rest.address))
 
-    def _join(self, first: _Block, second: _Block) -> _Block:
+    def _merge(self, first: _Block, second: _Block) -> _Block:
         del self._blocks[second.address]
         first.size += second.size
         first.after = second.after

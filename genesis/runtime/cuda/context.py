@@ -31,7 +31,7 @@ def asked(function: AnyFunction, *arguments: object) -> Any:
 
 
 def gpu_count() -> int:
-    """How many GPUs the driver shows, once it is started in this process. Raises UnavailableError if there is no driver."""
+    """Start the driver in this process; the number of GPUs it shows. Raises UnavailableError without a driver."""
     _processes.append(os.getpid())
     try:
         status, *_ = driver.cuInit(0)
@@ -64,6 +64,7 @@ class Context:
 
     def quietly(self, function: AnyFunction, *arguments: object) -> None:
         """Call a function of the driver in this context. At the end of the process, when the driver is gone, do nothing."""
+        # Interpreter shutdown destroys objects in any order, the driver's state among them.
         (gone,) = driver.cuCtxPushCurrent(self._handle)
         if not gone:
             function(*arguments)

@@ -58,12 +58,12 @@ def _library() -> Any:
 
 
 def cublas_is_here() -> bool:
-    """Whether products can be left to cuBLAS."""
+    """Whether cuBLAS is installed."""
     return _library() is not None
 
 
 def cublas_error() -> type[Exception]:
-    """What a call of cuBLAS raises; without it, nothing that is ever raised."""
+    """The exception of cuBLAS' calls; without the library, one that is never raised here."""
     return getattr(_library(), "cuBLASError", UnavailableError)
 
 
@@ -77,6 +77,7 @@ def gemm_call(handle: int, gemm: Gemm, a: int, b: int, c: int, library: ModuleTy
     (size, kind), (c_size, c_kind), compute = _TYPES[gemm.dtype], _TYPES[gemm.stored], _compute_type(gemm.dtype)
     m, n, k = gemm.extents
     (a_step, b_step, c_step), (a_at, b_at, c_at) = gemm.steps, gemm.offsets
+    # cuBLAS reads alpha and beta by address, in the type of the sums.
     alpha, beta = (np.array(number, np.float64 if gemm.dtype == "float64" else np.float32) for number in (1, gemm.adds))
     call = functools.partial(
         library.gemm_strided_batched_ex_64, handle, int(gemm.b.is_turned), int(gemm.a.is_turned), n, m, k,
@@ -88,7 +89,7 @@ def gemm_call(handle: int, gemm: Gemm, a: int, b: int, c: int, library: ModuleTy
 
 
 def _compute_type(dtype: str) -> int:
-    """What cuBLAS calls the type of sums."""
+    """cuBLAS' number for the type of sums."""
     if dtype == "float32" and matmul.allow_tf32:
         return _COMPUTE_32F_FAST_TF32
     return _COMPUTE_64F if dtype == "float64" else _COMPUTE_32F
@@ -98,7 +99,7 @@ def cublas_handle(stream: int, workspace: int, library: ModuleType | None = None
     """A handle of the library for a stream, with WORKSPACE bytes at an address (0: its own), in the context that is current."""
     library = library or _library()
     handle: int = library.create()
-    library.set_stream(handle, stream)  # takes the workspace away, so it comes first
+    library.set_stream(handle, stream)  # resets the workspace, so it comes first
     if workspace:
         library.set_workspace(handle, workspace, WORKSPACE)
     library.set_math_mode(handle, _WIDE_SUMS)

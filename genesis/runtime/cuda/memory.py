@@ -46,13 +46,13 @@ class GpuMemory:
             return address
 
     def statistics(self) -> dict[str, int]:
-        """What there is: see the attributes of Allocator."""
+        """The attributes of the allocator."""
         with self.lock:
             self._collect()
             return {name: getattr(self._allocator, name) for name in STATISTICS}
 
     def usage(self) -> MemoryStats:
-        """How much memory buffers take, and what is kept for the next ones."""
+        """The memory in buffers, and idle."""
         found = self.statistics()
         return MemoryStats(found["held"], found["peak"], found["reserved"] - found["held"])
 

@@ -1,4 +1,4 @@
-"""The raw parameters of kernels: what the bytes are that the driver hands over."""
+"""The raw parameters of kernels: the bytes that the driver passes on."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 __all__ = ["item_bytes", "raw_words"]
 
-_ENDLESS = 1 << 40  # elements: how long an array is that is known by its address alone
+_ENDLESS = 1 << 40  # elements: the extent of an array of which only the address is known
 
 
 def item_bytes(name: str) -> int:

@@ -1,4 +1,4 @@
-"""How exact products of float32 are on GPUs: as IEEE says, unless a program gives that up for speed."""
+"""The precision of float32 products on GPUs: IEEE's, unless a program chooses TF32 for speed."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ matmul = _Matmul()
 
 
 def set_float32_matmul_precision(precision: str) -> None:
-    """How exact products of float32 are on GPUs: "highest" as IEEE says, "high" and "medium" may round to TF32.
+    """The precision of float32 products on GPUs: "highest" is IEEE's, "high" and "medium" may round to TF32.
 
     Raises ValueError for another word.
 
@@ -45,5 +45,5 @@ def set_float32_matmul_precision(precision: str) -> None:
 
 
 def get_float32_matmul_precision() -> str:
-    """What `set_float32_matmul_precision` has set: "highest" or, where products may round to TF32, "high"."""
+    """The setting of `set_float32_matmul_precision`: "highest" or, where products may round to TF32, "high"."""
     return "high" if matmul.allow_tf32 else "highest"

@@ -120,6 +120,7 @@ class CudaProgram:
                 self._bound.move_to_end(addresses)
                 if bound.has_run and not bound.graphs:
                     bound.graphs = [self._captured(part) for part in bound.parts]
+            # Scalars go to the GPU only when they change: a learning rate mostly does not.
             content = self._pack(*values[self._scalars_at :])
             if content != self._sent:
                 memory.write(self._record.address + 8 * _FAULT_WORDS, np.frombuffer(content, np.uint8))
@@ -133,6 +134,7 @@ class CudaProgram:
                 gpu.submit(checked)
                 if (fault := self._fault()) is not None:
                     return fault
+            # From here on inputs may be overwritten: the completion is noted in the same pass as the launches.
             try:
                 gpu.submit(rest, int if completion is None else completion.note)
             except LaunchError as problem:

@@ -26,12 +26,12 @@ _OUT_OF_MEMORY = driver.CUresult.CUDA_ERROR_OUT_OF_MEMORY
 _NOT_READY = driver.CUresult.CUDA_ERROR_NOT_READY
 _ATTRIBUTE = driver.CUdevice_attribute
 _LOADS_WHEN_TOLD = 12040  # the version of the first driver that has cuFuncLoad
-# What a command answers that went well: the driver's, the library's, what is called at the end.
+# The results of successful commands: a driver's status, None from a library, and 0 from what is called at the end.
 _went_well = partial(contains, ((driver.CUresult.CUDA_SUCCESS,), None, 0))
 
 
 class RealGpu(Gpu):
-    """A GPU of NVIDIA's. It is opened in the context that other libraries of the process use too."""
+    """An NVIDIA GPU, opened in the primary context, which other libraries of the process use too."""
 
     count = staticmethod(gpu_count)
 
@@ -44,12 +44,12 @@ class RealGpu(Gpu):
             "COMPUTE_CAPABILITY_MAJOR", "COMPUTE_CAPABILITY_MINOR", "MULTIPROCESSOR_COUNT")
         self.capability = major, minor
         self._context = Context(device)
-        with self._context:  # what other libraries put into the default stream and what is here wait for each other
+        with self._context:  # a blocking stream: it is ordered with other libraries' work in the default stream
             self._stream = asked(driver.cuStreamCreate, driver.CUstream_flags.CU_STREAM_DEFAULT.value)
         self._loads_lazily = asked(driver.cuDriverGetVersion) >= _LOADS_WHEN_TOLD
 
     def _asked(self, function: AnyFunction, *arguments: object) -> Any:
-        """What a function of the driver gives in this GPU's context."""
+        """The results of a function of the driver in this GPU's context."""
         with self._context:
             return asked(function, *arguments)
 
@@ -158,7 +158,7 @@ class RealGpu(Gpu):
             module = asked(driver.cuModuleLoadData, image)
             function = asked(driver.cuModuleGetFunction, module, name.encode())
             if self._loads_lazily:
-                asked(driver.cuFuncLoad, function)  # now, and not when it is launched, after others have run
+                asked(driver.cuFuncLoad, function)  # a failure comes here, not at its launch, after others have run
         return function
 
     def command(
@@ -175,11 +175,13 @@ class RealGpu(Gpu):
                      pointers.buffer_info()[0], 0, keep=keep)
 
     def submit(self, commands: Sequence[Command], after: Command = int) -> None:
+        # One pass of C code over all commands: between two of them no Python runs, so no interrupt can leave part of a program
+        # submitted without anybody knowing.
         answers, again = tee(map(call, [*commands, after]))
         done: list[object] = []
         with self._context:
             try:
-                done.extend(takewhile(_went_well, answers))  # in one breath
+                done.extend(takewhile(_went_well, answers))
             except cublas_error() as problem:
                 raise LaunchError(f"CUDA: cuBLAS failed: {problem}", len(done), in_part=True) from problem
         if len(done) <= len(commands):
@@ -201,7 +203,7 @@ class RealGpu(Gpu):
         return between, seconds
 
     def captured(self, commands: Sequence[Command]) -> Command:
-        instance = uninterrupted(self._instance, commands)  # else the stream might go on noting what is asked for
+        instance = uninterrupted(self._instance, commands)  # an interrupt would leave the stream capturing
         return _Kept(driver.cuGraphLaunch, instance.handle, self._stream, keep=instance)
 
     def _instance(self, commands: Sequence[Command]) -> Owned:
@@ -223,7 +225,7 @@ def _three(extents: Sequence[int]) -> tuple[int, ...]:
 
 
 class _Kept(partial):
-    """A call with what has to live as long as it may be made."""
+    """A call that keeps alive what it needs."""
 
     keep: object
 

@@ -1,6 +1,6 @@
-"""A GPU that the host plays: its memory is the host's, and kernels are functions of Python.
+"""A GPU simulated by the host, in its memory: kernels are Python functions.
 
-What runs at the same time on a GPU runs here one after the other, at once: the stream is always empty.
+Commands run when they are submitted, so the stream is always empty.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class SimulatedGpu(Gpu):
     def allocate(self, nbytes: int) -> int:
         if nbytes > self.free_and_total()[0]:
             return 0
-        block = np.full(nbytes + _ALIGNMENT, 0xCB, np.uint8)  # what was never written shows
+        block = np.full(nbytes + _ALIGNMENT, 0xCB, np.uint8)  # a pattern: reads of what was never written show
         block = block[-block.ctypes.data % _ALIGNMENT :][:nbytes]
         address = block.ctypes.data
         self._memory[address] = block

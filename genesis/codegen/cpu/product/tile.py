@@ -74,9 +74,11 @@ def emit_tile(module: ir.Module, tile: Tile, rows: int, vectors: int) -> ir.Func
     k, a, a_row, a_step, b, c, ldc, m, n, add = function.args
     builder = ir.IRBuilder(function.append_basic_block("entry"))
     lanes = Lanes(builder, tile.lanes)
+    # C's lines arrive while the terms are summed.
     for row in range(rows):
         for v in range(vectors):
             _prefetch(lanes, lanes.element_pointer(c, builder.add(builder.mul(ldc, I64(row)), I64(v * tile.lanes)), tile.dtype))
+    # A whole tile is stored unmasked, `add` known to each of the two copies; edges, which are rare, share one masked copy.
     sums = _sums(builder, lanes, tile, (rows, vectors), k, (a, a_row, a_step), b)
     place = c, ldc
     if (rows, vectors) != (tile.rows, VECTORS):

@@ -63,12 +63,12 @@ def erfc(x: Number) -> Number:
 
 def erfc_of_positive(x: Number) -> Number:
     """e^(-x^2) p(t) / (1 + 2x), the quotient and x^2 in two words."""
-    held = where(x > 28.0, 28.0, x)
-    t = (held - 4.0) / (held + 4.0)
+    bounded = where(x > 28.0, 28.0, x)
+    t = (bounded - 4.0) / (bounded + 4.0)
     first, *others = ERFC_FAR
     top = fast_two_sum(x.constant(first), t * polynomial(t, others))
-    quotient = top / two_sum(held + held, 1.0)
-    square = two_product(held, -held)
+    quotient = top / two_sum(bounded + bounded, 1.0)
+    square = two_product(bounded, -bounded)
     return exp_of_sum(DoubleWord(square.high, square.low + quotient.low / quotient.high), quotient.high)
 
 

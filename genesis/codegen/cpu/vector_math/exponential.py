@@ -73,9 +73,9 @@ def exp_of_rest(r: Number) -> Number:
 
 def exp(x: Number) -> Number:
     """e^x, within 1 ulp."""
-    held = clamp(x, *RANGE[x.dtype])
-    k, shifted = nearest_multiple(held, LOG2_E)
-    return scaled(exp_of_rest(rest_of(held, k)), shifted)
+    bounded = clamp(x, *RANGE[x.dtype])
+    k, shifted = nearest_multiple(bounded, LOG2_E)
+    return scaled(exp_of_rest(rest_of(bounded, k)), shifted)
 
 
 def exp_within(x: Number) -> Number:
@@ -86,18 +86,18 @@ def exp_within(x: Number) -> Number:
 
 def exp_of_sum(x: DoubleWord, factor: Operand = 1.0) -> Number:
     """factor e^(high + low), rounded once into the subnormals; within 1 ulp if factor is 1."""
-    held = clamp(x.high, *RANGE[x.high.dtype])
-    k, shifted = nearest_multiple(held, LOG2_E)
-    r = rest_of(held, k) + where(held.equals(x.high), x.low, 0.0)
+    bounded = clamp(x.high, *RANGE[x.high.dtype])
+    k, shifted = nearest_multiple(bounded, LOG2_E)
+    r = rest_of(bounded, k) + where(bounded.equals(x.high), x.low, 0.0)
     return scaled(exp_of_rest(r) * factor, shifted)
 
 
 def exp2(x: Number) -> Number:
     """2^x, within 1 ulp."""
     high, low = LOG_2[x.dtype]
-    held = clamp(x, *RANGE_BASE_2[x.dtype])
-    k, shifted = nearest_multiple(held, 1.0)
-    fraction = held - k
+    bounded = clamp(x, *RANGE_BASE_2[x.dtype])
+    k, shifted = nearest_multiple(bounded, 1.0)
+    fraction = bounded - k
     return scaled(exp_of_rest(fma(fraction, high, fraction * low)), shifted)
 
 
@@ -117,9 +117,9 @@ def sigmoid(x: Number) -> Number:
     All of it is taken 2^60 times, so that no 2^k is subnormal.
     """
     one = 2.0**60
-    held = clamp(x, RANGE[x.dtype][0], 44.0)
-    k, shifted = nearest_multiple(held, LOG2_E)
-    r, scale = rest_of(held, k), scale_of(shifted + 60, x.dtype)
+    bounded = clamp(x, RANGE[x.dtype][0], 44.0)
+    k, shifted = nearest_multiple(bounded, LOG2_E)
+    r, scale = rest_of(bounded, k), scale_of(shifted + 60, x.dtype)
     slope = polynomial(r, [-one * c * (-1) ** n for n, c in enumerate((1.0, *EXP_TAIL[x.dtype]))])
     bottom = fast_two_sum(x.constant(one), scale)
     return scale / (bottom.high + fma(r, slope, bottom.low))
@@ -155,13 +155,13 @@ def tanh(x: Number) -> Number:
     """Within 2 ulp: in float32 1 - 2 / (e^2x + 1) and near 0 a polynomial, in float64 expm1(2x) / (expm1(2x) + 2)."""
     magnitude = abs(x)
     if x.dtype == "float32":
-        held = where(magnitude > 10.0, 10.0, magnitude)
-        e = exp_within(held + held)
+        bounded = where(magnitude > 10.0, 10.0, magnitude)
+        e = exp_within(bounded + bounded)
         square = x * x
         near = fma(magnitude * square, polynomial(square, TANH_TAIL), magnitude)
         return copy_sign(where(magnitude < 0.625, near, 1.0 - 2.0 / (e + 1.0)), x)
-    held = where(magnitude > 20.0, 20.0, magnitude)
-    r, k = reduced(held + held)
+    bounded = where(magnitude > 20.0, 20.0, magnitude)
+    r, k = reduced(bounded + bounded)
     scale = power_of_two(k)
     rest = fast_two_sum(r, r * r * polynomial(r, EXP_TAIL[x.dtype]))
     grown = two_sum(scale - 1.0, rest.high * scale)

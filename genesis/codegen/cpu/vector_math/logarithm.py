@@ -162,8 +162,8 @@ SQUARE_OVERFLOWS = 2.0**500  # above it, sqrt(x^2 + 1) is taken to be x
 def log_of_sum_with_root(x: Number, offset: float) -> Number:
     """log(x + sqrt(x^2 + offset)) for x >= 0."""
     far = x > SQUARE_OVERFLOWS
-    held = where(far, 1.0, x)
-    total = (two_product(held, held) + offset).square_root() + held
+    bounded = where(far, 1.0, x)
+    total = (two_product(bounded, bounded) + offset).square_root() + bounded
     logarithm = log_extended(DoubleWord(where(far, x, total.high), where(far, 0.0, total.low)))
     high, low = LOG_2["float64"]
     beyond = logarithm + constant(x, high, low)

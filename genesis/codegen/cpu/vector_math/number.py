@@ -22,6 +22,20 @@ SMALLEST_NORMAL = {"float32": 2.0**-126, "float64": 2.0**-1022}
 INFINITY, NAN = math.inf, math.nan
 
 
+def _operator(method: str, *, swapped: bool = False) -> Callable[[Number, Operand], Number]:
+    """The operator that emits a method of `Lanes`."""
+
+    def emit(self: Number, other: Operand) -> Number:
+        values = (raw(other), self.value) if swapped else (self.value, raw(other))
+        return self.like(getattr(self.lanes, method)(*values))
+
+    return emit
+
+
+def _comparison(predicate: str) -> Callable[[Number, Operand], Number]:
+    return lambda self, other: self.like(self.lanes.compare(predicate, self.value, raw(other), self.dtype), "bool")
+
+
 class Number:
     """A register value, the lanes it is emitted with, and its dtype ("bool" for a mask)."""
 
@@ -41,23 +55,9 @@ class Number:
 
     # ---- arithmetic ----
 
-    def __add__(self, other: Operand) -> Number:
-        return self.like(self.lanes.add(self.value, raw(other)))
-
-    def __sub__(self, other: Operand) -> Number:
-        return self.like(self.lanes.subtract(self.value, raw(other)))
-
-    def __rsub__(self, other: Operand) -> Number:
-        return self.like(self.lanes.subtract(raw(other), self.value))
-
-    def __mul__(self, other: Operand) -> Number:
-        return self.like(self.lanes.multiply(self.value, raw(other)))
-
-    def __truediv__(self, other: Operand) -> Number:
-        return self.like(self.lanes.divide(self.value, raw(other)))
-
-    def __rtruediv__(self, other: Operand) -> Number:
-        return self.like(self.lanes.divide(raw(other), self.value))
+    __add__, __sub__, __mul__, __truediv__ = _operator("add"), _operator("subtract"), _operator("multiply"), _operator("divide")
+    __radd__, __rmul__ = __add__, __mul__
+    __rsub__, __rtruediv__ = _operator("subtract", swapped=True), _operator("divide", swapped=True)
 
     def __neg__(self) -> Number:
         return self.like(self.lanes.negate(self.value))
@@ -65,48 +65,18 @@ class Number:
     def __abs__(self) -> Number:
         return self.like(self.lanes.absolute(self.value))
 
-    __radd__, __rmul__ = __add__, __mul__
-
     # ---- comparison (into masks) and bits ----
 
-    def _compare(self, predicate: str, other: Operand) -> Number:
-        return self.like(self.lanes.compare(predicate, self.value, raw(other), self.dtype), "bool")
-
-    def __lt__(self, other: Operand) -> Number:
-        return self._compare("<", other)
-
-    def __le__(self, other: Operand) -> Number:
-        return self._compare("<=", other)
-
-    def __gt__(self, other: Operand) -> Number:
-        return self._compare(">", other)
-
-    def __ge__(self, other: Operand) -> Number:
-        return self._compare(">=", other)
-
-    def equals(self, other: Operand) -> Number:
-        return self._compare("==", other)
-
-    def differs(self, other: Operand) -> Number:
-        return self._compare("!=", other)
+    __lt__, __le__, __gt__, __ge__ = _comparison("<"), _comparison("<="), _comparison(">"), _comparison(">=")
+    equals, differs = _comparison("=="), _comparison("!=")
+    __and__, __or__, __xor__ = _operator("logical_and"), _operator("logical_or"), _operator("logical_xor")
+    __lshift__ = _operator("shift_left")
 
     def is_nan(self) -> Number:
         return self.like(self.lanes.is_nan(self.value), "bool")
 
-    def __and__(self, other: Operand) -> Number:
-        return self.like(self.lanes.logical_and(self.value, raw(other)))
-
-    def __or__(self, other: Operand) -> Number:
-        return self.like(self.lanes.logical_or(self.value, raw(other)))
-
-    def __xor__(self, other: Operand) -> Number:
-        return self.like(self.lanes.logical_xor(self.value, raw(other)))
-
     def __invert__(self) -> Number:
         return self.like(self.lanes.logical_not(self.value))
-
-    def __lshift__(self, count: Operand) -> Number:
-        return self.like(self.lanes.shift_left(self.value, raw(count)))
 
     def __rshift__(self, count: Operand) -> Number:
         """Logical for an unsigned dtype, arithmetic for a signed one."""

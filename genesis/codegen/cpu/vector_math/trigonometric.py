@@ -11,14 +11,7 @@ from llvmlite import ir
 
 from genesis.codegen.cpu.registers import DOUBLE
 from genesis.codegen.cpu.vector_math.double_word import DoubleWord, fast_two_sum, two_product, two_sum
-from genesis.codegen.cpu.vector_math.number import (
-    Number,
-    fma,
-    in_float64,
-    nearest_integer,
-    polynomial,
-    where,
-)
+from genesis.codegen.cpu.vector_math.number import Number, fma, in_float64, nearest_integer, polynomial, where
 
 TWO_OVER_PI = 0.6366197723675814
 HALF_PI = {
