@@ -8,38 +8,15 @@ from __future__ import annotations
 
 from genesis.cuda import amp
 from genesis.cuda.gpus import (
-    current_device,
-    device,
-    device_count,
-    get_device_capability,
-    get_device_name,
-    get_device_properties,
-    init,
-    is_available,
-    is_bf16_supported,
-    is_initialized,
-    set_device,
+    current_device, device, device_count, get_device_capability, get_device_name, get_device_properties, init, is_available,
+    is_bf16_supported, is_initialized, set_device,
 )
 from genesis.cuda.memory import (
-    empty_cache,
-    max_memory_allocated,
-    max_memory_reserved,
-    mem_get_info,
-    memory_allocated,
-    memory_reserved,
-    memory_stats,
-    memory_summary,
-    reset_peak_memory_stats,
+    empty_cache, max_memory_allocated, max_memory_reserved, mem_get_info, memory_allocated, memory_reserved, memory_stats,
+    memory_summary, reset_peak_memory_stats,
 )
 from genesis.cuda.random import (
-    get_rng_state,
-    get_rng_state_all,
-    initial_seed,
-    manual_seed,
-    manual_seed_all,
-    seed,
-    seed_all,
-    set_rng_state,
+    get_rng_state, get_rng_state_all, initial_seed, manual_seed, manual_seed_all, seed, seed_all, set_rng_state,
     set_rng_state_all,
 )
 from genesis.cuda.streams import Event, Stream, current_stream, default_stream, set_stream, stream, synchronize

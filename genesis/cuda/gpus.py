@@ -8,9 +8,11 @@ from genesis.runtime.cuda.memory import GpuMemory
 from genesis.runtime.devices import Device, DeviceLike, get_current_gpu, set_current_gpu
 
 __all__ = [
-    "current_device", "device", "device_count", "get_device_capability", "get_device_name", "get_device_properties", "init",
-    "is_available", "is_bf16_supported", "is_initialized", "memory_of", "place_of", "set_device",
+    "GpuLike", "current_device", "device", "device_count", "get_device_capability", "get_device_name", "get_device_properties",
+    "init", "is_available", "is_bf16_supported", "is_initialized", "memory_of", "place_of", "set_device",
 ]
+
+GpuLike = DeviceLike | int  # a GPU's number, its name or a device; None is the current one
 
 
 def is_available() -> bool:
@@ -51,7 +53,7 @@ def current_device() -> int:
     return place_of(None).index or 0
 
 
-def set_device(device: DeviceLike) -> None:
+def set_device(device: GpuLike) -> None:
     """Let "cuda" be a GPU, a number or a device, from now on in this thread; nothing happens for a negative number.
 
     Raises ValueError for a GPU that does not exist.
@@ -66,7 +68,7 @@ class device:
     Raises ValueError for a GPU that does not exist.
     """
 
-    def __init__(self, device: DeviceLike) -> None:
+    def __init__(self, device: GpuLike) -> None:
         self.idx = -1 if device is None or (isinstance(device, int) and device < 0) else place_of(device).index or 0
         self._before: list[int] = []
 
@@ -79,22 +81,22 @@ class device:
         set_current_gpu(self._before.pop())
 
 
-def get_device_name(device: DeviceLike = None) -> str:
+def get_device_name(device: GpuLike = None) -> str:
     """What a GPU, by default the current one, is called."""
     return _gpu(device).name
 
 
-def get_device_capability(device: DeviceLike = None) -> tuple[int, int]:
+def get_device_capability(device: GpuLike = None) -> tuple[int, int]:
     """A GPU's compute capability: (major, minor)."""
     return _gpu(device).capability
 
 
-def get_device_properties(device: DeviceLike = None) -> Properties:
+def get_device_properties(device: GpuLike = None) -> Properties:
     """A GPU's name, capability, memory, multiprocessors and limits, as attributes."""
     return _gpu(device).properties()
 
 
-def place_of(device: DeviceLike) -> Device:
+def place_of(device: GpuLike) -> Device:
     """The GPU that an argument names: a number, a name or a device; the current one for None."""
     place = Device("cuda", device) if isinstance(device, int) else Device("cuda" if device is None else device)
     if place.type != "cuda":
@@ -102,10 +104,10 @@ def place_of(device: DeviceLike) -> Device:
     return place
 
 
-def memory_of(device: DeviceLike) -> GpuMemory:
+def memory_of(device: GpuLike) -> GpuMemory:
     """The memory of the GPU that an argument names."""
     return place_of(device).memory
 
 
-def _gpu(device: DeviceLike) -> Gpu:
+def _gpu(device: GpuLike) -> Gpu:
     return memory_of(device).gpu

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from genesis.cuda.gpus import memory_of, place_of
+from genesis.cuda.gpus import GpuLike, memory_of, place_of
 from genesis.runtime.cuda import opened
-from genesis.runtime.devices import DeviceLike
 from genesis.runtime.sizes import readable
 
 __all__ = [
@@ -13,32 +12,32 @@ __all__ = [
 ]
 
 
-def memory_allocated(device: DeviceLike = None) -> int:
+def memory_allocated(device: GpuLike = None) -> int:
     """Bytes that tensors and programs hold on a GPU."""
     return memory_of(device).statistics()["held"]
 
 
-def max_memory_allocated(device: DeviceLike = None) -> int:
+def max_memory_allocated(device: GpuLike = None) -> int:
     """The most bytes that they held, since the start or `reset_peak_memory_stats`."""
     return memory_of(device).statistics()["peak"]
 
 
-def memory_reserved(device: DeviceLike = None) -> int:
+def memory_reserved(device: GpuLike = None) -> int:
     """Bytes taken from a GPU: those that tensors hold, and those kept for the next ones."""
     return memory_of(device).statistics()["reserved"]
 
 
-def max_memory_reserved(device: DeviceLike = None) -> int:
+def max_memory_reserved(device: GpuLike = None) -> int:
     """The most bytes that were taken from a GPU, since the start or `reset_peak_memory_stats`."""
     return memory_of(device).statistics()["peak_reserved"]
 
 
-def mem_get_info(device: DeviceLike = None) -> tuple[int, int]:
+def mem_get_info(device: GpuLike = None) -> tuple[int, int]:
     """(bytes that are free on a GPU, all its bytes), other processes counted in."""
     return memory_of(device).gpu.free_and_total()
 
 
-def memory_stats(device: DeviceLike = None) -> dict[str, int]:
+def memory_stats(device: GpuLike = None) -> dict[str, int]:
     """What is counted of a GPU's memory, under PyTorch's names.
 
     Those are `allocated_bytes.all` and `reserved_bytes.all`, each with `.current` and `.peak`; `allocation.all.current` and
@@ -54,7 +53,7 @@ def memory_stats(device: DeviceLike = None) -> dict[str, int]:
     }
 
 
-def memory_summary(device: DeviceLike = None, abbreviated: bool = False) -> str:
+def memory_summary(device: GpuLike = None, abbreviated: bool = False) -> str:
     """A GPU's memory as a text of a few lines, which are as few if `abbreviated`."""
     found, (free, total) = memory_of(device).statistics(), mem_get_info(device)
     held, peak, reserved, most = (readable(found[name]) for name in ("held", "peak", "reserved", "peak_reserved"))
@@ -66,7 +65,7 @@ def memory_summary(device: DeviceLike = None, abbreviated: bool = False) -> str:
     ])
 
 
-def reset_peak_memory_stats(device: DeviceLike = None) -> None:
+def reset_peak_memory_stats(device: GpuLike = None) -> None:
     """Forget the most bytes there were; start again from now."""
     memory_of(device).reset_peaks()
 

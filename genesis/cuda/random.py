@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from genesis import random
+from genesis.cuda.gpus import GpuLike
 from genesis.random import initial_seed, manual_seed, seed
-from genesis.runtime.devices import DeviceLike
 
 __all__ = [
     "get_rng_state", "get_rng_state_all", "initial_seed", "manual_seed", "manual_seed_all", "seed", "seed_all",
@@ -17,12 +17,12 @@ manual_seed_all = manual_seed
 seed_all = seed
 
 
-def get_rng_state(device: DeviceLike = None) -> tuple[int, int]:
+def get_rng_state(device: GpuLike = None) -> tuple[int, int]:
     """The state of the stream, whichever the device."""
     return random.get_rng_state()
 
 
-def set_rng_state(new_state: tuple[int, int], device: DeviceLike = None) -> None:
+def set_rng_state(new_state: tuple[int, int], device: GpuLike = None) -> None:
     """Continue the stream from a state, on all devices."""
     random.set_rng_state(new_state)
 

@@ -8,17 +8,17 @@ from __future__ import annotations
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
+from genesis.cuda.gpus import GpuLike, place_of, set_device
 from genesis.cuda.gpus import device as current
-from genesis.cuda.gpus import place_of, set_device
 from genesis.execution.flush import flush
 from genesis.runtime.cuda.memory import GpuMemory
-from genesis.runtime.devices import Device, DeviceLike
+from genesis.runtime.devices import Device
 from genesis.tracing.state import unflushed
 
 __all__ = ["Event", "Stream", "current_stream", "default_stream", "set_stream", "stream", "synchronize"]
 
 
-def synchronize(device: DeviceLike = None) -> None:
+def synchronize(device: GpuLike = None) -> None:
     """Compute what this thread has recorded for a GPU, by default the current one, and wait until it is done."""
     _asked(place_of(device)).synchronize()
 
@@ -46,7 +46,7 @@ class Stream:
         cuda_stream: the handle, for other libraries.
     """
 
-    def __init__(self, device: DeviceLike = None, priority: int = 0) -> None:
+    def __init__(self, device: GpuLike = None, priority: int = 0) -> None:
         self.device = place_of(device)
         self.priority = priority
         self._current = current(self.device)
@@ -95,12 +95,12 @@ class Stream:
         self.wait_event(stream.record_event())
 
 
-def current_stream(device: DeviceLike = None) -> Stream:
+def current_stream(device: GpuLike = None) -> Stream:
     """The stream of a GPU, by default the current one."""
     return Stream(device)
 
 
-def default_stream(device: DeviceLike = None) -> Stream:
+def default_stream(device: GpuLike = None) -> Stream:
     """The stream of a GPU, by default the current one."""
     return Stream(device)
 

@@ -10,10 +10,8 @@ import ctypes
 import importlib.metadata
 import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
-
-from genesis.ir.annotations import AnyFunction, Attributes, Tree
 
 PACKAGES = {
     "numba-cuda": "numba.cuda", "cuda-bindings": "cuda.bindings.driver", "cuda-core": "cuda.core",
@@ -28,7 +26,7 @@ class Missing(Exception):
     """The part is not here."""
 
 
-def parts() -> Iterator[tuple[str, AnyFunction]]:
+def parts() -> Iterator[tuple[str, Callable[[], object]]]:
     """Each part's name, and what tries it: returns what was found, raises where that is nothing sound."""
     yield "driver", driver
     for package, module in PACKAGES.items():
@@ -37,7 +35,7 @@ def parts() -> Iterator[tuple[str, AnyFunction]]:
         yield library, partial(loaded, library, file)
 
 
-def driver() -> Attributes:
+def driver() -> dict[str, object]:
     """The newest CUDA that NVIDIA's driver runs, and the GPUs."""
     try:
         library = ctypes.CDLL("libcuda.so.1")
@@ -92,7 +90,7 @@ def loaded(library: str, file: str) -> str:
     return path
 
 
-def tried(attempt: AnyFunction) -> tuple[str, Tree]:
+def tried(attempt: Callable[[], object]) -> tuple[str, object]:
     """What came of an attempt: found and what, missing, or broken and why."""
     try:
         return "found", attempt()

@@ -4,12 +4,7 @@ from genesis.utils.data.collate import default_collate, default_convert
 from genesis.utils.data.dataset import ConcatDataset, Dataset, IterableDataset, Subset, TensorDataset, random_split
 from genesis.utils.data.loader import DataLoader
 from genesis.utils.data.sampler import (
-    BatchSampler,
-    RandomSampler,
-    Sampler,
-    SequentialSampler,
-    SubsetRandomSampler,
-    WeightedRandomSampler,
+    BatchSampler, RandomSampler, Sampler, SequentialSampler, SubsetRandomSampler, WeightedRandomSampler,
 )
 from genesis.utils.data.workers import WorkerInfo, get_worker_info
 
