@@ -1,4 +1,4 @@
-"""`genesis.compile`: a function with the entries that its calls have left, and the choice among them."""
+"""`genesis.compile`: a function with the entries of its recorded calls, and the choice among them."""
 
 from __future__ import annotations
 
@@ -8,13 +8,14 @@ from types import MethodType
 from typing import Any, TypeVar, overload
 
 from genesis.autograd.hooks import observers
-from genesis.capture.record.records import Refusal, SplitError
+from genesis.capture.record.records import Positional, Refusal, SplitError
 from genesis.capture.record.traced_call import modes, record
 from genesis.capture.replay.comparison import compared
 from genesis.capture.replay.entry import Entry
 from genesis.capture.replay.single_program import FAULT
 from genesis.execution.flush import flush_all
 from genesis.functions.overrides import OVERRIDES
+from genesis.ir.annotations import AnyFunction, Attributes
 from genesis.nn.module import Module
 from genesis.runtime.devices import seen_devices
 from genesis.tracing.state import thread_state
@@ -22,7 +23,7 @@ from genesis.tracing.trace import LOCK
 
 __all__ = ["Compiled", "compile"]
 
-F = TypeVar("F", bound=Callable[..., Any])
+F = TypeVar("F", bound=AnyFunction)
 ENTRY_LIMIT = 64  # for each function: the longest unused is dropped
 CHECKED = 2  # replays of each entry that `check=True` compares
 PATIENCE = 4  # recordings in a row that came to nothing before they become rare
@@ -38,7 +39,7 @@ class Compiled:
         missed: the label of the guard, of the nearest entry, that failed when a call was last recorded anew; None at first.
     """
 
-    def __init__(self, function: Callable[..., Any], check: bool, dynamic: bool | None, fullgraph: bool) -> None:
+    def __init__(self, function: AnyFunction, check: bool, dynamic: bool | None, fullgraph: bool) -> None:
         functools.update_wrapper(self, function)
         self.function = function
         self.entries: list[Entry] = []
@@ -88,8 +89,8 @@ class Compiled:
                 self.missed = "the settings of an optimizer"
         return self._missed(args, kwargs)
 
-    def _missed(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """Record the call, unless recordings have come to nothing again and again: then every so often."""
+    def _missed(self, args: Positional, kwargs: Attributes) -> Any:
+        """Record the call; after several recordings without a replay, only now and then."""
         self._wasted += 1
         if self._wasted > PATIENCE and self._wasted & (self._wasted - 1):
             return self.function(*args, **kwargs)

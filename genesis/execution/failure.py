@@ -1,4 +1,4 @@
-"""Failed flushes: what depends on the failure is lost, everything else is computed."""
+"""Failed flushes: values that depend on the failure are lost, all others are computed."""
 
 from __future__ import annotations
 

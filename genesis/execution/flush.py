@@ -1,4 +1,4 @@
-"""Flushing: from a trace to realized arrays, by the plan found where the trace ends."""
+"""Flushing: a trace's pending values become realized arrays, by the plan found where the trace ends."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def flush(trace: Trace, run: Run | None = None) -> None:
 
 
 def flush_all() -> None:
-    """Flush what this thread has recorded, device by device."""
+    """Flush this thread's traces, device by device."""
     for trace in [*thread_state.traces.values()]:
         if not trace.done:
             flush(trace)
@@ -148,7 +148,7 @@ def _slots(run: Run, plan: Plan, trace: Trace, reused: Mapping[int, Array]) -> l
 
 
 def _finish(trace: Trace, run: Run) -> None:
-    """Give the handles their memory, keep what backward may still read, and let go of the rest.
+    """Give the handles their memory, save what backward may read, and drop the rest.
 
     It may be interrupted and begun again until it says that all is done.
     """

@@ -1,4 +1,4 @@
-"""Host operations: what Python computes between two native programs, by an operation's NumPy reference."""
+"""Host operations: Python runs an operation's NumPy reference between two native programs."""
 
 from __future__ import annotations
 

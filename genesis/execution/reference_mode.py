@@ -1,4 +1,4 @@
-"""Running a trace by the NumPy references of its nodes, one by one: what eager mode does where otherwise a plan runs."""
+"""Eager mode runs a trace by the NumPy references of its nodes, one by one, where otherwise a plan runs."""
 
 from __future__ import annotations
 

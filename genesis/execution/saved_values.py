@@ -1,4 +1,4 @@
-"""Which values of a forward graph are kept for a backward that may come."""
+"""Which values of a forward graph are saved for a later backward."""
 
 from __future__ import annotations
 

@@ -92,7 +92,7 @@ def enter(trace: Trace, tensor: Tensor, array: Array) -> int:
     leaf = tensor._requires_grad and not array.node.differentiable and thread_state.grad_enabled
     index = trace.enter_variable(tensor, array) if leaf else trace.enter_array(array)
     if thread_state.recorder is not None and array.trace is not trace:
-        thread_state.recorder.placed(trace, tensor, array)
+        thread_state.recorder.input_entered(trace, tensor, array)
     return index
 
 

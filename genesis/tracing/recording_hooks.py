@@ -1,7 +1,7 @@
 """What `genesis.compile` is told while it records a call: what a trace alone does not show.
 
-Each hook does nothing in a thread that records no call. Where a user's every operation passes (`tensor/dispatch.py`,
-`write_all`, a flush), code asks `thread_state.recorder is None` itself: a call of a hook takes twice as long as that.
+Each hook does nothing in a thread that records no call. Where every operation or gradient passes (dispatch, `write_all`,
+`hold_gradient`), code asks `thread_state.recorder is None` first, for a hook is a Python frame.
 """
 
 from __future__ import annotations
@@ -35,53 +35,54 @@ def refuse(reason: str) -> None:
 def value_looked_at() -> None:
     """Python reads a value: what it does from here on may depend on it."""
     if thread_state.recorder is not None:
-        thread_state.recorder.looked()
+        thread_state.recorder.value_looked_at()
 
 
 def item_read(tensor: Any) -> Any:
     """The number that `item()` is to return while a call is recorded; None otherwise."""
-    return None if thread_state.recorder is None else thread_state.recorder.item(tensor)
+    return None if thread_state.recorder is None else thread_state.recorder.item_read(tensor)
 
 
 def made_of_python(array: Array) -> None:
     """`array` was made of Python's data."""
     if thread_state.recorder is not None:
-        thread_state.recorder.made(array)
+        thread_state.recorder.made_of_python(array)
 
 
 def python_data(data: Any) -> Any:
     """What a tensor is about to be made of, as plain numbers."""
-    return data if thread_state.recorder is None else thread_state.recorder.data(data)
+    return data if thread_state.recorder is None else thread_state.recorder.python_data(data)
 
 
 def storage_written(root: Any) -> None:
     """A tensor that is no view is about to be written over."""
     if thread_state.recorder is not None:
-        thread_state.recorder.wrote(root)
+        thread_state.recorder.storage_written(root)
 
 
 def touched_gradient(tensor: Any, reads: bool) -> None:
     """`.grad` is read, or replaced unread."""
     if thread_state.recorder is not None:
-        thread_state.recorder.met_gradient(tensor, reads)
+        thread_state.recorder.touched_gradient(tensor, reads)
 
 
 def numbers_drawn(start: int, count: int) -> tuple[Any, Any] | None:
     """The seed and the place of random numbers that were reserved, as numbers that replays put anew; None otherwise."""
-    return None if thread_state.recorder is None else thread_state.recorder.drawn(start, count)
+    return None if thread_state.recorder is None else thread_state.recorder.numbers_drawn(start, count)
 
 
 def optimizer_stepped(optimizer: Any) -> None:
     """An optimizer is about to ask which of its parameters have gradients."""
     if thread_state.recorder is not None:
-        thread_state.recorder.stepped(optimizer)
+        thread_state.recorder.optimizer_stepped(optimizer)
 
 
 def optimizer_updates(
     optimizer: Any, group: Mapping[str, Any], parameters: Sequence[Any], settings: tuple[Any, ...]
 ) -> tuple[Any, ...]:
     """The settings of an update, those that may change as numbers that replays put anew."""
-    return settings if thread_state.recorder is None else thread_state.recorder.updated(optimizer, group, parameters, settings)
+    recorder = thread_state.recorder
+    return settings if recorder is None else recorder.optimizer_updates(optimizer, group, parameters, settings)
 
 
 def unwatched(build: Callable[[Graph], T]) -> Callable[[Graph], T]:

@@ -1,25 +1,26 @@
-"""The text of a check: a function with a line for each guard, which returns the number of the first one that fails."""
+"""Generated checks: a function with a line for each guard, which returns the number of the first that fails."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Sequence
+from typing import cast
 
 import numpy as np
 
 from genesis.capture.guards.purity import SCALARS
+from genesis.ir.annotations import AnyFunction
 
 __all__ = ["COMPARISONS", "check_function"]
 
 
-def differs(now: Any, then: Any) -> bool:
+def differs(now: object, then: object) -> bool:
     """Whether two values, of which `then` is a number or a string, are not the same to the last bit."""
     if type(now) is not type(then):
         return True
     return repr(now) != repr(then) if isinstance(then, float | complex | np.generic) else bool(now != then)
 
 
-def same(now: Any, then: Any) -> bool:
+def same(now: object, then: object) -> bool:
     """Whether two values are one object, or the same number or string."""
     return now is then or (isinstance(then, SCALARS) and not differs(now, then))
 
@@ -27,11 +28,10 @@ def same(now: Any, then: Any) -> bool:
 COMPARISONS = {"differs": differs, "same": same}  # what lines may call
 
 
-def check_function(head: str, lines: Sequence[str], last: Sequence[str], names: dict[str, Any]) -> Callable[..., Any]:
+def check_function(head: str, lines: Sequence[str], last: Sequence[str], names: dict[str, object]) -> AnyFunction:
     """`def check(..)`: `lines`, which return the number of the guard that fails, then `last`, whose failures are its own."""
     errors = "AttributeError, KeyError, IndexError, ValueError, TypeError"
     body = ["    try:", *[f"        {line}" for line in [*lines, "pass"]], f"    except ({errors}):",
             "        return -1", *[f"    {line}" for line in last]]
     exec("\n".join([head, *body]), names)  # the text is made of names of our own and of attributes' names
-    made: Callable[..., Any] = names["check"]
-    return made
+    return cast("AnyFunction", names["check"])

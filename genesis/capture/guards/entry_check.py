@@ -1,16 +1,16 @@
-"""The check of an entry: guards, then what the tensors that are read and written have to be like."""
+"""The check of an entry: arguments, Python's state, then the tensors that are read and written."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from itertools import groupby
-from typing import Any
 
 from genesis.capture.guards.tensor_guards import LABELS, TensorGuard, TensorGuards, unlike
 from genesis.capture.record.arguments import Arguments
 from genesis.capture.record.recorder import Recorder
-from genesis.capture.record.records import InputSource, State, hooks_of
+from genesis.capture.record.records import InputSource, Source, State, hooks_of
 from genesis.execution.flush import realize
+from genesis.ir.annotations import AnyFunction
 from genesis.ir.graph import Node
 from genesis.tensor.dispatch import array_of
 from genesis.tensor.handle import Tensor
@@ -18,13 +18,13 @@ from genesis.tensor.handle import Tensor
 __all__ = ["check_of", "leaves_check"]
 
 
-def leaves_check(recorder: Recorder, arguments: Arguments) -> Callable[..., Any]:
+def leaves_check(recorder: Recorder, arguments: Arguments) -> AnyFunction:
     """The function of (args, kwargs) that returns the leaves, or the number of the line that does not hold."""
     leaves = "".join(f"a{j}, " for j in range(len(arguments.leaves)))
     return recorder.guards.function("def check(args, kwargs):", arguments.lines, [f"return ({leaves})"])
 
 
-def check_of(recorder: Recorder, arguments: Arguments, given: Mapping[InputSource, int]) -> Callable[..., Any]:
+def check_of(recorder: Recorder, arguments: Arguments, given: Mapping[InputSource, int]) -> AnyFunction:
     """The function of (args, kwargs) that returns (arrays of `given`, leaves), or the number of the guard that failed."""
     return _Check(recorder, arguments).function(given)
 
@@ -35,13 +35,13 @@ class _Check:
         self.guards = recorder.guards
         self.arguments = arguments
         self.lines: list[str] = []
-        self._names: dict[Any, str] = {}
+        self._names: dict[Source, str] = {}
         self._arrays: dict[str, str] = {}
-        self._states: dict[Any, State] = {}
+        self._states: dict[Source, State] = {}
         self._roots: set[str] = set()  # the names of tensors that are views of none
         self._written = {root for program in recorder.programs for root, _ in program.writes}
 
-    def function(self, given: Mapping[InputSource, int]) -> Callable[..., Any]:
+    def function(self, given: Mapping[InputSource, int]) -> AnyFunction:
         for j, value in enumerate(self.arguments.leaves):
             if not isinstance(value, Tensor):
                 self._number(j, value)
@@ -71,18 +71,18 @@ class _Check:
                 self._arrays[self._tensor(source)] for source in run]
         leaves = "".join(f"a{j}, " for j in range(len(self.arguments.leaves)))
         self.lines.append(f"return [{', '.join(arrays)}], ({leaves})")
-        helpers = {
+        helpers: dict[str, object] = {
             "array_of": array_of, "realize": realize, "unlike": unlike, "hooks_of": hooks_of,
             "failing": self.guards.failing,
         }
         guarded = "if (v := failing()) is not None: return v"
         return self.guards.function("def check(args, kwargs):", [*self.arguments.lines, guarded], self.lines, helpers)
 
-    def _is_plain(self, source: Any) -> bool:
+    def _is_plain(self, source: Source) -> bool:
         state = self._states[source]
         return source[0] == "tensor" and state.base is None and not any(state.hooks) and not state.reads_gradient
 
-    def _held(self, source: Any, is_read: bool) -> TensorGuard:
+    def _held(self, source: Source, is_read: bool) -> TensorGuard:
         tensor, state = self._states[source].tensor, self._states[source]
         number = len(self.guards.labels)
         self.guards.labels += [label.format(state.label) for label in LABELS]
@@ -94,7 +94,7 @@ class _Check:
         self.lines.append(f"if {condition}: return {len(self.guards.labels)}")
         self.guards.labels.append(label)
 
-    def _number(self, j: int, value: Any) -> None:
+    def _number(self, j: int, value: object) -> None:
         if j not in self.arguments.numbers or ("leaf", j) in self.recorder.fixed:
             name = self.guards.constant(value)
             self._fail_if(f"a{j} is not {name} and differs(a{j}, {name})", f"the number that is leaf {j}")
@@ -102,7 +102,7 @@ class _Check:
             self._fail_if(f"not {-(1 << 63)} <= a{j} < {1 << 63}", f"the number that is leaf {j}")
 
     def _distinct(self) -> None:
-        """Which arguments are one tensor, and that none is a tensor which the function has from elsewhere."""
+        """Guard which arguments are the same tensor, and that none is one that the function reaches otherwise."""
         places = {j: t for j, t in enumerate(self.arguments.leaves) if isinstance(t, Tensor)}
         first: dict[int, int] = {}
         for j, tensor in places.items():
@@ -128,8 +128,8 @@ class _Check:
     def _root(self, name: str) -> str:
         return name if name in self._roots else f"({name} if {name}._base is None else {name}._base)"
 
-    def _tensor(self, source: Any) -> str:
-        """The name of the tensor that `source` finds."""
+    def _tensor(self, source: Source) -> str:
+        """The name, in the check, of the tensor that `source` finds."""
         if source in self._names:
             return self._names[source]
         kind, value = source
@@ -148,7 +148,7 @@ class _Check:
         after = state.tensor._array.node  # what it will hold from now on, if the call writes it
         return state.array.node if unlike(after, state.array.node) else after
 
-    def _state(self, source: Any) -> None:
+    def _state(self, source: Source) -> None:
         name, state = self._tensor(source), self._states[source]
         label, tensor = state.label, state.tensor
         array = f"b{len(self._arrays)}"
@@ -172,7 +172,7 @@ class _Check:
         if state.reads_gradient:
             self._fail_if(f"({name}._grad is None) is not {state.gradient is None}", f"whether {label} has a gradient")
 
-    def _memory(self, source: Any) -> None:
+    def _memory(self, source: Source) -> None:
         name, state = self._tensor(source), self._states[source]
         memory = state.array.memory
         assert memory is not None

@@ -1,4 +1,4 @@
-"""What may be compared, and what may not: calls whose answers change, objects that are one by identity."""
+"""What guards can compare: impure functions, attributes looked up by name, objects compared by identity."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ import random
 import re
 import sys
 from types import CodeType, ModuleType
-from typing import Any
 
 import numpy as np
 
@@ -33,8 +32,8 @@ _NAMED = {"LOAD_FAST", "LOAD_DEREF", "LOAD_GLOBAL", "LOAD_NAME"}  # instructions
 _BETWEEN = {"CACHE", "PUSH_NULL", "PRECALL"}
 
 
-def is_impure(function: Any) -> bool:
-    """Whether a built-in function may answer otherwise the next time, or does something that a replay would not do.
+def is_impure(function: object) -> bool:
+    """Whether a built-in function may return something else the next time, or has an effect that a replay would not have.
 
     >>> import math, time
     >>> is_impure(math.sqrt), is_impure(time.time), is_impure([].append), is_impure(print)
@@ -75,14 +74,14 @@ def asked_names(code: CodeType) -> tuple[set[str], bool]:
     return names, False
 
 
-def impure_names(module: Any, code: CodeType) -> set[str]:
-    """What `code` names of NumPy, if `module` is that, whose answers change: calls of it are not seen."""
+def impure_names(module: object, code: CodeType) -> set[str]:
+    """The impure functions of NumPy that `code` names, if `module` is NumPy: the watch does not see calls of them."""
     if not isinstance(module, ModuleType) or module.__name__.split(".")[0] != "numpy":
         return set()
     return {f"{module.__name__}.{name}" for name in _IMPURE_NUMPY.intersection(code.co_names).intersection(vars(module))}
 
 
-def is_opaque(value: Any) -> bool:
+def is_opaque(value: object) -> bool:
     """Whether an object is compared by identity alone: the library's own, other libraries', the standard library's."""
     if isinstance(value, Module):
         return False

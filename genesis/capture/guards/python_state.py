@@ -1,7 +1,7 @@
-"""Guards: what a traced call could see of Python's state, as one function that says whether all of it is as it was.
+"""Guards: one generated function that checks all of Python's state that a recorded call could see.
 
-The function is generated: a guard is a line of it, such as `if g['scale'] is not k: return 7`, and costs some 30 ns. What
-is compared is what was there when the call began, so a call that changes what it reads is found out by asking again.
+A guard is a line of it, such as `if g['scale'] is not k: return 7`, and costs some 30 ns. Values are compared with those at
+the beginning of the call, so running the check after the call finds a call that changes what it reads.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ import operator
 import sys
 import weakref
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from types import BuiltinFunctionType, CodeType, FunctionType, MappingProxyType, MethodType, ModuleType
-from typing import Any
 
 from genesis.capture.guards.check_function import COMPARISONS, check_function
 from genesis.capture.guards.purity import CHANGING, DYNAMIC, SCALARS, asked_names, impure_names, is_impure, is_opaque
+from genesis.ir.annotations import AnyFunction
 from genesis.nn.module import Module
 from genesis.tensor.handle import Tensor
 
@@ -27,20 +27,21 @@ LIMIT = 20_000  # guards; whoever reads more than that is not replayed
 
 
 class Guards:
-    """Lines of the function to be, the constants they name, and the objects whose attributes are guarded by name."""
+    """The lines of the function, their constants, and the objects whose attributes are guarded by name."""
 
     def __init__(
-        self, refuse: Callable[[str], None], meet: Callable[[Tensor, str], None], place: Callable[[str, Tensor, str], None]
+        self, refuse: Callable[[str], None], reach: Callable[[Tensor, str], None],
+        add_argument: Callable[[str, Tensor, str], None],
     ) -> None:
         self.lines: list[str] = []
         self.labels: list[str] = []
-        self.constants: dict[str, Any] = {**COMPARISONS}
+        self.constants: dict[str, object] = {**COMPARISONS}
         self._refuse = refuse
-        self._meet = meet
-        self._place = place
+        self._reach = reach
+        self._add_argument = add_argument
         self._name_of: dict[int, str] = {}
         self._inside: set[int] = set()  # what has been looked into
-        self._objects: list[tuple[Any, str]] = []
+        self._objects: list[tuple[object, str]] = []
         self._names: set[str] = set()
         self._own_names: set[str] = set()  # those that the user's code names
         self._of_classes: set[tuple[int, str]] = set()
@@ -53,7 +54,7 @@ class Guards:
 
     # ---- lines ----
 
-    def constant(self, value: Any) -> str:
+    def constant(self, value: object) -> str:
         """The name of `value` in the function."""
         name = self._name_of.get(id(value))
         if name is None:
@@ -69,15 +70,15 @@ class Guards:
             self.lines.append(f"if {condition}: return {len(self.labels)}")
             self.labels.append(label)
 
-    def variable(self, expression: str, value: Any, label: str) -> None:
-        """`visit`, for what a name stands for: a bare tensor is read anew by each call, whichever it is then."""
+    def variable(self, expression: str, value: object, label: str) -> None:
+        """`visit`, for the value of a variable: a plain tensor is an input of each call, whichever it is then."""
         if type(value) is Tensor and not value.requires_grad:
-            self._place(expression, value, label)
+            self._add_argument(expression, value, label)
         else:
             self.visit(expression, value, label)
 
-    def visit(self, expression: str, value: Any, label: str) -> None:
-        """Guard that `expression` is `value`, and what is in it."""
+    def visit(self, expression: str, value: object, label: str) -> None:
+        """Guard that `expression` is `value`, and its contents."""
         if isinstance(value, SCALARS):
             name = self.constant(value)
             singleton = value is None or type(value) is bool
@@ -89,26 +90,44 @@ class Guards:
 
     # ---- what is in a value ----
 
-    def enter(self, value: Any, label: str) -> None:
+    def enter(self, value: object, label: str) -> None:
         """Guard the contents of `value`, once."""
         if isinstance(value, SCALARS) or id(value) in self._inside or len(self.labels) >= LIMIT:
             return
         self._inside.add(id(value))
         name = self.constant(value)
         if isinstance(value, Tensor):
-            self._meet(value, label)
+            self._reach(value, label)
         elif isinstance(value, CHANGING):
             self._refuse(f"{label} is a {type(value).__name__}, whose state is not compared")
-        elif isinstance(value, list | tuple | deque):
+        elif isinstance(value, list | tuple | deque | dict | MappingProxyType | set | frozenset):
+            self._container(name, value, label)
+        elif callable(value) and isinstance(value, _CALLABLES):
+            self._callable(name, value, label)
+        elif isinstance(value, weakref.ReferenceType):
+            self._refuse(f"{label} is a weak reference")
+        elif not isinstance(value, type) and hasattr(value, "__next__"):
+            self._refuse(f"{label} is an iterator, which a call moves on")
+        elif not is_opaque(value):
+            self._object(value, label)
+
+    def _container(self, name: str, value: Collection[object], label: str) -> None:
+        if isinstance(value, list | tuple | deque):
             if not isinstance(value, tuple):
                 self.fail_if(f"len({name}) != {len(value)}", f"len({label})")
             for i, item in enumerate(value):
                 self.visit(f"{name}[{i}]", item, f"{label}[{i}]")
         elif isinstance(value, dict | MappingProxyType):
-            self._dictionary(name, value, label)
-        elif isinstance(value, set | frozenset):
+            keys = self.constant([*value])
+            self.fail_if(f"len({name}) != {len(value)} or not all(map(same, {name}, {keys}))", f"the keys of {label}")
+            for i, (key, item) in enumerate(value.items()):
+                path = f"{label}[{key!r}]" if isinstance(key, SCALARS) else f"an item of {label}"
+                self.visit(f"{name}[{keys}[{i}]]", item, path)
+        else:
             self.fail_if(f"{name} != {self.constant(frozenset(value))}", label)
-        elif isinstance(value, FunctionType):
+
+    def _callable(self, name: str, value: object, label: str) -> None:
+        if isinstance(value, FunctionType):
             self._function(value, label)
         elif isinstance(value, MethodType):
             self.enter(value.__self__, label)
@@ -117,27 +136,14 @@ class Guards:
             for part in (value.func, value.args, value.keywords):
                 self.enter(part, label)
         elif isinstance(value, operator.attrgetter | operator.methodcaller):
-            self._look_for({part for name in value.__reduce__()[1] if isinstance(name, str) for part in name.split(".")}, True)
+            names = [name for name in value.__reduce__()[1] if isinstance(name, str)]
+            self._look_for({part for name in names for part in name.split(".")}, True)
         elif isinstance(value, functools._lru_cache_wrapper):
             self.remembers = True
             self.fail_if(f"{name}.cache_info()[1::2] != {self.constant(value.cache_info()[1::2])}", f"what {label} remembers")
             self.enter(value.__wrapped__, label)
-        elif isinstance(value, weakref.ReferenceType):
-            self._refuse(f"{label} is a weak reference")
-        elif isinstance(value, BuiltinFunctionType):
-            if is_impure(value):
-                self._refuse(f"{label} is {value.__name__}, which may answer otherwise the next time")
-        elif not isinstance(value, type) and hasattr(value, "__next__"):
-            self._refuse(f"{label} is an iterator, which a call moves on")
-        elif not is_opaque(value):
-            self._object(value, label)
-
-    def _dictionary(self, name: str, value: Any, label: str) -> None:
-        keys = self.constant([*value])
-        self.fail_if(f"len({name}) != {len(value)} or not all(map(same, {name}, {keys}))", f"the keys of {label}")
-        for i, (key, item) in enumerate(value.items()):
-            path = f"{label}[{key!r}]" if isinstance(key, SCALARS) else f"an item of {label}"
-            self.visit(f"{name}[{keys}[{i}]]", item, path)
+        elif isinstance(value, BuiltinFunctionType) and is_impure(value):
+            self._refuse(f"{label} is {value.__name__}, which may answer otherwise the next time")
 
     def _function(self, value: FunctionType, label: str) -> None:
         if value.__module__ and value.__module__.split(".")[0] == "genesis":
@@ -162,7 +168,7 @@ class Guards:
 
     # ---- attributes ----
 
-    def _object(self, value: Any, label: str) -> None:
+    def _object(self, value: object, label: str) -> None:
         self._objects.append((value, label))
         if not isinstance(value, type | ModuleType):
             self.fail_if(f"{self.constant(value)}.__class__ is not {self.constant(type(value))}", f"the class of {label}")
@@ -179,7 +185,7 @@ class Guards:
         if self._dynamic or any(kind.__module__ == "collections" for kind in type(value).__mro__):
             self._whole(value, label)
 
-    def _whole(self, value: Any, label: str) -> None:
+    def _whole(self, value: object, label: str) -> None:
         if not isinstance(value, ModuleType | type):
             held = getattr(value, "__dict__", {})
             self.fail_if(f"len({self.constant(held)}) != {len(held)}", f"the attributes of {label}")
@@ -187,7 +193,7 @@ class Guards:
                 if isinstance(attribute, str) and attribute.isidentifier():
                     self._attribute(value, attribute, label)
 
-    def _attribute(self, owner: Any, attribute: str, label: str) -> None:
+    def _attribute(self, owner: object, attribute: str, label: str) -> None:
         if (id(owner), attribute) in self._seen or not attribute.isidentifier() or attribute in DYNAMIC:
             return
         self._seen.add((id(owner), attribute))
@@ -219,8 +225,8 @@ class Guards:
         elif owner is not kind and hasattr(type(raw), "__set__") and hasattr(owner, attribute):  # a slot
             self.visit(f"{name}.{attribute}", getattr(owner, attribute), path)
 
-    def _of_class(self, kind: type, attribute: str, part: str, value: Any, label: str) -> None:
-        """Guard what a class has by the name of `attribute`; the library's own classes may be given another `forward`."""
+    def _of_class(self, kind: type, attribute: str, part: str, value: object, label: str) -> None:
+        """Guard an attribute of a class; of the library's own classes `forward` alone, which users replace."""
         known = (id(kind), attribute) in self._of_classes
         if not known and (attribute == "forward" or not kind.__module__.startswith("genesis.")):
             self._of_classes.add((id(kind), attribute))
@@ -259,11 +265,11 @@ class Guards:
         """Whether a function of this code has been met."""
         return code in self._functions
 
-    def has_met(self, value: Any) -> bool:
+    def has_entered(self, value: object) -> bool:
         """Whether `value` was there before the call, and what is in it is guarded."""
         return id(value) in self._inside
 
-    def globals_of(self, code: CodeType, namespace: dict[str, Any]) -> None:
+    def globals_of(self, code: CodeType, namespace: dict[str, object]) -> None:
         """Guard what the names in `code` mean in its module."""
         name = self.constant(namespace)
         imported = {i.argval for i in dis.get_instructions(code) if i.opname == "IMPORT_NAME"}
@@ -287,12 +293,16 @@ class Guards:
         return self.function("def check():", self.lines, ["return None"])
 
     def function(
-        self, head: str, lines: Sequence[str], last: Sequence[str], constants: dict[str, Any] | None = None
-    ) -> Callable[..., Any]:
+        self, head: str, lines: Sequence[str], last: Sequence[str], constants: dict[str, object] | None = None
+    ) -> AnyFunction:
         """The function: `lines`, which return the number of the guard that fails, then `last`, whose failures are its own."""
         return check_function(head, lines, last, {**self.constants, **(constants or {})})
 
 
+_CALLABLES = (
+    FunctionType, MethodType, BuiltinFunctionType, functools.partial, functools._lru_cache_wrapper, operator.attrgetter,
+    operator.methodcaller,
+)
 _MISSING = object()
 _ENVIRONMENT = {"environ", "environb", "getenv"}
 _builtins = sys.modules["builtins"]

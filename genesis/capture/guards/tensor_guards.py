@@ -1,12 +1,13 @@
-"""The tensors that an entry has found by itself - parameters, an optimizer's state - each compared with what it was like."""
+"""Guards of the tensors that a call reaches by itself, such as parameters and an optimizer's state."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from genesis.execution.flush import realize
 from genesis.ir.graph import Node
+from genesis.ir.shapes import Shape
 from genesis.tensor.handle import Tensor
 from genesis.tracing.trace import Array
 
@@ -19,20 +20,20 @@ LABELS = (
 
 
 class TensorGuard(NamedTuple):
-    """A root, and what it has to be like; the guard that fails is `number` and the place of its label in LABELS."""
+    """A root and its required state; the guard that fails is `number` plus the index of its label in LABELS."""
 
     tensor: Tensor
     node: Node
     requires_grad: bool
     is_bare: bool  # it is a leaf, and has to be one that nobody asks about its gradient
     is_read: bool
-    strides: Any
+    strides: Shape | None
     is_written: bool
     number: int
 
 
 class TensorGuards:
-    """The rows of all. Those that hold what they held last time, or the like, are passed over quickly."""
+    """All guards of an entry's tensors. A tensor whose array has the node of last time passes quickly."""
 
     def __init__(self, rows: Sequence[TensorGuard]) -> None:
         self._rows = rows
@@ -43,7 +44,7 @@ class TensorGuards:
         self._are_plain = all(row.strides is None for row in rows if row.is_read)
 
     def arrays(self) -> list[Array] | int:
-        """What the tensors hold, or the number of the guard that failed."""
+        """The tensors' arrays, or the number of the guard that failed."""
         arrays = []
         for tensor, node, requires_grad, is_bare in zip(
             self._tensors, self._nodes, self._requires_grad, self._are_bare, strict=True
@@ -62,7 +63,7 @@ class TensorGuards:
 
     def _looked_through(self) -> list[Array] | int:
         found = _guarded_arrays(self._rows)
-        if found.__class__ is not int:  # what they hold is alike, though another program made it
+        if found.__class__ is not int:  # alike, though of another program
             self._nodes = [array.node for array in found]  # type: ignore[union-attr]
         return found
 
@@ -91,5 +92,5 @@ def _guarded_arrays(rows: Sequence[TensorGuard]) -> list[Array] | int:
 
 
 def unlike(now: Node, then: Node) -> bool:
-    """Whether values differ in what a program takes for granted."""
+    """Whether values differ in shape, dtype or differentiability, which programs rely on."""
     return now.shape != then.shape or now.dtype is not then.dtype or now.differentiable != then.differentiable

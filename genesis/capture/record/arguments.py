@@ -1,4 +1,4 @@
-"""Arguments: trees whose leaves are taken out by generated code, which checks on the way that it is the same tree."""
+"""Arguments: trees. Generated code extracts the leaves and checks on the way that the tree is the same."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ import dataclasses
 from typing import Any
 
 from genesis.capture.record.recorder import Recorder
+from genesis.capture.record.records import Positional
+from genesis.ir.annotations import Options, Tree
 from genesis.tensor.handle import Tensor
 from genesis.tensor.traced_number import Number
 
@@ -13,23 +15,23 @@ __all__ = ["Arguments"]
 
 
 class Arguments:
-    """The arguments of a traced call: their leaves, and the lines that take those of another call out.
+    """The arguments of a recorded call: their leaves, and the lines that extract those of another call.
 
-    Tensors and numbers are leaves. What else there is (strings, None, bools, models) belongs to the tree: it is compared.
+    Tensors and numbers are leaves. Everything else (strings, None, bools, models) belongs to the tree and is compared.
     """
 
-    def __init__(self, recorder: Recorder, args: tuple[Any, ...], kwargs: dict[str, Any], dynamic: bool) -> None:
+    def __init__(self, recorder: Recorder, args: Positional, kwargs: Options, dynamic: bool) -> None:
         self.leaves: list[Any] = []
         self.lines: list[str] = []
         self._recorder = recorder
         self.numbers: set[int] = set()  # the leaves that were passed as Numbers
         self._dynamic = dynamic
         self.containers: set[int] = set()
-        self.args: tuple[Any, ...] = self._take("args", args, "the arguments")
-        self.kwargs: dict[str, Any] = self._take("kwargs", kwargs, "the keyword arguments")
+        self.args: Positional = self._take("args", args, "the arguments")
+        self.kwargs: Options = self._take("kwargs", kwargs, "the keyword arguments")
 
     def forget(self) -> None:
-        """The call is over: let go of what it was given."""
+        """Drop the arguments after the call."""
         self.args, self.kwargs = (), {}
 
     def add(self, expression: str, tensor: Tensor, label: str) -> int:
@@ -42,14 +44,14 @@ class Arguments:
         self.lines.append(f"if {condition}: return {len(guards.labels)}")
         guards.labels.append(label)
 
-    def _leaf(self, expression: str, value: Any, label: str) -> str:
+    def _leaf(self, expression: str, value: object, label: str) -> str:
         name = f"a{len(self.leaves)}"
         kind = self._recorder.guards.constant(type(value))
         self._fail_if(f"({name} := {expression}).__class__ is not {kind}", f"the type of {label}")
         self.leaves.append(value)
         return name
 
-    def _take(self, expression: str, value: Any, label: str) -> Any:
+    def _take(self, expression: str, value: Tree, label: str) -> Tree:
         """The value with Numbers for numbers that may change; adds the lines for what `expression` finds."""
         guards = self._recorder.guards
         if isinstance(value, Tensor):

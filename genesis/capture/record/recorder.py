@@ -9,20 +9,23 @@ from __future__ import annotations
 import gc
 import sys
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from types import CellType
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
 from genesis.capture.guards.python_state import Guards
-from genesis.capture.record.records import InputSource, Program, Refusal, Source, SplitError, State, signed
+from genesis.capture.record.records import InputSource, Program, Refusal, Settings, Source, SplitError, State, signed
 from genesis.capture.record.sources import SourceTable
 from genesis.capture.record.steps import ScheduleStep, UpdateStep, is_literal
 from genesis.capture.replay.program import ReplayProgram
 from genesis.execution.flush import FLUSH_HOOKS, flush_all, realize
 from genesis.execution.plan import Plan
+from genesis.ir.annotations import Attributes, Options, Scalar, Tree
 from genesis.ir.graph import Graph
+from genesis.optim.lr_scheduler import LRScheduler
+from genesis.optim.optimizer import Optimizer
 from genesis.pytree import leaves_of
 from genesis.runtime import rng
 from genesis.runtime.references import is_sole_owner
@@ -34,19 +37,21 @@ from genesis.tracing.source_line import resolve_line, user_line
 from genesis.tracing.state import thread_state
 from genesis.tracing.trace import Array, Trace
 
+T = TypeVar("T")
+
 __all__ = ["Recorder"]
 
 
 class Recorder:
-    """The record of one call in this thread; a context."""
+    """The record of one call in this thread; a context manager."""
 
     def __init__(self, fullgraph: bool = False, returns_items: bool = False, undoable: bool = False) -> None:
         self._undoable = undoable  # what the call writes over is kept, so that `take_back` can put it back
         self._fullgraph = fullgraph and not returns_items
         self._returns_items = returns_items
         self._looks = 0
-        self.items: list[Any] = []
-        self.guards = Guards(self.refuse, self._meet, self._place)
+        self.items: list[Scalar] = []
+        self.guards = Guards(self.refuse, self._reach, self._add_argument)
         self.arguments: Any = None
         self.refusals: list[Refusal] = []
         self.numbers: list[Number] = []
@@ -80,7 +85,7 @@ class Recorder:
             self.release()
 
     def take_back(self) -> None:
-        """Undo what the call did to tensors, optimizers, schedulers and the random numbers."""
+        """Undo the call's effect on tensors, optimizers, schedulers and random numbers."""
         for step in reversed(self.steps):
             step.take_back()
         for tensor, state in self.states.items():
@@ -89,14 +94,14 @@ class Recorder:
         rng.set_state(self._random)
 
     def release(self) -> None:
-        """Let go of all data: the recorder is part of cycles, which are collected late."""
+        """Drop all data: the recorder is part of reference cycles, which are collected late."""
         for state in self.states.values():
             state.release()
         self.arguments = None
         for held in (self.states, self.inputs, self.gradients, self.constants, self.outputs, self._handles, self.numbers):
             held.clear()  # type: ignore[attr-defined]
 
-    # ---- what the library tells ----
+    # ---- hooks (see tracing/recording_hooks.py) ----
 
     def refuse(self, reason: str) -> None:
         """The call cannot be replayed."""
@@ -104,9 +109,9 @@ class Recorder:
         if refusal not in self.refusals:
             self.refusals.append(refusal)
 
-    def unwatched(self, build: Callable[[Graph], Any]) -> Callable[[Graph], Any]:
-        """`build`, a definition, which is none of the user's code: thousands of calls that the watch need not see."""
-        def unseen(graph: Graph) -> Any:
+    def unwatched(self, build: Callable[[Graph], T]) -> Callable[[Graph], T]:
+        """`build`, a definition, run without the watch: thousands of calls, and none is the user's code."""
+        def unseen(graph: Graph) -> T:
             watch = sys.getprofile()
             sys.setprofile(None)
             try:
@@ -116,15 +121,15 @@ class Recorder:
 
         return unseen
 
-    def looked(self) -> None:
-        """A value is looked at: what Python does from here on may hang on it."""
+    def value_looked_at(self) -> None:
+        """Python reads a value: what it does from here on may depend on it."""
         self._looks += 1
         self.refuse(_LOOK)
         if self._fullgraph:
             raise SplitError(f"compile: with fullgraph=True, {self.refusals[-1]}")
 
-    def item(self, tensor: Tensor) -> Any:
-        """The one number in `tensor`: as it is or, if calls like this one only return it, as one that replays read anew."""
+    def item_read(self, tensor: Tensor) -> Any:
+        """The one number in `tensor`; a Number that replays read anew, if calls like this one only return it."""
         array = array_of(tensor)
         values = realize(array).numpy(array.node.dtype)
         if values.size != 1:
@@ -133,29 +138,29 @@ class Recorder:
         if self._returns_items and type(value) in (int, float):
             return Number(value, ("item", tensor_of(array)), self)
         self.items.append(value)
-        self.looked()
+        self.value_looked_at()
         return value
 
-    def only_returns_items(self, result: Any) -> bool:
-        """Whether all that speaks against a replay are numbers that were read of tensors and are returned."""
+    def only_returns_items(self, result: Tree) -> bool:
+        """Whether the only obstacles to a replay are numbers read from tensors and returned."""
         returned = {id(leaf) for leaf in leaves_of(result)}
         looks = {refusal.reason for refusal in self.refusals} == {_LOOK}
         return looks and bool(self.items) and self._looks == len(self.items) and returned.issuperset(map(id, self.items))
 
-    def placed(self, trace: Trace, tensor: Tensor, array: Array) -> None:
+    def input_entered(self, trace: Trace, tensor: Tensor, array: Array) -> None:
         """`array`, which `tensor` holds or held, is an input of `trace`."""
         self.inputs[trace, trace.entered[array]] = tensor, array
         self._register(tensor)
 
-    def wrote(self, root: Tensor) -> None:
-        """`root` is about to be written over."""
+    def storage_written(self, root: Tensor) -> None:
+        """`root` is about to be overwritten."""
         self._register(root)
         memory = root._array.memory
         if memory is not None and memory.buffer.shared:
             self.refuse("memory that NumPy sees is written to")
 
-    def met_gradient(self, tensor: Tensor, reads: bool) -> None:
-        """Somebody looks at `.grad`, or replaces it unseen."""
+    def touched_gradient(self, tensor: Tensor, reads: bool) -> None:
+        """`.grad` is read, or replaced unread."""
         state = self._register(tensor)
         if state is not None and state.reads_gradient is None:
             state.reads_gradient = reads
@@ -163,24 +168,24 @@ class Recorder:
                 del self.gradients[state.gradient]
                 state.gradient = None
 
-    def made(self, array: Array) -> None:
+    def made_of_python(self, array: Array) -> None:
         """`array` was made of Python's data."""
         self.constants[id(array)] = array
 
-    def data(self, data: Any) -> Any:
-        """What a tensor is about to be made of, as plain numbers."""
+    def python_data(self, data: Tree) -> Tree:
+        """The data of a new tensor, as plain numbers."""
         if any(isinstance(leaf, np.ndarray) for leaf in leaves_of(data)):
             self.refuse("the values of a NumPy array are read")
         return plain(data)
 
     def scalar(self, trace: Trace, number: Number) -> int:
-        """The position in `trace` of a number that replays put anew."""
+        """The position in `trace` of a number that each replay sets."""
         index = trace.enter_scalar(number.value)
         self._numbers[trace, len(trace.scalars) - 1] = number.source
         return index
 
     def fix(self, source: Source) -> None:
-        """Somebody wants to know a number: replays hold for this value only."""
+        """Python reads a number: replays hold for this value only."""
         if source[0] == "result":
             for operand in source[2:]:
                 self.fix(operand)
@@ -190,7 +195,7 @@ class Recorder:
             self.refuse("a number that changes from call to call is looked at")
 
     def put_back(self) -> None:
-        """The call is over: where one of its Numbers was stored, the number takes its place; replays would store no other."""
+        """After the call: replace stored Numbers by their numbers, and refuse, since replays would store nothing."""
         while self.numbers:
             number = self.numbers.pop()
             if is_sole_owner([number], 1):  # besides the local name
@@ -204,37 +209,37 @@ class Recorder:
                     if item is number:
                         (holder if isinstance(holder, list) else held)[place] = number.value
 
-    def drawn(self, start: int, count: int) -> Any:
-        """The seed and the place of random numbers that were just reserved, as numbers that replays put anew."""
+    def numbers_drawn(self, start: int, count: int) -> tuple[Number, Number]:
+        """The seed and the offset of random numbers just reserved, as numbers that each replay sets."""
         offset = self.starts.setdefault(start, self.drawn_in_all)
         if offset == self.drawn_in_all:  # not drawn a second time, as checkpoint does
             self.drawn_in_all += count
         seed = Number(signed(rng.initial_seed()), ("seed",), self)
         return seed, Number(signed(start), ("draw", offset), self)
 
-    def stepped(self, optimizer: Any) -> None:
+    def optimizer_stepped(self, optimizer: Optimizer) -> None:
         """An optimizer is about to ask which of its parameters have gradients."""
         self.guards.enter(optimizer, type(optimizer).__name__)
         for group in optimizer.param_groups:
             self.guards.enter(group["params"], f"the parameters of {type(optimizer).__name__}")
 
-    def updated(
-        self, optimizer: Any, group: Any, parameters: list[Tensor], settings: tuple[Any, ...]
-    ) -> tuple[Any, ...]:
-        """An optimizer is about to move `parameters`: its settings, those that may change as numbers put anew."""
+    def optimizer_updates(
+        self, optimizer: Optimizer, group: Attributes, parameters: list[Tensor], settings: Settings
+    ) -> Settings:
+        """The settings of an update of `parameters`; those that may change are numbers that each replay sets."""
         place, step = len(self.steps), UpdateStep(optimizer, group, parameters, settings)
         self.steps.append(step)
         step.guard(self.guards, parameters)
         name = type(optimizer).__name__
         for tensor in (*parameters, *step.kept):
-            self._meet(tensor, f"a tensor of {name}")
+            self._reach(tensor, f"a tensor of {name}")
             if tensor not in self.states:
                 self.refuse("an optimizer makes its state")
         return tuple([
             value if is_literal(value) else Number(value, ("setting", place, k), self) for k, value in enumerate(settings)
         ])
 
-    def scheduled(self, scheduler: Any, arguments: Mapping[str, Any]) -> None:
+    def scheduled(self, scheduler: LRScheduler, arguments: Options) -> None:
         """A scheduler takes a step."""
         if any(isinstance(value, Tensor) for value in arguments.values()):
             self.refuse("a scheduler looks at a value")
@@ -242,7 +247,7 @@ class Recorder:
 
     # ---- tensors ----
 
-    def _meet(self, tensor: Tensor, label: str) -> None:
+    def _reach(self, tensor: Tensor, label: str) -> None:
         state = self._register(tensor, True)
         if state is None:
             return
@@ -253,8 +258,8 @@ class Recorder:
         elif state.source[0] == "leaf":
             self.pinned.add(state.source[1])
 
-    def _place(self, expression: str, tensor: Tensor, label: str) -> None:
-        """A name stands for `tensor`: that is one more argument, unless the call itself made it."""
+    def _add_argument(self, expression: str, tensor: Tensor, label: str) -> None:
+        """A name refers to `tensor`: one more argument, unless the call itself made it."""
         if self._register(tensor, True) is not None:
             self.argument(tensor, self.arguments.add(expression, tensor, label), label)
 
@@ -271,9 +276,9 @@ class Recorder:
             self.pinned.add(leaf)
 
     def _register(self, tensor: Tensor, reached: bool = False) -> State | None:
-        """The state of a tensor that was there before the call; None for one that the call made.
+        """The state of a tensor from before the call; None for one that the call made.
 
-        A view that nobody has been seen to reach is taken for the call's own; its root is not.
+        A view that no name has been seen to reach is taken for the call's own; its root is not.
         """
         state = self.states.get(tensor)
         if state is not None:
@@ -305,14 +310,14 @@ class Recorder:
     # ---- programs ----
 
     def references(self) -> Counter[int]:
-        """How often the record itself, which asks for no value, refers to each array."""
+        """How many references to each array are the recorder's own: they keep no memory from being reused."""
         if self._undoable:
             return Counter()
         held = [*[state.array for state in self.states.values()], *[array for _, array in self.inputs.values()], *self._handles]
         return Counter(map(id, held))
 
     def gave_away(self, array: Array) -> None:
-        """The memory of `array`, which nobody else holds, is about to be written over: the record keeps what it knows of it."""
+        """The memory of `array`, which has no other owner, is about to be overwritten: the record keeps a description of it."""
         if not self._undoable:
             assert array.memory is not None
             array.memory = Memory(array.memory.buffer.former(), array.memory.layout, array.node.dtype)

@@ -12,6 +12,7 @@ A *source* is where a replay finds a value:
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -20,9 +21,17 @@ from genesis.ops.layout import Layout
 from genesis.tensor.handle import Tensor
 from genesis.tracing.trace import Array, Change
 
-__all__ = ["InputSource", "Program", "Refusal", "Source", "SplitError", "State", "Write", "hooks_of", "signed"]
+__all__ = [
+    "InputSource", "Leaves", "Mode", "Positional", "Program", "Refusal", "Settings", "Source", "SplitError", "State", "Values",
+    "Write", "hooks_of", "signed",
+]
 
 Source = tuple[Any, ...]
+Leaves = Sequence[Any]  # of a call's arguments: tensors and numbers
+Settings = tuple[Any, ...]  # the numbers of an optimizer's step
+Positional = tuple[Any, ...]  # what `*args` holds
+Mode = tuple[Any, ...]  # what holds for a call as a whole, see `modes`
+Values = Mapping[tuple[int, int], Array]  # what programs computed, by program and position
 
 
 class SplitError(RuntimeError):
@@ -62,7 +71,7 @@ class Write(NamedTuple):
 
 @dataclass(eq=False)
 class State:
-    """What a tensor that was there before the call was like then, and where a replay finds it."""
+    """A tensor from before the call: its state then, and where a replay finds it."""
 
     tensor: Tensor
     array: Array
@@ -79,11 +88,11 @@ class State:
 
     @property
     def notes(self) -> int:
-        """How often the call wrote that memory over."""
+        """How often the call wrote to that memory."""
         return self.array.memory.buffer.version - self.changes  # type: ignore[union-attr]
 
     def release(self) -> None:
-        """Keep the tensor of an entry, if guards hold it, and no data."""
+        """Drop all data, and the tensor itself unless guards compare it."""
         self.array = self.gradient = self.base = None  # type: ignore[assignment]
         if self.source is None or self.source[0] != "tensor":
             self.tensor = None  # type: ignore[assignment]
@@ -99,7 +108,7 @@ class State:
 
 @dataclass(eq=False)
 class Program:
-    """One flush: what runs, and how its inputs, its numbers, the leaves of backward and what it writes are found."""
+    """One flush: its program, and the sources of its inputs, its numbers and the leaves of backward; what it writes."""
 
     replay: ReplayProgram
     line: tuple[str, int] | None
@@ -119,6 +128,6 @@ def signed(word: int) -> int:
 
 
 def hooks_of(tensor: Tensor) -> tuple[Any, ...]:
-    """What a walk of backward asks at a leaf."""
+    """The hooks that backward runs at a leaf."""
     held = tensor._hooks, tensor._post_hooks
     return (*[tuple((hooks or {}).values()) for hooks in held], tensor._node_hooks, tensor._retains_grad)

@@ -1,14 +1,15 @@
-"""The results of a call: what it returns and leaves in `.grad`, described so that a replay makes the like anew."""
+"""The results of a call, its return value and new gradients: described once, built again by each replay."""
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from genesis.capture.record.recorder import Recorder
+from genesis.capture.record.records import Leaves, Source, Values
+from genesis.ir.annotations import Tree
 from genesis.ir.dtypes import DType
 from genesis.ops.layout import Layout
 from genesis.runtime.devices import Device
@@ -25,29 +26,30 @@ _DESCRIBED = {"_array", "_base", "_layout", "_seen", "_is_holder", *_FLAGS}  # a
 
 @dataclasses.dataclass(eq=False)
 class Recipe:
-    """A tensor that the call made: the value it holds, the root that it views, and its flags."""
+    """How to build a tensor that the call made: its value, the root that it views, its flags."""
 
     kind: type[Tensor]
     value: Any  # the source of its array; None for a view that looks into its root's memory
-    base: Any  # a Recipe, or a source
+    base: Any  # a Recipe, or a source; None for a root
     layout: Layout | None
-    flags: list[tuple[str, Any]]
+    flags: list[tuple[str, object]]
     lag: int  # how many versions of its root it has not seen
-    is_met_again: bool = False  # a gradient that is returned, too, or a view of which is
+    is_shared: bool = False  # a gradient that is returned, too, or a view of which is
 
     @property
-    def key(self) -> Any:
+    def key(self) -> tuple[int, int]:
         """The program and the position of its value, if it has one of its own."""
-        return self.value[1:]
+        key: tuple[int, int] = self.value[1:]
+        return key
 
     @property
     def is_plain(self) -> bool:
-        """Whether it is a gradient as backward leaves it: of no root, for no derivation, in one place."""
-        return self.kind is Tensor and self.base is None and self.value[0] == "output" and not self.is_met_again and (
+        """Whether it is a gradient as backward leaves it: no view, no derivation of its own, not returned."""
+        return self.kind is Tensor and self.base is None and self.value[0] == "output" and not self.is_shared and (
             self.flags == [("_keeps_derivation", True)])
 
 
-def find(source: Any, leaves: Sequence[Any]) -> Any:
+def find(source: Source, leaves: Leaves) -> Any:
     """The tensor that `source` names, in a call with these leaves."""
     kind, value = source
     if kind == "tensor":
@@ -59,18 +61,18 @@ def find(source: Any, leaves: Sequence[Any]) -> Any:
 
 
 class Results:
-    """What is left of a call.
+    """The results of a call.
 
     Attributes:
-        gradients: where tensors are found whose `.grad` is new, and the Recipe of it, or None.
-        is_new: whether all that it returns can be made before the values are there, and before others are written over.
+        gradients: the sources of tensors whose `.grad` is new, and its Recipe, or None.
+        is_new: whether the return value can be built before the program runs, and before tensors are overwritten.
     """
 
-    def __init__(self, recorder: Recorder, result: Any, containers: set[int]) -> None:
+    def __init__(self, recorder: Recorder, result: Tree, containers: set[int]) -> None:
         self._recorder: Any = recorder
         self._recipes: dict[int, Recipe] = {}
         self._containers = containers
-        self.gradients: list[tuple[Any, Recipe | None]] = []
+        self.gradients: list[tuple[Source, Recipe | None]] = []
         for tensor, state in recorder.states.items():
             gradient = tensor._grad
             if gradient is state.gradient and not (state.reads_gradient is False and gradient is not None):
@@ -91,10 +93,10 @@ class Results:
             recipe.value is not None and (recipe.base is None or recipe.base.__class__ is Recipe)
             for recipe in self._recipes.values())
 
-    # ---- telling ----
+    # ---- describing ----
 
     def _describe(self, value: Any) -> tuple[str, Any]:
-        """What is returned, as (how to make it, of what)."""
+        """The return value, as (how to build it, from what)."""
         recorder = self._recorder
         if isinstance(value, Tensor):
             if value in recorder.states:
@@ -112,7 +114,7 @@ class Results:
             return "same", value
         if id(value) in self._containers:
             recorder.refuse("a container that was given is returned")
-        if recorder.guards.has_met(value):
+        if recorder.guards.has_entered(value):
             return "same", value
         if type(value) in (list, tuple) or hasattr(value, "_fields"):
             kind = type(value)._make if hasattr(value, "_fields") else type(value)
@@ -127,7 +129,7 @@ class Results:
     def _recipe(self, tensor: Tensor) -> Recipe:
         known = self._recipes.get(id(tensor))
         if known is not None:
-            known.is_met_again = True
+            known.is_shared = True
             return known
         recorder, base = self._recorder, tensor._base
         own = vars(tensor).keys() - _DESCRIBED
@@ -135,13 +137,13 @@ class Results:
             tensor._grad is not None or tensor._retains_grad
         ):
             recorder.refuse("a tensor with attributes of its own is returned")
-        root: Any = None
+        root: Recipe | Source | None = None
         if base is not None:
             root = recorder.source_of(base) if base in recorder.states else self._recipe(base)
             recorder.wholes.add(root)
             if root is None:
                 recorder.refuse("a view is returned of a tensor that no argument, name or attribute leads to")
-        value: Any = None
+        value: Source | None = None
         if id(tensor._array) in recorder.outputs:
             value = ("output", *recorder.outputs[id(tensor._array)])
         elif base is None:
@@ -157,18 +159,18 @@ class Results:
         return recipe
 
     def keys(self, gradients: bool) -> list[tuple[int, int]]:
-        """The programs and positions of the values that `build` wants, or that gradients want, too."""
+        """The programs and positions of the values that `build` needs; with `gradients`, of theirs too."""
         return list(dict.fromkeys([
             recipe.key for recipe in self._recipes.values()
             if recipe.value is not None and recipe.value[0] == "output" and (gradients or not recipe.is_plain)]))
 
-    # ---- making ----
+    # ---- building ----
 
-    def build(self, values: Mapping[tuple[int, int], Array], leaves: Sequence[Any], made: dict[int, Tensor]) -> Any:
-        """What the call returns."""
+    def build(self, values: Values, leaves: Leaves, made: dict[int, Tensor]) -> Any:
+        """The return value."""
         return self._built(self._tree, values, leaves, made)
 
-    def _built(self, description: tuple[str, Any], values: Any, leaves: Any, made: dict[int, Tensor]) -> Any:
+    def _built(self, description: tuple[str, Any], values: Values, leaves: Leaves, made: dict[int, Tensor]) -> Any:
         how, what = description
         if how == "made":
             return self.tensor(what, values, leaves, made)
@@ -192,9 +194,9 @@ class Results:
         return result
 
     def tensor(
-        self, recipe: Recipe, values: Mapping[tuple[int, int], Array], leaves: Sequence[Any], made: dict[int, Tensor]
+        self, recipe: Recipe, values: Values, leaves: Leaves, made: dict[int, Tensor]
     ) -> Tensor:
-        """The tensor of a recipe, which is made once in a call."""
+        """The tensor of a recipe, built once in a call."""
         known = made.get(id(recipe))
         if known is not None:
             return known
@@ -218,7 +220,7 @@ class Results:
 
 
 def copied(array: Array) -> Array:
-    """The value of `array` in memory of its own."""
+    """A copy of `array` in memory of its own."""
     node, memory = array.node, array.memory
     assert memory is not None
     return Array(None, -1, node, memory.copied(node.dtype, memory.buffer.device))

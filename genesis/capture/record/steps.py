@@ -1,14 +1,16 @@
-"""Steps of optimizers and schedulers, taken again: what Python does of them, a replay does too."""
+"""Steps of optimizers and schedulers: the part of them that is Python, which a replay repeats."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from itertools import repeat
 from operator import itemgetter, setitem
 from typing import Any
 
 from genesis.capture.guards.python_state import Guards
+from genesis.capture.record.records import Settings
+from genesis.ir.annotations import Attributes, Options
 from genesis.optim.lr_scheduler import LRScheduler
 from genesis.optim.optimizer import Optimizer
 from genesis.tensor.handle import Tensor
@@ -18,8 +20,8 @@ __all__ = ["ScheduleStep", "UpdateStep", "is_literal", "later_schedules"]
 Undo = list[Callable[[], None]]
 
 
-def is_literal(value: Any) -> bool:
-    """Whether a number is part of a step's key: 0, 1, -1 and bools are.
+def is_literal(value: object) -> bool:
+    """Whether a number is part of a trace step's key: 0, 1, -1 and bools are.
 
     >>> is_literal(1.0), is_literal(0.1), is_literal(True)
     (True, False, True)
@@ -30,9 +32,9 @@ def is_literal(value: Any) -> bool:
 class ScheduleStep:
     """A scheduler's step, with the arguments that it was given."""
 
-    settings: tuple[Any, ...] = ()
+    settings: Settings = ()
 
-    def __init__(self, scheduler: LRScheduler, arguments: Mapping[str, Any]) -> None:
+    def __init__(self, scheduler: LRScheduler, arguments: Options) -> None:
         self.scheduler = scheduler
         self._arguments = dict(arguments)
         self._before: Undo = []
@@ -58,7 +60,7 @@ class ScheduleStep:
         """Undo the recorded step."""
         self._before[0]()
 
-    def again(self, undo: Undo) -> tuple[Any, ...] | None:
+    def again(self, undo: Undo) -> Settings | None:
         """Take the step; returns its numbers, of which there are none."""
         self._note(undo)
         self.scheduler.step(**self._arguments)
@@ -66,7 +68,7 @@ class ScheduleStep:
 
 
 def _parts(scheduler: Any) -> list[Any]:
-    """A scheduler, and those that it is made of."""
+    """A scheduler and its parts."""
     return [scheduler, *[part for inner in getattr(scheduler, "_schedulers", ()) for part in _parts(inner)]]
 
 
@@ -74,7 +76,7 @@ class UpdateStep:
     """An optimizer's update of some parameters of one group, all of one age."""
 
     def __init__(
-        self, optimizer: Optimizer, group: dict[str, Any], parameters: Sequence[Tensor], settings: tuple[Any, ...]
+        self, optimizer: Optimizer, group: Attributes, parameters: Sequence[Tensor], settings: Settings
     ) -> None:
         self.optimizer = optimizer
         self.settings = settings
@@ -86,7 +88,7 @@ class UpdateStep:
         self._literals = [(k, value) for k, value in enumerate(settings) if is_literal(value)]
 
     def guard(self, guards: Guards, parameters: Sequence[Tensor]) -> None:
-        """Have all compared that has to stay for the step to be the same one: groups, parameters, the state's tensors."""
+        """Guard what makes it the same step: groups, parameters, the state's tensors."""
         optimizer, constant, name = self.optimizer, guards.constant, type(self.optimizer).__name__
         owner, state_of = constant(optimizer), constant(optimizer.state)
         guards.fail_if(f"len({owner}.param_groups) != {len(optimizer.param_groups)}", f"the groups of {name}")
@@ -104,8 +106,8 @@ class UpdateStep:
         for state in self._states:
             state["step"] -= 1
 
-    def again(self, undo: Undo) -> tuple[Any, ...] | None:
-        """Count the step; returns its numbers, or None if it would be another: of other slots, ages or literals."""
+    def again(self, undo: Undo) -> Settings | None:
+        """Count the step; returns its numbers, or None if its slots, ages or literals differ from the recorded ones."""
         optimizer, group, states = self.optimizer, self._group, self._states
         ages = [*map(_age_of, states)]
         before = ages[0]
@@ -125,12 +127,12 @@ class UpdateStep:
 _age_of = itemgetter("step")
 
 
-def _count(states: Sequence[dict[str, Any]], age: int) -> None:
-    """Set all ages, in one breath: no interrupt comes between."""
+def _count(states: Sequence[Attributes], age: int) -> None:
+    """Set all ages in one C call, which no interrupt can split."""
     any(map(setitem, states, repeat("step"), repeat(age)))
 
 
 def later_schedules(steps: Sequence[UpdateStep | ScheduleStep]) -> list[int]:
-    """The places of schedulers' steps after the first update, last first: if that one's program fails, they are not taken."""
+    """The indices of schedulers' steps after the first update, last first: they are undone if its program fails."""
     first = next((place for place, step in enumerate(steps) if isinstance(step, UpdateStep)), len(steps))
     return [place for place in range(len(steps) - 1, first, -1) if isinstance(steps[place], ScheduleStep)]

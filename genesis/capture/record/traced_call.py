@@ -1,20 +1,21 @@
-"""Recording: a call takes place, with a recorder and a watch beside it."""
+"""Recording a call: the function runs once, with a recorder and a watch beside it."""
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from genesis.capture.guards.entry_check import leaves_check
 from genesis.capture.record.arguments import Arguments
 from genesis.capture.record.recorder import Recorder
+from genesis.capture.record.records import Mode, Positional
 from genesis.capture.record.results import Results
 from genesis.capture.record.steps import later_schedules
 from genesis.capture.record.watch import Watch
 from genesis.capture.replay.entry import Entry
 from genesis.execution.failure import LOSSES
 from genesis.execution.flush import flush_all
+from genesis.ir.annotations import AnyFunction, Options
 from genesis.ir.dtypes import get_default_dtype
 from genesis.runtime.collector import collector_paused
 from genesis.runtime.devices import CPU, get_current_gpu, get_default_device, seen_devices
@@ -26,18 +27,18 @@ from genesis.tracing.state import thread_state
 __all__ = ["Recording", "modes", "record"]
 
 
-def modes() -> tuple[Any, ...]:
-    """What holds for a call as a whole."""
+def modes() -> Mode:
+    """The modes of a call: gradients, autocast, default dtype and devices, threads."""
     state = thread_state
-    places = (get_default_device(), get_current_gpu()) if seen_devices else _AT_HOME
+    places = (get_default_device(), get_current_gpu()) if seen_devices else _CPU_ALONE
     return state.grad_enabled, state.autocast, get_default_dtype(), places, get_num_threads()
 
 
-_AT_HOME = CPU, 0  # where everything is as long as nobody has asked for another device
+_CPU_ALONE = CPU, 0  # the defaults as long as nobody has asked for another device
 
 
 class Recording(NamedTuple):
-    """A call that took place: what it returned, its record, and what was made of that."""
+    """A recorded call: its result, its recorder, and the entry made of it."""
 
     result: Any
     recorder: Recorder
@@ -45,15 +46,15 @@ class Recording(NamedTuple):
 
     @property
     def entry(self) -> Entry | None:
-        """What replays the call, if it can be replayed."""
+        """The entry, if the call can be replayed."""
         return None if self.recorder.refusals else self.made
 
 
 def record(
-    function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], dynamic: bool = False, fullgraph: bool = False,
+    function: AnyFunction, args: Positional, kwargs: Options, dynamic: bool = False, fullgraph: bool = False,
     returns_items: bool = False, undoable: bool = False,
 ) -> Recording:
-    """Call the function and note what happens; if `undoable`, the recorder can take it back."""
+    """Call the function and record it; `undoable`: the recorder keeps what it takes to undo the call."""
     before = modes()
     recorder = Recorder(fullgraph, returns_items, undoable)
     with recorder, recorder:  # twice, as every mode: see `recording` in thread.py
@@ -88,8 +89,8 @@ def record(
     return Recording(result, recorder, entry)
 
 
-def _compare(recorder: Recorder, arguments: Arguments, args: Any, kwargs: Any) -> None:
-    """Refuse if the call changed what it reads: its next would read something else."""
+def _compare(recorder: Recorder, arguments: Arguments, args: Positional, kwargs: Options) -> None:
+    """Refuse a call that changes what it reads: the next one would read something else."""
     guards = recorder.guards
     changed = guards.failing()
     if changed is not None:
@@ -108,7 +109,7 @@ def _compare(recorder: Recorder, arguments: Arguments, args: Any, kwargs: Any) -
 
 
 def _plain(value: Any) -> Any:
-    """`value` with numbers in the place of Numbers; lists, dicts and dataclasses stay themselves."""
+    """`value` with numbers in place of Numbers; lists, dicts and dataclasses keep their identity."""
     if type(value) is Number:
         return value.value
     if isinstance(value, tuple):

@@ -1,4 +1,4 @@
-"""The watch: which code runs while a call is traced, and what it calls that a replay would not repeat."""
+"""The watch: a profiler hook that sees which code runs in a recorded call, and what a replay would not repeat."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 from types import CodeType, FrameType, FunctionType
-from typing import Any
 
 from genesis.amp.grad_scaler import GradScaler
 from genesis.autograd.grad_manager import GradManager
 from genesis.capture.guards.purity import is_impure
 from genesis.capture.guards.python_state import Guards
+from genesis.ir.annotations import Options
 from genesis.optim.lr_scheduler import LRScheduler
 from genesis.tensor.traced_number import plain
 
@@ -22,7 +22,7 @@ __all__ = ["Watch"]
 _PACKAGE = str(Path(__file__).resolve().parents[2]) + os.sep
 _STANDARD = os.path.dirname(os.path.abspath(os.__file__)) + os.sep
 _INSTALLED = os.sep + "site-packages" + os.sep
-# Library code whose outcome hangs on state that is not guarded, or that changes state which replays do not change.
+# Library code that depends on state without guards, or changes state that replays do not change.
 _UNSEEN = (
     "debug", "utils/data", "serialization.py", "amp/grad_scaler.py", "functions/printing.py", "optim/lr_scheduler",
     "func/functional", "autograd/grad_manager.py", "cuda/memory.py", "cuda/random.py", "cuda/streams.py",
@@ -39,43 +39,43 @@ _UNREPEATED_MODULES = {
 _MANAGING = {"__enter__", "__exit__", "backward"}
 _SCALING = {"scale", "unscale_", "step", "update", "get_scale", "is_enabled"}
 _IN_PLACE = {"<listcomp>", "<setcomp>", "<dictcomp>", "<genexpr>"}  # functions that last for one expression
-_places: dict[str, str] = {}
+_origins: dict[str, str] = {}
 
 
-def _place_of(frame: FrameType) -> str:
-    """Whose code runs in it: "user", "layer" (a module of genesis.nn), "genesis", "standard"."""
+def _origin_of(frame: FrameType) -> str:
+    """Whose code it runs: "user", "layer" (a module of genesis.nn), "genesis", "unseen", "standard"."""
     name = frame.f_code.co_filename
     if name == "<string>":  # made at run time, as methods of dataclasses and named tuples are
         module = str(frame.f_globals.get("__name__"))
         return "genesis" if module.startswith("genesis.") else "standard" if module.startswith("namedtuple_") else "user"
-    place = _places.get(name)
-    if place is None:
+    origin = _origins.get(name)
+    if origin is None:
         inside = name.startswith(_PACKAGE)
         standard = name.startswith((_STANDARD, "<frozen")) and _INSTALLED not in name
-        place = "standard" if standard else "user"
+        origin = "standard" if standard else "user"
         if inside:
-            place = "layer" if name.startswith(_PACKAGE + "nn" + os.sep) else "genesis"
+            origin = "layer" if name.startswith(_PACKAGE + "nn" + os.sep) else "genesis"
             relative = name[len(_PACKAGE) :].replace(os.sep, "/")
             if relative.startswith(_UNSEEN):
-                place = "unseen"
+                origin = "unseen"
         elif f"{_INSTALLED}numpy{os.sep}" in name:
-            place = "standard"
-        _places[name] = place
-    return place
+            origin = "standard"
+        _origins[name] = origin
+    return origin
 
 
 class Watch:
-    """A context in which this thread's calls are seen."""
+    """A context in which this thread's calls are watched."""
 
     def __init__(
-        self, guards: Guards, refuse: Callable[[str], None], schedule: Callable[[LRScheduler, Any], None]
+        self, guards: Guards, refuse: Callable[[str], None], schedule: Callable[[LRScheduler, Options], None]
     ) -> None:
         self._guards = guards
         self._refuse = refuse
         self._schedule = schedule
         self._known: set[CodeType] = set()
         self._owners: set[int] = set()
-        self._fresh: dict[int, Any] = {}  # objects that the call itself makes
+        self._fresh: dict[int, object] = {}  # objects that the call itself makes
         self._away: FrameType | None = None  # a scheduler's step: it will be taken anew, so nothing in it counts
         self._before = sys.getprofile()
 
@@ -85,35 +85,35 @@ class Watch:
     def __exit__(self, *problem: object) -> None:
         sys.setprofile(self._before)
 
-    def _see(self, frame: FrameType, event: str, argument: Any) -> None:
-        if self._away is None:  # nearly all that happens is of no interest, and has to be passed over quickly
+    def _see(self, frame: FrameType, event: str, argument: object) -> None:
+        if self._away is None:  # nearly all events are of no interest, and the hook runs at each
             code = frame.f_code
             if event != "call":
-                if event != "c_call" or _places.get(code.co_filename) == "genesis":
+                if event != "c_call" or _origins.get(code.co_filename) == "genesis":
                     return
-            elif code.co_name not in _UNREPEATED and _places.get(code.co_filename) == "genesis":
+            elif code.co_name not in _UNREPEATED and _origins.get(code.co_filename) == "genesis":
                 return
         try:
             self._seen(frame, event, argument)
         except Exception as problem:  # an object of the user's that does not like to be looked at
             self._refuse(f"what it reads cannot be compared: {problem!r}")
 
-    def _seen(self, frame: FrameType, event: str, argument: Any) -> None:
+    def _seen(self, frame: FrameType, event: str, argument: object) -> None:
         if self._away is not None:
             if event == "return" and frame is self._away:
                 self._away = None
             return
-        code, place = frame.f_code, _place_of(frame)
+        code, origin = frame.f_code, _origin_of(frame)
         if event == "c_call":
-            if place == "user" and is_impure(argument):
+            if origin == "user" and is_impure(argument):
                 self._refuse(f"it calls {getattr(argument, '__qualname__', argument)}")
-        elif event != "call" or (place == "standard" and code in self._known):
+        elif event != "call" or (origin == "standard" and code in self._known):
             return
-        elif place == "user" or place == "layer":
-            self._python(frame, code, place)
-        elif place == "unseen":
+        elif origin == "user" or origin == "layer":
+            self._python(frame, code, origin)
+        elif origin == "unseen":
             self._unseen(frame, code)
-        elif place == "genesis":
+        elif origin == "genesis":
             if code.co_name in _UNREPEATED and self._is_called_by_user(frame):
                 self._refuse(f"it calls {code.co_name}")
         else:
@@ -123,18 +123,18 @@ class Watch:
             elif self._is_called_by_user(frame):
                 self._refuse(f"it calls {code.co_name} of {module}")
 
-    def _python(self, frame: FrameType, code: CodeType, place: str) -> None:
+    def _python(self, frame: FrameType, code: CodeType, origin: str) -> None:
         if code not in self._known:
             self._known.add(code)
-            if code.co_name in _UNREPEATED and place == "layer":
+            if code.co_name in _UNREPEATED and origin == "layer":
                 self._refuse(f"it calls {code.co_name}")
-            if place == "user":
+            if origin == "user":
                 self._guards.globals_of(code, frame.f_globals)
                 if code.co_freevars and code.co_name not in _IN_PLACE and not self._guards.knows(code):
                     for function in gc.get_referrers(code):
                         if isinstance(function, FunctionType):
                             self._guards.enter(function, function.__name__)
-            self._guards.code(code, place == "user")
+            self._guards.code(code, origin == "user")
         if "type" in code.co_names or "__class__" in code.co_names:  # which would tell a Number from a number
             for name, value in frame.f_locals.items():
                 frame.f_locals[name] = plain(value)
@@ -167,8 +167,8 @@ class Watch:
             self._refuse(f"it calls {code.co_name} of {frame.f_globals.get('__name__')}")
 
     def _is_called_by_user(self, frame: FrameType) -> bool:
-        """Whether the user's code called it, directly or by way of the standard library."""
+        """Whether the user's code called it, directly or through the standard library."""
         caller = frame.f_back
-        while caller is not None and _place_of(caller) == "standard":
+        while caller is not None and _origin_of(caller) == "standard":
             caller = caller.f_back
-        return caller is not None and _place_of(caller) == "user"
+        return caller is not None and _origin_of(caller) == "user"

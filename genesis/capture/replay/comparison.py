@@ -1,8 +1,7 @@
-"""`check=True`: a call runs as it is, is taken back, and is replayed; what both leave has to agree."""
+"""`check=True`: a call runs uncompiled, is undone, and is replayed; the results have to agree."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -11,6 +10,7 @@ from genesis.capture.record.recorder import Recorder
 from genesis.capture.record.traced_call import record
 from genesis.capture.replay.entry import Entry
 from genesis.capture.replay.single_program import FAULT
+from genesis.ir.annotations import AnyFunction
 from genesis.pytree import leaves_of
 from genesis.runtime import rng
 from genesis.tensor.handle import Tensor
@@ -21,11 +21,11 @@ ROUNDING = 1000  # units in the last place, of the largest element, by which res
 
 
 class MismatchError(AssertionError):
-    """A replay gave something else than the function itself: found by `check=True`."""
+    """A replay's results differ from the function's own: found by `check=True`."""
 
 
 def compared(
-    function: Callable[..., Any], entry: Entry, found: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
+    function: AnyFunction, entry: Entry, found: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> tuple[bool, Any]:
     """`entry.replay(*found)`, compared with what the function does when called; raises MismatchError."""
     wanted, recorder, _ = record(function, args, kwargs, undoable=True)
@@ -45,9 +45,9 @@ def compared(
     return True, result
 
 
-def _values(recorder: Recorder, result: Any) -> dict[str, Any]:
-    """Numbers for all that a call leaves, by what they are."""
-    found: dict[str, Any] = {f"result {k}": leaf for k, leaf in enumerate(leaves_of(result))}
+def _values(recorder: Recorder, result: object) -> dict[str, object]:
+    """The values of a call's results, gradients and changed tensors, by name."""
+    found: dict[str, object] = {f"result {k}": leaf for k, leaf in enumerate(leaves_of(result))}
     for tensor, state in recorder.states.items():
         found[state.label] = tensor
         found[f"the gradient of {state.label}"] = tensor._grad
@@ -55,15 +55,15 @@ def _values(recorder: Recorder, result: Any) -> dict[str, Any]:
     return {name: leaf.numpy(force=True).copy() if isinstance(leaf, Tensor) else leaf for name, leaf in found.items()}
 
 
-def _agree(want: Any, got: Any) -> bool:
-    """Whether two outcomes are the same up to rounding."""
+def _agree(want: object, got: object) -> bool:
+    """Whether two results are the same up to rounding."""
     if not isinstance(want, np.ndarray) or not isinstance(got, np.ndarray) or want.dtype.kind not in "fV":
-        return bool(np.array_equal(want, got))
+        return bool(np.array_equal(want, got))  # type: ignore[arg-type]
     a, b = want.astype(np.float64), got.astype(np.float64)
     bound = ROUNDING * max(float(np.finfo(want.dtype).eps) if want.dtype.kind == "f" else 2.0**-7, 0.0)
     scale = np.abs(a[np.isfinite(a)]).max(initial=0.0)
     return a.shape == b.shape and bool(np.allclose(a, b, rtol=bound, atol=bound * scale, equal_nan=True))
 
 
-def _shown(value: Any) -> str:
+def _shown(value: object) -> str:
     return np.array2string(value, threshold=6, edgeitems=2) if isinstance(value, np.ndarray) else repr(value)

@@ -1,14 +1,14 @@
 """Entries: a traced call made ready to be replayed.
 
-A replay checks the guards, puts the traces of the recorded programs down as a whole - nodes and path are those of the
-recording, inputs and numbers are this call's - and flushes them. So what holds for any flush holds here too: memory is
-taken over from inputs that die, an index out of range undoes what depends on it, an interrupt loses nothing.
-A call that is one program of the host's has a shorter way (see `single_program`).
+A replay checks the guards, then runs the recorded programs on this call's inputs and numbers; each takes its results from
+its own pool. There are two ways to the same effect. A call that is one program of the host's runs it at once
+(`single_program`). Any other puts the traces of its programs down as a whole and flushes them, so all that holds for a flush
+holds for it: an index out of range undoes what depends on it, an interrupt loses nothing, backward can go on from results.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from operator import add, attrgetter
 from typing import Any, NamedTuple
@@ -16,13 +16,14 @@ from typing import Any, NamedTuple
 from genesis.capture.guards.entry_check import check_of
 from genesis.capture.record.arguments import Arguments
 from genesis.capture.record.recorder import Recorder
-from genesis.capture.record.records import InputSource, Program, Write, signed
+from genesis.capture.record.records import InputSource, Leaves, Mode, Program, Settings, Source, Values, Write, signed
 from genesis.capture.record.results import Results, copied, find
 from genesis.capture.record.steps import later_schedules
 from genesis.capture.replay.program import ReplayProgram
 from genesis.capture.replay.single_program import FAULT, Commit, SingleProgramReplay
 from genesis.execution.failure import LOSSES
 from genesis.execution.flush import FLUSH_HOOKS, flush
+from genesis.ir.annotations import AnyFunction, Scalar
 from genesis.runtime import rng
 from genesis.tensor.dispatch import array_of
 from genesis.tensor.handle import Tensor, hold_gradient
@@ -32,16 +33,17 @@ from genesis.tracing.trace import Array
 __all__ = ["Entry"]
 
 _device, _version = attrgetter("memory.buffer.device"), attrgetter("_version")
+Undo = list[Callable[[], None]]
 
 
-class _Launch(NamedTuple):
-    """A program with what a replay has to look up for it."""
+class _Step(NamedTuple):
+    """A program, and what a replay looks up for it."""
 
-    replay: ReplayProgram
+    program: ReplayProgram
     inputs: list[InputSource]
     numbers: list[float]
-    slots: list[tuple[int, Any]]
-    variables: list[tuple[int, Any]]
+    slots: list[tuple[int, Source]]
+    variables: list[tuple[int, Source]]
     writes: list[Write]
     roots: list[Tensor]  # that are written over, if they are the same ones in all calls; else none
     versions: list[int]  # by how many theirs rise
@@ -59,12 +61,12 @@ class Entry:
         replays: how many there were.
     """
 
-    def __init__(self, recorder: Recorder, arguments: Arguments, results: Results, modes: tuple[Any, ...]) -> None:
+    def __init__(self, recorder: Recorder, arguments: Arguments, results: Results, modes: Mode) -> None:
         self.modes = modes
         self.labels = recorder.guards.labels
         self.replays = 0
         self.lines = [program.line for program in recorder.programs]
-        self._steps = recorder.steps
+        self._optimizer_steps = recorder.steps
         self._draws = recorder.drawn_in_all if recorder.starts else None
         self._results = results
         states = recorder.states.values()
@@ -76,39 +78,46 @@ class Entry:
                     given.setdefault(InputSource(one.source), len(given))
         self._given = given
         recorder.wholes.update([one.source for one in given])
-        self._launches = [_launch(recorder, place, given) for place in range(len(recorder.programs))]
-        self._unread = [w.source for launch in self._launches for w in launch.writes if InputSource(w.source) not in given]
-        only = self._launches[0] if len(self._launches) == 1 else None
-        self._single = SingleProgramReplay(only.replay, only.inputs, only.writes, self._cleared, results) if (
-            only is not None and only.is_plain and only.replay.is_single) else None
-        self.check: Callable[[Any, Any], Any] = check_of(recorder, arguments, given)
-        self.slots = [(s.label, f"{s.array.node.dtype.name}{list(s.array.node.shape)}") for s in states if s.source in {
-            one.source for one in given}]
+        self._steps = [_step(recorder, place, given) for place in range(len(recorder.programs))]
+        self._unread = [w.source for step in self._steps for w in step.writes if InputSource(w.source) not in given]
+        self._single = self._single_replay()
+        # The check is generated last: what was looked up so far decides which tensors it compares, and how closely.
+        self.check: AnyFunction = check_of(recorder, arguments, given)
+        read = {one.source for one in given}
+        self.slots = [
+            (s.label, f"{s.array.node.dtype.name}{list(s.array.node.shape)}") for s in states if s.source in read]
         self.slots += [(f"number of leaf {j}", repr(arguments.leaves[j])) for j in sorted(arguments.numbers)
                        if ("leaf", j) not in recorder.fixed]
+
+    def _single_replay(self) -> SingleProgramReplay | None:
+        """The fast way, if the call is one program that fits."""
+        if len(self._steps) != 1 or not self._steps[0].is_plain or not self._steps[0].program.is_single:
+            return None
+        step = self._steps[0]
+        return SingleProgramReplay(step.program, step.inputs, step.writes, self._cleared, self._results)
 
     @property
     def programs(self) -> list[ReplayProgram]:
         """What runs, in order."""
-        return [launch.replay for launch in self._launches]
+        return [step.program for step in self._steps]
 
-    def is_elsewhere(self, arrays: Sequence[Array], leaves: Sequence[Any]) -> bool:
+    def is_elsewhere(self, arrays: Sequence[Array], leaves: Leaves) -> bool:
         """Whether a tensor that a replay would read or write is on another device than the programs."""
-        places = {*map(_device, arrays), *[array_of(find(source, leaves)).device for source in self._unread]}
-        return bool(self._launches) and not places <= {self._launches[0].replay.device}
+        devices = {*map(_device, arrays), *[array_of(find(source, leaves)).device for source in self._unread]}
+        return bool(self._steps) and not devices <= {self._steps[0].program.device}
 
-    def replay(self, arrays: list[Array], leaves: Sequence[Any]) -> tuple[bool, Any]:
+    def replay(self, arrays: list[Array], leaves: Leaves) -> tuple[bool, Any]:
         """(True, what the recorded call would return), or (False, None) if a step would be another.
 
         FAULT in place of a result: the function has to be called, to fail where it fails.
         """
-        undo: list[Callable[[], None]] = []
-        start, single = None, None if FLUSH_HOOKS else self._single
+        undo: Undo = []
+        start, single = None, None if FLUSH_HOOKS else self._single  # hooks want to see traces
         commit = single or Commit()
         commit.done = False
         try:
-            settings = []
-            for step in self._steps:
+            settings: list[Settings] = []
+            for step in self._optimizer_steps:
                 numbers = step.again(undo)
                 if numbers is None:
                     self._take_back(undo, start)
@@ -118,13 +127,14 @@ class Entry:
             if single is None:
                 result = self._flushed(arrays, leaves, partial(_number, settings, leaves, start), undo, commit)
             else:
-                launch = self._launches[0]
-                scalars = launch.numbers.copy()
-                for k, source in launch.slots:
+                only = self._steps[0]
+                scalars = only.numbers.copy()
+                for k, source in only.slots:
                     scalars[k] = settings[source[1]][source[2]] if source[0] == "setting" else _number(
                         settings, leaves, start, source)
                 result = single.replay(arrays, scalars, leaves)
         except BaseException:
+            # Once committed, tensors hold their new arrays, computed or pending: the step has been taken.
             if not commit.done:
                 self._take_back(undo, start)
             raise
@@ -134,68 +144,61 @@ class Entry:
             self.replays += 1
         return True, result
 
-    def _take_back(self, undo: Sequence[Callable[[], None]], start: int | None) -> None:
+    def _take_back(self, undo: Undo, start: int | None) -> None:
         for restore in reversed(undo):
             restore()
         if start is not None:
             rng.set_state((rng.initial_seed(), start))
 
     def _flushed(
-        self, arrays: list[Array], leaves: Sequence[Any], number: Callable[[Any], Any], undo: Sequence[Callable[[], None]],
-        commit: Commit,
+        self, arrays: list[Array], leaves: Leaves, number: Callable[[Source], Scalar], undo: Undo, commit: Commit
     ) -> Any:
-        """Put all programs down, and flush them."""
+        """Put the programs down one after the other, and flush each."""
         for source in self._cleared:
             find(source, leaves)._grad = None
         values: dict[tuple[int, int], Array] = {}
         made: dict[int, Tensor] = {}
-        last = len(self._launches) - 1
-        for place, launch in enumerate(self._launches):
-            inputs = arrays if launch.is_plain else [self._input(one, arrays, values) for one in launch.inputs]
+        last = len(self._steps) - 1
+        for place, step in enumerate(self._steps):
+            inputs = arrays if step.is_plain else [self._input(one, arrays, values) for one in step.inputs]
             if place == last and inputs is not arrays:
-                arrays.clear()  # inputs that nobody holds any more give their memory away
-            scalars = launch.numbers.copy()
-            for k, source in launch.slots:
+                arrays.clear()  # the trace alone is to own inputs that die: the pool takes over what has no other owner
+            scalars = step.numbers.copy()
+            for k, source in step.slots:
                 scalars[k] = number(source)
-            trace, handles = launch.replay.put_down(inputs, scalars)
+            trace, handles = step.program.put_down(inputs, scalars)
             for array in handles:
                 values[place, array.index] = array
-            for index, source in launch.variables:
+            for index, source in step.variables:
                 trace.variables[index] = find(source, leaves)
-            roots = launch.roots or [find(write.source, leaves) for write in launch.writes]
-            graded = self._gradients(values, leaves, made) if place == last else []
-            for root, write in zip(roots, launch.writes, strict=True):
+            roots = step.roots or [find(write.source, leaves) for write in step.writes]
+            for root, write in zip(roots, step.writes, strict=True):
                 for _ in range(write.notes):
                     note(root._array, write.change)
                 trace.written.append((root, root._array))
-            tensors = [*roots, *roots, *[tensor for tensor, _ in graded], commit]
-            names = [*["_array"] * len(roots), *["_version"] * len(roots), *["_grad"] * len(graded), "done"]
-            news = [*[handles[write.output] for write in launch.writes], *map(add, map(_version, roots), launch.versions),
-                    *[gradient for _, gradient in graded], True]
-            any(map(setattr, tensors, names, news))  # in one breath: no interrupt comes between
-            del news
-            for tensor, gradient in graded:
-                if not tensor._is_holder:
-                    hold_gradient(tensor, gradient)
+            graded = self._gradients(values, leaves, made) if place == last else []
+            _commit(step, roots, handles, graded, commit)
             try:
-                flush(trace, launch.replay.begin(handles))
+                flush(trace, step.program.begin(handles))
             except LOSSES:
-                for number_of_step in later_schedules(self._steps):
-                    undo[number_of_step]()
+                for schedule in later_schedules(self._optimizer_steps):
+                    undo[schedule]()
                 raise
         return self._results.build(values, leaves, made)
 
-    def _gradients(self, values: Any, leaves: Sequence[Any], made: dict[int, Tensor]) -> list[tuple[Tensor, Tensor | None]]:
+    def _gradients(
+        self, values: Values, leaves: Leaves, made: dict[int, Tensor]
+    ) -> list[tuple[Tensor, Tensor | None]]:
         """The tensors whose `.grad` is new, and what it is."""
         return [
             (find(source, leaves), None if recipe is None else self._results.tensor(recipe, values, leaves, made))
             for source, recipe in self._results.gradients
         ]
 
-    def _input(self, given: InputSource, arrays: list[Array], values: dict[tuple[int, int], Array]) -> Array:
+    def _input(self, given: InputSource, arrays: list[Array], values: Values) -> Array:
         kind = given.source[0]
         if kind == "output":
-            return values[given.source[1:]]
+            return values[given.source[1:]]  # type: ignore[index]
         if kind == "constant":
             constant: Array = given.source[1]
             return constant
@@ -207,7 +210,22 @@ class Entry:
         return copied(array) if given.copied else array
 
 
-def _number(settings: Sequence[Sequence[Any]], leaves: Sequence[Any], start: Any, source: Any) -> Any:
+def _commit(
+    step: _Step, roots: Sequence[Tensor], handles: Sequence[Array], graded: Sequence[tuple[Tensor, Tensor | None]],
+    commit: Commit,
+) -> None:
+    """Put what a program will have computed where it belongs: arrays, versions and, after the last one, gradients."""
+    tensors = [*roots, *roots, *[tensor for tensor, _ in graded], commit]
+    names = [*["_array"] * len(roots), *["_version"] * len(roots), *["_grad"] * len(graded), "done"]
+    news = [*[handles[write.output] for write in step.writes], *map(add, map(_version, roots), step.versions),
+            *[gradient for _, gradient in graded], True]
+    any(map(setattr, tensors, names, news))  # one C call: no interrupt comes between, so a call is taken whole or not at all
+    for tensor, gradient in graded:
+        if not tensor._is_holder:
+            hold_gradient(tensor, gradient)
+
+
+def _number(settings: Sequence[Settings], leaves: Leaves, start: int | None, source: Source) -> Any:
     """The number that `source` names, in a call with these leaves and steps whose random numbers begin at `start`."""
     kind = source[0]
     if kind == "setting":
@@ -217,11 +235,12 @@ def _number(settings: Sequence[Sequence[Any]], leaves: Sequence[Any], start: Any
     if kind == "seed":
         return signed(rng.initial_seed())
     if kind == "draw":
+        assert start is not None
         return signed((start + source[1]) & rng.MASK)
     return source[1] if kind == "given" else source[1](*[_number(settings, leaves, start, operand) for operand in source[2:]])
 
 
-def _launch(recorder: Recorder, place: int, given: dict[InputSource, int]) -> _Launch:
+def _step(recorder: Recorder, place: int, given: Mapping[InputSource, int]) -> _Step:
     program: Program = recorder.programs[place]
     later = {root for following in recorder.programs[place + 1 :] for root, _ in following.writes}
     outputs = {index: k for k, index in enumerate(program.replay.outputs)}
@@ -240,7 +259,7 @@ def _launch(recorder: Recorder, place: int, given: dict[InputSource, int]) -> _L
         ))
     plain = len(recorder.programs) == 1 and [*given] == program.inputs
     roots = [write.source[1].tensor for write in writes] if all(write.source[0] == "tensor" for write in writes) else []
-    return _Launch(
+    return _Step(
         program.replay, program.inputs, program.numbers, program.slots, program.variables, writes, roots,
         [write.versions for write in writes], plain)
 

@@ -9,17 +9,19 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from itertools import repeat
 from operator import attrgetter
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 from genesis.capture.guards.tensor_guards import unlike
-from genesis.capture.record.records import InputSource, Source, Write
+from genesis.capture.record.records import InputSource, Leaves, Source, Values, Write
 from genesis.capture.record.results import Results, find
 from genesis.capture.replay.program import ReplayProgram
 from genesis.execution.result_pool import Run, reusable
+from genesis.ir.annotations import Scalar
 from genesis.ir.dtypes import float32
 from genesis.ops.layout import contiguous_layout
 from genesis.runtime.counters import counts
 from genesis.runtime.memory import Buffer
+from genesis.runtime.native import NativeProgram
 from genesis.runtime.references import IN_LIST, reference_count
 from genesis.runtime.scratch import scratch
 from genesis.tensor.handle import Tensor, hold_gradient
@@ -48,9 +50,9 @@ class _Tensors(NamedTuple):
     roots: list[Tensor]  # that are written over
     graded: list[Tensor]  # whose gradient is new, or lost
     replaced: list[Tensor]  # whose new gradient may lie where the old one lay
-    changing: tuple[Any, ...]
+    changing: tuple[object, ...]
     names: tuple[str, ...]
-    restored: tuple[Any, ...]  # after a fault
+    restored: tuple[object, ...]  # after a fault
     restored_names: tuple[str, ...]
 
 
@@ -63,7 +65,7 @@ class SingleProgramReplay(Commit):
     ) -> None:
         plan = program.plan
         self._pool, self._device = program.pool, program.device
-        self._program: Any = plan.segments[0].program
+        self._program = cast(NativeProgram, plan.segments[0].program)
         self._inputs = plan.inputs
         self._arena_bytes = plan.arena_bytes
         self._can_fail = any(node.op == "check_index" for node in plan.lowered.nodes)
@@ -129,7 +131,7 @@ class SingleProgramReplay(Commit):
         self._sizes = [plan.sizes[number] for number in self._reused]
         return [replaced[value] for _, value in freed]
 
-    def _tensors(self, leaves: Sequence[Any]) -> _Tensors:
+    def _tensors(self, leaves: Leaves) -> _Tensors:
         """The tensors that the program changes in a call with these leaves."""
         roots, graded, bare, replaced = [[find(source, leaves) for source in sources] for sources in self._sources]
         graded += bare
@@ -138,7 +140,7 @@ class SingleProgramReplay(Commit):
             roots, graded, replaced, (*roots, *roots, *graded, self), (*arrays, *versions, *gradients, "done"),
             (*roots, *graded, self), (*arrays, *gradients, "done"))
 
-    def replay(self, arrays: list[Array], numbers: Sequence[Any], leaves: Sequence[Any]) -> Any:
+    def replay(self, arrays: list[Array], numbers: Sequence[Scalar], leaves: Leaves) -> Any:
         """Run on these inputs and numbers; returns what the call returns, or FAULT."""
         roots, graded, replaced, changing, names, restored, restored_names = self._fixed or self._tensors(leaves)
         pool = self._pool
@@ -190,7 +192,7 @@ class SingleProgramReplay(Commit):
             for gradient, node in zip(gradients, self._nodes, strict=True)]
 
     def _made(
-        self, results: Sequence[Array], values: Mapping[tuple[int, int], Array], leaves: Sequence[Any], made: dict[int, Tensor]
+        self, results: Sequence[Array], values: Values, leaves: Leaves, made: dict[int, Tensor]
     ) -> list[Tensor | None]:
         """The new gradients."""
         if self._plain is None:
