@@ -124,7 +124,7 @@ def position_of(trace: Trace, array: Array) -> int:
 
 def check_versions(source: Trace, reads: Mapping[int, Sequence[int]]) -> None:
     """Raise ChangedError if a rule (position -> the positions that it reads) reads what was written over since."""
-    changed = source.backward.changed
+    changed = source.changed
     if not (changed or source.done) and [*map(_version_of, source.inputs)] == [*source.versions.values()]:
         return
     for index, version in source.versions.items():

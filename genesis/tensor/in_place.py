@@ -130,13 +130,13 @@ def last_change(value: Tensor) -> Change | None:
 def note(array: Array, change: Change | None) -> None:
     """A backward that is still to read `array` will say that it has changed."""
     if array.trace is not None:
-        array.trace.backward_state().changed[array.index] = change
+        array.trace.changed[array.index] = change
     if array.memory is not None:
         buffer = array.memory.buffer
         buffer.version += 1
         buffer.change = change
         if buffer.origin is not None and (trace := buffer.origin[0]()) is not None:
-            trace.backward_state().changed[buffer.origin[1]] = change
+            trace.changed[buffer.origin[1]] = change
 
 
 def _rederived(root: Tensor, value: Tensor) -> Tensor:

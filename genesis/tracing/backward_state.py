@@ -11,12 +11,12 @@ __all__ = ["FREED", "NOTHING", "BackwardState"]
 
 
 class BackwardState:
-    """The hooks, custom Functions, saved values and changes that a backward over one trace has to know of.
+    """The hooks, custom Functions and saved values that a backward over one trace has to know of.
 
     `NOTHING` and `FREED` are shared by all traces without one, and cannot be written to.
     """
 
-    __slots__ = ("changed", "copies", "custom_calls", "graph_freed", "hooks", "node_hooks", "retained", "saved")
+    __slots__ = ("copies", "custom_calls", "graph_freed", "hooks", "node_hooks", "retained", "saved")
 
     def __init__(self, graph_freed: bool = False) -> None:
         self.graph_freed = graph_freed  # nothing was kept at the flush: no backward can come any more
@@ -24,7 +24,6 @@ class BackwardState:
         self.node_hooks: MutableMapping[int, Any] = {}  # first position of a call -> the hooks on all its gradients
         self.custom_calls: MutableMapping[int, Any] = {}  # position -> the call of a custom Function that it is a result of
         self.retained: MutableMapping[int, weakref.ref[Any]] = {}  # position -> the result that retains its gradient
-        self.changed: MutableMapping[int, Any] = {}  # position -> the Change of the tensor of that value
         self.copies: MutableMapping[Any, Any] = {}  # (flushed trace, create_graph) -> where its values are in this one
         self.saved: MutableMapping[int, Any] = {}  # position -> the realized Array of what backward reads
 

@@ -72,9 +72,9 @@ class Trace:
     """A path in the trie and the data of its placeholders: what one thread does on one device."""
 
     __slots__ = (
-        "__weakref__", "arrays", "backward", "backward_done", "backwards", "closed", "device", "done", "eager", "entered",
-        "failure", "input_at", "inputs", "lines", "lost", "nodes", "number", "reference", "released", "run", "scalars", "step",
-        "variables", "versions", "weight", "written",
+        "__weakref__", "arrays", "backward", "backward_done", "backwards", "changed", "closed", "device", "done", "eager",
+        "entered", "failure", "input_at", "inputs", "lines", "lost", "nodes", "number", "reference", "released", "run",
+        "scalars", "step", "variables", "versions", "weight", "written",
     )
 
     def __init__(self, device: Device = CPU, eager: bool = False, weight: float = 0) -> None:
@@ -90,6 +90,7 @@ class Trace:
         self.scalars: list[float] = []
         self.lines: list[CallLine] = []
         self.variables: MutableMapping[int, Any] = {}  # position -> the leaf Tensor whose gradient ends there
+        self.changed: dict[int, Change | None] = {}  # position -> the in-place write after which it is no tensor's value
         self.written: list[tuple[Any, Array]] = []  # (tensor, its array before): restored if the flush fails
         self.backward: BackwardState = NOTHING  # for reading; `backward_state()` for writing
         self.backward_done = False  # the next forward begins another trace

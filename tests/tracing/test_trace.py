@@ -84,6 +84,6 @@ def test_what_backward_alone_reads_is_made_on_first_use():
 
 @pytest.mark.parametrize("shared", [NOTHING, FREED], ids=["nothing", "freed"])
 def test_the_states_that_traces_share_cannot_be_written_to(shared):
-    for name in ("changed", "copies", "custom_calls", "hooks", "node_hooks", "retained", "saved"):
+    for name in ("copies", "custom_calls", "hooks", "node_hooks", "retained", "saved"):
         with pytest.raises(TypeError):
             getattr(shared, name)[0] = None
