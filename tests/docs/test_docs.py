@@ -87,3 +87,10 @@ def test_the_guide_lists_the_passes_that_lowering_runs():
     assert listed and set(listed) <= set(called)
     plain = {"Lowered", "base_of", "layout_of", "_check"}  # what is no pass
     assert {name for name in called if name in vars(genesis.lower)} == {*listed, *plain}
+
+
+def test_what_the_guide_says_that_files_hold_is_in_them():
+    for file, names in re.findall(r"`([\w/]+\.py)`\s+\(([^)]*)\)", GUIDE):
+        source = named(file).read_text(encoding="utf-8")
+        for name in re.findall(r"`([\w.]+)`", names):
+            assert all(re.search(rf"^ *(?:class|def) {part}\b", source, re.MULTILINE) for part in name.split(".")), (name, file)
