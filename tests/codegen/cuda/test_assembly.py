@@ -17,7 +17,6 @@ from genesis.codegen.cuda.emit import Team, emit_finish, emit_kernel
 from genesis.codegen.cuda.geometry import team_of
 from genesis.codegen.cuda.target import LARGE, SIMULATED
 from genesis.execution import flush as execute
-from genesis.execution.reference_mode import Interpretation
 from genesis.lower.build import KernelCall
 from genesis.runtime.kernel_cache import KernelCache
 from tests.codegen.cuda.schedules import calls_of, lowered, program_of
@@ -34,14 +33,16 @@ ARCHITECTURES = ((8, 0), (9, 0))
 @contextmanager
 def planned():
     """Collects the programs that are run inside, which NumPy computes."""
-    programs = []
+    programs, begin = [], execute._begin
 
-    def collected(trace, held):
-        programs.append(lowered(trace, held))
-        return Interpretation(trace, held)
+    def collected(trace):
+        if handles := execute.held_arrays(trace):
+            programs.append(lowered(trace, handles))
+        trace.eager = True
+        return begin(trace)
 
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(execute, "find_plan", collected)
+        patched.setattr(execute, "_begin", collected)
         yield programs
         execute.flush_all()
 
