@@ -26,7 +26,7 @@ import numpy as np
 
 from genesis.functions.public_names import function_names
 from genesis.ir.graph import Value
-from genesis.ops import OPERATIONS, Operation
+from genesis.ops import OPERATIONS, Operation, layout
 from genesis.tensor.handle import Tensor
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -254,7 +254,7 @@ def signatures(function: Callable[..., Any]) -> list[Signature]:
 def row_signatures(row: Operation) -> list[Signature]:
     """The signatures of the function that a row of the operation table makes."""
     define = inspect.unwrap(row.define)
-    scope = define.__globals__
+    scope = vars(layout) | define.__globals__  # rows of views have the parameters of their rules
     parameters = []
     for p in row.signature.parameters.values():
         kind = Value if p.annotation is p.empty and p.default is p.empty else evaluated(p.annotation, scope)

@@ -2,7 +2,7 @@
 
 from builtins import bool as Bool, float as Float, int as Int
 from collections.abc import Sequence
-from typing import Any, Literal, overload
+from typing import Literal, overload
 from genesis.ir.annotations import Extents
 from genesis.nn.flow import (
     affine_grid as affine_grid, upsample_bilinear as upsample_bilinear, upsample_nearest as upsample_nearest,
@@ -135,7 +135,7 @@ def embedding(
 ) -> Tensor:
     """The rows of `weight` (entries, width) at the positions `input` (any shape)."""
 def embedding_bag(
-    input: Tensor, weight: Tensor, offsets: Tensor | None = None, max_norm: Any = None, norm_type: Float = 2.0,
+    input: Tensor, weight: Tensor, offsets: Tensor | None = None, max_norm: Float | None = None, norm_type: Float = 2.0,
     scale_grad_by_freq: Bool = False, mode: str = 'mean', sparse: Bool = False, per_sample_weights: Tensor | None = None,
     include_last_offset: Bool = False, padding_idx: Int | None = None,
 ) -> Tensor:

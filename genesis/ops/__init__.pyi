@@ -471,7 +471,7 @@ def einsum(equation: str, *operands: Any) -> Tensor:
 def elu(input: Tensor, alpha: Float = 1.0) -> Tensor:
     """x where positive, alpha * (exp(x) - 1) elsewhere (Clevert, Unterthiner and Hochreiter, 2016)."""
 def embedding_bag(
-    input: Tensor, weight: Tensor, offsets: Tensor | None = None, max_norm: Any = None, norm_type: Float = 2.0,
+    input: Tensor, weight: Tensor, offsets: Tensor | None = None, max_norm: Float | None = None, norm_type: Float = 2.0,
     scale_grad_by_freq: Bool = False, mode: str = 'mean', sparse: Bool = False, per_sample_weights: Tensor | None = None,
     include_last_offset: Bool = False, padding_idx: Int | None = None,
 ) -> Tensor:
@@ -504,7 +504,7 @@ def exp2_(input: Tensor) -> Tensor:
     """`exp2`, in place."""
 def exp_(input: Tensor) -> Tensor:
     """`exp`, in place."""
-def expand(input: Tensor, *shape: Any) -> Tensor:
+def expand(input: Tensor, *shape: Extents) -> Tensor:
     """Axes of extent 1 (and new leading ones) repeated with stride 0; -1 keeps an extent."""
 def expm1(input: Tensor) -> Tensor:
     """As `numpy.expm1`."""
@@ -520,7 +520,7 @@ def fix_(input: Tensor) -> Tensor:
     """`trunc`, in place."""
 def flatten(input: Tensor, start_dim: Int = 0, end_dim: Int = -1) -> Tensor:
     """The axes from `start_dim` to `end_dim` merged into one."""
-def flip(input: Tensor, *dims: Any) -> Tensor:
+def flip(input: Tensor, *dims: Extents) -> Tensor:
     """The axes `dims` walked backwards."""
 def fliplr(input: Tensor) -> Tensor:
     """Axis 1 walked backwards."""
@@ -1017,7 +1017,7 @@ def pad(input: Tensor, pad: Sequence[Int], mode: str = 'constant', value: Float 
     """`input` with more places around it."""
 def pairwise_distance(x1: Operand, x2: Operand, p: Float = 2.0, eps: Float = 1e-06, keepdim: Bool = False) -> Tensor:
     """The p-norm of x1 - x2 + eps along the last axis."""
-def permute(input: Tensor, *dims: Any) -> Tensor:
+def permute(input: Tensor, *dims: Extents) -> Tensor:
     """Axes in the order `dims`."""
 def pinv(A: Tensor, *, atol: Float | None = None, rtol: Float | None = None, hermitian: Bool = False) -> Tensor:
     """The pseudo-inverses of matrices (.., m, n) (Moore, 1920; Penrose, 1955)."""
@@ -1077,7 +1077,7 @@ def renorm(input: Tensor, p: Float, dim: Int, maxnorm: Float) -> Tensor:
     """`input` whose slices along `dim` are scaled down to the p-norm `maxnorm` where theirs is greater."""
 def renorm_(input: Tensor, p: Float, dim: Int, maxnorm: Float) -> Tensor:
     """`renorm`, in place."""
-def reshape(input: Tensor, *shape: Any) -> Tensor:
+def reshape(input: Tensor, *shape: Extents) -> Tensor:
     """The same elements in another shape, row by row; one extent may be -1 and follows from the others."""
 def resolve_conj(self: Tensor) -> Tensor:
     """The tensor itself: it is real."""
@@ -1223,9 +1223,9 @@ def square(input: Tensor) -> Tensor:
     """x * x."""
 def square_(input: Tensor) -> Tensor:
     """`square`, in place."""
-def squeeze(input: Tensor, dim: Any = None) -> Tensor:
+def squeeze(input: Tensor, dim: Int | Sequence[Int] | None = None) -> Tensor:
     """Without the axes of extent 1 (those in `dim`, if given)."""
-def squeeze_(input: Tensor, dim: Any = None) -> Tensor:
+def squeeze_(input: Tensor, dim: Int | Sequence[Int] | None = None) -> Tensor:
     """`squeeze`, in place."""
 def stack(tensors: Sequence[Tensor], dim: Int = 0) -> Tensor:
     """The tensors of one shape along a new axis `dim`."""
@@ -1257,13 +1257,13 @@ def svd(input: Tensor, some: Bool = True, compute_uv: Bool = True) -> Transposed
     """(U, S, V) of matrices (.., m, n): `input` is U @ diag(S) @ V.T, S descending; with `some`, min(m, n) vectors."""
 def svdvals(A: Tensor, *, driver: str | None = None) -> Tensor:
     """The singular values of matrices (.., m, n), descending, whatever `driver` says."""
-def swapaxes(input: Tensor, *dims: Any, dim0: Int | None = None, dim1: Int | None = None) -> Tensor:
+def swapaxes(input: Tensor, *dims: Extents, dim0: Int | None = None, dim1: Int | None = None) -> Tensor:
     """Two axes exchanged; a tuple longer than two permutes; none reverses the last two."""
-def swapaxes_(input: Tensor, *dims: Any, dim0: Int | None = None, dim1: Int | None = None) -> Tensor:
+def swapaxes_(input: Tensor, *dims: Extents, dim0: Int | None = None, dim1: Int | None = None) -> Tensor:
     """`swapaxes`, in place."""
-def swapdims(input: Tensor, *dims: Any, dim0: Int | None = None, dim1: Int | None = None) -> Tensor:
+def swapdims(input: Tensor, *dims: Extents, dim0: Int | None = None, dim1: Int | None = None) -> Tensor:
     """Two axes exchanged; a tuple longer than two permutes; none reverses the last two."""
-def swapdims_(input: Tensor, *dims: Any, dim0: Int | None = None, dim1: Int | None = None) -> Tensor:
+def swapdims_(input: Tensor, *dims: Extents, dim0: Int | None = None, dim1: Int | None = None) -> Tensor:
     """`swapdims`, in place."""
 def take_along_dim(input: Operand, indices: Operand, dim: Int | None = None) -> Tensor:
     """The elements at `indices` along `dim`, the two broadcast along other axes; without `dim`, of `input` row by row."""
@@ -1287,9 +1287,9 @@ def topk(input: Tensor, k: Int, dim: Int = -1, largest: Bool = True, sorted: Boo
     """(values, indices) of the `k` greatest (least, without `largest`) elements along `dim`, in order."""
 def trace(input: Tensor) -> Tensor:
     """The sum of a matrix' diagonal."""
-def transpose(input: Tensor, *dims: Any, dim0: Int | None = None, dim1: Int | None = None) -> Tensor:
+def transpose(input: Tensor, *dims: Extents, dim0: Int | None = None, dim1: Int | None = None) -> Tensor:
     """Two axes exchanged; a tuple longer than two permutes; none reverses the last two."""
-def transpose_(input: Tensor, *dims: Any, dim0: Int | None = None, dim1: Int | None = None) -> Tensor:
+def transpose_(input: Tensor, *dims: Extents, dim0: Int | None = None, dim1: Int | None = None) -> Tensor:
     """`transpose`, in place."""
 def trapezoid(y: Operand, x: Operand | None = None, *, dx: Float = 1, dim: Int = -1) -> Tensor:
     """The integral of `y` along `dim` by the trapezoidal rule: at the points `x`, or at distances `dx`."""
@@ -1352,7 +1352,7 @@ def vector_norm(
     x: Tensor, ord: Float = 2, dim: Int | Sequence[Int] | None = None, keepdim: Bool = False, *, dtype: DType | None = None,
 ) -> Tensor:
     """sum(|x|^ord)^(1/ord) over `dim` (all axes, if None), whatever the shape."""
-def view(input: Tensor, *shape: Any) -> Tensor:
+def view(input: Tensor, *shape: Extents) -> Tensor:
     """The same elements in another shape, row by row; one extent may be -1 and follows from the others."""
 def vstack(tensors: Sequence[Tensor]) -> Tensor:
     """The tensors one below the other; a vector is a row."""

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from math import log as ln
 from math import pi
-from typing import Any
 
 import ml_dtypes
 import numpy as np
@@ -29,7 +27,18 @@ from genesis.ops.elementwise import (
     where,
     zeros_like,
 )
-from genesis.ops.registry import Operation, as_values, cast, composite, expand, floating_dtype, promoted, widened
+from genesis.ops.registry import (
+    Emitter,
+    Kernel,
+    Operation,
+    as_values,
+    cast,
+    composite,
+    expand,
+    floating_dtype,
+    promoted,
+    widened,
+)
 from genesis.ops.rows import binary, from_scipy, unary
 
 __all__ = ["copysign", "isclose", "nan_to_num", "xlogy"]
@@ -37,11 +46,11 @@ __all__ = ["copysign", "isclose", "nan_to_num", "xlogy"]
 # ---- two operands, one expression: `k` is the kernel's arithmetic ----
 
 
-def _no_nan(pick: str) -> Callable[..., Any]:
+def _no_nan(pick: str) -> Emitter:
     return lambda k, x, y: k.where(k.isnan(x), y, k.where(k.isnan(y), x, getattr(k, pick)(x, y)))
 
 
-def _hypot(k: Any, x: Any, y: Any) -> Any:
+def _hypot(k: Kernel, x: object, y: object) -> object:
     """By the quotient, which neither overflows nor underflows; an infinity outweighs a NaN."""
     a, b = k.abs(x), k.abs(y)
     large, small = k.maximum(a, b), k.minimum(a, b)
@@ -50,22 +59,22 @@ def _hypot(k: Any, x: Any, y: Any) -> Any:
     return k.where(k.isinf(x), a, k.where(k.isinf(y), b, k.where(k.eq(large, k.constant(0)), large, length)))
 
 
-def _logaddexp(k: Any, x: Any, y: Any) -> Any:
+def _logaddexp(k: Kernel, x: object, y: object) -> object:
     return _raised(k, x, y, ln(2), k.log1p(k.exp(k.neg(k.abs(k.sub(x, y))))))
 
 
-def _logaddexp2(k: Any, x: Any, y: Any) -> Any:
+def _logaddexp2(k: Kernel, x: object, y: object) -> object:
     more = k.mul(k.log1p(k.exp2(k.neg(k.abs(k.sub(x, y))))), k.constant(1 / ln(2)))
     return _raised(k, x, y, 1.0, more)
 
 
-def _raised(k: Any, x: Any, y: Any, both: float, more: Any) -> Any:
+def _raised(k: Kernel, x: object, y: object, both: float, more: object) -> object:
     """The greater and `more`; of equal ones, which may be infinite, one and `both`."""
     return k.where(k.eq(x, y), k.add(x, k.constant(both)), k.add(k.maximum(x, y), more))
 
 
-def _times_log(logarithm: str) -> Callable[..., Any]:
-    def emit(k: Any, x: Any, y: Any) -> Any:
+def _times_log(logarithm: str) -> Emitter:
+    def emit(k: Kernel, x: object, y: object) -> object:
         zero = k.where(k.isnan(y), y, k.constant(0))
         return k.where(k.eq(x, k.constant(0)), zero, k.mul(x, getattr(k, logarithm)(y)))
 
@@ -103,7 +112,7 @@ xlog1py = binary(
 )
 
 
-def _to_winner(g: Value, first: Value) -> Any:
+def _to_winner(g: Value, first: Value) -> tuple[Value, Value]:
     return where(first, g, 0), where(first, 0, g)
 
 
@@ -165,7 +174,7 @@ def ldexp(input: Value, other: Value) -> Value:
     return cast(widened(x) * exp2(widened(exponent)), x.dtype)
 
 
-def _in_float64(x: Any) -> Any:
+def _in_float64(x: Value) -> Value:
     return cast(x, float64) if isinstance(x, Value) else float(x)
 
 

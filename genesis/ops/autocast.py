@@ -14,7 +14,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from functools import reduce
-from typing import Any
 
 from genesis.ir.dtypes import DType, float32, float64, promote
 from genesis.ir.graph import Value
@@ -24,23 +23,23 @@ __all__ = ["recast"]
 
 
 def recast(
-    operation: Operation, low: DType, arguments: Sequence[Any], attributes: Mapping[str, Any]
-) -> tuple[list[Any], dict[str, Any]]:
+    operation: Operation, low: DType, arguments: Sequence[object], attributes: Mapping[str, object]
+) -> tuple[list[object], dict[str, object]]:
     """The arguments of a call under autocast to `low`."""
     met = [v.dtype for a in (*arguments, *attributes.values()) for v in _recastable(a)]
     wanted = low if operation.autocast == "low" else float32
     if operation.autocast == "widest" and met:
         wanted = reduce(promote, met)
 
-    def converted(argument: Any) -> Any:
+    def converted(argument: object) -> object:
         if not any(True for _ in _recastable(argument)):
             return argument
-        return tuple(map(converted, argument)) if isinstance(argument, tuple) else cast(argument, wanted)
+        return tuple(map(converted, argument)) if isinstance(argument, tuple) else cast(argument, wanted)  # type: ignore[arg-type]
 
     return [converted(a) for a in arguments], {k: converted(a) for k, a in attributes.items()}
 
 
-def _recastable(argument: Any) -> Iterator[Value]:
+def _recastable(argument: object) -> Iterator[Value]:
     """The tensors of an argument that autocast may convert."""
     for value in argument if isinstance(argument, tuple) else (argument,):
         if isinstance(value, Value) and not value.is_scalar and value.dtype.category == 2 and value.dtype is not float64:

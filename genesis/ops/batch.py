@@ -6,8 +6,8 @@ Every primitive has a rule by its kind: axes move up by one, layouts get one mor
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
+from genesis.ir.annotations import Attributes
 from genesis.ir.graph import Graph, Node, Value
 from genesis.ir.shapes import numel
 from genesis.ops.contraction import product
@@ -50,7 +50,7 @@ def _lift(graph: Graph, node: Node, lifted: Mapping[int, Value], extent: int) ->
     return graph.add(node.op, given, (extent, *node.shape), node.dtype, attrs, None if node.differentiable else False)
 
 
-def _moved(node: Node, size: int, extent: int) -> dict[str, Any]:
+def _moved(node: Node, size: int, extent: int) -> Attributes:
     """The attributes of a node behind a new first axis; `size` is the number of elements of its first input."""
     attrs, kind = dict(node.attrs), PRIMITIVES[node.op].kind
     if kind == "reduce":

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from genesis.ir.dtypes import int32
-from genesis.ir.graph import Value
+from genesis.ir.graph import Node, Value
 from genesis.ir.shapes import Shape
 from genesis.ops.arrangement import diag_embed, tril, triu
 from genesis.ops.contraction import matmul, swapped
@@ -34,7 +34,7 @@ def _solve_grad(g: Value, x: Value, a: Value, b: Value) -> tuple[Value, Value]:
     return triu(whole, int(unit)) if upper else tril(whole, -int(unit)), to_b
 
 
-def _solve_reference(node: Any, a: np.ndarray, b: np.ndarray) -> np.ndarray:
+def _solve_reference(node: Node, a: np.ndarray, b: np.ndarray) -> np.ndarray:
     found = np.empty_like(b)
     solve = routine("trsm", b)
     for place in np.ndindex(a.shape[:-2]) if b.size else ():
@@ -69,14 +69,14 @@ def solve_triangular(A: Value, B: Value, *, upper: bool, left: bool = True, unit
 class Triangular(NamedTuple):
     """What `triangular_solve` gives."""
 
-    solution: Any
-    cloned_coefficient: Any
+    solution: Value
+    cloned_coefficient: Value
 
 
 @composite("triangular_solve", 2)
 def triangular_solve(
     b: Value, A: Value, upper: bool = True, transpose: bool = False, unitriangular: bool = False
-) -> Any:
+) -> Triangular:
     """(X, A) with `A` @ X = `b`, of a triangle of `A` as in `solve_triangular`; with `transpose`, A.T @ X = b."""
     found = solve_triangular(swapped(A) if transpose else A, b, upper=upper != transpose, unitriangular=unitriangular)
     return Triangular(found, A)
@@ -100,7 +100,7 @@ def _cholesky_grad(g: Value, y: Value, a: Value) -> Value:
     return (half + swapped(half)) * 0.5
 
 
-def _cholesky_reference(node: Any, a: np.ndarray) -> np.ndarray:
+def _cholesky_reference(node: Node, a: np.ndarray) -> np.ndarray:
     """Matrix by matrix only where one of them is not positive definite, and that is to be told rather than raised."""
     lead = a.shape[:-2]
     try:
@@ -120,12 +120,12 @@ primitive("cholesky_ex", "host", grad=_cholesky_grad, reference=_cholesky_refere
 class Cholesky(NamedTuple):
     """What `cholesky_ex` gives."""
 
-    L: Any
-    info: Any
+    L: Value
+    info: Value
 
 
 @composite("cholesky_ex", method=False, namespace="linalg")
-def cholesky_ex(A: Value, *, upper: bool = False, check_errors: bool = False) -> Any:
+def cholesky_ex(A: Value, *, upper: bool = False, check_errors: bool = False) -> Cholesky:
     """(L, info) as `cholesky`, where a matrix may fail: `info` (..), int32, is 0 for one that is positive definite.
 
     Else it is the order of the first leading minor that is not, and L what was found so far. With `check_errors` this raises

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from genesis.ir.graph import Value
+from genesis.ir.graph import Node, Value
 from genesis.ir.shapes import broadcast_shapes, numel
 from genesis.ops.reduction import sum
 from genesis.ops.registry import composite, expand, primitive, promoted
@@ -41,7 +41,7 @@ def _gradients(g: Value, y: Value, a: Value, b: Value) -> tuple[Value, Value]:
     return product(g, swapped(b), exchanged(only, "nk")), product(swapped(a), g, exchanged(only, "mk"))
 
 
-def _reference(node: Any, a: np.ndarray, b: np.ndarray) -> np.ndarray:
+def _reference(node: Node, a: np.ndarray, b: np.ndarray) -> np.ndarray:
     if node.dtype.compute is not node.dtype:
         a, b = a.astype(np.float32), b.astype(np.float32)
     return np.matmul(a, b).astype(node.dtype.numpy)

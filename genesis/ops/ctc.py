@@ -8,11 +8,11 @@ gradient is minus the posterior probability of each class at each time.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-from genesis.ir.graph import Value
+from genesis.ir.graph import Node, Value
 from genesis.ops.elementwise import where
 from genesis.ops.loss import reduced
 from genesis.ops.registry import cast, composite, primitive, widened
@@ -31,7 +31,7 @@ class _Lattice(NamedTuple):
     target_lengths: np.ndarray
 
 
-def _lattice(node: Any, log_probs: np.ndarray, targets: np.ndarray, *lengths: np.ndarray) -> _Lattice:
+def _lattice(node: Node, log_probs: np.ndarray, targets: np.ndarray, *lengths: np.ndarray) -> _Lattice:
     """Of batches behind any leading axes, as one batch; concatenated targets are parted."""
     blank, (time, classes) = node.attrs["blank"], log_probs.shape[-2:]
     x = log_probs.reshape(-1, time, classes).astype(np.float64)
@@ -92,12 +92,12 @@ def _forward(lattice: _Lattice) -> tuple[np.ndarray, np.ndarray]:
     return losses, leads
 
 
-def _loss_reference(node: Any, *given: np.ndarray) -> np.ndarray:
+def _loss_reference(node: Node, *given: np.ndarray) -> np.ndarray:
     losses, _ = _forward(_lattice(node, *given))
     return losses.reshape(node.shape)
 
 
-def _posterior_reference(node: Any, log_probs: np.ndarray, *given: np.ndarray) -> np.ndarray:
+def _posterior_reference(node: Node, log_probs: np.ndarray, *given: np.ndarray) -> np.ndarray:
     """The recursion backwards; a class at a time is as probable as all alignments through its states there."""
     lattice = _lattice(node, log_probs, *given)
     losses, leads = _forward(lattice)

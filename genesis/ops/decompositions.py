@@ -6,11 +6,11 @@ Gradients are formulas (J. Townsend, "Differentiating the Singular Value Decompo
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-from genesis.ir.graph import Value
+from genesis.ir.graph import Node, Value
 from genesis.ir.shapes import Shape, numel
 from genesis.ops.arrangement import diag_embed, tril
 from genesis.ops.cholesky import triangular_value
@@ -28,15 +28,15 @@ __all__ = ["eigh", "linalg_qr", "svd_value"]
 class QR(NamedTuple):
     """What `qr` gives."""
 
-    Q: Any
-    R: Any
+    Q: Value
+    R: Value
 
 
 class Eigen(NamedTuple):
     """What `eigh` gives."""
 
-    eigenvalues: Any
-    eigenvectors: Any
+    eigenvalues: Value
+    eigenvectors: Value
 
 
 def _over_gaps(x: Value, values: Value) -> Value:
@@ -58,12 +58,12 @@ def _row(x: Value) -> Value:
 # ---- QR ----
 
 
-def _qr_shapes(node: Any, rows: int, columns: int) -> list[Shape]:
+def _qr_shapes(node: Node, rows: int, columns: int) -> list[Shape]:
     inner = rows if node.attrs["complete"] else min(rows, columns)
     return [(rows, inner), (inner, columns)]
 
 
-def _qr_reference(node: Any, a: np.ndarray) -> np.ndarray:
+def _qr_reference(node: Node, a: np.ndarray) -> np.ndarray:
     return packed(np.linalg.qr(a, "complete" if node.attrs["complete"] else "reduced"), a.ndim - 2)
 
 
@@ -89,7 +89,7 @@ primitive("qr", "host", grad=_qr_grad, reference=_qr_reference)
 
 
 @composite("linalg_qr", method=False, aliases=("linalg.qr",), public=False)
-def linalg_qr(A: Value, mode: str = "reduced") -> Any:
+def linalg_qr(A: Value, mode: str = "reduced") -> QR:
     """(Q, R): orthonormal columns and an upper triangle whose product is `A` (.., m, n).
 
     `mode` "reduced" has min(m, n) columns in Q, "complete" m; "r" leaves Q empty.
@@ -105,7 +105,7 @@ def linalg_qr(A: Value, mode: str = "reduced") -> Any:
 
 
 @composite("qr")
-def qr(input: Value, some: bool = True) -> Any:
+def qr(input: Value, some: bool = True) -> QR:
     """(Q, R) as `linalg.qr`: with `some` in mode "reduced", else "complete"."""
     return linalg_qr(input, "reduced" if some else "complete")
 
@@ -113,7 +113,7 @@ def qr(input: Value, some: bool = True) -> Any:
 # ---- eigenvalues ----
 
 
-def _eigh_reference(node: Any, a: np.ndarray) -> np.ndarray:
+def _eigh_reference(node: Node, a: np.ndarray) -> np.ndarray:
     return packed(np.linalg.eigh(a, node.attrs["UPLO"]), a.ndim - 2)
 
 
@@ -129,7 +129,7 @@ primitive("eigh", "host", grad=_eigh_grad, reference=_eigh_reference)
 
 
 @composite("eigh", method=False, namespace="linalg")
-def eigh(A: Value, UPLO: str = "L") -> Any:
+def eigh(A: Value, UPLO: str = "L") -> Eigen:
     """(eigenvalues, eigenvectors) of symmetric matrices (.., n, n), in ascending order; vectors are columns.
 
     Only the triangle `UPLO`, "L" or "U", is read. The gradient by the vectors counts on eigenvalues that differ.
@@ -153,7 +153,7 @@ def _svd_shapes(m: int, n: int, full: bool) -> list[Shape]:
     return [(m, m if full else k), (k,), (n if full else k, n)]
 
 
-def _svd_reference(node: Any, a: np.ndarray) -> np.ndarray:
+def _svd_reference(node: Node, a: np.ndarray) -> np.ndarray:
     return packed(np.linalg.svd(a, node.attrs["full"]), a.ndim - 2)
 
 
@@ -188,21 +188,21 @@ def svd_value(A: Value, full: bool) -> list[Value]:
 class SVD(NamedTuple):
     """What `linalg.svd` gives."""
 
-    U: Any
-    S: Any
-    Vh: Any
+    U: Value
+    S: Value
+    Vh: Value
 
 
 class Transposed(NamedTuple):
     """What `svd` gives."""
 
-    U: Any
-    S: Any
-    V: Any
+    U: Value
+    S: Value
+    V: Value
 
 
 @composite("linalg_svd", method=False, aliases=("linalg.svd",), public=False)
-def linalg_svd(A: Value, full_matrices: bool = True, *, driver: str | None = None) -> Any:
+def linalg_svd(A: Value, full_matrices: bool = True, *, driver: str | None = None) -> SVD:
     """(U, S, Vh) of matrices (.., m, n): `A` is U @ diag(S) @ Vh, S descending. Without `full_matrices`, min(m, n) vectors.
     LAPACK is asked in one way, whatever `driver` says.
 
@@ -212,7 +212,7 @@ def linalg_svd(A: Value, full_matrices: bool = True, *, driver: str | None = Non
 
 
 @composite("svd")
-def svd(input: Value, some: bool = True, compute_uv: bool = True) -> Any:
+def svd(input: Value, some: bool = True, compute_uv: bool = True) -> Transposed:
     """(U, S, V) of matrices (.., m, n): `input` is U @ diag(S) @ V.T, S descending; with `some`, min(m, n) vectors."""
     u, s, vh = svd_value(input, not some)
     return Transposed(u, s, swapped(vh)) if compute_uv else Transposed(u * 0, s, swapped(vh) * 0)

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from math import log as ln
 from math import pi
-from typing import Any
 
 import numpy as np
 
@@ -21,7 +20,7 @@ __all__ = ["scaled", "where", "zeros_like"]
 
 
 # ---- selection ----
-def _where_grad(g: Value, y: Value, condition: Value, a: Value, b: Value) -> Any:
+def _where_grad(g: Value, y: Value, condition: Value, a: Value, b: Value) -> tuple[Value | None, ...]:
     return None, where(condition, g, 0), where(condition, 0, g)
 
 
@@ -83,23 +82,23 @@ sign: Operation = unary(
 )
 
 
-def scaled(x: Value | float, y: Value | float, alpha: Value | float) -> Any:
+def scaled(x: Value | float, y: Value | float, alpha: Value | float) -> Value | float:
     """`alpha * y`, in the dtype that it has in common with `x`."""
     return promoted(x, y)[1] * alpha if isinstance(alpha, Value) or alpha != 1 else y
 
 
-def _share(g: Value, first: Value, tie: Value) -> Any:
+def _share(g: Value, first: Value, tie: Value) -> tuple[Value, Value]:
     """The cotangents of maximum and minimum: all to the winner, halves on a tie."""
     half = where(tie, g * 0.5, 0)
     return where(first, g, half), where(first, 0, where(tie, half, g))
 
 
-def _modulo_grad(g: Value, quotient: Value) -> Any:
+def _modulo_grad(g: Value, quotient: Value) -> tuple[Value | None, ...]:
     """Of x - y * quotient, where the quotient is a step function."""
     return g, -g * stop_gradient(quotient)
 
 
-def _atan2_grad(g: Value, y: Value, x: Value) -> Any:
+def _atan2_grad(g: Value, y: Value, x: Value) -> tuple[Value | None, ...]:
     """x/r^2 and -y/r^2; 0 at the origin."""
     square = x * x + y * y
     scaled = g * where(square == 0, 0, 1 / square)
@@ -111,7 +110,7 @@ def zeros_like(x: Value) -> Value:
 
 
 # ---- powers ----
-def _pow_grad(g: Value, y: Value, x: Value, p: Value) -> Any:
+def _pow_grad(g: Value, y: Value, x: Value, p: Value) -> tuple[Value | None, ...]:
     to_base = where(p == 0, 0, g * p * pow(x, p - 1))
     to_exponent = g * where((x == 0) & (p >= 0), 0, y * log(x))
     return to_base, to_exponent

@@ -6,12 +6,12 @@ rows that each row was exchanged with, in turn.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from genesis.ir.dtypes import int32, int64
-from genesis.ir.graph import Value
+from genesis.ir.graph import Node, Value
 from genesis.ir.shapes import Shape, broadcast_shapes, numel
 from genesis.ops.arrangement import tril, triu
 from genesis.ops.cholesky import triangular_value
@@ -29,24 +29,24 @@ __all__ = ["linalg_lu", "lu_factor_ex"]
 class PLU(NamedTuple):
     """What `linalg.lu` and `lu_unpack` give."""
 
-    P: Any
-    L: Any
-    U: Any
+    P: Value
+    L: Value
+    U: Value
 
 
 class Factored(NamedTuple):
     """What `lu_factor` gives."""
 
-    LU: Any
-    pivots: Any
+    LU: Value
+    pivots: Value
 
 
 class FactoredInfo(NamedTuple):
     """What `lu_factor_ex` gives."""
 
-    LU: Any
-    pivots: Any
-    info: Any
+    LU: Value
+    pivots: Value
+    info: Value
 
 
 # ---- the permutation that pivots stand for ----
@@ -58,7 +58,7 @@ def _permutation(pivots: Value, rows: int, inverse: bool = False) -> Value:
     return pivots.graph.add("permutation", (pivots,), (*pivots.shape[:-1], rows), int64, attrs)
 
 
-def _permutation_reference(node: Any, pivots: np.ndarray) -> np.ndarray:
+def _permutation_reference(node: Node, pivots: np.ndarray) -> np.ndarray:
     if ((pivots < 1) | (pivots > node.shape[-1])).any():
         raise IndexError(f"pivots of {node.shape[-1]} rows must be 1 to {node.shape[-1]}, got {pivots.min()} to {pivots.max()}")
     order = np.broadcast_to(np.arange(node.shape[-1]), node.shape).copy()
@@ -102,7 +102,7 @@ def _pivoting(a: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return lu, pivots
 
 
-def _reference(node: Any, a: np.ndarray) -> np.ndarray:
+def _reference(node: Node, a: np.ndarray) -> np.ndarray:
     lu, pivots = (_pivoting if node.attrs["pivot"] else _in_order)(a)
     zero = np.diagonal(lu, axis1=-2, axis2=-1) == 0
     info = np.where(zero.any(-1), zero.argmax(-1) + 1, 0) if zero.shape[-1] else np.zeros(a.shape[:-2])
@@ -152,7 +152,7 @@ primitive("lu_factor_ex", "host", grad=_grad, reference=_reference)
 
 
 @composite("lu_factor_ex", method=False, namespace="linalg")
-def lu_factor_ex(A: Value, *, pivot: bool = True, check_errors: bool = False) -> Any:
+def lu_factor_ex(A: Value, *, pivot: bool = True, check_errors: bool = False) -> FactoredInfo:
     """(LU, pivots, info) of matrices (.., m, n): both factors in one matrix, min(m, n) pivots, int32, counted from 1.
 
     `info` (..), int32, is 0, or the first place of the diagonal of U that is zero; with `check_errors` this raises
@@ -169,19 +169,19 @@ def lu_factor_ex(A: Value, *, pivot: bool = True, check_errors: bool = False) ->
 
 
 @composite("lu_factor", method=False, namespace="linalg")
-def lu_factor(A: Value, *, pivot: bool = True) -> Any:
+def lu_factor(A: Value, *, pivot: bool = True) -> Factored:
     """(LU, pivots) as `lu_factor_ex`; raises LinAlgError, when it is computed, where the diagonal of U has a zero."""
     return Factored(*lu_factor_ex(A, pivot=pivot, check_errors=True)[:2])
 
 
 @composite("lu")
-def lu(A: Value, pivot: bool = True, get_infos: bool = False) -> Any:
+def lu(A: Value, pivot: bool = True, get_infos: bool = False) -> Factored | FactoredInfo:
     """As `lu_factor`, or as `lu_factor_ex` with `get_infos`."""
     return lu_factor_ex(A, pivot=pivot) if get_infos else lu_factor(A, pivot=pivot)
 
 
 @composite("lu_unpack", method=False)
-def lu_unpack(LU_data: Value, LU_pivots: Value, unpack_data: bool = True, unpack_pivots: bool = True) -> Any:
+def lu_unpack(LU_data: Value, LU_pivots: Value, unpack_data: bool = True, unpack_pivots: bool = True) -> PLU:
     """(P, L, U) of what `lu_factor` gives: (.., m, m), (.., m, k), (.., k, n), with k = min(m, n).
 
     P is empty without `unpack_pivots`, L and U are without `unpack_data`.
@@ -199,7 +199,7 @@ def lu_unpack(LU_data: Value, LU_pivots: Value, unpack_data: bool = True, unpack
 
 
 @composite("linalg_lu", method=False, aliases=("linalg.lu",), public=False)
-def linalg_lu(A: Value, *, pivot: bool = True) -> Any:
+def linalg_lu(A: Value, *, pivot: bool = True) -> PLU:
     """(P, L, U) with P @ L @ U = `A` (.., m, n): a permutation, and a lower (ones on its diagonal) and an upper triangle.
 
     Without `pivot` no rows are exchanged, and P is empty.
@@ -257,19 +257,19 @@ def lu_solve(b: Value, LU_data: Value, LU_pivots: Value) -> Value:
 class Solved(NamedTuple):
     """What `solve_ex` gives."""
 
-    result: Any
-    info: Any
+    result: Value
+    info: Value
 
 
 class Inverse(NamedTuple):
     """What `inv_ex` gives."""
 
-    inverse: Any
-    info: Any
+    inverse: Value
+    info: Value
 
 
 @composite("solve_ex", 2, method=False, namespace="linalg")
-def solve_ex(A: Value, B: Value, *, left: bool = True, check_errors: bool = False) -> Any:
+def solve_ex(A: Value, B: Value, *, left: bool = True, check_errors: bool = False) -> Solved:
     """(result, info) as `solve`, where a matrix may be singular: `info` is that of `lu_factor_ex`, infinities the result."""
     first, second = promoted(A, B)
     a, b = matrices("solve_ex", first, square=True), widened(second)
@@ -281,7 +281,7 @@ def solve_ex(A: Value, B: Value, *, left: bool = True, check_errors: bool = Fals
 
 
 @composite("inv_ex", method=False, namespace="linalg")
-def inv_ex(A: Value, *, check_errors: bool = False) -> Any:
+def inv_ex(A: Value, *, check_errors: bool = False) -> Inverse:
     """(inverse, info) as `inv`, where a matrix may be singular: `info` is that of `lu_factor_ex`, infinities the inverse.
 
     >>> import genesis

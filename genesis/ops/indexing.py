@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from genesis.ir.dtypes import float32, int64
-from genesis.ir.graph import Value
+from genesis.ir.graph import Node, Value
 from genesis.ir.shapes import Shape, broadcast_shapes, normalize_axis, numel
 from genesis.ops.elementwise import zeros_like
 from genesis.ops.registry import cast, composite, expand, primitive
@@ -24,13 +24,13 @@ __all__ = ["along", "check_index", "gather", "index", "out_of_range", "scattered
 # ---- primitives ----
 
 
-def out_of_range(node: Any, index: int, extent: int) -> str:
+def out_of_range(node: Node, index: int, extent: int) -> str:
     """What is wrong with an index that a `check_index` node met."""
     lowest = -extent if node.attrs["wrap"] else 0
     return f"{node.attrs['name']}: index {index} is out of range for extent {extent}; want {lowest} to {extent - 1}"
 
 
-def _check_reference(node: Any, index: np.ndarray) -> np.ndarray:
+def _check_reference(node: Node, index: np.ndarray) -> np.ndarray:
     extent = node.attrs["extent"]
     bad = (index < (-extent if node.attrs["wrap"] else 0)) | (index >= extent)
     if np.any(bad):
@@ -51,7 +51,7 @@ def check_index(name: str, index: Value, extent: int, wrap: bool = True) -> Valu
     return index.graph.add("check_index", (index,), index.shape, int64, {"extent": extent, "wrap": wrap, "name": name})
 
 
-def along(node: Any, index: np.ndarray) -> tuple[Any, ...]:
+def along(node: Node, index: np.ndarray) -> tuple[Any, ...]:
     """What NumPy is to index by: `index` along the node's `dim`, and their own places along other axes."""
     places: list[Any] = list(np.indices(index.shape, sparse=True))
     places[node.attrs["dim"]] = index
@@ -73,7 +73,7 @@ def scatter_value(base: Value, index: Value, source: Value, dim: int, mode: str)
     return base.graph.add("scatter", (base, index, source), base.shape, base.dtype, attrs)
 
 
-def _scatter_reference(node: Any, base: np.ndarray, index: np.ndarray, source: np.ndarray) -> np.ndarray:
+def _scatter_reference(node: Node, base: np.ndarray, index: np.ndarray, source: np.ndarray) -> np.ndarray:
     result = np.array(base)
     at = along(node, index)
     if node.attrs["mode"] == "add":
@@ -83,7 +83,7 @@ def _scatter_reference(node: Any, base: np.ndarray, index: np.ndarray, source: n
     return result
 
 
-def _scatter_grad(g: Value, y: Value, base: Value, index: Value, source: Value) -> Any:
+def _scatter_grad(g: Value, y: Value, base: Value, index: Value, source: Value) -> tuple[Value | None, ...]:
     dim = y.node.attrs["dim"]
     to_source = gather_value(g, index, dim)
     if y.node.attrs["mode"] == "add":

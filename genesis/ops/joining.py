@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import combinations as choices
-from typing import Any
 
 import numpy as np
 
-from genesis.ir.graph import Value
+from genesis.ir.graph import Node, Value
 from genesis.ir.shapes import Shape, normalize_axis, numel
 from genesis.ops.layout import Layout
 from genesis.ops.registry import composite, expand, primitive, promoted
@@ -17,11 +16,11 @@ from genesis.ops.views import put_value, reshape_value, slice_value
 __all__ = ["cat", "hstack", "ranked", "roll", "stack", "tiled", "vstack"]
 
 
-def _cat_reference(node: Any, *arrays: np.ndarray) -> np.ndarray:
+def _cat_reference(node: Node, *arrays: np.ndarray) -> np.ndarray:
     return np.concatenate(arrays, axis=node.attrs["dim"])
 
 
-def _cat_grad(g: Value, y: Value, *inputs: Value) -> Any:
+def _cat_grad(g: Value, y: Value, *inputs: Value) -> tuple[Value | None, ...]:
     dim, start, grads = y.node.attrs["dim"], 0, []
     for x in inputs:
         end = start + x.shape[dim]

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from genesis.ir.annotations import Extents
 from genesis.ir.shapes import Shape, contiguous_strides, normalize_axis, numel, resolve_reshape
 
 __all__ = [
@@ -41,7 +42,7 @@ def contiguous_layout(shape: Shape) -> Layout:
 # ---- layout rules: (layout, arguments) -> layout, or None where only a copy will do ----
 
 
-def reshape_layout(at: Layout, *shape: Any) -> Layout | None:
+def reshape_layout(at: Layout, *shape: Extents) -> Layout | None:
     """The same elements in another shape, row by row; one extent may be -1 and follows from the others.
 
     Where axes to be merged do not follow each other in memory, `reshape` copies. Raises ValueError for a shape of another
@@ -73,7 +74,7 @@ def reshape_layout(at: Layout, *shape: Any) -> Layout | None:
     return Layout(wanted, tuple(reversed(strides)), at.offset)
 
 
-def permute_layout(at: Layout, *dims: Any) -> Layout:
+def permute_layout(at: Layout, *dims: Extents) -> Layout:
     """Axes in the order `dims`.
 
     Raises ValueError unless `dims` names each axis once.
@@ -88,7 +89,7 @@ def permute_layout(at: Layout, *dims: Any) -> Layout:
     return Layout(tuple(at.shape[d] for d in order), tuple(at.strides[d] for d in order), at.offset)
 
 
-def transpose_layout(at: Layout, *dims: Any, dim0: int | None = None, dim1: int | None = None) -> Layout:
+def transpose_layout(at: Layout, *dims: Extents, dim0: int | None = None, dim1: int | None = None) -> Layout:
     """Two axes exchanged; a tuple longer than two permutes; none reverses the last two.
 
     >>> import genesis
@@ -109,7 +110,7 @@ def transpose_layout(at: Layout, *dims: Any, dim0: int | None = None, dim1: int 
     return permute_layout(at, order)
 
 
-def expand_layout(at: Layout, *shape: Any) -> Layout:
+def expand_layout(at: Layout, *shape: Extents) -> Layout:
     """Axes of extent 1 (and new leading ones) repeated with stride 0; -1 keeps an extent.
 
     Raises ValueError for an axis of another extent. The result cannot be written to in place.
@@ -135,7 +136,7 @@ def expand_layout(at: Layout, *shape: Any) -> Layout:
     return Layout(tuple(extents), tuple(strides), at.offset)
 
 
-def squeeze_layout(at: Layout, dim: Any = None) -> Layout:
+def squeeze_layout(at: Layout, dim: Extents | None = None) -> Layout:
     """Without the axes of extent 1 (those in `dim`, if given).
 
     >>> import genesis
@@ -183,7 +184,7 @@ def unflatten_layout(at: Layout, dim: int, sizes: Sequence[int]) -> Layout | Non
     return reshape_layout(at, (*at.shape[:dim], *inner, *at.shape[dim + 1 :]))
 
 
-def flip_layout(at: Layout, *dims: Any) -> Layout:
+def flip_layout(at: Layout, *dims: Extents) -> Layout:
     """The axes `dims` walked backwards."""
     flipped = {normalize_axis("flip", d, len(at.shape)) for d in _flat(dims)}
     offset = at.offset + sum((at.shape[a] - 1) * at.strides[a] for a in flipped if a < len(at.shape) and at.shape[a])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
@@ -33,7 +32,7 @@ primitive("normalized", "elementwise", grad=_grad, reference=lambda node, value,
 def normalized(x: Value, axes: Sequence[int], eps: float, centred: bool = True) -> Value:
     """(x - mean) / sqrt(variance + eps) over `axes`; or, not `centred`, x / sqrt(mean of squares + eps)."""
     axes = tuple(axes)
-    rest: Any = x - mean(x, axes, True) if centred else x
+    rest: Value = x - mean(x, axes, True) if centred else x
     scale = rsqrt(mean(rest * rest, axes, True) + eps)
     attrs = {"axes": tuple([axis - x.ndim for axis in axes]), "centred": centred}
     return x.graph.add("normalized", (rest * scale, x, expand(scale, x.shape)), x.shape, x.dtype, attrs)

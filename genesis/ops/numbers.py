@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -62,8 +62,8 @@ def nextafter(input: Value, other: Value) -> Value:
 class Parts(NamedTuple):
     """What `frexp` gives."""
 
-    mantissa: Any
-    exponent: Any
+    mantissa: Value
+    exponent: Value
 
 
 def _exponent(x: Value) -> Value:
@@ -77,7 +77,7 @@ primitive(
 
 
 @composite("frexp")
-def frexp(input: Value) -> Any:
+def frexp(input: Value) -> Parts:
     """(mantissa, exponent), int32, of numbers mantissa * 2^exponent, with mantissas in [0.5, 1) or 0, and their sign.
 
     >>> import genesis
@@ -138,7 +138,7 @@ def div(input: Value, other: Value, *, rounding_mode: str | None = None) -> Valu
     return rewritten(floor(quotient(x, y)), floor_divide(x, y))
 
 
-def _truncated(x: Value, y: Value) -> Any:
+def _truncated(x: Value, y: Value) -> Value:
     """The quotient of integers, towards zero."""
     down = floor_divide(x, y)
     return where((down < 0) & (down * y != x), down + 1, down)

@@ -7,12 +7,12 @@ Only positions are found by sorting; values are gathered from there, so their gr
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from genesis.ir.dtypes import DType, bool_, int32, int64
-from genesis.ir.graph import Value
+from genesis.ir.graph import Node, Value
 from genesis.ir.shapes import normalize_axis, numel, reduced_shape
 from genesis.ops.elementwise import clamp, isnan, where
 from genesis.ops.indexing import gather_value
@@ -28,14 +28,14 @@ __all__ = ["Sorted", "argsort", "cumprod", "cumsum", "isin", "median", "searchso
 class Sorted(NamedTuple):
     """Values in order, and the positions that they came from."""
 
-    values: Any
-    indices: Any
+    values: Value
+    indices: Value
 
 
 # ---- primitives ----
 
 
-def _argsort_reference(node: Any, x: np.ndarray) -> np.ndarray:
+def _argsort_reference(node: Node, x: np.ndarray) -> np.ndarray:
     axis = node.attrs["dim"]
     if x.dtype.kind == "V":  # bfloat16, of whose NaN NumPy's sort does not know
         x = x.astype(np.float32)
@@ -45,7 +45,7 @@ def _argsort_reference(node: Any, x: np.ndarray) -> np.ndarray:
     return x.shape[axis] - 1 - np.flip(backwards, axis)
 
 
-def _cumsum_reference(node: Any, x: np.ndarray) -> np.ndarray:
+def _cumsum_reference(node: Node, x: np.ndarray) -> np.ndarray:
     wide = x.astype(np.float32) if node.dtype.compute is not node.dtype else x
     return np.cumsum(wide, node.attrs["dim"]).astype(node.dtype.numpy)
 
@@ -59,7 +59,7 @@ def _cumsum_value(x: Value, dim: int) -> Value:
     return x.graph.add("cumsum", (x,), x.shape, x.dtype, {"dim": dim})
 
 
-def _recurrence_reference(node: Any, factors: np.ndarray, terms: np.ndarray) -> np.ndarray:
+def _recurrence_reference(node: Node, factors: np.ndarray, terms: np.ndarray) -> np.ndarray:
     wide = np.float32 if node.dtype.compute is not node.dtype else node.dtype.numpy
     a, result = (np.moveaxis(x, node.attrs["dim"], 0) for x in (factors.astype(wide), terms.astype(wide)))
     for k in range(1, len(result)):
@@ -67,7 +67,7 @@ def _recurrence_reference(node: Any, factors: np.ndarray, terms: np.ndarray) -> 
     return np.moveaxis(result, 0, node.attrs["dim"]).astype(node.dtype.numpy)
 
 
-def _recurrence_grad(g: Value, y: Value, factors: Value, terms: Value) -> Any:
+def _recurrence_grad(g: Value, y: Value, factors: Value, terms: Value) -> tuple[Value | None, ...]:
     """The cotangent goes through the same recurrence, from the last place to the first."""
     dim = y.node.attrs["dim"]
     after = flip_value(_moved(factors, dim, -1), dim)
@@ -133,7 +133,7 @@ def argsort(input: Value, dim: int = -1, descending: bool = False, stable: bool 
 
 
 @composite("sort")
-def sort(input: Value, dim: int = -1, descending: bool = False, stable: bool = False) -> Any:
+def sort(input: Value, dim: int = -1, descending: bool = False, stable: bool = False) -> Sorted:
     """(values, indices) in order along `dim`; equal elements keep theirs, NaN counts as the greatest."""
     at = argsort(input, dim, descending)
     if not input.ndim:
@@ -142,7 +142,7 @@ def sort(input: Value, dim: int = -1, descending: bool = False, stable: bool = F
 
 
 @composite("topk")
-def topk(input: Value, k: int, dim: int = -1, largest: bool = True, sorted: bool = True) -> Any:
+def topk(input: Value, k: int, dim: int = -1, largest: bool = True, sorted: bool = True) -> Sorted:
     """(values, indices) of the `k` greatest (least, without `largest`) elements along `dim`, in order."""
     axis = normalize_axis("topk", dim, input.ndim)
     extent = input.shape[axis] if input.ndim else 1
@@ -158,7 +158,7 @@ def topk(input: Value, k: int, dim: int = -1, largest: bool = True, sorted: bool
 # ---- medians ----
 
 
-def _median(name: str, input: Value, dim: int | None, keepdim: bool, skip: bool) -> Any:
+def _median(name: str, input: Value, dim: int | None, keepdim: bool, skip: bool) -> Value | Sorted:
     """The lower middle of the elements along `dim`; NaN where one is, unless they are to `skip`."""
     x = reshape_value(input, (numel(input.shape),)) if dim is None or not input.ndim else input
     axis = 0 if dim is None else normalize_axis(name, dim, x.ndim)
@@ -180,7 +180,7 @@ def _median(name: str, input: Value, dim: int | None, keepdim: bool, skip: bool)
 
 
 @composite("median")
-def median(input: Value, dim: int | None = None, keepdim: bool = False) -> Any:
+def median(input: Value, dim: int | None = None, keepdim: bool = False) -> Value | Sorted:
     """The lower of the middle elements; with `dim`, (values, indices) along it. NaN where there is one.
 
     The gradient goes to the element that was taken. Raises ValueError where there are no elements.
@@ -193,7 +193,7 @@ def median(input: Value, dim: int | None = None, keepdim: bool = False) -> Any:
 
 
 @composite("nanmedian")
-def nanmedian(input: Value, dim: int | None = None, keepdim: bool = False) -> Any:
+def nanmedian(input: Value, dim: int | None = None, keepdim: bool = False) -> Value | Sorted:
     """`median` of the elements that are not NaN; NaN where all are."""
     return _median("nanmedian", input, dim, keepdim, True)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TypeVar
 
 from genesis.ir.dtypes import int64
 from genesis.ir.graph import Value
@@ -19,6 +19,8 @@ from genesis.ops.window import PerAxis, pad_value, per_axis, windows
 __all__ = [
     "adaptive_avg_pool1d", "adaptive_avg_pool2d", "adaptive_avg_pool3d", "adaptive_max_pool2d", "avg_pool2d", "max_pool2d",
 ]
+
+Result = TypeVar("Result")
 
 
 def _checked(name: str, input: Value, axes: int) -> None:
@@ -49,7 +51,7 @@ class _Settings:
     """The arguments that all pooling shares, one value for each axis."""
 
     def __init__(
-        self, name: str, input: Value, axes: int, kernel: PerAxis, stride: Any, padding: PerAxis, dilation: PerAxis,
+        self, name: str, input: Value, axes: int, kernel: PerAxis, stride: PerAxis | None, padding: PerAxis, dilation: PerAxis,
         ceil_mode: bool,
     ) -> None:
         _checked(name, input, axes)
@@ -88,7 +90,7 @@ def _max_pool(axes: int) -> Operation:
     def define(
         input: Value, kernel_size: PerAxis, stride: PerAxis | None = None, padding: PerAxis = 0, dilation: PerAxis = 1,
         ceil_mode: bool = False, return_indices: bool = False,
-    ) -> Any:
+    ) -> Value | tuple[Value, Value]:
         settings = _Settings(name, input, axes, kernel_size, stride, padding, dilation, ceil_mode)
         x = input if input.dtype.is_floating_point else cast(input, int64)  # where padding is less than any of them
         found = settings.windows(x, _least(x))
@@ -135,8 +137,8 @@ def _places(at: Value, settings: _Settings) -> Value:
 
 
 def _average(
-    name: str, axes: int, input: Value, kernel: PerAxis, stride: Any, padding: PerAxis, ceil_mode: bool, include_pad: bool,
-    divisor: int | None,
+    name: str, axes: int, input: Value, kernel: PerAxis, stride: PerAxis | None, padding: PerAxis, ceil_mode: bool,
+    include_pad: bool, divisor: int | None,
 ) -> Value:
     settings = _Settings(name, input, axes, kernel, stride, padding, 1, ceil_mode)
     if divisor == 0:
@@ -206,7 +208,7 @@ def _edges(x: Value, extent: int, count: int) -> tuple[Value, Value]:
     return part * extent // count, ((part + 1) * extent + count - 1) // count
 
 
-def _parted(x: Value, axis: int, count: int, reduce: Callable[[Value, Value | None], Any]) -> Any:
+def _parted(x: Value, axis: int, count: int, reduce: Callable[[Value, Value | None], Result]) -> Result:
     """Axis `axis` as `count` rows along a new last axis, with a mask of those in each part (None: all), reduced."""
     order = [*(a for a in range(x.ndim) if a != axis), axis]
     last, extent = permute_value(x, order), x.shape[axis]
@@ -223,7 +225,7 @@ def _back(y: Value, axis: int) -> Value:
     return permute_value(y, [*range(axis), y.ndim - 1, *range(axis, y.ndim - 1)])
 
 
-def _counts(name: str, input: Value, output_size: Any, axes: int) -> Shape:
+def _counts(name: str, input: Value, output_size: PerAxis | None, axes: int) -> Shape:
     _checked(name, input, axes)
     extents = input.shape[input.ndim - axes :]
     wanted = (output_size,) * axes if output_size is None or isinstance(output_size, int) else tuple(output_size)
@@ -253,7 +255,7 @@ def _adaptive_max_pool(axes: int) -> Operation:
     def greatest(rows: Value, mask: Value | None) -> tuple[Value, Value]:
         return _first_greatest(rows if mask is None else where(mask, rows, _least(rows)))
 
-    def define(input: Value, output_size: PerAxis | None, return_indices: bool = False) -> Any:
+    def define(input: Value, output_size: PerAxis | None, return_indices: bool = False) -> Value | tuple[Value, Value]:
         y, place = input, None
         for axis, count in reversed([*enumerate(_counts(name, input, output_size, axes), input.ndim - axes)]):
             extent, plane = y.shape[axis], numel(input.shape[axis + 1 :])
@@ -264,7 +266,7 @@ def _adaptive_max_pool(axes: int) -> Operation:
             if place is not None:
                 place = y.graph.add("gather", (place, at), at.shape, int64, {"dim": axis})
             place = at * plane if place is None else at * plane + place
-        return (y, place) if return_indices else y
+        return (y, place) if return_indices else y  # type: ignore[return-value]
 
     name = f"adaptive_max_pool{axes}d"
     define.__doc__ = f"""The greatest elements of `output_size` parts, as equal as can be, of the last {axes} axes.

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
+from genesis.ir.annotations import AnyFunction
 from genesis.ir.dtypes import DType, bool_, int64, uint8
-from genesis.ir.graph import Value
+from genesis.ir.graph import Node, Value
 from genesis.ir.shapes import normalize_axes, normalize_axis, numel, reduced_shape
 from genesis.ops.elementwise import maximum, minimum, sqrt, where
 from genesis.ops.layout import contiguous_layout
-from genesis.ops.registry import cast, composite, expand, primitive, widened
+from genesis.ops.registry import Gradient, Reference, cast, composite, expand, primitive, widened
 from genesis.ops.views import reshape_value, view_node
 
 __all__ = ["amax", "amin", "argmax", "argmin", "mean", "reduce_value", "sum"]
@@ -40,8 +41,8 @@ def _spread_like(g: Value, y: Value, x: Value) -> Value:
     return expand(reshape_value(g, reduced_shape(x.shape, y.node.attrs["axes"], True)), x.shape)
 
 
-def _row(name: str, ref: Callable[..., Any], grad: Callable[..., Any] | None = None) -> None:
-    def reference(node: Any, x: np.ndarray) -> np.ndarray:
+def _row(name: str, ref: Reference, grad: Gradient | None = None) -> None:
+    def reference(node: Node, x: np.ndarray) -> np.ndarray:
         wide = x.astype(np.float32) if node.dtype.compute is not node.dtype else x
         return np.asarray(ref(wide, axis=node.attrs["axes"])).astype(node.dtype.numpy)
 
@@ -75,8 +76,8 @@ _row("any", np.any)
 _row("all", np.all)
 
 
-def _arg_reference(find: Callable[..., Any]) -> Callable[..., Any]:
-    def reference(node: Any, x: np.ndarray) -> np.ndarray:
+def _arg_reference(find: Reference) -> Reference:
+    def reference(node: Node, x: np.ndarray) -> np.ndarray:
         (axis,) = node.attrs["axes"]
         return np.asarray(find(x, axis=axis)).astype(np.int64)
 
@@ -155,7 +156,7 @@ def mean(input: Value, dim: Axes = None, keepdim: bool = False, *, dtype: DType 
     return cast(total / count if count else total * float("nan"), dtype)
 
 
-def _extremum(name: str, op: str) -> Callable[..., Any]:
+def _extremum(name: str, op: str) -> Callable[..., Value]:
     def define(input: Value, dim: Axes = None, keepdim: bool = False) -> Value:
         axes = normalize_axes(name, dim, input.ndim)
         if numel(input.shape[a] for a in axes) == 0:
@@ -179,7 +180,7 @@ amax = composite("amax", ref=np.max)(_extremum("amax", "max"))
 amin = composite("amin", ref=np.min)(_extremum("amin", "min"))
 
 
-def _arg(name: str) -> Callable[..., Any]:
+def _arg(name: str) -> Callable[..., Value]:
     def define(input: Value, dim: int | None = None, keepdim: bool = False) -> Value:
         x = input if dim is not None else reshape_value(input, (numel(input.shape),))
         axis = normalize_axis(name, 0 if dim is None else dim, x.ndim)
@@ -209,12 +210,12 @@ argmin = composite("argmin", ref=np.argmin)(_arg("argmin"))
 class Extremum(NamedTuple):
     """What `max` and `min` along one axis give."""
 
-    values: Any
-    indices: Any
+    values: Value
+    indices: Value
 
 
-def _extremum_at(name: str) -> Callable[..., Any]:
-    def define(input: Value, dim: int | None = None, keepdim: bool = False) -> Any:
+def _extremum_at(name: str) -> AnyFunction:
+    def define(input: Value, dim: int | None = None, keepdim: bool = False) -> Value | Extremum:
         if dim is None:
             return _extremum(name, name)(input)
         if isinstance(dim, Value):

@@ -12,22 +12,31 @@ import inspect
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache, wraps
-from typing import Any, Literal, TypedDict, Unpack
+from typing import Any, Literal, Protocol, TypedDict, Unpack
 
 import numpy as np
 
+from genesis.ir.annotations import AnyFunction
 from genesis.ir.dtypes import DType, bool_, dtype_of_scalar, get_default_dtype, result_type
 from genesis.ir.graph import Graph, Value
 from genesis.ir.shapes import Shape, broadcast_shapes, contiguous_strides
 
 __all__ = [
-    "OPERATIONS", "PRIMITIVES", "Names", "Operation", "Policy", "Primitive", "as_values", "broadcast", "cast", "composite",
-    "expand", "floating_dtype", "graph_of", "names_in", "numbers_of", "primitive", "promoted", "rounded_once", "row_at",
-    "widened", "wrapped",
+    "OPERATIONS", "PRIMITIVES", "Emitter", "Gradient", "Kernel", "Names", "Operation", "Policy", "Primitive", "Reference",
+    "as_values", "broadcast", "cast", "composite", "expand", "floating_dtype", "graph_of", "names_in", "numbers_of",
+    "primitive", "promoted", "rounded_once", "row_at", "widened", "wrapped",
 ]
 
-Gradient = Callable[..., Any]
+Gradient = Callable[..., Value | tuple[Value | None, ...]]
+Reference = Callable[..., np.ndarray | np.generic]
+Emitter = Callable[..., object]  # of a `Kernel`, and values: registers on the CPU, text on a GPU
 Policy = Literal["low", "float32", "widest"]
+
+
+class Kernel(Protocol):
+    """The arithmetic of a kernel that is being written, which is the same on all devices: a method for each primitive."""
+
+    def __getattr__(self, name: str) -> Emitter: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,8 +52,8 @@ class Primitive:
     name: str
     kind: str
     grad: Gradient | None = None
-    reference: Callable[..., Any] | None = None
-    emit: Callable[..., Any] | None = None
+    reference: Reference | None = None
+    emit: Emitter | None = None
     cost: int = 1  # in operations: what lowering weighs computing it again against storing it with
     exact: bool = False  # it rounds nothing: 16-bit floats stay what they are
     vector: str | None = None
@@ -62,9 +71,9 @@ class Operation:
     """
 
     name: str
-    define: Callable[..., Any]
+    define: AnyFunction
     operands: frozenset[int]
-    reference: Callable[..., Any] | None = None
+    reference: Reference | None = None
     variadic: bool = False
     static_scalars: bool = False
     signature: inspect.Signature = field(default_factory=inspect.Signature)
@@ -104,10 +113,10 @@ def primitive(name: str, kind: str, **rules: Any) -> Primitive:
 
 
 def composite(
-    name: str, operands: int | Sequence[int] = 1, *, ref: Callable[..., Any] | None = None, variadic: bool = False,
+    name: str, operands: int | Sequence[int] = 1, *, ref: Reference | None = None, variadic: bool = False,
     static_scalars: bool = False, is_view: bool = False, doc: str | None = None, autocast: Policy | None = None,
     **names: Unpack[Names],
-) -> Callable[[Callable[..., Any]], Operation]:
+) -> Callable[[AnyFunction], Operation]:
     """Decorator: a function of Values becomes the operation `name`, which users find where `names` say.
 
     It is documented by its docstring, by `doc`, or as the NumPy function that is its reference.
@@ -115,7 +124,7 @@ def composite(
 
     namespace = names.get("namespace", ())
 
-    def register(define: Callable[..., Any]) -> Operation:
+    def register(define: AnyFunction) -> Operation:
         if define.__doc__ is None:
             define.__doc__ = doc or (f"As `numpy.{ref.__name__}`." if isinstance(ref, np.ufunc) else None)
         signature = inspect.signature(define)
@@ -209,7 +218,8 @@ def rounded_once(define: Callable[..., Value]) -> Callable[..., Value]:
 def wrapped(value: int, dtype: DType) -> int:
     """`value` modulo the range of an integer dtype, as a conversion in C.
 
-    >>> from genesis.ir.dtypes import uint8
+    >>> from genesis.ir.annotations import AnyFunction
+from genesis.ir.dtypes import uint8
     >>> wrapped(-1, uint8)
     255
     """
@@ -260,7 +270,7 @@ def floating_dtype(dtype: DType) -> DType:
     return dtype if dtype.category == 2 else get_default_dtype()
 
 
-def graph_of(*values: Any) -> Graph:
+def graph_of(*values: object) -> Graph:
     """The graph that the first Value among the arguments belongs to."""
     for value in values:
         if isinstance(value, Value):

@@ -8,15 +8,18 @@ The kernel body is `emit(k, *values)`; where a row has none, `k` has a method of
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable
-from typing import Any, Unpack
+from typing import Unpack
 
+from genesis.ir.annotations import AnyFunction
 from genesis.ir.dtypes import DType, bool_
 from genesis.ir.graph import Value
 from genesis.ops.registry import (
+    Emitter,
+    Gradient,
     Names,
     Operation,
     Policy,
+    Reference,
     as_values,
     broadcast,
     cast,
@@ -28,11 +31,10 @@ from genesis.ops.registry import (
 
 __all__ = ["binary", "compare", "from_scipy", "integral", "logical", "unary"]
 
-Rule = Callable[..., Any]
 _IN_PLACE = Names(in_place=True)
 
 
-def from_scipy(name: str) -> Rule:
+def from_scipy(name: str) -> AnyFunction:
     """A reference in scipy.special, which is imported when it is first called."""
     return lambda *arrays: getattr(importlib.import_module("scipy.special"), name)(*arrays)
 
@@ -43,7 +45,7 @@ def _refuse_bools(name: str, dtype: DType, instead: str) -> None:
 
 
 def unary(
-    name: str, *, grad: Rule | None = None, ref: Rule, emit: Rule | None = None, result: DType | None = None,
+    name: str, *, grad: Gradient | None = None, ref: Reference, emit: Emitter | None = None, result: DType | None = None,
     floating: bool = True, cost: int = 1, exact: bool = False, vector: str | None = None, cuda: str | None = None,
     doc: str | None = None, autocast: Policy | None = None, bools: str = "", **names: Unpack[Names],
 ) -> Operation:
@@ -70,7 +72,7 @@ def unary(
 
 
 def binary(
-    name: str, *, grad: Rule | None = None, ref: Rule, emit: Rule | None = None, result: DType | None = None,
+    name: str, *, grad: Gradient | None = None, ref: Reference, emit: Emitter | None = None, result: DType | None = None,
     floating: bool = False, cost: int = 1, exact: bool = False, vector: str | None = None, cuda: str | None = None,
     doc: str | None = None, autocast: Policy | None = None, bools: str = "", **names: Unpack[Names],
 ) -> Operation:
@@ -90,12 +92,12 @@ def binary(
     return define
 
 
-def compare(name: str, ref: Rule, **names: Unpack[Names]) -> Operation:
+def compare(name: str, ref: Reference, **names: Unpack[Names]) -> Operation:
     """A row of two inputs that answers with a bool and has no gradient."""
     return binary(name, ref=ref, result=bool_, **Names(operator=name) | names)
 
 
-def logical(name: str, ref: Rule, emit: Rule) -> Operation:
+def logical(name: str, ref: Reference, emit: Emitter) -> Operation:
     """A row of two inputs read as truth values."""
     primitive(name, "elementwise", reference=lambda node, x, y: ref(x, y), emit=emit)
 
@@ -107,7 +109,7 @@ def logical(name: str, ref: Rule, emit: Rule) -> Operation:
     return define
 
 
-def integral(name: str, ref: Rule, operator: str, bools: str = "") -> Operation:
+def integral(name: str, ref: Reference, operator: str, bools: str = "") -> Operation:
     """A row of two integers (or bools, unless there is something to do instead)."""
     primitive(name, "elementwise", reference=lambda node, x, y: ref(x, y))
 

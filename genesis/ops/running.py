@@ -2,25 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
-
 import numpy as np
 
 from genesis.ir.dtypes import int64
-from genesis.ir.graph import Value
+from genesis.ir.graph import Node, Value
 from genesis.ir.shapes import normalize_axis
 from genesis.ops.elementwise import exp, log, where
 from genesis.ops.indexing import gather_value
 from genesis.ops.ordering import Sorted
-from genesis.ops.registry import composite, primitive, rounded_once
+from genesis.ops.registry import Reference, composite, primitive, rounded_once
 from genesis.ops.views import flip_value
 
 __all__ = ["cummax", "cummin", "logcumsumexp"]
 
 
-def _places_of(extremes: np.ufunc) -> Callable[..., Any]:
-    def reference(node: Any, x: np.ndarray) -> np.ndarray:
+def _places_of(extremes: np.ufunc) -> Reference:
+    def reference(node: Node, x: np.ndarray) -> np.ndarray:
         """Where the extreme so far is, the last of equal ones; a NaN stays one."""
         axis = node.attrs["dim"]
         places = np.arange(x.shape[axis]).reshape(-1, *(1,) * (x.ndim - axis - 1))
@@ -34,7 +31,7 @@ primitive("cummax_places", "host", reference=_places_of(np.maximum))
 primitive("cummin_places", "host", reference=_places_of(np.minimum))
 
 
-def _running(name: str, input: Value, dim: int) -> Any:
+def _running(name: str, input: Value, dim: int) -> Sorted:
     axis = normalize_axis(name, dim, input.ndim)
     if not input.ndim:
         return Sorted(input, input.graph.constant(0, int64))
@@ -43,7 +40,7 @@ def _running(name: str, input: Value, dim: int) -> Any:
 
 
 @composite("cummax")
-def cummax(input: Value, dim: int) -> Any:
+def cummax(input: Value, dim: int) -> Sorted:
     """(values, indices) of the greatest element up to each place along `dim`: the last one, of equal ones; NaN wins.
 
     >>> import genesis
@@ -54,7 +51,7 @@ def cummax(input: Value, dim: int) -> Any:
 
 
 @composite("cummin")
-def cummin(input: Value, dim: int) -> Any:
+def cummin(input: Value, dim: int) -> Sorted:
     """(values, indices) of the least element up to each place along `dim`: the last one, of equal ones; NaN wins."""
     return _running("cummin", input, dim)
 

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from genesis.ir.dtypes import DType, bool_
-from genesis.ir.graph import Value
+from genesis.ir.graph import Node, Value
 from genesis.ir.shapes import normalize_axis, numel
 from genesis.ops.elementwise import where, zeros_like
 from genesis.ops.indexing import along, gather_value, scatter_value, scattered
@@ -19,13 +17,13 @@ __all__ = ["index_reduce", "scatter_reduce"]
 _FOLDS = {"prod": np.multiply, "amax": np.maximum, "amin": np.minimum}
 
 
-def _fold_reference(node: Any, base: np.ndarray, index: np.ndarray, source: np.ndarray) -> np.ndarray:
+def _fold_reference(node: Node, base: np.ndarray, index: np.ndarray, source: np.ndarray) -> np.ndarray:
     result = np.array(base)
     _FOLDS[node.attrs["mode"]].at(result, along(node, index), source)
     return result
 
 
-def _fold_grad(g: Value, y: Value, base: Value, index: Value, source: Value) -> Any:
+def _fold_grad(g: Value, y: Value, base: Value, index: Value, source: Value) -> tuple[Value | None, ...]:
     """Extremes share what comes among those that attain them; of a product, the product of the others."""
     dim, mode = y.node.attrs["dim"], y.node.attrs["mode"]
 

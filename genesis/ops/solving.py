@@ -8,13 +8,14 @@ any floating dtype.
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from itertools import accumulate
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from genesis.ir.graph import Value
+from genesis.ir.annotations import AnyFunction
+from genesis.ir.graph import Node, Value
 from genesis.ir.shapes import Shape, broadcast_shapes, numel
 from genesis.ops.contraction import matmul, swapped
 from genesis.ops.elementwise import where
@@ -47,7 +48,7 @@ def identity(like: Value) -> Value:
     return cast(reshape_value(places, (like.shape[-1], 1)) == places, like.dtype)
 
 
-def routine(name: str, array: np.ndarray) -> Callable[..., Any]:
+def routine(name: str, array: np.ndarray) -> AnyFunction:
     """The routine of BLAS or LAPACK, by its name without the letter of a dtype, for the dtype of `array`."""
     linalg = importlib.import_module("scipy.linalg")
     library = linalg.blas if name == "trsm" else linalg.lapack
@@ -164,7 +165,7 @@ def _pinv_grad(g: Value, p: Value, a: Value) -> Value:
     )
 
 
-def _pinv_reference(node: Any, a: np.ndarray) -> np.ndarray:
+def _pinv_reference(node: Node, a: np.ndarray) -> np.ndarray:
     u, s, vh = np.linalg.svd(a, full_matrices=False, hermitian=node.attrs["hermitian"])
     bound = np.maximum(node.attrs["atol"], node.attrs["rtol"] * s.max(-1, keepdims=True, initial=0))
     inverse = np.divide(1, s, out=np.zeros_like(s), where=s > bound)
@@ -191,7 +192,7 @@ def pinv(A: Value, *, atol: float | None = None, rtol: float | None = None, herm
 # ---- determinants ----
 
 
-def _cofactors_reference(node: Any, a: np.ndarray) -> np.ndarray:
+def _cofactors_reference(node: Node, a: np.ndarray) -> np.ndarray:
     """By singular values, so that a singular matrix has them too."""
     u, s, vh = np.linalg.svd(a)
     n = a.shape[-1]
@@ -232,12 +233,12 @@ def det(A: Value) -> Value:
 class SignAndLog(NamedTuple):
     """What `slogdet` gives."""
 
-    sign: Any
-    logabsdet: Any
+    sign: Value
+    logabsdet: Value
 
 
 @composite("slogdet", namespace="linalg")
-def slogdet(A: Value) -> Any:
+def slogdet(A: Value) -> SignAndLog:
     """(sign, logabsdet) of the determinants of matrices (.., n, n), which themselves may overflow."""
     x = matrices("slogdet", A, square=True)
     lead = x.shape[:-2]
@@ -255,7 +256,7 @@ def logdet(input: Value) -> Value:
 # ---- the exponential ----
 
 
-def _exponential(node: Any, a: np.ndarray) -> np.ndarray:
+def _exponential(node: Node, a: np.ndarray) -> np.ndarray:
     return importlib.import_module("scipy.linalg").expm(a) if a.size else a
 
 

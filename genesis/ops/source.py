@@ -7,12 +7,10 @@ expression like any other, recomputed instead of stored, the same on every devic
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from genesis.ir.dtypes import DType, bool_, float32, float64, int64
-from genesis.ir.graph import Graph, Value, check_size
+from genesis.ir.graph import Graph, Node, Value, check_size
 from genesis.ir.shapes import Shape
 from genesis.ops.elementwise import floor, where
 from genesis.ops.registry import as_values, cast, composite, expand, primitive
@@ -49,7 +47,7 @@ def threefry2x32(key: tuple[int, int], counter: np.ndarray) -> tuple[np.ndarray,
     return x, y
 
 
-def _bits(node: Any, seed: np.ndarray, start: np.ndarray, half: int = 0) -> tuple[np.ndarray, np.ndarray]:
+def _bits(node: Node, seed: np.ndarray, start: np.ndarray, half: int = 0) -> tuple[np.ndarray, np.ndarray]:
     """Two uint32 of random bits per element; the upper `half` of the counters serves who needs four."""
     counter = np.arange(node.numel, dtype=np.uint64) + np.uint64(int(start) & (1 << 64) - 1)
     key = int(seed) & (1 << 64) - 1
@@ -57,18 +55,18 @@ def _bits(node: Any, seed: np.ndarray, start: np.ndarray, half: int = 0) -> tupl
     return x.reshape(node.shape), y.reshape(node.shape)
 
 
-def _unit(node: Any, x: np.ndarray, y: np.ndarray) -> np.ndarray:
+def _unit(node: Node, x: np.ndarray, y: np.ndarray) -> np.ndarray:
     """[0, 1) with 24 bits of `x`, or with 27 of `x` and 26 of `y` in float64."""
     if node.dtype is float32:
         return (x >> np.uint32(8)).astype(np.float32) * np.float32(2**-24)
     return ((x >> np.uint32(5)) * 2.0**26 + (y >> np.uint32(6))) * 2.0**-53
 
 
-def _uniform_reference(node: Any, seed: np.ndarray, start: np.ndarray) -> np.ndarray:
+def _uniform_reference(node: Node, seed: np.ndarray, start: np.ndarray) -> np.ndarray:
     return _unit(node, *_bits(node, seed, start))
 
 
-def _normal_reference(node: Any, seed: np.ndarray, start: np.ndarray) -> np.ndarray:
+def _normal_reference(node: Node, seed: np.ndarray, start: np.ndarray) -> np.ndarray:
     t = node.dtype.numpy.type
     x, y = _bits(node, seed, start)
     radius, angle = (_unit(node, x, y), _unit(node, y, x)) if node.dtype is float32 else (

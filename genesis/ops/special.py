@@ -9,17 +9,28 @@ from typing import Any
 
 import numpy as np
 
-from genesis.ir.graph import Value
+from genesis.ir.graph import Node, Value
 from genesis.ops.elementwise import abs as abs_value
 from genesis.ops.elementwise import erfc, exp, isnan, log, sign, sin, where, zeros_like
-from genesis.ops.registry import Operation, as_values, broadcast, cast, composite, floating_dtype, primitive, promoted, widened
+from genesis.ops.registry import (
+    Gradient,
+    Operation,
+    as_values,
+    broadcast,
+    cast,
+    composite,
+    floating_dtype,
+    primitive,
+    promoted,
+    widened,
+)
 from genesis.ops.rows import from_scipy
 
 __all__ = ["FAMILIES", "digamma", "erfinv", "lgamma", "ndtr"]
 
 
 def _one(
-    name: str, scipy: str, doc: str, grad: Callable[..., Any] | None = None, method: bool = False, **names: Any
+    name: str, scipy: str, doc: str, grad: Gradient | None = None, method: bool = False, **names: Any
 ) -> Operation:
     """A row of one input; integers become the default float. Methods have an in-place form."""
     primitive(name, "host", grad=grad, reference=lambda node, x: from_scipy(scipy)(x))
@@ -36,7 +47,7 @@ def _one(
     return define
 
 
-def _two(name: str, scipy: str, doc: str, grad: Callable[..., Any], method: bool = False, **names: Any) -> Operation:
+def _two(name: str, scipy: str, doc: str, grad: Gradient, method: bool = False, **names: Any) -> Operation:
     """A row of two inputs, promoted and broadcast."""
     primitive(name, "host", grad=grad, reference=lambda node, x, y: from_scipy(scipy)(x, y))
 
@@ -105,17 +116,17 @@ def _density(a: Value, x: Value) -> Value:
     return exp((a - 1) * log(x) - x - lgamma(a))
 
 
-def _igamma_grad(g: Value, y: Value, a: Value, x: Value) -> Any:
+def _igamma_grad(g: Value, y: Value, a: Value, x: Value) -> tuple[Value | None, ...]:
     _fixed("igamma", a)
     return None, g * _density(a, x)
 
 
-def _igammac_grad(g: Value, y: Value, a: Value, x: Value) -> Any:
+def _igammac_grad(g: Value, y: Value, a: Value, x: Value) -> tuple[Value | None, ...]:
     _fixed("igammac", a)
     return None, -g * _density(a, x)
 
 
-def _zeta_grad(g: Value, y: Value, x: Value, q: Value) -> Any:
+def _zeta_grad(g: Value, y: Value, x: Value, q: Value) -> tuple[Value | None, ...]:
     _fixed("zeta", x)
     return None, -g * x * zeta(x + 1, q)
 
@@ -271,7 +282,7 @@ def _row(name: str, title: str, coefficients: Coefficients) -> Operation:
     def node(x: Value, degrees: Value, order: int) -> Value:
         return x.graph.add(name, (x, degrees), x.shape, x.dtype, {"order": order})
 
-    def reference(node: Any, x: np.ndarray, degrees: np.ndarray) -> np.ndarray:
+    def reference(node: Node, x: np.ndarray, degrees: np.ndarray) -> np.ndarray:
         return _values(coefficients, node.attrs["order"], x.astype(np.float64), degrees)
 
     primitive(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from genesis.ir.dtypes import DType, int64
 from genesis.ir.graph import Value
@@ -22,12 +22,12 @@ __all__ = ["cov", "quantile"]
 class Extrema(NamedTuple):
     """What `aminmax` gives."""
 
-    min: Any
-    max: Any
+    min: Value
+    max: Value
 
 
 @composite("aminmax")
-def aminmax(input: Value, *, dim: int | None = None, keepdim: bool = False) -> Any:
+def aminmax(input: Value, *, dim: int | None = None, keepdim: bool = False) -> Extrema:
     """(min, max) over `dim`, or all elements; NaN wins.
 
     >>> import genesis
@@ -90,7 +90,7 @@ def nanmean(input: Value, dim: Axes = None, keepdim: bool = False, *, dtype: DTy
 _BETWEEN = ("linear", "lower", "higher", "midpoint", "nearest")
 
 
-def _quantile(name: str, input: Value, q: Any, dim: int | None, keepdim: bool, interpolation: str) -> Value:
+def _quantile(name: str, input: Value, q: Value | float, dim: int | None, keepdim: bool, interpolation: str) -> Value:
     """Of sorted rows, at q of the way from the first place to the last that counts."""
     if interpolation not in _BETWEEN:
         raise ValueError(f"{name}: interpolation {interpolation!r}; want one of {', '.join(_BETWEEN)}")
@@ -164,7 +164,7 @@ def nanquantile(
 
 
 @composite("kthvalue")
-def kthvalue(input: Value, k: int, dim: int = -1, keepdim: bool = False) -> Any:
+def kthvalue(input: Value, k: int, dim: int = -1, keepdim: bool = False) -> Sorted:
     """(value, index) of the `k`-th least element along `dim`, counted from 1.
 
     >>> import genesis
@@ -214,7 +214,7 @@ def cov(input: Value, *, correction: int = 1, fweights: Value | None = None, awe
             raise ValueError(f"cov: weights have shape {w.shape}; want ({count},), one for each observation")
     if not weights:
         centred = rows - mean(rows, 1, True) if count else rows
-        freedom: Any = max(count - correction, 0)
+        freedom: Value | float = max(count - correction, 0)
         products = matmul(centred, swapped(centred))
     else:
         weight = cast(weights[0] if len(weights) == 1 else weights[0] * weights[1], x.dtype)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from genesis.ir.dtypes import int64
 from genesis.ir.graph import Value
 from genesis.ir.shapes import numel
@@ -47,7 +45,7 @@ def _bags(input: Value, offsets: Value) -> Value:
 
 @composite("embedding_bag", (), method=False, namespace="nn.functional")
 def embedding_bag(
-    input: Value, weight: Value, offsets: Value | None = None, max_norm: Any = None, norm_type: float = 2.0,
+    input: Value, weight: Value, offsets: Value | None = None, max_norm: float | None = None, norm_type: float = 2.0,
     scale_grad_by_freq: bool = False, mode: str = "mean", sparse: bool = False, per_sample_weights: Value | None = None,
     include_last_offset: bool = False, padding_idx: int | None = None,
 ) -> Value:

@@ -6,11 +6,10 @@ from functools import reduce
 from itertools import combinations
 from math import gcd
 from operator import add
-from typing import Any
 
 import numpy as np
 
-from genesis.ir.graph import Value
+from genesis.ir.graph import Node, Value
 from genesis.ir.shapes import Shape, numel
 from genesis.ops.conversion import rewritten
 from genesis.ops.correlation import block, windows_convolved
@@ -119,17 +118,17 @@ def _windows_joined(x: Value, at: Layout, axis: int, taps: int) -> tuple[Value, 
     return x, Layout(tuple(shape[a] for a in rest), tuple(strides[a] for a in rest), at.offset)
 
 
-def _put_grad(g: Value, y: Value, base: Value, x: Value) -> Any:
+def _put_grad(g: Value, y: Value, base: Value, x: Value) -> tuple[Value | None, ...]:
     at = Layout(y.node.attrs["shape"], y.node.attrs["strides"], y.node.attrs["offset"])
     to_base = put_value(g, _zeros(g, at.shape), at, g.shape)
     return to_base, view_value(g, at, "slice") if base.node.differentiable else block(g, at)
 
 
-def _put_sum_grad(g: Value, y: Value, base: Value, x: Value) -> Any:
+def _put_sum_grad(g: Value, y: Value, base: Value, x: Value) -> tuple[Value | None, ...]:
     return g, view_node(g, Layout(y.node.attrs["shape"], y.node.attrs["strides"], y.node.attrs["offset"]), "windows")
 
 
-def _put_sum_reference(node: Any, base: np.ndarray, x: np.ndarray) -> np.ndarray:
+def _put_sum_reference(node: Node, base: np.ndarray, x: np.ndarray) -> np.ndarray:
     flat = np.array(base).reshape(-1)
     np.add.at(flat, view_reference(node, np.arange(flat.size)), x)
     return flat.reshape(node.shape)

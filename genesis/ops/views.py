@@ -13,7 +13,7 @@ from typing import Any, Unpack
 
 import numpy as np
 
-from genesis.ir.graph import Value
+from genesis.ir.graph import Node, Value
 from genesis.ir.shapes import Shape, numel
 from genesis.ops.layout import (
     LAYOUT_RULES,
@@ -69,7 +69,7 @@ def diagonal_value(x: Value, offset: int = 0, dim1: int = 0, dim2: int = 1) -> V
     return view_value(x, diagonal_layout(contiguous_layout(x.shape), offset, dim1, dim2), "diagonal")
 
 
-def view_reference(node: Any, x: np.ndarray) -> np.ndarray:
+def view_reference(node: Node, x: np.ndarray) -> np.ndarray:
     flat = np.ascontiguousarray(x).reshape(-1)
     strides = tuple(s * flat.itemsize for s in node.attrs["strides"])
     return np.ndarray(node.attrs["shape"], flat.dtype, flat, node.attrs["offset"] * flat.itemsize, strides) \
@@ -96,7 +96,7 @@ def put_value(base: Value | None, x: Value, at: Layout, shape: Shape) -> Value:
     return x.graph.add("put", (base, x), shape, x.dtype, attrs)
 
 
-def put_reference(node: Any, base: np.ndarray, x: np.ndarray) -> np.ndarray:
+def put_reference(node: Node, base: np.ndarray, x: np.ndarray) -> np.ndarray:
     flat = np.array(base).reshape(-1)
     strides = tuple(s * flat.itemsize for s in node.attrs["strides"])
     if x.size:

@@ -547,7 +547,7 @@ class Methods:
         """`exp2`, in place."""
     def exp_(self) -> Self:
         """`exp`, in place."""
-    def expand(self, *shape: Any) -> Tensor:
+    def expand(self, *shape: Extents) -> Tensor:
         """Axes of extent 1 (and new leading ones) repeated with stride 0; -1 keeps an extent."""
     def expand_as(self, other: Tensor) -> Tensor:
         """The tensor expanded to the shape of `other`."""
@@ -567,7 +567,7 @@ class Methods:
         """`trunc`, in place."""
     def flatten(self, start_dim: Int = 0, end_dim: Int = -1) -> Tensor:
         """The axes from `start_dim` to `end_dim` merged into one."""
-    def flip(self, *dims: Any) -> Tensor:
+    def flip(self, *dims: Extents) -> Tensor:
         """The axes `dims` walked backwards."""
     def fliplr(self) -> Tensor:
         """Axis 1 walked backwards."""
@@ -1008,7 +1008,7 @@ class Methods:
         """The values as an ndarray that shares the tensor's memory: a change of one shows in the other."""
     def outer(self, vec2: Operand) -> Tensor:
         """All products of the elements of two vectors, (m,) and (n,) -> (m, n)."""
-    def permute(self, *dims: Any) -> Tensor:
+    def permute(self, *dims: Extents) -> Tensor:
         """Axes in the order `dims`."""
     def pin_memory(self, device: DeviceLike = None) -> Tensor:
         """The tensor itself: what goes to a GPU goes by way of pinned memory, wherever it comes from."""
@@ -1079,7 +1079,7 @@ class Methods:
         """Each element (slice along `dim`) so many times, one after the other; of `repeats` alone, the places of its .."""
     def requires_grad_(self, requires_grad: Bool = True) -> Tensor:
         """Set `requires_grad`, and return the tensor."""
-    def reshape(self, *shape: Any) -> Tensor:
+    def reshape(self, *shape: Extents) -> Tensor:
         """The same elements in another shape, row by row; one extent may be -1 and follows from the others."""
     def reshape_as(self, other: Tensor) -> Tensor:
         """The tensor in the shape of `other`."""
@@ -1183,9 +1183,9 @@ class Methods:
         """x * x."""
     def square_(self) -> Self:
         """`square`, in place."""
-    def squeeze(self, dim: Any = None) -> Tensor:
+    def squeeze(self, dim: Int | Sequence[Int] | None = None) -> Tensor:
         """Without the axes of extent 1 (those in `dim`, if given)."""
-    def squeeze_(self, dim: Any = None) -> Self:
+    def squeeze_(self, dim: Int | Sequence[Int] | None = None) -> Self:
         """`squeeze`, in place."""
     def std(
         self, dim: Int | Sequence[Int] | None = None, unbiased: Bool | None = None, keepdim: Bool = False, *,
@@ -1218,13 +1218,13 @@ class Methods:
         """`input` summed to `size`, a shape that broadcasts to its own. Raises ValueError for a shape that does not."""
     def svd(self, some: Bool = True, compute_uv: Bool = True) -> Transposed:
         """(U, S, V) of matrices (.., m, n): `input` is U @ diag(S) @ V.T, S descending; with `some`, min(m, n) vectors."""
-    def swapaxes(self, *dims: Any, dim0: Int | None = None, dim1: Int | None = None) -> Tensor:
+    def swapaxes(self, *dims: Extents, dim0: Int | None = None, dim1: Int | None = None) -> Tensor:
         """Two axes exchanged; a tuple longer than two permutes; none reverses the last two."""
-    def swapaxes_(self, *dims: Any, dim0: Int | None = None, dim1: Int | None = None) -> Self:
+    def swapaxes_(self, *dims: Extents, dim0: Int | None = None, dim1: Int | None = None) -> Self:
         """`swapaxes`, in place."""
-    def swapdims(self, *dims: Any, dim0: Int | None = None, dim1: Int | None = None) -> Tensor:
+    def swapdims(self, *dims: Extents, dim0: Int | None = None, dim1: Int | None = None) -> Tensor:
         """Two axes exchanged; a tuple longer than two permutes; none reverses the last two."""
-    def swapdims_(self, *dims: Any, dim0: Int | None = None, dim1: Int | None = None) -> Self:
+    def swapdims_(self, *dims: Extents, dim0: Int | None = None, dim1: Int | None = None) -> Self:
         """`swapdims`, in place."""
     def t(self) -> Tensor:
         """The transpose of a matrix; a vector is its own."""
@@ -1257,9 +1257,9 @@ class Methods:
         """(values, indices) of the `k` greatest (least, without `largest`) elements along `dim`, in order."""
     def trace(self) -> Tensor:
         """The sum of a matrix' diagonal."""
-    def transpose(self, *dims: Any, dim0: Int | None = None, dim1: Int | None = None) -> Tensor:
+    def transpose(self, *dims: Extents, dim0: Int | None = None, dim1: Int | None = None) -> Tensor:
         """Two axes exchanged; a tuple longer than two permutes; none reverses the last two."""
-    def transpose_(self, *dims: Any, dim0: Int | None = None, dim1: Int | None = None) -> Self:
+    def transpose_(self, *dims: Extents, dim0: Int | None = None, dim1: Int | None = None) -> Self:
         """`transpose`, in place."""
     def triangular_solve(
         self, A: Operand, upper: Bool = True, transpose: Bool = False, unitriangular: Bool = False,
@@ -1324,7 +1324,7 @@ class Methods:
         """(variance, mean), as `var` and `mean`."""
     def vdot(self, other: Operand) -> Tensor:
         """As `dot`: there are no complex numbers."""
-    def view(self, *shape: Any) -> Tensor:
+    def view(self, *shape: Extents) -> Tensor:
         """The same elements in another shape, row by row; one extent may be -1 and follows from the others."""
     def view_as(self, other: Tensor) -> Tensor:
         """A view with the shape of `other`."""
