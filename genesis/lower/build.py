@@ -13,19 +13,7 @@ from genesis.ir.dtypes import DType
 from genesis.ir.graph import Node
 from genesis.ir.shapes import Shape, contiguous_strides
 from genesis.lower.bind import UnboundInstruction, bind
-from genesis.lower.group import (
-    COLUMN,
-    FINAL,
-    FULL,
-    ROW,
-    Axis,
-    Group,
-    Partition,
-    canonical_map,
-    pattern_of,
-    pull_views,
-    split_axes,
-)
+from genesis.lower.group import COLUMN, FINAL, FULL, ROW, Axis, Group, Partition, canonical_map, pattern_of, pull_views
 from genesis.lower.index_map import IndexMap, SplitAxis, Unmappable, pull
 from genesis.lower.kernel import InstructionAttrs, Kernel, KernelArg
 from genesis.ops.layout import Layout
@@ -139,7 +127,7 @@ class _Kernels:
                 emit(build)
                 return build.finished()
             except SplitAxis as split:
-                axes = split_axes(axes, split)
+                axes = split.applied(axes)
 
 
 def _without(strides: Shape, dim: int) -> Shape:

@@ -1,4 +1,4 @@
-"""The cost model: what a stage moves and computes, how long that takes, and whether a value is worth its place in memory."""
+"""The cost model: what a stage moves and computes, and how long that takes."""
 
 from __future__ import annotations
 

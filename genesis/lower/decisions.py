@@ -1,4 +1,4 @@
-"""What fusion decides: whether a value is worth its place in memory, and a record of what it refused and why."""
+"""What fusion decides: whether a value is worth its memory, and a record of what it refused and why."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def is_worth_keeping(cost: int, nbytes: int, target: Target, sources: int, large
     """
     if not sources:
         return cost > GENERATE_COST
-    if large > 1:
+    if large > 1:  # it would read more than it saves
         return True
     machine = target.at_work(target.threads)
     bandwidth = machine.cache if nbytes <= machine.cached else min(machine.cache, machine.memory)

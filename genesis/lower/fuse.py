@@ -1,8 +1,10 @@
-"""The third pass: which values are computed together, and which of them must reach memory.
+"""Fusion: which values are computed together, and which of them get memory.
 
-Nodes are taken in order, and a group's number is the order in which it was opened. A node may join a group only if all
-it reads comes from groups numbered no higher, so groups stay convex without any search, in linear time; and only at a
-level of the group's nest (see `group`) where it finds what it reads.
+Before: a legal graph. After: every node that is computed has a group, and groups are in an order that respects their reads.
+
+Nodes are taken in order, and a group's number is the order in which it was opened. A node may join a group only if all that
+it reads comes from groups numbered no higher. So groups stay convex, in linear time and without a search for cycles; and a
+node joins only at a level of the group's nest (see `group`) where it finds what it reads.
 """
 
 from __future__ import annotations
@@ -14,16 +16,7 @@ from genesis.ir.dtypes import DType
 from genesis.ir.graph import Node
 from genesis.ir.shapes import numel
 from genesis.lower.decisions import Decisions, Refusal
-from genesis.lower.group import (
-    COLUMN,
-    FINAL,
-    FULL,
-    Axis,
-    Group,
-    Partition,
-    aligned,
-    pattern_of,
-)
+from genesis.lower.group import COLUMN, FINAL, FULL, Axis, Group, Partition, aligned, pattern_of
 from genesis.lower.legalize import base_of
 from genesis.lower.levels import Levels
 from genesis.lower.materialize import materialize
@@ -32,14 +25,24 @@ from genesis.ops.registry import PRIMITIVES
 
 __all__ = ["fuse"]
 
-OPERATION_LIMIT = 64
-LOAD_LIMIT = 24
+OPERATION_LIMIT = 64  # a kernel of so many compiles in 32 ms
+LOAD_LIMIT = 24  # values that a kernel reads: each takes an address in each of its loops
+
+
+def fuse(nodes: Sequence[Node], outputs: Sequence[int], target: Target, scalars: Sequence[DType] = ()) -> Partition:
+    """The groups of a legal graph, in order, and the values that get memory."""
+    fusion = _Fusion(nodes, outputs, target)
+    fusion.run()
+    groups = [g for g in fusion.groups if g.members]
+    for group in groups:
+        group.members.sort()  # absorbed members came later, and were computed earlier
+    kept = materialize(nodes, outputs, fusion.home, fusion.bases, target, fusion.decisions)
+    return Partition(groups, fusion.home, kept, scalars, target, fusion.decisions)
 
 
 class _Fusion:
     def __init__(self, nodes: Sequence[Node], outputs: Sequence[int], target: Target) -> None:
         self.nodes = nodes
-        self.outputs = outputs
         self.decisions = Decisions([], [])
         self.groups: list[Group] = []
         self.home: dict[int, Group] = {}
@@ -52,11 +55,12 @@ class _Fusion:
     def run(self) -> None:
         for index, node in enumerate(self.nodes):
             kind = PRIMITIVES[node.op].kind
-            if kind in ("source", "view"):
+            if kind in ("source", "view"):  # read through, wherever they are needed
                 continue
             if node.attrs.get("materialize"):
-                self._join(self._opened("loop", pattern_of((node.numel,), ())), index, FULL)
-                self.groups[-1].operations = OPERATION_LIMIT
+                group = self._opened("loop", pattern_of((node.numel,), ()))
+                self._join(group, index, FULL)
+                group.operations = OPERATION_LIMIT  # nothing joins it
             elif kind in ("elementwise", "gather", "reduce"):
                 self._place(index, node, kind)
             else:
@@ -66,7 +70,7 @@ class _Fusion:
                 self._join(group, index, FULL)
 
     def _take_over(self, group: Group, put: Node) -> None:
-        """What was put into the base of `put` is put into its memory at once, if nobody else reads the base."""
+        """Take in what was put into the base of `put`, if nobody else reads the base: all goes into one memory at once."""
         base = put.inputs[0]
         home = self.home.get(base)
         if home is None or home.kind != "put" or self.counts[base] > 1:
@@ -81,6 +85,7 @@ class _Fusion:
         return group
 
     def _join(self, group: Group, index: int, level: str) -> None:
+        """Make a node a member of `group`, and note what the group reads by it."""
         group.members.append(index)
         group.levels[index] = level
         node = self.nodes[index]
@@ -102,16 +107,19 @@ class _Fusion:
         self.home[index] = group
 
     def _place(self, index: int, node: Node, kind: str) -> None:
+        """Join the latest group that can take a node in, or open one."""
         bases = [self.bases[i] for i in node.inputs]
         homes = [self.home[b] for b in bases if b in self.home]
+        # Candidates are the last group that the node reads from, and later ones that read what it reads: an earlier group would
+        # read from a later one, and the groups would have no order.
         floor = max([h.number for h in homes], default=-1)
         candidates = {h.number: h for h in homes if h.number == floor}
-        is_product = "operands" in node.attrs
         for base in bases:
             reader = self.readers.get(base)
-            if reader is not None and reader.number >= floor and self.nodes[base].numel > 1:  # not for a number
+            if reader is not None and reader.number >= floor and self.nodes[base].numel > 1:  # to share a number saves nothing
                 candidates[reader.number] = reader
-        source = self.home.get(bases[0]) if kind == "gather" else None  # done before a gather from it begins
+        source = self.home.get(bases[0]) if kind == "gather" else None  # complete before a gather from it begins
+        is_product = "operands" in node.attrs  # a convolution shares its kernel with nobody
         refusals: list[Refusal] = []
         for number in [] if is_product else sorted(candidates, reverse=True):
             group = candidates[number]
@@ -143,21 +151,12 @@ class _Fusion:
             if not all(aligned(self.nodes, axes, i, level, other.levels[self.bases[i]]) for i in node.inputs
                        if self.home.get(self.bases[i]) is other):
                 continue
-            group.axes = axes
-            for member in other.members:
-                group.members.append(member)
-                group.levels[member] = other.levels[member]
-                group.passes[member] = other.passes[member]
-                self.home[member] = group
-            group.operations += other.operations
-            group.loads |= other.loads
+            group.absorb(other, axes)
+            self.home.update(dict.fromkeys(other.members, group))
             for base in other.loads:
                 if self.readers.get(base) is other:
                     self.readers[base] = group
-            if group.first_reader is None or (other.first_reader or group.first_reader) < group.first_reader:
-                group.first_reader = other.first_reader
-            other.members = []
-            other.kind = "absorbed"
+            other.members, other.kind = [], "absorbed"
 
     def _mergeable(self, group: Group, other: Group) -> bool:
         """Whether nothing before or in `group` reads `other` yet, and one nest can hold both."""
@@ -181,14 +180,3 @@ def _closed(group: Group, source: Group | None) -> str:
     if group.operations >= OPERATION_LIMIT:
         return f"that kernel has {OPERATION_LIMIT} operations"
     return f"that kernel reads {LOAD_LIMIT} values" if len(group.loads) >= LOAD_LIMIT else ""
-
-
-def fuse(nodes: Sequence[Node], outputs: Sequence[int], target: Target, scalars: Sequence[DType] = ()) -> Partition:
-    """Before: a legal graph. After: every node that is computed has a group, in an order that respects what they read."""
-    fusion = _Fusion(nodes, outputs, target)
-    fusion.run()
-    groups = [g for g in fusion.groups if g.members]
-    for group in groups:
-        group.members.sort()
-    kept = materialize(nodes, outputs, fusion.home, fusion.bases, target, fusion.decisions)
-    return Partition(groups, fusion.home, kept, scalars, target, fusion.decisions)

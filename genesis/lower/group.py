@@ -1,14 +1,15 @@
 """A group of nodes that one kernel computes: its loop nest, and at which level of the nest each of them lives.
 
-There are four: `full` (every point of the loop nest), `row` (after reducing the group's reduced axes), `column` (after
-summing over the others, in a group that also reduces rows) and `final` (after reducing everything). The last two are
-complete when all rows are done.
+A level says how often a value is computed: `full` (at every point of the nest), `row` (once for each point of the kept axes,
+after the reduced ones), `column` (once for each point of the reduced axes, in a group that also passes over rows) and `final`
+(once). Values of the last two are complete only when all workers are done with all rows.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import lru_cache
+from typing import NamedTuple
 
 from genesis.ir.dtypes import DType
 from genesis.ir.graph import Node
@@ -19,7 +20,6 @@ from genesis.lower.target import Target
 
 __all__ = [
     "COLUMN", "FINAL", "FULL", "ROW", "Axis", "Group", "Partition", "aligned", "canonical_map", "pattern_of", "pull_views",
-    "split_axes",
 ]
 
 FULL, ROW, COLUMN, FINAL = "full", "row", "column", "final"
@@ -33,13 +33,13 @@ class Group:
     __slots__ = ("axes", "first_reader", "is_product", "kind", "levels", "loads", "members", "number", "operations", "passes")
 
     def __init__(self, number: int, kind: str, axes: tuple[Axis, ...]) -> None:
-        self.number = number
+        self.number = number  # groups run in this order
         self.kind = kind
         self.axes = axes
         self.members: list[int] = []
         self.levels: dict[int, str] = {}
-        self.passes: dict[int, int] = {}  # how many reductions deep a member is
-        self.loads: set[int] = set()
+        self.passes: dict[int, int] = {}  # how many reductions come before a member: a pass over the row each
+        self.loads: set[int] = set()  # what it reads in memory
         self.operations = 0
         self.first_reader: int | None = None  # the lowest number of another group that reads this one
         self.is_product = False  # a matrix product as elementwise products: it sums these, and does nothing else of their size
@@ -53,6 +53,17 @@ class Group:
 
     def has(self, level: str) -> bool:
         return level in self.levels.values()
+
+    def absorb(self, other: Group, axes: tuple[Axis, ...]) -> None:
+        """Take in all of `other`, in a nest of `axes`."""
+        self.axes = axes
+        self.members += other.members
+        self.levels |= other.levels
+        self.passes |= other.passes
+        self.operations += other.operations
+        self.loads |= other.loads
+        if self.first_reader is None or (other.first_reader or self.first_reader) < self.first_reader:
+            self.first_reader = other.first_reader
 
 
 @lru_cache(1 << 12)
@@ -68,21 +79,15 @@ def _points(axes: tuple[Axis, ...], level: str) -> int:
     return numel(extent for extent, reduced in axes if level == FULL or reduced == (level == COLUMN))
 
 
-class Partition:
+class Partition(NamedTuple):
     """Groups in the order they run, and the values that get memory."""
 
-    __slots__ = ("decisions", "groups", "home", "materialized", "scalars", "target")
-
-    def __init__(
-        self, groups: list[Group], home: dict[int, Group], materialized: set[int], scalars: Sequence[DType], target: Target,
-        decisions: Decisions,
-    ) -> None:
-        self.decisions = decisions
-        self.groups = groups
-        self.home = home
-        self.materialized = materialized
-        self.scalars = scalars  # of each scalar slot: float64 or int64
-        self.target = target
+    groups: list[Group]
+    home: dict[int, Group]
+    materialized: set[int]
+    scalars: Sequence[DType]  # of each scalar slot: float64 or int64
+    target: Target
+    decisions: Decisions
 
 
 def pattern_of(shape: Sequence[int], axes: Sequence[int]) -> tuple[Axis, ...]:
@@ -96,7 +101,7 @@ def pattern_of(shape: Sequence[int], axes: Sequence[int]) -> tuple[Axis, ...]:
             pattern[-1] = (pattern[-1][0] * extent, reduced)
         else:
             pattern.append((extent, reduced))
-    return tuple(pattern)
+    return tuple(pattern)  # an extent of 1 is no axis, so broadcasting over it needs no kernel of its own
 
 
 @lru_cache(1 << 12)
@@ -126,13 +131,6 @@ def pull_views(nodes: Sequence[Node], index: int, at: IndexMap, extents: Sequenc
     return index, at
 
 
-def split_axes(axes: Sequence[Axis], split: SplitAxis) -> tuple[Axis, ...]:
-    """The axes after a split."""
-    extent, reduced = axes[split.axis]
-    pair = ((extent // split.inner, reduced), (split.inner, reduced))
-    return (*axes[: split.axis], *pair, *axes[split.axis + 1 :])
-
-
 def aligned(nodes: Sequence[Node], axes: tuple[Axis, ...], index: int, level: str, computed: str) -> bool:
     """Whether a read of `index` at `level` finds its base, `computed` at that level, at the base's own place."""
     while True:
@@ -143,6 +141,6 @@ def aligned(nodes: Sequence[Node], axes: tuple[Axis, ...], index: int, level: st
             return at.offset == want.offset and all(
                 a == b or e == 1 for a, b, e in zip(at.strides, want.strides, extents, strict=True))
         except SplitAxis as split:
-            axes = split_axes(axes, split)
+            axes = split.applied(axes)
         except Unmappable:
             return False

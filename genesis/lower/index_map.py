@@ -1,7 +1,7 @@
 """Index maps: where in a value's row-major elements a loop nest reads, as an affine function of its axes.
 
-Views disappear into these maps. `pull` carries a map of a view's elements to a map of the elements it views; when an
-axis of the loop nest runs across axes of the view that lie apart, it says where that axis must be split.
+Views disappear into these maps. `pull` composes a map to a view's elements with the view's layout. Where an axis of the loop
+nest runs across several axes of the view that are no single stride in memory, it says where that axis must be split.
 """
 
 from __future__ import annotations
@@ -29,6 +29,12 @@ class SplitAxis(Exception):
         super().__init__(axis, inner)
         self.axis = axis
         self.inner = inner
+
+    def applied(self, axes: Sequence[tuple[int, bool]]) -> tuple[tuple[int, bool], ...]:
+        """The axes (extent, reduced) after the split."""
+        extent, reduced = axes[self.axis]
+        pair = ((extent // self.inner, reduced), (self.inner, reduced))
+        return (*axes[: self.axis], *pair, *axes[self.axis + 1 :])
 
 
 class Unmappable(Exception):
@@ -61,6 +67,8 @@ def pull(at: IndexMap, extents: Sequence[int], shape: Shape, strides: Shape, off
 
 @lru_cache(1 << 13)
 def _pulled(at: IndexMap, extents: Shape, shape: Shape, strides: Shape, offset: int) -> IndexMap:
+    # An element's number has a digit for each dimension of the view. The offset has digits of its own, and each axis moves
+    # some. No digit may overflow into the next: what all axes together cover of each is in `low` and `high`.
     rows = contiguous_strides(shape)
     dims = [d for d in range(len(shape)) if shape[d] != 1]
     low = [0] * len(shape)
@@ -102,11 +110,11 @@ def _axis_stride(
             result = contribution
         elif contribution != result * covered:
             raise SplitAxis(axis, covered)
-        if remaining <= room:
+        if remaining <= room:  # the axis ends within this dimension
             reach = stride_here * (remaining - 1) * sign
             low[d], high[d] = low[d] + min(reach, 0), high[d] + max(reach, 0)
             return result
-        if shape[d] % stride_here or remaining % room:
+        if shape[d] % stride_here or remaining % room:  # it leaves the dimension somewhere inside: no stride does that
             raise Unmappable
         reach = stride_here * (room - 1) * sign
         low[d], high[d] = low[d] + min(reach, 0), high[d] + max(reach, 0)

@@ -1,4 +1,4 @@
-"""The third pass' question: at which level of a group's nest (see `group`) a node finds what it reads."""
+"""The question that fusion asks: at which level of a group's nest (see `group`) does a node find what it reads?"""
 
 from __future__ import annotations
 
@@ -14,11 +14,14 @@ from genesis.ops.registry import PRIMITIVES
 
 __all__ = ["Levels"]
 
-ROWS_FOR_PASSES = 16  # rows that make a kernel of several passes over each row worth while
+# Rows for each thread from which on one kernel goes over each row in several passes; fewer leave threads idle.
+ROWS_FOR_PASSES = 16
 LONGEST_COLUMN_SUMS = 1 << 14  # numbers that each worker keeps beside the rows that it passes over
-LEAST_SUMS, MOST_SUMS = 1 << 9, 1 << 14  # bytes of sums of columns that a kernel with nothing else to do takes by the way
+# Bytes of sums of columns from which to which a kernel with nothing else to do takes them row by row: they stay in a
+# first-level cache, and the prefetcher sees rows (2048 x 2048: 0.32 to 0.27 ms). Narrower and wider ones were slower so.
+LEAST_SUMS, MOST_SUMS = 1 << 9, 1 << 14
 SMALL = 1 << 15  # elements below which one thread does the work in any case
-LARGE = 1 << 19  # elements that outlast a second-level cache: rows are passed over as they lie, also for sums of columns
+LARGE = 1 << 19  # elements that outlast a second-level cache: rows are passed over in order, also for sums of columns
 
 ELSEWHERE = "it reads a value of that kernel away from where it is computed"
 EXTENTS = "it has another number of elements, or reduces other axes"
@@ -41,8 +44,10 @@ class Levels:
         if PRIMITIVES[node.op].kind == "reduce":
             return self._reduction_level(group, node, node.attrs["axes"])
         size = numel(node.shape)
+        # What reads sums of columns can only be computed with them, when all rows are done.
         if group.reduces and COLUMN in [group.levels[b] for b in self._bases_of(node) if self.home.get(b) is group]:
             return COLUMN if group.numel(COLUMN) == size and self._reads_fit(group, group.axes, COLUMN, node.inputs) else None
+        # The outermost level is the cheapest: it is tried first.
         for level in (FINAL, ROW, FULL) if size == 1 else (ROW, FULL) if group.reduces else (FULL,):
             if (level == ROW and not group.reduces) or group.numel(level) != size:
                 continue
@@ -63,23 +68,19 @@ class Levels:
         return any([h is not None and h is not group and h.has(FINAL) for h in homes])
 
     def _reduction_level(self, group: Group, node: Node, axes: Sequence[int]) -> str | None:
-        source = node.inputs[0]
-        shape = self.nodes[source].shape
-        size = numel(shape)
-        pattern = pattern_of(shape, axes)
+        size = self.nodes[node.inputs[0]].numel
+        pattern = pattern_of(self.nodes[node.inputs[0]].shape, axes)
         everything = all(reduced for _, reduced in pattern) and not node.op.startswith("arg")
         if group.is_product and (everything or group.reduces):
             return None
         if everything:
             if group.has(COLUMN):
                 return None
-            if group.reduces and size == group.numel(ROW) and size != group.numel(FULL) and self._reads_fit(
-                group, group.axes, ROW, node.inputs
-            ):
-                return FINAL
-            if size == group.numel(FULL) and self._reads_fit(group, group.axes, FULL, node.inputs):
-                return FINAL
-            return None
+            # A total of values that there is one of for each row is taken from these, not from every point.
+            of_rows = group.reduces and size == group.numel(ROW) != group.numel(FULL)
+            fits = (of_rows and self._reads_fit(group, group.axes, ROW, node.inputs)) or (
+                size == group.numel(FULL) and self._reads_fit(group, group.axes, FULL, node.inputs))
+            return FINAL if fits else None
         if group.reduces:
             if pattern == tuple([(extent, not reduced) for extent, reduced in group.axes]):
                 return self._crossing_level(group, node, pattern)
@@ -88,6 +89,7 @@ class Levels:
             fits = size == group.numel(FULL) and not group.has(FINAL)
         if not fits or not self._reads_fit(group, pattern, FULL, node.inputs):
             return None
+        # An elementwise group takes the nest of the first reduction that joins it.
         summed = None if group.reduces else self._columns_of_rows(node, pattern)
         group.axes = summed or pattern
         return COLUMN if summed else ROW
@@ -105,7 +107,10 @@ class Levels:
         return pattern, ROW
 
     def _columns_of_rows(self, node: Node, pattern: tuple[Axis, ...]) -> tuple[Axis, ...] | None:
-        """The axes of a pass over rows on which `node` sums columns, if they are many and large."""
+        """The axes of a pass over rows on which `node` sums columns, if they are many and large.
+
+        GELU's gradient with its column sums takes 1.1 ms so (2048 x 1024), and 1.85 down strips of columns.
+        """
         if node.op != "sum" or [reduced for _, reduced in pattern] != [True, False] or not self.target.crossing:
             return None
         (rows, _), (columns, _) = pattern
@@ -122,7 +127,10 @@ class Levels:
         return axes if at.strides[1] == 1 else None
 
     def _crossing_level(self, group: Group, node: Node, pattern: tuple[Axis, ...]) -> str | None:
-        """Beside reductions of rows, sums of columns go on from row to row; what was reduced first may have been either."""
+        """Beside reductions of rows, sums of columns go on from row to row; what was reduced first may have been either.
+
+        Layer norm's gradients then read their operands once: 2.35 ms in place of 6.5 to 8 (2048 x 2048).
+        """
         if len(pattern) != 2 or group.has(FINAL) or not self.target.crossing:
             return None
         rows = pattern if pattern[1][1] else group.axes
@@ -131,6 +139,8 @@ class Levels:
             return None
         if group.axes == rows:
             return COLUMN if node.op == "sum" else None
+        # The group has the columns' nest: turned into that of rows, its reductions become sums of columns, which only sums can,
+        # and nothing may have been computed from them.
         for member, level in group.levels.items():
             op = self.nodes[member].op
             if (level == FULL and group.passes[member]) or (PRIMITIVES[op].kind == "reduce" and op != "sum"):
@@ -150,7 +160,7 @@ class Levels:
             if index == base and there == level:
                 continue
             if (there == FINAL) != (level == FINAL) or (there == COLUMN) != (level == COLUMN):
-                return False
+                return False  # complete when all workers are done: too late for the nest
             if there == ROW and level == FULL and group.passes[base] and (
                 group.numel(ROW) < self.rows_wanted and group.numel(FULL) > SMALL
             ):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 from genesis.lower.build import KernelCall
 from genesis.lower.kernel import REDUCTIONS, Access, Instruction, KernelArg
@@ -130,8 +129,8 @@ class _Listing:
             offset = f"{self._word(i.attr('words')).value}*{indirect}" + ("" if offset == "0" else f" + {offset}")
         return f"%{pointer.value}[{offset}]"
 
-    def _word(self, name: Any) -> KernelArg:
-        return self.kernel.words[int(str(name).split(",")[0][1:])]
+    def _word(self, name: str) -> KernelArg:
+        return self.kernel.words[int(name.split(",")[0][1:])]
 
     def _offset(self, access: Access, first: int) -> str:
         terms = [str(first)] if first else []
