@@ -4,6 +4,7 @@ Tensors made here are Variables, whose `grad` can be called. Whatever else is as
 """
 
 import builtins
+from typing import Any
 
 from numpy.typing import ArrayLike
 
@@ -29,9 +30,9 @@ def tensor(data: ArrayLike, *, dtype: DType | None = None, device: DeviceLike = 
     return Variable(data, dtype=dtype, device=device, requires_grad=requires_grad)
 
 
-def __getattr__(name: str) -> object:
+def __getattr__(name: str) -> Any:
     return getattr(genesis, name)
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *dir(genesis)})
+    return sorted({*__all__, *dir(genesis)})

@@ -32,6 +32,7 @@ from genesis.tensor.handle import Tensor
 ROOT = Path(__file__).resolve().parent.parent
 MODULES = ("genesis", "genesis.linalg", "genesis.nn.functional", "genesis.ops", "genesis.special")
 METHODS = "genesis.tensor.methods"
+PUBLIC_NAMES = "genesis.functions.public_names"  # which imports what stubs describe: mypy would go in a circle
 WIDTH = 128
 SHADOWED = {"bool": "Bool", "float": "Float", "int": "Int", "type": "Type"}  # dtypes and methods have these names
 OPERAND = "Operand"  # a Tensor, or a number in its place
@@ -395,7 +396,7 @@ def module_stub(module: types.ModuleType, names: Iterable[str]) -> str:
         elif isinstance(value, types.ModuleType):
             stub.export(name, value.__name__.rpartition(".")[0], name)
         elif isinstance(value, types.FunctionType) and name not in written and (
-            (found := _origin(name, value)) and found[1] == name
+            (found := _origin(name, value)) and found[1] == name and found[0] != PUBLIC_NAMES
         ):
             stub.export(name, *found)
         elif isinstance(value, types.FunctionType):
@@ -425,9 +426,8 @@ def _origin(name: str, value: Any) -> tuple[str, str] | None:
     """The module in whose file a function or class is written, and its name there."""
     module = sys.modules.get(getattr(value, "__module__", ""))
     own = getattr(value, "__name__", name)
-    if module is None or getattr(module, own, None) is not value or (module.__file__ or "").endswith("table.py"):
-        return None
-    return module.__name__, own
+    is_made = module is None or str(getattr(module, "__file__", "")).endswith("table.py")
+    return None if is_made or getattr(module, own, None) is not value else (module.__name__, own)
 
 
 def stubs() -> dict[Path, str]:

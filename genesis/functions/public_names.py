@@ -137,8 +137,6 @@ def _in_ops(name: str) -> AnyFunction:
     return function
 
 
-vars(ops).update(
-    __getattr__=_in_ops, __dir__=lambda: sorted({*vars(ops), *function_names()}), register_function=register_function,
-    unregister_function=unregister_function, register_operation=register_operation,
-    unregister_operation=unregister_operation,
-)
+_own = {f.__name__: f for f in (register_function, unregister_function, register_operation, unregister_operation)}
+vars(ops)["__all__"] += _own
+vars(ops).update(_own, __getattr__=_in_ops, __dir__=lambda: sorted({*vars(ops)["__all__"], *function_names(), *_registered}))

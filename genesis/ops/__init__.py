@@ -1,48 +1,11 @@
 """One definition per operation, in one place: signature, shapes and dtypes, gradient, reference, kind."""
 
 from genesis.ops import (
-    activation,
-    arithmetic,
-    arrangement,
-    cholesky,
-    contraction,
-    conversion,
-    convolution,
-    ctc,
-    decompositions,
-    distance,
-    elementwise,
-    elimination,
-    indexing,
-    joining,
-    loss,
-    normalization,
-    norms,
-    numbers,
-    optimize,
-    ordering,
-    pooling,
-    products,
-    reduction,
-    resample,
-    running,
-    scatter_reduction,
-    sequences,
-    solving,
-    source,
-    special,
-    statistics,
-    tables,
-    view_gradient,
-    views,
-    window,
+    activation, arithmetic, arrangement, contraction, conversion, convolution, ctc, decompositions, definite, distance,
+    elementwise, elimination, indexing, joining, loss, normalization, norms, numbers, optimize, ordering, pooling, products,
+    reduction, resample, running, scatter_reduction, sequences, solving, source, special, statistics, tables, view_gradient,
+    views, window,
 )
 from genesis.ops.registry import OPERATIONS, PRIMITIVES, Operation, Primitive
 
-__all__ = [
-    "OPERATIONS", "PRIMITIVES", "Operation", "Primitive", "activation", "arithmetic", "arrangement", "cholesky", "contraction",
-    "conversion", "convolution", "ctc", "decompositions", "distance", "elementwise", "elimination", "indexing", "joining",
-    "loss", "normalization", "norms", "numbers", "optimize", "ordering", "pooling", "products", "reduction", "resample",
-    "running", "scatter_reduction", "sequences", "solving", "source", "special", "statistics", "tables", "view_gradient",
-    "views", "window",
-]
+__all__ = ["OPERATIONS", "PRIMITIVES", "Operation", "Primitive"]  # and the functions of all rows

@@ -1,7 +1,7 @@
 # Written by tools/stubs.py from the operation table: do not edit.
 
 from builtins import bool as Bool, float as Float, int as Int
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Literal, overload
 from genesis.functions.comparison import allclose as allclose, equal as equal
 from genesis.functions.counting import (
@@ -51,16 +51,6 @@ from genesis.nn.one_hot import one_hot as one_hot
 from genesis.nn.pairs import pdist as pdist, triplet_margin_with_distance_loss as triplet_margin_with_distance_loss
 from genesis.nn.sequences import ctc_loss as ctc_loss, linear_cross_entropy as linear_cross_entropy
 from genesis.nn.unpooling import max_unpool1d as max_unpool1d, max_unpool2d as max_unpool2d, max_unpool3d as max_unpool3d
-from genesis.ops import (
-    activation as activation, arithmetic as arithmetic, arrangement as arrangement, cholesky as cholesky,
-    contraction as contraction, conversion as conversion, convolution as convolution, ctc as ctc,
-    decompositions as decompositions, distance as distance, elementwise as elementwise, elimination as elimination,
-    indexing as indexing, joining as joining, loss as loss, normalization as normalization, norms as norms, numbers as numbers,
-    optimize as optimize, ordering as ordering, pooling as pooling, products as products, reduction as reduction,
-    resample as resample, running as running, scatter_reduction as scatter_reduction, sequences as sequences,
-    solving as solving, source as source, special as special, statistics as statistics, tables as tables,
-    view_gradient as view_gradient, views as views, window as window,
-)
 from genesis.ops.registry import (
     OPERATIONS as OPERATIONS, Operation as Operation, PRIMITIVES as PRIMITIVES, Primitive as Primitive,
 )
@@ -307,6 +297,8 @@ def chebyshev_polynomial_v(input: Operand, n: Operand) -> Tensor:
     """Chebyshev's V: the polynomials of degree `n`, rounded towards 0; 0 of a negative degree."""
 def chebyshev_polynomial_w(input: Operand, n: Operand) -> Tensor:
     """Chebyshev's W: the polynomials of degree `n`, rounded towards 0; 0 of a negative degree."""
+def cholesky(A: Tensor, upper: Bool = False) -> Tensor:
+    """The lower triangular L with L @ L.T = `A`, symmetric and positive definite (.., n, n); with `upper`, its transpose."""
 def cholesky_ex(A: Tensor, *, upper: Bool = False, check_errors: Bool = False) -> Cholesky:
     """(L, info) as `cholesky`, where a matrix may fail: `info` (..), int32, is 0 for one that is positive definite."""
 def cholesky_inverse(L: Tensor, upper: Bool = False) -> Tensor:
@@ -1063,6 +1055,10 @@ def reciprocal(input: Tensor) -> Tensor:
     """1 / x."""
 def reciprocal_(input: Tensor) -> Tensor:
     """`reciprocal`, in place."""
+def register_function(name: str, function: Callable[..., Any]) -> None:
+    """Have `function` compute the operation `name` wherever it is called: as an operator, a method or a function."""
+def register_operation(name: str, function: Callable[..., Any]) -> None:
+    """Make `function` an operation of its own: `genesis.NAME` and `genesis.ops.NAME`. Again, it replaces the last one."""
 def relu(input: Tensor) -> Tensor:
     """x where positive, else 0; NaN of NaN."""
 def relu6(input: Tensor) -> Tensor:
@@ -1324,6 +1320,10 @@ def unflatten(input: Tensor, dim: Int, sizes: Sequence[Int]) -> Tensor:
     """Axis `dim` split into `sizes`."""
 def unfold(input: Tensor, dimension: Int, size: Int, step: Int) -> Tensor:
     """All windows of `size` elements along `dimension`, `step` apart; each is a row along a new last axis."""
+def unregister_function(name: str) -> None:
+    """Undo `register_function`. Raises ValueError if nothing is registered under `name`."""
+def unregister_operation(name: str) -> None:
+    """Undo `register_operation`. Raises ValueError if there is no such operation."""
 def unsafe_chunk(input: Tensor, chunks: Int, dim: Int = 0) -> tuple[Tensor, ...]:
     """At most `chunks` views of equal extent along `dim` (the last may be smaller)."""
 def unsafe_split(input: Tensor, split_size: Extents, dim: Int = 0) -> tuple[Tensor, ...]:
