@@ -13,8 +13,8 @@ import numpy as np
 from genesis.ir.graph import Node, Value
 from genesis.ir.shapes import Shape, numel
 from genesis.ops.arrangement import diag_embed, tril
-from genesis.ops.definite import triangular_value
 from genesis.ops.contraction import matmul, swapped
+from genesis.ops.definite import triangular_value
 from genesis.ops.elementwise import where
 from genesis.ops.joining import cat
 from genesis.ops.registry import cast, composite, primitive

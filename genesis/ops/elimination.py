@@ -14,8 +14,8 @@ from genesis.ir.dtypes import int32, int64
 from genesis.ir.graph import Node, Value
 from genesis.ir.shapes import Shape, broadcast_shapes, numel
 from genesis.ops.arrangement import tril, triu
-from genesis.ops.definite import triangular_value
 from genesis.ops.contraction import matmul, swapped
+from genesis.ops.definite import triangular_value
 from genesis.ops.indexing import gather_value
 from genesis.ops.joining import cat
 from genesis.ops.registry import cast, composite, expand, primitive, promoted, widened
