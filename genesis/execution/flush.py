@@ -194,6 +194,8 @@ def _reused_inputs(pool: ResultPool, trace: Trace) -> Mapping[int, Array]:
     written = map(id, map(_second, trace.written))
     others = dict.fromkeys(written, 2) if recorder is None else {
         array: 1 + count for array, count in (recorder.references() + Counter(written)).items()}
+    # A tensor that was written over is undone by `trace.written` if the flush fails, but `donations` proves that after the
+    # first write over an input nothing fails: so that reference, and the record's own, keep no memory from being reused.
     arrays = [*map(trace.inputs.__getitem__, pool.donors)]
     owners = [*map(others.get, map(id, arrays), repeat(1))]  # the trace's inputs, what it has written, the record
     reused = dict(compress(zip(pool.donated, arrays, strict=True), reusable(arrays, owners, pool.sizes)))

@@ -175,6 +175,7 @@ class ResultPool:
         for place, (now, alone) in enumerate(zip(counts, run._unowned or (), strict=True)):
             if now != alone:
                 memories[small[place % len(small)]] = None  # type: ignore[call-overload]
+        # Somebody owns some of it, or this is the run's first time. What was lent for good is replaced, not copied.
         kept.clear()
         self._make(run, self._buffers, reused)
         if self._handles:

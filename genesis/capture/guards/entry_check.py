@@ -49,6 +49,7 @@ class _Check:
             if isinstance(value, Tensor) and value._base is None:
                 self._roots.add(f"a{j}")
                 self._fail_if(f"a{j}._base is not None", f"whether leaf {j} is a view")
+        # The order counts: names must be bound by earlier lines, and memory is looked at last, for it may flush a trace.
         self._distinct()
         found = [(self.recorder.source_of(tensor), state) for tensor, state in self.recorder.states.items()]
         self._states = {source: state for source, state in found if source is not None}
@@ -115,6 +116,7 @@ class _Check:
         if len(apart) > 1:
             self._fail_if(f"len({{{', '.join(f'id(a{j})' for j in apart)}}}) != {len(apart)}", "which arguments are one tensor")
         held = [t for t, s in self.recorder.states.items() if s.source is not None and s.source[0] == "tensor"]
+        # An argument that shares storage with a parameter would be read before a write and seen after it, or the reverse.
         roots = {id(t if t._base is None else t._base) for t in held}
         if roots:
             name = self.guards.constant(frozenset(roots))
@@ -145,7 +147,8 @@ class _Check:
         return name
 
     def _node(self, state: State) -> Node:
-        after = state.tensor._array.node  # what it will hold from now on, if the call writes it
+        # A written tensor holds the program's own node from now on: guarding that one makes the identity test succeed.
+        after = state.tensor._array.node
         return state.array.node if unlike(after, state.array.node) else after
 
     def _state(self, source: Source) -> None:

@@ -160,7 +160,7 @@ class Guards:
         for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
             try:
                 value = cell.cell_contents
-            except ValueError:  # not filled yet
+            except ValueError:  # a cell that is not filled yet
                 continue
             if id(cell) not in self._inside:
                 self._inside.add(id(cell))
@@ -172,6 +172,7 @@ class Guards:
         self._objects.append((value, label))
         if not isinstance(value, type | ModuleType):
             self.fail_if(f"{self.constant(value)}.__class__ is not {self.constant(type(value))}", f"the class of {label}")
+        # A module's layers and parameters are looked up by loops (`for layer in self`), which name no attribute.
         if isinstance(value, Module):
             held = vars(value)
             name = self.constant(held)
@@ -180,6 +181,7 @@ class Guards:
                 if isinstance(item, Tensor | Module):
                     self.visit(f"{name}[{key!r}]", item, f"{label}.{key}")
                     self._seen.add((id(value), key))
+        # Every name of every function that ran, on every object met: too many guards, but none is missing.
         for attribute in [*self._names]:
             self._attribute(value, attribute, label)
         if self._dynamic or any(kind.__module__ == "collections" for kind in type(value).__mro__):

@@ -60,6 +60,7 @@ class Recorder:
         self.states, self.gradients = self.sources.states, self.sources.gradients
         self.inputs, self.outputs, self.constants = self.sources.inputs, self.sources.outputs, self.sources.constants
         self.steps: list[UpdateStep | ScheduleStep] = []
+        # An argument that the function also reaches by a name is one tensor: replays hold for that very tensor.
         self.pinned: set[int] = set()  # leaves of the arguments that are also reached otherwise
         self.fixed: set[Source] = set()
         self.wholes: set[Source] = set()  # tensors that are read, written or viewed: where a view of them lies matters
@@ -79,7 +80,7 @@ class Recorder:
         return self
 
     def __exit__(self, *problem: object) -> None:
-        thread_state.recorder = None
+        thread_state.recorder = None  # first: an interrupt may cut the rest short, but a second exit follows
         FLUSH_HOOKS[:] = [hook for hook in FLUSH_HOOKS if hook != self._on_flush]
         if problem[0] is not None:
             self.release()
@@ -164,7 +165,8 @@ class Recorder:
         state = self._register(tensor)
         if state is not None and state.reads_gradient is None:
             state.reads_gradient = reads
-            if not (reads or self._undoable or state.gradient is None):  # its memory is wanted
+            # Nobody will read the old gradient. Dropped here, its memory serves the new one, as in an uncompiled call.
+            if not (reads or self._undoable or state.gradient is None):
                 del self.gradients[state.gradient]
                 state.gradient = None
 
@@ -284,6 +286,7 @@ class Recorder:
         if state is not None:
             return state
         array, base = tensor._array, tensor._base
+        # All was flushed before the call: what is pending now, or came out of one of its programs, is the call's own.
         if array.memory is None or id(array) in self.outputs or id(array) in self.constants:
             return None
         if base is not None:
@@ -323,6 +326,7 @@ class Recorder:
             array.memory = Memory(array.memory.buffer.former(), array.memory.layout, array.node.dtype)
 
     def _on_flush(self, trace: Trace, plan: Plan | None) -> None:
+        # Other threads flush, too, and a trace that backward reads from may be flushed again: neither is this call's program.
         if thread_state.recorder is not self or thread_state.traces.get(trace.device.name) is not trace or plan is None:
             return
         number, nodes = len(self.programs), trace.nodes

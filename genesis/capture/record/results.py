@@ -105,6 +105,7 @@ class Results:
                     recorder.refuse("a tensor is returned that no argument, name or attribute leads to")
                 return "found", source
             return "made", self._recipe(value)
+        # Asked for by `type`: `isinstance` takes a Number for the number that it stands for.
         if type(value) is Number and value.source[0] == "item":
             self._looks = True
             return "item", self._describe(value.source[1])
@@ -114,7 +115,7 @@ class Results:
             return "same", value
         if id(value) in self._containers:
             recorder.refuse("a container that was given is returned")
-        if recorder.guards.has_entered(value):
+        if recorder.guards.has_entered(value):  # it existed before, and guards compare its contents
             return "same", value
         if type(value) in (list, tuple) or hasattr(value, "_fields"):
             kind = type(value)._make if hasattr(value, "_fields") else type(value)
@@ -140,7 +141,7 @@ class Results:
         root: Recipe | Source | None = None
         if base is not None:
             root = recorder.source_of(base) if base in recorder.states else self._recipe(base)
-            recorder.wholes.add(root)
+            recorder.wholes.add(root)  # guards compare the whole layout, offsets included
             if root is None:
                 recorder.refuse("a view is returned of a tensor that no argument, name or attribute leads to")
         value: Source | None = None
@@ -153,6 +154,7 @@ class Results:
         elif tensor._array.node.differentiable:
             recorder.refuse("a view with a derivation of its own is returned")
         flags = [(name, held) for name in _FLAGS if (held := getattr(tensor, name)) != getattr(Tensor, name, False)]
+        # A view that lags behind its root looks again when it is used next; a replay has to leave the same lag.
         lag = 0 if base is None else base._version - tensor._seen
         recipe = Recipe(type(tensor), value, root, tensor._layout, flags, lag)
         self._recipes[id(tensor)] = recipe

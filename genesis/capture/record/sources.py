@@ -52,6 +52,7 @@ class SourceTable:
         tensor, original = self.inputs.get((trace, position), (None, array))
         if id(original) in self.outputs:
             return InputSource(("output", *self.outputs[id(original)]))
+        # An input that NumPy may write to was copied when it entered the trace, so a replay copies it, too.
         memory = original.memory
         assert memory is not None
         copied = array.memory is not memory
@@ -63,6 +64,7 @@ class SourceTable:
         for other, like in self.states.items():  # another handle on it
             if like.array is original and (source := self.source_of(other)) is not None:
                 return InputSource(source, None, copied)
+        # A view of its own: a replay takes the same part of its root's memory, wherever that lies then.
         root = tensor if tensor is None or tensor._base is None else tensor._base
         state = None if root is None else self.states.get(root)
         if root is not None and state is not None and (whole := state.array.memory) is not None:

@@ -109,11 +109,13 @@ class UpdateStep:
     def again(self, undo: Undo) -> Settings | None:
         """Count the step; returns its numbers, or None if its slots, ages or literals differ from the recorded ones."""
         optimizer, group, states = self.optimizer, self._group, self._states
+        # The program has one bias correction for all: parameters of different ages were recorded as separate steps.
         ages = [*map(_age_of, states)]
         before = ages[0]
         if optimizer.slots(group) != self._kinds or ages.count(before) != len(ages):
             return None
         settings = optimizer.settings(group, before + 1)
+        # A float where an int was is a scalar of another dtype; a literal is part of the program. Both mean another program.
         if [*map(type, settings)] != self._types:
             return None
         for k, value in self._literals:

@@ -64,11 +64,12 @@ def record(
                 recorder.argument(leaf, j)
         recorder.guards.enter(function, getattr(function, "__name__", "the function"))
         watch = Watch(recorder.guards, recorder.refuse, recorder.scheduled)
+        # The collector would run destructors of anybody's objects: the watch would take their calls for the function's.
         try:
-            with collector_paused(), watch:  # the collector's callbacks are nobody's call
+            with collector_paused(), watch:
                 result = function(*arguments.args, **arguments.kwargs)
         finally:
-            watch.__exit__()
+            watch.__exit__()  # again: an interrupt may have cut the context's exit short
         try:
             flush_all()
             if len({program.replay.device for program in recorder.programs}) > 1:

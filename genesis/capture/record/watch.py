@@ -131,11 +131,13 @@ class Watch:
             if origin == "user":
                 self._guards.globals_of(code, frame.f_globals)
                 if code.co_freevars and code.co_name not in _IN_PLACE and not self._guards.knows(code):
+                    # A frame does not know its function, whose cells are to be guarded: the collector finds it.
                     for function in gc.get_referrers(code):
                         if isinstance(function, FunctionType):
                             self._guards.enter(function, function.__name__)
             self._guards.code(code, origin == "user")
-        if "type" in code.co_names or "__class__" in code.co_names:  # which would tell a Number from a number
+        # Code that asks for types would tell a Number from a number: it gets the number, which is a constant from then on.
+        if "type" in code.co_names or "__class__" in code.co_names:
             for name, value in frame.f_locals.items():
                 frame.f_locals[name] = plain(value)
         if code.co_argcount and code.co_varnames[0] in ("self", "cls"):

@@ -34,7 +34,7 @@ class ReplayProgram:
         self.positions = list(positions)
         self._step: Step = trace.step
         self._lines = trace.lines
-        self._released = frozenset(trace.released)
+        self._released = frozenset(trace.released)  # the plan was made for this: what a backward has freed is not saved
         self.is_single = (
             self.device.memory.is_host and not (plan.keeps or plan.views) and len(plan.segments) == 1
             and plan.segments[0].host is None
@@ -61,6 +61,7 @@ class ReplayProgram:
         trace.step, trace.nodes, trace.lines, trace.scalars, trace.inputs = (
             self._step, self.nodes, self._lines, numbers, inputs)
         trace.released = set(self._released)
+        # What backward may read is kept with the versions that it must still have then.
         if self.plan.keeps:
             trace.input_at = dict(zip(self.positions, inputs, strict=True))
             trace.versions = {i: a.memory.buffer.version for i, a in trace.input_at.items()}  # type: ignore[union-attr]

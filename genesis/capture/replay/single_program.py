@@ -68,6 +68,8 @@ class SingleProgramReplay(Commit):
         self._program = cast(NativeProgram, plan.segments[0].program)
         self._inputs = plan.inputs
         self._arena_bytes = plan.arena_bytes
+        # Indices are all that can fail on the host. The proof of `donations` keeps every write over an input behind the last
+        # check, so after a fault the arrays that roots held before still have their values.
         self._can_fail = any(node.op == "check_index" for node in plan.lowered.nodes)
         self._results = results
         writes = self._sort_writes(program, writes)
@@ -115,6 +117,7 @@ class SingleProgramReplay(Commit):
         writers: dict[int, list[Source]] = {}
         for write in writes:
             writers.setdefault(write.output, []).append(write.source)
+        # One writer, the input's own tensor: then that alone owns the array, and its place is where the result belongs.
         over: list[tuple[int, int]] = []
         freed: list[tuple[int, int]] = []
         for value, (_, number, layout, *_) in enumerate(plan.outputs):
@@ -142,6 +145,7 @@ class SingleProgramReplay(Commit):
 
     def replay(self, arrays: list[Array], numbers: Sequence[Scalar], leaves: Leaves) -> Any:
         """Run on these inputs and numbers; returns what the call returns, or FAULT."""
+        # Until the native call nothing changes that anyone can see, but for replaced gradients: these are lost either way.
         roots, graded, replaced, changing, names, restored, restored_names = self._fixed or self._tensors(leaves)
         pool = self._pool
         run = pool.take(self._device)
@@ -150,7 +154,7 @@ class SingleProgramReplay(Commit):
         temporary = scratch.buffer(self._arena_bytes)
         slots = [*[arrays[k].memory.pointer for k in self._inputs],  # type: ignore[union-attr]
                  *run.addresses, temporary.ptr, *numbers]
-        arrays.clear()
+        arrays.clear()  # `_note` counts owners, and the caller's list is one
         before = [root._array for root in roots]
         moved = run.selected
         if self._large_moved:
@@ -160,6 +164,7 @@ class SingleProgramReplay(Commit):
         values = {key: results[k] for key, k in self._wanted}
         made: dict[int, Tensor] = {}
         versions = [root._version + times for root, times in zip(roots, self._versions, strict=True)]
+        # Set by `before` in one C-level pass: an interrupt comes before all of it, or after the program.
         news = *moved, *versions, *self._made(results, values, leaves, made), *self._nothing, True
         undo = map(setattr, restored, restored_names, (*before, *self._lost(graded), False)) if self._can_fail else ()
         result = self._results.build(values, leaves, made) if self._results.is_new else None
@@ -170,7 +175,7 @@ class SingleProgramReplay(Commit):
         if not self._are_holders:
             for tensor in graded:
                 hold_gradient(tensor, tensor._grad)
-            self._are_holders = self._fixed is not None
+            self._are_holders = self._fixed is not None  # the same tensors in every call: once is enough
         counts["flushes"] += 1
         counts["plan_hits"] += 1
         return result if self._results.is_new else self._results.build(values, leaves, made)
@@ -178,6 +183,7 @@ class SingleProgramReplay(Commit):
     def _find_reused(self, arrays: Sequence[Array], replaced: Sequence[Tensor]) -> dict[int, Array]:
         """The arrays that results lie over, by the number of the result's buffer; gradients that are replaced are lost."""
         found = [*[arrays[k] for k in self._donors], *self._lose_gradients(replaced)]
+        # A buffer with an origin is what the backward of an earlier trace knows a value by.
         return {number: array for number, array, may_be in zip(
             self._reused, found, reusable(found, self._owners, self._sizes), strict=True)
             if may_be and array.memory.buffer.origin is None}  # type: ignore[union-attr]

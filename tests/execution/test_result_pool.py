@@ -1,0 +1,105 @@
+"""The pool of a program's results: what nobody owns is computed into again, what somebody owns never is."""
+
+import genesis
+from genesis.execution.plan import plan_for
+from genesis.execution.result_pool import SMALL, reusable
+from genesis.ir.dtypes import float32
+from genesis.ops.layout import contiguous_layout
+from genesis.runtime.memory import Buffer
+from genesis.tracing.state import current_trace
+from genesis.tracing.trace import Array
+
+LARGE = SMALL // 4 + 1  # elements of a result that a pool does not keep
+
+
+def address(tensor):
+    return tensor._array.memory.buffer.ptr
+
+
+def ones(elements):
+    tensor = genesis.ones(elements)
+    tensor.tolist()
+    return tensor
+
+
+def array(elements=4):
+    return Array.realized(Buffer(4 * elements), contiguous_layout((elements,)), float32)
+
+
+def test_small_results_lie_in_two_places_in_turn_as_long_as_nobody_owns_them():
+    x = ones(8)
+
+    def where():
+        y = x * 3.25 + 1.5
+        y.tolist()
+        return address(y)
+
+    first, second, *rest = [where() for _ in range(6)]
+    assert rest == [first, second] * 2
+
+
+def test_a_result_that_somebody_keeps_is_not_computed_into():
+    x = ones(8)
+    kept = []
+    for step in range(6):
+        y = x * 2.75 + step
+        y.tolist()
+        kept.append(y)
+    assert len({address(y) for y in kept}) == 6
+    assert [y.tolist()[0] for y in kept] == [2.75 + step for step in range(6)]
+
+
+def test_a_run_keeps_no_large_result():
+    x, few = ones(LARGE), ones(8)
+    y = x * 1.75
+    plan = plan_for(current_trace())
+    y.tolist()
+    assert [run.memories for run in plan.pool.idle] == [[None]]
+    z = few * 1.75
+    plan = plan_for(current_trace())
+    z.tolist()
+    assert [memory is None for run in plan.pool.idle for memory in run.memories] == [False]
+
+
+def test_a_large_result_is_written_over_an_input_that_dies():
+    x = ones(LARGE)
+    where = address(x)
+    x.mul_(2.5)
+    x.tolist()
+    assert address(x) == where
+    kept = x.detach() * 1
+    alias = x._array
+    x.mul_(2.5)
+    x.tolist()
+    assert address(x) != where and alias.memory.buffer.ptr == where and kept.tolist()[0] == 2.5
+
+
+def test_an_array_may_be_written_over_if_all_its_owners_are_known():
+    owned, other = array(), array()
+    assert reusable([owned, other], [1, 1], [16, 16]) == [True, True]
+    again = owned
+    assert reusable([owned, other], [1, 1], [16, 16]) == [False, True]
+    assert reusable([again], [2], [16]) == [True]
+
+
+def test_shared_memory_a_part_of_a_buffer_and_another_size_are_not_written_over():
+    memory_kept, seen, wide = array(), array(), array(8)
+    memory = memory_kept.memory
+    seen.memory.buffer.expose()
+    part = Array.realized(Buffer(32), contiguous_layout((4,))._replace(offset=4), float32)
+    assert reusable([memory_kept, seen, wide, part], [1, 1, 1, 1], [16, 16, 16, 32]) == [False] * 4
+    assert memory is memory_kept.memory
+
+
+def test_a_replay_computes_into_a_pool_of_its_own_by_the_same_rule():
+    double = genesis.compile(lambda x: x * 2.125)
+    x = genesis.ones(8)
+    double(x)
+
+    def where():
+        return address(double(x))
+
+    first, second, *rest = [where() for _ in range(6)]
+    assert rest == [first, second] * 2
+    kept = [double(x) for _ in range(4)]
+    assert len({address(y) for y in kept}) == 4
