@@ -27,6 +27,7 @@ __all__ = ["fuse"]
 
 OPERATION_LIMIT = 64  # a kernel of so many compiles in 32 ms
 LOAD_LIMIT = 24  # values that a kernel reads: each takes an address in each of its loops
+STORED_COPY = 4  # operations that a copy of a view into an output counts for: compiling takes the cube of their number
 
 
 def fuse(nodes: Sequence[Node], outputs: Sequence[int], target: Target, scalars: Sequence[DType] = ()) -> Partition:
@@ -43,6 +44,7 @@ def fuse(nodes: Sequence[Node], outputs: Sequence[int], target: Target, scalars:
 class _Fusion:
     def __init__(self, nodes: Sequence[Node], outputs: Sequence[int], target: Target) -> None:
         self.nodes = nodes
+        self.stored = frozenset(outputs)
         self.decisions = Decisions([], [])
         self.groups: list[Group] = []
         self.home: dict[int, Group] = {}
@@ -90,7 +92,7 @@ class _Fusion:
         group.levels[index] = level
         node = self.nodes[index]
         row = PRIMITIVES[node.op]
-        group.operations += row.cost > 0
+        group.operations += row.cost > 0 or (index in self.stored) * STORED_COPY
         depth = 0
         for i in node.inputs:
             base = self.bases[i]

@@ -5,6 +5,7 @@ import pytest
 
 import genesis
 from genesis.execution.flush import flush
+from genesis.execution.plan import plan_for
 from genesis.lower.build import KernelCall
 from genesis.tensor.dispatch import array_of
 from genesis.tracing.state import current_trace
@@ -22,7 +23,6 @@ def normal(*shape):
 
 def stages(*outputs):
     """The kernels of each stage of the program that computes `outputs`."""
-    from genesis.execution.plan import plan_for
 
     schedule = plan_for(array_of(outputs[0]).trace).lowered.schedule
     return [[call.kernel for call in stage if isinstance(call, KernelCall)] for stage in schedule.stages]
@@ -112,3 +112,11 @@ def test_a_product_with_windows_shares_its_kernel_with_nothing_of_its_size():
     products = [kernel for stage in stages(*(genesis.nn.functional.conv2d(x, w) for w in weights)) for kernel in stage
                 if kernel.is_product]
     assert len(products) == 3
+
+
+def test_rows_of_a_pending_result_are_stored_by_kernels_of_few_stores():
+    y = genesis.tensor(np.ones((90, 7), np.float32)) * 2
+    rows = list(y)
+    plan = plan_for(array_of(y).trace)
+    calls = [call for stage in plan.lowered.schedule.stages for call in stage if isinstance(call, KernelCall)]
+    assert sum(len(call.writes) for call in calls) == 1 + len(rows) and max(len(call.writes) for call in calls) <= 16
