@@ -30,6 +30,7 @@ _CPU = Backend(lambda threads, device: Target(threads), program.assemble)
 
 def backend_of(device: Device) -> Backend:
     """The backend of `device`; that of CUDA is imported at its first use."""
+    # numba-cuda and the driver's bindings are not even looked for in a process that uses no GPU.
     if device.type == "cpu":
         return _CPU
     cuda = import_module("genesis.codegen.cuda.program")

@@ -27,6 +27,7 @@ class SlotMap:
 
     def workspace(self, nbytes: int) -> Slot:
         """Memory behind the arena, for the length of a launch."""
+        # One workspace for all launches: they run one after the other.
         self.workspace_bytes = max(self.workspace_bytes, nbytes)
         return Slot(self.arena_slot, self.schedule.arena_bytes)
 

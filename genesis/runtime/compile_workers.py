@@ -80,7 +80,7 @@ def _compile_here(symbol: str, llvm_ir: str) -> bytes:
 
 
 def _forget_workers() -> None:
-    while _workers:
+    while _workers:  # their pipes close, which ends them
         _workers.pop().forget()
 
 

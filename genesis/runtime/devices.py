@@ -11,7 +11,7 @@ __all__ = [
     "seen_devices", "set_current_gpu", "set_default_device",
 ]
 
-_LAST = 63
+_LAST = 63  # the number of the last logical device of the CPU
 
 
 class Device:

@@ -126,7 +126,7 @@ def imported(capsule: Any) -> Outside:
     code, bits, lanes = tensor.dtype.code, tensor.dtype.bits, tensor.dtype.lanes
     if code not in _CODES or lanes != 1:
         raise BufferError(f"from_dlpack: elements of DLPack's type code {code}, {bits} bits, {lanes} lanes have no dtype here")
-    _python.PyCapsule_SetName(own, _USED)
+    _python.PyCapsule_SetName(own, _USED)  # from here on the tensor is ours to release
     shape = tuple(tensor.shape[: tensor.ndim]) if tensor.ndim else ()
     strides = tuple(tensor.strides[: tensor.ndim]) if tensor.ndim and tensor.strides else None
     dtype = "bool" if code == 6 else f"{_CODES[code]}{bits}"

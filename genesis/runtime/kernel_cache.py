@@ -35,6 +35,7 @@ TOUCH_INTERVAL = 86400.0  # a file's time of last use is kept to this precision
 _STAMP = "swept"  # the file whose time is that of the last look at the size
 _MAGIC = b"genesis kernel 1"
 _HEADER = struct.Struct("<16s32sQQ")  # magic, digest of the rest, length of the source, length of the object code
+# Environment variables that change what Numba's code generator makes of the same text.
 _NUMBA_SETTINGS = ("CPU_NAME", "CPU_FEATURES", "ENABLE_AVX", "OPT", "LOOP_VECTORIZE", "SLP_VECTORIZE")
 
 
@@ -127,6 +128,7 @@ class KernelCache:
         )
         if not sound:
             return None
+        # Times of use decide what a sweep deletes; once a day is enough, and most reads then write nothing.
         with contextlib.suppress(OSError):
             if directory.status(name).st_mtime < time.time() - TOUCH_INTERVAL:
                 directory.touch(name)
@@ -151,7 +153,7 @@ class KernelCache:
                 return
             files = sorted((status.st_mtime, status.st_size, name) for name, status in directory.files() if name != _STAMP)
             excess = sum(size for _, size, _ in files) - self._size_limit
-            if excess > 0:
+            if excess > 0:  # a quarter more, so that the next sweeps find room
                 excess += self._size_limit // 4
             for used, size, name in files:
                 abandoned = name.endswith(".tmp") and used < time.time() - SWEEP_INTERVAL

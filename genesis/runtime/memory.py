@@ -112,6 +112,7 @@ class _Pool:
     def release(self, address: int, size: int) -> None:
         """Take back a block of `acquire`; the caller has the lock."""
         self.held -= size
+        # All at once: a program that outgrows the limit has changed its sizes, and the old classes serve it no more.
         if self.idle + size > self._idle_limit:
             self.trim()
         self.idle += size
@@ -139,6 +140,7 @@ class _Pool:
     def _allocate(self, size: int) -> int:
         huge = size >= 2 * HUGE_PAGE
         address = ctypes.c_void_p()
+        # A second attempt without idle blocks: they may hold what the system lacks.
         for attempt in range(2):
             # C's size_t would wrap a larger size round to a small one.
             if size <= MOST_BYTES and not _libc.posix_memalign(ctypes.byref(address), HUGE_PAGE if huge else ALIGNMENT, size):
@@ -160,6 +162,7 @@ def _size_class(nbytes: int) -> int:
     """
     if nbytes <= 256:
         return max(64, -(-nbytes // 64) * 64)
+    # Four classes per doubling: a block of another step's shape is found again, and at most a quarter is wasted.
     step = 1 << ((nbytes - 1).bit_length() - 3)
     return -(-nbytes // step) * step
 
@@ -233,9 +236,7 @@ class Buffer:
         """Whether outside arrays see this memory: live views that `numpy` made, or a wrapped array."""
         return self._owner is not None or (self._flat is not None and self._flat() is not None)
 
-    def numpy(
-        self, dtype: Any, shape: Sequence[int], byte_strides: Sequence[int] | None = None, offset: int = 0
-    ) -> np.ndarray:
+    def numpy(self, dtype: Any, shape: Sequence[int], byte_strides: Sequence[int] | None = None, offset: int = 0) -> np.ndarray:
         """An array over this memory from byte `offset` on, in C order or as strided; it keeps the buffer alive.
 
         Of memory that is not the host's, a copy for reading. Raises TypeError or ValueError if it would reach outside.

@@ -26,6 +26,7 @@ class Team:
     """The threads that help the caller, parked in native code. One team, one run at a time."""
 
     def __init__(self) -> None:
+        # Mailboxes are cache lines of their own: a worker that spins on its line disturbs no other.
         words = team_ir.TEAM_MAILBOXES + team_ir.MAILBOX_WORDS * MOST_WORKERS
         self._memory = (ctypes.c_int64 * (words + team_ir.MAILBOX_WORDS))()
         ctypes.pythonapi.Py_IncRef(ctypes.py_object(self._memory))  # immortal: the threads outlive the interpreter
@@ -45,6 +46,7 @@ class Team:
         # Threads inherit the mask: only the interpreter's own threads may receive signals.
         masked = signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
         try:
+            # One by one, each counted at once: where the system refuses a thread, the team is those before it.
             while self.size < size and self._start(self.size):
                 self.size += 1
                 self._word(team_ir.TEAM_SIZE).value = self.size - 1
@@ -52,7 +54,7 @@ class Team:
             signal.pthread_sigmask(signal.SIG_SETMASK, masked)
 
     def _initialise(self) -> None:
-        self._word(team_ir.TEAM_TICKET).value = 1
+        self._word(team_ir.TEAM_TICKET).value = 1  # odd, as all tickets are: even words of mailboxes say that nothing waits
         _libc.pthread_mutex_init(ctypes.byref(self._word(team_ir.TEAM_MUTEX)), None)
         _libc.pthread_cond_init(ctypes.byref(self._word(team_ir.TEAM_WORK)), None)
         _libc.pthread_cond_init(ctypes.byref(self._word(team_ir.TEAM_DONE)), None)

@@ -24,6 +24,7 @@ def gemms_of(matrices: Matrices, dtype: str, stored: str = "", adds: bool = Fals
     if dtype not in FLOATING or a is None or b is None or not m * n * k:
         return []
     axes = [axis for axis in matrices.batch if axis[0] != 1] or [(1, 0, 0, 0)]
+    # A strided batch takes one batch axis.
     *outer, (count, *steps) = sorted(axes)  # the longest axis in one call
     calls = list(itertools.product(*(_places(axis) for axis in outer)))
     if len(calls) > CALLS or not count:

@@ -57,6 +57,8 @@ def pass_over(emitter: Emitter, targets: Sequence[int], body: Callable[[], None]
         emitter.values.hoist(needed)
         body()
 
+    # A warp's outer axes are loops of each thread, so that its threads stay together along the lanes; a block spreads its warps
+    # over the outer axes.
     vectors = vectors_of(emitter.kernel, targets)
     if emitter.team.kind == "thread" or not emitter.reduced:
         _nest(emitter, emitter.reduced, needed, innermost)

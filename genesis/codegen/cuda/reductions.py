@@ -10,6 +10,7 @@ __all__ = ["Accumulator"]
 
 IDENTITIES = {"sum": 0, "prod": 1, "any": 0, "all": 1}
 OPERATIONS = {"any": "max", "all": "min"}  # of the numbers 0 and 1
+# Written so that no literal exceeds int64: -9223372036854775808 is the negation of one that does.
 _LIMIT = {"max": "int64(-9223372036854775807 - 1)", "min": "int64(9223372036854775807)"}
 
 
@@ -83,6 +84,7 @@ class Accumulator(NamedTuple):
         if self.has_position:
             return self.position if over is None else f"{self.combined(over, arrays, threads)}[1]"
         result = self.name if over is None else self.combined(over, arrays, threads)
+        # Sums of 16-bit floats are accumulated in float32 and rounded once.
         if self.source in FLOATING:
             return rounded(result, self.dtype) if self.type == register_type(self.dtype) else result
         return converted(result, "int64", self.dtype)

@@ -48,6 +48,7 @@ def converted(value: str, source: str, dtype: str) -> str:
         return value
     if dtype == "bool":
         return f"{value} != {register_type(source)}(0)"
+    # Through 32 or 64 bits, saturating; narrower integers wrap from there, as on the CPU.
     if source in FLOATING and dtype not in FLOATING:
         return f"int64_of({value})" if dtype == "int64" else f"int32_of({value})" if dtype == "int32" else \
             f"{dtype}(int32_of({value}))"

@@ -50,6 +50,7 @@ class _Interface:
 @functools.cache
 def _memory(dtype: np.dtype, start: int) -> np.ndarray:
     """All memory of the process from an address on, as elements of a dtype; only single elements are ever touched."""
+    # One array over everything from `start` on: pointers of kernels have no extent.
     many = sys.maxsize // dtype.itemsize
     return np.asarray(_Interface({"data": (start, False), "shape": (many,), "typestr": dtype.str, "version": 3}))
 

@@ -109,6 +109,7 @@ class Values:
         """A store or a scatter of computed values."""
         i, line = self.instructions[n], self.text.line
         value, dtype = f"v{i.args[-1]}", i.dtype.name
+        # Atomic where threads may meet; another scatter is in one thread, in order, so that the last value wins.
         if i.name == "scatter" and self.signature.is_atomic:
             line(f"cuda.atomic.add({', '.join(self.location(n))}, {value})")
             return

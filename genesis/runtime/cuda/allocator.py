@@ -57,6 +57,7 @@ class Allocator:
         size = max(QUANTUM, -(-nbytes // QUANTUM) * QUANTUM)
         is_small = size <= SMALL
         block = self._best(size, is_small) or self._segment(size, is_small, nbytes)
+        # A rest too small for its kind stays with the block: splinters of large segments would serve nobody.
         rest = block.size - size
         if rest >= (QUANTUM if is_small else SMALL):
             self._split(block, size)
@@ -71,6 +72,7 @@ class Allocator:
         block = self._blocks[address]
         self.blocks -= 1
         self.held -= block.size
+        # Merged with free neighbours at once, so that no two free blocks are adjacent.
         block.is_free = True
         for neighbour in (block.before, block.after):
             if neighbour is not None and neighbour.is_free:
@@ -80,6 +82,7 @@ class Allocator:
 
     def trim(self) -> int:
         """Release segments without blocks in use, once the GPU is idle; returns their bytes."""
+        # A free block without neighbours is a whole segment.
         whole = [b for free in self._free.values() for _, a in free if (b := self._blocks[a]).before is b.after is None]
         if whole:
             self._gpu.synchronize()

@@ -88,6 +88,7 @@ class GpuMemory:
             return
         flat = values.reshape(-1).view(np.uint8)
         with self.lock:
+            # Two pieces in flight: the host copies one to its place while the GPU fills the other.
             waiting: deque[tuple[np.ndarray, np.ndarray, Mark]] = deque()
             for start in range(0, flat.nbytes, CHUNK):
                 if len(waiting) == 2:
@@ -109,7 +110,7 @@ class GpuMemory:
                 part = flat[start : start + CHUNK]
                 piece = self._pinned.piece(part.nbytes)
                 piece[:] = part
-                self.gpu.copy_in(address + start, piece)
+                self.gpu.copy_in(address + start, piece)  # asynchronous: the piece is not reused before its mark
 
     def copy(self, address: int, source: int, nbytes: int) -> None:
         """Copy within the GPU."""

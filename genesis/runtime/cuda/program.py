@@ -111,6 +111,7 @@ class CudaProgram:
         Raises RuntimeError if a launch fails: UnfinishedError if inputs may have been written over before.
         """
         memory, gpu = self._memory, self._memory.gpu
+        # Bindings are kept by address: a pool of results hands out the same ones in turn.
         with memory.lock:
             addresses = *values[: self._scalars_at], matmul.allow_tf32  # which library calls are bound to as well
             bound = self._bound.get(addresses)
@@ -127,6 +128,7 @@ class CudaProgram:
                 self._sent = content
             count("native_calls")
             checked, rest = bound.graphs or bound.parts
+            # The first run submits launches one by one anyhow, as libraries prepare themselves at their first call.
             if is_timed := self._is_watched or not bound.has_run:
                 (checked, first), (rest, second) = map(gpu.timed, bound.parts)
                 self._clocks, self._is_watched = (first, second), False

@@ -167,6 +167,7 @@ class RealGpu(Gpu):
         if isinstance(function, Gemm):
             a, b, c = map(int, arguments)
             return gemm_call(self._blas, function, a, b, c)
+        # Parameters are packed once per binding; a launch passes their addresses alone.
         words = raw_words(types, arguments)
         first = words.buffer_info()[0]
         pointers = array("Q", [first + 8 * k for k in range(len(words))])

@@ -20,9 +20,7 @@ def points_of_thread(are_vectors: bool, threads: int, points: int, end: int) -> 
 
 
 @device_function
-def read_beside(
-    near: Elements, memory: Elements, row: int, first: int, apart: int, end: int, reach: int, nbytes: int
-) -> None:
+def read_beside(near: Elements, memory: Elements, row: int, first: int, apart: int, end: int, reach: int, nbytes: int) -> None:
     """Read the points of a row from `first` on into `near`; up to `reach` as one vector, aligned to `nbytes`."""
     if first <= reach:
         vector = aligned(memory, row + first, nbytes)
@@ -36,9 +34,7 @@ def read_beside(
 
 
 @device_function
-def write_beside(
-    near: Elements, memory: Elements, row: int, first: int, apart: int, end: int, reach: int, nbytes: int
-) -> None:
+def write_beside(near: Elements, memory: Elements, row: int, first: int, apart: int, end: int, reach: int, nbytes: int) -> None:
     """Write them from `near` to the row."""
     if first <= reach:
         vector = aligned(memory, row + first, nbytes)
