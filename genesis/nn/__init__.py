@@ -12,7 +12,6 @@ from genesis.nn.batch_norm import *
 from genesis.nn.cells import *
 from genesis.nn.containers import *
 from genesis.nn.convolution import *
-from genesis.nn.decoder import *
 from genesis.nn.distance import *
 from genesis.nn.dropout import *
 from genesis.nn.embedding import *

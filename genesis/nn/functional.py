@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
+from genesis.functions.creation import triu_indices
 from genesis.functions.methods.table import function_of, functions_of
 from genesis.functions.overrides import overridable
 from genesis.functions.public_names import rows_shown
@@ -19,8 +22,6 @@ from genesis.nn.noise import (
     gumbel_softmax,
     rrelu,
 )
-from genesis.nn.one_hot import one_hot
-from genesis.nn.pairs import pdist, triplet_margin_with_distance_loss
 from genesis.nn.sequences import ctc_loss, linear_cross_entropy
 from genesis.nn.unpooling import max_unpool1d, max_unpool2d, max_unpool3d
 from genesis.ops.registry import OPERATIONS
@@ -181,3 +182,67 @@ def embedding(
     if not -entries <= padding_idx < entries:
         raise ValueError(f"embedding: padding_idx {padding_idx} is outside a table of {entries} entries")
     return call(OPERATIONS["where"], ((input == padding_idx % entries).unsqueeze(-1), rows.detach(), rows))
+
+
+@overridable
+def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
+    """A row of `num_classes` for each element of an integer `tensor` (..), int64 (.., num_classes): 1 there, 0 elsewhere.
+
+    With -1, so many classes as the greatest element asks for, which computes it. Raises TypeError for other dtypes,
+    ValueError for another negative `num_classes` or none to count, and, when it is computed, IndexError for an element
+    out of range.
+
+    >>> import genesis
+    >>> one_hot(genesis.tensor([2, 0]))
+    tensor([[0, 0, 1],
+            [1, 0, 0]])
+    """
+    if num_classes < -1 or (num_classes == -1 and not tensor.numel()):
+        raise ValueError(f"one_hot: num_classes is {num_classes} for shape {tensor.shape}; want the number of classes")
+    count = int(tensor.max().item()) + 1 if num_classes == -1 else num_classes
+    return call(OPERATIONS["one_hot"], (tensor, count))
+
+
+@overridable
+def pdist(input: Tensor, p: float = 2.0) -> Tensor:
+    """The p-norms of the differences of all pairs of rows of `input` (n, k), those of the first with the others first.
+
+    >>> import genesis
+    >>> pdist(genesis.tensor([[0.0, 0.0], [3.0, 4.0], [0.0, 1.0]]))
+    tensor([5.0000, 1.0000, 4.2426])
+    """
+    if input.ndim != 2 or p < 0:
+        raise ValueError(f"pdist: p {p} of shape {input.shape}; want p 0 or more, and (n, k)")
+    pairs = triu_indices(input.shape[0], input.shape[0], 1, device=input.device)
+    return call(OPERATIONS["vector_norm"], (input[pairs[0]] - input[pairs[1]], p, -1))
+
+
+@overridable
+def triplet_margin_with_distance_loss(
+    anchor: Tensor, positive: Tensor, negative: Tensor, *, distance_function: Callable[[Tensor, Tensor], Tensor] | None = None,
+    margin: float = 1.0, swap: bool = False, reduction: str = "mean",
+) -> Tensor:
+    """max(0, d(anchor, positive) - d(anchor, negative) + margin) of the distance d, the Euclidean one if None.
+
+    With `swap`, the negative's distance from the positive counts where it is less. Raises ValueError unless `margin` is
+    above 0.
+
+    >>> import genesis
+    >>> rows = genesis.tensor([[0.0]]), genesis.tensor([[3.0]]), genesis.tensor([[1.0]])
+    >>> triplet_margin_with_distance_loss(*rows, distance_function=lambda a, b: (a - b).abs().sum(-1))
+    tensor(3.)
+    """
+    if margin <= 0:
+        raise ValueError(f"triplet_margin_with_distance_loss: margin is {margin}; want it above 0")
+    if reduction not in ("mean", "sum", "none"):
+        raise ValueError(f"triplet_margin_with_distance_loss: reduction must be 'mean', 'sum' or 'none', got {reduction!r}")
+
+    def euclidean(a: Tensor, b: Tensor) -> Tensor:
+        return call(OPERATIONS["pairwise_distance"], (a, b))
+
+    distance = distance_function or euclidean
+    near, far = distance(anchor, positive), distance(anchor, negative)
+    if swap:
+        far = far.minimum(distance(positive, negative))
+    losses: Tensor = (near - far + margin).clamp(min=0)
+    return losses if reduction == "none" else losses.mean() if reduction == "mean" else losses.sum()

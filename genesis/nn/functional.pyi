@@ -1,7 +1,7 @@
 # Written by tools/stubs.py from the operation table: do not edit.
 
 from builtins import bool as Bool, float as Float, int as Int
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Literal, overload
 from genesis.ir.annotations import Extents
 from genesis.nn.flow import (
@@ -11,8 +11,6 @@ from genesis.nn.noise import (
     alpha_dropout as alpha_dropout, dropout as dropout, dropout1d as dropout1d, dropout2d as dropout2d, dropout3d as dropout3d,
     feature_alpha_dropout as feature_alpha_dropout, gumbel_softmax as gumbel_softmax, rrelu as rrelu,
 )
-from genesis.nn.one_hot import one_hot as one_hot
-from genesis.nn.pairs import pdist as pdist, triplet_margin_with_distance_loss as triplet_margin_with_distance_loss
 from genesis.nn.sequences import ctc_loss as ctc_loss, linear_cross_entropy as linear_cross_entropy
 from genesis.nn.unpooling import max_unpool1d as max_unpool1d, max_unpool2d as max_unpool2d, max_unpool3d as max_unpool3d
 from genesis.tensor.handle import Operand, Tensor
@@ -271,10 +269,14 @@ def nll_loss(
     """-input[target] with classes on axis 1, for log-probabilities; arguments and errors as those of `cross_entropy`."""
 def normalize(input: Tensor, p: Float = 2.0, dim: Int | Sequence[Int] | None = 1, eps: Float = 1e-12) -> Tensor:
     """`input` over its p-norm along `dim`, which counts as `eps` at least."""
+def one_hot(tensor: Tensor, num_classes: Int = -1) -> Tensor:
+    """A row of `num_classes` for each element of an integer `tensor` (..), int64 (.., num_classes): 1 there, 0 elsewhere."""
 def pad(input: Tensor, pad: Sequence[Int], mode: str = 'constant', value: Float | None = None) -> Tensor:
     """`input` with more places around it."""
 def pairwise_distance(x1: Operand, x2: Operand, p: Float = 2.0, eps: Float = 1e-06, keepdim: Bool = False) -> Tensor:
     """The p-norm of x1 - x2 + eps along the last axis."""
+def pdist(input: Tensor, p: Float = 2.0) -> Tensor:
+    """The p-norms of the differences of all pairs of rows of `input` (n, k), those of the first with the others first."""
 def pixel_shuffle(input: Tensor, upscale_factor: Int) -> Tensor:
     """(.., c * r^2, h, w) -> (.., c, h * r, w * r): every r^2 channels are a square of places (Shi et al., 2016)."""
 def pixel_unshuffle(input: Tensor, downscale_factor: Int) -> Tensor:
@@ -335,5 +337,10 @@ def triplet_margin_loss(
     swap: Bool = False, reduction: str = 'mean',
 ) -> Tensor:
     """max(0, d(anchor, positive) - d(anchor, negative) + margin), of p-norms."""
+def triplet_margin_with_distance_loss(
+    anchor: Tensor, positive: Tensor, negative: Tensor, *, distance_function: Callable[[Tensor, Tensor], Tensor] | None = None,
+    margin: Float = 1.0, swap: Bool = False, reduction: str = 'mean',
+) -> Tensor:
+    """max(0, d(anchor, positive) - d(anchor, negative) + margin) of the distance d, the Euclidean one if None."""
 def unfold(input: Tensor, kernel_size: Extents, dilation: Extents = 1, padding: Extents = 0, stride: Extents = 1) -> Tensor:
     """The windows of images as columns: (n, c, h, w) or (c, h, w) -> (n, c * kernel elements, windows)."""

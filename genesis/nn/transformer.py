@@ -1,12 +1,13 @@
-"""The encoder of the Transformer (Vaswani et al., 2017)."""
+"""The Transformer (Vaswani et al., 2017): its encoder, its decoder, and both."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from copy import deepcopy
 
+from genesis.functions.creation import full
 from genesis.ir.dtypes import DType
-from genesis.nn import functional
+from genesis.nn import functional, init
 from genesis.nn.attention import MultiheadAttention
 from genesis.nn.containers import ModuleList
 from genesis.nn.dropout import Dropout
@@ -16,7 +17,9 @@ from genesis.nn.normalization import LayerNorm
 from genesis.runtime.devices import DeviceLike
 from genesis.tensor.handle import Tensor
 
-__all__ = ["TransformerEncoder", "TransformerEncoderLayer"]
+__all__ = [
+    "Transformer", "TransformerDecoder", "TransformerDecoderLayer", "TransformerEncoder", "TransformerEncoderLayer",
+]
 
 
 class TransformerEncoderLayer(Module):
@@ -55,7 +58,7 @@ class TransformerEncoderLayer(Module):
         self.norm2 = LayerNorm(d_model, layer_norm_eps, bias=bias, device=device, dtype=dtype)
         self.dropout1 = Dropout(dropout)
         self.dropout2 = Dropout(dropout)
-        self.activation = activation_named("TransformerEncoderLayer", activation)
+        self.activation = _activation_named("TransformerEncoderLayer", activation)
 
     def forward(
         self, src: Tensor, src_mask: Tensor | None = None, src_key_padding_mask: Tensor | None = None, is_causal: bool = False
@@ -107,7 +110,156 @@ class TransformerEncoder(Module):
         return src if self.norm is None else self.norm(src)
 
 
-def activation_named(layer: str, activation: str | Callable[[Tensor], Tensor]) -> Callable[[Tensor], Tensor]:
+class TransformerDecoderLayer(TransformerEncoderLayer):
+    """Attention of a sequence to itself, then to `memory`, then a network of two layers; each is added to what came in.
+
+    Arguments and errors are those of TransformerEncoderLayer.
+
+    >>> import genesis
+    >>> layer = genesis.nn.TransformerDecoderLayer(8, 2, 16, batch_first=True)
+    >>> layer(genesis.ones(3, 5, 8), genesis.ones(3, 4, 8)).shape
+    (3, 5, 8)
+    """
+
+    def __init__(
+        self, d_model: int, nhead: int, dim_feedforward: int = 2048, dropout: float = 0.1, activation: str | Callable[[Tensor],
+        Tensor] = functional.relu, layer_norm_eps: float = 1e-5, batch_first: bool = False, norm_first: bool = False,
+        bias: bool = True, device: DeviceLike = None, dtype: DType | None = None,
+    ) -> None:
+        self.self_attn = MultiheadAttention(d_model, nhead, dropout, bias, batch_first=batch_first, device=device, dtype=dtype)
+        self.multihead_attn = MultiheadAttention(
+            d_model, nhead, dropout, bias, batch_first=batch_first, device=device, dtype=dtype)
+        self.linear1 = Linear(d_model, dim_feedforward, bias, device=device, dtype=dtype)
+        self.dropout = Dropout(dropout)
+        self.linear2 = Linear(dim_feedforward, d_model, bias, device=device, dtype=dtype)
+        self.norm_first = norm_first
+        self.norm1 = LayerNorm(d_model, layer_norm_eps, bias=bias, device=device, dtype=dtype)
+        self.norm2 = LayerNorm(d_model, layer_norm_eps, bias=bias, device=device, dtype=dtype)
+        self.norm3 = LayerNorm(d_model, layer_norm_eps, bias=bias, device=device, dtype=dtype)
+        self.dropout1 = Dropout(dropout)
+        self.dropout2 = Dropout(dropout)
+        self.dropout3 = Dropout(dropout)
+        self.activation = _activation_named("TransformerDecoderLayer", activation)
+
+    def forward(  # type: ignore[override]
+        self, tgt: Tensor, memory: Tensor, tgt_mask: Tensor | None = None, memory_mask: Tensor | None = None,
+        tgt_key_padding_mask: Tensor | None = None, memory_key_padding_mask: Tensor | None = None,
+        tgt_is_causal: bool = False, memory_is_causal: bool = False,
+    ) -> Tensor:
+        """`tgt` and `memory` of the shapes that MultiheadAttention takes, with their masks; the shape of `tgt`."""
+        x, own = tgt, (tgt_mask, tgt_key_padding_mask, tgt_is_causal)
+        other = memory, memory_mask, memory_key_padding_mask, memory_is_causal
+        if self.norm_first:
+            x = x + self._attention(self.norm1(x), *own)
+            x = x + self._attention_to(self.norm2(x), *other)
+            return x + self._network(self.norm3(x))
+        x = self.norm1(x + self._attention(x, *own))
+        x = self.norm2(x + self._attention_to(x, *other))
+        return self.norm3(x + self._network(x))
+
+    def _attention_to(
+        self, x: Tensor, memory: Tensor, mask: Tensor | None, padding: Tensor | None, is_causal: bool
+    ) -> Tensor:
+        output, _ = self.multihead_attn(
+            x, memory, memory, attn_mask=mask, key_padding_mask=padding, need_weights=False, is_causal=is_causal)
+        return self.dropout2(output)
+
+    def _network(self, x: Tensor) -> Tensor:
+        return self.dropout3(self.linear2(self.dropout(self.activation(self.linear1(x)))))
+
+
+class TransformerDecoder(Module):
+    """`num_layers` copies of `decoder_layer`, one after the other, then `norm` if given.
+
+    >>> from genesis import nn
+    >>> decoder = nn.TransformerDecoder(nn.TransformerDecoderLayer(4, 2, 8), num_layers=2)
+    >>> len(decoder.layers), len(list(decoder.parameters()))
+    (2, 36)
+    """
+
+    def __init__(self, decoder_layer: Module, num_layers: int, norm: Module | None = None) -> None:
+        self.layers = ModuleList(deepcopy(decoder_layer) for _ in range(num_layers))
+        self.num_layers = num_layers
+        self.norm = norm
+
+    def forward(
+        self, tgt: Tensor, memory: Tensor, tgt_mask: Tensor | None = None, memory_mask: Tensor | None = None,
+        tgt_key_padding_mask: Tensor | None = None, memory_key_padding_mask: Tensor | None = None,
+        tgt_is_causal: bool | None = None, memory_is_causal: bool = False,
+    ) -> Tensor:
+        """`tgt` through all layers, with the same memory and masks."""
+        for layer in self.layers:
+            tgt = layer(tgt, memory, tgt_mask, memory_mask, tgt_key_padding_mask, memory_key_padding_mask,
+                        bool(tgt_is_causal), memory_is_causal)
+        return tgt if self.norm is None else self.norm(tgt)
+
+
+class Transformer(Module):
+    """An encoder, and a decoder that attends to what the encoder made of `src`.
+
+    Args:
+        d_model, nhead, dim_feedforward, dropout, activation, layer_norm_eps, batch_first, norm_first, bias: those of the
+            layers; see TransformerEncoderLayer.
+        num_encoder_layers, num_decoder_layers: how many.
+        custom_encoder, custom_decoder: to be taken instead.
+
+    >>> import genesis
+    >>> model = genesis.nn.Transformer(8, 2, 1, 1, 16, batch_first=True)
+    >>> model(genesis.ones(3, 4, 8), genesis.ones(3, 5, 8)).shape
+    (3, 5, 8)
+    """
+
+    def __init__(
+        self, d_model: int = 512, nhead: int = 8, num_encoder_layers: int = 6, num_decoder_layers: int = 6,
+        dim_feedforward: int = 2048, dropout: float = 0.1, activation: str | Callable[[Tensor], Tensor] = functional.relu,
+        custom_encoder: Module | None = None, custom_decoder: Module | None = None, layer_norm_eps: float = 1e-5,
+        batch_first: bool = False, norm_first: bool = False, bias: bool = True, device: DeviceLike = None,
+        dtype: DType | None = None,
+    ) -> None:
+        settings = (d_model, nhead, dim_feedforward, dropout, activation, layer_norm_eps, batch_first, norm_first, bias,
+                    device, dtype)
+
+        def norm() -> Module:
+            return LayerNorm(d_model, layer_norm_eps, bias=bias, device=device, dtype=dtype)
+
+        self.encoder = custom_encoder or TransformerEncoder(TransformerEncoderLayer(*settings), num_encoder_layers, norm())
+        self.decoder = custom_decoder or TransformerDecoder(TransformerDecoderLayer(*settings), num_decoder_layers, norm())
+        for parameter in self.parameters():
+            if parameter.ndim > 1:
+                init.xavier_uniform_(parameter)
+        self.d_model = d_model
+        self.nhead = nhead
+        self.batch_first = batch_first
+
+    def forward(
+        self, src: Tensor, tgt: Tensor, src_mask: Tensor | None = None, tgt_mask: Tensor | None = None,
+        memory_mask: Tensor | None = None, src_key_padding_mask: Tensor | None = None,
+        tgt_key_padding_mask: Tensor | None = None, memory_key_padding_mask: Tensor | None = None,
+        src_is_causal: bool | None = None, tgt_is_causal: bool | None = None, memory_is_causal: bool = False,
+    ) -> Tensor:
+        """`src` and `tgt` of the shapes that MultiheadAttention takes, with their masks; the shape of `tgt`.
+
+        Raises ValueError where their features are not `d_model`.
+        """
+        if src.shape[-1] != self.d_model or tgt.shape[-1] != self.d_model:
+            raise ValueError(f"Transformer: src {src.shape} and tgt {tgt.shape}; want {self.d_model} features in the last axis")
+        memory = self.encoder(src, src_mask, src_key_padding_mask, src_is_causal)
+        return self.decoder(
+            tgt, memory, tgt_mask, memory_mask, tgt_key_padding_mask, memory_key_padding_mask, tgt_is_causal, memory_is_causal)
+
+    @staticmethod
+    def generate_square_subsequent_mask(sz: int, device: DeviceLike = None, dtype: DType | None = None) -> Tensor:
+        """-inf above the diagonal of (sz, sz), zeros elsewhere: each place attends to itself and to those before it.
+
+        >>> import genesis
+        >>> genesis.nn.Transformer.generate_square_subsequent_mask(2)
+        tensor([[0., -inf],
+                [0., 0.]])
+        """
+        return full((sz, sz), float("-inf"), dtype=dtype, device=device).triu(1)
+
+
+def _activation_named(layer: str, activation: str | Callable[[Tensor], Tensor]) -> Callable[[Tensor], Tensor]:
     """The function that a layer's argument stands for."""
     if not isinstance(activation, str):
         return activation

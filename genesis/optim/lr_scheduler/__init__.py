@@ -4,11 +4,10 @@ A learning rate is a number that programs are given when they run: a changed one
 """
 
 from genesis.optim.lr_scheduler.cosine import CosineAnnealingLR, CosineAnnealingWarmRestarts
-from genesis.optim.lr_scheduler.cyclic import CyclicLR
+from genesis.optim.lr_scheduler.cyclic import CyclicLR, OneCycleLR
 from genesis.optim.lr_scheduler.decay import (
     ConstantLR, ExponentialLR, LambdaLR, LinearLR, MultiplicativeLR, MultiStepLR, PolynomialLR, StepLR,
 )
-from genesis.optim.lr_scheduler.one_cycle import OneCycleLR
 from genesis.optim.lr_scheduler.plateau import ReduceLROnPlateau
 from genesis.optim.lr_scheduler.scheduler import LRScheduler
 from genesis.optim.lr_scheduler.sequence import ChainedScheduler, SequentialLR

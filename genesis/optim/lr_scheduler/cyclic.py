@@ -1,15 +1,16 @@
-"""Cycles between two learning rates (Smith, 2017)."""
+"""Cycles between learning rates: over and over (Smith, 2017), or once (Smith and Topin, 2018)."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
 
-from genesis.optim.lr_scheduler.one_cycle import check_momentum, set_momentum
 from genesis.optim.lr_scheduler.scheduler import LRScheduler, per_group
-from genesis.optim.optimizer import Optimizer, State
+from genesis.optim.optimizer import Group, Optimizer, State
 
-__all__ = ["CyclicLR"]
+__all__ = ["CyclicLR", "OneCycleLR"]
+
+_Phase = tuple[float, str, str, str, str]  # its last step, then learning rate and momentum at both ends
 
 
 class CyclicLR(LRScheduler):
@@ -43,7 +44,7 @@ class CyclicLR(LRScheduler):
     ) -> None:
         if mode not in ("triangular", "triangular2", "exp_range") and scale_fn is None:
             raise ValueError(f"CyclicLR: mode must be 'triangular', 'triangular2' or 'exp_range', got {mode!r}")
-        check_momentum("CyclicLR", optimizer, cycle_momentum)
+        _check_momentum("CyclicLR", optimizer, cycle_momentum)
         self.max_lrs = per_group("CyclicLR", "max_lr", optimizer, max_lr)
         lows, highs = (per_group("CyclicLR", "momentum", optimizer, m) for m in (base_momentum, max_momentum))
         down = step_size_up if step_size_down is None else step_size_down
@@ -58,7 +59,7 @@ class CyclicLR(LRScheduler):
                 group.update(lr=first, initial_lr=first)
                 if cycle_momentum:
                     group.update(base_momentum=low, max_momentum=high)
-                    set_momentum(group, high)
+                    _set_momentum(group, high)
         super().__init__(optimizer, last_epoch)
 
     def _height(self, cycle: float) -> float:
@@ -75,9 +76,101 @@ class CyclicLR(LRScheduler):
         up = along / self.step_ratio if along <= self.step_ratio else (along - 1) / (self.step_ratio - 1)
         share = up * self._height(cycle)
         for group in self.optimizer.param_groups if self.cycle_momentum else ():
-            set_momentum(group, group["max_momentum"] - (group["max_momentum"] - group["base_momentum"]) * share)
+            _set_momentum(group, group["max_momentum"] - (group["max_momentum"] - group["base_momentum"]) * share)
         return [low + (high - low) * share for low, high in zip(self.base_lrs, self.max_lrs, strict=True)]
 
     def state_dict(self) -> State:
         """The schedule's state, without its function."""
         return {name: value for name, value in super().state_dict().items() if name != "_scale_fn"}
+
+
+class OneCycleLR(LRScheduler):
+    """From max_lr / div_factor up to `max_lr` and down to that / final_div_factor, momentum the other way round.
+
+    Args:
+        optimizer: whose groups' "lr", and "momentum" or first beta, are set.
+        max_lr: the top, one for all groups or one for each.
+        total_steps: the length of the cycle; or `epochs` times `steps_per_epoch`.
+        pct_start: the share of the steps that go up.
+        anneal_strategy: "cos" or "linear".
+        cycle_momentum: whether momentum goes from `max_momentum` down to `base_momentum` and back.
+        div_factor, final_div_factor: what the first, and then the last, learning rate is divided by.
+        three_phase: come down to the first learning rate as fast as up, then on to the last one.
+        last_epoch: the step to resume after; -1 to begin.
+
+    Raises ValueError for settings that make no sense, and for a step beyond the last.
+
+    >>> import genesis
+    >>> optimizer = genesis.optim.SGD([genesis.ones(1)], lr=1.0, momentum=0.9)
+    >>> OneCycleLR(optimizer, max_lr=0.5, total_steps=10, div_factor=4).get_last_lr()
+    [0.125]
+    """
+
+    def __init__(
+        self, optimizer: Optimizer, max_lr: float | Sequence[float], total_steps: int | None = None,
+        epochs: int | None = None, steps_per_epoch: int | None = None, pct_start: float = 0.3, anneal_strategy: str = "cos",
+        cycle_momentum: bool = True, base_momentum: float | Sequence[float] = 0.85,
+        max_momentum: float | Sequence[float] = 0.95, div_factor: float = 25.0, final_div_factor: float = 1e4,
+        three_phase: bool = False, last_epoch: int = -1,
+    ) -> None:
+        if total_steps is None:
+            if epochs is None or steps_per_epoch is None:
+                raise ValueError("OneCycleLR: wants total_steps, or epochs and steps_per_epoch")
+            total_steps = epochs * steps_per_epoch
+        if total_steps <= 0:
+            raise ValueError(f"OneCycleLR: total_steps is {total_steps}; want 1 or more")
+        if not 0 <= pct_start <= 1:
+            raise ValueError(f"OneCycleLR: pct_start is {pct_start}; want it in [0, 1]")
+        if anneal_strategy not in ("cos", "linear"):
+            raise ValueError(f"OneCycleLR: anneal_strategy must be 'cos' or 'linear', got {anneal_strategy!r}")
+        _check_momentum("OneCycleLR", optimizer, cycle_momentum)
+        self.total_steps = total_steps
+        self.anneal_strategy = anneal_strategy
+        self.cycle_momentum = cycle_momentum
+        self._phases: list[_Phase] = [(pct_start * total_steps - 1, "initial_lr", "max_lr", "max_momentum", "base_momentum")]
+        if three_phase:
+            self._phases += [(2 * pct_start * total_steps - 2, "max_lr", "initial_lr", "base_momentum", "max_momentum"),
+                             (total_steps - 1, "initial_lr", "min_lr", "max_momentum", "max_momentum")]
+        else:
+            self._phases += [(total_steps - 1, "max_lr", "min_lr", "base_momentum", "max_momentum")]
+        if last_epoch == -1:
+            tops = per_group("OneCycleLR", "max_lr", optimizer, max_lr)
+            lows, highs = (per_group("OneCycleLR", "momentum", optimizer, m) for m in (base_momentum, max_momentum))
+            for group, top, low, high in zip(optimizer.param_groups, tops, lows, highs, strict=True):
+                first = top / div_factor
+                group.update(initial_lr=first, max_lr=top, min_lr=first / final_div_factor)
+                if cycle_momentum:
+                    group.update(base_momentum=low, max_momentum=high)
+        super().__init__(optimizer, last_epoch)
+
+    def get_lr(self) -> list[float]:
+        """The learning rates of this step of its phase; sets the momentum too."""
+        step = self.last_epoch
+        if step > self.total_steps:
+            raise ValueError(f"OneCycleLR: step {step} is beyond the last of {self.total_steps}")
+        number = next((n for n, phase in enumerate(self._phases) if step <= phase[0]), len(self._phases) - 1)
+        start = self._phases[number - 1][0] if number else 0.0
+        end, *names = self._phases[number]
+        part = (step - start) / (end - start)
+        for group in self.optimizer.param_groups if self.cycle_momentum else ():
+            _set_momentum(group, self._between(group[names[2]], group[names[3]], part))
+        return [self._between(group[names[0]], group[names[1]], part) for group in self.optimizer.param_groups]
+
+    def _between(self, start: float, end: float, part: float) -> float:
+        if self.anneal_strategy == "linear":
+            return (end - start) * part + start
+        return end + (start - end) / 2 * (math.cos(math.pi * part) + 1)
+
+
+def _check_momentum(schedule: str, optimizer: Optimizer, cycle_momentum: bool) -> None:
+    """Raise ValueError if momentum is to be cycled and the optimizer has none."""
+    if cycle_momentum and not optimizer.defaults.keys() & {"momentum", "betas"}:
+        raise ValueError(f"{schedule}: the optimizer has no momentum to cycle; want cycle_momentum=False")
+
+
+def _set_momentum(group: Group, value: float) -> None:
+    """Set the momentum, or the first beta, of a group."""
+    if "betas" in group:
+        group["betas"] = (value, *group["betas"][1:])
+    else:
+        group["momentum"] = value
