@@ -13,7 +13,7 @@ From the table follow `__init__` and its signature, the defaults of groups, what
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from inspect import Parameter, Signature, cleandoc
 from typing import Any, TypeVar, dataclass_transform
@@ -37,9 +37,10 @@ class Setting:
     kw_only: bool
     annotation: str = ""
 
-    def admits(self, value: float | tuple[float, ...]) -> bool:
-        """Whether `value`, or each of its elements, is in the range."""
-        return all([self.least <= v < self.below and v <= self.most for v in (value if isinstance(value, tuple) else (value,))])
+    def admits(self, value: float | Sequence[float]) -> bool:
+        """Whether `value`, or each of its elements, is in the range; NaN is in none."""
+        values = value if isinstance(value, tuple | list) else (value,)
+        return all([self.least <= v < self.below and v <= self.most for v in values])
 
     @property
     def range(self) -> str:
@@ -148,7 +149,7 @@ class DeclaredOptimizer(_Declared):
         """Raise ValueError for a setting out of its range."""
         for name, row in self._settings.items():
             if name in group and row.range and not row.admits(value := group[name]):
-                are, them = ("are", "them ") if isinstance(value, tuple) else ("is", "it ")
+                are, them = ("are", "them ") if isinstance(value, tuple | list) else ("is", "it ")
                 wanted = f"{them}{row.range}" if row.range.startswith("in") else row.range
                 raise ValueError(f"{type(self).__name__}: {name} {are} {value}; want {wanted}")
 

@@ -44,3 +44,12 @@ def test_a_subclass_may_write_its_own_constructor():
 
     assert [*inspect.signature(Slow).parameters] == ["params"]
     assert Slow([genesis.ones(1, requires_grad=True)]).param_groups[0]["lr"] == 1e-6
+
+
+def test_pairs_may_be_lists():
+    parameter = genesis.ones(1, requires_grad=True)
+    parameter.sum().backward()
+    optim.Adam([parameter], lr=0.5, betas=[0.9, 0.999]).step()
+    assert parameter.item() == pytest.approx(0.5)
+    with pytest.raises(ValueError, match="betas are"):
+        optim.Adam([parameter], betas=[0.9, 1.0])
