@@ -1,4 +1,4 @@
-"""What goes with Fourier transforms and takes real numbers."""
+"""Shifts of the frequencies of Fourier transforms."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def _shifted(name: str, input: Tensor, dim: int | Sequence[int] | None, up: bool
 
 
 def fftshift(input: Tensor, dim: int | Sequence[int] | None = None) -> Tensor:
-    """The frequency zero, which comes first, moved to the middle along `dim` (all axes, if None).
+    """Move the zero frequency from the front to the middle of `dim` (all axes, if None).
 
     >>> import genesis
     >>> fftshift(genesis.tensor([0, 1, 2, -2, -1]))
@@ -32,5 +32,5 @@ def fftshift(input: Tensor, dim: int | Sequence[int] | None = None) -> Tensor:
 
 
 def ifftshift(input: Tensor, dim: int | Sequence[int] | None = None) -> Tensor:
-    """What `fftshift` does, undone."""
+    """The inverse of `fftshift`."""
     return _shifted("ifftshift", input, dim, False)

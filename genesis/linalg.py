@@ -134,7 +134,7 @@ def cond(A: Tensor, p: float | str | None = None) -> Tensor:
 
 
 class LeastSquares(NamedTuple):
-    """What `lstsq` gives."""
+    """The result of `lstsq`."""
 
     solution: Tensor
     residuals: Tensor

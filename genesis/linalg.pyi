@@ -9,7 +9,7 @@ from genesis.tensor.handle import Operand, Tensor
 from genesis.tensor.methods import Cholesky, Eigen, Factored, FactoredInfo, Inverse, PLU, QR, SVD, SignAndLog, Solved
 
 class LeastSquares(NamedTuple):
-    """What `lstsq` gives."""
+    """The result of `lstsq`."""
 
     solution: Tensor
     residuals: Tensor

@@ -1,4 +1,4 @@
-"""The functions of Tensors by name: what `genesis.add` and `genesis.ops.add` are, and what users add to them."""
+"""Public functions by name: `genesis.add`, `genesis.ops.add`, those of modules, and operations that users register."""
 
 from __future__ import annotations
 

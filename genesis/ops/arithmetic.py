@@ -1,4 +1,4 @@
-"""More elementwise operations: those that are one kernel expression with a gradient of its own, and those made of others."""
+"""Elementwise operations of two kinds: one kernel expression with its own gradient, or a composite of other rows."""
 
 from __future__ import annotations
 

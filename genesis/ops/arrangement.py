@@ -1,4 +1,4 @@
-"""Tensors turned round, put into the diagonals and slices of others, and taken apart along an axis."""
+"""Rotation, diagonals, triangles, writing into slices of a copy, and differences along an axis."""
 
 from __future__ import annotations
 

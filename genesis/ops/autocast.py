@@ -34,7 +34,9 @@ def recast(
     def converted(argument: object) -> object:
         if not any(True for _ in _recastable(argument)):
             return argument
-        return tuple(map(converted, argument)) if isinstance(argument, tuple) else cast(argument, wanted)  # type: ignore[arg-type]
+        if isinstance(argument, tuple):
+            return tuple(map(converted, argument))
+        return cast(argument, wanted)  # type: ignore[arg-type]
 
     return [converted(a) for a in arguments], {k: converted(a) for k, a in attributes.items()}
 

@@ -36,7 +36,7 @@ def exchanged(only: str, axes: str) -> str:
 
 
 def _gradients(g: Value, y: Value, a: Value, b: Value) -> tuple[Value, Value]:
-    """Those of the operands. Elements that are zeros get no gradient that counts, those that nobody reads send none."""
+    """The cotangents of the operands. Zeros by the promise get no gradient that counts; unread elements send none."""
     only = y.node.attrs.get("only", "")
     return product(g, swapped(b), exchanged(only, "nk")), product(swapped(a), g, exchanged(only, "mk"))
 

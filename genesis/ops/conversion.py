@@ -1,4 +1,4 @@
-"""Conversions: the same numbers in another dtype, in memory of their own, or derived from something else."""
+"""Conversions: a cast, a copy, and values whose gradient is another value's."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ LEAST_WINDOWS = 8  # in a row, that make it worth while
 
 
 def _reshaped(x: Value) -> Value:
-    """What `x` is a reshape of."""
+    """The value that `x` reshapes."""
     while x.node.op == "view" and "barrier" not in x.node.attrs:
         source = x.graph.value(x.node.inputs[0])
         strides, offset = x.node.attrs["strides"], x.node.attrs["offset"]

@@ -26,14 +26,14 @@ __all__ = ["eigh", "linalg_qr", "svd_value"]
 
 
 class QR(NamedTuple):
-    """What `qr` gives."""
+    """The result of `qr`."""
 
     Q: Value
     R: Value
 
 
 class Eigen(NamedTuple):
-    """What `eigh` gives."""
+    """The result of `eigh`."""
 
     eigenvalues: Value
     eigenvectors: Value
@@ -186,7 +186,7 @@ def svd_value(A: Value, full: bool) -> list[Value]:
 
 
 class SVD(NamedTuple):
-    """What `linalg.svd` gives."""
+    """The result of `linalg.svd`."""
 
     U: Value
     S: Value
@@ -194,7 +194,7 @@ class SVD(NamedTuple):
 
 
 class Transposed(NamedTuple):
-    """What `svd` gives."""
+    """The result of `svd`."""
 
     U: Value
     S: Value

@@ -67,7 +67,7 @@ def solve_triangular(A: Value, B: Value, *, upper: bool, left: bool = True, unit
 
 
 class Triangular(NamedTuple):
-    """What `triangular_solve` gives."""
+    """The result of `triangular_solve`."""
 
     solution: Value
     cloned_coefficient: Value
@@ -118,7 +118,7 @@ primitive("cholesky_ex", "host", grad=_cholesky_grad, reference=_cholesky_refere
 
 
 class Cholesky(NamedTuple):
-    """What `cholesky_ex` gives."""
+    """The result of `cholesky_ex`."""
 
     L: Value
     info: Value

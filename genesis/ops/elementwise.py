@@ -94,7 +94,7 @@ def _share(g: Value, first: Value, tie: Value) -> tuple[Value, Value]:
 
 
 def _modulo_grad(g: Value, quotient: Value) -> tuple[Value | None, ...]:
-    """Of x - y * quotient, where the quotient is a step function."""
+    """The cotangents of x - y * quotient, where the quotient is a step function."""
     return g, -g * stop_gradient(quotient)
 
 

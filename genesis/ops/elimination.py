@@ -27,7 +27,7 @@ __all__ = ["linalg_lu", "lu_factor_ex"]
 
 
 class PLU(NamedTuple):
-    """What `linalg.lu` and `lu_unpack` give."""
+    """The result of `linalg.lu` and `lu_unpack`."""
 
     P: Value
     L: Value
@@ -35,14 +35,14 @@ class PLU(NamedTuple):
 
 
 class Factored(NamedTuple):
-    """What `lu_factor` gives."""
+    """The result of `lu_factor`."""
 
     LU: Value
     pivots: Value
 
 
 class FactoredInfo(NamedTuple):
-    """What `lu_factor_ex` gives."""
+    """The result of `lu_factor_ex`."""
 
     LU: Value
     pivots: Value
@@ -255,14 +255,14 @@ def lu_solve(b: Value, LU_data: Value, LU_pivots: Value) -> Value:
 
 
 class Solved(NamedTuple):
-    """What `solve_ex` gives."""
+    """The result of `solve_ex`."""
 
     result: Value
     info: Value
 
 
 class Inverse(NamedTuple):
-    """What `inv_ex` gives."""
+    """The result of `inv_ex`."""
 
     inverse: Value
     info: Value

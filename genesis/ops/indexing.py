@@ -25,7 +25,7 @@ __all__ = ["along", "check_index", "gather", "index", "out_of_range", "scattered
 
 
 def out_of_range(node: Node, index: int, extent: int) -> str:
-    """What is wrong with an index that a `check_index` node met."""
+    """The message of an index that is out of range."""
     lowest = -extent if node.attrs["wrap"] else 0
     return f"{node.attrs['name']}: index {index} is out of range for extent {extent}; want {lowest} to {extent - 1}"
 

@@ -1,4 +1,4 @@
-"""Joining: several tensors as one, along an axis that they have or a new one; and one rolled, its end before its beginning."""
+"""Concatenation along an axis or a new one, in blocks and combinations; tiling and rolling."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Norms of vectors and matrices, what is divided by them, and the distances that they measure."""
+"""Norms of vectors and matrices, normalization by them, and distances."""
 
 from __future__ import annotations
 

@@ -60,7 +60,7 @@ def nextafter(input: Value, other: Value) -> Value:
 
 
 class Parts(NamedTuple):
-    """What `frexp` gives."""
+    """The result of `frexp`."""
 
     mantissa: Value
     exponent: Value

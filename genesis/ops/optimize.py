@@ -1,4 +1,4 @@
-"""What training does to all gradients at once: clipping, and undoing the scale of a loss.
+"""Operations on all gradients of a step: clipping, and unscaling a scaled loss.
 
 Sequences go in and come out, so that any number of gradients is recorded as one call.
 """

@@ -1,4 +1,4 @@
-"""Products under names that say what they take: matrices, batches of them, vectors; and with something added."""
+"""Products of matrices, batches of matrices and vectors, with and without an addend."""
 
 from __future__ import annotations
 

@@ -208,7 +208,7 @@ argmin = composite("argmin", ref=np.argmin)(_arg("argmin"))
 
 
 class Extremum(NamedTuple):
-    """What `max` and `min` along one axis give."""
+    """The result of `max` and `min` along one axis."""
 
     values: Value
     indices: Value

@@ -13,7 +13,7 @@ __all__ = ["RefusedError", "evaluate", "evaluate_all"]
 
 
 class RefusedError(Exception):
-    """What the node at `position` met and cannot be computed of: an index out of range, a singular matrix."""
+    """The node at `position` cannot be computed: an index out of range, a singular matrix."""
 
     def __init__(self, position: int, error: Exception) -> None:
         super().__init__(str(error))

@@ -1,4 +1,4 @@
-"""What an operation is.
+"""The operation table: primitives and operations.
 
 Two tables. A `Primitive` is what graphs are made of: derive reads its gradient, lowering its kind, code generation its
 `emit`, tests its reference. An `Operation` is what a user calls: its `define` builds primitives out of Values, after

@@ -1,4 +1,4 @@
-"""What the rows of elementwise operations are written with: each makes a primitive, and the operation that builds it.
+"""Functions that write an elementwise row: each makes a primitive, and the operation that builds it.
 
 They have an in-place form unless `in_place=False`, or their result has another dtype.
 

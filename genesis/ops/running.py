@@ -1,4 +1,4 @@
-"""Running extremes and running sums of exponentials. As in `ordering`, the primitives are host operations."""
+"""Cumulative extremes and cumulative logsumexp. The primitives are host operations."""
 
 from __future__ import annotations
 

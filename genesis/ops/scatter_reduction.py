@@ -1,4 +1,4 @@
-"""Scattering with a reduction of what comes to one place: sums and means by addition, others by a host operation."""
+"""Scattering with a reduction: sums and means by addition, other reductions by a host operation."""
 
 from __future__ import annotations
 

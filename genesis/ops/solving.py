@@ -231,7 +231,7 @@ def det(A: Value) -> Value:
 
 
 class SignAndLog(NamedTuple):
-    """What `slogdet` gives."""
+    """The result of `slogdet`."""
 
     sign: Value
     logabsdet: Value

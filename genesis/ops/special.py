@@ -1,4 +1,4 @@
-"""Special functions, a row each. The host computes them, by SciPy; what is a short expression of others is none of these."""
+"""Special functions, a row each. The host computes them, by SciPy; short expressions of other rows are composites elsewhere."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Statistics: pairs of moments, what passes over NaN, and quantiles."""
+"""Moments, reductions that ignore NaN, quantiles, covariances, and integrals by the trapezoidal rule."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ __all__ = ["cov", "quantile"]
 
 
 class Extrema(NamedTuple):
-    """What `aminmax` gives."""
+    """The result of `aminmax`."""
 
     min: Value
     max: Value
@@ -91,7 +91,7 @@ _BETWEEN = ("linear", "lower", "higher", "midpoint", "nearest")
 
 
 def _quantile(name: str, input: Value, q: Value | float, dim: int | None, keepdim: bool, interpolation: str) -> Value:
-    """Of sorted rows, at q of the way from the first place to the last that counts."""
+    """The quantiles of sorted rows, at q of the way from the first position to the last that counts."""
     if interpolation not in _BETWEEN:
         raise ValueError(f"{name}: interpolation {interpolation!r}; want one of {', '.join(_BETWEEN)}")
     if not input.dtype.is_floating_point:

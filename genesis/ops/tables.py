@@ -1,4 +1,4 @@
-"""Rows of tables: bags of them summed, averaged or compared; and positions as rows of zeros with a one."""
+"""Embedding bags (sums, means or maxima of rows of a table) and one-hot rows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The primitives `view` and `put`, and their gradients: what a view has read in several places is summed where it lies."""
+"""The primitives `view` and `put`, and their gradients: where a view reads an element several times, cotangents are summed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Windows over the last axes of a value, and what is laid around it: padding, `im2col`, `fold`.
+"""Windows over the last axes: padding, `im2col` and `fold`, pixel shuffles.
 
 All windows of a value are one view of it, whose gradient sums the windows back over each other. A matrix product with
 that view is a convolution (`genesis.ops.convolution`), a reduction of it a pooling (`genesis.ops.pooling`).

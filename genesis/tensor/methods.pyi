@@ -18,82 +18,82 @@ from genesis.runtime.rng import Generator
 from genesis.tensor.handle import Operand, Tensor
 
 class Cholesky(NamedTuple):
-    """What `cholesky_ex` gives."""
+    """The result of `cholesky_ex`."""
 
     L: Tensor
     info: Tensor
 
 class Eigen(NamedTuple):
-    """What `eigh` gives."""
+    """The result of `eigh`."""
 
     eigenvalues: Tensor
     eigenvectors: Tensor
 
 class Extrema(NamedTuple):
-    """What `aminmax` gives."""
+    """The result of `aminmax`."""
 
     min: Tensor
     max: Tensor
 
 class Extremum(NamedTuple):
-    """What `max` and `min` along one axis give."""
+    """The result of `max` and `min` along one axis."""
 
     values: Tensor
     indices: Tensor
 
 class Factored(NamedTuple):
-    """What `lu_factor` gives."""
+    """The result of `lu_factor`."""
 
     LU: Tensor
     pivots: Tensor
 
 class FactoredInfo(NamedTuple):
-    """What `lu_factor_ex` gives."""
+    """The result of `lu_factor_ex`."""
 
     LU: Tensor
     pivots: Tensor
     info: Tensor
 
 class Inverse(NamedTuple):
-    """What `inv_ex` gives."""
+    """The result of `inv_ex`."""
 
     inverse: Tensor
     info: Tensor
 
 class PLU(NamedTuple):
-    """What `linalg.lu` and `lu_unpack` give."""
+    """The result of `linalg.lu` and `lu_unpack`."""
 
     P: Tensor
     L: Tensor
     U: Tensor
 
 class Parts(NamedTuple):
-    """What `frexp` gives."""
+    """The result of `frexp`."""
 
     mantissa: Tensor
     exponent: Tensor
 
 class QR(NamedTuple):
-    """What `qr` gives."""
+    """The result of `qr`."""
 
     Q: Tensor
     R: Tensor
 
 class SVD(NamedTuple):
-    """What `linalg.svd` gives."""
+    """The result of `linalg.svd`."""
 
     U: Tensor
     S: Tensor
     Vh: Tensor
 
 class SignAndLog(NamedTuple):
-    """What `slogdet` gives."""
+    """The result of `slogdet`."""
 
     sign: Tensor
     logabsdet: Tensor
 
 class Solved(NamedTuple):
-    """What `solve_ex` gives."""
+    """The result of `solve_ex`."""
 
     result: Tensor
     info: Tensor
@@ -105,14 +105,14 @@ class Sorted(NamedTuple):
     indices: Tensor
 
 class Transposed(NamedTuple):
-    """What `svd` gives."""
+    """The result of `svd`."""
 
     U: Tensor
     S: Tensor
     V: Tensor
 
 class Triangular(NamedTuple):
-    """What `triangular_solve` gives."""
+    """The result of `triangular_solve`."""
 
     solution: Tensor
     cloned_coefficient: Tensor
