@@ -5,7 +5,7 @@ from __future__ import annotations
 import ml_dtypes
 import numpy as np
 
-from genesis.functions.overrides import overridable
+from genesis.functions.overrides import overridable_method
 from genesis.ir import dtypes, shapes
 from genesis.ir.annotations import Extents, Scalar
 from genesis.ir.dtypes import DType, as_dtype
@@ -18,8 +18,7 @@ __all__ = [
 ]
 
 
-@method
-@overridable
+@overridable_method
 def equal(input: Tensor, other: Tensor) -> bool:
     """Whether the tensors have the same shape and equal elements.
 
@@ -30,8 +29,7 @@ def equal(input: Tensor, other: Tensor) -> bool:
     return input.shape == other.shape and bool((input == other).all())
 
 
-@method
-@overridable
+@overridable_method
 def allclose(input: Tensor, other: Tensor, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> bool:
     """Whether all elements are close, as `isclose` has it.
 

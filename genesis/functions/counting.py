@@ -8,19 +8,18 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from genesis.functions.methods.conversion import values_of
-from genesis.functions.overrides import overridable
+from genesis.functions.overrides import overridable, overridable_method
 from genesis.ir.dtypes import float64
 from genesis.ir.shapes import normalize_axis
 from genesis.ops.registry import OPERATIONS
 from genesis.tensor.dispatch import call
 from genesis.tensor.from_python import from_data
-from genesis.tensor.handle import Tensor, method
+from genesis.tensor.handle import Tensor
 
 __all__ = ["bincount", "histc", "histogram", "histogramdd", "mode", "repeat_interleave", "unique_consecutive"]
 
 
-@method
-@overridable
+@overridable_method
 def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -> Tensor:
     """How often each of 0, 1, .. is among the ints of `input` (n,); with `weights` (n,), their sums (in float64).
 
@@ -43,8 +42,7 @@ def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -
     return counts.scatter_add(0, input.long(), source.detach())
 
 
-@method
-@overridable
+@overridable_method
 def histc(input: Tensor, bins: int = 100, min: float = 0, max: float = 0) -> Tensor:
     """How many elements are in each of `bins` of equal width between `min` and `max` (those of the data, if equal).
 
@@ -72,8 +70,7 @@ class Histogram(NamedTuple):
     bin_edges: Tensor
 
 
-@method
-@overridable
+@overridable_method
 def histogram(
     input: Tensor, bins: int | Tensor, *, range: tuple[float, float] | None = None, weight: Tensor | None = None,
     density: bool = False,
@@ -140,8 +137,7 @@ class Mode(NamedTuple):
     indices: Tensor
 
 
-@method
-@overridable
+@overridable_method
 def mode(input: Tensor, dim: int = -1, keepdim: bool = False) -> Mode:
     """(values, indices) of the most frequent element along `dim`: the least one, of several, and its last place.
 
@@ -162,8 +158,7 @@ def mode(input: Tensor, dim: int = -1, keepdim: bool = False) -> Mode:
     return Mode(values, at) if keepdim else Mode(values.squeeze(axis), at.squeeze(axis))
 
 
-@method
-@overridable
+@overridable_method
 def unique_consecutive(
     input: Tensor, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None
 ) -> Any:
@@ -187,8 +182,7 @@ def unique_consecutive(
     return results[0] if len(results) == 1 else tuple(results)
 
 
-@method
-@overridable
+@overridable_method
 def repeat_interleave(
     input: Tensor, repeats: int | Tensor | None = None, dim: int | None = None, *, output_size: int | None = None
 ) -> Tensor:

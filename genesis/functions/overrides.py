@@ -14,9 +14,9 @@ from typing import Any, TypeVar
 from genesis.ir.annotations import AnyFunction, Options
 from genesis.ops.registry import Operation
 from genesis.tensor.dispatch import call
-from genesis.tensor.handle import Tensor
+from genesis.tensor.handle import Tensor, method
 
-__all__ = ["FUNCTIONS", "OVERRIDABLE", "OVERRIDES", "function", "overridable", "route", "routed"]
+__all__ = ["FUNCTIONS", "OVERRIDABLE", "OVERRIDES", "function", "overridable", "overridable_method", "route", "routed"]
 
 F = TypeVar("F", bound=AnyFunction)
 OVERRIDES: dict[str, AnyFunction] = {}  # for all threads
@@ -59,6 +59,11 @@ def overridable(builtin: F) -> F:
 
     OVERRIDABLE.add(name)
     return function()(public)  # type: ignore[return-value]
+
+
+def overridable_method(builtin: F) -> F:
+    """Decorator: what is overridable, as a method of Tensor too."""
+    return method(overridable(builtin))
 
 
 def function(*aliases: str) -> Callable[[F], F]:

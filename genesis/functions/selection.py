@@ -10,7 +10,7 @@ import numpy as np
 from genesis.functions.creation import full
 from genesis.functions.indexing import positions_of
 from genesis.functions.methods.conversion import values_of
-from genesis.functions.overrides import overridable
+from genesis.functions.overrides import overridable, overridable_method
 from genesis.ir.shapes import broadcast_shapes, normalize_axis
 from genesis.ops.registry import OPERATIONS
 from genesis.tensor.dispatch import call
@@ -25,8 +25,7 @@ __all__ = [
 ]
 
 
-@method
-@overridable
+@overridable_method
 def nonzero(input: Tensor, *, as_tuple: bool = False) -> Any:
     """The positions of the elements that are not zero, a row each; with `as_tuple`, a tensor for each axis.
 
@@ -41,8 +40,7 @@ def nonzero(input: Tensor, *, as_tuple: bool = False) -> Any:
     return from_memory(np.argwhere(values)).to(input.device)
 
 
-@method
-@overridable
+@overridable_method
 def argwhere(input: Tensor) -> Tensor:
     """The positions of the elements that are not zero, a row each."""
     return nonzero(input)
@@ -74,8 +72,7 @@ def _where(self: Tensor, condition: Tensor, other: Operand) -> Tensor:
 method(_where, "where")
 
 
-@method
-@overridable
+@overridable_method
 def masked_select(input: Tensor, mask: Tensor) -> Tensor:
     """The elements where `mask` holds, both broadcast, in one axis.
 
@@ -88,8 +85,7 @@ def masked_select(input: Tensor, mask: Tensor) -> Tensor:
     return view(input, "expand", shape)[view(mask, "expand", shape)]
 
 
-@method
-@overridable
+@overridable_method
 def masked_scatter(input: Tensor, mask: Tensor, source: Tensor) -> Tensor:
     """`input` with the elements of `source`, in order, where `mask` holds."""
     result = input.expand(broadcast_shapes("masked_scatter", input.shape, mask.shape)).clone()
@@ -101,15 +97,13 @@ def masked_scatter(input: Tensor, mask: Tensor, source: Tensor) -> Tensor:
     return result
 
 
-@method
-@overridable
+@overridable_method
 def take(input: Tensor, index: Tensor) -> Tensor:
     """The elements at positions in the flattened tensor."""
     return input.reshape(-1)[index]
 
 
-@method
-@overridable
+@overridable_method
 def put(input: Tensor, index: Tensor, source: Tensor, accumulate: bool = False) -> Tensor:
     """`input` with `source` written (added, with `accumulate`) at the positions `index` in the flattened tensor.
 
@@ -127,8 +121,7 @@ def put(input: Tensor, index: Tensor, source: Tensor, accumulate: bool = False) 
     return call(OPERATIONS["index_put"], arguments).reshape(input.shape)
 
 
-@method
-@overridable
+@overridable_method
 def nonzero_static(input: Tensor, *, size: int, fill_value: int = -1) -> Tensor:
     """The first `size` of the positions that `nonzero` finds; rows of `fill_value` where there are fewer.
 
@@ -144,8 +137,7 @@ def nonzero_static(input: Tensor, *, size: int, fill_value: int = -1) -> Tensor:
     return from_memory(places).to(input.device)
 
 
-@method
-@overridable
+@overridable_method
 def unique(
     input: Tensor, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None
 ) -> Any:
@@ -164,8 +156,7 @@ def unique(
     return results[0] if len(results) == 1 else tuple(results)
 
 
-@method
-@overridable
+@overridable_method
 def index_put(input: Tensor, indices: Sequence[Tensor], values: Operand, accumulate: bool = False) -> Tensor:
     """`input` with `values` written (added, with `accumulate`) at `input[indices]`."""
     axes, positions = positions_of(input, list(_spread(indices)))
@@ -191,8 +182,7 @@ def _along(name: str, input: Tensor, dim: int, index: Tensor, source: Tensor, ac
     return call(OPERATIONS["index_put"], (input, source, (axis,), accumulate, index.reshape(-1)))
 
 
-@method
-@overridable
+@overridable_method
 def index_add(input: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: float = 1) -> Tensor:
     """`input` with `alpha * source` added at the positions `index` along `dim`.
 
@@ -203,15 +193,13 @@ def index_add(input: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: 
     return _along("index_add", input, dim, index, source if alpha == 1 else source * alpha, True)
 
 
-@method
-@overridable
+@overridable_method
 def index_copy(input: Tensor, dim: int, index: Tensor, source: Tensor) -> Tensor:
     """`input` with `source` written at the positions `index` along `dim`."""
     return _along("index_copy", input, dim, index, source, False)
 
 
-@method
-@overridable
+@overridable_method
 def index_fill(input: Tensor, dim: int, index: Tensor, value: float) -> Tensor:
     """`input` with `value` at the positions `index` along `dim`."""
     return _along("index_fill", input, dim, index, full((), value, dtype=input.dtype, device=input.device), False)

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import pairwise
 
-from genesis.functions.overrides import function, overridable
+from genesis.functions.overrides import function, overridable, overridable_method
 from genesis.ir.annotations import Tree
 from genesis.ir.shapes import broadcast_shapes, normalize_axis
 from genesis.ops.joining import ranked
-from genesis.tensor.handle import Tensor, method
+from genesis.tensor.handle import Tensor
 from genesis.tensor.views import view
 
 __all__ = [
@@ -19,8 +19,7 @@ __all__ = [
 
 
 @function("unsafe_split")
-@method
-@overridable
+@overridable_method
 def split(input: Tensor, split_size: int | Sequence[int], dim: int = 0) -> tuple[Tensor, ...]:
     """Views of `split_size` along `dim` (the last may be smaller), or of the sizes in a list.
 
@@ -46,8 +45,7 @@ def split(input: Tensor, split_size: int | Sequence[int], dim: int = 0) -> tuple
 
 
 @function("unsafe_chunk")
-@method
-@overridable
+@overridable_method
 def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
     """At most `chunks` views of equal extent along `dim` (the last may be smaller).
 
@@ -63,8 +61,7 @@ def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
     return split(input, -(-input.shape[axis] // chunks), axis)
 
 
-@method
-@overridable
+@overridable_method
 def tensor_split(input: Tensor, indices_or_sections: int | Sequence[int], dim: int = 0) -> tuple[Tensor, ...]:
     """Views along `dim`: so many of nearly equal extent, or cut before the positions in a list.
 
@@ -86,8 +83,7 @@ def tensor_split(input: Tensor, indices_or_sections: int | Sequence[int], dim: i
     return _cut(input, axis, edges)
 
 
-@method
-@overridable
+@overridable_method
 def unbind(input: Tensor, dim: int = 0) -> tuple[Tensor, ...]:
     """The views at each position along `dim`.
 
@@ -117,8 +113,7 @@ def _cut(input: Tensor, axis: int, edges: Sequence[int]) -> tuple[Tensor, ...]:
 
 
 @function("unsafe_split_with_sizes")
-@method
-@overridable
+@overridable_method
 def split_with_sizes(input: Tensor, split_sizes: Sequence[int], dim: int = 0) -> tuple[Tensor, ...]:
     """Views of the given sizes along `dim`."""
     return split(input, tuple(split_sizes), dim)
@@ -133,8 +128,7 @@ def _even(name: str, input: Tensor, sections: int | Sequence[int], least: int, d
     return tensor_split(input, sections, dim)
 
 
-@method
-@overridable
+@overridable_method
 def hsplit(input: Tensor, indices_or_sections: int | Sequence[int]) -> tuple[Tensor, ...]:
     """Views along axis 1 (0 of a vector): so many equal ones, or cut before positions.
 
@@ -145,15 +139,13 @@ def hsplit(input: Tensor, indices_or_sections: int | Sequence[int]) -> tuple[Ten
     return _even("hsplit", input, indices_or_sections, 1, 0 if input.ndim == 1 else 1)
 
 
-@method
-@overridable
+@overridable_method
 def vsplit(input: Tensor, indices_or_sections: int | Sequence[int]) -> tuple[Tensor, ...]:
     """Views along axis 0 of at least two: so many equal ones, or cut before positions."""
     return _even("vsplit", input, indices_or_sections, 2, 0)
 
 
-@method
-@overridable
+@overridable_method
 def dsplit(input: Tensor, indices_or_sections: int | Sequence[int]) -> tuple[Tensor, ...]:
     """Views along axis 2 of at least three: so many equal ones, or cut before positions."""
     return _even("dsplit", input, indices_or_sections, 3, 2)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from genesis.functions.creation import as_shape
-from genesis.functions.overrides import overridable
+from genesis.functions.overrides import overridable_method
 from genesis.ir.annotations import Extents
 from genesis.ir.shapes import numel, reach
 from genesis.ops.layout import Layout, contiguous_layout
@@ -32,8 +32,7 @@ def _strided(name: str, size: Sequence[int], stride: Sequence[int], offset: int,
     return Layout(shape, strides, offset)
 
 
-@method
-@overridable
+@overridable_method
 def as_strided(input: Tensor, size: Sequence[int], stride: Sequence[int], storage_offset: int | None = None) -> Tensor:
     """A view of the storage of `input`: element (i, j, ..) lies at storage_offset + i*stride[0] + j*stride[1] + ..
 
@@ -60,8 +59,7 @@ def as_strided(input: Tensor, size: Sequence[int], stride: Sequence[int], storag
     return result
 
 
-@method
-@overridable
+@overridable_method
 def as_strided_scatter(
     input: Tensor, src: Tensor, size: Sequence[int], stride: Sequence[int], storage_offset: int | None = None
 ) -> Tensor:
