@@ -7,16 +7,17 @@ compute with Values, and each operator they use adds a node.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
+from genesis.ir.annotations import Key, Options, Scalar
 from genesis.ir.dtypes import DType
 from genesis.ir.shapes import Shape, numel
 
 __all__ = ["MOST_BYTES", "Graph", "Node", "Value", "check_size"]
 
 MOST_BYTES = 1 << 48  # what addresses of a process reach, on processors of today
-_NO_ATTRS: Mapping[str, Any] = {}
+_NO_ATTRS: Options = {}
 
 
 def check_size(name: str, shape: Shape, dtype: DType) -> None:
@@ -36,8 +37,7 @@ class Node:
     __slots__ = ("attrs", "differentiable", "dtype", "inputs", "op", "shape")
 
     def __init__(
-        self, op: str, inputs: tuple[int, ...], attrs: Mapping[str, Any], shape: Shape, dtype: DType,
-        differentiable: bool = False,
+        self, op: str, inputs: tuple[int, ...], attrs: Options, shape: Shape, dtype: DType, differentiable: bool = False
     ) -> None:
         self.op = op
         self.inputs = inputs
@@ -60,9 +60,9 @@ class Node:
             return self
         return Node(self.op, inputs, self.attrs, self.shape, self.dtype, self.differentiable)
 
-    def key(self) -> tuple[Any, ...]:
+    def key(self) -> Key:
         """Equal for nodes that compute the same value (the shape and dtype follow from these and the inputs)."""
-        attrs: Any
+        attrs: Key
         if self.op == "constant":
             attrs = repr(self.attrs["value"])  # -0.0 is not 0.0
         elif self.op == "view":
@@ -85,7 +85,7 @@ class Graph:
         return len(self.nodes)
 
     def add(
-        self, op: str, inputs: Sequence[Value | int], shape: Shape, dtype: DType, attrs: Mapping[str, Any] = _NO_ATTRS,
+        self, op: str, inputs: Sequence[Value | int], shape: Shape, dtype: DType, attrs: Options = _NO_ATTRS,
         differentiable: bool | None = None,
     ) -> Value:
         """Append a node and return its Value. Raises MemoryError for a value that no machine's memory could hold."""
@@ -119,15 +119,15 @@ class Value:
 
     if TYPE_CHECKING:  # genesis.ops attaches the operators
 
-        def __add__(self, other: Any, /) -> Value: ...
+        def __add__(self, other: Value | Scalar, /) -> Value: ...
 
         __sub__ = __mul__ = __truediv__ = __floordiv__ = __mod__ = __pow__ = __and__ = __or__ = __xor__ = __add__
         __radd__ = __rsub__ = __rmul__ = __rtruediv__ = __rfloordiv__ = __rmod__ = __rpow__ = __rand__ = __add__
         __lt__ = __le__ = __gt__ = __ge__ = __add__
 
-        def __eq__(self, other: Any, /) -> Value: ...  # type: ignore[override]
+        def __eq__(self, other: object, /) -> Value: ...  # type: ignore[override]
 
-        def __ne__(self, other: Any, /) -> Value: ...  # type: ignore[override]
+        def __ne__(self, other: object, /) -> Value: ...  # type: ignore[override]
 
         def __neg__(self) -> Value: ...
 

@@ -48,19 +48,12 @@ def estimate(nodes: Sequence[Node], stage: Stage, target: Target) -> Estimate:
 
 
 def _bytes_of(call: KernelCall, private: Sequence[int]) -> int:
-    """Each element that a kernel reads or writes in memory, once."""
-    words, total = call.kernel.words, 0
-    seen = set()
-    for i in call.kernel.instructions:
-        if i.access is None or words[i.access.pointer].kind != "pointer" or words[i.access.pointer].value in private:
-            continue
-        place = (words[i.access.pointer], i.access.strides)
-        if place in seen:
-            continue
-        seen.add(place)
-        axes = [axis for axis, stride in enumerate(i.access.strides) if stride]
-        total += numel(call.extents[axis] for axis in axes) * i.access.dtype.itemsize
-    return total
+    """Each element that a kernel reads or writes in memory, once: a second access to it is served by the cache."""
+    accesses = [(call.kernel.words[i.access.pointer], i.access) for i in call.kernel.instructions if i.access is not None]
+    places = {(word, access.strides): access.dtype.itemsize for word, access in accesses
+              if word.kind == "pointer" and word.value not in private}
+    return sum(size * numel(call.extents[axis] for axis, stride in enumerate(strides) if stride)
+               for (_, strides), size in places.items())
 
 
 def _operations_of(call: KernelCall) -> int:

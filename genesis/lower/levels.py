@@ -45,13 +45,13 @@ class Levels:
             return self._reduction_level(group, node, node.attrs["axes"])
         size = numel(node.shape)
         # What reads sums of columns can only be computed with them, when all rows are done.
-        if group.reduces and COLUMN in [group.levels[b] for b in self._bases_of(node) if self.home.get(b) is group]:
+        if group.reduces and COLUMN in [group.levels[b] for i in node.inputs if self.home.get(b := self.bases[i]) is group]:
             return COLUMN if group.numel(COLUMN) == size and self._reads_fit(group, group.axes, COLUMN, node.inputs) else None
         # The outermost level is the cheapest: it is tried first.
         for level in (FINAL, ROW, FULL) if size == 1 else (ROW, FULL) if group.reduces else (FULL,):
             if (level == ROW and not group.reduces) or group.numel(level) != size:
                 continue
-            if level == FINAL and (not group.has(FINAL) or self._joins_totals(group, node)):
+            if level == FINAL and (not group.has(FINAL) or self._waits_for_totals(group, node)):
                 continue
             if level == FULL and (group.is_product or (group.reduces and not group.numel(ROW))):
                 continue
@@ -59,12 +59,9 @@ class Levels:
                 return level
         return None
 
-    def _bases_of(self, node: Node) -> list[int]:
-        return [self.bases[i] for i in node.inputs]
-
-    def _joins_totals(self, group: Group, node: Node) -> bool:
+    def _waits_for_totals(self, group: Group, node: Node) -> bool:
         """Whether `node` reads totals of other kernels, which are one launch if none waits for another."""
-        homes = [self.home.get(b) for b in self._bases_of(node)]
+        homes = [self.home.get(self.bases[i]) for i in node.inputs]
         return any([h is not None and h is not group and h.has(FINAL) for h in homes])
 
     def _reduction_level(self, group: Group, node: Node, axes: Sequence[int]) -> str | None:

@@ -36,6 +36,8 @@ def sequential_tile(
     ends = _ends(calls, points)
     if wanted >= points or any(outer % inner for inner, outer in itertools.pairwise(ends)):
         return None
+    # A tile is whole units, each of all axes inside some axis: so it is a box of every call's axes. The tiles of a stretch are
+    # as even as units allow.
     unit = max(end for end in ends if end <= wanted)
     stretch = min(end for end in ends if end > unit)
     tiles = -(-stretch // (wanted // unit * unit))

@@ -10,31 +10,25 @@ __all__ = ["SequentialTiles", "Target"]
 
 
 class SequentialTiles(NamedTuple):
-    """Tiles of a loop that come in turn, each computed by the whole machine: the bytes that lie between the calls of one, at
-    most; the multiplications from which on a product fills the machine; the most calls that a loop comes to.
-    """
+    """Limits of loops whose tiles follow one another, each computed by the whole machine."""
 
-    nbytes: int
-    filling: int
-    calls: int
+    nbytes: int  # between the calls of a tile, at most
+    filling: int  # multiplications from which on a product fills the machine
+    calls: int  # that a loop comes to, at most: each is a launch
 
 
 class Target(NamedTuple):
-    """The number of threads that share a program's work; how tiles of loops come in turn (None: each thread has tiles of its
-    own, which fit its cache); whether vectors take apart the few neighbours that they step over; whether products take
-    operands that lie any way, windows too, and of 16 bits; whether a pass over rows sums columns too, kept beside it; how
-    fast the machine is, if it is not this host.
-    """
+    """The machine that a schedule is for."""
 
-    threads: int
-    sequential_tiles: SequentialTiles | None = None
-    unroll: bool = True
-    strided: bool = False
-    crossing: bool = True
-    speeds: Speeds | None = None
+    threads: int  # that share a program's work
+    sequential_tiles: SequentialTiles | None = None  # None: each thread has tiles of its own, which fit its cache
+    unroll: bool = True  # whether vectors take apart the few neighbours that they step over
+    strided: bool = False  # whether products take operands of any strides, windows too, and of 16 bits
+    crossing: bool = True  # whether a pass over rows sums columns too, kept beside it
+    speeds: Speeds | None = None  # if it is not this host
 
     def at_work(self, threads: int) -> Speeds:
-        """How fast so many of the host's threads are together; or all of another machine."""
+        """The speeds of so many of the host's threads together; or of all of another machine."""
         if self.speeds is not None:
             return self.speeds
         one = speeds()
