@@ -22,6 +22,7 @@ from genesis.ops.registry import (
     floating_dtype,
     primitive,
     promoted,
+    rounded_once,
     widened,
 )
 from genesis.ops.rows import from_scipy
@@ -102,14 +103,13 @@ def polygamma(n: int, input: Value) -> Value:
 
 
 @composite("mvlgamma", aliases=("special.multigammaln",), in_place=True)
+@rounded_once
 def mvlgamma(input: Value, p: int) -> Value:
     """The logarithm of the multivariate gamma function in `p` dimensions."""
-    dtype = floating_dtype(input.dtype)
-    x = widened(cast(input, dtype))
-    total = lgamma(x) + p * (p - 1) / 4 * ln(pi)
+    total = lgamma(input) + p * (p - 1) / 4 * ln(pi)
     for k in range(1, p):
-        total = total + lgamma(x - k / 2)
-    return cast(total, dtype)
+        total = total + lgamma(input - k / 2)
+    return total
 
 
 def _density(a: Value, x: Value) -> Value:
@@ -152,10 +152,10 @@ log_ndtr = _one("log_ndtr", "log_ndtr", "log(ndtr(x)).", lambda g, y, x: g * exp
 
 
 @composite("ndtr", method=False, namespace="special")
+@rounded_once
 def ndtr(input: Value) -> Value:
     """The integral of the standard normal density up to x."""
-    dtype = floating_dtype(input.dtype)
-    return cast(erfc(widened(cast(input, dtype)) * -(0.5**0.5)) * 0.5, dtype)
+    return erfc(input * -(0.5**0.5)) * 0.5
 
 
 @composite("entr", method=False, namespace="special")
@@ -180,6 +180,7 @@ primitive(
 
 
 @composite("airy_ai", method=False, namespace="special")
+@rounded_once
 def airy_ai(input: Value) -> Value:
     """Airy's function Ai: the solution of y'' = x y that vanishes at infinity.
 
@@ -187,8 +188,7 @@ def airy_ai(input: Value) -> Value:
     >>> genesis.special.airy_ai(genesis.tensor([0.0, 1.0]))
     tensor([0.3550, 0.1353])
     """
-    dtype = floating_dtype(input.dtype)
-    return cast(_airy(widened(cast(input, dtype)), False), dtype)
+    return _airy(input, False)
 
 
 # ---- Bessel's functions ----
@@ -221,6 +221,7 @@ scaled_modified_bessel_k1: Operation = _one(
 
 
 @composite("spherical_bessel_j0", method=False, namespace="special")
+@rounded_once
 def spherical_bessel_j0(input: Value) -> Value:
     """The spherical Bessel function j0: sin(x) / x, and 1 at 0; below 1/2 by its series, which has exact derivatives.
 
@@ -228,15 +229,13 @@ def spherical_bessel_j0(input: Value) -> Value:
     >>> genesis.special.spherical_bessel_j0(genesis.tensor([0.0, 1.0]))
     tensor([1.0000, 0.8415])
     """
-    dtype = floating_dtype(input.dtype)
-    x = widened(cast(input, dtype))
-    small = abs_value(x) < 0.5
-    near, far = where(small, x, 0), where(small, 1, x)
+    small = abs_value(input) < 0.5
+    near, far = where(small, input, 0), where(small, 1, input)
     series: Value | float = 1.0
     for k in range(7, 0, -1):
         series = 1 - near * near / (2 * k * (2 * k + 1)) * series
-    endless = abs_value(x) == float("inf")
-    return cast(where(small, series, where(endless, 0, sin(where(endless, 0, far)) / far)), dtype)
+    endless = abs_value(input) == float("inf")
+    return where(small, series, where(endless, 0, sin(where(endless, 0, far)) / far))
 
 
 # ---- orthogonal polynomials ----

@@ -34,9 +34,11 @@ def one_hot(input: Value, num_classes: int) -> Value:
 # ---- bags ----
 
 
-def _bags(input: Value, offsets: Value) -> Value:
-    """Which bag each element of a 1-d `input` is in: as many as begin at it or before, less one."""
+def _bags(input: Value, offsets: Value | None) -> Value:
+    """The bag of each element: its row, or with `offsets` as many as begin at it or before, less one."""
     count = input.shape[0]
+    if offsets is None:
+        return reshape_value(expand(reshape_value(iota(input.graph, count), (count, 1)), input.shape), (numel(input.shape),))
     starts = check_index("embedding_bag", offsets, count + 1, wrap=False)
     begin = expand(input.graph.constant(0, int64), (count + 1,))
     begins = scatter_value(begin, starts, expand(input.graph.constant(1, int64), offsets.shape), 0, "add")
@@ -82,13 +84,9 @@ def embedding_bag(
     entries, width = weight.shape
     if padding_idx is not None and not -entries <= padding_idx < entries:
         raise ValueError(f"embedding_bag: padding_idx {padding_idx} is outside a table of {entries} entries")
-    if offsets is None:
-        bags = expand(reshape_value(iota(input.graph, input.shape[0]), (input.shape[0], 1)), input.shape)
-        bag, count = reshape_value(bags, (numel(input.shape),)), input.shape[0]
-    else:
-        if include_last_offset:
-            offsets = slice_value(offsets, 0, 0, offsets.shape[0] - 1)
-        bag, count = _bags(input, offsets), offsets.shape[0]
+    if offsets is not None and include_last_offset:
+        offsets = slice_value(offsets, 0, 0, offsets.shape[0] - 1)
+    bag, count = _bags(input, offsets), input.shape[0] if offsets is None else offsets.shape[0]
     flat = check_index("embedding_bag", reshape_value(input, (numel(input.shape), 1)), entries, wrap=False)
     rows = widened(gather_value(weight, expand(flat, (flat.shape[0], width)), 0))
     counted = None if padding_idx is None else flat != padding_idx % entries
