@@ -141,7 +141,6 @@ def _slots(run: Run, plan: Plan, trace: Trace, reused: Mapping[int, Array]) -> l
         run.arena = scratch.buffer(plan.arena_bytes, trace.device)
         arena = run.arena.ptr
     run.pool.provide(run, reused)
-    run.pool.forget(run)
     if plan.views:
         run.place_views(plan.views, plan.first, inputs)
     return [*map(_pointer, map(inputs.__getitem__, plan.inputs)), *run.addresses, arena, *trace.scalars]

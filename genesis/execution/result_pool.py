@@ -167,15 +167,20 @@ class ResultPool:
         """Find memory for all buffers, that of `reused`, by the buffer's number, among it."""
         kept = run._kept
         counts = [*map(reference_count, kept)]
-        if counts == run._unowned:
-            if self._large:
-                self._make(run, self._large, reused)
-            return
-        small, memories = self._small, run.memories
+        if counts != run._unowned:
+            self._replace(run, counts, reused)
+        elif self._large:
+            self._make(run, self._large, reused)
+        if not self._handles:  # what once saw this memory does no more, and no backward asks for it
+            for buffer in kept[len(self._small) :]:
+                buffer.origin = buffer._owner = None  # type: ignore[union-attr]
+
+    def _replace(self, run: Run, counts: Sequence[int], reused: Mapping[int, Array]) -> None:
+        """Make memory in place of what somebody owns, or all in the run's first time."""
+        kept, small, memories = run._kept, self._small, run.memories
         for place, (now, alone) in enumerate(zip(counts, run._unowned or (), strict=True)):
             if now != alone:
                 memories[small[place % len(small)]] = None  # type: ignore[call-overload]
-        # Somebody owns some of it, or this is the run's first time. What was lent for good is replaced, not copied.
         kept.clear()
         self._make(run, self._buffers, reused)
         if self._handles:
@@ -202,11 +207,6 @@ class ResultPool:
             addresses[number] = memory.buffer.ptr
             if handles:
                 run.arrays[value] = array or Array(*handles[value], memory)
-
-    def forget(self, run: Run) -> None:
-        """What a run kept begins anew: no backward asks for it, and what once saw its memory does no more."""
-        for buffer in run._kept[-len(self._small) :]:
-            buffer.origin = buffer._owner = None  # type: ignore[union-attr]
 
     def give_back(self, run: Run) -> None:
         """Keep a run whose program came to its end, with small results alone."""

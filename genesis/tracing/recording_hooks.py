@@ -1,7 +1,7 @@
 """What `genesis.compile` is told while it records a call: what a trace alone does not show.
 
 Each hook does nothing in a thread that records no call. Where every operation or gradient passes (dispatch, `write_all`,
-`hold_gradient`), code asks `thread_state.recorder is None` first, for a hook is a Python frame.
+`hold_gradient`, `item`), code asks `thread_state.recorder is None` first, for a hook is a Python frame.
 """
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ def value_looked_at() -> None:
 
 
 def item_read(tensor: Any) -> Any:
-    """The number that `item()` is to return while a call is recorded; None otherwise."""
-    return None if thread_state.recorder is None else thread_state.recorder.item_read(tensor)
+    """The number that `item()` is to return while a call is recorded."""
+    return thread_state.recorder.item_read(tensor)
 
 
 def made_of_python(array: Array) -> None:

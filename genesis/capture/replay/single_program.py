@@ -155,7 +155,7 @@ class SingleProgramReplay(Commit):
         slots = [*[arrays[k].memory.pointer for k in self._inputs],  # type: ignore[union-attr]
                  *run.addresses, temporary.ptr, *numbers]
         arrays.clear()  # `_note` counts owners, and the caller's list is one
-        before = [root._array for root in roots]
+        before = tuple([root._array for root in roots])
         moved = run.selected
         if self._large_moved:
             moved = (*moved, *[results[k] for k in self._large_moved])
@@ -221,12 +221,13 @@ class SingleProgramReplay(Commit):
         arrays are owned by that run (three times), the tensor and `before`; their memories by that run (twice) and the array.
         """
         passed, few = 0, self._small
-        if previous is not None:
-            ours = previous.selected
-            if ours == (*before[:few],) and sum(map(reference_count, ours)) == few * (IN_LIST + 4) and (
-                sum(map(reference_count, [*map(_memory, ours)])) == few * (IN_LIST + 3)
-            ):
-                passed = few
+        if previous is not None and (ours := previous.selected) == before[:few] and (
+            sum(map(reference_count, ours)) == few * (IN_LIST + 4)
+            and sum(map(reference_count, [*map(_memory, ours)])) == few * (IN_LIST + 3)
+        ):
+            if few == len(before):
+                return
+            passed = few
         for k in range(passed, len(before)):
             array, (times, change) = before[k], self._notes[k]
             if array is not moved[k]:

@@ -31,6 +31,7 @@ from genesis.tensor.dispatch import array_of, call, moved
 from genesis.tensor.from_python import from_data
 from genesis.tensor.handle import Tensor, hold_gradient, method
 from genesis.tracing.recording_hooks import item_read, value_looked_at
+from genesis.tracing.state import thread_state
 from genesis.tracing.trace import LOCK
 
 __all__ = ["values_of"]
@@ -61,8 +62,8 @@ def item(self: Tensor) -> bool | int | float:
     >>> genesis.tensor([2.5]).item()
     2.5
     """
-    if (number := item_read(self)) is not None:
-        return number
+    if thread_state.recorder is not None:
+        return item_read(self)
     array = array_of(self)
     read = _READERS.get(array.node.dtype)
     if read is not None and not array.node.shape:
