@@ -39,6 +39,7 @@ def allocate(
             if isinstance(call, Loop):
                 tiles = {v: workers * call.tile_bytes(nodes[v].nbytes) for v in call.private}
                 totals = {v: nbytes for v in call.sums if (nbytes := _sum_bytes(nodes[v], workers))}
+                # Tiles and sums are dead after the loop, but must not overlap within it.
                 offsets = arena.lend((*tiles.values(), *totals.values()))
                 locations |= {v: Location("arena", offset) for v, offset in zip(tiles, offsets, strict=False)}
                 sums |= zip(totals, offsets[len(tiles) :], strict=True)
@@ -67,7 +68,7 @@ class _Arena:
         nbytes = -(-nbytes // ALIGNMENT) * ALIGNMENT
         best = min(((size, offset) for offset, size in self.free if size >= nbytes), default=None)
         if best is None:
-            if self.free and sum(self.free[-1]) == self.size:
+            if self.free and sum(self.free[-1]) == self.size:  # a free piece at the end grows
                 offset, size = self.free.pop()
                 self.size = offset + nbytes
                 return offset

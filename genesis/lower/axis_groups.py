@@ -44,7 +44,7 @@ def grouped_layout(nodes: Sequence[Node], index: int) -> tuple[Layout, AxisGroup
             node = nodes[index]
             try:
                 at = pull(at, extents, *_layout(node))
-            except SplitAxis as split:
+            except SplitAxis as split:  # an axis of the matrix runs across several of memory: it becomes a group of two
                 axis, inner = split.axis, split.inner
                 if extents[axis] % inner:
                     return None

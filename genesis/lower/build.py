@@ -193,6 +193,7 @@ class _Build:
         if kind == "source":
             return self._source(index, node, at)
         here = self.partition.home[index] is self.group
+        # In memory, it is read; in registers of another group, it is computed again here; a reduction is never computed again.
         if not here and (index in self.partition.materialized or kind not in ("elementwise", "gather")):
             return self._load(index, node, at)
         if kind == "reduce":

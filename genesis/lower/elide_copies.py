@@ -60,7 +60,7 @@ def _computed_there(product: Product, copy: KernelCall) -> Product | None:
     if numel(copy.extents) != numel(batch) * m * n or not all(w in step for w in wanted):
         return None
     *outer, row, column = (step[w] for w in wanted)
-    if column != 1 or row < n:
+    if column != 1 or row < n:  # products write whole rows
         return None
     target = kernel.words[write.pointer]
     there = Layout((m, n), (row, 1), target.extra // to_read.itemsize)

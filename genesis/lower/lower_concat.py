@@ -51,6 +51,7 @@ def _slice(nodes: Sequence[Node], node: Node) -> _Slices | None:
     if base.op != "constant" or base.attrs["value"] != 0:
         return None
     shape, strides, offset = node.attrs["shape"], node.attrs["strides"], node.attrs["offset"]
+    # The innermost axes that lie side by side are a run; the outer ones must step from row to row of the base.
     run, axis = 1, len(shape)
     while axis and strides[axis - 1] == run:
         axis, run = axis - 1, run * shape[axis - 1]

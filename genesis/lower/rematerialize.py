@@ -67,7 +67,7 @@ def _region(nodes: Sequence[Node], readers: dict[int, list[int]], product: int) 
     while queue:
         index = heapq.heappop(queue)
         kind = PRIMITIVES[nodes[index].op].kind
-        if kind == "contract":
+        if kind == "contract":  # the lowest number comes first out of the heap, so this is the first product
             return region, index
         if index in seen or kind not in ("elementwise", "reduce", "view") or len(region) >= LONGEST_REGION:
             continue

@@ -46,6 +46,7 @@ class Repeats:
         values = list(group.members)
         names = {index: name for name, index in enumerate(values)}
         structure: list[Key] = [group.kind, group.axes, len(values)]
+        # A group is all that its kernels depend on: two groups with equal lists differ in names alone.
         for index in values:  # it grows meanwhile
             node, kept = nodes[index], index in materialized
             op, attrs, inputs = node.op, node.attrs, []

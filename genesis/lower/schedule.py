@@ -61,6 +61,7 @@ def order(nodes: Sequence[Node], partition: Partition) -> tuple[list[Stage], set
                 refused.add(refusal.index)
                 continue
         for call in calls:
+            # One launch runs all calls of a stage at once: none may read or write what another writes.
             independent = written.isdisjoint((*call.reads, *call.writes)) and read.isdisjoint(call.writes)
             if stages and independent and _alike(stages[-1][0], call):
                 stages[-1].append(call)

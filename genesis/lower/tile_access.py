@@ -66,6 +66,8 @@ def _within_tiles(size: int, parted: Sequence[tuple[int, int]], access: TileAcce
     """Whether at point e the access stays in the e-th of `points` equal tiles of a value of `size` elements."""
     if size % points:
         return False
+    # Each axis has a part that counts points and a part within a point. The former must step over exactly one tile at a time;
+    # the latter, and all inner axes, must stay within the first tile.
     tile = step = size // points
     low = high = access.offset
     for (lead, rest), stride in zip(reversed(parted), reversed(access.outer), strict=True):
