@@ -1,4 +1,4 @@
-"""`python -m genesis doctor` prints what genesis found to compute with, and the command that mends what is missing."""
+"""`python -m genesis doctor` prints what genesis found to compute with, and the commands that repair what is missing."""
 
 import sys
 

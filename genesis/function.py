@@ -1,4 +1,4 @@
-"""Function, and as examples of it four operations that are derived by hand."""
+"""Function, and four example operations with gradients written by hand."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Trees of tuples, lists, named tuples and dicts: taken apart into leaves and put together again."""
+"""Trees of tuples, lists, named tuples and dicts: flattened, mapped and rebuilt."""
 
 from __future__ import annotations
 

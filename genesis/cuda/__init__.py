@@ -1,7 +1,7 @@
-"""CUDA's GPUs: whether there are any, what they are, their memory, waiting for them, and how long they take.
+"""CUDA GPUs: availability, properties, memory, streams and events.
 
-A tensor is put on one as in PyTorch: `genesis.zeros(2, device="cuda")`, `x.to("cuda:1")`, `x.cuda()`, `model.cuda()`. A GPU
-has one stream: what is asked of it is done in that order.
+As in PyTorch: `genesis.zeros(2, device="cuda")`, `x.to("cuda:1")`, `x.cuda()`, `model.cuda()`. A GPU has one stream and
+runs its work in order.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Which GPUs there are, what they are, and which of them "cuda" is."""
+"""GPUs: their number and properties, and the current one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The memory of GPUs: how much of it tensors hold, and how much is kept for the next ones."""
+"""Statistics of GPU memory: allocated and reserved bytes."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def memory_stats(device: GpuLike = None) -> dict[str, int]:
 
 
 def memory_summary(device: GpuLike = None, abbreviated: bool = False) -> str:
-    """A GPU's memory as a text of a few lines, which are as few if `abbreviated`."""
+    """A GPU's memory as a few lines of text; `abbreviated` changes nothing."""
     found, (free, total) = memory_of(device).statistics(), mem_get_info(device)
     held, peak, reserved, most = (readable(found[name]) for name in ("held", "peak", "reserved", "peak_reserved"))
     return "\n".join([

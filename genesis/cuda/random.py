@@ -1,4 +1,4 @@
-"""Random numbers under the names of `torch.cuda`: one stream serves all devices, so all of these are of that one."""
+"""Random numbers under the names of `torch.cuda`. One generator serves all devices."""
 
 from __future__ import annotations
 

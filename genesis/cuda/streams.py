@@ -1,6 +1,6 @@
-"""Order and time on GPUs: waiting for them, points in their work, and the one stream that each has.
+"""Synchronization of GPUs: streams, of which each has one, and events.
 
-Where PyTorch asks a GPU at once, here calls are recorded first: what looks at the order of work asks for it before.
+Calls are recorded first; these functions flush what is pending for the GPU before they look at its work.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def synchronize(device: GpuLike = None) -> None:
 
 
 def _asked(place: Device) -> GpuMemory:
-    """A GPU's memory, once what this thread has recorded for it is asked of it."""
+    """A GPU's memory, after what this thread has recorded for it is flushed."""
     for trace in unflushed():
         if trace.device is place:
             flush(trace)
@@ -34,8 +34,8 @@ def _asked(place: Device) -> GpuMemory:
 class Stream:
     """The stream of a GPU, by default the current one. There is one: whoever makes another gets this.
 
-    Programs of several streams run as they are, in the order in which they are written, which is one that their waits allow;
-    nothing runs side by side. As a context it makes its GPU the current one.
+    Programs written for several streams run unchanged, one after another in program order. As a context it makes its GPU
+    the current one.
 
     Args:
         device: a GPU: a number, a name or a device.

@@ -1,4 +1,4 @@
-"""A look inside: the pending graph, the program it lowers to, memory, and counts of what the runtime did."""
+"""Inspection: the pending graph, the lowered program, memory, timings and counters."""
 
 from genesis.debug.explain import Explanation, explain
 from genesis.debug.gradients import GradientRecord, record_grad_function

@@ -1,7 +1,7 @@
-"""Tries the parts of CUDA, in a process of its own: a line for each says that it begins, and one what came of it.
+"""Tries each part of CUDA in a process of its own, and prints a line before and a line after each.
 
-The doctor runs this file by its path, with the names of parts to leave out. It imports nothing of genesis, and what a
-broken part does to its process, it does to this one.
+The doctor runs this file by its path, with the names of parts to skip. It imports nothing of genesis: a broken part may
+crash the process.
 """
 
 from __future__ import annotations

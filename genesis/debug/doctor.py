@@ -1,4 +1,4 @@
-"""What is here to compute with: versions, processor, threads, cache, CUDA; and the command that mends what is missing."""
+"""A report on the installation: versions, processor, threads, cache, CUDA, and commands that repair what is missing."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ PATIENCE = 60.0  # seconds that the parts of CUDA may take to load
 
 
 class Finding(NamedTuple):
-    """What was found of one thing; `mend` is the command that mends it, where something can be mended."""
+    """The finding about one part; `mend` is the command that repairs it, if there is one."""
 
     about: str
     value: str
@@ -56,7 +56,7 @@ class Report:
 
     @property
     def mends(self) -> list[str]:
-        """The commands that mend what was found missing or broken, each once."""
+        """The commands that repair missing or broken parts, each once."""
         return list(dict.fromkeys(f.mend for findings in self.topics.values() for f in findings if f.mend))
 
     def __str__(self) -> str:
@@ -70,9 +70,9 @@ class Report:
 
 
 def doctor() -> Report:
-    """Print what genesis found to compute with, and the command that mends what is missing; the same is returned.
+    """Print and return a report on the installation, with commands that repair what is missing.
 
-    Nothing is raised for what is missing or broken: it is a line of the report. `python -m genesis doctor` prints it too.
+    Missing and broken parts are lines of the report, not errors. `python -m genesis doctor` prints it too.
 
     >>> import genesis
     >>> report = genesis.doctor()  # doctest: +ELLIPSIS

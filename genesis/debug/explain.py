@@ -1,4 +1,4 @@
-"""What `genesis.compile` made of a function: its programs, what they read anew, and why a call was recorded again."""
+"""Explains a compiled function: its programs, inputs, guards, and why a call was recorded again."""
 
 from __future__ import annotations
 
@@ -81,8 +81,8 @@ class Explanation:
 def explain(fn: AnyFunction, *args: Tree, **kwargs: Tree) -> Explanation:
     """Call `fn` to see what `genesis.compile` makes of it.
 
-    What the call does to tensors, optimizers, schedulers and the random numbers is undone; what else it does (prints,
-    counts) it does. `fn` may be compiled or not. Times are the medians of a few calls.
+    Changes of tensors, optimizers, schedulers and random numbers are undone; other effects (prints, counts) are not. `fn`
+    may be compiled or not. Times are the medians of a few calls.
 
     >>> import genesis
     >>> explanation = explain(lambda x: (x * 2).sum(), genesis.ones(3))

@@ -1,4 +1,4 @@
-"""A record of gradient computation: which step of backward ran when, on gradients of what shapes."""
+"""A record of the steps of backward: their order and the shapes of their gradients."""
 
 from __future__ import annotations
 

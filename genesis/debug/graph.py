@@ -1,4 +1,4 @@
-"""The graph of what was recorded: as text, as dot, as a networkx graph."""
+"""The recorded graph, as text, dot or a networkx graph."""
 
 from __future__ import annotations
 

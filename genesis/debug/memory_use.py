@@ -1,4 +1,4 @@
-"""How much memory tensors take, now and at most."""
+"""Memory held by tensors, now and at its peak."""
 
 from __future__ import annotations
 

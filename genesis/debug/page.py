@@ -1,4 +1,4 @@
-"""A web page that draws recorded programs: one file, no network."""
+"""A self-contained web page that draws recorded programs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A record of what was flushed, each distinct program once."""
+"""A record of flushed programs, each distinct one once."""
 
 from __future__ import annotations
 

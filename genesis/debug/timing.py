@@ -1,4 +1,4 @@
-"""How long each stage of the programs that run takes."""
+"""Times of the stages of programs."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ class StageTime(NamedTuple):
 class Timing:
     """A context that notes what each stage takes whenever a program runs in it; what is pending is run first.
 
-    Prints as the stages of each program, in their order. Of a GPU, which begins launches one by one for it, no stage takes
-    less than a launch does, and the first time of a program that ran before is that of its last run of that kind.
+    Prints as the stages of each program, in order. On a GPU launches run one by one, so no stage takes less than a launch;
+    the first time of a program that ran before is that of its last timed run.
 
     >>> import genesis
     >>> x = genesis.ones(64, 64)

@@ -19,8 +19,8 @@ __all__ = ["vmap"]
 def vmap(func: AnyFunction, in_dims: Tree = 0, out_dims: Tree = 0) -> AnyFunction:
     """`func` of each example along an axis of its arguments, computed for all at once.
 
-    The function is recorded for the first example, and what it recorded is batched. So it may branch on shapes, not on
-    values; random numbers and writes to tensors from outside are those of one example.
+    The function is traced for the first example, and the trace is batched: it may branch on shapes, not on values. Random
+    numbers and writes to outer tensors are those of one example.
 
     Args:
         func: from tensors, or nested tuples, lists and dicts of them, to such.

@@ -1,4 +1,4 @@
-"""Answers in Python's own types: whether tensors are equal, or close, and what objects and dtypes are."""
+"""Comparisons that return Python values, and facts about dtypes and shapes."""
 
 from __future__ import annotations
 

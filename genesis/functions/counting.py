@@ -1,4 +1,4 @@
-"""Counting values: what depends on the data in its shape, and is counted by the host."""
+"""Counts of values. Shapes of results depend on the data, so the host computes them."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -
 
 @overridable_method
 def histc(input: Tensor, bins: int = 100, min: float = 0, max: float = 0) -> Tensor:
-    """How many elements are in each of `bins` of equal width between `min` and `max` (those of the data, if equal).
+    """The counts of elements in `bins` bins of equal width between `min` and `max` (the data's, if equal).
 
     >>> import genesis
     >>> genesis.histc(genesis.tensor([1.0, 2.0, 1.0]), bins=4, min=0, max=3)
@@ -75,7 +75,7 @@ def histogram(
     input: Tensor, bins: int | Tensor, *, range: tuple[float, float] | None = None, weight: Tensor | None = None,
     density: bool = False,
 ) -> Histogram:
-    """(hist, bin_edges): how many elements, or what weight, is in each of so many bins, or between the edges in a tensor."""
+    """(hist, bin_edges): the counts, or weights, of elements in `bins` bins, or between the edges in a tensor."""
     edges = values_of(bins).astype(np.float64) if isinstance(bins, Tensor) else bins
     between = range if range is None or range[0] != range[1] else _ends(input, *range)
     weights = None if weight is None else values_of(weight).reshape(-1).astype(np.float64)
@@ -96,7 +96,7 @@ def histogramdd(
     input: Tensor, bins: int | Sequence[int | Tensor], *, range: Sequence[float] | None = None,
     weight: Tensor | None = None, density: bool = False,
 ) -> HistogramDD:
-    """(hist, bin_edges): how many of the points `input` (.., d), or what weight, is in each cell of a grid of d axes.
+    """(hist, bin_edges): the counts, or weights, of points `input` (.., d) in the cells of a grid of d axes.
 
     Args:
         input: (.., d) floats, a point each.

@@ -1,4 +1,4 @@
-"""Slopes of sampled functions by differences of neighbours."""
+"""Finite differences of sampled functions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Functions that users put in the place of operations: after `register_function("add", f)`, `x + y` is `f(x, y)`.
+"""Operations overridden by users: after `register_function("add", f)`, `x + y` is `f(x, y)`.
 
 What a user calls (operators, methods, functions) asks here while anything is registered. What the library itself records
 by `call` does not, neither backward nor an optimizer. While a function runs, its own name means the operation to it.

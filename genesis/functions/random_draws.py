@@ -1,4 +1,4 @@
-"""Fresh random numbers: which places of the generator a call reads, and tensors of them."""
+"""Random draws: positions reserved in the generator's stream, and tensors drawn from them."""
 
 from __future__ import annotations
 

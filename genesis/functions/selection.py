@@ -1,4 +1,4 @@
-"""Selecting and writing by masks and index tensors: nonzero, masked_select, index_put, index_add and their kin."""
+"""Selecting and writing by masks and index tensors: nonzero, masked_select, index_put, index_add and others."""
 
 from __future__ import annotations
 
@@ -141,7 +141,7 @@ def nonzero_static(input: Tensor, *, size: int, fill_value: int = -1) -> Tensor:
 def unique(
     input: Tensor, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None
 ) -> Any:
-    """The different elements (slices along `dim`) in order; with them, on request, where each went and how many there were.
+    """The distinct elements (slices along `dim`), sorted; on request the inverse positions and the counts.
 
     >>> import genesis
     >>> genesis.unique(genesis.tensor([3, 1, 3]), return_counts=True)

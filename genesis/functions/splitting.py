@@ -1,4 +1,4 @@
-"""Taking a tensor apart into views along an axis, and spreading tensors over a common shape."""
+"""Splits of a tensor into views along an axis; broadcasting to a common shape."""
 
 from __future__ import annotations
 

@@ -641,12 +641,12 @@ class Methods:
     def heaviside_(self, values: Operand) -> Self:
         """`heaviside`, in place."""
     def histc(self, bins: Int = 100, min: Float = 0, max: Float = 0) -> Tensor:
-        """How many elements are in each of `bins` of equal width between `min` and `max` (those of the data, if equal)."""
+        """The counts of elements in `bins` bins of equal width between `min` and `max` (the data's, if equal)."""
     def histogram(
         self, bins: Int | Tensor, *, range: tuple[Float, Float] | None = None, weight: Tensor | None = None,
         density: Bool = False,
     ) -> Histogram:
-        """(hist, bin_edges): how many elements, or what weight, is in each of so many bins, or between the edges in a .."""
+        """(hist, bin_edges): the counts, or weights, of elements in `bins` bins, or between the edges in a tensor."""
     def hsplit(self, indices_or_sections: Extents) -> tuple[Tensor, ...]:
         """Views along axis 1 (0 of a vector): so many equal ones, or cut before positions."""
     def hypot(self, other: Operand) -> Tensor:
@@ -1011,7 +1011,7 @@ class Methods:
     def permute(self, *dims: Extents) -> Tensor:
         """Axes in the order `dims`."""
     def pin_memory(self, device: DeviceLike = None) -> Tensor:
-        """The tensor itself: what goes to a GPU goes by way of pinned memory, wherever it comes from."""
+        """The tensor itself: transfers to a GPU use pinned memory anyway."""
     def pinv(self, *, atol: Float | None = None, rtol: Float | None = None, hermitian: Bool = False) -> Tensor:
         """The pseudo-inverses of matrices (.., m, n) (Moore, 1920; Penrose, 1955)."""
     def pinverse(self, *, atol: Float | None = None, rtol: Float | None = None, hermitian: Bool = False) -> Tensor:
@@ -1054,7 +1054,7 @@ class Methods:
     def reciprocal_(self) -> Self:
         """`reciprocal`, in place."""
     def record_stream(self, stream: object) -> None:
-        """Nothing: a GPU has one stream, and memory that comes back is given to who asks after it."""
+        """Does nothing: a GPU has one stream."""
     def register_hook(self, hook: Callable[[Tensor], Tensor | None]) -> RemovableHandle:
         """Call `hook` with the gradient of this tensor whenever backward computes it; what it returns, unless None, .."""
     def register_post_accumulate_grad_hook(self, hook: Callable[[Tensor], None]) -> RemovableHandle:
@@ -1299,7 +1299,7 @@ class Methods:
     def unique(
         self, sorted: Bool = True, return_inverse: Bool = False, return_counts: Bool = False, dim: Int | None = None,
     ) -> Any:
-        """The different elements (slices along `dim`) in order; with them, on request, where each went and how many .."""
+        """The distinct elements (slices along `dim`), sorted; on request the inverse positions and the counts."""
     def unique_consecutive(self, return_inverse: Bool = False, return_counts: Bool = False, dim: Int | None = None) -> Any:
         """The elements (slices along `dim`) without those equal to the one before; on request, where each went, and how .."""
     def unsafe_chunk(self, chunks: Int, dim: Int = 0) -> tuple[Tensor, ...]:

@@ -1,4 +1,4 @@
-"""What stands beside training: feeding it data, and saving its memory."""
+"""Data loading and checkpointing."""
 
 import importlib
 

@@ -1,4 +1,4 @@
-"""Checkpointing: memory for time. What a function computes between is not kept for backward, but computed again."""
+"""Checkpointing trades time for memory: intermediates are recomputed in backward, not kept."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The methods of Tensor: rows of the operation table, and what it takes to look at a tensor, convert it and write to it."""
+"""The methods of Tensor: rows of the operation table, properties, conversions and writes."""
 
 from genesis.functions.methods import conversion, differentiation, inspection, restriding, shaping, sharing, writing
 from genesis.functions.methods.table import install

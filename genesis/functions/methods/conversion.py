@@ -1,4 +1,4 @@
-"""To Python's numbers, and from dtype to dtype: item, tolist, float(x), x.float(), to, copies and pickles."""
+"""Conversions: to Python numbers and lists, between dtypes and devices; copies and pickles."""
 
 from __future__ import annotations
 
@@ -177,13 +177,13 @@ def cuda(self: Tensor, device: DeviceLike = None, non_blocking: bool = False) ->
 
 @method
 def pin_memory(self: Tensor, device: DeviceLike = None) -> Tensor:
-    """The tensor itself: what goes to a GPU goes by way of pinned memory, wherever it comes from."""
+    """The tensor itself: transfers to a GPU use pinned memory anyway."""
     return self
 
 
 @method
 def record_stream(self: Tensor, stream: object) -> None:
-    """Nothing: a GPU has one stream, and memory that comes back is given to who asks after it."""
+    """Does nothing: a GPU has one stream."""
 
 
 def _dtype_method(name: str, dtype: DType) -> None:

@@ -1,4 +1,4 @@
-"""What a tensor says of itself: extents, strides, device, length."""
+"""Properties of tensors: extents, strides, device, length."""
 
 from __future__ import annotations
 
@@ -188,7 +188,7 @@ def type(self: Tensor, dtype: DType | str | None = None) -> Tensor | str:
     return self.to(dtype)
 
 
-# ---- what there is none of, and is asked for ----
+# ---- kinds of tensors that do not exist here ----
 
 
 def _never(name: str, kind: str) -> None:

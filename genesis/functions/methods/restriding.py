@@ -1,4 +1,4 @@
-"""Strides by number, and shapes changed in place: a tensor that reads its own storage in another way from now on."""
+"""`as_strided`, and changes of shape in place."""
 
 from __future__ import annotations
 
@@ -86,8 +86,7 @@ def as_strided_scatter(
 def _turned(tensor: Tensor, name: str, *arguments: Extents) -> Tensor:
     """`tensor` itself, with the shape and strides of a view of it from now on.
 
-    Where its elements do not follow each other any more, what it held is a root of its own, and it a view of that; so are
-    the views of it, when they look again.
+    Where it is no longer contiguous, its storage moves to a new root and it becomes a view of that root, as do its views.
     """
     refuse("the shape of a tensor is changed in place")
     array = array_of(tensor)

@@ -1,4 +1,4 @@
-"""Shapes that are named by others: transposes, `view_as`, `new_zeros` and their kin."""
+"""Transposes, shapes taken from other tensors (`view_as`), and new tensors of the same dtype (`new_zeros`)."""
 
 from __future__ import annotations
 

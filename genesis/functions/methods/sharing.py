@@ -1,4 +1,4 @@
-"""To other libraries: NumPy's arrays, and memory on a GPU, which share what a tensor holds."""
+"""Memory shared with other libraries: NumPy, DLPack, the CUDA array interface."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ def __cuda_array_interface__(self: Tensor) -> Attributes:
 
 
 def _seen_outside(tensor: Tensor) -> Memory:
-    """Where a tensor lies on its device, once all is computed that is recorded of it and of what reads it."""
+    """A tensor's memory, after every pending computation that reads or writes it."""
     with LOCK:
         memory = memory_of(tensor)
         for trace in readers_of(memory.buffer):

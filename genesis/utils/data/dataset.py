@@ -1,4 +1,4 @@
-"""Datasets: where samples come from, by position or one after the other."""
+"""Datasets: samples by position, or in sequence."""
 
 from __future__ import annotations
 

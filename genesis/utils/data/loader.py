@@ -1,4 +1,4 @@
-"""DataLoader: batches of a dataset's samples, one after the other."""
+"""DataLoader: iterates over batches of a dataset."""
 
 from __future__ import annotations
 

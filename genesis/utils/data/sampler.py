@@ -1,4 +1,4 @@
-"""Samplers: the order in which positions of a dataset are visited."""
+"""Samplers: the order of a dataset's positions."""
 
 from __future__ import annotations
 
