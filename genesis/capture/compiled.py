@@ -62,7 +62,7 @@ class Compiled:
             flush_all()
         with LOCK:
             entries, now, nearest = self.entries, modes(), -3
-            for place, entry in enumerate(entries):
+            for position, entry in enumerate(entries):
                 if entry.modes != now:
                     if nearest < -2:
                         nearest, self.missed = -2, "the mode: gradients, autocast, the default dtype or device, or threads"
@@ -75,8 +75,8 @@ class Compiled:
                 if seen_devices and entry.is_elsewhere(*found):
                     nearest, self.missed = len(entry.labels), "the device of a tensor"
                     continue
-                if place:
-                    entries.insert(0, entries.pop(place))
+                if position:
+                    entries.insert(0, entries.pop(position))
                 if self.check and entry.replays < CHECKED:
                     replayed, result = compared(self.function, entry, found, args, kwargs)
                 else:

@@ -79,8 +79,8 @@ class Plan:
 
 def held_arrays(trace: Trace) -> list[Array]:
     """The handles on pending values that somebody holds: those that a flush has to compute."""
-    held = owned_elsewhere(trace.arrays)
-    return [array for array in held if array.index not in trace.lost] if trace.lost else held
+    handles = owned_elsewhere(trace.arrays)
+    return [array for array in handles if array.index not in trace.lost] if trace.lost else handles
 
 
 def plan_for(trace: Trace) -> Plan:
@@ -88,10 +88,10 @@ def plan_for(trace: Trace) -> Plan:
     return find_plan(trace, held_arrays(trace))
 
 
-def find_plan(trace: Trace, held: Sequence[Array]) -> Plan:
-    """The plan that computes `held` where the trace ends: the one that ran there last time, or a new one."""
+def find_plan(trace: Trace, handles: Sequence[Array]) -> Plan:
+    """The plan that computes `handles` where the trace ends: the one that ran there last time, or a new one."""
     threads = get_num_threads()
-    outputs = tuple(dict.fromkeys(map(_index, held)))
+    outputs = tuple(dict.fromkeys(map(_index, handles)))
     key = (outputs, threads, trace.device.memory, len(trace.released))  # devices that share memory share plans
     plans = trace.step.plans
     plan: Plan | None = plan_cache.get(plans, key)

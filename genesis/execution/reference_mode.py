@@ -14,7 +14,7 @@ __all__ = ["Interpretation"]
 
 
 class Interpretation:
-    """The values of `held` by the references, in memory; for a later backward, all values that they are computed from.
+    """The values of `handles` by the references, in memory; for a later backward, all values that they are computed from.
 
     At the end of a flush it says what a plan says there. Where an index was out of range `failure` is (whose, in which
     words), and there is no value.
@@ -22,14 +22,14 @@ class Interpretation:
 
     __slots__ = ("failure", "keeps", "memories", "saved", "values")
 
-    def __init__(self, trace: Trace, held: Sequence[Array]) -> None:
+    def __init__(self, trace: Trace, handles: Sequence[Array]) -> None:
         self.failure: tuple[int, Exception] | None = None
-        self.keeps = any([array.node.differentiable for array in held])
+        self.keeps = any([array.node.differentiable for array in handles])
         self.saved: list[int] = []
         self.memories: list[Memory] = []
         self.values: list[int] = []  # whose they are
         given = {index: array.memory.numpy(array.node.dtype) for index, array in trace.input_at.items()}  # type: ignore[union-attr]
-        outputs = dict.fromkeys([array.index for array in held])
+        outputs = dict.fromkeys([array.index for array in handles])
         # A custom Function may read what nobody else does.
         wanted = [*outputs, *trace.backward.custom_calls] if self.keeps else outputs
         try:

@@ -55,20 +55,20 @@ class _Check:
         self._states = {source: state for source, state in found if source is not None}
         written = [source for source, state in self._states.items() if state.tensor in self._written]
         read = dict.fromkeys([*[one.source for one in given], *written])  # that of which memory matters
-        places = {source: k for k, source in enumerate(filter(self._is_plain, dict.fromkeys([*read, *self._states])))}
+        slots = {source: k for k, source in enumerate(filter(self._is_plain, dict.fromkeys([*read, *self._states])))}
         for source in self._states:
-            if source not in places:
+            if source not in slots:
                 self._state(source)
         for source in read:
-            if source not in places:
+            if source not in slots:
                 self._memory(source)
-        if places:
-            held = self.guards.constant(TensorGuards([self._held(source, source in read) for source in places]))
-            self.lines.append(f"if (h := {held}.arrays()).__class__ is int: return h")
+        if slots:
+            guards = self.guards.constant(TensorGuards([self._guard(source, source in read) for source in slots]))
+            self.lines.append(f"if (h := {guards}.arrays()).__class__ is int: return h")
         arrays: list[str] = []
-        for is_held, neighbours in groupby([one.source for one in given], places.__contains__):
+        for is_guarded, neighbours in groupby([one.source for one in given], slots.__contains__):
             run = [*neighbours]
-            arrays += [f"*h[{places[run[0]]}:{places[run[-1]] + 1}]"] if is_held else [
+            arrays += [f"*h[{slots[run[0]]}:{slots[run[-1]] + 1}]"] if is_guarded else [
                 self._arrays[self._tensor(source)] for source in run]
         leaves = "".join(f"a{j}, " for j in range(len(self.arguments.leaves)))
         self.lines.append(f"return [{', '.join(arrays)}], ({leaves})")
@@ -83,7 +83,7 @@ class _Check:
         state = self._states[source]
         return source[0] == "tensor" and state.base is None and not any(state.hooks) and not state.reads_gradient
 
-    def _held(self, source: Source, is_read: bool) -> TensorGuard:
+    def _guard(self, source: Source, is_read: bool) -> TensorGuard:
         tensor, state = self._states[source].tensor, self._states[source]
         number = len(self.guards.labels)
         self.guards.labels += [label.format(state.label) for label in LABELS]
@@ -104,9 +104,9 @@ class _Check:
 
     def _distinct(self) -> None:
         """Guard which arguments are the same tensor, and that none is one that the function reaches otherwise."""
-        places = {j: t for j, t in enumerate(self.arguments.leaves) if isinstance(t, Tensor)}
+        tensors = {j: t for j, t in enumerate(self.arguments.leaves) if isinstance(t, Tensor)}
         first: dict[int, int] = {}
-        for j, tensor in places.items():
+        for j, tensor in tensors.items():
             i = first.setdefault(id(tensor), j)
             if i != j:
                 self._fail_if(f"a{j} is not a{i}", f"that leaf {j} is leaf {i}")
@@ -115,9 +115,9 @@ class _Check:
         apart = [*first.values()]
         if len(apart) > 1:
             self._fail_if(f"len({{{', '.join(f'id(a{j})' for j in apart)}}}) != {len(apart)}", "which arguments are one tensor")
-        held = [t for t, s in self.recorder.states.items() if s.source is not None and s.source[0] == "tensor"]
+        reached = [t for t, s in self.recorder.states.items() if s.source is not None and s.source[0] == "tensor"]
         # An argument that shares storage with a parameter would be read before a write and seen after it, or the reverse.
-        roots = {id(t if t._base is None else t._base) for t in held}
+        roots = {id(t if t._base is None else t._base) for t in reached}
         if roots:
             name = self.guards.constant(frozenset(roots))
             for j in apart:

@@ -174,10 +174,10 @@ class Guards:
             self.fail_if(f"{self.constant(value)}.__class__ is not {self.constant(type(value))}", f"the class of {label}")
         # A module's layers and parameters are looked up by loops (`for layer in self`), which name no attribute.
         if isinstance(value, Module):
-            held = vars(value)
-            name = self.constant(held)
-            self.fail_if(f"len({name}) != {len(held)}", f"the attributes of {label}")
-            for key, item in held.items():
+            attributes = vars(value)
+            name = self.constant(attributes)
+            self.fail_if(f"len({name}) != {len(attributes)}", f"the attributes of {label}")
+            for key, item in attributes.items():
                 if isinstance(item, Tensor | Module):
                     self.visit(f"{name}[{key!r}]", item, f"{label}.{key}")
                     self._seen.add((id(value), key))
@@ -189,9 +189,9 @@ class Guards:
 
     def _whole(self, value: object, label: str) -> None:
         if not isinstance(value, ModuleType | type):
-            held = getattr(value, "__dict__", {})
-            self.fail_if(f"len({self.constant(held)}) != {len(held)}", f"the attributes of {label}")
-            for attribute in [*held]:
+            attributes = getattr(value, "__dict__", {})
+            self.fail_if(f"len({self.constant(attributes)}) != {len(attributes)}", f"the attributes of {label}")
+            for attribute in [*attributes]:
                 if isinstance(attribute, str) and attribute.isidentifier():
                     self._attribute(value, attribute, label)
 

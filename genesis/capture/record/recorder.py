@@ -99,8 +99,8 @@ class Recorder:
         for state in self.states.values():
             state.release()
         self.arguments = None
-        for held in (self.states, self.inputs, self.gradients, self.constants, self.outputs, self._handles, self.numbers):
-            held.clear()  # type: ignore[attr-defined]
+        for table in (self.states, self.inputs, self.gradients, self.constants, self.outputs, self._handles, self.numbers):
+            table.clear()  # type: ignore[attr-defined]
 
     # ---- hooks (see tracing/recording_hooks.py) ----
 
@@ -206,10 +206,10 @@ class Recorder:
             for holder in gc.get_referrers(number):
                 if isinstance(holder, CellType):
                     holder.cell_contents = number.value
-                held = holder if isinstance(holder, dict) else getattr(holder, "__dict__", {})
-                for place, item in enumerate(holder) if isinstance(holder, list) else [*held.items()]:
+                owned = holder if isinstance(holder, dict) else getattr(holder, "__dict__", {})
+                for key, item in enumerate(holder) if isinstance(holder, list) else [*owned.items()]:
                     if item is number:
-                        (holder if isinstance(holder, list) else held)[place] = number.value
+                        (holder if isinstance(holder, list) else owned)[key] = number.value
 
     def numbers_drawn(self, start: int, count: int) -> tuple[Number, Number]:
         """The seed and the offset of random numbers just reserved, as numbers that each replay sets."""
@@ -229,7 +229,7 @@ class Recorder:
         self, optimizer: Optimizer, group: Attributes, parameters: list[Tensor], settings: Settings
     ) -> Settings:
         """The settings of an update of `parameters`; those that may change are numbers that each replay sets."""
-        place, step = len(self.steps), UpdateStep(optimizer, group, parameters, settings)
+        number, step = len(self.steps), UpdateStep(optimizer, group, parameters, settings)
         self.steps.append(step)
         step.guard(self.guards, parameters)
         name = type(optimizer).__name__
@@ -238,7 +238,7 @@ class Recorder:
             if tensor not in self.states:
                 self.refuse("an optimizer makes its state")
         return tuple([
-            value if is_literal(value) else Number(value, ("setting", place, k), self) for k, value in enumerate(settings)
+            value if is_literal(value) else Number(value, ("setting", number, k), self) for k, value in enumerate(settings)
         ])
 
     def scheduled(self, scheduler: LRScheduler, arguments: Options) -> None:
@@ -316,8 +316,8 @@ class Recorder:
         """How many references to each array are the recorder's own: they keep no memory from being reused."""
         if self._undoable:
             return Counter()
-        held = [*[state.array for state in self.states.values()], *[array for _, array in self.inputs.values()], *self._handles]
-        return Counter(map(id, held))
+        arrays = [state.array for state in self.states.values()] + [array for _, array in self.inputs.values()]
+        return Counter(map(id, arrays + self._handles))
 
     def gave_away(self, array: Array) -> None:
         """The memory of `array`, which has no other owner, is about to be overwritten: the record keeps a description of it."""
@@ -330,8 +330,8 @@ class Recorder:
         if thread_state.recorder is not self or thread_state.traces.get(trace.device.name) is not trace or plan is None:
             return
         number, nodes = len(self.programs), trace.nodes
-        held = trace.run.handles
-        for array in held:
+        handles = trace.run.handles
+        for array in handles:
             self.outputs[id(array)] = number, array.index
             self._handles.append(array)
         positions = [index for index, node in enumerate(nodes) if node.op == "input"]
@@ -340,7 +340,7 @@ class Recorder:
         if plan.keeps and any(self.source_of(leaf) is None for leaf in trace.variables.values()):
             self.refuse("backward, after the call, is to reach a leaf that the call made")
         self.programs.append(Program(
-            ReplayProgram(trace, plan, list(dict.fromkeys([array.index for array in held])), positions),
+            ReplayProgram(trace, plan, list(dict.fromkeys([array.index for array in handles])), positions),
             resolve_line(*user_line()),
             [self._input_source_of(trace, position, array) for position, array in zip(positions, trace.inputs, strict=True)],
             list(trace.scalars),

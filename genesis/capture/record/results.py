@@ -153,7 +153,7 @@ class Results:
                 recorder.refuse("a tensor is returned whose value is none of the program's")
         elif tensor._array.node.differentiable:
             recorder.refuse("a view with a derivation of its own is returned")
-        flags = [(name, held) for name in _FLAGS if (held := getattr(tensor, name)) != getattr(Tensor, name, False)]
+        flags = [(name, flag) for name in _FLAGS if (flag := getattr(tensor, name)) != getattr(Tensor, name, False)]
         # A view that lags behind its root looks again when it is used next; a replay has to leave the same lag.
         lag = 0 if base is None else base._version - tensor._seen
         recipe = Recipe(type(tensor), value, root, tensor._layout, flags, lag)

@@ -50,9 +50,9 @@ class ScheduleStep:
             for part, attributes in before:
                 vars(part).clear()
                 vars(part).update(attributes)
-            for group, held in zip(scheduler.optimizer.param_groups, groups, strict=True):
+            for group, settings in zip(scheduler.optimizer.param_groups, groups, strict=True):
                 group.clear()
-                group.update(held)
+                group.update(settings)
 
         undo.append(restore)
 
@@ -92,8 +92,8 @@ class UpdateStep:
         optimizer, constant, name = self.optimizer, guards.constant, type(self.optimizer).__name__
         owner, state_of = constant(optimizer), constant(optimizer.state)
         guards.fail_if(f"len({owner}.param_groups) != {len(optimizer.param_groups)}", f"the groups of {name}")
-        for place, group in enumerate(optimizer.param_groups):
-            guards.fail_if(f"{owner}.param_groups[{place}] is not {constant(group)}", f"the groups of {name}")
+        for index, group in enumerate(optimizer.param_groups):
+            guards.fail_if(f"{owner}.param_groups[{index}] is not {constant(group)}", f"the groups of {name}")
             guards.visit(f"{constant(group)}['params']", group["params"], f"the parameters of {name}")
         guards.fail_if(f"{owner}.state is not {state_of}", f"the state of {name}")
         for parameter, state in zip(parameters, self._states, strict=True):
@@ -136,5 +136,5 @@ def _count(states: Sequence[Attributes], age: int) -> None:
 
 def later_schedules(steps: Sequence[UpdateStep | ScheduleStep]) -> list[int]:
     """The indices of schedulers' steps after the first update, last first: they are undone if its program fails."""
-    first = next((place for place, step in enumerate(steps) if isinstance(step, UpdateStep)), len(steps))
-    return [place for place in range(len(steps) - 1, first, -1) if isinstance(steps[place], ScheduleStep)]
+    first = next((index for index, step in enumerate(steps) if isinstance(step, UpdateStep)), len(steps))
+    return [index for index in range(len(steps) - 1, first, -1) if isinstance(steps[index], ScheduleStep)]

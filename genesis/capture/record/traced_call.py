@@ -30,8 +30,8 @@ __all__ = ["Recording", "modes", "record"]
 def modes() -> Mode:
     """The modes of a call: gradients, autocast, default dtype and devices, threads."""
     state = thread_state
-    places = (get_default_device(), get_current_gpu()) if seen_devices else _CPU_ALONE
-    return state.grad_enabled, state.autocast, get_default_dtype(), places, get_num_threads()
+    devices = (get_default_device(), get_current_gpu()) if seen_devices else _CPU_ALONE
+    return state.grad_enabled, state.autocast, get_default_dtype(), devices, get_num_threads()
 
 
 _CPU_ALONE = CPU, 0  # the defaults as long as nobody has asked for another device
@@ -75,8 +75,8 @@ def record(
             if len({program.replay.device for program in recorder.programs}) > 1:
                 recorder.refuse("it computes on several devices")
         except LOSSES:
-            for place in later_schedules(recorder.steps):
-                recorder.steps[place].take_back()
+            for index in later_schedules(recorder.steps):
+                recorder.steps[index].take_back()
             raise
         if modes() != before:
             recorder.refuse("it leaves another mode (of gradients, autocast, dtype or threads) behind")
@@ -118,11 +118,11 @@ def _plain(value: Any) -> Any:
         changed = any(a is not b for a, b in zip(items, value, strict=True))
         return value if not changed else type(value)(*items) if hasattr(value, "_fields") else type(value)(items)
     if isinstance(value, list | dict):
-        for place, item in enumerate(value) if isinstance(value, list) else [*value.items()]:
+        for key, item in enumerate(value) if isinstance(value, list) else [*value.items()]:
             if (plain := _plain(item)) is not item:
-                value[place] = plain
+                value[key] = plain
     elif dataclasses.is_dataclass(value) and not isinstance(value, type):
-        for name, held in [*vars(value).items()]:
-            if (plain := _plain(held)) is not held:
+        for name, item in [*vars(value).items()]:
+            if (plain := _plain(item)) is not item:
                 object.__setattr__(value, name, plain)
     return value

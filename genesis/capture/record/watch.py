@@ -152,17 +152,17 @@ class Watch:
 
     def _unseen(self, frame: FrameType, code: CodeType) -> None:
         owner, given = frame.f_locals.get("self"), frame.f_locals
-        held = self._guards.constant(owner)
+        name = self._guards.constant(owner)
         if isinstance(owner, LRScheduler) and code.co_name == "step":
             self._away = frame
             self._schedule(owner, {name: given[name] for name in code.co_varnames[1 : code.co_argcount]})
         elif isinstance(owner, GradManager) and code.co_name in _MANAGING and not (
             given.get("retain_graph") or given.get("create_graph")  # there would be something for `release` to find
         ):
-            self._guards.visit(f"{held}.keep_empty_grad", owner.keep_empty_grad, "keep_empty_grad of GradManager")
-            self._guards.visit(f"{held}._attached", owner._attached, "what is attached to GradManager")
+            self._guards.visit(f"{name}.keep_empty_grad", owner.keep_empty_grad, "keep_empty_grad of GradManager")
+            self._guards.visit(f"{name}._attached", owner._attached, "what is attached to GradManager")
         elif isinstance(owner, GradScaler) and not owner._enabled and code.co_name in _SCALING:
-            self._guards.visit(f"{held}._enabled", False, "whether GradScaler is enabled")
+            self._guards.visit(f"{name}._enabled", False, "whether GradScaler is enabled")
         elif isinstance(owner, GradScaler) and code.co_name in _SCALING:
             self._refuse("a GradScaler looks at gradients, for an overflow, and steps or does not")
         elif self._is_called_by_user(frame):

@@ -78,7 +78,7 @@ class Entry:
                     given.setdefault(InputSource(one.source), len(given))
         self._given = given
         recorder.wholes.update([one.source for one in given])
-        self._steps = [_step(recorder, place, given) for place in range(len(recorder.programs))]
+        self._steps = [_step(recorder, position, given) for position in range(len(recorder.programs))]
         self._unread = [w.source for step in self._steps for w in step.writes if InputSource(w.source) not in given]
         self._single = self._single_replay()
         # The check is generated last: what was looked up so far decides which tensors it compares, and how closely.
@@ -159,16 +159,16 @@ class Entry:
         values: dict[tuple[int, int], Array] = {}
         made: dict[int, Tensor] = {}
         last = len(self._steps) - 1
-        for place, step in enumerate(self._steps):
+        for position, step in enumerate(self._steps):
             inputs = arrays if step.is_plain else [self._input(one, arrays, values) for one in step.inputs]
-            if place == last and inputs is not arrays:
+            if position == last and inputs is not arrays:
                 arrays.clear()  # the trace alone is to own inputs that die: the pool takes over what has no other owner
             scalars = step.numbers.copy()
             for k, source in step.slots:
                 scalars[k] = number(source)
             trace, handles = step.program.put_down(inputs, scalars)
             for array in handles:
-                values[place, array.index] = array
+                values[position, array.index] = array
             for index, source in step.variables:
                 trace.variables[index] = find(source, leaves)
             roots = step.roots or [find(write.source, leaves) for write in step.writes]
@@ -176,7 +176,7 @@ class Entry:
                 for _ in range(write.notes):
                     note(root._array, write.change)
                 trace.written.append((root, root._array))
-            graded = self._gradients(values, leaves, made) if place == last else []
+            graded = self._gradients(values, leaves, made) if position == last else []
             _commit(step, roots, handles, graded, commit)
             try:
                 flush(trace, step.program.begin(handles))
@@ -240,9 +240,9 @@ def _number(settings: Sequence[Settings], leaves: Leaves, start: int | None, sou
     return source[1] if kind == "given" else source[1](*[_number(settings, leaves, start, operand) for operand in source[2:]])
 
 
-def _step(recorder: Recorder, place: int, given: Mapping[InputSource, int]) -> _Step:
-    program: Program = recorder.programs[place]
-    later = {root for following in recorder.programs[place + 1 :] for root, _ in following.writes}
+def _step(recorder: Recorder, position: int, given: Mapping[InputSource, int]) -> _Step:
+    program: Program = recorder.programs[position]
+    later = {root for following in recorder.programs[position + 1 :] for root, _ in following.writes}
     outputs = {index: k for k, index in enumerate(program.replay.outputs)}
     writes = []
     for root, index in program.writes:
