@@ -118,6 +118,17 @@ class _Pool:
         self.idle += size
         self._idle.setdefault(size, []).append(address)
 
+    def exchange(self, nbytes: int, address: int = 0, size: int = 0) -> tuple[int, int]:
+        """A block for temporaries, for a smaller one in exchange: (address, size). No value lies there: it counts as none."""
+        with self._lock:
+            counted = self.held, self.peak
+            if size:
+                self.release(address, size)
+            size = _size_class(nbytes)
+            address = self.acquire(size)
+            self.held, self.peak = counted
+            return address, size
+
     def usage(self) -> MemoryStats:
         """The memory in buffers."""
         self.collect()
@@ -175,9 +186,9 @@ _libc = ctypes.CDLL(None)
 _libc.posix_memalign.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_size_t]
 _libc.madvise.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int]
 _libc.free.argtypes = [ctypes.c_void_p]
-_pool = _Pool(_machine_memory() // IDLE_SHARE)
+host_pool = _Pool(_machine_memory() // IDLE_SHARE)
 for _device in CPUS:
-    _device.memory = _pool
+    _device.memory = host_pool
 
 
 class Buffer:
@@ -282,6 +293,6 @@ def fetched(
     return values
 
 
-memory_stats = _pool.usage
-reset_peak = _pool.reset_peak
-trim = _pool.trim
+memory_stats = host_pool.usage
+reset_peak = host_pool.reset_peak
+trim = host_pool.trim

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from genesis.runtime.devices import CPU, Device
-from genesis.runtime.memory import Buffer
+from genesis.runtime.memory import Buffer, host_pool
 
 __all__ = ["scratch"]
 
@@ -16,14 +16,16 @@ class _Scratch:
 
     def __init__(self, most: int) -> None:
         self.most = most
-        self._buffer = Buffer(0)
+        self._block = host_pool.exchange(0)
+        self._buffer = Buffer.outside(self._block[0], 0, CPU, self)
 
     def buffer(self, nbytes: int, device: Device = CPU) -> Buffer:
         """At least `nbytes` bytes, whatever is in them, until the next call."""
         if nbytes > self.most or not device.memory.is_host:
             return Buffer(nbytes, device)
         if nbytes > self._buffer.nbytes:
-            self._buffer = Buffer(nbytes)
+            self._block = host_pool.exchange(nbytes, *self._block)
+            self._buffer = Buffer.outside(self._block[0], nbytes, CPU, self)
         return self._buffer
 
 
