@@ -53,10 +53,19 @@ class Conversion(Vectors):
     def round_to(self, dtype: str, x: ir.Value) -> ir.Value:
         """A float32 value rounded half to even to the precision of float16 or bfloat16; for another dtype, as it is."""
         if dtype == "float16":
-            return self.builder.fpext(self.builder.fptrunc(x, with_shape(MEMORY_TYPE[dtype], x)), x.type)
+            return self.builder.fpext(self._float16(x), x.type)
         if dtype == "bfloat16":
             return self.bitcast_to_float(self.shift_left(self._bfloat16_bits(x), 16))
         return x
+
+    def _float16(self, x: ir.Value) -> ir.Value:
+        """A float32 value as half, by a processor's instruction.
+
+        Without the fence LLVM joins this with an earlier truncation of float64: that is a call of `__truncdfhf2`, which is not
+        linked, and aborts the process.
+        """
+        fenced = self.intrinsic("arithmetic.fence", x.type, [x], overloads=(x.type,))
+        return self.builder.fptrunc(fenced, with_shape(MEMORY_TYPE["float16"], x))
 
     def _bfloat16_bits(self, x: ir.Value) -> ir.Value:
         """The upper 16 bits of a float32 rounded half to even, in the lower half of an i32; NaN stays a quiet NaN."""
@@ -81,5 +90,5 @@ class Conversion(Vectors):
         if dtype == "bool":
             return self.builder.zext(x, memory)
         if dtype == "float16":
-            return self.builder.fptrunc(x, memory)
+            return self._float16(x)
         return self.builder.trunc(self._bfloat16_bits(x), memory) if dtype == "bfloat16" else x
