@@ -4,7 +4,6 @@
 first. What the mask leaves out counts as the identity of the operation, so no gradient goes there; the results of what is
 left out wholly are those of the identity: 0 of sums, infinities of extremes, NaN of means.
 
->>> import genesis
 >>> x, mask = genesis.tensor([[1.0, 2.0, 3.0]]), genesis.tensor([True, False, True])
 >>> genesis.masked.mean(x, 1, mask=mask), genesis.masked.softmax(x * 0, 1, mask=mask)
 (tensor([2.]), tensor([[0.5000, 0.0000, 0.5000]]))
@@ -182,7 +181,6 @@ def logaddexp(
 ) -> Tensor:
     """log(exp(`input`) + exp(`other`)), of each what its own mask leaves; -inf where both are left out.
 
-    >>> import genesis
     >>> x = genesis.tensor([1.0, 1.0])
     >>> genesis.masked.logaddexp(x, x, other_mask=genesis.tensor([True, False]))
     tensor([1.6931, 1.0000])

@@ -34,7 +34,6 @@ class GradScaler:
 
     Raises ValueError for factors out of range.
 
-    >>> import genesis
     >>> w = genesis.ones(2, requires_grad=True)
     >>> optimizer = genesis.optim.SGD([w], lr=0.5)
     >>> scaler = genesis.amp.GradScaler()

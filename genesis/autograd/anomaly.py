@@ -42,7 +42,6 @@ class detect_anomaly:
 
     Every step of backward is looked at: this is slow. With `check_nan=False` nothing is.
 
-    >>> import genesis
     >>> x = genesis.tensor(0., requires_grad=True)
     >>> with genesis.autograd.detect_anomaly():
     ...     (x.sqrt() * 0).backward()  # 0 * inf
@@ -70,7 +69,6 @@ class detect_anomaly:
 class set_detect_anomaly(detect_anomaly):
     """`detect_anomaly` switched on or off at once; as a context, back on exit.
 
-    >>> import genesis
     >>> with genesis.autograd.set_detect_anomaly(False):
     ...     genesis.tensor(0., requires_grad=True).sqrt().backward()
     """

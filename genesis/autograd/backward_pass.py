@@ -43,7 +43,6 @@ def backward(
     A tensor that depends on no leaf is warned of, once; with `strict` it raises RuntimeError. Raises RuntimeError for an
     input that requires no gradient, ValueError if there are no inputs, or other than one gradient (or None) for a tensor.
 
-    >>> import genesis
     >>> x = genesis.tensor([1.0, 2.0], requires_grad=True)
     >>> genesis.autograd.backward([x * x, 3 * x.sum()], [genesis.ones(2), None])
     >>> x.grad
@@ -78,7 +77,6 @@ def grad(
     Raises RuntimeError for an input that requires no gradient, and for one that the outputs do not depend on, unless
     `allow_unused` (it gets None) or `materialize_grads` (it gets zeros).
 
-    >>> import genesis
     >>> x = genesis.tensor(3.0, requires_grad=True)
     >>> genesis.autograd.grad(x * x, x)
     (tensor(6.),)
@@ -192,7 +190,6 @@ def add_gradient(tensor: Tensor, gradient: Tensor, create_graph: bool) -> None:
 def zero_grad(set_to_none: bool = True) -> None:
     """Drop the accumulated gradient of every leaf tensor there is: `.grad` becomes None, or zeros.
 
-    >>> import genesis
     >>> x = genesis.tensor(2.0, requires_grad=True)
     >>> (x * x).backward()
     >>> genesis.zero_grad()

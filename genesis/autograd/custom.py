@@ -240,7 +240,6 @@ def set_creator(self: Tensor, ctx: Any, backward: Backward) -> Tensor:
     The gradients that it returns go to the tensors that `ctx` saved; if it saved none, to the arguments of the operation
     that made this tensor. `Function.apply` does this for every result. `ctx` may be any object with `saved_tensors`.
 
-    >>> import genesis
     >>> x = genesis.tensor([1., 2.], requires_grad=True)
     >>> context = genesis.autograd.Context()
     >>> context.save_for_backward(x)

@@ -21,7 +21,6 @@ def scatter(inputs: Tree, devices: Sequence[DeviceLike], dim: int = 0) -> list[T
 
     Shares are of equal size, but for the last. Raises ValueError for tensors of different extents along `dim`.
 
-    >>> import genesis
     >>> scatter({"x": genesis.arange(3), "scale": 2}, ["cpu", "cpu:1"])
     [{'x': tensor([0, 1]), 'scale': 2}, {'x': tensor([2], device='cpu:1'), 'scale': 2}]
     """
@@ -56,7 +55,6 @@ class Reduction(Protocol):
 class LocalReduction:
     """Sums on the first of the devices, in the order given, and copies to the others.
 
-    >>> import genesis
     >>> parts = [genesis.ones(2), genesis.ones(2, device="cpu:1")]
     >>> LocalReduction().all_reduce(parts, [genesis.device("cpu"), genesis.device("cpu:1")])
     [tensor([2., 2.]), tensor([2., 2.], device='cpu:1')]

@@ -26,7 +26,6 @@ class Function(metaclass=ABCMeta):  # noqa: B024 - GradientNode is a virtual sub
     `backward(ctx, *grad_outputs)`, which returns one gradient per argument of `forward` (None where none flows; a single
     gradient needs no tuple). A gradient that is wider than its argument by broadcasting is summed to its shape.
 
-    >>> import genesis
     >>> class Cube(genesis.Function):
     ...     @staticmethod
     ...     def forward(ctx, x):
@@ -94,7 +93,6 @@ class Function(metaclass=ABCMeta):  # noqa: B024 - GradientNode is a virtual sub
 def once_differentiable(backward: AnyFunction) -> AnyFunction:
     """Decorator of a `backward` that is not to be derived itself: a second derivation raises RuntimeError.
 
-    >>> import genesis
     >>> class Square(genesis.Function):
     ...     @staticmethod
     ...     def forward(ctx, x):

@@ -29,7 +29,6 @@ def jacobian(
     All rows belong to one program. With `vectorize` it is a batched one, whose size does not depend on their number;
     `strategy="forward-mode"` takes columns, which is less work where outputs have more elements than inputs.
 
-    >>> import genesis
     >>> genesis.autograd.functional.jacobian(lambda x: x * x, genesis.tensor([1.0, 3.0]))
     tensor([[2., 0.],
             [0., 6.]])
@@ -50,7 +49,6 @@ def hessian(
 ) -> Tree:
     """The second derivatives of a function with one element: for inputs i and j, of shape (*i.shape, *j.shape).
 
-    >>> import genesis
     >>> genesis.autograd.functional.hessian(lambda x: (x**3).sum(), genesis.tensor([1.0, 2.0]))
     tensor([[ 6.,  0.],
             [ 0., 12.]])
@@ -66,7 +64,6 @@ def hessian(
 def vjp(func: AnyFunction, inputs: Tensors, v: Tensors | None = None, create_graph: bool = False, strict: bool = False) -> Tree:
     """(outputs, v J): the gradients of the outputs seeded with `v`, which an output with one element can do without.
 
-    >>> import genesis
     >>> genesis.autograd.functional.vjp(lambda x: x * x, genesis.tensor([1.0, 3.0]), genesis.tensor([1.0, 10.0]))
     (tensor([1., 9.]), tensor([ 2., 60.]))
     """
@@ -80,7 +77,6 @@ def jvp(func: AnyFunction, inputs: Tensors, v: Tensors | None = None, create_gra
 
     It is pulled back twice: u -> u J is a linear function of u, and its own product with `v` is J v.
 
-    >>> import genesis
     >>> genesis.autograd.functional.jvp(lambda x: x * x, genesis.tensor([1.0, 3.0]), genesis.tensor([1.0, 10.0]))
     (tensor([1., 9.]), tensor([ 2., 60.]))
     """
@@ -94,7 +90,6 @@ def jvp(func: AnyFunction, inputs: Tensors, v: Tensors | None = None, create_gra
 def vhp(func: AnyFunction, inputs: Tensors, v: Tensors | None = None, create_graph: bool = False, strict: bool = False) -> Tree:
     """(output, v H) of a function with one element and its Hessian H, without H itself.
 
-    >>> import genesis
     >>> genesis.autograd.functional.vhp(lambda x: (x**3).sum(), genesis.tensor([1.0, 2.0]), genesis.tensor([1.0, 10.0]))
     (tensor(9.), tensor([  6., 120.]))
     """
@@ -104,7 +99,6 @@ def vhp(func: AnyFunction, inputs: Tensors, v: Tensors | None = None, create_gra
 def hvp(func: AnyFunction, inputs: Tensors, v: Tensors | None = None, create_graph: bool = False, strict: bool = False) -> Tree:
     """(output, H v): as `vhp`, for H is symmetric.
 
-    >>> import genesis
     >>> genesis.autograd.functional.hvp(lambda x: (x**3).sum(), genesis.tensor([1.0, 2.0]), genesis.tensor([1.0, 10.0]))
     (tensor(9.), tensor([  6., 120.]))
     """

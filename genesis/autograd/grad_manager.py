@@ -42,7 +42,6 @@ class GradManager:
 
     As a context it records gradients, inside `no_grad` too.
 
-    >>> import genesis
     >>> w, unused = genesis.ones(2), genesis.ones(3)
     >>> gm = genesis.GradManager(devices=["cpu", "cpu:1"]).attach([w, unused])
     >>> with gm:

@@ -48,7 +48,6 @@ def gradcheck(
     Raises GradcheckError, which names the input, the output and both numbers where they differ most, and ValueError if no
     input requires a gradient. A gradient that is None counts as zeros.
 
-    >>> import genesis
     >>> x = genesis.tensor([1.0, 2.0, 3.0], requires_grad=True)
     >>> genesis.autograd.gradcheck(lambda x: (x**2).sum(), x)
     True
@@ -65,7 +64,6 @@ def gradgradcheck(
     `grad_outputs` has a tensor for each output that requires a gradient; left out, they are random. In what is raised,
     output i is the gradient by the i-th input that has one, and inputs after those of `func` are the `grad_outputs`.
 
-    >>> import genesis
     >>> x = genesis.tensor([0.5, 1.5], requires_grad=True)
     >>> genesis.autograd.gradgradcheck(lambda x: x.exp() * x, x)
     True
@@ -97,7 +95,6 @@ def numerical_gradient_check(func: Callable[[Tensor], object], input: Tensor, ep
 
     `gradcheck` with one input, which need not require a gradient.
 
-    >>> import genesis
     >>> genesis.autograd.numerical_gradient_check(genesis.sigmoid, genesis.tensor([-1.0, 2.0]))
     True
     """

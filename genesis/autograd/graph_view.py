@@ -15,7 +15,6 @@ __all__ = ["GradientNode"]
 class GradientNode:
     """The step of backward that belongs to one call, or the accumulation into a leaf.
 
-    >>> import genesis
     >>> x = genesis.tensor(1., requires_grad=True)
     >>> y = x * 2 + 3
     >>> y.grad_fn, y.grad_fn.next_functions

@@ -99,7 +99,6 @@ def register_hook(self: Tensor, hook: Callable[[Tensor], Tensor | None]) -> Remo
 
     Raises RuntimeError for a tensor that requires no gradient.
 
-    >>> import genesis
     >>> x = genesis.tensor([1., 2.], requires_grad=True)
     >>> handle = x.register_hook(lambda grad: grad * 10)
     >>> (x * x).sum().backward()
@@ -124,7 +123,6 @@ def register_post_accumulate_grad_hook(self: Tensor, hook: Callable[[Tensor], No
 
     Raises RuntimeError for a tensor that is no leaf or requires no gradient.
 
-    >>> import genesis
     >>> x = genesis.tensor([1., 2.], requires_grad=True)
     >>> handle = x.register_post_accumulate_grad_hook(lambda leaf: print(leaf.grad))
     >>> (x * x).sum().backward()

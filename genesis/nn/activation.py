@@ -8,31 +8,14 @@ from genesis.nn.module import Module
 from genesis.tensor.handle import Tensor
 
 __all__ = [
-    "CELU",
-    "ELU",
-    "GELU",
-    "GLU",
-    "SELU",
-    "LogSigmoid",
-    "LogSoftmax",
-    "Mish",
-    "ReLU",
-    "SiLU",
-    "Sigmoid",
-    "Softmax",
-    "Softmax2d",
-    "Softmin",
-    "Softplus",
-    "Softsign",
-    "Tanh",
-    "Tanhshrink",
+    "CELU", "ELU", "GELU", "GLU", "SELU", "LogSigmoid", "LogSoftmax", "Mish", "ReLU", "SiLU", "Sigmoid", "Softmax",
+    "Softmax2d", "Softmin", "Softplus", "Softsign", "Tanh", "Tanhshrink",
 ]
 
 
 class ReLU(Layer):
     """max(x, 0).
 
-    >>> import genesis
     >>> genesis.nn.ReLU()(genesis.tensor([-1.0, 2.0]))
     tensor([0., 2.])
     """
@@ -44,7 +27,6 @@ class ReLU(Layer):
 class GELU(Layer):
     """x * Phi(x), or with `approximate="tanh"` its tanh formula (Hendrycks and Gimpel, 2016).
 
-    >>> import genesis
     >>> genesis.nn.GELU()(genesis.tensor([-1.0, 0.0, 2.0]))
     tensor([-0.1587,  0.0000,  1.9545])
     """
@@ -56,7 +38,6 @@ class GELU(Layer):
 class SiLU(Layer):
     """x * sigmoid(x).
 
-    >>> import genesis
     >>> genesis.nn.SiLU()(genesis.tensor([0.0, 1.0]))
     tensor([0.0000, 0.7311])
     """
@@ -68,7 +49,6 @@ class SiLU(Layer):
 class Tanh(Layer):
     """The hyperbolic tangent.
 
-    >>> import genesis
     >>> genesis.nn.Tanh()(genesis.tensor([0.0, 1.0]))
     tensor([0.0000, 0.7616])
     """
@@ -79,7 +59,6 @@ class Tanh(Layer):
 class Sigmoid(Layer):
     """1 / (1 + exp(-x)).
 
-    >>> import genesis
     >>> genesis.nn.Sigmoid()(genesis.tensor([0.0, 1.0]))
     tensor([0.5000, 0.7311])
     """
@@ -90,7 +69,6 @@ class Sigmoid(Layer):
 class Softmax(Layer):
     """exp(x) / sum(exp(x)) along `dim`.
 
-    >>> import genesis
     >>> genesis.nn.Softmax(dim=1)(genesis.zeros(1, 4))
     tensor([[0.2500, 0.2500, 0.2500, 0.2500]])
     """
@@ -102,7 +80,6 @@ class Softmax(Layer):
 class Softmax2d(Module):
     """exp(x) / sum(exp(x)) over the channels at each place of (n, c, h, w) or (c, h, w).
 
-    >>> import genesis
     >>> genesis.nn.Softmax2d()(genesis.zeros(4, 1, 1)).reshape(-1)
     tensor([0.2500, 0.2500, 0.2500, 0.2500])
     """
@@ -117,7 +94,6 @@ class Softmax2d(Module):
 class ELU(Layer):
     """x where positive, alpha * (exp(x) - 1) elsewhere.
 
-    >>> import genesis
     >>> genesis.nn.ELU()(genesis.tensor([-1.0, 0.25, 8.0]))
     tensor([-0.6321,  0.2500,  8.0000])
     """
@@ -130,7 +106,6 @@ class ELU(Layer):
 class CELU(Layer):
     """x where positive, alpha * (exp(x / alpha) - 1) elsewhere.
 
-    >>> import genesis
     >>> genesis.nn.CELU(0.5)(genesis.tensor([-1.0, 0.25, 8.0]))
     tensor([-0.4323,  0.2500,  8.0000])
     """
@@ -143,7 +118,6 @@ class CELU(Layer):
 class SELU(Layer):
     """1.0507 * elu(x, 1.6733).
 
-    >>> import genesis
     >>> genesis.nn.SELU()(genesis.tensor([-1.0, 0.25, 8.0]))
     tensor([-1.1113,  0.2627,  8.4056])
     """
@@ -155,7 +129,6 @@ class SELU(Layer):
 class Mish(Layer):
     """x * tanh(softplus(x)).
 
-    >>> import genesis
     >>> genesis.nn.Mish()(genesis.tensor([-1.0, 0.25, 8.0]))
     tensor([-0.3034,  0.1696,  8.0000])
     """
@@ -167,7 +140,6 @@ class Mish(Layer):
 class Softplus(Layer):
     """log(1 + exp(beta * x)) / beta; x itself where beta * x exceeds `threshold`.
 
-    >>> import genesis
     >>> genesis.nn.Softplus()(genesis.tensor([-1.0, 0.25, 8.0]))
     tensor([0.3133, 0.8259, 8.0003])
     """
@@ -180,7 +152,6 @@ class Softplus(Layer):
 class Softsign(Layer):
     """x / (1 + |x|).
 
-    >>> import genesis
     >>> genesis.nn.Softsign()(genesis.tensor([-1.0, 0.25, 8.0]))
     tensor([-0.5000,  0.2000,  0.8889])
     """
@@ -191,7 +162,6 @@ class Softsign(Layer):
 class LogSigmoid(Layer):
     """log(sigmoid(x)), without overflow.
 
-    >>> import genesis
     >>> genesis.nn.LogSigmoid()(genesis.tensor([-1.0, 0.25, 8.0]))
     tensor([-1.3133e+00, -5.7594e-01, -3.3541e-04])
     """
@@ -202,7 +172,6 @@ class LogSigmoid(Layer):
 class Tanhshrink(Layer):
     """x - tanh(x).
 
-    >>> import genesis
     >>> genesis.nn.Tanhshrink()(genesis.tensor([-1.0, 0.25, 8.0]))
     tensor([-2.3841e-01,  5.0813e-03,  7.0000e+00])
     """
@@ -213,7 +182,6 @@ class Tanhshrink(Layer):
 class GLU(Layer):
     """a * sigmoid(b), of the halves a and b along `dim`.
 
-    >>> import genesis
     >>> genesis.nn.GLU()(genesis.tensor([1.0, 2.0, 0.0, 0.0]))
     tensor([0.5000, 1.0000])
     """
@@ -225,7 +193,6 @@ class GLU(Layer):
 class LogSoftmax(Layer):
     """log(softmax(x)) along `dim`.
 
-    >>> import genesis
     >>> genesis.nn.LogSoftmax()(genesis.zeros(2))
     tensor([-0.6931, -0.6931])
     """
@@ -237,7 +204,6 @@ class LogSoftmax(Layer):
 class Softmin(Layer):
     """softmax(-x) along `dim`.
 
-    >>> import genesis
     >>> genesis.nn.Softmin()(genesis.zeros(4))
     tensor([0.2500, 0.2500, 0.2500, 0.2500])
     """

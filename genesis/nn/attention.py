@@ -34,7 +34,6 @@ class MultiheadAttention(Module):
 
     Raises ValueError unless `num_heads` divides `embed_dim`.
 
-    >>> import genesis
     >>> attention = genesis.nn.MultiheadAttention(8, 2, batch_first=True)
     >>> x = genesis.ones(3, 5, 8)
     >>> output, weights = attention(x, x, x)

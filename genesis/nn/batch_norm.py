@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 from genesis.functions.creation import ones, zeros
 from genesis.ir.dtypes import DType, int64
 from genesis.nn import functional, init
-from genesis.nn.module import Module
+from genesis.nn.family import Family
 from genesis.nn.parameter import Parameter
 from genesis.runtime.devices import DeviceLike
 from genesis.tensor.handle import Tensor
@@ -17,12 +17,11 @@ from genesis.tracing.state import recording
 __all__ = ["BatchNorm1d", "BatchNorm2d", "BatchNorm3d", "InstanceNorm1d", "InstanceNorm2d", "InstanceNorm3d"]
 
 
-class _Norm(Module):
+class _Norm(Family):
     """What all share: a weight and a bias for each channel, and statistics that are buffers."""
 
+    _ranks: ClassVar[tuple[int, ...]]  # those an input may have
     _printed = "*num_features", "eps", "momentum", "affine", "bias", "track_running_stats"
-
-    _ranks: tuple[int, ...] = ()
 
     running_mean: Tensor | None
     running_var: Tensor | None
@@ -66,6 +65,12 @@ class _Norm(Module):
 
 
 class _BatchNorm(_Norm):
+    """`{first}` of (n, c, {extents}).
+
+    >>> genesis.nn.{name}(3)(genesis.ones(2, 3, {4})).shape
+    (2, 3, {4})
+    """
+
     def forward(self, input: Tensor) -> Tensor:
         """`input` (n, num_features, ..), the same shape. While training, the statistics are the batch's."""
         self._check(input)
@@ -80,14 +85,13 @@ class _BatchNorm(_Norm):
         )
 
 
-class BatchNorm1d(_BatchNorm):
+class BatchNorm1d(_BatchNorm, axes=1):
     """(x - mean) / sqrt(var + eps) for each channel of (n, c) or (n, c, l), then `weight` and `bias`.
 
     While training, mean and variance are the batch's, and go into the running ones: `momentum` of the way, or with None
     such that these are the averages of all batches. In eval mode the running ones are used, unless `track_running_stats`
     is False.
 
-    >>> import genesis
     >>> genesis.nn.BatchNorm1d(1)(genesis.tensor([[1.0], [3.0]])).detach()
     tensor([[-1.0000],
             [ 1.0000]])
@@ -96,30 +100,21 @@ class BatchNorm1d(_BatchNorm):
     _ranks = (2, 3)
 
 
-class BatchNorm2d(_BatchNorm):
-    """`BatchNorm1d` for images (n, c, h, w).
-
-    >>> import genesis
-    >>> layer = genesis.nn.BatchNorm2d(3)
-    >>> layer(genesis.ones(2, 3, 4, 4)).shape, list(layer.state_dict())
-    ((2, 3, 4, 4), ['weight', 'bias', 'running_mean', 'running_var', 'num_batches_tracked'])
-    """
-
+class BatchNorm2d(_BatchNorm, axes=2):
     _ranks = (4,)
 
 
-class BatchNorm3d(_BatchNorm):
-    """`BatchNorm1d` for volumes (n, c, d, h, w).
-
-    >>> import genesis
-    >>> genesis.nn.BatchNorm3d(3)(genesis.ones(1, 3, 2, 2, 2)).shape
-    (1, 3, 2, 2, 2)
-    """
-
+class BatchNorm3d(_BatchNorm, axes=3):
     _ranks = (5,)
 
 
 class _InstanceNorm(_Norm):
+    """`{first}` of (n, c, {extents}) or (c, {extents}).
+
+    >>> genesis.nn.{name}(3)(genesis.ones(2, 3, {4})).shape
+    (2, 3, {4})
+    """
+
     def __init__(
         self, num_features: int, eps: float = 1e-5, momentum: float = 0.1, affine: bool = False,
         track_running_stats: bool = False, device: DeviceLike = None, dtype: DType | None = None, *, bias: bool = True,
@@ -137,10 +132,9 @@ class _InstanceNorm(_Norm):
         return result if whole is input else result.squeeze(0)
 
 
-class InstanceNorm1d(_InstanceNorm):
+class InstanceNorm1d(_InstanceNorm, axes=1):
     """(x - mean) / sqrt(var + eps) for each channel of each example of (n, c, l) or (c, l), then `weight` and `bias`.
 
-    >>> import genesis
     >>> genesis.nn.InstanceNorm1d(1, eps=0.0625)(genesis.tensor([[[1.0, 3.0]]]))
     tensor([[[-0.9701,  0.9701]]])
     """
@@ -148,23 +142,9 @@ class InstanceNorm1d(_InstanceNorm):
     _ranks = (2, 3)
 
 
-class InstanceNorm2d(_InstanceNorm):
-    """`InstanceNorm1d` for images (n, c, h, w) or (c, h, w).
-
-    >>> import genesis
-    >>> genesis.nn.InstanceNorm2d(3, affine=True)(genesis.ones(2, 3, 4, 4)).shape
-    (2, 3, 4, 4)
-    """
-
+class InstanceNorm2d(_InstanceNorm, axes=2):
     _ranks = (3, 4)
 
 
-class InstanceNorm3d(_InstanceNorm):
-    """`InstanceNorm1d` for volumes (n, c, d, h, w) or (c, d, h, w).
-
-    >>> import genesis
-    >>> genesis.nn.InstanceNorm3d(3)(genesis.ones(1, 3, 2, 2, 2)).shape
-    (1, 3, 2, 2, 2)
-    """
-
+class InstanceNorm3d(_InstanceNorm, axes=3):
     _ranks = (4, 5)

@@ -68,7 +68,6 @@ class _Cell(Module):
 class RNNCell(_Cell):
     """One step of `nn.RNN`.
 
-    >>> import genesis
     >>> genesis.nn.RNNCell(3, 4)(genesis.ones(2, 3)).shape
     (2, 4)
     """
@@ -91,7 +90,6 @@ class RNNCell(_Cell):
 class LSTMCell(_Cell):
     """One step of `nn.LSTM`.
 
-    >>> import genesis
     >>> h, c = genesis.nn.LSTMCell(3, 4)(genesis.ones(2, 3))
     >>> h.shape, c.shape
     ((2, 4), (2, 4))
@@ -106,7 +104,6 @@ class LSTMCell(_Cell):
 class GRUCell(_Cell):
     """One step of `nn.GRU`.
 
-    >>> import genesis
     >>> genesis.nn.GRUCell(3, 4)(genesis.ones(2, 3)).shape
     (2, 4)
     """

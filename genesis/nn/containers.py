@@ -99,7 +99,6 @@ class ModuleList(_Positional):
 class ParameterList(Module):
     """A list whose parameters belong to the module that holds it; tensors become parameters.
 
-    >>> import genesis
     >>> list(genesis.nn.ParameterList([genesis.zeros(2), genesis.ones(1)]).state_dict())
     ['0', '1']
     """
@@ -212,7 +211,6 @@ class ModuleDict(_Named[Module]):
 class ParameterDict(_Named[Parameter]):
     """A dictionary, in the order of insertion, whose parameters belong to the module that holds it; tensors become parameters.
 
-    >>> import genesis
     >>> weights = genesis.nn.ParameterDict({"a": genesis.zeros(2), "b": genesis.ones(1)})
     >>> list(weights.state_dict()), weights["b"].requires_grad
     (['a', 'b'], True)

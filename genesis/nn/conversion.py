@@ -67,7 +67,6 @@ class Convertible:
     def double(self) -> Self:
         """Convert floating parameters and buffers to float64.
 
-        >>> import genesis
         >>> genesis.nn.Linear(2, 1).double().weight.dtype
         genesis.float64
         """

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from genesis.functions.creation import empty
 from genesis.ir.dtypes import DType
 from genesis.nn import functional, init
-from genesis.nn.module import Module
+from genesis.nn.family import Family
 from genesis.nn.parameter import Parameter
 from genesis.ops.window import PerAxis, per_axis
 from genesis.runtime.devices import DeviceLike
@@ -17,10 +17,9 @@ from genesis.tensor.handle import Tensor
 __all__ = ["Conv1d", "Conv2d", "Conv3d", "ConvTranspose1d", "ConvTranspose2d", "ConvTranspose3d"]
 
 
-class _Convolution(Module):
+class _Convolution(Family):
     """What all share: a weight, which starts as PyTorch's, and a bias."""
 
-    _axes = 0
     _function: Callable[..., Tensor]
 
     def __init__(
@@ -77,6 +76,15 @@ class _Convolution(Module):
 
 
 class _Conv(_Convolution):
+    """The cross-correlation of (n, in_channels, {extents}) with `weight`, plus `bias`.
+
+    `weight` is (out_channels, in_channels / groups, *kernel). Arguments as those of `nn.functional.{function}`;
+    `padding_mode` is "zeros", "reflect", "replicate" or "circular".
+
+    >>> genesis.nn.{name}(3, 8, 3, stride=2, padding=1)(genesis.ones(2, 3, {10})).shape
+    (2, 8, {5})
+    """
+
     def forward(self, input: Tensor) -> Tensor:
         """`input` (n, in_channels, ..) or (in_channels, ..) -> the same with out_channels."""
         padding: PerAxis | str = self.padding
@@ -94,46 +102,27 @@ class _Conv(_Convolution):
         return tuple([p for p in reversed(self.padding) for _ in range(2)])  # type: ignore[misc]
 
 
-class Conv1d(_Conv):
-    """The cross-correlation of (n, in_channels, l) with `weight` (out_channels, in_channels / groups, k), plus `bias`.
-
-    Arguments as those of `nn.functional.conv1d`; `padding_mode` is "zeros", "reflect", "replicate" or "circular".
-
-    >>> import genesis
-    >>> genesis.nn.Conv1d(3, 8, 3, padding=1)(genesis.ones(2, 3, 10)).shape
-    (2, 8, 10)
-    """
-
-    _axes, _function = 1, staticmethod(functional.conv1d)
+class Conv1d(_Conv, axes=1):
+    _function = staticmethod(functional.conv1d)
 
 
-class Conv2d(_Conv):
-    """The cross-correlation of (n, in_channels, h, w) with `weight` (out_channels, in_channels / groups, kh, kw), plus `bias`.
-
-    Arguments as those of `nn.functional.conv2d`; `padding_mode` is "zeros", "reflect", "replicate" or "circular".
-
-    >>> import genesis
-    >>> genesis.nn.Conv2d(3, 8, 3, stride=2, padding=1)(genesis.ones(2, 3, 10, 10)).shape
-    (2, 8, 5, 5)
-    """
-
-    _axes, _function = 2, staticmethod(functional.conv2d)
+class Conv2d(_Conv, axes=2):
+    _function = staticmethod(functional.conv2d)
 
 
-class Conv3d(_Conv):
-    """The cross-correlation of (n, in_channels, d, h, w) with `weight`, plus `bias`.
-
-    Arguments as those of `nn.functional.conv3d`; `padding_mode` is "zeros", "reflect", "replicate" or "circular".
-
-    >>> import genesis
-    >>> genesis.nn.Conv3d(1, 2, 2)(genesis.ones(1, 1, 3, 3, 3)).shape
-    (1, 2, 2, 2, 2)
-    """
-
-    _axes, _function = 3, staticmethod(functional.conv3d)
+class Conv3d(_Conv, axes=3):
+    _function = staticmethod(functional.conv3d)
 
 
 class _ConvTranspose(_Convolution):
+    """The gradient of a convolution by its input, as a layer: (n, in_channels, {extents}) -> (n, out_channels, larger).
+
+    `weight` is (in_channels, out_channels / groups, *kernel); other arguments as those of `nn.functional.{function}`.
+
+    >>> genesis.nn.{name}(8, 3, 2, stride=2)(genesis.ones(2, 8, {5})).shape
+    (2, 3, {10})
+    """
+
     def __init__(
         self, in_channels: int, out_channels: int, kernel_size: PerAxis, stride: PerAxis = 1, padding: PerAxis = 0,
         output_padding: PerAxis = 0, groups: int = 1, bias: bool = True, dilation: PerAxis = 1,
@@ -166,40 +155,13 @@ class _ConvTranspose(_Convolution):
         return more
 
 
-class ConvTranspose1d(_ConvTranspose):
-    """The gradient of `Conv1d` by its input, as a layer: (n, in_channels, l) -> (n, out_channels, longer).
-
-    `weight` is (in_channels, out_channels / groups, k).
-
-    >>> import genesis
-    >>> genesis.nn.ConvTranspose1d(8, 3, 2, stride=2)(genesis.ones(2, 8, 5)).shape
-    (2, 3, 10)
-    """
-
-    _axes, _function = 1, staticmethod(functional.conv_transpose1d)
+class ConvTranspose1d(_ConvTranspose, axes=1):
+    _function = staticmethod(functional.conv_transpose1d)
 
 
-class ConvTranspose2d(_ConvTranspose):
-    """The gradient of `Conv2d` by its input, as a layer: (n, in_channels, h, w) -> (n, out_channels, larger).
-
-    `weight` is (in_channels, out_channels / groups, kh, kw).
-
-    >>> import genesis
-    >>> genesis.nn.ConvTranspose2d(8, 3, 2, stride=2)(genesis.ones(2, 8, 5, 5)).shape
-    (2, 3, 10, 10)
-    """
-
-    _axes, _function = 2, staticmethod(functional.conv_transpose2d)
+class ConvTranspose2d(_ConvTranspose, axes=2):
+    _function = staticmethod(functional.conv_transpose2d)
 
 
-class ConvTranspose3d(_ConvTranspose):
-    """The gradient of `Conv3d` by its input, as a layer.
-
-    `weight` is (in_channels, out_channels / groups, kd, kh, kw).
-
-    >>> import genesis
-    >>> genesis.nn.ConvTranspose3d(2, 1, 2, stride=2)(genesis.ones(1, 2, 1, 2, 2)).shape
-    (1, 1, 2, 4, 4)
-    """
-
-    _axes, _function = 3, staticmethod(functional.conv_transpose3d)
+class ConvTranspose3d(_ConvTranspose, axes=3):
+    _function = staticmethod(functional.conv_transpose3d)

@@ -13,7 +13,6 @@ __all__ = ["CosineSimilarity", "PairwiseDistance"]
 class CosineSimilarity(Layer):
     """x1 . x2 / (|x1| |x2|) along `dim`.
 
-    >>> import genesis
     >>> genesis.nn.CosineSimilarity()(genesis.tensor([[3.0, 4.0]]), genesis.tensor([[4.0, 3.0]]))
     tensor([0.9600])
     """
@@ -27,7 +26,6 @@ class CosineSimilarity(Layer):
 class PairwiseDistance(Module):
     """The p-norm of x1 - x2 + eps along the last axis.
 
-    >>> import genesis
     >>> genesis.nn.PairwiseDistance(eps=0.0)(genesis.zeros(1, 2), genesis.tensor([[3.0, 4.0]]))
     tensor([5.])
     """

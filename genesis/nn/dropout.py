@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from genesis.nn import functional
+from genesis.nn.family import Family
 from genesis.nn.layer import Layer
 
 __all__ = ["AlphaDropout", "Dropout", "Dropout1d", "Dropout2d", "Dropout3d", "FeatureAlphaDropout"]
@@ -13,7 +14,6 @@ class Dropout(Layer):
 
     Raises ValueError for a `p` outside [0, 1].
 
-    >>> import genesis
     >>> genesis.nn.Dropout(0.5).eval()(genesis.ones(2))
     tensor([1., 1.])
     """
@@ -28,43 +28,29 @@ class Dropout(Layer):
             raise ValueError(f"{type(self).__name__}: p is a probability, got {self.p}")
 
 
-class Dropout1d(Dropout):
-    """While training, zero each channel of (n, c, l) or (c, l) with probability `p` and scale the others by 1/(1-p).
+class _ChannelDropout(Family, Dropout):
+    """While training, zero each channel of (n, c, {extents}) or (c, {extents}) with probability `p`; scale the others.
 
-    >>> import genesis
-    >>> genesis.nn.Dropout1d(1.0)(genesis.ones(1, 1, 2))
-    tensor([[[0., 0.]]])
+    >>> genesis.nn.{name}(1.0)(genesis.ones(1, {1}, 2)).sum()
+    tensor(0.)
     """
 
+
+class Dropout1d(_ChannelDropout, axes=1):
     function = functional.dropout1d
 
 
-class Dropout2d(Dropout):
-    """While training, zero each channel of (n, c, h, w) or (c, h, w) with probability `p`, scale the others by 1/(1-p).
-
-    >>> import genesis
-    >>> genesis.nn.Dropout2d(1.0)(genesis.ones(1, 1, 1, 2))
-    tensor([[[[0., 0.]]]])
-    """
-
+class Dropout2d(_ChannelDropout, axes=2):
     function = functional.dropout2d
 
 
-class Dropout3d(Dropout):
-    """While training, zero each channel of (n, c, d, h, w) or (c, d, h, w) with probability `p`, scale the others.
-
-    >>> import genesis
-    >>> genesis.nn.Dropout3d(1.0)(genesis.ones(1, 1, 1, 1, 2))
-    tensor([[[[[0., 0.]]]]])
-    """
-
+class Dropout3d(_ChannelDropout, axes=3):
     function = functional.dropout3d
 
 
 class AlphaDropout(Dropout):
     """While training, make each element the least value of SELU with probability `p`; mean 0 and variance 1 stay.
 
-    >>> import genesis
     >>> genesis.nn.AlphaDropout(0.5).eval()(genesis.ones(2))
     tensor([1., 1.])
     """
@@ -75,7 +61,6 @@ class AlphaDropout(Dropout):
 class FeatureAlphaDropout(Dropout):
     """`AlphaDropout` of whole channels, which are axis 1 of (n, c, ..).
 
-    >>> import genesis
     >>> genesis.nn.FeatureAlphaDropout(0.5).eval()(genesis.ones(1, 2))
     tensor([[1., 1.]])
     """

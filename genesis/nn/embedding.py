@@ -63,7 +63,6 @@ class Embedding(_Table):
     The row `padding_idx` starts as zeros and gets no gradient; `max_norm`, `norm_type`, `scale_grad_by_freq` and `sparse` as in
     `nn.functional.embedding`. Raises ValueError for a row outside the table.
 
-    >>> import genesis
     >>> genesis.nn.Embedding(10, 3)(genesis.tensor([1, 5, 1])).shape
     (3, 3)
     """
@@ -91,7 +90,6 @@ class EmbeddingBag(_Table):
     `mode`, `include_last_offset` and `padding_idx` as in `nn.functional.embedding_bag`. Raises ValueError for another mode
     and for a padding_idx outside the table.
 
-    >>> import genesis
     >>> genesis.nn.EmbeddingBag(10, 3)(genesis.tensor([1, 5, 1, 7]), genesis.tensor([0, 3])).shape
     (2, 3)
     """

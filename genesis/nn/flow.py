@@ -20,7 +20,6 @@ def affine_grid(theta: Tensor, size: Sequence[int], align_corners: bool | None =
     Of volumes: `theta` (n, 3, 4), `size` (n, c, d, h, w), coordinates (n, d, h, w, 3). `align_corners` as in `grid_sample`.
     Raises ValueError for other shapes.
 
-    >>> import genesis
     >>> affine_grid(genesis.tensor([[[1.0, 0.0, 0.5], [0.0, 1.0, 0.0]]]), (1, 1, 1, 2))
     tensor([[[[0., 0.],
               [1., 0.]]]])

@@ -63,7 +63,6 @@ def batch_norm(
 
     Raises ValueError for other shapes, and for `training` with one value for each channel.
 
-    >>> import genesis
     >>> mean, var = genesis.zeros(1), genesis.ones(1)
     >>> batch_norm(genesis.tensor([[1.0], [3.0]]), mean, var, training=True), mean, var
     (tensor([[-1.0000],
@@ -89,7 +88,6 @@ def instance_norm(
     The running ones, if given, go towards the mean of those of the examples. Raises ValueError for other shapes, and for one
     value for each channel.
 
-    >>> import genesis
     >>> instance_norm(genesis.tensor([[[1.0, 3.0], [5.0, 5.0]]]), eps=0.0625)
     tensor([[[-0.9701,  0.9701],
              [ 0.0000,  0.0000]]])
@@ -133,7 +131,6 @@ def scaled_dot_product_attention(
 
     Raises ValueError for shapes that do not fit, a probability outside [0, 1], and a mask together with `is_causal`.
 
-    >>> import genesis
     >>> q, k, v = genesis.zeros(2, 2), genesis.ones(2, 2), genesis.tensor([[1.0], [2.0]])
     >>> scaled_dot_product_attention(q, k, v, is_causal=True).tolist()
     [[1.0], [1.5]]
@@ -161,7 +158,6 @@ def embedding(
     asked for; `sparse` is accepted, and gradients are dense. Raises ValueError for a `weight` of another rank or a padding_idx
     outside of it and, when it is computed, IndexError for a position out of range.
 
-    >>> import genesis
     >>> embedding(genesis.tensor([1, 0]), genesis.tensor([[1.0, 2.0], [3.0, 4.0]]))
     tensor([[3., 4.],
             [1., 2.]])
@@ -192,7 +188,6 @@ def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
     ValueError for another negative `num_classes` or none to count, and, when it is computed, IndexError for an element
     out of range.
 
-    >>> import genesis
     >>> one_hot(genesis.tensor([2, 0]))
     tensor([[0, 0, 1],
             [1, 0, 0]])
@@ -207,7 +202,6 @@ def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
 def pdist(input: Tensor, p: float = 2.0) -> Tensor:
     """The p-norms of the differences of all pairs of rows of `input` (n, k), those of the first with the others first.
 
-    >>> import genesis
     >>> pdist(genesis.tensor([[0.0, 0.0], [3.0, 4.0], [0.0, 1.0]]))
     tensor([5.0000, 1.0000, 4.2426])
     """
@@ -227,7 +221,6 @@ def triplet_margin_with_distance_loss(
     With `swap`, the negative's distance from the positive counts where it is less. Raises ValueError unless `margin` is
     above 0.
 
-    >>> import genesis
     >>> rows = genesis.tensor([[0.0]]), genesis.tensor([[3.0]]), genesis.tensor([[1.0]])
     >>> triplet_margin_with_distance_loss(*rows, distance_function=lambda a, b: (a - b).abs().sum(-1))
     tensor(3.)

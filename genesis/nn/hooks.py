@@ -162,7 +162,6 @@ class Hooked:
 
         With `with_kwargs` it is `hook(module, inputs, options)`, which returns both or None. `prepend`: before the others.
 
-        >>> import genesis
         >>> double = genesis.nn.Identity()
         >>> handle = double.register_forward_pre_hook(lambda module, inputs: inputs[0] * 2)
         >>> double(genesis.tensor([1., 2.]))
@@ -187,7 +186,6 @@ class Hooked:
         With `with_kwargs` it is `hook(module, inputs, options, output)`; with `always_call` it is called, with None, where
         the module raised an exception, too. `prepend`: before the others.
 
-        >>> import genesis
         >>> shapes = []
         >>> layer = genesis.nn.Linear(3, 2)
         >>> with layer.register_forward_hook(lambda module, inputs, output: shapes.append(output.shape)):
@@ -219,7 +217,6 @@ class Hooked:
         Both are tuples, with None where there is no gradient. Inputs are those given by position, results a tensor or a tuple.
         `prepend`: before the others.
 
-        >>> import genesis
         >>> layer = genesis.nn.Identity()
         >>> handle = layer.register_full_backward_hook(lambda module, inputs, outputs: (inputs[0] * 10,))
         >>> x = genesis.tensor([1., 2.], requires_grad=True)

@@ -31,7 +31,6 @@ def _fill(tensor: Tensor, generator: Generator | None, name: str, *arguments: fl
 def uniform_(tensor: Tensor, a: float = 0.0, b: float = 1.0, generator: Generator | None = None) -> Tensor:
     """Numbers in [a, b), from `generator`, or from what `genesis.manual_seed` seeds.
 
-    >>> import genesis
     >>> weight = genesis.nn.init.uniform_(genesis.empty(100), -1, 1)
     >>> bool((weight.abs() <= 1).all())
     True
@@ -49,7 +48,6 @@ def trunc_normal_(
 ) -> Tensor:
     """Normal numbers of those that are in [a, b], by the inverse of the distribution's function.
 
-    >>> import genesis
     >>> weight = genesis.nn.init.trunc_normal_(genesis.empty(100), std=2.0, a=-1, b=1)
     >>> bool((weight.abs() <= 1).all())
     True
@@ -64,7 +62,6 @@ def trunc_normal_(
 def constant_(tensor: Tensor, value: float) -> Tensor:
     """`value` everywhere.
 
-    >>> import genesis
     >>> genesis.nn.init.constant_(genesis.empty(2), 0.5)
     tensor([0.5000, 0.5000])
     """
@@ -85,7 +82,6 @@ def ones_(tensor: Tensor) -> Tensor:
 def eye_(tensor: Tensor) -> Tensor:
     """The matrix with ones on its diagonal.
 
-    >>> import genesis
     >>> genesis.nn.init.eye_(genesis.empty(1, 2))
     tensor([[1., 0.]])
     """
@@ -98,7 +94,6 @@ def eye_(tensor: Tensor) -> Tensor:
 def dirac_(tensor: Tensor, groups: int = 1) -> Tensor:
     """The weight (outputs, inputs, *window) of a convolution that passes on as many channels as it can, in each group.
 
-    >>> import genesis
     >>> genesis.nn.init.dirac_(genesis.empty(2, 2, 3))[1].tolist()
     [[0.0, 0.0, 0.0], [0.0, 1.0, 0.0]]
     """
@@ -118,7 +113,6 @@ def dirac_(tensor: Tensor, groups: int = 1) -> Tensor:
 def sparse_(tensor: Tensor, sparsity: float, std: float = 0.01, generator: Generator | None = None) -> Tensor:
     """Normal numbers in a matrix, with a share `sparsity` of zeros in each column (Martens, 2010).
 
-    >>> import genesis
     >>> (genesis.nn.init.sparse_(genesis.empty(10, 3), sparsity=0.25) == 0).sum(0)
     tensor([3, 3, 3])
     """
@@ -135,7 +129,6 @@ def orthogonal_(tensor: Tensor, gain: float = 1, generator: Generator | None = N
 
     The factor Q of normal numbers, by the signs of R's diagonal (Saxe, McClelland and Ganguli, 2014; Mezzadri, 2007).
 
-    >>> import genesis
     >>> weight = genesis.nn.init.orthogonal_(genesis.empty(3, 5))
     >>> bool(genesis.allclose(weight @ weight.T, genesis.eye(3), atol=1e-6))
     True
@@ -159,7 +152,6 @@ def orthogonal_(tensor: Tensor, gain: float = 1, generator: Generator | None = N
 def fans(tensor: Tensor) -> tuple[int, int]:
     """(inputs, outputs) that one element of a weight (outputs, inputs, *window) connects.
 
-    >>> import genesis
     >>> genesis.nn.init.fans(genesis.empty(8, 3, 5, 5))
     (75, 200)
     """

@@ -20,7 +20,6 @@ class Linear(Module):
 
     `weight` (out_features, in_features) and `bias` (out_features) start uniform in +-1/sqrt(in_features), as PyTorch's.
 
-    >>> import genesis
     >>> layer = genesis.nn.Linear(3, 2)
     >>> layer(genesis.ones(5, 3)).shape
     (5, 2)
@@ -52,7 +51,6 @@ class Linear(Module):
 class Bilinear(Module):
     """x1 @ weight[k] @ x2 + bias[k] for each k of the output; `weight` is (out_features, in1_features, in2_features).
 
-    >>> import genesis
     >>> genesis.nn.Bilinear(2, 3, 4)(genesis.ones(5, 2), genesis.ones(5, 3)).shape
     (5, 4)
     """

@@ -38,7 +38,6 @@ class CrossEntropyLoss(WeightedLoss):
         reduction: "mean", "sum" or "none".
         label_smoothing: the share of the target spread over all classes.
 
-    >>> import genesis
     >>> loss = genesis.nn.CrossEntropyLoss()
     >>> round(loss(genesis.zeros(4, 10), genesis.tensor([1, 2, 3, 4])).item(), 4)
     2.3026
@@ -54,7 +53,6 @@ class CrossEntropyLoss(WeightedLoss):
 class NLLLoss(WeightedLoss):
     """-input[target] for log-probabilities, classes on axis 1; `weight` is a factor per class.
 
-    >>> import genesis
     >>> logp = genesis.log_softmax(genesis.zeros(1, 4), dim=1)
     >>> genesis.nn.NLLLoss()(logp, genesis.tensor([2]))
     tensor(1.3863)
@@ -69,7 +67,6 @@ class NLLLoss(WeightedLoss):
 class MSELoss(Loss):
     """(input - target)^2.
 
-    >>> import genesis
     >>> genesis.nn.MSELoss()(genesis.tensor([1.0, 3.0]), genesis.tensor([1.0, 1.0]))
     tensor(2.)
     """
@@ -81,7 +78,6 @@ class MSELoss(Loss):
 class L1Loss(Loss):
     """|input - target|.
 
-    >>> import genesis
     >>> genesis.nn.L1Loss()(genesis.tensor([1.0, 3.0]), genesis.tensor([1.0, 1.0]))
     tensor(1.)
     """
@@ -93,7 +89,6 @@ class L1Loss(Loss):
 class CTCLoss(Loss):
     """-log of the probability of label sequences, summed over all alignments: see `nn.functional.ctc_loss`.
 
-    >>> import genesis
     >>> log_probs = genesis.full((3, 1, 2), 0.5).log()
     >>> genesis.nn.CTCLoss(reduction="sum")(log_probs, genesis.tensor([[1]]), [3], [1])
     tensor(0.2877)
@@ -110,7 +105,6 @@ class LinearCrossEntropyLoss(WeightedLoss):
 
     With `options`, logits are never kept: see `nn.functional.linear_cross_entropy`.
 
-    >>> import genesis
     >>> loss = genesis.nn.LinearCrossEntropyLoss(2, 3, options=genesis.nn.LinearCrossEntropyOptions())
     >>> loss(genesis.zeros(4, 2), genesis.tensor([0, 1, 2, 0]))
     tensor(1.0986, grad_fn=<DivBackward>)
@@ -143,7 +137,6 @@ class LinearCrossEntropyLoss(WeightedLoss):
 class SmoothL1Loss(Loss):
     """d^2 / (2 beta) where |d| < beta, |d| - beta / 2 elsewhere, of d = input - target.
 
-    >>> import genesis
     >>> genesis.nn.SmoothL1Loss()(genesis.tensor([0.5, 3.0]), genesis.tensor([0.0, 0.0]))
     tensor(1.3125)
     """
@@ -156,7 +149,6 @@ class SmoothL1Loss(Loss):
 class HuberLoss(Loss):
     """d^2 / 2 where |d| < delta, delta * (|d| - delta / 2) elsewhere, of d = input - target.
 
-    >>> import genesis
     >>> genesis.nn.HuberLoss(delta=2.0)(genesis.tensor([0.5, 3.0]), genesis.tensor([0.0, 0.0]))
     tensor(2.0625)
     """
@@ -169,7 +161,6 @@ class HuberLoss(Loss):
 class KLDivLoss(Loss):
     """target * (log(target) - input), for log-probabilities; `reduction` may be "batchmean" too.
 
-    >>> import genesis
     >>> genesis.nn.KLDivLoss(reduction="batchmean")(genesis.zeros(1, 2), genesis.tensor([[0.5, 0.5]]))
     tensor(-0.6931)
     """
@@ -182,7 +173,6 @@ class KLDivLoss(Loss):
 class BCELoss(WeightedLoss):
     """-(t * log(x) + (1 - t) * log(1 - x)) for probabilities x.
 
-    >>> import genesis
     >>> genesis.nn.BCELoss()(genesis.tensor([0.5, 0.25]), genesis.tensor([1.0, 0.0]))
     tensor(0.4904)
     """
@@ -195,7 +185,6 @@ class BCELoss(WeightedLoss):
 class BCEWithLogitsLoss(WeightedLoss):
     """BCELoss of sigmoid(x), without overflow; `pos_weight` is a factor of the first term.
 
-    >>> import genesis
     >>> genesis.nn.BCEWithLogitsLoss()(genesis.tensor([0.0, -100.0]), genesis.tensor([1.0, 0.0]))
     tensor(0.3466)
     """
@@ -210,7 +199,6 @@ class BCEWithLogitsLoss(WeightedLoss):
 class PoissonNLLLoss(Loss):
     """rate - target * log(rate), for a Poisson distribution of the rate exp(input), or `input` without `log_input`.
 
-    >>> import genesis
     >>> genesis.nn.PoissonNLLLoss(log_input=False)(genesis.tensor([1.0, 1.0]), genesis.tensor([2.0, 3.0]))
     tensor(1.)
     """
@@ -229,7 +217,6 @@ class PoissonNLLLoss(Loss):
 class GaussianNLLLoss(Loss):
     """(log(var) + (input - target)^2 / var) / 2, for a normal distribution; with `full`, log(2 pi) / 2 more.
 
-    >>> import genesis
     >>> genesis.nn.GaussianNLLLoss()(genesis.tensor([1.0]), genesis.tensor([3.0]), genesis.tensor([1.0]))
     tensor(2.)
     """

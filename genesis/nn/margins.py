@@ -18,7 +18,6 @@ __all__ = [
 class MarginRankingLoss(Loss):
     """max(0, -t * (x1 - x2) + margin), for t of 1 or -1.
 
-    >>> import genesis
     >>> genesis.nn.MarginRankingLoss()(genesis.tensor([1.0]), genesis.tensor([3.0]), genesis.tensor([1]))
     tensor(2.)
     """
@@ -31,7 +30,6 @@ class MarginRankingLoss(Loss):
 class HingeEmbeddingLoss(Loss):
     """x where t is 1, max(0, margin - x) where it is -1.
 
-    >>> import genesis
     >>> genesis.nn.HingeEmbeddingLoss()(genesis.tensor([0.5, 0.25]), genesis.tensor([1, -1]))
     tensor(0.6250)
     """
@@ -44,7 +42,6 @@ class HingeEmbeddingLoss(Loss):
 class SoftMarginLoss(Loss):
     """log(1 + exp(-t * x)), for t of 1 or -1.
 
-    >>> import genesis
     >>> genesis.nn.SoftMarginLoss()(genesis.tensor([0.0]), genesis.tensor([1.0]))
     tensor(0.6931)
     """
@@ -56,7 +53,6 @@ class SoftMarginLoss(Loss):
 class CosineEmbeddingLoss(Loss):
     """1 - cos(x1, x2) where t is 1, max(0, cos(x1, x2) - margin) where it is -1.
 
-    >>> import genesis
     >>> genesis.nn.CosineEmbeddingLoss()(genesis.tensor([[3.0, 4.0]]), genesis.tensor([[4.0, 3.0]]), genesis.tensor([1]))
     tensor(0.0400)
     """
@@ -69,7 +65,6 @@ class CosineEmbeddingLoss(Loss):
 class TripletMarginLoss(Loss):
     """max(0, d(anchor, positive) - d(anchor, negative) + margin), of p-norms.
 
-    >>> import genesis
     >>> genesis.nn.TripletMarginLoss()(genesis.tensor([[0.0]]), genesis.tensor([[2.0]]), genesis.tensor([[1.0]]))
     tensor(2.)
     """
@@ -85,7 +80,6 @@ class TripletMarginLoss(Loss):
 class MultiMarginLoss(WeightedLoss):
     """The mean over classes of max(0, margin - input[target] + input[class])^p, the target's own left out.
 
-    >>> import genesis
     >>> genesis.nn.MultiMarginLoss()(genesis.tensor([[1.0, 0.5]]), genesis.tensor([0]))
     tensor(0.2500)
     """
@@ -100,7 +94,6 @@ class MultiMarginLoss(WeightedLoss):
 class MultiLabelMarginLoss(Loss):
     """`MultiMarginLoss` with several targets for each row: those before the first -1.
 
-    >>> import genesis
     >>> genesis.nn.MultiLabelMarginLoss()(genesis.tensor([[1.0, 0.5]]), genesis.tensor([[0, -1]]))
     tensor(0.2500)
     """
@@ -112,7 +105,6 @@ class MultiLabelMarginLoss(Loss):
 class MultiLabelSoftMarginLoss(WeightedLoss):
     """The mean over classes (the last axis) of the binary cross entropy of sigmoid(input), times `weight`.
 
-    >>> import genesis
     >>> genesis.nn.MultiLabelSoftMarginLoss()(genesis.zeros(1, 2), genesis.tensor([[1.0, 0.0]]))
     tensor(0.6931)
     """

@@ -38,7 +38,6 @@ class IncompatibleKeys(NamedTuple):
 class Module(Hooked, Convertible):
     """The base of layers and networks. Subclasses compute a call's result in `forward`.
 
-    >>> import genesis
     >>> class Scale(genesis.nn.Module):
     ...     def __init__(self):
     ...         self.factor = genesis.nn.Parameter(genesis.tensor(2.0))
@@ -80,7 +79,6 @@ class Module(Hooked, Convertible):
     def get_submodule(self, target: str) -> Module:
         """The module at a path of `named_modules`. Raises AttributeError if there is none.
 
-        >>> import genesis
         >>> genesis.nn.Sequential(genesis.nn.ReLU(), genesis.nn.Tanh()).get_submodule("1")
         Tanh()
         """
@@ -117,7 +115,6 @@ class Module(Hooked, Convertible):
     def named_modules(self, prefix: str = "") -> Iterator[tuple[str, Module]]:
         """(path, module) for this module and all below it, each once, parents first.
 
-        >>> import genesis
         >>> [path for path, _ in genesis.nn.Sequential(genesis.nn.ReLU(), genesis.nn.Tanh()).named_modules()]
         ['', '0', '1']
         """
@@ -143,7 +140,6 @@ class Module(Hooked, Convertible):
     def named_parameters(self, prefix: str = "", recurse: bool = True) -> Iterator[tuple[str, Parameter]]:
         """(path, parameter) for every parameter, each once.
 
-        >>> import genesis
         >>> [(path, p.shape) for path, p in genesis.nn.Linear(3, 2).named_parameters()]
         [('weight', (2, 3)), ('bias', (2,))]
         """
@@ -184,7 +180,6 @@ class Module(Hooked, Convertible):
     def state_dict(self) -> dict[str, Tensor]:
         """Path -> parameter or persistent buffer. The tensors share the module's storage.
 
-        >>> import genesis
         >>> list(genesis.nn.Sequential(genesis.nn.Linear(3, 2)).state_dict())
         ['0.weight', '0.bias']
         """

@@ -31,7 +31,6 @@ def native_batch_norm(
 ) -> Normal:
     """`nn.functional.batch_norm` of (n, channels, ..), with the batch's statistics (channels,); empty unless `training`.
 
-    >>> import genesis
     >>> x = genesis.tensor([[1.0], [3.0]])
     >>> genesis.native_batch_norm(x, None, None, None, None, True, 0.1, 0.0)[1:]
     (tensor([2.]), tensor([1.]))
@@ -63,7 +62,6 @@ def native_layer_norm(
 ) -> Normal:
     """`nn.functional.layer_norm`, with statistics that have extents 1 along the axes of `normalized_shape`.
 
-    >>> import genesis
     >>> genesis.native_layer_norm(genesis.tensor([[1.0, 3.0]]), (2,), None, None, 0.0)[1:]
     (tensor([[2.]]), tensor([[1.]]))
     """

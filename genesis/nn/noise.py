@@ -32,7 +32,6 @@ def dropout(input: Tensor, p: float = 0.5, training: bool = True) -> Tensor:
 
     Raises ValueError for a `p` outside [0, 1].
 
-    >>> import genesis
     >>> dropout(genesis.ones(3), p=1.0)
     tensor([0., 0., 0.])
     """
@@ -64,7 +63,6 @@ def _channel_dropout(name: str, input: Tensor, p: float, training: bool, axes: i
 def dropout1d(input: Tensor, p: float = 0.5, training: bool = True) -> Tensor:
     """`dropout` of whole channels of (n, c, l) or (c, l).
 
-    >>> import genesis
     >>> dropout1d(genesis.ones(1, 1, 3), p=1.0)
     tensor([[[0., 0., 0.]]])
     """
@@ -76,7 +74,6 @@ def dropout1d(input: Tensor, p: float = 0.5, training: bool = True) -> Tensor:
 def dropout2d(input: Tensor, p: float = 0.5, training: bool = True) -> Tensor:
     """`dropout` of whole channels of (n, c, h, w) or (c, h, w).
 
-    >>> import genesis
     >>> dropout2d(genesis.ones(1, 1, 1, 2), p=1.0)
     tensor([[[[0., 0.]]]])
     """
@@ -88,7 +85,6 @@ def dropout2d(input: Tensor, p: float = 0.5, training: bool = True) -> Tensor:
 def dropout3d(input: Tensor, p: float = 0.5, training: bool = True) -> Tensor:
     """`dropout` of whole channels of (n, c, d, h, w) or (c, d, h, w).
 
-    >>> import genesis
     >>> dropout3d(genesis.ones(1, 1, 1, 1, 2), p=1.0)
     tensor([[[[[0., 0.]]]]])
     """
@@ -117,7 +113,6 @@ def _selu_dropout(name: str, input: Tensor, like: Tensor, p: float, training: bo
 def alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False) -> Tensor:
     """`input` with each element, with probability `p`, the least value of SELU; mean 0 and variance 1 stay what they are.
 
-    >>> import genesis
     >>> alpha_dropout(genesis.ones(3), p=0.5)
     tensor([1., 1., 1.])
     """
@@ -129,7 +124,6 @@ def alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False) -> Tens
 def feature_alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False) -> Tensor:
     """`alpha_dropout` of whole channels, which are axis 1 of (n, c, ..).
 
-    >>> import genesis
     >>> feature_alpha_dropout(genesis.ones(1, 2, 3), p=1.0, training=True)
     tensor([[[0., 0., 0.],
              [0., 0., 0.]]])
@@ -148,7 +142,6 @@ def feature_alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False)
 def rrelu(input: Tensor, lower: float = 1 / 8, upper: float = 1 / 3, training: bool = False) -> Tensor:
     """x where positive, s * x elsewhere: s evenly drawn from [lower, upper), or the middle, if not training (Xu et al., 2015).
 
-    >>> import genesis
     >>> rrelu(genesis.tensor([1.0, -2.0]), lower=0.25, upper=0.75)
     tensor([ 1., -1.])
     """
@@ -167,7 +160,6 @@ def gumbel_softmax(logits: Tensor, tau: float = 1, hard: bool = False, eps: floa
     With `hard` it is a one at the greatest and zeros, with the gradient of the soft one (Jang, Gu and Poole, 2017; Maddison,
     Mnih and Teh, 2017). `eps` is accepted and of no effect.
 
-    >>> import genesis
     >>> gumbel_softmax(genesis.tensor([0.0, 1000.0]), hard=True)
     tensor([0., 1.])
     """

@@ -23,7 +23,6 @@ def _shape(extents: int | Sequence[int]) -> tuple[int, ...]:
 class LayerNorm(Module):
     """(x - mean) / sqrt(var + eps) over the last axes, then `weight` and `bias` of that shape.
 
-    >>> import genesis
     >>> genesis.nn.LayerNorm(2)(genesis.tensor([[1.0, 3.0]])).detach()
     tensor([[-1.0000,  1.0000]])
     """
@@ -48,7 +47,6 @@ class LayerNorm(Module):
 class RMSNorm(Module):
     """x / sqrt(mean(x^2) + eps) over the last axes, then `weight` of that shape; `eps` defaults to the dtype's epsilon.
 
-    >>> import genesis
     >>> genesis.nn.RMSNorm(2, elementwise_affine=False)(genesis.tensor([[3.0, 4.0]]))
     tensor([[0.8485, 1.1314]])
     """
@@ -74,7 +72,6 @@ class GroupNorm(Module):
 
     Raises ValueError unless `num_groups` divides `num_channels`.
 
-    >>> import genesis
     >>> genesis.nn.GroupNorm(2, 6)(genesis.ones(2, 6, 4)).shape
     (2, 6, 4)
     """
@@ -102,7 +99,6 @@ class GroupNorm(Module):
 class LocalResponseNorm(Layer):
     """x / (k + alpha * mean of x^2 over `size` neighbouring channels)^beta.
 
-    >>> import genesis
     >>> genesis.nn.LocalResponseNorm(2, alpha=2.0, beta=1.0)(genesis.ones(1, 2, 1)).tolist()
     [[[0.5], [0.3333333432674408]]]
     """

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import ClassVar
 
 from genesis.nn import functional
-from genesis.nn.module import Module
+from genesis.nn.family import Family
 from genesis.tensor.handle import Tensor
 
 __all__ = [
@@ -18,17 +18,20 @@ __all__ = [
 PerSide = int | Sequence[int]
 
 
-class _Pad(Module):
-    """The places added before and after each of the last `axes`, the last axis first, and what is put there."""
+class _Pad(Family):
+    """`{first}` around the last {axes}.
 
-    _axes = 1
+    >>> genesis.nn.{name}(1)(genesis.ones(1, 3, {3})).shape
+    (1, 3, {5})
+    """
+
     _mode = "constant"
     _printed: ClassVar[tuple[str, ...]] = ("*padding",)
     value: float | None = None
 
-    def __init_subclass__(cls, axes: int | None = None, mode: str | None = None) -> None:
-        super().__init_subclass__()
-        cls._axes, cls._mode = axes or cls._axes, mode or cls._mode
+    def __init_subclass__(cls, axes: int = 0, mode: str | None = None) -> None:
+        super().__init_subclass__(axes)
+        cls._mode = mode or cls._mode
 
     def __init__(self, padding: PerSide) -> None:
         sides = 2 * self._axes
@@ -42,6 +45,12 @@ class _Pad(Module):
 
 
 class _Constant(_Pad):
+    """`{first}` around the last {axes}.
+
+    >>> genesis.nn.{name}(1, 7.0)(genesis.ones(1, 3, {3})).shape
+    (1, 3, {5})
+    """
+
     _printed = "padding", "value"
 
     def __init__(self, padding: PerSide, value: float) -> None:
@@ -49,146 +58,71 @@ class _Constant(_Pad):
         self.value = value
 
 
-class ZeroPad1d(_Pad):
+class ZeroPad1d(_Pad, axes=1):
     """Zeros around the last axis.
 
     `padding` is an integer, or two of them for each axis, the last axis first.
 
-    >>> import genesis
     >>> genesis.nn.ZeroPad1d((2, 1))(genesis.tensor([[1.0, 2.0, 3.0]])).tolist()
     [[0.0, 0.0, 1.0, 2.0, 3.0, 0.0]]
     """
 
 
-class ZeroPad2d(_Pad, axes=2):
-    """`ZeroPad1d` around the last 2 axes.
-
-    >>> import genesis
-    >>> genesis.nn.ZeroPad2d(1)(genesis.ones(1, 3, 3, 3)).shape
-    (1, 3, 5, 5)
-    """
+class ZeroPad2d(_Pad, axes=2): ...
+class ZeroPad3d(_Pad, axes=3): ...
 
 
-class ZeroPad3d(_Pad, axes=3):
-    """`ZeroPad1d` around the last 3 axes.
-
-    >>> import genesis
-    >>> genesis.nn.ZeroPad3d(1)(genesis.ones(1, 3, 3, 3, 3)).shape
-    (1, 3, 5, 5, 5)
-    """
-
-
-class ConstantPad1d(_Constant):
+class ConstantPad1d(_Constant, axes=1):
     """`value` around the last axis.
 
     `padding` is an integer, or two of them for each axis, the last axis first.
 
-    >>> import genesis
     >>> genesis.nn.ConstantPad1d((2, 1), 7.0)(genesis.tensor([[1.0, 2.0, 3.0]])).tolist()
     [[7.0, 7.0, 1.0, 2.0, 3.0, 7.0]]
     """
 
 
-class ConstantPad2d(_Constant, axes=2):
-    """`ConstantPad1d` around the last 2 axes.
-
-    >>> import genesis
-    >>> genesis.nn.ConstantPad2d(1, 7.0)(genesis.ones(1, 3, 3, 3)).shape
-    (1, 3, 5, 5)
-    """
+class ConstantPad2d(_Constant, axes=2): ...
+class ConstantPad3d(_Constant, axes=3): ...
 
 
-class ConstantPad3d(_Constant, axes=3):
-    """`ConstantPad1d` around the last 3 axes.
-
-    >>> import genesis
-    >>> genesis.nn.ConstantPad3d(1, 7.0)(genesis.ones(1, 3, 3, 3, 3)).shape
-    (1, 3, 5, 5, 5)
-    """
-
-
-class ReflectionPad1d(_Pad, mode="reflect"):
+class ReflectionPad1d(_Pad, axes=1, mode="reflect"):
     """The elements in reverse, without the one at the end, around the last axis.
 
     `padding` is an integer, or two of them for each axis, the last axis first.
 
-    >>> import genesis
     >>> genesis.nn.ReflectionPad1d((2, 1))(genesis.tensor([[1.0, 2.0, 3.0]])).tolist()
     [[3.0, 2.0, 1.0, 2.0, 3.0, 2.0]]
     """
 
 
-class ReflectionPad2d(_Pad, axes=2, mode="reflect"):
-    """`ReflectionPad1d` around the last 2 axes.
-
-    >>> import genesis
-    >>> genesis.nn.ReflectionPad2d(1)(genesis.ones(1, 3, 3, 3)).shape
-    (1, 3, 5, 5)
-    """
+class ReflectionPad2d(_Pad, axes=2, mode="reflect"): ...
+class ReflectionPad3d(_Pad, axes=3, mode="reflect"): ...
 
 
-class ReflectionPad3d(_Pad, axes=3, mode="reflect"):
-    """`ReflectionPad1d` around the last 3 axes.
-
-    >>> import genesis
-    >>> genesis.nn.ReflectionPad3d(1)(genesis.ones(1, 3, 3, 3, 3)).shape
-    (1, 3, 5, 5, 5)
-    """
-
-
-class ReplicationPad1d(_Pad, mode="replicate"):
+class ReplicationPad1d(_Pad, axes=1, mode="replicate"):
     """The element at the end around the last axis.
 
     `padding` is an integer, or two of them for each axis, the last axis first.
 
-    >>> import genesis
     >>> genesis.nn.ReplicationPad1d((2, 1))(genesis.tensor([[1.0, 2.0, 3.0]])).tolist()
     [[1.0, 1.0, 1.0, 2.0, 3.0, 3.0]]
     """
 
 
-class ReplicationPad2d(_Pad, axes=2, mode="replicate"):
-    """`ReplicationPad1d` around the last 2 axes.
-
-    >>> import genesis
-    >>> genesis.nn.ReplicationPad2d(1)(genesis.ones(1, 3, 3, 3)).shape
-    (1, 3, 5, 5)
-    """
+class ReplicationPad2d(_Pad, axes=2, mode="replicate"): ...
+class ReplicationPad3d(_Pad, axes=3, mode="replicate"): ...
 
 
-class ReplicationPad3d(_Pad, axes=3, mode="replicate"):
-    """`ReplicationPad1d` around the last 3 axes.
-
-    >>> import genesis
-    >>> genesis.nn.ReplicationPad3d(1)(genesis.ones(1, 3, 3, 3, 3)).shape
-    (1, 3, 5, 5, 5)
-    """
-
-
-class CircularPad1d(_Pad, mode="circular"):
+class CircularPad1d(_Pad, axes=1, mode="circular"):
     """The elements from the other end around the last axis.
 
     `padding` is an integer, or two of them for each axis, the last axis first.
 
-    >>> import genesis
     >>> genesis.nn.CircularPad1d((2, 1))(genesis.tensor([[1.0, 2.0, 3.0]])).tolist()
     [[2.0, 3.0, 1.0, 2.0, 3.0, 1.0]]
     """
 
 
-class CircularPad2d(_Pad, axes=2, mode="circular"):
-    """`CircularPad1d` around the last 2 axes.
-
-    >>> import genesis
-    >>> genesis.nn.CircularPad2d(1)(genesis.ones(1, 3, 3, 3)).shape
-    (1, 3, 5, 5)
-    """
-
-
-class CircularPad3d(_Pad, axes=3, mode="circular"):
-    """`CircularPad1d` around the last 3 axes.
-
-    >>> import genesis
-    >>> genesis.nn.CircularPad3d(1)(genesis.ones(1, 3, 3, 3, 3)).shape
-    (1, 3, 5, 5, 5)
-    """
+class CircularPad2d(_Pad, axes=2, mode="circular"): ...
+class CircularPad3d(_Pad, axes=3, mode="circular"): ...

@@ -38,7 +38,6 @@ class DataParallel(Module):
     as it is. Where there are fewer rows than devices, the first ones compute. Outputs of one element without an axis
     become a vector. Raises RuntimeError for a module that is elsewhere, ValueError for inputs of different lengths.
 
-    >>> import genesis
     >>> model = genesis.nn.DataParallel(genesis.nn.Linear(3, 2), ["cpu", "cpu:1"])
     >>> model(genesis.ones(5, 3)).shape, list(model.state_dict())
     ((5, 2), ['module.weight', 'module.bias'])
@@ -113,7 +112,6 @@ def replicate(module: Module, devices: Sequence[Any], reducer: Reduction | None 
 
     A copy's parameters are results, not Parameters, so it has none to list. Its buffers are the module's where that is.
 
-    >>> import genesis
     >>> _, copy = replicate(genesis.nn.Linear(3, 2), ["cpu", "cpu:1"])
     >>> copy.weight.device, list(copy.parameters())
     (device(type='cpu', index=1), [])
@@ -142,7 +140,6 @@ def gather(outputs: Sequence[Any], device: DeviceLike, dim: int = 0) -> Any:
 
     Lists, tuples and dicts are gathered member by member, other values must be equal. Raises TypeError where they are not.
 
-    >>> import genesis
     >>> gather([(genesis.ones(2), 3), (genesis.zeros(1, device="cpu:1"), 3)], "cpu")
     (tensor([1., 1., 0.]), 3)
     """

@@ -18,7 +18,6 @@ class Parameter(Tensor):
 
     Raises TypeError for what is no tensor, and when a gradient is wanted of a dtype that has none.
 
-    >>> import genesis
     >>> genesis.nn.Parameter(genesis.zeros(2))
     Parameter containing:
     tensor([0., 0.], requires_grad=True)

@@ -19,7 +19,6 @@ __all__ = [
 class RReLU(Layer):
     """x where positive, s * x elsewhere: s drawn from [lower, upper) while training, and the middle otherwise.
 
-    >>> import genesis
     >>> genesis.nn.RReLU(0.25, 0.75).eval()(genesis.tensor([1.0, -2.0]))
     tensor([ 1., -1.])
     """
@@ -33,7 +32,6 @@ class RReLU(Layer):
 class LeakyReLU(Layer):
     """x where positive, `negative_slope` * x elsewhere.
 
-    >>> import genesis
     >>> genesis.nn.LeakyReLU()(genesis.tensor([-1.0, 0.25, 8.0]))
     tensor([-0.0100,  0.2500,  8.0000])
     """
@@ -46,7 +44,6 @@ class LeakyReLU(Layer):
 class ReLU6(Layer):
     """x clamped to [0, 6].
 
-    >>> import genesis
     >>> genesis.nn.ReLU6()(genesis.tensor([-1.0, 0.25, 8.0]))
     tensor([0.0000, 0.2500, 6.0000])
     """
@@ -58,7 +55,6 @@ class ReLU6(Layer):
 class Hardsigmoid(Layer):
     """(x + 3) / 6 clamped to [0, 1].
 
-    >>> import genesis
     >>> genesis.nn.Hardsigmoid()(genesis.tensor([-1.0, 0.25, 8.0]))
     tensor([0.3333, 0.5417, 1.0000])
     """
@@ -70,7 +66,6 @@ class Hardsigmoid(Layer):
 class Hardswish(Layer):
     """x * hardsigmoid(x).
 
-    >>> import genesis
     >>> genesis.nn.Hardswish()(genesis.tensor([-1.0, 0.25, 8.0]))
     tensor([-0.3333,  0.1354,  8.0000])
     """
@@ -82,7 +77,6 @@ class Hardswish(Layer):
 class Hardtanh(Layer):
     """x clamped to [min_val, max_val].
 
-    >>> import genesis
     >>> genesis.nn.Hardtanh()(genesis.tensor([-1.0, 0.25, 8.0]))
     tensor([-1.0000,  0.2500,  1.0000])
     """
@@ -96,7 +90,6 @@ class Hardtanh(Layer):
 class Hardshrink(Layer):
     """x, but 0 within [-lambd, lambd].
 
-    >>> import genesis
     >>> genesis.nn.Hardshrink()(genesis.tensor([-1.0, 0.25, 8.0]))
     tensor([-1.,  0.,  8.])
     """
@@ -109,7 +102,6 @@ class Hardshrink(Layer):
 class Softshrink(Layer):
     """x brought nearer to 0 by `lambd`.
 
-    >>> import genesis
     >>> genesis.nn.Softshrink()(genesis.tensor([-1.0, 0.25, 8.0]))
     tensor([-0.5000,  0.0000,  7.5000])
     """
@@ -122,7 +114,6 @@ class Softshrink(Layer):
 class Threshold(Layer):
     """x where it exceeds `threshold`, `value` elsewhere.
 
-    >>> import genesis
     >>> genesis.nn.Threshold(0.5, 20.0)(genesis.tensor([-1.0, 0.25, 8.0]))
     tensor([20., 20.,  8.])
     """
@@ -136,7 +127,6 @@ class Threshold(Layer):
 class PReLU(Module):
     """x where positive, `weight` * x elsewhere; one weight is learned, or one for each channel (axis 1).
 
-    >>> import genesis
     >>> genesis.nn.PReLU()(genesis.tensor([-1.0, 2.0])).tolist()
     [-0.25, 2.0]
     """

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import ClassVar
 
 from genesis.nn import functional
+from genesis.nn.family import Family
 from genesis.nn.layer import Layer
 from genesis.ops.window import PerAxis, per_axis
 
@@ -15,7 +16,7 @@ __all__ = [
 ]
 
 
-class _Windowed(Layer):
+class _Windowed(Family, Layer):
     """Of (n, c, ..) or (c, ..), over what comes after c; windows are a `kernel_size` apart where no `stride` is given."""
 
     kernel_size: PerAxis
@@ -28,7 +29,13 @@ class _Windowed(Layer):
 
 
 class _MaxPool(_Windowed):
-    """With `return_indices`, the elements' positions too."""
+    """The greatest element of each window over the last {axes}; see `nn.functional.{function}`.
+
+    With `return_indices`, the elements' positions too.
+
+    >>> genesis.nn.{name}(2)(genesis.ones(1, 3, {8})).shape
+    (1, 3, {4})
+    """
 
     dilation: PerAxis = 1
     return_indices: bool = False
@@ -36,74 +43,30 @@ class _MaxPool(_Windowed):
     _printed = "kernel_size", "stride", "padding", "dilation", "ceil_mode"
 
 
+class MaxPool1d(_MaxPool, axes=1):
+    function = functional.max_pool1d
+
+
+class MaxPool2d(_MaxPool, axes=2):
+    function = functional.max_pool2d
+
+
+class MaxPool3d(_MaxPool, axes=3):
+    function = functional.max_pool3d
+
+
 class _AvgPool(_Windowed):
+    """The mean of each window over the last {axes}; see `nn.functional.{function}`.
+
+    >>> genesis.nn.{name}(2)(genesis.ones(1, 3, {8})).shape
+    (1, 3, {4})
+    """
+
     ceil_mode: bool = False
     count_include_pad: bool = True
 
 
-class _LPPool(Layer):
-    """Of (n, c, ..) or (c, ..), over what comes after c."""
-
-    norm_type: float
-    kernel_size: PerAxis
-    stride: PerAxis | None = None
-    ceil_mode: bool = False
-
-
-class _AdaptiveAvg(Layer):
-    """Of (n, c, ..) or (c, ..), over what comes after c."""
-
-    output_size: PerAxis | Sequence[int | None] | None
-
-
-class _AdaptiveMax(_AdaptiveAvg):
-    """The same; with `return_indices`, the elements' positions too."""
-
-    return_indices: bool = False
-    _printed = ("output_size",)
-
-
-class MaxPool1d(_MaxPool):
-    """The greatest element of each window over the last axis; see `nn.functional.max_pool1d`.
-
-    >>> import genesis
-    >>> genesis.nn.MaxPool1d(2)(genesis.ones(1, 3, 8)).shape
-    (1, 3, 4)
-    """
-
-    function = functional.max_pool1d
-
-
-class MaxPool2d(_MaxPool):
-    """The greatest element of each window over the last 2 axes; see `nn.functional.max_pool2d`.
-
-    >>> import genesis
-    >>> genesis.nn.MaxPool2d(2)(genesis.ones(1, 3, 8, 8)).shape
-    (1, 3, 4, 4)
-    """
-
-    function = functional.max_pool2d
-
-
-class MaxPool3d(_MaxPool):
-    """The greatest element of each window over the last 3 axes; see `nn.functional.max_pool3d`.
-
-    >>> import genesis
-    >>> genesis.nn.MaxPool3d(2)(genesis.ones(1, 3, 8, 8, 8)).shape
-    (1, 3, 4, 4, 4)
-    """
-
-    function = functional.max_pool3d
-
-
-class AvgPool1d(_AvgPool):
-    """The mean of each window over the last axis; see `nn.functional.avg_pool1d`.
-
-    >>> import genesis
-    >>> genesis.nn.AvgPool1d(2)(genesis.tensor([[1.0, 3.0, 5.0, 7.0]]))
-    tensor([[2., 6.]])
-    """
-
+class AvgPool1d(_AvgPool, axes=1):
     function = functional.avg_pool1d
 
     def __post_init__(self) -> None:
@@ -112,113 +75,79 @@ class AvgPool1d(_AvgPool):
         self.padding = per_axis("AvgPool1d", "padding", self.padding, 1, 0)
 
 
-class AvgPool2d(_AvgPool):
-    """The mean of each window over the last 2 axes; see `nn.functional.avg_pool2d`.
-
-    >>> import genesis
-    >>> genesis.nn.AvgPool2d(2)(genesis.ones(1, 3, 8, 8)).shape
-    (1, 3, 4, 4)
-    """
-
+class AvgPool2d(_AvgPool, axes=2):
     divisor_override: int | None = None
     function = functional.avg_pool2d
 
 
-class AvgPool3d(_AvgPool):
-    """The mean of each window over the last 3 axes; see `nn.functional.avg_pool3d`.
-
-    >>> import genesis
-    >>> genesis.nn.AvgPool3d(2)(genesis.ones(1, 3, 8, 8, 8)).shape
-    (1, 3, 4, 4, 4)
-    """
-
+class AvgPool3d(_AvgPool, axes=3):
     divisor_override: int | None = None
     function = functional.avg_pool3d
 
 
-class LPPool1d(_LPPool):
-    """(sum of x^p)^(1/p) of each window over the last axis.
+class _LPPool(Family, Layer):
+    """(sum of x^p)^(1/p) of each window over the last {axes}; see `nn.functional.{function}`.
 
-    >>> import genesis
-    >>> genesis.nn.LPPool1d(2, 2)(genesis.ones(1, 3, 8)).shape
-    (1, 3, 4)
+    >>> genesis.nn.{name}(2, 2)(genesis.ones(1, 3, {8})).shape
+    (1, 3, {4})
     """
 
+    norm_type: float
+    kernel_size: PerAxis
+    stride: PerAxis | None = None
+    ceil_mode: bool = False
+
+
+class LPPool1d(_LPPool, axes=1):
     function = functional.lp_pool1d
 
 
-class LPPool2d(_LPPool):
-    """(sum of x^p)^(1/p) of each window over the last 2 axes.
-
-    >>> import genesis
-    >>> genesis.nn.LPPool2d(2, 2)(genesis.ones(1, 3, 8, 8)).shape
-    (1, 3, 4, 4)
-    """
-
+class LPPool2d(_LPPool, axes=2):
     function = functional.lp_pool2d
 
 
-class AdaptiveAvgPool1d(_AdaptiveAvg):
-    """The means of `output_size` parts of the last axis, as equal as can be; None keeps an extent.
+class _AdaptiveAvg(Family, Layer):
+    """The means of `output_size` parts of the last {axes}, as equal as can be; None keeps an extent.
 
-    >>> import genesis
-    >>> genesis.nn.AdaptiveAvgPool1d(2)(genesis.ones(1, 3, 7)).shape
-    (1, 3, 2)
+    >>> genesis.nn.{name}(2)(genesis.ones(1, 3, {7})).shape
+    (1, 3, {2})
     """
 
+    output_size: PerAxis | Sequence[int | None] | None
+
+
+class AdaptiveAvgPool1d(_AdaptiveAvg, axes=1):
     function = functional.adaptive_avg_pool1d
 
 
-class AdaptiveAvgPool2d(_AdaptiveAvg):
-    """The means of `output_size` parts of the last 2 axes, as equal as can be; None keeps an extent.
-
-    >>> import genesis
-    >>> genesis.nn.AdaptiveAvgPool2d(2)(genesis.ones(1, 3, 7, 7)).shape
-    (1, 3, 2, 2)
-    """
-
+class AdaptiveAvgPool2d(_AdaptiveAvg, axes=2):
     function = functional.adaptive_avg_pool2d
 
 
-class AdaptiveAvgPool3d(_AdaptiveAvg):
-    """The means of `output_size` parts of the last 3 axes, as equal as can be; None keeps an extent.
-
-    >>> import genesis
-    >>> genesis.nn.AdaptiveAvgPool3d(2)(genesis.ones(1, 3, 7, 7, 7)).shape
-    (1, 3, 2, 2, 2)
-    """
-
+class AdaptiveAvgPool3d(_AdaptiveAvg, axes=3):
     function = functional.adaptive_avg_pool3d
 
 
-class AdaptiveMaxPool1d(_AdaptiveMax):
-    """The greatest elements of `output_size` parts of the last axis, as equal as can be; None keeps an extent.
+class _AdaptiveMax(_AdaptiveAvg):
+    """The greatest elements of `output_size` parts of the last {axes}, as equal as can be; None keeps an extent.
 
-    >>> import genesis
-    >>> genesis.nn.AdaptiveMaxPool1d(2)(genesis.ones(1, 3, 7)).shape
-    (1, 3, 2)
+    With `return_indices`, the elements' positions too.
+
+    >>> genesis.nn.{name}(2)(genesis.ones(1, 3, {7})).shape
+    (1, 3, {2})
     """
 
+    return_indices: bool = False
+    _printed = ("output_size",)
+
+
+class AdaptiveMaxPool1d(_AdaptiveMax, axes=1):
     function = functional.adaptive_max_pool1d
 
 
-class AdaptiveMaxPool2d(_AdaptiveMax):
-    """The greatest elements of `output_size` parts of the last 2 axes, as equal as can be; None keeps an extent.
-
-    >>> import genesis
-    >>> genesis.nn.AdaptiveMaxPool2d(2)(genesis.ones(1, 3, 7, 7)).shape
-    (1, 3, 2, 2)
-    """
-
+class AdaptiveMaxPool2d(_AdaptiveMax, axes=2):
     function = functional.adaptive_max_pool2d
 
 
-class AdaptiveMaxPool3d(_AdaptiveMax):
-    """The greatest elements of `output_size` parts of the last 3 axes, as equal as can be; None keeps an extent.
-
-    >>> import genesis
-    >>> genesis.nn.AdaptiveMaxPool3d(2)(genesis.ones(1, 3, 7, 7, 7)).shape
-    (1, 3, 2, 2, 2)
-    """
-
+class AdaptiveMaxPool3d(_AdaptiveMax, axes=3):
     function = functional.adaptive_max_pool3d

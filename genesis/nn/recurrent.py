@@ -159,7 +159,6 @@ class RNN(_Recurrent):
 
     Raises ValueError for another nonlinearity, sizes below 1, and a dropout outside [0, 1].
 
-    >>> import genesis
     >>> output, h = genesis.nn.RNN(3, 4)(genesis.ones(5, 2, 3))
     >>> output.shape, h.shape
     ((5, 2, 4), (1, 2, 4))
@@ -182,7 +181,6 @@ class LSTM(_Recurrent):
 
     Arguments as those of `RNN`; with `proj_size`, h is projected to so many features. The state is (h, c).
 
-    >>> import genesis
     >>> lstm = genesis.nn.LSTM(3, 4, num_layers=2, batch_first=True, bidirectional=True)
     >>> output, (h, c) = lstm(genesis.ones(2, 5, 3))
     >>> output.shape, h.shape, c.shape
@@ -195,7 +193,6 @@ class LSTM(_Recurrent):
 class GRU(_Recurrent):
     """Gated recurrent units (Cho et al., 2014). Arguments as those of `RNN`.
 
-    >>> import genesis
     >>> output, h = genesis.nn.GRU(3, 4)(genesis.ones(5, 2, 3))
     >>> output.shape, h.shape
     ((5, 2, 4), (1, 2, 4))

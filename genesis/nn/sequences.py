@@ -37,7 +37,6 @@ def ctc_loss(
     they come out of log_softmax. There is no second derivative. Raises ValueError for other shapes and, when it is computed,
     for lengths that are not there, and IndexError for a class that is not.
 
-    >>> import genesis
     >>> log_probs = genesis.full((3, 1, 2), 0.5).log()
     >>> ctc_loss(log_probs, genesis.tensor([[1]]), [3], [1]).exp()  # 6 of 8 sequences of blanks and ones say "1"
     tensor(1.3333)
@@ -57,7 +56,6 @@ class LinearCrossEntropyOptions:
     other settings are PyTorch's, and accepted: sums are exact to the dtype here, and the graph is always retained. Raises
     ValueError for a size less than 1.
 
-    >>> import genesis
     >>> genesis.nn.LinearCrossEntropyOptions(batch_chunk_size=512).batch_chunk_size
     512
     """
@@ -92,7 +90,6 @@ def linear_cross_entropy(
 
     Raises ValueError for other shapes.
 
-    >>> import genesis
     >>> rows, table = genesis.ones(4, 2), genesis.zeros(3, 2)
     >>> linear_cross_entropy(rows, table, genesis.tensor([0, 1, 2, 0]), options=LinearCrossEntropyOptions())
     tensor(1.0986)

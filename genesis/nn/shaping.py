@@ -20,7 +20,6 @@ __all__ = [
 class Identity(Module):
     """What comes in goes out.
 
-    >>> import genesis
     >>> genesis.nn.Identity()(genesis.ones(2))
     tensor([1., 1.])
     """
@@ -36,7 +35,6 @@ class Identity(Module):
 class Flatten(Module):
     """The axes from `start_dim` to `end_dim` merged into one.
 
-    >>> import genesis
     >>> genesis.nn.Flatten()(genesis.ones(2, 3, 4)).shape
     (2, 12)
     """
@@ -55,7 +53,6 @@ class Flatten(Module):
 class Unflatten(Module):
     """Axis `dim` split into `unflattened_size`.
 
-    >>> import genesis
     >>> genesis.nn.Unflatten(1, (2, 3))(genesis.ones(4, 6)).shape
     (4, 2, 3)
     """
@@ -74,7 +71,6 @@ class Unflatten(Module):
 class PixelShuffle(Layer):
     """(.., c * r^2, h, w) -> (.., c, h * r, w * r); see `nn.functional.pixel_shuffle`.
 
-    >>> import genesis
     >>> genesis.nn.PixelShuffle(2)(genesis.ones(1, 8, 3, 3)).shape
     (1, 2, 6, 6)
     """
@@ -86,7 +82,6 @@ class PixelShuffle(Layer):
 class PixelUnshuffle(Layer):
     """(.., c, h * r, w * r) -> (.., c * r^2, h, w); see `nn.functional.pixel_unshuffle`.
 
-    >>> import genesis
     >>> genesis.nn.PixelUnshuffle(2)(genesis.ones(1, 2, 6, 6)).shape
     (1, 8, 3, 3)
     """
@@ -98,7 +93,6 @@ class PixelUnshuffle(Layer):
 class ChannelShuffle(Layer):
     """The channels of all groups in turn; see `nn.functional.channel_shuffle`.
 
-    >>> import genesis
     >>> genesis.nn.ChannelShuffle(2)(genesis.arange(4).reshape(1, 4, 1)).tolist()
     [[[0], [2], [1], [3]]]
     """
@@ -110,7 +104,6 @@ class ChannelShuffle(Layer):
 class Unfold(Layer):
     """The windows of images as columns: (n, c, h, w) -> (n, c * window, windows); see `nn.functional.unfold`.
 
-    >>> import genesis
     >>> genesis.nn.Unfold(2)(genesis.ones(1, 3, 4, 4)).shape
     (1, 12, 9)
     """
@@ -125,7 +118,6 @@ class Unfold(Layer):
 class Fold(Layer):
     """Columns laid over each other as images and added: what `Unfold` took apart; see `nn.functional.fold`.
 
-    >>> import genesis
     >>> genesis.nn.Fold((4, 4), 2, stride=2)(genesis.ones(1, 12, 4)).shape
     (1, 3, 4, 4)
     """
@@ -141,7 +133,6 @@ class Fold(Layer):
 class Upsample(Layer):
     """Signals, images or volumes at another size. Arguments as those of `nn.functional.interpolate`.
 
-    >>> import genesis
     >>> genesis.nn.Upsample(scale_factor=2, mode="bilinear")(genesis.ones(1, 3, 4, 5)).shape
     (1, 3, 8, 10)
     """
@@ -167,7 +158,6 @@ class Upsample(Layer):
 class UpsamplingNearest2d(Upsample):
     """`Upsample` of images, each element taken from its nearest.
 
-    >>> import genesis
     >>> genesis.nn.UpsamplingNearest2d(scale_factor=2)(genesis.tensor([[[[1.0, 2.0]]]])).tolist()
     [[[[1.0, 1.0, 2.0, 2.0], [1.0, 1.0, 2.0, 2.0]]]]
     """
@@ -179,7 +169,6 @@ class UpsamplingNearest2d(Upsample):
 class UpsamplingBilinear2d(Upsample):
     """`Upsample` of images, interpolated linearly, with the corners aligned.
 
-    >>> import genesis
     >>> genesis.nn.UpsamplingBilinear2d((1, 3))(genesis.tensor([[[[1.0, 2.0]]]]))
     tensor([[[[1.0000, 1.5000, 2.0000]]]])
     """

@@ -38,7 +38,6 @@ class TransformerEncoderLayer(Module):
 
     Raises ValueError for another activation.
 
-    >>> import genesis
     >>> layer = genesis.nn.TransformerEncoderLayer(8, 2, 16, batch_first=True)
     >>> layer(genesis.ones(3, 5, 8)).shape
     (3, 5, 8)
@@ -115,7 +114,6 @@ class TransformerDecoderLayer(TransformerEncoderLayer):
 
     Arguments and errors are those of TransformerEncoderLayer.
 
-    >>> import genesis
     >>> layer = genesis.nn.TransformerDecoderLayer(8, 2, 16, batch_first=True)
     >>> layer(genesis.ones(3, 5, 8), genesis.ones(3, 4, 8)).shape
     (3, 5, 8)
@@ -203,7 +201,6 @@ class Transformer(Module):
         num_encoder_layers, num_decoder_layers: how many.
         custom_encoder, custom_decoder: to be taken instead.
 
-    >>> import genesis
     >>> model = genesis.nn.Transformer(8, 2, 1, 1, 16, batch_first=True)
     >>> model(genesis.ones(3, 4, 8), genesis.ones(3, 5, 8)).shape
     (3, 5, 8)
@@ -251,7 +248,6 @@ class Transformer(Module):
     def generate_square_subsequent_mask(sz: int, device: DeviceLike = None, dtype: DType | None = None) -> Tensor:
         """-inf above the diagonal of (sz, sz), zeros elsewhere: each place attends to itself and to those before it.
 
-        >>> import genesis
         >>> genesis.nn.Transformer.generate_square_subsequent_mask(2)
         tensor([[0., -inf],
                 [0., 0.]])

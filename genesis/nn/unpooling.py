@@ -43,7 +43,6 @@ def max_unpool1d(
 
     `output_size` is what was pooled, where it is not what the windows reach. Raises ValueError for other sizes.
 
-    >>> import genesis
     >>> y, at = genesis.nn.functional.max_pool1d(genesis.tensor([[1.0, 3.0, 2.0, 0.0]]), 2, return_indices=True)
     >>> max_unpool1d(y, at, 2)
     tensor([[0., 3., 2., 0.]])

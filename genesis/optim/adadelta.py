@@ -24,7 +24,6 @@ def adadelta_update(
 class Adadelta(DeclaredOptimizer):
     """Steps as large as those before, by running averages of the squares of gradients and of steps.
 
-    >>> import genesis
     >>> x = genesis.tensor([1.0, 2.0], requires_grad=True)
     >>> optimizer = Adadelta([x], eps=0.01)
     >>> (x * x).sum().backward()

@@ -22,7 +22,6 @@ def adagrad_update(
 class Adagrad(DeclaredOptimizer):
     """Steps scaled by the sum of all squares of the gradient so far.
 
-    >>> import genesis
     >>> x = genesis.tensor([1.0, 2.0], requires_grad=True)
     >>> optimizer = Adagrad([x], lr=0.1)
     >>> (x * x).sum().backward()

@@ -42,7 +42,6 @@ def adam_update(
 class Adam(DeclaredOptimizer):
     """Steps scaled by running averages of the gradient and of its square.
 
-    >>> import genesis
     >>> x = genesis.tensor([1.0, 2.0], requires_grad=True)
     >>> optimizer = Adam([x], lr=0.1)
     >>> (x * x).sum().backward()

@@ -24,7 +24,6 @@ def adamax_update(
 class Adamax(DeclaredOptimizer):
     """Adam whose steps are scaled by the greatest gradient of late, not by the average of squares.
 
-    >>> import genesis
     >>> x = genesis.tensor([1.0, 2.0], requires_grad=True)
     >>> optimizer = Adamax([x], lr=0.1)
     >>> (x * x).sum().backward()

@@ -21,7 +21,6 @@ def asgd_update(
 class ASGD(DeclaredOptimizer):
     """Gradient descent by steps that become smaller; the average of the parameters is kept under "ax" in the state.
 
-    >>> import genesis
     >>> x = genesis.tensor([1.0, 2.0], requires_grad=True)
     >>> optimizer = ASGD([x], lr=0.25, lambd=0.0)
     >>> (x * x).sum().backward()

@@ -35,7 +35,6 @@ class LBFGS(Optimizer):
 
     Raises ValueError for several groups, a negative `lr` and another line search.
 
-    >>> import genesis
     >>> x = genesis.tensor([1.0, 2.0], requires_grad=True)
     >>> optimizer = LBFGS([x], line_search_fn="strong_wolfe")
     >>> def closure():

@@ -30,7 +30,6 @@ class NAdam(DeclaredOptimizer):
 
     The first beta is meant to stay as it is: the product of all momenta counts as if it always had.
 
-    >>> import genesis
     >>> x = genesis.tensor([1.0, 2.0], requires_grad=True)
     >>> optimizer = NAdam([x], lr=0.1)
     >>> (x * x).sum().backward()

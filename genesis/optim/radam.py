@@ -26,7 +26,6 @@ def radam_update(
 class RAdam(DeclaredOptimizer):
     """Adam whose steps are rectified by what is known of the variance; before anything is, they follow the average alone.
 
-    >>> import genesis
     >>> x = genesis.tensor([1.0, 2.0], requires_grad=True)
     >>> optimizer = RAdam([x], lr=0.1)
     >>> (x * x).sum().backward()

@@ -29,7 +29,6 @@ def rmsprop_update(
 class RMSprop(DeclaredOptimizer):
     """Steps scaled by a running average of the gradient's square.
 
-    >>> import genesis
     >>> x = genesis.tensor([1.0, 2.0], requires_grad=True)
     >>> optimizer = RMSprop([x], lr=0.01)
     >>> (x * x).sum().backward()

@@ -27,7 +27,6 @@ class Rprop(DeclaredOptimizer):
 
     Raises ValueError for factors that do not lie on both sides of 1.
 
-    >>> import genesis
     >>> x = genesis.tensor([1.0, -2.0], requires_grad=True)
     >>> optimizer = Rprop([x], lr=0.25)
     >>> (x * x).sum().backward()

@@ -26,7 +26,6 @@ class SGD(DeclaredOptimizer):
 
     Raises ValueError for nesterov without momentum or with dampening.
 
-    >>> import genesis
     >>> x = genesis.tensor([1.0, 2.0], requires_grad=True)
     >>> optimizer = SGD([x], lr=0.1)
     >>> (x * x).sum().backward()

@@ -41,7 +41,6 @@ def get_swa_avg_fn() -> Average:
 def get_ema_avg_fn(decay: float = 0.999) -> Average:
     """The exponential moving average: decay * averaged + (1 - decay) * model. Raises ValueError outside [0, 1].
 
-    >>> import genesis
     >>> get_ema_avg_fn(0.75)(genesis.tensor(4.0), genesis.tensor(8.0), 3)
     tensor(5.)
     """
@@ -81,7 +80,6 @@ class AveragedModel(Module):
 
     Raises ValueError if both functions are given.
 
-    >>> import genesis
     >>> model = genesis.nn.Linear(1, 1, bias=False)
     >>> averaged = AveragedModel(model, multi_avg_fn=get_ema_multi_avg_fn(0.75))
     >>> for weight in (4.0, 8.0):
@@ -153,7 +151,6 @@ class SWALR(LRScheduler):
 
     `anneal_strategy` is "cos" or "linear". Raises ValueError for another, and for negative `anneal_epochs`.
 
-    >>> import genesis
     >>> scheduler = SWALR(genesis.optim.SGD([genesis.ones(1)], lr=0.5), swa_lr=0.25, anneal_epochs=2, anneal_strategy="linear")
     >>> scheduler.get_last_lr()
     [0.5]

@@ -54,7 +54,6 @@ def exponential(
 ) -> Tensor:
     """exp(-|k - center| / tau); the middle is the center of a symmetric one.
 
-    >>> import genesis
     >>> exponential(3)
     tensor([0.3679, 1.0000, 0.3679])
     """
@@ -108,7 +107,6 @@ def bartlett(
 ) -> Tensor:
     """A triangle from 0 to 1 and back.
 
-    >>> import genesis
     >>> bartlett(5)
     tensor([0.0000, 0.5000, 1.0000, 0.5000, 0.0000])
     """
@@ -142,7 +140,6 @@ def hamming(M: int, **options: Unpack[WindowOptions]) -> Tensor:
 def hann(M: int, **options: Unpack[WindowOptions]) -> Tensor:
     """`general_hamming` with alpha 1/2.
 
-    >>> import genesis
     >>> hann(4, sym=False)
     tensor([0.0000, 0.5000, 1.0000, 0.5000])
     """

@@ -27,7 +27,6 @@ __all__ = [
 def is_grad_enabled() -> bool:
     """Whether operations are recorded for backward in this thread.
 
-    >>> import genesis
     >>> with genesis.no_grad():
     ...     genesis.is_grad_enabled()
     False
@@ -96,7 +95,6 @@ def _flag(name: str, mode: object) -> bool:
 class no_grad(_GradMode):
     """Within it, results do not require gradients.
 
-    >>> import genesis
     >>> x = genesis.ones(2, requires_grad=True)
     >>> with genesis.no_grad():
     ...     y = x * 2
@@ -113,7 +111,6 @@ class no_grad(_GradMode):
 class enable_grad(_GradMode):
     """Within it, results require gradients again, inside `no_grad` too.
 
-    >>> import genesis
     >>> x = genesis.ones(2, requires_grad=True)
     >>> with genesis.no_grad(), genesis.enable_grad():
     ...     (x * 2).requires_grad
@@ -129,7 +126,6 @@ class enable_grad(_GradMode):
 class set_grad_enabled(_GradMode):
     """Switch to `mode`, True or False, at once; as a context manager, back on exit. Raises TypeError for another `mode`.
 
-    >>> import genesis
     >>> with genesis.set_grad_enabled(False):
     ...     genesis.is_grad_enabled()
     False
@@ -153,7 +149,6 @@ class set_grad_enabled(_GradMode):
 class inference_mode(_GradMode):
     """As `no_grad`; `inference_mode(False)` records. Raises TypeError for a `mode` that is no bool.
 
-    >>> import genesis
     >>> x = genesis.ones(2, requires_grad=True)
     >>> with genesis.inference_mode():
     ...     (x * 2).requires_grad
@@ -184,7 +179,6 @@ class autocast:
     Parameters and their gradients keep their dtype, and so does what an in-place operation writes to. Enter it for the
     forward pass and the loss: backward follows the casts that forward made. Raises TypeError for another dtype.
 
-    >>> import genesis
     >>> x, w = genesis.ones(2, 3), genesis.ones(3, 2)
     >>> with genesis.autocast():
     ...     y = x @ w
@@ -234,7 +228,6 @@ class autocast:
 def is_autocast_enabled(device_type: DeviceLike = None) -> bool:
     """Whether operations of this thread are cast now.
 
-    >>> import genesis
     >>> with genesis.autocast(enabled=False):
     ...     genesis.is_autocast_enabled()
     False
@@ -250,7 +243,6 @@ class SwitchedModule(ModuleType):
     def enable_autocast(self) -> bool:
         """Whether operations are cast, to bfloat16, wherever no autocast context says otherwise; False at first.
 
-        >>> import genesis
         >>> genesis.enable_autocast = True
         >>> (genesis.ones(2, 3) @ genesis.ones(3, 2)).dtype
         genesis.bfloat16

@@ -55,7 +55,6 @@ def view(tensor: Tensor, name: str, *arguments: object, **attributes: object) ->
 def detach(tensor: Tensor) -> Tensor:
     """A tensor that shares `tensor`'s storage and has no derivation.
 
-    >>> import genesis
     >>> x = genesis.ones(2, requires_grad=True)
     >>> x.detach().mul_(5), x
     (tensor([5., 5.]), tensor([5., 5.], requires_grad=True))

@@ -83,6 +83,7 @@ def extended(tmp_path_factory):
     """A copy of the package in which every block is at the end of its file."""
     root = tmp_path_factory.mktemp("extended")
     shutil.copytree(ROOT / "genesis", root / "genesis")  # with its compiled files: times are kept
+    shutil.copy(ROOT / "conftest.py", root)
     for file, text in BLOCKS:
         path = root / file
         before = path.read_text(encoding="utf-8") + "\n\n" if path.exists() else ""

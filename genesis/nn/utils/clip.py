@@ -27,7 +27,6 @@ def clip_grad_norm_(parameters: Tensor | Iterable[Tensor], max_norm: float, norm
 
     Returns the norm before scaling, a 0-d tensor.
 
-    >>> import genesis
     >>> x = genesis.tensor([0.0, 0.0], requires_grad=True)
     >>> x.grad = genesis.tensor([3.0, 4.0])
     >>> clip_grad_norm_(x, max_norm=1.0)
@@ -46,7 +45,6 @@ def clip_grad_norm_(parameters: Tensor | Iterable[Tensor], max_norm: float, norm
 def clip_grad_value_(parameters: Tensor | Iterable[Tensor], clip_value: float) -> None:
     """Clamp every element of the gradients to [-clip_value, clip_value], in place.
 
-    >>> import genesis
     >>> x = genesis.tensor([0.0, 0.0], requires_grad=True)
     >>> x.grad = genesis.tensor([3.0, -0.5])
     >>> clip_grad_value_(x, 1.0)

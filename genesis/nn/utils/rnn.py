@@ -44,7 +44,6 @@ def pad_sequence(
     Raises ValueError for no sequences, for shapes that differ beyond their lengths, and for another `padding_side` than
     "right" and "left".
 
-    >>> import genesis
     >>> pad_sequence([genesis.tensor([1, 2, 3]), genesis.tensor([4])], batch_first=True)
     tensor([[1, 2, 3],
             [4, 0, 0]])
@@ -65,7 +64,6 @@ def pad_sequence(
 def unpad_sequence(padded_sequences: Tensor, lengths: Any, batch_first: bool = False) -> list[Tensor]:
     """The sequences of a padded tensor, each as long as `lengths` says.
 
-    >>> import genesis
     >>> unpad_sequence(genesis.tensor([[1, 2, 3], [4, 0, 0]]), [3, 1], batch_first=True)
     [tensor([1, 2, 3]), tensor([4])]
     """
@@ -84,7 +82,6 @@ def pack_padded_sequence(
     `lengths` are numbers or a tensor of them. Raises ValueError for lengths that do not fit, and, with `enforce_sorted`,
     for ones that do not descend.
 
-    >>> import genesis
     >>> packed = pack_padded_sequence(genesis.tensor([[1, 2, 3], [4, 0, 0]]), [3, 1], batch_first=True)
     >>> packed.data, packed.batch_sizes
     (tensor([1, 4, 2, 3]), tensor([2, 1, 1]))
@@ -117,7 +114,6 @@ def pack_padded_sequence(
 def pack_sequence(sequences: Sequence[Tensor], enforce_sorted: bool = True) -> PackedSequence:
     """The sequences (l_i, ..) packed. Raises as `pad_sequence` and `pack_padded_sequence`.
 
-    >>> import genesis
     >>> pack_sequence([genesis.tensor([1, 2, 3]), genesis.tensor([4])]).data
     tensor([1, 4, 2, 3])
     """
@@ -132,7 +128,6 @@ def pad_packed_sequence(
 
     Raises ValueError for a `total_length` below the longest.
 
-    >>> import genesis
     >>> packed = pack_padded_sequence(genesis.tensor([[4, 0], [1, 2]]), [1, 2], batch_first=True, enforce_sorted=False)
     >>> pad_packed_sequence(packed, batch_first=True)
     (tensor([[4, 0],

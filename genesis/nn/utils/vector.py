@@ -16,7 +16,6 @@ __all__ = ["parameters_to_vector", "vector_to_parameters"]
 def parameters_to_vector(parameters: Iterable[Tensor]) -> Tensor:
     """The elements of all parameters, one after the other.
 
-    >>> import genesis
     >>> parameters_to_vector([genesis.zeros(2, 1), genesis.ones(1)])
     tensor([0., 0., 1.])
     """
@@ -26,7 +25,6 @@ def parameters_to_vector(parameters: Iterable[Tensor]) -> Tensor:
 def vector_to_parameters(vec: Tensor, parameters: Iterable[Tensor]) -> None:
     """Write the elements of `vec` into the parameters, in place. Raises ValueError unless there are as many of both.
 
-    >>> import genesis
     >>> weight = genesis.zeros(2, 1)
     >>> vector_to_parameters(genesis.tensor([1.0, 2.0]), [weight])
     >>> weight.tolist()

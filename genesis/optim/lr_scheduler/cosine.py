@@ -18,7 +18,6 @@ def _between(low: float, high: float, turn: float) -> float:
 class CosineAnnealingLR(LRScheduler):
     """From the first learning rate down to `eta_min` at step `T_max`, and up again after it.
 
-    >>> import genesis
     >>> optimizer = genesis.optim.SGD([genesis.ones(1)], lr=0.5)
     >>> CosineAnnealingLR(optimizer, T_max=100).get_last_lr()
     [0.5]
@@ -52,7 +51,6 @@ class CosineAnnealingWarmRestarts(LRScheduler):
 
     `step(epoch)` may be given fractions. Raises ValueError unless T_0 and T_mult are integers above 0.
 
-    >>> import genesis
     >>> optimizer = genesis.optim.SGD([genesis.ones(1)], lr=0.5)
     >>> CosineAnnealingWarmRestarts(optimizer, T_0=10, T_mult=2).get_last_lr()
     [0.5]

@@ -30,7 +30,6 @@ class CyclicLR(LRScheduler):
 
     Raises ValueError for another mode without a scale_fn, and for an optimizer without the momentum to cycle.
 
-    >>> import genesis
     >>> optimizer = genesis.optim.SGD([genesis.ones(1)], lr=1.0, momentum=0.9)
     >>> CyclicLR(optimizer, base_lr=0.125, max_lr=0.5, step_size_up=10).get_last_lr()
     [0.125]
@@ -100,7 +99,6 @@ class OneCycleLR(LRScheduler):
 
     Raises ValueError for settings that make no sense, and for a step beyond the last.
 
-    >>> import genesis
     >>> optimizer = genesis.optim.SGD([genesis.ones(1)], lr=1.0, momentum=0.9)
     >>> OneCycleLR(optimizer, max_lr=0.5, total_steps=10, div_factor=4).get_last_lr()
     [0.125]

@@ -19,7 +19,6 @@ __all__ = [
 class LambdaLR(LRScheduler):
     """The first learning rate times `lr_lambda(step)`; one function, or one for each group.
 
-    >>> import genesis
     >>> optimizer = genesis.optim.SGD([genesis.ones(1)], lr=0.5)
     >>> LambdaLR(optimizer, lambda step: 0.5 ** step).get_last_lr()
     [0.5]
@@ -50,7 +49,6 @@ class LambdaLR(LRScheduler):
 class MultiplicativeLR(LambdaLR):
     """Times `lr_lambda(step)` at every step but the first; one function, or one for each group.
 
-    >>> import genesis
     >>> optimizer = genesis.optim.SGD([genesis.ones(1)], lr=0.5)
     >>> MultiplicativeLR(optimizer, lambda step: 0.95).get_last_lr()
     [0.5]
@@ -66,7 +64,6 @@ class MultiplicativeLR(LambdaLR):
 class StepLR(LRScheduler):
     """Times `gamma` every `step_size` steps.
 
-    >>> import genesis
     >>> optimizer = genesis.optim.SGD([genesis.ones(1)], lr=0.5)
     >>> StepLR(optimizer, step_size=30, gamma=0.1).get_last_lr()
     [0.5]
@@ -90,7 +87,6 @@ class StepLR(LRScheduler):
 class MultiStepLR(LRScheduler):
     """Times `gamma` at each of the steps `milestones`.
 
-    >>> import genesis
     >>> optimizer = genesis.optim.SGD([genesis.ones(1)], lr=0.5)
     >>> MultiStepLR(optimizer, [30, 80]).get_last_lr()
     [0.5]
@@ -117,7 +113,6 @@ class ConstantLR(LRScheduler):
 
     Raises ValueError for a factor outside [0, 1].
 
-    >>> import genesis
     >>> optimizer = genesis.optim.SGD([genesis.ones(1)], lr=1.0)
     >>> ConstantLR(optimizer, factor=0.5).get_last_lr()
     [0.5]
@@ -147,7 +142,6 @@ class LinearLR(LRScheduler):
 
     Raises ValueError for a start_factor outside (0, 1] or an end_factor outside [0, 1].
 
-    >>> import genesis
     >>> optimizer = genesis.optim.SGD([genesis.ones(1)], lr=1.0)
     >>> LinearLR(optimizer, start_factor=0.5).get_last_lr()
     [0.5]
@@ -183,7 +177,6 @@ class LinearLR(LRScheduler):
 class ExponentialLR(LRScheduler):
     """Times `gamma` at every step.
 
-    >>> import genesis
     >>> optimizer = genesis.optim.SGD([genesis.ones(1)], lr=0.5)
     >>> ExponentialLR(optimizer, gamma=0.9).get_last_lr()
     [0.5]
@@ -205,7 +198,6 @@ class ExponentialLR(LRScheduler):
 class PolynomialLR(LRScheduler):
     """Times (1 - step / total_iters)^power, which reaches 0 at step `total_iters`.
 
-    >>> import genesis
     >>> optimizer = genesis.optim.SGD([genesis.ones(1)], lr=0.5)
     >>> PolynomialLR(optimizer, total_iters=4, power=2.0).get_last_lr()
     [0.5]

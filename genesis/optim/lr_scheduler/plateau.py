@@ -27,7 +27,6 @@ class ReduceLROnPlateau(LRScheduler):
 
     Raises ValueError for other modes, a factor of 1 or more, and another number of min_lr than of groups.
 
-    >>> import genesis
     >>> optimizer = genesis.optim.SGD([genesis.ones(1)], lr=1.0)
     >>> scheduler = ReduceLROnPlateau(optimizer, factor=0.5, patience=0)
     >>> for loss in (3.0, 2.0, 2.0):

@@ -23,7 +23,6 @@ class LRScheduler:
 
     Raises TypeError for what is no optimizer, KeyError where a schedule is resumed that never began.
 
-    >>> import genesis
     >>> class Harmonic(LRScheduler):
     ...     def get_lr(self):
     ...         return [lr / (1 + self.last_epoch) for lr in self.base_lrs]

@@ -42,7 +42,6 @@ class SequentialLR(_Composed):
 
     Raises ValueError unless there is one milestone less than there are schedulers.
 
-    >>> import genesis
     >>> from genesis.optim import lr_scheduler
     >>> optimizer = genesis.optim.SGD([genesis.ones(1)], lr=1.0)
     >>> warmup = lr_scheduler.LinearLR(optimizer, start_factor=0.25, total_iters=10)
@@ -96,7 +95,6 @@ class SequentialLR(_Composed):
 class ChainedScheduler(_Composed):
     """All schedulers at every step, each applied to the result of the one before. Raises ValueError where there are none.
 
-    >>> import genesis
     >>> from genesis.optim import lr_scheduler
     >>> optimizer = genesis.optim.SGD([genesis.ones(1)], lr=1.0)
     >>> both = [lr_scheduler.ConstantLR(optimizer, factor=0.5), lr_scheduler.ExponentialLR(optimizer, gamma=0.9)]

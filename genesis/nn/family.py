@@ -1,0 +1,40 @@
+"""Families of layers that differ by the number of axes they work over, and share a docstring."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from genesis.nn.module import Module
+
+__all__ = ["Family"]
+
+_EXTENTS = {1: "l", 2: "h, w", 3: "d, h, w"}
+
+
+class Family(Module):
+    """The base of families: `class Conv2d(_Conv, axes=2)` is the member for two axes.
+
+    A member without a docstring has that of its base. Filled in are the member's `{name}`, the `{first}` of the family, the
+    `{function}` of `nn.functional`, `{axes}` in words, `{extents}` by letters, and `{8}`: an 8 for each axis.
+    """
+
+    _axes: ClassVar[int] = 0
+    _template: ClassVar[str] = ""
+
+    def __init_subclass__(cls, axes: int = 0) -> None:
+        super().__init_subclass__()
+        if axes:
+            cls._axes = axes
+            if cls.__doc__ is None:
+                cls.__doc__ = _filled(cls, cls._template)
+        elif not cls._axes and cls.__doc__ is not None:
+            cls._template = cls.__doc__
+            cls.__doc__ = cls.__doc__.partition(">>>")[0]  # an example with braces does not run
+
+
+def _filled(cls: type[Family], template: str) -> str:
+    axes, name = cls._axes, cls.__name__
+    function = getattr(cls, "function", None) or getattr(cls, "_function", None)
+    return template.format(
+        *[", ".join([str(extent)] * axes) for extent in range(17)], name=name, first=f"{name[:-2]}1d", extents=_EXTENTS[axes],
+        function=getattr(function, "__name__", ""), axes="axis" if axes == 1 else f"{axes} axes")
