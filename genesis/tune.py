@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from genesis.codegen.cpu.target import cache_bytes
-from genesis.debug.timing import timing
+from genesis.debug.costs import timing
 from genesis.execution.flush import flush_all
 from genesis.functions.creation import ones
 from genesis.lower.cost import PARALLEL_COST

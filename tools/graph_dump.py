@@ -16,7 +16,7 @@ import sys
 from collections.abc import Sequence
 
 from genesis.debug.page import page
-from genesis.debug.recording import Flushed, Recording
+from genesis.debug.program import Flushed, Recording
 
 STAGES = ("trace", "lowered", "kernels", "program")
 FORMATS = ("text", "dot", "html")

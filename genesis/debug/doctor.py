@@ -25,8 +25,6 @@ from genesis.runtime.machine_code import target
 from genesis.runtime.processors import available_processors
 from genesis.runtime.team import get_num_threads
 
-__all__ = ["Finding", "Report", "doctor"]
-
 NEEDED = ("numba", "llvmlite", "numpy", "scipy", "ml_dtypes")
 FEATURES = ("avx", "avx2", "fma", "f16c", "avx512f", "avx512bf16", "neon", "sve")  # that kernels are the faster for
 OPTIONAL = ("nvmath-python", "cublas")  # CUDA computes without them: products by kernels of our own

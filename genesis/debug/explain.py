@@ -9,15 +9,12 @@ from genesis.capture.compiled import Compiled
 from genesis.capture.record.recorder import Recorder
 from genesis.capture.record.traced_call import record
 from genesis.capture.replay.entry import Entry
-from genesis.debug.kernels import ProgramCost, cost_of
+from genesis.debug.costs import ProgramCost, cost_of, seconds_of
 from genesis.debug.program import lines_of, refused_by
-from genesis.debug.timing import seconds_of
 from genesis.execution.flush import FLUSH_HOOKS, flush_all
 from genesis.execution.plan import Plan
 from genesis.ir.annotations import AnyFunction, Tree
 from genesis.tracing.trace import Trace
-
-__all__ = ["Explanation", "MeasuredProgram", "explain"]
 
 RUNS = 3
 

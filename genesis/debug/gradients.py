@@ -11,8 +11,6 @@ from genesis.ir.annotations import AnyFunction, Tree
 from genesis.ir.shapes import Shape
 from genesis.tensor.handle import Tensor
 
-__all__ = ["GradientRecord", "record_grad_function"]
-
 
 class GradientRecord(NamedTuple):
     """A step of backward: its place in the order, the node, the shapes of the gradients that came to it and that it passed

@@ -13,8 +13,6 @@ from genesis.tensor.handle import Tensor
 from genesis.tracing.state import current_trace
 from genesis.tracing.trace import Trace
 
-__all__ = ["Line", "RecordedGraph", "graph"]
-
 Line = tuple[str, int]  # file, line
 
 

@@ -9,8 +9,6 @@ from genesis.runtime.devices import DeviceLike, device_of
 from genesis.runtime.memory import DeviceMemory
 from genesis.runtime.sizes import readable
 
-__all__ = ["MemoryUse", "memory"]
-
 
 class MemoryUse:
     """Bytes in buffers (`held`), the most there were (`peak`), and bytes kept for the next ones (`idle`).

@@ -1,22 +1,27 @@
-"""A self-contained web page that draws recorded programs."""
+"""A self-contained web page that draws recorded programs: nodes in layers, edges pointing down, few crossings, straight lines.
+
+The layout is that of Sugiyama, Tagawa and Toda (1981): long edges are cut by unseen waypoints, one a layer; layers are ordered
+by the mean place of their neighbours, in sweeps; then every layer is moved as near below its neighbours as its order and
+widths allow, which is an isotonic regression.
+"""
 
 from __future__ import annotations
 
 import json
 import linecache
 import os
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from pathlib import Path
+from typing import NamedTuple
 
 from genesis.debug.graph import RecordedGraph
-from genesis.debug.layout import place
-from genesis.debug.recording import Flushed
-from genesis.ir.annotations import Attributes
+from genesis.debug.program import Flushed
+from genesis.ir.annotations import Attributes, Key
 from genesis.ir.graph import Node
 from genesis.ir.printer import format_node
 from genesis.ops.registry import PRIMITIVES
-
-__all__ = ["page"]
 
 CHARACTER = 7.6  # pixels, about
 
@@ -110,3 +115,125 @@ def _node(graph: RecordedGraph, index: int, kernel: str | None) -> Attributes:
 def _literal(graph: RecordedGraph, index: int) -> str:
     node = _number(graph, index)
     return f"{node.attrs['value']:g}" if node.op == "constant" else "●"
+
+
+# ---- layout ----
+
+
+Edge = tuple[Key, Key]
+
+GAP = 26.0  # between neighbours in a layer
+STEP = 92.0  # from layer to layer
+SWEEPS = 8
+WAYPOINT_LIMIT = 20_000  # beyond this, long edges are drawn straight
+
+
+class Placement(NamedTuple):
+    """Centres of nodes, and the corners that each edge passes between its ends."""
+
+    centres: dict[Key, tuple[float, float]]
+    corners: dict[Edge, list[tuple[float, float]]]
+
+
+def place(widths: Mapping[Key, float], edges: Sequence[Edge]) -> Placement:
+    """Centres for nodes of the given widths, in topological order, under edges (from, to).
+
+    >>> place({"a": 10, "b": 10}, [("a", "b")]).centres
+    {'a': (0.0, 0.0), 'b': (0.0, 92.0)}
+    """
+    edges = list(dict.fromkeys(edges))
+    layer = _layers(list(widths), edges)
+    chains = _chains(edges, layer)
+    width: dict[Key, float] = defaultdict(float, widths)
+    above: dict[Key, list[Key]] = defaultdict(list)
+    below: dict[Key, list[Key]] = defaultdict(list)
+    rows: list[list[Key]] = [[] for _ in range(max(layer.values(), default=-1) + 1)]
+    for name, depth in layer.items():
+        rows[depth].append(name)
+    for chain in chains.values():
+        for upper, lower in pairwise(chain):
+            below[upper].append(lower)
+            above[lower].append(upper)
+    _order(rows, above, below)
+    x = _abscissas(rows, above, below, width)
+    points = {name: (x[name], layer[name] * STEP) for name in layer}
+    corners = {edge: [points[p] for p in chain[1:-1]] for edge, chain in chains.items()}
+    return Placement({name: points[name] for name in widths}, corners)
+
+
+def _layers(names: Sequence[Key], edges: Sequence[Edge]) -> dict[Key, int]:
+    """A layer below every predecessor's, but as late as its readers allow for what has no more inputs than readers."""
+    before: dict[Key, list[Key]] = defaultdict(list)
+    after: dict[Key, list[Key]] = defaultdict(list)
+    for source, target in edges:
+        before[target].append(source)
+        after[source].append(target)
+    layer: dict[Key, int] = {}
+    for name in names:
+        layer[name] = max((layer[p] + 1 for p in before[name]), default=0)
+    for name in reversed(names):
+        if after[name] and len(before[name]) <= len(after[name]):
+            layer[name] = min(layer[s] for s in after[name]) - 1
+    return layer
+
+
+def _chains(edges: Sequence[Edge], layer: dict[Key, int]) -> dict[Edge, list[Key]]:
+    """Each edge's ends with the waypoints between; the waypoints are given their layers."""
+    long = sum(layer[t] - layer[s] - 1 for s, t in edges)
+    chains: dict[Edge, list[Key]] = {}
+    for source, target in edges:
+        between = range(layer[source] + 1, layer[target]) if long <= WAYPOINT_LIMIT else ()
+        waypoints = [("waypoint", source, target, depth) for depth in between]
+        layer.update(zip(waypoints, between, strict=True))
+        chains[source, target] = [source, *waypoints, target]
+    return chains
+
+
+def _order(rows: list[list[Key]], above: Mapping[Key, list[Key]], below: Mapping[Key, list[Key]]) -> None:
+    """Sort every row by the mean place of its neighbours in the row before, down and up in turn."""
+    for sweep in range(SWEEPS):
+        down = sweep % 2 == 0
+        neighbours = above if down else below
+        ordered = range(1, len(rows)) if down else range(len(rows) - 2, -1, -1)
+        for depth in ordered:
+            place_of = {name: i for i, name in enumerate(rows[depth - 1 if down else depth + 1])}
+            wanted = {
+                name: _mean([place_of.get(n, 0) for n in neighbours[name]], i) for i, name in enumerate(rows[depth])
+            }
+            rows[depth].sort(key=wanted.__getitem__)
+
+
+def _mean(values: Sequence[float], default: float) -> float:
+    return sum(values) / len(values) if values else default
+
+
+def _abscissas(
+    rows: list[list[Key]], above: Mapping[Key, list[Key]], below: Mapping[Key, list[Key]], width: Mapping[Key, float]
+) -> dict[Key, float]:
+    x: dict[Key, float] = {}
+    for row in rows:
+        x.update(zip(row, _spaced([0.0] * len(row), [width[n] for n in row]), strict=True))
+    for sweep in range(SWEEPS):
+        down = sweep % 2 == 0
+        for row in rows if down else reversed(rows):
+            neighbours = above if down else below
+            wanted = [_mean([x[n] for n in neighbours[name]], x[name]) for name in row]
+            x.update(zip(row, _spaced(wanted, [width[n] for n in row]), strict=True))
+    return x
+
+
+def _spaced(wanted: Sequence[float], widths: Sequence[float]) -> list[float]:
+    """Centres as near to those wanted as keeps their order and a gap between (pool adjacent violators)."""
+    offsets, offset = [], 0.0
+    for i, width in enumerate(widths):
+        offset += 0.0 if i == 0 else (widths[i - 1] + width) / 2 + GAP
+        offsets.append(offset)
+    pools: list[tuple[float, int]] = []  # (sum of wanted places less offsets, how many)
+    for place_wanted, own in zip(wanted, offsets, strict=True):
+        total, count = place_wanted - own, 1
+        while pools and pools[-1][0] / pools[-1][1] > total / count:
+            before, more = pools.pop()
+            total, count = total + before, count + more
+        pools.append((total, count))
+    means = [total / count for total, count in pools for _ in range(count)]
+    return [mean + own for mean, own in zip(means, offsets, strict=True)]

@@ -1,12 +1,14 @@
-"""The lowered program: its kernels, its instruction list, and the graph it was scheduled from."""
+"""The lowered program: its kernels, its instruction list, the graph it was scheduled from; and a record of those that ran."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 from genesis.debug.graph import Line, RecordedGraph
+from genesis.execution.flush import FLUSH_HOOKS, flush_all
 from genesis.execution.plan import Plan, plan_for
+from genesis.ir.annotations import Key
 from genesis.ir.graph import Node
 from genesis.lower.build import KernelCall
 from genesis.lower.listing import listing
@@ -15,8 +17,6 @@ from genesis.tensor.dispatch import array_of
 from genesis.tensor.handle import Tensor
 from genesis.tracing.state import current_trace
 from genesis.tracing.trace import Trace
-
-__all__ = ["KernelView", "LoweredProgram", "instruction", "lines_of", "pending", "program", "refused_by", "sources_of"]
 
 
 class KernelView(NamedTuple):
@@ -140,3 +140,57 @@ def pending(tensors: Sequence[Tensor]) -> Trace:
     """The trace that is to compute `tensors`; this thread's open one if they are computed already."""
     traces = [a.trace for a in map(array_of, tensors) if a.memory is None and a.trace is not None]
     return traces[0] if traces else current_trace()
+
+
+# ---- recordings ----
+
+
+class Flushed:
+    """A program that ran: the graph as it was recorded, what it was lowered to, and how many times it ran."""
+
+    __slots__ = ("graph", "program", "runs")
+
+    def __init__(self, graph: RecordedGraph, program: LoweredProgram) -> None:
+        self.graph = graph
+        self.program = program
+        self.runs = 1
+
+
+class Recording:
+    """A context that collects every flush inside it; what is pending before it is flushed first.
+
+    Flushes that took one path through the trie count as one program.
+
+    >>> import genesis
+    >>> with Recording() as recording:
+    ...     for i in range(3):
+    ...         value = (genesis.ones(2) * (i + 2)).tolist()
+    >>> [flushed.runs for flushed in recording.programs]
+    [3]
+    """
+
+    def __init__(self) -> None:
+        self.programs: list[Flushed] = []
+        self._by_path: dict[Key, Flushed] = {}
+
+    def __enter__(self) -> Self:
+        flush_all()
+        FLUSH_HOOKS.append(self._on_flush)
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        FLUSH_HOOKS.remove(self._on_flush)
+
+    def _on_flush(self, trace: Trace, plan: Plan | None) -> None:
+        if not isinstance(plan, Plan):  # nothing was asked for, or no program ran
+            return
+        outputs = sorted({array.index for array in trace.run.handles})
+        path = (trace.step, tuple(outputs))
+        flushed = self._by_path.get(path)
+        if flushed is not None:
+            flushed.runs += 1
+            return
+        flushed = self._by_path[path] = Flushed(
+            RecordedGraph.of_trace(trace, outputs), LoweredProgram(plan, lines_of(trace))
+        )
+        self.programs.append(flushed)

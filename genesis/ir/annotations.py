@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any
 
-__all__ = ["AnyFunction", "Arguments", "Attributes", "Extents", "Key", "Options", "Scalar", "Tree"]
-
 Scalar = bool | int | float  # a Python number
 Extents = int | Sequence[int]  # the one argument of `*size`, `*dims`: an int each, or all in one sequence
 Key = Hashable  # what a cache or a guard compares

@@ -16,12 +16,6 @@ from numpy.typing import DTypeLike
 
 from genesis.ir.annotations import Arguments, Scalar
 
-__all__ = [
-    "DTYPES", "DType", "as_dtype", "bfloat16", "bool_", "dtype_of_scalar", "float16", "float32", "float64",
-    "from_numpy_dtype", "get_default_dtype", "int8", "int16", "int32", "int64", "promote", "result_type",
-    "set_default_dtype", "uint8",
-]
-
 
 class DType:
     """An element type: `name`, `itemsize` in bytes, `category` (0 bool, 1 integer, 2 floating) and NumPy's dtype."""

@@ -14,8 +14,6 @@ from genesis.ir.annotations import Key, Options, Scalar
 from genesis.ir.dtypes import DType
 from genesis.ir.shapes import Shape, numel
 
-__all__ = ["MOST_BYTES", "Graph", "Node", "Value", "check_size"]
-
 MOST_BYTES = 1 << 48  # what addresses of a process reach, on processors of today
 _NO_ATTRS: Options = {}
 

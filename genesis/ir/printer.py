@@ -7,8 +7,6 @@ from typing import Any
 
 from genesis.ir.graph import Node
 
-__all__ = ["format_node", "format_nodes", "to_networkx"]
-
 
 def format_node(index: int, node: Node) -> str:
     """`%3 = add(%1, %2) : float32[4, 8]`"""

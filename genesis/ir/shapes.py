@@ -9,11 +9,6 @@ from collections.abc import Callable, Iterable, Sequence
 
 Shape = tuple[int, ...]
 
-__all__ = [
-    "Shape", "broadcast_shapes", "contiguous_strides", "normalize_axes", "normalize_axis", "numel", "reach", "reduced_shape",
-    "resolve_reshape",
-]
-
 numel: Callable[[Iterable[int]], int] = math.prod
 
 

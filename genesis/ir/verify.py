@@ -6,8 +6,6 @@ from collections.abc import Callable, Iterable, Sequence
 
 from genesis.ir.graph import Node
 
-__all__ = ["VerificationError", "verify"]
-
 
 class VerificationError(AssertionError):
     """A pass left a graph that breaks the IR's rules."""

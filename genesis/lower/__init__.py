@@ -9,20 +9,19 @@ from genesis.ir.dtypes import DType
 from genesis.ir.graph import Node
 from genesis.ir.verify import verify
 from genesis.lower.allocate import allocate
-from genesis.lower.convolve import convolve
-from genesis.lower.decisions import Decisions
+from genesis.lower.convolve import convolve, sum_batches
 from genesis.lower.donations import donations
 from genesis.lower.elide_copies import elide_copies
 from genesis.lower.fuse import fuse
 from genesis.lower.fuse_epilogues import fuse_epilogues
 from genesis.lower.fuse_tiles import fuse_tiles
+from genesis.lower.group import Decisions
 from genesis.lower.legalize import base_of, force_materialized, layout_of, legalize
 from genesis.lower.lower_concat import lower_concat
 from genesis.lower.rematerialize import rematerialize
 from genesis.lower.rewriting import Simplified
 from genesis.lower.schedule import Schedule, order
 from genesis.lower.simplify import simplify
-from genesis.lower.sum_batches import sum_batches
 from genesis.lower.target import Target
 from genesis.ops.layout import Layout
 

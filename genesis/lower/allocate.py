@@ -13,8 +13,6 @@ from genesis.ir.graph import Node
 from genesis.lower.schedule import Location, Schedule
 from genesis.lower.stages import Loop, Stage
 
-__all__ = ["ALIGNMENT", "allocate"]
-
 ALIGNMENT = 64  # bytes: a cache line, and a vector of 512 bits
 
 

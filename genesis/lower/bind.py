@@ -15,8 +15,6 @@ from genesis.lower.group import COLUMN, FINAL, FULL, Axis
 from genesis.lower.index_map import IndexMap
 from genesis.lower.kernel import REDUCTIONS, Access, Instruction, InstructionAttrs, Kernel, KernelArg
 
-__all__ = ["UnboundInstruction", "bind"]
-
 # Elements that a vector may step over: a wide load taken apart by shuffles then beats a gather. Pooling, whose windows are
 # 2 x 2, takes 0.6 ms a layer so, and 2.3 with gathers.
 MOST_STRIDE = 4

@@ -19,8 +19,6 @@ from genesis.lower.kernel import InstructionAttrs, Kernel, KernelArg
 from genesis.ops.layout import Layout
 from genesis.ops.registry import PRIMITIVES
 
-__all__ = ["KernelCall", "Store", "build_group"]
-
 
 class Store(NamedTuple):
     """Value `node`, of the given level, goes to `layout` of the storage of `target` (None: all of it)."""

@@ -3,6 +3,7 @@
 Before: a simplified graph. After: no matrix product reads windows that overlap. Such a product and the sum over its batch
 that alone reads it (a weight gradient) are one sum. Windows are never laid out as a matrix: that matrix would be as many
 times as large as the input as a window has elements. Code generation computes such sums in blocks that stay in registers.
+After `sum_batches`, other sums over all batch axes of a product that nothing else reads are products with `summed`.
 """
 
 from __future__ import annotations
@@ -11,13 +12,11 @@ from collections.abc import Sequence
 
 from genesis.ir.graph import Graph, Node, Value
 from genesis.ir.shapes import numel
-from genesis.lower.axis_groups import PLAIN, grouped_layout
-from genesis.lower.rewriting import Rewriting, Simplified, readers_of
+from genesis.lower.index_map import PLAIN, grouped_layout
+from genesis.lower.rewriting import Rewriting, Simplified, readers_of, without_dead
 from genesis.ops.contraction import swapped
 from genesis.ops.registry import expand
 from genesis.ops.views import reshape_value
-
-__all__ = ["convolve", "sum_of_products"]
 
 LEAST_WINDOWS = 8  # in a row: fewer do not fill a vector
 
@@ -96,3 +95,33 @@ def _strides(graph: Graph, x: Value) -> tuple[int, int]:
         return 1, 1
     row, column = found[0].strides[-2:]
     return row, column
+
+
+# ---- sums over a batch ----
+
+
+def sum_batches(graph: Simplified) -> Simplified:
+    """The graph with sums over batches of products as products that accumulate."""
+    nodes = list(graph.nodes)
+    if not any([node.op == "sum" and _sums_product(nodes, node) for node in nodes]):
+        return graph
+    readers = readers_of(enumerate(nodes))
+    found = False
+    for index, node in enumerate(nodes):
+        if _sums_product(nodes, node) and readers[node.inputs[0]] == [index] and node.inputs[0] not in graph.outputs:
+            product = nodes[node.inputs[0]]
+            nodes[index] = Node("matmul", product.inputs, {**product.attrs, "summed": True}, node.shape, node.dtype)
+            found = True
+    return without_dead(Simplified(nodes, graph.outputs, graph.origins)) if found else graph
+
+
+def _sums_product(nodes: Sequence[Node], node: Node) -> bool:
+    """Whether a node is a sum over the batch and nothing else of products, which are none with a vector, in their own dtype."""
+    product = nodes[node.inputs[0]] if node.op == "sum" else node
+    if node.op != "sum" or product.op != "matmul":
+        return False
+    axes, batch, dtype = node.attrs["axes"], product.shape[:-2], product.dtype
+    if dtype is not node.dtype or dtype.compute is not dtype or dtype.category != 2:
+        return False
+    return (min(*product.shape[-2:], nodes[product.inputs[0]].shape[-1]) > 1 and all(axis < len(batch) for axis in axes)
+            and all(extent == 1 for axis, extent in enumerate(batch) if axis not in axes))

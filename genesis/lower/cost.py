@@ -13,8 +13,6 @@ from genesis.lower.stages import Loop, Product, Stage, parts
 from genesis.lower.target import Target
 from genesis.ops.registry import PRIMITIVES
 
-__all__ = ["PARALLEL_COST", "Estimate", "estimate"]
-
 PARALLEL_COST = 100_000  # units of work, about a simple operation on an element each, that pay for waking the team: 2 us of it
 
 

@@ -11,8 +11,6 @@ from genesis.lower.kernel import Kernel
 from genesis.lower.schedule import Schedule
 from genesis.lower.stages import HostCall, Loop, Stage, parts
 
-__all__ = ["donations", "last_failing_stage"]
-
 
 def donations(nodes: Sequence[Node], schedule: Schedule) -> list[tuple[int, int]]:
     """(input, output) pairs, by their numbers, that may share memory if nobody outside holds the input.

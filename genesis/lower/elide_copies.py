@@ -15,8 +15,6 @@ from genesis.lower.build import KernelCall
 from genesis.lower.stages import Call, Matrix, Product, Stage
 from genesis.ops.layout import Layout
 
-__all__ = ["elide_copies"]
-
 
 def elide_copies(nodes: Sequence[Node], stages: Sequence[Stage], outputs: Collection[int]) -> list[Stage]:
     """The stages without copies of products that nobody else reads."""

@@ -15,15 +15,23 @@ from collections.abc import Sequence
 from genesis.ir.dtypes import DType
 from genesis.ir.graph import Node
 from genesis.ir.shapes import numel
-from genesis.lower.decisions import Decisions, Refusal
-from genesis.lower.group import COLUMN, FINAL, FULL, Axis, Group, Partition, aligned, pattern_of
+from genesis.lower.group import (
+    COLUMN,
+    FINAL,
+    FULL,
+    Axis,
+    Decisions,
+    Group,
+    Partition,
+    Refusal,
+    aligned,
+    pattern_of,
+)
 from genesis.lower.legalize import base_of
 from genesis.lower.levels import Levels
 from genesis.lower.materialize import materialize
 from genesis.lower.target import Target
 from genesis.ops.registry import PRIMITIVES
-
-__all__ = ["fuse"]
 
 OPERATION_LIMIT = 64  # a kernel of so many compiles in 32 ms
 LOAD_LIMIT = 24  # values that a kernel reads: each takes an address in each of its loops

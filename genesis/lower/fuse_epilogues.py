@@ -24,8 +24,6 @@ from genesis.lower.stages import Call, Product, Stage
 from genesis.lower.target import Target
 from genesis.lower.tile_access import access_pattern, stays_in_tiles
 
-__all__ = ["fuse_epilogues"]
-
 COLUMNS = 64, 1024  # of a row: vectors of a kernel are few in a shorter one, blocks of a longer one leave the cache half done
 
 

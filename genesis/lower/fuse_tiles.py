@@ -19,12 +19,9 @@ from typing import NamedTuple
 from genesis.ir.graph import Node
 from genesis.ir.shapes import numel
 from genesis.lower.build import KernelCall
-from genesis.lower.sequential_tiles import sequential_tile
 from genesis.lower.stages import Loop, Product, Stage
 from genesis.lower.target import Target
-from genesis.lower.tile_access import access_pattern, product_pattern, stays_in_tiles
-
-__all__ = ["fuse_tiles"]
+from genesis.lower.tile_access import access_pattern, product_pattern, sequential_tile, stays_in_tiles
 
 CACHE = 1 << 19  # bytes that a tile's values should fit into: half of a second-level cache
 LONGEST = 16  # calls in a loop

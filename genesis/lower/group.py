@@ -14,13 +14,8 @@ from typing import NamedTuple
 from genesis.ir.dtypes import DType
 from genesis.ir.graph import Node
 from genesis.ir.shapes import numel
-from genesis.lower.decisions import Decisions
 from genesis.lower.index_map import IndexMap, SplitAxis, Unmappable, contiguous_map, pull
 from genesis.lower.target import Target
-
-__all__ = [
-    "COLUMN", "FINAL", "FULL", "ROW", "Axis", "Group", "Partition", "aligned", "canonical_map", "pattern_of", "pull_views",
-]
 
 FULL, ROW, COLUMN, FINAL = "full", "row", "column", "final"
 
@@ -77,6 +72,29 @@ def _points(axes: tuple[Axis, ...], level: str) -> int:
     if level == FINAL:
         return 1
     return numel(extent for extent, reduced in axes if level == FULL or reduced == (level == COLUMN))
+
+
+class Refusal(NamedTuple):
+    """Node `node` begins a kernel of its own, for the one that computes or reads `beside` could not take it in."""
+
+    node: int
+    beside: int
+    reason: str
+
+
+class Choice(NamedTuple):
+    """Value `node`, read by other kernels, is kept in memory for them, or computed again in each, at `cost` an element."""
+
+    node: int
+    kept: bool
+    cost: int
+
+
+class Decisions(NamedTuple):
+    """All that was refused, and all that was chosen, in the order of the nodes."""
+
+    refusals: list[Refusal]
+    choices: list[Choice]
 
 
 class Partition(NamedTuple):

@@ -14,8 +14,6 @@ from typing import Any, NamedTuple
 from genesis.ir.dtypes import DType
 from genesis.ops.registry import PRIMITIVES
 
-__all__ = ["REDUCTIONS", "Access", "Instruction", "InstructionAttrs", "Kernel", "KernelArg"]
-
 REDUCTIONS = frozenset(("sum", "prod", "max", "min", "any", "all", "argmax", "argmin"))
 EFFECTS = frozenset(("store", "scatter", "scan"))  # a scan stores what a sum has come to, at each point
 VALUE_WORDS = frozenset(("pointer", "site", "stream"))  # the kinds of word that name a value of the graph

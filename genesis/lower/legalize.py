@@ -16,15 +16,13 @@ from genesis.ir.annotations import Key
 from genesis.ir.dtypes import float32, int64
 from genesis.ir.graph import Graph, Node, Value
 from genesis.ir.shapes import numel
-from genesis.lower.axis_groups import grouped_layout, memory_layout
 from genesis.lower.convolve import sum_of_products
+from genesis.lower.index_map import grouped_layout, memory_layout
 from genesis.lower.rewriting import Rewriting, Simplified
 from genesis.ops.contraction import swapped
 from genesis.ops.layout import Layout, contiguous_layout
 from genesis.ops.registry import PRIMITIVES, cast, expand
 from genesis.ops.views import reshape_value, view_node
-
-__all__ = ["base_of", "force_materialized", "layout_of", "legalize", "matrix_operand", "result_layout"]
 
 
 def base_of(nodes: Sequence[Node], index: int) -> int:

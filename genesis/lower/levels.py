@@ -6,13 +6,10 @@ from collections.abc import Mapping, Sequence
 
 from genesis.ir.graph import Node
 from genesis.ir.shapes import numel
-from genesis.lower.axis_groups import memory_layout
 from genesis.lower.group import COLUMN, FINAL, FULL, ROW, Axis, Group, aligned, canonical_map, pattern_of, pull_views
-from genesis.lower.index_map import SplitAxis, Unmappable, pull
+from genesis.lower.index_map import SplitAxis, Unmappable, memory_layout, pull
 from genesis.lower.target import Target
 from genesis.ops.registry import PRIMITIVES
-
-__all__ = ["Levels"]
 
 # Rows for each thread from which on one kernel goes over each row in several passes; fewer leave threads idle.
 ROWS_FOR_PASSES = 16

@@ -7,8 +7,6 @@ from collections.abc import Callable
 from genesis.lower.build import KernelCall
 from genesis.lower.kernel import REDUCTIONS, Access, Instruction, KernelArg
 
-__all__ = ["listing"]
-
 _INFIX = {
     "add": "+", "sub": "-", "mul": "*", "div": "/", "floor_divide": "//", "remainder": "%", "pow": "**", "eq": "==",
     "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">=", "bitwise_and": "&", "bitwise_or": "|", "bitwise_xor": "^",

@@ -18,8 +18,6 @@ from genesis.lower.rewriting import Rewriting, Simplified, live_nodes
 from genesis.ops.registry import expand
 from genesis.ops.views import reshape_value
 
-__all__ = ["lower_concat"]
-
 
 class _Slices(NamedTuple):
     """Of a value as a matrix of `rows`: (first column, columns, the value there), in order; elsewhere it is zero."""

@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from genesis.ir.graph import Node
-from genesis.lower.decisions import Choice, Decisions, is_worth_keeping
-from genesis.lower.group import Group
+from genesis.lower.group import Choice, Decisions, Group
 from genesis.lower.target import Target
 from genesis.ops.registry import PRIMITIVES
 
-__all__ = ["materialize"]
+GENERATE_COST = 80  # of a value computed from nothing, such as a random number: it takes no memory traffic at all
+TRAFFIC = 8  # bytes that an element of float32 takes to be written and read again
 
 
 def materialize(
@@ -85,3 +85,17 @@ def _must(
         if kind == "gather" and bases[node.inputs[0]] in home:
             found.add(bases[node.inputs[0]])
     return found, outside
+
+
+def is_worth_keeping(cost: int, nbytes: int, target: Target, sources: int, large: int) -> bool:
+    """Whether to write a value and read it again, rather than compute it again.
+
+    It takes `cost` simple operations an element, from `sources` values in memory, `large` of them as large as itself.
+    """
+    if not sources:
+        return cost > GENERATE_COST
+    if large > 1:  # it would read more than it saves
+        return True
+    machine = target.at_work(target.threads)
+    bandwidth = machine.cache if nbytes <= machine.cached else min(machine.cache, machine.memory)
+    return cost / machine.operations > TRAFFIC / bandwidth

@@ -19,8 +19,6 @@ from genesis.ir.graph import Node
 from genesis.lower.rewriting import Rewriting, Simplified, readers_of, without_dead
 from genesis.ops.registry import PRIMITIVES
 
-__all__ = ["is_quick_product", "rematerialize"]
-
 LEAST_BYTES = 1 << 20
 SHORT, GROWTH_IF_SHORT = 64, 2  # a sum over so few terms takes no longer than memory does
 LONG, GROWTH_IF_LONG = 128, 8

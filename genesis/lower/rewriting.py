@@ -7,8 +7,6 @@ from itertools import compress
 
 from genesis.ir.graph import Graph, Node
 
-__all__ = ["Rewriting", "Simplified", "live_nodes", "only_live", "readers_of", "without_dead"]
-
 
 class Simplified:
     """A graph without dead nodes: `nodes`, the positions of the wanted values, and where each node came from."""

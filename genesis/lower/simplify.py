@@ -20,8 +20,6 @@ from genesis.lower.rewriting import Simplified, live_nodes, only_live, readers_o
 from genesis.ops.contraction import exchanged
 from genesis.ops.registry import PRIMITIVES
 
-__all__ = ["FORWARDED", "simplify"]
-
 # Which of its inputs an operation is, of those that compute nothing.
 FORWARDED = {"custom": 0, "detach": 0, "variable": 0, "clone": 0, "normalized": 0, "rewritten": 1, "with_value": 1}
 _UNIT_OPERAND: dict[str, tuple[int, float]] = {"mul": (2, 1), "div": (1, 1), "sub": (1, 0), "pow": (1, 1)}

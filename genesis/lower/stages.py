@@ -6,16 +6,14 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from genesis.ir.shapes import numel
-from genesis.lower.axis_groups import PLAIN, AxisGroups
 from genesis.lower.build import KernelCall
+from genesis.lower.index_map import PLAIN, AxisGroups
 from genesis.ops.layout import Layout
-
-__all__ = ["Call", "HostCall", "Loop", "Matrix", "Product", "Stage", "parts"]
 
 
 class Matrix(NamedTuple):
     """A matrix, or each of a batch: the value that holds it, its layout there, the steps to the next one along the batch's
-    axes, and how many of the layout's last axes make up rows and columns (see `axis_groups.py`)."""
+    axes, and how many of the layout's last axes make up rows and columns (see `index_map.py`)."""
 
     value: int
     layout: Layout

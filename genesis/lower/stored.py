@@ -25,8 +25,6 @@ from genesis.runtime.counters import count, counts
 from genesis.runtime.kernel_cache import KernelCache, digest_of
 from genesis.runtime.speeds import speeds
 
-__all__ = ["read_or_lower"]
-
 LEAST_NODES = 64  # a smaller graph is lowered in a millisecond or two
 MOST_PLANS = 100  # a process that has made so many has begun; later ones may be of ever new sizes
 SIZE_LIMIT = 128 << 20  # bytes on disk; a training step takes 100 to 200 a node

@@ -6,8 +6,6 @@ from typing import NamedTuple
 
 from genesis.runtime.speeds import Speeds, speeds
 
-__all__ = ["SequentialTiles", "Target"]
-
 
 class SequentialTiles(NamedTuple):
     """Limits of loops whose tiles follow one another, each computed by the whole machine."""

@@ -7,17 +7,17 @@ each such value it touches at point e nothing but the e-th of E equal tiles: the
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from typing import NamedTuple
 
 from genesis.ir.graph import Node
 from genesis.ir.shapes import contiguous_strides, numel
-from genesis.lower.axis_groups import digits_of
 from genesis.lower.build import KernelCall
+from genesis.lower.index_map import digits_of
 from genesis.lower.kernel import Kernel
 from genesis.lower.stages import Product
-
-__all__ = ["AccessPattern", "TileAccess", "access_pattern", "items_of", "point_axes", "product_pattern", "stays_in_tiles"]
+from genesis.lower.target import SequentialTiles
 
 
 class TileAccess(NamedTuple):
@@ -136,3 +136,41 @@ def kernel_pattern(call: KernelCall) -> AccessPattern | None:
         inner = tuple((call.extents[a], strides[a]) for a in range(len(strides)) if a not in outer)
         accesses.append(TileAccess(pointer.value, offset, tuple(strides[a] for a in outer), inner))
     return AccessPattern(tuple(call.extents[a] for a in outer), tuple(accesses))
+
+
+# ---- sequential tiles ----
+
+
+def sequential_tile(
+    calls: Sequence[KernelCall | Product], points: int, nbytes: int, limits: SequentialTiles
+) -> tuple[int, int] | None:
+    """The points of a tile and of a stretch, for calls between which `nbytes` lie.
+
+    A tile has as much room as it should, or more if its products would not fill the machine that they fill as a whole, or if
+    the loop came to too many calls. None if all points are one tile, or if a single one takes too much.
+    """
+    if not limits.nbytes < nbytes <= limits.nbytes * points:
+        return None
+    works = [numel((*call.batch, *call.extents)) for call in calls if isinstance(call, Product)]
+    wanted = max(
+        points * limits.nbytes // nbytes, -(-points * len(calls) // limits.calls),
+        *(-(-points * limits.filling // work) for work in works if work >= limits.filling),
+    )
+    ends = _ends(calls, points)
+    if wanted >= points or any(outer % inner for inner, outer in itertools.pairwise(ends)):
+        return None
+    # A tile is whole units, each of all axes inside some axis: so it is a box of every call's axes. The tiles of a stretch are
+    # as even as units allow.
+    unit = max(end for end in ends if end <= wanted)
+    stretch = min(end for end in ends if end > unit)
+    tiles = -(-stretch // (wanted // unit * unit))
+    return -(-stretch // (unit * tiles)) * unit, stretch
+
+
+def _ends(calls: Sequence[KernelCall | Product], points: int) -> list[int]:
+    """How many points an axis of some call comes to, with all axes inside it; in order, from a single point to all."""
+    found = {1}
+    for call in calls:
+        leads = [lead for lead, _ in point_axes(call, points)]
+        found.update(itertools.accumulate(reversed(leads), int.__mul__))
+    return sorted(found)

@@ -7,7 +7,7 @@ import pytest
 
 import genesis
 from genesis.debug import Recording, graph, program, reset_stats, stats
-from genesis.debug.layout import GAP, place
+from genesis.debug.page import GAP, place
 
 
 def test_graph_shows_what_a_tensor_needs_and_nothing_else():

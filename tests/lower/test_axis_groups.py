@@ -7,7 +7,7 @@ import genesis
 from genesis.execution.plan import plan_for
 from genesis.ir.dtypes import float64, int64
 from genesis.lower import lower
-from genesis.lower.axis_groups import PLAIN
+from genesis.lower.index_map import PLAIN
 from genesis.lower.stages import Product
 from genesis.lower.target import SequentialTiles, Target
 from genesis.ops.reference import evaluate_all

@@ -8,7 +8,7 @@ import pytest
 import genesis
 from genesis.codegen.cuda.program import target_of
 from genesis.lower import target
-from genesis.lower.decisions import is_worth_keeping
+from genesis.lower.materialize import is_worth_keeping
 from genesis.lower.target import Target
 from genesis.runtime.speeds import ROUND
 

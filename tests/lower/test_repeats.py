@@ -8,7 +8,7 @@ import pytest
 
 import genesis
 from genesis.execution.plan import plan_for
-from genesis.lower import repeats
+from genesis.lower import schedule
 from genesis.lower.build import build_group
 from genesis.tracing.state import current_trace
 
@@ -22,7 +22,7 @@ def described(call):
 def counted(monkeypatch):
     """Every copy is compared with a group built afresh; what is yielded counts groups and copies."""
     counts = {"groups": 0, "copies": 0}
-    original = repeats.Repeats.calls
+    original = schedule.Repeats.calls
 
     def compared(self, group):
         known = len(self.built)
@@ -34,7 +34,7 @@ def counted(monkeypatch):
             assert [described(c) for c in calls] == [described(c) for c in fresh]
         return calls
 
-    monkeypatch.setattr(repeats.Repeats, "calls", compared)
+    monkeypatch.setattr(schedule.Repeats, "calls", compared)
     return counts
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from genesis.codegen.cuda.product import Matrices
 from genesis.codegen.cuda.registers import FLOATING
-from genesis.lower.axis_groups import Digits
+from genesis.lower.index_map import Digits
 from genesis.runtime.cuda.cublas import Gemm, Operand
 
 __all__ = ["gemms_of"]

@@ -10,8 +10,8 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from genesis.ir.graph import Node
 from genesis.ir.shapes import contiguous_strides, numel
-from genesis.lower.axis_groups import digits_of
 from genesis.lower.build import KernelCall
+from genesis.lower.index_map import digits_of
 from genesis.lower.stages import Loop, Matrix, Product
 from genesis.lower.tile_access import items_of, point_axes
 from genesis.ops.layout import Layout

@@ -11,7 +11,7 @@ from genesis.codegen.cuda.registers import accumulated, memory_type
 from genesis.codegen.cuda.signature import Function
 from genesis.codegen.cuda.target import SIMULATED, THREADS
 from genesis.ir.shapes import numel
-from genesis.lower.axis_groups import Digits, digits_of
+from genesis.lower.index_map import Digits, digits_of
 from genesis.lower.stages import Product
 
 __all__ = ["Matrices", "ProductLaunch", "combined", "matrices_of", "steps_of", "tiles_of"]
