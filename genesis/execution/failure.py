@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Container
+
 import numpy as np
 
 from genesis.execution.plan import Plan
 from genesis.runtime.native import UnfinishedError
 from genesis.tracing.trace import Trace
 
-__all__ = ["LOSSES", "lose", "lose_all"]
+__all__ = ["LOSSES", "lose", "lose_all", "take_back_writes"]
 
 LOSSES = IndexError, np.linalg.LinAlgError, UnfinishedError  # what a flush raises when values were lost
 
@@ -21,12 +23,17 @@ def lose(trace: Trace, failed: int, found: Exception) -> Exception:
     for index, node in enumerate(trace.nodes):
         if not lost.isdisjoint(node.inputs):
             lost.add(index)
-    for tensor, before in reversed(trace.written):
-        if tensor._array.trace is trace and tensor._array.index in lost:
-            tensor._array = before
-            tensor._version += 1
+    take_back_writes(trace, lost)
     trace.run = None
     return error
+
+
+def take_back_writes(trace: Trace, positions: Container[int]) -> None:
+    """Have tensors that were to hold the values at `positions` hold what they held before."""
+    for tensor, before in reversed(trace.written):
+        if tensor._array.trace is trace and tensor._array.index in positions:
+            tensor._array = before
+            tensor._version += 1
 
 
 def lose_all(trace: Trace, plan: Plan, problem: UnfinishedError) -> Exception:

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from genesis.execution.failure import lose, lose_all
+from genesis.execution.failure import lose, lose_all, take_back_writes
 from genesis.execution.host_call import call_host
 from genesis.execution.plan import Plan, find_plan, held_arrays
 from genesis.execution.reference_mode import Interpretation
@@ -54,9 +54,10 @@ def flush(trace: Trace, run: Run | None = None) -> None:
     Raises, naming the user's line, IndexError for an index out of range, LinAlgError for a matrix without the inverse or
     the factors that it was to have: what depends on it is lost,
     tensors that were to hold such values hold what they held before, and all else is computed. Raises UnfinishedError where
-    a GPU refuses a launch after others may have written over inputs: all is lost then, see `lose_all`. After any other
-    exception (an interrupt, no memory) nothing is lost: the trace takes no more calls, and whoever needs one of its
-    values takes the flush up again.
+    a GPU refuses a launch after others may have written over inputs: all is lost then, see `lose_all`. Where memory does
+    not suffice, tensors hold what they held before they were written to in this trace: a model is what it was before the
+    step. After that, and after any other exception (an interrupt, say), the trace takes no more calls, and whoever needs one
+    of its values takes the flush up again.
     """
     with LOCK:
         if trace.done:
@@ -67,7 +68,12 @@ def flush(trace: Trace, run: Run | None = None) -> None:
             trace.run = None
             trace.run = begun = run or _begin(trace)
             run = None
-            if (failed := _execute(begun, trace)) is None:
+            try:
+                failed = _execute(begun, trace)
+            except MemoryError:
+                take_back_writes(trace, range(len(trace.nodes)))
+                raise
+            if failed is None:
                 begun.completion.note()
             else:
                 failure = failed

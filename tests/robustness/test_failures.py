@@ -96,3 +96,23 @@ def test_an_exception_in_a_hook_comes_after_the_flush():
     finally:
         FLUSH_HOOKS.remove(hook)
     assert x.tolist() == [2, 2, 2]
+
+
+def test_a_step_that_does_not_fit_into_memory_leaves_the_model_as_it_was():
+    weight = genesis.ones(3, requires_grad=True)
+    average = genesis.zeros(3)
+    for huge in (None, 1 << 44):
+        loss = (weight * weight).sum()
+        loss.backward()
+        with genesis.no_grad():
+            weight -= 0.25 * weight.grad
+            average.mul_(0.5).add_(weight)
+        weight.grad = None
+        if huge:
+            too_large = genesis.zeros(huge) * loss
+            with pytest.raises(MemoryError, match="cannot allocate"):
+                too_large.sum().item() + too_large.tolist()
+            del too_large, loss
+        assert (weight.tolist(), average.tolist()) == ([0.5] * 3, [0.5] * 3)
+    (weight * weight).sum().backward()
+    assert weight.grad.tolist() == [1.0] * 3
