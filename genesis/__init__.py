@@ -70,8 +70,8 @@ from genesis.random import (
     bernoulli, get_rng_state, initial_seed, manual_seed, multinomial, normal, rand, rand_like, randint, randint_like, randn,
     randn_like, randperm, seed, set_rng_state,
 )
-from genesis.runtime.collector import grow_old as _grow_old
-from genesis.runtime.cuda.precision import get_float32_matmul_precision, set_float32_matmul_precision
+from genesis.runtime.references import grow_old as _grow_old
+from genesis.runtime.cuda.cublas import get_float32_matmul_precision, set_float32_matmul_precision
 from genesis.runtime.devices import Device as device
 from genesis.runtime.devices import get_default_device, set_default_device
 from genesis.runtime.rng import Generator

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from genesis.codegen.cpu.target import cache_bytes
+from genesis.codegen.cpu.tiling import cache_bytes
 from genesis.debug.costs import timing
 from genesis.execution.flush import flush_all
 from genesis.functions.creation import ones

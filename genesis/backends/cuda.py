@@ -5,6 +5,6 @@
 False
 """
 
-from genesis.runtime.cuda.precision import matmul
+from genesis.runtime.cuda.cublas import matmul
 
 __all__ = ["matmul"]

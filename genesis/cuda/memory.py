@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from genesis.cuda.gpus import GpuLike, memory_of, place_of
 from genesis.runtime.cuda import opened
-from genesis.runtime.sizes import readable
+from genesis.runtime.installation import readable
 
 __all__ = [
     "empty_cache", "max_memory_allocated", "max_memory_reserved", "mem_get_info", "memory_allocated", "memory_reserved",

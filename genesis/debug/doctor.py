@@ -15,14 +15,13 @@ from pathlib import Path
 from typing import NamedTuple
 
 from genesis.codegen.cpu.product.tile import Tile
-from genesis.codegen.cpu.target import vector_bytes
+from genesis.codegen.cpu.tiling import vector_bytes
 from genesis.debug.cuda_probe import SAYS
 from genesis.ir.annotations import Tree
-from genesis.runtime.cache_directory import cache_directory
 from genesis.runtime.installation import install_command
 from genesis.runtime.kernel_cache import SIZE_LIMIT
-from genesis.runtime.machine_code import target
-from genesis.runtime.processors import available_processors
+from genesis.runtime.machine_code import available_processors, target
+from genesis.runtime.private_directory import cache_directory
 from genesis.runtime.team import get_num_threads
 
 NEEDED = ("numba", "llvmlite", "numpy", "scipy", "ml_dtypes")

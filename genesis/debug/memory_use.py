@@ -6,8 +6,8 @@ from typing import Self
 
 from genesis.execution.flush import flush_all
 from genesis.runtime.devices import DeviceLike, device_of
+from genesis.runtime.installation import readable
 from genesis.runtime.memory import DeviceMemory
-from genesis.runtime.sizes import readable
 
 
 class MemoryUse:

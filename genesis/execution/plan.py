@@ -12,10 +12,9 @@ from genesis.ir.dtypes import DType, float64, int64
 from genesis.lower.schedule import Location
 from genesis.lower.stored import read_or_lower
 from genesis.ops.layout import Layout
-from genesis.runtime.collector import collector_paused
 from genesis.runtime.counters import count, counts
 from genesis.runtime.plan_cache import plan_cache
-from genesis.runtime.references import owned_elsewhere
+from genesis.runtime.references import collector_paused, owned_elsewhere
 from genesis.runtime.team import get_num_threads
 from genesis.tracing.trace import Array, Trace
 

@@ -20,9 +20,9 @@ from genesis.ir.graph import Node
 from genesis.lower import Lowered, lower
 from genesis.lower.target import Target
 from genesis.ops import PRIMITIVES
-from genesis.runtime.cache_directory import cache_directory
 from genesis.runtime.counters import count, counts
 from genesis.runtime.kernel_cache import KernelCache, digest_of
+from genesis.runtime.private_directory import cache_directory
 from genesis.runtime.speeds import speeds
 
 LEAST_NODES = 64  # a smaller graph is lowered in a millisecond or two

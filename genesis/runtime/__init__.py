@@ -2,8 +2,8 @@
 
 It imports nothing else of the package. From the kernel to the run:
 
-    machine_code    LLVM IR -> object code (numba_compiler, compile_workers) -> address
-    kernel_cache    kernels by source: in memory, on disk (cache_directory), or compiled
+    machine_code    LLVM IR -> object code (numba_compiler, here or in workers) -> address
+    kernel_cache    kernels by source: in memory, on disk (private_directory), or compiled
     native          Program: launches of kernels that one native call runs (executor_ir, team, team_ir)
     memory          buffers from a caching pool
     rng, counters   seeds and draws; what was compiled, loaded, run

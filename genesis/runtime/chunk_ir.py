@@ -1,4 +1,4 @@
-"""One chunk of a launch's items, as LLVM IR: the kernel is called for each block's part of the chunk.
+"""Parts of a launch as LLVM IR: a chunk of its items, block by block; and the kernel of loops, tile by tile.
 
     kernel      void (i64 lo, i64 hi, ptr words, i64 worker)     does items lo..hi-1 of the block that `words` describes
     block       {words, items}
@@ -10,7 +10,29 @@ has depends on nothing else, so partial results per chunk have the same bits whi
 
 from __future__ import annotations
 
-__all__ = ["CHUNK"]
+import re
+
+
+def with_fields(text: str) -> str:
+    """`text` with each line `  load %s: 1 i64 a, ..` spelled out, which loads fields of the structure %s that %s points to, and
+    each line `  fields %s: 1 a, ..`, which takes their addresses.
+
+    >>> print(with_fields("  load %s: 1 i64 a"), end="")
+      %a.at = getelementptr %s, ptr %s, i32 0, i32 1
+      %a = load i64, ptr %a.at
+    """
+    return re.sub(r"^  (load|fields) %(\w+): (.*)$", _spelled_out, text, flags=re.MULTILINE)
+
+
+def _spelled_out(line: re.Match[str]) -> str:
+    what, struct, fields = line.groups()
+    found = []
+    for number, *kind, name in (field.split() for field in fields.split(", ")):
+        address = f"{name}.at" if kind else name
+        found.append(f"  %{address} = getelementptr %{struct}, ptr %{struct}, i32 0, i32 {number}")
+        found += [f"  %{name} = load {kind[0]}, ptr %{address}"] if what == "load" else []
+    return "\n".join(found)
+
 
 CHUNK = """
 %launch = type { ptr, i64, ptr, i64, i64, i64, i64 }
@@ -64,3 +86,67 @@ finished:
 declare i64 @llvm.umax.i64(i64, i64)
 declare i64 @llvm.umin.i64(i64, i64)
 """
+
+
+_LOOP = """
+; words {number of calls, table}: for each worker the address of its calls
+; call {kernel, words, items of a tile, items, number of patches, patches}
+; patch {number of a word, base, step}: the word is base + tile * step
+%call = type { ptr, ptr, i64, i64, i64, ptr }
+%patch = type { i64, i64, i64 }
+
+define void @genesis_loop(i64 %first, i64 %end, ptr %words, i64 %worker) {
+entry:
+  %count = load i64, ptr %words
+  %table.at = getelementptr i64, ptr %words, i64 1
+  %table = load ptr, ptr %table.at
+  %calls.at = getelementptr ptr, ptr %table, i64 %worker
+  %calls = load ptr, ptr %calls.at
+  br label %tiles
+tiles:
+  %tile = phi i64 [ %first, %entry ], [ %tile.next, %tile.done ]
+  %more.tiles = icmp slt i64 %tile, %end
+  br i1 %more.tiles, label %calling, label %finished
+calling:
+  %c = phi i64 [ 0, %tiles ], [ %c.next, %call.now ]
+  %more.calls = icmp slt i64 %c, %count
+  br i1 %more.calls, label %call.one, label %tile.done
+call.one:
+  %call = getelementptr %call, ptr %calls, i64 %c
+  %kernel = load ptr, ptr %call
+  load %call: 1 ptr block, 2 i64 tile.items, 3 i64 items, 4 i64 patches.count, 5 ptr patches
+  br label %patching
+patching:
+  %p = phi i64 [ 0, %call.one ], [ %p.next, %patch.one ]
+  %more.patches = icmp slt i64 %p, %patches.count
+  br i1 %more.patches, label %patch.one, label %call.now
+patch.one:
+  %patch = getelementptr %patch, ptr %patches, i64 %p
+  %number = load i64, ptr %patch
+  load %patch: 1 i64 base, 2 i64 step
+  %moved = mul i64 %tile, %step
+  %value = add i64 %base, %moved
+  %word = getelementptr i64, ptr %block, i64 %number
+  store i64 %value, ptr %word
+  %p.next = add i64 %p, 1
+  br label %patching
+call.now:
+  %lo = mul i64 %tile, %tile.items
+  %lo.next = add i64 %lo, %tile.items
+  %short = icmp slt i64 %lo.next, %items
+  %hi = select i1 %short, i64 %lo.next, i64 %items
+  call void %kernel(i64 %lo, i64 %hi, ptr %block, i64 %worker)
+  %c.next = add i64 %c, 1
+  br label %calling
+tile.done:
+  %tile.next = add i64 %tile, 1
+  br label %tiles
+finished:
+  ret void
+}
+"""
+
+
+def loop_ir() -> str:
+    """The module that defines `genesis_loop`."""
+    return with_fields(_LOOP)

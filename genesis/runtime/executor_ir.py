@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import time
 
-from genesis.runtime.fields_ir import with_fields
+from genesis.runtime.chunk_ir import with_fields
 from genesis.runtime.team_ir import fork_join_ir
 
 __all__ = ["FAULT_WORDS", "run_ir"]

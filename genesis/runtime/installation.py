@@ -1,10 +1,8 @@
-"""How genesis was installed, and so the command that installs what it lacks."""
+"""Parts of messages: the command that installs what genesis lacks, by how it was installed itself, and numbers of bytes."""
 
 from __future__ import annotations
 
 from pathlib import Path
-
-__all__ = ["install_command"]
 
 _TREE = Path(__file__).parents[2]
 
@@ -19,3 +17,17 @@ def install_command(extra: str = "") -> str:
     # Never by a name alone: PyPI's `genesis` is another project's, and this one's distribution is not there.
     clone = _TREE if (_TREE / "pyproject.toml").exists() else "."
     return f'python -m pip install --editable "{clone}{f"[{extra}]" if extra else ""}"'
+
+
+def readable(nbytes: int) -> str:
+    """A number of bytes, in the unit that fits it.
+
+    >>> readable(640), readable(3 << 20)
+    ('640 B', '3.0 MiB')
+    """
+    size, unit = float(nbytes), "B"
+    for larger in ("KiB", "MiB", "GiB", "TiB"):
+        if size < 1024:
+            break
+        size, unit = size / 1024, larger
+    return f"{size:.0f} {unit}" if unit == "B" else f"{size:.1f} {unit}"

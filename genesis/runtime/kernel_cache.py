@@ -22,10 +22,9 @@ from typing import NamedTuple
 import llvmlite
 
 from genesis.runtime import machine_code
-from genesis.runtime.cache_directory import cache_directory
 from genesis.runtime.counters import count
 from genesis.runtime.fork import fork_safe_lock
-from genesis.runtime.private_directory import PrivateDirectory
+from genesis.runtime.private_directory import PrivateDirectory, cache_directory
 from genesis.runtime.uninterrupted import uninterrupted
 
 SIZE_LIMIT = 512 << 20  # bytes on disk

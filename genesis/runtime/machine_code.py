@@ -1,16 +1,169 @@
-"""Object code to callable addresses, through llvmlite alone."""
+"""LLVM IR to callable addresses: compiled here and by processes beside this one, linked by llvmlite.
+
+LLVM compiles one module at a time in a process. The first compile starts a worker process, which imports Numba while this one
+does; larger batches start more. They serve later batches too, and end when they are idle or this process is gone. Nothing
+depends on them: nobody waits for one that is still starting, and what a worker fails to deliver is compiled here.
+"""
 
 from __future__ import annotations
 
+import atexit
 import ctypes
+import os
+import select
+import subprocess
+import sys
+import threading
+from collections import deque
+from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
 import llvmlite.binding as llvm
 
-from genesis.runtime.compile_workers import compile_modules
+from genesis.runtime import numba_compiler
 from genesis.runtime.fork import fork_safe_lock
+from genesis.runtime.numba_compiler import read_frame, write_frame
 
-__all__ = ["compile_modules", "load", "target"]
+
+def available_processors() -> int:
+    """The processors the operating system lets this process run on; at least 1."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+MODULES_PER_NEW_WORKER = 18  # measured: a worker starts in the time of 18 small compiles
+MOST_WORKERS = 7
+
+
+class CompileWorker:
+    """One process that compiles on request."""
+
+    def __init__(self) -> None:
+        program = str(Path(numba_compiler.__file__))
+        self._process = subprocess.Popen(
+            [sys.executable, "-P", program],  # -P: the names in this folder must hide no library's
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            bufsize=0,
+            env=os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+            start_new_session=True,  # an interrupt from the keyboard is this process's business, not the worker's
+        )
+        assert self._process.stdin is not None and self._process.stdout is not None
+        self._requests, self._answers = self._process.stdin, self._process.stdout
+        self._greeted = False
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether a request would be answered soon, if only by an error."""
+        return self._greeted or bool(select.select([self._answers], [], [], 0)[0])
+
+    def compile(self, symbol: str, llvm_ir: str) -> bytes:
+        """The object code. Raises OSError or EOFError if the worker is gone or failed."""
+        if not self._greeted:
+            read_frame(self._answers)
+            self._greeted = True
+        write_frame(self._requests, symbol.encode(), llvm_ir.encode())
+        if not (object_code := read_frame(self._answers)):
+            raise OSError(f"the worker could not compile {symbol}")
+        return object_code
+
+    def close(self) -> None:
+        """Let the worker end. Its last request may still be under way."""
+        self._requests.close()
+        self._answers.close()
+
+    def forget(self) -> None:
+        """Drop this process's ends of the pipes, and do not ask what becomes of the worker: it may be the parent's."""
+        self.close()
+        self._process.returncode = 0
+
+
+_workers: list[CompileWorker] = []
+_compiling_here = fork_safe_lock()
+
+
+def _compile_here(symbol: str, llvm_ir: str) -> bytes:
+    with _compiling_here:  # module by module: a fork must find LLVM at rest, but need not wait for the whole batch
+        return numba_compiler.compile_module(symbol, llvm_ir)
+
+
+def _forget_workers() -> None:
+    while _workers:  # their pipes close, which ends them
+        _workers.pop().forget()
+
+
+os.register_at_fork(after_in_child=_forget_workers)
+atexit.register(_forget_workers)  # they end when they find the pipe closed
+
+
+def _workers_for(modules: int) -> list[CompileWorker]:
+    """As many workers as repay their start for this batch."""
+    if not sys.executable or hasattr(sys, "frozen"):  # an embedded or frozen executable does not run scripts
+        return []
+    try:
+        worth = max(modules // MODULES_PER_NEW_WORKER, "numba" not in sys.modules)
+        wanted = min(worth, available_processors() - 1, MOST_WORKERS)
+        while len(_workers) < wanted:
+            _workers.append(CompileWorker())
+    except OSError:  # no more processes: fewer workers, then
+        pass
+    return _workers[:]
+
+
+def compile_modules(modules: Sequence[tuple[str, Callable[[], str]]]) -> list[bytes]:
+    """The object code of each (symbol, function that writes its LLVM IR). One thread at a time may call.
+
+    Raises RuntimeError if a text is not valid LLVM IR.
+    """
+    # Texts are written one by one as they are compiled: Python writes the next while LLVM, which lets go of the interpreter,
+    # compiles those before.
+    objects = [b""] * len(modules)
+    waiting = deque(range(len(modules)))
+    starting = _workers_for(len(modules)) if modules else []
+    delegates: list[threading.Thread] = []
+
+    def take(compile_module: Callable[[str, str], bytes]) -> None:
+        try:
+            index = waiting.popleft()
+        except IndexError:  # another taker was quicker
+            return
+        try:
+            symbol, llvm_ir = modules[index]
+            objects[index] = compile_module(symbol, llvm_ir())
+        except BaseException:
+            waiting.append(index)
+            raise
+
+    def delegate(worker: CompileWorker) -> None:
+        try:
+            while waiting:
+                take(worker.compile)
+        except Exception:  # the worker is gone, or the text invalid: the module is compiled here, where the error is raised
+            _workers.remove(worker)
+            worker.close()
+
+    def finish() -> None:
+        while waiting:
+            for worker in [w for w in starting if w.is_ready][: len(waiting) - 1]:
+                starting.remove(worker)
+                delegates.append(threading.Thread(target=delegate, args=(worker,)))
+                delegates[-1].start()
+            take(_compile_here)
+
+    try:
+        finish()
+    except BaseException:
+        waiting.clear()
+        raise
+    finally:
+        for thread in delegates:
+            thread.join()
+    finish()  # what failing workers handed back
+    return objects
+
 
 _lock = fork_safe_lock()
 _engine: Any = None

@@ -1,4 +1,4 @@
-"""A directory that nobody else can write to, held open: machine code is read from nowhere else.
+"""This user's directories of compiled kernels and measured choices: nobody else can write to them, or nothing is read.
 
 Whoever can write to a directory on the way to it can put another in its place. So it is opened once, every directory above
 the one that was opened is looked at, and files are opened relative to it, whatever its path leads to later.
@@ -11,8 +11,6 @@ import os
 import stat
 from collections.abc import Iterator
 from pathlib import Path
-
-__all__ = ["PrivateDirectory"]
 
 _OTHERS_MAY_WRITE = stat.S_IWGRP | stat.S_IWOTH
 
@@ -104,3 +102,33 @@ def _is_ours(status: os.stat_result) -> bool:
 def _is_of_private_group(status: os.stat_result) -> bool:
     """Whether the group that may write is the user's own: systems that make one for each user number both alike."""
     return not status.st_mode & stat.S_IWOTH and status.st_gid == status.st_uid == os.geteuid()
+
+
+def cache_directory(name: str) -> Path | None:
+    """The private directory `name` under $GENESIS_CACHE_DIR, $XDG_CACHE_HOME/genesis or ~/.cache/genesis.
+
+    Made if need be. None if there can be none, or if others could write machine code into it. It may be read-only.
+    """
+    try:
+        directory = _root() / name
+        directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+        return directory if _is_private(directory) else None
+    except (OSError, RuntimeError):  # RuntimeError: there is no home directory
+        return None
+
+
+def _root() -> Path:
+    if chosen := os.environ.get("GENESIS_CACHE_DIR"):
+        return Path(chosen)
+    if base := os.environ.get("XDG_CACHE_HOME"):
+        return Path(base) / "genesis"
+    return Path.home() / ".cache" / "genesis"
+
+
+def _is_private(directory: Path) -> bool:
+    """Whether only this user or root can write here; a directory of our own is made so if it is not."""
+    status = directory.stat()
+    if status.st_uid == os.geteuid() and status.st_mode & 0o077:
+        directory.chmod(0o700)
+        status = directory.stat()
+    return status.st_uid in (os.geteuid(), 0) and not status.st_mode & 0o022

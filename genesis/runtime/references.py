@@ -1,4 +1,4 @@
-"""Reference counts: whether anybody owns an object besides those whom the caller knows of.
+"""Reference counts: whether anybody owns an object besides those whom the caller knows of; and when the collector waits.
 
 Counts are taken of what is in a list, by C code that goes through it. So they do not hang on how an interpreter passes
 local variables (Python 3.14 lends them), and what the taking itself adds is measured once, at import.
@@ -6,12 +6,12 @@ local variables (Python 3.14 lends them), and what the taking itself adds is mea
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import gc
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from itertools import compress
 from sys import getrefcount
 from typing import TypeVar
-
-__all__ = ["IN_LIST", "is_sole_owner", "owned_elsewhere", "reference_count"]
 
 T = TypeVar("T")
 
@@ -49,3 +49,26 @@ def owned_elsewhere(objects: Sequence[T]) -> list[T]:
     ['ab']
     """
     return [*compress(objects, map(_is_owned, map(reference_count, objects)))]
+
+
+@contextmanager
+def collector_paused() -> Iterator[None]:
+    """No collection in the block: lowering makes thousands of objects that live on, which collections would scan in vain."""
+    if not gc.isenabled():
+        yield
+        return
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()
+
+
+def grow_old() -> None:
+    """Move all objects into the oldest generation without a scan.
+
+    For the end of an import, whose objects live on: otherwise the first calls wait while the collector scans them.
+    """
+    if not gc.get_freeze_count():  # what others have frozen stays so
+        gc.freeze()
+        gc.unfreeze()

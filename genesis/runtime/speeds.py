@@ -13,10 +13,8 @@ import json
 from pathlib import Path
 from typing import NamedTuple
 
-from genesis.runtime.cache_directory import cache_directory
-from genesis.runtime.machine_code import target
-from genesis.runtime.private_directory import PrivateDirectory
-from genesis.runtime.processors import available_processors
+from genesis.runtime.machine_code import available_processors, target
+from genesis.runtime.private_directory import PrivateDirectory, cache_directory
 
 __all__ = ["ROUND", "Speeds", "remember", "speeds"]
 

@@ -15,7 +15,7 @@ import signal
 from genesis.runtime import team_ir
 from genesis.runtime.fork import fork_safe_lock
 from genesis.runtime.kernel_cache import KernelSource, get_or_compile
-from genesis.runtime.processors import available_processors
+from genesis.runtime.machine_code import available_processors
 from genesis.runtime.uninterrupted import uninterrupted
 
 MOST_WORKERS = 1024

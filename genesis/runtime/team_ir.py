@@ -20,8 +20,7 @@ from __future__ import annotations
 
 import platform
 
-from genesis.runtime.chunk_ir import CHUNK
-from genesis.runtime.fields_ir import with_fields
+from genesis.runtime.chunk_ir import CHUNK, with_fields
 from genesis.runtime.processors_ir import PROCESSORS
 
 __all__ = ["fork_join_ir", "worker_ir"]

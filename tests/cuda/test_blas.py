@@ -6,8 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import genesis
-from genesis.codegen.cuda.gemm import CALLS, gemms_of
-from genesis.codegen.cuda.product import Matrices
+from genesis.codegen.cuda.product import CALLS, Matrices, gemms_of
 from genesis.runtime.cuda.cublas import WORKSPACE, cublas_handle, gemm_call
 
 KINDS = {0: np.float32, 1: np.float64, 2: np.float16}

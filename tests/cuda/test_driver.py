@@ -16,7 +16,7 @@ import pytest
 import genesis
 from genesis.runtime import cuda
 from genesis.runtime.cuda.gpu import LaunchError
-from genesis.runtime.cuda.parameters import raw_words
+from genesis.runtime.cuda.program import raw_words
 
 bindings = pytest.importorskip("cuda.bindings.driver")
 real = pytest.importorskip("genesis.runtime.cuda.real")

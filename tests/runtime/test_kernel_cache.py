@@ -17,9 +17,9 @@ import numpy as np
 import pytest
 
 from genesis.runtime import kernel_cache as module
-from genesis.runtime.cache_directory import cache_directory
 from genesis.runtime.counters import stats
 from genesis.runtime.kernel_cache import KernelCache, KernelSource
+from genesis.runtime.private_directory import cache_directory
 
 from .kernels import run_python
 

@@ -7,7 +7,7 @@ import os
 
 import pytest
 
-from genesis.runtime import compile_workers, machine_code
+from genesis.runtime import machine_code
 from genesis.runtime.machine_code import load, target
 
 
@@ -30,11 +30,11 @@ def results(batch: list[tuple[str, str]], objects: list[bytes]) -> list[int]:
 @pytest.fixture
 def eager_workers(monkeypatch):
     """A worker process even for a small batch, on any machine."""
-    monkeypatch.setattr(compile_workers, "MODULES_PER_NEW_WORKER", 2)
-    monkeypatch.setattr(compile_workers, "available_processors", lambda: 3)
+    monkeypatch.setattr(machine_code, "MODULES_PER_NEW_WORKER", 2)
+    monkeypatch.setattr(machine_code, "available_processors", lambda: 3)
     yield
-    while compile_workers._workers:
-        compile_workers._workers.pop().close()
+    while machine_code._workers:
+        machine_code._workers.pop().close()
 
 
 def test_modules_compile_and_link():
@@ -64,14 +64,14 @@ def test_the_target_names_this_machine():
 def test_worker_processes_share_the_work(eager_workers):
     batch = modules(40, "shared")
     assert results(batch, compile_modules(batch)) == list(range(100, 140))
-    assert len(compile_workers._workers) == 2
+    assert len(machine_code._workers) == 2
     batch = modules(6, "shared_again")
     assert results(batch, compile_modules(batch)) == list(range(100, 106))
 
 
 def test_a_worker_answers_with_the_same_code(eager_workers):
     [(symbol, text)] = modules(1, "same")
-    worker = compile_workers.CompileWorker()
+    worker = machine_code.CompileWorker()
     assert worker.compile(symbol, text) == compile_modules([(symbol, text)])[0]
     with pytest.raises(OSError, match="could not compile"):
         worker.compile("broken", "define nonsense")
@@ -82,18 +82,18 @@ def test_a_worker_answers_with_the_same_code(eager_workers):
 def test_dead_workers_are_made_up_for(eager_workers):
     first = modules(8, "before")
     compile_modules(first)
-    for worker in compile_workers._workers:
+    for worker in machine_code._workers:
         worker._process.kill()
     batch = modules(8, "after")
     assert results(batch, compile_modules(batch)) == list(range(100, 108))
-    assert not any(worker._process.poll() for worker in compile_workers._workers)
+    assert not any(worker._process.poll() for worker in machine_code._workers)
 
 
 def test_workers_that_cannot_start_are_done_without(eager_workers, monkeypatch):
     def refuse(*_, **__):
         raise OSError("no more processes")
 
-    monkeypatch.setattr(compile_workers.subprocess, "Popen", refuse)
+    monkeypatch.setattr(machine_code.subprocess, "Popen", refuse)
     batch = modules(4, "alone")
     assert results(batch, compile_modules(batch)) == [100, 101, 102, 103]
 
@@ -107,9 +107,9 @@ def test_invalid_ir_raises_whoever_compiles_it(eager_workers):
 
 def test_workers_end_with_their_parent(eager_workers):
     compile_modules(modules(8, "orphan"))
-    [process, *_] = [worker._process for worker in compile_workers._workers]
-    compile_workers._workers[0].close()
-    compile_workers._workers.pop(0)
+    [process, *_] = [worker._process for worker in machine_code._workers]
+    machine_code._workers[0].close()
+    machine_code._workers.pop(0)
     assert process.wait(timeout=30) == 0
 
 

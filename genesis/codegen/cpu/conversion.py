@@ -5,15 +5,7 @@ from __future__ import annotations
 from llvmlite import ir
 
 from genesis.codegen.cpu.registers import (
-    FLOATING,
-    I32,
-    I64,
-    MEMORY_TYPE,
-    REGISTER_TYPE,
-    SIZE,
-    UNSIGNED,
-    element_type,
-    with_shape,
+    FLOATING, I32, I64, MEMORY_TYPE, REGISTER_TYPE, SIZE, UNSIGNED, element_type, with_shape,
 )
 from genesis.codegen.cpu.vectors import Vectors
 

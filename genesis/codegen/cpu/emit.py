@@ -14,14 +14,12 @@ from types import MappingProxyType
 
 from llvmlite import ir
 
-from genesis.codegen.cpu import column_sums
-from genesis.codegen.cpu.effects import effect, stored
+from genesis.codegen.cpu.addressing import at_each_point
 from genesis.codegen.cpu.lanes import Lanes
 from genesis.codegen.cpu.nest import Nest
-from genesis.codegen.cpu.reductions import Accumulator
+from genesis.codegen.cpu.reductions import Accumulator, add_to_columns, clear_columns, finish_columns
 from genesis.codegen.cpu.registers import I64
-from genesis.codegen.cpu.unrolled_axes import at_each_point
-from genesis.codegen.cpu.values import hoist, value_of
+from genesis.codegen.cpu.values import effect, hoist, stored, value_of
 from genesis.lower.kernel import REDUCTIONS, Instruction, Kernel
 
 __all__ = ["emit_finish", "emit_kernel"]
@@ -46,7 +44,7 @@ def emit_finish(kernel: Kernel, width: int) -> str:
     nest = Nest(kernel, kernel.name + "_finish", width, {})
     b = nest.builder
     if nest.columns:
-        column_sums.finish(nest)
+        finish_columns(nest)
         return str(nest.module)
     shares, partials = nest.words[nest.word_of("shares")], nest.words[nest.word_of("partials")]
     nest.lanes = Lanes(b, nest.lanes.width)
@@ -79,7 +77,7 @@ def _share(nest: Nest, share: ir.Value) -> None:
     items, shares = (nest.words[nest.word_of(kind)] for kind in ("items", "shares"))
     first, last = (b.udiv(b.mul(items, s), shares) for s in (share, b.add(share, I64(1))))
     totals = {n: _accumulator(nest, n) for n in nest.finals}
-    column_sums.clear(nest)
+    clear_columns(nest)
     _items(nest, first, last, totals)
     for position, n in enumerate(nest.finals):
         slot = b.add(b.mul(share, I64(len(nest.finals))), I64(position))
@@ -201,7 +199,7 @@ class _Pass:
             elif i.name not in REDUCTIONS:
                 effect(nest, i)
             elif n in nest.columns:
-                column_sums.add(nest, n)
+                add_to_columns(nest, n)
             # A reduction that does not vary along an unrolled kept axis takes its value in once, at that axis' first point.
             elif i.level == "final" or not any(nest.point.get(axis) for axis in nest.kept_unrolled if axis not in i.varies):
                 _reduce(nest, self.running[nest.key(n)], i)

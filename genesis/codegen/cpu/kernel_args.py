@@ -1,20 +1,21 @@
-"""Kernel arguments: addresses, extents, numbers, and memory for workers, as words of argument blocks."""
+"""Kernel arguments as words of argument blocks: addresses, extents, numbers, memory for workers; a product's epilogues."""
 
 from __future__ import annotations
 
 import struct
 from array import array
+from collections.abc import Mapping
+from itertools import chain
 from typing import NamedTuple
 
-from genesis.codegen.cpu.column_sums import ROOM
-from genesis.codegen.slot_map import SlotMap
+from genesis.codegen.cpu.reductions import ROOM
+from genesis.codegen.segment import SlotMap
 from genesis.ir.shapes import numel
 from genesis.lower.build import KernelCall
 from genesis.lower.kernel import KernelArg
+from genesis.lower.stages import Product
 from genesis.runtime.memory import Buffer
 from genesis.runtime.native import FAULT, BlockWord, Slot
-
-__all__ = ["Work", "argument"]
 
 
 class Work(NamedTuple):
@@ -56,3 +57,20 @@ def argument(w: KernelArg, call: KernelCall, slots: SlotMap, work: Work) -> Bloc
 
 def _bits(value: float) -> int:
     return int.from_bytes(struct.pack("=d", value), "little", signed=True)
+
+
+def followers(product: Product, slots: SlotMap, addresses: Mapping[str, int], workers: int) -> tuple[BlockWord, ...]:
+    """For each call its kernel, its argument block, and its items per row."""
+    rows = product.extents[0]
+    return tuple(chain.from_iterable(_entry(call, rows, slots, addresses, workers) for call in product.epilogue))
+
+
+def _entry(
+    call: KernelCall, rows: int, slots: SlotMap, addresses: Mapping[str, int], workers: int
+) -> tuple[int, tuple[BlockWord, ...], int]:
+    kernel = call.kernel
+    extent = call.extents[kernel.lane] if kernel.lane is not None else 1
+    lanes, items = (extent, numel(call.extents[a] for a in kernel.outer)) if kernel.outer else (extent // rows, rows)
+    work = Work(lanes, 1, workers, items)
+    words = tuple(argument(w, call, slots, work) for w in kernel.words)
+    return addresses[kernel.name], words, items // rows

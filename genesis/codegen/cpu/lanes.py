@@ -1,14 +1,19 @@
-"""The vocabulary in which CPU kernels are written: vectors, their conversion, division, reduction and access to memory."""
+"""The vocabulary in which CPU kernels are written: vectors with conversion, division that never traps, access to memory."""
 
 from __future__ import annotations
 
-from genesis.codegen.cpu.division import Division
-from genesis.codegen.cpu.memory_access import MemoryAccess
+from collections.abc import Collection, Mapping
 
-__all__ = ["Lanes"]
+from llvmlite import ir
+
+from genesis.codegen.cpu.conversion import Conversion
+from genesis.codegen.cpu.registers import (
+    DOUBLE, FLOATING, I1, I32, I64, MEMORY_TYPE, POINTER, SIZE, UNSIGNED, Literal, Value, constants, element_type, is_varying,
+    zero,
+)
 
 
-class Lanes(Division, MemoryAccess):
+class Lanes(Conversion):
     """Emits vector code of `width` lanes at the position of `builder`.
 
     Example::
@@ -17,3 +22,192 @@ class Lanes(Division, MemoryAccess):
         x = b.load(b.element_pointer(source, index, "float32"), "float32")
         b.store(b.fma(x, x, 1.0), target, "float32")
     """
+
+    # ---- division ----
+
+    def floor_divide(self, a: Value, b: Value, dtype: str) -> ir.Value:
+        """Python's `//`. Of integers, x // 0 is 0 and the quotient wraps; of floats, as torch: x // 0 is x / 0."""
+        a, b = self.matched(a, b)
+        if dtype not in FLOATING:
+            quotient, rest = self.divide_integers(a, b, dtype)
+            if dtype not in UNSIGNED:
+                quotient = self.select(self._opposed(rest, b, dtype), self.subtract(quotient, 1), quotient)
+            return self.select(self.compare("==", b, 0, dtype), 0, quotient)
+        rest = self.fmod(a, b)
+        quotient = self.divide(self.subtract(a, rest), b)
+        opposed = self._opposed(rest, b, dtype)
+        quotient = self.select(opposed, self.subtract(quotient, 1.0), quotient)
+        floored = self.floor(quotient)
+        # (a - rest) / b is rounded, so it may lie just below the integer that it stands for.
+        nearly_next = self.compare(">", self.subtract(quotient, floored), 0.5, dtype)
+        floored = self.select(nearly_next, self.add(floored, 1.0), floored)
+        ratio = self.divide(a, b)
+        floored = self.select(self.compare("==", quotient, 0.0, dtype), self.copy_sign(0.0, ratio), floored)
+        return self.select(self.compare("==", b, 0.0, dtype), ratio, floored)
+
+    def remainder(self, a: Value, b: Value, dtype: str) -> ir.Value:
+        """Python's `%`, with the divisor's sign. Of integers x % 0 is 0; of floats, as in torch, NaN."""
+        a, b = self.matched(a, b)
+        if dtype not in FLOATING:
+            _, rest = self.divide_integers(a, b, dtype)
+            if dtype not in UNSIGNED:
+                rest = self.select(self._opposed(rest, b, dtype), self.add(rest, b), rest)
+            return self.select(self.compare("==", b, 0, dtype), 0, rest)
+        rest = self.fmod(a, b)
+        return self.select(self._opposed(rest, b, dtype), self.add(rest, b), rest)
+
+    def fmod(self, a: Value, b: Value) -> ir.Value:
+        """C's fmod: exact, with the dividend's sign; NaN for x % 0 and inf % y."""
+        # In double, a quotient below 2^52 truncates to the true integer or the one above it, so one fused step leaves the
+        # remainder or the remainder less b. Wider gaps go to the C library, lane by lane.
+        a, b = self.matched(a, b)
+        dtype = "float64" if element_type(a) == DOUBLE else "float32"
+        wide_a, wide_b = (self.convert(self.absolute(x), dtype, "float64") for x in (a, b))
+        quotient = self.truncate(self.divide(wide_a, wide_b))
+        rest = self.fma(self.negate(quotient), wide_b, wide_a)
+        rest = self.select(self.compare("<", rest, 0.0, "float64"), self.add(rest, wide_b), rest)
+        itself_or_nan = self.fma(wide_a, 0.0, wide_a)
+        rest = self.select(self.compare("==", wide_b, float("inf"), "float64"), itself_or_nan, rest)
+        library = self.declared("fmod", DOUBLE, [DOUBLE, DOUBLE])
+        hard = self.compare(">=", quotient, 2.0**52, "float64")
+        rest = self.patched(rest, hard, lambda: self.per_lane(library, wide_a, wide_b))
+        return self.copy_sign(self.convert(rest, "float64", dtype), a)
+
+    def integer_fmod(self, a: Value, b: Value, dtype: str) -> ir.Value:
+        """C's `%`, with the dividend's sign; x itself if y is 0."""
+        a, b = self.matched(a, b)
+        return self.divide_integers(a, b, dtype)[1]
+
+    def _opposed(self, rest: ir.Value, divisor: ir.Value, dtype: str) -> ir.Value:
+        """Where a non-zero remainder lies on the other side of zero from the divisor."""
+        unequal = self.logical_xor(self.compare("<", rest, 0, dtype), self.compare("<", divisor, 0, dtype))
+        return self.logical_and(unequal, self.compare("!=", rest, 0, dtype))
+
+    def divide_integers(self, a: ir.Value, b: ir.Value, dtype: str) -> tuple[ir.Value, ir.Value]:
+        """The truncated quotient and its remainder."""
+        # x86 traps on division by 0, and of the least integer by -1: neither divisor reaches the instruction.
+        if dtype in UNSIGNED:
+            quotient = self.builder.udiv(a, self.select(self.compare("==", b, 0, dtype), 1, b))
+        else:
+            minus_one = self.compare("==", b, -1, dtype)
+            trapping = self.logical_or(minus_one, self.compare("==", b, 0, dtype))
+            quotient = self.builder.sdiv(a, self.select(trapping, 1, b))
+            quotient = self.select(minus_one, self.negate(a), quotient)
+        return quotient, self.subtract(a, self.multiply(quotient, b))
+
+    # ---- memory ----
+
+    # No lane outside a mask touches memory: a row's last vector may reach into an unmapped page. Alignment is that of one
+    # element, since views begin anywhere.
+
+    def element_pointer(self, base: ir.Value, index: Value, dtype: str) -> ir.Value:
+        """The address of element `index` of an array of `dtype`; a varying index gives a pointer for each lane."""
+        index = index if isinstance(index, ir.Value) else ir.Constant(I64, index)
+        base = self.builder.bitcast(base, POINTER)
+        base = self.splat(base) if is_varying(index) else base
+        return self.builder.gep(base, [index], inbounds=True, source_etype=MEMORY_TYPE[dtype])
+
+    def load(self, pointer: ir.Value, dtype: str, mask: ir.Value | None = None) -> ir.Value:
+        """`width` adjacent elements; lanes outside `mask` are not read and hold 0."""
+        memory = ir.VectorType(MEMORY_TYPE[dtype], self.width)
+        if mask is None:
+            return self.from_memory(self.builder.load(pointer, align=SIZE[memory.element], typ=memory), dtype)
+        return self.from_memory(self._masked("load", memory, [pointer, mask, zero(memory)], memory, 0), dtype)
+
+    def load_uniform(self, pointer: ir.Value, dtype: str) -> ir.Value:
+        """One element."""
+        memory = MEMORY_TYPE[dtype]
+        return self.from_memory(self.builder.load(pointer, align=SIZE[memory], typ=memory), dtype)
+
+    def gather(self, base: ir.Value, element_offsets: ir.Value, dtype: str, mask: ir.Value | None = None) -> ir.Value:
+        """The elements `base[element_offsets]`; lanes outside `mask` are not read and hold 0."""
+        memory = ir.VectorType(MEMORY_TYPE[dtype], self.width)
+        pointers = self.element_pointer(base, self.splat(element_offsets), dtype)
+        gathered = self._masked("gather", memory, [pointers, self._whole(mask), zero(memory)], memory, 0)
+        return self.from_memory(gathered, dtype)
+
+    def store(
+        self, x: ir.Value, pointer: ir.Value, dtype: str, mask: ir.Value | None = None, *, past_caches: bool = False
+    ) -> None:
+        """Store adjacent elements; lanes outside `mask` are not written. `past_caches` wants `pointer` aligned to 64."""
+        x = self.to_memory(self.splat(x), dtype)
+        if past_caches:
+            written = self.builder.store(x, pointer, align=64)
+            written.set_metadata("nontemporal", self.builder.module.add_metadata([ir.Constant(I32, 1)]))
+        elif mask is None:
+            self.builder.store(x, pointer, align=SIZE[x.type.element])
+        else:
+            self._masked("store", ir.VoidType(), [x, pointer, mask], x.type, 1)
+
+    def store_uniform(self, x: ir.Value, pointer: ir.Value, dtype: str) -> None:
+        """One element."""
+        x = self.to_memory(x, dtype)
+        self.builder.store(x, pointer, align=SIZE[x.type])
+
+    def scatter_store(
+        self, x: ir.Value, base: ir.Value, element_offsets: ir.Value, dtype: str, mask: ir.Value | None = None
+    ) -> None:
+        """To `base[element_offsets]`, in lane order where offsets meet; lanes outside `mask` are not written."""
+        x = self.to_memory(self.splat(x), dtype)
+        pointers = self.element_pointer(base, self.splat(element_offsets), dtype)
+        self._masked("scatter", ir.VoidType(), [x, pointers, self._whole(mask)], x.type, 1)
+
+    def wide_load(
+        self, pointer: ir.Value, dtype: str, stride: int, offsets: Collection[int], mask: ir.Value | None = None
+    ) -> ir.Value:
+        """`stride` times `width` adjacent elements, from which `strided` takes each lane's, `offsets` from its first; no other
+        elements are read.
+        """
+        memory = ir.VectorType(MEMORY_TYPE[dtype], self.width * stride)
+        chosen = self._spread_mask(stride, offsets, mask)
+        if chosen is None:
+            return self.builder.load(pointer, align=SIZE[memory.element], typ=memory)
+        return self._masked("load", memory, [pointer, chosen, zero(memory)], memory, 0)
+
+    def strided(self, wide: ir.Value, dtype: str, stride: int, offset: int) -> ir.Value:
+        """Every `stride`-th element of a wide load, from number `offset` on."""
+        every = constants(I32, range(offset, self.width * stride, stride))
+        return self.from_memory(self.builder.shuffle_vector(wide, wide, every), dtype)
+
+    def wide_store(
+        self, values: Mapping[int, ir.Value], pointer: ir.Value, dtype: str, stride: int, mask: ir.Value | None = None
+    ) -> None:
+        """`values[offset]` to every `stride`-th element from number `offset` on; others are not written."""
+        found = {offset: self.to_memory(self.splat(x), dtype) for offset, x in values.items()}
+        element = next(iter(found.values())).type.element
+        count = 1 << (stride - 1).bit_length()
+        nothing = Literal(ir.VectorType(element, self.width), "poison")
+        parts = [found.get(offset, nothing) for offset in range(count)]
+        while len(parts) > 1:  # end to end, two at a time: a shuffle wants two vectors of one length
+            both = constants(I32, range(2 * parts[0].type.count))
+            parts = [self.builder.shuffle_vector(a, b, both) for a, b in zip(parts[::2], parts[1::2], strict=True)]
+        order = [(n % stride) * self.width + n // stride for n in range(self.width * stride)]
+        wide = self.builder.shuffle_vector(parts[0], parts[0], constants(I32, order))
+        chosen = self._spread_mask(stride, found, mask)
+        if chosen is None:
+            self.builder.store(wide, pointer, align=SIZE[element])
+        else:
+            self._masked("store", ir.VoidType(), [wide, pointer, chosen], wide.type, 1)
+
+    def _spread_mask(self, stride: int, offsets: Collection[int], mask: ir.Value | None) -> ir.Value | None:
+        """`mask` for a wide vector of which the elements at `offsets` of each lane count; None for all."""
+        count = self.width * stride
+        if mask is not None:
+            mask = self.builder.shuffle_vector(mask, mask, constants(I32, [n // stride for n in range(count)]))
+        if len(offsets) == stride:
+            return mask
+        chosen = constants(I1, [n % stride in offsets for n in range(count)])
+        return chosen if mask is None else self.builder.and_(mask, chosen)
+
+    def _whole(self, mask: ir.Value | None) -> ir.Value:
+        return self.splat(ir.Constant(I1, 1)) if mask is None else mask
+
+    def _masked(
+        self, name: str, result: ir.Type, arguments: list[ir.Value], memory: ir.VectorType, pointer: int
+    ) -> ir.Value:
+        """A masked memory intrinsic; its alignment is an attribute of the pointer argument (numbered `pointer`)."""
+        call = self.intrinsic("masked." + name, result, arguments, overloads=(memory, arguments[pointer].type))
+        attributes = ir.values.ArgumentAttributes()
+        attributes.align = SIZE[memory.element]
+        call.arg_attributes[pointer] = attributes
+        return call

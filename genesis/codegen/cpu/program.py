@@ -5,16 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from functools import partial
 
-from genesis.codegen.cpu.combine_partials import combine_source
 from genesis.codegen.cpu.emit import emit_finish, emit_kernel
-from genesis.codegen.cpu.epilogues import followers
-from genesis.codegen.cpu.kernel_args import Work, argument
-from genesis.codegen.cpu.loops import LOOP, loop_launches
+from genesis.codegen.cpu.kernel_args import Work, argument, followers
+from genesis.codegen.cpu.loops import LOOP, combine_source, loop_launches
 from genesis.codegen.cpu.product import launch as product
-from genesis.codegen.cpu.target import cache_bytes
-from genesis.codegen.cpu.tiling import blocks_of, width_of
-from genesis.codegen.segment import Segment
-from genesis.codegen.slot_map import SlotMap
+from genesis.codegen.cpu.tiling import blocks_of, cache_bytes, width_of
+from genesis.codegen.segment import Segment, SlotMap
 from genesis.ir.graph import Node
 from genesis.ir.shapes import numel
 from genesis.lower.build import KernelCall

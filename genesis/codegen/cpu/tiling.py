@@ -1,15 +1,35 @@
-"""Register tiling: how many lanes a kernel has, and for sums of products which block of the kept axes."""
+"""Register tiling: the host's vector registers and caches, the lanes of a kernel, the block of kept axes that is an item."""
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from itertools import product
 from math import prod
+from pathlib import Path
 
-from genesis.codegen.cpu.target import vector_bytes
 from genesis.lower.kernel import Kernel
+from genesis.runtime.machine_code import target
 
-__all__ = ["blocks_of", "register_lanes", "width_of"]
+
+@functools.cache
+def vector_bytes() -> int:
+    """The size of a vector register."""
+    _, _, features = target()
+    enabled = features.split(",")
+    return 64 if "+avx512f" in enabled else 32 if "+avx" in enabled else 16
+
+
+@functools.cache
+def cache_bytes() -> int:
+    """The size of the last level of caches, 32 MiB where the system does not tell."""
+    found = Path("/sys/devices/system/cpu/cpu0/cache").glob("index*/size")
+    try:
+        sizes = [int(path.read_text(encoding="ascii").strip().removesuffix("K")) for path in found]
+    except (OSError, ValueError):
+        sizes = []
+    return max(sizes, default=32 << 10) << 10
+
 
 LIGHT_WORK = 24
 SUMS = 24  # of 32 registers; the others hold what is read

@@ -14,22 +14,8 @@ from contextlib import contextmanager
 from llvmlite import ir
 
 from genesis.codegen.cpu.registers import (
-    DOUBLE,
-    FLOAT,
-    I1,
-    I32,
-    I64,
-    REGISTER_TYPE,
-    UNSIGNED,
-    Literal,
-    Value,
-    constants,
-    element_type,
-    is_floating,
-    is_varying,
-    mangled,
-    scalar_constant,
-    with_shape,
+    DOUBLE, FLOAT, I1, I32, I64, REGISTER_TYPE, UNSIGNED, Literal, Value, constants, element_type, is_floating, is_varying,
+    mangled, scalar_constant, with_shape,
 )
 
 __all__ = ["Vectors"]

@@ -13,10 +13,10 @@ from types import ModuleType
 
 from genesis.codegen.cuda.signature import Function, Machine
 from genesis.codegen.cuda.target import SIMULATED
-from genesis.runtime.cache_directory import cache_directory
 from genesis.runtime.counters import count
 from genesis.runtime.installation import install_command
 from genesis.runtime.kernel_cache import KernelCache
+from genesis.runtime.private_directory import cache_directory
 
 __all__ = ["cubin", "machine_code", "names", "toolchain"]
 

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from genesis.codegen.cuda.emit import Team
+from genesis.codegen.cuda.grid_loops import points_at_a_time, vectors_of
 from genesis.codegen.cuda.signature import Signature
 from genesis.codegen.cuda.target import LARGE, SIMULATED, THREADS, WARP
-from genesis.codegen.cuda.vectors import points_at_a_time, vectors_of
 from genesis.ir.shapes import numel
 from genesis.lower.kernel import REDUCTIONS, Kernel
 

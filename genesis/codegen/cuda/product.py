@@ -1,20 +1,20 @@
-"""From a Product to launches of its kernel: digits of the operands, the tile, the parts of the terms, the parameters."""
+"""From a Product to launches: a BLAS library's where it supports the layout, or those of our tiled kernel."""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Sequence
+import itertools
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
+from genesis.codegen.cuda.arithmetic import FLOATING, accumulated, memory_type
 from genesis.codegen.cuda.product_kernel import Form, Tile, combine_source, parameters, product_source
-from genesis.codegen.cuda.registers import accumulated, memory_type
 from genesis.codegen.cuda.signature import Function
 from genesis.codegen.cuda.target import SIMULATED, THREADS
 from genesis.ir.shapes import numel
 from genesis.lower.index_map import Digits, digits_of
 from genesis.lower.stages import Product
-
-__all__ = ["Matrices", "ProductLaunch", "combined", "matrices_of", "steps_of", "tiles_of"]
+from genesis.runtime.cuda.cublas import Gemm, Operand
 
 SHARE = 8 if SIMULATED else 256  # terms of a part, at least: fewer do not repay the second launch
 PARTS = 64
@@ -163,3 +163,41 @@ def _innermost(digits: Digits) -> int:
 
 def _named(kind: str, text: str) -> str:
     return f"genesis_{kind}_{hashlib.sha256(text.encode()).hexdigest()[:16]}"
+
+
+CALLS = 16  # at most, for one product: outer batch axes take a call per matrix
+
+
+def gemms_of(matrices: Matrices, dtype: str, stored: str = "", adds: bool = False) -> list[Gemm]:
+    """The library's calls for a product (see `steps_of`); none if it does not support the layout."""
+    m, n, k = matrices.extents
+    b_columns, b_terms = matrices.columns, matrices.b_terms
+    a = _operand(matrices.rows, matrices.a_terms)
+    b = _operand(b_terms, b_columns)
+    if dtype not in FLOATING or a is None or b is None or not m * n * k:
+        return []
+    axes = [axis for axis in matrices.batch if axis[0] != 1] or [(1, 0, 0, 0)]
+    # A strided batch takes one batch axis.
+    *outer, (count, *steps) = sorted(axes)  # the longest axis in one call
+    calls = list(itertools.product(*(_places(axis) for axis in outer)))
+    if len(calls) > CALLS or not count:
+        return []
+    offsets = [tuple(map(sum, zip((0, 0, 0), *places, strict=True))) for places in calls]
+    return [Gemm(dtype, stored or dtype, (m, n, k), a, b, matrices.c_row, count, tuple(steps), each, adds) for each in offsets]
+
+
+def _places(axis: tuple[int, int, int, int]) -> Iterator[tuple[int, int, int]]:
+    extent, a, b, c = axis
+    return ((index * a, index * b, index * c) for index in range(extent))
+
+
+def _operand(rows: Digits, columns: Digits) -> Operand | None:
+    """A matrix (rows, columns) in BLAS terms; None if neither axis has unit stride."""
+    if len(rows) > 1 or len(columns) > 1:
+        return None
+    ((height, down),), ((width, across),) = rows, columns
+    if (across == 1 or width == 1) and (down >= width or height == 1):
+        return Operand(False, down if height > 1 else width)
+    if (down == 1 or height == 1) and (across >= height or width == 1):
+        return Operand(True, across if width > 1 else height)
+    return None

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from genesis.codegen.cuda.registers import FLOATING, accumulated, loaded, memory_type, stored
+from genesis.codegen.cuda.arithmetic import FLOATING, accumulated, loaded, memory_type, stored
 from genesis.codegen.cuda.target import SIMULATED
 
 __all__ = ["Form", "Tile", "combine_source", "parameters", "product_source"]

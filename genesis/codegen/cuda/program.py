@@ -8,14 +8,12 @@ from functools import partial
 from genesis.codegen.cuda import simulate
 from genesis.codegen.cuda.binaries import cubin
 from genesis.codegen.cuda.emit import emit_finish, emit_kernel
-from genesis.codegen.cuda.gemm import gemms_of
 from genesis.codegen.cuda.geometry import LAYERS, Grid, finishing, launch, team_of
 from genesis.codegen.cuda.loops import tile_calls
-from genesis.codegen.cuda.product import ProductLaunch, combined, matrices_of, steps_of
+from genesis.codegen.cuda.product import ProductLaunch, combined, gemms_of, matrices_of, steps_of
 from genesis.codegen.cuda.signature import Function, Signature, words_of
-from genesis.codegen.cuda.speeds import speeds_of
-from genesis.codegen.segment import Segment
-from genesis.codegen.slot_map import SlotMap
+from genesis.codegen.cuda.target import speeds_of
+from genesis.codegen.segment import Segment, SlotMap
 from genesis.ir.annotations import Key
 from genesis.ir.dtypes import DType
 from genesis.ir.graph import Node

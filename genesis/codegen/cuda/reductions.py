@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from genesis.codegen.cuda.registers import FLOATING, accumulated, converted, register_type, rounded
+from genesis.codegen.cuda.arithmetic import FLOATING, accumulated, converted, register_type, rounded
 
 __all__ = ["Accumulator"]
 

@@ -1,14 +1,13 @@
-"""A kernel's words as its parameters: passed by value, or read from a table in device memory by a call's number."""
+"""A function of the device as text: its lines, and its parameters, which are a kernel's words by value or from a table."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import NamedTuple
 
-from genesis.codegen.cuda.registers import memory_type
+from genesis.codegen.cuda.arithmetic import memory_type
 from genesis.lower.kernel import Kernel, KernelArg
-
-__all__ = ["Function", "Machine", "Parameter", "Signature", "words_of"]
 
 ATOMIC = frozenset(("float32", "float64", "int32", "int64"))  # dtypes of atomic additions
 
@@ -131,3 +130,28 @@ class Signature:
 
 def _table(type_: str) -> str:
     return type_.replace("*", "_pointer") + "s"
+
+
+class Text:
+    """Lines of Python, at the depth of the blocks that are open."""
+
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+        self.depth = 0
+
+    def line(self, text: str) -> None:
+        self.lines.append("    " * self.depth + text)
+
+    @contextmanager
+    def block(self, header: str) -> Iterator[None]:
+        """The block that `header` opens: what is written inside, or `pass`."""
+        self.line(header)
+        empty = len(self.lines)
+        self.depth += 1
+        yield
+        if len(self.lines) == empty:
+            self.line("pass")
+        self.depth -= 1
+
+    def __str__(self) -> str:
+        return "\n".join(self.lines) + "\n"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+from array import array
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
@@ -10,12 +11,43 @@ from typing import NamedTuple
 import numpy as np
 
 from genesis.runtime.counters import count
+from genesis.runtime.cuda.cublas import matmul
 from genesis.runtime.cuda.gpu import Command, LaunchError, Loaded
 from genesis.runtime.cuda.memory import GpuMemory
-from genesis.runtime.cuda.precision import matmul
 from genesis.runtime.native import Completion, Fault, Slot, UnfinishedError
 
-__all__ = ["FAULT", "CudaLaunch", "CudaProgram", "CudaWord", "Scalar"]
+_ENDLESS = 1 << 40  # elements: the extent of an array of which only the address is known
+
+
+def item_bytes(name: str) -> int:
+    """The bytes of an element that a type's name speaks of: of `float32*` and `float32[]` 4, of `float32**` 8.
+
+    >>> [item_bytes(name) for name in ("float32*", "uint8[]", "int64", "float32**")]
+    [4, 1, 8, 8]
+    """
+    if name.endswith("**"):
+        return 8
+    return int("".join(c for c in name if c.isdigit())) // 8
+
+
+def raw_words(types: Sequence[str], arguments: Sequence[float]) -> array[int]:
+    """The arguments as words of eight bytes; an array, `float32[]`, is seven: (0, 0, items, bytes of one, address, items,
+    bytes of one).
+
+    >>> raw_words(("int64", "float64", "float32[]"), (-1, 1.0, 4096)).tolist()[1:4]
+    [4607182418800017408, 0, 0]
+    """
+    words: list[int] = []
+    for name, value in zip(types, arguments, strict=True):
+        if name == "float64":
+            words.append(int.from_bytes(struct.pack("=d", value), "little"))
+        elif name.endswith("[]"):
+            size = item_bytes(name)
+            words += 0, 0, _ENDLESS, size, int(value), _ENDLESS, size
+        else:
+            words.append(int(value) & 0xFFFFFFFFFFFFFFFF)
+    return array("Q", words)
+
 
 BOUND_LIMIT = 8  # sets of addresses that a program keeps bound
 _FAULT_WORDS = 4

@@ -17,7 +17,7 @@ from genesis.ir.annotations import AnyFunction
 from genesis.runtime.cuda.context import Context, Owned, asked, gpu_count, said
 from genesis.runtime.cuda.cublas import WORKSPACE, Gemm, cublas_error, cublas_handle, cublas_is_here, gemm_call
 from genesis.runtime.cuda.gpu import Command, Gpu, Image, LaunchError, Loaded, Mark, Properties
-from genesis.runtime.cuda.parameters import raw_words
+from genesis.runtime.cuda.program import raw_words
 from genesis.runtime.uninterrupted import uninterrupted
 
 __all__ = ["RealGpu"]

@@ -13,7 +13,7 @@ from genesis.codegen.cuda.geometry import team_of
 from genesis.codegen.cuda.target import LARGE, SIMULATED
 from tests.codegen.cuda.schedules import calls_of, check, program_of
 
-vectors = pytest.importorskip("genesis.codegen.cuda.device.vectors")
+vectors = pytest.importorskip("genesis.codegen.cuda.device.indexing")
 compiled = pytest.mark.skipif(SIMULATED, reason="the simulator compiles nothing")
 simulated = pytest.mark.skipif(not SIMULATED, reason="runs in the simulator: see test_in_the_simulator.py")
 

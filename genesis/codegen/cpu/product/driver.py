@@ -3,7 +3,7 @@
 A panel packs the operands' blocks into its worker's workspace. A block of A, `rows` by `k`, stays in the second-level cache
 while the strips of B pass. A block of B, `columns` by `k`, is packed strip by strip when the first rows reach it, and the
 other rows reuse it. Contiguous rows of A are copied unchanged, or read in place if few tiles use them. What is packed next is
-prefetched meanwhile (see `ahead.py`). Epilogues are kernels that run over a block of rows as soon as it is complete.
+prefetched meanwhile (see `packing.py`). Epilogues are kernels that run over a block of rows as soon as it is complete.
 """
 
 from __future__ import annotations
@@ -14,8 +14,7 @@ from typing import NamedTuple
 from llvmlite import ir
 
 from genesis.codegen.cpu.lanes import Lanes
-from genesis.codegen.cpu.product.ahead import Ahead, Region
-from genesis.codegen.cpu.product.packing import emit_copy, emit_packing, firsts, strip_elements
+from genesis.codegen.cpu.product.packing import Ahead, Region, emit_copy, emit_packing, firsts, strip_elements
 from genesis.codegen.cpu.product.tile import VECTORS, Tile, counted, emit_tile
 from genesis.codegen.cpu.registers import I1, I64, POINTER, FunctionPointer
 

@@ -15,7 +15,7 @@ from llvmlite import ir
 
 from genesis.codegen.cpu.lanes import Lanes
 from genesis.codegen.cpu.registers import I1, I32, I64, POINTER, REGISTER_TYPE, Literal
-from genesis.codegen.cpu.target import vector_bytes
+from genesis.codegen.cpu.tiling import vector_bytes
 
 __all__ = ["Tile", "counted", "emit_tile"]
 

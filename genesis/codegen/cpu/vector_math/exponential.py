@@ -9,19 +9,8 @@ from __future__ import annotations
 
 from genesis.codegen.cpu.vector_math.double_word import DoubleWord, fast_two_sum, two_sum
 from genesis.codegen.cpu.vector_math.number import (
-    Number,
-    Operand,
-    clamp,
-    copy_sign,
-    fma,
-    in_float64,
-    nearest_integer,
-    nearest_multiple,
-    polynomial,
-    power_of_two,
-    scale_of,
-    scaled,
-    where,
+    Number, Operand, clamp, copy_sign, fma, in_float64, nearest_integer, nearest_multiple, polynomial, power_of_two, scale_of,
+    scaled, where,
 )
 
 LOG2_E = 1.4426950408889634

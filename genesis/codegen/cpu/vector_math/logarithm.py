@@ -9,17 +9,7 @@ from __future__ import annotations
 from genesis.codegen.cpu.vector_math.double_word import DoubleWord, constant, two_product, two_sum
 from genesis.codegen.cpu.vector_math.exponential import LOG_2, exp_of_sum
 from genesis.codegen.cpu.vector_math.number import (
-    INFINITY,
-    MANTISSA_BITS,
-    NAN,
-    SMALLEST_NORMAL,
-    Number,
-    by_precision,
-    copy_sign,
-    fma,
-    polynomial,
-    power_of_two,
-    square_root,
+    INFINITY, MANTISSA_BITS, NAN, SMALLEST_NORMAL, Number, by_precision, copy_sign, fma, polynomial, power_of_two, square_root,
     where,
 )
 

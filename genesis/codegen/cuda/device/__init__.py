@@ -5,13 +5,11 @@ They are Python: on the device as numba-cuda compiles it, in the simulator as Nu
 
 from __future__ import annotations
 
-from genesis.codegen.cuda.device import conversion, horizontal_reduce, indexing, integers, random_bits, real, vectors
-from genesis.codegen.cuda.toolchain import DTYPES, device, libdevice, math
+from genesis.codegen.cuda.device import arithmetic, horizontal_reduce, indexing, random_bits
+from genesis.codegen.cuda.toolchain import DTYPES, device, is_aligned, libdevice, math
 
-__all__ = ["NAMES"]
-
-_FILES = (conversion, horizontal_reduce, indexing, integers, random_bits, real, vectors)
-NAMES: dict[str, object] = {
-    **DTYPES, "cuda": device, "math": math, "libdevice": libdevice,
-    **{name: getattr(file, name) for file in _FILES for name in file.__all__},
+_FILES = (arithmetic, horizontal_reduce, indexing, random_bits)
+NAMES: dict[str, object] = {  # every public name of the files
+    **{name: value for file in _FILES for name, value in vars(file).items() if not name.startswith("_")},
+    **DTYPES, "cuda": device, "math": math, "libdevice": libdevice, "is_aligned": is_aligned,
 }

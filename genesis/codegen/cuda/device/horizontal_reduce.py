@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from genesis.codegen.cuda.device.real import maximum, minimum
+from genesis.codegen.cuda.device.arithmetic import maximum, minimum
 from genesis.codegen.cuda.target import WARP
 from genesis.codegen.cuda.toolchain import Elements, device_function, exchanged
 from genesis.codegen.cuda.toolchain import device as cuda

@@ -1,10 +1,9 @@
-"""Indices from the user's data, checked, and the share of a loop that one team has."""
+"""Indices from the user's data, a team's share of a loop, and vectorized access to a thread's adjacent elements."""
 
 from __future__ import annotations
 
-from genesis.codegen.cuda.toolchain import Elements, device_function, set_once
-
-__all__ = ["checked_index", "share_of", "wrapped_index"]
+from genesis.codegen.cuda.toolchain import Elements, aligned, device_function, set_once
+from genesis.codegen.cuda.toolchain import device as cuda
 
 
 @device_function
@@ -30,3 +29,42 @@ def share_of(extent: int, step: int, number: int, count: int) -> tuple[int, int]
     """The begin and end of share `number` of `count`: equal numbers of whole steps; the last shares may be empty."""
     size = ((extent + step - 1) // step + count - 1) // count * step
     return min(number * size, extent), min((number + 1) * size, extent)
+
+
+@device_function
+def points_of_thread(are_vectors: bool, threads: int, points: int, end: int) -> tuple[int, int, int]:
+    """A thread's first point, the distance between its points, and the last start of a whole vector.
+
+    A thread's points are adjacent if rows are aligned; else they are a row of threads apart, so that a warp's loads coalesce.
+    """
+    if are_vectors:
+        return cuda.threadIdx.x * points, 1, end - points
+    return cuda.threadIdx.x, threads, -1
+
+
+@device_function
+def read_beside(near: Elements, memory: Elements, row: int, first: int, apart: int, end: int, reach: int, nbytes: int) -> None:
+    """Read the points of a row from `first` on into `near`; up to `reach` as one vector, aligned to `nbytes`."""
+    if first <= reach:
+        vector = aligned(memory, row + first, nbytes)
+        for part in range(near.size):
+            near[part] = vector[part]
+    else:
+        for part in range(near.size):
+            i = first + part * apart
+            if i < end:
+                near[part] = memory[row + i]
+
+
+@device_function
+def write_beside(near: Elements, memory: Elements, row: int, first: int, apart: int, end: int, reach: int, nbytes: int) -> None:
+    """Write them from `near` to the row."""
+    if first <= reach:
+        vector = aligned(memory, row + first, nbytes)
+        for part in range(near.size):
+            vector[part] = near[part]
+    else:
+        for part in range(near.size):
+            i = first + part * apart
+            if i < end:
+                memory[row + i] = near[part]
