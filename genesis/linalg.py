@@ -103,8 +103,6 @@ def cross(input: Tensor, other: Tensor, *, dim: int = -1) -> Tensor:
 
 
 # ---- made of singular values ----
-
-
 def matrix_rank(A: Tensor, *, atol: float | None = None, rtol: float | None = None, hermitian: bool = False) -> Tensor:
     """How many singular values exceed max(`atol`, `rtol` times the greatest); `rtol` is max(m, n) eps, if neither is given.
 
@@ -160,8 +158,6 @@ def lstsq(A: Tensor, B: Tensor, rcond: float | None = None, *, driver: str | Non
 
 
 # ---- tensors as matrices ----
-
-
 def tensorinv(A: Tensor, ind: int = 2) -> Tensor:
     """The inverse of what `tensordot` does with `A`, whose first `ind` axes hold as many elements as the others."""
     rows, columns = A.shape[:ind], A.shape[ind:]

@@ -129,7 +129,7 @@ class Value:
 
         def __neg__(self) -> Value: ...
 
-        __invert__ = __neg__
+        __abs__ = __invert__ = __neg__
 
     @property
     def node(self) -> Node:

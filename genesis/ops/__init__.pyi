@@ -109,9 +109,9 @@ def adaptive_max_pool3d(
     input: Tensor, output_size: Int | Sequence[Int] | None, return_indices: Literal[True],
 ) -> tuple[Tensor, Tensor]:
     """The greatest elements of `output_size` parts, as equal as can be, of the last 3 axes."""
-def add(input: Operand, other: Operand, alpha: Any = 1) -> Tensor:
+def add(input: Operand, other: Operand, alpha: Operand = 1) -> Tensor:
     """`input + alpha * other`."""
-def add_(input: Tensor, other: Operand, alpha: Any = 1) -> Tensor:
+def add_(input: Tensor, other: Operand, alpha: Operand = 1) -> Tensor:
     """`add`, in place."""
 def addbmm(input: Operand, batch1: Operand, batch2: Operand, *, beta: Float = 1, alpha: Float = 1) -> Tensor:
     """beta * input + alpha * the sum of bmm(batch1, batch2) over the batch."""
@@ -1106,7 +1106,7 @@ def rsqrt(input: Tensor) -> Tensor:
     """1 / sqrt(x)."""
 def rsqrt_(input: Tensor) -> Tensor:
     """`rsqrt`, in place."""
-def rsub(input: Operand, other: Operand, alpha: Any = 1) -> Tensor:
+def rsub(input: Operand, other: Operand, alpha: Operand = 1) -> Tensor:
     """`other - alpha * input`."""
 def scaled_modified_bessel_k0(input: Tensor) -> Tensor:
     """exp(x) K0(x)."""
@@ -1234,13 +1234,13 @@ def std_mean(
     correction: Float | None = None,
 ) -> tuple[Tensor, Tensor]:
     """(standard deviation, mean), as `std` and `mean`."""
-def sub(input: Operand, other: Operand, alpha: Any = 1) -> Tensor:
+def sub(input: Operand, other: Operand, alpha: Operand = 1) -> Tensor:
     """`input - alpha * other`."""
-def sub_(input: Tensor, other: Operand, alpha: Any = 1) -> Tensor:
+def sub_(input: Tensor, other: Operand, alpha: Operand = 1) -> Tensor:
     """`sub`, in place."""
-def subtract(input: Operand, other: Operand, alpha: Any = 1) -> Tensor:
+def subtract(input: Operand, other: Operand, alpha: Operand = 1) -> Tensor:
     """`input - alpha * other`."""
-def subtract_(input: Tensor, other: Operand, alpha: Any = 1) -> Tensor:
+def subtract_(input: Tensor, other: Operand, alpha: Operand = 1) -> Tensor:
     """`sub`, in place."""
 def sum(
     input: Tensor, dim: Int | Sequence[Int] | None = None, keepdim: Bool = False, *, dtype: DType | None = None,

@@ -7,13 +7,14 @@ from __future__ import annotations
 
 from math import pi
 
+from genesis.ir.annotations import AnyFunction
 from genesis.ir.graph import Value
 from genesis.ir.shapes import normalize_axis
 from genesis.ops.conversion import stop_gradient
-from genesis.ops.elementwise import abs as magnitude
 from genesis.ops.elementwise import erf, exp, expm1, log, log1p, sigmoid, tanh, where
 from genesis.ops.reduction import amax, sum
-from genesis.ops.registry import cast, composite, floating_dtype, rounded_once, widened
+from genesis.ops.registry import Operation, cast, composite, floating_dtype, rounded_once, widened
+from genesis.ops.rows import formula
 from genesis.ops.views import reshape_value, slice_value
 
 __all__ = [
@@ -22,11 +23,10 @@ __all__ = [
 
 
 # ---- activations ----
-@composite("silu", in_place=True, namespace="nn.functional")
-@rounded_once
-def silu(input: Value) -> Value:
-    """x * sigmoid(x) (Hendrycks and Gimpel, 2016)."""
-    return input * sigmoid(input)
+def _activation(
+    name: str, expression: AnyFunction, doc: str, wide: bool = True, method: bool = False, in_place: bool = True
+) -> Operation:
+    return formula(name, expression, doc, wide=wide, method=method, in_place=in_place, namespace="nn.functional")
 
 
 @composite("gelu", namespace="nn.functional")
@@ -40,60 +40,12 @@ def gelu(input: Value, approximate: str = "none") -> Value:
     return 0.5 * input * (1 + erf(input * 0.5**0.5))
 
 
-@composite("leaky_relu", method=False, in_place=True, namespace="nn.functional")
-def leaky_relu(input: Value, negative_slope: float = 0.01) -> Value:
-    """x where positive, `negative_slope` * x elsewhere."""
-    return where(input > 0, input, input * negative_slope)
-
-
-@composite("elu", method=False, in_place=True, namespace="nn.functional")
-@rounded_once
-def elu(input: Value, alpha: float = 1.0) -> Value:
-    """x where positive, alpha * (exp(x) - 1) elsewhere (Clevert, Unterthiner and Hochreiter, 2016)."""
-    return where(input > 0, input, alpha * expm1(where(input > 0, 0, input)))
-
-
-@composite("celu", in_place=True, namespace="nn.functional")
-@rounded_once
-def celu(input: Value, alpha: float = 1.0) -> Value:
-    """x where positive, alpha * (exp(x / alpha) - 1) elsewhere (Barron, 2017)."""
-    return where(input > 0, input, alpha * expm1(where(input > 0, 0, input / alpha)))
-
-
-@composite("selu", in_place=True, namespace="nn.functional")
-@rounded_once
-def selu(input: Value) -> Value:
-    """1.0507 * elu(x, 1.6733) (Klambauer et al., 2017)."""
-    return 1.0507009873554804934193349852946 * elu(input, 1.6732632423543772848170429916717)
-
-
 @composite("softplus", method=False, autocast="float32", namespace="nn.functional")
 @rounded_once
 def softplus(input: Value, beta: float = 1.0, threshold: float = 20.0) -> Value:
     """log(1 + exp(beta * x)) / beta; x itself where beta * x exceeds `threshold`."""
     large = input * beta > threshold
     return where(large, input, log1p(exp(where(large, 0, input * beta))) / beta)
-
-
-@composite("softsign", method=False, namespace="nn.functional")
-def softsign(input: Value) -> Value:
-    """x / (1 + |x|)."""
-    x = widened(input)
-    return cast(x / (1 + magnitude(x)), floating_dtype(input.dtype))
-
-
-@composite("logsigmoid", method=False, namespace="nn.functional")
-@rounded_once
-def logsigmoid(input: Value) -> Value:
-    """log(sigmoid(x)), without overflow."""
-    return where(input < 0, input, 0) - log1p(exp(where(input < 0, input, -input)))
-
-
-@composite("mish", method=False, in_place=True, namespace="nn.functional")
-@rounded_once
-def mish(input: Value) -> Value:
-    """x * tanh(softplus(x)) (Misra, 2020)."""
-    return input * tanh(softplus(input))
 
 
 @composite("hardtanh", method=False, in_place=True, namespace="nn.functional")
@@ -104,44 +56,12 @@ def hardtanh(input: Value, min_val: float = -1.0, max_val: float = 1.0) -> Value
     return cast(where(input <= min_val, min_val, where(input >= max_val, max_val, input)), input.dtype)
 
 
-@composite("relu6", method=False, in_place=True, namespace="nn.functional")
-def relu6(input: Value) -> Value:
-    """x held within [0, 6]."""
-    return hardtanh(input, 0, 6)
-
-
-@composite("hardsigmoid", method=False, in_place=True, namespace="nn.functional")
-@rounded_once
-def hardsigmoid(input: Value) -> Value:
-    """(x + 3) / 6 held within [0, 1]."""
-    return hardtanh(input + 3, 0.0, 6.0) / 6
-
-
-@composite("hardswish", method=False, in_place=True, namespace="nn.functional")
-@rounded_once
-def hardswish(input: Value) -> Value:
-    """x * hardsigmoid(x) (Howard et al., 2019)."""
-    return input * hardtanh(input + 3, 0.0, 6.0) / 6
-
-
-@composite("hardshrink", namespace="nn.functional")
-def hardshrink(input: Value, lambd: float = 0.5) -> Value:
-    """x, but 0 within [-lambd, lambd]."""
-    return where((input >= -lambd) & (input <= lambd), 0, input)
-
-
 @composite("softshrink", method=False, namespace="nn.functional")
 def softshrink(input: Value, lambd: float = 0.5) -> Value:
     """x less `lambd` beyond it, plus `lambd` below -lambd, 0 between. Raises ValueError for a negative one."""
     if lambd < 0:
         raise ValueError(f"softshrink: lambd is {lambd}; want 0 or more")
     return where(input > lambd, input - lambd, where(input < -lambd, input + lambd, hardshrink(input, lambd)))
-
-
-@composite("tanhshrink", method=False, namespace="nn.functional")
-def tanhshrink(input: Value) -> Value:
-    """x - tanh(x)."""
-    return input - tanh(input)
 
 
 @composite("threshold", method=False, in_place=True, namespace="nn.functional")
@@ -162,9 +82,44 @@ def prelu(input: Value, weight: Value) -> Value:
     return where(input > 0, input, weight * input)
 
 
+silu = _activation("silu", lambda input: input * sigmoid(input), "x * sigmoid(x) (Hendrycks and Gimpel, 2016).", method=True)
+leaky_relu = _activation(
+    "leaky_relu", lambda input, negative_slope=0.01: where(input > 0, input, input * negative_slope),
+    "x where positive, `negative_slope` * x elsewhere.", wide=False,
+)
+elu = _activation(
+    "elu", lambda input, alpha=1.0: where(input > 0, input, alpha * expm1(where(input > 0, 0, input))),
+    "x where positive, alpha * (exp(x) - 1) elsewhere (Clevert, Unterthiner and Hochreiter, 2016).",
+)
+celu = _activation(
+    "celu", lambda input, alpha=1.0: where(input > 0, input, alpha * expm1(where(input > 0, 0, input / alpha))),
+    "x where positive, alpha * (exp(x / alpha) - 1) elsewhere (Barron, 2017).", method=True,
+)
+selu = _activation(
+    "selu", lambda input: 1.0507009873554804934193349852946 * elu(input, 1.6732632423543772848170429916717),
+    "1.0507 * elu(x, 1.6733) (Klambauer et al., 2017).", method=True,
+)
+logsigmoid = _activation(
+    "logsigmoid", lambda input: where(input < 0, input, 0) - log1p(exp(where(input < 0, input, -input))),
+    "log(sigmoid(x)), without overflow.", in_place=False,
+)
+mish = _activation("mish", lambda input: input * tanh(softplus(input)), "x * tanh(softplus(x)) (Misra, 2020).")
+softsign = _activation("softsign", lambda input: input / (1 + abs(input)), "x / (1 + |x|).", in_place=False)
+tanhshrink = _activation("tanhshrink", lambda input: input - tanh(input), "x - tanh(x).", wide=False, in_place=False)
+relu6 = _activation("relu6", lambda input: hardtanh(input, 0, 6), "x held within [0, 6].", wide=False)
+hardsigmoid = _activation(
+    "hardsigmoid", lambda input: hardtanh(input + 3, 0.0, 6.0) / 6, "(x + 3) / 6 held within [0, 1].",
+)
+hardswish = _activation(
+    "hardswish", lambda input: input * hardtanh(input + 3, 0.0, 6.0) / 6, "x * hardsigmoid(x) (Howard et al., 2019).",
+)
+hardshrink = _activation(
+    "hardshrink", lambda input, lambd=0.5: where((input >= -lambd) & (input <= lambd), 0, input),
+    "x, but 0 within [-lambd, lambd].", wide=False, method=True, in_place=False,
+)
+
+
 # ---- along an axis ----
-
-
 def _shifted(input: Value, axis: int) -> tuple[Value, Value]:
     """`input` with its maximum along `axis` taken off (as a constant: it cancels in the gradient), and that maximum."""
     if input.ndim and not input.shape[axis]:

@@ -10,42 +10,13 @@ import numpy as np
 
 from genesis.ir.dtypes import bool_, float64
 from genesis.ir.graph import Value
-from genesis.ops.elementwise import (
-    abs,
-    clamp,
-    eq,
-    exp2,
-    isfinite,
-    isnan,
-    log1p,
-    scaled,
-    sigmoid,
-    sign,
-    sin,
-    sub,
-    trunc,
-    where,
-    zeros_like,
-)
-from genesis.ops.registry import (
-    Emitter,
-    Kernel,
-    Operation,
-    as_values,
-    cast,
-    composite,
-    expand,
-    floating_dtype,
-    promoted,
-    widened,
-)
-from genesis.ops.rows import binary, from_scipy, unary
+from genesis.ops.elementwise import clamp, exp2, isfinite, isnan, log1p, scaled, sigmoid, sign, sin, trunc, where, zeros_like
+from genesis.ops.registry import Emitter, Kernel, Operation, cast, composite, expand, floating_dtype, promoted, widened
+from genesis.ops.rows import binary, formula, from_scipy, unary
 
 __all__ = ["copysign", "isclose", "nan_to_num", "xlogy"]
 
 # ---- two operands, one expression: `k` is the kernel's arithmetic ----
-
-
 def _no_nan(pick: str) -> Emitter:
     return lambda k, x, y: k.where(k.isnan(x), y, k.where(k.isnan(y), x, getattr(k, pick)(x, y)))
 
@@ -117,8 +88,6 @@ def _to_winner(g: Value, first: Value) -> tuple[Value, Value]:
 
 
 # ---- products and quotients that are added ----
-
-
 @composite("addcmul", 4, autocast="widest", in_place=True)
 def addcmul(input: Value, tensor1: Value, tensor2: Value, *, value: Value | float = 1) -> Value:
     """`input + value * tensor1 * tensor2`.
@@ -159,11 +128,12 @@ def _floats(name: str, x: Value) -> None:
         raise TypeError(f"{name}: wants floating tensors, got {x.dtype.name}; convert one with .to(genesis.float32)")
 
 
-rsub = composite("rsub", 3, method=False, doc="`other - alpha * input`.")(
-    lambda input, other, alpha=1: sub(other, scaled(other, input, alpha))
+rsub = formula(
+    "rsub", lambda input, other, alpha=1: other - scaled(other, input, alpha), "`other - alpha * input`.", 3, method=False,
 )
-float_power = composite("float_power", 2, doc="`input ** exponent` in float64.", static_scalars=True)(
-    lambda input, exponent: _in_float64(input) ** _in_float64(exponent)
+float_power = formula(
+    "float_power", lambda input, exponent: _in_float64(input) ** _in_float64(exponent), "`input ** exponent` in float64.", 2,
+    static_scalars=True,
 )
 
 
@@ -179,29 +149,25 @@ def _in_float64(x: Value) -> Value:
 
 
 # ---- one operand ----
-
-
 def _floating(input: Value) -> Value:
-    (x,) = as_values(input)
-    return cast(x, floating_dtype(x.dtype))
+    return cast(input, floating_dtype(input.dtype))
 
 
-deg2rad = composite("deg2rad", ref=np.deg2rad, in_place=True)(lambda input: _floating(input) * (pi / 180))
-rad2deg = composite("rad2deg", ref=np.rad2deg, in_place=True)(lambda input: _floating(input) * (180 / pi))
-frac = composite("frac", doc="The part behind the point, `x - trunc(x)`.", in_place=True)(lambda input: input - trunc(input))
-positive = composite("positive", doc="`input` as it is.")(lambda input: input)
-sgn = composite("sgn", doc="As `sign`.", in_place=True)(lambda input: sign(input))
-isposinf = composite("isposinf", doc="Whether x is inf.")(lambda input: eq(input, float("inf")))
-isneginf = composite("isneginf", doc="Whether x is -inf.")(lambda input: eq(input, float("-inf")))
-isreal = composite("isreal", ref=np.isreal, doc="True: there are no complex numbers.")(
-    lambda input: expand(input.graph.constant(True, bool_), input.shape)
+deg2rad = formula("deg2rad", lambda input: _floating(input) * (pi / 180), ref=np.deg2rad, in_place=True)
+rad2deg = formula("rad2deg", lambda input: _floating(input) * (180 / pi), ref=np.rad2deg, in_place=True)
+frac = formula("frac", lambda input: input - trunc(input), "The part behind the point, `x - trunc(x)`.", in_place=True)
+positive = formula("positive", lambda input: input, "`input` as it is.")
+sgn = formula("sgn", lambda input: sign(input), "As `sign`.", in_place=True)
+isposinf = formula("isposinf", lambda input: input == float("inf"), "Whether x is inf.")
+isneginf = formula("isneginf", lambda input: input == float("-inf"), "Whether x is -inf.")
+isreal = formula(
+    "isreal", lambda input: expand(input.graph.constant(True, bool_), input.shape), "True: there are no complex numbers.",
+    ref=np.isreal,
 )
-
-
-@composite("signbit", ref=np.signbit)
-def signbit(input: Value) -> Value:
-    """Whether the sign is minus: true of -0.0 as well."""
-    return copysign(1.0, input) < 0 if input.dtype.is_floating_point else input < 0
+signbit = formula(
+    "signbit", lambda input: (copysign(1.0, input) if input.dtype.is_floating_point else input) < 0,
+    "Whether the sign is minus: true of -0.0 as well.", ref=np.signbit,
+)
 
 
 @composite("angle")
@@ -254,12 +220,11 @@ def _range(x: Value) -> tuple[float, float]:
 
 
 # ---- bounds, steps, closeness ----
-
-clamp_min = composite("clamp_min", 2, doc="`input`, and `min` where that is greater.", in_place=True)(
-    lambda input, min: clamp(input, min=min)
+clamp_min = formula(
+    "clamp_min", lambda input, min: clamp(input, min=min), "`input`, and `min` where that is greater.", 2, in_place=True,
 )
-clamp_max = composite("clamp_max", 2, doc="`input`, and `max` where that is less.", in_place=True)(
-    lambda input, max: clamp(input, max=max)
+clamp_max = formula(
+    "clamp_max", lambda input, max: clamp(input, max=max), "`input`, and `max` where that is less.", 2, in_place=True,
 )
 
 
@@ -284,5 +249,5 @@ def isclose(input: Value, other: Value, rtol: float = 1e-5, atol: float = 1e-8, 
     if not a.dtype.is_floating_point:
         a, b = cast(a, float64), cast(b, float64)
     apart = abs(widened(a) - widened(b))
-    close = eq(a, b) | (isfinite(apart) & (apart <= atol + abs(rtol * widened(b))))
+    close = (a == b) | (isfinite(apart) & (apart <= atol + abs(rtol * widened(b))))
     return close | (isnan(a) & isnan(b)) if equal_nan else close

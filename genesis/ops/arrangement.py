@@ -20,8 +20,6 @@ __all__ = ["diag_embed", "diff", "tril", "triu"]
 
 
 # ---- turned round ----
-
-
 @composite("fliplr")
 def fliplr(input: Value) -> Value:
     """Axis 1 walked backwards."""
@@ -59,8 +57,6 @@ def rot90(input: Value, k: int = 1, dims: Sequence[int] = (0, 1)) -> Value:
 
 
 # ---- diagonals ----
-
-
 @composite("diag_embed")
 def diag_embed(input: Value, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Value:
     """Matrices, on the axes `dim1` and `dim2`, with the last axis of `input` as their diagonals and zeros elsewhere.
@@ -111,8 +107,6 @@ def trace(input: Value) -> Value:
 
 
 # ---- put into ----
-
-
 def _put(name: str, input: Value, src: Value, at: Layout) -> Value:
     if src.shape != at.shape:
         raise ValueError(f"{name}: src has shape {src.shape}; want {at.shape}")
@@ -140,8 +134,6 @@ def diagonal_scatter(input: Value, src: Value, offset: int = 0, dim1: int = 0, d
 
 
 # ---- along an axis ----
-
-
 @composite("take_along_dim", 2)
 def take_along_dim(input: Value, indices: Value, dim: int | None = None) -> Value:
     """The elements at `indices` along `dim`, the two broadcast along other axes; without `dim`, of `input` row by row.
@@ -183,8 +175,6 @@ def diff(input: Value, n: int = 1, dim: int = -1, prepend: Value | None = None, 
 
 
 # ---- triangles ----
-
-
 @composite("tril", in_place=True)
 def tril(input: Value, diagonal: int = 0) -> Value:
     """The lower triangle of the last two axes, zeros above."""

@@ -142,8 +142,6 @@ Names = tuple[str, ...]  # of axes: letters; those that dots stand for are .., "
 
 
 # ---- sums of products by the letters of their axes (Einstein, 1916): diagonals, sums, matrix products two by two ----
-
-
 @composite("einsum", (), method=False, autocast="low")
 def einsum(equation: str, *operands: Any) -> Value:
     """The products of the operands' elements, an axis for each letter, summed over the letters that are not in the result.
@@ -198,8 +196,6 @@ def contracted(name: str, a: Value, b: Value, left: Sequence[int], right: Sequen
 
 
 # ---- reading ----
-
-
 def _parsed(equation: str, values: Sequence[Value]) -> tuple[list[Names], Names]:
     """The names of each operand's axes, and of the result's."""
     left, arrow, right = equation.replace(" ", "").partition("->")
@@ -241,8 +237,6 @@ def _extents(equation: str, terms: Sequence[Names], values: Sequence[Value]) -> 
 
 
 # ---- computing ----
-
-
 def _diagonal(x: Value, names: Names) -> tuple[Value, Names]:
     """Each name once."""
     for name in dict.fromkeys(names):

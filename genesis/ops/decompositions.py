@@ -6,8 +6,6 @@ Gradients are formulas (J. Townsend, "Differentiating the Singular Value Decompo
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 
 from genesis.ir.graph import Node, Value
@@ -18,25 +16,12 @@ from genesis.ops.definite import triangular_value
 from genesis.ops.elementwise import where
 from genesis.ops.joining import cat
 from genesis.ops.registry import cast, composite, primitive
+from genesis.ops.results import QR, SVD, Eigen, Transposed
 from genesis.ops.solving import factor_node, factors, matrices, packed
 from genesis.ops.source import iota
 from genesis.ops.views import reshape_value, slice_value
 
 __all__ = ["eigh", "linalg_qr", "svd_value"]
-
-
-class QR(NamedTuple):
-    """The result of `qr`."""
-
-    Q: Value
-    R: Value
-
-
-class Eigen(NamedTuple):
-    """The result of `eigh`."""
-
-    eigenvalues: Value
-    eigenvectors: Value
 
 
 def _over_gaps(x: Value, values: Value) -> Value:
@@ -56,8 +41,6 @@ def _row(x: Value) -> Value:
 
 
 # ---- QR ----
-
-
 def _qr_shapes(node: Node, rows: int, columns: int) -> list[Shape]:
     inner = rows if node.attrs["complete"] else min(rows, columns)
     return [(rows, inner), (inner, columns)]
@@ -111,8 +94,6 @@ def qr(input: Value, some: bool = True) -> QR:
 
 
 # ---- eigenvalues ----
-
-
 def _eigh_reference(node: Node, a: np.ndarray) -> np.ndarray:
     return packed(np.linalg.eigh(a, node.attrs["UPLO"]), a.ndim - 2)
 
@@ -146,8 +127,6 @@ def eigh(A: Value, UPLO: str = "L") -> Eigen:
 
 
 # ---- singular values ----
-
-
 def _svd_shapes(m: int, n: int, full: bool) -> list[Shape]:
     k = min(m, n)
     return [(m, m if full else k), (k,), (n if full else k, n)]
@@ -183,22 +162,6 @@ def svd_value(A: Value, full: bool) -> list[Value]:
     x = matrices("svd", A)
     shapes = _svd_shapes(x.shape[-2], x.shape[-1], full)
     return [cast(f, A.dtype) for f in factors(factor_node("svd", x, shapes, full=full), shapes)]
-
-
-class SVD(NamedTuple):
-    """The result of `linalg.svd`."""
-
-    U: Value
-    S: Value
-    Vh: Value
-
-
-class Transposed(NamedTuple):
-    """The result of `svd`."""
-
-    U: Value
-    S: Value
-    V: Value
 
 
 @composite("linalg_svd", method=False, aliases=("linalg.svd",), public=False)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 
 from genesis.ir.dtypes import int32
@@ -12,6 +10,7 @@ from genesis.ir.shapes import Shape
 from genesis.ops.arrangement import diag_embed, tril, triu
 from genesis.ops.contraction import matmul, swapped
 from genesis.ops.registry import cast, composite, primitive, promoted, widened
+from genesis.ops.results import Cholesky, Triangular
 from genesis.ops.solving import aligned, factor_node, factors, identity, matrices, packed, routine
 from genesis.ops.views import diagonal_value
 
@@ -19,8 +18,6 @@ __all__ = ["cholesky", "solve_triangular", "triangular_value"]
 
 
 # ---- triangular equations, by BLAS (trsm) ----
-
-
 def triangular_value(a: Value, b: Value, upper: bool, unit: bool = False) -> Value:
     """T^-1 b for a triangle T of `a`, with ones on its diagonal if `unit`; the leading extents are equal."""
     attrs = {"dim": a.ndim - 2, "upper": upper, "unit": unit}
@@ -66,13 +63,6 @@ def solve_triangular(A: Value, B: Value, *, upper: bool, left: bool = True, unit
     return cast(swapped(triangular_value(a, b, not upper, unitriangular)), first.dtype)
 
 
-class Triangular(NamedTuple):
-    """The result of `triangular_solve`."""
-
-    solution: Value
-    cloned_coefficient: Value
-
-
 @composite("triangular_solve", 2)
 def triangular_solve(
     b: Value, A: Value, upper: bool = True, transpose: bool = False, unitriangular: bool = False
@@ -83,8 +73,6 @@ def triangular_solve(
 
 
 # ---- Cholesky's factor of symmetric positive definite matrices, by LAPACK (potrf) ----
-
-
 def _shapes(a: Value) -> list[Shape]:
     return [a.shape[-2:], ()]
 
@@ -115,13 +103,6 @@ def _cholesky_reference(node: Node, a: np.ndarray) -> np.ndarray:
 
 
 primitive("cholesky_ex", "host", grad=_cholesky_grad, reference=_cholesky_reference)
-
-
-class Cholesky(NamedTuple):
-    """The result of `cholesky_ex`."""
-
-    L: Value
-    info: Value
 
 
 @composite("cholesky_ex", method=False, namespace="linalg")

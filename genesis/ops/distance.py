@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from genesis.ir.graph import Value
 from genesis.ops.activation import logsigmoid
-from genesis.ops.elementwise import abs as magnitude
 from genesis.ops.elementwise import clamp, exp, log, log1p, maximum, minimum, pow, relu, rsqrt, sqrt, where
 from genesis.ops.loss import reduced
 from genesis.ops.reduction import amax, sum
@@ -14,8 +13,6 @@ __all__ = ["binary_cross_entropy", "cosine_similarity", "huber_loss", "kl_div", 
 
 
 # ---- distances ----
-
-
 @composite("cosine_similarity", 2, method=False, autocast="float32", namespace="nn.functional")
 def cosine_similarity(x1: Value, x2: Value, dim: int = 1, eps: float = 1e-8) -> Value:
     """x1 . x2 / (|x1| |x2|) along `dim`, where norms count as `eps` at least.
@@ -43,15 +40,13 @@ def pairwise_distance(x1: Value, x2: Value, p: float = 2.0, eps: float = 1e-6, k
     if p == 2:
         distance = sqrt(sum(difference * difference, -1, keepdim))
     elif p == float("inf"):
-        distance = amax(magnitude(difference), -1, keepdim)
+        distance = amax(abs(difference), -1, keepdim)
     else:
-        distance = pow(sum(pow(magnitude(difference), p), -1, keepdim), 1 / p)
+        distance = pow(sum(pow(abs(difference), p), -1, keepdim), 1 / p)
     return cast(distance, floating_dtype(a.dtype))
 
 
 # ---- losses of numbers ----
-
-
 @composite("smooth_l1_loss", 2, method=False, autocast="float32", namespace="nn.functional")
 def smooth_l1_loss(input: Value, target: Value, reduction: str = "mean", beta: float = 1.0) -> Value:
     """d^2 / (2 beta) where |d| < beta, |d| - beta / 2 elsewhere, of d = input - target (Girshick, 2015)."""
@@ -59,7 +54,7 @@ def smooth_l1_loss(input: Value, target: Value, reduction: str = "mean", beta: f
         raise ValueError(f"smooth_l1_loss: beta is {beta}; want 0 or more")
     x, y = promoted(input, target)
     d = widened(x) - widened(y)
-    size = magnitude(d)
+    size = abs(d)
     losses = where(size < beta, d * d * (0.5 / beta), size - 0.5 * beta) if beta else size
     return cast(reduced("smooth_l1_loss", losses, reduction), x.dtype)
 
@@ -71,7 +66,7 @@ def huber_loss(input: Value, target: Value, reduction: str = "mean", delta: floa
         raise ValueError(f"huber_loss: delta is {delta}; want it above 0")
     x, y = promoted(input, target)
     d = widened(x) - widened(y)
-    size = magnitude(d)
+    size = abs(d)
     losses = where(size < delta, 0.5 * d * d, delta * (size - 0.5 * delta))
     return cast(reduced("huber_loss", losses, reduction), x.dtype)
 
@@ -94,8 +89,6 @@ def kl_div(input: Value, target: Value, reduction: str = "mean", log_target: boo
 
 
 # ---- losses of probabilities ----
-
-
 @composite("binary_cross_entropy", 2, method=False, namespace="nn.functional")
 def binary_cross_entropy(input: Value, target: Value, weight: Value | None = None, reduction: str = "mean") -> Value:
     """-(t * log(x) + (1 - t) * log(1 - x)) for probabilities x, where logarithms count as -100 at least."""
@@ -127,8 +120,6 @@ def binary_cross_entropy_with_logits(
 
 
 # ---- losses of comparisons ----
-
-
 @composite("margin_ranking_loss", 3, method=False, autocast="float32", namespace="nn.functional")
 def margin_ranking_loss(
     input1: Value, input2: Value, target: Value, margin: float = 0.0, reduction: str = "mean"

@@ -14,7 +14,7 @@ from genesis.ir.dtypes import bool_
 from genesis.ir.graph import Value
 from genesis.ops.conversion import stop_gradient
 from genesis.ops.registry import OPERATIONS, Operation, as_values, broadcast, cast, composite, expand, primitive, promoted
-from genesis.ops.rows import binary, compare, from_scipy, integral, logical, unary
+from genesis.ops.rows import binary, compare, formula, from_scipy, integral, logical, unary
 
 __all__ = ["scaled", "where", "zeros_like"]
 
@@ -58,16 +58,15 @@ maximum = binary("maximum", exact=True, grad=lambda g, z, x, y: _share(g, x > y,
 minimum = binary("minimum", exact=True, grad=lambda g, z, x, y: _share(g, x < y, x == y), ref=np.minimum, in_place=False)
 atan2 = binary(
     "atan2", grad=lambda g, z, y, x: _atan2_grad(g, y, x), ref=np.arctan2, floating=True, cost=20,
-    vector="inverse_trigonometric", autocast="widest",
-    aliases=("arctan2",),
+    vector="inverse_trigonometric", autocast="widest", aliases=("arctan2",),
 )
-add = composite("add", 3, operator="add", ref=np.add, doc="`input + alpha * other`.", in_place=True)(
-    lambda input, other, alpha=1: _add(input, scaled(input, other, alpha))
+add = formula(
+    "add", lambda input, other, alpha=1: _add(input, scaled(input, other, alpha)), "`input + alpha * other`.", 3,
+    operator="add", ref=np.add, in_place=True,
 )
-sub = composite(
-    "sub", 3, operator="sub", ref=np.subtract, doc="`input - alpha * other`.", aliases=("subtract",), in_place=True,
-)(
-    lambda input, other, alpha=1: _sub(input, scaled(input, other, alpha))
+sub = formula(
+    "sub", lambda input, other, alpha=1: _sub(input, scaled(input, other, alpha)), "`input - alpha * other`.", 3,
+    operator="sub", ref=np.subtract, aliases=("subtract",), in_place=True,
 )
 neg = unary(
     "neg", exact=True, operator="neg", grad=lambda g, y, x: -g, ref=np.negative, floating=False, bools="use logical_not, ~a",
@@ -145,12 +144,11 @@ def _literal(x: Value) -> bool:
 sqrt = unary("sqrt", grad=lambda g, y, x: g * 0.5 / y, ref=np.sqrt, cost=5)
 rsqrt = unary(
     "rsqrt", grad=lambda g, y, x: g * -0.5 * y * y * y, ref=lambda x: 1 / np.sqrt(x), cost=8, vector="error_function",
-    cuda="{t}(1) / math.sqrt({0})", doc="1 / sqrt(x).",
-    autocast="float32",
+    cuda="{t}(1) / math.sqrt({0})", doc="1 / sqrt(x).", autocast="float32",
 )
-square = composite("square", ref=np.square, doc="x * x.", autocast="float32", in_place=True)(lambda input: pow(input, 2))
-reciprocal = composite("reciprocal", ref=np.reciprocal, doc="1 / x.", autocast="float32", in_place=True)(
-    lambda input: 1 / input
+square = formula("square", lambda input: pow(input, 2), "x * x.", ref=np.square, autocast="float32", in_place=True)
+reciprocal = formula(
+    "reciprocal", lambda input: 1 / input, "1 / x.", ref=np.reciprocal, autocast="float32", in_place=True,
 )
 
 # ---- exponentials and logarithms ----
@@ -244,13 +242,6 @@ isfinite = unary("isfinite", ref=np.isfinite, result=bool_)
 logical_and = logical("logical_and", np.logical_and, emit=lambda k, x, y: k.bitwise_and(x, y))
 logical_or = logical("logical_or", np.logical_or, emit=lambda k, x, y: k.bitwise_or(x, y))
 logical_xor = logical("logical_xor", np.logical_xor, emit=lambda k, x, y: k.bitwise_xor(x, y))
-
-
-@composite("logical_not", ref=np.logical_not, in_place=True)
-def logical_not(input: Value) -> Value:
-    return bitwise_not(cast(input, bool_))
-
-
 bitwise_and = integral("bitwise_and", np.bitwise_and, "and")
 bitwise_or = integral("bitwise_or", np.bitwise_or, "or")
 bitwise_xor = integral("bitwise_xor", np.bitwise_xor, "xor")
@@ -265,6 +256,9 @@ def bitwise_not(input: Value) -> Value:
     if x.dtype.is_floating_point:
         raise TypeError(f"bitwise_not: wants an integer or bool tensor, got {x.dtype.name}")
     return x.graph.add("bitwise_not", (x,), x.shape, x.dtype)
+
+
+logical_not = formula("logical_not", lambda input: bitwise_not(cast(input, bool_)), ref=np.logical_not, in_place=True)
 
 
 # ---- clamping ----

@@ -6,8 +6,6 @@ rows that each row was exchanged with, in turn.
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 
 from genesis.ir.dtypes import int32, int64
@@ -19,6 +17,7 @@ from genesis.ops.definite import triangular_value
 from genesis.ops.indexing import gather_value
 from genesis.ops.joining import cat
 from genesis.ops.registry import cast, composite, expand, primitive, promoted, widened
+from genesis.ops.results import PLU, Factored, FactoredInfo, Inverse, Solved
 from genesis.ops.solving import factor_node, factors, identity, matrices, packed, routine
 from genesis.ops.source import iota
 from genesis.ops.views import reshape_value, slice_value
@@ -26,32 +25,7 @@ from genesis.ops.views import reshape_value, slice_value
 __all__ = ["linalg_lu", "lu_factor_ex"]
 
 
-class PLU(NamedTuple):
-    """The result of `linalg.lu` and `lu_unpack`."""
-
-    P: Value
-    L: Value
-    U: Value
-
-
-class Factored(NamedTuple):
-    """The result of `lu_factor`."""
-
-    LU: Value
-    pivots: Value
-
-
-class FactoredInfo(NamedTuple):
-    """The result of `lu_factor_ex`."""
-
-    LU: Value
-    pivots: Value
-    info: Value
-
-
 # ---- the permutation that pivots stand for ----
-
-
 def _permutation(pivots: Value, rows: int, inverse: bool = False) -> Value:
     """The rows of A in the order in which P.T @ A has them (inverse: those of A in the order of P @ A)."""
     attrs = {"dim": pivots.ndim - 1, "inverse": inverse}
@@ -80,8 +54,6 @@ def _permuted(x: Value, pivots: Value, inverse: bool = False) -> Value:
 
 
 # ---- factors ----
-
-
 def _shapes(a: Value) -> list[Shape]:
     return [a.shape[-2:], (min(a.shape[-2:]),), ()]
 
@@ -214,8 +186,6 @@ def linalg_lu(A: Value, *, pivot: bool = True) -> PLU:
 
 
 # ---- equations ----
-
-
 @composite("linalg_lu_solve", (0, 2), method=False, aliases=("linalg.lu_solve",), public=False)
 def linalg_lu_solve(LU: Value, pivots: Value, B: Value, *, left: bool = True, adjoint: bool = False) -> Value:
     """The X with A @ X = `B` (.., n, k), for the A (.., n, n) that `lu_factor` made `LU` and `pivots` of.
@@ -252,20 +222,6 @@ def linalg_lu_solve(LU: Value, pivots: Value, B: Value, *, left: bool = True, ad
 def lu_solve(b: Value, LU_data: Value, LU_pivots: Value) -> Value:
     """The X with A @ X = `b` (.., n, k), for the A that `lu_factor` made `LU_data` and `LU_pivots` of."""
     return linalg_lu_solve(LU_data, LU_pivots, b)
-
-
-class Solved(NamedTuple):
-    """The result of `solve_ex`."""
-
-    result: Value
-    info: Value
-
-
-class Inverse(NamedTuple):
-    """The result of `inv_ex`."""
-
-    inverse: Value
-    info: Value
 
 
 @composite("solve_ex", 2, method=False, namespace="linalg")

@@ -22,8 +22,6 @@ __all__ = ["along", "check_index", "gather", "index", "out_of_range", "scattered
 
 
 # ---- primitives ----
-
-
 def out_of_range(node: Node, index: int, extent: int) -> str:
     """The message of an index that is out of range."""
     lowest = -extent if node.attrs["wrap"] else 0
@@ -100,8 +98,6 @@ def gather_value(x: Value, index: Value, dim: int) -> Value:
 
 
 # ---- gather and scatter along one axis ----
-
-
 def _checked(name: str, input: Value, dim: int, index: Value) -> tuple[int, Value]:
     axis = normalize_axis(name, dim, input.ndim)
     if index.ndim != input.ndim:
@@ -215,8 +211,6 @@ def embedding(input: Value, weight: Value) -> Value:
 
 
 # ---- x[i, j] with integer tensors ----
-
-
 def _places(input: Value, axes: Sequence[int], indices: Sequence[Value]) -> tuple[Value, Value, Shape, int]:
     """Indices on `axes` as one linear index into those axes merged.
 

@@ -110,8 +110,6 @@ def roll(input: Value, shifts: int | Sequence[int], dims: int | Sequence[int] | 
 
 
 # ---- side by side ----
-
-
 def ranked(shape: Shape, rank: int) -> Shape:
     """`shape` with `rank` axes at least, as NumPy adds them: before a vector, behind a matrix that is to be a stack of some.
 
@@ -234,8 +232,6 @@ def _picked(x: Value, places: Sequence[int]) -> Value:
 
 
 # ---- repeated ----
-
-
 def tiled(x: Value, counts: Sequence[int]) -> Value:
     """Copies of `x` laid end to end, so many along each axis; there are `counts` for leading axes that it lacks."""
     extents = (1,) * (len(counts) - x.ndim) + x.shape

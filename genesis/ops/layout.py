@@ -40,8 +40,6 @@ def contiguous_layout(shape: Shape) -> Layout:
 
 
 # ---- layout rules: (layout, arguments) -> layout, or None where only a copy will do ----
-
-
 def reshape_layout(at: Layout, *shape: Extents) -> Layout | None:
     """The same elements in another shape, row by row; one extent may be -1 and follows from the others.
 
@@ -292,7 +290,6 @@ def _flat(dims: Sequence[Any]) -> tuple[int, ...]:
 
 
 # ---- by the name of the view; genesis.ops.views adds those whose rows say more than their rule ----
-
 LAYOUT_RULES: dict[str, Callable[..., Layout | None]] = {
     "reshape": reshape_layout, "view": reshape_layout, "permute": permute_layout, "expand": expand_layout,
     "squeeze": squeeze_layout, "unsqueeze": unsqueeze_layout, "flatten": flatten_layout, "unflatten": unflatten_layout,

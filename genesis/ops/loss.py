@@ -10,7 +10,6 @@ from genesis.ir.graph import Value
 from genesis.ir.shapes import numel
 from genesis.ops.activation import log_softmax, logsigmoid
 from genesis.ops.conversion import stop_gradient
-from genesis.ops.elementwise import abs as abs_value
 from genesis.ops.elementwise import exp, log, relu, where
 from genesis.ops.indexing import check_index, gather_value
 from genesis.ops.ordering import cumsum
@@ -53,7 +52,7 @@ def mse_loss(input: Value, target: Value, reduction: str = "mean") -> Value:
 @composite("l1_loss", 2, method=False, autocast="float32", namespace="nn.functional")
 def l1_loss(input: Value, target: Value, reduction: str = "mean") -> Value:
     """|input - target|."""
-    return reduced("l1_loss", abs_value(input - target), reduction)
+    return reduced("l1_loss", abs(input - target), reduction)
 
 
 @composite("cross_entropy", 2, method=False, autocast="float32", namespace="nn.functional")
@@ -141,8 +140,6 @@ def nll_loss(
 
 
 # ---- likelihoods ----
-
-
 @composite("poisson_nll_loss", 2, method=False, autocast="float32", namespace="nn.functional")
 def poisson_nll_loss(
     input: Value, target: Value, log_input: bool = True, full: bool = False, eps: float = 1e-8, reduction: str = "mean"
@@ -184,8 +181,6 @@ def gaussian_nll_loss(
 
 
 # ---- margins between classes ----
-
-
 def _rows(name: str, input: Value, target: Value, want: tuple[int, ...]) -> Value:
     if input.ndim not in (1, 2) or target.shape != want:
         raise ValueError(f"{name}: input {input.shape} and target {target.shape}; want (n, classes) or (classes,), and {want}")

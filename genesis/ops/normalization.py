@@ -142,8 +142,6 @@ def group_norm(
 
 
 # ---- over the last axes ----
-
-
 def _scaled(input: Value, x: Value, weight: Value | None, bias: Value | None) -> Value:
     """x * weight + bias, in the dtype that `input` has with these."""
     dtype = promoted(*[v for v in (input, weight, bias) if v is not None])[0].dtype

@@ -8,7 +8,6 @@ from math import inf
 from genesis.ir.dtypes import DType
 from genesis.ir.graph import Value
 from genesis.ir.shapes import normalize_axes, normalize_axis, numel
-from genesis.ops.elementwise import abs as magnitude
 from genesis.ops.elementwise import clamp, pow, sqrt, where
 from genesis.ops.reduction import amax, amin, sum
 from genesis.ops.registry import cast, composite, promoted, widened
@@ -24,12 +23,12 @@ def _norm(name: str, x: Value, order: float, axes: tuple[int, ...], keepdim: boo
     if order in (inf, -inf):
         if not numel([x.shape[a] for a in axes]):
             raise ValueError(f"{name}: shape {x.shape} has no elements along dim {axes}; the {order}-norm wants one at least")
-        return (amax if order > 0 else amin)(magnitude(x), axes, keepdim) if axes else magnitude(x)
+        return (amax if order > 0 else amin)(abs(x), axes, keepdim) if axes else abs(x)
     if order == 0:
         return _over(cast(x != 0, x.dtype), axes, keepdim)
     if order == 1:
-        return _over(magnitude(x), axes, keepdim)
-    total = _over(x * x if order == 2 else pow(magnitude(x), order), axes, keepdim)
+        return _over(abs(x), axes, keepdim)
+    total = _over(x * x if order == 2 else pow(abs(x), order), axes, keepdim)
     if order < 0:
         return pow(total, 1 / order)
     nothing = total == 0
@@ -48,8 +47,6 @@ def _float(name: str, input: Value, dtype: DType | None) -> Value:
 
 
 # ---- norms ----
-
-
 @composite("vector_norm", method=False, namespace="linalg")
 def vector_norm(
     x: Value, ord: float = 2, dim: Axes = None, keepdim: bool = False, *, dtype: DType | None = None
@@ -108,7 +105,7 @@ def matrix_norm(
     if ord not in (1, -1, inf, -inf):
         raise ValueError(f"matrix_norm: ord is {ord!r}; want 'fro', 1, -1, inf or -inf (others want singular values)")
     summed, left = (rows, columns) if ord in (1, -1) else (columns, rows)
-    sums = sum(magnitude(widened(given)), summed, True)
+    sums = sum(abs(widened(given)), summed, True)
     extreme = (amax if ord > 0 else amin)(sums, left, True)
     if not keepdim:
         extreme = reshape_value(extreme, tuple([e for a, e in enumerate(A.shape) if a not in (rows, columns)]))
@@ -145,8 +142,6 @@ def renorm(input: Value, p: float, dim: int, maxnorm: float) -> Value:
 
 
 # ---- distances ----
-
-
 @composite("dist", 2, autocast="float32")
 def dist(input: Value, other: Value, p: float = 2) -> Value:
     """The p-norm of input - other, taken as one vector."""

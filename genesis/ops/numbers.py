@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 
 from genesis.ir.dtypes import int32
@@ -13,13 +11,12 @@ from genesis.ops.elementwise import div as quotient
 from genesis.ops.elementwise import exp2, floor, floor_divide, trunc, where
 from genesis.ops.elementwise import round as nearest
 from genesis.ops.registry import Operation, as_values, broadcast, cast, composite, primitive, promoted, widened
+from genesis.ops.results import Parts
 
 __all__ = ["frexp", "gcd", "lcm", "nextafter"]
 
 
 # ---- integers ----
-
-
 def _integers(name: str, ref: np.ufunc, doc: str) -> Operation:
     """A row of two integers."""
     primitive(name, "host", reference=lambda node, x, y: ref(x, y))
@@ -40,7 +37,6 @@ lcm = _integers("lcm", np.lcm, "The least number, not negative, that both divide
 
 
 # ---- floating numbers ----
-
 primitive("nextafter", "host", reference=lambda node, x, y: np.nextafter(x, y))
 
 
@@ -57,13 +53,6 @@ def nextafter(input: Value, other: Value) -> Value:
         raise TypeError(f"nextafter: wants floating tensors, got {x.dtype.name}; integers have no neighbours between them")
     x, y = broadcast("nextafter", stop_gradient(x), stop_gradient(y))  # as in PyTorch, it has none
     return x.graph.add("nextafter", (x, y), x.shape, x.dtype)
-
-
-class Parts(NamedTuple):
-    """The result of `frexp`."""
-
-    mantissa: Value
-    exponent: Value
 
 
 def _exponent(x: Value) -> Value:
@@ -91,8 +80,6 @@ def frexp(input: Value) -> Parts:
 
 
 # ---- rounding to decimals, and rounded quotients ----
-
-
 @composite("round", 1, ref=np.round, namespace="special", in_place=True)
 def round(input: Value, *, decimals: int = 0) -> Value:
     """`input` rounded to so many `decimals`, ties to even; negative ones round to tens, hundreds, and so on.

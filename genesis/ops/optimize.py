@@ -10,7 +10,6 @@ from functools import reduce
 from operator import or_
 
 from genesis.ir.graph import Value
-from genesis.ops.elementwise import abs as magnitude
 from genesis.ops.elementwise import clamp, isfinite, logical_not, maximum, pow, sqrt
 from genesis.ops.reduction import amax, any, sum
 from genesis.ops.registry import cast, composite, widened
@@ -31,11 +30,11 @@ def clip_to_norm(gradients: Values, max_norm: Scalar, norm_type: float) -> tuple
     """The norm of all gradients taken as one vector, then the gradients scaled down to `max_norm` where it is larger."""
     grads = [widened(g) for g in gradients]
     if norm_type == float("inf"):
-        total = amax(magnitude(grads[0]))
+        total = amax(abs(grads[0]))
         for g in grads[1:]:
-            total = maximum(total, amax(magnitude(g)))
+            total = maximum(total, amax(abs(g)))
     else:
-        powers = [sum(g * g if norm_type == 2 else pow(magnitude(g), norm_type)) for g in grads]
+        powers = [sum(g * g if norm_type == 2 else pow(abs(g), norm_type)) for g in grads]
         total = powers[0]
         for power in powers[1:]:
             total = total + power

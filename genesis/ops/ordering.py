@@ -7,8 +7,6 @@ Only positions are found by sorting; values are gathered from there, so their gr
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 
 from genesis.ir.dtypes import DType, bool_, int32, int64
@@ -19,22 +17,14 @@ from genesis.ops.indexing import gather_value
 from genesis.ops.joining import cat
 from genesis.ops.reduction import sum
 from genesis.ops.registry import as_values, cast, composite, expand, primitive, promoted
+from genesis.ops.results import Sorted
 from genesis.ops.source import iota
 from genesis.ops.views import flip_value, reshape_value, slice_value
 
-__all__ = ["Sorted", "argsort", "cumprod", "cumsum", "isin", "median", "searchsorted", "sort", "topk"]
-
-
-class Sorted(NamedTuple):
-    """Values in order, and the positions that they came from."""
-
-    values: Value
-    indices: Value
+__all__ = ["argsort", "cumprod", "cumsum", "isin", "median", "searchsorted", "sort", "topk"]
 
 
 # ---- primitives ----
-
-
 def _argsort_reference(node: Node, x: np.ndarray) -> np.ndarray:
     axis = node.attrs["dim"]
     if x.dtype.kind == "V":  # bfloat16, of whose NaN NumPy's sort does not know
@@ -94,8 +84,6 @@ primitive("cumsum", "host", grad=_cumsum_grad, reference=_cumsum_reference)
 
 
 # ---- the operations ----
-
-
 @composite("cumsum", autocast="float32", in_place=True)
 def cumsum(input: Value, dim: int, *, dtype: DType | None = None) -> Value:
     """The sums of the elements up to each place along `dim`. Integers and bools sum to int64."""
@@ -156,8 +144,6 @@ def topk(input: Value, k: int, dim: int = -1, largest: bool = True, sorted: bool
 
 
 # ---- medians ----
-
-
 def _median(name: str, input: Value, dim: int | None, keepdim: bool, skip: bool) -> Value | Sorted:
     """The lower middle of the elements along `dim`; NaN where one is, unless they are to `skip`."""
     x = reshape_value(input, (numel(input.shape),)) if dim is None or not input.ndim else input
@@ -199,8 +185,6 @@ def nanmedian(input: Value, dim: int | None = None, keepdim: bool = False) -> Va
 
 
 # ---- finding values among others ----
-
-
 @composite("searchsorted", 2, method=False)
 def searchsorted(
     sorted_sequence: Value, input: Value, *, out_int32: bool = False, right: bool = False, side: str | None = None

@@ -8,7 +8,6 @@ from typing import TypeVar
 from genesis.ir.dtypes import int64
 from genesis.ir.graph import Value
 from genesis.ir.shapes import Shape, numel
-from genesis.ops.elementwise import abs as magnitude
 from genesis.ops.elementwise import maximum, minimum, pow, relu, sign, where
 from genesis.ops.reduction import argmax, mean, sum
 from genesis.ops.registry import Operation, cast, composite, expand, widened
@@ -77,8 +76,6 @@ class _Settings:
 
 
 # ---- max ----
-
-
 def _first_greatest(rows: Value) -> tuple[Value, Value]:
     """The greatest element along the last axis, and the first place that has it, through which the gradient goes."""
     at = argmax(rows, -1, True)
@@ -134,8 +131,6 @@ def _places(at: Value, settings: _Settings) -> Value:
 
 
 # ---- average ----
-
-
 def _average(
     name: str, axes: int, input: Value, kernel: PerAxis, stride: PerAxis | None, padding: PerAxis, ceil_mode: bool,
     include_pad: bool, divisor: int | None,
@@ -191,7 +186,7 @@ def _lp_pool(axes: int) -> Operation:
         input: Value, norm_type: float, kernel_size: PerAxis, stride: PerAxis | None = None, ceil_mode: bool = False
     ) -> Value:
         powers = _average(name, axes, pow(input, norm_type), kernel_size, stride, 0, ceil_mode, True, None)
-        total = sign(powers) * relu(magnitude(powers)) * numel(per_axis(name, "kernel_size", kernel_size, axes))
+        total = sign(powers) * relu(abs(powers)) * numel(per_axis(name, "kernel_size", kernel_size, axes))
         return pow(total, 1 / norm_type)
 
     name = f"lp_pool{axes}d"
@@ -200,8 +195,6 @@ def _lp_pool(axes: int) -> Operation:
 
 
 # ---- to a given size ----
-
-
 def _edges(x: Value, extent: int, count: int) -> tuple[Value, Value]:
     """Where each of `count` parts of an axis begins and ends; they overlap where it does not divide the extent."""
     part = reshape_value(iota(x.graph, count), (count, 1))

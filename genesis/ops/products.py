@@ -24,8 +24,6 @@ def _ranked(name: str, *operands: tuple[str, Value, int]) -> None:
 
 
 # ---- two operands ----
-
-
 @composite("mm", 2, autocast="low")
 def mm(input: Value, mat2: Value) -> Value:
     """The product of two matrices, (m, k) and (k, n)."""
@@ -123,8 +121,6 @@ def vecdot(x: Value, y: Value, dim: int = -1) -> Value:
 
 
 # ---- and something added ----
-
-
 def _added(name: str, product: Value, input: Value, beta: float, alpha: float) -> Value:
     if input.dtype is not product.dtype:
         raise TypeError(f"{name}: input is {input.dtype.name}, the product {product.dtype.name}; convert one with .to(dtype)")
@@ -179,8 +175,6 @@ def addbmm(input: Value, batch1: Value, batch2: Value, *, beta: float = 1, alpha
 
 
 # ---- other products ----
-
-
 @composite("vdot", 2, autocast="widest")
 def vdot(input: Value, other: Value) -> Value:
     """As `dot`: there are no complex numbers."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
 
 import numpy as np
 
@@ -14,6 +13,7 @@ from genesis.ir.shapes import normalize_axes, normalize_axis, numel, reduced_sha
 from genesis.ops.elementwise import maximum, minimum, sqrt, where
 from genesis.ops.layout import contiguous_layout
 from genesis.ops.registry import Gradient, Reference, cast, composite, expand, primitive, widened
+from genesis.ops.results import Extremum
 from genesis.ops.views import reshape_value, view_node
 
 __all__ = ["amax", "amin", "argmax", "argmin", "mean", "reduce_value", "sum"]
@@ -89,8 +89,6 @@ primitive("argmin", "reduce", reference=_arg_reference(np.argmin))
 
 
 # ---- the operations ----
-
-
 @composite("sum", ref=np.sum, autocast="float32")
 def sum(input: Value, dim: Axes = None, keepdim: bool = False, *, dtype: DType | None = None) -> Value:
     """The sum over `dim` (all axes, if None). Integers and bools sum to int64.
@@ -205,13 +203,6 @@ def _arg(name: str) -> Callable[..., Value]:
 
 argmax = composite("argmax", ref=np.argmax)(_arg("argmax"))
 argmin = composite("argmin", ref=np.argmin)(_arg("argmin"))
-
-
-class Extremum(NamedTuple):
-    """The result of `max` and `min` along one axis."""
-
-    values: Value
-    indices: Value
 
 
 def _extremum_at(name: str) -> AnyFunction:

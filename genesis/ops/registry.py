@@ -171,8 +171,6 @@ def names_in(namespace: str) -> set[str]:
 
 
 # ---- what every definition needs: lifting, promoting, broadcasting ----
-
-
 def as_values(*operands: Value | bool | int | float) -> list[Value]:
     """Python scalars among the operands become weak constants of the Values' graph."""
     graph = next((o.graph for o in operands if isinstance(o, Value)), None)

@@ -10,7 +10,6 @@ from typing import Any
 from genesis.ir.dtypes import DType, float32, int64
 from genesis.ir.graph import Value
 from genesis.ir.shapes import numel
-from genesis.ops.elementwise import abs as magnitude
 from genesis.ops.elementwise import clamp, floor, round, where
 from genesis.ops.indexing import gather_value
 from genesis.ops.pooling import adaptive_avg_pool1d, adaptive_avg_pool2d, adaptive_avg_pool3d
@@ -29,8 +28,6 @@ _STEEPNESS = -0.75  # of Keys' cubic, as PyTorch takes it
 
 
 # ---- the places and weights of neighbours ----
-
-
 def _places(x: Value, count: int, scale: float, dtype: DType, half: bool) -> Value:
     """Where results 0 to `count` - 1 lie along an axis; with `half`, elements are as wide as they are far apart."""
     at = cast(iota(x.graph, count), dtype)
@@ -73,8 +70,6 @@ def cubic_weights(t: Value) -> tuple[Value, ...]:
 
 
 # ---- one axis after the other ----
-
-
 def _resampled(x: Value, axis: int, taps: Sequence[Tap]) -> Value:
     total = None
     for at, weight in taps:
@@ -172,14 +167,12 @@ def _along(x: Value, axis: int, count: int, scale: float | None, mode: str, corn
 
 
 # ---- at places that are data: a flow field tells where each result comes from ----
-
-
 def _reflected(at: Value, low: float, high: float) -> Value:
     """`at` between two mirrors."""
     span = high - low
     if span <= 0:
         return at * 0
-    far = magnitude(at - low)
+    far = abs(at - low)
     turns = floor(far / span)
     rest = far - turns * span
     return where(turns - 2 * floor(turns / 2) == 0, rest, span - rest) + low

@@ -8,6 +8,7 @@ The kernel body is `emit(k, *values)`; where a row has none, `k` has a method of
 from __future__ import annotations
 
 import importlib
+import inspect
 from typing import Unpack
 
 from genesis.ir.annotations import AnyFunction
@@ -27,9 +28,10 @@ from genesis.ops.registry import (
     floating_dtype,
     primitive,
     promoted,
+    rounded_once,
 )
 
-__all__ = ["binary", "compare", "from_scipy", "integral", "logical", "unary"]
+__all__ = ["binary", "compare", "formula", "from_scipy", "integral", "logical", "unary"]
 
 _IN_PLACE = Names(in_place=True)
 
@@ -90,6 +92,22 @@ def binary(
         return x.graph.add(name, (x, y), x.shape, result or x.dtype)
 
     return define
+
+
+def formula(
+    name: str, expression: AnyFunction, doc: str | None = None, operands: int = 1, *, wide: bool = False,
+    ref: Reference | None = None, static_scalars: bool = False, autocast: Policy | None = None, **names: Unpack[Names],
+) -> Operation:
+    """A composite that is one expression, a lambda. With `wide` it runs in the dtype of arithmetic and is rounded at its end.
+
+    Its parameters are operands, and settings with a default, of whose type they are.
+    """
+    for place, parameter in enumerate(inspect.signature(expression).parameters.values()):
+        if parameter.default is not parameter.empty:
+            kind = "Value | float" if place < operands else type(parameter.default).__name__
+            expression.__annotations__[parameter.name] = kind
+    row = composite(name, operands, ref=ref, static_scalars=static_scalars, doc=doc, autocast=autocast, **names)
+    return row(rounded_once(expression) if wide else expression)
 
 
 def compare(name: str, ref: Reference, **names: Unpack[Names]) -> Operation:

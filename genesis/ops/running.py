@@ -9,8 +9,8 @@ from genesis.ir.graph import Node, Value
 from genesis.ir.shapes import normalize_axis
 from genesis.ops.elementwise import exp, log, where
 from genesis.ops.indexing import gather_value
-from genesis.ops.ordering import Sorted
 from genesis.ops.registry import Reference, composite, primitive, rounded_once
+from genesis.ops.results import Sorted
 from genesis.ops.views import flip_value
 
 __all__ = ["cummax", "cummin", "logcumsumexp"]
@@ -57,8 +57,6 @@ def cummin(input: Value, dim: int) -> Sorted:
 
 
 # ---- sums of exponentials ----
-
-
 def _sums(x: Value, dim: int) -> Value:
     return x.graph.add("logcumsumexp", (x,), x.shape, x.dtype, {"dim": dim})
 

@@ -78,8 +78,6 @@ Weights = Sequence[Value | None]  # weight_ih, weight_hh, bias_ih, bias_hh; and 
 
 
 # ---- what becomes of the state, from the gates' parts of the input and of what was shown ----
-
-
 def _parts(x: Value, count: int) -> list[Value]:
     """The last axis in equal parts, wide."""
     size, axis = x.shape[-1] // count, x.ndim - 1
@@ -112,8 +110,6 @@ GATES = {"LSTM": 4, "GRU": 3, "RNN_TANH": 1, "RNN_RELU": 1}
 
 
 # ---- a cell ----
-
-
 def _cell(mode: str, input: Value, state: State, *weights: Value | None) -> State:
     weight_ih, weight_hh, bias_ih, bias_hh = weights
     given, shown = linear(input, weight_ih, bias_ih), linear(state[0], weight_hh, bias_hh)
@@ -156,8 +152,6 @@ def rnn_relu_cell(
 
 
 # ---- a layer ----
-
-
 @composite("recurrent", (), method=False, autocast="low", public=False)
 def recurrent(
     input: Value, state: State, weights: Weights, mode: str, reverse: bool = False, lengths: Value | None = None

@@ -10,7 +10,7 @@ from __future__ import annotations
 import importlib
 from collections.abc import Sequence
 from itertools import accumulate
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -22,6 +22,7 @@ from genesis.ops.elementwise import where
 from genesis.ops.joining import cat
 from genesis.ops.reduction import sum as summed
 from genesis.ops.registry import cast, composite, expand, primitive, promoted, widened
+from genesis.ops.results import SignAndLog
 from genesis.ops.source import iota
 from genesis.ops.views import reshape_value, slice_value
 
@@ -31,8 +32,6 @@ __all__ = [
 
 
 # ---- what decompositions share ----
-
-
 def matrices(name: str, x: Value, square: bool = False) -> Value:
     """`x`, matrices on its last two axes, in the dtype that LAPACK computes in."""
     if x.ndim < 2 or (square and x.shape[-1] != x.shape[-2]):
@@ -82,8 +81,6 @@ def _node(name: str, x: Value, shape: tuple[int, ...] | None = None, *others: Va
 
 
 # ---- equations ----
-
-
 def solve_value(a: Value, b: Value) -> Value:
     """a^-1 b, of matrices with equal leading extents."""
     return a.graph.add("solve", (a, b), b.shape, b.dtype, {"dim": a.ndim - 2})
@@ -132,8 +129,6 @@ def aligned(name: str, a: Value, b: Value) -> tuple[Value, Value]:
 
 
 # ---- inverses ----
-
-
 def _inverse(a: Value) -> Value:
     return _node("inv", a)
 
@@ -190,8 +185,6 @@ def pinv(A: Value, *, atol: float | None = None, rtol: float | None = None, herm
 
 
 # ---- determinants ----
-
-
 def _cofactors_reference(node: Node, a: np.ndarray) -> np.ndarray:
     """By singular values, so that a singular matrix has them too."""
     u, s, vh = np.linalg.svd(a)
@@ -230,13 +223,6 @@ def det(A: Value) -> Value:
     return cast(_node("det", x, x.shape[:-2]), A.dtype)
 
 
-class SignAndLog(NamedTuple):
-    """The result of `slogdet`."""
-
-    sign: Value
-    logabsdet: Value
-
-
 @composite("slogdet", namespace="linalg")
 def slogdet(A: Value) -> SignAndLog:
     """(sign, logabsdet) of the determinants of matrices (.., n, n), which themselves may overflow."""
@@ -254,8 +240,6 @@ def logdet(input: Value) -> Value:
 
 
 # ---- the exponential ----
-
-
 def _exponential(node: Node, a: np.ndarray) -> np.ndarray:
     return importlib.import_module("scipy.linalg").expm(a) if a.size else a
 

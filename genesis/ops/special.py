@@ -10,40 +10,21 @@ from typing import Any
 import numpy as np
 
 from genesis.ir.graph import Node, Value
-from genesis.ops.elementwise import abs as abs_value
 from genesis.ops.elementwise import erfc, exp, isnan, log, sign, sin, where, zeros_like
-from genesis.ops.registry import (
-    Gradient,
-    Operation,
-    as_values,
-    broadcast,
-    cast,
-    composite,
-    floating_dtype,
-    primitive,
-    promoted,
-    rounded_once,
-    widened,
-)
-from genesis.ops.rows import from_scipy
+from genesis.ops.registry import Gradient, Operation, broadcast, cast, composite, primitive, promoted, rounded_once, widened
+from genesis.ops.rows import formula, from_scipy
 
 __all__ = ["FAMILIES", "digamma", "erfinv", "lgamma", "ndtr"]
 
 
-def _one(
-    name: str, scipy: str, doc: str, grad: Gradient | None = None, method: bool = False, **names: Any
-) -> Operation:
+def _one(name: str, scipy: str, doc: str, grad: Gradient | None = None, method: bool = False, **names: Any) -> Operation:
     """A row of one input; integers become the default float. Methods have an in-place form."""
     primitive(name, "host", grad=grad, reference=lambda node, x: from_scipy(scipy)(x))
 
-    @composite(
-        name, ref=from_scipy(scipy), doc=doc, method=method, in_place=method, **{"namespace": "special"} | names
-    )
+    @composite(name, ref=from_scipy(scipy), doc=doc, method=method, in_place=method, **{"namespace": "special"} | names)
+    @rounded_once
     def define(input: Value) -> Value:
-        (x,) = as_values(input)
-        dtype = floating_dtype(x.dtype)
-        x = widened(cast(x, dtype))
-        return cast(x.graph.add(name, (x,), x.shape, x.dtype), dtype)
+        return input.graph.add(name, (input,), input.shape, input.dtype)
 
     return define
 
@@ -97,9 +78,7 @@ def polygamma(n: int, input: Value) -> Value:
     """
     if n < 0:
         raise ValueError(f"polygamma: n is {n}; want 0 or more")
-    dtype = floating_dtype(input.dtype)
-    x = cast(input, dtype)
-    return digamma(x) if n == 0 else cast(_polygamma(n, widened(x)), dtype)
+    return digamma(input) if n == 0 else rounded_once(lambda x: _polygamma(n, x))(input)
 
 
 @composite("mvlgamma", aliases=("special.multigammaln",), in_place=True)
@@ -151,24 +130,21 @@ ndtri = _one("ndtri", "ndtri", "The inverse of `ndtr`.", lambda g, y, x: g * exp
 log_ndtr = _one("log_ndtr", "log_ndtr", "log(ndtr(x)).", lambda g, y, x: g * exp(-x * x / 2 - y) / (2 * pi) ** 0.5)
 
 
-@composite("ndtr", method=False, namespace="special")
-@rounded_once
-def ndtr(input: Value) -> Value:
-    """The integral of the standard normal density up to x."""
-    return erfc(input * -(0.5**0.5)) * 0.5
+ndtr = formula(
+    "ndtr", lambda input: erfc(input * -(0.5**0.5)) * 0.5, "The integral of the standard normal density up to x.", wide=True,
+    method=False, namespace="special",
+)
 
 
 @composite("entr", method=False, namespace="special")
+@rounded_once
 def entr(input: Value) -> Value:
     """-x log(x) where x is positive, 0 at 0, -inf below."""
-    x = cast(input, floating_dtype(input.dtype))
-    inside = x > 0
+    x, inside = input, input > 0
     return where(isnan(x), x, where(inside, -x * log(where(inside, x, 1)), where(x == 0, zeros_like(x), float("-inf"))))
 
 
 # ---- Airy's function ----
-
-
 def _airy(x: Value, slope: bool) -> Value:
     return x.graph.add("airy_ai", (x,), x.shape, x.dtype, {"slope": slope})
 
@@ -208,8 +184,8 @@ bessel_j0: Operation = _one("bessel_j0", "j0", "The Bessel function J0.", lambda
 bessel_j1: Operation = _one("bessel_j1", "j1", "The Bessel function J1.", lambda g, y, x: g * (bessel_j0(x) - _quotient(y, x)))
 bessel_y0: Operation = _one("bessel_y0", "y0", "The Bessel function Y0.", lambda g, y, x: -g * bessel_y1(x))
 bessel_y1: Operation = _one("bessel_y1", "y1", "The Bessel function Y1.", lambda g, y, x: g * (bessel_y0(x) - y / x))
-modified_bessel_i0 = composite("modified_bessel_i0", method=False, doc="As `i0`.", namespace="special")(lambda input: i0(input))
-modified_bessel_i1 = composite("modified_bessel_i1", method=False, doc="As `i1`.", namespace="special")(lambda input: i1(input))
+modified_bessel_i0 = formula("modified_bessel_i0", lambda input: i0(input), "As `i0`.", method=False, namespace="special")
+modified_bessel_i1 = formula("modified_bessel_i1", lambda input: i1(input), "As `i1`.", method=False, namespace="special")
 modified_bessel_k0: Operation = _one(
     "modified_bessel_k0", "k0", "The modified Bessel function K0.", lambda g, y, x: -g * modified_bessel_k1(x))
 modified_bessel_k1: Operation = _one(
@@ -229,12 +205,12 @@ def spherical_bessel_j0(input: Value) -> Value:
     >>> genesis.special.spherical_bessel_j0(genesis.tensor([0.0, 1.0]))
     tensor([1.0000, 0.8415])
     """
-    small = abs_value(input) < 0.5
+    small = abs(input) < 0.5
     near, far = where(small, input, 0), where(small, 1, input)
     series: Value | float = 1.0
     for k in range(7, 0, -1):
         series = 1 - near * near / (2 * k * (2 * k + 1)) * series
-    endless = abs_value(input) == float("inf")
+    endless = abs(input) == float("inf")
     return where(small, series, where(endless, 0, sin(where(endless, 0, far)) / far))
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 from genesis.ir.dtypes import DType, int64
 from genesis.ir.graph import Value
 from genesis.ir.shapes import normalize_axis, numel
@@ -11,19 +9,13 @@ from genesis.ops.arrangement import diag
 from genesis.ops.contraction import matmul, swapped
 from genesis.ops.elementwise import clamp, floor, isnan, round, sqrt, where
 from genesis.ops.indexing import gather_value
-from genesis.ops.ordering import Sorted, cumsum, sort
+from genesis.ops.ordering import cumsum, sort
 from genesis.ops.reduction import Axes, amax, amin, any, corrected, mean, std, sum, var
 from genesis.ops.registry import cast, composite, expand, floating_dtype, widened
+from genesis.ops.results import Extrema, Sorted
 from genesis.ops.views import permute_value, reshape_value, slice_value
 
 __all__ = ["cov", "quantile"]
-
-
-class Extrema(NamedTuple):
-    """The result of `aminmax`."""
-
-    min: Value
-    max: Value
 
 
 @composite("aminmax")
@@ -62,8 +54,6 @@ def count_nonzero(input: Value, dim: Axes = None) -> Value:
 
 
 # ---- past NaN ----
-
-
 @composite("nansum")
 def nansum(input: Value, dim: Axes = None, keepdim: bool = False, *, dtype: DType | None = None) -> Value:
     """The sum over `dim` where NaN counts as 0.
@@ -86,7 +76,6 @@ def nanmean(input: Value, dim: Axes = None, keepdim: bool = False, *, dtype: DTy
 
 
 # ---- order ----
-
 _BETWEEN = ("linear", "lower", "higher", "midpoint", "nearest")
 
 
@@ -190,8 +179,6 @@ def msort(input: Value) -> Value:
 
 
 # ---- covariance ----
-
-
 @composite("cov", (0, 2, 3))
 def cov(input: Value, *, correction: int = 1, fweights: Value | None = None, aweights: Value | None = None) -> Value:
     """The covariances of the rows of `input` (variables, observations), or the variance of a vector.
@@ -241,8 +228,6 @@ def corrcoef(input: Value) -> Value:
 
 
 # ---- integrals ----
-
-
 def _pieces(y: Value, x: Value | None, dx: float, dim: int) -> tuple[Value, int]:
     """The areas under the lines between neighbours along an axis."""
     y = cast(y, floating_dtype(y.dtype)) if x is None else y

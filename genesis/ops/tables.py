@@ -32,8 +32,6 @@ def one_hot(input: Value, num_classes: int) -> Value:
 
 
 # ---- bags ----
-
-
 def _bags(input: Value, offsets: Value | None) -> Value:
     """The bag of each element: its row, or with `offsets` as many as begin at it or before, less one."""
     count = input.shape[0]

@@ -24,8 +24,6 @@ _COUNTED = 1 << 22  # elements whose places are compared one by one, where strid
 
 
 # ---- layouts that reach an element of memory by several ways, as windows that overlap do ----
-
-
 def colliding_axes(at: Layout) -> tuple[int, int] | None:
     """Two axes along which steps of different numbers meet, the longer one first. Strides are positive.
 
@@ -63,8 +61,6 @@ def is_injective(at: Layout) -> bool:
 
 
 # ---- gradients ----
-
-
 def _view_grad(g: Value, y: Value, x: Value) -> Value:
     """Undo a view: each element where it came from, sums where one came to several places."""
     at = Layout(y.node.attrs["shape"], y.node.attrs["strides"], y.node.attrs["offset"])

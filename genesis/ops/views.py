@@ -36,8 +36,6 @@ __all__ = [
 
 
 # ---- the primitive ----
-
-
 def view_node(x: Value, to: Layout, label: str) -> Value:
     """The node that reads `x` at `to`, also where it changes nothing: a user's result has a gradient of its own."""
     attrs = {"shape": to.shape, "strides": to.strides, "offset": to.offset, "label": label}
@@ -105,8 +103,6 @@ def put_reference(node: Node, base: np.ndarray, x: np.ndarray) -> np.ndarray:
 
 
 # ---- the operations ----
-
-
 def view_operation(name: str, rule: Callable[..., Layout | None], is_view: bool = True, **names: Unpack[Names]) -> None:
     """Make a layout rule an operation, and a view of tensors, unless `is_view` says that it copies."""
     LAYOUT_RULES[name] = rule
@@ -156,8 +152,6 @@ Item = int | tuple[int | None, int | None, int | None] | None
 
 
 # ---- basic indexing, `x[1, 2:5, None]`, as one view ----
-
-
 def subscript_layout(at: Layout, items: tuple[Item, ...]) -> Layout:
     """The elements at `items`: an int selects on its axis, (start, stop, step) slices it, None makes a new one."""
     shape, strides, offset, axis = [], [], at.offset, 0

@@ -64,8 +64,6 @@ def pad_value(x: Value, before: Shape, after: Shape, value: float = 0) -> Value:
 
 
 # ---- pad ----
-
-
 @composite("constant_pad_nd", method=False)
 def constant_pad_nd(input: Value, pad: Sequence[int], value: float = 0) -> Value:
     """`pad` with a constant."""
@@ -128,8 +126,6 @@ def _mirrored(x: Value, axis: int, front: int, back: int, mode: str) -> Value:
 
 
 # ---- im2col and back ----
-
-
 @composite("im2col", method=False, aliases=("nn.functional.unfold",), public=False)
 def im2col(input: Value, kernel_size: PerAxis, dilation: PerAxis = 1, padding: PerAxis = 0, stride: PerAxis = 1) -> Value:
     """The windows of images as columns: (n, c, h, w) or (c, h, w) -> (n, c * kernel elements, windows).
@@ -188,8 +184,6 @@ def _settings(name: str, kernel: PerAxis, stride: PerAxis, dilation: PerAxis, pa
 
 
 # ---- channels become places, and back ----
-
-
 def _image(name: str, input: Value, channels: int, rows: int, columns: int) -> tuple[int, int, int]:
     """The channels, rows and columns of images (.., c, h, w), which the numbers must divide."""
     wants = f"want (.., c, h, w) that {channels}, {rows} and {columns} divide"

@@ -46,8 +46,6 @@ def values_of(tensor: Tensor) -> np.ndarray:
 
 
 # ---- to Python ----
-
-
 _READERS: dict[DType, AnyFunction] = {
     float32: ctypes.c_float.from_address, float64: ctypes.c_double.from_address, int64: ctypes.c_int64.from_address,
     int32: ctypes.c_int32.from_address,
@@ -123,8 +121,6 @@ def __format__(self: Tensor, specification: str) -> str:
 
 
 # ---- from dtype to dtype, from device to device ----
-
-
 @method
 def to(
     self: Tensor, *targets: DType | DeviceLike | Tensor, dtype: DType | None = None, device: DeviceLike = None,
@@ -203,8 +199,6 @@ for _name, _dtype in {
 
 
 # ---- copies ----
-
-
 @function()
 @method
 def clone(self: Tensor) -> Tensor:

@@ -160,7 +160,6 @@ def __iter__(self: Tensor) -> Iterator[Tensor]:
 
 
 # ---- PyTorch's old names of dtypes ----
-
 _TYPES = {
     "FloatTensor": "float32", "DoubleTensor": "float64", "HalfTensor": "float16", "BFloat16Tensor": "bfloat16",
     "LongTensor": "int64", "IntTensor": "int32", "ShortTensor": "int16", "CharTensor": "int8", "ByteTensor": "uint8",
@@ -189,8 +188,6 @@ def type(self: Tensor, dtype: DType | str | None = None) -> Tensor | str:
 
 
 # ---- kinds of tensors that do not exist here ----
-
-
 def _never(name: str, kind: str) -> None:
     def answer(self: Tensor) -> bool:
         return False

@@ -20,8 +20,6 @@ __all__ = ["as_strided", "as_strided_scatter"]
 
 
 # ---- strides by number ----
-
-
 def _strided(name: str, size: Sequence[int], stride: Sequence[int], offset: int, elements: int) -> Layout:
     """The layout of these numbers, which lies within a storage of so many elements."""
     shape, strides = as_shape(name, (size,)), as_shape(name, (stride,))
@@ -81,8 +79,6 @@ def as_strided_scatter(
 
 
 # ---- in place ----
-
-
 def _turned(tensor: Tensor, name: str, *arguments: Extents) -> Tensor:
     """`tensor` itself, with the shape and strides of a view of it from now on.
 

@@ -21,8 +21,6 @@ __all__: list[str] = []
 
 
 # ---- transposes ----
-
-
 @attribute
 def T(self: Tensor) -> Tensor:
     """The axes in reverse order."""
@@ -83,8 +81,6 @@ def t(self: Tensor) -> Tensor:
 
 
 # ---- like another tensor ----
-
-
 @method
 def view_as(self: Tensor, other: Tensor) -> Tensor:
     """A view with the shape of `other`."""
@@ -145,8 +141,6 @@ def movedim(self: Tensor, source: Extents, destination: Extents) -> Tensor:
 
 
 # ---- new tensors of the same dtype ----
-
-
 @method
 def new_tensor(
     self: Tensor, data: ArrayLike, *, dtype: DType | None = None, device: DeviceLike = None, requires_grad: bool = False

@@ -95,8 +95,6 @@ def random_(self: Tensor, low: int = 0, high: int | None = None, *, generator: G
 
 
 # ---- other distributions: what turns evenly distributed numbers into theirs ----
-
-
 def _even(name: str, tensor: Tensor, generator: Generator | None, whole: bool = False) -> Tensor:
     """Numbers in (0, 1), in the dtype that arithmetic on the tensor's runs in."""
     if not (whole or tensor.is_floating_point()):
