@@ -107,9 +107,7 @@ mish = _activation("mish", lambda input: input * tanh(softplus(input)), "x * tan
 softsign = _activation("softsign", lambda input: input / (1 + abs(input)), "x / (1 + |x|).", in_place=False)
 tanhshrink = _activation("tanhshrink", lambda input: input - tanh(input), "x - tanh(x).", wide=False, in_place=False)
 relu6 = _activation("relu6", lambda input: hardtanh(input, 0, 6), "x held within [0, 6].", wide=False)
-hardsigmoid = _activation(
-    "hardsigmoid", lambda input: hardtanh(input + 3, 0.0, 6.0) / 6, "(x + 3) / 6 held within [0, 1].",
-)
+hardsigmoid = _activation("hardsigmoid", lambda input: hardtanh(input + 3, 0.0, 6.0) / 6, "(x + 3) / 6 held within [0, 1].")
 hardswish = _activation(
     "hardswish", lambda input: input * hardtanh(input + 3, 0.0, 6.0) / 6, "x * hardsigmoid(x) (Howard et al., 2019).",
 )

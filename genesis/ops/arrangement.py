@@ -13,6 +13,7 @@ from genesis.ops.joining import cat
 from genesis.ops.layout import Layout, contiguous_layout, diagonal_layout, select_layout, slice_layout
 from genesis.ops.reduction import sum
 from genesis.ops.registry import cast, composite, expand
+from genesis.ops.rows import formula
 from genesis.ops.source import iota
 from genesis.ops.views import diagonal_value, flip_value, permute_value, put_value, reshape_value, slice_value
 
@@ -20,20 +21,14 @@ __all__ = ["diag_embed", "diff", "tril", "triu"]
 
 
 # ---- turned round ----
-@composite("fliplr")
-def fliplr(input: Value) -> Value:
-    """Axis 1 walked backwards."""
-    if input.ndim < 2:
-        raise ValueError(f"fliplr: wants two axes at least, got shape {input.shape}")
-    return flip_value(input, 1)
+fliplr = formula("fliplr", lambda input: _flipped("fliplr", input, 1), "Axis 1 walked backwards.")
+flipud = formula("flipud", lambda input: _flipped("flipud", input, 0), "Axis 0 walked backwards.")
 
 
-@composite("flipud")
-def flipud(input: Value) -> Value:
-    """Axis 0 walked backwards."""
-    if input.ndim < 1:
-        raise ValueError("flipud: wants an axis at least, got a 0-d tensor")
-    return flip_value(input, 0)
+def _flipped(name: str, input: Value, axis: int) -> Value:
+    if input.ndim <= axis:
+        raise ValueError(f"{name}: wants {('an axis', 'two axes')[axis]} at least, got shape {input.shape}")
+    return flip_value(input, axis)
 
 
 @composite("rot90")
@@ -82,15 +77,13 @@ def diag(input: Value, diagonal: int = 0) -> Value:
     """The matrix with the vector `input` as its diagonal, or the diagonal of a matrix."""
     if input.ndim not in (1, 2):
         raise ValueError(f"diag: wants a vector or a matrix, got shape {input.shape}")
-    if input.ndim == 1:
-        return diag_embed(input, diagonal)
-    return diagonal_value(input, diagonal)
+    return diag_embed(input, diagonal) if input.ndim == 1 else diagonal_value(input, diagonal)
 
 
-@composite("diagflat")
-def diagflat(input: Value, offset: int = 0) -> Value:
-    """The matrix with all elements of `input`, row by row, as its diagonal."""
-    return diag_embed(reshape_value(input, (numel(input.shape),)), offset)
+diagflat = formula(
+    "diagflat", lambda input, offset=0: diag_embed(reshape_value(input, (numel(input.shape),)), offset),
+    "The matrix with all elements of `input`, row by row, as its diagonal.",
+)
 
 
 @composite("trace")
@@ -175,16 +168,14 @@ def diff(input: Value, n: int = 1, dim: int = -1, prepend: Value | None = None, 
 
 
 # ---- triangles ----
-@composite("tril", in_place=True)
-def tril(input: Value, diagonal: int = 0) -> Value:
-    """The lower triangle of the last two axes, zeros above."""
-    return _triangle(input, diagonal, lower=True)
-
-
-@composite("triu", in_place=True)
-def triu(input: Value, diagonal: int = 0) -> Value:
-    """The upper triangle of the last two axes, zeros below."""
-    return _triangle(input, diagonal, lower=False)
+tril = formula(
+    "tril", lambda input, diagonal=0: _triangle(input, diagonal, lower=True),
+    "The lower triangle of the last two axes, zeros above.", in_place=True,
+)
+triu = formula(
+    "triu", lambda input, diagonal=0: _triangle(input, diagonal, lower=False),
+    "The upper triangle of the last two axes, zeros below.", in_place=True,
+)
 
 
 def _triangle(input: Value, diagonal: int, lower: bool) -> Value:

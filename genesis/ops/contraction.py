@@ -113,9 +113,7 @@ def linear(input: Value, weight: Value, bias: Value | None = None) -> Value:
             [4.]])
     """
     if weight.ndim != 2 or input.shape[-1:] != weight.shape[1:]:
-        raise ValueError(
-            f"linear: input {input.shape} does not fit weight {weight.shape}; want input (.., {weight.shape[-1]})"
-        )
+        raise ValueError(f"linear: input {input.shape} does not fit weight {weight.shape}; want input (.., {weight.shape[-1]})")
     y = matmul(input, swapped(weight))
     return y if bias is None else y + bias
 

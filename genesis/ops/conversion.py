@@ -5,6 +5,7 @@ from __future__ import annotations
 from genesis.ir.dtypes import DType
 from genesis.ir.graph import Value
 from genesis.ops.registry import cast, composite, expand, primitive
+from genesis.ops.rows import formula
 
 __all__ = ["clone", "rewritten", "stop_gradient", "to_dtype", "with_value"]
 
@@ -32,19 +33,14 @@ def to_dtype(input: Value, dtype: DType) -> Value:
     return cast(input, dtype)
 
 
-@composite("clone", 1, method=False)
-def clone(input: Value) -> Value:
-    """A copy of `input`."""
-    return input.graph.add("clone", (input,), input.shape, input.dtype)
-
-
 primitive("clone", "elementwise", grad=lambda g, y, x: g, reference=lambda node, x: x.copy(), emit=lambda k, x: x, cost=0)
-
-
-@composite("stop_gradient", 1, method=False, public=False)
-def stop_gradient(input: Value) -> Value:
-    """`input`, as a constant for derive."""
-    return input.graph.add("detach", (input,), input.shape, input.dtype, differentiable=False)
+clone = formula(
+    "clone", lambda input: input.graph.add("clone", (input,), input.shape, input.dtype), "A copy of `input`.", method=False,
+)
+stop_gradient = formula(
+    "stop_gradient", lambda input: input.graph.add("detach", (input,), input.shape, input.dtype, differentiable=False),
+    "`input`, as a constant for derive.", method=False, public=False,
+)
 
 
 @composite("with_value", 2, method=False, public=False)

@@ -17,6 +17,7 @@ from genesis.ops.elementwise import where
 from genesis.ops.joining import cat
 from genesis.ops.registry import cast, composite, primitive
 from genesis.ops.results import QR, SVD, Eigen, Transposed
+from genesis.ops.rows import formula
 from genesis.ops.solving import factor_node, factors, matrices, packed
 from genesis.ops.source import iota
 from genesis.ops.views import reshape_value, slice_value
@@ -192,7 +193,7 @@ def svdvals(A: Value, *, driver: str | None = None) -> Value:
     return svd_value(A, False)[1]
 
 
-@composite("eigvalsh", method=False, namespace="linalg")
-def eigvalsh(A: Value, UPLO: str = "L") -> Value:
-    """The eigenvalues of symmetric matrices (.., n, n), ascending."""
-    return eigh(A, UPLO).eigenvalues
+eigvalsh = formula(
+    "eigvalsh", lambda A, UPLO="L": eigh(A, UPLO).eigenvalues,
+    "The eigenvalues of symmetric matrices (.., n, n), ascending.", method=False, namespace="linalg",
+)

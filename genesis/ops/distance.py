@@ -121,9 +121,7 @@ def binary_cross_entropy_with_logits(
 
 # ---- losses of comparisons ----
 @composite("margin_ranking_loss", 3, method=False, autocast="float32", namespace="nn.functional")
-def margin_ranking_loss(
-    input1: Value, input2: Value, target: Value, margin: float = 0.0, reduction: str = "mean"
-) -> Value:
+def margin_ranking_loss(input1: Value, input2: Value, target: Value, margin: float = 0.0, reduction: str = "mean") -> Value:
     """max(0, -t * (x1 - x2) + margin), for t of 1 or -1."""
     return reduced("margin_ranking_loss", relu(-target * (input1 - input2) + margin), reduction)
 
@@ -146,9 +144,7 @@ def soft_margin_loss(input: Value, target: Value, reduction: str = "mean") -> Va
 
 
 @composite("cosine_embedding_loss", 3, method=False, autocast="float32", namespace="nn.functional")
-def cosine_embedding_loss(
-    input1: Value, input2: Value, target: Value, margin: float = 0.0, reduction: str = "mean"
-) -> Value:
+def cosine_embedding_loss(input1: Value, input2: Value, target: Value, margin: float = 0.0, reduction: str = "mean") -> Value:
     """1 - cos(x1, x2) where t is 1, max(0, cos(x1, x2) - margin) where it is -1, along the last axis."""
     x, y = promoted(input1, input2)
     a, b = widened(x), widened(y)

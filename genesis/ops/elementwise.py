@@ -147,9 +147,7 @@ rsqrt = unary(
     cuda="{t}(1) / math.sqrt({0})", doc="1 / sqrt(x).", autocast="float32",
 )
 square = formula("square", lambda input: pow(input, 2), "x * x.", ref=np.square, autocast="float32", in_place=True)
-reciprocal = formula(
-    "reciprocal", lambda input: 1 / input, "1 / x.", ref=np.reciprocal, autocast="float32", in_place=True,
-)
+reciprocal = formula("reciprocal", lambda input: 1 / input, "1 / x.", ref=np.reciprocal, autocast="float32", in_place=True)
 
 # ---- exponentials and logarithms ----
 exp = unary("exp", grad=lambda g, y, x: g * y, ref=np.exp, cost=10, vector="exponential", autocast="float32")

@@ -230,9 +230,7 @@ def multilabel_margin_loss(input: Value, target: Value, reduction: str = "mean")
 
 
 @composite("multilabel_soft_margin_loss", 2, method=False, namespace="nn.functional")
-def multilabel_soft_margin_loss(
-    input: Value, target: Value, weight: Value | None = None, reduction: str = "mean"
-) -> Value:
+def multilabel_soft_margin_loss(input: Value, target: Value, weight: Value | None = None, reduction: str = "mean") -> Value:
     """The mean over classes (the last axis) of the binary cross entropy of sigmoid(input), times `weight`."""
     x, t = promoted(input, target)
     wide, goal = widened(x), widened(t)

@@ -109,9 +109,7 @@ def batch_norm(
 
 
 @composite("batch_statistics", (3,), method=False, public=False)
-def batch_statistics(
-    input: Value, running_mean: Value, running_var: Value, momentum: Value | float
-) -> tuple[Value, Value]:
+def batch_statistics(input: Value, running_mean: Value, running_var: Value, momentum: Value | float) -> tuple[Value, Value]:
     """The running mean and variance (of n-1) after a batch: so far of the way to the batch's own."""
     x = widened(input)
     count = numel(x.shape) // x.shape[1]
@@ -175,9 +173,7 @@ def layer_norm(
 
 
 @composite("rms_norm", (), method=False, autocast="float32", namespace="nn.functional")
-def rms_norm(
-    input: Value, normalized_shape: tuple[int, ...], weight: Value | None = None, eps: float | None = None
-) -> Value:
+def rms_norm(input: Value, normalized_shape: tuple[int, ...], weight: Value | None = None, eps: float | None = None) -> Value:
     """x / sqrt(mean(x^2) + eps) over the last axes, then `weight` (Zhang and Sennrich, 2019).
 
     Without `eps`, that of the dtype that it computes in, float32 or float64. Raises ValueError if the shape of `input` does

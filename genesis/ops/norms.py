@@ -48,9 +48,7 @@ def _float(name: str, input: Value, dtype: DType | None) -> Value:
 
 # ---- norms ----
 @composite("vector_norm", method=False, namespace="linalg")
-def vector_norm(
-    x: Value, ord: float = 2, dim: Axes = None, keepdim: bool = False, *, dtype: DType | None = None
-) -> Value:
+def vector_norm(x: Value, ord: float = 2, dim: Axes = None, keepdim: bool = False, *, dtype: DType | None = None) -> Value:
     """sum(|x|^ord)^(1/ord) over `dim` (all axes, if None), whatever the shape.
 
     `ord` inf is the greatest |x|, -inf the least, and 0 counts what is not zero. Where the norm is 0 its gradient is 0.

@@ -60,9 +60,7 @@ def _exponent(x: Value) -> Value:
 
 
 primitive("frexp_exponent", "host", reference=lambda node, x: np.frexp(x)[1])
-primitive(
-    "frexp", "host", reference=lambda node, x: np.frexp(x)[0], grad=lambda g, y, x: g / exp2(cast(_exponent(x), x.dtype))
-)
+primitive("frexp", "host", reference=lambda node, x: np.frexp(x)[0], grad=lambda g, y, x: g / exp2(cast(_exponent(x), x.dtype)))
 
 
 @composite("frexp")

@@ -11,24 +11,34 @@ from genesis.ops.joining import cat
 from genesis.ops.layout import contiguous_layout, slice_layout
 from genesis.ops.reduction import sum
 from genesis.ops.registry import broadcast, cast, composite, expand, promoted, widened
+from genesis.ops.rows import formula
 from genesis.ops.views import reshape_value, view_value
 
 __all__ = ["dot", "outer"]
 
 
-def _ranked(name: str, *operands: tuple[str, Value, int]) -> None:
-    for argument, x, rank in operands:
+def _ranked(name: str, *ranks: int, **operands: Value) -> list[Value]:
+    """The operands, named as the row's parameters, each of its rank."""
+    for rank, (argument, x) in zip(ranks, operands.items(), strict=True):
         if x.ndim != rank:
             what = "a vector" if rank == 1 else f"{rank} axes"
             raise ValueError(f"{name}: {argument} has shape {x.shape}; want {what}, or use matmul")
+    return [*operands.values()]
 
 
 # ---- two operands ----
-@composite("mm", 2, autocast="low")
-def mm(input: Value, mat2: Value) -> Value:
-    """The product of two matrices, (m, k) and (k, n)."""
-    _ranked("mm", ("input", input, 2), ("mat2", mat2, 2))
-    return matmul(input, mat2)
+mm = formula(
+    "mm", lambda input, mat2: matmul(*_ranked("mm", 2, 2, input=input, mat2=mat2)),
+    "The product of two matrices, (m, k) and (k, n).", 2, autocast="low",
+)
+mv = formula(
+    "mv", lambda input, vec: matmul(*_ranked("mv", 2, 1, input=input, vec=vec)),
+    "The product of a matrix (m, k) and a vector (k,).", 2, autocast="low",
+)
+vdot = formula(
+    "vdot", lambda input, other: matmul(*_ranked("vdot", 1, 1, input=input, other=other)),
+    "As `dot`: there are no complex numbers.", 2, autocast="widest",
+)
 
 
 @composite("bmm", 2, autocast="low")
@@ -41,17 +51,10 @@ def bmm(input: Value, mat2: Value) -> Value:
     >>> genesis.bmm(genesis.ones(5, 2, 3), genesis.ones(5, 3, 4)).shape
     (5, 2, 4)
     """
-    _ranked("bmm", ("input", input, 3), ("mat2", mat2, 3))
+    _ranked("bmm", 3, 3, input=input, mat2=mat2)
     if input.shape[0] != mat2.shape[0]:
         raise ValueError(f"bmm: batches differ: {input.shape} and {mat2.shape}; want ({input.shape[0]}, ..) on the right")
     return matmul(input, mat2)
-
-
-@composite("mv", 2, autocast="low")
-def mv(input: Value, vec: Value) -> Value:
-    """The product of a matrix (m, k) and a vector (k,)."""
-    _ranked("mv", ("input", input, 2), ("vec", vec, 1))
-    return matmul(input, vec)
 
 
 @composite("dot", 2, autocast="widest")
@@ -62,8 +65,7 @@ def dot(input: Value, tensor: Value) -> Value:
     >>> genesis.dot(genesis.tensor([1, 2]), genesis.tensor([3, 4]))
     tensor(11)
     """
-    _ranked("dot", ("input", input, 1), ("tensor", tensor, 1))
-    return matmul(input, tensor)
+    return matmul(*_ranked("dot", 1, 1, input=input, tensor=tensor))
 
 
 @composite("inner", 2)
@@ -83,7 +85,7 @@ def outer(input: Value, vec2: Value) -> Value:
     tensor([[3, 4],
             [6, 8]])
     """
-    _ranked("outer", ("input", input, 1), ("vec2", vec2, 1))
+    _ranked("outer", 1, 1, input=input, vec2=vec2)
     return reshape_value(input, (*input.shape, 1)) * vec2
 
 
@@ -175,13 +177,6 @@ def addbmm(input: Value, batch1: Value, batch2: Value, *, beta: float = 1, alpha
 
 
 # ---- other products ----
-@composite("vdot", 2, autocast="widest")
-def vdot(input: Value, other: Value) -> Value:
-    """As `dot`: there are no complex numbers."""
-    _ranked("vdot", ("input", input, 1), ("other", other, 1))
-    return dot(input, other)
-
-
 @composite("kron", 2)
 def kron(input: Value, other: Value) -> Value:
     """The Kronecker product: each element of `input` times all of `other`, in its place.

@@ -73,9 +73,7 @@ def _sums_grad(g: Value, y: Value, x: Value) -> Value:
     return part(g) - part(-g)
 
 
-primitive(
-    "logcumsumexp", "host", grad=_sums_grad, reference=lambda node, x: np.logaddexp.accumulate(x, node.attrs["dim"]),
-)
+primitive("logcumsumexp", "host", grad=_sums_grad, reference=lambda node, x: np.logaddexp.accumulate(x, node.attrs["dim"]))
 
 
 @composite("logcumsumexp")

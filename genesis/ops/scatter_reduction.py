@@ -85,9 +85,7 @@ def _reduced(name: str, input: Value, axis: int, index: Value, src: Value, reduc
 
 
 @composite("scatter_reduce", (0, 2, 3), in_place=True)
-def scatter_reduce(
-    input: Value, dim: int, index: Value, src: Value, reduce: str, *, include_self: bool = True
-) -> Value:
+def scatter_reduce(input: Value, dim: int, index: Value, src: Value, reduce: str, *, include_self: bool = True) -> Value:
     """`input` with `src[i]` folded into it at `index[i]` along `dim`, by "sum", "prod", "mean", "amax" or "amin".
 
     Without `include_self` what is there before does not count. Other arguments and errors as those of `scatter_add`.
@@ -102,9 +100,7 @@ def scatter_reduce(
 
 
 @composite("index_reduce", (0, 2, 3), in_place=True)
-def index_reduce(
-    input: Value, dim: int, index: Value, source: Value, reduce: str, *, include_self: bool = True
-) -> Value:
+def index_reduce(input: Value, dim: int, index: Value, source: Value, reduce: str, *, include_self: bool = True) -> Value:
     """`input` with the slices of `source` folded into those at the positions `index` (1-d) along `dim`."""
     axis = normalize_axis("index_reduce", dim, input.ndim)
     want = (*input.shape[:axis], numel(index.shape), *input.shape[axis + 1 :])

@@ -13,7 +13,7 @@ from genesis.ops.elementwise import exp, relu, sigmoid, tanh, where
 from genesis.ops.joining import stack
 from genesis.ops.layout import contiguous_layout, slice_layout
 from genesis.ops.reduction import amax, sum
-from genesis.ops.registry import cast, composite, expand, widened
+from genesis.ops.registry import Operation, cast, composite, expand, widened
 from genesis.ops.source import dropout, iota
 from genesis.ops.views import reshape_value, slice_value, view_value
 
@@ -120,35 +120,25 @@ def _cell(mode: str, input: Value, state: State, *weights: Value | None) -> Stat
 
 
 @composite("lstm_cell", (), method=False, autocast="low")
-def lstm_cell(
-    input: Value, hx: State, w_ih: Value, w_hh: Value, b_ih: Value | None = None, b_hh: Value | None = None
-) -> State:
+def lstm_cell(input: Value, hx: State, w_ih: Value, w_hh: Value, b_ih: Value | None = None, b_hh: Value | None = None) -> State:
     """(h, c) after one step: gates i, f, g, o of input (.., in) and h (.., out); c = f * c + i * g, h = o * tanh(c)."""
     return _cell("LSTM", input, tuple(hx), w_ih, w_hh, b_ih, b_hh)
 
 
-@composite("gru_cell", (), method=False, autocast="low")
-def gru_cell(
-    input: Value, hx: Value, w_ih: Value, w_hh: Value, b_ih: Value | None = None, b_hh: Value | None = None
-) -> Value:
-    """h after one step: gates r, z, n of input (.., in) and h (.., out); h = (1 - z) * n + z * h."""
-    return _cell("GRU", input, (hx,), w_ih, w_hh, b_ih, b_hh)[0]
+def _gated(name: str, mode: str, doc: str) -> Operation:
+    def define(
+        input: Value, hx: Value, w_ih: Value, w_hh: Value, b_ih: Value | None = None, b_hh: Value | None = None
+    ) -> Value:
+        return _cell(mode, input, (hx,), w_ih, w_hh, b_ih, b_hh)[0]
+
+    return composite(name, (), method=False, autocast="low", doc=doc)(define)
 
 
-@composite("rnn_tanh_cell", (), method=False, autocast="low")
-def rnn_tanh_cell(
-    input: Value, hx: Value, w_ih: Value, w_hh: Value, b_ih: Value | None = None, b_hh: Value | None = None
-) -> Value:
-    """tanh(w_ih @ input + b_ih + w_hh @ h + b_hh)."""
-    return _cell("RNN_TANH", input, (hx,), w_ih, w_hh, b_ih, b_hh)[0]
-
-
-@composite("rnn_relu_cell", (), method=False, autocast="low")
-def rnn_relu_cell(
-    input: Value, hx: Value, w_ih: Value, w_hh: Value, b_ih: Value | None = None, b_hh: Value | None = None
-) -> Value:
-    """relu(w_ih @ input + b_ih + w_hh @ h + b_hh)."""
-    return _cell("RNN_RELU", input, (hx,), w_ih, w_hh, b_ih, b_hh)[0]
+gru_cell = _gated(
+    "gru_cell", "GRU", "h after one step: gates r, z, n of input (.., in) and h (.., out); h = (1 - z) * n + z * h.",
+)
+rnn_tanh_cell = _gated("rnn_tanh_cell", "RNN_TANH", "tanh(w_ih @ input + b_ih + w_hh @ h + b_hh).")
+rnn_relu_cell = _gated("rnn_relu_cell", "RNN_RELU", "relu(w_ih @ input + b_ih + w_hh @ h + b_hh).")
 
 
 # ---- a layer ----

@@ -155,9 +155,7 @@ def _pinv_grad(g: Value, p: Value, a: Value) -> Value:
     pt, gt, pp = swapped(p), swapped(g), matmul(p, swapped(p))
     outside = matmul(gt, pp)
     inside = matmul(matmul(pt, p), gt)
-    return (
-        outside - matmul(a, matmul(p, outside)) + inside - matmul(inside, matmul(p, a)) - matmul(matmul(pt, g), pt)
-    )
+    return outside - matmul(a, matmul(p, outside)) + inside - matmul(inside, matmul(p, a)) - matmul(matmul(pt, g), pt)
 
 
 def _pinv_reference(node: Node, a: np.ndarray) -> np.ndarray:

@@ -11,8 +11,9 @@ from genesis.ops.elementwise import clamp, floor, isnan, round, sqrt, where
 from genesis.ops.indexing import gather_value
 from genesis.ops.ordering import cumsum, sort
 from genesis.ops.reduction import Axes, amax, amin, any, corrected, mean, std, sum, var
-from genesis.ops.registry import cast, composite, expand, floating_dtype, widened
+from genesis.ops.registry import Operation, cast, composite, expand, floating_dtype, widened
 from genesis.ops.results import Extrema, Sorted
+from genesis.ops.rows import formula
 from genesis.ops.views import permute_value, reshape_value, slice_value
 
 __all__ = ["cov", "quantile"]
@@ -29,22 +30,18 @@ def aminmax(input: Value, *, dim: int | None = None, keepdim: bool = False) -> E
     return Extrema(amin(input, dim, keepdim), amax(input, dim, keepdim))
 
 
-@composite("std_mean")
-def std_mean(
-    input: Value, dim: Axes = None, unbiased: bool | None = None, keepdim: bool = False, *, correction: float | None = None
-) -> tuple[Value, Value]:
-    """(standard deviation, mean), as `std` and `mean`."""
-    dim, correction = corrected("std_mean", dim, unbiased, correction)
-    return std(input, dim, keepdim=keepdim, correction=correction), mean(input, dim, keepdim)
+def _with_mean(deviation: Operation, what: str) -> Operation:
+    def define(
+        input: Value, dim: Axes = None, unbiased: bool | None = None, keepdim: bool = False, *, correction: float | None = None
+    ) -> tuple[Value, Value]:
+        dim, correction = corrected(name, dim, unbiased, correction)
+        return deviation(input, dim, keepdim=keepdim, correction=correction), mean(input, dim, keepdim)
+
+    name = f"{deviation.name}_mean"
+    return composite(name, doc=f"({what}, mean), as `{deviation.name}` and `mean`.")(define)
 
 
-@composite("var_mean")
-def var_mean(
-    input: Value, dim: Axes = None, unbiased: bool | None = None, keepdim: bool = False, *, correction: float | None = None
-) -> tuple[Value, Value]:
-    """(variance, mean), as `var` and `mean`."""
-    dim, correction = corrected("var_mean", dim, unbiased, correction)
-    return var(input, dim, keepdim=keepdim, correction=correction), mean(input, dim, keepdim)
+std_mean, var_mean = _with_mean(std, "standard deviation"), _with_mean(var, "variance")
 
 
 @composite("count_nonzero")
@@ -129,9 +126,7 @@ def _between(rows: Value, place: Value, extent: int, interpolation: str) -> Valu
 
 
 @composite("quantile", 2)
-def quantile(
-    input: Value, q: Value, dim: int | None = None, keepdim: bool = False, *, interpolation: str = "linear"
-) -> Value:
+def quantile(input: Value, q: Value, dim: int | None = None, keepdim: bool = False, *, interpolation: str = "linear") -> Value:
     """The `q`-th quantiles, a number of [0, 1] or several, over `dim` (all elements, if None); NaN of NaN.
 
     Several come first, as an axis of their own. `interpolation` between neighbours is linear, lower, higher, midpoint or
@@ -172,10 +167,7 @@ def kthvalue(input: Value, k: int, dim: int = -1, keepdim: bool = False) -> Sort
     return Sorted(*parts) if keepdim else Sorted(*[reshape_value(v, shape) for v in parts])
 
 
-@composite("msort")
-def msort(input: Value) -> Value:
-    """The elements in order along axis 0."""
-    return sort(input, 0).values
+msort = formula("msort", lambda input: sort(input, 0).values, "The elements in order along axis 0.")
 
 
 # ---- covariance ----

@@ -11,20 +11,7 @@ import numpy as np
 from genesis.execution.flush import realize
 from genesis.functions.overrides import function
 from genesis.ir.annotations import AnyFunction, Arguments, Attributes, Tree
-from genesis.ir.dtypes import (
-    DType,
-    as_dtype,
-    bfloat16,
-    bool_,
-    float16,
-    float32,
-    float64,
-    int8,
-    int16,
-    int32,
-    int64,
-    uint8,
-)
+from genesis.ir.dtypes import DType, as_dtype, bfloat16, bool_, float16, float32, float64, int8, int16, int32, int64, uint8
 from genesis.ops.registry import OPERATIONS
 from genesis.runtime.devices import Device, DeviceLike, device_of
 from genesis.tensor.dispatch import array_of, call, moved

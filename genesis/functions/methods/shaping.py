@@ -155,9 +155,7 @@ def new_full(
     requires_grad: bool = False,
 ) -> Tensor:
     """`fill_value` everywhere, in this tensor's dtype and on its device."""
-    return creation.full(
-        size, fill_value, dtype=dtype or self.dtype, device=device or self.device, requires_grad=requires_grad
-    )
+    return creation.full(size, fill_value, dtype=dtype or self.dtype, device=device or self.device, requires_grad=requires_grad)
 
 
 def _new_method(name: str, filled: Callable[..., Tensor], doc: str) -> None:
