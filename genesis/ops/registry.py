@@ -216,8 +216,7 @@ def rounded_once(define: Callable[..., Value]) -> Callable[..., Value]:
 def wrapped(value: int, dtype: DType) -> int:
     """`value` modulo the range of an integer dtype, as a conversion in C.
 
-    >>> from genesis.ir.annotations import AnyFunction
-from genesis.ir.dtypes import uint8
+    >>> from genesis.ir.dtypes import uint8
     >>> wrapped(-1, uint8)
     255
     """

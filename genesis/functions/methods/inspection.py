@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import builtins
+from collections.abc import Callable, Iterator, Mapping
 from typing import overload
 
 from genesis.functions.overrides import function
+from genesis.ir.annotations import AnyFunction
 from genesis.ir.dtypes import DTYPES, DType
 from genesis.ir.shapes import Shape, normalize_axis
 from genesis.ir.shapes import numel as product
@@ -44,22 +46,31 @@ def size(self: Tensor) -> Size:
     return result
 
 
-@attribute
-def device(self: Tensor) -> Device:
-    """Where the tensor's memory is."""
-    return array_of(self).device
+def _told(show: Callable[[AnyFunction], object], kind: builtins.type, told: Mapping[str, tuple[str, AnyFunction]]) -> None:
+    """Attributes (or methods: that is how they are to `show`) of one kind, an expression each."""
+    for name, (doc, expression) in told.items():
+        expression.__name__, expression.__doc__, expression.__annotations__ = name, doc, {"return": kind}
+        show(expression)
 
 
-@attribute
-def is_cpu(self: Tensor) -> bool:
-    """Whether the tensor is on the CPU."""
-    return array_of(self).device.type == "cpu"
-
-
-@attribute
-def is_cuda(self: Tensor) -> bool:
-    """Whether the tensor is on a CUDA device."""
-    return array_of(self).device.type == "cuda"
+_told(attribute, Device, {"device": ("Where the tensor's memory is.", lambda self: array_of(self).device)})
+_told(attribute, bool, {
+    "is_cpu": ("Whether the tensor is on the CPU.", lambda self: array_of(self).device.type == "cpu"),
+    "is_cuda": ("Whether the tensor is on a CUDA device.", lambda self: array_of(self).device.type == "cuda"),
+})
+_told(attribute, int, {
+    "itemsize": ("Bytes in one element.", lambda self: self.dtype.itemsize),
+    "nbytes": ("Bytes in all elements.", lambda self: product(self.shape) * self.dtype.itemsize),
+})
+_told(method, int, {
+    "dim": ("The number of axes.", lambda self: len(self.shape)),
+    "ndimension": ("The number of axes.", lambda self: len(self.shape)),
+    "element_size": ("Bytes in one element.", lambda self: self.dtype.itemsize),
+    "storage_offset": ("The place of the first element in the storage, in elements.", lambda self: self.layout.offset),
+})
+_told(method, bool, {
+    "is_contiguous": ("Whether the elements follow each other in row-major order.", lambda self: self.layout.is_contiguous),
+})
 
 
 @method
@@ -69,35 +80,11 @@ def get_device(self: Tensor) -> int:
     return -1 if place.type == "cpu" else place.index or 0
 
 
-@attribute
-def itemsize(self: Tensor) -> int:
-    """Bytes in one element."""
-    return self.dtype.itemsize
-
-
-@attribute
-def nbytes(self: Tensor) -> int:
-    """Bytes in all elements."""
-    return product(self.shape) * self.dtype.itemsize
-
-
 @function()
 @method
 def numel(self: Tensor) -> int:
     """The number of elements."""
     return product(self.shape)
-
-
-@method
-def dim(self: Tensor) -> int:
-    """The number of axes."""
-    return len(self.shape)
-
-
-@method
-def element_size(self: Tensor) -> int:
-    """Bytes in one element."""
-    return self.dtype.itemsize
 
 
 @function()
@@ -131,18 +118,6 @@ def stride(self: Tensor, dim: int | None = None) -> Shape | int:
     """
     strides = self.layout.strides
     return strides if dim is None else strides[normalize_axis("stride", dim, len(strides))]
-
-
-@method
-def storage_offset(self: Tensor) -> int:
-    """The place of the first element in the storage, in elements."""
-    return self.layout.offset
-
-
-@method
-def is_contiguous(self: Tensor) -> bool:
-    """Whether the elements follow each other in row-major order."""
-    return self.layout.is_contiguous
 
 
 @method
@@ -206,4 +181,3 @@ for _name, _kind in {
     _never(_name, _kind)
 
 method(numel, "nelement")
-method(dim, "ndimension")
