@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence, Set
 from itertools import groupby
 
 from genesis.capture.guards.tensor_guards import LABELS, TensorGuard, TensorGuards, unlike
@@ -38,7 +38,7 @@ class _Check:
         self._names: dict[Source, str] = {}
         self._arrays: dict[str, str] = {}
         self._states: dict[Source, State] = {}
-        self._roots: set[str] = set()  # the names of tensors that are views of none
+        self._roots: set[str] = set()  # the names of tensors that are guarded to be views of none
         self._written = {root for program in recorder.programs for root, _ in program.writes}
 
     def function(self, given: Mapping[InputSource, int]) -> AnyFunction:
@@ -50,11 +50,12 @@ class _Check:
                 self._roots.add(f"a{j}")
                 self._fail_if(f"a{j}._base is not None", f"whether leaf {j} is a view")
         # The order counts: names must be bound by earlier lines, and memory is looked at last, for it may flush a trace.
-        self._distinct()
         found = [(self.recorder.source_of(tensor), state) for tensor, state in self.recorder.states.items()]
         self._states = {source: state for source, state in found if source is not None}
-        written = [source for source, state in self._states.items() if state.tensor in self._written]
-        read = dict.fromkeys([*[one.source for one in given], *written])  # that of which memory matters
+        self._same()
+        self._sharing()
+        # That of which memory matters: what is read, written, or viewed by a result.
+        read = dict.fromkeys([*[one.source for one in given], *filter(self.recorder.wholes.__contains__, self._states)])
         slots = {source: k for k, source in enumerate(filter(self._is_plain, dict.fromkeys([*read, *self._states])))}
         for source in self._states:
             if source not in slots:
@@ -102,33 +103,52 @@ class _Check:
         elif type(value) is int:
             self._fail_if(f"not {-(1 << 63)} <= a{j} < {1 << 63}", f"the number that is leaf {j}")
 
-    def _distinct(self) -> None:
-        """Guard which arguments are the same tensor, and that none is one that the function reaches otherwise."""
-        tensors = {j: t for j, t in enumerate(self.arguments.leaves) if isinstance(t, Tensor)}
+    def _same(self) -> None:
+        """Guard which arguments are one tensor, and those that the function reaches otherwise, too."""
         first: dict[int, int] = {}
-        for j, tensor in tensors.items():
-            i = first.setdefault(id(tensor), j)
-            if i != j:
-                self._fail_if(f"a{j} is not a{i}", f"that leaf {j} is leaf {i}")
-            elif j in self.recorder.pinned:
-                self._fail_if(f"a{j} is not {self.guards.constant(tensor)}", f"the tensor that is leaf {j}")
-        apart = [*first.values()]
-        if len(apart) > 1:
-            self._fail_if(f"len({{{', '.join(f'id(a{j})' for j in apart)}}}) != {len(apart)}", "which arguments are one tensor")
-        reached = [t for t, s in self.recorder.states.items() if s.source is not None and s.source[0] == "tensor"]
-        # An argument that shares storage with a parameter would be read before a write and seen after it, or the reverse.
-        roots = {id(t if t._base is None else t._base) for t in reached}
-        if roots:
-            name = self.guards.constant(frozenset(roots))
-            for j in apart:
-                if j not in self.recorder.pinned:
-                    self._fail_if(f"id({self._root(f'a{j}')}) in {name}", f"where leaf {j} is stored")
-        if any(p.writes for p in self.recorder.programs) and not {f"a{j}" for j in apart} <= self._roots:
-            stored = ", ".join(f"id({self._root(f'a{j}')})" for j in apart)
-            self._fail_if(f"len({{{stored}}}) != {len(apart)}", "which arguments share storage")
+        for j, tensor in enumerate(self.arguments.leaves):
+            if isinstance(tensor, Tensor):
+                i = first.setdefault(id(tensor), j)
+                if i != j:
+                    self._fail_if(f"a{j} is not a{i}", f"that leaf {j} is leaf {i}")
+                elif j in self.recorder.pinned:
+                    self._fail_if(f"a{j} is not {self.guards.constant(tensor)}", f"the tensor that is leaf {j}")
 
-    def _root(self, name: str) -> str:
-        return name if name in self._roots else f"({name} if {name}._base is None else {name}._base)"
+    def _sharing(self) -> None:
+        """Guard which tensors share storage, that is, a root: a write to one would be seen through the others.
+
+        Held roots are the same in every call. Other tensors are arguments, gradients and views, which may have a held root.
+        """
+        held = {state.tensor for source, state in self._states.items() if source[0] == "tensor" and state.base is None}
+        roots: dict[Tensor, list[str]] = {}  # root -> the names that lead to it
+        views: dict[Tensor, list[str]] = {}
+        for source in [source for source in self._states if not self._is_plain(source)]:
+            state, root = self._states[source], self._tensor(source)
+            if state.base is not None:
+                views.setdefault(state.base, []).append(root)
+                root = self._tensor(("base", source))
+            if root not in self._roots:
+                self._fail_if(f"{root}._base is not None", f"whether {state.label} is a view")
+                self._roots.add(root)
+            if state.base is not None or source[0] != "tensor":
+                roots.setdefault(state.tensor if state.base is None else state.base, []).append(root)
+        for base, names in roots.items():
+            first = self.guards.constant(base) if base in held else names[0]
+            for name in dict.fromkeys(names):
+                if name != first:
+                    self._fail_if(f"{name} is not {first}", "which tensors share storage")
+            self._apart(views.get(base, []), "which views are one tensor")
+        self._apart([names[0] for base, names in roots.items() if base not in held], "which tensors share storage", held)
+
+    def _apart(self, names: Sequence[str], label: str, held: Set[Tensor] = frozenset()) -> None:
+        """Guard that names stand for as many tensors, none of which is held."""
+        ids = f"{{{', '.join(f'id({name})' for name in names)}}}"
+        if len(names) > 1:
+            self._fail_if(f"len(v := {ids}) != {len(names)}", label)
+        if names and held:
+            others = self.guards.constant(frozenset(map(id, held)))
+            self._fail_if(
+                f"id({names[0]}) in {others}" if len(names) == 1 else f"not v.isdisjoint({others})", label)
 
     def _tensor(self, source: Source) -> str:
         """The name, in the check, of the tensor that `source` finds."""
@@ -160,8 +180,6 @@ class _Check:
         node = self.guards.constant(self._node(state))
         self._fail_if(f"{array}.node is not {node} and unlike({array}.node, {node})", f"the shape or dtype of {label}")
         self._fail_if(f"{name}._requires_grad is not {state.requires_grad}", f"requires_grad of {label}")
-        if name not in self._roots:
-            self._fail_if(f"({name}._base is None) is not {state.base is None}", f"whether {label} is a view")
         if state.base is not None:
             whole = self.recorder.source_of(state.base) in self.recorder.wholes
             part, layout = ("", tensor.layout) if whole else (".strides", tensor.layout.strides)
@@ -173,7 +191,10 @@ class _Check:
                 f"{name}._hooks or {name}._post_hooks or {name}._node_hooks is not None" if bare
                 else f"hooks_of({name}) != {hooks}", f"the hooks of {label}")
         if state.reads_gradient:
-            self._fail_if(f"({name}._grad is None) is not {state.gradient is None}", f"whether {label} has a gradient")
+            known = None if state.gradient is None else self.recorder.source_of(state.gradient)
+            self._fail_if(
+                f"({name}._grad is None) is not {state.gradient is None}" if known in (None, ("gradient", source))
+                else f"{name}._grad is not {self._tensor(known)}", f"the gradient of {label}")
 
     def _memory(self, source: Source) -> None:
         name, state = self._tensor(source), self._states[source]

@@ -167,7 +167,8 @@ class Recorder:
             state.reads_gradient = reads
             # Nobody will read the old gradient. Dropped here, its memory serves the new one, as in an uncompiled call.
             if not (reads or self._undoable or state.gradient is None):
-                del self.gradients[state.gradient]
+                if self.gradients.get(state.gradient) is tensor:  # one gradient may be that of several
+                    del self.gradients[state.gradient]
                 state.gradient = None
 
     def made_of_python(self, array: Array) -> None:

@@ -161,10 +161,14 @@ class Results:
         return recipe
 
     def keys(self, gradients: bool) -> list[tuple[int, int]]:
-        """The programs and positions of the values that `build` needs; with `gradients`, of theirs too."""
+        """The programs and positions of the values that `build` needs; with `gradients`, of theirs too.
+
+        The gradient of a leaf that the call made is a result like any other: no tensor of before gets it.
+        """
+        others = set() if gradients else {recipe for _, recipe in self.gradients if recipe is not None and recipe.is_plain}
         return list(dict.fromkeys([
             recipe.key for recipe in self._recipes.values()
-            if recipe.value is not None and recipe.value[0] == "output" and (gradients or not recipe.is_plain)]))
+            if recipe.value is not None and recipe.value[0] == "output" and recipe not in others]))
 
     # ---- building ----
 
