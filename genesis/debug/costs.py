@@ -10,10 +10,9 @@ from genesis.debug.graph import Line
 from genesis.debug.program import instruction, lines_of, pending, sources_of
 from genesis.execution.flush import FLUSH_HOOKS, flush_all
 from genesis.execution.plan import Plan, plan_for
-from genesis.ir.graph import Node
 from genesis.lower.build import KernelCall
 from genesis.lower.cost import Estimate, estimate
-from genesis.lower.stages import Call, Product, Stage, parts
+from genesis.lower.stages import Call, Product, parts
 from genesis.tensor.handle import Tensor
 from genesis.tracing.trace import Trace
 
@@ -84,9 +83,9 @@ def cost_of(plan: Plan, lines: Mapping[int, Line]) -> ProgramCost:
     stages, sources = [], sources_of(plan)
     for number, stage in enumerate(lowered.schedule.stages):
         involved = dict.fromkeys(index for call in stage for index in _nodes_of(call))
+        ops = tuple(nodes[i].op for i in _nodes_of(stage[0]) if nodes[i].op != "input")
         stages.append(StageCost(
-            instruction(nodes, stage[0]) + (f", and {len(stage) - 1} more" if len(stage) > 1 else ""),
-            _ops(nodes, stage[0]), tuple(dict.fromkeys(placed[i] for i in involved if i in placed)),
+            instruction(nodes, stage[0]) + (f", and {len(stage) - 1} more" if len(stage) > 1 else ""), ops, tuple(dict.fromkeys(placed[i] for i in involved if i in placed)),
             estimate(nodes, stage, lowered.target), tuple(sources.get(number, ())),
         ))
     decided = lowered.decisions
@@ -102,10 +101,6 @@ def cost_of(plan: Plan, lines: Mapping[int, Line]) -> ProgramCost:
 
 def _nodes_of(call: Call) -> Sequence[int]:
     return [index for part in parts(call) for index in (part.nodes if isinstance(part, KernelCall) else [part.node])]
-
-
-def _ops(nodes: Sequence[Node], call: Call) -> tuple[str, ...]:
-    return tuple(nodes[index].op for index in _nodes_of(call) if nodes[index].op != "input")
 
 
 # ---- measured times ----
@@ -178,19 +173,12 @@ def seconds_of(plan: Plan) -> list[float]:
 
 def _stage_times(plan: Plan, runs: list[list[float]]) -> list[StageTime]:
     nodes, stages = plan.lowered.nodes, plan.lowered.schedule.stages
-    return [
-        StageTime(instruction(nodes, stage[0]), median(seconds), _nbytes(nodes, stage), _flops(nodes, stage))
-        for stage, seconds in zip(stages, zip(*runs, strict=True), strict=True)
-    ]
-
-
-def _nbytes(nodes: list[Node], stage: Stage) -> int:
-    return sum(nodes[value].nbytes for call in stage for value in (*call.reads, *call.writes))
-
-
-def _flops(nodes: list[Node], stage: Stage) -> int:
-    calls = [part for call in stage for part in parts(call)]
-    return sum(call.flops for call in calls if isinstance(call, Product))
+    found = []
+    for stage, seconds in zip(stages, zip(*runs, strict=True), strict=True):
+        nbytes = sum(nodes[value].nbytes for call in stage for value in (*call.reads, *call.writes))
+        flops = sum(part.flops for call in stage for part in parts(call) if isinstance(part, Product))
+        found.append(StageTime(instruction(nodes, stage[0]), median(seconds), nbytes, flops))
+    return found
 
 
 def timing() -> Timing:

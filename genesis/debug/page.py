@@ -19,8 +19,8 @@ from typing import NamedTuple
 from genesis.debug.graph import RecordedGraph
 from genesis.debug.program import Flushed
 from genesis.ir.annotations import Attributes, Key
-from genesis.ir.graph import Node
 from genesis.ir.printer import format_node
+from genesis.lower.rewriting import base_of
 from genesis.ops.registry import PRIMITIVES
 
 CHARACTER = 7.6  # pixels, about
@@ -56,34 +56,22 @@ def _program(number: int, flushed: Flushed, lowered: bool) -> Attributes:
         node["x"], node["y"] = (round(c, 1) for c in centres[node["id"]])
     return {
         "title": f"program {number + 1} · {len(drawn)} nodes, ran {flushed.runs} times",
-        "runs": flushed.runs,
-        "nodes": drawn,
+        "runs": flushed.runs, "nodes": drawn,
         "edges": [
             {"from": a, "to": b, "corners": [[round(x, 1), round(y, 1)] for x, y in points]}
             for (a, b), points in corners.items()
         ],
         "kernels": {
-            k.name: {
-                "source": k.source, "ops": ", ".join(k.ops), "reads": ", ".join(k.reads), "writes": ", ".join(k.writes),
-            }
+            k.name: {"source": k.source, **{role: ", ".join(getattr(k, role)) for role in ("ops", "reads", "writes")}}
             for k in program.kernels
         },
-        "instructions": repr(program),
-        "text": repr(graph),
+        "instructions": repr(program), "text": repr(graph),
     }
 
 
 def _is_literal(graph: RecordedGraph, index: int) -> bool:
     """Numbers, spread over a shape or not, are written into their readers instead of being drawn."""
-    return index not in graph.outputs and _number(graph, index).op in ("scalar", "constant")
-
-
-def _number(graph: RecordedGraph, index: int) -> Node:
-    """The node that a chain of views starts from."""
-    node = graph.nodes[index]
-    while node.op == "view":
-        node = graph.nodes[node.inputs[0]]
-    return node
+    return index not in graph.outputs and graph.nodes[base_of(graph.nodes, index)].op in ("scalar", "constant")
 
 
 def _node(graph: RecordedGraph, index: int, kernel: str | None) -> Attributes:
@@ -98,22 +86,15 @@ def _node(graph: RecordedGraph, index: int, kernel: str | None) -> Attributes:
     if where is not None:
         details["line"] = f"{where[0]}:{where[1]}"
     return {
-        "id": index,
-        "label": label,
-        "type": kind,
-        "line": graph.note(index),
-        "kind": primitive.kind if primitive is not None else "other",
-        "kernel": kernel,
-        "output": index in graph.outputs,
-        "width": 30 + CHARACTER * max(map(len, (label, kind, graph.note(index)))),
-        "details": details,
-        "text": format_node(index, node),
+        "id": index, "label": label, "type": kind, "line": graph.note(index), "kernel": kernel, "details": details,
+        "kind": primitive.kind if primitive is not None else "other", "output": index in graph.outputs,
+        "width": 30 + CHARACTER * max(map(len, (label, kind, graph.note(index)))), "text": format_node(index, node),
         "source": linecache.getline(*where).strip() if where is not None and os.path.exists(where[0]) else "",
     }
 
 
 def _literal(graph: RecordedGraph, index: int) -> str:
-    node = _number(graph, index)
+    node = graph.nodes[base_of(graph.nodes, index)]
     return f"{node.attrs['value']:g}" if node.op == "constant" else "●"
 
 

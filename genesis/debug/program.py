@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import NamedTuple, Self
 
 from genesis.debug.graph import Line, RecordedGraph
@@ -145,15 +146,13 @@ def pending(tensors: Sequence[Tensor]) -> Trace:
 # ---- recordings ----
 
 
+@dataclass(slots=True)
 class Flushed:
     """A program that ran: the graph as it was recorded, what it was lowered to, and how many times it ran."""
 
-    __slots__ = ("graph", "program", "runs")
-
-    def __init__(self, graph: RecordedGraph, program: LoweredProgram) -> None:
-        self.graph = graph
-        self.program = program
-        self.runs = 1
+    graph: RecordedGraph
+    program: LoweredProgram
+    runs: int = 1
 
 
 class Recording:
@@ -190,7 +189,6 @@ class Recording:
         if flushed is not None:
             flushed.runs += 1
             return
-        flushed = self._by_path[path] = Flushed(
-            RecordedGraph.of_trace(trace, outputs), LoweredProgram(plan, lines_of(trace))
-        )
+        flushed = Flushed(RecordedGraph.of_trace(trace, outputs), LoweredProgram(plan, lines_of(trace)))
+        self._by_path[path] = flushed
         self.programs.append(flushed)

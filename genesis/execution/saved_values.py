@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
 
 from genesis.ir.graph import Graph, Node
-from genesis.lower.legalize import base_of
 from genesis.lower.rematerialize import is_quick_product
+from genesis.lower.rewriting import base_of
 from genesis.lower.simplify import FORWARDED
 from genesis.ops.derive import NotDifferentiableError, derive
 from genesis.ops.registry import PRIMITIVES, expand

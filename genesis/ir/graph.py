@@ -7,7 +7,7 @@ compute with Values, and each operator they use adds a node.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from genesis.ir.annotations import Key, Options, Scalar
@@ -154,3 +154,20 @@ class Value:
 
     def __repr__(self) -> str:
         return f"%{self.index}: {self.dtype.name}{list(self.shape)}"
+
+
+class VerificationError(AssertionError):
+    """A pass left a graph that breaks the IR's rules."""
+
+
+def verify(nodes: Sequence[Node], outputs: Iterable[int]) -> None:
+    """Raise VerificationError unless inputs point backwards, shapes are tuples of extents and outputs exist."""
+    for index, node in enumerate(nodes):
+        for i in node.inputs:
+            if not 0 <= i < index:
+                raise VerificationError(f"%{index} {node.op} reads %{i}, which does not come before it")
+        if not isinstance(node.shape, tuple) or any(not isinstance(e, int) or e < 0 for e in node.shape):
+            raise VerificationError(f"%{index} {node.op} has shape {node.shape!r}")
+    for index in outputs:
+        if not 0 <= index < len(nodes):
+            raise VerificationError(f"output %{index} does not exist")

@@ -6,20 +6,19 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from genesis.ir.dtypes import DType
-from genesis.ir.graph import Node
-from genesis.ir.verify import verify
+from genesis.ir.graph import Node, verify
 from genesis.lower.allocate import allocate
 from genesis.lower.convolve import convolve, sum_batches
-from genesis.lower.donations import donations
+from genesis.lower.allocate import donations
 from genesis.lower.elide_copies import elide_copies
 from genesis.lower.fuse import fuse
 from genesis.lower.fuse_epilogues import fuse_epilogues
 from genesis.lower.fuse_tiles import fuse_tiles
 from genesis.lower.group import Decisions
-from genesis.lower.legalize import base_of, force_materialized, layout_of, legalize
+from genesis.lower.legalize import force_materialized, layout_of, legalize
 from genesis.lower.lower_concat import lower_concat
 from genesis.lower.rematerialize import rematerialize
-from genesis.lower.rewriting import Simplified
+from genesis.lower.rewriting import base_of
 from genesis.lower.schedule import Schedule, order
 from genesis.lower.simplify import simplify
 from genesis.lower.target import Target
@@ -57,9 +56,11 @@ def lower(
     if not target.strided:
         graph = convolve(graph)
     graph = sum_batches(graph)
-    _check(graph)
+    if VERIFY[0]:
+        verify(graph.nodes, graph.outputs)
     graph = legalize(graph, len(saved), target.strided)
-    _check(graph)
+    if VERIFY[0]:
+        verify(graph.nodes, graph.outputs)
     while True:  # a value that no index map reaches is copied, and fusion begins anew: it may now choose other groups
         partition = fuse(graph.nodes, graph.outputs, target, scalars)
         stages, unreachable = order(graph.nodes, partition)
@@ -78,8 +79,3 @@ def lower(
     places = [*zip(values, layouts, strict=True)]
     given = donations(nodes, schedule)
     return Lowered(graph.nodes, graph.origins, inputs, places, schedule, partition.decisions, given, target)
-
-
-def _check(graph: Simplified) -> None:
-    if VERIFY[0]:
-        verify(graph.nodes, graph.outputs)

@@ -1,4 +1,4 @@
-"""Memory planning: a place for every value that a schedule writes.
+"""Memory planning: a place for every value that a schedule writes, and the inputs that outputs may be written over.
 
 Before: stages in order. After: outputs have memory of their own, other values a piece of the arena from the stage that
 writes them first to the last that touches them. What is private to a loop has a tile for each worker, during the loop.
@@ -7,11 +7,14 @@ writes them first to the last that touches them. What is private to a loop has a
 from __future__ import annotations
 
 import bisect
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 
 from genesis.ir.graph import Node
+from genesis.lower.build import KernelCall
+from genesis.lower.kernel import Kernel
 from genesis.lower.schedule import Location, Schedule
-from genesis.lower.stages import Loop, Stage
+from genesis.lower.stages import HostCall, Loop, Stage, parts
 
 ALIGNMENT = 64  # bytes: a cache line, and a vector of 512 bits
 
@@ -95,3 +98,93 @@ class _Arena:
             nbytes += before
             at -= 1
         self.free.insert(at, (offset, nbytes))
+
+
+# ---- donation: nothing else decides what is written over what ----
+
+
+def donations(nodes: Sequence[Node], schedule: Schedule) -> list[tuple[int, int]]:
+    """(input, output) pairs, by their numbers, that may share memory if nobody outside holds the input.
+
+    Claim: the schedule gives the same values with each pair in one place, and a run that fails leaves all inputs as they were.
+    Proof, for an input v that kernel K of stage s reads and an output w that it writes:
+
+    1. Nothing reads v after K: s is the last stage that reads v, and K its only reader there.
+    2. Nothing has written w before K: s is the first stage that writes w, and calls of one stage write different values.
+    3. K itself reads each element of v before it writes that element of w, and not afterwards (`_in_step`). K is no product
+       of factors, whose points may be computed twice, nor part of a loop, where one tile could be written before another reads.
+    4. If the run fails, it fails in a stage before s (`last_failing_stage`), when K has not yet written.
+    5. Each input is in one pair, and so is each output: the input is taken from the list, the output comes up once.
+    """
+    first = {v: n for n, stage in reversed([*enumerate(schedule.stages)]) for call in stage for v in call.writes}
+    last = {v: n for n, stage in enumerate(schedule.stages) for call in stage for v in call.reads}
+    locations = schedule.locations
+    pairs: list[tuple[int, int]] = []
+    begin = last_failing_stage(nodes, schedule.stages) + 1
+    for number, stage in enumerate(schedule.stages[begin:], begin):
+        read = Counter([v for call in stage for part in parts(call) for v in part.reads])
+        for call in [part for whole in stage if not isinstance(whole, Loop) for part in parts(whole)]:
+            if not isinstance(call, KernelCall):
+                continue
+            inputs = [v for v in call.reads if locations[v].kind == "input" and last[v] == number and read[v] == 1]
+            outputs = [v for v in call.writes if locations[v].kind == "output" and first[v] == number]
+            if inputs and outputs and call.kernel.factors is None:
+                pairs += [(locations[v].place, locations[w].place) for v, w in _matched(nodes, call.kernel, inputs, outputs)]
+    return pairs
+
+
+def last_failing_stage(nodes: Sequence[Node], stages: Sequence[Stage]) -> int:
+    """The last stage that may fail, because an index is out of range or Python raises; -1 if none may."""
+    return max([number for number, stage in enumerate(stages) for call in stage if isinstance(call, HostCall) or any(
+        nodes[i].op == "check_index" for i in getattr(call, "nodes", ()))], default=-1)
+
+
+def _matched(
+    nodes: Sequence[Node], kernel: Kernel, inputs: list[int], outputs: Sequence[int]
+) -> Iterator[tuple[int, int]]:
+    """Pairs of an input and an output of one size that a kernel goes through in step."""
+    touching: dict[int, list[int]] = {}  # value -> the instructions that touch its memory
+    for number, i in enumerate(kernel.instructions):
+        if i.access is not None and kernel.words[i.access.pointer].kind == "pointer":
+            touching.setdefault(kernel.words[i.access.pointer].value, []).append(number)
+    for output in outputs:
+        size, writing = nodes[output].nbytes, touching[output]
+        found = next((v for v in inputs if nodes[v].nbytes == size and _in_step(kernel, touching[v], writing)), None)
+        if found is not None:
+            inputs.remove(found)
+            yield found, output
+
+
+def _in_step(kernel: Kernel, reading: Sequence[int], writing: Sequence[int]) -> bool:
+    """Whether a kernel could write a value over another that it reads, given the instructions that touch each.
+
+    All of them go through memory alike. The stores are in the last pass and depend on a load: each element is read, in the
+    last pass, before it is written in its place, and read no more.
+    """
+    words, instructions = kernel.words, kernel.instructions
+    places = set()
+    for i in [instructions[n] for n in (*reading, *writing)]:
+        assert i.access is not None
+        places.add((words[i.access.pointer].extra, kernel.strides(i.access), i.access.dtype.itemsize))
+        if i.name not in ("load", "store"):
+            return False
+    last = max([i.step for i in instructions if i.level == "full" or i.name == "store"])
+    stores = [n for n in writing if instructions[n].name == "store"]
+    if len(places) != 1 or any([instructions[n].step < last or not _depends(kernel, n, set(reading)) for n in stores]):
+        return False
+    # A value of a whole row is loaded where it is used, so a store that comes later must not be computed from it.
+    rows = [n for n in reading if instructions[n].level != "full"]
+    return not rows or not any([
+        later.name == "store" and _depends(kernel, n, {r for r in rows if r < store})
+        for store in stores for n, later in enumerate(instructions) if n > store])
+
+
+def _depends(kernel: Kernel, number: int, sources: set[int]) -> bool:
+    """Whether an instruction's value is computed from any of `sources`."""
+    stack = [number]
+    while stack:
+        n = stack.pop()
+        if n in sources:
+            return True
+        stack.extend(kernel.instructions[n].args)
+    return False

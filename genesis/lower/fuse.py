@@ -27,9 +27,9 @@ from genesis.lower.group import (
     aligned,
     pattern_of,
 )
-from genesis.lower.legalize import base_of
 from genesis.lower.levels import Levels
 from genesis.lower.materialize import materialize
+from genesis.lower.rewriting import base_of
 from genesis.lower.target import Target
 from genesis.ops.registry import PRIMITIVES
 

@@ -17,8 +17,8 @@ from typing import NamedTuple
 
 from genesis.ir.graph import Node
 from genesis.ir.shapes import numel
+from genesis.lower.allocate import last_failing_stage
 from genesis.lower.build import KernelCall
-from genesis.lower.donations import last_failing_stage
 from genesis.lower.fuse_tiles import LEAST_SAVED, PACKING, TRAFFIC
 from genesis.lower.stages import Call, Product, Stage
 from genesis.lower.target import Target

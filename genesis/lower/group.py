@@ -8,6 +8,7 @@ after the reduced ones), `column` (once for each point of the reduced axes, in a
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -22,22 +23,20 @@ FULL, ROW, COLUMN, FINAL = "full", "row", "column", "final"
 Axis = tuple[int, bool]  # extent, reduced
 
 
+@dataclass(eq=False, slots=True)
 class Group:
     """Nodes computed by one kernel: `axes` of its loop nest, and each member's level."""
 
-    __slots__ = ("axes", "first_reader", "is_product", "kind", "levels", "loads", "members", "number", "operations", "passes")
-
-    def __init__(self, number: int, kind: str, axes: tuple[Axis, ...]) -> None:
-        self.number = number  # groups run in this order
-        self.kind = kind
-        self.axes = axes
-        self.members: list[int] = []
-        self.levels: dict[int, str] = {}
-        self.passes: dict[int, int] = {}  # how many reductions come before a member: a pass over the row each
-        self.loads: set[int] = set()  # what it reads in memory
-        self.operations = 0
-        self.first_reader: int | None = None  # the lowest number of another group that reads this one
-        self.is_product = False  # a matrix product as elementwise products: it sums these, and does nothing else of their size
+    number: int  # groups run in this order
+    kind: str
+    axes: tuple[Axis, ...]
+    members: list[int] = field(default_factory=list)
+    levels: dict[int, str] = field(default_factory=dict)
+    passes: dict[int, int] = field(default_factory=dict)  # how many reductions come before a member: a pass over the row each
+    loads: set[int] = field(default_factory=set)  # what it reads in memory
+    operations: int = 0
+    first_reader: int | None = None  # the lowest number of another group that reads this one
+    is_product: bool = False  # a matrix product as elementwise products: it sums these, and does nothing else of their size
 
     @property
     def reduces(self) -> bool:

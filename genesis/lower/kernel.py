@@ -57,23 +57,17 @@ class Access(NamedTuple):
 InstructionAttrs = tuple[tuple[str, Any], ...]  # (name, value), in the order of the text
 
 
-class Instruction:
+class Instruction(NamedTuple):
     """`name(args)`: its level (full, row, column, final), the axes it varies over, the pass in which it can be computed."""
 
-    __slots__ = ("access", "args", "attrs", "dtype", "level", "name", "step", "varies")
-
-    def __init__(
-        self, name: str, args: tuple[int, ...], dtype: DType, level: str, varies: frozenset[int], step: int,
-        access: Access | None = None, attrs: InstructionAttrs = (),
-    ) -> None:
-        self.name = name
-        self.args = args
-        self.dtype = dtype
-        self.level = level
-        self.varies = varies
-        self.step = step
-        self.access = access
-        self.attrs = attrs
+    name: str
+    args: tuple[int, ...]
+    dtype: DType
+    level: str
+    varies: frozenset[int]
+    step: int
+    access: Access | None = None
+    attrs: InstructionAttrs = ()
 
     def attr(self, name: str) -> Any:
         return dict(self.attrs)[name]

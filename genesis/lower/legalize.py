@@ -18,18 +18,11 @@ from genesis.ir.graph import Graph, Node, Value
 from genesis.ir.shapes import numel
 from genesis.lower.convolve import sum_of_products
 from genesis.lower.index_map import grouped_layout, memory_layout
-from genesis.lower.rewriting import Rewriting, Simplified
+from genesis.lower.rewriting import Rewriting, Simplified, base_of
 from genesis.ops.contraction import swapped
 from genesis.ops.layout import Layout, contiguous_layout
 from genesis.ops.registry import PRIMITIVES, cast, expand
 from genesis.ops.views import reshape_value, view_node
-
-
-def base_of(nodes: Sequence[Node], index: int) -> int:
-    """The value that a chain of views starts from."""
-    while nodes[index].op == "view":
-        index = nodes[index].inputs[0]
-    return index
 
 
 def layout_of(nodes: Sequence[Node], index: int) -> Layout | None:

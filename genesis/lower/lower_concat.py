@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from genesis.ir.graph import Node
 from genesis.ir.shapes import contiguous_strides, numel
-from genesis.lower.rewriting import Rewriting, Simplified, live_nodes
+from genesis.lower.rewriting import Rewriting, Simplified, base_of, live_nodes
 from genesis.ops.registry import expand
 from genesis.ops.views import reshape_value
 
@@ -43,9 +43,7 @@ def lower_concat(graph: Simplified) -> Simplified:
 
 def _slice(nodes: Sequence[Node], node: Node) -> _Slices | None:
     """A `put` among zeros of what takes the same columns in every row."""
-    base = nodes[node.inputs[0]]
-    while base.op == "view":
-        base = nodes[base.inputs[0]]
+    base = nodes[base_of(nodes, node.inputs[0])]
     if base.op != "constant" or base.attrs["value"] != 0:
         return None
     shape, strides, offset = node.attrs["shape"], node.attrs["strides"], node.attrs["offset"]

@@ -4,19 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from itertools import compress
+from typing import NamedTuple
 
 from genesis.ir.graph import Graph, Node
 
 
-class Simplified:
+class Simplified(NamedTuple):
     """A graph without dead nodes: `nodes`, the positions of the wanted values, and where each node came from."""
 
-    __slots__ = ("nodes", "origins", "outputs")
-
-    def __init__(self, nodes: list[Node], outputs: list[int], origins: list[int]) -> None:
-        self.nodes = nodes
-        self.outputs = outputs
-        self.origins = origins
+    nodes: list[Node]
+    outputs: list[int]
+    origins: list[int]
 
 
 class Rewriting(Graph):
@@ -91,6 +89,13 @@ def only_live(graph: Simplified, live: bytearray) -> Simplified:
             place[index] = len(nodes)
             nodes.append(node.renumbered(tuple(map(moved, node.inputs))))
     return Simplified(nodes, [place[o] for o in graph.outputs], list(compress(graph.origins, live)))
+
+
+def base_of(nodes: Sequence[Node], index: int) -> int:
+    """The value that a chain of views starts from."""
+    while nodes[index].op == "view":
+        index = nodes[index].inputs[0]
+    return index
 
 
 def readers_of(numbered: Iterable[tuple[int, Node]]) -> dict[int, list[int]]:

@@ -13,7 +13,8 @@ from genesis.ir.graph import Node
 from genesis.lower.build import KernelCall, build_group
 from genesis.lower.group import Group, Partition
 from genesis.lower.index_map import PLAIN, AxisGroups, Unmappable, grouped_layout
-from genesis.lower.legalize import base_of, collapsed_batch, layout_of, result_layout
+from genesis.lower.legalize import collapsed_batch, layout_of, result_layout
+from genesis.lower.rewriting import base_of
 from genesis.lower.stages import Call, HostCall, Matrix, Product, Stage
 from genesis.ops.layout import Layout, contiguous_layout
 from genesis.ops.registry import PRIMITIVES

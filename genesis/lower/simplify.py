@@ -8,6 +8,7 @@ that is only read transposed.
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field
 from itertools import compress
 
 import numpy as np
@@ -16,7 +17,7 @@ from genesis.ir.annotations import Key, Scalar
 from genesis.ir.graph import Node
 from genesis.ir.shapes import Shape, contiguous_strides
 from genesis.lower.index_map import IndexMap, SplitAxis, Unmappable, pull
-from genesis.lower.rewriting import Simplified, live_nodes, only_live, readers_of, without_dead
+from genesis.lower.rewriting import Simplified, base_of, live_nodes, only_live, readers_of, without_dead
 from genesis.ops.contraction import exchanged
 from genesis.ops.registry import PRIMITIVES
 
@@ -33,15 +34,13 @@ def simplify(nodes: Sequence[Node], outputs: Sequence[int]) -> Simplified:
     return without_dead(_products_transposed(graph, transposed, live)) if transposed else only_live(graph, live)
 
 
+@dataclass(slots=True)
 class _Kept:
     """The nodes of a graph under construction, of equal ones the first, and where each came from."""
 
-    __slots__ = ("nodes", "origins", "seen")
-
-    def __init__(self) -> None:
-        self.nodes: list[Node] = []
-        self.origins: list[int] = []
-        self.seen: dict[Key, int] = {}
+    nodes: list[Node] = field(default_factory=list)
+    origins: list[int] = field(default_factory=list)
+    seen: dict[Key, int] = field(default_factory=dict)
 
     def add(self, node: Node, origin: int) -> int:
         """The position of `node`, or of the one that is equal to it; inputs are equal to none."""
@@ -208,9 +207,7 @@ def _is_identity(node: Node) -> bool:
 
 def _constant(kept: Sequence[Node], index: int) -> Scalar | None:
     """The number that a value has everywhere, if it is a literal or a view of one."""
-    node = kept[index]
-    while node.op == "view":
-        node = kept[node.inputs[0]]
+    node = kept[base_of(kept, index)]
     return node.attrs["value"] if node.op == "constant" else None
 
 
