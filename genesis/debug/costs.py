@@ -83,11 +83,10 @@ def cost_of(plan: Plan, lines: Mapping[int, Line]) -> ProgramCost:
     stages, sources = [], sources_of(plan)
     for number, stage in enumerate(lowered.schedule.stages):
         involved = dict.fromkeys(index for call in stage for index in _nodes_of(call))
+        text = instruction(nodes, stage[0]) + (f", and {len(stage) - 1} more" if len(stage) > 1 else "")
         ops = tuple(nodes[i].op for i in _nodes_of(stage[0]) if nodes[i].op != "input")
-        stages.append(StageCost(
-            instruction(nodes, stage[0]) + (f", and {len(stage) - 1} more" if len(stage) > 1 else ""), ops, tuple(dict.fromkeys(placed[i] for i in involved if i in placed)),
-            estimate(nodes, stage, lowered.target), tuple(sources.get(number, ())),
-        ))
+        used = tuple(dict.fromkeys(placed[i] for i in involved if i in placed))
+        stages.append(StageCost(text, ops, used, estimate(nodes, stage, lowered.target), tuple(sources.get(number, ()))))
     decided = lowered.decisions
     refusals = [f"{name(r.node)} is not in the kernel of {name(r.beside)}: {r.reason}" for r in decided.refusals]
     choices = [

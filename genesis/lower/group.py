@@ -56,10 +56,12 @@ class Group:
         self.passes |= other.passes
         self.operations += other.operations
         self.loads |= other.loads
+        # No reader has number 0, for it comes after what it reads: `or` replaces None alone.
         if self.first_reader is None or (other.first_reader or self.first_reader) < self.first_reader:
             self.first_reader = other.first_reader
 
 
+# Fusion asks for each node and candidate, and layers repeat their nests: a node costs a microsecond a pass.
 @lru_cache(1 << 12)
 def _reduces(axes: tuple[Axis, ...]) -> bool:
     return any(reduced for _, reduced in axes)
@@ -140,6 +142,7 @@ def pull_views(nodes: Sequence[Node], index: int, at: IndexMap, extents: Sequenc
     while node.op == "view":
         try:
             at = pull(at, extents, node.shape, node.attrs["strides"], node.attrs["offset"])
+        # The view is refused, not its base: a copy of the view alone then serves all that read it.
         except Unmappable as refusal:
             refusal.index = index
             raise
@@ -158,6 +161,7 @@ def aligned(nodes: Sequence[Node], axes: tuple[Axis, ...], index: int, level: st
             return at.offset == want.offset and all(
                 a == b or e == 1 for a, b, e in zip(at.strides, want.strides, extents, strict=True))
         except SplitAxis as split:
+            # The finer axes are for this question alone. The group's stay as they are: `build` splits them where a kernel must.
             axes = split.applied(axes)
         except Unmappable:
             return False

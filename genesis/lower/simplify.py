@@ -23,6 +23,8 @@ from genesis.ops.registry import PRIMITIVES
 
 # Which of its inputs an operation is, of those that compute nothing.
 FORWARDED = {"custom": 0, "detach": 0, "variable": 0, "clone": 0, "normalized": 0, "rewritten": 1, "with_value": 1}
+# The operand that changes nothing, and where it stands. x + 0 is not among them, for -0.0 + 0 is 0.0; nor is x * 0 a zero, for
+# x may be NaN.
 _UNIT_OPERAND: dict[str, tuple[int, float]] = {"mul": (2, 1), "div": (1, 1), "sub": (1, 0), "pow": (1, 1)}
 
 
@@ -112,6 +114,7 @@ def _only_read_transposed(graph: Simplified, live: bytearray) -> set[int]:
             return r in found or not all_transposed(r)
         return _goes_down(nodes[r], product) and not any(nodes[k].op == "matmul" for k in readers.get(r, ()))
 
+    # This order needs no recursion, and takes time linear in the graph for chains of any length.
     for index in reversed(products):
         if index not in outputs and all(reads_transposed(r, nodes[index]) for r in readers[index]):
             found.add(index)
@@ -214,6 +217,7 @@ def _constant(kept: Sequence[Node], index: int) -> Scalar | None:
 def _constant_folded(node: Node, kept: Sequence[Node]) -> Node:
     """A 0-d `node`, or the literal that it is if its inputs are literals: its NumPy reference computes it."""
     row = PRIMITIVES[node.op]
+    # An index that is out of range fails when the program runs, with the user's line.
     if not node.inputs or row.kind != "elementwise" or node.op == "check_index":
         return node
     values = [_constant(kept, i) for i in node.inputs]
