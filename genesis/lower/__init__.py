@@ -18,7 +18,7 @@ from genesis.lower.group import Decisions
 from genesis.lower.legalize import force_materialized, layout_of, legalize
 from genesis.lower.lower_concat import lower_concat
 from genesis.lower.rematerialize import rematerialize
-from genesis.lower.rewriting import base_of
+from genesis.lower.rewriting import Simplified, base_of
 from genesis.lower.schedule import Schedule, order
 from genesis.lower.simplify import simplify
 from genesis.lower.target import Target
@@ -56,11 +56,9 @@ def lower(
     if not target.strided:
         graph = convolve(graph)
     graph = sum_batches(graph)
-    if VERIFY[0]:
-        verify(graph.nodes, graph.outputs)
+    _check(graph)
     graph = legalize(graph, len(saved), target.strided)
-    if VERIFY[0]:
-        verify(graph.nodes, graph.outputs)
+    _check(graph)
     while True:  # a value that no index map reaches is copied, and fusion begins anew: it may now choose other groups
         partition = fuse(graph.nodes, graph.outputs, target, scalars)
         stages, unreachable = order(graph.nodes, partition)
@@ -79,3 +77,8 @@ def lower(
     places = [*zip(values, layouts, strict=True)]
     given = donations(nodes, schedule)
     return Lowered(graph.nodes, graph.origins, inputs, places, schedule, partition.decisions, given, target)
+
+
+def _check(graph: Simplified) -> None:
+    if VERIFY[0]:
+        verify(graph.nodes, graph.outputs)
