@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from copy import deepcopy
+from typing import ClassVar
 
 from genesis.functions.creation import full
 from genesis.ir.dtypes import DType
@@ -43,41 +44,46 @@ class TransformerEncoderLayer(Module):
     (3, 5, 8)
     """
 
+    _attentions: ClassVar[tuple[str, ...]] = ("self_attn",)  # the parts before the network, each with a norm and a dropout
+    self_attn: MultiheadAttention
+    norm1: LayerNorm
+    norm2: LayerNorm
+    dropout1: Dropout
+    dropout2: Dropout
+
     def __init__(
         self, d_model: int, nhead: int, dim_feedforward: int = 2048, dropout: float = 0.1, activation: str | Callable[[Tensor],
         Tensor] = functional.relu, layer_norm_eps: float = 1e-5, batch_first: bool = False, norm_first: bool = False,
         bias: bool = True, device: DeviceLike = None, dtype: DType | None = None,
     ) -> None:
-        self.self_attn = MultiheadAttention(d_model, nhead, dropout, bias, batch_first=batch_first, device=device, dtype=dtype)
+        for name in self._attentions:
+            setattr(self, name, MultiheadAttention(
+                d_model, nhead, dropout, bias, batch_first=batch_first, device=device, dtype=dtype))
         self.linear1 = Linear(d_model, dim_feedforward, bias, device=device, dtype=dtype)
         self.dropout = Dropout(dropout)
         self.linear2 = Linear(dim_feedforward, d_model, bias, device=device, dtype=dtype)
         self.norm_first = norm_first
-        self.norm1 = LayerNorm(d_model, layer_norm_eps, bias=bias, device=device, dtype=dtype)
-        self.norm2 = LayerNorm(d_model, layer_norm_eps, bias=bias, device=device, dtype=dtype)
-        self.dropout1 = Dropout(dropout)
-        self.dropout2 = Dropout(dropout)
-        self.activation = _activation_named("TransformerEncoderLayer", activation)
+        parts = range(1, len(self._attentions) + 2)
+        for part in parts:
+            setattr(self, f"norm{part}", LayerNorm(d_model, layer_norm_eps, bias=bias, device=device, dtype=dtype))
+        for part in parts:
+            setattr(self, f"dropout{part}", Dropout(dropout))
+        self.activation = _activation_named(type(self).__name__, activation)
 
     def forward(
         self, src: Tensor, src_mask: Tensor | None = None, src_key_padding_mask: Tensor | None = None, is_causal: bool = False
     ) -> Tensor:
         """`src` of the shape that MultiheadAttention takes, with its masks; the same shape."""
-        x = src
+        x, masks = src, (src_mask, src_key_padding_mask, is_causal)
         if self.norm_first:
-            x = x + self._attention(self.norm1(x), src_mask, src_key_padding_mask, is_causal)
-            return x + self._network(self.norm2(x))
-        x = self.norm1(x + self._attention(x, src_mask, src_key_padding_mask, is_causal))
-        return self.norm2(x + self._network(x))
-
-    def _attention(self, x: Tensor, mask: Tensor | None, padding: Tensor | None, is_causal: bool) -> Tensor:
-        output, _ = self.self_attn(
-            x, x, x, attn_mask=mask, key_padding_mask=padding, need_weights=False, is_causal=is_causal
-        )
-        return self.dropout1(output)
+            y = self.norm1(x)
+            x = x + self.dropout1(_attended(self.self_attn, y, y, *masks))
+            return x + self.dropout2(self._network(self.norm2(x)))
+        x = self.norm1(x + self.dropout1(_attended(self.self_attn, x, x, *masks)))
+        return self.norm2(x + self.dropout2(self._network(x)))
 
     def _network(self, x: Tensor) -> Tensor:
-        return self.dropout2(self.linear2(self.dropout(self.activation(self.linear1(x)))))
+        return self.linear2(self.dropout(self.activation(self.linear1(x))))
 
 
 class TransformerEncoder(Module):
@@ -119,25 +125,10 @@ class TransformerDecoderLayer(TransformerEncoderLayer):
     (3, 5, 8)
     """
 
-    def __init__(
-        self, d_model: int, nhead: int, dim_feedforward: int = 2048, dropout: float = 0.1, activation: str | Callable[[Tensor],
-        Tensor] = functional.relu, layer_norm_eps: float = 1e-5, batch_first: bool = False, norm_first: bool = False,
-        bias: bool = True, device: DeviceLike = None, dtype: DType | None = None,
-    ) -> None:
-        self.self_attn = MultiheadAttention(d_model, nhead, dropout, bias, batch_first=batch_first, device=device, dtype=dtype)
-        self.multihead_attn = MultiheadAttention(
-            d_model, nhead, dropout, bias, batch_first=batch_first, device=device, dtype=dtype)
-        self.linear1 = Linear(d_model, dim_feedforward, bias, device=device, dtype=dtype)
-        self.dropout = Dropout(dropout)
-        self.linear2 = Linear(dim_feedforward, d_model, bias, device=device, dtype=dtype)
-        self.norm_first = norm_first
-        self.norm1 = LayerNorm(d_model, layer_norm_eps, bias=bias, device=device, dtype=dtype)
-        self.norm2 = LayerNorm(d_model, layer_norm_eps, bias=bias, device=device, dtype=dtype)
-        self.norm3 = LayerNorm(d_model, layer_norm_eps, bias=bias, device=device, dtype=dtype)
-        self.dropout1 = Dropout(dropout)
-        self.dropout2 = Dropout(dropout)
-        self.dropout3 = Dropout(dropout)
-        self.activation = _activation_named("TransformerDecoderLayer", activation)
+    _attentions = "self_attn", "multihead_attn"
+    multihead_attn: MultiheadAttention
+    norm3: LayerNorm
+    dropout3: Dropout
 
     def forward(  # type: ignore[override]
         self, tgt: Tensor, memory: Tensor, tgt_mask: Tensor | None = None, memory_mask: Tensor | None = None,
@@ -148,22 +139,13 @@ class TransformerDecoderLayer(TransformerEncoderLayer):
         x, own = tgt, (tgt_mask, tgt_key_padding_mask, tgt_is_causal)
         other = memory, memory_mask, memory_key_padding_mask, memory_is_causal
         if self.norm_first:
-            x = x + self._attention(self.norm1(x), *own)
-            x = x + self._attention_to(self.norm2(x), *other)
-            return x + self._network(self.norm3(x))
-        x = self.norm1(x + self._attention(x, *own))
-        x = self.norm2(x + self._attention_to(x, *other))
-        return self.norm3(x + self._network(x))
-
-    def _attention_to(
-        self, x: Tensor, memory: Tensor, mask: Tensor | None, padding: Tensor | None, is_causal: bool
-    ) -> Tensor:
-        output, _ = self.multihead_attn(
-            x, memory, memory, attn_mask=mask, key_padding_mask=padding, need_weights=False, is_causal=is_causal)
-        return self.dropout2(output)
-
-    def _network(self, x: Tensor) -> Tensor:
-        return self.dropout3(self.linear2(self.dropout(self.activation(self.linear1(x)))))
+            y = self.norm1(x)
+            x = x + self.dropout1(_attended(self.self_attn, y, y, *own))
+            x = x + self.dropout2(_attended(self.multihead_attn, self.norm2(x), *other))
+            return x + self.dropout3(self._network(self.norm3(x)))
+        x = self.norm1(x + self.dropout1(_attended(self.self_attn, x, x, *own)))
+        x = self.norm2(x + self.dropout2(_attended(self.multihead_attn, x, *other)))
+        return self.norm3(x + self.dropout3(self._network(x)))
 
 
 class TransformerDecoder(Module):
@@ -262,3 +244,11 @@ def _activation_named(layer: str, activation: str | Callable[[Tensor], Tensor]) 
     if activation not in ("relu", "gelu"):
         raise ValueError(f"{layer}: activation must be 'relu', 'gelu' or a function, got {activation!r}")
     return functional.relu if activation == "relu" else functional.gelu
+
+
+def _attended(
+    attention: MultiheadAttention, x: Tensor, memory: Tensor, mask: Tensor | None, padding: Tensor | None, is_causal: bool
+) -> Tensor:
+    output, _ = attention(
+        x, memory, memory, attn_mask=mask, key_padding_mask=padding, need_weights=False, is_causal=is_causal)
+    return output

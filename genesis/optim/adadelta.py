@@ -22,21 +22,14 @@ def adadelta_update(
 
 
 class Adadelta(DeclaredOptimizer):
-    """Steps as large as those before, by running averages of the squares of gradients and of steps.
-
-    >>> x = genesis.tensor([1.0, 2.0], requires_grad=True)
-    >>> optimizer = Adadelta([x], eps=0.01)
-    >>> (x * x).sum().backward()
-    >>> optimizer.step()
-    >>> x
-    tensor([0.6877, 1.6848], requires_grad=True)
-    """
+    """Steps as large as those before, by running averages of the squares of gradients and of steps."""
 
     lr: float = setting(default=1.0, least=0, doc="a factor of the step")
     rho: float = setting(default=0.9, least=0, most=1, doc="how much of the averages is kept per step")
     eps: float = setting(default=1e-6, least=0, doc="added to the averages before their roots are taken")
     weight_decay: float = setting(default=0.0, least=0, doc="times the parameter, added to its gradient")
     operation, kinds = adadelta_update, ("square_avg", "acc_delta")
+    example = "eps=0.01", "[0.6877, 1.6848]"
 
     def settings(self, group: Group, age: int) -> Numbers:
         rho, decay = group["rho"], float(group["weight_decay"])

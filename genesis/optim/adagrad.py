@@ -20,15 +20,7 @@ def adagrad_update(
 
 
 class Adagrad(DeclaredOptimizer):
-    """Steps scaled by the sum of all squares of the gradient so far.
-
-    >>> x = genesis.tensor([1.0, 2.0], requires_grad=True)
-    >>> optimizer = Adagrad([x], lr=0.1)
-    >>> (x * x).sum().backward()
-    >>> optimizer.step()
-    >>> x
-    tensor([0.9000, 1.9000], requires_grad=True)
-    """
+    """Steps scaled by the sum of all squares of the gradient so far."""
 
     lr: float = setting(default=1e-2, least=0, doc="the first step size; it is divided by 1 + lr_decay * (steps so far)")
     lr_decay: float = setting(default=0.0, least=0, doc="see `lr`")
@@ -36,6 +28,7 @@ class Adagrad(DeclaredOptimizer):
     initial_accumulator_value: float = setting(default=0.0, least=0, doc="what the sums begin with")
     eps: float = setting(default=1e-10, least=0, doc="added to the square root that divides")
     operation, kinds = adagrad_update, ("sum",)
+    example = "lr=0.1", "[0.9000, 1.9000]"
 
     def first_value(self, slot: str, group: Group) -> float:
         return float(group["initial_accumulator_value"])

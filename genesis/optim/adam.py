@@ -40,15 +40,7 @@ def adam_update(
 
 
 class Adam(DeclaredOptimizer):
-    """Steps scaled by running averages of the gradient and of its square.
-
-    >>> x = genesis.tensor([1.0, 2.0], requires_grad=True)
-    >>> optimizer = Adam([x], lr=0.1)
-    >>> (x * x).sum().backward()
-    >>> optimizer.step()
-    >>> x
-    tensor([0.9000, 1.9000], requires_grad=True)
-    """
+    """Steps scaled by running averages of the gradient and of its square."""
 
     lr: float = setting(default=1e-3, least=0, doc="the step size")
     betas: tuple[float, float] = BETAS
@@ -57,6 +49,7 @@ class Adam(DeclaredOptimizer):
     amsgrad: bool = setting(default=False, doc="divide by the largest average of squares so far (Reddi, Kale and Kumar, 2018)")
 
     operation, kinds = adam_update, ("exp_avg", "exp_avg_sq", "max_exp_avg_sq")
+    example = "lr=0.1", "[0.9000, 1.9000]"
     decoupled = False  # whether weight decay shrinks the parameter instead of joining its gradient
 
     def slots(self, group: Group) -> tuple[str, ...]:
@@ -73,4 +66,5 @@ class AdamW(Adam):
     """Adam whose weight decay shrinks the parameter itself: p = p * (1 - lr * weight_decay) before the step."""
 
     weight_decay: float = setting(default=1e-2, least=0, doc="times the step size, what a step shrinks the parameter by")
+    example = "lr=0.1", "[0.8990, 1.8980]"
     decoupled = True

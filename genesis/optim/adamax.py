@@ -22,21 +22,14 @@ def adamax_update(
 
 
 class Adamax(DeclaredOptimizer):
-    """Adam whose steps are scaled by the greatest gradient of late, not by the average of squares.
-
-    >>> x = genesis.tensor([1.0, 2.0], requires_grad=True)
-    >>> optimizer = Adamax([x], lr=0.1)
-    >>> (x * x).sum().backward()
-    >>> optimizer.step()
-    >>> x
-    tensor([0.9000, 1.9000], requires_grad=True)
-    """
+    """Adam whose steps are scaled by the greatest gradient of late, not by the average of squares."""
 
     lr: float = setting(default=2e-3, least=0, doc="the step size")
     betas: tuple[float, float] = setting(default=(0.9, 0.999), least=0, below=1, doc="how much of both is kept per step")
     eps: float = setting(default=1e-8, least=0, doc="added to the size of each gradient")
     weight_decay: float = setting(default=0.0, least=0, doc="times the parameter, added to its gradient")
     operation, kinds = adamax_update, ("exp_avg", "exp_inf")
+    example = "lr=0.1", "[0.9000, 1.9000]"
 
     def settings(self, group: Group, age: int) -> Numbers:
         beta1, beta2 = group["betas"]

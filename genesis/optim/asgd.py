@@ -20,13 +20,6 @@ def asgd_update(
 
 class ASGD(DeclaredOptimizer):
     """Gradient descent by steps that become smaller; the average of the parameters is kept under "ax" in the state.
-
-    >>> x = genesis.tensor([1.0, 2.0], requires_grad=True)
-    >>> optimizer = ASGD([x], lr=0.25, lambd=0.0)
-    >>> (x * x).sum().backward()
-    >>> optimizer.step()
-    >>> x
-    tensor([0.5000, 1.0000], requires_grad=True)
     """
 
     lr: float = setting(default=1e-2, least=0, doc="the first step size; step t has lr / (1 + lambd * lr * (t - 1))^alpha")
@@ -35,6 +28,7 @@ class ASGD(DeclaredOptimizer):
     t0: float = setting(default=1e6, doc="the step after which averages are taken; before, they are the parameter")
     weight_decay: float = setting(default=0.0, least=0, doc="times the parameter, added to its gradient")
     operation, kinds = asgd_update, ("ax",)
+    example = "lr=0.25, lambd=0.0", "[0.5000, 1.0000]"
 
     def settings(self, group: Group, age: int) -> Numbers:
         lr, lambd = float(group["lr"]), group["lambd"]

@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from inspect import Parameter, Signature, cleandoc
-from typing import Any, TypeVar, dataclass_transform
+from typing import Any, ClassVar, TypeVar, dataclass_transform
 
 from genesis.optim.optimizer import HINTS, Group, Members, Numbers, Optimizer
 
@@ -95,9 +95,21 @@ def _initializer(settings: Mapping[str, Setting]) -> Callable[..., None]:
     return __init__
 
 
-def _documented(doc: str | None, settings: Mapping[str, Setting]) -> str:
-    """A docstring with the table of settings before its example."""
-    text, mark, example = cleandoc(doc or "").partition(">>>")
+_EXAMPLE = """
+x = genesis.tensor([1.0, 2.0], requires_grad=True)
+optimizer = {name}([x], {given})
+(x * x).sum().backward()
+optimizer.step()
+x"""
+
+
+def _documented(cls: type[DeclaredOptimizer], settings: Mapping[str, Setting]) -> str:
+    """The docstring of a class with the table of settings before its example."""
+    text, mark, example = cleandoc(cls.__doc__ or "").partition(">>>")
+    if "example" in vars(cls):
+        given, result = cls.example
+        mark = _EXAMPLE.format(name=cls.__name__, given=given).replace("\n", "\n>>> ").lstrip()
+        example = f"\ntensor({result}, requires_grad=True)"
     lines = ["    params: tensors or groups of them."]
     for name, row in _ordered(settings):
         if row.doc:
@@ -127,7 +139,7 @@ class _Declared(Optimizer):
         for name in own:
             delattr(cls, name)
         cls._settings = {**cls._settings, **own}
-        cls.__doc__ = _documented(cls.__doc__, cls._settings)
+        cls.__doc__ = _documented(cls, cls._settings)  # type: ignore[arg-type]
         if "__init__" not in vars(cls):
             cls.__init__ = _initializer(cls._settings)  # type: ignore[method-assign]
 
@@ -135,9 +147,11 @@ class _Declared(Optimizer):
 class DeclaredOptimizer(_Declared):
     """The base of optimizers whose settings are a table. Subclasses name their `operation`, and its tensors in `kinds`.
 
+    `example` is what the docstring's example gives the constructor, and what becomes of [1, 2] by a step down x^2.
     What `operation` is given after the tensors is the group's settings of its parameters' names, unless `settings` says else.
     """
 
+    example: ClassVar[tuple[str, str]]
     params: Members
     maximize: bool = setting(default=False, kw_only=True, doc="climb")
     foreach: bool | None = setting(default=None, kw_only=True, doc="")

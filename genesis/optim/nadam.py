@@ -29,13 +29,6 @@ class NAdam(DeclaredOptimizer):
     """Adam that looks a step ahead: the next step's momentum counts in this one's.
 
     The first beta is meant to stay as it is: the product of all momenta counts as if it always had.
-
-    >>> x = genesis.tensor([1.0, 2.0], requires_grad=True)
-    >>> optimizer = NAdam([x], lr=0.1)
-    >>> (x * x).sum().backward()
-    >>> optimizer.step()
-    >>> x
-    tensor([0.8944, 1.8944], requires_grad=True)
     """
 
     lr: float = setting(default=2e-3, least=0, doc="the step size")
@@ -45,6 +38,7 @@ class NAdam(DeclaredOptimizer):
     momentum_decay: float = setting(default=4e-3, least=0, doc="how fast the momentum grows towards the first beta")
     decoupled_weight_decay: bool = setting(default=False, doc="have weight decay shrink the parameter itself, as AdamW does")
     operation, kinds = nadam_update, ("exp_avg", "exp_avg_sq")
+    example = "lr=0.1", "[0.8944, 1.8944]"
 
     def settings(self, group: Group, age: int) -> Numbers:
         (beta1, beta2), lr = group["betas"], float(group["lr"])

@@ -24,15 +24,7 @@ def radam_update(
 
 
 class RAdam(DeclaredOptimizer):
-    """Adam whose steps are rectified by what is known of the variance; before anything is, they follow the average alone.
-
-    >>> x = genesis.tensor([1.0, 2.0], requires_grad=True)
-    >>> optimizer = RAdam([x], lr=0.1)
-    >>> (x * x).sum().backward()
-    >>> optimizer.step()
-    >>> x
-    tensor([0.8000, 1.6000], requires_grad=True)
-    """
+    """Adam whose steps are rectified by what is known of the variance; before anything is, they follow the average alone."""
 
     lr: float = setting(default=1e-3, least=0, doc="the step size")
     betas: tuple[float, float] = BETAS
@@ -40,6 +32,7 @@ class RAdam(DeclaredOptimizer):
     weight_decay: float = setting(default=0.0, least=0, doc="times the parameter, added to its gradient")
     decoupled_weight_decay: bool = setting(default=False, doc="have weight decay shrink the parameter itself, as AdamW does")
     operation, kinds = radam_update, ("exp_avg", "exp_avg_sq")
+    example = "lr=0.1", "[0.8000, 1.6000]"
 
     def settings(self, group: Group, age: int) -> Numbers:
         (beta1, beta2), lr = group["betas"], float(group["lr"])

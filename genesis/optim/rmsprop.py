@@ -27,15 +27,7 @@ def rmsprop_update(
 
 
 class RMSprop(DeclaredOptimizer):
-    """Steps scaled by a running average of the gradient's square.
-
-    >>> x = genesis.tensor([1.0, 2.0], requires_grad=True)
-    >>> optimizer = RMSprop([x], lr=0.01)
-    >>> (x * x).sum().backward()
-    >>> optimizer.step()
-    >>> x
-    tensor([0.9000, 1.9000], requires_grad=True)
-    """
+    """Steps scaled by a running average of the gradient's square."""
 
     lr: float = setting(default=1e-2, least=0, doc="the step size")
     alpha: float = setting(default=0.99, least=0, doc="how much of the averages is kept per step")
@@ -44,6 +36,7 @@ class RMSprop(DeclaredOptimizer):
     momentum: float = setting(default=0.0, least=0, doc="how much of the last step is kept")
     centered: bool = setting(default=False, doc="divide by the standard deviation instead: the average's square is taken off")
     operation, kinds = rmsprop_update, ("square_avg", "grad_avg", "momentum_buffer")
+    example = "lr=0.01", "[0.9000, 1.9000]"
 
     def slots(self, group: Group) -> tuple[str, ...]:
         return "square_avg", *["momentum_buffer"] * (group["momentum"] > 0), *["grad_avg"] * bool(group["centered"])

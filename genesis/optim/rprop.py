@@ -26,19 +26,13 @@ class Rprop(DeclaredOptimizer):
     """Steps by the sign of the gradient alone, each element's longer while it keeps its sign and shorter when it turns.
 
     Raises ValueError for factors that do not lie on both sides of 1.
-
-    >>> x = genesis.tensor([1.0, -2.0], requires_grad=True)
-    >>> optimizer = Rprop([x], lr=0.25)
-    >>> (x * x).sum().backward()
-    >>> optimizer.step()
-    >>> x
-    tensor([ 0.7500, -1.7500], requires_grad=True)
     """
 
     lr: float = setting(default=1e-2, least=0, doc="the size of the first step")
     etas: tuple[float, float] = setting(default=(0.5, 1.2), doc="the factors of a step that is shortened, and lengthened")
     step_sizes: tuple[float, float] = setting(default=(1e-6, 50), doc="the least and the greatest step")
     operation, kinds = rprop_update, ("prev", "step_size")
+    example = "lr=0.25", "[0.7500, 1.7500]"
 
     def check(self, group: Group) -> None:
         super().check(group)

@@ -25,13 +25,6 @@ class SGD(DeclaredOptimizer):
     """p = p - lr * v, with v = momentum * v + (1 - dampening) * gradient.
 
     Raises ValueError for nesterov without momentum or with dampening.
-
-    >>> x = genesis.tensor([1.0, 2.0], requires_grad=True)
-    >>> optimizer = SGD([x], lr=0.1)
-    >>> (x * x).sum().backward()
-    >>> optimizer.step()
-    >>> x
-    tensor([0.8000, 1.6000], requires_grad=True)
     """
 
     lr: float = setting(default=1e-3, least=0, doc="the step size")
@@ -41,6 +34,7 @@ class SGD(DeclaredOptimizer):
     nesterov: bool = setting(default=False, doc="step along gradient + momentum * v instead")
 
     operation, kinds = sgd_update, ("momentum_buffer",)
+    example = "lr=0.1", "[0.8000, 1.6000]"
 
     def check(self, group: Group) -> None:
         super().check(group)
