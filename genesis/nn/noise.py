@@ -7,6 +7,7 @@ import math
 from genesis.functions.creation import ones, zeros_like
 from genesis.functions.overrides import overridable
 from genesis.functions.random_draws import drawn, draws
+from genesis.ir.annotations import AnyFunction
 from genesis.nn.in_place import in_place_too
 from genesis.ops.registry import OPERATIONS
 from genesis.tensor.dispatch import call
@@ -49,46 +50,28 @@ def _channels(name: str, input: Tensor, axes: int) -> Tensor:
     return ones((*lead, *[1] * axes), dtype=input.dtype, device=input.device)
 
 
-def _channel_dropout(name: str, input: Tensor, p: float, training: bool, axes: int) -> Tensor:
-    channels = _channels(name, input, axes)
-    _probability(name, p)
-    if not training or p == 0:
-        return input
-    kept: Tensor = dropout(channels, p)
-    return input * kept
+def _channel_dropout(axes: int, extents: str) -> AnyFunction:
+    """The dropout of channels that have `axes` axes, of these `extents`."""
+    name = f"dropout{axes}d"
 
+    def channel_dropout(input: Tensor, p: float = 0.5, training: bool = True) -> Tensor:
+        channels = _channels(name, input, axes)
+        _probability(name, p)
+        if not training or p == 0:
+            return input
+        kept: Tensor = dropout(channels, p)
+        return input * kept
 
-@in_place_too
-@overridable
-def dropout1d(input: Tensor, p: float = 0.5, training: bool = True) -> Tensor:
-    """`dropout` of whole channels of (n, c, l) or (c, l).
+    channel_dropout.__name__ = channel_dropout.__qualname__ = name
+    channel_dropout.__doc__ = f"""`dropout` of whole channels of (n, c, {extents}) or (c, {extents}).
 
-    >>> dropout1d(genesis.ones(1, 1, 3), p=1.0)
-    tensor([[[0., 0., 0.]]])
+    >>> {name}(genesis.ones(1, {"1, " * axes}2), p=1.0).sum()
+    tensor(0.)
     """
-    return _channel_dropout("dropout1d", input, p, training, 1)
+    return in_place_too(overridable(channel_dropout))
 
 
-@in_place_too
-@overridable
-def dropout2d(input: Tensor, p: float = 0.5, training: bool = True) -> Tensor:
-    """`dropout` of whole channels of (n, c, h, w) or (c, h, w).
-
-    >>> dropout2d(genesis.ones(1, 1, 1, 2), p=1.0)
-    tensor([[[[0., 0.]]]])
-    """
-    return _channel_dropout("dropout2d", input, p, training, 2)
-
-
-@in_place_too
-@overridable
-def dropout3d(input: Tensor, p: float = 0.5, training: bool = True) -> Tensor:
-    """`dropout` of whole channels of (n, c, d, h, w) or (c, d, h, w).
-
-    >>> dropout3d(genesis.ones(1, 1, 1, 1, 2), p=1.0)
-    tensor([[[[[0., 0.]]]]])
-    """
-    return _channel_dropout("dropout3d", input, p, training, 3)
+dropout1d, dropout2d, dropout3d = _channel_dropout(1, "l"), _channel_dropout(2, "h, w"), _channel_dropout(3, "d, h, w")
 
 
 # ---- alpha dropout: the least value of SELU instead of zeros ----

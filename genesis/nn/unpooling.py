@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from genesis.functions.overrides import overridable
+from genesis.ir.annotations import AnyFunction
 from genesis.ir.shapes import numel
 from genesis.nn.layer import Layer
 from genesis.ops.registry import OPERATIONS
@@ -15,57 +16,43 @@ from genesis.tensor.handle import Tensor
 __all__ = ["MaxUnpool1d", "MaxUnpool2d", "MaxUnpool3d"]
 
 
-def _unpooled(
-    name: str, axes: int, input: Tensor, indices: Tensor, kernel_size: PerAxis, stride: PerAxis | None, padding: PerAxis,
-    output_size: Sequence[int] | None,
-) -> Tensor:
-    if input.ndim not in (axes + 1, axes + 2) or indices.shape != input.shape:
-        raise ValueError(f"{name}: input {input.shape}, indices {indices.shape}; want one shape, {axes + 1} or {axes + 2} axes")
-    sizes = per_axis(name, "kernel_size", kernel_size, axes)
-    steps = sizes if stride is None else per_axis(name, "stride", stride, axes)
-    pads = per_axis(name, "padding", padding, axes, 0)
-    lead, last = input.shape[: input.ndim - axes], input.shape[input.ndim - axes :]
-    usual = tuple((n - 1) * s + k - 2 * p for n, s, k, p in zip(last, steps, sizes, pads, strict=True))
-    want = usual if output_size is None else tuple(output_size)[-axes:]
-    if len(want) != axes or any(abs(w - u) >= s for w, u, s in zip(want, usual, steps, strict=True)):
-        raise ValueError(f"{name}: output_size is {output_size}; want {usual}, or less than a step {steps} from it")
-    zeros = input.new_zeros((*lead, numel(want)))
-    flat = [x.reshape(*lead, numel(last)) for x in (indices, input)]
-    return call(OPERATIONS["scatter"], (zeros, input.ndim - axes, *flat)).reshape(*lead, *want)
+def _max_unpool(axes: int, extents: str) -> AnyFunction:
+    """The inverse of the max pooling of that many axes, of these `extents`."""
+    name = f"max_unpool{axes}d"
 
+    def max_unpool(
+        input: Tensor, indices: Tensor, kernel_size: PerAxis, stride: PerAxis | None = None, padding: PerAxis = 0,
+        output_size: Sequence[int] | None = None,
+    ) -> Tensor:
+        if input.ndim not in (axes + 1, axes + 2) or indices.shape != input.shape:
+            raise ValueError(
+                f"{name}: input {input.shape}, indices {indices.shape}; want one shape, {axes + 1} or {axes + 2} axes")
+        sizes = per_axis(name, "kernel_size", kernel_size, axes)
+        steps = sizes if stride is None else per_axis(name, "stride", stride, axes)
+        pads = per_axis(name, "padding", padding, axes, 0)
+        lead, last = input.shape[: input.ndim - axes], input.shape[input.ndim - axes :]
+        usual = tuple((n - 1) * s + k - 2 * p for n, s, k, p in zip(last, steps, sizes, pads, strict=True))
+        want = usual if output_size is None else tuple(output_size)[-axes:]
+        if len(want) != axes or any(abs(w - u) >= s for w, u, s in zip(want, usual, steps, strict=True)):
+            raise ValueError(f"{name}: output_size is {output_size}; want {usual}, or less than a step {steps} from it")
+        zeros = input.new_zeros((*lead, numel(want)))
+        flat = [x.reshape(*lead, numel(last)) for x in (indices, input)]
+        return call(OPERATIONS["scatter"], (zeros, input.ndim - axes, *flat)).reshape(*lead, *want)
 
-@overridable
-def max_unpool1d(
-    input: Tensor, indices: Tensor, kernel_size: PerAxis, stride: PerAxis | None = None, padding: PerAxis = 0,
-    output_size: Sequence[int] | None = None,
-) -> Tensor:
-    """The elements that `max_pool1d` took, at the `indices` that it returned, and zeros: (n, c, l) or (c, l).
+    max_unpool.__name__ = max_unpool.__qualname__ = name
+    max_unpool.__doc__ = f"""The elements that `max_pool{axes}d` took, at the `indices` that it returned, and zeros.
 
-    `output_size` is what was pooled, where it is not what the windows reach. Raises ValueError for other sizes.
+    Of (n, c, {extents}) or (c, {extents}). `output_size` is what was pooled, where it is not what the windows reach. Raises
+    ValueError for other sizes.
 
-    >>> y, at = genesis.nn.functional.max_pool1d(genesis.tensor([[1.0, 3.0, 2.0, 0.0]]), 2, return_indices=True)
-    >>> max_unpool1d(y, at, 2)
-    tensor([[0., 3., 2., 0.]])
+    >>> y, at = genesis.nn.functional.max_pool{axes}d(genesis.ones(1, {"2, " * axes}), 2, return_indices=True)
+    >>> {name}(y, at, 2).sum()
+    tensor(1.)
     """
-    return _unpooled("max_unpool1d", 1, input, indices, kernel_size, stride, padding, output_size)
+    return overridable(max_unpool)
 
 
-@overridable
-def max_unpool2d(
-    input: Tensor, indices: Tensor, kernel_size: PerAxis, stride: PerAxis | None = None, padding: PerAxis = 0,
-    output_size: Sequence[int] | None = None,
-) -> Tensor:
-    """The elements that `max_pool2d` took, at the `indices` that it returned, and zeros: (n, c, h, w) or (c, h, w)."""
-    return _unpooled("max_unpool2d", 2, input, indices, kernel_size, stride, padding, output_size)
-
-
-@overridable
-def max_unpool3d(
-    input: Tensor, indices: Tensor, kernel_size: PerAxis, stride: PerAxis | None = None, padding: PerAxis = 0,
-    output_size: Sequence[int] | None = None,
-) -> Tensor:
-    """The elements that `max_pool3d` took, at the `indices` that it returned, and zeros: (n, c, d, h, w) or (c, d, h, w)."""
-    return _unpooled("max_unpool3d", 3, input, indices, kernel_size, stride, padding, output_size)
+max_unpool1d, max_unpool2d, max_unpool3d = _max_unpool(1, "l"), _max_unpool(2, "h, w"), _max_unpool(3, "d, h, w")
 
 
 class MaxUnpool1d(Layer):
