@@ -17,8 +17,6 @@ from genesis.tensor.handle import Tensor
 from genesis.tensor.in_place import update_all
 from genesis.tracing.state import recording
 
-__all__ = ["GradScaler"]
-
 _LATE = "was called after step(); one update() ends the iteration"
 
 

@@ -9,8 +9,6 @@ from genesis.tensor.dispatch import call
 from genesis.tensor.handle import Tensor
 from genesis.tracing.state import recording
 
-__all__ = ["AnomalyError", "detect_anomaly", "set_detect_anomaly"]
-
 
 class AnomalyError(RuntimeError):
     """A step of backward gave NaN."""

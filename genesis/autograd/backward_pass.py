@@ -27,8 +27,6 @@ from genesis.tracing.source_line import resolve_line, user_line
 from genesis.tracing.state import recording, thread_state, unflushed
 from genesis.tracing.trace import LOCK, Array, Trace
 
-__all__ = ["BackwardPass", "add_gradient", "backward", "grad", "release", "zero_grad"]
-
 _NO_DERIVATION = "backward: the tensor has no derivation (nothing it came from requires grad)"
 _warned: list[bool] = []
 

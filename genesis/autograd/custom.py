@@ -21,8 +21,6 @@ from genesis.tensor.views import detach
 from genesis.tracing.state import current_trace, recording
 from genesis.tracing.trace import LOCK, Array, Trace
 
-__all__ = ["Context", "CustomCall", "Deferred", "plain", "record_custom"]
-
 Backward = AnyFunction  # from a context and the gradients of results to those of arguments, or a Deferred
 
 

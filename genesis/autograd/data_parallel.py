@@ -13,8 +13,6 @@ from genesis.tensor.dispatch import moved
 from genesis.tensor.handle import Tensor
 from genesis.tensor.views import view
 
-__all__ = ["LocalReduction", "Reduction", "scatter"]
-
 
 def scatter(inputs: Tree, devices: Sequence[DeviceLike], dim: int = 0) -> list[Tree]:
     """`inputs` once for each device that gets rows, with its share of every tensor.

@@ -15,8 +15,6 @@ from genesis.tensor.dispatch import array_of
 from genesis.tensor.handle import Tensor
 from genesis.tracing.trace import Array, CallLine, Trace
 
-__all__ = ["arguments_of", "call_at", "derivation", "derived_at", "leaves_of", "node_name", "span_of"]
-
 _ENTERED = {"input", "scalar", "variable"}  # the arguments of the call that comes next
 
 

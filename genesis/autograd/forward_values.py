@@ -18,8 +18,6 @@ from genesis.tracing.state import current_trace, thread_state
 from genesis.tracing.trace import LOCK, Array, Change, Trace
 from genesis.tracing.trie import Step
 
-__all__ = ["ChangedError", "ReleasedError", "check_versions", "forward_values", "position_of", "saved_at"]
-
 _SHARING = {"custom", "detach", "variable", "view"}  # their results share the storage of their first input
 _version_of = attrgetter("memory.buffer.version")  # of a realized array
 

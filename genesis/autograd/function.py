@@ -16,8 +16,6 @@ from genesis.tensor.dispatch import array_of
 from genesis.tensor.handle import Tensor, result_class
 from genesis.tracing.state import recording, thread_state
 
-__all__ = ["Function", "once_differentiable"]
-
 
 class Function(metaclass=ABCMeta):  # noqa: B024 - GradientNode is a virtual subclass
     """The base of operations whose gradient is written by hand.

@@ -23,8 +23,6 @@ from genesis.tensor.modes import enable_grad
 from genesis.tracing.state import recording
 from genesis.tracing.trace import LOCK, Array
 
-__all__ = ["GradManager"]
-
 T = TypeVar("T")
 
 _FEW = 16

@@ -16,9 +16,6 @@ from genesis.tensor.from_python import from_data
 from genesis.tensor.handle import Tensor
 from genesis.tracing.state import recording
 
-__all__ = ["GradcheckError", "gradcheck", "gradgradcheck", "numerical_gradient_check"]
-
-
 Inputs = Tensor | Sequence[Any]
 
 

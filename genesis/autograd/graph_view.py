@@ -9,8 +9,6 @@ from genesis.tensor.dispatch import array_of
 from genesis.tensor.handle import Tensor, attribute
 from genesis.tracing.trace import Trace
 
-__all__ = ["GradientNode"]
-
 
 class GradientNode:
     """The step of backward that belongs to one call, or the accumulation into a leaf.

@@ -12,8 +12,6 @@ from genesis.tensor.dispatch import array_of
 from genesis.tensor.handle import Tensor, method
 from genesis.tracing.state import recording
 
-__all__ = ["GradientEvent", "Gradients", "Hook", "Hooks", "NodeHooks", "Observer", "RemovableHandle", "hooked", "observers"]
-
 Hook = Callable[..., object]
 Hooks = dict[int, Hook]
 Gradients = Sequence[Tensor | None]

@@ -25,11 +25,6 @@ from genesis.tensor.handle import Tensor, tensor_of
 from genesis.tracing.state import current_trace, recording
 from genesis.tracing.trace import LOCK
 
-__all__ = [
-    "batched", "columns_of", "constant", "enter", "full", "handle", "jacobian_of", "leads_elsewhere", "or_zeros", "pull",
-    "pull_linear",
-]
-
 
 def enter(x: Tensor, follow: bool) -> Tensor:
     """A point with the value of `x`; to `follow` is to let gradients that are recorded flow on into `x`."""

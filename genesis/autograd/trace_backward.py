@@ -27,10 +27,6 @@ from genesis.tracing.state import current_trace, recording
 from genesis.tracing.trace import LOCK, Array, Trace
 from genesis.tracing.trie import BYTE_LIMIT
 
-__all__ = [
-    "Cotangent", "GraphCycleError", "TraceBackward", "Waiting", "add_cotangent", "derivable", "leads_on", "ones_like", "summed",
-]
-
 Cotangent = Array | None  # None is ones
 
 _first, _second = itemgetter(0), itemgetter(1)

@@ -14,8 +14,6 @@ from genesis.tensor.in_place import move_storage, write
 from genesis.tensor.views import detach
 from genesis.tracing.state import recording
 
-__all__ = ["Convertible"]
-
 
 class Convertible:
     """The base of objects with `parameters()` and `buffers()`."""

@@ -6,8 +6,6 @@ from typing import ClassVar
 
 from genesis.nn.module import Module
 
-__all__ = ["Family"]
-
 _EXTENTS = {1: "l", 2: "h, w", 3: "d, h, w"}
 
 

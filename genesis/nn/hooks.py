@@ -12,8 +12,6 @@ from genesis.autograd.hooks import RemovableHandle
 from genesis.ir.annotations import AnyFunction, Arguments, Options, Tree
 from genesis.tensor.handle import Tensor
 
-__all__ = ["Hooked"]
-
 Hook = AnyFunction
 P = ParamSpec("P")
 R = TypeVar("R", covariant=True)

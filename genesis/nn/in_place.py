@@ -9,8 +9,6 @@ from typing import Any
 from genesis.ir.annotations import AnyFunction
 from genesis.tensor.in_place import write
 
-__all__ = ["in_place_too"]
-
 
 def in_place_too(function: AnyFunction) -> AnyFunction:
     """`function` with one argument more, `inplace`: whether the result is put into its first argument."""

@@ -18,8 +18,6 @@ from genesis.tensor.in_place import write
 from genesis.tensor.views import detach
 from genesis.tracing.state import recording
 
-__all__ = ["IncompatibleKeys", "Module"]
-
 Kind = TypeVar("Kind")
 
 

@@ -11,8 +11,6 @@ from genesis.functions.overrides import overridable
 from genesis.nn.functional import batch_norm, group_norm, layer_norm
 from genesis.tensor.handle import Tensor
 
-__all__ = ["native_batch_norm", "native_group_norm", "native_layer_norm"]
-
 Normal = tuple[Tensor, Tensor, Tensor]
 
 

@@ -6,8 +6,6 @@ from genesis.tensor.dispatch import array_of
 from genesis.tensor.handle import Tensor
 from genesis.tensor.views import detach
 
-__all__ = ["Parameter"]
-
 
 class Parameter(Tensor):
     """A leaf that requires a gradient and that modules collect.

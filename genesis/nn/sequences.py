@@ -15,8 +15,6 @@ from genesis.tensor.from_python import from_data
 from genesis.tensor.handle import Tensor
 from genesis.utils.checkpoint import checkpoint
 
-__all__ = ["LinearCrossEntropyOptions", "ctc_loss", "linear_cross_entropy"]
-
 
 @overridable
 def ctc_loss(

@@ -6,8 +6,6 @@ from genesis.ops.elementwise import sqrt
 from genesis.optim.declaration import DeclaredOptimizer, Group, Numbers, setting
 from genesis.optim.update_rule import Results, Scalar, Value, average_of, descent, update_rule
 
-__all__ = ["Adadelta"]
-
 
 @update_rule
 def adadelta_update(

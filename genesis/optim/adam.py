@@ -8,8 +8,6 @@ from genesis.ops.elementwise import maximum, sqrt
 from genesis.optim.declaration import DeclaredOptimizer, Group, Numbers, setting
 from genesis.optim.update_rule import Results, Scalar, Value, average_of, descent, shrunk, update_rule
 
-__all__ = ["BETAS", "Adam", "AdamW", "averaging"]
-
 BETAS = setting(
     default=(0.9, 0.999), least=0, below=1, doc="how much of the averages of the gradient and of its square is kept per step"
 )

@@ -7,8 +7,6 @@ from genesis.ops.elementwise import maximum
 from genesis.optim.declaration import DeclaredOptimizer, Group, Numbers, setting
 from genesis.optim.update_rule import Results, Scalar, Value, average_of, descent, update_rule
 
-__all__ = ["Adamax"]
-
 
 @update_rule
 def adamax_update(

@@ -5,8 +5,6 @@ from __future__ import annotations
 from genesis.optim.declaration import DeclaredOptimizer, Group, Numbers, setting
 from genesis.optim.update_rule import Results, Scalar, Value, descent, is_literal, shrunk, update_rule
 
-__all__ = ["ASGD"]
-
 
 @update_rule
 def asgd_update(

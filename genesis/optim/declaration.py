@@ -20,8 +20,6 @@ from typing import Any, ClassVar, TypeVar, dataclass_transform
 
 from genesis.optim.optimizer import HINTS, Group, Members, Numbers, Optimizer
 
-__all__ = ["DeclaredOptimizer", "Group", "Numbers", "setting"]
-
 T = TypeVar("T")
 
 

@@ -14,8 +14,6 @@ from genesis.tensor.handle import Tensor
 from genesis.tensor.views import detach
 from genesis.tracing.state import recording
 
-__all__ = ["LBFGS"]
-
 
 class LBFGS(Optimizer):
     """Up to `max_iter` steps against H @ gradient a call; H estimates the inverse Hessian from the last `history_size` steps.

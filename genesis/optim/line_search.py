@@ -12,8 +12,6 @@ from typing import NamedTuple
 
 from genesis.tensor.handle import Tensor
 
-__all__ = ["Point", "strong_wolfe"]
-
 DECREASE, CURVATURE, MOST = 1e-4, 0.9, 25
 
 

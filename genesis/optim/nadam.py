@@ -10,8 +10,6 @@ from genesis.optim.adam import BETAS, averaging
 from genesis.optim.declaration import DeclaredOptimizer, Group, Numbers, setting
 from genesis.optim.update_rule import Results, Scalar, Value, average_of, descent, shrunk, update_rule
 
-__all__ = ["NAdam"]
-
 
 @update_rule
 def nadam_update(

@@ -18,8 +18,6 @@ from genesis.tensor.views import detach
 from genesis.tracing.recording_hooks import is_recording, optimizer_stepped, optimizer_updates
 from genesis.tracing.state import recording
 
-__all__ = ["HINTS", "Closure", "Group", "Members", "Numbers", "Optimizer", "State"]
-
 State = dict[str, Any]  # what is kept, by name
 Group = State  # "params", and their settings
 Numbers = Arguments  # what an operation is given after its tensors

@@ -9,8 +9,6 @@ from genesis.optim.adam import BETAS, averaging
 from genesis.optim.declaration import DeclaredOptimizer, Group, Numbers, setting
 from genesis.optim.update_rule import Results, Scalar, Value, average_of, descent, shrunk, update_rule
 
-__all__ = ["RAdam"]
-
 
 @update_rule
 def radam_update(

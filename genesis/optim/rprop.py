@@ -6,8 +6,6 @@ from genesis.ops.elementwise import clamp, sign, where
 from genesis.optim.declaration import DeclaredOptimizer, Group, Numbers, setting
 from genesis.optim.update_rule import Results, Scalar, Value, descent, update_rule
 
-__all__ = ["Rprop"]
-
 
 @update_rule
 def rprop_update(

@@ -10,8 +10,6 @@ from itertools import repeat
 from genesis.ir.graph import Value
 from genesis.ops.registry import Operation, cast, composite, widened
 
-__all__ = ["Results", "Scalar", "Value", "average_of", "descent", "is_literal", "shrunk", "update_rule"]
-
 Scalar = Value | float  # a number that a schedule may change: it reaches the compiled program as an argument
 Results = tuple[Value | None, ...]
 

@@ -40,8 +40,6 @@ from genesis.tracing.state import current_trace, thread_state
 from genesis.tracing.trace import LOCK, Array, Trace
 from genesis.tracing.trie import BYTE_LIMIT
 
-__all__ = ["array_of", "call", "call_on", "enter", "filled", "moved"]
-
 Token = object  # what an argument contributes to the key of a call's step
 
 _SNAPSHOT_BYTES = 1 << 20

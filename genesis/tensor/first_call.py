@@ -17,8 +17,6 @@ from genesis.tracing.recording_hooks import unwatched
 from genesis.tracing.trace import Trace
 from genesis.tracing.trie import Key, Step
 
-__all__ = ["defined", "holds_tensor", "number_in", "with_numbers_read"]
-
 
 def defined(trace: Trace, operation: Operation, arguments: CallArguments, attributes: Attributes | None, key: Key) -> Step:
     """The step of a call that is new here, whose line is noted already."""

@@ -19,8 +19,6 @@ from genesis.tracing.recording_hooks import python_data, refuse
 from genesis.tracing.state import recording
 from genesis.tracing.trace import Array
 
-__all__ = ["as_numpy", "from_data", "from_memory", "from_outside"]
-
 
 @method
 def __init__(

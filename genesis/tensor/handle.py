@@ -23,12 +23,6 @@ from genesis.tracing.recording_hooks import made_of_python, touched_gradient
 from genesis.tracing.state import thread_state
 from genesis.tracing.trace import LOCK, Array, Trace
 
-__all__ = [
-    "CallArguments", "Operand", "Tensor", "all_pending", "attribute", "from_values", "gradient_holders", "hold_gradient",
-    "method", "pending", "result_class", "spreads", "tensor_of", "tensors_in",
-]
-
-
 if TYPE_CHECKING:
     from genesis.tensor.methods import Methods  # a stub of all that is attached to the class later
 else:

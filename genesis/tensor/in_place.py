@@ -20,8 +20,6 @@ from genesis.tracing.recording_hooks import storage_written
 from genesis.tracing.state import recording, thread_state
 from genesis.tracing.trace import Array, Change
 
-__all__ = ["in_place", "in_place_form", "last_change", "move_storage", "note", "update_all", "write", "write_all"]
-
 
 def write(tensor: Tensor, value: Tensor, change: Change | None = None) -> Tensor:
     """Put `value` (of the tensor's shape and dtype) into the tensor's storage; returns the tensor.

@@ -18,11 +18,6 @@ from genesis.ir.dtypes import DType, bfloat16, float16
 from genesis.runtime.devices import DeviceLike, device_of
 from genesis.tracing.state import recording, thread_state
 
-__all__ = [
-    "SwitchedModule", "autocast", "enable_grad", "inference_mode", "is_autocast_enabled", "is_grad_enabled", "no_grad",
-    "set_grad_enabled",
-]
-
 
 def is_grad_enabled() -> bool:
     """Whether operations are recorded for backward in this thread.

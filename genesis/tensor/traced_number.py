@@ -13,8 +13,6 @@ from typing import Any
 
 from genesis.ir.annotations import AnyFunction, Arguments, Tree
 
-__all__ = ["Number", "plain"]
-
 
 class Number:
     """`value`, and where a replay finds it anew: `source`, which the recorder understands."""

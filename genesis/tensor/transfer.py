@@ -15,8 +15,6 @@ from genesis.tracing.recording_hooks import is_recording, refuse
 from genesis.tracing.state import current_trace, thread_state
 from genesis.tracing.trace import LOCK, Array, Trace
 
-__all__ = ["sent"]
-
 
 def sent(arrays: Sequence[Array], device: Device, leaves: Sequence[object] = ()) -> list[Array]:
     """The values of `arrays` on `device`: the array itself where it is there, else a copy, from which gradients return.

@@ -13,8 +13,6 @@ from genesis.tracing.recording_hooks import value_looked_at
 from genesis.tracing.state import thread_state
 from genesis.tracing.trace import LOCK, Array
 
-__all__ = ["detach", "memory_of", "view"]
-
 
 def view(tensor: Tensor, name: str, *arguments: object, **attributes: object) -> Tensor:
     """A tensor that shares `tensor`'s storage (or a copy, where reshape cannot share)."""

@@ -7,8 +7,6 @@ from collections.abc import MutableMapping
 from types import MappingProxyType
 from typing import Any
 
-__all__ = ["FREED", "NOTHING", "BackwardState"]
-
 
 class BackwardState:
     """The hooks, custom Functions and saved values that a backward over one trace has to know of.

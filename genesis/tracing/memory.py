@@ -13,8 +13,6 @@ from genesis.ops.layout import Layout, contiguous_layout
 from genesis.runtime.devices import Device
 from genesis.runtime.memory import Buffer
 
-__all__ = ["Memory"]
-
 _new = object.__new__
 
 

@@ -13,11 +13,6 @@ from genesis.ir.graph import Graph
 from genesis.tracing.state import thread_state
 from genesis.tracing.trace import Array
 
-__all__ = [
-    "is_recording", "item_read", "made_of_python", "numbers_drawn", "optimizer_stepped", "optimizer_updates", "python_data",
-    "refuse", "storage_written", "touched_gradient", "unwatched", "value_looked_at",
-]
-
 T = TypeVar("T")
 
 

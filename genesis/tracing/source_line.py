@@ -6,8 +6,6 @@ import os
 import sys
 from types import CodeType, FrameType
 
-__all__ = ["resolve_line", "user_line"]
-
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 
 

@@ -12,8 +12,6 @@ from genesis.runtime.devices import CPU, Device
 from genesis.runtime.memory import Buffer
 from genesis.tracing.trace import LOCK, Trace
 
-__all__ = ["current_trace", "readers_of", "recording", "set_default_dtype", "thread_state", "unflushed"]
-
 
 class _ThreadState(threading.local):
     autocast: DType | None = None  # the class's value holds outside of autocast contexts, in every thread

@@ -29,8 +29,6 @@ from genesis.tracing.memory import Memory
 from genesis.tracing.source_line import resolve_line, user_line
 from genesis.tracing.trie import Key, Step, root_of
 
-__all__ = ["LOCK", "Array", "CallLine", "Change", "Memory", "Trace"]
-
 LOCK = fork_safe_lock(outermost=True)
 CallLine = tuple[int, CodeType | None, int, Key]  # a call: first position, code object, instruction offset, key
 

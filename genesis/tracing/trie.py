@@ -12,8 +12,6 @@ from typing import Any
 from genesis.ir.dtypes import DType
 from genesis.ir.graph import Graph, Node, Value
 
-__all__ = ["BYTE_LIMIT", "Key", "Step", "fresh_roots", "root_of"]
-
 Key = tuple[Any, ...]  # of a call: operation, mode, positions of its tensors, static arguments
 NODE_LIMIT = 20_000
 BYTE_LIMIT = max(1 << 30, os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 4)

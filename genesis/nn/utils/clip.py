@@ -9,8 +9,6 @@ from genesis.tensor.handle import Tensor
 from genesis.tensor.in_place import update_all
 from genesis.tracing.state import recording
 
-__all__ = ["clip_grad_norm_", "clip_grad_value_"]
-
 
 def _gradients(parameters: Tensor | Iterable[Tensor]) -> list[Tensor]:
     tensors = (parameters,) if isinstance(parameters, Tensor) else tuple(parameters)

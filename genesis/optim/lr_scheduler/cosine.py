@@ -7,8 +7,6 @@ import math
 from genesis.optim.lr_scheduler.scheduler import LRScheduler
 from genesis.optim.optimizer import Optimizer
 
-__all__ = ["CosineAnnealingLR", "CosineAnnealingWarmRestarts"]
-
 
 def _between(low: float, high: float, turn: float) -> float:
     """From `high` (turn 0) to `low` (turn 1) along half a cosine."""

@@ -8,8 +8,6 @@ from collections.abc import Callable, Sequence
 from genesis.optim.lr_scheduler.scheduler import LRScheduler, per_group
 from genesis.optim.optimizer import Group, Optimizer, State
 
-__all__ = ["CyclicLR", "OneCycleLR"]
-
 _Phase = tuple[float, str, str, str, str]  # its last step, then learning rate and momentum at both ends
 
 

@@ -11,10 +11,6 @@ from genesis.ir.annotations import Options
 from genesis.optim.lr_scheduler.scheduler import LRScheduler, per_group
 from genesis.optim.optimizer import Optimizer, State
 
-__all__ = [
-    "ConstantLR", "ExponentialLR", "LambdaLR", "LinearLR", "MultiStepLR", "MultiplicativeLR", "PolynomialLR", "StepLR",
-]
-
 
 class LambdaLR(LRScheduler):
     """The first learning rate times `lr_lambda(step)`; one function, or one for each group.

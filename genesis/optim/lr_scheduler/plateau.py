@@ -9,8 +9,6 @@ from genesis.optim.lr_scheduler.scheduler import LRScheduler, per_group
 from genesis.optim.optimizer import Optimizer
 from genesis.tensor.handle import Tensor
 
-__all__ = ["ReduceLROnPlateau"]
-
 
 class ReduceLROnPlateau(LRScheduler):
     """Times `factor` when the metric given to `step` has not improved for more than `patience` steps.

@@ -9,8 +9,6 @@ from typing import TypeVar
 from genesis.ir.annotations import Options
 from genesis.optim.optimizer import Optimizer, State
 
-__all__ = ["LRScheduler", "per_group"]
-
 T = TypeVar("T")
 
 

@@ -10,8 +10,6 @@ from genesis.optim.lr_scheduler.plateau import ReduceLROnPlateau
 from genesis.optim.lr_scheduler.scheduler import LRScheduler
 from genesis.optim.optimizer import Optimizer, State
 
-__all__ = ["ChainedScheduler", "SequentialLR"]
-
 
 class _Composed(LRScheduler):
     """Schedulers of one optimizer."""
