@@ -8,7 +8,6 @@ from genesis.nn import parallel as parallel
 from genesis.nn import utils as utils
 from genesis.nn.activation import *
 from genesis.nn.attention import *
-from genesis.nn.batch_norm import *
 from genesis.nn.cells import *
 from genesis.nn.containers import *
 from genesis.nn.convolution import *

@@ -61,7 +61,6 @@ class _Cell(Module):
         return h
 
     def extra_repr(self) -> str:
-        """The sizes, and what is not as it is by default."""
         return f"{self.input_size}, {self.hidden_size}" + ("" if self.bias else ", bias=False")
 
 
@@ -83,7 +82,6 @@ class RNNCell(_Cell):
         super().__init__(input_size, hidden_size, bias, device, dtype)
 
     def extra_repr(self) -> str:
-        """The sizes, and what is not as it is by default."""
         return super().extra_repr() + ("" if self.nonlinearity == "tanh" else f", nonlinearity={self.nonlinearity}")
 
 

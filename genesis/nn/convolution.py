@@ -58,7 +58,6 @@ class _Convolution(Family):
             init.uniform_(self.bias, -bound, bound)
 
     def extra_repr(self) -> str:
-        """Channels, and what differs from the defaults."""
         parts = [f"{self.in_channels}, {self.out_channels}, kernel_size={self.kernel_size}, stride={self.stride}"]
         if self.padding != (0,) * self._axes:
             parts.append(f"padding={self.padding}")

@@ -52,7 +52,6 @@ class _Table(Module):
         return module
 
     def extra_repr(self) -> str:
-        """The table's extents, and the row that stays."""
         more = "" if self.padding_idx is None else f", padding_idx={self.padding_idx}"
         return f"{self.num_embeddings}, {self.embedding_dim}{more}"
 
@@ -112,5 +111,4 @@ class EmbeddingBag(_Table):
         )
 
     def extra_repr(self) -> str:
-        """The table's extents, the row that does not count, and what becomes of bags."""
         return f"{super().extra_repr()}, mode={self.mode!r}"

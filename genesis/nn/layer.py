@@ -57,7 +57,6 @@ class Layer(Module):
         cls.function = staticmethod(function)
 
     def extra_repr(self) -> str:
-        """The settings of `_printed`, or all of them, with `inplace` where it is asked for."""
         if self._printed is not None:
             return super().extra_repr()
         return ", ".join([self._setting_text(name) for name in self._settings if name != "inplace" or getattr(self, name)])

@@ -73,7 +73,6 @@ class DataParallel(Module):
         return gather(outputs, self.output_device, self.dim)
 
     def extra_repr(self) -> str:
-        """The devices."""
         return f"device_ids={[str(device) for device in self.device_ids]}, output_device={str(self.output_device)!r}"
 
 

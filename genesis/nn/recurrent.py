@@ -139,7 +139,6 @@ class _Recurrent(Module):
         return [f"_l{layer}", f"_l{layer}_reverse"][: self._directions]
 
     def extra_repr(self) -> str:
-        """The sizes, and what is not as it is by default."""
         usual = {"proj_size": 0, "num_layers": 1, "bias": True, "batch_first": False, "dropout": 0, "bidirectional": False}
         settings = [f"{name}={getattr(self, name)}" for name, value in usual.items() if getattr(self, name) != value]
         return ", ".join([str(self.input_size), str(self.hidden_size), *settings])

@@ -150,7 +150,6 @@ class Upsample(Layer):
             self.scale_factor = tuple(map(float, factor)) if isinstance(factor, Sequence) else float(factor)
 
     def extra_repr(self) -> str:
-        """The size or the factor, and the mode."""
         which = "size" if self.scale_factor is None else "scale_factor"
         return f"{which}={getattr(self, which)!r}, mode={self.mode!r}"
 

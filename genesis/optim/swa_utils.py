@@ -13,8 +13,8 @@ from typing import Any
 
 from genesis.functions.creation import tensor
 from genesis.ir.annotations import Tree
-from genesis.nn.batch_norm import BatchNorm1d, BatchNorm2d, BatchNorm3d
 from genesis.nn.module import Module
+from genesis.nn.normalization import BatchNorm1d, BatchNorm2d, BatchNorm3d
 from genesis.optim.lr_scheduler.scheduler import LRScheduler, per_group
 from genesis.optim.optimizer import Optimizer
 from genesis.runtime.devices import DeviceLike

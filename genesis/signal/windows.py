@@ -33,7 +33,6 @@ class WindowOptions(TypedDict, total=False):
     requires_grad: bool
 
 
-
 def _window(
     name: str, M: int, sym: bool, shape: Callable[[np.ndarray, int], np.ndarray], dtype: DType | None, device: DeviceLike,
     requires_grad: bool,

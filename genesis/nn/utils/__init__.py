@@ -1,7 +1,6 @@
 """What training loops do to parameters: `genesis.nn.utils`, under PyTorch's names."""
 
 from genesis.nn.utils import rnn
-from genesis.nn.utils.clip import clip_grad_norm_, clip_grad_value_
-from genesis.nn.utils.vector import parameters_to_vector, vector_to_parameters
+from genesis.nn.utils.parameters import clip_grad_norm_, clip_grad_value_, parameters_to_vector, vector_to_parameters
 
 __all__ = ["clip_grad_norm_", "clip_grad_value_", "parameters_to_vector", "rnn", "vector_to_parameters"]
