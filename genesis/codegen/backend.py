@@ -11,8 +11,6 @@ from genesis.codegen.segment import Segment
 from genesis.lower.target import Target
 from genesis.runtime.devices import Device
 
-__all__ = ["Backend", "backend_of"]
-
 
 class Backend(NamedTuple):
     """`target(threads, device)` is what lowering has to know.

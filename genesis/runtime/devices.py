@@ -6,11 +6,6 @@ import threading
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-__all__ = [
-    "CPU", "CPUS", "Device", "DeviceLike", "GpuDriver", "device_of", "get_current_gpu", "get_default_device", "register_gpus",
-    "seen_devices", "set_current_gpu", "set_default_device",
-]
-
 _LAST = 63  # the number of the last logical device of the CPU
 
 

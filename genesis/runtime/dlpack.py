@@ -8,8 +8,6 @@ from typing import Any, NamedTuple
 
 from genesis.runtime.references import is_sole_owner
 
-__all__ = ["CPU", "CUDA", "Outside", "exported", "imported"]
-
 CPU, CUDA = 1, 2  # DLDeviceType
 _CODES = {0: "int", 1: "uint", 2: "float", 4: "bfloat", 6: "bool"}  # DLDataTypeCode
 _NAME, _USED = b"dltensor", b"used_dltensor"
@@ -58,7 +56,6 @@ _exports: dict[int, _Export] = {}  # by the address of the DLManagedTensor
 
 @ctypes.CFUNCTYPE(None, ctypes.c_void_p)
 def _delete(address: int) -> None:
-    """The consumer of a tensor is done with it."""
     _exports.pop(address, None)
 
 

@@ -15,8 +15,6 @@ import time
 from genesis.runtime.chunk_ir import with_fields
 from genesis.runtime.team_ir import fork_join_ir
 
-__all__ = ["FAULT_WORDS", "run_ir"]
-
 FAULT_WORDS = 4
 
 # Relocations run before all launches: argument blocks are complete, so launches need no look-ups.

@@ -120,10 +120,8 @@ class KernelCache:
             return None
         body = content[_HEADER.size :]
         sound = (
-            magic == _MAGIC
-            and len(body) == source_length + object_length
-            and body[:source_length] == source.encode()
-            and hashlib.sha256(body).digest() == digest
+            magic == _MAGIC and len(body) == source_length + object_length
+            and body[:source_length] == source.encode() and hashlib.sha256(body).digest() == digest
         )
         if not sound:
             return None
@@ -168,7 +166,6 @@ def _opened(path: Path | None) -> PrivateDirectory | None:
 
 
 def _name(source: str) -> str:
-    """The name of a source's file."""
     return hashlib.sha256(_toolchain() + source.encode()).hexdigest()
 
 

@@ -38,16 +38,11 @@ MOST_WORKERS = 7
 
 
 class CompileWorker:
-    """One process that compiles on request."""
-
     def __init__(self) -> None:
         program = str(Path(numba_compiler.__file__))
         self._process = subprocess.Popen(
             [sys.executable, "-P", program],  # -P: the names in this folder must hide no library's
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            bufsize=0,
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, bufsize=0,
             env=os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
             start_new_session=True,  # an interrupt from the keyboard is this process's business, not the worker's
         )

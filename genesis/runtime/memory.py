@@ -130,7 +130,6 @@ class _Pool:
             return address, size
 
     def usage(self) -> MemoryStats:
-        """The memory in buffers."""
         self.collect()
         return MemoryStats(self.held, self.peak, self.idle)
 
@@ -272,12 +271,8 @@ class _Bytes:
 
     def __init__(self, buffer: Buffer) -> None:
         self.buffer = buffer
-        self.__array_interface__ = {
-            "data": (buffer.ptr, not buffer.writeable),
-            "shape": (buffer.nbytes,),
-            "typestr": "|u1",
-            "version": 3,
-        }
+        data = buffer.ptr, not buffer.writeable
+        self.__array_interface__ = {"data": data, "shape": (buffer.nbytes,), "typestr": "|u1", "version": 3}
 
 
 def fetched(

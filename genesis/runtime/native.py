@@ -121,7 +121,6 @@ class Completion:
         return partial(setitem, self._word, 0, 1)
 
     def clear(self) -> None:
-        """Forget it, for another run."""
         self._word[0] = 0
 
     def __bool__(self) -> bool:
@@ -267,6 +266,5 @@ def _chunks(launch: NativeLaunch) -> tuple[int, int, int, bool]:
 
 
 def _assemble(launches: Sequence[NativeLaunch], slots: int, clock: int) -> array[int]:
-    """The program as one array, as `executor_ir` reads it."""
     layout = _Layout(slots)
     return layout.finish([(launch, layout.table(launch.blocks)) for launch in launches], clock)

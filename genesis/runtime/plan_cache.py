@@ -22,7 +22,6 @@ class PlanCache:
         self._latest: Any = None  # the plan that was used last
 
     def get(self, plans: Plans, key: Key) -> Any:
-        """The plan in `plans` under `key`, or None."""
         plan = plans.get(key)
         if plan is not None and plan is not self._latest:
             self._entries.move_to_end((id(plans), key))

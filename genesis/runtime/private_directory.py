@@ -79,15 +79,12 @@ class PrivateDirectory:
             os.unlink(name, dir_fd=self._fd)
 
     def status(self, name: str) -> os.stat_result:
-        """Size and times of a file."""
         return os.stat(name, dir_fd=self._fd, follow_symlinks=False)
 
     def touch(self, name: str) -> None:
-        """Set a file's time of last use to now."""
         os.utime(name, dir_fd=self._fd, follow_symlinks=False)
 
     def files(self) -> Iterator[tuple[str, os.stat_result]]:
-        """Names and statuses of the regular files."""
         for name in os.listdir(self._fd):
             with contextlib.suppress(OSError):  # another process removes files, too
                 status = self.status(name)

@@ -10,8 +10,6 @@ from __future__ import annotations
 import platform
 import sys
 
-__all__ = ["PROCESSORS"]
-
 _GETTID = 178 if platform.machine() in ("aarch64", "arm64") else 186  # the system call; C libraries have it since lately
 
 _LINUX = """
@@ -99,21 +97,10 @@ declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)
 """
 
 _ELSEWHERE = """
-define internal i64 @processor() {
-  ret i64 -1
-}
-
-define internal void @make_room(i64 %taken) {
-  ret void
-}
-
-define internal i64 @thread() {
-  ret i64 0
-}
-
-define internal void @place_workers(ptr %team, i64 %helpers, i64 %taken) {
-  ret void
-}
+define internal i64 @processor() { ret i64 -1 }
+define internal void @make_room(i64 %taken) { ret void }
+define internal i64 @thread() { ret i64 0 }
+define internal void @place_workers(ptr %team, i64 %helpers, i64 %taken) { ret void }
 """
 
 PROCESSORS = _LINUX.replace("GETTID", str(_GETTID)) if sys.platform == "linux" else _ELSEWHERE

@@ -5,8 +5,6 @@ from __future__ import annotations
 from genesis.runtime.devices import CPU, Device
 from genesis.runtime.memory import Buffer, host_pool
 
-__all__ = ["scratch"]
-
 
 class _Scratch:
     """Memory for temporaries of programs. The host's run one at a time, so all that want little share one buffer.

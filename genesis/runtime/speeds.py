@@ -16,8 +16,6 @@ from typing import NamedTuple
 from genesis.runtime.machine_code import available_processors, target
 from genesis.runtime.private_directory import PrivateDirectory, cache_directory
 
-__all__ = ["ROUND", "Speeds", "remember", "speeds"]
-
 
 class Speeds(NamedTuple):
     """A machine's speeds per second, and its latencies.

@@ -23,8 +23,6 @@ import platform
 from genesis.runtime.chunk_ir import CHUNK, with_fields
 from genesis.runtime.processors_ir import PROCESSORS
 
-__all__ = ["fork_join_ir", "worker_ir"]
-
 # Offsets, in words, into the team: where team.py writes.
 TEAM_SIZE, TEAM_TICKET, TEAM_MUTEX, TEAM_WORK, TEAM_DONE, TEAM_MAILBOXES = 0, 2, 32, 48, 64, 80
 MAILBOX_WORDS = 8

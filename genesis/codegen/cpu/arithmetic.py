@@ -13,8 +13,6 @@ from genesis.codegen.cpu.vector_math import FUNCTIONS
 from genesis.ir.annotations import AnyFunction
 from genesis.ops import PRIMITIVES
 
-__all__ = ["Arithmetic"]
-
 COMPARISONS = {"eq": "==", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">="}
 # Primitive -> the method of `Lanes` that emits it: one for all types, or one each for floats, integers and bool; "" is the
 # operand itself. Primitives of more than one method are methods of `Arithmetic`, the others vector math.

@@ -22,8 +22,6 @@ from genesis.codegen.cpu.registers import I64
 from genesis.codegen.cpu.values import effect, hoist, stored, value_of
 from genesis.lower.kernel import REDUCTIONS, Instruction, Kernel
 
-__all__ = ["emit_finish", "emit_kernel"]
-
 
 def emit_kernel(kernel: Kernel, width: int, blocks: Mapping[int, int] = MappingProxyType({})) -> str:
     """The module of a kernel's main function, which has the kernel's name; `blocks`: kept axis -> neighbours per item."""

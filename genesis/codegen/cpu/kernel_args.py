@@ -29,7 +29,6 @@ class Work(NamedTuple):
 
 
 def argument(w: KernelArg, call: KernelCall, slots: SlotMap, work: Work) -> BlockWord:
-    """The word of a call's argument block that `w` describes."""
     kernel = call.kernel
     if w.kind == "pointer":
         return slots.address(w.value, w.extra)

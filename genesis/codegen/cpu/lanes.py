@@ -6,14 +6,14 @@ from collections.abc import Collection, Mapping
 
 from llvmlite import ir
 
-from genesis.codegen.cpu.conversion import Conversion
 from genesis.codegen.cpu.registers import (
-    DOUBLE, FLOATING, I1, I32, I64, MEMORY_TYPE, POINTER, SIZE, UNSIGNED, Literal, Value, constants, element_type, is_varying,
-    zero,
+    DOUBLE, FLOATING, I1, I32, I64, MEMORY_TYPE, POINTER, REGISTER_TYPE, SIZE, UNSIGNED, Literal, Value, constants,
+    element_type, is_varying, with_shape, zero,
 )
+from genesis.codegen.cpu.vectors import Vectors
 
 
-class Lanes(Conversion):
+class Lanes(Vectors):
     """Emits vector code of `width` lanes at the position of `builder`.
 
     Example::
@@ -22,6 +22,76 @@ class Lanes(Conversion):
         x = b.load(b.element_pointer(source, index, "float32"), "float32")
         b.store(b.fma(x, x, 1.0), target, "float32")
     """
+
+    # ---- dtypes ----
+
+    def convert(self, x: ir.Value, from_dtype: str, to_dtype: str) -> ir.Value:
+        """NumPy's `astype`.
+
+        A float goes to an integer by truncation, NaN to 0, and saturates at 32 or 64 bits; narrower integers wrap from
+        there. To bool is `!= 0`. To float16 and bfloat16 the register is rounded to their precision.
+        """
+        if from_dtype == to_dtype:
+            return x
+        target = with_shape(REGISTER_TYPE[to_dtype], x)
+        if to_dtype == "bool":
+            return self.compare("!=", x, 0, from_dtype)
+        if from_dtype in FLOATING:
+            if to_dtype in FLOATING:
+                resized = self.builder.fpext if element_type(x) == REGISTER_TYPE["float32"] else self.builder.fptrunc
+                return self.round_to(to_dtype, x if x.type == target else resized(x, target))
+            # Saturating: a plain conversion of NaN, or of a value out of range, gives poison.
+            wide = with_shape(I64 if SIZE[REGISTER_TYPE[to_dtype]] == 8 else I32, x)
+            name = "fptoui.sat" if to_dtype in ("uint32", "uint64") else "fptosi.sat"
+            whole = self.intrinsic(name, wide, [x], overloads=(wide, x.type))
+            return whole if wide == target else self.builder.trunc(whole, target)
+        if to_dtype in FLOATING:
+            whole = self.builder.uitofp if from_dtype in UNSIGNED else self.builder.sitofp
+            return self.round_to(to_dtype, whole(x, target))
+        if REGISTER_TYPE[to_dtype].width < element_type(x).width:
+            return self.builder.trunc(x, target)
+        return (self.builder.zext if from_dtype in UNSIGNED else self.builder.sext)(x, target)
+
+    def round_to(self, dtype: str, x: ir.Value) -> ir.Value:
+        """A float32 value rounded half to even to the precision of float16 or bfloat16; for another dtype, as it is."""
+        if dtype == "float16":
+            return self.builder.fpext(self._float16(x), x.type)
+        if dtype == "bfloat16":
+            return self.bitcast_to_float(self.shift_left(self._bfloat16_bits(x), 16))
+        return x
+
+    def _float16(self, x: ir.Value) -> ir.Value:
+        """A float32 value as half, by a processor's instruction.
+
+        Without the fence LLVM joins this with an earlier truncation of float64: that is a call of `__truncdfhf2`, which is not
+        linked, and aborts the process.
+        """
+        fenced = self.intrinsic("arithmetic.fence", x.type, [x], overloads=(x.type,))
+        return self.builder.fptrunc(fenced, with_shape(MEMORY_TYPE["float16"], x))
+
+    def _bfloat16_bits(self, x: ir.Value) -> ir.Value:
+        """The upper 16 bits of a float32 rounded half to even, in the lower half of an i32; NaN stays a quiet NaN."""
+        bits = self.bitcast_to_int(x)
+        odd = self.logical_and(self.shift_right_logical(bits, 16), 1)
+        rounded = self.add(self.add(bits, 0x7FFF), odd)
+        return self.shift_right_logical(self.select(self.is_nan(x), self.logical_or(bits, 0x400000), rounded), 16)
+
+    def from_memory(self, x: ir.Value, dtype: str) -> ir.Value:
+        if dtype == "bool":
+            return self.compare("!=", x, 0, "uint8")
+        if dtype == "float16":
+            return self.builder.fpext(x, with_shape(REGISTER_TYPE[dtype], x))
+        if dtype == "bfloat16":
+            return self.bitcast_to_float(self.shift_left(self.builder.zext(x, with_shape(I32, x)), 16))
+        return x
+
+    def to_memory(self, x: ir.Value, dtype: str) -> ir.Value:
+        memory = with_shape(MEMORY_TYPE[dtype], x)
+        if dtype == "bool":
+            return self.builder.zext(x, memory)
+        if dtype == "float16":
+            return self._float16(x)
+        return self.builder.trunc(self._bfloat16_bits(x), memory) if dtype == "bfloat16" else x
 
     # ---- division ----
 
@@ -115,7 +185,6 @@ class Lanes(Conversion):
         return self.from_memory(self._masked("load", memory, [pointer, mask, zero(memory)], memory, 0), dtype)
 
     def load_uniform(self, pointer: ir.Value, dtype: str) -> ir.Value:
-        """One element."""
         memory = MEMORY_TYPE[dtype]
         return self.from_memory(self.builder.load(pointer, align=SIZE[memory], typ=memory), dtype)
 
@@ -140,7 +209,6 @@ class Lanes(Conversion):
             self._masked("store", ir.VoidType(), [x, pointer, mask], x.type, 1)
 
     def store_uniform(self, x: ir.Value, pointer: ir.Value, dtype: str) -> None:
-        """One element."""
         x = self.to_memory(x, dtype)
         self.builder.store(x, pointer, align=SIZE[x.type])
 
@@ -202,9 +270,7 @@ class Lanes(Conversion):
     def _whole(self, mask: ir.Value | None) -> ir.Value:
         return self.splat(ir.Constant(I1, 1)) if mask is None else mask
 
-    def _masked(
-        self, name: str, result: ir.Type, arguments: list[ir.Value], memory: ir.VectorType, pointer: int
-    ) -> ir.Value:
+    def _masked(self, name: str, result: ir.Type, arguments: list[ir.Value], memory: ir.VectorType, pointer: int) -> ir.Value:
         """A masked memory intrinsic; its alignment is an attribute of the pointer argument (numbered `pointer`)."""
         call = self.intrinsic("masked." + name, result, arguments, overloads=(memory, arguments[pointer].type))
         attributes = ir.values.ArgumentAttributes()

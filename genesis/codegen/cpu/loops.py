@@ -16,8 +16,9 @@ from genesis.codegen.cpu.kernel_args import Work, argument
 from genesis.codegen.cpu.lanes import Lanes
 from genesis.codegen.cpu.product import launch as product
 from genesis.codegen.cpu.product.driver import WORDS
-from genesis.codegen.cpu.product.tile import Tile, counted
+from genesis.codegen.cpu.product.tile import Tile
 from genesis.codegen.cpu.registers import I64, POINTER, REGISTER_TYPE
+from genesis.codegen.cpu.vectors import counted
 from genesis.codegen.segment import SlotMap
 from genesis.ir.graph import Node
 from genesis.ir.shapes import numel

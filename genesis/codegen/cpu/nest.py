@@ -13,10 +13,9 @@ from genesis.codegen.cpu.lanes import Lanes
 from genesis.codegen.cpu.registers import I32, I64, POINTER
 from genesis.codegen.cpu.tiling import register_lanes
 from genesis.codegen.cpu.vector_math import FUNCTIONS
+from genesis.codegen.cpu.vectors import counted
 from genesis.ir.annotations import Key
 from genesis.lower.kernel import REDUCTIONS, Instruction, Kernel, KernelArg
-
-__all__ = ["LINE", "Nest", "PendingStore"]
 
 # From this much work per element on, the last vector of a row runs the masked code of the others: a mask costs next to nothing
 # there, and a second copy of the body a good part of the compile time.
@@ -112,24 +111,14 @@ class Nest:
     @contextmanager
     def loop(self, start: ir.Value, end: ir.Value, step: int = 1) -> Iterator[ir.Value]:
         """`for i in range(start, end, step)`. Values of the body are invalid after it; accumulators live on the stack."""
-        b = self.builder
-        before = b.block
-        header, body, after = (self.function.append_basic_block(n) for n in ("loop", "body", "after"))
-        b.branch(header)
-        b.position_at_end(header)
-        i = b.phi(I64)
-        i.add_incoming(start, before)
-        b.cbranch(b.icmp_signed("<", i, end), body, after)
-        b.position_at_end(body)
-        # Inside a new scope: `once` looks for the scopes further out, and writes before the loops entered from them.
-        self.scopes.append({})
-        self.entered.append(before)
-        yield i
-        self.scopes.pop()
-        self.entered.pop()
-        i.add_incoming(b.add(i, I64(step), flags=["nsw"]), b.block)
-        b.branch(header)
-        b.position_at_end(after)
+        before = self.builder.block
+        with counted(self.builder, start, end, step, flags=["nsw"]) as i:
+            # Inside a new scope: `once` looks for the scopes further out, and writes before the loops entered from them.
+            self.scopes.append({})
+            self.entered.append(before)
+            yield i
+            self.scopes.pop()
+            self.entered.pop()
 
     @contextmanager
     def branch(self, condition: ir.Value) -> Iterator[None]:

@@ -23,8 +23,6 @@ from genesis.runtime.devices import Device
 from genesis.runtime.kernel_cache import KernelSource, get_or_compile
 from genesis.runtime.native import Block, NativeLaunch, NativeProgram
 
-__all__ = ["assemble"]
-
 BLOCK_QUANTUM = 64
 # Shares of a launch for each worker; of a kernel with totals, partial results, which are combined in order: the result does not
 # depend on which worker is late. One share each made every sum wait for the slowest worker.
@@ -92,7 +90,6 @@ def _compiled(nodes: Sequence[Node], schedule: Schedule) -> dict[str, int]:
 
 
 def _sources(kernel: Kernel, blocks: Mapping[int, int]) -> dict[str, KernelSource]:
-    """A kernel's functions, by name."""
     width = width_of(kernel)
     text = f"width {width}\n{kernel.text}"
     stated = f"blocks {blocks}\n{text}" if blocks else text

@@ -7,7 +7,7 @@ from llvmlite import ir
 from genesis.codegen.cpu.arithmetic import Arithmetic
 from genesis.codegen.cpu.lanes import Lanes
 from genesis.codegen.cpu.nest import Nest
-from genesis.codegen.cpu.registers import DOUBLE, FLOAT, FLOATING, I1, I8, I64, POINTER, REGISTER_TYPE, is_varying
+from genesis.codegen.cpu.registers import DOUBLE, FLOAT, FLOATING, I1, I64, I8, POINTER, REGISTER_TYPE, is_varying
 from genesis.codegen.cpu.values import effect, value_of
 
 _INTEGER_RANGE = {
@@ -71,7 +71,6 @@ class Accumulator:
         return self._marked(value, self._current(self.magnitude, self.bits)) if self.bits else value
 
     def _current(self, slot: ir.Value, type_: ir.Type) -> ir.Value:
-        """The value of `slot`, in the present number of lanes."""
         return self.lanes.builder.load(slot, typ=self._vector(type_))
 
     def _vector(self, type_: ir.Type) -> ir.Type:
@@ -89,7 +88,6 @@ class Accumulator:
         return self.lanes.select(self.lanes.compare(">" if self.name == "max" else "<", x, current, self.dtype), x, current)
 
     def _larger(self, x: ir.Value, current: ir.Value) -> ir.Value:
-        """The larger of two magnitudes."""
         return self.lanes.builder.select(self.lanes.builder.icmp_unsigned(">", x, current), x, current)
 
     def add(self, x: ir.Value, position: ir.Value | None, mask: ir.Value | None) -> None:

@@ -109,8 +109,7 @@ def _random(nest: Nest, i: Instruction, seed: ir.Value, start: ir.Value) -> ir.V
     halves = [_halves(nest, seed), _halves(nest, counter)]
     bits = random_bits.threefry2x32(lanes, *halves[0], *halves[1])
     if i.dtype.name == "float32":
-        return random_bits.uniform_float32(lanes, bits[0]) if i.name == "uniform" else \
-            random_bits.normal_float32(lanes, *bits)
+        return random_bits.uniform_float32(lanes, bits[0]) if i.name == "uniform" else random_bits.normal_float32(lanes, *bits)
     if i.name == "uniform":
         return random_bits.uniform_float64(lanes, *bits)
     # A second counter, 2^63 further on, that no draw reaches: a normal draw of float64 takes 128 random bits.
@@ -120,8 +119,7 @@ def _random(nest: Nest, i: Instruction, seed: ir.Value, start: ir.Value) -> ir.V
 
 def _halves(nest: Nest, x: ir.Value) -> tuple[ir.Value, ir.Value]:
     lanes = nest.lanes
-    return (lanes.convert(x, "int64", "int32"),
-            lanes.convert(lanes.shift_right_logical(x, 32), "int64", "int32"))
+    return (lanes.convert(x, "int64", "int32"), lanes.convert(lanes.shift_right_logical(x, 32), "int64", "int32"))
 
 
 def _checked(nest: Nest, i: Instruction, index: ir.Value) -> ir.Value:
@@ -155,7 +153,6 @@ def effect(nest: Nest, i: Instruction) -> None:
 
 
 def stored(nest: Nest, i: Instruction, value: ir.Value) -> None:
-    """Store `value` where `i` says."""
     assert i.access is not None
     lanes, dtype = nest.lanes, i.dtype.name
     stride = lane_stride(nest, i.access)

@@ -8,7 +8,7 @@ No fast-math flags: NaN, infinities and signed zeros behave as IEEE 754 says, wh
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 
 from llvmlite import ir
@@ -18,7 +18,24 @@ from genesis.codegen.cpu.registers import (
     mangled, scalar_constant, with_shape,
 )
 
-__all__ = ["Vectors"]
+
+@contextmanager
+def counted(
+    builder: ir.IRBuilder, start: ir.Value, end: ir.Value, step: int | ir.Value = 1, flags: Sequence[str] = ()
+) -> Iterator[ir.Value]:
+    """`for i in range(start, end, step)` around the body."""
+    before = builder.block
+    header, body, after = (builder.append_basic_block(name) for name in ("loop", "body", "after"))
+    builder.branch(header)
+    builder.position_at_end(header)
+    i = builder.phi(I64)
+    i.add_incoming(start, before)
+    builder.cbranch(builder.icmp_signed("<", i, end), body, after)
+    builder.position_at_end(body)
+    yield i
+    i.add_incoming(builder.add(i, I64(step) if isinstance(step, int) else step, flags=flags), builder.block)
+    builder.branch(header)
+    builder.position_at_end(after)
 
 
 def _by_type(of_floats: str, of_integers: str) -> Callable[[Vectors, Value, Value], ir.Value]:

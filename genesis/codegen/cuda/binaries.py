@@ -18,8 +18,6 @@ from genesis.runtime.installation import install_command
 from genesis.runtime.kernel_cache import KernelCache
 from genesis.runtime.private_directory import cache_directory
 
-__all__ = ["cubin", "machine_code", "names", "toolchain"]
-
 COMPILERS = ("numba-cuda", "nvidia-nvvm", "nvidia-nvjitlink", "nvidia-cuda-nvcc-cu12", "nvidia-nvjitlink-cu12")
 _cache = KernelCache(lambda: cache_directory("cuda"))
 

@@ -16,9 +16,9 @@ from collections.abc import Sequence
 from contextlib import nullcontext
 from functools import partial
 
+from genesis.codegen.cuda.arithmetic import Accumulator
 from genesis.codegen.cuda.emitter import Emitter, Team
 from genesis.codegen.cuda.grid_loops import begin_shares, layers, over_points, pass_over
-from genesis.codegen.cuda.reductions import Accumulator
 from genesis.codegen.cuda.signature import Function
 from genesis.codegen.cuda.target import THREADS
 from genesis.lower.kernel import REDUCTIONS, Kernel
@@ -71,7 +71,6 @@ def _passes(emitter: Emitter) -> None:
 
 
 def _targets(emitter: Emitter, targets: Sequence[int]) -> None:
-    """Accumulate the values at hand, and write."""
     for n in targets:
         i = emitter.kernel.instructions[n]
         if i.name in REDUCTIONS or i.name == "scan":

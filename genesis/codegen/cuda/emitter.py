@@ -9,8 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Literal, NamedTuple
 
-from genesis.codegen.cuda.arithmetic import Arithmetic, converted, loaded, stored
-from genesis.codegen.cuda.reductions import Accumulator
+from genesis.codegen.cuda.arithmetic import Accumulator, Arithmetic, converted, loaded, stored
 from genesis.codegen.cuda.signature import Signature, Text
 from genesis.codegen.cuda.target import THREADS, WARP
 from genesis.lower.kernel import REDUCTIONS, Access, Instruction, Kernel
@@ -37,7 +36,6 @@ class Values:
         return any(n in scope for scope in self.scopes)
 
     def define(self, n: int, expression: str) -> None:
-        """Assign `expression` to the variable of value `n`."""
         self.text.line(f"v{n} = {expression}")
         self.scopes[-1].add(n)
 
@@ -98,17 +96,14 @@ class Values:
         return self.signature.name(i.access.pointer), offset
 
     def element(self, n: int) -> str:
-        """The element of instruction `n` at the point at hand."""
         return self.near.get(n) or "{}[{}]".format(*self.location(n))
 
     # ---- effects ----
 
     def store(self, n: int, value: str) -> None:
-        """Store `value` where instruction `n` says."""
         self.text.line(f"{self.element(n)} = {stored(value, self.instructions[n].dtype.name)}")
 
     def effect(self, n: int) -> None:
-        """A store or a scatter of computed values."""
         i, line = self.instructions[n], self.text.line
         value, dtype = f"v{i.args[-1]}", i.dtype.name
         # Atomic where threads may meet; another scatter is in one thread, in order, so that the last value wins.
@@ -160,7 +155,6 @@ class Emitter:
         return self.signature.name(self.kernel.axes[axis][0])
 
     def count(self, axes: Sequence[int]) -> str:
-        """The number of points of some axes."""
         return " * ".join(self.extent(a) for a in axes) or "1"
 
     def accumulator(self, n: int) -> Accumulator:
@@ -169,7 +163,6 @@ class Emitter:
         return Accumulator("sum" if i.name == "scan" else i.name, n, source.dtype.name, i.dtype.name)
 
     def letter(self, axis: int) -> str:
-        """The name of an axis' position."""
         return AXES[axis] if axis < len(AXES) else f"i{axis}"
 
     # ---- loops ----
@@ -205,14 +198,12 @@ class Emitter:
                 self.text.line(f"{variable} += {step}")
 
     def _decode(self, axes: Sequence[int], name: str) -> None:
-        """Bind the positions on `axes` of the point numbered `name`."""
         for n, axis in enumerate(axes):
             inner = self.count(axes[n + 1 :])
             divided = name if n == len(axes) - 1 else f"{name} // ({inner})" if " " in inner else f"{name} // {inner}"
             self.text.line(f"{self.index[axis]} = {divided}" + ("" if n == 0 else f" % {self.extent(axis)}"))
 
     def body(self) -> str:
-        """The declarations of arrays, and the lines."""
         return "".join(f"    {name} = {array}\n" for name, array in self.arrays.items()) + str(self.text)
 
     def position(self, axes: Sequence[int]) -> str:

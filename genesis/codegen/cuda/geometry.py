@@ -12,8 +12,6 @@ from genesis.codegen.cuda.target import LARGE, SIMULATED, THREADS, WARP
 from genesis.ir.shapes import numel
 from genesis.lower.kernel import REDUCTIONS, Kernel
 
-__all__ = ["LAYERS", "Grid", "finishing", "launch", "team_of"]
-
 LAYERS = 65535  # the most blocks of a grid along y and along z
 # An H100 or H200 has 132 multiprocessors, each with 2048 threads of at most 32 registers; a loop that the compiler unrolls by
 # four takes up to 64, which leaves 1024 threads. With four loads of four bytes in flight these request 16 KB per 0.65 us, the

@@ -56,7 +56,6 @@ def vectors_of(kernel: Kernel, targets: Sequence[int]) -> PointsPerThread:
 
 
 def _step(kernel: Kernel, n: int) -> int | str:
-    """The stride of instruction `n` along the lanes."""
     access = kernel.instructions[n].access
     assert access is not None and kernel.lane is not None
     return access.strides[kernel.lane]
@@ -97,7 +96,6 @@ def over_vectors(
 
 
 def _read(emitter: Emitter, near: Mapping[int, str], points: int, end: str) -> None:
-    """Load what is not adjacent."""
     if near:
         with _each(emitter, points, end):
             for n, name in near.items():
@@ -117,7 +115,6 @@ def _each(emitter: Emitter, points: int, end: str) -> Iterator[None]:
 
 
 def _near(emitter: Emitter, n: int, points: int) -> str:
-    """A thread's local array of the elements of instruction `n`."""
     i = emitter.kernel.instructions[n]
     assert i.access is not None
     name = f"near_{emitter.signature.name(i.access.pointer)}"
@@ -167,7 +164,6 @@ def over_points(emitter: Emitter, needed: Sequence[int]) -> Iterator[None]:
 
 
 def _over_vectors(emitter: Emitter) -> AbstractContextManager[None]:
-    """The lane axis, with multiple points per thread."""
     assert emitter.lane is not None
     vectors = vectors_of(emitter.kernel, emitter.kernel.targets())
     begin, step = (f"cuda.{block} * cuda.blockDim.x * {vectors.points}" for block in ("blockIdx.x", "gridDim.x"))

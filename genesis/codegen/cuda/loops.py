@@ -16,8 +16,6 @@ from genesis.lower.stages import Loop, Matrix, Product
 from genesis.lower.tile_access import items_of, point_axes
 from genesis.ops.layout import Layout
 
-__all__ = ["tile_calls"]
-
 Box = Sequence[tuple[int, int]]  # for each axis its first index and the count
 
 

@@ -134,7 +134,6 @@ def _cut(matrices: Matrices, dtype: str, processors: int) -> tuple[Tile, int]:
 
 
 def _in_order(batch: Sequence[tuple[int, int, int, int]], matrix: int) -> tuple[tuple[int, int, int, int], ...]:
-    """The batch with contiguous results."""
     steps = [matrix * numel(extent for extent, *_ in batch[at + 1 :]) for at in range(len(batch))]
     return tuple((extent, a, b, step) for (extent, a, b, _), step in zip(batch, steps, strict=True))
 

@@ -11,8 +11,6 @@ from typing import NamedTuple
 from genesis.codegen.cuda.arithmetic import FLOATING, accumulated, loaded, memory_type, stored
 from genesis.codegen.cuda.target import SIMULATED
 
-__all__ = ["Form", "Tile", "combine_source", "parameters", "product_source"]
-
 POINTERS = ("a", "b", "c")
 NUMBERS = ("m", "n", "k", "row_tiles", "column_tiles", "parts", "share", "c_row", "c_part")
 AXES = ("batch_a", "batch_b", "batch_c", "rows", "a_terms", "b_terms", "columns")

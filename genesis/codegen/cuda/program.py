@@ -29,8 +29,6 @@ from genesis.runtime.cuda.program import FAULT, CudaLaunch, CudaProgram, CudaWor
 from genesis.runtime.devices import Device
 from genesis.runtime.uninterrupted import uninterrupted
 
-__all__ = ["assemble", "target", "target_of"]
-
 # The threads of a host that a GPU resembles. Lowering fuses multiple passes over rows from 16 rows per thread on: 128 rows are
 # about one for each of an H100's or H200's 132 multiprocessors. Fewer, longer rows take a kernel per pass, shared by teams.
 WIDE = 8
@@ -135,8 +133,7 @@ class _Assembly:
         """The launches of a loop: its calls on one tile after the other, and conversions of sums to their dtypes."""
         steps: list[CudaLaunch] = []
         for call, adds in tile_calls(nodes, loop):
-            steps += self.kernels([call]) if isinstance(call, KernelCall) else \
-                self.product(call, nodes[call.node].dtype, adds)
+            steps += self.kernels([call]) if isinstance(call, KernelCall) else self.product(call, nodes[call.node].dtype, adds)
         for value in loop.sums:
             if value not in self.slots.schedule.sums:
                 continue
@@ -180,7 +177,6 @@ class _Assembly:
         return found
 
     def _word(self, word: KernelArg, partials: CudaWord, shares: int) -> CudaWord:
-        """The word of a launch that `word` describes."""
         if word.kind == "pointer":
             return self.slots.address(word.value, word.extra)
         if word.kind == "scalar":

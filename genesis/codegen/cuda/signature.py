@@ -88,7 +88,6 @@ class Signature:
         return self._used(f"{dtype}_partials", dtype + "*", self._word("partials"))
 
     def shares(self) -> str:
-        """The number of partial results."""
         return self.name(self._word("shares"))
 
     def _word(self, kind: str) -> int:

@@ -13,8 +13,6 @@ from genesis.codegen.cuda.binaries import names, toolchain
 from genesis.codegen.cuda.signature import Function
 from genesis.ir.annotations import Attributes
 
-__all__ = ["run"]
-
 
 class _Memory:
     """A pointer as a kernel sees it: an address with a type."""
@@ -32,8 +30,6 @@ class _Memory:
 
 
 class _Pointers(_Memory):
-    """A pointer to pointers."""
-
     def __init__(self, address: int, dtype: np.dtype) -> None:
         super().__init__(address, np.dtype(np.int64))
         self.target = dtype

@@ -14,8 +14,6 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from numba.cuda.simulator.kernelapi import Dim3
 
-__all__ = ["Block"]
-
 
 class Block:
     """What numba's simulator calls: made for a function and the shapes of grid and block, and run at a position of the grid."""

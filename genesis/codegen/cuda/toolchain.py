@@ -35,9 +35,6 @@ if SIMULATED:
     simulator: Any = kernel
     simulator.BlockManager = Block
 
-__all__ = ["DTYPES", "Elements", "Machine", "aligned", "compile_ptx", "device", "device_function", "exchanged", "is_aligned",
-           "libdevice", "link", "math", "set_once"]
-
 
 _NAMES = ("float64", "float32", "float16", "int64", "int32", "int16", "int8", "uint64", "uint32", "uint16", "uint8")
 DTYPES: dict[str, Any] = {name: getattr(np if SIMULATED else types, name) for name in _NAMES}
@@ -157,7 +154,6 @@ set_once: Any = _simulated_set_once if SIMULATED else intrinsic(_set_once)
 
 
 def _address(context: Context, builder: ir.IRBuilder, pointer: ir.Value, offset: ir.Value) -> ir.Value:
-    """The address of an element."""
     return builder.ptrtoint(builder.gep(pointer, [offset]), context.get_value_type(types.int64))
 
 

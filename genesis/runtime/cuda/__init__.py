@@ -12,8 +12,6 @@ from genesis.runtime.devices import GpuDriver, register_gpus
 from genesis.runtime.fork import fork_safe_lock
 from genesis.runtime.installation import install_command
 
-__all__ = ["SIMULATED", "gpu_count", "memory_of", "opened", "reason_for_none"]
-
 SIMULATED = os.environ.get("NUMBA_ENABLE_CUDASIM", "0") not in ("", "0")  # numba reads it when it is imported
 _lock = fork_safe_lock()
 _opened: dict[int, GpuMemory] = {}

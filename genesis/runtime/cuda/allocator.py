@@ -10,8 +10,6 @@ import bisect
 
 from genesis.runtime.cuda.gpu import Gpu, OutOfMemoryError
 
-__all__ = ["Allocator"]
-
 QUANTUM = 512  # bytes: the alignment of blocks, as of the driver's own allocations
 SMALL = 1 << 20  # requests up to this size come out of segments of
 SMALL_SEGMENT = 2 << 20
@@ -68,7 +66,6 @@ class Allocator:
         return block.address
 
     def give(self, address: int) -> None:
-        """Take back a block."""
         block = self._blocks[address]
         self.blocks -= 1
         self.held -= block.size

@@ -10,8 +10,6 @@ from cuda.bindings import driver
 from genesis.ir.annotations import AnyFunction
 from genesis.runtime.cuda.gpu import UnavailableError
 
-__all__ = ["Context", "Owned", "asked", "gpu_count", "said"]
-
 _processes: list[int] = []  # processes that started the driver: a forked child cannot use it
 
 

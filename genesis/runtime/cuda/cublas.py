@@ -100,7 +100,6 @@ def _library() -> Any:
 
 
 def cublas_is_here() -> bool:
-    """Whether cuBLAS is installed."""
     return _library() is not None
 
 
@@ -131,7 +130,6 @@ def gemm_call(handle: int, gemm: Gemm, a: int, b: int, c: int, library: ModuleTy
 
 
 def _compute_type(dtype: str) -> int:
-    """cuBLAS' number for the type of sums."""
     if dtype == "float32" and matmul.allow_tf32:
         return _COMPUTE_32F_FAST_TF32
     return _COMPUTE_64F if dtype == "float64" else _COMPUTE_32F

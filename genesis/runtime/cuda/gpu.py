@@ -5,16 +5,12 @@ A GPU has one stream: work runs in the order of its submission, and only `synchr
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
 from genesis.ir.annotations import Key
-
-__all__ = ["Command", "Gpu", "Image", "LaunchError", "Loaded", "Mark", "OutOfMemoryError", "Properties", "UnavailableError"]
-
 
 Command = Callable[[], Any]  # a call that submits one launch; what it returns is the driver's status
 Mark = Any  # an event of the driver's; on the simulated GPU, a time
@@ -56,7 +52,7 @@ class Properties(NamedTuple):
     is_integrated: int
 
 
-class Gpu(ABC):
+class Gpu(Protocol):
     """A GPU with its context and its stream.
 
     Attributes:
@@ -68,95 +64,77 @@ class Gpu(ABC):
         has_blas: whether a `Gemm` can be launched.
     """
 
+    index: int
     name: str
     capability: tuple[int, int]
     processors: int
-    has_blas = False
+    functions: dict[Key, tuple[Any, Loaded]]
+    has_blas: bool = False
 
     def __init__(self, index: int) -> None:
-        self.index = index
-        self.functions: dict[Key, tuple[Any, Loaded]] = {}
+        self.index, self.functions = index, {}
 
-    @abstractmethod
     def properties(self) -> Properties:
         """The GPU's properties."""
 
     # ---- memory ----
 
-    @abstractmethod
     def free_and_total(self) -> tuple[int, int]:
         """The bytes that are free, and all there are."""
 
-    @abstractmethod
     def allocate(self, nbytes: int) -> int:
         """The address of new memory; 0 if there is not enough."""
 
-    @abstractmethod
     def release(self, address: int) -> None:
         """Give back what `allocate` gave. Work that may still touch it has to be done."""
 
-    @abstractmethod
     def owner_of(self, address: int) -> int:
         """The number of the GPU whose memory is at an address; that of this one for none."""
 
-    @abstractmethod
     def pinned(self, nbytes: int) -> np.ndarray:
         """Bytes of the host that copies read and write while the host goes on; for good."""
 
-    @abstractmethod
     def copy_in(self, address: int, values: np.ndarray) -> None:
         """Copy contiguous pinned values to the GPU. They may be changed once a mark set after this is passed."""
 
-    @abstractmethod
     def copy_out(self, values: np.ndarray, address: int) -> None:
         """Copy from the GPU over contiguous pinned values, which are there once a mark set after this is passed."""
 
-    @abstractmethod
     def copy(self, address: int, source: int, nbytes: int) -> None:
         """Copy within the GPU."""
 
-    @abstractmethod
     def clear(self, address: int, nbytes: int) -> None:
         """Fill with zeros."""
 
     # ---- order ----
 
-    @abstractmethod
     def mark(self, timed: bool = False, sleeping: bool = False) -> Mark:
         """A mark in the stream behind all work so far: `timed` records the time, `sleeping` lets a waiting thread sleep."""
 
-    @abstractmethod
     def wait(self, mark: Mark) -> None:
         """Wait until the work before a mark is done."""
 
-    @abstractmethod
     def has_passed(self, mark: Mark) -> bool:
         """Whether the work before a mark is done."""
 
-    @abstractmethod
     def seconds_between(self, first: Mark, second: Mark) -> float:
         """From one timed mark, which has been passed, to another."""
 
-    @abstractmethod
     def synchronize(self) -> None:
         """Wait until all is done. Raises RuntimeError if some of it failed."""
 
-    @abstractmethod
     def wait_for(self, stream: int) -> None:
         """Wait until the work of another library's stream is done."""
 
     @property
-    @abstractmethod
     def stream(self) -> int:
         """The stream's handle."""
 
     # ---- kernels ----
 
-    @abstractmethod
     def load(self, image: Image, name: str) -> Loaded:
         """The function `name` of an image, ready to be launched. Raises RuntimeError if it cannot be loaded."""
 
-    @abstractmethod
     def command(
         self, function: Loaded, blocks: Sequence[int], threads: Sequence[int], types: Sequence[str], arguments: Sequence[float]
     ) -> Command:
@@ -165,16 +143,13 @@ class Gpu(ABC):
         `arguments` fill parameters of `types`: `int64`, `float64`, `float32*`, `float32[]`.
         """
 
-    @abstractmethod
     def submit(self, commands: Sequence[Command], after: Command = int) -> None:
         """Submit the commands in order, then call `after`; no interrupt can come between. Raises LaunchError at the first
         that fails, and submits no more.
         """
 
-    @abstractmethod
     def timed(self, commands: Sequence[Command]) -> tuple[list[Command], Callable[[], list[float]]]:
         """The commands with marks between them, and a function that gives the seconds of each after they have run."""
 
-    @abstractmethod
     def captured(self, commands: Sequence[Command]) -> Command:
         """One command that does what `commands` do."""

@@ -11,8 +11,6 @@ from genesis.runtime.cuda.gpu import Gpu, Mark
 from genesis.runtime.fork import fork_safe_lock
 from genesis.runtime.memory import Loan, MemoryStats
 
-__all__ = ["GpuMemory"]
-
 CHUNK = 4 << 20  # bytes of a pinned buffer; larger copies alternate between two, so that host and GPU copy at the same time
 ALIGNMENT = 64
 STATISTICS = ("held", "peak", "reserved", "peak_reserved", "blocks", "segments", "retries", "shortages")
@@ -52,7 +50,6 @@ class GpuMemory:
             return {name: getattr(self._allocator, name) for name in STATISTICS}
 
     def usage(self) -> MemoryStats:
-        """The memory in buffers, and idle."""
         found = self.statistics()
         return MemoryStats(found["held"], found["peak"], found["reserved"] - found["held"])
 
@@ -63,13 +60,11 @@ class GpuMemory:
             self._allocator.peak = max(self._allocator.held, least)
 
     def reset_peaks(self) -> None:
-        """Forget the most bytes held and the most reserved."""
         with self.lock:
             self.reset_peak()
             self._allocator.peak_reserved = self._allocator.reserved
 
     def trim(self) -> None:
-        """Give what is in no buffer back to the GPU."""
         with self.lock:
             self._collect()
             self._allocator.trim()
@@ -113,7 +108,6 @@ class GpuMemory:
                 self.gpu.copy_in(address + start, piece)  # asynchronous: the piece is not reused before its mark
 
     def copy(self, address: int, source: int, nbytes: int) -> None:
-        """Copy within the GPU."""
         if nbytes:
             with self.lock:  # another thread may be capturing the stream into a graph, which would record this copy
                 self.gpu.copy(address, source, nbytes)

@@ -102,8 +102,6 @@ class _Bound:
 
 
 class _Table:
-    """Values in a GPU's memory, which lives as long as this object."""
-
     __slots__ = ("__weakref__", "address")
 
     def __init__(self, memory: GpuMemory, values: np.ndarray) -> None:

@@ -20,8 +20,6 @@ from genesis.runtime.cuda.gpu import Command, Gpu, Image, LaunchError, Loaded, M
 from genesis.runtime.cuda.program import raw_words
 from genesis.runtime.uninterrupted import uninterrupted
 
-__all__ = ["RealGpu"]
-
 _OUT_OF_MEMORY = driver.CUresult.CUDA_ERROR_OUT_OF_MEMORY
 _NOT_READY = driver.CUresult.CUDA_ERROR_NOT_READY
 _ATTRIBUTE = driver.CUdevice_attribute
@@ -149,7 +147,6 @@ class RealGpu(Gpu):
 
     @functools.cached_property
     def _blas(self) -> int:
-        """The handle of cuBLAS."""
         with self._context:
             return cublas_handle(self.stream, self.allocate(WORKSPACE))
 
@@ -208,7 +205,6 @@ class RealGpu(Gpu):
         return _Kept(driver.cuGraphLaunch, instance.handle, self._stream, keep=instance)
 
     def _instance(self, commands: Sequence[Command]) -> Owned:
-        """The commands as a graph that can be launched."""
         with self._context:
             asked(driver.cuStreamBeginCapture, self._stream, driver.CUstreamCaptureMode.CU_STREAM_CAPTURE_MODE_THREAD_LOCAL)
             try:

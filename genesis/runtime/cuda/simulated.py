@@ -16,8 +16,6 @@ import numpy as np
 
 from genesis.runtime.cuda.gpu import Command, Gpu, Image, LaunchError, Loaded, Mark, Properties
 
-__all__ = ["SimulatedGpu"]
-
 TOTAL = 1 << 30
 _ALIGNMENT = 512
 

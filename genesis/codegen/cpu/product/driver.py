@@ -15,10 +15,9 @@ from llvmlite import ir
 
 from genesis.codegen.cpu.lanes import Lanes
 from genesis.codegen.cpu.product.packing import Ahead, Region, emit_copy, emit_packing, firsts, strip_elements
-from genesis.codegen.cpu.product.tile import VECTORS, Tile, counted, emit_tile
+from genesis.codegen.cpu.product.tile import VECTORS, Tile, emit_tile
 from genesis.codegen.cpu.registers import I1, I64, POINTER, FunctionPointer
-
-__all__ = ["WORDS", "product_ir"]
+from genesis.codegen.cpu.vectors import counted
 
 # The words of an argument block. Distances are in elements, batch strides in bytes; a transposed operand is stored as its
 # transpose. A panel is `height` rows, or columns if `by_columns`; blocks are `rows` or `columns` by `depth`. Items from
@@ -121,7 +120,6 @@ class _Driver:
             b.call(kernel, [*(b.mul(row, items) for row in rows), words, self.worker])
 
     def _matrix(self, name: str, item: ir.Value) -> ir.Value:
-        """The start of `item`'s matrix of operand `name`."""
         b, word = self.builder, self.word
         batch = b.udiv(item, word["panels"])
         outer, inner = b.udiv(batch, word["batch_inner"]), b.urem(batch, word["batch_inner"])
@@ -149,9 +147,7 @@ class _Driver:
         where_it_lay = (b.mul(row, size), row, step)
         return b.select(lies, start, target), *(b.select(lies, *pair) for pair in zip(where_it_lay, packed, strict=True))
 
-    def _right(
-        self, right: _Operand, column: ir.Value, last: ir.Value, along: Sequence[ir.Value], target: ir.Value
-    ) -> None:
+    def _right(self, right: _Operand, column: ir.Value, last: ir.Value, along: Sequence[ir.Value], target: ir.Value) -> None:
         """The strip that begins at a column of B, of columns before `last` and of along[1] of its rows from along[0] on."""
         b, size, (k_first, k), distance = self.builder, self.tile.columns, along, self.word["ldb"]
         end = self._least(b.add(column, I64(size)), last)

@@ -13,8 +13,6 @@ from genesis.ops.layout import Layout
 from genesis.runtime.kernel_cache import KernelSource
 from genesis.runtime.native import Block, BlockWord
 
-__all__ = ["Panels", "block", "packed", "panels", "source"]
-
 # The largest packed blocks: A's, 192 x 384 floats, fills part of a second-level cache. Blocks of 96 to 288 rows and of 192 to
 # 512 terms were measured without a difference.
 ROWS, COLUMNS, DEPTH = 192, 1024, 384

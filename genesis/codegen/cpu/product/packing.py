@@ -13,8 +13,9 @@ from typing import NamedTuple
 from llvmlite import ir
 
 from genesis.codegen.cpu.lanes import Lanes
-from genesis.codegen.cpu.product.tile import Tile, counted
-from genesis.codegen.cpu.registers import I8, I32, I64, POINTER, constants
+from genesis.codegen.cpu.product.tile import Tile
+from genesis.codegen.cpu.registers import I32, I64, I8, POINTER, constants
+from genesis.codegen.cpu.vectors import counted
 
 
 def strip_elements(tile: Tile, size: int, k: ir.Value, builder: ir.IRBuilder) -> ir.Value:
@@ -126,7 +127,6 @@ class Ahead:
             b.store(value, variable)
 
     def step(self) -> None:
-        """Prefetch the next part."""
         b = self.builder
         left = b.load(self.left, typ=I64)
         count = b.select(b.icmp_signed("<", left, self.each), left, self.each)

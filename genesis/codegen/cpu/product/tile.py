@@ -7,8 +7,7 @@ strides. One step of the loop multiplies each row's element, broadcast, with the
 from __future__ import annotations
 
 import platform
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from llvmlite import ir
@@ -16,8 +15,6 @@ from llvmlite import ir
 from genesis.codegen.cpu.lanes import Lanes
 from genesis.codegen.cpu.registers import I1, I32, I64, POINTER, REGISTER_TYPE, Literal
 from genesis.codegen.cpu.tiling import vector_bytes
-
-__all__ = ["Tile", "counted", "emit_tile"]
 
 VECTORS = 2  # of columns in a tile
 
@@ -44,23 +41,6 @@ class Tile(NamedTuple):
     def heights(self) -> tuple[int, int, int]:
         """The rows of the generated tiles: the rest of a matrix takes the lowest tile that covers it."""
         return self.rows // 3, 2 * self.rows // 3, self.rows
-
-
-@contextmanager
-def counted(builder: ir.IRBuilder, start: ir.Value, end: ir.Value, step: int | ir.Value = 1) -> Iterator[ir.Value]:
-    """`for i in range(start, end, step)` around the body."""
-    before = builder.block
-    header, body, after = (builder.append_basic_block(name) for name in ("loop", "body", "after"))
-    builder.branch(header)
-    builder.position_at_end(header)
-    i = builder.phi(I64)
-    i.add_incoming(start, before)
-    builder.cbranch(builder.icmp_signed("<", i, end), body, after)
-    builder.position_at_end(body)
-    yield i
-    i.add_incoming(builder.add(i, I64(step) if isinstance(step, int) else step), builder.block)
-    builder.branch(header)
-    builder.position_at_end(after)
 
 
 def emit_tile(module: ir.Module, tile: Tile, rows: int, vectors: int) -> ir.Function:

@@ -7,10 +7,9 @@ exchange, 60 digits) on that interval.
 
 from __future__ import annotations
 
-from genesis.codegen.cpu.vector_math.double_word import DoubleWord, fast_two_sum, two_sum
 from genesis.codegen.cpu.vector_math.number import (
-    Number, Operand, clamp, copy_sign, fma, in_float64, nearest_integer, nearest_multiple, polynomial, power_of_two, scale_of,
-    scaled, where,
+    DoubleWord, Number, Operand, clamp, copy_sign, fast_two_sum, fma, in_float64, nearest_integer, nearest_multiple, polynomial,
+    power_of_two, scale_of, scaled, two_sum, where,
 )
 
 LOG2_E = 1.4426950408889634
@@ -25,8 +24,7 @@ EXP_TAIL = {
     "float32": (0.5, 0.166665182, 0.041666206, 0.00836891867, 0.00139505416),
     "float64": (
         0.5000000000000013, 0.166666666666667, 0.04166666666651501, 0.00833333333330719, 0.001388888894714095,
-        0.0001984126991737127, 2.480148979667503e-05, 2.7557216339716774e-06, 2.76313372341473e-07,
-        2.5117843628871168e-08,
+        0.0001984126991737127, 2.480148979667503e-05, 2.7557216339716774e-06, 2.76313372341473e-07, 2.5117843628871168e-08,
     ),
 }  # fmt: skip
 
@@ -36,8 +34,7 @@ SINH_TAIL = (
     1.609084234602554e-10,
 )  # fmt: skip
 COSH_TAIL = (
-    0.5, 0.041666666666666664, 0.0013888888888888896, 2.480158730156317e-05, 2.7557319267918406e-07,
-    2.0876713036645914e-09,
+    0.5, 0.041666666666666664, 0.0013888888888888896, 2.480158730156317e-05, 2.7557319267918406e-07, 2.0876713036645914e-09,
     1.14935274170303e-11,
 )  # fmt: skip
 

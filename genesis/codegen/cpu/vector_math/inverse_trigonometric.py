@@ -5,8 +5,9 @@ The polynomials are minimax fits of this project (Remez exchange, 60 digits) on 
 
 from __future__ import annotations
 
-from genesis.codegen.cpu.vector_math.double_word import DoubleWord, constant
-from genesis.codegen.cpu.vector_math.number import INFINITY, NAN, Number, copy_sign, fma, in_float64, polynomial, where
+from genesis.codegen.cpu.vector_math.number import (
+    INFINITY, NAN, DoubleWord, Number, constant, copy_sign, fma, in_float64, polynomial, where,
+)
 
 HALF_PI = (1.5707963267948966, 6.123233995736766e-17)
 PI = (3.141592653589793, 1.2246467991473532e-16)

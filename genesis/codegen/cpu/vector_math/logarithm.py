@@ -6,11 +6,10 @@ Waite (1980). The polynomials are minimax fits of this project (Remez exchange, 
 
 from __future__ import annotations
 
-from genesis.codegen.cpu.vector_math.double_word import DoubleWord, constant, two_product, two_sum
 from genesis.codegen.cpu.vector_math.exponential import LOG_2, exp_of_sum
 from genesis.codegen.cpu.vector_math.number import (
-    INFINITY, MANTISSA_BITS, NAN, SMALLEST_NORMAL, Number, by_precision, copy_sign, fma, polynomial, power_of_two, square_root,
-    where,
+    INFINITY, MANTISSA_BITS, NAN, SMALLEST_NORMAL, DoubleWord, Number, by_precision, constant, copy_sign, fma, polynomial,
+    power_of_two, square_root, two_product, two_sum, where,
 )
 
 ROOT_HALF_BITS = {"float32": 0x3F3504F3, "float64": 0x3FE6A09E667F3BCD}
@@ -21,8 +20,8 @@ LOG_TAIL_FLOAT32 = (
 )  # fmt: skip
 # log(1 + f) = 2s + s^3 p(s^2): error 2^-59.5.
 LOG_TAIL_FLOAT64 = (
-    0.6666666666666735, 0.39999999999408464, 0.2857142874393903, 0.22222198396969273, 0.18183574334261518,
-    0.15313773771284084, 0.14798916131505876,
+    0.6666666666666735, 0.39999999999408464, 0.2857142874393903, 0.22222198396969273, 0.18183574334261518, 0.15313773771284084,
+    0.14798916131505876,
 )  # fmt: skip
 # log(1 + f) = 2s + 2/3 s^3 + s^5 p(s^2): error 2^-73.5.
 LOG_TAIL_EXTENDED = (

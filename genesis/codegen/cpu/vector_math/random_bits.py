@@ -20,9 +20,7 @@ KEY_PARITY = 0x1BD11BDA
 ROTATIONS = ((13, 15, 26, 6), (17, 29, 16, 24))
 
 
-def threefry2x32(
-    b: Lanes, key0: Value, key1: Value, counter0: ir.Value, counter1: ir.Value
-) -> tuple[ir.Value, ir.Value]:
+def threefry2x32(b: Lanes, key0: Value, key1: Value, counter0: ir.Value, counter1: ir.Value) -> tuple[ir.Value, ir.Value]:
     """Two i32 of random bits from a key and a counter of two i32 each."""
     key0, key1, x0, x1 = b.matched(key0, key1, counter0, counter1)
     keys = (key0, key1, b.logical_xor(b.logical_xor(key0, key1), KEY_PARITY))

@@ -10,8 +10,9 @@ from __future__ import annotations
 from llvmlite import ir
 
 from genesis.codegen.cpu.registers import DOUBLE
-from genesis.codegen.cpu.vector_math.double_word import DoubleWord, fast_two_sum, two_product, two_sum
-from genesis.codegen.cpu.vector_math.number import Number, fma, in_float64, nearest_integer, polynomial, where
+from genesis.codegen.cpu.vector_math.number import (
+    DoubleWord, Number, fast_two_sum, fma, in_float64, nearest_integer, polynomial, two_product, two_sum, where,
+)
 
 TWO_OVER_PI = 0.6366197723675814
 HALF_PI = {
@@ -24,16 +25,14 @@ HUGE = {"float32": 2.0**14, "float64": 2.0**27}
 SIN_TAIL = {
     "float32": (-0.166666552, 0.00833217613, -0.000195169705),
     "float64": (
-        -0.16666666666666632, 0.008333333333322387, -0.0001984126982978265, 2.755731368179045e-06,
-        -2.5050756334216697e-08,
+        -0.16666666666666632, 0.008333333333322387, -0.0001984126982978265, 2.755731368179045e-06, -2.5050756334216697e-08,
         1.5896682513584572e-10,
     ),
 }  # fmt: skip
 COS_TAIL = {
     "float32": (0.0416666456, -0.00138873653, 2.44381299e-05),
     "float64": (
-        0.0416666666666666, -0.001388888888887407, 2.4801587289446013e-05, -2.755731434116307e-07,
-        2.0875721669516707e-09,
+        0.0416666666666666, -0.001388888888887407, 2.4801587289446013e-05, -2.755731434116307e-07, 2.0875721669516707e-09,
         -1.135956083633259e-11,
     ),
 }  # fmt: skip

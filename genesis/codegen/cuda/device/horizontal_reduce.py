@@ -13,12 +13,6 @@ from genesis.codegen.cuda.target import WARP
 from genesis.codegen.cuda.toolchain import Elements, device_function, exchanged
 from genesis.codegen.cuda.toolchain import device as cuda
 
-__all__ = [
-    "argmax_of", "argmin_of", "block_argmax", "block_argmin", "block_max", "block_min", "block_prod", "block_sum",
-    "column_argmax", "column_argmin", "column_max", "column_min", "column_prod", "column_sum", "warp_argmax", "warp_argmin",
-    "warp_max", "warp_min", "warp_prod", "warp_sum",
-]
-
 Reduction = Callable[..., float | tuple[float, int]]  # (values, shared arrays) -> the result of all threads
 
 

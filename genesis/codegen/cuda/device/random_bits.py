@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from genesis.codegen.cuda.toolchain import DTYPES, device_function, math
 
-__all__ = ["normal_float32", "normal_float64", "uniform_float32", "uniform_float64"]
-
 float32, int64, uint32 = (DTYPES[name] for name in ("float32", "int64", "uint32"))
 
 
@@ -59,13 +57,11 @@ def _unit_float64(x: int, y: int) -> float:
 
 @device_function
 def uniform_float32(key: int, counter: int) -> float:
-    """A draw from [0, 1)."""
     return _unit_float32(_threefry2x32(key, counter)[0])
 
 
 @device_function
 def uniform_float64(key: int, counter: int) -> float:
-    """A draw from [0, 1)."""
     x, y = _threefry2x32(key, counter)
     return _unit_float64(x, y)
 
