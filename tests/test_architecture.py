@@ -23,7 +23,7 @@ USERS = {  # modules that users import, and nothing else, lie loose
 # special functions, the data loader's threads, the first CUDA device.
 DEFERRED = {
     ("genesis/runtime/numba_compiler.py", "llvmlite.binding"), ("genesis/runtime/numba_compiler.py", "numba.core"),
-    ("genesis/ir/printer.py", "networkx"), ("genesis/ops/rows.py", "scipy.special"),
+    ("genesis/debug/graph.py", "networkx"), ("genesis/ops/rows.py", "scipy.special"),
     ("genesis/ops/solving.py", "scipy.linalg"), ("genesis/ops/solving.py", "scipy.linalg"),
     ("genesis/utils/__init__.py", "genesis.utils.data"),
     ("genesis/debug/cuda_probe.py", "cuda.pathfinder"),

@@ -73,8 +73,7 @@ class record_grad_function:
     def observe(self, event: GradientEvent) -> None:
         """Take down a step of backward."""
         self.records.append(GradientRecord(
-            len(self.records), event.name, tuple(map(_shape, event.gradients)), tuple(map(_shape, event.passed)), event.line
-        ))
+            len(self.records), event.name, tuple(map(_shape, event.gradients)), tuple(map(_shape, event.passed)), event.line))
 
     def finish(self) -> None:
         """A backward has come to its end."""

@@ -16,10 +16,13 @@ from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
 
+import numpy as np
+from scipy.optimize import isotonic_regression
+
 from genesis.debug.graph import RecordedGraph
 from genesis.debug.program import Flushed
 from genesis.ir.annotations import Attributes, Key
-from genesis.ir.printer import format_node
+from genesis.ir.graph import format_node
 from genesis.lower.rewriting import base_of
 from genesis.ops.registry import PRIMITIVES
 
@@ -204,17 +207,11 @@ def _abscissas(
 
 
 def _spaced(wanted: Sequence[float], widths: Sequence[float]) -> list[float]:
-    """Centres as near to those wanted as keeps their order and a gap between (pool adjacent violators)."""
+    """Centres as near to those wanted as keeps their order and a gap between."""
     offsets, offset = [], 0.0
     for i, width in enumerate(widths):
         offset += 0.0 if i == 0 else (widths[i - 1] + width) / 2 + GAP
         offsets.append(offset)
-    pools: list[tuple[float, int]] = []  # (sum of wanted places less offsets, how many)
-    for place_wanted, own in zip(wanted, offsets, strict=True):
-        total, count = place_wanted - own, 1
-        while pools and pools[-1][0] / pools[-1][1] > total / count:
-            before, more = pools.pop()
-            total, count = total + before, count + more
-        pools.append((total, count))
-    means = [total / count for total, count in pools for _ in range(count)]
-    return [mean + own for mean, own in zip(means, offsets, strict=True)]
+    own = np.array(offsets)
+    found: list[float] = (isotonic_regression(wanted - own).x + own).tolist() if wanted else []
+    return found

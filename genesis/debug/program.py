@@ -72,13 +72,10 @@ class LoweredProgram:
         nodes = self.graph.nodes
         first = calls[0]
         more = [f"# and {len(calls) - 1} more of the same structure"] if len(calls) > 1 else []
-        return KernelView(
-            name,
-            "\n".join([listing(first, self.graph.note), *more]),
-            tuple(nodes[i].op for i in first.nodes),
-            tuple(dict.fromkeys(_value(nodes, i) for call in calls for i in call.reads)),
-            tuple(dict.fromkeys(_value(nodes, i) for call in calls for i in call.writes)),
-        )
+        reads = tuple(dict.fromkeys(_value(nodes, i) for call in calls for i in call.reads))
+        writes = tuple(dict.fromkeys(_value(nodes, i) for call in calls for i in call.writes))
+        source = "\n".join([listing(first, self.graph.note), *more])
+        return KernelView(name, source, tuple(nodes[i].op for i in first.nodes), reads, writes)
 
 
 def instruction(nodes: Sequence[Node], call: Call) -> str:

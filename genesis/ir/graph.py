@@ -7,7 +7,7 @@ compute with Values, and each operator they use adds a node.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from genesis.ir.annotations import Key, Options, Scalar
@@ -154,6 +154,26 @@ class Value:
 
     def __repr__(self) -> str:
         return f"%{self.index}: {self.dtype.name}{list(self.shape)}"
+
+
+def format_node(index: int, node: Node) -> str:
+    """`%3 = add(%1, %2) : float32[4, 8]`"""
+    parts = [f"%{i}" for i in node.inputs]
+    parts += [f"{name}={value!r}" for name, value in node.attrs.items() if name not in ("weak", "label")]
+    label = node.attrs.get("label", node.op)
+    return f"%{index} = {label}({', '.join(parts)}) : {node.dtype.name}{list(node.shape)}"
+
+
+def format_nodes(
+    nodes: Sequence[Node], indices: Sequence[int] | None = None, note: Callable[[int], str] | None = None
+) -> str:
+    """The nodes at `indices` (all, if None), each followed by `note(index)` as a comment."""
+    chosen = range(len(nodes)) if indices is None else indices
+    lines = [format_node(i, nodes[i]) for i in chosen]
+    if note is not None:
+        width = max(map(len, lines), default=0)
+        lines = [f"{line:<{width}}  # {note(i)}" if note(i) else line for line, i in zip(lines, chosen, strict=True)]
+    return "\n".join(lines)
 
 
 class VerificationError(AssertionError):

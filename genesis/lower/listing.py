@@ -27,39 +27,32 @@ class _Listing:
         self.note = note
         self.lines: list[str] = []
         self.said: set[str] = set()
+        self.done: set[int] = set()  # the values that the text has, and that each later line may name
         self.names = {axis: _AXIS_NAMES[axis] if axis < len(_AXIS_NAMES) else f"x{axis}" for axis in range(len(call.extents))}
 
     def text(self) -> str:
         kernel = self.kernel
         self.lines.append(f"def {kernel.name}():")
-        kept = [a for a, (_, reduced) in enumerate(kernel.axes) if not reduced]
-        depth = self._loops(kept, 1, "parallel")
-        done: set[int] = set()
+        depth = self._loops([a for a, (_, reduced) in enumerate(kernel.axes) if not reduced], 1, "parallel")
+        inner = [a for a, (_, reduced) in enumerate(kernel.axes) if reduced]
         for step in kernel.steps:
             targets = kernel.targets(step)
-            inner = [a for a, (_, reduced) in enumerate(kernel.axes) if reduced]
-            outside = [n for n in kernel.needed(targets) if not kernel.instructions[n].varies & set(inner)]
-            self._values([n for n in outside if n not in done], depth)
-            done.update(outside)
+            needed = kernel.needed(targets)
+            self._values([n for n in needed if kernel.instructions[n].varies.isdisjoint(inner)], depth)
             deeper = self._loops(inner, depth, "reduced")
-            inside = [n for n in kernel.needed(targets) if n not in done and kernel.instructions[n].name not in REDUCTIONS]
-            self._values(inside, deeper)
+            self._values(needed, deeper, again=bool(inner))  # each pass over a row has its own
             for n in targets:
                 self._effect(n, deeper)
-            done.update(targets if not inner else [])
-            if not inner:
-                done.update(inside)
         for n, i in enumerate(kernel.instructions):
             if (i.level in ("row", "uniform") and i.name == "store") or (i.name in REDUCTIONS and i.attr("over") == "row"):
-                self._values([m for m in kernel.needed([n]) if m not in done], depth)
-                done.update(kernel.needed([n]))
+                self._values(kernel.needed([n]), depth)
                 self._effect(n, depth)
-        for level, axes in (("final", []), ("column", [a for a, (_, reduced) in enumerate(kernel.axes) if reduced])):
+        for level, axes in (("final", []), ("column", inner)):
             stores = [n for n, i in enumerate(kernel.instructions) if i.level == level and i.name == "store"]
             if stores:
                 self.lines.append("    # then once, over all workers")
                 depth = self._loops(axes, 1, "finished")
-                self._values([m for n in stores for m in kernel.needed([n]) if m not in done and not done.add(m)], depth)  # type: ignore[func-returns-value]
+                self._values([m for n in stores for m in kernel.needed([n])], depth)
                 for n in stores:
                     self._effect(n, depth)
         return "\n".join(self.lines)
@@ -71,9 +64,10 @@ class _Listing:
             depth += 1
         return depth
 
-    def _values(self, numbers: list[int], depth: int) -> None:
-        for n in numbers:
+    def _values(self, numbers: list[int], depth: int, again: bool = False) -> None:
+        for n in [n for n in dict.fromkeys(numbers) if n not in self.done]:
             i = self.kernel.instructions[n]
+            self.done.update(() if again else (n,))
             if i.name not in REDUCTIONS and i.name != "word":
                 self._line(f"v{n} = {self._expression(i)}", self.kernel.origins[n], depth)
 

@@ -7,7 +7,7 @@ import numpy as np
 
 from genesis import lower
 from genesis.execution import flush as execute
-from genesis.ir.printer import format_nodes
+from genesis.ir.graph import format_nodes
 from genesis.ops.reference import evaluate
 from genesis.tracing.state import current_trace
 

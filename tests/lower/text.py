@@ -5,8 +5,7 @@ import re
 from textwrap import dedent
 
 from genesis.ir.dtypes import DTYPES
-from genesis.ir.graph import Node
-from genesis.ir.printer import format_nodes
+from genesis.ir.graph import Node, format_nodes
 from genesis.lower.rewriting import Simplified
 from genesis.ops.registry import PRIMITIVES
 
