@@ -40,6 +40,7 @@ class _Check:
         self._states: dict[Source, State] = {}
         self._roots: set[str] = set()  # the names of tensors that are guarded to be views of none
         self._written = {root for program in recorder.programs for root, _ in program.writes}
+        self._keeps = any(program.replay.plan.keeps for program in recorder.programs)
 
     def function(self, given: Mapping[InputSource, int]) -> AnyFunction:
         for j, value in enumerate(self.arguments.leaves):
@@ -90,7 +91,12 @@ class _Check:
         self.guards.labels += [label.format(state.label) for label in LABELS]
         return TensorGuard(
             tensor, self._node(state), state.requires_grad, _asks_hooks(state), is_read,
-            state.array.memory.strides, tensor in self._written, number)  # type: ignore[union-attr]
+            state.array.memory.strides, self._is_private(state), number)  # type: ignore[union-attr]
+
+    def _is_private(self, state: State) -> bool:
+        """Whether NumPy must not see the memory: it is written, or kept for a later backward and was not copied for it."""
+        return state.tensor in self._written or (
+            self._keeps and not state.array.memory.buffer.shared)  # type: ignore[union-attr]
 
     def _fail_if(self, condition: str, label: str) -> None:
         self.lines.append(f"if {condition}: return {len(self.guards.labels)}")
@@ -203,7 +209,7 @@ class _Check:
         found = f"m{len(self.lines)}"
         self.lines.append(f"{found} = {self._arrays[name]}.memory or realize({self._arrays[name]})")
         self._fail_if(f"{found}.strides != {self.guards.constant(memory.strides)}", f"the strides of {state.label}")
-        if state.tensor in self._written:
+        if self._is_private(state):
             self._fail_if(f"{found}.buffer.shared", f"whether NumPy sees the memory of {state.label}")
 
 

@@ -28,7 +28,7 @@ class TensorGuard(NamedTuple):
     is_bare: bool  # it is a leaf, and has to be one that nobody asks about its gradient
     is_read: bool
     strides: Shape | None
-    is_written: bool
+    is_private: bool
     number: int
 
 
@@ -72,7 +72,7 @@ class TensorGuards:
 
 def _guarded_arrays(rows: Sequence[TensorGuard]) -> list[Array] | int:
     arrays = []
-    for tensor, node, requires_grad, is_bare, is_read, strides, is_written, number in rows:
+    for tensor, node, requires_grad, is_bare, is_read, strides, is_private, number in rows:
         array = tensor._array
         if tensor._base is not None:
             return number
@@ -87,7 +87,7 @@ def _guarded_arrays(rows: Sequence[TensorGuard]) -> list[Array] | int:
             if memory.strides != strides:
                 return number + 4
             buffer = memory.buffer
-            if is_written and (buffer._flat is not None or buffer._owner is not None) and buffer.shared:
+            if is_private and (buffer._flat is not None or buffer._owner is not None) and buffer.shared:
                 return number + 5
         arrays.append(array)
     return arrays
