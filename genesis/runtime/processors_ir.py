@@ -10,6 +10,8 @@ from __future__ import annotations
 import platform
 import sys
 
+# Barring the caller's processor: sums of 4M numbers after a pause took 215 us in half of the loops, then 90 to 120 in nearly
+# all.
 _GETTID = 178 if platform.machine() in ("aarch64", "arm64") else 186  # the system call; C libraries have it since lately
 
 _LINUX = """

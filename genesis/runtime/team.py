@@ -18,6 +18,8 @@ from genesis.runtime.kernel_cache import KernelSource, get_or_compile
 from genesis.runtime.machine_code import available_processors
 from genesis.runtime.uninterrupted import uninterrupted
 
+# Not OpenMP: slim images lack it, and a forked child that meets it hangs. Not Numba's portable layer: it takes 100 us a launch
+# and aborts under concurrent use.
 MOST_WORKERS = 1024
 _MOST_PER_PROCESSOR = 16
 

@@ -29,6 +29,7 @@ MAILBOX_WORDS = 8
 
 # A worker spins for 0.2 to 0.5 ms, in pauses of 20 to 50 ns: a training step's kernels find it awake after the 0.3 ms of Python
 # between two steps. A wake-up takes 2 us, from sleep 25 to 60.
+# Measured, against 30 us of spinning: a 784-512-512-10 step from 0.87 to 0.82 of JAX, a 1-10-1 step 267 to 194 us.
 WORKER_SPINS = 10_000
 CALLER_SPINS = 1000
 

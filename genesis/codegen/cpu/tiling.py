@@ -30,6 +30,8 @@ def cache_bytes() -> int:
     return max(sizes, default=32 << 10) << 10
 
 
+# Measured: Black-Scholes in two registers 7.7 to 5.7 ms; four give 5.3 but take half as much again to compile. Not
+# kept: two from work of 12 on, 7.3 to 6.6 ns in cache and little from memory.
 LIGHT_WORK = 24
 SUMS = 24  # of 32 registers; the others hold what is read
 SIZES = (1, 2, 3, 4, 6)  # few: every size is another kernel to compile
@@ -51,6 +53,7 @@ def width_of(kernel: Kernel) -> int:
     lanes = register_lanes(kernel)
     if kernel.lane is None or kernel.unrolled or kernel.factors:
         return lanes
+    # Measured: row maxima 0.52 to 0.22 ms, sums 0.31 to 0.20 (2048 x 2048).
     if not any("over" in dict(i.attrs) for i in kernel.instructions):
         return lanes * 2 if kernel.work >= LIGHT_WORK else lanes
     positions = any(i.name.startswith("arg") for i in kernel.instructions)

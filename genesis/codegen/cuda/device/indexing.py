@@ -11,6 +11,7 @@ def checked_index(index: int, extent: int, site: int, fault: Elements) -> int:
     """An index in [0, extent). One out of range is replaced by 0 and, if it is the first, written to the fault record."""
     if 0 <= index < extent:
         return index
+    # One thread alone writes it: no message is of two faults.
     if set_once(fault) == 0:
         fault[1], fault[2], fault[3] = site, index, extent
     return index - index
