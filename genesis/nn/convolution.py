@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from genesis.functions.creation import empty
 from genesis.ir.dtypes import DType
@@ -20,7 +20,6 @@ __all__ = ["Conv1d", "Conv2d", "Conv3d", "ConvTranspose1d", "ConvTranspose2d", "
 class _Convolution(Family):
     """What all share: a weight, which starts as PyTorch's, and a bias."""
 
-    _function: Callable[..., Tensor]
 
     def __init__(
         self, in_channels: int, out_channels: int, kernel_size: PerAxis, stride: PerAxis = 1, padding: PerAxis | str = 0,
@@ -89,7 +88,7 @@ class _Conv(_Convolution):
         padding: PerAxis | str = self.padding
         if self.padding_mode != "zeros":
             input, padding = functional.pad(input, self._around(), mode=self.padding_mode), 0
-        return self._function(input, self.weight, self.bias, self.stride, padding, self.dilation, self.groups)
+        return self.function(input, self.weight, self.bias, self.stride, padding, self.dilation, self.groups)
 
     def _around(self) -> tuple[int, ...]:
         """The paddings as `functional.pad` takes them."""
@@ -101,16 +100,9 @@ class _Conv(_Convolution):
         return tuple([p for p in reversed(self.padding) for _ in range(2)])  # type: ignore[misc]
 
 
-class Conv1d(_Conv, axes=1):
-    _function = staticmethod(functional.conv1d)
-
-
-class Conv2d(_Conv, axes=2):
-    _function = staticmethod(functional.conv2d)
-
-
-class Conv3d(_Conv, axes=3):
-    _function = staticmethod(functional.conv3d)
+class Conv1d(_Conv, axes=1, function=functional.conv1d): ...
+class Conv2d(_Conv, axes=2, function=functional.conv2d): ...
+class Conv3d(_Conv, axes=3, function=functional.conv3d): ...
 
 
 class _ConvTranspose(_Convolution):
@@ -140,7 +132,7 @@ class _ConvTranspose(_Convolution):
     def forward(self, input: Tensor, output_size: Sequence[int] | None = None) -> Tensor:
         """`input` (n, in_channels, ..) -> (n, out_channels, ..); `output_size` picks among the sizes that are possible."""
         more = self.output_padding if output_size is None else self._more(input, output_size)
-        return self._function(input, self.weight, self.bias, self.stride, self.padding, more, self.groups, self.dilation)
+        return self.function(input, self.weight, self.bias, self.stride, self.padding, more, self.groups, self.dilation)
 
     def _more(self, input: Tensor, output_size: Sequence[int]) -> tuple[int, ...]:
         wanted, extents = tuple(output_size)[-self._axes :], input.shape[-self._axes :]
@@ -154,13 +146,6 @@ class _ConvTranspose(_Convolution):
         return more
 
 
-class ConvTranspose1d(_ConvTranspose, axes=1):
-    _function = staticmethod(functional.conv_transpose1d)
-
-
-class ConvTranspose2d(_ConvTranspose, axes=2):
-    _function = staticmethod(functional.conv_transpose2d)
-
-
-class ConvTranspose3d(_ConvTranspose, axes=3):
-    _function = staticmethod(functional.conv_transpose3d)
+class ConvTranspose1d(_ConvTranspose, axes=1, function=functional.conv_transpose1d): ...
+class ConvTranspose2d(_ConvTranspose, axes=2, function=functional.conv_transpose2d): ...
+class ConvTranspose3d(_ConvTranspose, axes=3, function=functional.conv_transpose3d): ...

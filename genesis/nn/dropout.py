@@ -36,16 +36,9 @@ class _ChannelDropout(Family, Dropout):
     """
 
 
-class Dropout1d(_ChannelDropout, axes=1):
-    function = functional.dropout1d
-
-
-class Dropout2d(_ChannelDropout, axes=2):
-    function = functional.dropout2d
-
-
-class Dropout3d(_ChannelDropout, axes=3):
-    function = functional.dropout3d
+class Dropout1d(_ChannelDropout, axes=1, function=functional.dropout1d): ...
+class Dropout2d(_ChannelDropout, axes=2, function=functional.dropout2d): ...
+class Dropout3d(_ChannelDropout, axes=3, function=functional.dropout3d): ...
 
 
 class AlphaDropout(Dropout):

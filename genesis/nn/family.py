@@ -4,23 +4,29 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+from genesis.ir.annotations import AnyFunction
 from genesis.nn.module import Module
 
 _EXTENTS = {1: "l", 2: "h, w", 3: "d, h, w"}
 
 
 class Family(Module):
-    """The base of families: `class Conv2d(_Conv, axes=2)` is the member for two axes.
+    """The base of families: `class Conv2d(_Conv, axes=2, function=functional.conv2d)` is the member for two axes.
 
     A member without a docstring has that of its base. Filled in are the member's `{name}`, the `{first}` of the family, the
     `{function}` of `nn.functional`, `{axes}` in words, `{extents}` by letters, and `{8}`: an 8 for each axis.
     """
 
+    function: ClassVar[AnyFunction]
     _axes: ClassVar[int] = 0
     _template: ClassVar[str] = ""
 
-    def __init_subclass__(cls, axes: int = 0) -> None:
-        super().__init_subclass__()
+    def __init_subclass__(cls, axes: int = 0, function: AnyFunction | None = None) -> None:
+        if function is not None:
+            cls.function = function
+        super().__init_subclass__()  # where a Layer makes its methods of the function
+        if function is not None:
+            cls.function = staticmethod(function)
         if axes:
             cls._axes = axes
             if cls.__doc__ is None:
@@ -32,7 +38,6 @@ class Family(Module):
 
 def _filled(cls: type[Family], template: str) -> str:
     axes, name = cls._axes, cls.__name__
-    function = getattr(cls, "function", None) or getattr(cls, "_function", None)
     return template.format(
         *[", ".join([str(extent)] * axes) for extent in range(17)], name=name, first=f"{name[:-2]}1d", extents=_EXTENTS[axes],
-        function=getattr(function, "__name__", ""), axes="axis" if axes == 1 else f"{axes} axes")
+        function=getattr(getattr(cls, "function", None), "__name__", ""), axes="axis" if axes == 1 else f"{axes} axes")

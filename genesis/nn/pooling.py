@@ -43,16 +43,9 @@ class _MaxPool(_Windowed):
     _printed = "kernel_size", "stride", "padding", "dilation", "ceil_mode"
 
 
-class MaxPool1d(_MaxPool, axes=1):
-    function = functional.max_pool1d
-
-
-class MaxPool2d(_MaxPool, axes=2):
-    function = functional.max_pool2d
-
-
-class MaxPool3d(_MaxPool, axes=3):
-    function = functional.max_pool3d
+class MaxPool1d(_MaxPool, axes=1, function=functional.max_pool1d): ...
+class MaxPool2d(_MaxPool, axes=2, function=functional.max_pool2d): ...
+class MaxPool3d(_MaxPool, axes=3, function=functional.max_pool3d): ...
 
 
 class _AvgPool(_Windowed):
@@ -98,12 +91,8 @@ class _LPPool(Family, Layer):
     ceil_mode: bool = False
 
 
-class LPPool1d(_LPPool, axes=1):
-    function = functional.lp_pool1d
-
-
-class LPPool2d(_LPPool, axes=2):
-    function = functional.lp_pool2d
+class LPPool1d(_LPPool, axes=1, function=functional.lp_pool1d): ...
+class LPPool2d(_LPPool, axes=2, function=functional.lp_pool2d): ...
 
 
 class _AdaptiveAvg(Family, Layer):
@@ -116,16 +105,9 @@ class _AdaptiveAvg(Family, Layer):
     output_size: PerAxis | Sequence[int | None] | None
 
 
-class AdaptiveAvgPool1d(_AdaptiveAvg, axes=1):
-    function = functional.adaptive_avg_pool1d
-
-
-class AdaptiveAvgPool2d(_AdaptiveAvg, axes=2):
-    function = functional.adaptive_avg_pool2d
-
-
-class AdaptiveAvgPool3d(_AdaptiveAvg, axes=3):
-    function = functional.adaptive_avg_pool3d
+class AdaptiveAvgPool1d(_AdaptiveAvg, axes=1, function=functional.adaptive_avg_pool1d): ...
+class AdaptiveAvgPool2d(_AdaptiveAvg, axes=2, function=functional.adaptive_avg_pool2d): ...
+class AdaptiveAvgPool3d(_AdaptiveAvg, axes=3, function=functional.adaptive_avg_pool3d): ...
 
 
 class _AdaptiveMax(_AdaptiveAvg):
@@ -141,13 +123,6 @@ class _AdaptiveMax(_AdaptiveAvg):
     _printed = ("output_size",)
 
 
-class AdaptiveMaxPool1d(_AdaptiveMax, axes=1):
-    function = functional.adaptive_max_pool1d
-
-
-class AdaptiveMaxPool2d(_AdaptiveMax, axes=2):
-    function = functional.adaptive_max_pool2d
-
-
-class AdaptiveMaxPool3d(_AdaptiveMax, axes=3):
-    function = functional.adaptive_max_pool3d
+class AdaptiveMaxPool1d(_AdaptiveMax, axes=1, function=functional.adaptive_max_pool1d): ...
+class AdaptiveMaxPool2d(_AdaptiveMax, axes=2, function=functional.adaptive_max_pool2d): ...
+class AdaptiveMaxPool3d(_AdaptiveMax, axes=3, function=functional.adaptive_max_pool3d): ...
