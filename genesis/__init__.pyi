@@ -90,7 +90,7 @@ from genesis.random import (
     randint_like as randint_like, randn as randn, randn_like as randn_like, randperm as randperm, seed as seed,
     set_rng_state as set_rng_state,
 )
-from genesis.runtime.cuda.precision import (
+from genesis.runtime.cuda.cublas import (
     get_float32_matmul_precision as get_float32_matmul_precision, set_float32_matmul_precision as set_float32_matmul_precision,
 )
 from genesis.runtime.devices import Device, get_default_device as get_default_device, set_default_device as set_default_device
