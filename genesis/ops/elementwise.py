@@ -18,6 +18,7 @@ from genesis.ops.rows import binary, compare, formula, from_scipy, integral, log
 
 __all__ = ["scaled", "where", "zeros_like"]
 
+_AS_INT = "convert one with .to(genesis.int64)"
 
 # ---- selection ----
 def _where_grad(g: Value, y: Value, condition: Value, a: Value, b: Value) -> tuple[Value | None, ...]:
@@ -115,7 +116,7 @@ def _pow_grad(g: Value, y: Value, x: Value, p: Value) -> tuple[Value | None, ...
     return to_base, to_exponent
 
 
-_pow = binary("pow", grad=_pow_grad, ref=np.power, cost=30, vector="logarithm", bools="convert one with .to(genesis.int64)")
+_pow = binary("pow", grad=_pow_grad, ref=np.power, cost=30, vector="logarithm", bools=_AS_INT)
 
 
 @composite("pow", 2, operator="pow", ref=np.power, static_scalars=True, autocast="float32", in_place=True)
@@ -240,11 +241,11 @@ isfinite = unary("isfinite", ref=np.isfinite, result=bool_)
 logical_and = logical("logical_and", np.logical_and, emit=lambda k, x, y: k.bitwise_and(x, y))
 logical_or = logical("logical_or", np.logical_or, emit=lambda k, x, y: k.bitwise_or(x, y))
 logical_xor = logical("logical_xor", np.logical_xor, emit=lambda k, x, y: k.bitwise_xor(x, y))
-bitwise_and = integral("bitwise_and", np.bitwise_and, "and")
-bitwise_or = integral("bitwise_or", np.bitwise_or, "or")
-bitwise_xor = integral("bitwise_xor", np.bitwise_xor, "xor")
-bitwise_left_shift = integral("bitwise_left_shift", np.left_shift, "lshift", bools="convert one with .to(genesis.int64)")
-bitwise_right_shift = integral("bitwise_right_shift", np.right_shift, "rshift", bools="convert one with .to(genesis.int64)")
+bitwise_and = integral("bitwise_and", np.bitwise_and, operator="and")
+bitwise_or = integral("bitwise_or", np.bitwise_or, operator="or")
+bitwise_xor = integral("bitwise_xor", np.bitwise_xor, operator="xor")
+bitwise_left_shift = integral("bitwise_left_shift", np.left_shift, operator="lshift", bools=_AS_INT)
+bitwise_right_shift = integral("bitwise_right_shift", np.right_shift, operator="rshift", bools=_AS_INT)
 primitive("bitwise_not", "elementwise", reference=lambda node, x: np.invert(x))
 
 

@@ -15,6 +15,7 @@ from genesis.ops.indexing import check_index, gather_value
 from genesis.ops.ordering import cumsum
 from genesis.ops.reduction import any, mean, sum
 from genesis.ops.registry import cast, composite, expand, floating_dtype, promoted, widened
+from genesis.ops.rows import formula
 from genesis.ops.source import iota
 from genesis.ops.views import reshape_value
 
@@ -49,10 +50,10 @@ def mse_loss(input: Value, target: Value, reduction: str = "mean") -> Value:
     return cast(reduced("mse_loss", difference * difference, reduction), x.dtype)
 
 
-@composite("l1_loss", 2, method=False, autocast="float32", namespace="nn.functional")
-def l1_loss(input: Value, target: Value, reduction: str = "mean") -> Value:
-    """|input - target|."""
-    return reduced("l1_loss", abs(input - target), reduction)
+l1_loss = formula(
+    "l1_loss", lambda input, target, reduction="mean": reduced("l1_loss", abs(input - target), reduction),
+    "|input - target|.", 2, method=False, autocast="float32", namespace="nn.functional",
+)
 
 
 @composite("cross_entropy", 2, method=False, autocast="float32", namespace="nn.functional")

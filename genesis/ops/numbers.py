@@ -10,30 +10,17 @@ from genesis.ops.conversion import rewritten, stop_gradient
 from genesis.ops.elementwise import div as quotient
 from genesis.ops.elementwise import exp2, floor, floor_divide, trunc, where
 from genesis.ops.elementwise import round as nearest
-from genesis.ops.registry import Operation, as_values, broadcast, cast, composite, primitive, promoted, widened
+from genesis.ops.registry import as_values, broadcast, cast, composite, primitive, promoted, widened
 from genesis.ops.results import Parts
+from genesis.ops.rows import integral
 
 __all__ = ["frexp", "gcd", "lcm", "nextafter"]
 
 
 # ---- integers ----
-def _integers(name: str, ref: np.ufunc, doc: str) -> Operation:
-    """A row of two integers."""
-    primitive(name, "host", reference=lambda node, x, y: ref(x, y))
-
-    @composite(name, 2, ref=ref, doc=doc, in_place=True)
-    def define(input: Value, other: Value) -> Value:
-        x, y = promoted(input, other)
-        if x.dtype.category != 1:
-            raise TypeError(f"{name}: wants integer tensors, got {x.dtype.name}")
-        x, y = broadcast(name, x, y)
-        return x.graph.add(name, (x, y), x.shape, x.dtype)
-
-    return define
-
-
-gcd = _integers("gcd", np.gcd, "The greatest number that divides both; 0 of 0 and 0.")
-lcm = _integers("lcm", np.lcm, "The least number, not negative, that both divide.")
+_AS_INT = "convert one with .to(genesis.int64)"
+gcd = integral("gcd", np.gcd, "The greatest number that divides both; 0 of 0 and 0.", bools=_AS_INT, kind="host")
+lcm = integral("lcm", np.lcm, "The least number, not negative, that both divide.", bools=_AS_INT, kind="host")
 
 
 # ---- floating numbers ----

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import importlib
 import inspect
+from functools import partial
 from typing import Unpack
 
 from genesis.ir.annotations import AnyFunction
@@ -33,9 +34,6 @@ from genesis.ops.registry import (
 
 __all__ = ["binary", "compare", "formula", "from_scipy", "integral", "logical", "unary"]
 
-_IN_PLACE = Names(in_place=True)
-
-
 def from_scipy(name: str) -> AnyFunction:
     """A reference in scipy.special, which is imported when it is first called."""
     return lambda *arrays: getattr(importlib.import_module("scipy.special"), name)(*arrays)
@@ -46,52 +44,38 @@ def _refuse_bools(name: str, dtype: DType, instead: str) -> None:
         raise TypeError(f"{name}: wants numbers, got bool; {instead}")
 
 
-def unary(
-    name: str, *, grad: Gradient | None = None, ref: Reference, emit: Emitter | None = None, result: DType | None = None,
-    floating: bool = True, cost: int = 1, exact: bool = False, vector: str | None = None, cuda: str | None = None,
-    doc: str | None = None, autocast: Policy | None = None, bools: str = "", **names: Unpack[Names],
+def _elementwise(
+    operands: int, name: str, *, grad: Gradient | None = None, ref: Reference, emit: Emitter | None = None,
+    result: DType | None = None, floating: bool = False, cost: int = 1, exact: bool = False, vector: str | None = None,
+    cuda: str | None = None, doc: str | None = None, autocast: Policy | None = None, bools: str = "", **names: Unpack[Names],
 ) -> Operation:
-    """A row of one input. `floating`: integers become the default float first. `result`: the dtype, if not the input's.
+    """A row of one input or of two, promoted to one dtype and broadcast.
 
-    `bools`: where these make no sense, what to do instead. A `vector` function is one of `math` on a GPU, unless `cuda` says
-    what it is there.
+    `floating`: integers become the default float first. `result`: the dtype, if not the input's. `bools`: where these make no
+    sense, what to do instead. A `vector` function is one of `math` on a GPU, unless `cuda` says what it is there.
     """
-    cuda = cuda or (f"math.{name}({{0}})" if vector else None)
-    primitive(
-        name, "elementwise", grad=grad, reference=lambda node, x: ref(x), emit=emit, cost=cost, exact=exact, vector=vector,
-        cuda=cuda,
-    )
+    cuda = cuda or (f"math.{name}({', '.join(['{0}', '{1}'][:operands])})" if vector else None)
+    primitive(name, "elementwise", grad=grad, reference=lambda node, *arrays: ref(*arrays), emit=emit, cost=cost, exact=exact,
+              vector=vector, cuda=cuda)
 
-    @composite(name, 1, ref=ref, doc=doc, autocast=autocast, **_IN_PLACE | names if result is None else names)
-    def define(input: Value) -> Value:
+    def one(input: Value) -> Value:
         (x,) = as_values(input)
         if floating:
             x = cast(x, floating_dtype(x.dtype))
         _refuse_bools(name, x.dtype, bools)
         return x.graph.add(name, (x,), x.shape, result or x.dtype)
 
-    return define
-
-
-def binary(
-    name: str, *, grad: Gradient | None = None, ref: Reference, emit: Emitter | None = None, result: DType | None = None,
-    floating: bool = False, cost: int = 1, exact: bool = False, vector: str | None = None, cuda: str | None = None,
-    doc: str | None = None, autocast: Policy | None = None, bools: str = "", **names: Unpack[Names],
-) -> Operation:
-    """A row of two inputs, promoted to one dtype and broadcast; the other arguments are those of `unary`."""
-    cuda = cuda or (f"math.{name}({{0}}, {{1}})" if vector else None)
-    primitive(
-        name, "elementwise", grad=grad, reference=lambda node, x, y: ref(x, y), emit=emit, cost=cost, exact=exact,
-        vector=vector, cuda=cuda,
-    )
-
-    @composite(name, 2, ref=ref, doc=doc, autocast=autocast, **_IN_PLACE | names)
-    def define(input: Value, other: Value) -> Value:
+    def two(input: Value, other: Value) -> Value:
         x, y = broadcast(name, *promoted(input, other, floating=floating))
         _refuse_bools(name, x.dtype, bools)
         return x.graph.add(name, (x, y), x.shape, result or x.dtype)
 
-    return define
+    names = names if operands == 1 and result else Names(in_place=True) | names
+    return composite(name, operands, ref=ref, doc=doc, autocast=autocast, **names)(one if operands == 1 else two)
+
+
+unary = partial(_elementwise, 1, floating=True)
+binary = partial(_elementwise, 2)
 
 
 def formula(
@@ -127,15 +111,17 @@ def logical(name: str, ref: Reference, emit: Emitter) -> Operation:
     return define
 
 
-def integral(name: str, ref: Reference, operator: str, bools: str = "") -> Operation:
+def integral(
+    name: str, ref: Reference, doc: str | None = None, *, bools: str = "", kind: str = "elementwise", **names: Unpack[Names]
+) -> Operation:
     """A row of two integers (or bools, unless there is something to do instead)."""
-    primitive(name, "elementwise", reference=lambda node, x, y: ref(x, y))
+    primitive(name, kind, reference=lambda node, x, y: ref(x, y))
 
-    @composite(name, 2, ref=ref, in_place=True, operator=operator)
+    @composite(name, 2, ref=ref, doc=doc, **Names(in_place=True) | names)
     def define(input: Value, other: Value) -> Value:
         x, y = promoted(input, other)
         if x.dtype.is_floating_point:
-            raise TypeError(f"{name}: wants integer or bool tensors, got {x.dtype.name}")
+            raise TypeError(f"{name}: wants integer{'' if bools else ' or bool'} tensors, got {x.dtype.name}")
         _refuse_bools(name, x.dtype, bools)
         x, y = broadcast(name, x, y)
         return x.graph.add(name, (x, y), x.shape, x.dtype)

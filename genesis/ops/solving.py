@@ -23,6 +23,7 @@ from genesis.ops.joining import cat
 from genesis.ops.reduction import sum as summed
 from genesis.ops.registry import cast, composite, expand, primitive, promoted, widened
 from genesis.ops.results import SignAndLog
+from genesis.ops.rows import formula
 from genesis.ops.source import iota
 from genesis.ops.views import reshape_value, slice_value
 
@@ -254,7 +255,7 @@ def _exponential_grad(g: Value, y: Value, a: Value) -> Value:
 primitive("matrix_exp", "host", grad=_exponential_grad, reference=_exponential)
 
 
-@composite("matrix_exp", namespace="linalg")
-def matrix_exp(A: Value) -> Value:
-    """The exponentials of matrices (.., n, n): the sum of A^k / k!."""
-    return cast(_node("matrix_exp", matrices("matrix_exp", A, square=True)), A.dtype)
+matrix_exp = formula(
+    "matrix_exp", lambda A: cast(_node("matrix_exp", matrices("matrix_exp", A, square=True)), A.dtype),
+    "The exponentials of matrices (.., n, n): the sum of A^k / k!.", namespace="linalg",
+)

@@ -81,22 +81,17 @@ def t(self: Tensor) -> Tensor:
 
 
 # ---- like another tensor ----
-@method
-def view_as(self: Tensor, other: Tensor) -> Tensor:
-    """A view with the shape of `other`."""
-    return view(self, "view", other.shape)
+def _shaped_as(name: str, rule: str, doc: str) -> None:
+    def shaped(self: Tensor, other: Tensor) -> Tensor:
+        return view(self, rule, other.shape)
+
+    shaped.__name__, shaped.__doc__ = name, doc
+    method(shaped)
 
 
-@method
-def reshape_as(self: Tensor, other: Tensor) -> Tensor:
-    """The tensor in the shape of `other`."""
-    return view(self, "reshape", other.shape)
-
-
-@method
-def expand_as(self: Tensor, other: Tensor) -> Tensor:
-    """The tensor expanded to the shape of `other`."""
-    return view(self, "expand", other.shape)
+_shaped_as("view_as", "view", "A view with the shape of `other`.")
+_shaped_as("reshape_as", "reshape", "The tensor in the shape of `other`.")
+_shaped_as("expand_as", "expand", "The tensor expanded to the shape of `other`.")
 
 
 @function()
