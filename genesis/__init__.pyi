@@ -442,9 +442,9 @@ def cross_entropy(
 ) -> Tensor:
     """-log softmax(input)[target] with classes on axis 1 (axis 0 of a 1-d input)."""
 def cummax(input: Tensor, dim: Int) -> Sorted:
-    """(values, indices) of the greatest element up to each place along `dim`: the last one, of equal ones; NaN wins."""
+    """(values, indices) of the greatest element up to each place along `dim`: of equal ones the last; NaN wins."""
 def cummin(input: Tensor, dim: Int) -> Sorted:
-    """(values, indices) of the least element up to each place along `dim`: the last one, of equal ones; NaN wins."""
+    """(values, indices) of the least element up to each place along `dim`: of equal ones the last; NaN wins."""
 def cumprod(input: Tensor, dim: Int, *, dtype: DType | None = None) -> Tensor:
     """The products of the elements up to each place along `dim`. Integers and bools multiply to int64."""
 def cumprod_(input: Tensor, dim: Int, *, dtype: DType | None = None) -> Tensor:
@@ -815,7 +815,7 @@ def log_(input: Tensor) -> Tensor:
     """`log`, in place."""
 def log_ndtr(input: Tensor) -> Tensor:
     """log(ndtr(x))."""
-def log_softmax(input: Tensor, dim: Int = -1, dtype: object = None) -> Tensor:
+def log_softmax(input: Tensor, dim: Int = -1, dtype: DType | None = None) -> Tensor:
     """log(softmax(x)) along `dim`, without overflow."""
 def logaddexp(input: Operand, other: Operand) -> Tensor:
     """As `numpy.logaddexp`."""
@@ -1245,9 +1245,9 @@ def smooth_l1_loss(input: Operand, target: Operand, reduction: str = 'mean', bet
     """d^2 / (2 beta) where |d| < beta, |d| - beta / 2 elsewhere, of d = input - target (Girshick, 2015)."""
 def soft_margin_loss(input: Operand, target: Operand, reduction: str = 'mean') -> Tensor:
     """log(1 + exp(-t * x)), for t of 1 or -1."""
-def softmax(input: Tensor, dim: Int = -1, dtype: object = None) -> Tensor:
+def softmax(input: Tensor, dim: Int = -1, dtype: DType | None = None) -> Tensor:
     """exp(x) / sum(exp(x)) along `dim`."""
-def softmin(input: Tensor, dim: Int = -1, dtype: object = None) -> Tensor:
+def softmin(input: Tensor, dim: Int = -1, dtype: DType | None = None) -> Tensor:
     """softmax(-x) along `dim`."""
 def softplus(input: Tensor, beta: Float = 1.0, threshold: Float = 20.0) -> Tensor:
     """log(1 + exp(beta * x)) / beta; x itself where beta * x exceeds `threshold`."""

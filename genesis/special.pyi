@@ -1,6 +1,7 @@
 # Written by tools/stubs.py from the operation table: do not edit.
 
 from builtins import bool as Bool, float as Float, int as Int
+from genesis.ir.dtypes import DType
 from genesis.tensor.handle import Operand, Tensor
 
 def airy_ai(input: Tensor) -> Tensor:
@@ -65,7 +66,7 @@ def log1p(input: Tensor) -> Tensor:
     """As `numpy.log1p`."""
 def log_ndtr(input: Tensor) -> Tensor:
     """log(ndtr(x))."""
-def log_softmax(input: Tensor, dim: Int = -1, dtype: object = None) -> Tensor:
+def log_softmax(input: Tensor, dim: Int = -1, dtype: DType | None = None) -> Tensor:
     """log(softmax(x)) along `dim`, without overflow."""
 def logit(input: Tensor, eps: Float | None = None) -> Tensor:
     """log(x / (1 - x)), the inverse of `sigmoid`; with `eps`, of x held within [eps, 1 - eps]."""
@@ -105,7 +106,7 @@ def shifted_chebyshev_polynomial_w(input: Operand, n: Operand) -> Tensor:
     """`chebyshev_polynomial_w` at 2 x - 1, for x in [0, 1]."""
 def sinc(input: Tensor) -> Tensor:
     """sin(pi x) / (pi x), and 1 at 0."""
-def softmax(input: Tensor, dim: Int = -1, dtype: object = None) -> Tensor:
+def softmax(input: Tensor, dim: Int = -1, dtype: DType | None = None) -> Tensor:
     """exp(x) / sum(exp(x)) along `dim`."""
 def spherical_bessel_j0(input: Tensor) -> Tensor:
     """The spherical Bessel function j0: sin(x) / x, and 1 at 0; below 1/2 by its series, which has exact derivatives."""

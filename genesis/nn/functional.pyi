@@ -4,6 +4,7 @@ from builtins import bool as Bool, float as Float, int as Int
 from collections.abc import Callable, Sequence
 from typing import Literal, overload
 from genesis.ir.annotations import Extents
+from genesis.ir.dtypes import DType
 from genesis.nn.flow import (
     affine_grid as affine_grid, upsample_bilinear as upsample_bilinear, upsample_nearest as upsample_nearest,
 )
@@ -200,7 +201,7 @@ def linear(input: Operand, weight: Operand, bias: Operand | None = None) -> Tens
     """`input @ weight.T + bias` for `input` (.., in), `weight` (out, in) and `bias` (out,)."""
 def local_response_norm(input: Tensor, size: Int, alpha: Float = 0.0001, beta: Float = 0.75, k: Float = 1.0) -> Tensor:
     """x / (k + alpha * mean of x^2 over `size` neighbouring channels)^beta (Krizhevsky, Sutskever and Hinton, 2012)."""
-def log_softmax(input: Tensor, dim: Int = -1, dtype: object = None) -> Tensor:
+def log_softmax(input: Tensor, dim: Int = -1, dtype: DType | None = None) -> Tensor:
     """log(softmax(x)) along `dim`, without overflow."""
 def logsigmoid(input: Tensor) -> Tensor:
     """log(sigmoid(x)), without overflow."""
@@ -314,9 +315,9 @@ def smooth_l1_loss(input: Operand, target: Operand, reduction: str = 'mean', bet
     """d^2 / (2 beta) where |d| < beta, |d| - beta / 2 elsewhere, of d = input - target (Girshick, 2015)."""
 def soft_margin_loss(input: Operand, target: Operand, reduction: str = 'mean') -> Tensor:
     """log(1 + exp(-t * x)), for t of 1 or -1."""
-def softmax(input: Tensor, dim: Int = -1, dtype: object = None) -> Tensor:
+def softmax(input: Tensor, dim: Int = -1, dtype: DType | None = None) -> Tensor:
     """exp(x) / sum(exp(x)) along `dim`."""
-def softmin(input: Tensor, dim: Int = -1, dtype: object = None) -> Tensor:
+def softmin(input: Tensor, dim: Int = -1, dtype: DType | None = None) -> Tensor:
     """softmax(-x) along `dim`."""
 def softplus(input: Tensor, beta: Float = 1.0, threshold: Float = 20.0) -> Tensor:
     """log(1 + exp(beta * x)) / beta; x itself where beta * x exceeds `threshold`."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 from math import pi
 
 from genesis.ir.annotations import AnyFunction
+from genesis.ir.dtypes import DType
 from genesis.ir.graph import Value
 from genesis.ir.shapes import normalize_axis
 from genesis.ops.conversion import stop_gradient
@@ -118,20 +119,16 @@ hardshrink = _activation(
 
 
 # ---- along an axis ----
-def _shifted(input: Value, axis: int) -> tuple[Value, Value]:
-    """`input` with its maximum along `axis` taken off (as a constant: it cancels in the gradient), and that maximum."""
-    if input.ndim and not input.shape[axis]:
-        return input, input
-    top = stop_gradient(amax(input, axis, True))
-    return input - top, top
-
-
-def _float(input: Value, dtype: object) -> Value:
-    return cast(input, dtype or floating_dtype(input.dtype))  # type: ignore[arg-type]
+def _shifted(name: str, input: Value, dim: int, dtype: DType | None) -> tuple[Value, int, DType]:
+    """`input`, wide, with its maximum along `dim` taken off (as a constant: it cancels in the gradient); the axis; the dtype
+    that the result is to have."""
+    axis, dtype = normalize_axis(name, dim, input.ndim), dtype or floating_dtype(input.dtype)
+    x = widened(cast(input, dtype))
+    return x if x.ndim and not x.shape[axis] else x - stop_gradient(amax(x, axis, True)), axis, dtype
 
 
 @composite("softmax", autocast="float32", namespace=("special", "nn.functional"))
-def softmax(input: Value, dim: int = -1, dtype: object = None) -> Value:
+def softmax(input: Value, dim: int = -1, dtype: DType | None = None) -> Value:
     """exp(x) / sum(exp(x)) along `dim`.
 
     The maximum is taken off first, so nothing overflows. Integers become `dtype` or the default float. Raises IndexError for
@@ -141,25 +138,21 @@ def softmax(input: Value, dim: int = -1, dtype: object = None) -> Value:
     >>> genesis.softmax(genesis.tensor([0.0, 0.0, 1000.0]), dim=0)
     tensor([0., 0., 1.])
     """
-    axis = normalize_axis("softmax", dim, input.ndim)
-    x = _float(input, dtype)
-    shifted, _ = _shifted(widened(x), axis)
+    shifted, axis, result = _shifted("softmax", input, dim, dtype)
     e = exp(shifted)
-    return cast(e * (1 / sum(e, axis, True)), x.dtype)  # one division for each row
+    return cast(e * (1 / sum(e, axis, True)), result)  # one division for each row
 
 
 @composite("log_softmax", autocast="float32", namespace=("special", "nn.functional"))
-def log_softmax(input: Value, dim: int = -1, dtype: object = None) -> Value:
+def log_softmax(input: Value, dim: int = -1, dtype: DType | None = None) -> Value:
     """log(softmax(x)) along `dim`, without overflow.
 
     >>> import genesis
     >>> genesis.log_softmax(genesis.tensor([0.0, 1000.0]), dim=0)
     tensor([-1000.,     0.])
     """
-    axis = normalize_axis("log_softmax", dim, input.ndim)
-    x = _float(input, dtype)
-    shifted, _ = _shifted(widened(x), axis)
-    return cast(shifted - log(sum(exp(shifted), axis, True)), x.dtype)
+    shifted, axis, result = _shifted("log_softmax", input, dim, dtype)
+    return cast(shifted - log(sum(exp(shifted), axis, True)), result)
 
 
 @composite("logsumexp", autocast="float32", namespace="special")
@@ -189,6 +182,6 @@ def glu(input: Value, dim: int = -1) -> Value:
 
 
 @composite("softmin", method=False, namespace="nn.functional")
-def softmin(input: Value, dim: int = -1, dtype: object = None) -> Value:
+def softmin(input: Value, dim: int = -1, dtype: DType | None = None) -> Value:
     """softmax(-x) along `dim`."""
     return softmax(-input, dim, dtype)

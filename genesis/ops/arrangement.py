@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from genesis.ir.dtypes import int64
 from genesis.ir.graph import Value
@@ -100,7 +100,8 @@ def trace(input: Value) -> Value:
 
 
 # ---- put into ----
-def _put(name: str, input: Value, src: Value, at: Layout) -> Value:
+def _put(name: str, input: Value, src: Value, rule: Callable[..., Layout], *where: int | None) -> Value:
+    at = rule(contiguous_layout(input.shape), *where)
     if src.shape != at.shape:
         raise ValueError(f"{name}: src has shape {src.shape}; want {at.shape}")
     return put_value(input, cast(src, input.dtype), at, input.shape)
@@ -109,7 +110,7 @@ def _put(name: str, input: Value, src: Value, at: Layout) -> Value:
 @composite("select_scatter", 2)
 def select_scatter(input: Value, src: Value, dim: int, index: int) -> Value:
     """`input` with `src` at position `index` along `dim`."""
-    return _put("select_scatter", input, src, select_layout(contiguous_layout(input.shape), dim, index))
+    return _put("select_scatter", input, src, select_layout, dim, index)
 
 
 @composite("slice_scatter", 2)
@@ -117,13 +118,14 @@ def slice_scatter(
     input: Value, src: Value, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1
 ) -> Value:
     """`input` with `src` at `start:end:step` along `dim`."""
-    return _put("slice_scatter", input, src, slice_layout(contiguous_layout(input.shape), dim, start, end, step))
+    return _put("slice_scatter", input, src, slice_layout, dim, start, end, step)
 
 
-@composite("diagonal_scatter", 2)
-def diagonal_scatter(input: Value, src: Value, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Value:
-    """`input` with `src` on a diagonal, as `diagonal` takes it."""
-    return _put("diagonal_scatter", input, src, diagonal_layout(contiguous_layout(input.shape), offset, dim1, dim2))
+diagonal_scatter = formula(
+    "diagonal_scatter",
+    lambda input, src, offset=0, dim1=0, dim2=1: _put("diagonal_scatter", input, src, diagonal_layout, offset, dim1, dim2),
+    "`input` with `src` on a diagonal, as `diagonal` takes it.", 2,
+)
 
 
 # ---- along an axis ----

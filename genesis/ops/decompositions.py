@@ -47,10 +47,6 @@ def _qr_shapes(node: Node, rows: int, columns: int) -> list[Shape]:
     return [(rows, inner), (inner, columns)]
 
 
-def _qr_reference(node: Node, a: np.ndarray) -> np.ndarray:
-    return packed(np.linalg.qr(a, "complete" if node.attrs["complete"] else "reduced"), a.ndim - 2)
-
-
 def _qr_grad(g: Value, y: Value, a: Value) -> Value:
     m, n = a.shape[-2:]
     shapes = _qr_shapes(y.node, m, n)
@@ -69,7 +65,8 @@ def _qr_grad(g: Value, y: Value, a: Value) -> Value:
     return left if wide is None else cat([left, matmul(q, beyond)], axis)
 
 
-primitive("qr", "host", grad=_qr_grad, reference=_qr_reference)
+primitive("qr", "host", grad=_qr_grad,
+          reference=lambda node, a: packed(np.linalg.qr(a, "complete" if node.attrs["complete"] else "reduced"), a.ndim - 2))
 
 
 @composite("linalg_qr", method=False, aliases=("linalg.qr",), public=False)
@@ -95,10 +92,6 @@ def qr(input: Value, some: bool = True) -> QR:
 
 
 # ---- eigenvalues ----
-def _eigh_reference(node: Node, a: np.ndarray) -> np.ndarray:
-    return packed(np.linalg.eigh(a, node.attrs["UPLO"]), a.ndim - 2)
-
-
 def _eigh_grad(g: Value, y: Value, a: Value) -> Value:
     n = a.shape[-1]
     (w, v), (gw, gv) = factors(y, [(n,), (n, n)]), factors(g, [(n,), (n, n)])
@@ -107,7 +100,8 @@ def _eigh_grad(g: Value, y: Value, a: Value) -> Value:
     return (whole + swapped(whole)) * 0.5
 
 
-primitive("eigh", "host", grad=_eigh_grad, reference=_eigh_reference)
+primitive("eigh", "host", grad=_eigh_grad,
+          reference=lambda node, a: packed(np.linalg.eigh(a, node.attrs["UPLO"]), a.ndim - 2))
 
 
 @composite("eigh", method=False, namespace="linalg")
@@ -133,10 +127,6 @@ def _svd_shapes(m: int, n: int, full: bool) -> list[Shape]:
     return [(m, m if full else k), (k,), (n if full else k, n)]
 
 
-def _svd_reference(node: Node, a: np.ndarray) -> np.ndarray:
-    return packed(np.linalg.svd(a, node.attrs["full"]), a.ndim - 2)
-
-
 def _svd_grad(g: Value, y: Value, a: Value) -> Value:
     m, n = a.shape[-2:]
     k, shapes, axis = min(m, n), _svd_shapes(m, n, y.node.attrs["full"]), a.ndim - 1
@@ -155,7 +145,8 @@ def _svd_grad(g: Value, y: Value, a: Value) -> Value:
     return whole
 
 
-primitive("svd", "host", grad=_svd_grad, reference=_svd_reference)
+primitive("svd", "host", grad=_svd_grad,
+          reference=lambda node, a: packed(np.linalg.svd(a, node.attrs["full"]), a.ndim - 2))
 
 
 def svd_value(A: Value, full: bool) -> list[Value]:

@@ -20,6 +20,7 @@ __all__ = ["scaled", "where", "zeros_like"]
 
 _AS_INT = "convert one with .to(genesis.int64)"
 
+
 # ---- selection ----
 def _where_grad(g: Value, y: Value, condition: Value, a: Value, b: Value) -> tuple[Value | None, ...]:
     return None, where(condition, g, 0), where(condition, 0, g)

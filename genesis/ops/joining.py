@@ -7,17 +7,13 @@ from itertools import combinations as choices
 
 import numpy as np
 
-from genesis.ir.graph import Node, Value
+from genesis.ir.graph import Value
 from genesis.ir.shapes import Shape, normalize_axis, numel
 from genesis.ops.layout import Layout
 from genesis.ops.registry import composite, expand, primitive, promoted
 from genesis.ops.views import put_value, reshape_value, slice_value
 
 __all__ = ["cat", "hstack", "ranked", "roll", "stack", "tiled", "vstack"]
-
-
-def _cat_reference(node: Node, *arrays: np.ndarray) -> np.ndarray:
-    return np.concatenate(arrays, axis=node.attrs["dim"])
 
 
 def _cat_grad(g: Value, y: Value, *inputs: Value) -> tuple[Value | None, ...]:
@@ -29,7 +25,7 @@ def _cat_grad(g: Value, y: Value, *inputs: Value) -> tuple[Value | None, ...]:
     return tuple(grads)
 
 
-primitive("cat", "cat", grad=_cat_grad, reference=_cat_reference)
+primitive("cat", "cat", grad=_cat_grad, reference=lambda node, *arrays: np.concatenate(arrays, axis=node.attrs["dim"]))
 
 
 @composite("cat", 1, variadic=True, method=False, autocast="widest", aliases=("concat", "concatenate"))

@@ -9,13 +9,11 @@ from genesis.ir.dtypes import DType
 from genesis.ir.graph import Value
 from genesis.ir.shapes import normalize_axes, normalize_axis, numel
 from genesis.ops.elementwise import clamp, pow, sqrt, where
-from genesis.ops.reduction import amax, amin, sum
+from genesis.ops.reduction import Axes, amax, amin, sum
 from genesis.ops.registry import cast, composite, promoted, widened
 from genesis.ops.views import reshape_value
 
 __all__ = ["cdist", "norm", "normalize", "vector_norm"]
-
-Axes = int | Sequence[int] | None
 
 
 def _norm(name: str, x: Value, order: float, axes: tuple[int, ...], keepdim: bool) -> Value:

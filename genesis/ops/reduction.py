@@ -12,7 +12,7 @@ from genesis.ir.graph import Node, Value
 from genesis.ir.shapes import normalize_axes, normalize_axis, numel, reduced_shape
 from genesis.ops.elementwise import maximum, minimum, sqrt, where
 from genesis.ops.layout import contiguous_layout
-from genesis.ops.registry import Gradient, Reference, cast, composite, expand, primitive, widened
+from genesis.ops.registry import Gradient, Operation, Reference, cast, composite, expand, primitive, widened
 from genesis.ops.results import Extremum
 from genesis.ops.views import reshape_value, view_node
 
@@ -230,31 +230,22 @@ composite("max", ref=np.max)(_extremum_at("max"))
 composite("min", ref=np.min)(_extremum_at("min"))
 
 
-def _truth(name: str, input: Value, dim: Axes, keepdim: bool) -> Value:
-    y = reduce_value(name, cast(input, bool_), normalize_axes(name, dim, input.ndim), keepdim)
-    return cast(y, uint8) if input.dtype is uint8 else y  # as in PyTorch
+def _truth(name: str, ref: Reference, what: str, example: str) -> Operation:
+    def define(input: Value, dim: Axes = None, keepdim: bool = False) -> Value:
+        y = reduce_value(name, cast(input, bool_), normalize_axes(name, dim, input.ndim), keepdim)
+        return cast(y, uint8) if input.dtype is uint8 else y  # as in PyTorch
 
-
-@composite("any", ref=np.any)
-def any(input: Value, dim: Axes = None, keepdim: bool = False) -> Value:
-    """Whether any element over `dim` is true.
+    define.__doc__ = f"""Whether {what} true.
 
     >>> import genesis
-    >>> genesis.any(genesis.tensor([[0, 2], [0, 0]]), dim=1)
+    >>> genesis.{name}(genesis.tensor({example}), dim=1)
     tensor([ True, False])
     """
-    return _truth("any", input, dim, keepdim)
+    return composite(name, ref=ref)(define)
 
 
-@composite("all", ref=np.all)
-def all(input: Value, dim: Axes = None, keepdim: bool = False) -> Value:
-    """Whether all elements over `dim` are true.
-
-    >>> import genesis
-    >>> genesis.all(genesis.tensor([[1, 2], [3, 0]]), dim=1)
-    tensor([ True, False])
-    """
-    return _truth("all", input, dim, keepdim)
+any = _truth("any", np.any, "any element over `dim` is", "[[0, 2], [0, 0]]")
+all = _truth("all", np.all, "all elements over `dim` are", "[[1, 2], [3, 0]]")
 
 
 def corrected(name: str, dim: Axes, unbiased: bool | None, correction: float | None) -> tuple[Axes, float]:

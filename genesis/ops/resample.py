@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import reduce
 from itertools import product as combinations
 from math import floor as whole
+from operator import add
 from typing import Any
 
 from genesis.ir.dtypes import DType, float32, int64
@@ -71,15 +73,13 @@ def cubic_weights(t: Value) -> tuple[Value, ...]:
 
 # ---- one axis after the other ----
 def _resampled(x: Value, axis: int, taps: Sequence[Tap]) -> Value:
-    total = None
-    for at, weight in taps:
+    def part(at: Value, weight: Value | None) -> Value:
         along = (*(1,) * axis, at.shape[0], *(1,) * (x.ndim - axis - 1))
         shape = (*x.shape[:axis], at.shape[0], *x.shape[axis + 1 :])
-        part = gather_value(x, expand(reshape_value(at, along), shape), axis)
-        part = part if weight is None else part * reshape_value(weight, along)
-        total = part if total is None else total + part
-    assert total is not None
-    return total
+        found = gather_value(x, expand(reshape_value(at, along), shape), axis)
+        return found if weight is None else found * reshape_value(weight, along)
+
+    return reduce(add, [part(*tap) for tap in taps])
 
 
 def _repeated(x: Value, axis: int, times: int) -> Value:
@@ -245,11 +245,7 @@ def grid_sample(
         at = (at + 1) * (0.5 * (extent - 1)) if corners else ((at + 1) * extent - 1) * 0.5
         taps.append(_taps(at, extent, mode, padding_mode, corners))
     flat = reshape_value(x, (n, channels, numel(extents)))
-    total = None
-    for chosen in combinations(*taps):
-        part = _corner(flat, chosen, extents)
-        total = part if total is None else total + part
-    assert total is not None
+    total = reduce(add, [_corner(flat, chosen, extents) for chosen in combinations(*taps)])
     return cast(reshape_value(total, (n, channels, *out)), input.dtype)
 
 

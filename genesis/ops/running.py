@@ -9,7 +9,7 @@ from genesis.ir.graph import Node, Value
 from genesis.ir.shapes import normalize_axis
 from genesis.ops.elementwise import exp, log, where
 from genesis.ops.indexing import gather_value
-from genesis.ops.registry import Reference, composite, primitive, rounded_once
+from genesis.ops.registry import Operation, Reference, composite, primitive, rounded_once
 from genesis.ops.results import Sorted
 from genesis.ops.views import flip_value
 
@@ -31,29 +31,24 @@ primitive("cummax_places", "host", reference=_places_of(np.maximum))
 primitive("cummin_places", "host", reference=_places_of(np.minimum))
 
 
-def _running(name: str, input: Value, dim: int) -> Sorted:
-    axis = normalize_axis(name, dim, input.ndim)
-    if not input.ndim:
-        return Sorted(input, input.graph.constant(0, int64))
-    places = input.graph.add(name + "_places", (input,), input.shape, int64, {"dim": axis})
-    return Sorted(gather_value(input, places, axis), places)
+def _running(name: str, what: str, found: str) -> Operation:
+    def define(input: Value, dim: int) -> Sorted:
+        axis = normalize_axis(name, dim, input.ndim)
+        if not input.ndim:
+            return Sorted(input, input.graph.constant(0, int64))
+        places = input.graph.add(name + "_places", (input,), input.shape, int64, {"dim": axis})
+        return Sorted(gather_value(input, places, axis), places)
 
-
-@composite("cummax")
-def cummax(input: Value, dim: int) -> Sorted:
-    """(values, indices) of the greatest element up to each place along `dim`: the last one, of equal ones; NaN wins.
+    define.__doc__ = f"""(values, indices) of the {what} element up to each place along `dim`: of equal ones the last; NaN wins.
 
     >>> import genesis
-    >>> genesis.cummax(genesis.tensor([1, 3, 2]), 0).values
-    tensor([1, 3, 3])
+    >>> genesis.{name}(genesis.tensor([1, 3, 2]), 0).values
+    tensor({found})
     """
-    return _running("cummax", input, dim)
+    return composite(name)(define)
 
 
-@composite("cummin")
-def cummin(input: Value, dim: int) -> Sorted:
-    """(values, indices) of the least element up to each place along `dim`: the last one, of equal ones; NaN wins."""
-    return _running("cummin", input, dim)
+cummax, cummin = _running("cummax", "greatest", "[1, 3, 3]"), _running("cummin", "least", "[1, 1, 1]")
 
 
 # ---- sums of exponentials ----

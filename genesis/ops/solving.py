@@ -130,10 +130,6 @@ def aligned(name: str, a: Value, b: Value) -> tuple[Value, Value]:
 
 
 # ---- inverses ----
-def _inverse(a: Value) -> Value:
-    return _node("inv", a)
-
-
 primitive(
     "inv", "host", grad=lambda g, y, a: -matmul(matmul(swapped(y), g), swapped(y)), reference=lambda node, a: np.linalg.inv(a),
 )
@@ -148,7 +144,7 @@ def inv(A: Value) -> Value:
     tensor([[0.5000, 0.0000],
             [0.0000, 0.2500]])
     """
-    return cast(_inverse(matrices("inv", A, square=True)), A.dtype)
+    return cast(_node("inv", matrices("inv", A, square=True)), A.dtype)
 
 
 def _pinv_grad(g: Value, p: Value, a: Value) -> Value:
@@ -194,7 +190,7 @@ def _cofactors_reference(node: Node, a: np.ndarray) -> np.ndarray:
 
 
 def _cofactors_grad(g: Value, c: Value, a: Value) -> Value:
-    b = swapped(_inverse(a))
+    b = swapped(_node("inv", a))
     return summed(g * b, (-2, -1), True) * c - matmul(matmul(c, swapped(g)), b)
 
 
@@ -206,7 +202,7 @@ primitive("cofactors", "host", grad=_cofactors_grad, reference=_cofactors_refere
 primitive("det", "host", grad=_det_grad, reference=lambda node, a: np.linalg.det(a))
 primitive(
     "slogdet", "host", reference=lambda node, a: np.stack(np.linalg.slogdet(a), -1),
-    grad=lambda g, y, a: reshape_value(slice_value(g, g.ndim - 1, 1, 2), (*g.shape[:-1], 1, 1)) * swapped(_inverse(a)),
+    grad=lambda g, y, a: reshape_value(slice_value(g, g.ndim - 1, 1, 2), (*g.shape[:-1], 1, 1)) * swapped(_node("inv", a)),
 )
 
 

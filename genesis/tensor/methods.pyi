@@ -454,9 +454,9 @@ class Methods:
     def cuda(self, device: DeviceLike = None, non_blocking: Bool = False) -> Tensor:
         """The tensor on a GPU, a device or its number, the first by default; itself where it is there."""
     def cummax(self, dim: Int) -> Sorted:
-        """(values, indices) of the greatest element up to each place along `dim`: the last one, of equal ones; NaN wins."""
+        """(values, indices) of the greatest element up to each place along `dim`: of equal ones the last; NaN wins."""
     def cummin(self, dim: Int) -> Sorted:
-        """(values, indices) of the least element up to each place along `dim`: the last one, of equal ones; NaN wins."""
+        """(values, indices) of the least element up to each place along `dim`: of equal ones the last; NaN wins."""
     def cumprod(self, dim: Int, *, dtype: DType | None = None) -> Tensor:
         """The products of the elements up to each place along `dim`. Integers and bools multiply to int64."""
     def cumprod_(self, dim: Int, *, dtype: DType | None = None) -> Self:
@@ -801,7 +801,7 @@ class Methods:
         """`log`, in place."""
     def log_normal_(self, mean: Float = 1.0, std: Float = 2.0, *, generator: Generator | None = None) -> Tensor:
         """Fill with exp(z) of normal random numbers z of this mean and standard deviation."""
-    def log_softmax(self, dim: Int = -1, dtype: object = None) -> Tensor:
+    def log_softmax(self, dim: Int = -1, dtype: DType | None = None) -> Tensor:
         """log(softmax(x)) along `dim`, without overflow."""
     def logaddexp(self, other: Operand) -> Tensor:
         """As `numpy.logaddexp`."""
@@ -1167,7 +1167,7 @@ class Methods:
         """`input` with `src` at `start:end:step` along `dim`."""
     def slogdet(self) -> SignAndLog:
         """(sign, logabsdet) of the determinants of matrices (.., n, n), which themselves may overflow."""
-    def softmax(self, dim: Int = -1, dtype: object = None) -> Tensor:
+    def softmax(self, dim: Int = -1, dtype: DType | None = None) -> Tensor:
         """exp(x) / sum(exp(x)) along `dim`."""
     def sort(self, dim: Int = -1, descending: Bool = False, stable: Bool = False) -> Sorted:
         """(values, indices) in order along `dim`; equal elements keep theirs, NaN counts as the greatest."""
