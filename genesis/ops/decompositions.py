@@ -100,8 +100,7 @@ def _eigh_grad(g: Value, y: Value, a: Value) -> Value:
     return (whole + swapped(whole)) * 0.5
 
 
-primitive("eigh", "host", grad=_eigh_grad,
-          reference=lambda node, a: packed(np.linalg.eigh(a, node.attrs["UPLO"]), a.ndim - 2))
+primitive("eigh", "host", grad=_eigh_grad, reference=lambda node, a: packed(np.linalg.eigh(a, node.attrs["UPLO"]), a.ndim - 2))
 
 
 @composite("eigh", method=False, namespace="linalg")
@@ -145,8 +144,7 @@ def _svd_grad(g: Value, y: Value, a: Value) -> Value:
     return whole
 
 
-primitive("svd", "host", grad=_svd_grad,
-          reference=lambda node, a: packed(np.linalg.svd(a, node.attrs["full"]), a.ndim - 2))
+primitive("svd", "host", grad=_svd_grad, reference=lambda node, a: packed(np.linalg.svd(a, node.attrs["full"]), a.ndim - 2))
 
 
 def svd_value(A: Value, full: bool) -> list[Value]:

@@ -123,7 +123,8 @@ _pow = binary("pow", grad=_pow_grad, ref=np.power, cost=30, vector="logarithm", 
 @composite("pow", 2, operator="pow", ref=np.power, static_scalars=True, autocast="float32", in_place=True)
 def pow(input: Value, exponent: Value) -> Value:
     """`input ** exponent`; a literal exponent of 2, 3, 0.5 or -1 becomes a product, a root or a quotient."""
-    power = exponent.node.attrs["value"] if isinstance(exponent, Value) and _literal(exponent) else exponent
+    literal = isinstance(exponent, Value) and exponent.is_scalar and exponent.node.op == "constant"
+    power = exponent.node.attrs["value"] if literal else exponent
     if isinstance(input, Value) and isinstance(power, int | float) and not isinstance(power, bool):
         if input.dtype.category == 1 and isinstance(power, int) and power < 0:
             raise ValueError(f"pow: integers to negative integer powers ({power}) are not allowed")
@@ -137,10 +138,6 @@ def pow(input: Value, exponent: Value) -> Value:
         if input.dtype.category == 2 and power in (0.5, -1):
             return sqrt(input) if power == 0.5 else 1 / input
     return _pow(input, exponent)
-
-
-def _literal(x: Value) -> bool:
-    return x.node.op == "constant" and x.is_scalar
 
 
 sqrt = unary("sqrt", grad=lambda g, y, x: g * 0.5 / y, ref=np.sqrt, cost=5)

@@ -42,13 +42,6 @@ def _per_channel(value: Value, rank: int) -> Value:
     return reshape_value(value, (value.shape[0],) + (1,) * (rank - 2))
 
 
-def _moments(x: Value) -> tuple[Value, Value]:
-    """`x` less its mean, and its variance (of n), over all axes but the channels', which stay."""
-    axes = (0, *range(2, x.ndim))
-    centred = x - mean(x, axes, True)
-    return centred, mean(centred * centred, axes, True)
-
-
 def _affine(name: str, x: Value, weight: Value | None, bias: Value | None) -> Value:
     for setting, value in (("weight", weight), ("bias", bias)):
         if value is not None and value.shape != (x.shape[1],):
@@ -114,12 +107,13 @@ def batch_statistics(input: Value, running_mean: Value, running_var: Value, mome
     x = widened(input)
     count = numel(x.shape) // x.shape[1]
     shape = running_mean.shape
-    _, variance = _moments(x)
-    centre = reshape_value(mean(x, (0, *range(2, x.ndim)), True), shape)
-    variance = reshape_value(variance, shape) * (count / (count - 1))
+    axes = (0, *range(2, x.ndim))  # all but the channels'
+    centre = mean(x, axes, True)
+    centred = x - centre
+    variance = reshape_value(mean(centred * centred, axes, True), shape) * (count / (count - 1))
     return tuple(  # type: ignore[return-value]
         cast(widened(old) + (new - widened(old)) * momentum, old.dtype)
-        for old, new in ((running_mean, centre), (running_var, variance))
+        for old, new in ((running_mean, reshape_value(centre, shape)), (running_var, variance))
     )
 
 

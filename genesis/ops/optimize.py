@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import reduce
-from operator import or_
+from operator import add, or_
 
 from genesis.ir.graph import Value
 from genesis.ops.elementwise import clamp, isfinite, logical_not, maximum, pow, sqrt
@@ -30,14 +30,10 @@ def clip_to_norm(gradients: Values, max_norm: Scalar, norm_type: float) -> tuple
     """The norm of all gradients taken as one vector, then the gradients scaled down to `max_norm` where it is larger."""
     grads = [widened(g) for g in gradients]
     if norm_type == float("inf"):
-        total = amax(abs(grads[0]))
-        for g in grads[1:]:
-            total = maximum(total, amax(abs(g)))
+        total = reduce(maximum, [amax(abs(g)) for g in grads])
     else:
         powers = [sum(g * g if norm_type == 2 else pow(abs(g), norm_type)) for g in grads]
-        total = powers[0]
-        for power in powers[1:]:
-            total = total + power
+        total = reduce(add, powers)
         total = sqrt(total) if norm_type == 2 else pow(total, 1 / norm_type)
     scale = clamp(max_norm / (total + 1e-6), max=1.0)
     return total, *_like([g * scale for g in grads], gradients)

@@ -110,9 +110,7 @@ def _max_pool(axes: int) -> Operation:
     return composite(name, method=False, namespace="nn.functional")(define)
 
 
-_PICKED = {
-    1: "[[1., 3.]]", 2: "[[[ 5.,  7.],\n             [13., 15.]]]", 3: "[[[[53., 55.],\n              [61., 63.]]]]",
-}
+_PICKED = {1: "[[1., 3.]]", 2: "[[[ 5.,  7.],\n             [13., 15.]]]", 3: "[[[[53., 55.],\n              [61., 63.]]]]"}
 
 
 def _places(at: Value, settings: _Settings) -> Value:

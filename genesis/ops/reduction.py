@@ -31,13 +31,8 @@ def reduce_value(op: str, x: Value, axes: tuple[int, ...], keepdim: bool = False
     return reshape_value(y, reduced_shape(x.shape, axes, True)) if keepdim else y
 
 
-def _spread(y: Value, x: Value) -> Value:
-    """A reduction's result (or its cotangent) back over the input's shape."""
-    axes = y.node.attrs.get("axes", ())
-    return expand(reshape_value(y, reduced_shape(x.shape, axes, True)), x.shape)
-
-
 def _spread_like(g: Value, y: Value, x: Value) -> Value:
+    """`g`, of the shape of the reduction `y`, back over the input's shape."""
     return expand(reshape_value(g, reduced_shape(x.shape, y.node.attrs["axes"], True)), x.shape)
 
 
@@ -63,7 +58,7 @@ def _prod_grad(g: Value, y: Value, x: Value) -> Value:
 
 def _extremum_grad(g: Value, y: Value, x: Value) -> Value:
     """Shared equally among the places that attain it."""
-    at = x == _spread(y, x)
+    at = x == _spread_like(y, y, x)
     count = reduce_value("sum", cast(at, g.dtype), y.node.attrs["axes"])
     return where(at, _spread_like(g / count, y, x), 0)
 
@@ -76,16 +71,8 @@ _row("any", np.any)
 _row("all", np.all)
 
 
-def _arg_reference(find: Reference) -> Reference:
-    def reference(node: Node, x: np.ndarray) -> np.ndarray:
-        (axis,) = node.attrs["axes"]
-        return np.asarray(find(x, axis=axis)).astype(np.int64)
-
-    return reference
-
-
-primitive("argmax", "reduce", reference=_arg_reference(np.argmax))
-primitive("argmin", "reduce", reference=_arg_reference(np.argmin))
+primitive("argmax", "reduce", reference=lambda node, x: np.argmax(x, axis=node.attrs["axes"][0]))
+primitive("argmin", "reduce", reference=lambda node, x: np.argmin(x, axis=node.attrs["axes"][0]))
 
 
 # ---- the operations ----

@@ -42,9 +42,11 @@ def _two(name: str, scipy: str, doc: str, grad: Gradient, method: bool = False, 
     return define
 
 
-def _fixed(name: str, x: Value) -> None:
+def _fixed(name: str, x: Value) -> Value | None:
+    """The cotangent of an input that must not want one."""
     if x.node.differentiable:
         raise NotImplementedError(f"{name}: has no gradient by its first input; detach that one")
+    return None
 
 
 # ---- the gamma function and its kin ----
@@ -95,30 +97,18 @@ def _density(a: Value, x: Value) -> Value:
     return exp((a - 1) * log(x) - x - lgamma(a))
 
 
-def _igamma_grad(g: Value, y: Value, a: Value, x: Value) -> tuple[Value | None, ...]:
-    _fixed("igamma", a)
-    return None, g * _density(a, x)
-
-
-def _igammac_grad(g: Value, y: Value, a: Value, x: Value) -> tuple[Value | None, ...]:
-    _fixed("igammac", a)
-    return None, -g * _density(a, x)
-
-
-def _zeta_grad(g: Value, y: Value, x: Value, q: Value) -> tuple[Value | None, ...]:
-    _fixed("zeta", x)
-    return None, -g * x * zeta(x + 1, q)
-
-
 igamma = _two(
-    "igamma", "gammainc", "The regularized lower incomplete gamma function.", _igamma_grad, method=True, namespace=(),
-    aliases=("special.gammainc",),
+    "igamma", "gammainc", "The regularized lower incomplete gamma function.",
+    lambda g, y, a, x: (_fixed("igamma", a), g * _density(a, x)), method=True, namespace=(), aliases=("special.gammainc",),
 )
 igammac = _two(
-    "igammac", "gammaincc", "The regularized upper incomplete gamma function.", _igammac_grad, method=True, namespace=(),
-    aliases=("special.gammaincc",),
+    "igammac", "gammaincc", "The regularized upper incomplete gamma function.",
+    lambda g, y, a, x: (_fixed("igammac", a), -g * _density(a, x)), method=True, namespace=(), aliases=("special.gammaincc",),
 )
-zeta: Operation = _two("zeta", "zeta", "The Hurwitz zeta function: the sum of (k + q)^-x.", _zeta_grad)
+zeta: Operation = _two(
+    "zeta", "zeta", "The Hurwitz zeta function: the sum of (k + q)^-x.",
+    lambda g, y, x, q: (_fixed("zeta", x), -g * x * zeta(x + 1, q)),
+)
 
 # ---- of the normal distribution ----
 erfinv = _one(
