@@ -18,10 +18,6 @@ from genesis.ops.registry import Operation, cast, composite, floating_dtype, rou
 from genesis.ops.rows import formula
 from genesis.ops.views import reshape_value, slice_value
 
-__all__ = [
-    "elu", "gelu", "glu", "hardtanh", "log_softmax", "logsigmoid", "logsumexp", "mish", "prelu", "silu", "softmax", "softplus",
-]
-
 
 # ---- activations ----
 def _activation(

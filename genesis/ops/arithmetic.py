@@ -14,7 +14,6 @@ from genesis.ops.elementwise import clamp, exp2, isfinite, isnan, log1p, scaled,
 from genesis.ops.registry import Emitter, Kernel, Operation, cast, composite, expand, floating_dtype, promoted, widened
 from genesis.ops.rows import binary, formula, from_scipy, unary
 
-__all__ = ["copysign", "isclose", "nan_to_num", "xlogy"]
 
 # ---- two operands, one expression: `k` is the kernel's arithmetic ----
 def _no_nan(pick: str) -> Emitter:

@@ -17,9 +17,6 @@ from genesis.ops.rows import formula
 from genesis.ops.source import iota
 from genesis.ops.views import diagonal_value, flip_value, permute_value, put_value, reshape_value, slice_value
 
-__all__ = ["diag_embed", "diff", "tril", "triu"]
-
-
 # ---- turned round ----
 fliplr = formula("fliplr", lambda input: _flipped("fliplr", input, 1), "Axis 1 walked backwards.")
 flipud = formula("flipud", lambda input: _flipped("flipud", input, 0), "Axis 0 walked backwards.")

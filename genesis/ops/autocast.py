@@ -19,8 +19,6 @@ from genesis.ir.dtypes import DType, float32, float64, promote
 from genesis.ir.graph import Value
 from genesis.ops.registry import Operation, cast
 
-__all__ = ["recast"]
-
 
 def recast(
     operation: Operation, low: DType, arguments: Sequence[object], attributes: Mapping[str, object]

@@ -14,8 +14,6 @@ from genesis.ops.contraction import product
 from genesis.ops.registry import PRIMITIVES, expand
 from genesis.ops.views import reshape_value
 
-__all__ = ["batch"]
-
 
 def batch(graph: Graph, examples: Mapping[int, Value], results: Sequence[int], extent: int) -> list[Value]:
     """The results for `extent` examples at once, of shape (extent, *shape each).

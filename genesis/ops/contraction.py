@@ -17,8 +17,6 @@ from genesis.ops.reduction import sum
 from genesis.ops.registry import composite, expand, primitive, promoted
 from genesis.ops.views import diagonal_value, permute_value, reshape_value
 
-__all__ = ["bilinear", "contracted", "einsum", "linear", "matmul", "multiplied"]
-
 
 def swapped(x: Value) -> Value:
     """The last two axes exchanged."""

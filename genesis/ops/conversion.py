@@ -7,8 +7,6 @@ from genesis.ir.graph import Value
 from genesis.ops.registry import cast, composite, expand, primitive
 from genesis.ops.rows import formula
 
-__all__ = ["clone", "rewritten", "stop_gradient", "to_dtype", "with_value"]
-
 primitive("cast", "elementwise", grad=lambda g, y, x: cast(g, x.dtype), reference=lambda node, x: x.astype(node.dtype.numpy))
 primitive("detach", "elementwise", reference=lambda node, x: x, emit=lambda k, x: x, cost=0)
 primitive("with_value", "elementwise", grad=lambda g, y, old, new: (g, None), reference=lambda node, old, new: new,

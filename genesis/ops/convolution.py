@@ -12,8 +12,6 @@ from genesis.ops.view_gradient import put_sums
 from genesis.ops.views import reshape_value
 from genesis.ops.window import PerAxis, pad_value, per_axis, windows
 
-__all__ = ["conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d"]
-
 
 def _checked(name: str, input: Value, weight: Value, bias: Value | None, groups: int, axes: int) -> Value:
     """`input` with a batch axis."""

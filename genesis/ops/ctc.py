@@ -18,8 +18,6 @@ from genesis.ops.loss import reduced
 from genesis.ops.registry import cast, composite, primitive, widened
 from genesis.ops.views import permute_value, reshape_value
 
-__all__ = ["ctc_loss"]
-
 
 class _Lattice(NamedTuple):
     """The states of sequences, and what each says at each time."""

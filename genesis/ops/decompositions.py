@@ -22,8 +22,6 @@ from genesis.ops.solving import factor_node, factors, matrices, packed
 from genesis.ops.source import iota
 from genesis.ops.views import reshape_value, slice_value
 
-__all__ = ["eigh", "linalg_qr", "svd_value"]
-
 
 def _over_gaps(x: Value, values: Value) -> Value:
     """x_ij / (w_j - w_i); 0 on the diagonal, and where both are 0: what does not depend on the choice of vectors."""

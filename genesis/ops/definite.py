@@ -14,8 +14,6 @@ from genesis.ops.results import Cholesky, Triangular
 from genesis.ops.solving import aligned, factor_node, factors, identity, matrices, packed, routine
 from genesis.ops.views import diagonal_value
 
-__all__ = ["cholesky", "solve_triangular", "triangular_value"]
-
 
 # ---- triangular equations, by BLAS (trsm) ----
 def triangular_value(a: Value, b: Value, upper: bool, unit: bool = False) -> Value:

@@ -11,8 +11,6 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from genesis.ir.graph import Graph, Node, Value
 from genesis.ops.registry import PRIMITIVES, cast
 
-__all__ = ["NotDifferentiableError", "derive"]
-
 
 class NotDifferentiableError(RuntimeError):
     """A gradient was asked of an operation that has none."""

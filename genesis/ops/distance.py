@@ -9,8 +9,6 @@ from genesis.ops.loss import reduced
 from genesis.ops.reduction import amax, sum
 from genesis.ops.registry import cast, composite, floating_dtype, promoted, widened
 
-__all__ = ["binary_cross_entropy", "cosine_similarity", "huber_loss", "kl_div", "pairwise_distance", "smooth_l1_loss"]
-
 
 # ---- distances ----
 @composite("cosine_similarity", 2, method=False, autocast="float32", namespace="nn.functional")

@@ -16,8 +16,6 @@ from genesis.ops.conversion import stop_gradient
 from genesis.ops.registry import OPERATIONS, Operation, as_values, broadcast, cast, composite, expand, primitive, promoted
 from genesis.ops.rows import binary, compare, formula, from_scipy, integral, logical, unary
 
-__all__ = ["scaled", "where", "zeros_like"]
-
 _AS_INT = "convert one with .to(genesis.int64)"
 
 

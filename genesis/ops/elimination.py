@@ -22,8 +22,6 @@ from genesis.ops.solving import factor_node, factors, identity, matrices, packed
 from genesis.ops.source import iota
 from genesis.ops.views import reshape_value, slice_value
 
-__all__ = ["linalg_lu", "lu_factor_ex"]
-
 
 # ---- the permutation that pivots stand for ----
 def _permutation(pivots: Value, rows: int, inverse: bool = False) -> Value:

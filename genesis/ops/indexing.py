@@ -18,8 +18,6 @@ from genesis.ops.elementwise import zeros_like
 from genesis.ops.registry import cast, composite, expand, primitive
 from genesis.ops.views import permute_value, reshape_value, slice_value
 
-__all__ = ["along", "check_index", "gather", "index", "out_of_range", "scattered"]
-
 
 # ---- primitives ----
 def out_of_range(node: Node, index: int, extent: int) -> str:

@@ -13,8 +13,6 @@ from genesis.ops.layout import Layout
 from genesis.ops.registry import composite, expand, primitive, promoted
 from genesis.ops.views import put_value, reshape_value, slice_value
 
-__all__ = ["cat", "hstack", "ranked", "roll", "stack", "tiled", "vstack"]
-
 
 def _cat_grad(g: Value, y: Value, *inputs: Value) -> tuple[Value | None, ...]:
     dim, start, grads = y.node.attrs["dim"], 0, []

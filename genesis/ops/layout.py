@@ -13,11 +13,6 @@ import numpy as np
 from genesis.ir.annotations import Extents
 from genesis.ir.shapes import Shape, contiguous_strides, normalize_axis, numel, resolve_reshape
 
-__all__ = [
-    "LAYOUT_RULES", "Layout", "contiguous_layout", "diagonal_layout", "flip_layout", "narrow_layout", "permute_layout",
-    "slice_layout", "transpose_layout", "window_layout",
-]
-
 
 class Layout(NamedTuple):
     """Where the elements of a view lie: element (i, j, ..) is at offset + i*strides[0] + j*strides[1] + .."""

@@ -19,11 +19,6 @@ from genesis.ops.rows import formula
 from genesis.ops.source import iota
 from genesis.ops.views import reshape_value
 
-__all__ = [
-    "cross_entropy", "gaussian_nll_loss", "l1_loss", "mse_loss", "multi_margin_loss", "multilabel_margin_loss",
-    "multilabel_soft_margin_loss", "nll_loss", "poisson_nll_loss", "reduced",
-]
-
 
 def reduced(name: str, losses: Value, reduction: str) -> Value:
     if reduction == "mean":

@@ -14,8 +14,6 @@ from genesis.ops.registry import cast, composite, expand, floating_dtype, primit
 from genesis.ops.views import reshape_value, slice_value
 from genesis.ops.window import pad_value
 
-__all__ = ["batch_norm", "batch_statistics", "group_norm", "layer_norm", "local_response_norm", "normalized", "rms_norm"]
-
 
 def _grad(g: Value, y: Value, value: Value, x: Value, scale: Value) -> tuple[Value | None, ...]:
     """scale * (g - mean(g) - y mean(g y)): what follows from the parts as well, but with both means in one pass."""

@@ -13,8 +13,6 @@ from genesis.ops.reduction import Axes, amax, amin, sum
 from genesis.ops.registry import cast, composite, promoted, widened
 from genesis.ops.views import reshape_value
 
-__all__ = ["cdist", "norm", "normalize", "vector_norm"]
-
 
 def _norm(name: str, x: Value, order: float, axes: tuple[int, ...], keepdim: bool) -> Value:
     """The norm of `x`, wide; where it is 0, so is its gradient."""

@@ -14,9 +14,6 @@ from genesis.ops.registry import as_values, broadcast, cast, composite, primitiv
 from genesis.ops.results import Parts
 from genesis.ops.rows import integral
 
-__all__ = ["frexp", "gcd", "lcm", "nextafter"]
-
-
 # ---- integers ----
 _AS_INT = "convert one with .to(genesis.int64)"
 gcd = integral("gcd", np.gcd, "The greatest number that divides both; 0 of 0 and 0.", bools=_AS_INT, kind="host")

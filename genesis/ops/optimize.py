@@ -14,8 +14,6 @@ from genesis.ops.elementwise import clamp, isfinite, logical_not, maximum, pow, 
 from genesis.ops.reduction import amax, any, sum
 from genesis.ops.registry import cast, composite, widened
 
-__all__ = ["clip_to_norm", "clip_to_value", "unscale"]
-
 Values = Sequence[Value]
 Scalar = Value | float
 

@@ -21,8 +21,6 @@ from genesis.ops.results import Sorted
 from genesis.ops.source import iota
 from genesis.ops.views import flip_value, reshape_value, slice_value
 
-__all__ = ["argsort", "cumprod", "cumsum", "isin", "median", "searchsorted", "sort", "topk"]
-
 
 # ---- primitives ----
 def _argsort_reference(node: Node, x: np.ndarray) -> np.ndarray:

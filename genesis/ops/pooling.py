@@ -15,10 +15,6 @@ from genesis.ops.source import iota
 from genesis.ops.views import permute_value, reshape_value
 from genesis.ops.window import PerAxis, pad_value, per_axis, windows
 
-__all__ = [
-    "adaptive_avg_pool1d", "adaptive_avg_pool2d", "adaptive_avg_pool3d", "adaptive_max_pool2d", "avg_pool2d", "max_pool2d",
-]
-
 Result = TypeVar("Result")
 
 

@@ -14,8 +14,6 @@ from genesis.ops.registry import broadcast, cast, composite, expand, promoted, w
 from genesis.ops.rows import formula
 from genesis.ops.views import reshape_value, view_value
 
-__all__ = ["dot", "outer"]
-
 
 def _ranked(name: str, *ranks: int, **operands: Value) -> list[Value]:
     """The operands, named as the row's parameters, each of its rank."""

@@ -16,8 +16,6 @@ from genesis.ops.registry import Gradient, Operation, Reference, cast, composite
 from genesis.ops.results import Extremum
 from genesis.ops.views import reshape_value, view_node
 
-__all__ = ["amax", "amin", "argmax", "argmin", "mean", "reduce_value", "sum"]
-
 Axes = int | Sequence[int] | None
 
 

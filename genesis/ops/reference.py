@@ -9,8 +9,6 @@ import numpy as np
 from genesis.ir.graph import Node
 from genesis.ops.registry import PRIMITIVES
 
-__all__ = ["RefusedError", "evaluate", "evaluate_all"]
-
 
 class RefusedError(Exception):
     """The node at `position` cannot be computed: an index out of range, a singular matrix."""

@@ -21,12 +21,6 @@ from genesis.ir.dtypes import DType, bool_, dtype_of_scalar, get_default_dtype, 
 from genesis.ir.graph import Graph, Value
 from genesis.ir.shapes import Shape, broadcast_shapes, contiguous_strides
 
-__all__ = [
-    "OPERATIONS", "PRIMITIVES", "Emitter", "Gradient", "Kernel", "Names", "Operation", "Policy", "Primitive", "Reference",
-    "as_values", "broadcast", "cast", "composite", "expand", "floating_dtype", "graph_of", "names_in", "numbers_of",
-    "primitive", "promoted", "rounded_once", "row_at", "widened", "wrapped",
-]
-
 Gradient = Callable[..., Value | tuple[Value | None, ...]]
 Reference = Callable[..., np.ndarray | np.generic]
 Emitter = Callable[..., object]  # of a `Kernel`, and values: registers on the CPU, text on a GPU

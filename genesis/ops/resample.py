@@ -19,8 +19,6 @@ from genesis.ops.registry import cast, composite, expand, widened
 from genesis.ops.source import iota
 from genesis.ops.views import reshape_value, slice_value
 
-__all__ = ["cubic_weights", "grid_sample", "interpolate"]
-
 Tap = tuple[Value, Value | None]  # where along an axis each result takes a neighbour, and with what weight (1, if None)
 AXES = {  # how many axes a mode resamples
     "nearest": (1, 2, 3), "nearest-exact": (1, 2, 3), "linear": (1,), "bilinear": (2,), "trilinear": (3,), "bicubic": (2,),

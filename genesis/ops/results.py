@@ -8,11 +8,6 @@ from typing import NamedTuple
 
 from genesis.ir.graph import Value
 
-__all__ = [
-    "PLU", "QR", "SVD", "Cholesky", "Eigen", "Extrema", "Extremum", "Factored", "FactoredInfo", "Inverse", "Parts",
-    "SignAndLog", "Solved", "Sorted", "Transposed", "Triangular",
-]
-
 Cholesky = NamedTuple("Cholesky", [("L", Value), ("info", Value)])
 Eigen = NamedTuple("Eigen", [("eigenvalues", Value), ("eigenvectors", Value)])
 Extrema = NamedTuple("Extrema", [("min", Value), ("max", Value)])

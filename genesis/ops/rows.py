@@ -32,7 +32,6 @@ from genesis.ops.registry import (
     rounded_once,
 )
 
-__all__ = ["binary", "compare", "formula", "from_scipy", "integral", "logical", "unary"]
 
 def from_scipy(name: str) -> AnyFunction:
     """A reference in scipy.special, which is imported when it is first called."""

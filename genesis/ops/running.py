@@ -13,8 +13,6 @@ from genesis.ops.registry import Operation, Reference, composite, primitive, rou
 from genesis.ops.results import Sorted
 from genesis.ops.views import flip_value
 
-__all__ = ["cummax", "cummin", "logcumsumexp"]
-
 
 def _places_of(extremes: np.ufunc) -> Reference:
     def reference(node: Node, x: np.ndarray) -> np.ndarray:

@@ -12,8 +12,6 @@ from genesis.ops.indexing import along, gather_value, scatter_value, scattered
 from genesis.ops.registry import cast, composite, expand, primitive
 from genesis.ops.views import reshape_value
 
-__all__ = ["index_reduce", "scatter_reduce"]
-
 _FOLDS = {"prod": np.multiply, "amax": np.maximum, "amin": np.minimum}
 
 

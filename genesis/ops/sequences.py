@@ -17,8 +17,6 @@ from genesis.ops.registry import Operation, cast, composite, expand, widened
 from genesis.ops.source import dropout, iota
 from genesis.ops.views import reshape_value, slice_value, view_value
 
-__all__ = ["GATES", "gru_cell", "lstm_cell", "recurrent", "rnn_relu_cell", "rnn_tanh_cell", "scaled_dot_product_attention"]
-
 
 @composite("scaled_dot_product_attention", (8, 9), method=False, autocast="low")
 def scaled_dot_product_attention(

@@ -27,10 +27,6 @@ from genesis.ops.rows import formula
 from genesis.ops.source import iota
 from genesis.ops.views import reshape_value, slice_value
 
-__all__ = [
-    "aligned", "det", "factor_node", "factors", "identity", "inv", "matrices", "packed", "routine", "solve", "solve_value",
-]
-
 
 # ---- what decompositions share ----
 def matrices(name: str, x: Value, square: bool = False) -> Value:

@@ -15,8 +15,6 @@ from genesis.ir.shapes import Shape
 from genesis.ops.elementwise import floor, where
 from genesis.ops.registry import as_values, cast, composite, expand, primitive
 
-__all__ = ["iota", "threefry2x32"]
-
 primitive("input", "source")
 primitive("scalar", "source")
 primitive("constant", "source", reference=lambda node: np.asarray(node.attrs["value"], node.dtype.numpy))

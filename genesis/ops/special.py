@@ -14,8 +14,6 @@ from genesis.ops.elementwise import erfc, exp, isnan, log, sign, sin, where, zer
 from genesis.ops.registry import Gradient, Operation, broadcast, cast, composite, primitive, promoted, rounded_once, widened
 from genesis.ops.rows import formula, from_scipy
 
-__all__ = ["FAMILIES", "digamma", "erfinv", "lgamma", "ndtr"]
-
 
 def _one(name: str, scipy: str, doc: str, grad: Gradient | None = None, method: bool = False, **names: Any) -> Operation:
     """A row of one input; integers become the default float. Methods have an in-place form."""

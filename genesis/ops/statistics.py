@@ -16,8 +16,6 @@ from genesis.ops.results import Extrema, Sorted
 from genesis.ops.rows import formula
 from genesis.ops.views import permute_value, reshape_value, slice_value
 
-__all__ = ["cov", "quantile"]
-
 
 @composite("aminmax")
 def aminmax(input: Value, *, dim: int | None = None, keepdim: bool = False) -> Extrema:

@@ -13,8 +13,6 @@ from genesis.ops.registry import cast, composite, expand, widened
 from genesis.ops.source import iota
 from genesis.ops.views import reshape_value, slice_value
 
-__all__ = ["embedding_bag", "one_hot"]
-
 
 @composite("one_hot", method=False)
 def one_hot(input: Value, num_classes: int) -> Value:

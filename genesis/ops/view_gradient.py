@@ -18,8 +18,6 @@ from genesis.ops.registry import OPERATIONS, primitive
 from genesis.ops.registry import expand as expand_value
 from genesis.ops.views import forwards, put_reference, put_value, reshape_value, view_node, view_reference, view_value
 
-__all__ = ["colliding_axes", "is_injective", "put_sums"]
-
 _COUNTED = 1 << 22  # elements whose places are compared one by one, where strides alone do not tell
 
 

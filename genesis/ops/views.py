@@ -29,11 +29,6 @@ from genesis.ops.layout import (
 from genesis.ops.registry import Names, cast, composite
 from genesis.ops.registry import expand as expand_value
 
-__all__ = [
-    "Item", "diagonal_value", "flip_value", "forwards", "permute_value", "put_reference", "put_value", "reshape_value",
-    "slice_value", "subscript_layout", "view_node", "view_operation", "view_reference", "view_value",
-]
-
 
 # ---- the primitive ----
 def view_node(x: Value, to: Layout, label: str) -> Value:

@@ -17,8 +17,6 @@ from genesis.ops.registry import OPERATIONS, cast, composite, expand
 from genesis.ops.view_gradient import put_sums
 from genesis.ops.views import flip_value, permute_value, put_value, reshape_value, slice_value, view_node
 
-__all__ = ["PerAxis", "channel_shuffle", "pad_value", "per_axis", "pixel_shuffle", "pixel_unshuffle", "windows"]
-
 PerAxis = int | Sequence[int]
 
 

@@ -21,8 +21,6 @@ from genesis.tracing.recording_hooks import item_read, value_looked_at
 from genesis.tracing.state import thread_state
 from genesis.tracing.trace import LOCK
 
-__all__ = ["values_of"]
-
 
 def values_of(tensor: Tensor) -> np.ndarray:
     """The values, computed now: an array for reading at once and then dropping."""

@@ -14,8 +14,6 @@ from genesis.tensor.views import detach
 from genesis.tracing.recording_hooks import touched_gradient
 from genesis.tracing.state import recording, thread_state
 
-__all__: list[str] = []
-
 
 @method
 def backward(

@@ -16,8 +16,6 @@ from genesis.tensor.dispatch import array_of
 from genesis.tensor.handle import Tensor, attribute, method
 from genesis.tensor.views import view
 
-__all__ = ["Size"]
-
 
 class Size(int):
     """The number of elements; called, the shape or one extent of it.

@@ -16,8 +16,6 @@ from genesis.tensor.views import view
 from genesis.tracing.recording_hooks import refuse
 from genesis.tracing.state import thread_state
 
-__all__ = ["as_strided", "as_strided_scatter"]
-
 
 # ---- strides by number ----
 def _strided(name: str, size: Sequence[int], stride: Sequence[int], offset: int, elements: int) -> Layout:

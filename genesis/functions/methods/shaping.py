@@ -17,8 +17,6 @@ from genesis.tensor.from_python import from_data
 from genesis.tensor.handle import Operand, Tensor, attribute, method
 from genesis.tensor.views import view
 
-__all__: list[str] = []
-
 
 # ---- transposes ----
 @attribute

@@ -18,8 +18,6 @@ from genesis.tracing.memory import Memory
 from genesis.tracing.state import readers_of
 from genesis.tracing.trace import LOCK
 
-__all__: list[str] = []
-
 
 @method
 def numpy(self: Tensor, *, force: bool = False) -> np.ndarray:

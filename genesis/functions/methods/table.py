@@ -15,8 +15,6 @@ from genesis.tensor.handle import Tensor
 from genesis.tensor.in_place import in_place
 from genesis.tensor.views import view
 
-__all__ = ["function_of", "functions_of", "install", "install_row"]
-
 _NUMPY_NAMES = {"axis": "dim", "keepdims": "keepdim"}
 _COMPARISONS = {"eq", "ne", "lt", "le", "gt", "ge"}
 

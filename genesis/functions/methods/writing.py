@@ -15,8 +15,6 @@ from genesis.tensor.handle import Operand, Tensor, attribute, method, tensor_of
 from genesis.tensor.in_place import write
 from genesis.tensor.views import detach, view
 
-__all__: list[str] = []
-
 
 @method
 def copy_(self: Tensor, source: Tensor, non_blocking: bool = False) -> Tensor:
