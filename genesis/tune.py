@@ -11,7 +11,7 @@ from genesis.codegen.cpu.tiling import cache_bytes
 from genesis.debug.costs import timing
 from genesis.execution.flush import flush_all
 from genesis.functions.creation import ones
-from genesis.lower.cost import PARALLEL_COST
+from genesis.lower.stages import PARALLEL_COST
 from genesis.runtime.speeds import Speeds, remember
 from genesis.runtime.team import get_num_threads, set_num_threads
 from genesis.tensor.handle import Tensor

@@ -4,7 +4,7 @@ from genesis.debug.explain import Explanation, explain
 from genesis.debug.gradients import GradientRecord, record_grad_function
 from genesis.debug.graph import RecordedGraph, graph
 from genesis.debug.costs import ProgramCost, StageCost, kernels
-from genesis.debug.memory_use import MemoryUse, memory
+from genesis.debug.costs import MemoryUse, memory
 from genesis.debug.program import LoweredProgram, program
 from genesis.debug.program import Recording
 from genesis.debug.costs import StageTime, Timing, timing

@@ -1,4 +1,4 @@
-"""What the stages of programs cost: estimated by the model, with what fusion decided against, and measured."""
+"""What programs cost: stages as the model estimates them, with what fusion decided against; measured times; and memory."""
 
 from __future__ import annotations
 
@@ -11,8 +11,10 @@ from genesis.debug.program import instruction, lines_of, pending, sources_of
 from genesis.execution.flush import FLUSH_HOOKS, flush_all
 from genesis.execution.plan import Plan, plan_for
 from genesis.lower.build import KernelCall
-from genesis.lower.cost import Estimate, estimate
-from genesis.lower.stages import Call, Product, parts
+from genesis.lower.stages import Call, Estimate, Product, estimate, parts
+from genesis.runtime.devices import DeviceLike, device_of
+from genesis.runtime.installation import readable
+from genesis.runtime.memory import DeviceMemory
 from genesis.tensor.handle import Tensor
 from genesis.tracing.trace import Trace
 
@@ -33,9 +35,8 @@ class StageCost(NamedTuple):
 
 
 class ProgramCost(NamedTuple):
-    """The stages of a program with their estimates; the fusions it refused, what it keeps or computes again, and what Python
-    computes on the host between its parts (of which a GPU's are a graph each), as text.
-    """
+    """The stages of a program with their estimates; as text, the fusions it refused, what it keeps or computes again, and what
+    Python computes on the host between its parts (of which a GPU's are a graph each)."""
 
     stages: list[StageCost]
     refusals: list[str]
@@ -183,3 +184,57 @@ def _stage_times(plan: Plan, runs: list[list[float]]) -> list[StageTime]:
 def timing() -> Timing:
     """The stages of the programs that run in a block, and how long each took: `with genesis.debug.timing() as times:`."""
     return Timing()
+
+
+# ---- memory ----
+
+
+class MemoryUse:
+    """Bytes in buffers (`held`), the most there were (`peak`), and bytes kept for the next ones (`idle`).
+
+    As a context, `peak` is that of the block. What is pending is computed at its ends, so that it counts where it was
+    written; blocks may be nested.
+    """
+
+    __slots__ = ("_before", "_memory", "held", "idle", "peak")
+
+    def __init__(self, memory: DeviceMemory) -> None:
+        self._memory = memory
+        self.held, self.peak, self.idle = memory.usage()
+        self._before = self.peak
+
+    def __enter__(self) -> Self:
+        flush_all()
+        self._before = self._memory.usage().peak
+        self._memory.reset_peak()
+        self.held, self.peak, self.idle = self._memory.usage()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *problem: object) -> None:
+        if kind is None:
+            flush_all()
+        self.held, self.peak, self.idle = self._memory.usage()
+        self._memory.reset_peak(max(self._before, self.peak))
+
+    def __repr__(self) -> str:
+        return f"held {readable(self.held)}, peak {readable(self.peak)}, idle {readable(self.idle)}"
+
+
+def memory(reset: bool = False, device: DeviceLike = None) -> MemoryUse:
+    """The memory that tensors take now, and the most they took since the start; or, as a context, within a block.
+
+    With `reset`, the peak begins anew afterwards. `device`, by default that of new tensors, is whose memory is meant; all
+    devices of the CPU share theirs. Blocks are counted whole, as they are lent: up to a quarter more than the elements need.
+
+    >>> import genesis
+    >>> x = genesis.ones(1024, 1024)
+    >>> with memory() as used:
+    ...     total = (x + x.T).exp().sum().item()
+    >>> used.peak - used.held < x.nbytes  # in one kernel: no sum, no exponential is ever in memory
+    True
+    """
+    lender: DeviceMemory = device_of(device).memory
+    found = MemoryUse(lender)
+    if reset:
+        lender.reset_peak()
+    return found

@@ -60,14 +60,10 @@ def _program(number: int, flushed: Flushed, lowered: bool) -> Attributes:
     return {
         "title": f"program {number + 1} · {len(drawn)} nodes, ran {flushed.runs} times",
         "runs": flushed.runs, "nodes": drawn,
-        "edges": [
-            {"from": a, "to": b, "corners": [[round(x, 1), round(y, 1)] for x, y in points]}
-            for (a, b), points in corners.items()
-        ],
-        "kernels": {
-            k.name: {"source": k.source, **{role: ", ".join(getattr(k, role)) for role in ("ops", "reads", "writes")}}
-            for k in program.kernels
-        },
+        "edges": [{"from": a, "to": b, "corners": [[round(x, 1), round(y, 1)] for x, y in points]}
+                  for (a, b), points in corners.items()],
+        "kernels": {k.name: {"source": k.source, **{part: ", ".join(getattr(k, part)) for part in ("ops", "reads", "writes")}}
+                    for k in program.kernels},
         "instructions": repr(program), "text": repr(graph),
     }
 

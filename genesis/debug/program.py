@@ -79,9 +79,7 @@ class LoweredProgram:
 
 
 def instruction(nodes: Sequence[Node], call: Call) -> str:
-    """A call of a schedule in one line: what runs, what it reads and what it writes. Of a loop, and of a product with an
-    epilogue, a line for each call.
-    """
+    """A call in one line: what runs, what it reads and writes; a line for each call of a loop or an epilogue."""
     if isinstance(call, Product) and call.epilogue:
         product, *followers = (instruction(nodes, part) for part in parts(call))
         return "\n  ".join([f"{product}, and of each block of rows:", *followers])

@@ -187,9 +187,7 @@ def collapsed_batch(layouts: Sequence[Layout]) -> tuple[list[int], list[list[int
 
 
 def result_layout(node: Node, left: Sequence[int]) -> Layout:
-    """Where a matmul's results lie, for every matrix of the batch that its left operand's shape tells: all in one place if
-    they are summed.
-    """
+    """Where a matmul's results lie, for each of the batch that its `left` shape tells: all in one place if they are summed."""
     if "summed" not in node.attrs:
         return contiguous_layout(node.shape)
     shape = (*left[:-1], node.shape[-1])

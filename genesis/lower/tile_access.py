@@ -117,9 +117,7 @@ def items_of(kernel: Kernel) -> list[int]:
 
 
 def kernel_pattern(call: KernelCall) -> AccessPattern | None:
-    """None for a kernel whose workers' partial results are combined at its end, or that writes wherever an index says; and for
-    a sum of products, whose blocks are no rows of items.
-    """
+    """None where partial results are combined at the end, where an index says what is written, and for sums of products."""
     kernel = call.kernel
     outer = items_of(kernel)
     if kernel.has_totals or not outer or kernel.is_product:

@@ -14,7 +14,7 @@ from genesis.codegen.segment import Segment, SlotMap
 from genesis.ir.graph import Node
 from genesis.ir.shapes import numel
 from genesis.lower.build import KernelCall
-from genesis.lower.cost import PARALLEL_COST
+from genesis.lower.stages import PARALLEL_COST
 from genesis.lower.kernel import Kernel
 from genesis.lower.schedule import Schedule
 from genesis.lower.stages import HostCall, Loop, Product, parts
