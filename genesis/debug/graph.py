@@ -27,8 +27,7 @@ class RecordedGraph:
         lines: position -> (file, line) of the user's code that recorded it.
     """
 
-    def __init__(self, nodes: Sequence[Node], indices: Sequence[int], outputs: Sequence[int],
-                 lines: dict[int, Line]) -> None:
+    def __init__(self, nodes: Sequence[Node], indices: Sequence[int], outputs: Sequence[int], lines: dict[int, Line]) -> None:
         self.nodes = nodes
         self.indices = list(indices)
         self.outputs = frozenset(outputs)

@@ -177,9 +177,7 @@ def _order(rows: list[list[Key]], above: Mapping[Key, list[Key]], below: Mapping
         ordered = range(1, len(rows)) if down else range(len(rows) - 2, -1, -1)
         for depth in ordered:
             place_of = {name: i for i, name in enumerate(rows[depth - 1 if down else depth + 1])}
-            wanted = {
-                name: _mean([place_of.get(n, 0) for n in neighbours[name]], i) for i, name in enumerate(rows[depth])
-            }
+            wanted = {name: _mean([place_of.get(n, 0) for n in neighbours[name]], i) for i, name in enumerate(rows[depth])}
             rows[depth].sort(key=wanted.__getitem__)
 
 

@@ -60,9 +60,7 @@ bfloat16 = DType("bfloat16", ml_dtypes.bfloat16, 2, 5)
 float32 = DType("float32", np.float32, 2, 6)
 float64 = DType("float64", np.float64, 2, 7)
 
-DTYPES: dict[str, DType] = {
-    d.name: d for d in (bool_, uint8, int8, int16, int32, int64, float16, bfloat16, float32, float64)
-}
+DTYPES: dict[str, DType] = {d.name: d for d in (bool_, uint8, int8, int16, int32, int64, float16, bfloat16, float32, float64)}
 
 
 def _named(name: str) -> DType:

@@ -92,9 +92,7 @@ class Graph:
         positions = tuple([i if isinstance(i, int) else i.index for i in inputs])
         if differentiable is None:
             nodes = self.nodes
-            differentiable = (
-                self.grad_enabled and dtype.category == 2 and any([nodes[i].differentiable for i in positions])
-            )
+            differentiable = (self.grad_enabled and dtype.category == 2 and any([nodes[i].differentiable for i in positions]))
         self.nodes.append(Node(op, positions, attrs, shape, dtype, differentiable))
         return Value(self, len(self.nodes) - 1)
 
@@ -164,9 +162,7 @@ def format_node(index: int, node: Node) -> str:
     return f"%{index} = {label}({', '.join(parts)}) : {node.dtype.name}{list(node.shape)}"
 
 
-def format_nodes(
-    nodes: Sequence[Node], indices: Sequence[int] | None = None, note: Callable[[int], str] | None = None
-) -> str:
+def format_nodes(nodes: Sequence[Node], indices: Sequence[int] | None = None, note: Callable[[int], str] | None = None) -> str:
     """The nodes at `indices` (all, if None), each followed by `note(index)` as a comment."""
     chosen = range(len(nodes)) if indices is None else indices
     lines = [format_node(i, nodes[i]) for i in chosen]

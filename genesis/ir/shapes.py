@@ -91,7 +91,5 @@ def resolve_reshape(name: str, shape: Shape, wanted: Sequence[int]) -> Shape:
     if holes and known and total % known == 0:
         return tuple(total // known if extent == -1 else extent for extent in wanted)
     if holes or known != total:
-        raise ValueError(
-            f"{name}: a tensor of shape {shape} has {total} elements, which do not fill shape {tuple(wanted)}"
-        )
+        raise ValueError(f"{name}: a tensor of shape {shape} has {total} elements, which do not fill shape {tuple(wanted)}")
     return tuple(wanted)

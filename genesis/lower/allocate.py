@@ -143,9 +143,7 @@ def last_failing_stage(nodes: Sequence[Node], stages: Sequence[Stage]) -> int:
         nodes[i].op == "check_index" for i in getattr(call, "nodes", ()))], default=-1)
 
 
-def _matched(
-    nodes: Sequence[Node], kernel: Kernel, inputs: list[int], outputs: Sequence[int]
-) -> Iterator[tuple[int, int]]:
+def _matched(nodes: Sequence[Node], kernel: Kernel, inputs: list[int], outputs: Sequence[int]) -> Iterator[tuple[int, int]]:
     """Pairs of an input and an output of one size that a kernel goes through in step."""
     touching: dict[int, list[int]] = {}  # value -> the instructions that touch its memory
     for number, i in enumerate(kernel.instructions):

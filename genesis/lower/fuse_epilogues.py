@@ -104,9 +104,7 @@ class _Search:
                         heapq.heappush(waiting, reader)
         return found
 
-    def _follows(
-        self, use: _Use, call: KernelCall, at: int, rows: int, found: Sequence[KernelCall], written: set[int]
-    ) -> bool:
+    def _follows(self, use: _Use, call: KernelCall, at: int, rows: int, found: Sequence[KernelCall], written: set[int]) -> bool:
         """Whether a call may follow what has `written` row by row: the product of stage `at` and those `found` so far."""
         # A kernel with column sums has no pattern. As followers they were tried: 219 to 218 ms a step, and then back.
         pattern = access_pattern(call)
@@ -124,8 +122,7 @@ class _Search:
 
     def _is_neighbour(self, use: _Use, at: int, found: set[int]) -> bool:
         """Whether all stages between that of the product and a call's have moved up to where the product is, or further."""
-        return all(id(call) in found or id(call) in self.moved
-                   for stage in self.stages[at + 1 : use.stage] for call in stage)
+        return all(id(call) in found or id(call) in self.moved for stage in self.stages[at + 1 : use.stage] for call in stage)
 
     def _keeps_memory(self, use: _Use, call: KernelCall, at: int) -> bool:
         """Whether a call may write over, in stage `at`, the inputs that it may write over where it is."""

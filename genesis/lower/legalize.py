@@ -107,8 +107,7 @@ def _reading(graph: Graph, index: int) -> Key:
 def _in_memory(graph: _Legal, index: int, spread: bool = True) -> int:
     """`index`, or a copy of it, such that its base is memory (and, unless `spread`, no element stands for several)."""
     layout = layout_of(graph.nodes, index)
-    gaps = layout is None or (not spread and any(
-        s == 0 and e > 1 for e, s in zip(layout.shape, layout.strides, strict=True)))
+    gaps = layout is None or (not spread and any(s == 0 and e > 1 for e, s in zip(layout.shape, layout.strides, strict=True)))
     return index if _has_memory(graph, index) and not gaps else _copied(graph, index)
 
 

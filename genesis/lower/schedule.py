@@ -139,9 +139,7 @@ class Repeats:
         for index in values:  # it grows meanwhile
             node, kept = nodes[index], index in materialized
             op, attrs, inputs = node.op, node.attrs, []
-            if index in levels or index not in home or (
-                not kept and PRIMITIVES[op].kind in ("elementwise", "gather")
-            ):
+            if index in levels or index not in home or (not kept and PRIMITIVES[op].kind in ("elementwise", "gather")):
                 for i in node.inputs:
                     if i not in names:
                         names[i] = len(values)

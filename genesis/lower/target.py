@@ -30,5 +30,4 @@ class Target(NamedTuple):
         if self.speeds is not None:
             return self.speeds
         one = speeds()
-        return one._replace(
-            cache=one.cache * threads, operations=one.operations * threads, products=one.products * threads)
+        return one._replace(cache=one.cache * threads, operations=one.operations * threads, products=one.products * threads)
