@@ -205,3 +205,13 @@ def test_results_that_torch_copies_share_no_memory(call):
         x = library.arange(9).reshape(3, 3).double()
         call(library, x).add_(100)
         assert x.max().item() == 8
+
+
+def test_what_is_shared_with_the_outside_keeps_the_derivations_of_its_views():
+    leaf = genesis.ones(3, 3, dtype=genesis.float64, requires_grad=True)
+    value = leaf * 2
+    view = value[:, 0]
+    (gradient,) = genesis.autograd.grad((view * view).sum() + value.sum(), leaf, create_graph=True)
+    gradient.detach().numpy(), value.detach().numpy()
+    (gradient * gradient).sum().backward()
+    assert leaf.grad is not None and leaf.grad.sum().item() == 3 * 160
