@@ -24,7 +24,6 @@ def _shifted(name: str, input: Tensor, dim: int | Sequence[int] | None, up: bool
 def fftshift(input: Tensor, dim: int | Sequence[int] | None = None) -> Tensor:
     """Move the zero frequency from the front to the middle of `dim` (all axes, if None).
 
-    >>> import genesis
     >>> fftshift(genesis.tensor([0, 1, 2, -2, -1]))
     tensor([-2, -1,  0,  1,  2])
     """

@@ -12,7 +12,6 @@ __all__ = ["AddFunction", "Context", "Function", "MatMulFunction", "MulFunction"
 class AddFunction(Function):
     """`a + b`, of tensors or numbers that broadcast.
 
-    >>> import genesis
     >>> x = genesis.tensor([1.0, 2.0], requires_grad=True)
     >>> genesis.function.AddFunction.apply(x, 3.0)
     tensor([4., 5.], grad_fn=<AddFunctionBackward>)
@@ -32,7 +31,6 @@ class AddFunction(Function):
 class MulFunction(Function):
     """`a * b`, of tensors or numbers that broadcast.
 
-    >>> import genesis
     >>> x = genesis.tensor([1.0, 2.0], requires_grad=True)
     >>> genesis.function.MulFunction.apply(x, 3.0).sum().backward()
     >>> x.grad
@@ -58,7 +56,6 @@ class MulFunction(Function):
 class MatMulFunction(Function):
     """`a @ b`, of matrices, batches of them that broadcast, and vectors.
 
-    >>> import genesis
     >>> a, x = genesis.eye(2) * 5, genesis.tensor([1.0, 2.0], requires_grad=True)
     >>> genesis.function.MatMulFunction.apply(a, x)
     tensor([ 5., 10.], grad_fn=<MatMulFunctionBackward>)
@@ -86,7 +83,6 @@ class MatMulFunction(Function):
 class ReluFunction(Function):
     """`max(input, 0)`; the gradient at 0 is 0.
 
-    >>> import genesis
     >>> x = genesis.tensor([-1.0, 0.0, 2.0], requires_grad=True)
     >>> genesis.function.ReluFunction.apply(x).sum().backward()
     >>> x.grad

@@ -38,7 +38,6 @@ def norm(
     With `ord`: one axis, or a tensor of one, is a vector (`vector_norm`); two are a matrix (`matrix_norm`). Raises
     ValueError for a tensor that is neither.
 
-    >>> import genesis
     >>> x = genesis.tensor([[1.0, -2.0], [3.0, 4.0]])
     >>> norm(x), norm(x, 1), norm(x, 1, dim=1)
     (tensor(5.4772), tensor(6.), tensor([3., 7.]))
@@ -54,7 +53,6 @@ def norm(
 def diagonal(A: Tensor, *, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Tensor:
     """The diagonals of the matrices on the last two axes, as views.
 
-    >>> import genesis
     >>> diagonal(genesis.eye(2).expand(3, 2, 2)).shape
     (3, 2)
     """
@@ -66,7 +64,6 @@ def diagonal(A: Tensor, *, offset: int = 0, dim1: int = -2, dim2: int = -1) -> T
 def matrix_power(A: Tensor, n: int) -> Tensor:
     """The product of `n` times the matrices `A` (.., m, m), by squaring; of their inverses, for a negative `n`.
 
-    >>> import genesis
     >>> matrix_power(genesis.tensor([[1.0, 1.0], [0.0, 1.0]]), 5)
     tensor([[1., 5.],
             [0., 1.]])
@@ -88,7 +85,6 @@ def matrix_power(A: Tensor, n: int) -> Tensor:
 def multi_dot(tensors: Sequence[Tensor]) -> Tensor:
     """The product of matrices from left to right; the first and the last may be vectors.
 
-    >>> import genesis
     >>> multi_dot([genesis.ones(2), genesis.ones(2, 3), genesis.ones(3)])
     tensor(6.)
     """
@@ -106,7 +102,6 @@ def cross(input: Tensor, other: Tensor, *, dim: int = -1) -> Tensor:
 def matrix_rank(A: Tensor, *, atol: float | None = None, rtol: float | None = None, hermitian: bool = False) -> Tensor:
     """How many singular values exceed max(`atol`, `rtol` times the greatest); `rtol` is max(m, n) eps, if neither is given.
 
-    >>> import genesis
     >>> matrix_rank(genesis.ones(3, 3))
     tensor(1)
     """
@@ -120,7 +115,6 @@ def matrix_rank(A: Tensor, *, atol: float | None = None, rtol: float | None = No
 def cond(A: Tensor, p: float | str | None = None) -> Tensor:
     """The condition numbers of matrices: the greatest singular value over the least, or norms `p` of `A` and its inverse.
 
-    >>> import genesis
     >>> cond(genesis.tensor([[2.0, 0.0], [0.0, 0.5]]))
     tensor(4.)
     """
@@ -146,7 +140,6 @@ def lstsq(A: Tensor, B: Tensor, rcond: float | None = None, *, driver: str | Non
     By the pseudo-inverse, whatever `driver` says. `residuals` are the squared lengths of what is left, of each column, where
     m > n; `rank` and `singular_values` are those of `A`.
 
-    >>> import genesis
     >>> round(lstsq(genesis.tensor([[1.0], [1.0]]), genesis.tensor([[1.0], [3.0]])).solution.item(), 4)
     2.0
     """
@@ -178,7 +171,6 @@ def tensorsolve(A: Tensor, B: Tensor, dims: Sequence[int] | None = None) -> Tens
 def vander(x: Tensor, *, N: int | None = None) -> Tensor:
     """The powers 0 to `N` - 1 (the number of elements, if None) of the elements, along a new last axis.
 
-    >>> import genesis
     >>> vander(genesis.tensor([2, 3]), N=3)
     tensor([[1, 2, 4],
             [1, 3, 9]])

@@ -30,7 +30,6 @@ seed = rng.seed
 def manual_seed(seed: int) -> None:
     """Start the random numbers of `seed` from the beginning: the same program draws the same numbers again.
 
-    >>> import genesis
     >>> genesis.manual_seed(0)
     >>> a = genesis.rand(3)
     >>> genesis.manual_seed(0)
@@ -56,7 +55,6 @@ def rand(
     `size` is ints or one tuple; `dtype` floating, by default the default float; `generator` where the numbers come from, by
     default what `manual_seed` seeds. Raises TypeError for another dtype.
 
-    >>> import genesis
     >>> x = genesis.rand(2, 3)
     >>> x.shape, bool(((0 <= x) & (x < 1)).all())
     ((2, 3), True)
@@ -73,7 +71,6 @@ def randn(
 
     `size`, `generator` and `dtype` as in `rand`.
 
-    >>> import genesis
     >>> genesis.randn(2, 3, dtype=genesis.float64).dtype
     genesis.float64
     """
@@ -89,7 +86,6 @@ def randint(
 
     `size` is an int or a tuple of ints. Raises ValueError unless low < high, TypeError without a size.
 
-    >>> import genesis
     >>> int(genesis.randint(5, (100,)).max()) < 5
     True
     """
@@ -130,7 +126,6 @@ def normal(
 
     Raises TypeError where both are numbers and there is no size.
 
-    >>> import genesis
     >>> genesis.normal(0.0, 1.0, (2, 3)).shape
     (2, 3)
     """
@@ -153,7 +148,6 @@ def bernoulli(input: Tensor, p: float | None = None, *, generator: Generator | N
 def randperm(n: int, *, generator: Generator | None = None, dtype: DType = int64, device: DeviceLike = None) -> Tensor:
     """The integers 0 to n-1 in random order.
 
-    >>> import genesis
     >>> sorted(genesis.randperm(4).tolist())
     [0, 1, 2, 3]
     """
@@ -162,15 +156,12 @@ def randperm(n: int, *, generator: Generator | None = None, dtype: DType = int64
 
 
 @method
-def multinomial(
-    input: Tensor, num_samples: int, replacement: bool = False, *, generator: Generator | None = None
-) -> Tensor:
+def multinomial(input: Tensor, num_samples: int, replacement: bool = False, *, generator: Generator | None = None) -> Tensor:
     """Positions drawn with the (unnormalised) probabilities in the rows of `input`, (n,) or (rows, n).
 
     Without `replacement`, the winners of exponential races (Efraimidis and Spirakis, 2006). Raises ValueError for other
     shapes, for probabilities that are none, for rows of zeros, and for more samples than there are positions to draw.
 
-    >>> import genesis
     >>> genesis.multinomial(genesis.tensor([0.0, 3.0, 0.0]), 2, replacement=True)
     tensor([1, 1])
     """

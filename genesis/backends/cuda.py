@@ -1,6 +1,5 @@
 """Settings of GPUs.
 
->>> import genesis
 >>> genesis.backends.cuda.matmul.allow_tf32
 False
 """

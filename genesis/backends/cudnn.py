@@ -2,7 +2,6 @@
 
 Nothing is chosen by timing it (`benchmark`), and convolutions add up in the same order in every run (`deterministic`).
 
->>> import genesis
 >>> genesis.backends.cudnn.benchmark = True
 >>> genesis.backends.cudnn.is_available()
 False

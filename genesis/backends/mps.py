@@ -1,6 +1,5 @@
 """Apple's GPUs, which are not supported: scripts that ask take another device.
 
->>> import genesis
 >>> "mps" if genesis.backends.mps.is_available() else "cpu"
 'cpu'
 """

@@ -21,8 +21,6 @@ from genesis.runtime.devices import seen_devices
 from genesis.tracing.state import thread_state
 from genesis.tracing.trace import LOCK
 
-__all__ = ["Compiled", "compile"]
-
 F = TypeVar("F", bound=AnyFunction)
 ENTRY_LIMIT = 64  # for each function: the longest unused is dropped
 CHECKED = 2  # replays of each entry that `check=True` compares
@@ -115,9 +113,7 @@ class Compiled:
 def compile(fn: F, *, check: bool = ..., dynamic: bool | None = ..., fullgraph: bool = ...) -> F: ...
 @overload
 def compile(*, check: bool = ..., dynamic: bool | None = ..., fullgraph: bool = ...) -> Callable[[F], F]: ...
-def compile(
-    fn: Any = None, *, check: bool = False, dynamic: bool | None = None, fullgraph: bool = False
-) -> Any:
+def compile(fn: Any = None, *, check: bool = False, dynamic: bool | None = None, fullgraph: bool = False) -> Any:
     """`fn`, traced once for each signature of its arguments and replayed from then on: one native call, no Python of `fn`.
 
     Args:
@@ -131,7 +127,6 @@ def compile(
     What a call reads - parameters, settings, globals, attributes - is read anew by each; what does more than compute (it
     looks at a value, prints, counts) runs as it is. `genesis.debug.explain` says which.
 
-    >>> import genesis
     >>> @genesis.compile
     ... def area(width, height):
     ...     return (width * height).sum()

@@ -12,7 +12,6 @@ __all__ = ["GradScaler", "autocast"]
 class autocast(any_autocast):
     """`genesis.autocast` with PyTorch's default for GPUs, float16, which wants a GradScaler.
 
-    >>> import genesis
     >>> with genesis.cuda.amp.autocast(enabled=False):
     ...     (genesis.ones(2, 3) @ genesis.ones(3, 2)).dtype
     genesis.float32

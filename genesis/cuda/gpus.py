@@ -18,7 +18,6 @@ GpuLike = DeviceLike | int  # a GPU's number, its name or a device; None is the 
 def is_available() -> bool:
     """Whether there is a GPU to compute on, with what it takes to talk to it; `genesis.doctor()` says what is missing.
 
-    >>> import genesis
     >>> genesis.cuda.is_available() == (genesis.cuda.device_count() > 0)
     True
     """

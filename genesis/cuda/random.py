@@ -30,7 +30,6 @@ def set_rng_state(new_state: tuple[int, int], device: GpuLike = None) -> None:
 def get_rng_state_all() -> list[tuple[int, int]]:
     """The state of the stream, as a list of one.
 
-    >>> import genesis
     >>> states = genesis.cuda.get_rng_state_all()
     >>> x = genesis.rand(3)
     >>> genesis.cuda.set_rng_state_all(states)

@@ -59,7 +59,6 @@ def kernels(*tensors: Tensor) -> ProgramCost:
     Of a GPU's program, `stages[k].sources` are the functions that it launches; its seconds are told by round numbers for GPUs
     of its kind.
 
-    >>> import genesis
     >>> x = genesis.ones(100, 100)
     >>> x.sum().item()
     10000.0
@@ -127,7 +126,6 @@ class Timing:
     Prints as the stages of each program, in order. On a GPU launches run one by one, so no stage takes less than a launch;
     the first time of a program that ran before is that of its last timed run.
 
-    >>> import genesis
     >>> x = genesis.ones(64, 64)
     >>> with timing() as times:
     ...     for _ in range(3):
@@ -226,7 +224,6 @@ def memory(reset: bool = False, device: DeviceLike = None) -> MemoryUse:
     With `reset`, the peak begins anew afterwards. `device`, by default that of new tensors, is whose memory is meant; all
     devices of the CPU share theirs. Blocks are counted whole, as they are lent: up to a quarter more than the elements need.
 
-    >>> import genesis
     >>> x = genesis.ones(1024, 1024)
     >>> with memory() as used:
     ...     total = (x + x.T).exp().sum().item()

@@ -71,7 +71,6 @@ def doctor() -> Report:
 
     Missing and broken parts are lines of the report, not errors. `python -m genesis doctor` prints it too.
 
-    >>> import genesis
     >>> report = genesis.doctor()  # doctest: +ELLIPSIS
     software
         ...

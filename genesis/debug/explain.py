@@ -81,7 +81,6 @@ def explain(fn: AnyFunction, *args: Tree, **kwargs: Tree) -> Explanation:
     Changes of tensors, optimizers, schedulers and random numbers are undone; other effects (prints, counts) are not. `fn`
     may be compiled or not. Times are the medians of a few calls.
 
-    >>> import genesis
     >>> explanation = explain(lambda x: (x * 2).sum(), genesis.ones(3))
     >>> len(explanation.programs), explanation.slots, explanation.refusals
     (1, [('argument 0', 'float32[3]')], [])

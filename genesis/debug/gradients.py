@@ -33,7 +33,6 @@ class record_grad_function:
 
     It is a sequence of GradientRecords; `str` of it is a table.
 
-    >>> import genesis
     >>> x = genesis.tensor([1., 2.], requires_grad=True)
     >>> with genesis.debug.record_grad_function() as record:
     ...     (x * 3).sum().backward()

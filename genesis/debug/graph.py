@@ -61,7 +61,6 @@ class RecordedGraph:
     def to_networkx(self) -> Any:
         """A networkx.DiGraph: an edge from each input to its consumer; nodes carry op, shape, dtype, attrs and line.
 
-        >>> import genesis
         >>> x = genesis.ones(2) + genesis.arange(2)
         >>> sorted(genesis.debug.graph(x).to_networkx().nodes(data="op"))[-1][1]
         'add'
@@ -98,7 +97,6 @@ def graph(*tensors: Tensor) -> RecordedGraph:
 
     A tensor that has been computed already has nothing pending and adds nothing.
 
-    >>> import genesis
     >>> x = genesis.full((2,), 3.0)
     >>> text = str(genesis.debug.graph(x * x))
     >>> "mul(" in text and "float32[2]" in text

@@ -34,7 +34,6 @@ def page(programs: Sequence[Flushed], script: str, lowered: bool = False) -> str
 
     Nodes carry shape, dtype, user line and kernel, kernels their source.
 
-    >>> import genesis
     >>> with genesis.debug.Recording() as recording:
     ...     value = genesis.arange(3).sum().item()
     >>> "sum" in page(recording.programs, "example.py")

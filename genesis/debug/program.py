@@ -122,7 +122,6 @@ def lines_of(trace: Trace) -> dict[int, Line]:
 def program(*tensors: Tensor) -> LoweredProgram:
     """The program that would compute `tensors`, and whatever else is pending, lowered and compiled but not run.
 
-    >>> import genesis
     >>> x = genesis.tensor([1.0, 2.0])
     >>> lowered = genesis.debug.program(x * x + 1)
     >>> len(lowered.kernels), "mul" in lowered.kernels[0].ops
@@ -155,7 +154,6 @@ class Recording:
 
     Flushes that took one path through the trie count as one program.
 
-    >>> import genesis
     >>> with Recording() as recording:
     ...     for i in range(3):
     ...         value = (genesis.ones(2) * (i + 2)).tolist()

@@ -9,8 +9,6 @@ from contextlib import contextmanager, nullcontext
 from genesis.execution.flush import flush_all
 from genesis.tracing.state import thread_state
 
-__all__ = ["eager", "together"]
-
 
 @contextmanager
 def eager() -> Iterator[None]:
@@ -21,7 +19,6 @@ def eager() -> Iterator[None]:
     and right here has met a fault of the compiler, one that goes wrong in both has it in its own lines. An index out of
     range raises where it is used. What was recorded before is computed first. As a decorator it holds for every call.
 
-    >>> import genesis
     >>> genesis.debug.reset_stats()
     >>> with genesis.eager():
     ...     x = genesis.tensor([1.0, 2.0], requires_grad=True)

@@ -10,8 +10,6 @@ from genesis.execution.plan import Plan
 from genesis.runtime.native import UnfinishedError
 from genesis.tracing.trace import Trace
 
-__all__ = ["LOSSES", "lose", "lose_all", "take_back_writes"]
-
 LOSSES = IndexError, np.linalg.LinAlgError, UnfinishedError  # what a flush raises when values were lost
 
 

@@ -24,8 +24,6 @@ from genesis.tracing.memory import Memory
 from genesis.tracing.state import thread_state
 from genesis.tracing.trace import LOCK, Array, Trace
 
-__all__ = ["FLUSH_HOOKS", "flush", "flush_all", "realize"]
-
 FLUSH_HOOKS: list[Callable[[Trace, Any], None]] = []  # called at the end of a flush, with the trace and its plan
 
 _second, _pointer = itemgetter(1), attrgetter("memory.pointer")

@@ -15,8 +15,6 @@ from genesis.ops.registry import PRIMITIVES
 from genesis.runtime.devices import Device
 from genesis.runtime.memory import fetched
 
-__all__ = ["call_host"]
-
 
 def call_host(plan: Plan, call: HostCall, slots: Sequence[Any], device: Device) -> None:
     """Compute a host operation on the memory of `device` that the slots of a run point to."""

@@ -18,8 +18,6 @@ from genesis.runtime.references import collector_paused, owned_elsewhere
 from genesis.runtime.team import get_num_threads
 from genesis.tracing.trace import Array, Trace
 
-__all__ = ["Plan", "find_plan", "held_arrays", "plan_for"]
-
 _index = attrgetter("index")
 
 

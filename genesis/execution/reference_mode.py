@@ -10,8 +10,6 @@ from genesis.ops.reference import RefusedError, evaluate_all
 from genesis.tracing.memory import Memory
 from genesis.tracing.trace import Array, Trace
 
-__all__ = ["Interpretation"]
-
 
 class Interpretation:
     """The values of `handles` by the references, in memory; for a later backward, all values that they are computed from.

@@ -22,8 +22,6 @@ from genesis.runtime.references import IN_LIST, reference_count
 from genesis.tracing.memory import Memory
 from genesis.tracing.trace import Array, Trace
 
-__all__ = ["REPLAYED_SMALL", "SMALL", "Output", "ResultBuffer", "ResultPool", "Run", "reusable"]
-
 # Bytes: the host's results up to SMALL stay with their pool. A recorded call will run again: if none of its results is larger
 # than REPLAYED_SMALL all stay, for a result of its own memory is 1 us cheaper than one that is written over an input.
 SMALL, REPLAYED_SMALL = 16 << 10, 64 << 10

@@ -12,12 +12,8 @@ from genesis.lower.simplify import FORWARDED
 from genesis.ops.derive import NotDifferentiableError, derive
 from genesis.ops.registry import PRIMITIVES, expand
 
-__all__ = ["read_by_backward"]
 
-
-def read_by_backward(
-    nodes: Sequence[Node], roots: Sequence[int], released: AbstractSet[int]
-) -> tuple[bool, set[int]]:
+def read_by_backward(nodes: Sequence[Node], roots: Sequence[int], released: AbstractSet[int]) -> tuple[bool, set[int]]:
     """Whether a later backward may come from `roots`, and what to keep for it: of what its rules read, whatever is dear
     to compute again. Elementwise values and views are recomputed from contractions, reductions and loads; so are products
     much larger than their operands, such as attention's scores.

@@ -1,6 +1,5 @@
 """Transforms of functions: derivatives as functions that can be transformed again, and modules as pure functions.
 
->>> import genesis
 >>> from genesis.func import grad
 >>> grad(grad(lambda x: x**3))(genesis.tensor(2.0))
 tensor(12.)

@@ -25,7 +25,6 @@ def functional_call(
 
     Raises KeyError for a path at which the module has no tensor.
 
-    >>> import genesis
     >>> layer = genesis.nn.Linear(2, 1)
     >>> weights = {"weight": genesis.ones(1, 2), "bias": genesis.zeros(1)}
     >>> genesis.func.functional_call(layer, weights, genesis.tensor([3.0, 4.0]))

@@ -45,7 +45,6 @@ def grad(func: Function, argnums: Argnums = 0, has_aux: bool = False) -> Functio
     Raises, when called, TypeError for an argument with leaves other than floating tensors (or floats), IndexError for a
     position that is not there and ValueError for another result.
 
-    >>> import genesis
     >>> genesis.func.grad(lambda p, x: (p["w"] * x).sum() + p["b"])(
     ...     {"w": genesis.ones(2), "b": genesis.tensor(0.0)}, genesis.tensor([3.0, 4.0]))
     {'w': tensor([3., 4.]), 'b': tensor(1.)}
@@ -63,7 +62,6 @@ def grad(func: Function, argnums: Argnums = 0, has_aux: bool = False) -> Functio
 def value_and_grad(func: Function, argnums: Argnums = 0, has_aux: bool = False) -> Function:
     """As `grad`, with the value: a function that gives (value, gradient), or ((value, aux), gradient) with `has_aux`.
 
-    >>> import genesis
     >>> genesis.func.value_and_grad(lambda x: x * x)(3.0)
     (tensor(9.), tensor(6.))
     """
@@ -88,7 +86,6 @@ def vjp(func: Function, *primals: Tree, has_aux: bool = False) -> Tree:
     That function takes a tree like the result and gives a tuple, one cotangent (tree) for each primal. With `has_aux` the
     function returns a pair, whose second part comes third.
 
-    >>> import genesis
     >>> y, pullback = genesis.func.vjp(lambda x: x * x, genesis.tensor([1.0, 3.0]))
     >>> pullback(genesis.tensor([1.0, 10.0]))
     (tensor([ 2., 60.]),)
@@ -109,7 +106,6 @@ def jvp(func: Function, primals: Sequence[Tree], tangents: Sequence[Tree], has_a
 
     It is pulled back twice: v -> v J is a linear function of v, and pulling the tangents back through it gives J times them.
 
-    >>> import genesis
     >>> genesis.func.jvp(lambda x: x * x, (genesis.tensor([1.0, 3.0]),), (genesis.tensor([1.0, 10.0]),))
     (tensor([1., 9.]), tensor([ 2., 60.]))
     """
@@ -128,7 +124,6 @@ def jacrev(func: Function, argnums: Argnums = 0, has_aux: bool = False) -> Funct
     For trees: the tree of the results, in each leaf the tree of the argument (a tuple, for several `argnums`). All rows are
     computed by one program. With `has_aux`, the transformed function gives (Jacobian, aux).
 
-    >>> import genesis
     >>> genesis.func.jacrev(lambda x: x * x)(genesis.tensor([1.0, 3.0]))
     tensor([[2., 0.],
             [0., 6.]])
@@ -143,7 +138,6 @@ def jacfwd(func: Function, argnums: Argnums = 0, has_aux: bool = False) -> Funct
 
     As in `jvp`, columns are rows of the transposed linear function v -> v J.
 
-    >>> import genesis
     >>> genesis.func.jacfwd(lambda x: x * x)(genesis.tensor([1.0, 3.0]))
     tensor([[2., 0.],
             [0., 6.]])
@@ -167,7 +161,6 @@ def _jacobian(name: str, func: Function, argnums: Argnums, has_aux: bool, blocks
 def hessian(func: Function, argnums: Argnums = 0) -> Function:
     """The second derivatives of a function: `jacrev` of `jacrev`.
 
-    >>> import genesis
     >>> genesis.func.hessian(lambda x: (x**3).sum())(genesis.tensor([1.0, 2.0]))
     tensor([[ 6.,  0.],
             [ 0., 12.]])
@@ -188,9 +181,7 @@ class _Call:
 
     aux: Tree
 
-    def __init__(
-        self, name: str, func: Function, args: Arguments, kwargs: Attributes, argnums: Argnums, has_aux: bool
-    ) -> None:
+    def __init__(self, name: str, func: Function, args: Arguments, kwargs: Attributes, argnums: Argnums, has_aux: bool) -> None:
         follow = is_grad_enabled()
         places = [argnums] if isinstance(argnums, int) else list(argnums)
         for place in places:
@@ -213,9 +204,7 @@ class _Call:
             if not isinstance(y, Tensor):
                 raise TypeError(f"{name}: the function must return tensors, got a {type(y).__name__}")
         tensors = [x for x in (*self.outputs, *leaves_of(self.aux)) if isinstance(x, Tensor)]
-        self.records = follow and (
-            any([leaf.requires_grad for leaf in leaves]) or leads_elsewhere(tensors, self.points)
-        )
+        self.records = follow and (any([leaf.requires_grad for leaf in leaves]) or leads_elsewhere(tensors, self.points))
 
     def leave(self, tree: Tree) -> Tree:
         """What the function returned, as the caller gets it."""

@@ -31,7 +31,6 @@ def vmap(func: AnyFunction, in_dims: Tree = 0, out_dims: Tree = 0) -> AnyFunctio
     Named arguments are the same for all. Raises, when called, ValueError where the extents of the axes differ or there is
     none, and RuntimeError if the function looks at a value.
 
-    >>> import genesis
     >>> x = genesis.tensor([[1.0, 2.0], [3.0, 4.0]])
     >>> genesis.func.vmap(genesis.func.grad(lambda x: (x**2).sum()))(x)
     tensor([[2., 4.],

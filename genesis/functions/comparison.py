@@ -13,16 +13,11 @@ from genesis.ops.registry import OPERATIONS
 from genesis.tensor.dispatch import call
 from genesis.tensor.handle import Tensor, method
 
-__all__ = [
-    "allclose", "broadcast_shapes", "can_cast", "equal", "finfo", "iinfo", "is_nonzero", "is_tensor", "result_type",
-]
-
 
 @overridable_method
 def equal(input: Tensor, other: Tensor) -> bool:
     """Whether the tensors have the same shape and equal elements.
 
-    >>> import genesis
     >>> genesis.equal(genesis.tensor([1, 2]), genesis.tensor([1, 2]))
     True
     """
@@ -33,7 +28,6 @@ def equal(input: Tensor, other: Tensor) -> bool:
 def allclose(input: Tensor, other: Tensor, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> bool:
     """Whether all elements are close, as `isclose` has it.
 
-    >>> import genesis
     >>> genesis.allclose(genesis.tensor([1.0, 2.0]), genesis.tensor([1.0, 2.0 + 1e-6]))
     True
     """
@@ -60,7 +54,6 @@ def is_tensor(obj: object) -> bool:
 def broadcast_shapes(*shapes_: Extents) -> tuple[int, ...]:
     """The shape that all broadcast to.
 
-    >>> import genesis
     >>> genesis.broadcast_shapes((2, 1), (3,))
     (2, 3)
     """
@@ -70,7 +63,6 @@ def broadcast_shapes(*shapes_: Extents) -> tuple[int, ...]:
 def result_type(tensor1: Tensor | Scalar, tensor2: Tensor | Scalar) -> DType:
     """The dtype that arithmetic on the two, tensors or numbers, has.
 
-    >>> import genesis
     >>> genesis.result_type(genesis.tensor([1, 2]), 1.0)
     genesis.float32
     """
@@ -97,7 +89,6 @@ class _Limits:
 class finfo(_Limits):
     """The limits of a floating dtype (the default one, if none is given): min, max, eps, tiny, resolution and bits.
 
-    >>> import genesis
     >>> genesis.finfo(genesis.float16).max
     65504.0
     """
@@ -116,7 +107,6 @@ class finfo(_Limits):
 class iinfo(_Limits):
     """The limits of an integer dtype: min, max and bits.
 
-    >>> import genesis
     >>> genesis.iinfo(genesis.int8).min
     -128
     """

@@ -16,14 +16,11 @@ from genesis.tensor.dispatch import call
 from genesis.tensor.from_python import from_data
 from genesis.tensor.handle import Tensor
 
-__all__ = ["bincount", "histc", "histogram", "histogramdd", "mode", "repeat_interleave", "unique_consecutive"]
-
 
 @overridable_method
 def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -> Tensor:
     """How often each of 0, 1, .. is among the ints of `input` (n,); with `weights` (n,), their sums (in float64).
 
-    >>> import genesis
     >>> genesis.bincount(genesis.tensor([0, 2, 2]))
     tensor([1, 0, 2])
     """
@@ -46,7 +43,6 @@ def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -
 def histc(input: Tensor, bins: int = 100, min: float = 0, max: float = 0) -> Tensor:
     """The counts of elements in `bins` bins of equal width between `min` and `max` (the data's, if equal).
 
-    >>> import genesis
     >>> genesis.histc(genesis.tensor([1.0, 2.0, 1.0]), bins=4, min=0, max=3)
     tensor([0., 2., 1., 0.])
     """
@@ -107,7 +103,6 @@ def histogramdd(
 
     Raises ValueError for other shapes.
 
-    >>> import genesis
     >>> points = genesis.tensor([[0.0, 0.0], [1.0, 0.25], [0.9, 1.0]])
     >>> genesis.histogramdd(points, [2, 2]).hist
     tensor([[1., 0.],
@@ -141,7 +136,6 @@ class Mode(NamedTuple):
 def mode(input: Tensor, dim: int = -1, keepdim: bool = False) -> Mode:
     """(values, indices) of the most frequent element along `dim`: the least one, of several, and its last place.
 
-    >>> import genesis
     >>> genesis.mode(genesis.tensor([3, 1, 3, 2])).values
     tensor(3)
     """
@@ -159,12 +153,9 @@ def mode(input: Tensor, dim: int = -1, keepdim: bool = False) -> Mode:
 
 
 @overridable_method
-def unique_consecutive(
-    input: Tensor, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None
-) -> Any:
+def unique_consecutive(input: Tensor, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None) -> Any:
     """The elements (slices along `dim`) without those equal to the one before; on request, where each went, and how many.
 
-    >>> import genesis
     >>> genesis.unique_consecutive(genesis.tensor([1, 1, 2, 1]))
     tensor([1, 2, 1])
     """
@@ -190,7 +181,6 @@ def repeat_interleave(
 
     `repeats` is a count, or a tensor with one for each.
 
-    >>> import genesis
     >>> genesis.repeat_interleave(genesis.tensor([1, 2]), 2)
     tensor([1, 1, 2, 2])
     """

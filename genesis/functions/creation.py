@@ -19,12 +19,6 @@ from genesis.tensor.dispatch import call, call_on, filled
 from genesis.tensor.from_python import from_data, from_memory, from_outside
 from genesis.tensor.handle import Operand, Tensor
 
-__all__ = [
-    "arange", "as_shape", "as_tensor", "asarray", "empty", "empty_like", "eye", "from_dlpack", "from_numpy", "full",
-    "full_like", "linspace", "logspace", "meshgrid", "ones", "ones_like", "scalar_tensor", "tensor", "tril_indices",
-    "triu_indices", "zeros", "zeros_like",
-]
-
 
 def as_shape(name: str, size: Sequence[Extents]) -> tuple[int, ...]:
     """The shape that `f(2, 3)` or `f((2, 3))` names; raises for extents that are no counts."""
@@ -47,7 +41,6 @@ def tensor(data: ArrayLike, *, dtype: DType | None = None, device: DeviceLike = 
     Ints give int64, floats the default float, bools bool; NumPy arrays keep their dtype.
     Raises TypeError for data without a genesis dtype, ValueError for uneven lists.
 
-    >>> import genesis
     >>> genesis.tensor([[1., 2.], [3., 4.]])
     tensor([[1., 2.],
             [3., 4.]])
@@ -131,7 +124,6 @@ def full(
 ) -> Tensor:
     """`fill_value` everywhere, in the dtype that it suggests.
 
-    >>> import genesis
     >>> genesis.full((2, 2), 7)
     tensor([[7, 7],
             [7, 7]])
@@ -147,7 +139,6 @@ def full(
 def zeros(*size: Extents, dtype: DType | None = None, device: DeviceLike = None, requires_grad: bool = False) -> Tensor:
     """Zeros, of the default float if no `dtype` is given.
 
-    >>> import genesis
     >>> genesis.zeros(2, 3)
     tensor([[0., 0., 0.],
             [0., 0., 0.]])
@@ -169,14 +160,10 @@ def full_like(
     input: Tensor, fill_value: Operand, *, dtype: DType | None = None, device: DeviceLike = None, requires_grad: bool = False
 ) -> Tensor:
     """`full` of the shape and dtype, and on the device, of `input`."""
-    return full(
-        input.shape, fill_value, dtype=dtype or input.dtype, device=device or input.device, requires_grad=requires_grad
-    )
+    return full(input.shape, fill_value, dtype=dtype or input.dtype, device=device or input.device, requires_grad=requires_grad)
 
 
-def zeros_like(
-    input: Tensor, *, dtype: DType | None = None, device: DeviceLike = None, requires_grad: bool = False
-) -> Tensor:
+def zeros_like(input: Tensor, *, dtype: DType | None = None, device: DeviceLike = None, requires_grad: bool = False) -> Tensor:
     """`zeros` of the shape and dtype, and on the device, of `input`."""
     return full_like(input, 0, dtype=dtype, device=device, requires_grad=requires_grad)
 
@@ -200,7 +187,6 @@ def arange(
 
     Ints give int64, floats the default float. Raises ValueError for a step that leads away from `end`, or 0.
 
-    >>> import genesis
     >>> genesis.arange(4), genesis.arange(1, 2, 0.5)
     (tensor([0, 1, 2, 3]), tensor([1.0000, 1.5000]))
     """
@@ -223,7 +209,6 @@ def linspace(
 ) -> Tensor:
     """`steps` numbers from `start` to `end`, both included, at even distances.
 
-    >>> import genesis
     >>> genesis.linspace(0, 1, 5)
     tensor([0.0000, 0.2500, 0.5000, 0.7500, 1.0000])
     """
@@ -247,7 +232,6 @@ def eye(
 ) -> Tensor:
     """The matrix (n, m) with ones on its diagonal.
 
-    >>> import genesis
     >>> genesis.eye(2)
     tensor([[1., 0.],
             [0., 1.]])
@@ -263,7 +247,6 @@ def eye(
 def tril_indices(row: int, col: int, offset: int = 0, *, dtype: DType = int64, device: DeviceLike = None) -> Tensor:
     """Row and column of every element of a (row, col) matrix on or below a diagonal: (2, count).
 
-    >>> import genesis
     >>> genesis.tril_indices(2, 2)
     tensor([[0, 1, 1],
             [0, 0, 1]])
@@ -279,7 +262,6 @@ def triu_indices(row: int, col: int, offset: int = 0, *, dtype: DType = int64, d
 def meshgrid(*tensors: Tensor | Sequence[Tensor], indexing: str = "ij") -> tuple[Tensor, ...]:
     """Each 1-d tensor spread over the grid of all of them; "xy" exchanges the first two axes.
 
-    >>> import genesis
     >>> a, b = genesis.meshgrid(genesis.arange(2), genesis.arange(3))
     >>> a.shape, b[0]
     ((2, 3), tensor([0, 1, 2]))
@@ -291,9 +273,7 @@ def meshgrid(*tensors: Tensor | Sequence[Tensor], indexing: str = "ij") -> tuple
     if exchanged:
         listed[0], listed[1] = listed[1], listed[0]
     shape = tuple(t.numel() for t in listed)
-    grids = [
-        t.reshape((1,) * i + (-1,) + (1,) * (len(listed) - i - 1)).expand(shape) for i, t in enumerate(listed)
-    ]
+    grids = [t.reshape((1,) * i + (-1,) + (1,) * (len(listed) - i - 1)).expand(shape) for i, t in enumerate(listed)]
     if exchanged:
         grids = [g.transpose(0, 1) for g in grids]
         grids[0], grids[1] = grids[1], grids[0]

@@ -12,8 +12,6 @@ from genesis.ops.registry import OPERATIONS
 from genesis.tensor.dispatch import call
 from genesis.tensor.handle import Tensor
 
-__all__ = ["gradient"]
-
 
 @overridable
 def gradient(
@@ -27,7 +25,6 @@ def gradient(
 
     Raises ValueError for another order, for axes that are too short, and for a spacing that is not one for each axis.
 
-    >>> import genesis
     >>> genesis.gradient(genesis.tensor([1.0, 4.0, 9.0]))
     (tensor([3., 4., 5.]),)
     """

@@ -24,8 +24,6 @@ from genesis.tensor.handle import Operand, Tensor, method
 from genesis.tensor.in_place import write
 from genesis.tensor.views import view
 
-__all__ = ["Index", "positions_of"]
-
 Part = Any  # one of these below, or a mistake
 Position = int | slice | EllipsisType | None | Tensor | np.ndarray | np.generic | range | list[Any]
 Index = Position | tuple[Position, ...]

@@ -16,8 +16,6 @@ from genesis.ops.registry import Operation
 from genesis.tensor.dispatch import call
 from genesis.tensor.handle import Tensor, method
 
-__all__ = ["FUNCTIONS", "OVERRIDABLE", "OVERRIDES", "function", "overridable", "overridable_method", "route", "routed"]
-
 F = TypeVar("F", bound=AnyFunction)
 OVERRIDES: dict[str, AnyFunction] = {}  # for all threads
 OVERRIDABLE: set[str] = set()  # of the following, those in whose place users may register another

@@ -13,8 +13,6 @@ from genesis.ir.dtypes import bool_, get_default_dtype, int64
 from genesis.runtime.devices import CPU
 from genesis.tensor.handle import Tensor, method
 
-__all__ = ["PrintOptions", "get_printoptions", "set_printoptions"]
-
 _PREFIX = "tensor("
 
 
@@ -48,7 +46,6 @@ def set_printoptions(
 ) -> None:
     """Set how tensors print; what is left out stays. `profile` ("default", "short", "full") sets them all first.
 
-    >>> import genesis
     >>> genesis.set_printoptions(precision=2)
     >>> genesis.tensor(3.14159)
     tensor(3.14)

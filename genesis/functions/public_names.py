@@ -13,11 +13,6 @@ from genesis.ir.annotations import AnyFunction
 from genesis.ops.registry import OPERATIONS, Operation, names_in, row_at
 from genesis.tensor.handle import Tensor
 
-__all__ = [
-    "function_named", "function_names", "hide_what_is_imported", "register_function", "register_operation", "rows_shown",
-    "show_in", "unregister_function", "unregister_operation",
-]
-
 _registered: set[str] = set()  # operations of the user's
 _namespaces = [ops]  # modules that show every operation
 
@@ -66,8 +61,8 @@ def rows_shown(
 def hide_what_is_imported() -> None:
     """Have `dir` of every module show the names in its `__all__`, unless it has a `__dir__` of its own."""
     for name, module in [*sys.modules.items()]:
-        if name.startswith("genesis.") and "__dir__" not in vars(module):
-            vars(module)["__dir__"] = vars(module).get("__all__", []).copy
+        if name.startswith("genesis.") and "__all__" in vars(module) and "__dir__" not in vars(module):
+            vars(module)["__dir__"] = vars(module)["__all__"].copy
 
 
 def register_function(name: str, function: AnyFunction) -> None:
@@ -76,7 +71,6 @@ def register_function(name: str, function: AnyFunction) -> None:
     While it runs, its thread finds the library's own operation under that name; so do backward and the optimizers
     always. Raises ValueError for a name that is no operation, TypeError for what cannot be called.
 
-    >>> import genesis
     >>> genesis.ops.register_function("add", lambda a, b: genesis.ops.add(a, b) * 10)
     >>> genesis.tensor(1.0) + genesis.tensor(2.0)
     tensor(30.)
@@ -100,7 +94,6 @@ def register_operation(name: str, function: AnyFunction) -> None:
 
     Raises ValueError for a name that is taken or no identifier, TypeError for what cannot be called.
 
-    >>> import genesis
     >>> genesis.ops.register_operation("twice", lambda x: x + x)
     >>> genesis.twice(genesis.tensor(2.0))
     tensor(4.)

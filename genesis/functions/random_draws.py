@@ -14,8 +14,6 @@ from genesis.tensor.dispatch import call_on
 from genesis.tensor.handle import Tensor
 from genesis.tracing.recording_hooks import numbers_drawn, refuse
 
-__all__ = ["drawn", "draws"]
-
 
 def draws(count: int, generator: Generator | None = None) -> tuple[int, int]:
     """(seed, first place) of `count` fresh numbers, as signed 64-bit integers; of a generator of one's own, if given."""

@@ -19,17 +19,11 @@ from genesis.tensor.handle import Operand, Tensor, method
 from genesis.tensor.in_place import in_place_form
 from genesis.tensor.views import view
 
-__all__ = [
-    "argwhere", "index_add", "index_copy", "index_fill", "index_put", "masked_scatter", "masked_select", "nonzero",
-    "nonzero_static", "put", "take", "unique", "where",
-]
-
 
 @overridable_method
 def nonzero(input: Tensor, *, as_tuple: bool = False) -> Any:
     """The positions of the elements that are not zero, a row each; with `as_tuple`, a tensor for each axis.
 
-    >>> import genesis
     >>> genesis.nonzero(genesis.tensor([[0, 1], [2, 0]]))
     tensor([[0, 1],
             [1, 0]])
@@ -54,7 +48,6 @@ def where(condition: Tensor, input: Operand, other: Operand) -> Tensor: ...
 def where(condition: Tensor, input: Operand | None = None, other: Operand | None = None) -> Tensor | tuple[Tensor, ...]:
     """`input` where `condition` holds and `other` elsewhere; with `condition` alone, the positions where it holds.
 
-    >>> import genesis
     >>> x = genesis.arange(4)
     >>> genesis.where(x > 1, x, -1), genesis.where(x > 1)
     (tensor([-1, -1,  2,  3]), (tensor([2, 3]),))
@@ -76,7 +69,6 @@ method(_where, "where")
 def masked_select(input: Tensor, mask: Tensor) -> Tensor:
     """The elements where `mask` holds, both broadcast, in one axis.
 
-    >>> import genesis
     >>> x = genesis.arange(4)
     >>> genesis.masked_select(x, x > 1)
     tensor([2, 3])
@@ -109,7 +101,6 @@ def put(input: Tensor, index: Tensor, source: Tensor, accumulate: bool = False) 
 
     Raises ValueError where `index` and `source` have not the same number of elements, TypeError for another dtype.
 
-    >>> import genesis
     >>> genesis.put(genesis.zeros(2, 2), genesis.tensor([3, 0]), genesis.tensor([1.0, 2.0]))
     tensor([[2., 0.],
             [0., 1.]])
@@ -125,7 +116,6 @@ def put(input: Tensor, index: Tensor, source: Tensor, accumulate: bool = False) 
 def nonzero_static(input: Tensor, *, size: int, fill_value: int = -1) -> Tensor:
     """The first `size` of the positions that `nonzero` finds; rows of `fill_value` where there are fewer.
 
-    >>> import genesis
     >>> genesis.nonzero_static(genesis.tensor([0, 1, 0, 1]), size=3).tolist()
     [[1], [3], [-1]]
     """
@@ -143,7 +133,6 @@ def unique(
 ) -> Any:
     """The distinct elements (slices along `dim`), sorted; on request the inverse positions and the counts.
 
-    >>> import genesis
     >>> genesis.unique(genesis.tensor([3, 1, 3]), return_counts=True)
     (tensor([1, 3]), tensor([1, 2]))
     """
@@ -186,7 +175,6 @@ def _along(name: str, input: Tensor, dim: int, index: Tensor, source: Tensor, ac
 def index_add(input: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: float = 1) -> Tensor:
     """`input` with `alpha * source` added at the positions `index` along `dim`.
 
-    >>> import genesis
     >>> genesis.index_add(genesis.zeros(3), 0, genesis.tensor([0, 0]), genesis.ones(2))
     tensor([2., 0., 0.])
     """

@@ -12,11 +12,6 @@ from genesis.ops.joining import ranked
 from genesis.tensor.handle import Tensor
 from genesis.tensor.views import view
 
-__all__ = [
-    "atleast_1d", "atleast_2d", "atleast_3d", "broadcast_tensors", "chunk", "dsplit", "hsplit", "split", "split_with_sizes",
-    "tensor_split", "unbind", "vsplit",
-]
-
 
 @function("unsafe_split")
 @overridable_method
@@ -25,7 +20,6 @@ def split(input: Tensor, split_size: int | Sequence[int], dim: int = 0) -> tuple
 
     Raises ValueError for sizes that do not add up to the extent.
 
-    >>> import genesis
     >>> genesis.split(genesis.arange(5), 2)
     (tensor([0, 1]), tensor([2, 3]), tensor([4]))
     """
@@ -49,7 +43,6 @@ def split(input: Tensor, split_size: int | Sequence[int], dim: int = 0) -> tuple
 def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
     """At most `chunks` views of equal extent along `dim` (the last may be smaller).
 
-    >>> import genesis
     >>> genesis.chunk(genesis.arange(5), 3)
     (tensor([0, 1]), tensor([2, 3]), tensor([4]))
     """
@@ -65,7 +58,6 @@ def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
 def tensor_split(input: Tensor, indices_or_sections: int | Sequence[int], dim: int = 0) -> tuple[Tensor, ...]:
     """Views along `dim`: so many of nearly equal extent, or cut before the positions in a list.
 
-    >>> import genesis
     >>> genesis.tensor_split(genesis.arange(5), 2)
     (tensor([0, 1, 2]), tensor([3, 4]))
     """
@@ -87,7 +79,6 @@ def tensor_split(input: Tensor, indices_or_sections: int | Sequence[int], dim: i
 def unbind(input: Tensor, dim: int = 0) -> tuple[Tensor, ...]:
     """The views at each position along `dim`.
 
-    >>> import genesis
     >>> genesis.unbind(genesis.eye(2))
     (tensor([1., 0.]), tensor([0., 1.]))
     """
@@ -132,7 +123,6 @@ def _even(name: str, input: Tensor, sections: int | Sequence[int], least: int, d
 def hsplit(input: Tensor, indices_or_sections: int | Sequence[int]) -> tuple[Tensor, ...]:
     """Views along axis 1 (0 of a vector): so many equal ones, or cut before positions.
 
-    >>> import genesis
     >>> genesis.hsplit(genesis.arange(4), 2)
     (tensor([0, 1]), tensor([2, 3]))
     """
@@ -164,7 +154,6 @@ def _with_axes(rank: int, tensors: Sequence[Tree]) -> Tree:
 def atleast_1d(*tensors: Tensor | Sequence[Tensor]) -> Tree:
     """The tensors with one axis at least.
 
-    >>> import genesis
     >>> genesis.atleast_1d(genesis.tensor(2.0))
     tensor([2.])
     """

@@ -15,8 +15,6 @@ from genesis.runtime.devices import DeviceLike
 from genesis.tensor.dispatch import array_of
 from genesis.tensor.handle import Tensor, spreads, tensor_of
 
-__all__ = ["Gradient", "Variable"]
-
 
 class Variable(Tensor):
     """A tensor that requires a gradient if it is floating, and whose operations return Variables.
@@ -27,7 +25,6 @@ class Variable(Tensor):
 
     `device` and `dtype` are as those of `genesis.Tensor`.
 
-    >>> import genesis
     >>> x = genesis.Variable([1.0, 2.0])
     >>> y = x * x
     >>> y.grad()

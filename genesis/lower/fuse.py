@@ -15,18 +15,7 @@ from collections.abc import Sequence
 from genesis.ir.dtypes import DType
 from genesis.ir.graph import Node
 from genesis.ir.shapes import numel
-from genesis.lower.group import (
-    COLUMN,
-    FINAL,
-    FULL,
-    Axis,
-    Decisions,
-    Group,
-    Partition,
-    Refusal,
-    aligned,
-    pattern_of,
-)
+from genesis.lower.group import COLUMN, FINAL, FULL, Axis, Decisions, Group, Partition, Refusal, aligned, pattern_of
 from genesis.lower.levels import Levels
 from genesis.lower.materialize import materialize
 from genesis.lower.rewriting import base_of

@@ -156,9 +156,7 @@ class MultiheadAttention(Module):
             total = hidden if total is None else total + hidden
         return total
 
-    def _attend(
-        self, q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, need_weights: bool
-    ) -> tuple[Tensor, Tensor | None]:
+    def _attend(self, q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, need_weights: bool) -> tuple[Tensor, Tensor | None]:
         probability = self.dropout if self.training else 0.0
         if not need_weights:
             return functional.scaled_dot_product_attention(q, k, v, mask, probability), None

@@ -140,8 +140,7 @@ class _Named(Module, Generic[Held]):
     def __setitem__(self, name: str, value: Any) -> None:
         value = self._admitted(value)
         if hasattr(type(self), name) or "." in name:
-            raise KeyError(
-                f"{type(self).__name__}: {name!r} cannot name a {self._what}; want no attribute's name, and no dot")
+            raise KeyError(f"{type(self).__name__}: {name!r} cannot name a {self._what}; want no attribute's name, and no dot")
         setattr(self, name, value)
 
     def _admitted(self, value: Any) -> Any:

@@ -41,9 +41,7 @@ _MODES, _PADDINGS = ("bilinear", "nearest", "bicubic"), ("zeros", "border", "ref
 
 
 def _by_number(name: str, rank: int) -> None:
-    def sampler(
-        input: Tensor, grid: Tensor, interpolation_mode: int, padding_mode: int, align_corners: bool
-    ) -> Tensor:
+    def sampler(input: Tensor, grid: Tensor, interpolation_mode: int, padding_mode: int, align_corners: bool) -> Tensor:
         if input.ndim != rank or interpolation_mode not in range(3) or padding_mode not in range(3):
             raise ValueError(f"{name}: mode {interpolation_mode}, padding {padding_mode} of {input.shape}; want the places in "
                              f"{', '.join(_MODES)} and in {', '.join(_PADDINGS)}, and {rank} axes")

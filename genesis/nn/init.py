@@ -105,8 +105,7 @@ def dirac_(tensor: Tensor, groups: int = 1) -> Tensor:
         zeros_(tensor)
         for group in range(groups):
             part = tensor.narrow(0, group * outputs, outputs)
-            part[(slice(None), slice(None), *middle)] = eye(
-                outputs, tensor.shape[1], dtype=tensor.dtype, device=tensor.device)
+            part[(slice(None), slice(None), *middle)] = eye(outputs, tensor.shape[1], dtype=tensor.dtype, device=tensor.device)
         return tensor
 
 

@@ -109,9 +109,7 @@ def _forward(cls: type[Layer], function: AnyFunction, settings: Mapping[str, Par
     return made
 
 
-def _made(
-    cls: type[Layer], name: str, parameters: list[str], body: list[str], function: AnyFunction | None
-) -> AnyFunction:
+def _made(cls: type[Layer], name: str, parameters: list[str], body: list[str], function: AnyFunction | None) -> AnyFunction:
     """A method of the class's module, whose frames show this file: compiled calls take them for the library's."""
     source = f"def make(function):\n def {name}({', '.join(parameters)}): {'; '.join(body)}\n return {name}"
     local: dict[str, AnyFunction] = {}

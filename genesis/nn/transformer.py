@@ -18,9 +18,7 @@ from genesis.nn.normalization import LayerNorm
 from genesis.runtime.devices import DeviceLike
 from genesis.tensor.handle import Tensor
 
-__all__ = [
-    "Transformer", "TransformerDecoder", "TransformerDecoderLayer", "TransformerEncoder", "TransformerEncoderLayer",
-]
+__all__ = ["Transformer", "TransformerDecoder", "TransformerDecoderLayer", "TransformerEncoder", "TransformerEncoderLayer"]
 
 
 class TransformerEncoderLayer(Module):
@@ -249,6 +247,5 @@ def _activation_named(layer: str, activation: str | Callable[[Tensor], Tensor]) 
 def _attended(
     attention: MultiheadAttention, x: Tensor, memory: Tensor, mask: Tensor | None, padding: Tensor | None, is_causal: bool
 ) -> Tensor:
-    output, _ = attention(
-        x, memory, memory, attn_mask=mask, key_padding_mask=padding, need_weights=False, is_causal=is_causal)
+    output, _ = attention(x, memory, memory, attn_mask=mask, key_padding_mask=padding, need_weights=False, is_causal=is_causal)
     return output

@@ -130,7 +130,6 @@ def softmax(input: Value, dim: int = -1, dtype: DType | None = None) -> Value:
     The maximum is taken off first, so nothing overflows. Integers become `dtype` or the default float. Raises IndexError for
     an axis that is not there.
 
-    >>> import genesis
     >>> genesis.softmax(genesis.tensor([0.0, 0.0, 1000.0]), dim=0)
     tensor([0., 0., 1.])
     """
@@ -143,7 +142,6 @@ def softmax(input: Value, dim: int = -1, dtype: DType | None = None) -> Value:
 def log_softmax(input: Value, dim: int = -1, dtype: DType | None = None) -> Value:
     """log(softmax(x)) along `dim`, without overflow.
 
-    >>> import genesis
     >>> genesis.log_softmax(genesis.tensor([0.0, 1000.0]), dim=0)
     tensor([-1000.,     0.])
     """
@@ -156,7 +154,6 @@ def log_softmax(input: Value, dim: int = -1, dtype: DType | None = None) -> Valu
 def logsumexp(input: Value, dim: int | tuple[int, ...], keepdim: bool = False) -> Value:
     """log(sum(exp(x))) over `dim`, without overflow.
 
-    >>> import genesis
     >>> genesis.logsumexp(genesis.tensor([1000.0, 1000.0]), dim=0)
     tensor(1000.6932)
     """

@@ -91,7 +91,6 @@ def _to_winner(g: Value, first: Value) -> tuple[Value, Value]:
 def addcmul(input: Value, tensor1: Value, tensor2: Value, *, value: Value | float = 1) -> Value:
     """`input + value * tensor1 * tensor2`.
 
-    >>> import genesis
     >>> genesis.addcmul(genesis.ones(2), genesis.tensor([1.0, 2.0]), genesis.tensor([3.0, 4.0]), value=0.5)
     tensor([2.5000, 5.0000])
     """
@@ -111,7 +110,6 @@ def addcdiv(input: Value, tensor1: Value, tensor2: Value, *, value: Value | floa
 def lerp(input: Value, end: Value, weight: Value) -> Value:
     """`input + weight * (end - input)`, by the end that is nearer: at weight 1 it is `end`.
 
-    >>> import genesis
     >>> genesis.lerp(genesis.tensor([0.0, 10.0]), genesis.tensor([1.0, 20.0]), 0.25)
     tensor([ 0.2500, 12.5000])
     """
@@ -201,7 +199,6 @@ def logit(input: Value, eps: float | None = None) -> Value:
 def nan_to_num(input: Value, nan: float | None = None, posinf: float | None = None, neginf: float | None = None) -> Value:
     """`input` with `nan` (0, if None) for NaN, and the dtype's ends, or `posinf` and `neginf`, for the infinities.
 
-    >>> import genesis
     >>> genesis.nan_to_num(genesis.tensor([float("nan"), float("inf"), 1.0]), posinf=9.0)
     tensor([0., 9., 1.])
     """
@@ -238,7 +235,6 @@ def heaviside(input: Value, values: Value) -> Value:
 def isclose(input: Value, other: Value, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> Value:
     """Whether |input - other| <= atol + rtol * |other|; infinities are close to themselves, NaN with `equal_nan`.
 
-    >>> import genesis
     >>> genesis.isclose(genesis.tensor([1.0, 2.0]), genesis.tensor([1.0 + 1e-7, 2.1]))
     tensor([ True, False])
     """

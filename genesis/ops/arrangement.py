@@ -32,7 +32,6 @@ def _flipped(name: str, input: Value, axis: int) -> Value:
 def rot90(input: Value, k: int = 1, dims: Sequence[int] = (0, 1)) -> Value:
     """`input` turned by `k` quarters from the first of two axes towards the second.
 
-    >>> import genesis
     >>> genesis.rot90(genesis.tensor([[1, 2], [3, 4]]))
     tensor([[2, 4],
             [1, 3]])
@@ -53,7 +52,6 @@ def rot90(input: Value, k: int = 1, dims: Sequence[int] = (0, 1)) -> Value:
 def diag_embed(input: Value, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Value:
     """Matrices, on the axes `dim1` and `dim2`, with the last axis of `input` as their diagonals and zeros elsewhere.
 
-    >>> import genesis
     >>> genesis.diag_embed(genesis.tensor([1.0, 2.0]))
     tensor([[1., 0.],
             [0., 2.]])
@@ -87,7 +85,6 @@ diagflat = formula(
 def trace(input: Value) -> Value:
     """The sum of a matrix' diagonal.
 
-    >>> import genesis
     >>> genesis.trace(genesis.tensor([[1.0, 2.0], [3.0, 4.0]]))
     tensor(5.)
     """
@@ -130,7 +127,6 @@ diagonal_scatter = formula(
 def take_along_dim(input: Value, indices: Value, dim: int | None = None) -> Value:
     """The elements at `indices` along `dim`, the two broadcast along other axes; without `dim`, of `input` row by row.
 
-    >>> import genesis
     >>> x = genesis.tensor([[3, 1], [2, 4]])
     >>> genesis.take_along_dim(x, x.argsort(1), dim=1)
     tensor([[1, 3],
@@ -152,7 +148,6 @@ def take_along_dim(input: Value, indices: Value, dim: int | None = None) -> Valu
 def diff(input: Value, n: int = 1, dim: int = -1, prepend: Value | None = None, append: Value | None = None) -> Value:
     """The differences of neighbours along `dim`, `n` times over, of `input` with what stands before and behind it.
 
-    >>> import genesis
     >>> genesis.diff(genesis.tensor([1, 4, 9])), genesis.diff(genesis.tensor([1, 4, 9]), n=2)
     (tensor([3, 5]), tensor([2]))
     """

@@ -60,7 +60,6 @@ def matmul(input: Value, other: Value) -> Value:
         (.., m, n), without the axis that a vector lacks. Raises ValueError where the inner extents differ, TypeError where
         the dtypes do.
 
-    >>> import genesis
     >>> a = genesis.tensor([[1.0, 2.0], [3.0, 4.0]])
     >>> genesis.matmul(a, genesis.tensor([1.0, -1.0]))
     tensor([-1., -1.])
@@ -105,7 +104,6 @@ def linear(input: Value, weight: Value, bias: Value | None = None) -> Value:
 
     Raises ValueError where the last extents of `input` and `weight` differ.
 
-    >>> import genesis
     >>> genesis.nn.functional.linear(genesis.ones(2, 3), genesis.ones(1, 3), genesis.ones(1))
     tensor([[4.],
             [4.]])
@@ -150,7 +148,6 @@ def einsum(equation: str, *operands: Any) -> Value:
 
     Raises ValueError for an equation that does not read so or does not fit the shapes, TypeError where dtypes differ.
 
-    >>> import genesis
     >>> a = genesis.tensor([[1.0, 2.0], [3.0, 4.0]])
     >>> genesis.einsum("ij,j->i", a, genesis.tensor([1.0, -1.0])), genesis.einsum("ii", a)
     (tensor([-1., -1.]), tensor(5.))

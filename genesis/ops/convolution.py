@@ -131,7 +131,6 @@ def _convolution(axes: int) -> object:
 
     Raises ValueError for extents that do not fit, TypeError where the dtypes differ.
 
-    >>> import genesis
     >>> y = genesis.nn.functional.{name}(genesis.ones({', '.join(['1', '2'] + ['5'] * axes)}), \
 genesis.ones({', '.join(['3', '2'] + ['3'] * axes)}))
     >>> y.shape, y.flatten()[0].item()

@@ -107,7 +107,6 @@ def eigh(A: Value, UPLO: str = "L") -> Eigen:
 
     Only the triangle `UPLO`, "L" or "U", is read. The gradient by the vectors counts on eigenvalues that differ.
 
-    >>> import genesis
     >>> genesis.linalg.eigh(genesis.tensor([[2.0, 1.0], [1.0, 2.0]])).eigenvalues
     tensor([1., 3.])
     """
@@ -173,7 +172,6 @@ def svd(input: Value, some: bool = True, compute_uv: bool = True) -> Transposed:
 def svdvals(A: Value, *, driver: str | None = None) -> Value:
     """The singular values of matrices (.., m, n), descending, whatever `driver` says.
 
-    >>> import genesis
     >>> genesis.linalg.svdvals(genesis.tensor([[3.0, 0.0], [0.0, -4.0]]))
     tensor([4., 3.])
     """

@@ -47,7 +47,6 @@ def solve_triangular(A: Value, B: Value, *, upper: bool, left: bool = True, unit
     `A` is (.., n, n), `B` (.., n, k); without `left`, X @ T = `B`, and `B` is (.., k, n). A zero on the diagonal gives
     infinities or NaN. Raises ValueError for other shapes.
 
-    >>> import genesis
     >>> a = genesis.tensor([[2.0, 9.0], [1.0, 1.0]])
     >>> genesis.linalg.solve_triangular(a, genesis.tensor([[2.0], [3.0]]), upper=False)
     tensor([[1.],
@@ -110,7 +109,6 @@ def cholesky_ex(A: Value, *, upper: bool = False, check_errors: bool = False) ->
     Else it is the order of the first leading minor that is not, and L what was found so far. With `check_errors` this raises
     LinAlgError, when it is computed.
 
-    >>> import genesis
     >>> genesis.linalg.cholesky_ex(genesis.tensor([[1.0, 2.0], [2.0, 1.0]])).info.item()
     2
     """
@@ -125,7 +123,6 @@ def cholesky(A: Value, upper: bool = False) -> Value:
 
     Raises LinAlgError, when it is computed, for a matrix that is not positive definite.
 
-    >>> import genesis
     >>> genesis.linalg.cholesky(genesis.tensor([[4.0, 2.0], [2.0, 5.0]]))
     tensor([[2., 0.],
             [1., 2.]])

@@ -15,7 +15,6 @@ from genesis.ops.registry import cast, composite, floating_dtype, promoted, wide
 def cosine_similarity(x1: Value, x2: Value, dim: int = 1, eps: float = 1e-8) -> Value:
     """x1 . x2 / (|x1| |x2|) along `dim`, where norms count as `eps` at least.
 
-    >>> import genesis
     >>> genesis.cosine_similarity(genesis.tensor([[3.0, 4.0]]), genesis.tensor([[4.0, 3.0]]))
     tensor([0.9600])
     """
@@ -29,7 +28,6 @@ def cosine_similarity(x1: Value, x2: Value, dim: int = 1, eps: float = 1e-8) -> 
 def pairwise_distance(x1: Value, x2: Value, p: float = 2.0, eps: float = 1e-6, keepdim: bool = False) -> Value:
     """The p-norm of x1 - x2 + eps along the last axis.
 
-    >>> import genesis
     >>> genesis.pairwise_distance(genesis.zeros(1, 2), genesis.tensor([[3.0, 4.0]]), eps=0.0)
     tensor([5.])
     """

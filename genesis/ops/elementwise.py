@@ -34,7 +34,6 @@ def where(condition: Value, input: Value, other: Value) -> Value:
     The three broadcast; `input` and `other`, tensors or numbers, are promoted to one dtype. Raises ValueError for shapes that
     do not broadcast.
 
-    >>> import genesis
     >>> x = genesis.tensor([-1.0, 2.0])
     >>> genesis.where(x > 0, x, 0.0)
     tensor([0., 2.])
@@ -263,7 +262,6 @@ def clamp(input: Value, min: Value | None = None, max: Value | None = None) -> V
 
     The bounds are numbers, or tensors that broadcast with `input`. Raises ValueError if neither is given.
 
-    >>> import genesis
     >>> genesis.clamp(genesis.tensor([-2.0, 0.5, 3.0]), min=-1, max=1)
     tensor([-1.0000,  0.5000,  1.0000])
     """

@@ -128,7 +128,6 @@ def lu_factor_ex(A: Value, *, pivot: bool = True, check_errors: bool = False) ->
     `info` (..), int32, is 0, or the first place of the diagonal of U that is zero; with `check_errors` this raises
     LinAlgError, when it is computed. Without `pivot` no rows are exchanged.
 
-    >>> import genesis
     >>> genesis.linalg.lu_factor_ex(genesis.tensor([[1.0, 2.0], [2.0, 8.0]]))
     FactoredInfo(LU=tensor([[ 2.0000,  8.0000],
             [ 0.5000, -2.0000]]), pivots=tensor([2, 2], dtype=genesis.int32), info=tensor(0, dtype=genesis.int32))
@@ -174,7 +173,6 @@ def linalg_lu(A: Value, *, pivot: bool = True) -> PLU:
 
     Without `pivot` no rows are exchanged, and P is empty.
 
-    >>> import genesis
     >>> genesis.linalg.lu(genesis.tensor([[1.0, 2.0], [2.0, 8.0]])).U
     tensor([[ 2.,  8.],
             [ 0., -2.]])
@@ -191,7 +189,6 @@ def linalg_lu_solve(LU: Value, pivots: Value, B: Value, *, left: bool = True, ad
     Without `left`, X @ A = `B` (.., k, n); with `adjoint`, A.T in the place of A. Raises ValueError for other shapes; a zero
     on the diagonal of U gives infinities or NaN.
 
-    >>> import genesis
     >>> LU, pivots = genesis.linalg.lu_factor(genesis.tensor([[0.0, 2.0], [4.0, 0.0]]))
     >>> genesis.linalg.lu_solve(LU, pivots, genesis.tensor([[2.0], [4.0]]))
     tensor([[1.],
@@ -238,7 +235,6 @@ def solve_ex(A: Value, B: Value, *, left: bool = True, check_errors: bool = Fals
 def inv_ex(A: Value, *, check_errors: bool = False) -> Inverse:
     """(inverse, info) as `inv`, where a matrix may be singular: `info` is that of `lu_factor_ex`, infinities the inverse.
 
-    >>> import genesis
     >>> genesis.linalg.inv_ex(genesis.ones(2, 2)).info.item()
     2
     """

@@ -113,7 +113,6 @@ def gather(input: Value, dim: int, index: Value) -> Value:
     `index` is an integer tensor with the rank of `input`, no longer than it along other axes; its shape is the result's.
     Raises ValueError for other shapes and, when it is computed, IndexError for an index out of range.
 
-    >>> import genesis
     >>> x = genesis.tensor([[1, 2], [3, 4]])
     >>> genesis.gather(x, 1, genesis.tensor([[0, 0], [1, 0]]))
     tensor([[1, 1],
@@ -150,7 +149,6 @@ def scatter_add(input: Value, dim: int, index: Value, src: Value) -> Value:
     `index` and `src` have the rank of `input`, `src` its dtype (or it is a number), and the shape of `index` is what is added
     of `src`. Raises as `gather`, and TypeError where the dtypes differ.
 
-    >>> import genesis
     >>> genesis.scatter_add(genesis.zeros(3), 0, genesis.tensor([0, 2, 2]), genesis.tensor([1.0, 2.0, 3.0]))
     tensor([1., 0., 5.])
     """
@@ -163,7 +161,6 @@ def scatter(input: Value, dim: int, index: Value, src: Value) -> Value:
 
     Arguments and errors as those of `scatter_add`.
 
-    >>> import genesis
     >>> genesis.scatter(genesis.zeros(3), 0, genesis.tensor([0, 2]), genesis.tensor([1.0, 2.0]))
     tensor([1., 0., 2.])
     """
@@ -176,7 +173,6 @@ def index_select(input: Value, dim: int, index: Value) -> Value:
 
     Raises ValueError for an `index` of more axes and, when it is computed, IndexError for one that is negative or too large.
 
-    >>> import genesis
     >>> genesis.index_select(genesis.tensor([[1, 2], [3, 4]]), 1, genesis.tensor([1, 1, 0]))
     tensor([[2, 2, 1],
             [4, 4, 3]])
@@ -196,7 +192,6 @@ def embedding(input: Value, weight: Value) -> Value:
 
     Raises ValueError for a `weight` of another rank and, when it is computed, IndexError for a position out of range.
 
-    >>> import genesis
     >>> genesis.nn.functional.embedding(genesis.tensor([1, 0]), genesis.tensor([[1.0, 2.0], [3.0, 4.0]]))
     tensor([[3., 4.],
             [1., 2.]])

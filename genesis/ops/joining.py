@@ -33,7 +33,6 @@ def cat(tensors: Sequence[Value], dim: int = 0) -> Value:
     They are promoted to one dtype and have equal extents along other axes; ones of shape (0,) are left out. Raises
     ValueError for other shapes and for no tensors at all.
 
-    >>> import genesis
     >>> genesis.cat([genesis.zeros(2), genesis.ones(1)])
     tensor([0., 0., 1.])
     """
@@ -62,7 +61,6 @@ def stack(tensors: Sequence[Value], dim: int = 0) -> Value:
 
     Raises ValueError where the shapes differ and for no tensors at all.
 
-    >>> import genesis
     >>> genesis.stack([genesis.tensor([1, 2]), genesis.tensor([3, 4])], dim=1)
     tensor([[1, 3],
             [2, 4]])
@@ -82,7 +80,6 @@ def roll(input: Value, shifts: int | Sequence[int], dims: int | Sequence[int] | 
 
     Without `dims`, along the flattened tensor. Raises ValueError unless there is one shift for each axis.
 
-    >>> import genesis
     >>> genesis.roll(genesis.tensor([1, 2, 3, 4]), 1)
     tensor([4, 1, 2, 3])
     """
@@ -123,7 +120,6 @@ def _ranked(x: Value, rank: int) -> Value:
 def hstack(tensors: Sequence[Value]) -> Value:
     """The tensors side by side: vectors one after the other, others along axis 1.
 
-    >>> import genesis
     >>> genesis.hstack([genesis.ones(2, 1), genesis.zeros(2, 2)])
     tensor([[1., 0., 0.],
             [1., 0., 0.]])
@@ -136,7 +132,6 @@ def hstack(tensors: Sequence[Value]) -> Value:
 def vstack(tensors: Sequence[Value]) -> Value:
     """The tensors one below the other; a vector is a row.
 
-    >>> import genesis
     >>> genesis.vstack([genesis.arange(2), genesis.ones(1, 2, dtype=genesis.int64)])
     tensor([[0, 1],
             [1, 1]])
@@ -160,7 +155,6 @@ def column_stack(tensors: Sequence[Value]) -> Value:
 def block_diag(*tensors: Value) -> Value:
     """A matrix with the given ones along its diagonal, and zeros elsewhere; a vector is a row.
 
-    >>> import genesis
     >>> genesis.block_diag(genesis.ones(1, 2), genesis.tensor(3.0))
     tensor([[1., 1., 0.],
             [0., 0., 3.]])
@@ -181,7 +175,6 @@ def block_diag(*tensors: Value) -> Value:
 def cartesian_prod(*tensors: Value) -> Value:
     """All rows with an element of each vector; of one vector, itself.
 
-    >>> import genesis
     >>> genesis.cartesian_prod(genesis.tensor([1, 2]), genesis.tensor([3, 4])).tolist()
     [[1, 3], [1, 4], [2, 3], [2, 4]]
     """
@@ -198,7 +191,6 @@ def cartesian_prod(*tensors: Value) -> Value:
 def combinations(input: Value, r: int = 2, with_replacement: bool = False) -> Value:
     """All rows of `r` elements of a vector, in their order; with replacement, of an element several times too.
 
-    >>> import genesis
     >>> genesis.combinations(genesis.tensor([1, 2, 3])).tolist()
     [[1, 2], [1, 3], [2, 3]]
     """
@@ -238,7 +230,6 @@ def tiled(x: Value, counts: Sequence[int]) -> Value:
 def tile(input: Value, *dims: int) -> Value:
     """Copies of `input` laid end to end, so many along each axis, the last ones if `dims` are fewer.
 
-    >>> import genesis
     >>> genesis.tile(genesis.tensor([[1], [2]]), (2,))
     tensor([[1, 1],
             [2, 2]])

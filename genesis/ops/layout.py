@@ -41,7 +41,6 @@ def reshape_layout(at: Layout, *shape: Extents) -> Layout | None:
     Where axes to be merged do not follow each other in memory, `reshape` copies. Raises ValueError for a shape of another
     number of elements; `view` does so rather than copy.
 
-    >>> import genesis
     >>> genesis.arange(6).reshape(2, -1)
     tensor([[0, 1, 2],
             [3, 4, 5]])
@@ -72,7 +71,6 @@ def permute_layout(at: Layout, *dims: Extents) -> Layout:
 
     Raises ValueError unless `dims` names each axis once.
 
-    >>> import genesis
     >>> genesis.zeros(2, 3, 4).permute(2, 0, 1).shape
     (4, 2, 3)
     """
@@ -85,7 +83,6 @@ def permute_layout(at: Layout, *dims: Extents) -> Layout:
 def transpose_layout(at: Layout, *dims: Extents, dim0: int | None = None, dim1: int | None = None) -> Layout:
     """Two axes exchanged; a tuple longer than two permutes; none reverses the last two.
 
-    >>> import genesis
     >>> genesis.zeros(2, 3, 4).transpose(0, 2).shape
     (4, 3, 2)
     """
@@ -108,7 +105,6 @@ def expand_layout(at: Layout, *shape: Extents) -> Layout:
 
     Raises ValueError for an axis of another extent. The result cannot be written to in place.
 
-    >>> import genesis
     >>> genesis.tensor([[1], [2]]).expand(-1, 3)
     tensor([[1, 1, 1],
             [2, 2, 2]])
@@ -132,7 +128,6 @@ def expand_layout(at: Layout, *shape: Extents) -> Layout:
 def squeeze_layout(at: Layout, dim: Extents | None = None) -> Layout:
     """Without the axes of extent 1 (those in `dim`, if given).
 
-    >>> import genesis
     >>> genesis.zeros(1, 3, 1).squeeze(0).shape
     (3, 1)
     """
@@ -145,7 +140,6 @@ def squeeze_layout(at: Layout, dim: Extents | None = None) -> Layout:
 def unsqueeze_layout(at: Layout, dim: int) -> Layout:
     """With a new axis of extent 1 at `dim`.
 
-    >>> import genesis
     >>> genesis.zeros(2, 3).unsqueeze(-1).shape
     (2, 3, 1)
     """
@@ -157,7 +151,6 @@ def unsqueeze_layout(at: Layout, dim: int) -> Layout:
 def flatten_layout(at: Layout, start_dim: int = 0, end_dim: int = -1) -> Layout | None:
     """The axes from `start_dim` to `end_dim` merged into one.
 
-    >>> import genesis
     >>> genesis.zeros(2, 3, 4).flatten(1).shape
     (2, 12)
     """
@@ -189,7 +182,6 @@ def slice_layout(at: Layout, dim: int, start: int | None = None, end: int | None
 
     Raises IndexError for an axis that is not there.
 
-    >>> import genesis
     >>> genesis.slice(genesis.arange(6), 0, 1, None, 2)
     tensor([1, 3, 5])
     """
@@ -208,7 +200,6 @@ def narrow_layout(at: Layout, dim: int, start: int, length: int) -> Layout:
 
     Raises IndexError where they reach beyond the axis.
 
-    >>> import genesis
     >>> genesis.arange(6).narrow(0, 2, 3)
     tensor([2, 3, 4])
     """
@@ -252,7 +243,6 @@ def unfold_layout(at: Layout, dimension: int, size: int, step: int) -> Layout:
 
     Raises ValueError for a size that exceeds the axis and for a step below 1.
 
-    >>> import genesis
     >>> genesis.arange(4).unfold(0, 2, 1)
     tensor([[0, 1],
             [1, 2],

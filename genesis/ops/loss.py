@@ -36,7 +36,6 @@ def mse_loss(input: Value, target: Value, reduction: str = "mean") -> Value:
 
     The two broadcast; `reduction` is "mean", "sum" or "none". Raises ValueError for another.
 
-    >>> import genesis
     >>> genesis.nn.functional.mse_loss(genesis.tensor([1.0, 3.0]), genesis.tensor([1.0, 1.0]))
     tensor(2.)
     """
@@ -71,7 +70,6 @@ def cross_entropy(
     The class is picked by comparing a range with the target, so forward and backward are passes over rows with no gather
     or scatter.
 
-    >>> import genesis
     >>> logits = genesis.tensor([[0.0, 0.0], [3.0, 0.0]])
     >>> genesis.nn.functional.cross_entropy(logits, genesis.tensor([0, 0]), reduction="none")
     tensor([0.6931, 0.0486])

@@ -54,7 +54,6 @@ def local_response_norm(input: Value, size: int, alpha: float = 1e-4, beta: floa
 
     `input` is (n, channels, ..); beyond its ends channels count as zeros. Raises ValueError for less than three axes.
 
-    >>> import genesis
     >>> genesis.nn.functional.local_response_norm(genesis.tensor([[[1.0], [1.0]]]), 2, alpha=2.0, beta=1.0)
     tensor([[[0.5000],
              [0.3333]]])
@@ -155,7 +154,6 @@ def layer_norm(
 
     Raises ValueError if the shape of `input` does not end in normalized_shape.
 
-    >>> import genesis
     >>> genesis.nn.functional.layer_norm(genesis.tensor([[1.0, 3.0], [2.0, 2.0]]), (2,), eps=0.0625)
     tensor([[-0.9701,  0.9701],
             [ 0.0000,  0.0000]])
@@ -171,7 +169,6 @@ def rms_norm(input: Value, normalized_shape: tuple[int, ...], weight: Value | No
     Without `eps`, that of the dtype that it computes in, float32 or float64. Raises ValueError if the shape of `input` does
     not end in normalized_shape.
 
-    >>> import genesis
     >>> genesis.nn.functional.rms_norm(genesis.tensor([3.0, 4.0]), (2,))
     tensor([0.8485, 1.1314])
     """

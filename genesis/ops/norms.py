@@ -50,7 +50,6 @@ def vector_norm(x: Value, ord: float = 2, dim: Axes = None, keepdim: bool = Fals
     `ord` inf is the greatest |x|, -inf the least, and 0 counts what is not zero. Where the norm is 0 its gradient is 0.
     Raises TypeError unless `x` is floating.
 
-    >>> import genesis
     >>> x = genesis.tensor([[3.0, 4.0], [6.0, 8.0]])
     >>> genesis.linalg.vector_norm(x, dim=1), genesis.linalg.vector_norm(x, float("inf"))
     (tensor([ 5., 10.]), tensor(8.))
@@ -68,7 +67,6 @@ def norm(
 
     As `linalg.vector_norm`. Raises ValueError for "nuc", which wants singular values.
 
-    >>> import genesis
     >>> genesis.tensor([[3.0, 4.0], [6.0, 8.0]]).norm(1, dim=0)
     tensor([ 9., 12.])
     """
@@ -86,7 +84,6 @@ def matrix_norm(
 
     Raises ValueError for other orders, which want singular values, and TypeError unless `A` is floating.
 
-    >>> import genesis
     >>> genesis.linalg.matrix_norm(genesis.tensor([[1.0, -2.0], [3.0, 4.0]]), 1)
     tensor(6.)
     """
@@ -110,7 +107,6 @@ def matrix_norm(
 def normalize(input: Value, p: float = 2.0, dim: Axes = 1, eps: float = 1e-12) -> Value:
     """`input` over its p-norm along `dim`, which counts as `eps` at least.
 
-    >>> import genesis
     >>> genesis.nn.functional.normalize(genesis.tensor([[3.0, 4.0]]))
     tensor([[0.6000, 0.8000]])
     """
@@ -122,7 +118,6 @@ def normalize(input: Value, p: float = 2.0, dim: Axes = 1, eps: float = 1e-12) -
 def renorm(input: Value, p: float, dim: int, maxnorm: float) -> Value:
     """`input` whose slices along `dim` are scaled down to the p-norm `maxnorm` where theirs is greater.
 
-    >>> import genesis
     >>> genesis.renorm(genesis.tensor([[3.0, 4.0], [0.0, 1.0]]), p=2, dim=0, maxnorm=2.5)
     tensor([[1.5000, 2.0000],
             [0.0000, 1.0000]])
@@ -149,7 +144,6 @@ def cdist(x1: Value, x2: Value, p: float = 2.0, compute_mode: str = "use_mm_for_
 
     They are computed from differences, whatever `compute_mode` is. Raises ValueError where the rows differ in length.
 
-    >>> import genesis
     >>> genesis.cdist(genesis.tensor([[0.0, 0.0], [3.0, 0.0]]), genesis.tensor([[3.0, 4.0]]))
     tensor([[5.],
             [4.]])

@@ -28,7 +28,6 @@ primitive("nextafter", "host", reference=lambda node, x, y: np.nextafter(x, y))
 def nextafter(input: Value, other: Value) -> Value:
     """The next number of the dtype after `input` in the direction of `other`.
 
-    >>> import genesis
     >>> genesis.nextafter(genesis.tensor(1.0), genesis.tensor(2.0)).item() - 1 == genesis.finfo(genesis.float32).eps
     True
     """
@@ -51,7 +50,6 @@ primitive("frexp", "host", reference=lambda node, x: np.frexp(x)[0], grad=lambda
 def frexp(input: Value) -> Parts:
     """(mantissa, exponent), int32, of numbers mantissa * 2^exponent, with mantissas in [0.5, 1) or 0, and their sign.
 
-    >>> import genesis
     >>> genesis.frexp(genesis.tensor([6.0, -0.5])).mantissa
     tensor([ 0.7500, -0.5000])
     """
@@ -68,7 +66,6 @@ def round(input: Value, *, decimals: int = 0) -> Value:
 
     Raises TypeError for integers with decimals.
 
-    >>> import genesis
     >>> genesis.round(genesis.tensor([0.5, 1.5, -1.234]))
     tensor([ 0.,  2., -1.])
     >>> genesis.round(genesis.tensor([0.125, -1.234]), decimals=2)
@@ -90,7 +87,6 @@ def div(input: Value, other: Value, *, rounding_mode: str | None = None) -> Valu
 
     Raises ValueError for another mode.
 
-    >>> import genesis
     >>> x = genesis.tensor([-7, 7])
     >>> genesis.div(x, 2), genesis.div(x, 2, rounding_mode="trunc"), genesis.div(x, 2, rounding_mode="floor")
     (tensor([-3.5000,  3.5000]), tensor([-3,  3]), tensor([-4,  3]))

@@ -96,7 +96,6 @@ def cumprod(input: Value, dim: int, *, dtype: DType | None = None) -> Value:
 
     Its gradient holds where elements are zero, too.
 
-    >>> import genesis
     >>> genesis.cumprod(genesis.tensor([2, 3, 4]), 0)
     tensor([ 2,  6, 24])
     """
@@ -169,7 +168,6 @@ def median(input: Value, dim: int | None = None, keepdim: bool = False) -> Value
 
     The gradient goes to the element that was taken. Raises ValueError where there are no elements.
 
-    >>> import genesis
     >>> genesis.median(genesis.tensor([3.0, 1.0, 4.0, 2.0])), genesis.median(genesis.tensor([[3, 1, 2]]), 1).indices
     (tensor(2.), tensor([2]))
     """
@@ -196,7 +194,6 @@ def searchsorted(
 
     By bisection, which all elements do together: no values are looked at by the host.
 
-    >>> import genesis
     >>> genesis.searchsorted(genesis.tensor([1.0, 3.0, 5.0]), genesis.tensor([0.0, 3.0, 9.0]))
     tensor([0, 1, 3])
     """
@@ -235,7 +232,6 @@ def bucketize(input: Value, boundaries: Value, *, out_int32: bool = False, right
 def isin(elements: Value, test_elements: Value, *, assume_unique: bool = False, invert: bool = False) -> Value:
     """Whether each element is among `test_elements`.
 
-    >>> import genesis
     >>> genesis.isin(genesis.tensor([1, 2, 3]), genesis.tensor([3, 1]))
     tensor([ True, False,  True])
     """

@@ -98,7 +98,6 @@ def _max_pool(axes: int) -> Operation:
     beyond. With `return_indices`, (values, places in the flattened plane). The gradient goes to the first place that has
     the value. Raises ValueError where no window fits.
 
-    >>> import genesis
     >>> x = genesis.arange({4**axes}.0).reshape({', '.join(['1'] + ['4'] * axes)})
     >>> genesis.nn.functional.{name}(x, {(4, 2, 2) if axes == 3 else 2})
     tensor({_PICKED[axes]})

@@ -45,7 +45,6 @@ def bmm(input: Value, mat2: Value) -> Value:
 
     Raises ValueError for other shapes: unlike those of `matmul`, extents do not broadcast.
 
-    >>> import genesis
     >>> genesis.bmm(genesis.ones(5, 2, 3), genesis.ones(5, 3, 4)).shape
     (5, 2, 4)
     """
@@ -59,7 +58,6 @@ def bmm(input: Value, mat2: Value) -> Value:
 def dot(input: Value, tensor: Value) -> Value:
     """The sum of the products of two vectors.
 
-    >>> import genesis
     >>> genesis.dot(genesis.tensor([1, 2]), genesis.tensor([3, 4]))
     tensor(11)
     """
@@ -78,7 +76,6 @@ def inner(input: Value, other: Value) -> Value:
 def outer(input: Value, vec2: Value) -> Value:
     """All products of the elements of two vectors, (m,) and (n,) -> (m, n).
 
-    >>> import genesis
     >>> genesis.outer(genesis.tensor([1, 2]), genesis.tensor([3, 4]))
     tensor([[3, 4],
             [6, 8]])
@@ -93,7 +90,6 @@ def tensordot(a: Value, b: Value, dims: int | Sequence[Sequence[int]] = 2) -> Va
 
     Raises ValueError where extents differ.
 
-    >>> import genesis
     >>> genesis.tensordot(genesis.ones(2, 3, 4), genesis.ones(4, 3, 5), dims=([1, 2], [1, 0])).shape
     (2, 5)
     """
@@ -112,7 +108,6 @@ def tensordot(a: Value, b: Value, dims: int | Sequence[Sequence[int]] = 2) -> Va
 def vecdot(x: Value, y: Value, dim: int = -1) -> Value:
     """The sums of the products along `dim`, after broadcasting.
 
-    >>> import genesis
     >>> genesis.linalg.vecdot(genesis.tensor([[1.0, 2.0], [3.0, 4.0]]), genesis.tensor([1.0, -1.0]))
     tensor([-1., -1.])
     """
@@ -141,7 +136,6 @@ def addmm(input: Value, mat1: Value, mat2: Value, *, beta: float = 1, alpha: flo
 
     `input` broadcasts to the product; with `beta` 0 it is not looked at. Raises ValueError for shapes that do not fit.
 
-    >>> import genesis
     >>> genesis.addmm(genesis.ones(2), genesis.eye(2), genesis.eye(2), alpha=3)
     tensor([[4., 1.],
             [1., 4.]])
@@ -179,7 +173,6 @@ def addbmm(input: Value, batch1: Value, batch2: Value, *, beta: float = 1, alpha
 def kron(input: Value, other: Value) -> Value:
     """The Kronecker product: each element of `input` times all of `other`, in its place.
 
-    >>> import genesis
     >>> genesis.kron(genesis.eye(2), genesis.tensor([[1.0, 2.0]]))
     tensor([[1., 2., 0., 0.],
             [0., 0., 1., 2.]])
@@ -196,7 +189,6 @@ def kron(input: Value, other: Value) -> Value:
 def cross(input: Value, other: Value, dim: int | None = None) -> Value:
     """The cross products of vectors of three elements along `dim` (the first axis with three, if None).
 
-    >>> import genesis
     >>> genesis.cross(genesis.tensor([1.0, 0.0, 0.0]), genesis.tensor([0.0, 1.0, 0.0]))
     tensor([0., 0., 1.])
     """

@@ -81,7 +81,6 @@ def sum(input: Value, dim: Axes = None, keepdim: bool = False, *, dtype: DType |
     `dim` is an axis or several; with `keepdim` they stay, with extent 1; `input` is converted to `dtype`, if given. The sum of
     nothing is 0. Raises IndexError for an axis that is not there.
 
-    >>> import genesis
     >>> genesis.sum(genesis.tensor([[1, 2], [3, 4]]), dim=0)
     tensor([4, 6])
     """
@@ -93,7 +92,6 @@ def sum(input: Value, dim: Axes = None, keepdim: bool = False, *, dtype: DType |
 def sum_to_size(input: Value, size: Sequence[int]) -> Value:
     """`input` summed to `size`, a shape that broadcasts to its own. Raises ValueError for a shape that does not.
 
-    >>> import genesis
     >>> genesis.ones(2, 3).sum_to_size((3,))
     tensor([2., 2., 2.])
     """
@@ -111,7 +109,6 @@ def prod(input: Value, dim: Axes = None, keepdim: bool = False, *, dtype: DType 
 
     Arguments and errors as those of `sum`; the product of nothing is 1.
 
-    >>> import genesis
     >>> genesis.prod(genesis.tensor([[1, 2], [3, 4]]), dim=1)
     tensor([ 2, 12])
     """
@@ -125,7 +122,6 @@ def mean(input: Value, dim: Axes = None, keepdim: bool = False, *, dtype: DType 
 
     Axes and `dtype` as in `sum`; the mean of nothing is NaN. Raises TypeError for integers without a `dtype`.
 
-    >>> import genesis
     >>> genesis.mean(genesis.tensor([[1.0, 2.0], [3.0, 4.0]]), dim=1, keepdim=True)
     tensor([[1.5000],
             [3.5000]])
@@ -152,7 +148,6 @@ def _extremum(name: str, op: str) -> Callable[..., Value]:
     `dim` is an axis or several; with `keepdim` they stay, with extent 1. The gradient is shared equally among the places
     that attain the result. Raises ValueError where there are no elements.
 
-    >>> import genesis
     >>> genesis.{name}(genesis.tensor([[1, 4], [3, 2]]), dim=1)
     tensor({found})
     """
@@ -179,7 +174,6 @@ def _arg(name: str) -> Callable[..., Value]:
 
     Without `dim`, the position among all elements, row by row. Raises ValueError where there are no elements.
 
-    >>> import genesis
     >>> genesis.{name}(genesis.tensor([2, 3, 1, 3]), dim=0)
     tensor({found})
     """
@@ -222,7 +216,6 @@ def _truth(name: str, ref: Reference, what: str, example: str) -> Operation:
 
     define.__doc__ = f"""Whether {what} true.
 
-    >>> import genesis
     >>> genesis.{name}(genesis.tensor({example}), dim=1)
     tensor([ True, False])
     """
@@ -254,7 +247,6 @@ def var(
     it may stand in the place of `dim`. With no freedom left it is NaN. Raises TypeError unless `input` is floating, and for
     both a correction and `unbiased`.
 
-    >>> import genesis
     >>> x = genesis.tensor([1.0, 2.0, 3.0, 4.0])
     >>> genesis.var(x), genesis.var(x, correction=0), genesis.var(x, False)
     (tensor(1.6667), tensor(1.2500), tensor(1.2500))

@@ -122,7 +122,6 @@ def interpolate(
     Raises ValueError for another mode or one that does not fit the axes, unless one of `size` and `scale_factor` is given,
     and for `antialias`, which is not here yet; TypeError for integers, unless the mode takes the nearest.
 
-    >>> import genesis
     >>> x = genesis.tensor([[[1.0, 3.0]]])
     >>> interpolate = genesis.nn.functional.interpolate
     >>> interpolate(x, scale_factor=2), interpolate(x, size=3, mode="linear", align_corners=True)
@@ -227,7 +226,6 @@ def grid_sample(
 
     Raises ValueError for other shapes, dtypes, modes and paddings.
 
-    >>> import genesis
     >>> x, middle = genesis.arange(4.0).reshape(1, 1, 2, 2), genesis.zeros(1, 1, 1, 2)
     >>> genesis.nn.functional.grid_sample(x, middle)
     tensor([[[[1.5000]]]])

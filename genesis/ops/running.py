@@ -39,7 +39,6 @@ def _running(name: str, what: str, found: str) -> Operation:
 
     define.__doc__ = f"""(values, indices) of the {what} element up to each place along `dim`: of equal ones the last; NaN wins.
 
-    >>> import genesis
     >>> genesis.{name}(genesis.tensor([1, 3, 2]), 0).values
     tensor({found})
     """
@@ -74,7 +73,6 @@ primitive("logcumsumexp", "host", grad=_sums_grad, reference=lambda node, x: np.
 def logcumsumexp(input: Value, dim: int) -> Value:
     """The logarithms of the sums of exp(x) up to each place along `dim`, without overflow.
 
-    >>> import genesis
     >>> genesis.logcumsumexp(genesis.zeros(2), 0)
     tensor([0.0000, 0.6931])
     """

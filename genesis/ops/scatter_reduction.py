@@ -88,7 +88,6 @@ def scatter_reduce(input: Value, dim: int, index: Value, src: Value, reduce: str
 
     Without `include_self` what is there before does not count. Other arguments and errors as those of `scatter_add`.
 
-    >>> import genesis
     >>> x, at = genesis.tensor([1.0, 5.0]), genesis.tensor([0, 0, 1])
     >>> genesis.scatter_reduce(x, 0, at, genesis.tensor([3.0, 2.0, 4.0]), "amax")
     tensor([3., 5.])

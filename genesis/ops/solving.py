@@ -97,7 +97,6 @@ def solve(A: Value, B: Value, *, left: bool = True) -> Value:
 
     Raises LinAlgError, when it is computed, for a singular matrix.
 
-    >>> import genesis
     >>> genesis.linalg.solve(genesis.tensor([[2.0, 0.0], [0.0, 4.0]]), genesis.tensor([2.0, 2.0]))
     tensor([1.0000, 0.5000])
     """
@@ -135,7 +134,6 @@ primitive(
 def inv(A: Value) -> Value:
     """The inverses of matrices (.., n, n). Raises LinAlgError, when it is computed, for a singular one.
 
-    >>> import genesis
     >>> genesis.linalg.inv(genesis.tensor([[2.0, 0.0], [0.0, 4.0]]))
     tensor([[0.5000, 0.0000],
             [0.0000, 0.2500]])
@@ -206,7 +204,6 @@ primitive(
 def det(A: Value) -> Value:
     """The determinants of matrices (.., n, n).
 
-    >>> import genesis
     >>> genesis.det(genesis.tensor([[1.0, 2.0], [3.0, 4.0]]))
     tensor(-2.)
     """

@@ -130,7 +130,6 @@ def full(value: Value, shape: Shape, dtype: DType) -> Value:
 def fill(input: Value, value: Value | float) -> Value:
     """`value`, a number or a 0-d tensor, everywhere, in the shape and dtype of `input`, which gets zeros for a gradient.
 
-    >>> import genesis
     >>> genesis.fill(genesis.zeros(2), 3)
     tensor([3., 3.])
     """

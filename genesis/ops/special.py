@@ -72,7 +72,6 @@ primitive(
 def polygamma(n: int, input: Value) -> Value:
     """The `n`-th derivative of `digamma`. Raises ValueError for a negative `n`.
 
-    >>> import genesis
     >>> genesis.polygamma(1, genesis.tensor([1.0]))
     tensor([1.6449])
     """
@@ -148,7 +147,6 @@ primitive(
 def airy_ai(input: Value) -> Value:
     """Airy's function Ai: the solution of y'' = x y that vanishes at infinity.
 
-    >>> import genesis
     >>> genesis.special.airy_ai(genesis.tensor([0.0, 1.0]))
     tensor([0.3550, 0.1353])
     """
@@ -189,7 +187,6 @@ scaled_modified_bessel_k1: Operation = _one(
 def spherical_bessel_j0(input: Value) -> Value:
     """The spherical Bessel function j0: sin(x) / x, and 1 at 0; below 1/2 by its series, which has exact derivatives.
 
-    >>> import genesis
     >>> genesis.special.spherical_bessel_j0(genesis.tensor([0.0, 1.0]))
     tensor([1.0000, 0.8415])
     """

@@ -21,7 +21,6 @@ from genesis.ops.views import permute_value, reshape_value, slice_value
 def aminmax(input: Value, *, dim: int | None = None, keepdim: bool = False) -> Extrema:
     """(min, max) over `dim`, or all elements; NaN wins.
 
-    >>> import genesis
     >>> genesis.aminmax(genesis.tensor([3, 1, 2])).max
     tensor(3)
     """
@@ -53,7 +52,6 @@ def count_nonzero(input: Value, dim: Axes = None) -> Value:
 def nansum(input: Value, dim: Axes = None, keepdim: bool = False, *, dtype: DType | None = None) -> Value:
     """The sum over `dim` where NaN counts as 0.
 
-    >>> import genesis
     >>> genesis.nansum(genesis.tensor([1.0, float("nan"), 2.0]))
     tensor(3.)
     """
@@ -130,7 +128,6 @@ def quantile(input: Value, q: Value, dim: int | None = None, keepdim: bool = Fal
     Several come first, as an axis of their own. `interpolation` between neighbours is linear, lower, higher, midpoint or
     nearest.
 
-    >>> import genesis
     >>> genesis.quantile(genesis.tensor([4.0, 1.0, 2.0, 3.0]), genesis.tensor([0.0, 0.5]))
     tensor([1.0000, 2.5000])
     """
@@ -149,7 +146,6 @@ def nanquantile(
 def kthvalue(input: Value, k: int, dim: int = -1, keepdim: bool = False) -> Sorted:
     """(value, index) of the `k`-th least element along `dim`, counted from 1.
 
-    >>> import genesis
     >>> genesis.kthvalue(genesis.tensor([3, 1, 2]), 2).values
     tensor(2)
     """
@@ -175,7 +171,6 @@ def cov(input: Value, *, correction: int = 1, fweights: Value | None = None, awe
 
     `fweights` (ints) say how often each observation counts, `aweights` how much.
 
-    >>> import genesis
     >>> genesis.cov(genesis.tensor([[0.0, 2.0], [1.0, 0.0]]))
     tensor([[ 2.0000, -1.0000],
             [-1.0000,  0.5000]])
@@ -240,7 +235,6 @@ def _pieces(y: Value, x: Value | None, dx: float, dim: int) -> tuple[Value, int]
 def trapezoid(y: Value, x: Value | None = None, *, dx: float = 1, dim: int = -1) -> Value:
     """The integral of `y` along `dim` by the trapezoidal rule: at the points `x`, or at distances `dx`.
 
-    >>> import genesis
     >>> genesis.trapezoid(genesis.tensor([1.0, 2.0, 3.0]))
     tensor(4.)
     """

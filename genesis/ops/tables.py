@@ -20,7 +20,6 @@ def one_hot(input: Value, num_classes: int) -> Value:
 
     Raises TypeError unless `input` has integers and, when it is computed, IndexError for one out of range.
 
-    >>> import genesis
     >>> genesis.nn.functional.one_hot(genesis.tensor([2, 0]), 3)
     tensor([[0, 0, 1],
             [1, 0, 0]])
@@ -60,7 +59,6 @@ def embedding_bag(
     Raises ValueError for other shapes and modes, and for `max_norm`, `scale_grad_by_freq` and `sparse`, which are not here;
     when it is computed, IndexError for positions or offsets out of range.
 
-    >>> import genesis
     >>> table = genesis.tensor([[1.0, 2.0], [3.0, 4.0]])
     >>> genesis.nn.functional.embedding_bag(genesis.tensor([0, 1, 1]), table, genesis.tensor([0, 2]), mode="sum")
     tensor([[4., 6.],

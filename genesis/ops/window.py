@@ -82,7 +82,6 @@ def pad(input: Value, pad: Sequence[int], mode: str = "constant", value: float |
 
     Raises ValueError for other modes, an odd number of paddings, and more places than the mode has values for.
 
-    >>> import genesis
     >>> x = genesis.tensor([1, 2, 3])
     >>> pad = genesis.nn.functional.pad
     >>> pad(x, (1, 2)).tolist(), pad(x, (2, 2), "reflect").tolist(), pad(x, (1, 0), "circular").tolist()
@@ -130,7 +129,6 @@ def im2col(input: Value, kernel_size: PerAxis, dilation: PerAxis = 1, padding: P
 
     Raises ValueError for other ranks, and where no window fits.
 
-    >>> import genesis
     >>> genesis.nn.functional.unfold(genesis.arange(9).reshape(1, 3, 3), 2)
     tensor([[0, 1, 3, 4],
             [1, 2, 4, 5],
@@ -153,7 +151,6 @@ def fold(
 
     `input` is (n, c * kernel elements, windows), or that without n. Raises ValueError unless these fit `output_size`.
 
-    >>> import genesis
     >>> genesis.nn.functional.fold(genesis.ones(1, 4, 4), (3, 3), 2)
     tensor([[[[1., 2., 1.],
               [2., 4., 2.],
@@ -199,7 +196,6 @@ def pixel_shuffle(input: Value, upscale_factor: int) -> Value:
 
     Raises ValueError unless r^2 divides the channels.
 
-    >>> import genesis
     >>> genesis.nn.functional.pixel_shuffle(genesis.arange(4).reshape(4, 1, 1), 2)
     tensor([[[0, 1],
              [2, 3]]])
@@ -229,7 +225,6 @@ def pixel_unshuffle(input: Value, downscale_factor: int) -> Value:
 def channel_shuffle(input: Value, groups: int) -> Value:
     """The channels (axis 1) of all groups in turn: the first of each, then the second of each (Zhang et al., 2018).
 
-    >>> import genesis
     >>> genesis.nn.functional.channel_shuffle(genesis.arange(4).reshape(1, 4, 1), 2).tolist()
     [[[0], [2], [1], [3]]]
     """

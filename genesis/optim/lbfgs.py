@@ -79,9 +79,7 @@ class LBFGS(Optimizer):
 
     def state_of(self, parameter: Tensor, group: Group) -> State:
         """The state of all parameters, kept under the first one."""
-        new: State = {
-            "func_evals": 0, "n_iter": 0, "d": None, "t": 0.0, "old_dirs": [], "old_stps": [], "prev_flat_grad": None,
-        }
+        new: State = {"func_evals": 0, "n_iter": 0, "d": None, "t": 0.0, "old_dirs": [], "old_stps": [], "prev_flat_grad": None}
         first = group["params"][0]
         return self.state.setdefault(first, new) if parameter is first else {}
 
@@ -104,9 +102,7 @@ class LBFGS(Optimizer):
                 self._iterate(group, evaluate, float(loss), gradient)
         return loss
 
-    def _iterate(
-        self, group: Group, evaluate: Callable[[], tuple[Any, Tensor]], loss: float, gradient: Tensor
-    ) -> None:
+    def _iterate(self, group: Group, evaluate: Callable[[], tuple[Any, Tensor]], loss: float, gradient: Tensor) -> None:
         state, evaluations = self.state_of(group["params"][0], group), 1
         state["func_evals"] += 1
         for number in range(1, group["max_iter"] + 1):

@@ -23,7 +23,6 @@ class Device:
 
     Raises ValueError for a device that does not exist here, TypeError for what is no name.
 
-    >>> import genesis
     >>> genesis.device("cpu"), genesis.device("cpu", 1)
     (device(type='cpu'), device(type='cpu', index=1))
     >>> with genesis.device("cpu:1"):
@@ -137,7 +136,6 @@ _opened = _Opened()
 def set_default_device(device: DeviceLike) -> None:
     """Let new tensors be on `device` where their call names none; None is the CPU.
 
-    >>> import genesis
     >>> genesis.set_default_device("cpu:1")
     >>> genesis.zeros(2)
     tensor([0., 0.], device='cpu:1')

@@ -51,12 +51,18 @@ def is_leaf(self: Tensor) -> bool:
     return not array_of(self).node.differentiable
 
 
+SHOWN = 1 << 32  # what a root's version rises by when its memory is shown to the outside, not written to
+
+
 def array_of(tensor: Tensor) -> Array:
     """The array that `tensor` holds now; a view whose root was written to looks again."""
     base = tensor._base
     if base is not None and base._version != tensor._seen:
         while base._base is not None:  # converted in place; the storage moved to the root
             base = tensor._base = base._base
+        if tensor._array.node.differentiable and (base._version - tensor._seen) % SHOWN == 0:
+            tensor._seen = base._version  # nobody has written: it keeps its derivation
+            return tensor._array
         memory = base._array.memory
         if memory is not None and memory.buffer.shared and (tensor._detached or not base._requires_grad):
             own = memory.at(tensor.layout, tensor.dtype)  # the memory itself, not a copy: the outside may write to it

@@ -5,7 +5,7 @@ from __future__ import annotations
 from genesis.execution.flush import realize
 from genesis.ops.layout import LAYOUT_RULES, contiguous_layout
 from genesis.ops.registry import OPERATIONS
-from genesis.tensor.dispatch import array_of, call
+from genesis.tensor.dispatch import SHOWN, array_of, call
 from genesis.tensor.first_call import holds_tensor, number_in
 from genesis.tensor.handle import Tensor, tensor_of
 from genesis.tracing.memory import Memory
@@ -81,5 +81,5 @@ def memory_of(tensor: Tensor) -> Memory:
     memory = realize(root._array)
     if not memory.buffer.shared:
         # Views made while the root was pending hold values of their own: from now on they look at what the outside writes.
-        root._version += 1
+        root._version += SHOWN
     return memory if root is tensor else memory.at(tensor.layout, root.dtype)

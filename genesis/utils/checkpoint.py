@@ -30,7 +30,6 @@ def checkpoint(
     draws the same random numbers (unless `preserve_rng_state` is off) and has the same autocast. `use_reentrant` is
     accepted as PyTorch's; there is one way here. Raises RuntimeError if `function` changes an argument in place.
 
-    >>> import genesis
     >>> from genesis.utils.checkpoint import checkpoint
     >>> x = genesis.tensor([1., 2.], requires_grad=True)
     >>> checkpoint(lambda x: x * x * x, x).sum().backward()
@@ -110,7 +109,6 @@ def checkpoint_sequential(functions: Iterable[AnyFunction], segments: int, input
 
     Raises ValueError for more segments than functions.
 
-    >>> import genesis
     >>> from genesis.utils.checkpoint import checkpoint_sequential
     >>> checkpoint_sequential([genesis.exp, genesis.log, genesis.neg], 2, genesis.tensor([1., 2.]))
     tensor([-1., -2.])

@@ -5,6 +5,7 @@ import inspect
 
 import pytest
 
+import genesis
 from genesis import nn
 from genesis.ops import OPERATIONS
 
@@ -16,7 +17,7 @@ MOST_USED = (
 
 
 def example_of(name: str) -> doctest.DocTest:
-    return doctest.DocTestParser().get_doctest(OPERATIONS[name].define.__doc__ or "", {}, name, name, 0)
+    return doctest.DocTestParser().get_doctest(OPERATIONS[name].define.__doc__ or "", {"genesis": genesis}, name, name, 0)
 
 
 @pytest.mark.parametrize("name", [name for name in OPERATIONS if example_of(name).examples])

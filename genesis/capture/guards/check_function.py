@@ -10,8 +10,6 @@ import numpy as np
 from genesis.capture.guards.purity import SCALARS
 from genesis.ir.annotations import AnyFunction
 
-__all__ = ["COMPARISONS", "check_function"]
-
 
 def differs(now: object, then: object) -> bool:
     """Whether two values, of which `then` is a number or a string, are not the same to the last bit."""

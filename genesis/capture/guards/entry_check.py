@@ -15,8 +15,6 @@ from genesis.ir.graph import Node
 from genesis.tensor.dispatch import array_of
 from genesis.tensor.handle import Tensor
 
-__all__ = ["check_of", "leaves_check"]
-
 
 def leaves_check(recorder: Recorder, arguments: Arguments) -> AnyFunction:
     """The function of (args, kwargs) that returns the leaves, or the number of the line that does not hold."""
@@ -153,8 +151,7 @@ class _Check:
             self._fail_if(f"len(v := {ids}) != {len(names)}", label)
         if names and held:
             others = self.guards.constant(frozenset(map(id, held)))
-            self._fail_if(
-                f"id({names[0]}) in {others}" if len(names) == 1 else f"not v.isdisjoint({others})", label)
+            self._fail_if(f"id({names[0]}) in {others}" if len(names) == 1 else f"not v.isdisjoint({others})", label)
 
     def _tensor(self, source: Source) -> str:
         """The name, in the check, of the tensor that `source` finds."""

@@ -16,8 +16,6 @@ from genesis.ir.dtypes import DType
 from genesis.nn.module import Module
 from genesis.runtime.devices import Device
 
-__all__ = ["CHANGING", "DYNAMIC", "SCALARS", "asked_names", "impure_names", "is_impure", "is_opaque"]
-
 SCALARS = (int, float, bool, str, bytes, complex, type(None), np.generic)
 CHANGING = (np.ndarray, array.array, bytearray, memoryview, random.Random, np.random.Generator, np.random.RandomState)
 _IMPURE = {

@@ -21,8 +21,6 @@ from genesis.ir.annotations import AnyFunction
 from genesis.nn.module import Module
 from genesis.tensor.handle import Tensor
 
-__all__ = ["Guards"]
-
 LIMIT = 20_000  # guards; whoever reads more than that is not replayed
 
 

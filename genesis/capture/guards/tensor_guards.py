@@ -11,8 +11,6 @@ from genesis.ir.shapes import Shape
 from genesis.tensor.handle import Tensor
 from genesis.tracing.trace import Array
 
-__all__ = ["LABELS", "TensorGuard", "TensorGuards", "unlike"]
-
 LABELS = (
     "whether {} is a view", "the shape or dtype of {}", "requires_grad of {}", "the hooks of {}", "the strides of {}",
     "whether NumPy sees the memory of {}",

@@ -11,8 +11,6 @@ from genesis.ir.annotations import Options, Tree
 from genesis.tensor.handle import Tensor
 from genesis.tensor.traced_number import Number
 
-__all__ = ["Arguments"]
-
 
 class Arguments:
     """The arguments of a recorded call: their leaves, and the lines that extract those of another call.

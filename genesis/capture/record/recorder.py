@@ -39,8 +39,6 @@ from genesis.tracing.trace import Array, Trace
 
 T = TypeVar("T")
 
-__all__ = ["Recorder"]
-
 
 class Recorder:
     """The record of one call in this thread; a context manager."""

@@ -21,11 +21,6 @@ from genesis.ops.layout import Layout
 from genesis.tensor.handle import Tensor
 from genesis.tracing.trace import Array, Change
 
-__all__ = [
-    "InputSource", "Leaves", "Mode", "Positional", "Program", "Refusal", "Settings", "Source", "SplitError", "State", "Values",
-    "Write", "hooks_of", "signed",
-]
-
 Source = tuple[Any, ...]
 Leaves = Sequence[Any]  # of a call's arguments: tensors and numbers
 Settings = tuple[Any, ...]  # the numbers of an optimizer's step

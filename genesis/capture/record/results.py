@@ -17,8 +17,6 @@ from genesis.tensor.handle import Tensor
 from genesis.tensor.traced_number import Number
 from genesis.tracing.trace import Array
 
-__all__ = ["Recipe", "Results", "copied", "find"]
-
 _FINAL = (int, float, bool, str, bytes, complex, type(None), np.generic, DType, Device, slice, range, type)
 _FLAGS = "_requires_grad", "_detached", "_within", "_untracked", "_keeps_derivation", "_version"
 _DESCRIBED = {"_array", "_base", "_layout", "_seen", "_is_holder", *_FLAGS}  # all that a tensor has of its own
@@ -199,9 +197,7 @@ class Results:
             object.__setattr__(result, name, self._built(item, values, leaves, made))
         return result
 
-    def tensor(
-        self, recipe: Recipe, values: Values, leaves: Leaves, made: dict[int, Tensor]
-    ) -> Tensor:
+    def tensor(self, recipe: Recipe, values: Values, leaves: Leaves, made: dict[int, Tensor]) -> Tensor:
         """The tensor of a recipe, built once in a call."""
         known = made.get(id(recipe))
         if known is not None:

@@ -6,8 +6,6 @@ from genesis.capture.record.records import InputSource, Source, State
 from genesis.tensor.handle import Tensor
 from genesis.tracing.trace import Array, Trace
 
-__all__ = ["SourceTable"]
-
 
 class SourceTable:
     """What a recorder knows of tensors and arrays, and the sources that follow from it.

@@ -15,8 +15,6 @@ from genesis.optim.lr_scheduler import LRScheduler
 from genesis.optim.optimizer import Optimizer
 from genesis.tensor.handle import Tensor
 
-__all__ = ["ScheduleStep", "UpdateStep", "is_literal", "later_schedules"]
-
 Undo = list[Callable[[], None]]
 
 
@@ -75,9 +73,7 @@ def _parts(scheduler: Any) -> list[Any]:
 class UpdateStep:
     """An optimizer's update of some parameters of one group, all of one age."""
 
-    def __init__(
-        self, optimizer: Optimizer, group: Attributes, parameters: Sequence[Tensor], settings: Settings
-    ) -> None:
+    def __init__(self, optimizer: Optimizer, group: Attributes, parameters: Sequence[Tensor], settings: Settings) -> None:
         self.optimizer = optimizer
         self.settings = settings
         self._group = group

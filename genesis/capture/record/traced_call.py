@@ -24,8 +24,6 @@ from genesis.tensor.handle import Tensor
 from genesis.tensor.traced_number import Number
 from genesis.tracing.state import thread_state
 
-__all__ = ["Recording", "modes", "record"]
-
 
 def modes() -> Mode:
     """The modes of a call: gradients, autocast, default dtype and devices, threads."""

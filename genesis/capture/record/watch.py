@@ -17,8 +17,6 @@ from genesis.ir.annotations import Options
 from genesis.optim.lr_scheduler import LRScheduler
 from genesis.tensor.traced_number import plain
 
-__all__ = ["Watch"]
-
 _PACKAGE = str(Path(__file__).resolve().parents[2]) + os.sep
 _STANDARD = os.path.dirname(os.path.abspath(os.__file__)) + os.sep
 _INSTALLED = os.sep + "site-packages" + os.sep
@@ -67,9 +65,7 @@ def _origin_of(frame: FrameType) -> str:
 class Watch:
     """A context in which this thread's calls are watched."""
 
-    def __init__(
-        self, guards: Guards, refuse: Callable[[str], None], schedule: Callable[[LRScheduler, Options], None]
-    ) -> None:
+    def __init__(self, guards: Guards, refuse: Callable[[str], None], schedule: Callable[[LRScheduler, Options], None]) -> None:
         self._guards = guards
         self._refuse = refuse
         self._schedule = schedule

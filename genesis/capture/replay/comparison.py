@@ -15,8 +15,6 @@ from genesis.pytree import leaves_of
 from genesis.runtime import rng
 from genesis.tensor.handle import Tensor
 
-__all__ = ["MismatchError", "compared"]
-
 ROUNDING = 1000  # units in the last place, of the largest element, by which results may differ
 
 

@@ -30,8 +30,6 @@ from genesis.tensor.handle import Tensor, hold_gradient
 from genesis.tensor.in_place import note
 from genesis.tracing.trace import Array
 
-__all__ = ["Entry"]
-
 _device, _version = attrgetter("memory.buffer.device"), attrgetter("_version")
 Undo = list[Callable[[], None]]
 
@@ -84,8 +82,7 @@ class Entry:
         # The check is generated last: what was looked up so far decides which tensors it compares, and how closely.
         self.check: AnyFunction = check_of(recorder, arguments, given)
         read = {one.source for one in given}
-        self.slots = [
-            (s.label, f"{s.array.node.dtype.name}{list(s.array.node.shape)}") for s in states if s.source in read]
+        self.slots = [(s.label, f"{s.array.node.dtype.name}{list(s.array.node.shape)}") for s in states if s.source in read]
         self.slots += [(f"number of leaf {j}", repr(arguments.leaves[j])) for j in sorted(arguments.numbers)
                        if ("leaf", j) not in recorder.fixed]
 
@@ -186,9 +183,7 @@ class Entry:
                 raise
         return self._results.build(values, leaves, made)
 
-    def _gradients(
-        self, values: Values, leaves: Leaves, made: dict[int, Tensor]
-    ) -> list[tuple[Tensor, Tensor | None]]:
+    def _gradients(self, values: Values, leaves: Leaves, made: dict[int, Tensor]) -> list[tuple[Tensor, Tensor | None]]:
         """The tensors whose `.grad` is new, and what it is."""
         return [
             (find(source, leaves), None if recipe is None else self._results.tensor(recipe, values, leaves, made))

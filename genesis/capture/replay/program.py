@@ -10,8 +10,6 @@ from genesis.runtime.counters import count
 from genesis.tracing.trace import Array, Trace
 from genesis.tracing.trie import Step
 
-__all__ = ["ReplayProgram"]
-
 
 class ReplayProgram:
     """A program that ran, without its data.

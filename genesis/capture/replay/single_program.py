@@ -28,8 +28,6 @@ from genesis.tensor.handle import Tensor, hold_gradient
 from genesis.tensor.in_place import note
 from genesis.tracing.trace import Array
 
-__all__ = ["FAULT", "Commit", "SingleProgramReplay"]
-
 FAULT = object()  # an index was out of range; nothing has happened
 
 _new = object.__new__
@@ -197,9 +195,7 @@ class SingleProgramReplay(Commit):
             or (array.node is not node and unlike(array.node, node)) else array
             for gradient, node in zip(gradients, self._nodes, strict=True)]
 
-    def _made(
-        self, results: Sequence[Array], values: Values, leaves: Leaves, made: dict[int, Tensor]
-    ) -> list[Tensor | None]:
+    def _made(self, results: Sequence[Array], values: Values, leaves: Leaves, made: dict[int, Tensor]) -> list[Tensor | None]:
         """The new gradients."""
         if self._plain is None:
             return [None if recipe is None else self._results.tensor(recipe, values, leaves, made) for recipe in self._recipes]

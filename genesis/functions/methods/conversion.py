@@ -41,7 +41,6 @@ _READERS: dict[DType, AnyFunction] = {
 def item(self: Tensor) -> bool | int | float:
     """The one element, as a Python number. Raises ValueError unless there is exactly one.
 
-    >>> import genesis
     >>> genesis.tensor([2.5]).item()
     2.5
     """
@@ -64,7 +63,6 @@ def item(self: Tensor) -> bool | int | float:
 def tolist(self: Tensor) -> Tree:
     """The elements as nested lists of Python numbers (one number, if 0-d).
 
-    >>> import genesis
     >>> genesis.tensor([[1, 2], [3, 4]]).tolist()
     [[1, 2], [3, 4]]
     """
@@ -115,7 +113,6 @@ def to(
 
     Gradients flow through it, back to the device that the tensor is on.
 
-    >>> import genesis
     >>> genesis.tensor([1.9, -1.9]).to(genesis.int32)
     tensor([ 1, -1], dtype=genesis.int32)
     >>> genesis.tensor([1.0, 2.0]).to("cpu:1")

@@ -26,7 +26,6 @@ def backward(
     others, and when the graph was released by an earlier backward without `retain_graph`. A tensor that depends on no
     leaf is warned of, once; with `strict` it raises RuntimeError.
 
-    >>> import genesis
     >>> x = genesis.tensor([1., 2., 3.], requires_grad=True)
     >>> (x ** 2).sum().backward()
     >>> x.grad
@@ -42,7 +41,6 @@ function()(method(detach))
 def detach_(self: Tensor) -> Tensor:
     """Take this tensor out of its derivation: it becomes a leaf. Raises RuntimeError for a view.
 
-    >>> import genesis
     >>> y = genesis.ones(2, requires_grad=True) * 2
     >>> y.detach_()
     tensor([2., 2.])
@@ -60,7 +58,6 @@ def requires_grad_(self: Tensor, requires_grad: bool = True) -> Tensor:
 
     Raises TypeError for a tensor that is not floating, RuntimeError for a result that is to stop requiring gradients.
 
-    >>> import genesis
     >>> genesis.zeros(2).requires_grad_()
     tensor([0., 0.], requires_grad=True)
     """
@@ -74,7 +71,6 @@ def retain_grad(self: Tensor) -> None:
 
     Raises RuntimeError for a tensor that requires no gradient.
 
-    >>> import genesis
     >>> y = genesis.ones(2, requires_grad=True) * 2
     >>> y.retain_grad()
     >>> y.sum().backward()
@@ -100,7 +96,6 @@ def retains_grad(self: Tensor) -> bool:
 def zero_grad(self: Tensor, set_to_none: bool = True) -> None:
     """Drop the accumulated gradient: `.grad` becomes None, or zeros that have no derivation.
 
-    >>> import genesis
     >>> x = genesis.tensor([1., 2.], requires_grad=True)
     >>> x.sum().backward()
     >>> x.zero_grad()

@@ -20,7 +20,6 @@ from genesis.tensor.views import view
 class Size(int):
     """The number of elements; called, the shape or one extent of it.
 
-    >>> import genesis
     >>> x = genesis.zeros(2, 3)
     >>> int(x.size), x.size(), x.size(0)
     (6, (2, 3), 2)
@@ -110,7 +109,6 @@ def is_same_size(self: Tensor, other: Tensor) -> bool:
 def stride(self: Tensor, dim: int | None = None) -> Shape | int:
     """The steps, in elements, between neighbours along each axis (or along `dim`).
 
-    >>> import genesis
     >>> genesis.zeros(2, 3).T.stride()
     (1, 3)
     """
@@ -144,7 +142,6 @@ _TYPES = {
 def type(self: Tensor, dtype: DType | str | None = None) -> Tensor | str:
     """The tensor as `dtype`, a dtype or a name such as "genesis.LongTensor"; without one, its own such name.
 
-    >>> import genesis
     >>> x = genesis.ones(2).type(genesis.int64)
     >>> x, x.type()
     (tensor([1, 1]), 'genesis.LongTensor')

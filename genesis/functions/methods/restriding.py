@@ -35,7 +35,6 @@ def as_strided(input: Tensor, size: Sequence[int], stride: Sequence[int], storag
     Without `storage_offset`, it is that of `input`. Raises ValueError for what reaches beyond the storage, RuntimeError
     for a view that requires a gradient and does not take all of its storage row by row.
 
-    >>> import genesis
     >>> genesis.arange(4).as_strided((3, 2), (1, 1))
     tensor([[0, 1],
             [1, 2],
@@ -63,7 +62,6 @@ def as_strided_scatter(
 
     Raises ValueError for another `input`, for places beyond it, and for a `src` of another shape than `size`.
 
-    >>> import genesis
     >>> genesis.as_strided_scatter(genesis.zeros(2, 2), genesis.ones(2), (2,), (3,))
     tensor([[1., 0.],
             [0., 1.]])
@@ -120,7 +118,6 @@ for _name, _rule in {
 def t_(self: Tensor) -> Tensor:
     """`t`, in place.
 
-    >>> import genesis
     >>> x = genesis.zeros(2, 3)
     >>> x.t_().shape, x.shape
     ((3, 2), (3, 2))
@@ -136,7 +133,6 @@ def fill_diagonal_(self: Tensor, fill_value: float, wrap: bool = False) -> Tenso
 
     With `wrap` the diagonal of a matrix of more rows than columns begins again below a row that is left out.
 
-    >>> import genesis
     >>> genesis.zeros(2, 3).fill_diagonal_(5)
     tensor([[5., 0., 0.],
             [0., 5., 0.]])

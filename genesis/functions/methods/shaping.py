@@ -110,7 +110,6 @@ def ravel(self: Tensor) -> Tensor:
 def repeat(self: Tensor, *repeats: Extents) -> Tensor:
     """Copies of the tensor laid end to end, so many along each axis.
 
-    >>> import genesis
     >>> genesis.arange(2).repeat(2, 2)
     tensor([[0, 1, 0, 1],
             [0, 1, 0, 1]])

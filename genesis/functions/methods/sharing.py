@@ -27,7 +27,6 @@ def numpy(self: Tensor, *, force: bool = False) -> np.ndarray:
     it. With `force` a tensor that requires a gradient is detached first, and one that is not on the CPU copied there.
     Otherwise the first raises RuntimeError, the second TypeError.
 
-    >>> import genesis
     >>> x = genesis.zeros(2)
     >>> x.numpy()[0] = 1
     >>> x
@@ -52,7 +51,6 @@ def numpy(self: Tensor, *, force: bool = False) -> np.ndarray:
 def data_ptr(self: Tensor) -> int:
     """The address of the first element, on the tensor's device. What is written from now on is written there.
 
-    >>> import genesis
     >>> x = genesis.zeros(4)
     >>> x[1:].data_ptr() - x.data_ptr()
     4

@@ -141,7 +141,6 @@ def data(self: Tensor) -> Tensor:
 
     Unlike `detach()`, what is written through it goes unnoticed by a backward that still reads the old values.
 
-    >>> import genesis
     >>> x = genesis.ones(2, requires_grad=True)
     >>> x.data -= 0.25
     >>> x

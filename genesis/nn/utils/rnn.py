@@ -74,9 +74,7 @@ def unpad_sequence(padded_sequences: Tensor, lengths: Any, batch_first: bool = F
 # ---- packing ----
 
 
-def pack_padded_sequence(
-    input: Tensor, lengths: Any, batch_first: bool = False, enforce_sorted: bool = True
-) -> PackedSequence:
+def pack_padded_sequence(input: Tensor, lengths: Any, batch_first: bool = False, enforce_sorted: bool = True) -> PackedSequence:
     """The sequences of a padded tensor (l, n, ..), or (n, l, ..) with `batch_first`, packed.
 
     `lengths` are numbers or a tensor of them. Raises ValueError for lengths that do not fit, and, with `enforce_sorted`,
@@ -106,9 +104,7 @@ def pack_padded_sequence(
     batch_sizes = tensor(np.sum(np.arange(sizes[0])[:, None] < sizes, 1))
     if order is None:
         return PackedSequence(data, batch_sizes)
-    return PackedSequence(
-        data, batch_sizes, tensor(order, device=input.device), tensor(np.argsort(order), device=input.device)
-    )
+    return PackedSequence(data, batch_sizes, tensor(order, device=input.device), tensor(np.argsort(order), device=input.device))
 
 
 def pack_sequence(sequences: Sequence[Tensor], enforce_sorted: bool = True) -> PackedSequence:

@@ -54,9 +54,7 @@ class CosineAnnealingWarmRestarts(LRScheduler):
     [0.5]
     """
 
-    def __init__(
-        self, optimizer: Optimizer, T_0: int, T_mult: int = 1, eta_min: float = 0.0, last_epoch: int = -1
-    ) -> None:
+    def __init__(self, optimizer: Optimizer, T_0: int, T_mult: int = 1, eta_min: float = 0.0, last_epoch: int = -1) -> None:
         for name, value in (("T_0", T_0), ("T_mult", T_mult)):
             if not isinstance(value, int) or value < 1:
                 raise ValueError(f"CosineAnnealingWarmRestarts: {name} is {value!r}; want an integer above 0")

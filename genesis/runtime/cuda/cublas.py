@@ -41,7 +41,6 @@ def set_float32_matmul_precision(precision: str) -> None:
 
     Raises ValueError for another word.
 
-    >>> import genesis
     >>> genesis.set_float32_matmul_precision("high")
     >>> genesis.backends.cuda.matmul.allow_tf32
     True

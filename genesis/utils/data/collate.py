@@ -28,7 +28,6 @@ def default_collate(batch: Sequence[Tree]) -> Tree:
     stay a list. Python floats become float64. Raises TypeError for samples of other types, ValueError where shapes or
     lengths differ.
 
-    >>> import genesis
     >>> default_collate([{"x": genesis.ones(2), "label": 3}, {"x": genesis.zeros(2), "label": 4}])
     {'x': tensor([[1., 1.],
             [0., 0.]]), 'label': tensor([3, 4])}
@@ -79,9 +78,7 @@ def _by_parts(first: Tree, part: Callable[[AnyFunction], Tree], name: str) -> Tr
     if dataclasses.is_dataclass(first) and not isinstance(first, type):
         fields = [field.name for field in dataclasses.fields(first) if field.init]
         return dataclasses.replace(first, **{f: part(lambda sample, f=f: getattr(sample, f)) for f in fields})  # type: ignore[misc]
-    raise TypeError(
-        f"{name}: cannot put samples of type {type(first).__name__} into one batch; give the loader a collate_fn"
-    )
+    raise TypeError(f"{name}: cannot put samples of type {type(first).__name__} into one batch; give the loader a collate_fn")
 
 
 def _stacked(tensors: Sequence[Tensor]) -> Tensor:

@@ -52,7 +52,6 @@ class IterableDataset(Dataset[Sample]):
 class TensorDataset(Dataset[tuple[Tensor, ...]]):
     """The rows of tensors: sample i is (t[i], ..). Raises ValueError where the first extents differ.
 
-    >>> import genesis
     >>> data = TensorDataset(genesis.arange(6).reshape(3, 2), genesis.arange(3))
     >>> data[1], len(data)
     ((tensor([2, 3]), tensor(1)), 3)

@@ -37,7 +37,6 @@ class DataLoader:
     What a worker raises is raised in the loop, with the worker's traceback. Raises ValueError for arguments that exclude
     each other.
 
-    >>> import genesis
     >>> data = genesis.utils.data.TensorDataset(genesis.arange(5), genesis.arange(5) ** 2)
     >>> for x, y in DataLoader(data, batch_size=2, drop_last=True):
     ...     print(x, y)

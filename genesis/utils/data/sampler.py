@@ -66,7 +66,6 @@ class RandomSampler(Sampler[int]):
         num_samples: how many to give, if not all; without replacement, beyond all of them a new order begins.
         generator: a `genesis.Generator`; without one, `genesis.manual_seed` decides.
 
-    >>> import genesis
     >>> sorted(RandomSampler(range(5)))
     [0, 1, 2, 3, 4]
     """

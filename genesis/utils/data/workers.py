@@ -55,9 +55,7 @@ class _Worker:
         return future
 
 
-def _work(
-    tasks: SimpleQueue[tuple[Future[Batch], Task] | None], info: WorkerInfo, opened: Callable[[], Fetch]
-) -> None:
+def _work(tasks: SimpleQueue[tuple[Future[Batch], Task] | None], info: WorkerInfo, opened: Callable[[], Fetch]) -> None:
     _here.info = info
     fetch = None
     while (item := tasks.get()) is not None:
