@@ -32,8 +32,8 @@ class Plan:
     def __init__(self, trace: Trace, outputs: tuple[int, ...], threads: int) -> None:
         inputs = [index for index, node in enumerate(trace.nodes) if node.op == "input"]
         roots = [index for index in outputs if trace.nodes[index].differentiable]
-        self.keeps, dear = read_by_backward(trace.nodes, roots, trace.released)
-        saved = tuple(sorted(dear - set(outputs) - set(inputs)))
+        self.keeps, expensive = read_by_backward(trace.nodes, roots, trace.released)
+        saved = tuple(sorted(expensive - set(outputs) - set(inputs)))
         kinds = [float64 if value.__class__ is float else int64 for value in trace.scalars]
         backend = backend_of(trace.device)
         lowered = read_or_lower(trace.nodes, outputs, backend.target(threads, trace.device), kinds, saved)

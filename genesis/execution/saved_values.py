@@ -14,7 +14,7 @@ from genesis.ops.registry import PRIMITIVES, expand
 
 
 def read_by_backward(nodes: Sequence[Node], roots: Sequence[int], released: AbstractSet[int]) -> tuple[bool, set[int]]:
-    """Whether a later backward may come from `roots`, and what to keep for it: of what its rules read, whatever is dear
+    """Whether a later backward may come from `roots`, and what to keep for it: of what its rules read, whatever is expensive
     to compute again. Elementwise values and views are recomputed from contractions, reductions and loads; so are products
     much larger than their operands, such as attention's scores.
 
@@ -40,7 +40,7 @@ def read_by_backward(nodes: Sequence[Node], roots: Sequence[int], released: Abst
                 if index in ends:
                     attrs = nodes[index].attrs
                     wanted.update(nodes[index].inputs[1 + attrs["inputs"] :], [index + k for k in attrs["kept"]])
-    dear: set[int] = set()
+    expensive: set[int] = set()
     for index in range(len(graph) - 1, -1, -1):
         if index not in wanted:
             continue
@@ -48,7 +48,7 @@ def read_by_backward(nodes: Sequence[Node], roots: Sequence[int], released: Abst
         cheap = (PRIMITIVES[node.op].kind in ("elementwise", "view", "source") and node.op != "custom") or (
             is_quick_product(graph.nodes, node))
         if index < first and not cheap:
-            dear.add(base_of(graph.nodes, index))
+            expensive.add(base_of(graph.nodes, index))
         else:
             wanted.update(node.inputs if node.op not in FORWARDED else (node.inputs[FORWARDED[node.op]],))
-    return keeps, dear
+    return keeps, expensive
