@@ -103,8 +103,7 @@ logsigmoid = _activation(
 mish = _activation("mish", lambda input: input * tanh(softplus(input)), "x * tanh(softplus(x)) (Misra, 2020).")
 softsign = _activation(  # integers are added up as integers, as in PyTorch
     "softsign", lambda input: cast(widened(input) / (1 + abs(widened(input))), floating_dtype(input.dtype)), "x / (1 + |x|).",
-    wide=False, in_place=False,
-)
+    wide=False, in_place=False)
 tanhshrink = _activation("tanhshrink", lambda input: input - tanh(input), "x - tanh(x).", wide=False, in_place=False)
 relu6 = _activation("relu6", lambda input: hardtanh(input, 0, 6), "x held within [0, 6].", wide=False)
 hardsigmoid = _activation("hardsigmoid", lambda input: hardtanh(input + 3, 0.0, 6.0) / 6, "(x + 3) / 6 held within [0, 1].")

@@ -20,8 +20,7 @@ from genesis.runtime.uninterrupted import uninterrupted
 
 # Not OpenMP: slim images lack it, and a forked child that meets it hangs. Not Numba's portable layer: it takes 100 us a launch
 # and aborts under concurrent use.
-MOST_WORKERS = 1024
-_MOST_PER_PROCESSOR = 16
+MOST_WORKERS, _MOST_PER_PROCESSOR = 1024, 16
 
 
 class Team:
