@@ -42,6 +42,7 @@ from genesis.tracing.trie import BYTE_LIMIT
 
 Token = object  # what an argument contributes to the key of a call's step
 
+SHOWN = 1 << 32  # what a root's version rises by when its memory is shown to the outside, not written to
 _SNAPSHOT_BYTES = 1 << 20
 
 
@@ -49,9 +50,6 @@ _SNAPSHOT_BYTES = 1 << 20
 def is_leaf(self: Tensor) -> bool:
     """True unless an operation that carries gradients made it."""
     return not array_of(self).node.differentiable
-
-
-SHOWN = 1 << 32  # what a root's version rises by when its memory is shown to the outside, not written to
 
 
 def array_of(tensor: Tensor) -> Array:
@@ -209,13 +207,12 @@ def call(operation: Operation, arguments: CallArguments, attributes: Attributes 
         if trace.closed:  # by the refresh of a view, which was the call too many, or by another device
             return call(operation, arguments, attributes, bare)
         key = tuple(tokens)
+        step = trace.step.children.get(key)
+        if step is None and (read := with_numbers_read(operation, arguments, attributes)) is not None:
+            return call(operation, *read, bare)
         nodes = trace.nodes
         trace.lines.append((len(nodes), *user_line(), key))
-        step = trace.step.children.get(key)
         if step is None:
-            if (read := with_numbers_read(operation, arguments, attributes)) is not None:
-                trace.lines.pop()
-                return call(operation, *read, bare)
             step = defined(trace, operation, arguments, attributes, key)
         else:
             trace.step = step

@@ -58,6 +58,16 @@ def test_a_call_that_fails_leaves_the_path_where_it_was():
     assert (trace.step, len(trace.nodes), len(trace.lines)) == (step, nodes, lines)
 
 
+def test_a_number_that_cannot_be_read_leaves_no_line_behind():
+    x = genesis.ones(3, 4)
+    y = x.exp()
+    trace = array_of(y).trace
+    lines = len(trace.lines)
+    with pytest.raises(TypeError, match="takes a number"):
+        x.softmax(genesis.tensor([0, 1]))
+    assert array_of(y).trace is trace and len(trace.lines) == lines
+
+
 def test_another_default_dtype_begins_another_trace():
     x = genesis.tensor([1.0, 2.0])
     y = x * 2.0
