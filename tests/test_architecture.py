@@ -16,7 +16,7 @@ FLOORS = [
     "serialization", "capture", "debug", "tune", "", "oneflow", "__main__",
 ]
 USERS = {  # modules that users import, and nothing else, lie loose
-    "__init__", "__main__", "fft", "function", "linalg", "masked", "oneflow", "pytree", "random", "serialization", "special",
+    "__init__", "__main__", "fft", "function", "linalg", "masked", "oneflow", "pytree", "random", "special",
     "tune",
 }
 # What takes long to import waits until it is asked for: the first kernel to compile, the first graph drawn, a reference's

@@ -22,7 +22,7 @@ _STANDARD = os.path.dirname(os.path.abspath(os.__file__)) + os.sep
 _INSTALLED = os.sep + "site-packages" + os.sep
 # Library code that depends on state without guards, or changes state that replays do not change.
 _UNSEEN = (
-    "debug", "utils/data", "serialization.py", "amp/grad_scaler.py", "functions/printing.py", "optim/lr_scheduler",
+    "debug", "utils/data", "serialization", "amp/grad_scaler.py", "functions/printing.py", "optim/lr_scheduler",
     "func/functional", "autograd/grad_manager.py", "cuda/memory.py", "cuda/random.py", "cuda/streams.py",
 )
 _UNREPEATED = {

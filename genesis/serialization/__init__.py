@@ -1,0 +1,156 @@
+"""Saving to files and loading, in PyTorch's file format; by default nothing is built but tensors and plain containers."""
+
+from __future__ import annotations
+
+import io
+import os
+import pickle
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from types import ModuleType
+from typing import Any, BinaryIO
+
+from genesis.ir.annotations import AnyFunction
+from genesis.runtime.devices import Device
+from genesis.serialization.archive import Archive, write_archive
+from genesis.serialization.legacy import MAGIC, load_legacy
+from genesis.serialization.names import Builder, Read, allowed_by_users
+from genesis.serialization.pickler import Pickler
+from genesis.serialization.storage import MapLocation
+from genesis.serialization.unpickler import CarefulUnpickler, TrustingUnpickler
+
+__all__ = ["add_safe_globals", "clear_safe_globals", "get_safe_globals", "load", "safe_globals", "save"]
+
+File = str | os.PathLike[str] | BinaryIO
+
+
+def save(
+    obj: object, f: File, pickle_module: ModuleType = pickle, pickle_protocol: int = 2,
+    _use_new_zipfile_serialization: bool = True,
+) -> None:
+    """Write `obj` (a tensor, a state dict, anything that pickles) to a path or an open binary file.
+
+    `torch.load` reads what is written. Tensors that share storage share it in the file, and after loading. Raises
+    ValueError for another pickle module or the format from before PyTorch 1.6.
+
+    >>> import genesis, io
+    >>> file = io.BytesIO()
+    >>> save({"weight": genesis.ones(2)}, file)
+    >>> _ = file.seek(0)
+    >>> load(file)
+    {'weight': tensor([1., 1.])}
+    """
+    if pickle_module is not pickle or not _use_new_zipfile_serialization:
+        raise ValueError("save: writes PyTorch's zip format with Python's own pickle; want the defaults")
+    content = io.BytesIO()
+    pickler = Pickler(content, pickle_protocol)
+    pickler.dump(obj)
+    if isinstance(f, str | os.PathLike):
+        with open(f, "wb") as file:
+            write_archive(file, Path(f).stem or "archive", content.getvalue(), pickler.storages())
+    else:
+        write_archive(f, "archive", content.getvalue(), pickler.storages())
+
+
+def load(
+    f: File, map_location: MapLocation = None, pickle_module: ModuleType | None = None, *, weights_only: bool | None = True,
+    mmap: bool | None = None, **pickle_load_args: Any,
+) -> Read:
+    """Read what `save` wrote, or `torch.save`; PyTorch need not be there.
+
+    Args:
+        f: a path, or a binary file that can seek.
+        map_location: where tensors go: a device, a dict from locations in the file to devices, or a function of a storage
+            and a location that returns the storage on its device, or None. Without it they go where they were.
+        weights_only: build nothing but tensors, dtypes, numbers, strings and their containers. Anything else raises
+            pickle.UnpicklingError. Without it, a pickle may run any code: do so only with files of your own.
+        mmap: let tensors be the file's pages, read when they are looked at; writes do not reach the file. Wants a path.
+
+    Raises pickle.UnpicklingError for a damaged file, RuntimeError for tensors on a device that is not here.
+    """
+    careful = weights_only is not False
+    if pickle_module not in (None, pickle) or set(pickle_load_args) - {"encoding"}:
+        raise ValueError("load: reads with Python's own pickle; want no pickle_module and no arguments for one")
+    if not (map_location is None or callable(map_location) or isinstance(map_location, str | Device | Mapping)):
+        raise TypeError(f"load: map_location is a device, a dict of devices or a function, got {type(map_location).__name__}")
+    if not isinstance(f, str | os.PathLike):
+        if mmap:
+            raise ValueError("load: mmap=True wants a path, not an open file")
+        return _load(f, map_location, careful, False)
+    with open(f, "rb") as file:
+        if mmap and not _is_zip(file):
+            raise ValueError("load: mmap=True wants a file in the zip format; save it again")
+        return _load(file, map_location, careful, bool(mmap))
+
+
+def _load(file: BinaryIO, map_location: MapLocation, careful: bool, mapping: bool) -> Read:
+    if not careful:
+        return _read(file, map_location, TrustingUnpickler, mapping)
+    try:
+        return _read(file, map_location, CarefulUnpickler, mapping)
+    except (pickle.UnpicklingError, RuntimeError):
+        raise
+    except Exception as problem:
+        raise pickle.UnpicklingError(f"load: the file is damaged: {problem or type(problem).__name__}") from problem
+
+
+def _read(
+    file: BinaryIO, map_location: MapLocation, unpickler: type[CarefulUnpickler] | type[TrustingUnpickler], mapping: bool
+) -> Read:
+    """The contents of a file, whatever its format is."""
+    if _is_zip(file):
+        archive = Archive(file, mapping)
+        builder = Builder(archive, map_location, archive.swapped)
+        return unpickler(archive.pickled(), builder).load()
+    if _begins(file, MAGIC):
+        return load_legacy(file, map_location, unpickler)
+    return unpickler(file, Builder(None, map_location), 0).load()  # what `save` wrote before: one pickle
+
+
+def _begins(file: BinaryIO, content: bytes) -> bool:
+    start = file.tell()
+    begin = file.read(len(content))
+    file.seek(start)
+    return begin == content
+
+
+def _is_zip(file: BinaryIO) -> bool:
+    return _begins(file, b"PK\x03\x04")
+
+
+# ---- what careful loading may build besides ----
+def add_safe_globals(safe_globals: Sequence[AnyFunction | tuple[AnyFunction, str]]) -> None:
+    """Let `load` with weights_only build objects of these classes, or call these functions; (class, full name) renames one.
+
+    >>> import genesis, fractions
+    >>> with genesis.serialization.safe_globals([fractions.Fraction]):
+    ...     fractions.Fraction in genesis.serialization.get_safe_globals()
+    True
+    """
+    for entry in safe_globals:
+        function, name = entry if isinstance(entry, tuple) else (entry, f"{entry.__module__}.{entry.__qualname__}")
+        module, _, short = name.rpartition(".")
+        allowed_by_users[module, short] = function
+
+
+def get_safe_globals() -> list[AnyFunction | tuple[AnyFunction, str]]:
+    """The classes and functions that `add_safe_globals` was given."""
+    return [*allowed_by_users.values()]
+
+
+def clear_safe_globals() -> None:
+    """Forget what `add_safe_globals` was given."""
+    allowed_by_users.clear()
+
+
+@contextmanager
+def safe_globals(allowed: Sequence[AnyFunction | tuple[AnyFunction, str]]) -> Iterator[None]:
+    """A context in which `load` may build what is `allowed`."""
+    before = {**allowed_by_users}
+    add_safe_globals(allowed)
+    try:
+        yield
+    finally:
+        allowed_by_users.clear()
+        allowed_by_users.update(before)

@@ -1,0 +1,133 @@
+"""The pickle of a file: tensors under PyTorch's names, with references to storages in the place of their bytes."""
+
+from __future__ import annotations
+
+import pickle
+from collections import OrderedDict
+from collections.abc import Iterator
+from typing import Any, BinaryIO, NoReturn
+
+import numpy as np
+
+from genesis.execution.flush import realize
+from genesis.ir.dtypes import DType
+from genesis.nn.parameter import Parameter
+from genesis.runtime.devices import Device
+from genesis.serialization.names import STORAGES
+from genesis.tensor.handle import Tensor
+from genesis.tensor.views import memory_of
+from genesis.tracing.trace import LOCK
+
+_STORAGE_OF = {dtype: name for name, dtype in STORAGES.items()}
+
+
+class _Name:
+    """A name that files hold, of something that need not be here."""
+
+    __slots__ = ("module", "name")
+
+    def __init__(self, module: str, name: str) -> None:
+        self.module = module
+        self.name = name
+
+    def __call__(self, *arguments: object) -> NoReturn:
+        raise TypeError(f"{self.module}.{self.name} is a name in files")
+
+
+_TENSOR, _TYPED = _Name("torch._utils", "_rebuild_tensor_v2"), _Name("torch._utils", "_rebuild_tensor_v3")
+_PARAMETER, _PARAMETER_WITH_STATE = (
+    _Name("torch._utils", "_rebuild_parameter"), _Name("torch._utils", "_rebuild_parameter_with_state"))
+_OF_CLASS = _Name("torch._tensor", "_rebuild_from_type_v2")
+_TENSOR_CLASS, _BYTES = _Name("torch", "Tensor"), _Name("torch.storage", "UntypedStorage")
+_DEVICE = _Name("torch", "device")
+_NAMES = {
+    name: _Name("torch", name) for name in (
+        *STORAGES, "bool", "uint8", "int8", "int16", "int32", "int64", "float16", "bfloat16", "float32", "float64",
+        "complex64", "complex128", "uint16", "uint32", "uint64", "float8_e4m3fn", "float8_e5m2", "float8_e4m3fnuz",
+        "float8_e5m2fnuz", "float8_e8m0fnu")
+}
+
+
+class _Reference:
+    """A root's storage, in the place of its bytes."""
+
+    __slots__ = ("identity",)
+
+    def __init__(self, *identity: object) -> None:
+        self.identity = identity
+
+
+_PurePickler: Any = pickle._Pickler  # the one in Python, for it can write names of what is not here
+
+
+class Pickler(_PurePickler):
+    """A Pickler that notes the storages of the tensors it meets."""
+
+    def __init__(self, file: BinaryIO, protocol: int) -> None:
+        super().__init__(file, protocol)
+        self._roots: dict[int, tuple[str, Tensor]] = {}
+
+    def storages(self) -> Iterator[tuple[str, np.ndarray]]:
+        """The key of each storage, and its bytes."""
+        for key, root in self._roots.values():
+            with LOCK:  # a compiled call in another thread may be writing it
+                yield key, memory_of(root).numpy(root.dtype).reshape(-1).view(np.uint8)
+
+    def persistent_id(self, obj: Any) -> tuple[object, ...] | None:
+        return ("storage", *obj.identity) if type(obj) is _Reference else None
+
+    def reducer_override(self, obj: Any) -> Any:
+        """How tensors and devices are rebuilt; others as they say themselves."""
+        if isinstance(obj, Device):
+            return _DEVICE, (str(obj),)
+        if not isinstance(obj, Tensor) or type(obj).__reduce_ex__ is not Tensor.__reduce_ex__:
+            return NotImplemented
+        own = {name: value for name, value in obj.__dict__.items() if not name.startswith("_")}
+        if type(obj) is Parameter:
+            function, arguments = self._rebuilt(obj, False)
+            data = _Part(function, arguments)
+            hooks: OrderedDict[int, object] = OrderedDict()
+            state = (obj.requires_grad, hooks)
+            return (_PARAMETER_WITH_STATE, (data, *state, own)) if own else (_PARAMETER, (data, *state))
+        function, arguments = self._rebuilt(obj, obj.requires_grad)
+        if type(obj) is Tensor and not own:
+            return function, arguments
+        return _OF_CLASS, (function, _TENSOR_CLASS if type(obj) is Tensor else type(obj), arguments, own)
+
+    def _rebuilt(self, tensor: Tensor, requires_grad: bool) -> tuple[_Name, tuple[object, ...]]:
+        realize(tensor._array)
+        root = tensor if tensor._base is None else tensor._base
+        key, _ = self._roots.setdefault(id(root), (str(len(self._roots)), root))
+        dtype, layout, elements = tensor.dtype, tensor.layout, root.numel()
+        kind = _STORAGE_OF.get(dtype.name)
+        hooks: OrderedDict[int, object] = OrderedDict()
+        if kind is not None:
+            storage = _Reference(_NAMES[kind], key, str(root.device), elements)
+            return _TENSOR, (storage, layout.offset, layout.shape, layout.strides, requires_grad, hooks)
+        storage = _Reference(_BYTES, key, str(root.device), elements * dtype.itemsize)
+        return _TYPED, (storage, layout.offset, layout.shape, layout.strides, requires_grad, hooks, dtype)
+
+    def _save_name(self, name: _Name) -> None:
+        self.write(pickle.GLOBAL + f"{name.module}\n{name.name}\n".encode())
+        self.memoize(name)
+
+    def _save_dtype(self, dtype: DType) -> None:
+        self.save(_NAMES[dtype.name])
+
+    def _save_part(self, part: _Part) -> None:
+        self.save_reduce(part.function, part.arguments)
+
+
+class _Part:
+    """A tensor within a parameter, which is no object of its own."""
+
+    __slots__ = ("arguments", "function")
+
+    def __init__(self, function: _Name, arguments: tuple[object, ...]) -> None:
+        self.function = function
+        self.arguments = arguments
+
+
+Pickler.dispatch = {
+    **_PurePickler.dispatch, _Name: Pickler._save_name, DType: Pickler._save_dtype, _Part: Pickler._save_part,
+}
