@@ -77,16 +77,17 @@ from genesis.runtime.devices import get_default_device, set_default_device
 from genesis.runtime.rng import Generator
 from genesis.runtime.team import get_num_threads, set_num_threads
 from genesis.serialization import load, save
+from genesis.tensor.size import Size
 from genesis.tracing.state import set_default_dtype
 
 __all__ = [  # and the functions of the operation table
     "AddFunction", "Context", "DType", "Function", "Generator", "GradManager", "GraphCycleError", "MatMulFunction",
-    "MulFunction", "NDArray", "ReluFunction", "Tensor", "Variable", "allclose", "amp", "arange", "argwhere", "as_tensor",
-    "asarray", "atleast_1d", "atleast_2d", "atleast_3d", "autocast", "autograd", "backends", "bernoulli", "bfloat16",
-    "bincount", "bool", "broadcast_shapes", "broadcast_tensors", "can_cast", "chunk", "compile", "cuda", "debug", "device",
-    "doctor", "double", "dsplit", "dtype", "e", "eager", "empty", "empty_like", "enable_autocast", "enable_grad", "equal",
-    "eye", "fft", "finfo", "float", "float16", "float32", "float64", "from_dlpack", "from_numpy", "full", "full_like", "func",
-    "function", "get_default_device", "get_default_dtype", "get_float32_matmul_precision", "get_num_threads",
+    "MulFunction", "NDArray", "ReluFunction", "Size", "Tensor", "Variable", "allclose", "amp", "arange", "argwhere",
+    "as_tensor", "asarray", "atleast_1d", "atleast_2d", "atleast_3d", "autocast", "autograd", "backends", "bernoulli",
+    "bfloat16", "bincount", "bool", "broadcast_shapes", "broadcast_tensors", "can_cast", "chunk", "compile", "cuda", "debug",
+    "device", "doctor", "double", "dsplit", "dtype", "e", "eager", "empty", "empty_like", "enable_autocast", "enable_grad",
+    "equal", "eye", "fft", "finfo", "float", "float16", "float32", "float64", "from_dlpack", "from_numpy", "full", "full_like",
+    "func", "function", "get_default_device", "get_default_dtype", "get_float32_matmul_precision", "get_num_threads",
     "get_printoptions", "get_rng_state", "gradient", "half", "histc", "histogram", "histogramdd", "hsplit", "iinfo",
     "index_add", "index_copy", "index_fill", "inf", "inference_mode", "initial_seed", "int", "int8", "int16", "int32", "int64",
     "is_autocast_enabled", "is_grad_enabled", "is_nonzero", "is_tensor", "linalg", "linspace", "load", "logspace", "long",

@@ -102,6 +102,7 @@ from genesis.tensor.methods import (
     Cholesky, Eigen, Extrema, Extremum, Factored, FactoredInfo, Inverse, PLU, Parts, QR, SignAndLog, Solved, Sorted,
     Transposed, Triangular,
 )
+from genesis.tensor.size import Size as Size
 from genesis.tensor.views import detach as detach
 from genesis.tracing.state import set_default_dtype as set_default_dtype
 

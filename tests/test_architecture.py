@@ -13,7 +13,7 @@ FILES = sorted(PACKAGE.rglob("*.py"))
 FLOORS = [
     "ir", "pytree", "runtime", "ops", "lower", "codegen", "tracing", "execution", "tensor", "autograd", "functions", "random",
     "linalg", "special", "fft", "masked", "signal", "utils", "nn", "optim", "amp", "backends", "func", "function", "cuda",
-    "serialization", "capture", "debug", "tune", "", "oneflow", "__main__",
+    "serialization", "capture", "debug", "tune", "", "oneflow", "as_torch", "__main__",
 ]
 USERS = {  # modules that users import, and nothing else, lie loose
     "__init__", "__main__", "fft", "function", "linalg", "masked", "oneflow", "pytree", "random", "special",

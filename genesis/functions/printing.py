@@ -128,7 +128,7 @@ def _suffixes(tensor: Tensor) -> list[str]:
     suffixes = [f"device='{tensor.device}'"] if tensor.device is not CPU else []
     usual = [get_default_dtype()] if tensor.numel() == 0 else [get_default_dtype(), int64, bool_]
     if tensor.numel() == 0 and tensor.ndim != 1:
-        suffixes.append(f"size={tensor.shape}")
+        suffixes.append(f"size={tuple(tensor.shape)}")
     if tensor.dtype not in usual:
         suffixes.append(f"dtype={tensor.dtype!r}")
     if tensor.grad_fn is not None:

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from genesis.ir.annotations import Arguments, Scalar
+from genesis.ir.library import Library
 
 
 class DType:
@@ -43,7 +44,7 @@ class DType:
         return float32 if self.name in ("float16", "bfloat16") else self
 
     def __repr__(self) -> str:
-        return f"genesis.{self.name}"
+        return f"{Library.name}.{self.name}"
 
     def __reduce__(self) -> Arguments:
         return _named, (self.name,)

@@ -31,6 +31,7 @@ from genesis.tensor.handle import (
     tensor_of,
     tensors_in,
 )
+from genesis.tensor.size import Size
 from genesis.tensor.traced_number import Number, plain
 from genesis.tensor.transfer import sent
 from genesis.tracing.memory import Memory
@@ -162,7 +163,7 @@ def _token(trace: Trace, argument: Any, operand: bool, static: bool) -> Token:
     if isinstance(argument, np.ndarray):
         refuse("the values of a NumPy array are read")
         return _position(trace, from_values(argument, from_numpy_dtype(argument.dtype), trace.device))
-    return argument
+    return tuple(argument) if kind is Size else argument
 
 
 def call(operation: Operation, arguments: CallArguments, attributes: Attributes | None = None, bare: bool = False) -> Any:

@@ -12,6 +12,7 @@ from genesis.ir.graph import Graph
 from genesis.ops.autocast import recast
 from genesis.ops.registry import Operation, numbers_of
 from genesis.tensor.handle import CallArguments, Tensor
+from genesis.tensor.size import Size
 from genesis.tensor.traced_number import Number
 from genesis.tracing.recording_hooks import unwatched
 from genesis.tracing.trace import Trace
@@ -92,5 +93,5 @@ def _value(graph: Graph, argument: object, token: Any) -> Any:
     if isinstance(argument, list | tuple):
         if token and token[0] == "tensors":
             return tuple([_value(graph, a, t) for a, t in zip(argument, token[1:], strict=True)])
-        return tuple(argument) if argument.__class__ is list else argument
+        return tuple(argument) if argument.__class__ in (list, Size) else argument
     return argument.item() if isinstance(argument, np.generic) else argument

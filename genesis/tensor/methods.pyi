@@ -10,7 +10,7 @@ from genesis.autograd.graph_view import GradientNode
 from genesis.autograd.hooks import RemovableHandle
 from genesis.functions.counting import Histogram, Mode
 from genesis.functions.indexing import Index
-from genesis.functions.methods.inspection import Size
+from genesis.functions.methods.inspection import ElementCount
 from genesis.ir.annotations import Extents
 from genesis.ir.dtypes import DType
 from genesis.runtime.devices import Device, DeviceLike
@@ -1159,7 +1159,7 @@ class Methods:
     def sinh_(self) -> Self:
         """`sinh`, in place."""
     @property
-    def size(self) -> Size:
+    def size(self) -> ElementCount:
         """The number of elements; `size()` is the shape and `size(dim)` an extent."""
     def slice_scatter(
         self, src: Operand, dim: Int = 0, start: Int | None = None, end: Int | None = None, step: Int = 1,

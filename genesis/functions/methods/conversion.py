@@ -211,7 +211,7 @@ def __deepcopy__(self: Tensor, memo: dict[int, object]) -> Tensor:
 def __reduce_ex__(self: Tensor, protocol: SupportsIndex) -> Arguments:
     values = np.ascontiguousarray(self.numpy(force=True)).reshape(self.shape)
     own = {k: v for k, v in self.__dict__.items() if not k.startswith("_")}
-    return _rebuilt, (type(self), values.tobytes(), self.shape, self.dtype, self.requires_grad, own, str(self.device))
+    return _rebuilt, (type(self), values.tobytes(), tuple(self.shape), self.dtype, self.requires_grad, own, str(self.device))
 
 
 def _rebuilt(kind: type[Tensor], content: bytes, shape: tuple[int, ...], dtype: DType, requires_grad: bool,

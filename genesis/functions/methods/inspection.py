@@ -9,6 +9,7 @@ from typing import overload
 from genesis.functions.overrides import function
 from genesis.ir.annotations import AnyFunction
 from genesis.ir.dtypes import DTYPES, DType
+from genesis.ir.library import Library
 from genesis.ir.shapes import Shape, normalize_axis
 from genesis.ir.shapes import numel as product
 from genesis.runtime.devices import Device
@@ -17,7 +18,7 @@ from genesis.tensor.handle import Tensor, attribute, method
 from genesis.tensor.views import view
 
 
-class Size(int):
+class ElementCount(int):
     """The number of elements; called, the shape or one extent of it.
 
     >>> x = genesis.zeros(2, 3)
@@ -36,9 +37,9 @@ class Size(int):
 
 
 @attribute
-def size(self: Tensor) -> Size:
+def size(self: Tensor) -> ElementCount:
     """The number of elements; `size()` is the shape and `size(dim)` an extent."""
-    result = Size(product(self.shape))
+    result = ElementCount(product(self.shape))
     result.shape = self.shape
     return result
 
@@ -131,7 +132,7 @@ def __iter__(self: Tensor) -> Iterator[Tensor]:
 
 
 # ---- PyTorch's old names of dtypes ----
-_TYPES = {
+TYPES = {
     "FloatTensor": "float32", "DoubleTensor": "float64", "HalfTensor": "float16", "BFloat16Tensor": "bfloat16",
     "LongTensor": "int64", "IntTensor": "int32", "ShortTensor": "int16", "CharTensor": "int8", "ByteTensor": "uint8",
     "BoolTensor": "bool",
@@ -147,12 +148,12 @@ def type(self: Tensor, dtype: DType | str | None = None) -> Tensor | str:
     (tensor([1, 1]), 'genesis.LongTensor')
     """
     if dtype is None:
-        own = next(name for name, kind in _TYPES.items() if kind == self.dtype.name)
-        return f"genesis.{'cuda.' if self.device.type == 'cuda' else ''}{own}"
+        own = next(name for name, kind in TYPES.items() if kind == self.dtype.name)
+        return f"{Library.name}.{'cuda.' if self.device.type == 'cuda' else ''}{own}"
     if isinstance(dtype, str):
-        kind = _TYPES.get(dtype.rpartition(".")[2])
+        kind = TYPES.get(dtype.rpartition(".")[2])
         if kind is None:
-            raise ValueError(f"type: there is no {dtype!r}; want one of {', '.join(_TYPES)}")
+            raise ValueError(f"type: there is no {dtype!r}; want one of {', '.join(TYPES)}")
         dtype = DTYPES[kind]
     return self.to(dtype)
 

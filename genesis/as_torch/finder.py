@@ -1,0 +1,138 @@
+"""The import hook: `import torch` and whatever is below it finds modules that show genesis' objects under PyTorch's names.
+
+A name is looked up when it is first asked for: in the table of names, among the modules below, in the modules of genesis
+that the table gives for this one. What PyTorch has and genesis lacks is a stand-in that raises when it is used; what
+PyTorch does not have either is an AttributeError, as there.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Sequence
+from functools import cache
+from importlib.abc import Loader, MetaPathFinder
+from importlib.machinery import ModuleSpec
+from importlib.metadata import Distribution, DistributionFinder
+from types import ModuleType
+from typing import Any
+
+from genesis.as_torch.missing import missing
+from genesis.as_torch.names import is_open, modules, names_of, version
+from genesis.as_torch.table import COMMON, EVERYTHING, MODULES, NAMES
+
+_ABSENT = object()
+
+
+def is_module(path: str) -> bool:
+    """Whether there is a module of that path, in PyTorch or in the table."""
+    return path in modules() or path in MODULES or is_open(path) or _is_below(path)
+
+
+def source_of(path: str) -> Sequence[object]:
+    """The objects whose attributes a module shows, in the order in which they are asked."""
+    known = MODULES.get(path)
+    while known is None and "." in path:
+        path = path.rpartition(".")[0]
+        known = MODULES.get(f"{path}.*")
+    return known or ()
+
+
+def _is_below(path: str) -> bool:
+    return any(name.startswith(path + ".") for name in _paths())
+
+
+@cache
+def _paths() -> frozenset[str]:
+    return frozenset([*MODULES, *NAMES])
+
+
+def is_known(path: str, name: str) -> bool:
+    """Whether PyTorch's module has the name, or may have it."""
+    return name in names_of(path) or (is_open(path) and not name.startswith("__"))
+
+
+def look_up(path: str, name: str) -> object:
+    """What genesis has for a name of a module; `_ABSENT` if nothing."""
+    full = f"{path}.{name}"
+    if full in NAMES:
+        return NAMES[full]
+    known = is_known(path, name)
+    if known and name in COMMON:
+        return COMMON[name]
+    if known or (path in EVERYTHING and not name.startswith("__")):
+        for source in source_of(path):
+            value = getattr(source, name, _ABSENT)
+            if value is not _ABSENT and not _is_foreign(value):
+                return value
+    return _ABSENT
+
+
+def _is_foreign(value: object) -> bool:
+    """Whether it is a module that has a door of its own, or none: a genesis module itself is never shown."""
+    return isinstance(value, ModuleType) and value.__name__.partition(".")[0] == "genesis"
+
+
+def has(sources: Iterable[object], path: str, name: str) -> bool:
+    """Whether genesis has a name that PyTorch has."""
+    if path == "torch.Tensor":
+        return hasattr(COMMON["Tensor"], name)
+    full = f"{path}.{name}"
+    return look_up(path, name) is not _ABSENT or full in MODULES or (is_module(full) and bool(source_of(full)))
+
+
+class Door(ModuleType):
+    """A module of PyTorch's, as genesis has it."""
+
+    def __getattr__(self, name: str) -> Any:
+        path = self.__name__
+        found = look_up(path, name)
+        if found is _ABSENT and is_module(f"{path}.{name}") and not name.startswith("__"):
+            __import__(f"{path}.{name}")
+            found = sys.modules[f"{path}.{name}"]
+        if found is _ABSENT and is_known(path, name):
+            found = missing(f"{path}.{name}")
+        if found is _ABSENT:
+            raise AttributeError(f"module {path!r} has no attribute {name!r}")
+        setattr(self, name, found)
+        return found
+
+    def __dir__(self) -> list[str]:
+        return sorted({*vars(self), *(name for name in names_of(self.__name__) if not name.startswith("_"))})
+
+
+class _Opens(Loader):
+    """Makes the module; its names come when they are asked for."""
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType:
+        return Door(spec.name, f"PyTorch's {spec.name}, of genesis.")
+
+    def exec_module(self, module: ModuleType) -> None:
+        if module.__name__ == "torch":
+            vars(module)["__version__"] = version()
+        source = next((s for s in source_of(module.__name__) if isinstance(s, ModuleType)), None)
+        vars(module)["__file__"] = getattr(source, "__file__", __file__)
+
+
+class _Torch(Distribution):
+    """What libraries find that ask which version of PyTorch is installed."""
+
+    def read_text(self, filename: str) -> str | None:
+        return f"Metadata-Version: 2.1\nName: torch\nVersion: {version()}\n" if filename == "METADATA" else None
+
+    def locate_file(self, path: Any) -> Any:
+        return path
+
+
+class Finder(MetaPathFinder):
+    """What Python asks for `torch` and the modules below it, before it looks for files."""
+
+    def find_spec(self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None) -> ModuleSpec | None:
+        if fullname != "torch" and not fullname.startswith("torch."):
+            return None
+        if not is_module(fullname):
+            return None
+        return ModuleSpec(fullname, _Opens(), origin="genesis.as_torch", is_package=True)
+
+    def find_distributions(self, context: DistributionFinder.Context) -> Iterable[Distribution]:
+        """The distribution `torch`, for `importlib.metadata`."""
+        return [_Torch()] if context.name in (None, "torch") else []

@@ -1,0 +1,28 @@
+"""What values look like when they are printed: `torch.float32` and `torch.Size([2, 3])`."""
+
+from __future__ import annotations
+
+from genesis.functions.methods.inspection import ElementCount
+from genesis.ir.library import Library
+from genesis.tensor.handle import Tensor
+from genesis.tensor.size import Size
+
+
+def show_as(library: str) -> None:
+    """Have dtypes and sizes be printed as those of `library`, and a tensor's shape be a Size."""
+    Library.name = library
+    plain = Tensor.shape.fget  # type: ignore[attr-defined]
+    count = Tensor.size.fget  # type: ignore[attr-defined]
+
+    def shape(self: Tensor) -> Size:
+        """The extents."""
+        return Size(plain(self))
+
+    def size(self: Tensor) -> ElementCount:
+        """The number of elements; called, the shape or an extent."""
+        made: ElementCount = count(self)
+        made.shape = Size(made.shape)
+        return made
+
+    Tensor.shape = property(shape)  # type: ignore[assignment, misc]
+    Tensor.size = property(size)  # type: ignore[assignment, method-assign]

@@ -1,0 +1,113 @@
+"""`torch.compile`, `torch.compiler`, `torch._dynamo` and `torch.jit`: functions run as they are, or are recorded by genesis.
+
+What these decorate or wrap is returned. `torch.compile` is `genesis.compile`, which ignores backends and modes.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any, Final, TypeVar
+
+import genesis
+from genesis.as_torch.stand_ins.settings import Settings, no, no_effect, nothing
+from genesis.ir.annotations import AnyFunction
+from genesis.nn.module import Module
+
+F = TypeVar("F", bound=AnyFunction)
+
+
+def compile(
+    model: Any = None, *, fullgraph: bool = False, dynamic: bool | None = None, backend: object = "inductor",
+    mode: str | None = None, options: object = None, disable: bool = False, **more: Any,
+) -> Any:
+    """`genesis.compile`. Where PyTorch splits a graph, the call runs as it is; `fullgraph` raises there."""
+    if model is None:
+        return functools.partial(compile, fullgraph=fullgraph, dynamic=dynamic, disable=disable)
+    return model if disable else genesis.compile(model, dynamic=dynamic, fullgraph=fullgraph)
+
+
+def compile_module(module: Module, *args: Any, **kwargs: Any) -> None:
+    """`module.compile()`: has its later calls be those of a compiled module."""
+    vars(module)["_compiled_call"] = compile(type(module).__call__.__get__(module), **kwargs)
+
+
+def returned(function: Any = None, *args: Any, **kwargs: Any) -> Any:
+    """What is decorated, unchanged; called with anything else, a decorator that returns what it decorates."""
+    return function if callable(function) else lambda decorated: decorated
+
+
+def disable(fn: Any = None, recursive: bool = True, *, reason: str | None = None) -> Any:
+    """`fn` itself: genesis records whole calls and asks no one."""
+    return returned(fn)
+
+
+allow_in_graph = assume_constant_result = forbid_in_graph = substitute_in_graph = nested_compile_region = returned
+disallow_in_graph = run = wrap_numpy = returned
+is_compiling = is_dynamo_compiling = is_exporting = no
+reset = cudagraph_mark_step_begin = graph_break = mark_dynamic = mark_static = maybe_mark_dynamic = nothing
+mark_static_address = mark_unbacked = reset_code_caches = load_cache_artifacts = nothing
+set_stance = skip_guard_eval_unsafe = no_effect
+config = Settings(cache_size_limit=8, recompile_limit=8)
+
+
+def list_backends(*exclude_tags: Any) -> list[str]:
+    """The one that is used for all names."""
+    return ["genesis"]
+
+
+def optimize(*args: Any, **kwargs: Any) -> Callable[[F], F]:
+    """The decorator `torch.compile`."""
+    return compile  # type: ignore[return-value]
+
+
+# ---- torch.jit ----
+def script(obj: Any, *args: Any, **kwargs: Any) -> Any:
+    """The function or the module itself."""
+    return obj
+
+
+script_if_tracing = optimize_for_inference = freeze = script_method = script
+ignore = unused = export = interface = returned
+is_scripting = is_tracing = no
+ScriptModule = RecursiveScriptModule = Module
+optimized_execution = fuser = no_effect
+Final = Final
+Error = RuntimeError
+
+
+def trace(func: Any, example_inputs: Any = None, **kwargs: Any) -> Any:
+    """The function or the module itself."""
+    return func
+
+
+def trace_module(mod: Any, inputs: Any = None, **kwargs: Any) -> Any:
+    """The module itself."""
+    return mod
+
+
+def annotate(the_type: object, the_value: Any) -> Any:
+    """The value."""
+    return the_value
+
+
+def isinstance(obj: object, target_type: Any) -> bool:
+    """Python's."""
+    return __builtins__["isinstance"](obj, target_type)  # type: ignore[index, no-any-return]
+
+
+class Attribute:
+    """A value with the type that TorchScript takes it for."""
+
+    def __init__(self, value: object, type: object) -> None:
+        self.value, self.type = value, type
+
+
+def fork(func: AnyFunction, *args: Any, **kwargs: Any) -> Any:
+    """`func` called at once; `wait` gives its result."""
+    return func(*args, **kwargs)
+
+
+def wait(future: Any) -> Any:
+    """The result of `fork`."""
+    return future

@@ -1,0 +1,56 @@
+"""`torch.distributed` and `torch.accelerator`: one process, and the GPUs that genesis sees."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import genesis
+from genesis.as_torch.stand_ins.settings import no
+from genesis.runtime.devices import Device
+
+is_available = is_initialized = is_mpi_available = is_nccl_available = is_gloo_available = no
+is_torchelastic_launched = is_ucc_available = is_xccl_available = is_backend_available = no
+
+
+class Accelerator:
+    """The names of `torch.accelerator`."""
+
+    @staticmethod
+    def is_available() -> bool:
+        """Whether there is a GPU."""
+        return genesis.cuda.is_available()
+
+    @staticmethod
+    def device_count() -> int:
+        """How many GPUs there are."""
+        return genesis.cuda.device_count()
+
+    @staticmethod
+    def current_accelerator(check_available: bool = False) -> Device | None:
+        """The GPU, as a device; None if there is none."""
+        return Device("cuda") if genesis.cuda.is_available() else None
+
+    @staticmethod
+    def current_device_index() -> int:
+        """The number of the GPU that "cuda" is."""
+        return genesis.cuda.current_device()
+
+    @staticmethod
+    def set_device_index(device: Any) -> None:
+        """Have "cuda" be the GPU of a number."""
+        genesis.cuda.set_device(device)
+
+    @staticmethod
+    def synchronize(device: Any = None) -> None:
+        """Wait for the GPU, if there is one."""
+        if genesis.cuda.is_available():
+            genesis.cuda.synchronize(device)
+
+    @staticmethod
+    def empty_cache() -> None:
+        """Give back what the GPU's pool holds."""
+        if genesis.cuda.is_available():
+            genesis.cuda.empty_cache()
+
+    current_device_idx = current_device_index
+    set_device_idx = set_device_index

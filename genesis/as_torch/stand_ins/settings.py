@@ -1,0 +1,52 @@
+"""Settings that scripts make for parts of PyTorch that are not here: they are remembered, and have no effect."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from typing import Any
+
+
+class Settings:
+    """Attributes that are whatever they were set to; others are False.
+
+    >>> config = Settings(cache_size_limit=8)
+    >>> config.verbose = True
+    >>> config.cache_size_limit, config.verbose, config.suppress_errors
+    (8, True, False)
+    """
+
+    def __init__(self, **values: Any) -> None:
+        vars(self).update(values)
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return False
+
+    @contextlib.contextmanager
+    def patch(self, *changes: Any, **named: Any) -> Iterator[None]:
+        """Other values within a context; given as a dict, as a name and a value, or by keywords."""
+        new = {**(changes[0] if len(changes) == 1 else dict([changes]) if changes else {}), **named}
+        before = dict(vars(self))
+        vars(self).update(new)
+        try:
+            yield
+        finally:
+            vars(self).clear()
+            vars(self).update(before)
+
+
+@contextlib.contextmanager
+def no_effect(*args: Any, **kwargs: Any) -> Iterator[None]:
+    """A context that changes nothing."""
+    yield
+
+
+def no(*args: Any, **kwargs: Any) -> bool:
+    """False."""
+    return False
+
+
+def nothing(*args: Any, **kwargs: Any) -> None:
+    """Does nothing."""

@@ -1,0 +1,59 @@
+"""Types by PyTorch's old names: `torch.FloatTensor(2, 3)`, `torch.LongTensor([1, 2])`; memory formats and layouts."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import genesis
+from genesis.functions.methods.inspection import TYPES
+from genesis.ir.dtypes import DTYPES, DType
+from genesis.tensor.handle import Tensor
+
+
+class _Kind(type):
+    """The class of `torch.FloatTensor` and its kin: whatever tensor has the dtype is an instance of it."""
+
+    dtype: DType
+
+    def __instancecheck__(cls, instance: object) -> bool:
+        return isinstance(instance, Tensor) and instance.dtype is cls.dtype and instance.is_cpu
+
+    def __call__(cls, *arguments: Any, **kwargs: Any) -> Tensor:
+        return legacy_tensor(cls.dtype, *arguments)
+
+
+def legacy_tensor(dtype: DType, *arguments: Any, device: Any = None) -> Tensor:
+    """A tensor of sizes, or of data: `torch.Tensor(2, 3)`, `torch.Tensor([1, 2])`."""
+    if not arguments:
+        return genesis.empty(0, dtype=dtype, device=device)
+    first = arguments[0]
+    if isinstance(first, int) or type(first).__name__ == "Size":
+        return genesis.empty(*arguments, dtype=dtype, device=device)
+    return genesis.tensor(first, dtype=dtype, device=device)
+
+
+KINDS = {name: _Kind(name, (), {"dtype": DTYPES[kind], "__module__": "torch"}) for name, kind in TYPES.items()}
+
+
+def set_default_tensor_type(t: Any) -> None:
+    """Have new tensors of floats be of this type: `torch.DoubleTensor`, or its name."""
+    name = t if isinstance(t, str) else t.__name__
+    genesis.set_default_dtype(DTYPES[TYPES[name.rpartition(".")[2]]])
+
+
+class MemoryFormat:
+    """How the elements of a tensor lie in memory; genesis' lie in the order of their axes, whatever is asked for."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __repr__(self) -> str:
+        return f"torch.{self._name}"
+
+    def __reduce__(self) -> str:
+        return self._name
+
+
+contiguous_format, preserve_format, channels_last, channels_last_3d, strided = map(
+    MemoryFormat, ("contiguous_format", "preserve_format", "channels_last", "channels_last_3d", "strided")
+)

@@ -1,0 +1,172 @@
+"""The table of the door: which objects of genesis stand behind each module of PyTorch's, and behind single names.
+
+A module shows the attributes of its sources, in their order, under the names that PyTorch has. `path.*` is every module
+below. A name of its own comes before the sources.
+"""
+
+from __future__ import annotations
+
+import enum
+import multiprocessing
+from typing import Any
+
+import genesis
+import genesis.optim.lr_scheduler.scheduler as scheduler
+import genesis.utils.data as data
+from genesis import (
+    amp,
+    autograd,
+    backends,
+    cuda,
+    fft,
+    func,
+    linalg,
+    masked,
+    nn,
+    optim,
+    pytree,
+    random,
+    serialization,
+    signal,
+    special,
+)
+from genesis.as_torch.stand_ins import compilers, ntuples, overriding, processes, types
+from genesis.as_torch.stand_ins.settings import Settings, no, no_effect, nothing
+from genesis.autograd import hooks
+from genesis.nn import functional, init, parallel, utils
+from genesis.runtime import dlpack
+from genesis.tensor.handle import Tensor
+from genesis.tensor.size import Size
+from genesis.utils import checkpoint
+
+Source = Any  # a module, a class or any object with attributes
+
+MODULES: dict[str, tuple[Source, ...]] = {
+    "torch": (genesis, types),
+    "torch.functional": (genesis,),
+    "torch._VF": (genesis,),
+    "torch._tensor": (genesis,),
+    # ---- networks ----
+    "torch.nn": (nn,),
+    "torch.nn.functional": (functional,),
+    "torch.nn.init": (init,),
+    "torch.nn.modules": (nn,),
+    "torch.nn.modules.*": (nn,),
+    "torch.nn.modules.utils": (ntuples,),
+    "torch.nn.parameter": (nn,),
+    "torch.nn.parallel": (parallel, nn),
+    "torch.nn.parallel.*": (parallel, nn),
+    "torch.nn.utils": (utils, nn),
+    "torch.nn.utils.*": (utils,),
+    "torch.nn.utils.rnn": (utils.rnn,),
+    "torch.nn.utils.stateless": (func,),
+    "torch.nn.attention": (),
+    "torch.optim": (optim,),
+    "torch.optim.*": (optim,),
+    "torch.optim.lr_scheduler": (optim.lr_scheduler,),
+    "torch.optim.swa_utils": (optim.swa_utils,),
+    # ---- gradients ----
+    "torch.autograd": (autograd,),
+    "torch.autograd.*": (autograd,),
+    "torch.autograd.functional": (autograd.functional,),
+    "torch.autograd.graph": (hooks,),
+    "torch.func": (func,),
+    "torch._functorch": (func,),
+    # ---- mathematics ----
+    "torch.fft": (fft,),
+    "torch.linalg": (linalg,),
+    "torch.special": (special,),
+    "torch.masked": (masked,),
+    "torch.signal": (signal,),
+    "torch.signal.windows": (signal.windows,),
+    "torch.signal.windows.windows": (signal.windows,),
+    "torch.random": (random,),
+    # ---- data and files ----
+    "torch.utils": (),
+    "torch.utils.data": (data,),
+    "torch.utils.data.*": (data,),
+    "torch.utils.checkpoint": (checkpoint,),
+    "torch.utils.dlpack": (genesis, dlpack),
+    "torch.utils.hooks": (hooks,),
+    "torch.utils._pytree": (pytree,),
+    "torch.serialization": (serialization,),
+    # ---- devices ----
+    "torch.amp": (amp,),
+    "torch.amp.*": (amp,),
+    "torch.cuda": (cuda,),
+    "torch.cuda.amp": (cuda.amp, amp),
+    "torch.cuda.amp.*": (cuda.amp, amp),
+    "torch.cuda.memory": (cuda,),
+    "torch.cuda.random": (cuda,),
+    "torch.cuda.streams": (cuda,),
+    "torch.cpu": (),
+    "torch.cpu.amp": (amp,),
+    "torch.backends": (backends,),
+    "torch.backends.cuda": (backends.cuda,),
+    "torch.backends.cudnn": (backends.cudnn,),
+    "torch.backends.mps": (backends.mps,),
+    "torch.accelerator": (processes.Accelerator,),
+    "torch.multiprocessing": (multiprocessing,),
+    "torch.distributed": (processes,),
+    # ---- compilers ----
+    "torch.compiler": (compilers,),
+    "torch._dynamo": (compilers,),
+    "torch._dynamo.*": (compilers,),
+    "torch.jit": (compilers,),
+    "torch.overrides": (overriding,),
+    "torch.library": (overriding,),
+    "torch.version": (Settings(cuda=None, hip=None, xpu=None, debug=False, git_version="genesis"),),
+    "torch.types": (genesis,),
+}
+
+EVERYTHING = {"torch.multiprocessing", "torch.utils._pytree"}  # modules that show all names of their sources
+
+COMMON: dict[str, Any] = {  # what many of PyTorch's modules name
+    "Tensor": Tensor, "Parameter": nn.Parameter, "Module": nn.Module, "Optimizer": optim.Optimizer, "Size": Size,
+    "RemovableHandle": hooks.RemovableHandle, "device": genesis.device, "dtype": genesis.dtype,
+    "_single": ntuples._single, "_pair": ntuples._pair, "_triple": ntuples._triple, "_quadruple": ntuples._quadruple,
+    "_ntuple": ntuples._ntuple, "_reverse_repeat_tuple": ntuples._reverse_repeat_tuple,
+}
+
+
+class SDPBackend(enum.Enum):
+    """Ways to compute attention: genesis has one, whichever is asked for."""
+
+    ERROR, MATH, FLASH_ATTENTION, EFFICIENT_ATTENTION, CUDNN_ATTENTION, OVERRIDEABLE = range(-1, 5)
+
+
+_inductor_settings, _functorch_settings = Settings(), Settings()
+
+NAMES: dict[str, Any] = {
+    "torch.compile": compilers.compile,
+    "torch.memory_format": types.MemoryFormat,
+    "torch.layout": types.MemoryFormat,
+    "torch.is_inference_mode_enabled": no,
+    "torch._assert": lambda condition, message: None if condition else _failed(message),
+    "torch.optim.lr_scheduler._LRScheduler": scheduler.LRScheduler,
+    "torch.nn.attention.SDPBackend": SDPBackend,
+    "torch.nn.attention.sdpa_kernel": no_effect,
+    "torch.backends.cuda.sdp_kernel": no_effect,
+    "torch.backends.cuda.SDPBackend": SDPBackend,
+    "torch.autograd.Variable": lambda data, requires_grad=False, volatile=False: data.requires_grad_(requires_grad),
+    "torch.distributed.is_available": no,
+    "torch.jit.Final": compilers.Final,
+    "torch._dynamo.config": compilers.config,
+    "torch._inductor.config": _inductor_settings,
+    "torch._functorch.config": _functorch_settings,
+    "torch.compiler.config": compilers.config,
+    "torch.profiler.record_function": no_effect,
+    "torch.autograd.profiler.record_function": no_effect,
+    "torch.cuda.nvtx.range_push": nothing,
+    "torch.cuda.nvtx.range_pop": nothing,
+    "torch.cuda.nvtx.range": no_effect,
+    "torch.xpu.is_available": no,
+    "torch.mtia.is_available": no,
+    "torch.mps.is_available": no,
+    "torch.cpu.is_available": lambda: True,
+    **{f"torch.{name}": kind for name, kind in types.KINDS.items()},
+}
+
+
+def _failed(message: object) -> None:
+    raise AssertionError(message)
