@@ -6,9 +6,9 @@ machine's speeds, the text of the passes. As with kernels, whatever is wrong wit
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import marshal
-import pickle
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -18,6 +18,7 @@ import numpy as np
 from genesis.ir.dtypes import DType, get_default_dtype
 from genesis.ir.graph import Node
 from genesis.lower import Lowered, lower
+from genesis.lower.tables import read_tables, write_tables
 from genesis.lower.target import Target
 from genesis.ops import PRIMITIVES
 from genesis.runtime.counters import count, counts
@@ -27,7 +28,7 @@ from genesis.runtime.speeds import speeds
 
 LEAST_NODES = 64  # a smaller graph is lowered in a millisecond or two
 MOST_PLANS = 100  # a process that has made so many has begun; later ones may be of ever new sizes
-SIZE_LIMIT = 128 << 20  # bytes on disk; a training step takes 100 to 200 a node
+SIZE_LIMIT = 128 << 20  # bytes on disk; a training step takes 100 to 150 a node
 
 _BY_VALUE = 2  # marshal's last version whose bytes tell what is equal, not what is one object
 _PACKAGE = Path(__file__).parents[1]
@@ -43,18 +44,15 @@ def read_or_lower(
     asked = (nodes, outputs, target, scalars, saved)
     if len(nodes) < LEAST_NODES or counts["plans_built"] >= MOST_PLANS or (name := _name(*asked)) is None:
         return lower(*asked)
-    made: list[Lowered] = []
-
-    def make() -> bytes:
-        made.append(lower(*asked))
-        return pickle.dumps(made[0], pickle.HIGHEST_PROTOCOL)
-
-    content = _cache.kept(name, make)
-    if made:
-        return made[0]
-    count("plans_read")
-    found: Lowered = pickle.loads(content)  # from a directory that only this user can write to, as machine code is
-    return found
+    with contextlib.suppress(ValueError):
+        if (content := _cache.find(name)) is not None:
+            found = read_tables(content, target)
+            count("plans_read")
+            return found
+    lowered = lower(*asked)
+    with contextlib.suppress(TypeError, ValueError):  # no numbers and names: it is lowered each time
+        _cache.keep(name, write_tables(lowered))
+    return lowered
 
 
 def _name(

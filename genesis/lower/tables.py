@@ -1,0 +1,256 @@
+"""A lowered graph as JSON: a table for each kind of record, a list for each of its fields.
+
+Records name one another by their rows, and equal records are one row. Reading checks the type of each field, and that rows
+and values exist. It builds the kinds of records below and nothing else, whatever the file says. A kernel's text is not in
+the file: it follows from the kernel.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import chain, islice
+from typing import Any, NamedTuple
+
+from genesis.ir.dtypes import DTYPES, DType
+from genesis.ir.graph import Node, verify
+from genesis.lower import Lowered
+from genesis.lower.build import KernelCall
+from genesis.lower.group import Choice, Decisions, Refusal
+from genesis.lower.kernel import VALUE_WORDS, Access, Instruction, Kernel, KernelArg
+from genesis.lower.schedule import Location, Schedule
+from genesis.lower.stages import HostCall, Loop, Matrix, Product
+from genesis.lower.target import Target
+from genesis.ops.layout import Layout
+
+Json = Any  # None, a truth, a number, a string, or a list or dict of these
+
+
+def write_tables(lowered: Lowered) -> bytes:
+    """The file. Raises TypeError for a graph that holds something else than `RECORDS`, numbers and names."""
+    tables = _Writer()
+    tables.row("Lowered", lowered)
+    columns = {name: [*zip(*rows, strict=True)] or [()] * len(RECORDS[name].fields) for name, rows in tables.rows.items()}
+    return json.dumps(columns, separators=(",", ":")).encode()
+
+
+def read_tables(content: bytes, target: Target) -> Lowered:
+    """The graph in a file, which was lowered for `target`. Raises ValueError for all other bytes."""
+    try:
+        columns: Mapping[str, Sequence[Sequence[Json]]] = json.loads(content)
+        tables: _Records = {}
+        for name, record in RECORDS.items():
+            fields = [field.read(column, tables) for field, column in zip(record.fields, columns[name], strict=True)]
+            tables[name] = [record.build(*row) for row in zip(*fields, strict=True)]
+        [lowered] = tables["Lowered"]
+        verify(lowered.nodes, [word.value for word in tables["KernelArg"] if word.kind in VALUE_WORDS])
+    except Exception as problem:  # whatever is wrong with a file, it is a miss
+        raise ValueError(f"no lowered graph: {problem or type(problem).__name__}") from problem
+    found: Lowered = lowered._replace(target=target)
+    return found
+
+
+class _Writer:
+    """Rows of each table, as they are met."""
+
+    def __init__(self) -> None:
+        self.rows: dict[str, list[list[Json]]] = {name: [] for name in RECORDS}
+        self._numbers: dict[tuple[str, str], int] = {}
+        self._met: dict[tuple[str, int], int] = {}  # by identity, which the graph keeps
+
+    def row(self, name: str, record: Any) -> int:
+        """The number of a record's row: of one with equal fields, or of a new one."""
+        number = self._met.get((name, id(record)))
+        if number is None:
+            kind, rows = RECORDS[name], self.rows[name]
+            row = [field.write(part, self) for field, part in zip(kind.fields, kind.parts(record), strict=True)]
+            number = len(rows)
+            if kind.shared:
+                # By text: 1, 1.0 and True are equal, and so are 0.0 and -0.0.
+                number = self._met[name, id(record)] = self._numbers.setdefault((name, repr(row)), number)
+            if number == len(rows):
+                rows.append(row)
+        return number
+
+
+_Records = dict[str, Sequence[Any]]  # by table, those that have been read
+
+
+class Field(NamedTuple):
+    """How one is written, and how a list of them is read. Reading raises an exception for what is no such field."""
+
+    write: Callable[[Any, _Writer], Json]
+    read: Callable[[Sequence[Json], _Records], Iterable[Any]]
+
+
+class Record(NamedTuple):
+    """A kind of record: its fields, what builds it of them, what takes it apart, and whether equal ones are one row."""
+
+    fields: tuple[Field, ...]
+    build: Callable[..., Any]
+    parts: Callable[[Any], Iterable[Any]] = tuple
+    shared: bool = True
+
+
+# ---- kinds of fields ----
+
+
+def _of_types(*types: type) -> Field:
+    def write(part: Json, tables: _Writer) -> Json:
+        if type(part) not in types:
+            raise TypeError(f"{part!r:.80} is none of {types}")
+        return part
+
+    def read(cells: Sequence[Json], tables: _Records) -> Sequence[Json]:
+        if not set(map(type, cells)) <= {*types}:
+            raise ValueError(f"want {types}")
+        return cells
+
+    return Field(write, read)
+
+
+def _number_of(count: Callable[[_Records], int]) -> Callable[[Sequence[Json], _Records], Sequence[int]]:
+    """Reads numbers of things of which there are so many."""
+    def read(cells: Sequence[Json], tables: _Records) -> Sequence[int]:
+        if _INT.read(cells, tables) and not 0 <= min(cells) <= max(cells) < count(tables):
+            raise ValueError(f"{min(cells)} to {max(cells)} of {count(tables)}")
+        return cells
+
+    return read
+
+
+def _row_of(name: str) -> Field:
+    numbers = _number_of(lambda tables: len(tables[name]))
+    return Field(
+        lambda record, tables: tables.row(name, record),
+        lambda cells, tables: map(tables[name].__getitem__, numbers(cells, tables)))
+
+
+def _optional(field: Field) -> Field:
+    def read(cells: Sequence[Json], tables: _Records) -> Iterable[Any]:
+        present = iter(field.read([cell for cell in cells if cell is not None], tables))
+        return [None if cell is None else next(present) for cell in cells]
+
+    return Field(lambda part, tables: None if part is None else field.write(part, tables), read)
+
+
+def _many(item: Field, container: Callable[[Iterable[Any]], Any] = tuple) -> Field:
+    """Any number of items, all of one kind."""
+    def read(cells: Sequence[Json], tables: _Records) -> Iterable[Any]:
+        items = iter(item.read([*chain.from_iterable(_LIST.read(cells, tables))], tables))
+        return [container(islice(items, len(cell))) for cell in cells]
+
+    return Field(lambda part, tables: [item.write(one, tables) for one in part], read)
+
+
+def _each(*items: Field) -> Field:
+    """A tuple of one item of each kind."""
+    def write(part: Iterable[Any], tables: _Writer) -> Json:
+        return [item.write(one, tables) for item, one in zip(items, part, strict=True)]
+
+    def read(cells: Sequence[Json], tables: _Records) -> Iterable[Any]:
+        columns = zip(*_LIST.read(cells, tables), strict=True) if cells else [()] * len(items)
+        return zip(*[item.read(column, tables) for item, column in zip(items, columns, strict=True)], strict=True)
+
+    return Field(write, read)
+
+
+def _pairs(key: Field, value: Field) -> Field:
+    """A dict."""
+    pairs = _many(_each(key, value), dict)
+    return Field(lambda part, tables: pairs.write(part.items(), tables), pairs.read)
+
+
+def _one_of(*names: str) -> Field:
+    """A record of one of these tables."""
+    rows = {name: _row_of(name) for name in names}
+
+    def write(record: Any, tables: _Writer) -> Json:
+        name = type(record).__name__
+        return [name, rows[name].write(record, tables)]
+
+    def read(cells: Sequence[Json], tables: _Records) -> Iterable[Any]:
+        return [next(iter(rows[name].read([number], tables))) for name, number in cells]
+
+    return Field(write, read)
+
+
+def _write_any(part: Any, tables: _Writer) -> Json:
+    if type(part) is tuple:
+        return [_write_any(one, tables) for one in part]
+    return {"dtype": part.name} if type(part) is DType else _ATOM.write(part, tables)
+
+
+def _read_any(cell: Json) -> Any:
+    if type(cell) is list:
+        return tuple([_read_any(one) for one in cell])
+    return DTYPES[cell["dtype"]] if type(cell) is dict else cell
+
+
+_BOOL, _INT, _STR, _LIST = (_of_types(kind) for kind in (bool, int, str, list))
+_ATOM = _of_types(type(None), bool, int, float, str)
+_INTS = _many(_INT)
+_ANY = Field(_write_any, lambda cells, tables: map(_read_any, cells))  # numbers, names, dtypes, and tuples of them
+_ATTRS = _many(_each(_STR, _ANY))
+_DTYPE = Field(lambda dtype, tables: dtype.name, lambda cells, tables: map(DTYPES.__getitem__, cells))
+_VALUE = Field(_INT.write, _number_of(lambda tables: len(tables["Node"])))
+_VALUES = _many(_VALUE)
+
+
+# ---- kinds of records, each of which names only kinds that stand before it ----
+
+
+class _Code(NamedTuple):
+    """What kernels over different values have in common, and the first kernel with each list of roles of words."""
+
+    axes: tuple[tuple[int, bool], ...]
+    lane: int | None
+    unrolled: Mapping[int, int]
+    instructions: tuple[Instruction, ...]
+    first: dict[tuple[str, ...], Kernel]
+
+
+def _kernel(code: _Code, words: tuple[KernelArg, ...], origins: tuple[int, ...]) -> Kernel:
+    # A text tells the code and the roles of words: it is written and hashed once for all kernels that share these.
+    roles = tuple([word.role for word in words])
+    if roles not in code.first:
+        code.first[roles] = Kernel(code.axes, code.lane, code.instructions, words, code.unrolled, origins)
+    kernel = code.first[roles].filled(words)
+    kernel.origins = origins
+    return kernel
+
+
+_PARTS_OF_NODE = "op", "inputs", "attrs", "shape", "dtype", "differentiable"
+
+RECORDS = {
+    "Attrs": Record((_ATTRS,), dict, lambda attrs: (attrs.items(),)),
+    "Node": Record((_STR, _INTS, _row_of("Attrs"), _INTS, _DTYPE, _BOOL), Node,
+                   lambda node: [getattr(node, part) for part in _PARTS_OF_NODE], shared=False),
+    "Layout": Record((_INTS, _INTS, _INT), Layout),
+    "Access": Record((_INT, _many(_of_types(int, str)), _DTYPE), Access),
+    "Instruction": Record(
+        (_STR, _INTS, _DTYPE, _STR, _many(_INT, frozenset), _INT, _optional(_row_of("Access")), _ATTRS), Instruction),
+    "KernelArg": Record((_STR, _ANY, _ANY), KernelArg),
+    "Code": Record(
+        (_many(_each(_INT, _BOOL)), _optional(_INT), _pairs(_INT, _INT), _many(_row_of("Instruction"))),
+        lambda *parts: _Code._make([*parts, {}]), lambda code: (code.axes, code.lane, code.unrolled, code.instructions)),
+    "Kernel": Record((_row_of("Code"), _many(_row_of("KernelArg")), _VALUES), _kernel,
+                     lambda kernel: (kernel, kernel.words, kernel.origins)),
+    "KernelCall": Record((_row_of("Kernel"), _INTS, _VALUES, _VALUES, _VALUES), KernelCall),
+    "Matrix": Record((_VALUE, _row_of("Layout"), _INTS, _each(_INT, _INT)), Matrix),
+    "Product": Record(
+        (*[_row_of("Matrix")] * 3, _INTS, _each(_INT, _INT, _INT), _STR, _many(_row_of("KernelCall"))), Product),
+    "HostCall": Record((_VALUE, _many(_each(_VALUE, _row_of("Layout")))), HostCall),
+    "Loop": Record((_many(_one_of("KernelCall", "Product")), _INT, _INT, _VALUES, _INT), Loop),
+    "Location": Record((_STR, _INT), Location),
+    "Schedule": Record(
+        (_many(_many(_one_of("KernelCall", "Product", "HostCall", "Loop"), list), list), _pairs(_VALUE, _row_of("Location")),
+         _INT, _pairs(_VALUE, _INT)), Schedule),
+    "Refusal": Record((_VALUE, _VALUE, _STR), Refusal),
+    "Choice": Record((_VALUE, _BOOL, _INT), Choice),
+    "Decisions": Record((_many(_row_of("Refusal"), list), _many(_row_of("Choice"), list)), Decisions),
+    "Lowered": Record(
+        (_many(_row_of("Node"), list), _many(_INT, list), _many(_VALUE, list), _many(_each(_VALUE, _row_of("Layout")), list),
+         _row_of("Schedule"), _row_of("Decisions"), _many(_each(_INT, _INT), list)),
+        lambda *parts: Lowered._make([*parts, Target(1)]), lambda lowered: lowered[:-1]),  # the target is the reader's
+}
