@@ -13,6 +13,7 @@ from typing import Any, BinaryIO
 
 from genesis.ir.annotations import AnyFunction
 from genesis.runtime.devices import Device
+from genesis.serialization import safetensors
 from genesis.serialization.archive import Archive, write_archive
 from genesis.serialization.legacy import MAGIC, load_legacy
 from genesis.serialization.names import Builder, Read, allowed_by_users
@@ -20,7 +21,7 @@ from genesis.serialization.pickler import Pickler
 from genesis.serialization.storage import MapLocation
 from genesis.serialization.unpickler import CarefulUnpickler, TrustingUnpickler
 
-__all__ = ["add_safe_globals", "clear_safe_globals", "get_safe_globals", "load", "safe_globals", "save"]
+__all__ = ["add_safe_globals", "clear_safe_globals", "get_safe_globals", "load", "safe_globals", "safetensors", "save"]
 
 File = str | os.PathLike[str] | BinaryIO
 

@@ -80,7 +80,7 @@ class Storage:
     def open(self, key: str, source: Source, swapped: bool, device: Device) -> None:
         """Read the storage's bytes; `swapped` if they are in the other byte order."""
         source.check(key, self._nbytes)  # before memory is taken: the file may name any size
-        content = source.mapped(key, self._nbytes) if device.memory.is_host else None
+        content = source.mapped(key, self._nbytes) if device is CPU else None
         if content is None:
             self.allocate(device)
             self.fill(lambda into: source.read(key, into), swapped)

@@ -253,6 +253,7 @@ def test_mapped_files_are_read_and_not_written(tmp_path):
     loaded["x"].add_(1)
     assert loaded["view"].tolist() == [6, 7] and loaded["b"].tolist() == [True, False]
     assert path.read_bytes() == before
+    assert genesis.load(path, map_location="cpu:1", mmap=True)["x"].device.index == 1
     genesis.save(loaded, tmp_path / "y.pt")
     assert torch.load(tmp_path / "y.pt", mmap=True)["view"].tolist() == [6, 7]
     with pytest.raises(ValueError, match="wants a path"):

@@ -1,0 +1,401 @@
+"""Safetensors files: a header of JSON that names tensors, then their bytes. No code, no pickle.
+
+The functions are those of `safetensors.torch`. The format: https://huggingface.co/docs/safetensors
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import mmap
+import os
+import struct
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Any, BinaryIO, NamedTuple, Protocol
+
+import numpy as np
+
+from genesis.ir.dtypes import DTYPES, DType
+from genesis.ir.shapes import numel
+from genesis.ops.layout import contiguous_layout
+from genesis.runtime.devices import CPU, Device, DeviceLike, device_of
+from genesis.serialization.storage import Storage
+from genesis.tensor.handle import Tensor
+from genesis.tensor.views import memory_of
+
+__all__ = [
+    "SafetensorError", "load", "load_file", "load_model", "load_sharded", "safe_open", "save", "save_file", "save_model",
+    "save_sharded",
+]
+
+_NAMES = {  # in the order in which files hold them, which aligns each tensor
+    "uint64": "U64", "int64": "I64", "float64": "F64", "complex64": "C64", "float32": "F32", "uint32": "U32", "int32": "I32",
+    "bfloat16": "BF16", "float16": "F16", "uint16": "U16", "int16": "I16", "float8_e4m3fn": "F8_E4M3", "float8_e5m2": "F8_E5M2",
+    "int8": "I8", "uint8": "U8", "bool": "BOOL",
+}
+_ORDER = [*_NAMES]
+_DTYPES = {short: name for name, short in _NAMES.items()}
+_MOST_HEADER = 100_000_000  # bytes, as the package has it
+_INDEX = "model.safetensors.index.json"
+Path_ = str | os.PathLike[str]
+Tensors = Mapping[str, Tensor]
+
+
+class SafetensorError(Exception):
+    """A file that is damaged, or is none."""
+
+
+class Stateful(Protocol):
+    """A module, as far as its state goes."""
+
+    def state_dict(self) -> dict[str, Tensor]: ...
+
+    def load_state_dict(self, state_dict: Mapping[str, Any], strict: bool = ...) -> Any: ...
+
+
+# ---- headers ----
+class _Entry(NamedTuple):
+    """A tensor of a file: its bytes lie from `begin` to `end` after the header."""
+
+    dtype: DType
+    shape: tuple[int, ...]
+    begin: int
+    end: int
+
+
+def _unique(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        raise SafetensorError("load: the header names a tensor twice")
+    return found
+
+
+def _entry(name: str, told: Any) -> _Entry:
+    """A tensor as the header tells of it. Raises SafetensorError where that does not fit together."""
+    try:
+        short, shape, (begin, end) = told["dtype"], tuple(told["shape"]), told["data_offsets"]
+        numbers = [*shape, begin, end]
+    except (KeyError, TypeError, ValueError):
+        raise SafetensorError(f"load: the header tells {told!r:.60} of {name!r}; want dtype, shape and data_offsets") from None
+    if not isinstance(short, str) or _DTYPES.get(short) not in DTYPES:
+        raise SafetensorError(f"load: {name!r} is of dtype {short!r:.20}; genesis has {', '.join(DTYPES)}")
+    dtype = DTYPES[_DTYPES[short]]
+    if any(type(n) is not int or n < 0 for n in numbers) or len(shape) > 64 or math.prod(shape) * dtype.itemsize != end - begin:
+        raise SafetensorError(f"load: {name!r} of shape {shape!r:.60} and dtype {short} does not take bytes {begin} to {end}")
+    return _Entry(dtype, shape, begin, end)
+
+
+def _parsed(head: bytes, length: int) -> tuple[dict[str, _Entry], dict[str, str] | None, int]:
+    """Entries and metadata of a header that begins a file of so many bytes, and where the data begins."""
+    [size] = struct.unpack("<Q", head[:8]) if len(head) >= 8 else [0]
+    if not 0 < size <= min(_MOST_HEADER, length - 8) or len(head) < 8 + size:
+        raise SafetensorError(f"load: a header of {size} bytes in a file of {length}; this is no safetensors file")
+    try:
+        header = json.loads(head[8 : 8 + size].decode(), object_pairs_hook=_unique)
+    except (ValueError, RecursionError) as problem:
+        raise SafetensorError(f"load: the header is no JSON: {problem}") from None
+    if not isinstance(header, dict):
+        raise SafetensorError("load: the header is no dict")
+    metadata = header.pop("__metadata__", None)
+    if metadata is not None and not (
+        isinstance(metadata, dict) and all(isinstance(text, str) for text in metadata.values())
+    ):
+        raise SafetensorError("load: the metadata is no dict of strings")
+    entries = {name: _entry(name, told) for name, told in header.items()}
+    at = 0
+    for entry in sorted(entries.values(), key=lambda e: (e.begin, e.end)):
+        if entry.begin != at:
+            raise SafetensorError(f"load: tensors overlap or leave a hole at byte {at}")
+        at = entry.end
+    if at != length - 8 - size:
+        raise SafetensorError(f"load: tensors take {at} bytes, the file has {length - 8 - size}")
+    return entries, metadata, 8 + size
+
+
+# ---- loading ----
+class _Bytes:
+    """The source of a storage: bytes that lie in memory, mapped from a file or not."""
+
+    def __init__(self, content: np.ndarray, copied: bool) -> None:
+        self._content = content
+        self._copied = copied
+
+    def check(self, key: str, nbytes: int) -> None:
+        """The header was checked before."""
+
+    def read(self, key: str, into: np.ndarray) -> None:
+        into[...] = self._content
+
+    def mapped(self, key: str, nbytes: int) -> np.ndarray | None:
+        return None if self._copied or not nbytes or self._content.ctypes.data % 8 else self._content
+
+
+class safe_open:  # the package's name
+    """A safetensors file, whose tensors are read one by one, as a context.
+
+    Args:
+        filename: its path.
+        framework: taken as `safetensors` takes it, and ignored: tensors are genesis'.
+        device: where the tensors go.
+        backend: "mmap" lets tensors of the CPU be the file's pages, which are copied when written to; "pread" reads them.
+
+    Raises SafetensorError for a file that is damaged.
+
+    >>> import genesis, tempfile, os
+    >>> path = os.path.join(tempfile.mkdtemp(), "x.safetensors")
+    >>> save_file({"x": genesis.arange(4).reshape(2, 2)}, path, {"made": "here"})
+    >>> with safe_open(path) as file:
+    ...     file.keys(), file.metadata(), file.get_slice("x")[1]
+    (['x'], {'made': 'here'}, tensor([2, 3]))
+    """
+
+    def __init__(
+        self, filename: Path_, framework: str = "pt", device: DeviceLike | int = CPU, *, backend: str = "mmap"
+    ) -> None:
+        if backend not in ("mmap", "pread"):
+            raise ValueError(f"safe_open: backend {backend!r}; want 'mmap' or 'pread'")
+        self._device = device_of(f"cuda:{device}" if isinstance(device, int) else device)
+        self._copied = backend == "pread"
+        with open(filename, "rb") as file:
+            length = os.fstat(file.fileno()).st_size
+            mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_COPY) if length else b""
+        self._content = np.frombuffer(mapped, np.uint8)
+        head = struct.unpack("<Q", mapped[:8])[0] if length >= 8 else 0
+        self._entries, self._metadata, self._start = _parsed(bytes(mapped[: 8 + min(head, _MOST_HEADER)]), length)
+
+    def __enter__(self) -> safe_open:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, problem: BaseException | None, trace: TracebackType | None) -> None:
+        """Nothing to do: the pages live as long as tensors of theirs."""
+
+    def keys(self) -> list[str]:
+        """The names of the tensors, in their order in the file."""
+        return sorted(self._entries, key=lambda name: self._entries[name].begin)
+
+    offset_keys = keys
+
+    def metadata(self) -> dict[str, str] | None:
+        """The texts that were saved along, if any."""
+        return self._metadata
+
+    def get_tensor(self, name: str) -> Tensor:
+        """The tensor of a name. Raises SafetensorError if there is none."""
+        entry = self._entries.get(name)
+        if entry is None:
+            raise SafetensorError(f"safe_open: the file has no tensor {name!r}; it has {', '.join(self.keys()):.200}")
+        content = self._content[self._start + entry.begin : self._start + entry.end]
+        return _tensor(entry, _Bytes(content, self._copied), self._device)
+
+    get_slice = get_tensor  # a mapped tensor is read where it is indexed
+
+    def get_tensors(self) -> dict[str, Tensor]:
+        """All tensors, by name."""
+        return {name: self.get_tensor(name) for name in self.keys()}
+
+
+def _tensor(entry: _Entry, source: _Bytes, device: Device) -> Tensor:
+    storage = Storage(entry.dtype, entry.end - entry.begin)
+    storage.open("", source, False, device)
+    return storage.tensor(entry.dtype, contiguous_layout(entry.shape))
+
+
+def load(data: bytes) -> dict[str, Tensor]:
+    """The tensors in the bytes of a safetensors file. Raises SafetensorError for damaged ones.
+
+    >>> import genesis
+    >>> load(save({"x": genesis.ones(2)}))
+    {'x': tensor([1., 1.])}
+    """
+    entries, _, start = _parsed(data, len(data))
+    content = np.frombuffer(data, np.uint8)
+    return {
+        name: _tensor(entry, _Bytes(content[start + entry.begin : start + entry.end], True), CPU)
+        for name, entry in sorted(entries.items(), key=lambda item: item[1].begin)
+    }
+
+
+def load_file(filename: Path_, device: DeviceLike | int = CPU, *, backend: str = "mmap") -> dict[str, Tensor]:
+    """The tensors of a safetensors file, on `device`; `backend` as for `safe_open`."""
+    with safe_open(filename, device=device, backend=backend) as file:
+        return file.get_tensors()
+
+
+def load_sharded(index: Path_, device: DeviceLike | int = CPU, *, backend: str = "mmap") -> dict[str, Tensor]:
+    """The tensors of several files, which `model.safetensors.index.json`, or the folder it is in, names.
+
+    Raises SafetensorError where the index is damaged, or names a tensor that its file lacks.
+    """
+    path = Path(index) / _INDEX if Path(index).is_dir() else Path(index)
+    try:
+        told = json.loads(path.read_text())["weight_map"].items()
+    except (ValueError, KeyError, AttributeError, TypeError) as problem:
+        raise SafetensorError(f"load_sharded: {path.name} is no index: {problem!r}") from None
+    files: dict[str, safe_open] = {}
+    tensors = {}
+    for name, file in told:
+        if not isinstance(file, str) or Path(file).name != file:
+            raise SafetensorError(f"load_sharded: {path.name} names {file!r}; want a file of its folder")
+        if file not in files:
+            files[file] = safe_open(path.parent / file, device=device, backend=backend)
+        tensors[name] = files[file].get_tensor(name)
+    return tensors
+
+
+# ---- saving ----
+def _header(tensors: Tensors, metadata: Mapping[str, str] | None) -> tuple[bytes, list[Tensor]]:
+    """The header of a file, and its tensors in their order."""
+    header: dict[str, Any] = {}
+    if metadata is not None:
+        if not all(isinstance(text, str) for pair in metadata.items() for text in pair):
+            raise TypeError(f"save: metadata are strings by strings, got {metadata!r:.60}")
+        header["__metadata__"] = {**metadata}
+    for name, tensor in tensors.items():
+        if not tensor.layout.is_contiguous:
+            raise ValueError(f"save: {name!r} is not contiguous; call .contiguous() on it before")
+        if tensor.dtype.name not in _NAMES:
+            raise TypeError(f"save: {name!r} is {tensor.dtype.name}, which the format has no name for")
+    order = sorted(tensors.items(), key=lambda item: (_ORDER.index(item[1].dtype.name), item[0]))
+    at = 0
+    for name, tensor in order:
+        end = at + tensor.numel() * tensor.dtype.itemsize
+        header[name] = {"dtype": _NAMES[tensor.dtype.name], "shape": [*tensor.shape], "data_offsets": [at, end]}
+        at = end
+    text = json.dumps(header, separators=(",", ":"), ensure_ascii=False).encode()
+    text += b" " * (-len(text) % 8)
+    return struct.pack("<Q", len(text)) + text, [tensor for _, tensor in order]
+
+
+def _parts(tensors: Tensors, metadata: Mapping[str, str] | None) -> Iterator[memoryview | bytes]:
+    """The bytes of a file, in parts. Raises before the first one for tensors that cannot be saved."""
+    for name, tensor in tensors.items():
+        if not isinstance(tensor, Tensor):
+            raise ValueError(f"save: {name!r} is a {type(tensor).__name__}; want a dict of tensors")
+    shared = [names for names in _sharing(tensors) if len(names) > 1]
+    if shared:
+        raise RuntimeError(f"save: {' and '.join(shared[0])} share memory, and files cannot; want save_model, or clones")
+    header, order = _header(tensors, metadata)
+    yield header
+    for tensor in order:
+        yield memory_of(tensor).numpy(tensor.dtype).reshape(-1).view(np.uint8).data
+
+
+def save(tensors: Tensors, metadata: Mapping[str, str] | None = None) -> bytes:
+    """The bytes of a safetensors file. Raises as `save_file`."""
+    return b"".join(_parts(tensors, metadata))
+
+
+def save_file(tensors: Tensors, filename: Path_, metadata: Mapping[str, str] | None = None) -> None:
+    """Write tensors, by name, to a safetensors file; `metadata` are texts that go along.
+
+    Raises ValueError for a tensor that is not contiguous, RuntimeError for tensors that share memory, of which
+    `save_model` keeps one.
+    """
+    parts = _parts(tensors, metadata)
+    first = next(parts)  # raises before the file is touched
+    with open(filename, "wb") as file:
+        _write(file, first, parts)
+
+
+def _write(file: BinaryIO, first: memoryview | bytes, rest: Iterator[memoryview | bytes]) -> None:
+    file.write(first)
+    for part in rest:
+        file.write(part)
+
+
+def save_sharded(
+    tensors: Tensors, folder: Path_, max_shard_size: int = 5 * 10**9, metadata: Mapping[str, str] | None = None
+) -> None:
+    """Write tensors to files of at most `max_shard_size` bytes, or of one tensor, with an index that names them.
+
+    >>> import genesis, tempfile, os
+    >>> folder = tempfile.mkdtemp()
+    >>> save_sharded({"a": genesis.ones(4), "b": genesis.zeros(4)}, folder, max_shard_size=16)
+    >>> sorted(os.listdir(folder))[:2], load_sharded(folder)["b"]
+    (['model-00001-of-00002.safetensors', 'model-00002-of-00002.safetensors'], tensor([0., 0., 0., 0.]))
+    """
+    shards: list[dict[str, Tensor]] = []
+    size = total = 0
+    for name, tensor in tensors.items():
+        nbytes = tensor.numel() * tensor.dtype.itemsize
+        if not shards or size + nbytes > max_shard_size:
+            shards.append({})
+            size = 0
+        shards[-1][name] = tensor
+        size, total = size + nbytes, total + nbytes
+    files: dict[str, str] = {}
+    for number, shard in enumerate(shards, 1):
+        file = f"model-{number:05}-of-{len(shards):05}.safetensors"
+        save_file(shard, Path(folder) / file, metadata)
+        files |= dict.fromkeys(shard, file)
+    index = {"metadata": {"total_size": total}, "weight_map": files}
+    (Path(folder) / _INDEX).write_text(json.dumps(index, indent=2) + "\n")
+
+
+# ---- modules: of tied weights, one is saved ----
+def _sharing(tensors: Tensors) -> list[list[str]]:
+    """The names, sorted, of tensors that share memory."""
+    by_root: dict[int, list[tuple[int, int, str]]] = {}
+    for name, tensor in tensors.items():
+        root = tensor if tensor._base is None else tensor._base
+        at = tensor.layout
+        if 0 not in at.shape:
+            last = at.offset + sum((extent - 1) * stride for extent, stride in zip(at.shape, at.strides, strict=True))
+            by_root.setdefault(id(root), []).append((at.offset, last, name))
+    groups = []
+    for places in by_root.values():
+        reached = -1
+        for first, last, name in sorted(places):
+            if first > reached:
+                groups.append([name])
+            else:
+                groups[-1].append(name)
+            reached = max(reached, last)
+    return [sorted(names) for names in groups]
+
+
+def _is_whole(tensor: Tensor) -> bool:
+    return tensor._base is None or numel(tensor.shape) == numel(tensor._base.shape)
+
+
+def _dropped(tensors: Tensors, preferred: Sequence[str] = ()) -> dict[str, str]:
+    """Tensors that are seen through another one, by name, with the name of the one to keep."""
+    dropped: dict[str, str] = {}
+    for names in (names for names in _sharing(tensors) if len(names) > 1):
+        whole = [name for name in names if _is_whole(tensors[name])]
+        if not whole:
+            raise RuntimeError(f"save_model: {' and '.join(names)} share memory, and none takes all of it; clone() them")
+        kept = next((name for name in whole if name in preferred), whole[0])
+        dropped |= {name: kept for name in names if name != kept}
+    return dropped
+
+
+def save_model(
+    model: Stateful, filename: Path_, metadata: Mapping[str, str] | None = None, force_contiguous: bool = True
+) -> None:
+    """Write a module's state to a safetensors file; of tied weights one is written, and the metadata name the others."""
+    state = model.state_dict()
+    dropped = _dropped(state)
+    kept = {name: tensor for name, tensor in state.items() if name not in dropped}
+    if force_contiguous:
+        kept = {name: tensor.contiguous() for name, tensor in kept.items()}
+    save_file(kept, filename, {**dropped, **(metadata or {})} if dropped or metadata is not None else None)
+
+
+def load_model(
+    model: Stateful, filename: Path_, strict: bool = True, device: DeviceLike | int = CPU, *, backend: str = "mmap"
+) -> tuple[list[str], list[str]]:
+    """Read a module's state from a safetensors file; returns the names that the file lacks, and those that the module does.
+
+    With `strict` either raises RuntimeError. Tied weights are there if one of them is.
+    """
+    read = load_file(filename, device, backend=backend)
+    dropped = _dropped(model.state_dict(), [*read])
+    missing, unexpected = model.load_state_dict(read, strict=False)
+    lacking = sorted(set(missing) - set(dropped))
+    unwanted = [*unexpected, *(name for name in dropped if name in read)]
+    if strict and (lacking or unwanted):
+        raise RuntimeError(f"load_model: the file lacks {lacking}, and has {unwanted}, which {type(model).__name__} does not")
+    return lacking, unwanted
