@@ -91,6 +91,8 @@ def binary_cross_entropy(input: Value, target: Value, weight: Value | None = Non
     if input.shape != target.shape:
         raise ValueError(f"binary_cross_entropy: input {input.shape} and target {target.shape}; want one shape")
     x, t = promoted(input, target)
+    if x.dtype.category < 2:
+        raise TypeError(f"binary_cross_entropy: wants probabilities, floating numbers; got {x.dtype.name}")
     wide, goal = widened(x), widened(t)
     losses = -(goal * _bounded_log(wide) + (1 - goal) * _bounded_log(1 - wide))
     return cast(reduced("binary_cross_entropy", losses if weight is None else losses * weight, reduction), x.dtype)

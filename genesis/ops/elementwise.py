@@ -50,9 +50,12 @@ mul = binary("mul", operator="mul", grad=lambda g, z, x, y: (g * y, g * x), ref=
 div = binary(
     "div", operator="truediv", grad=lambda g, z, x, y: (g / y, -g * (x / y) / y), ref=np.true_divide, floating=True, cost=4,
 )
-floor_divide = binary("floor_divide", operator="floordiv", ref=np.floor_divide, cost=8)
-remainder = binary("remainder", operator="mod", grad=lambda g, z, x, y: _modulo_grad(g, floor(x / y)), ref=np.remainder, cost=8)
-fmod = binary("fmod", grad=lambda g, z, x, y: _modulo_grad(g, trunc(x / y)), ref=np.fmod, cost=8)
+floor_divide = binary("floor_divide", operator="floordiv", ref=np.floor_divide, cost=8, bools=_AS_INT)
+remainder = binary(
+    "remainder", operator="mod", grad=lambda g, z, x, y: _modulo_grad(g, floor(x / y)), ref=np.remainder, cost=8,
+    bools=_AS_INT,
+)
+fmod = binary("fmod", grad=lambda g, z, x, y: _modulo_grad(g, trunc(x / y)), ref=np.fmod, cost=8, bools=_AS_INT)
 maximum = binary("maximum", exact=True, grad=lambda g, z, x, y: _share(g, x > y, x == y), ref=np.maximum, in_place=False)
 minimum = binary("minimum", exact=True, grad=lambda g, z, x, y: _share(g, x < y, x == y), ref=np.minimum, in_place=False)
 atan2 = binary(

@@ -252,6 +252,8 @@ def var(
     (tensor(1.6667), tensor(1.2500), tensor(1.2500))
     """
     dim, correction = corrected("var", dim, unbiased, correction)
+    if input.dtype.category < 2:
+        raise TypeError(f"var: wants a floating tensor, got {input.dtype.name}; convert with .to(genesis.float32)")
     axes, x = normalize_axes("var", dim, input.ndim), widened(input)
     centred = x - mean(x, axes, True) if axes else x * 0
     freedom = numel(input.shape[a] for a in axes) - correction

@@ -167,8 +167,16 @@ _addresses: dict[str, int] = {}  # of the present engine's symbols
 
 
 def target() -> tuple[str, str, str]:
-    """(triple, processor, features) of the machine code made and loaded here."""
-    return llvm.get_process_triple(), llvm.get_host_cpu_name(), llvm.get_host_cpu_features().flatten()
+    """(triple, processor, features) of the machine code made and loaded here.
+
+    Raises ValueError if $GENESIS_TARGET is none of the levels of x86-64.
+    """
+    level, triple = os.environ.get("GENESIS_TARGET"), llvm.get_process_triple()
+    if level is None:
+        return triple, llvm.get_host_cpu_name(), llvm.get_host_cpu_features().flatten()
+    if level not in numba_compiler.LEVELS:
+        raise ValueError(f"GENESIS_TARGET: {level!r}; want one of {', '.join(numba_compiler.LEVELS)}")
+    return triple, level, numba_compiler.LEVELS[level]
 
 
 def load(object_code: bytes, symbol: str) -> int:

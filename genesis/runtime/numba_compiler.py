@@ -16,6 +16,9 @@ from typing import IO, Any
 
 IDLE_SECONDS = 20.0  # a worker without requests for that long ends itself
 
+# What $GENESIS_TARGET may name, in place of the host's processor, and the features that decide on the width of vectors.
+LEVELS = {"x86-64-v3": "+avx,+avx2,+f16c,+fma", "x86-64-v4": "+avx,+avx2,+f16c,+fma,+avx512bw,+avx512f,+avx512vl"}
+
 _LENGTH = struct.Struct("<Q")
 
 
@@ -23,7 +26,14 @@ _LENGTH = struct.Struct("<Q")
 def _code_generator() -> Any:
     from numba.core.codegen import JITCPUCodegen
 
-    return JITCPUCodegen("genesis")
+    class ForTarget(JITCPUCodegen):  # type: ignore[misc]
+        def _get_host_cpu_name(self) -> str:
+            return os.environ.get("GENESIS_TARGET") or str(super()._get_host_cpu_name())
+
+        def _get_host_cpu_features(self) -> str:
+            return LEVELS.get(os.environ.get("GENESIS_TARGET", "")) or str(super()._get_host_cpu_features())
+
+    return ForTarget("genesis")
 
 
 def compile_module(symbol: str, llvm_ir: str) -> bytes:
