@@ -17,7 +17,7 @@ from genesis.pytree import leaves_of
 from genesis.runtime.devices import Device, DeviceLike, device_of
 from genesis.runtime.fork import fork_safe_lock
 from genesis.tensor.dispatch import array_of, filled, moved
-from genesis.tensor.handle import Tensor, hold_gradient
+from genesis.tensor.handle import Storage, Tensor, hold_gradient
 from genesis.tensor.in_place import move_storage
 from genesis.tensor.modes import enable_grad
 from genesis.tracing.state import recording
@@ -198,7 +198,7 @@ def _away(tensors: Sequence[Tensor], device: Device, function: Callable[[], T]) 
     """What `function` returns while the tensors, which are leaves, have copies of their values on `device`."""
     with _LENDING:
         lent = [t for t in {id(t): t for t in tensors}.values() if t.device is not device]
-        before = [(tensor, tensor._array, tensor._base, tensor._layout) for tensor in lent]
+        before = [(tensor, tensor._array, tensor._base, tensor._layout, tensor._storage) for tensor in lent]
         with recording(False) as again, again:
             copies = moved(lent, device)
         try:
@@ -212,9 +212,9 @@ def _away(tensors: Sequence[Tensor], device: Device, function: Callable[[], T]) 
             _brought_back(before)
 
 
-def _brought_back(before: Sequence[tuple[Tensor, Array, Tensor | None, Layout | None]]) -> None:
-    for tensor, array, base, layout in before:
-        tensor._array, tensor._base, tensor._layout = array, base, layout
+def _brought_back(before: Sequence[tuple[Tensor, Array, Tensor | None, Layout | None, Storage | None]]) -> None:
+    for tensor, array, base, layout, storage in before:
+        tensor._array, tensor._base, tensor._layout, tensor._storage = array, base, layout, storage
         tensor._version += 1
 
 

@@ -40,7 +40,8 @@ def evaluate_all(
         for index in sorted(needed - set(given)):
             node = nodes[index]
             if node.op == "scalar":
-                arrays[index] = np.asarray(scalars[node.attrs["slot"]], node.dtype.numpy)
+                # Converted afterwards: a number out of an integral dtype's range wraps round, as in kernels.
+                arrays[index] = np.asarray(scalars[node.attrs["slot"]]).astype(node.dtype.numpy)
                 continue
             rule = PRIMITIVES[node.op].reference
             assert rule is not None, node.op

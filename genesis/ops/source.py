@@ -17,7 +17,7 @@ from genesis.ops.registry import as_values, cast, composite, expand, primitive
 
 primitive("input", "source")
 primitive("scalar", "source")
-primitive("constant", "source", reference=lambda node: np.asarray(node.attrs["value"], node.dtype.numpy))
+primitive("constant", "source", reference=lambda node: np.asarray(node.attrs["value"]).astype(node.dtype.numpy))
 primitive("iota", "source", reference=lambda node: np.arange(node.shape[0], dtype=node.dtype.numpy))
 
 

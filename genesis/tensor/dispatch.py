@@ -37,7 +37,7 @@ from genesis.tensor.transfer import sent
 from genesis.tracing.memory import Memory
 from genesis.tracing.recording_hooks import refuse
 from genesis.tracing.source_line import user_line
-from genesis.tracing.state import current_trace, thread_state
+from genesis.tracing.state import current_trace, recording, thread_state
 from genesis.tracing.trace import LOCK, Array, Trace
 from genesis.tracing.trie import BYTE_LIMIT
 
@@ -57,8 +57,14 @@ def array_of(tensor: Tensor) -> Array:
     """The array that `tensor` holds now; a view whose root was written to looks again."""
     base = tensor._base
     if base is not None and base._version != tensor._seen:
-        while base._base is not None:  # converted in place; the storage moved to the root
+        storage = tensor._storage
+        if storage is not None and storage.root is not None:  # the root has left this storage
+            base = tensor._base = storage.root
+            tensor._storage = base._storage
+        while base._base is not None:
             base = tensor._base = base._base
+        if base._version == tensor._seen:
+            return tensor._array
         if tensor._array.node.differentiable and (base._version - tensor._seen) % SHOWN == 0:
             tensor._seen = base._version  # nobody has written: it keeps its derivation
             return tensor._array
@@ -67,8 +73,14 @@ def array_of(tensor: Tensor) -> Array:
             own = memory.at(tensor.layout, tensor.dtype)  # the memory itself, not a copy: the outside may write to it
             refreshed = Array.realized(own.buffer, own.layout, tensor.dtype)
         else:
-            whole = call(OPERATIONS["view_at"], (base, tensor._layout))
-            refreshed = (call(OPERATIONS["stop_gradient"], (whole,)) if tensor._detached else whole)._array
+            # Looked at under no_grad, it keeps a derivation all the same: it may be used outside of that later.
+            derived = tensor._array.node.differentiable or base._array.node.differentiable
+            with recording(derived or thread_state.grad_enabled) as again, again:
+                whole = call(OPERATIONS["view_at"], (base, tensor._layout))
+                refreshed = (call(OPERATIONS["stop_gradient"], (whole,)) if tensor._detached else whole)._array
+        if tensor._detached and tensor._array.node.differentiable:  # its own, of what was written to it alone
+            with recording(True) as again, again:
+                refreshed = call(OPERATIONS["with_value"], (tensor_of(tensor._array, True), tensor_of(refreshed)))._array
         if tensor._array.node.differentiable or refreshed.node.differentiable:
             tensor._requires_grad = refreshed.node.differentiable
         tensor._array = refreshed

@@ -29,6 +29,20 @@ else:
     Methods = object
 
 
+class Storage:
+    """What a root's views have in common: an object that they alone own once their root has left for another storage.
+
+    Attributes:
+        root: the root of that storage from then on; None while it is the one that they were made of.
+    """
+
+    __slots__ = ("root",)
+    root: Tensor | None
+
+    def __init__(self) -> None:
+        self.root = None
+
+
 class Tensor(Methods):
     """A multi-dimensional array of one dtype that remembers how it was made.
 
@@ -40,6 +54,7 @@ class Tensor(Methods):
     # Defaults of what most tensors never set.
     _base: Tensor | None = None  # the root whose storage this views
     _layout: Layout | None = None  # where in the root
+    _storage: Storage | None = None  # a view's, and its root's once there has been a view
     _detached: bool = False
     _within: bool = False  # a view of a detached tensor
     _untracked: bool = False  # `.data`: backward does not mind what is written through it
@@ -146,6 +161,21 @@ def tensor_of(array: Array, requires_grad: bool = False, kind: type[Tensor] = Te
     tensor._array = array
     tensor._requires_grad = requires_grad
     return tensor
+
+
+def shares(result: Tensor, root: Tensor, layout: Layout | None) -> None:
+    """`result` is a view of `root`'s storage, and knows what that holds now."""
+    storage = root._storage
+    if storage is None:
+        storage = root._storage = Storage()
+    result._base, result._layout, result._seen, result._storage = root, layout, root._version, storage
+
+
+def leave_storage(tensor: Tensor, root: Tensor) -> None:
+    """`tensor`, a root, becomes a view of another storage: its views so far are `root`'s from now on."""
+    storage, tensor._storage = tensor._storage, None
+    if storage is not None:  # without views it ends here
+        storage.root = root
 
 
 def pending(trace: Trace, index: int, kind: type[Tensor]) -> Tensor:

@@ -34,6 +34,10 @@ def write(tensor: Tensor, value: Tensor, change: Change | None = None) -> Tensor
         raise RuntimeError("a leaf tensor that requires grad cannot be changed in place; wrap it in genesis.no_grad()")
     if thread_state.multi_device and value._array.device is not array.device:
         raise RuntimeError(f"in-place: the result is on {value._array.device}, the tensor on {array.device}; use .to() first")
+    if tensor._detached and thread_state.grad_enabled and not tensor._untracked and (
+        value._array.node.differentiable or array.node.differentiable
+    ):
+        return _written_apart(tensor, value, change or last_change(value))
     root = tensor if tensor._base is None else tensor._base
     unrecorded = tensor._detached or root._keeps_derivation or not thread_state.grad_enabled
     keeps_derivation = unrecorded and root._array.node.differentiable
@@ -43,8 +47,6 @@ def write(tensor: Tensor, value: Tensor, change: Change | None = None) -> Tensor
         if array is not root._array:
             note(array, change)
     if unrecorded and value._array.node.differentiable:
-        if tensor._detached and not tensor._untracked and thread_state.grad_enabled:
-            return _written_apart(tensor, value, change)
         value = call(OPERATIONS["stop_gradient"], (value,))
     if tensor._base is None:
         _store(tensor, _rederived(tensor, value) if keeps_derivation else value)
@@ -111,11 +113,16 @@ def write_all(tensors: Sequence[Tensor], values: Sequence[Array]) -> None:
 
 
 def _written_apart(tensor: Tensor, value: Tensor, change: Change | None) -> Tensor:
-    """Write what carries a gradient into a detached tensor: values go to the storage, the derivation stays the tensor's own."""
+    """Write what carries a gradient into a detached tensor, or over what did: values go to the storage, the derivation stays
+    the tensor's own.
+
+    Raises RuntimeError for a view of a detached tensor, which does not know whose derivation to change.
+    """
     if tensor._within:
         raise RuntimeError("in-place: a view of a detached tensor cannot take what carries a gradient; clone() it first")
-    write(tensor, call(OPERATIONS["stop_gradient"], (value,)), change)
-    tensor._array, tensor._requires_grad = value._array, True
+    with recording(False) as again, again:
+        write(tensor, call(OPERATIONS["stop_gradient"], (value,)), change)
+    tensor._array, tensor._requires_grad = value._array, value._array.node.differentiable
     return tensor
 
 
@@ -203,5 +210,7 @@ def update_all(tensors: Sequence[Tensor], name: str, *arguments: object) -> list
 
 def move_storage(tensor: Tensor, value: Tensor) -> None:
     """Move a leaf's storage to that of `value`, on another device; views of it look there too."""
+    if tensor._base is not None:
+        tensor._storage = None
     tensor._array, tensor._base, tensor._layout = array_of(value), None, None
     tensor._version += 1

@@ -7,7 +7,7 @@ from genesis.ops.layout import LAYOUT_RULES, contiguous_layout
 from genesis.ops.registry import OPERATIONS
 from genesis.tensor.dispatch import SHOWN, array_of, call
 from genesis.tensor.first_call import holds_tensor, number_in
-from genesis.tensor.handle import Tensor, tensor_of
+from genesis.tensor.handle import Tensor, shares, tensor_of
 from genesis.tracing.memory import Memory
 from genesis.tracing.recording_hooks import value_looked_at
 from genesis.tracing.state import thread_state
@@ -41,7 +41,7 @@ def view(tensor: Tensor, name: str, *arguments: object, **attributes: object) ->
         else:
             result = call(OPERATIONS[name], (tensor, *arguments), attributes)
         root = tensor if tensor._base is None else tensor._base
-        result._base, result._layout, result._seen = root, to, root._version
+        shares(result, root, to)
         result._detached = result._within = tensor._detached
         if tensor.__class__ is not Tensor:
             result.__class__ = tensor._result_class
@@ -65,9 +65,8 @@ def detach(tensor: Tensor) -> Tensor:
     else:
         result = call(OPERATIONS["stop_gradient"], (tensor,))
     root = tensor if tensor._base is None else tensor._base
-    result._requires_grad = False
-    result._base, result._seen, result._detached = root, root._version, True
-    result._layout = tensor._layout or contiguous_layout(tensor.shape)
+    result._requires_grad, result._detached = False, True
+    shares(result, root, tensor._layout or contiguous_layout(tensor.shape))
     if tensor.__class__ is not Tensor:
         result.__class__ = tensor._result_class
     return result

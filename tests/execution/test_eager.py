@@ -59,6 +59,17 @@ def test_a_line_is_computed_when_it_has_run():
     assert (genesis.ones(2) * 3)._array.memory is None
 
 
+def test_numbers_out_of_range_wrap_round_as_in_kernels():
+    def steps():
+        x = genesis.tensor([1, 2, 200], dtype=genesis.uint8)
+        return (x * -1).tolist(), (x + 300).tolist(), x.clamp(-1, 9).dtype, genesis.full((2,), -1, dtype=genesis.uint8).tolist()
+
+    with genesis.eager():
+        found = steps()
+    assert found == steps()
+    assert found[0] == [255, 254, 56]
+
+
 def test_random_numbers_continue_each_other():
     def drawn(first, second):
         genesis.manual_seed(3)

@@ -159,3 +159,25 @@ def test_random_fills_draw_anew():
     assert x.min().item() >= 2 and x.max().item() < 4
     assert y.mean().item() == pytest.approx(5, abs=0.02)
     assert not bool((x == genesis.empty(1000).uniform_(2, 4)).all())
+
+
+@pytest.mark.parametrize("write", ["x[0] = 5", "x.data[0] = 1", "x.detach()[0] = 1", "b.data[0] = 1", "b.add_(1)", "b.mul_(2)"])
+@pytest.mark.parametrize("part", ["x", "x[::2]"])
+def test_a_detached_tensor_that_took_a_gradient_keeps_it_when_its_storage_is_written(write, part):
+    found = []
+    for lib in (genesis, torch):
+        x = lib.ones(6)
+        b = eval(part).detach()
+        w = lib.full(b.shape, 3.0, requires_grad=True)
+        b.copy_(w)
+        exec(write)
+        (b * 2).sum().backward()
+        found.append((b.requires_grad, b.tolist(), x.tolist(), w.grad.tolist()))
+    assert found[0] == found[1]
+
+
+def test_a_view_of_such_a_tensor_is_not_written_in_silence():
+    b, w = genesis.ones(3).detach(), genesis.ones(3, requires_grad=True)
+    b.copy_(w)
+    with pytest.raises(RuntimeError, match="view of a detached tensor"):
+        b[0] = 1

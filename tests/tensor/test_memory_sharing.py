@@ -1,5 +1,8 @@
 """Memory shared with NumPy: results land in it, and what was written before a change keeps the value it had then."""
 
+import gc
+import weakref
+
 import numpy as np
 import pytest
 import torch
@@ -213,3 +216,64 @@ def test_a_view_of_a_leaf_whose_memory_is_shown_keeps_its_derivation():
     assert leaf.detach().numpy().sum() == 9
     (wide * wide).sum().backward()
     assert leaf.grad.tolist() == [[4.0] * 3] * 3
+
+
+def averages_lent(lib):
+    """Weights that an average stands in for, taken back and trained on."""
+    p = lib.zeros(3, requires_grad=True)
+    backup, average = p.data, lib.full((3,), 100.0)
+    p.data = average
+    p.data = backup
+    with lib.no_grad():
+        p.sub_(0.5)
+    backup.add_(10)
+    return p, backup, average
+
+
+def views_of_what_was_replaced(lib):
+    x = lib.arange(6.0)
+    written, before = x[4:], x.detach()
+    x.add_(1)
+    x.data = lib.full((2,), 7.0)
+    x.add_(1)
+    written.add_(1)
+    x.data = lib.ones(2)
+    return x, written, before, written[1:]
+
+
+def replaced_by_its_own_part(lib):
+    x = lib.arange(6.0)
+    odd, whole = x[1::2], x.data
+    x.data = odd
+    x.add_(10)
+    return x, odd, whole
+
+
+def turned_then_replaced(lib):
+    x = lib.arange(6.0).reshape(2, 3).clone()
+    row = x[1]
+    x.t_()
+    column = x[:, 0]
+    x.data = lib.zeros(2)
+    row.add_(1)
+    column.mul_(2)
+    return x, row, column
+
+
+@pytest.mark.parametrize("case", [averages_lent, views_of_what_was_replaced, replaced_by_its_own_part, turned_then_replaced])
+def test_views_stay_with_the_storage_that_data_is_taken_from(case):
+    ours, theirs = case(genesis), case(torch)
+    for have, want in zip(ours, theirs, strict=True):
+        assert have.tolist() == want.tolist()
+    with genesis.eager():
+        assert [x.tolist() for x in case(genesis)] == [x.tolist() for x in theirs]
+
+
+def test_a_storage_without_views_ends_when_data_is_replaced():
+    x = genesis.ones(100_000) + 1  # too large for its program to keep
+    x.tolist()
+    former = weakref.ref(x._array.memory.buffer)
+    x.data = x.data[:3] * 2
+    x.tolist()
+    gc.collect()
+    assert former() is None

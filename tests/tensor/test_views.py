@@ -164,3 +164,46 @@ def test_what_was_computed_before_a_write_keeps_its_value():
 def test_expanded_elements_cannot_be_written():
     with pytest.raises(RuntimeError, match="share one place"):
         genesis.zeros(1, 3).expand(2, 3).add_(1)
+
+
+def looked_at(lib, w):
+    v = w[1:]
+    with lib.no_grad():
+        w.mul_(2)
+        v.sum().item()
+    return v
+
+
+def written(lib, w):
+    v = w[1:]
+    with lib.no_grad():
+        v.mul_(2)
+    return v
+
+
+def part_of_a_result(lib, w):
+    v = (w * 3)[1:]
+    with lib.no_grad():
+        v.mul_(2)
+        v.tolist()
+    return v
+
+
+def base_took_a_gradient(lib, w):
+    x = lib.ones(4)
+    v = x[1:]
+    x.mul_(w)
+    with lib.no_grad():
+        v.tolist()
+    return v
+
+
+@pytest.mark.parametrize("view", [looked_at, written, part_of_a_result, base_took_a_gradient])
+def test_a_view_that_is_read_anew_without_gradients_keeps_its_derivation(view):
+    found = []
+    for lib in (genesis, torch):
+        w = lib.ones(4, requires_grad=True)
+        v = view(lib, w)
+        (v * v).sum().backward()
+        found.append((v.requires_grad, v.is_leaf, v.tolist(), w.grad.tolist()))
+    assert found[0] == found[1]

@@ -13,13 +13,13 @@ from genesis.ir.annotations import Tree
 from genesis.ir.dtypes import DType
 from genesis.ops.layout import Layout
 from genesis.runtime.devices import Device
-from genesis.tensor.handle import Tensor
+from genesis.tensor.handle import Tensor, shares
 from genesis.tensor.traced_number import Number
 from genesis.tracing.trace import Array
 
 _FINAL = (int, float, bool, str, bytes, complex, type(None), np.generic, DType, Device, slice, range, type)
 _FLAGS = "_requires_grad", "_detached", "_within", "_untracked", "_keeps_derivation", "_version"
-_DESCRIBED = {"_array", "_base", "_layout", "_seen", "_is_holder", *_FLAGS}  # all that a tensor has of its own
+_DESCRIBED = {"_array", "_base", "_layout", "_seen", "_storage", "_is_holder", *_FLAGS}  # all that a tensor has of its own
 
 
 @dataclasses.dataclass(eq=False)
@@ -206,7 +206,8 @@ class Results:
         result._requires_grad = False
         if base is not None:
             root = self.tensor(base, values, leaves, made) if base.__class__ is Recipe else find(base, leaves)
-            result._base, result._layout, result._seen = root, recipe.layout, root._version - recipe.lag
+            shares(result, root, recipe.layout)
+            result._seen -= recipe.lag
         if value is None:
             whole = root._array
             memory = whole.memory.at(recipe.layout, whole.node.dtype)  # type: ignore[union-attr, arg-type]

@@ -11,7 +11,7 @@ from genesis.ir.shapes import numel, reach
 from genesis.ops.layout import Layout, contiguous_layout
 from genesis.ops.registry import OPERATIONS
 from genesis.tensor.dispatch import array_of, call
-from genesis.tensor.handle import Tensor, method, tensor_of
+from genesis.tensor.handle import Tensor, leave_storage, method, shares, tensor_of
 from genesis.tensor.views import view
 from genesis.tracing.recording_hooks import refuse
 from genesis.tracing.state import thread_state
@@ -49,7 +49,7 @@ def as_strided(input: Tensor, size: Sequence[int], stride: Sequence[int], storag
         raise RuntimeError(f"as_strided: a view with strides {own.strides}, offset {own.offset} that requires a gradient; want "
                            "what takes its storage row by row, such as a clone()")
     result: Tensor = call(OPERATIONS["view_at"], (input if whole else root.detach(), at))
-    result._base, result._layout, result._seen = root, at, root._version
+    shares(result, root, at)
     result._detached = result._within = input._detached
     return result
 
@@ -92,7 +92,8 @@ def _turned(tensor: Tensor, name: str, *arguments: Extents) -> Tensor:
         root._keeps_derivation, root._untracked = tensor._keeps_derivation, tensor._untracked
         root._version = tensor._version + 1
         tensor._version += 1
-        tensor._base, tensor._seen = root, root._version
+        leave_storage(tensor, root)
+        shares(tensor, root, seen._layout)
         tensor._detached = tensor._requires_grad and not array.node.differentiable
     tensor._array = seen._array
     if tensor._base is not None:

@@ -9,9 +9,9 @@ from genesis.functions.random_draws import drawn
 from genesis.ir.dtypes import float64
 from genesis.ops.registry import OPERATIONS
 from genesis.runtime.rng import Generator
-from genesis.tensor.dispatch import array_of, call, filled
+from genesis.tensor.dispatch import SHOWN, array_of, call, filled
 from genesis.tensor.from_python import from_data
-from genesis.tensor.handle import Operand, Tensor, attribute, method, tensor_of
+from genesis.tensor.handle import Operand, Tensor, attribute, leave_storage, method, shares, tensor_of
 from genesis.tensor.in_place import write
 from genesis.tensor.views import detach, view
 
@@ -162,10 +162,14 @@ def _set_data(self: Tensor, value: Tensor) -> None:
     if not self.is_leaf:  # a result keeps its derivation
         self.data.copy_(value)
         return
-    if root is self:  # no tensor is a view of itself
-        root = tensor_of(array_of(self))
-    self._array = shared._array
-    self._base, self._layout, self._seen, self._detached = root, shared._layout, root._version, True
+    if self._base is None:  # views of it stay where they are
+        former = tensor_of(array_of(self))
+        former._version = self._version
+        self._version += SHOWN
+        root = former if root is self else root  # no tensor is a view of itself
+        leave_storage(self, former)
+    shares(self, root, shared._layout)
+    self._array, self._detached = shared._array, True
 
 
 Tensor.data = data.setter(_set_data)  # type: ignore[method-assign, assignment]
