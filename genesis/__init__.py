@@ -18,8 +18,8 @@ from genesis.tensor.handle import Tensor
 
 # isort: split
 from genesis import (
-    amp, autograd, backends, cuda, debug, fft, func, function, linalg, masked, nn, ops, optim, pytree, random, serialization,
-    signal, special, utils,
+    amp, array_api, autograd, backends, cuda, debug, fft, func, function, linalg, masked, nn, ops, optim, pytree, random,
+    serialization, signal, special, utils,
 )
 from genesis.amp import autocast, is_autocast_enabled
 from genesis.autograd import (
@@ -82,7 +82,8 @@ from genesis.tracing.state import set_default_dtype
 
 __all__ = [  # and the functions of the operation table
     "AddFunction", "Context", "DType", "Function", "Generator", "GradManager", "GraphCycleError", "MatMulFunction",
-    "MulFunction", "NDArray", "ReluFunction", "Size", "Tensor", "Variable", "allclose", "amp", "arange", "argwhere",
+    "MulFunction", "NDArray", "ReluFunction", "Size", "Tensor", "Variable", "allclose", "amp", "arange",
+    "argwhere", "array_api",
     "as_tensor", "asarray", "atleast_1d", "atleast_2d", "atleast_3d", "autocast", "autograd", "backends", "bernoulli",
     "bfloat16", "bincount", "bool", "broadcast_shapes", "broadcast_tensors", "can_cast", "chunk", "compile", "cuda", "debug",
     "device", "doctor", "double", "dsplit", "dtype", "e", "eager", "empty", "empty_like", "enable_autocast", "enable_grad",

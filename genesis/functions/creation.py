@@ -14,7 +14,7 @@ from genesis.ir.annotations import Extents
 from genesis.ir.dtypes import DType, dtype_of_scalar, from_numpy_dtype, get_default_dtype, int64
 from genesis.ops.registry import OPERATIONS
 from genesis.runtime.devices import DeviceLike, device_of
-from genesis.runtime.dlpack import CUDA, Outside, imported
+from genesis.runtime.dlpack import CUDA, VERSION, Outside, imported
 from genesis.tensor.dispatch import call, call_on, filled
 from genesis.tensor.from_python import from_data, from_memory, from_outside
 from genesis.tensor.handle import Operand, Tensor
@@ -60,25 +60,42 @@ def from_numpy(array: np.ndarray) -> Tensor:
     return from_memory(array)
 
 
-def from_dlpack(data: Any) -> Tensor:
+def from_dlpack(ext_tensor: Any, *, device: DeviceLike = None, copy: bool | None = None) -> Tensor:
     """A tensor that shares the memory of another library's array, on the CPU or on a GPU.
 
-    `data` has DLPack's methods, or is a capsule of theirs. Raises TypeError for what has neither, BufferError for what is
-    on another device or has another dtype.
+    `ext_tensor` has DLPack's methods, or is a capsule of theirs. With `copy` the tensor has memory of its own; where `copy`
+    is False, a `device` other than the array's raises ValueError. Raises TypeError for what has no such methods, BufferError
+    for what is on another kind of device or has another dtype.
 
     >>> import genesis, numpy
     >>> a = numpy.zeros(2); x = genesis.from_dlpack(a); a[0] = 7; x
     tensor([7., 0.], dtype=genesis.float64)
     """
-    if type(data).__name__ == "PyCapsule":
-        return from_outside(imported(data))
-    if not hasattr(data, "__dlpack__"):
-        raise TypeError(f"from_dlpack: wants an array with __dlpack__, got {type(data).__name__}")
-    kind, index = data.__dlpack_device__()
-    if kind != CUDA:
-        return from_outside(imported(data.__dlpack__()))
-    gpu = device_of(f"cuda:{index}").memory.gpu
-    return from_outside(imported(data.__dlpack__(stream=gpu.stream or 1)))  # 0 is no stream's name: 1 is the default one's
+    if type(ext_tensor).__name__ == "PyCapsule":
+        result = from_outside(imported(ext_tensor))
+    elif hasattr(ext_tensor, "__dlpack__"):
+        result = from_outside(imported(_capsule_of(ext_tensor)))
+    else:
+        raise TypeError(f"from_dlpack: wants an array with __dlpack__, got {type(ext_tensor).__name__}")
+    target = result.device if device is None else device_of(device)
+    if target is not result.device:
+        if copy is False:
+            raise ValueError(f"from_dlpack: copy=False, but the array is on {result.device}, not on {target}")
+        return result.to(target)
+    return result.clone() if copy else result
+
+
+def _capsule_of(array: Any) -> object:
+    """An array's capsule, of the newest version that both sides know."""
+    kind, index = array.__dlpack_device__()
+    options: dict[str, Any] = {}
+    if kind == CUDA:
+        gpu = device_of(f"cuda:{index}").memory.gpu
+        options["stream"] = gpu.stream or 1  # 0 is no stream's name: 1 is the default one's
+    try:
+        return array.__dlpack__(max_version=VERSION, **options)
+    except TypeError:  # a library from before DLPack 1.0
+        return array.__dlpack__(**options)
 
 
 def _from_cuda(data: Any) -> Tensor:
@@ -275,6 +292,5 @@ def meshgrid(*tensors: Tensor | Sequence[Tensor], indexing: str = "ij") -> tuple
     shape = tuple(t.numel() for t in listed)
     grids = [t.reshape((1,) * i + (-1,) + (1,) * (len(listed) - i - 1)).expand(shape) for i, t in enumerate(listed)]
     if exchanged:
-        grids = [g.transpose(0, 1) for g in grids]
         grids[0], grids[1] = grids[1], grids[0]
     return tuple(grids)

@@ -136,7 +136,7 @@ def unique(
     >>> genesis.unique(genesis.tensor([3, 1, 3]), return_counts=True)
     (tensor([1, 3]), tensor([1, 2]))
     """
-    found = np.unique(values_of(input), return_inverse=True, return_counts=True, axis=dim)
+    found = np.unique(values_of(input), return_inverse=True, return_counts=True, axis=dim, equal_nan=False)
     results = [from_data(found[0], device=input.device)]
     if return_inverse:
         results.append(from_data(found[1].reshape(input.shape if dim is None else -1), device=input.device))

@@ -69,6 +69,7 @@ def from_outside(array: Outside) -> Tensor:
     low, high = reach(array.shape, strides)
     device, size = Device("cuda", index) if kind == dlpack.CUDA else CPU, dtype.itemsize
     buffer = Buffer.outside(array.address + low * size, (high - low) * size, device, array.owner)
+    buffer.writeable = array.writeable
     return _over(buffer, Layout(array.shape, strides, -low), dtype)
 
 

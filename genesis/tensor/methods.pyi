@@ -134,6 +134,13 @@ class Methods:
         dtype: Type[Any] | np.dtype[Any] | _HasDType[np.dtype[Any]] | _HasNumPyDType[np.dtype[Any]] | tuple[Any, Any] | list[Any] | _DTypeDict | str | None = None,
         copy: Bool | None = None,
     ) -> np.ndarray[Any, Any]: ...
+    @property
+    def __array_interface__(self) -> dict[str, Any]:
+        """Where the tensor lies in the host's memory, for other libraries. Raises AttributeError for one that is .."""
+    def __array_namespace__(self, *, api_version: str | None = None) -> module:
+        """The array API's functions for this array. Raises ValueError for a version that is not here."""
+    def __array_wrap__(self, array: np.ndarray[Any, Any], context: object = None, return_scalar: Bool = False) -> Tensor:
+        """What NumPy's functions make of their results: tensors."""
     def __bool__(self) -> Bool: ...
     def __contains__(self, element: object) -> Bool: ...
     @property
@@ -141,7 +148,8 @@ class Methods:
         """Where the tensor lies on its GPU, for other libraries. Raises AttributeError for one that is on no GPU."""
     def __deepcopy__(self, memo: dict[Int, object]) -> Tensor: ...
     def __dlpack__(
-        self, *, stream: Int | None = None, copy: Bool | None = None, dl_device: tuple[Int, Int] | None = None, **options: Any,
+        self, *, stream: Int | None = None, max_version: tuple[Int, Int] | None = None,
+        dl_device: tuple[Int, Int] | None = None, copy: Bool | None = None,
     ) -> Any: ...
     def __dlpack_device__(self) -> tuple[Int, Int]: ...
     def __eq__(self, other: object, /) -> Tensor: ...  # type: ignore[override]
@@ -1251,6 +1259,8 @@ class Methods:
         copy: Bool = False, non_blocking: Bool = False,
     ) -> Tensor:
         """The tensor in another dtype or on another device, or like another tensor; itself where nothing changes."""
+    def to_device(self, device: DeviceLike, *, stream: object = None) -> Tensor:
+        """The tensor on `device`; itself where it is there."""
     def tolist(self) -> Any:
         """The elements as nested lists of Python numbers (one number, if 0-d)."""
     def topk(self, k: Int, dim: Int = -1, largest: Bool = True, sorted: Bool = True) -> Sorted:

@@ -12,6 +12,7 @@ from genesis.functions.methods.conversion import values_of
 from genesis.ir.annotations import Attributes
 from genesis.ir.dtypes import bfloat16
 from genesis.runtime import dlpack
+from genesis.tensor.from_python import from_memory
 from genesis.tensor.handle import Tensor, attribute, method
 from genesis.tensor.views import memory_of
 from genesis.tracing.memory import Memory
@@ -72,26 +73,48 @@ def __array__(self: Tensor, dtype: DTypeLike | None = None, copy: bool | None = 
 
 @method
 def __dlpack__(
-    self: Tensor, *, stream: int | None = None, copy: bool | None = None, dl_device: tuple[int, int] | None = None,
-    **options: Any,
+    self: Tensor, *, stream: int | None = None, max_version: tuple[int, int] | None = None,
+    dl_device: tuple[int, int] | None = None, copy: bool | None = None,
 ) -> Any:
-    if self.device.memory.is_host:
-        return self.numpy().__dlpack__(copy=copy, dl_device=dl_device, **options)
     if dl_device not in (None, self.__dlpack_device__()):
         raise BufferError(f"__dlpack__: the tensor is on {self.device}; use .to() first")
     if self.requires_grad:
         raise RuntimeError("__dlpack__: this tensor requires a gradient; detach() it")
     source = self.clone() if copy else self
     memory, size = _seen_outside(source), self.dtype.itemsize
-    layout = memory.layout
-    return dlpack.exported(memory.buffer.ptr + layout.offset * size, layout.shape, layout.strides, self.dtype.name,
-                           self.__dlpack_device__(), memory.buffer.lent())
+    layout, buffer = memory.layout, memory.buffer
+    start = buffer.ptr + layout.offset * size
+    return dlpack.exported(
+        start, layout.shape, layout.strides, self.dtype.name, self.__dlpack_device__(), buffer.lent(),
+        versioned=max_version is not None and max_version[0] >= 1, writeable=buffer.writeable, copied=bool(copy))
 
 
 @method
 def __dlpack_device__(self: Tensor) -> tuple[int, int]:
     device = self.device
     return (dlpack.CPU, 0) if device.memory.is_host else (dlpack.CUDA, device.index or 0)
+
+
+@attribute
+def __array_interface__(self: Tensor) -> Attributes:
+    """Where the tensor lies in the host's memory, for other libraries. Raises AttributeError for one that is elsewhere.
+
+    The entry `data` holds on to the memory; who takes the interface has to keep it.
+    """
+    if self.requires_grad or not self.device.memory.is_host or self.dtype is bfloat16:
+        raise AttributeError("__array_interface__: has no gradients, no bfloat16 and no GPUs; use detach(), float() or cpu()")
+    memory, size = _seen_outside(self), self.dtype.itemsize
+    layout = memory.layout
+    strides = None if layout.is_contiguous else tuple([s * size for s in layout.strides])
+    # An object, not an address: NumPy keeps it, so that the memory counts as shared just as long as somebody looks at it.
+    return {"data": memory.buffer.lent(), "offset": layout.offset * size, "shape": tuple(layout.shape), "strides": strides,
+            "typestr": np.dtype(self.dtype.numpy).str, "version": 3}
+
+
+@method
+def __array_wrap__(self: Tensor, array: np.ndarray, context: object = None, return_scalar: bool = False) -> Tensor:
+    """What NumPy's functions make of their results: tensors."""
+    return from_memory(np.asarray(array))
 
 
 @attribute

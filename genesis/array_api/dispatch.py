@@ -1,0 +1,25 @@
+"""How libraries come from an array to the namespace."""
+
+from __future__ import annotations
+
+import sys
+from types import ModuleType
+
+from genesis.runtime.devices import DeviceLike
+from genesis.tensor.handle import Tensor, method
+
+_VERSIONS = ("2021.12", "2022.12", "2023.12", "2024.12")
+
+
+@method
+def __array_namespace__(self: Tensor, *, api_version: str | None = None) -> ModuleType:
+    """The array API's functions for this array. Raises ValueError for a version that is not here."""
+    if api_version is not None and api_version not in _VERSIONS:
+        raise ValueError(f"__array_namespace__: api_version {api_version!r}; want one of {', '.join(_VERSIONS)}")
+    return sys.modules["genesis.array_api"]
+
+
+@method
+def to_device(self: Tensor, device: DeviceLike, /, *, stream: object = None) -> Tensor:
+    """The tensor on `device`; itself where it is there."""
+    return self.to(device)

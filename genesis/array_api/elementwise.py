@@ -1,0 +1,117 @@
+"""Functions of each element. Operands of two dtypes promote as arrays, whatever their number of axes."""
+
+from __future__ import annotations
+
+import builtins
+from collections.abc import Callable
+
+from genesis import ops
+from genesis.array_api.dtypes import common
+from genesis.functions.creation import full as _full
+from genesis.functions.creation import scalar_tensor
+from genesis.ir.dtypes import int64
+from genesis.tensor.handle import Tensor
+
+Scalar = builtins.bool | int | float
+Operand = Tensor | Scalar
+Unary = Callable[[Tensor], Tensor]
+Binary = Callable[[Operand, Operand], Tensor]
+
+
+def _unary(name: str, row: str = "", whole: builtins.bool = False) -> Unary:
+    """The function of a row; one of `whole` numbers leaves integers as they are."""
+    made: Unary = getattr(ops, row or name)
+
+    def function(x: Tensor, /) -> Tensor:
+        return x.clone() if whole and not x.dtype.is_floating_point else made(x)
+
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = made.__doc__
+    return function
+
+
+def together(x1: Operand, x2: Operand) -> tuple[Tensor, Tensor]:
+    """Both as tensors of their common dtype; a number has that of the other, where it is of its kind."""
+    if not isinstance(x1, Tensor) and isinstance(x2, Tensor):
+        second, first = together(x2, x1)
+        return first, second
+    if isinstance(x1, Tensor) and isinstance(x2, Tensor):
+        if x1.dtype is x2.dtype:
+            return x1, x2
+        dtype = common(x1.dtype, x2.dtype)
+        return x1.to(dtype), x2.to(dtype)
+    if not isinstance(x1, Tensor):
+        raise TypeError(f"array_api: wants an array among the operands, got {type(x1).__name__} and {type(x2).__name__}")
+    if isinstance(x2, float) and not x1.dtype.is_floating_point:
+        return x1, scalar_tensor(x2).to(x1.device)
+    return x1, _full((), x2, dtype=x1.dtype if x1.dtype.category or isinstance(x2, builtins.bool) else int64, device=x1.device)
+
+
+def _binary(name: str, row: str = "") -> Binary:
+    made: Callable[[Tensor, Tensor], Tensor] = getattr(ops, row or name)
+
+    def function(x1: Operand, x2: Operand, /) -> Tensor:
+        return made(*together(x1, x2))
+
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = made.__doc__
+    return function
+
+
+# ---- of one array ----
+abs, acos, acosh, asin, asinh, atan, atanh = map(_unary, ("abs", "acos", "acosh", "asin", "asinh", "atan", "atanh"))
+bitwise_invert, logical_not = _unary("bitwise_invert", "bitwise_not"), _unary("logical_not")
+ceil, floor, round, trunc = (_unary(name, whole=True) for name in ("ceil", "floor", "round", "trunc"))
+cos, cosh, exp, expm1 = map(_unary, ("cos", "cosh", "exp", "expm1"))
+isfinite, isinf, isnan = map(_unary, ("isfinite", "isinf", "isnan"))
+log, log1p, log2, log10 = map(_unary, ("log", "log1p", "log2", "log10"))
+negative, positive, reciprocal = _unary("negative", "neg"), _unary("positive"), _unary("reciprocal")
+signbit, sin, sinh, square, sqrt, tan, tanh = map(
+    _unary, ("signbit", "sin", "sinh", "square", "sqrt", "tan", "tanh"))
+
+# ---- of two ----
+add, subtract, multiply = _binary("add"), _binary("subtract", "sub"), _binary("multiply", "mul")
+divide = _binary("divide", "div")
+floor_divide, remainder, pow = map(_binary, ("floor_divide", "remainder", "pow"))
+atan2, copysign, hypot, logaddexp, nextafter = map(_binary, ("atan2", "copysign", "hypot", "logaddexp", "nextafter"))
+bitwise_and, bitwise_or, bitwise_xor = map(_binary, ("bitwise_and", "bitwise_or", "bitwise_xor"))
+bitwise_left_shift, bitwise_right_shift = map(_binary, ("bitwise_left_shift", "bitwise_right_shift"))
+equal, not_equal, less = _binary("equal", "eq"), _binary("not_equal", "ne"), _binary("less", "lt")
+less_equal, greater, greater_equal = _binary("less_equal", "le"), _binary("greater", "gt"), _binary("greater_equal", "ge")
+logical_and, logical_or, logical_xor = map(_binary, ("logical_and", "logical_or", "logical_xor"))
+maximum, minimum = map(_binary, ("maximum", "minimum"))
+
+
+def sign(x: Tensor, /) -> Tensor:
+    """-1, 0 or 1; NaN of NaN."""
+    return ops.where(ops.isnan(x), x, ops.sign(x)) if x.dtype.is_floating_point else ops.sign(x)
+
+
+def conj(x: Tensor, /) -> Tensor:
+    """The array: its elements are real."""
+    return x
+
+
+real = conj
+
+
+def imag(x: Tensor, /) -> Tensor:
+    """Zeros: the elements are real."""
+    return ops.mul(x, 0)
+
+
+def clip(x: Tensor, /, min: Operand | None = None, max: Operand | None = None) -> Tensor:
+    """The elements, at least `min` and at most `max`, in the dtype of `x`."""
+    for bound, limit in ((min, ops.maximum), (max, ops.minimum)):
+        if isinstance(bound, Tensor):
+            x = limit(x, bound.to(x.dtype))
+        elif bound is not None:
+            x = limit(x, together(x, bound)[1]).to(x.dtype)
+    return x
+
+
+def where(condition: Tensor, x1: Operand, x2: Operand, /) -> Tensor:
+    """`x1` where the condition holds, `x2` elsewhere."""
+    if not isinstance(x1, Tensor) and not isinstance(x2, Tensor):
+        raise TypeError("where: wants an array among x1 and x2")
+    return ops.where(condition, *together(x1, x2))
