@@ -48,6 +48,7 @@ from genesis.functions.methods.restriding import (
 from genesis.functions.methods.shaping import (
     adjoint as adjoint, broadcast_to as broadcast_to, conj as conj, movedim as movedim, ravel as ravel, t as t,
 )
+from genesis.functions.methods.sharing import share_memory_ as share_memory_
 from genesis.functions.methods.writing import (
     bernoulli_ as bernoulli_, cauchy_ as cauchy_, copy_ as copy_, exponential_ as exponential_, fill_ as fill_,
     geometric_ as geometric_, log_normal_ as log_normal_, masked_fill as masked_fill, masked_fill_ as masked_fill_,
@@ -897,7 +898,7 @@ def matrix_norm(
 @overload
 def max(input: Tensor, dim: None = None, keepdim: Bool = False) -> Tensor: ...
 @overload
-def max(input: Tensor, dim: Int, keepdim: Bool = False) -> Extremum:
+def max(input: Tensor, dim: Int | Tensor, keepdim: Bool = False) -> Extremum:
     """The greatest element; with `dim`, (values, indices) along it; with a tensor, elementwise."""
 @overload
 def max_pool1d(
@@ -946,7 +947,7 @@ def median(input: Tensor, dim: Int, keepdim: Bool = False) -> Sorted:
 @overload
 def min(input: Tensor, dim: None = None, keepdim: Bool = False) -> Tensor: ...
 @overload
-def min(input: Tensor, dim: Int, keepdim: Bool = False) -> Extremum:
+def min(input: Tensor, dim: Int | Tensor, keepdim: Bool = False) -> Extremum:
     """The least element; with `dim`, (values, indices) along it; with a tensor, elementwise."""
 def minimum(input: Operand, other: Operand) -> Tensor:
     """As `numpy.minimum`."""
@@ -1167,9 +1168,9 @@ def scaled_modified_bessel_k0(input: Tensor) -> Tensor:
     """exp(x) K0(x)."""
 def scaled_modified_bessel_k1(input: Tensor) -> Tensor:
     """exp(x) K1(x)."""
-def scatter(input: Operand, dim: Int, index: Operand, src: Operand) -> Tensor:
+def scatter(input: Operand, dim: Int, index: Operand, src: Operand, *, reduce: str | None = None) -> Tensor:
     """`input` with `src[i]` written at `index[i]` along `dim`; of several writes to one place the last holds."""
-def scatter_(input: Tensor, dim: Int, index: Operand, src: Operand) -> Tensor:
+def scatter_(input: Tensor, dim: Int, index: Operand, src: Operand, *, reduce: str | None = None) -> Tensor:
     """`scatter`, in place."""
 def scatter_add(input: Operand, dim: Int, index: Operand, src: Operand) -> Tensor:
     """`input` with `src[i]` added at `index[i]` along `dim`."""
@@ -1185,6 +1186,7 @@ def scatter_reduce_(
     """`scatter_reduce`, in place."""
 def searchsorted(
     sorted_sequence: Operand, input: Operand, *, out_int32: Bool = False, right: Bool = False, side: str | None = None,
+    sorter: Operand | None = None,
 ) -> Tensor:
     """Where the elements of `input` would stand in `sorted_sequence`: before those that are equal, or behind them."""
 def select(input: Tensor, dim: Int, index: Int) -> Tensor:

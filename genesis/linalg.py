@@ -99,12 +99,17 @@ def cross(input: Tensor, other: Tensor, *, dim: int = -1) -> Tensor:
 
 
 # ---- made of singular values ----
-def matrix_rank(A: Tensor, *, atol: float | None = None, rtol: float | None = None, hermitian: bool = False) -> Tensor:
+def matrix_rank(
+    A: Tensor, tol: float | None = None, *, atol: float | None = None, rtol: float | None = None, hermitian: bool = False
+) -> Tensor:
     """How many singular values exceed max(`atol`, `rtol` times the greatest); `rtol` is max(m, n) eps, if neither is given.
+
+    `tol` is an old name of `atol`.
 
     >>> matrix_rank(genesis.ones(3, 3))
     tensor(1)
     """
+    atol = tol if atol is None else atol
     sizes = eigvalsh(A).abs() if hermitian else svdvals(A)
     if rtol is None:
         rtol = max(A.shape[-2:]) * finfo(A.dtype).eps if atol is None else 0.0

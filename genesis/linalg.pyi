@@ -56,7 +56,9 @@ def matrix_norm(
     """The norms of the matrices on two axes: "fro", or the extreme sum of |x| over columns (1, -1) or rows (inf, -inf)."""
 def matrix_power(A: Tensor, n: Int) -> Tensor:
     """The product of `n` times the matrices `A` (.., m, m), by squaring; of their inverses, for a negative `n`."""
-def matrix_rank(A: Tensor, *, atol: Float | None = None, rtol: Float | None = None, hermitian: Bool = False) -> Tensor:
+def matrix_rank(
+    A: Tensor, tol: Float | None = None, *, atol: Float | None = None, rtol: Float | None = None, hermitian: Bool = False,
+) -> Tensor:
     """How many singular values exceed max(`atol`, `rtol` times the greatest); `rtol` is max(m, n) eps, if neither is .."""
 def multi_dot(tensors: Sequence[Tensor]) -> Tensor:
     """The product of matrices from left to right; the first and the last may be vectors."""

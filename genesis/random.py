@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 
-from genesis.functions.creation import as_shape
+from genesis.functions.creation import Placing, as_shape, check_placing
 from genesis.functions.random_draws import drawn
 from genesis.ir.annotations import Extents
 from genesis.ir.dtypes import DType, as_dtype, float32, float64, get_default_dtype, int64
@@ -47,8 +47,8 @@ def _floating(name: str, dtype: DType | None) -> DType:
 
 
 def rand(
-    *size: Extents, generator: Generator | None = None, dtype: DType | None = None, device: DeviceLike = None,
-    requires_grad: bool = False,
+    *extents: Extents, size: Extents | None = None, generator: Generator | None = None, dtype: DType | None = None,
+    device: DeviceLike = None, requires_grad: bool = False, **placing: Unpack[Placing],
 ) -> Tensor:
     """Numbers in [0, 1), evenly distributed: multiples of 2^-24, or 2^-53 in float64.
 
@@ -59,13 +59,16 @@ def rand(
     >>> x.shape, bool(((0 <= x) & (x < 1)).all())
     ((2, 3), True)
     """
+    if placing:
+        check_placing("rand", placing)
     place, dtype = device_of(device), _floating("rand", dtype)
-    return drawn("uniform", as_shape("rand", size), dtype, device=place, generator=generator).requires_grad_(requires_grad)
+    shape = as_shape("rand", extents if size is None else (size,))
+    return drawn("uniform", shape, dtype, device=place, generator=generator).requires_grad_(requires_grad)
 
 
 def randn(
-    *size: Extents, generator: Generator | None = None, dtype: DType | None = None, device: DeviceLike = None,
-    requires_grad: bool = False,
+    *extents: Extents, size: Extents | None = None, generator: Generator | None = None, dtype: DType | None = None,
+    device: DeviceLike = None, requires_grad: bool = False, **placing: Unpack[Placing],
 ) -> Tensor:
     """Normal numbers, of mean 0 and variance 1 (Box and Muller, 1958).
 
@@ -74,13 +77,16 @@ def randn(
     >>> genesis.randn(2, 3, dtype=genesis.float64).dtype
     genesis.float64
     """
+    if placing:
+        check_placing("randn", placing)
     place, dtype = device_of(device), _floating("randn", dtype)
-    return drawn("normal", as_shape("randn", size), dtype, device=place, generator=generator).requires_grad_(requires_grad)
+    shape = as_shape("randn", extents if size is None else (size,))
+    return drawn("normal", shape, dtype, device=place, generator=generator).requires_grad_(requires_grad)
 
 
 def randint(
-    low: int, high: Any = None, size: Extents | None = None, *, generator: Generator | None = None, dtype: DType = int64,
-    device: DeviceLike = None,
+    low: Any = None, high: Any = None, size: Extents | None = None, *, generator: Generator | None = None,
+    dtype: DType | None = None, device: DeviceLike = None, requires_grad: bool = False, **placing: Unpack[Placing],
 ) -> Tensor:
     """Integers in [low, high); `randint(high, size)` starts at 0.
 
@@ -89,25 +95,39 @@ def randint(
     >>> int(genesis.randint(5, (100,)).max()) < 5
     True
     """
+    if placing:
+        check_placing("randint", placing)
     place = device_of(device)
     if size is None:
-        low, high, size = 0, low, high
+        low, high, size = None, low, high
+    if high is None:
+        low, high = None, low
+    low = 0 if low is None else low
     if size is None or high is None:
         raise TypeError("randint: wants (high, size) or (low, high, size)")
     if low >= high:
         raise ValueError(f"randint: low {low} must be less than high {high}")
     shape = as_shape("randint", (size,))
-    return drawn("randint", shape, dtype, int(low), int(high), device=place, generator=generator)
+    drawn_ints = drawn("randint", shape, dtype or int64, int(low), int(high), device=place, generator=generator)
+    return drawn_ints.requires_grad_(requires_grad)
 
 
-def rand_like(input: Tensor, *, dtype: DType | None = None, device: DeviceLike = None) -> Tensor:
+def rand_like(
+    input: Tensor, *, dtype: DType | None = None, device: DeviceLike = None, requires_grad: bool = False,
+    generator: Generator | None = None, **placing: Unpack[Placing],
+) -> Tensor:
     """`rand` of the shape and dtype, and on the device, of `input`."""
-    return rand(input.shape, dtype=dtype or input.dtype, device=device or input.device)
+    dtype, device = dtype or input.dtype, device or input.device
+    return rand(input.shape, generator=generator, dtype=dtype, device=device, requires_grad=requires_grad, **placing)
 
 
-def randn_like(input: Tensor, *, dtype: DType | None = None, device: DeviceLike = None) -> Tensor:
+def randn_like(
+    input: Tensor, *, dtype: DType | None = None, device: DeviceLike = None, requires_grad: bool = False,
+    generator: Generator | None = None, **placing: Unpack[Placing],
+) -> Tensor:
     """`randn` of the shape and dtype, and on the device, of `input`."""
-    return randn(input.shape, dtype=dtype or input.dtype, device=device or input.device)
+    dtype, device = dtype or input.dtype, device or input.device
+    return randn(input.shape, generator=generator, dtype=dtype, device=device, requires_grad=requires_grad, **placing)
 
 
 def randint_like(
@@ -145,7 +165,9 @@ def bernoulli(input: Tensor, p: float | None = None, *, generator: Generator | N
     return chosen.to(input.dtype)
 
 
-def randperm(n: int, *, generator: Generator | None = None, dtype: DType = int64, device: DeviceLike = None) -> Tensor:
+def randperm(
+    n: int, *, generator: Generator | None = None, dtype: DType = int64, device: DeviceLike = None, pin_memory: bool = False
+) -> Tensor:
     """The integers 0 to n-1 in random order.
 
     >>> sorted(genesis.randperm(4).tolist())

@@ -426,7 +426,8 @@ def _origin(name: str, value: Any) -> tuple[str, str] | None:
     """The module in whose file a function or class is written, and its name there."""
     module = sys.modules.get(getattr(value, "__module__", ""))
     own = getattr(value, "__name__", name)
-    is_made = module is None or str(getattr(module, "__file__", "")).endswith("table.py")
+    code = getattr(inspect.unwrap(value), "__code__", None) if callable(value) else None
+    is_made = module is None or (code is not None and code.co_filename != getattr(module, "__file__", None))
     return None if is_made or getattr(module, own, None) is not value else (module.__name__, own)
 
 

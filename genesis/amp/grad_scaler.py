@@ -12,9 +12,10 @@ from genesis.functions.creation import scalar_tensor
 from genesis.ir.annotations import Options, Tree
 from genesis.ir.dtypes import float16, float32
 from genesis.optim.optimizer import Optimizer, State
-from genesis.runtime.devices import DeviceLike, device_of
+from genesis.runtime.devices import DeviceLike
 from genesis.tensor.handle import Tensor
 from genesis.tensor.in_place import update_all
+from genesis.tensor.modes import device_is_here
 from genesis.tracing.state import recording
 
 _LATE = "was called after step(); one update() ends the iteration"
@@ -51,7 +52,7 @@ class GradScaler:
     ) -> None:
         if isinstance(device, int | float):
             device, init_scale = None, device
-        device_of(device)
+        enabled = enabled and device_is_here(device, "GradScaler")
         if growth_factor <= 1:
             raise ValueError(f"GradScaler: growth_factor must be above 1, got {growth_factor}")
         if backoff_factor >= 1:

@@ -5,12 +5,12 @@ from __future__ import annotations
 import builtins
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypedDict, Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from genesis.ir.annotations import Extents
+from genesis.ir.annotations import Extents, Options
 from genesis.ir.dtypes import DType, dtype_of_scalar, from_numpy_dtype, get_default_dtype, int64
 from genesis.ops.registry import OPERATIONS
 from genesis.runtime.devices import DeviceLike, device_of
@@ -32,10 +32,28 @@ def as_shape(name: str, size: Sequence[Extents]) -> tuple[int, ...]:
     return shape
 
 
+class Placing(TypedDict, total=False):
+    """How PyTorch's tensors may lie in memory. Those of genesis lie in one way, so these change nothing."""
+
+    layout: object
+    pin_memory: bool
+    memory_format: object
+
+
+def check_placing(name: str, placing: Options) -> None:
+    """Raise TypeError for what is none of these."""
+    unknown = placing.keys() - Placing.__annotations__.keys()
+    if unknown:
+        raise TypeError(f"{name}() got an unexpected keyword argument {unknown.pop()!r}")
+
+
 # ---- from data ----
 
 
-def tensor(data: ArrayLike, *, dtype: DType | None = None, device: DeviceLike = None, requires_grad: bool = False) -> Tensor:
+def tensor(
+    data: ArrayLike, *, dtype: DType | None = None, device: DeviceLike = None, requires_grad: bool = False,
+    pin_memory: bool = False,
+) -> Tensor:
     """A tensor with a copy of `data`: a number, nested lists, a NumPy array or a tensor.
 
     Ints give int64, floats the default float, bools bool; NumPy arrays keep their dtype.
@@ -137,7 +155,8 @@ def scalar_tensor(value: float, *, dtype: DType | None = None) -> Tensor:
 
 
 def full(
-    size: Extents, fill_value: Operand, *, dtype: DType | None = None, device: DeviceLike = None, requires_grad: bool = False
+    size: Extents, fill_value: Operand, *, dtype: DType | None = None, device: DeviceLike = None, requires_grad: bool = False,
+    **placing: Unpack[Placing],
 ) -> Tensor:
     """`fill_value` everywhere, in the dtype that it suggests.
 
@@ -145,6 +164,8 @@ def full(
     tensor([[7, 7],
             [7, 7]])
     """
+    if placing:
+        check_placing("full", placing)
     shape = as_shape("full", size if isinstance(size, Sequence) else (size,))
     if isinstance(fill_value, Tensor):
         result = call(OPERATIONS["full"], (fill_value.to(device), shape, dtype or fill_value.dtype))
@@ -153,41 +174,61 @@ def full(
     return result.requires_grad_() if requires_grad else result
 
 
-def zeros(*size: Extents, dtype: DType | None = None, device: DeviceLike = None, requires_grad: bool = False) -> Tensor:
+def zeros(
+    *extents: Extents, size: Extents | None = None, dtype: DType | None = None, device: DeviceLike = None,
+    requires_grad: bool = False, **placing: Unpack[Placing],
+) -> Tensor:
     """Zeros, of the default float if no `dtype` is given.
 
     >>> genesis.zeros(2, 3)
     tensor([[0., 0., 0.],
             [0., 0., 0.]])
     """
-    return full(as_shape("zeros", size), 0, dtype=dtype or get_default_dtype(), device=device, requires_grad=requires_grad)
+    shape = as_shape("zeros", extents if size is None else (size,))
+    return full(shape, 0, dtype=dtype or get_default_dtype(), device=device, requires_grad=requires_grad, **placing)
 
 
-def ones(*size: Extents, dtype: DType | None = None, device: DeviceLike = None, requires_grad: bool = False) -> Tensor:
+def ones(
+    *extents: Extents, size: Extents | None = None, dtype: DType | None = None, device: DeviceLike = None,
+    requires_grad: bool = False, **placing: Unpack[Placing],
+) -> Tensor:
     """Ones, of the default float if no `dtype` is given."""
-    return full(as_shape("ones", size), 1, dtype=dtype or get_default_dtype(), device=device, requires_grad=requires_grad)
+    shape = as_shape("ones", extents if size is None else (size,))
+    return full(shape, 1, dtype=dtype or get_default_dtype(), device=device, requires_grad=requires_grad, **placing)
 
 
-def empty(*size: Extents, dtype: DType | None = None, device: DeviceLike = None, requires_grad: bool = False) -> Tensor:
+def empty(
+    *extents: Extents, size: Extents | None = None, dtype: DType | None = None, device: DeviceLike = None,
+    requires_grad: bool = False, **placing: Unpack[Placing],
+) -> Tensor:
     """A tensor to be written; it happens to hold zeros."""
-    return full(as_shape("empty", size), 0, dtype=dtype or get_default_dtype(), device=device, requires_grad=requires_grad)
+    shape = as_shape("empty", extents if size is None else (size,))
+    return full(shape, 0, dtype=dtype or get_default_dtype(), device=device, requires_grad=requires_grad, **placing)
 
 
 def full_like(
-    input: Tensor, fill_value: Operand, *, dtype: DType | None = None, device: DeviceLike = None, requires_grad: bool = False
+    input: Tensor, fill_value: Operand, *, dtype: DType | None = None, device: DeviceLike = None, requires_grad: bool = False,
+    **placing: Unpack[Placing],
 ) -> Tensor:
     """`full` of the shape and dtype, and on the device, of `input`."""
-    return full(input.shape, fill_value, dtype=dtype or input.dtype, device=device or input.device, requires_grad=requires_grad)
+    dtype, device = dtype or input.dtype, device or input.device
+    return full(input.shape, fill_value, dtype=dtype, device=device, requires_grad=requires_grad, **placing)
 
 
-def zeros_like(input: Tensor, *, dtype: DType | None = None, device: DeviceLike = None, requires_grad: bool = False) -> Tensor:
+def zeros_like(
+    input: Tensor, *, dtype: DType | None = None, device: DeviceLike = None, requires_grad: bool = False,
+    **placing: Unpack[Placing],
+) -> Tensor:
     """`zeros` of the shape and dtype, and on the device, of `input`."""
-    return full_like(input, 0, dtype=dtype, device=device, requires_grad=requires_grad)
+    return full_like(input, 0, dtype=dtype, device=device, requires_grad=requires_grad, **placing)
 
 
-def ones_like(input: Tensor, *, dtype: DType | None = None, device: DeviceLike = None, requires_grad: bool = False) -> Tensor:
+def ones_like(
+    input: Tensor, *, dtype: DType | None = None, device: DeviceLike = None, requires_grad: bool = False,
+    **placing: Unpack[Placing],
+) -> Tensor:
     """`ones` of the shape and dtype, and on the device, of `input`."""
-    return full_like(input, 1, dtype=dtype, device=device, requires_grad=requires_grad)
+    return full_like(input, 1, dtype=dtype, device=device, requires_grad=requires_grad, **placing)
 
 
 empty_like = zeros_like
@@ -198,7 +239,7 @@ empty_like = zeros_like
 
 def arange(
     start: Operand, end: Operand | None = None, step: Operand = 1, *, dtype: DType | None = None, device: DeviceLike = None,
-    requires_grad: bool = False,
+    requires_grad: bool = False, **placing: Unpack[Placing],
 ) -> Tensor:
     """start, start+step, .. as long as `end` is not reached; `arange(end)` starts at 0.
 
@@ -207,6 +248,8 @@ def arange(
     >>> genesis.arange(4), genesis.arange(1, 2, 0.5)
     (tensor([0, 1, 2, 3]), tensor([1.0000, 1.5000]))
     """
+    if placing:
+        check_placing("arange", placing)
     place = device_of(device)
     if end is None:
         start, end = 0, start

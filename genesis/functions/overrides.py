@@ -7,6 +7,7 @@ by `call` does not, neither backward nor an optimizer. While a function runs, it
 from __future__ import annotations
 
 import functools
+import inspect
 import threading
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
@@ -17,6 +18,7 @@ from genesis.tensor.dispatch import call
 from genesis.tensor.handle import Tensor, method
 
 F = TypeVar("F", bound=AnyFunction)
+NUMPY_NAMES = {"axis": "dim", "keepdims": "keepdim"}  # of arguments of every function
 OVERRIDES: dict[str, AnyFunction] = {}  # for all threads
 OVERRIDABLE: set[str] = set()  # of the following, those in whose place users may register another
 FUNCTIONS: dict[str, AnyFunction] = {}  # the public functions that are no rows of the operation table, by all their names
@@ -47,12 +49,26 @@ def route(operation: Operation, args: Sequence[Any], kwargs: Options | None = No
     return routed(operation.name, lambda *args, **kwargs: call(operation, args, kwargs), args, kwargs or {})
 
 
+def keywords(**names: str) -> Callable[[F], F]:
+    """Decorator: further names of arguments, of what is overridable then."""
+
+    def note(builtin: F) -> F:
+        vars(builtin)["keywords"] = names
+        return builtin
+
+    return note
+
+
 def overridable(builtin: F) -> F:
     """Decorator of a public function of Tensors that is no row: users may register another under its name."""
-    name = builtin.__name__
+    name, names = builtin.__name__, {**NUMPY_NAMES, **vars(builtin).get("keywords", {})}
+    if "axis" in inspect.signature(builtin).parameters:
+        names = {}
 
     @functools.wraps(builtin)
     def public(*args: Any, **kwargs: Any) -> Any:
+        if kwargs:
+            kwargs = {names.get(name, name): value for name, value in kwargs.items()}
         return routed(name, builtin, args, kwargs) if OVERRIDES else builtin(*args, **kwargs)
 
     OVERRIDABLE.add(name)

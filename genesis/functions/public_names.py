@@ -52,6 +52,8 @@ def rows_shown(
         if row is None:
             raise AttributeError(f"module {path!r} has no attribute {name!r}")
         function = made(row)
+        if function is not function_of(row):
+            function.__module__ = path
         setattr(sys.modules[path], name, function)
         return function
 

@@ -162,6 +162,9 @@ def _spread(indices: Sequence[Tensor]) -> Iterator[tuple[int, Tensor]]:
 
 def _along(name: str, input: Tensor, dim: int, index: Tensor, source: Tensor, accumulate: bool) -> Tensor:
     """`input` with `source` written or added at the positions `index` along `dim`."""
+    if not input.ndim:
+        source = source.reshape(1) if source.numel() == 1 else source
+        return _along(name, input.reshape(1), dim, index, source, accumulate).reshape(())
     axis = normalize_axis(name, dim, input.ndim)
     if index.ndim > 1:
         raise ValueError(f"{name}: index must be 1-d, got shape {index.shape}")

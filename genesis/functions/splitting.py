@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import pairwise
 
-from genesis.functions.overrides import function, overridable, overridable_method
+from genesis.functions.overrides import function, keywords, overridable, overridable_method
 from genesis.ir.annotations import Tree
 from genesis.ir.shapes import broadcast_shapes, normalize_axis
 from genesis.ops.joining import ranked
@@ -15,6 +15,7 @@ from genesis.tensor.views import view
 
 @function("unsafe_split")
 @overridable_method
+@keywords(split_size_or_sections="split_size", split_sizes="split_size", tensor="input")
 def split(input: Tensor, split_size: int | Sequence[int], dim: int = 0) -> tuple[Tensor, ...]:
     """Views of `split_size` along `dim` (the last may be smaller), or of the sizes in a list.
 
@@ -55,6 +56,7 @@ def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
 
 
 @overridable_method
+@keywords(sections="indices_or_sections", indices="indices_or_sections")
 def tensor_split(input: Tensor, indices_or_sections: int | Sequence[int], dim: int = 0) -> tuple[Tensor, ...]:
     """Views along `dim`: so many of nearly equal extent, or cut before the positions in a list.
 

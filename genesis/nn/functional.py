@@ -44,6 +44,8 @@ __getattr__, __dir__ = rows_shown(
 celu_, elu_, hardtanh_, leaky_relu_, relu_, selu_, threshold_ = map(
     in_place_form, functions_of("celu", "elu", "hardtanh", "leaky_relu", "relu", "selu", "threshold")
 )
+for _changed in (celu_, elu_, hardtanh_, leaky_relu_, relu_, selu_, threshold_):
+    _changed.__module__ = __name__  # where pickles find it
 
 
 @overridable

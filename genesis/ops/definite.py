@@ -130,7 +130,7 @@ def cholesky(A: Value, upper: bool = False) -> Value:
     return cholesky_ex(A, upper=upper, check_errors=True).L
 
 
-@composite("cholesky_solve", 2)
+@composite("cholesky_solve", 2, keywords={"input2": "L"})
 def cholesky_solve(B: Value, L: Value, upper: bool = False) -> Value:
     """The X with `L` @ L.T @ X = `B`, for a factor `L` that `cholesky` gives (with `upper`, L.T @ L)."""
     y = solve_triangular(swapped(L) if upper else L, B, upper=False)

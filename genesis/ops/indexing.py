@@ -106,6 +106,15 @@ def _checked(name: str, input: Value, dim: int, index: Value) -> tuple[int, Valu
     return axis, check_index(name, index, input.shape[axis])
 
 
+def _with_axis(x: Value) -> Value:
+    """A number as a row of one."""
+    return x if x.ndim else reshape_value(x, (1,))
+
+
+def _with_axes(input: Value, dim: int, index: Value) -> tuple[Value, int, Value]:
+    return _with_axis(input), dim, _with_axis(index)
+
+
 @composite("gather", (0, 2))
 def gather(input: Value, dim: int, index: Value) -> Value:
     """`out[i][j][k] = input[index[i][j][k]][j][k]` for dim 0, and so on for others.
@@ -118,14 +127,16 @@ def gather(input: Value, dim: int, index: Value) -> Value:
     tensor([[1, 1],
             [4, 3]])
     """
-    axis, index = _checked("gather", input, dim, index)
-    return gather_value(input, index, axis)
+    axis, places = _checked("gather", *_with_axes(input, dim, index))
+    found = gather_value(_with_axis(input), places, axis)
+    return found if index.ndim else reshape_value(found, ())
 
 
 def scattered(name: str, input: Value, dim: int, index: Value, src: Value | float) -> tuple[int, Value, Value]:
     """The axis, the index and the part of `src` that it is for, checked."""
-    axis, index = _checked(name, input, dim, index)
+    axis, index = _checked(name, *_with_axes(input, dim, index))
     if isinstance(src, Value) and not src.is_scalar:
+        src = _with_axis(src)
         if src.dtype is not input.dtype:
             raise TypeError(f"{name}: src is {src.dtype.name} and input {input.dtype.name}; convert src with .to(dtype)")
         if src.ndim != index.ndim or any(i > s for i, s in zip(index.shape, src.shape, strict=True)):
@@ -139,7 +150,8 @@ def scattered(name: str, input: Value, dim: int, index: Value, src: Value | floa
 
 def _scatter(name: str, input: Value, dim: int, index: Value, src: Value | float, mode: str) -> Value:
     axis, index, source = scattered(name, input, dim, index, src)
-    return scatter_value(input, index, source, axis, mode)
+    written = scatter_value(_with_axis(input), index, source, axis, mode)
+    return written if input.ndim else reshape_value(written, ())
 
 
 @composite("scatter_add", (0, 2, 3), autocast="widest", in_place=True)
@@ -155,16 +167,19 @@ def scatter_add(input: Value, dim: int, index: Value, src: Value) -> Value:
     return _scatter("scatter_add", input, dim, index, src, "add")
 
 
-@composite("scatter", (0, 2, 3), in_place=True)
-def scatter(input: Value, dim: int, index: Value, src: Value) -> Value:
+@composite("scatter", (0, 2, 3), in_place=True, keywords={"value": "src"})
+def scatter(input: Value, dim: int, index: Value, src: Value, *, reduce: str | None = None) -> Value:
     """`input` with `src[i]` written at `index[i]` along `dim`; of several writes to one place the last holds.
 
-    Arguments and errors as those of `scatter_add`.
+    With `reduce` "add", it is added. Arguments and errors as those of `scatter_add`; ValueError for another `reduce`, for
+    which `scatter_reduce` is there.
 
     >>> genesis.scatter(genesis.zeros(3), 0, genesis.tensor([0, 2]), genesis.tensor([1.0, 2.0]))
     tensor([1., 0., 2.])
     """
-    return _scatter("scatter", input, dim, index, src, "set")
+    if reduce not in (None, "add"):
+        raise ValueError(f"scatter: reduce is {reduce!r}; want 'add', or scatter_reduce for others")
+    return _scatter("scatter", input, dim, index, src, "add" if reduce else "set")
 
 
 @composite("index_select", (0, 2))
@@ -177,6 +192,8 @@ def index_select(input: Value, dim: int, index: Value) -> Value:
     tensor([[2, 2, 1],
             [4, 4, 3]])
     """
+    if not input.ndim:
+        return reshape_value(index_select.define(_with_axis(input), dim, index), ())
     axis = normalize_axis("index_select", dim, input.ndim)
     if index.ndim > 1:
         raise ValueError(f"index_select: index must be 1-d, got shape {index.shape}")

@@ -13,7 +13,7 @@ from genesis.ir.dtypes import DType, bool_, int32, int64
 from genesis.ir.graph import Node, Value
 from genesis.ir.shapes import normalize_axis, numel, reduced_shape
 from genesis.ops.elementwise import clamp, isnan, where
-from genesis.ops.indexing import gather_value
+from genesis.ops.indexing import check_index, gather_value
 from genesis.ops.joining import cat
 from genesis.ops.reduction import sum
 from genesis.ops.registry import as_values, cast, composite, expand, primitive, promoted
@@ -181,9 +181,10 @@ def nanmedian(input: Value, dim: int | None = None, keepdim: bool = False) -> Va
 
 
 # ---- finding values among others ----
-@composite("searchsorted", 2, method=False)
+@composite("searchsorted", (0, 1, 5), method=False)
 def searchsorted(
-    sorted_sequence: Value, input: Value, *, out_int32: bool = False, right: bool = False, side: str | None = None
+    sorted_sequence: Value, input: Value, *, out_int32: bool = False, right: bool = False, side: str | None = None,
+    sorter: Value | None = None,
 ) -> Value:
     """Where the elements of `input` would stand in `sorted_sequence`: before those that are equal, or behind them.
 
@@ -191,6 +192,7 @@ def searchsorted(
         sorted_sequence: (n,), or (.., n) with the leading axes of `input`; ascending along its last axis.
         input: any shape, or (.., m).
         right, side: `right`, or side "right", is behind.
+        sorter: the positions that sort `sorted_sequence`, of its shape, where it is in another order.
 
     By bisection, which all elements do together: no values are looked at by the host.
 
@@ -199,7 +201,13 @@ def searchsorted(
     """
     if side not in (None, "left", "right"):
         raise ValueError(f"searchsorted: side must be 'left' or 'right', got {side!r}")
+    if right and side == "left":
+        raise ValueError("searchsorted: right=True with side='left' contradict each other; give one of them")
     sequence, x = as_values(sorted_sequence, input)
+    if sorter is not None:
+        if sorter.shape != sequence.shape or sorter.dtype is not int64:
+            raise ValueError(f"searchsorted: sorter is {sorter.dtype.name} {sorter.shape}; want int64 {sequence.shape}")
+        sequence = gather_value(sequence, check_index("searchsorted", sorter, sequence.shape[-1], False), sequence.ndim - 1)
     if sequence.ndim != 1 and sequence.shape[:-1] != x.shape[:-1]:
         raise ValueError(f"searchsorted: sorted_sequence has shape {sequence.shape} and input {x.shape}; want (n,), or (.., n) "
                          "and (.., m)")

@@ -84,7 +84,7 @@ def outer(input: Value, vec2: Value) -> Value:
     return reshape_value(input, (*input.shape, 1)) * vec2
 
 
-@composite("tensordot", 2, method=False, autocast="widest")
+@composite("tensordot", 2, method=False, autocast="widest", keywords={"axes": "dims"})
 def tensordot(a: Value, b: Value, dims: int | Sequence[Sequence[int]] = 2) -> Value:
     """The sums of products over the last `dims` axes of `a` and the first of `b`, or over the axes in a pair of lists.
 

@@ -185,7 +185,7 @@ argmin = composite("argmin", ref=np.argmin)(_arg("argmin"))
 
 
 def _extremum_at(name: str) -> AnyFunction:
-    def define(input: Value, dim: int | None = None, keepdim: bool = False) -> Value | Extremum:
+    def define(input: Value, dim: int | Value | None = None, keepdim: bool = False) -> Value | Extremum:
         if dim is None:
             return _extremum(name, name)(input)
         if isinstance(dim, Value):
@@ -205,8 +205,8 @@ def _extremum_at(name: str) -> AnyFunction:
     return define
 
 
-composite("max", ref=np.max)(_extremum_at("max"))
-composite("min", ref=np.min)(_extremum_at("min"))
+composite("max", ref=np.max, keywords={"other": "dim"})(_extremum_at("max"))
+composite("min", ref=np.min, keywords={"other": "dim"})(_extremum_at("min"))
 
 
 def _truth(name: str, ref: Reference, what: str, example: str) -> Operation:

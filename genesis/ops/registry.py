@@ -80,6 +80,7 @@ class Operation:
     namespaces: tuple[str, ...] = ()
     public: bool = True
     is_view: bool = False
+    keywords: tuple[tuple[str, str], ...] = ()
 
     def __call__(self, *args: Any, **attrs: Any) -> Any:
         return self.define(*args, **attrs)
@@ -94,6 +95,7 @@ class Names(TypedDict, total=False):
     aliases: tuple[str, ...]  # further names; "special.expit" is one in that module
     namespace: str | tuple[str, ...]  # the modules that show it under its name: "special", "nn.functional"
     public: bool  # False: `genesis` has no function of that name, or has another one
+    keywords: dict[str, str]  # further names of arguments: {"axes": "dims"}
 
 
 PRIMITIVES: dict[str, Primitive] = {}
@@ -128,6 +130,7 @@ def composite(
             name, define, places, ref, variadic, static_scalars, signature, operand_names, autocast, names.get("method", True),
             names.get("in_place", False), names.get("operator"), names.get("aliases", ()),
             (namespace,) if isinstance(namespace, str) else namespace, names.get("public", True), is_view,
+            tuple(names.get("keywords", {}).items()),
         )
         return row
 

@@ -93,6 +93,8 @@ def scatter_reduce(input: Value, dim: int, index: Value, src: Value, reduce: str
     tensor([3., 5.])
     """
     axis, index, src = scattered("scatter_reduce", input, dim, index, src)
+    if not input.ndim:
+        return reshape_value(_reduced("scatter_reduce", reshape_value(input, (1,)), axis, index, src, reduce, include_self), ())
     return _reduced("scatter_reduce", input, axis, index, src, reduce, include_self)
 
 

@@ -159,7 +159,7 @@ def _pinv_reference(node: Node, a: np.ndarray) -> np.ndarray:
 primitive("pinv", "host", grad=_pinv_grad, reference=_pinv_reference)
 
 
-@composite("pinv", namespace="linalg", aliases=("pinverse",))
+@composite("pinv", namespace="linalg", aliases=("pinverse",), keywords={"rcond": "rtol"})
 def pinv(A: Value, *, atol: float | None = None, rtol: float | None = None, hermitian: bool = False) -> Value:
     """The pseudo-inverses of matrices (.., m, n) (Moore, 1920; Penrose, 1955).
 

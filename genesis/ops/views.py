@@ -130,9 +130,10 @@ def optimization_barrier(input: Value) -> Value:
 
 
 for _name, _rule in [*LAYOUT_RULES.items()]:
-    view_operation(_name, _rule)
+    view_operation(_name, _rule, keywords={"size": "shape"} if _name in ("view", "expand") else {})
 view_operation("slice", slice_layout, method=False)
-view_operation("transpose", transpose_layout, aliases=("swapaxes", "swapdims"))
+view_operation(
+    "transpose", transpose_layout, aliases=("swapaxes", "swapdims"), keywords={"axis0": "dim0", "axis1": "dim1"})
 view_operation("flip", flip_layout, is_view=False)
 view_operation("narrow_copy", narrow_layout, is_view=False)
 

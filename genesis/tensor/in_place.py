@@ -83,6 +83,7 @@ def in_place_form(function: Callable[..., Tensor]) -> Callable[..., Tensor]:
         return write(input, function(input, *args, **kwargs))
 
     changed.__name__ = changed.__qualname__ = function.__name__ + "_"
+    changed.__module__ = function.__module__
     changed.__doc__ = f"`{function.__name__}`, in place."
     return changed
 

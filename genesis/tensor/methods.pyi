@@ -383,8 +383,8 @@ class Methods:
         """The products of matrices pair by pair, (b, m, k) and (b, k, n)."""
     def bool(self) -> Tensor:
         """The tensor as bool."""
-    def broadcast_to(self, *shape: Extents) -> Tensor:
-        """The tensor expanded to `shape`."""
+    def broadcast_to(self, *shape: Extents, size: Int | Sequence[Int] | None = None) -> Tensor:
+        """The tensor expanded to `shape`, or `size`."""
     def bucketize(self, boundaries: Operand, *, out_int32: Bool = False, right: Bool = False) -> Tensor:
         """Which of the buckets between ascending `boundaries` (n,) each element is in; with `right`, these begin a bucket."""
     def byte(self) -> Tensor:
@@ -735,6 +735,8 @@ class Methods:
         """False: there are no quantized tensors here."""
     def is_same_size(self, other: Tensor) -> Bool:
         """Whether `other` has the same shape."""
+    def is_shared(self) -> Bool:
+        """Whether other processes see its memory: no."""
     def is_signed(self) -> Bool:
         """Whether the dtype has negative numbers."""
     @property
@@ -879,7 +881,7 @@ class Methods:
     @overload
     def max(self, dim: None = None, keepdim: Bool = False) -> Tensor: ...
     @overload
-    def max(self, dim: Int, keepdim: Bool = False) -> Extremum:
+    def max(self, dim: Int | Tensor, keepdim: Bool = False) -> Extremum:
         """The greatest element; with `dim`, (values, indices) along it; with a tensor, elementwise."""
     def maximum(self, other: Operand) -> Tensor:
         """As `numpy.maximum`."""
@@ -893,7 +895,7 @@ class Methods:
     @overload
     def min(self, dim: None = None, keepdim: Bool = False) -> Tensor: ...
     @overload
-    def min(self, dim: Int, keepdim: Bool = False) -> Extremum:
+    def min(self, dim: Int | Tensor, keepdim: Bool = False) -> Extremum:
         """The least element; with `dim`, (values, indices) along it; with a tensor, elementwise."""
     def minimum(self, other: Operand) -> Tensor:
         """As `numpy.minimum`."""
@@ -1112,9 +1114,9 @@ class Methods:
         """1 / sqrt(x)."""
     def rsqrt_(self) -> Self:
         """`rsqrt`, in place."""
-    def scatter(self, dim: Int, index: Operand, src: Operand) -> Tensor:
+    def scatter(self, dim: Int, index: Operand, src: Operand, *, reduce: str | None = None) -> Tensor:
         """`input` with `src[i]` written at `index[i]` along `dim`; of several writes to one place the last holds."""
-    def scatter_(self, dim: Int, index: Operand, src: Operand) -> Self:
+    def scatter_(self, dim: Int, index: Operand, src: Operand, *, reduce: str | None = None) -> Self:
         """`scatter`, in place."""
     def scatter_add(self, dim: Int, index: Operand, src: Operand) -> Tensor:
         """`input` with `src[i]` added at `index[i]` along `dim`."""
@@ -1138,6 +1140,8 @@ class Methods:
         """As `sign`."""
     def sgn_(self) -> Self:
         """`sgn`, in place."""
+    def share_memory_(self) -> Tensor:
+        """The tensor itself: threads share it anyway, and processes get a copy when it is sent to them."""
     def short(self) -> Tensor:
         """The tensor as int16."""
     def sigmoid(self) -> Tensor:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import warnings
 from collections.abc import Iterator
 from types import ModuleType
 from typing import Any
@@ -161,6 +162,18 @@ class inference_mode(_GradMode):
 # ---- autocast ----
 
 
+def device_is_here(device: DeviceLike, name: str) -> bool:
+    """Whether mixed precision can be asked for on a device; no, with a warning, for a GPU where there is none."""
+    try:
+        device_of(device)
+    except ValueError:
+        if str(device).partition(":")[0] != "cuda":
+            raise
+        warnings.warn(f"{name}: device_type is 'cuda', but CUDA is not available; it is disabled", stacklevel=3)
+        return False
+    return True
+
+
 class autocast:
     """Within it, products compute from 16-bit operands, and what needs the range or digits of float32 has them.
 
@@ -189,7 +202,8 @@ class autocast:
             device_type, dtype = None, device_type
         elif isinstance(device_type, bool):
             enabled, device_type = device_type, None
-        device_of(device_type)
+        if not device_is_here(device_type, "autocast"):
+            enabled = False
         if dtype not in (None, float16, bfloat16):
             raise TypeError(f"autocast: dtype must be genesis.bfloat16 or genesis.float16, got {dtype!r}")
         self._dtype = (dtype or bfloat16) if enabled else None

@@ -163,7 +163,8 @@ def _never(name: str, kind: str) -> None:
     def answer(self: Tensor) -> bool:
         return False
 
-    answer.__name__, answer.__doc__ = name, f"False: there are no {kind} tensors here."
+    answer.__name__ = answer.__qualname__ = name
+    answer.__module__, answer.__doc__ = "genesis", f"False: there are no {kind} tensors here."
     if name in ("is_complex", "is_conj", "is_neg"):
         function()(method(answer))
     else:

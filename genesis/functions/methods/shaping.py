@@ -94,9 +94,9 @@ _shaped_as("expand_as", "expand", "The tensor expanded to the shape of `other`."
 
 @function()
 @method
-def broadcast_to(self: Tensor, *shape: Extents) -> Tensor:
-    """The tensor expanded to `shape`."""
-    return view(self, "expand", *shape)
+def broadcast_to(self: Tensor, *shape: Extents, size: Extents | None = None) -> Tensor:
+    """The tensor expanded to `shape`, or `size`."""
+    return view(self, "expand", *(shape if size is None else (size,)))
 
 
 @function()

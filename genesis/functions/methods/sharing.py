@@ -49,6 +49,18 @@ def numpy(self: Tensor, *, force: bool = False) -> np.ndarray:
 
 
 @method
+def share_memory_(self: Tensor) -> Tensor:
+    """The tensor itself: threads share it anyway, and processes get a copy when it is sent to them."""
+    return self
+
+
+@method
+def is_shared(self: Tensor) -> bool:
+    """Whether other processes see its memory: no."""
+    return False
+
+
+@method
 def data_ptr(self: Tensor) -> int:
     """The address of the first element, on the tensor's device. What is written from now on is written there.
 

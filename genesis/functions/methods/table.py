@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cache
 from typing import Any
 
 import numpy as np
 
-from genesis.functions.overrides import OVERRIDES, route, routed
-from genesis.ir.annotations import AnyFunction
+from genesis.functions.overrides import NUMPY_NAMES, OVERRIDES, route, routed
+from genesis.ir.annotations import AnyFunction, Arguments, Attributes
 from genesis.ops.registry import OPERATIONS, Operation
 from genesis.tensor.dispatch import call
 from genesis.tensor.handle import Tensor
 from genesis.tensor.in_place import in_place
 from genesis.tensor.views import view
 
-_NUMPY_NAMES = {"axis": "dim", "keepdims": "keepdim"}
 _COMPARISONS = {"eq", "ne", "lt", "le", "gt", "ge"}
 
 
@@ -26,25 +26,54 @@ def function_of(operation: Operation) -> AnyFunction:
     What that of a view returns shares the input's storage.
     """
 
+    placed = _placing(operation)
+
     def function(*args: Any, **kwargs: Any) -> Any:
         if kwargs:
-            kwargs = {_NUMPY_NAMES.get(name, name): value for name, value in kwargs.items()}
-            if "input" in kwargs:
-                args = (kwargs.pop("input"), *args)
+            args, kwargs = placed(args, kwargs)
         return (route if OVERRIDES else call)(operation, args, kwargs)
 
     def builtin(input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
         return view(input, operation.name, *args, **kwargs)
 
-    def viewing(input: Tensor, *args: Any, **kwargs: Any) -> Any:
+    def viewing(*args: Any, **kwargs: Any) -> Any:
         name = operation.name
-        return routed(name, builtin, (input, *args), kwargs) if OVERRIDES else view(input, name, *args, **kwargs)
+        if kwargs:
+            args, kwargs = placed(args, kwargs)
+        return routed(name, builtin, args, kwargs) if OVERRIDES else view(args[0], name, *args[1:], **kwargs)
 
     public: Any = viewing if operation.is_view else function
     public.__name__ = public.__qualname__ = operation.name
+    public.__module__, public.__qualname__ = _home(operation)
     public.__doc__ = operation.define.__doc__
     public.__signature__ = operation.signature
     return public  # type: ignore[no-any-return]
+
+
+def _home(operation: Operation) -> tuple[str, str]:
+    """The module where pickles find a row's function, and its name there."""
+    if operation.public:
+        return "genesis", operation.name
+    paths = [*(f"{space}.{operation.name}" for space in operation.namespaces), *operation.aliases, operation.name]
+    module, _, name = f"genesis.{paths[0]}".rpartition(".")
+    return module, name
+
+
+def _placing(operation: Operation) -> Callable[[Arguments, Attributes], tuple[Arguments, Attributes]]:
+    """What puts a call's arguments in their places: further names of them, `input`, and what `*dims` stands for, by name."""
+    names = {**NUMPY_NAMES, **dict(operation.keywords)}
+    parameters = operation.signature.parameters.values()
+    spread = next((parameter.name for parameter in parameters if parameter.kind is parameter.VAR_POSITIONAL), None)
+
+    def placed(args: Arguments, kwargs: Attributes) -> tuple[Arguments, Attributes]:
+        kwargs = {names.get(name, name): value for name, value in kwargs.items()}
+        if "input" in kwargs:
+            args = (kwargs.pop("input"), *args)
+        if spread in kwargs:
+            args = (*args, kwargs.pop(spread))
+        return args, kwargs
+
+    return placed
 
 
 def functions_of(*names: str) -> tuple[AnyFunction, ...]:
@@ -82,8 +111,12 @@ def _reflected_operator(operation: Operation) -> AnyFunction:
     return method
 
 
-def _in_place_method(name: str) -> AnyFunction:
+def _in_place_method(operation: Operation) -> AnyFunction:
+    name, placed = operation.name, _placing(operation)
+
     def method(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+        if kwargs:
+            args, kwargs = placed(args, kwargs)
         return in_place(self, name, *args, **kwargs)
 
     method.__name__ = name + "_"
@@ -97,7 +130,7 @@ def install_row(operation: Operation) -> None:
         for name in (operation.name, *[alias for alias in operation.aliases if "." not in alias]):
             setattr(Tensor, name, function_of(operation))
             if operation.in_place:
-                setattr(Tensor, name + "_", _in_place_method(operation.name))
+                setattr(Tensor, name + "_", _in_place_method(operation))
     if operation.operator:
         _install_operator(operation, operation.operator)
 
@@ -110,7 +143,7 @@ def _install_operator(operation: Operation, operator: str) -> None:
         return
     setattr(Tensor, f"__r{operator}__", _reflected_operator(operation))
     if operation.in_place:
-        setattr(Tensor, f"__i{operator}__", _in_place_method(operation.name))
+        setattr(Tensor, f"__i{operator}__", _in_place_method(operation))
 
 
 def install() -> None:
