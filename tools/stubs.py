@@ -113,6 +113,8 @@ class Stub:
         if kind is Value or kind is Tensor:
             tensor = self.need("genesis.tensor.handle", "Tensor")
             return self.need("genesis.tensor.handle", OPERAND) if operand and kind is Value else tensor
+        if kind is types.ModuleType:  # which calls itself builtins.module
+            return self.need("types", "ModuleType")
         if kind.__module__ == "builtins":
             return self.need("builtins", f"{kind.__name__} as {SHADOWED[kind.__name__]}").split()[-1] if (
                 kind.__name__ in SHADOWED) else kind.__name__

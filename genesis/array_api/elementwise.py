@@ -72,7 +72,7 @@ signbit, sin, sinh, square, sqrt, tan, tanh = map(
 # ---- of two ----
 add, subtract, multiply = _binary("add"), _binary("subtract", "sub"), _binary("multiply", "mul")
 divide = _binary("divide", "div")
-floor_divide, remainder, pow = map(_binary, ("floor_divide", "remainder", "pow"))
+floor_divide, pow = _binary("floor_divide"), _binary("pow")
 atan2, copysign, hypot, logaddexp, nextafter = map(_binary, ("atan2", "copysign", "hypot", "logaddexp", "nextafter"))
 bitwise_and, bitwise_or, bitwise_xor = map(_binary, ("bitwise_and", "bitwise_or", "bitwise_xor"))
 bitwise_left_shift, bitwise_right_shift = map(_binary, ("bitwise_left_shift", "bitwise_right_shift"))
@@ -80,6 +80,13 @@ equal, not_equal, less = _binary("equal", "eq"), _binary("not_equal", "ne"), _bi
 less_equal, greater, greater_equal = _binary("less_equal", "le"), _binary("greater", "gt"), _binary("greater_equal", "ge")
 logical_and, logical_or, logical_xor = map(_binary, ("logical_and", "logical_or", "logical_xor"))
 maximum, minimum = map(_binary, ("maximum", "minimum"))
+
+
+def remainder(x1: Operand, x2: Operand, /) -> Tensor:
+    """What is left of x1 / x2, with the sign of `x2`; so has a zero, which operators give the sign of `x1`."""
+    first, second = together(x1, x2)
+    left = ops.remainder(first, second)
+    return ops.where(ops.eq(left, 0), ops.copysign(left, second), left) if left.dtype.is_floating_point else left
 
 
 def sign(x: Tensor, /) -> Tensor:

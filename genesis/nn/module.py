@@ -10,9 +10,11 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, ClassVar, NamedTuple, Self, TypeVar
 
 from genesis.functions.creation import as_tensor
+from genesis.ir.annotations import Attributes
 from genesis.nn.conversion import Convertible
 from genesis.nn.hooks import Hooked
 from genesis.nn.parameter import Parameter
+from genesis.nn.torch_state import is_torch_state, take_torch_state
 from genesis.tensor.handle import Tensor
 from genesis.tensor.in_place import write
 from genesis.tensor.views import detach
@@ -58,6 +60,13 @@ class Module(Hooked, Convertible):
             want = "nn.Parameter" if isinstance(old, Parameter) else "nn.Module"
             raise TypeError(f"cannot assign {type(value).__name__} as {kind} {name!r}: want {want} or None")
         object.__setattr__(self, name, value)
+
+    def __setstate__(self, state: Attributes) -> None:
+        """Take the attributes of a pickle, those of PyTorch's modules among them."""
+        if is_torch_state(state):
+            take_torch_state(self, state)
+        else:
+            self.__dict__.update(state)
 
     def register_parameter(self, name: str, parameter: Parameter | None) -> None:
         """Hold `parameter` as the attribute `name`; None reserves the name."""

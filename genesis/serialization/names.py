@@ -18,6 +18,7 @@ from genesis.nn.parameter import Parameter
 from genesis.runtime.devices import Device
 from genesis.serialization.storage import MapLocation, Source, Storage, StorageKind, checked_layout, place_of
 from genesis.tensor.handle import Tensor
+from genesis.tensor.size import Size
 
 Read = Any  # what a file holds
 Name = tuple[str, str]  # a module's, and one in it
@@ -174,10 +175,10 @@ def _make_leaf(tensor: Tensor) -> None:
         tensor._detached = True
 
 
-def _size(extents: Read) -> tuple[int, ...]:
+def _size(extents: Read) -> Size:
     if not isinstance(extents, tuple | list) or not all(type(extent) is int for extent in extents):
         raise damaged("a size that is no tuple of ints")
-    return tuple(extents)
+    return Size(extents)
 
 
 def _device(name: Read, index: Read = None) -> Device:

@@ -15,6 +15,7 @@ from genesis.nn.parameter import Parameter
 from genesis.runtime.devices import Device
 from genesis.serialization.names import STORAGES
 from genesis.tensor.handle import Tensor
+from genesis.tensor.size import Size
 from genesis.tensor.views import memory_of
 from genesis.tracing.trace import LOCK
 
@@ -39,7 +40,7 @@ _PARAMETER, _PARAMETER_WITH_STATE = (
     _Name("torch._utils", "_rebuild_parameter"), _Name("torch._utils", "_rebuild_parameter_with_state"))
 _OF_CLASS = _Name("torch._tensor", "_rebuild_from_type_v2")
 _TENSOR_CLASS, _BYTES = _Name("torch", "Tensor"), _Name("torch.storage", "UntypedStorage")
-_DEVICE = _Name("torch", "device")
+_DEVICE, _SIZE = _Name("torch", "device"), _Name("torch", "Size")
 _NAMES = {
     name: _Name("torch", name) for name in (
         *STORAGES, "bool", "uint8", "int8", "int16", "int32", "int64", "float16", "bfloat16", "float32", "float64",
@@ -77,9 +78,11 @@ class Pickler(_PurePickler):
         return ("storage", *obj.identity) if type(obj) is _Reference else None
 
     def reducer_override(self, obj: Any) -> Any:
-        """How tensors and devices are rebuilt; others as they say themselves."""
+        """How tensors, devices and sizes are rebuilt; others as they say themselves."""
         if isinstance(obj, Device):
             return _DEVICE, (str(obj),)
+        if type(obj) is Size:
+            return _SIZE, (tuple(obj),)
         if not isinstance(obj, Tensor) or type(obj).__reduce_ex__ is not Tensor.__reduce_ex__:
             return NotImplemented
         own = {name: value for name, value in obj.__dict__.items() if not name.startswith("_")}
@@ -103,9 +106,9 @@ class Pickler(_PurePickler):
         hooks: OrderedDict[int, object] = OrderedDict()
         if kind is not None:
             storage = _Reference(_NAMES[kind], key, str(root.device), elements)
-            return _TENSOR, (storage, layout.offset, layout.shape, layout.strides, requires_grad, hooks)
+            return _TENSOR, (storage, layout.offset, tuple(layout.shape), tuple(layout.strides), requires_grad, hooks)
         storage = _Reference(_BYTES, key, str(root.device), elements * dtype.itemsize)
-        return _TYPED, (storage, layout.offset, layout.shape, layout.strides, requires_grad, hooks, dtype)
+        return _TYPED, (storage, layout.offset, tuple(layout.shape), tuple(layout.strides), requires_grad, hooks, dtype)
 
     def _save_name(self, name: _Name) -> None:
         self.write(pickle.GLOBAL + f"{name.module}\n{name.name}\n".encode())

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import pickle
-import sys
 from collections import Counter, OrderedDict
 from collections.abc import Callable
 from typing import Any, BinaryIO
 
 from genesis.ir.annotations import AnyFunction
+from genesis.ir.library import Library
 from genesis.serialization.names import Builder, Kind, Read, allowed_by_users, damaged, data_of, functions_of, today
 from genesis.serialization.storage import Storage
 
@@ -52,7 +52,7 @@ class TrustingUnpickler(pickle.Unpickler):
             found = self._functions.get((module, name)) or data_of(module, name)
             if found is not None:
                 return found.type if isinstance(found, Kind) else found
-        if module.partition(".")[0] == "torch" and "torch" not in sys.modules:
+        if module.partition(".")[0] == "torch" and Library.name != "torch":
             raise pickle.UnpicklingError(
                 f"load: the file holds a {module}.{name}, which is PyTorch's own code; want a state_dict(), or run as "
                 "`python -m genesis.as_torch`")

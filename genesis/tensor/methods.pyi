@@ -5,6 +5,7 @@ from builtins import bool as Bool, float as Float, int as Int, type as Type
 from collections.abc import Callable, Iterator, Sequence
 from numpy._typing._dtype_like import _DTypeDict, _HasDType, _HasNumPyDType
 from numpy.typing import ArrayLike
+from types import ModuleType
 from typing import Any, Literal, NamedTuple, Self, SupportsIndex, overload
 from genesis.autograd.graph_view import GradientNode
 from genesis.autograd.hooks import RemovableHandle
@@ -137,7 +138,7 @@ class Methods:
     @property
     def __array_interface__(self) -> dict[str, Any]:
         """Where the tensor lies in the host's memory, for other libraries. Raises AttributeError for one that is .."""
-    def __array_namespace__(self, *, api_version: str | None = None) -> module:
+    def __array_namespace__(self, *, api_version: str | None = None) -> ModuleType:
         """The array API's functions for this array. Raises ValueError for a version that is not here."""
     def __array_wrap__(self, array: np.ndarray[Any, Any], context: object = None, return_scalar: Bool = False) -> Tensor:
         """What NumPy's functions make of their results: tensors."""

@@ -373,6 +373,28 @@ def test_signatures_are_the_standards(line):
         assert mine.default == other.default, mine.name
 
 
+ONE = "abs acos acosh asin asinh atan atanh ceil cos cosh exp expm1 floor isfinite isinf isnan log log1p log2 log10 negative"
+ONE += " positive reciprocal round sign signbit sin sinh square sqrt tan tanh trunc"
+TWO = "add atan2 copysign divide equal floor_divide greater greater_equal hypot less less_equal logaddexp multiply nextafter"
+TWO += " not_equal pow remainder subtract"
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
+def test_special_values_are_numpys_with_the_signs_of_zeros(dtype):
+    special = [math.nan, math.inf, -math.inf, 0.0, -0.0, 1.0, -1.0, 2.0, -2.0, 0.5, -0.5, 3.0, -3.0, 1.5, 1e-40, -1e-40, 1e30]
+    values = np.array(special, dtype)
+    pairs = [np.ascontiguousarray(grid) for grid in np.meshgrid(values, values)]
+    for names, arguments in ((ONE, [values]), (TWO, pairs)):
+        for name in names.split():
+            ours = getattr(xp, name)(*map(genesis.tensor, arguments)).numpy()
+            with np.errstate(all="ignore"):
+                theirs = getattr(np, name)(*arguments)
+            np.testing.assert_allclose(ours, theirs, rtol=1e-5 if dtype == "float32" else 1e-12, err_msg=name)
+            if theirs.dtype != np.bool_:
+                known = ~np.isnan(theirs)
+                np.testing.assert_array_equal(np.signbit(ours)[known], np.signbit(theirs)[known], err_msg=name)
+
+
 def test_inspection():
     info = xp.__array_namespace_info__()
     assert info.capabilities() == {"boolean indexing": True, "data-dependent shapes": True, "max dimensions": 64}

@@ -2,10 +2,13 @@
 
 import fractions
 import io
+import os
 import pickle
+import subprocess
 import sys
 import zipfile
 from collections import Counter, OrderedDict
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -103,6 +106,8 @@ def test_containers_of_torch_load(legacy):
 def test_torch_loads_containers_of_ours():
     ours = containers(genesis, nn.Parameter)
     assert_same(ours, to_torch(ours, weights_only=True))
+    assert to_torch(genesis.Size([2, 3])) == torch.Size([2, 3]) and type(to_torch(genesis.Size([2, 3]))) is torch.Size
+    assert type(from_torch(torch.Size([2, 3]))) is genesis.Size
 
 
 def model_of(library):
@@ -332,6 +337,50 @@ def test_whole_modules_of_ours_load_when_trusted():
     loaded = genesis.load(file, weights_only=False)
     x = genesis.ones(1, 2)
     assert loaded(x).tolist() == model(x).tolist() and len([*loaded.parameters()]) == 2
+
+
+UNDER_THE_DOOR = """
+import sys
+import genesis.as_torch
+genesis.as_torch.install()
+import torch
+import safetensors.torch
+
+for name, x, expected in torch.load(sys.argv[1])["calls"]:
+    model = torch.load(sys.argv[1] + "." + name, weights_only=False)
+    result = model(x)
+    result = result[0] if isinstance(result, tuple) else result
+    assert torch.allclose(result, expected, rtol=1e-4, atol=1e-5), name
+    assert not model.training
+    assert {name for name, _ in model.named_parameters()} <= model.state_dict().keys() - dict(model.named_buffers()).keys()
+    safetensors.torch.save_model(model, sys.argv[1] + ".safetensors", {"format": "pt"})
+    assert safetensors.torch.load_model(model, sys.argv[1] + ".safetensors") == ([], [])
+print("equal")
+"""
+
+
+def test_whole_modules_of_torch_load_under_its_name(tmp_path):
+    layers = torch.nn
+    torch.manual_seed(0)
+    models = {
+        "net": layers.Sequential(layers.Linear(3, 4), layers.BatchNorm1d(4), layers.ReLU(), layers.Dropout(0.5)),
+        "convolution": layers.Conv2d(3, 2, 3, padding=1, bias=False), "lstm": layers.LSTM(3, 4, num_layers=2),
+        "norm": layers.LayerNorm(3), "gru": layers.GRU(3, 2), "shared": layers.Sequential(*[layers.Linear(3, 3)] * 2),
+    }
+    calls = []
+    for name, model in models.items():
+        model.eval()
+        x = torch.randn(2, 3, 5, 5) if name == "convolution" else torch.randn(5, 3) if name == "net" else torch.randn(4, 2, 3)
+        result = model(x)
+        calls.append((name, x, (result[0] if isinstance(result, tuple) else result).detach()))
+        torch.save(model, tmp_path / f"x.{name}")
+        with pytest.raises(pickle.UnpicklingError, match=r"PyTorch's own code; want a state_dict"):
+            genesis.load(tmp_path / f"x.{name}", weights_only=False)
+    torch.save({"calls": calls}, tmp_path / "x")
+    environment = os.environ | {"PYTHONPATH": str(Path(__file__).parents[2])}
+    program = [sys.executable, "-c", UNDER_THE_DOOR, tmp_path / "x"]
+    run = subprocess.run(program, env=environment, capture_output=True, text=True, timeout=200)
+    assert run.stdout == "equal\n", run.stderr[-2000:]
 
 
 def test_dtypes_that_are_not_here_and_other_archives_say_so(tmp_path):
