@@ -36,6 +36,7 @@ from genesis.functions.comparison import (
     allclose, broadcast_shapes, can_cast, equal, finfo, iinfo, is_nonzero, is_tensor, result_type,
 )
 from genesis.functions.counting import bincount, histc, histogram, histogramdd, mode, repeat_interleave, unique_consecutive
+from genesis.functions.copies import empty_permuted, empty_strided, unravel_index
 from genesis.functions.creation import (
     arange, as_tensor, asarray, empty, empty_like, eye, from_dlpack, from_numpy, full, full_like, linspace, logspace, meshgrid,
     ones, ones_like, scalar_tensor, tensor, tril_indices, triu_indices, zeros, zeros_like,
@@ -86,7 +87,8 @@ __all__ = [  # and the functions of the operation table
     "argwhere", "array_api",
     "as_tensor", "asarray", "atleast_1d", "atleast_2d", "atleast_3d", "autocast", "autograd", "backends", "bernoulli",
     "bfloat16", "bincount", "bool", "broadcast_shapes", "broadcast_tensors", "can_cast", "chunk", "compile", "cuda", "debug",
-    "device", "doctor", "double", "dsplit", "dtype", "e", "eager", "empty", "empty_like", "enable_autocast", "enable_grad",
+    "device", "doctor", "double", "dsplit", "dtype", "e", "eager", "empty", "empty_like", "empty_permuted", "empty_strided",
+    "enable_autocast", "enable_grad",
     "equal", "eye", "fft", "finfo", "float", "float16", "float32", "float64", "from_dlpack", "from_numpy", "full", "full_like",
     "func", "function", "get_default_device", "get_default_dtype", "get_float32_matmul_precision", "get_num_threads",
     "get_printoptions", "get_rng_state", "gradient", "half", "histc", "histogram", "histogramdd", "hsplit", "iinfo",
@@ -98,7 +100,8 @@ __all__ = [  # and the functions of the operation table
     "randn", "randn_like", "random", "randperm", "repeat_interleave", "result_type", "save", "scalar_tensor", "seed",
     "serialization", "set_default_device", "set_default_dtype", "set_float32_matmul_precision", "set_grad_enabled",
     "set_num_threads", "set_printoptions", "set_rng_state", "short", "signal", "special", "split", "split_with_sizes", "take",
-    "tensor", "tensor_split", "tril_indices", "triu_indices", "uint8", "unbind", "unique", "unique_consecutive", "utils",
+    "tensor", "tensor_split", "tril_indices", "triu_indices", "uint8", "unbind", "unique", "unique_consecutive",
+    "unravel_index", "utils",
     "vmap", "vsplit", "where", "zero_grad", "zeros", "zeros_like",
 ]
 

@@ -26,6 +26,10 @@ from genesis.functions.comparison import (
     allclose as allclose, broadcast_shapes as broadcast_shapes, can_cast as can_cast, equal as equal, finfo as finfo,
     iinfo as iinfo, is_nonzero as is_nonzero, is_tensor as is_tensor, result_type as result_type,
 )
+from genesis.functions.copies import (
+    alias_copy as alias_copy, empty_permuted as empty_permuted, empty_strided as empty_strided, resize_ as resize_,
+    resize_as_ as resize_as_, unravel_index as unravel_index,
+)
 from genesis.functions.counting import (
     bincount as bincount, histc as histc, histogram as histogram, histogramdd as histogramdd, mode as mode,
     repeat_interleave as repeat_interleave, unique_consecutive as unique_consecutive,
@@ -46,7 +50,8 @@ from genesis.functions.methods.restriding import (
     as_strided as as_strided, as_strided_scatter as as_strided_scatter, fill_diagonal_ as fill_diagonal_, t_ as t_,
 )
 from genesis.functions.methods.shaping import (
-    adjoint as adjoint, broadcast_to as broadcast_to, conj as conj, movedim as movedim, ravel as ravel, t as t,
+    adjoint as adjoint, broadcast_to as broadcast_to, conj as conj, conj_physical as conj_physical, movedim as movedim,
+    ravel as ravel, t as t,
 )
 from genesis.functions.methods.sharing import share_memory_ as share_memory_
 from genesis.functions.methods.writing import (
@@ -236,6 +241,8 @@ def argmin(input: Tensor, dim: Int | None = None, keepdim: Bool = False) -> Tens
     """The position of the first least element along `dim`, int64; NaN wins."""
 def argsort(input: Tensor, dim: Int = -1, descending: Bool = False, stable: Bool = False) -> Tensor:
     """The positions of the elements in order along `dim`; equal ones keep theirs, NaN counts as the greatest."""
+def as_strided_copy(input: Tensor, *args: Any, **kwargs: Any) -> Any:
+    """`as_strided`, in memory of its own."""
 def asin(input: Tensor) -> Tensor:
     """As `numpy.arcsin`."""
 def asin_(input: Tensor) -> Tensor:
@@ -378,8 +385,6 @@ def concat(tensors: Sequence[Tensor], dim: Int = 0) -> Tensor:
     """The tensors one after the other along `dim`."""
 def concatenate(tensors: Sequence[Tensor], dim: Int = 0) -> Tensor:
     """The tensors one after the other along `dim`."""
-def conj_physical(self: Tensor) -> Tensor:
-    """The tensor itself: it is real."""
 def constant_pad_nd(input: Tensor, pad: Sequence[Int], value: Float = 0) -> Tensor:
     """`pad` with a constant."""
 def conv1d(
@@ -472,6 +477,8 @@ def diagflat(input: Tensor, offset: Int = 0) -> Tensor:
     """The matrix with all elements of `input`, row by row, as its diagonal."""
 def diagonal(input: Tensor, offset: Int = 0, dim1: Int = 0, dim2: Int = 1) -> Tensor:
     """The diagonal `offset` above the main one, as the last axis."""
+def diagonal_copy(input: Tensor, *args: Any, **kwargs: Any) -> Any:
+    """`diagonal`, in memory of its own."""
 def diagonal_scatter(input: Operand, src: Operand, offset: Int = 0, dim1: Int = 0, dim2: Int = 1) -> Tensor:
     """`input` with `src` on a diagonal, as `diagonal` takes it."""
 def diff(
@@ -551,6 +558,8 @@ def exp_(input: Tensor) -> Tensor:
     """`exp`, in place."""
 def expand(input: Tensor, *shape: Extents) -> Tensor:
     """Axes of extent 1 (and new leading ones) repeated with stride 0; -1 keeps an extent."""
+def expand_copy(input: Tensor, *args: Any, **kwargs: Any) -> Any:
+    """`expand`, in memory of its own."""
 def expm1(input: Tensor) -> Tensor:
     """As `numpy.expm1`."""
 def expm1_(input: Tensor) -> Tensor:
@@ -1069,6 +1078,8 @@ def pairwise_distance(x1: Operand, x2: Operand, p: Float = 2.0, eps: Float = 1e-
     """The p-norm of x1 - x2 + eps along the last axis."""
 def permute(input: Tensor, *dims: Extents) -> Tensor:
     """Axes in the order `dims`."""
+def permute_copy(input: Tensor, *args: Any, **kwargs: Any) -> Any:
+    """`permute`, in memory of its own."""
 def pinv(A: Tensor, *, atol: Float | None = None, rtol: Float | None = None, hermitian: Bool = False) -> Tensor:
     """The pseudo-inverses of matrices (.., m, n) (Moore, 1920; Penrose, 1955)."""
 def pinverse(A: Tensor, *, atol: Float | None = None, rtol: Float | None = None, hermitian: Bool = False) -> Tensor:
@@ -1191,6 +1202,8 @@ def searchsorted(
     """Where the elements of `input` would stand in `sorted_sequence`: before those that are equal, or behind them."""
 def select(input: Tensor, dim: Int, index: Int) -> Tensor:
     """Position `index` along `dim`, which goes."""
+def select_copy(input: Tensor, *args: Any, **kwargs: Any) -> Any:
+    """`select`, in memory of its own."""
 def select_scatter(input: Operand, src: Operand, dim: Int, index: Int) -> Tensor:
     """`input` with `src` at position `index` along `dim`."""
 def selu(input: Tensor) -> Tensor:
@@ -1238,6 +1251,8 @@ def sinh_(input: Tensor) -> Tensor:
     """`sinh`, in place."""
 def slice(input: Tensor, dim: Int, start: Int | None = None, end: Int | None = None, step: Int = 1) -> Tensor:
     """`start:end:step` along `dim`, with Python's clamping."""
+def slice_copy(input: Tensor, *args: Any, **kwargs: Any) -> Any:
+    """`slice`, in memory of its own."""
 def slice_scatter(
     input: Operand, src: Operand, dim: Int = 0, start: Int | None = None, end: Int | None = None, step: Int = 1,
 ) -> Tensor:
@@ -1268,6 +1283,10 @@ def sort(input: Tensor, dim: Int = -1, descending: Bool = False, stable: Bool = 
     """(values, indices) in order along `dim`; equal elements keep theirs, NaN counts as the greatest."""
 def spherical_bessel_j0(input: Tensor) -> Tensor:
     """The spherical Bessel function j0: sin(x) / x, and 1 at 0; below 1/2 by its series, which has exact derivatives."""
+def split_copy(input: Tensor, *args: Any, **kwargs: Any) -> Any:
+    """`split`, in memory of its own."""
+def split_with_sizes_copy(input: Tensor, *args: Any, **kwargs: Any) -> Any:
+    """`split_with_sizes`, in memory of its own."""
 def sqrt(input: Tensor) -> Tensor:
     """As `numpy.sqrt`."""
 def sqrt_(input: Tensor) -> Tensor:
@@ -1280,6 +1299,8 @@ def squeeze(input: Tensor, dim: Int | Sequence[Int] | None = None) -> Tensor:
     """Without the axes of extent 1 (those in `dim`, if given)."""
 def squeeze_(input: Tensor, dim: Int | Sequence[Int] | None = None) -> Tensor:
     """`squeeze`, in place."""
+def squeeze_copy(input: Tensor, *args: Any, **kwargs: Any) -> Any:
+    """`squeeze`, in memory of its own."""
 def stack(tensors: Sequence[Tensor], dim: Int = 0) -> Tensor:
     """The tensors of one shape along a new axis `dim`."""
 def std(
@@ -1304,7 +1325,7 @@ def sum(
     input: Tensor, dim: Int | Sequence[Int] | None = None, keepdim: Bool = False, *, dtype: DType | None = None,
 ) -> Tensor:
     """The sum over `dim` (all axes, if None). Integers and bools sum to int64."""
-def sum_to_size(input: Tensor, size: Sequence[Int]) -> Tensor:
+def sum_to_size(input: Tensor, *size: Extents) -> Tensor:
     """`input` summed to `size`, a shape that broadcasts to its own. Raises ValueError for a shape that does not."""
 def svd(input: Tensor, some: Bool = True, compute_uv: Bool = True) -> Transposed:
     """(U, S, V) of matrices (.., m, n): `input` is U @ diag(S) @ V.T, S descending; with `some`, min(m, n) vectors."""
@@ -1318,6 +1339,8 @@ def swapdims(input: Tensor, *dims: Extents, dim0: Int | None = None, dim1: Int |
     """Two axes exchanged; a tuple longer than two permutes; none reverses the last two."""
 def swapdims_(input: Tensor, *dims: Extents, dim0: Int | None = None, dim1: Int | None = None) -> Tensor:
     """`swapdims`, in place."""
+def t_copy(input: Tensor, *args: Any, **kwargs: Any) -> Any:
+    """`t`, in memory of its own."""
 def take_along_dim(input: Operand, indices: Operand, dim: Int | None = None) -> Tensor:
     """The elements at `indices` along `dim`, the two broadcast along other axes; without `dim`, of `input` row by row."""
 def tan(input: Tensor) -> Tensor:
@@ -1344,6 +1367,8 @@ def transpose(input: Tensor, *dims: Extents, dim0: Int | None = None, dim1: Int 
     """Two axes exchanged; a tuple longer than two permutes; none reverses the last two."""
 def transpose_(input: Tensor, *dims: Extents, dim0: Int | None = None, dim1: Int | None = None) -> Tensor:
     """`transpose`, in place."""
+def transpose_copy(input: Tensor, *args: Any, **kwargs: Any) -> Any:
+    """`transpose`, in memory of its own."""
 def trapezoid(y: Operand, x: Operand | None = None, *, dx: Float = 1, dim: Int = -1) -> Tensor:
     """The integral of `y` along `dim` by the trapezoidal rule: at the points `x`, or at distances `dx`."""
 def trapz(y: Operand, x: Operand | None = None, *, dx: Float = 1, dim: Int = -1) -> Tensor:
@@ -1373,10 +1398,14 @@ def trunc(input: Tensor) -> Tensor:
     """As `numpy.trunc`."""
 def trunc_(input: Tensor) -> Tensor:
     """`trunc`, in place."""
+def unbind_copy(input: Tensor, *args: Any, **kwargs: Any) -> Any:
+    """`unbind`, in memory of its own."""
 def unflatten(input: Tensor, dim: Int, sizes: Sequence[Int]) -> Tensor:
     """Axis `dim` split into `sizes`."""
 def unfold(input: Tensor, dimension: Int, size: Int, step: Int) -> Tensor:
     """All windows of `size` elements along `dimension`, `step` apart; each is a row along a new last axis."""
+def unfold_copy(input: Tensor, *args: Any, **kwargs: Any) -> Any:
+    """`unfold`, in memory of its own."""
 def unsafe_chunk(input: Tensor, chunks: Int, dim: Int = 0) -> tuple[Tensor, ...]:
     """At most `chunks` views of equal extent along `dim` (the last may be smaller)."""
 def unsafe_split(input: Tensor, split_size: Extents, dim: Int = 0) -> tuple[Tensor, ...]:
@@ -1387,6 +1416,8 @@ def unsqueeze(input: Tensor, dim: Int) -> Tensor:
     """With a new axis of extent 1 at `dim`."""
 def unsqueeze_(input: Tensor, dim: Int) -> Tensor:
     """`unsqueeze`, in place."""
+def unsqueeze_copy(input: Tensor, *args: Any, **kwargs: Any) -> Any:
+    """`unsqueeze`, in memory of its own."""
 def var(
     input: Tensor, dim: Int | Sequence[Int] | None = None, unbiased: Bool | None = None, keepdim: Bool = False, *,
     correction: Float | None = None,
@@ -1407,6 +1438,8 @@ def vector_norm(
     """sum(|x|^ord)^(1/ord) over `dim` (all axes, if None), whatever the shape."""
 def view(input: Tensor, *shape: Extents) -> Tensor:
     """The same elements in another shape, row by row; one extent may be -1 and follows from the others."""
+def view_copy(input: Tensor, *args: Any, **kwargs: Any) -> Any:
+    """`view`, in memory of its own."""
 def vstack(tensors: Sequence[Tensor]) -> Tensor:
     """The tensors one below the other; a vector is a row."""
 def xlog1py(input: Operand, other: Operand) -> Tensor:

@@ -13,9 +13,10 @@ from genesis.functions.creation import eye
 from genesis.functions.methods.table import functions_of
 from genesis.functions.overrides import function
 from genesis.functions.public_names import rows_shown
-from genesis.ir.dtypes import DType
+from genesis.ir.dtypes import DType, int64
 from genesis.ir.shapes import numel
 from genesis.tensor.handle import Tensor, method
+from genesis.tensor.out import takes_out
 
 __all__ = [
     "LinAlgError", "cond", "cross", "diagonal", "lstsq", "matrix_power", "matrix_rank", "multi_dot", "norm", "tensorinv",
@@ -29,6 +30,7 @@ eigvalsh, inv, matmul, pinv, solve, svdvals = functions_of("eigvalsh", "inv", "m
 matrix_norm, vector_norm, _cat, _cross, _diagonal = functions_of("matrix_norm", "vector_norm", "cat", "cross", "diagonal")
 
 
+@takes_out
 def norm(
     A: Tensor, ord: float | str | None = None, dim: int | Sequence[int] | None = None, keepdim: bool = False, *,
     dtype: DType | None = None,
@@ -61,6 +63,7 @@ def diagonal(A: Tensor, *, offset: int = 0, dim1: int = -2, dim2: int = -1) -> T
 
 @function()
 @method
+@takes_out
 def matrix_power(A: Tensor, n: int) -> Tensor:
     """The product of `n` times the matrices `A` (.., m, m), by squaring; of their inverses, for a negative `n`.
 
@@ -82,6 +85,7 @@ def matrix_power(A: Tensor, n: int) -> Tensor:
     return result.clone() if result is given else result
 
 
+@takes_out
 def multi_dot(tensors: Sequence[Tensor]) -> Tensor:
     """The product of matrices from left to right; the first and the last may be vectors.
 
@@ -93,12 +97,14 @@ def multi_dot(tensors: Sequence[Tensor]) -> Tensor:
     return reduce(matmul, tensors)
 
 
+@takes_out
 def cross(input: Tensor, other: Tensor, *, dim: int = -1) -> Tensor:
     """The cross products of vectors of three elements along `dim`."""
     return _cross(input, other, dim)
 
 
 # ---- made of singular values ----
+@takes_out
 def matrix_rank(
     A: Tensor, tol: float | None = None, *, atol: float | None = None, rtol: float | None = None, hermitian: bool = False
 ) -> Tensor:
@@ -110,6 +116,8 @@ def matrix_rank(
     tensor(1)
     """
     atol = tol if atol is None else atol
+    if A.ndim < 2 or 0 in A.shape[-2:]:
+        return A.new_zeros(A.shape[:-2], dtype=int64)
     sizes = eigvalsh(A).abs() if hermitian else svdvals(A)
     if rtol is None:
         rtol = max(A.shape[-2:]) * finfo(A.dtype).eps if atol is None else 0.0
@@ -117,6 +125,7 @@ def matrix_rank(
     return (sizes > bound).sum(-1)
 
 
+@takes_out
 def cond(A: Tensor, p: float | str | None = None) -> Tensor:
     """The condition numbers of matrices: the greatest singular value over the least, or norms `p` of `A` and its inverse.
 
@@ -139,11 +148,12 @@ class LeastSquares(NamedTuple):
     singular_values: Tensor
 
 
+@takes_out
 def lstsq(A: Tensor, B: Tensor, rcond: float | None = None, *, driver: str | None = None) -> LeastSquares:
     """The X (.., n, k) for which |`A` @ X - `B`| is least, the shortest of several: `A` (.., m, n), `B` (.., m, k).
 
     By the pseudo-inverse, whatever `driver` says. `residuals` are the squared lengths of what is left, of each column, where
-    m > n; `rank` and `singular_values` are those of `A`.
+    m > n; `rank` and `singular_values` are those of `A`, for the drivers that find them, else empty.
 
     >>> round(lstsq(genesis.tensor([[1.0], [1.0]]), genesis.tensor([[1.0], [3.0]])).solution.item(), 4)
     2.0
@@ -152,10 +162,13 @@ def lstsq(A: Tensor, B: Tensor, rcond: float | None = None, *, driver: str | Non
         raise ValueError(f"lstsq: shapes {A.shape} and {B.shape}; want (.., m, n) and (.., m, k)")
     solution = pinv(A) @ B
     left = ((A @ solution - B) ** 2).sum(-2) if A.shape[-2] > A.shape[-1] else A.new_empty(0)
-    return LeastSquares(solution, left, matrix_rank(A, rtol=rcond), svdvals(A))
+    ranked = driver is None or driver != "gels"
+    sizes = svdvals(A) if driver in ("gelss", "gelsd") else A.new_empty(0)
+    return LeastSquares(solution, left, matrix_rank(A, rtol=rcond) if ranked else A.new_empty(0, dtype=int64), sizes)
 
 
 # ---- tensors as matrices ----
+@takes_out
 def tensorinv(A: Tensor, ind: int = 2) -> Tensor:
     """The inverse of what `tensordot` does with `A`, whose first `ind` axes hold as many elements as the others."""
     rows, columns = A.shape[:ind], A.shape[ind:]
@@ -164,6 +177,7 @@ def tensorinv(A: Tensor, ind: int = 2) -> Tensor:
     return inv(A.reshape(numel(rows), numel(columns))).reshape(*columns, *rows)
 
 
+@takes_out
 def tensorsolve(A: Tensor, B: Tensor, dims: Sequence[int] | None = None) -> Tensor:
     """The X for which tensordot(`A`, X, X.ndim) is `B`; the axes `dims` of `A` are moved to its end first."""
     moved = A if dims is None else A.movedim(tuple(dims), tuple(range(A.ndim - len(dims), A.ndim)))
@@ -180,6 +194,7 @@ def vander(x: Tensor, *, N: int | None = None) -> Tensor:
     tensor([[1, 2, 4],
             [1, 3, 9]])
     """
+    x = x if x.ndim else x.reshape(1)
     count = x.shape[-1] if N is None else N
     ones = x.new_ones((*x.shape, 1))
     powers = x.unsqueeze(-1).expand(*x.shape, max(count - 1, 0)).cumprod(-1)

@@ -15,6 +15,7 @@ from genesis.runtime.devices import DeviceLike, device_of
 from genesis.runtime.rng import Generator
 from genesis.tensor.from_python import from_data
 from genesis.tensor.handle import Tensor, method
+from genesis.tensor.out import takes_out
 
 __all__ = [
     "bernoulli", "get_rng_state", "initial_seed", "manual_seed", "multinomial", "normal", "rand", "rand_like",
@@ -46,6 +47,7 @@ def _floating(name: str, dtype: DType | None) -> DType:
     return dtype
 
 
+@takes_out
 def rand(
     *extents: Extents, size: Extents | None = None, generator: Generator | None = None, dtype: DType | None = None,
     device: DeviceLike = None, requires_grad: bool = False, **placing: Unpack[Placing],
@@ -66,6 +68,7 @@ def rand(
     return drawn("uniform", shape, dtype, device=place, generator=generator).requires_grad_(requires_grad)
 
 
+@takes_out
 def randn(
     *extents: Extents, size: Extents | None = None, generator: Generator | None = None, dtype: DType | None = None,
     device: DeviceLike = None, requires_grad: bool = False, **placing: Unpack[Placing],
@@ -84,6 +87,7 @@ def randn(
     return drawn("normal", shape, dtype, device=place, generator=generator).requires_grad_(requires_grad)
 
 
+@takes_out
 def randint(
     low: Any = None, high: Any = None, size: Extents | None = None, *, generator: Generator | None = None,
     dtype: DType | None = None, device: DeviceLike = None, requires_grad: bool = False, **placing: Unpack[Placing],
@@ -138,9 +142,10 @@ def randint_like(
     return randint(low, high, input.shape, dtype=dtype or input.dtype, device=device or input.device)
 
 
+@takes_out
 def normal(
     mean: float | Tensor = 0.0, std: float | Tensor = 1.0, size: Extents | None = None, *, generator: Generator | None = None,
-    dtype: DType | None = None,
+    dtype: DType | None = None, device: DeviceLike = None, requires_grad: bool = False,
 ) -> Tensor:
     """Normal numbers with this mean and standard deviation: numbers together with `size`, or tensors.
 
@@ -149,22 +154,25 @@ def normal(
     >>> genesis.normal(0.0, 1.0, (2, 3)).shape
     (2, 3)
     """
-    place = None
+    place = device
     if size is None:
         like = mean + std * 0 if isinstance(mean, Tensor) else std
         if not isinstance(like, Tensor):
             raise TypeError("normal: wants a size where mean and std are numbers")
         size, dtype, place = like.shape, dtype or like.dtype, like.device
-    return randn(size, generator=generator, dtype=dtype, device=place) * std + mean
+    result = randn(size, generator=generator, dtype=dtype, device=place) * std + mean
+    return result.detach().requires_grad_() if requires_grad else result
 
 
 @method
+@takes_out
 def bernoulli(input: Tensor, p: float | None = None, *, generator: Generator | None = None) -> Tensor:
     """1 with the probability that `input` gives at each place (with the probability `p`, if given), 0 otherwise."""
     chosen = drawn("uniform", input.shape, float32, device=input.device, generator=generator) < (input if p is None else p)
     return chosen.to(input.dtype)
 
 
+@takes_out
 def randperm(
     n: int, *, generator: Generator | None = None, dtype: DType = int64, device: DeviceLike = None, pin_memory: bool = False
 ) -> Tensor:
@@ -178,6 +186,7 @@ def randperm(
 
 
 @method
+@takes_out
 def multinomial(input: Tensor, num_samples: int, replacement: bool = False, *, generator: Generator | None = None) -> Tensor:
     """Positions drawn with the (unnormalised) probabilities in the rows of `input`, (n,) or (rows, n).
 

@@ -18,6 +18,7 @@ from genesis.runtime.dlpack import CUDA, VERSION, Outside, imported
 from genesis.tensor.dispatch import call, call_on, filled
 from genesis.tensor.from_python import from_data, from_memory, from_outside
 from genesis.tensor.handle import Operand, Tensor
+from genesis.tensor.out import takes_out
 
 
 def as_shape(name: str, size: Sequence[Extents]) -> tuple[int, ...]:
@@ -146,14 +147,17 @@ def as_tensor(data: ArrayLike, dtype: DType | None = None, device: DeviceLike = 
 asarray = as_tensor
 
 
-def scalar_tensor(value: float, *, dtype: DType | None = None) -> Tensor:
+def scalar_tensor(
+    value: float, *, dtype: DType | None = None, device: DeviceLike = None, requires_grad: bool = False
+) -> Tensor:
     """A 0-d tensor of the default float (or `dtype`)."""
-    return from_data(value, dtype or get_default_dtype())
+    return from_data(value, dtype or get_default_dtype(), requires_grad, device)
 
 
 # ---- filled ----
 
 
+@takes_out
 def full(
     size: Extents, fill_value: Operand, *, dtype: DType | None = None, device: DeviceLike = None, requires_grad: bool = False,
     **placing: Unpack[Placing],
@@ -174,6 +178,7 @@ def full(
     return result.requires_grad_() if requires_grad else result
 
 
+@takes_out
 def zeros(
     *extents: Extents, size: Extents | None = None, dtype: DType | None = None, device: DeviceLike = None,
     requires_grad: bool = False, **placing: Unpack[Placing],
@@ -188,6 +193,7 @@ def zeros(
     return full(shape, 0, dtype=dtype or get_default_dtype(), device=device, requires_grad=requires_grad, **placing)
 
 
+@takes_out
 def ones(
     *extents: Extents, size: Extents | None = None, dtype: DType | None = None, device: DeviceLike = None,
     requires_grad: bool = False, **placing: Unpack[Placing],
@@ -197,6 +203,7 @@ def ones(
     return full(shape, 1, dtype=dtype or get_default_dtype(), device=device, requires_grad=requires_grad, **placing)
 
 
+@takes_out
 def empty(
     *extents: Extents, size: Extents | None = None, dtype: DType | None = None, device: DeviceLike = None,
     requires_grad: bool = False, **placing: Unpack[Placing],
@@ -237,6 +244,7 @@ empty_like = zeros_like
 # ---- ranges ----
 
 
+@takes_out
 def arange(
     start: Operand, end: Operand | None = None, step: Operand = 1, *, dtype: DType | None = None, device: DeviceLike = None,
     requires_grad: bool = False, **placing: Unpack[Placing],
@@ -264,6 +272,7 @@ def arange(
     return result.requires_grad_() if requires_grad else result
 
 
+@takes_out
 def linspace(
     start: float, end: float, steps: int, *, dtype: DType | None = None, device: DeviceLike = None, requires_grad: bool = False
 ) -> Tensor:
@@ -278,6 +287,7 @@ def linspace(
     return from_data(values, dtype or get_default_dtype(), requires_grad, device)
 
 
+@takes_out
 def logspace(
     start: float, end: float, steps: int, base: float = 10.0, *, dtype: DType | None = None, device: DeviceLike = None,
     requires_grad: bool = False,
@@ -287,6 +297,7 @@ def logspace(
     return from_data(values, dtype or get_default_dtype(), requires_grad, device)
 
 
+@takes_out
 def eye(
     n: int, m: int | None = None, *, dtype: DType | None = None, device: DeviceLike = None, requires_grad: bool = False
 ) -> Tensor:

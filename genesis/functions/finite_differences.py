@@ -15,7 +15,8 @@ from genesis.tensor.handle import Tensor
 
 @overridable
 def gradient(
-    input: Tensor, *, spacing: float | Sequence[float | Tensor] = 1, dim: int | Sequence[int] | None = None, edge_order: int = 1
+    input: Tensor, *, spacing: float | Sequence[float | Tensor] | None = 1, dim: int | Sequence[int] | None = None,
+    edge_order: int = 1,
 ) -> tuple[Tensor, ...]:
     """The slopes of `input` along each of `dim` (all axes, if None): of parabolas through three neighbours (Fornberg, 1988).
 
@@ -30,7 +31,10 @@ def gradient(
     """
     listed = range(input.ndim) if dim is None else [dim] if isinstance(dim, int) else dim
     axes = [normalize_axis("gradient", d, input.ndim) for d in listed]
+    spacing = 1 if spacing is None else spacing
     steps = [spacing] * len(axes) if isinstance(spacing, int | float) else list(spacing)
+    if len({*axes}) < len(axes):
+        raise ValueError(f"gradient: dim {listed} names an axis more than once")
     if edge_order not in (1, 2) or len(steps) != len(axes):
         raise ValueError(f"gradient: order {edge_order}, {len(steps)} spacings for {len(axes)} axes; want 1 or 2, and one each")
     x = input if input.dtype.is_floating_point else input.to(get_default_dtype())

@@ -16,6 +16,7 @@ from genesis.ir.annotations import AnyFunction, Options
 from genesis.ops.registry import Operation
 from genesis.tensor.dispatch import call
 from genesis.tensor.handle import Tensor, method
+from genesis.tensor.out import into
 
 F = TypeVar("F", bound=AnyFunction)
 NUMPY_NAMES = {"axis": "dim", "keepdims": "keepdim"}  # of arguments of every function
@@ -69,6 +70,8 @@ def overridable(builtin: F) -> F:
     def public(*args: Any, **kwargs: Any) -> Any:
         if kwargs:
             kwargs = {names.get(name, name): value for name, value in kwargs.items()}
+            if "out" in kwargs and (out := kwargs.pop("out")) is not None:
+                return into(out, name, public, args, kwargs)
         return routed(name, builtin, args, kwargs) if OVERRIDES else builtin(*args, **kwargs)
 
     OVERRIDABLE.add(name)

@@ -38,7 +38,7 @@ def function_names() -> set[str]:
 
 
 def rows_shown(
-    module: str, own: list[str], made: Callable[[Operation], AnyFunction] = function_of
+    module: str, own: list[str], made: Callable[[Operation], AnyFunction] = function_of  # type: ignore[has-type]
 ) -> tuple[Callable[[str], AnyFunction], Callable[[], list[str]]]:
     """What a module below `genesis` has as `__getattr__` and `__dir__`, to show the rows that name it beside its `own` names.
 

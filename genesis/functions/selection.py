@@ -169,6 +169,8 @@ def _along(name: str, input: Tensor, dim: int, index: Tensor, source: Tensor, ac
     if index.ndim > 1:
         raise ValueError(f"{name}: index must be 1-d, got shape {index.shape}")
     want = (*input.shape[:axis], index.numel(), *input.shape[axis + 1 :])
+    if not input.ndim:
+        return _along(name, input.reshape(1), dim, index, source.reshape(-1), accumulate).reshape(())
     if source.shape not in (want, ()):
         raise ValueError(f"{name}: source has shape {source.shape}; want {want}")
     return call(OPERATIONS["index_put"], (input, source, (axis,), accumulate, index.reshape(-1)))

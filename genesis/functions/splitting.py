@@ -57,7 +57,9 @@ def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
 
 @overridable_method
 @keywords(sections="indices_or_sections", indices="indices_or_sections")
-def tensor_split(input: Tensor, indices_or_sections: int | Sequence[int], dim: int = 0) -> tuple[Tensor, ...]:
+def tensor_split(
+    input: Tensor, indices_or_sections: int | Sequence[int] | Tensor, dim: int = 0
+) -> tuple[Tensor, ...]:
     """Views along `dim`: so many of nearly equal extent, or cut before the positions in a list.
 
     >>> genesis.tensor_split(genesis.arange(5), 2)
@@ -65,6 +67,8 @@ def tensor_split(input: Tensor, indices_or_sections: int | Sequence[int], dim: i
     """
     axis = _axis("tensor_split", input, dim)
     extent = input.shape[axis]
+    if isinstance(indices_or_sections, Tensor):
+        indices_or_sections = indices_or_sections.tolist()
     if isinstance(indices_or_sections, int):
         sections = indices_or_sections
         if sections <= 0:

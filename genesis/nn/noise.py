@@ -107,9 +107,9 @@ def feature_alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False)
     tensor([[[0., 0., 0.],
              [0., 0., 0.]]])
     """
-    if input.ndim < 2:
+    if input.ndim < 2 and training:
         raise ValueError(f"feature_alpha_dropout: input must be (n, channels, ..), got shape {input.shape}")
-    channels = _channels("feature_alpha_dropout", input, input.ndim - 2)
+    channels = _channels("feature_alpha_dropout", input, input.ndim - 2) if input.ndim > 1 else input
     return _selu_dropout("feature_alpha_dropout", input, channels, p, training)
 
 

@@ -73,7 +73,9 @@ def prelu(input: Value, weight: Value) -> Value:
     channels = input.shape[1] if input.ndim > 1 else 1
     if weight.ndim > 1 or weight.shape not in ((), (1,), (channels,)):
         raise ValueError(f"prelu: weight has shape {weight.shape}; want (1,) or ({channels},), the channels of {input.shape}")
-    if weight.ndim and input.ndim:
+    if not input.ndim:
+        weight = reshape_value(weight, ())
+    elif weight.ndim:
         rest = (1,) * max(input.ndim - 2, 0)
         weight = reshape_value(weight, (*weight.shape, *rest) if input.ndim > 1 else weight.shape)
     return where(input > 0, input, weight * input)

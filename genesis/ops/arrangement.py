@@ -137,7 +137,7 @@ def take_along_dim(input: Value, indices: Value, dim: int | None = None) -> Valu
     elif input.ndim != indices.ndim:
         raise ValueError(f"take_along_dim: input has {input.ndim} axes and indices {indices.ndim}; want the same number")
     axis = normalize_axis("take_along_dim", dim or 0, input.ndim)
-    at = check_index("take_along_dim", indices, input.shape[axis], wrap=False)
+    at = check_index("take_along_dim", indices, input.shape[axis])
     rest = [tuple(1 if a == axis else e for a, e in enumerate(v.shape)) for v in (input, indices)]
     common = broadcast_shapes("take_along_dim", *rest)
     wide = [(*common[:axis], v.shape[axis], *common[axis + 1 :]) for v in (input, indices)]
@@ -151,6 +151,8 @@ def diff(input: Value, n: int = 1, dim: int = -1, prepend: Value | None = None, 
     >>> genesis.diff(genesis.tensor([1, 4, 9])), genesis.diff(genesis.tensor([1, 4, 9]), n=2)
     (tensor([3, 5]), tensor([2]))
     """
+    if n == 0 and input.ndim:
+        return input
     if not input.ndim or n < 0:
         raise ValueError(f"diff: {n} times of shape {input.shape}; want 0 or more, of one axis at least")
     axis = normalize_axis("diff", dim, input.ndim)

@@ -7,7 +7,7 @@ from genesis.ops.activation import logsigmoid
 from genesis.ops.elementwise import clamp, exp, log, log1p, maximum, minimum, pow, relu, rsqrt, sqrt, where
 from genesis.ops.loss import reduced
 from genesis.ops.reduction import amax, sum
-from genesis.ops.registry import cast, composite, floating_dtype, promoted, widened
+from genesis.ops.registry import broadcast, cast, composite, floating_dtype, promoted, widened
 
 
 # ---- distances ----
@@ -19,7 +19,7 @@ def cosine_similarity(x1: Value, x2: Value, dim: int = 1, eps: float = 1e-8) -> 
     tensor([0.9600])
     """
     a, b = promoted(x1, x2)
-    x, y = widened(a), widened(b)
+    x, y = broadcast("cosine_similarity", widened(a), widened(b))
     squares = [clamp(sum(v * v, dim), min=eps * eps) for v in (x, y)]
     return cast(sum(x * y, dim) / (sqrt(squares[0]) * sqrt(squares[1])), a.dtype)
 
@@ -80,7 +80,7 @@ def kl_div(input: Value, target: Value, reduction: str = "mean", log_target: boo
     else:
         losses = where(goal == 0, 0, goal * log(where(goal == 0, 1, goal))) - goal * wide
     if reduction == "batchmean":
-        return cast(sum(losses) / x.shape[0], x.dtype)
+        return cast(sum(losses) / (x.shape[0] if x.ndim else 1), x.dtype)
     return cast(reduced("kl_div", losses, reduction), x.dtype)
 
 
@@ -128,7 +128,7 @@ def margin_ranking_loss(input1: Value, input2: Value, target: Value, margin: flo
 def hinge_embedding_loss(input: Value, target: Value, margin: float = 1.0, reduction: str = "mean") -> Value:
     """x where t is 1, max(0, margin - x) where it is -1."""
     room = margin if input.dtype.is_floating_point else int(margin)
-    losses = where(target == 1, input, 0) + where(target == -1, relu(-input + room), 0)
+    losses = where(target != -1, input, 0) + where(target != 1, relu(-input + room), 0)
     return reduced("hinge_embedding_loss", losses, reduction)
 
 

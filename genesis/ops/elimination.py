@@ -239,5 +239,5 @@ def inv_ex(A: Value, *, check_errors: bool = False) -> Inverse:
     2
     """
     x = matrices("inv_ex", A, square=True)
-    found, info = solve_ex(x, identity(x), check_errors=check_errors)
+    found, info = solve_ex(x, expand(identity(x), x.shape), check_errors=check_errors)
     return Inverse(cast(found, A.dtype), info)

@@ -127,6 +127,8 @@ def gather(input: Value, dim: int, index: Value) -> Value:
     tensor([[1, 1],
             [4, 3]])
     """
+    if not numel(index.shape):  # of any number of axes
+        return expand(input.graph.constant(0, input.dtype), index.shape)
     axis, places = _checked("gather", *_with_axes(input, dim, index))
     found = gather_value(_with_axis(input), places, axis)
     return found if index.ndim else reshape_value(found, ())
@@ -171,14 +173,20 @@ def scatter_add(input: Value, dim: int, index: Value, src: Value) -> Value:
 def scatter(input: Value, dim: int, index: Value, src: Value, *, reduce: str | None = None) -> Value:
     """`input` with `src[i]` written at `index[i]` along `dim`; of several writes to one place the last holds.
 
-    With `reduce` "add", it is added. Arguments and errors as those of `scatter_add`; ValueError for another `reduce`, for
-    which `scatter_reduce` is there.
+    With `reduce` "add" it is added, with "multiply" multiplied. Arguments and errors as those of `scatter_add`; ValueError
+    for another `reduce`, for which `scatter_reduce` is there.
 
     >>> genesis.scatter(genesis.zeros(3), 0, genesis.tensor([0, 2]), genesis.tensor([1.0, 2.0]))
     tensor([1., 0., 2.])
     """
-    if reduce not in (None, "add"):
-        raise ValueError(f"scatter: reduce is {reduce!r}; want 'add', or scatter_reduce for others")
+    if reduce not in (None, "add", "multiply"):
+        raise ValueError(f"scatter: reduce is {reduce!r}; want 'add' or 'multiply', or scatter_reduce for others")
+    if reduce == "multiply":
+        axis, places, source = scattered("scatter", input, dim, index, src)
+        attrs = {"dim": axis, "mode": "prod"}
+        base = _with_axis(input)
+        folded = input.graph.add("scatter_fold", (base, places, source), base.shape, input.dtype, attrs)
+        return folded if input.ndim else reshape_value(folded, ())
     return _scatter("scatter", input, dim, index, src, "add" if reduce else "set")
 
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from functools import wraps
 from math import log as ln
 from math import pi
+from typing import Any
 
+from genesis.ir.annotations import AnyFunction
 from genesis.ir.dtypes import int64
 from genesis.ir.graph import Value
-from genesis.ir.shapes import numel
+from genesis.ir.shapes import broadcast_shapes, numel
 from genesis.ops.activation import log_softmax, logsigmoid
 from genesis.ops.conversion import stop_gradient
 from genesis.ops.elementwise import exp, log, relu, where
@@ -166,7 +169,7 @@ def gaussian_nll_loss(
     mean_value, goal, spread = widened(x), widened(t), widened(v)
     if spread.shape != x.shape and spread.shape == x.shape[:-1] and x.ndim:
         spread = reshape_value(spread, (*spread.shape, 1))
-    if spread.ndim and spread.shape not in (x.shape, (*x.shape[:-1], 1)):
+    if spread.ndim and broadcast_shapes("gaussian_nll_loss", spread.shape, x.shape) != x.shape:
         raise ValueError(f"gaussian_nll_loss: var has shape {var.shape}; want {x.shape}, with or without its last extent, or 1")
     spread = where(spread < eps, spread - stop_gradient(spread) + eps, spread)
     d = mean_value - goal
@@ -175,6 +178,21 @@ def gaussian_nll_loss(
 
 
 # ---- margins between classes ----
+def _vectors(define: AnyFunction) -> AnyFunction:
+    """Decorator: a 0-d `input`, and `target`, count as vectors of one class; a row's one target may be a vector."""
+
+    @wraps(define)
+    def lifted(input: Value, target: Value, *args: Any, **kwargs: Any) -> Value:
+        if not input.ndim:
+            input = reshape_value(input, (1,))
+            target = target if define.__name__ == "multi_margin_loss" else reshape_value(target, (1,))
+        if define.__name__ == "multi_margin_loss" and input.ndim == 1 and target.shape == (1,):
+            target = reshape_value(target, ())
+        return define(input, target, *args, **kwargs)
+
+    return lifted
+
+
 def _rows(name: str, input: Value, target: Value, want: tuple[int, ...]) -> Value:
     if input.ndim not in (1, 2) or target.shape != want:
         raise ValueError(f"{name}: input {input.shape} and target {target.shape}; want (n, classes) or (classes,), and {want}")
@@ -182,6 +200,7 @@ def _rows(name: str, input: Value, target: Value, want: tuple[int, ...]) -> Valu
 
 
 @composite("multi_margin_loss", 2, method=False, autocast="float32", namespace="nn.functional")
+@_vectors
 def multi_margin_loss(
     input: Value, target: Value, p: int = 1, margin: float = 1.0, weight: Value | None = None, reduction: str = "mean"
 ) -> Value:
@@ -206,6 +225,7 @@ def multi_margin_loss(
 
 
 @composite("multilabel_margin_loss", 2, method=False, autocast="float32", namespace="nn.functional")
+@_vectors
 def multilabel_margin_loss(input: Value, target: Value, reduction: str = "mean") -> Value:
     """The sum over the targets and all other classes of max(0, 1 - input[target] + input[class]), over the classes' number.
 

@@ -79,6 +79,8 @@ def batch_norm(
 
     Arguments and errors are those of `nn.functional.batch_norm`, which updates the running mean and variance too.
     """
+    if input.shape == (0,):
+        return input
     if input.ndim < 2:
         raise ValueError(f"batch_norm: input must be (n, channels, ..), got shape {input.shape}")
     x = widened(input)

@@ -8,10 +8,11 @@ from math import inf
 from genesis.ir.dtypes import DType
 from genesis.ir.graph import Value
 from genesis.ir.shapes import normalize_axes, normalize_axis, numel
+from genesis.ops.decompositions import svdvals
 from genesis.ops.elementwise import clamp, pow, sqrt, where
 from genesis.ops.reduction import Axes, amax, amin, sum
 from genesis.ops.registry import cast, composite, promoted, widened
-from genesis.ops.views import reshape_value
+from genesis.ops.views import permute_value, reshape_value
 
 
 def _norm(name: str, x: Value, order: float, axes: tuple[int, ...], keepdim: bool) -> Value:
@@ -65,13 +66,16 @@ def norm(
 ) -> Value:
     """sum(|x|^p)^(1/p) over `dim` (all axes, if None); "fro" and None are 2.
 
-    As `linalg.vector_norm`. Raises ValueError for "nuc", which wants singular values.
+    As `linalg.vector_norm`; "nuc" is the sum of the singular values of the matrices on two axes.
 
     >>> genesis.tensor([[3.0, 4.0], [6.0, 8.0]]).norm(1, dim=0)
     tensor([ 9., 12.])
     """
+    if p == "nuc":
+        axes = (0, 1) if dim is None and input.ndim == 2 else normalize_axes("norm", dim, input.ndim)
+        return matrix_norm(input, "nuc", axes, keepdim, dtype=dtype)
     if isinstance(p, str) and p != "fro":
-        raise ValueError(f"norm: p is {p!r}; want a number, 'fro' or None")
+        raise ValueError(f"norm: p is {p!r}; want a number, 'fro', 'nuc' or None")
     order = 2.0 if p is None or isinstance(p, str) else p
     return vector_norm(_float("norm", input, dtype), order, dim, keepdim)
 
@@ -82,7 +86,8 @@ def matrix_norm(
 ) -> Value:
     """The norms of the matrices on two axes: "fro", or the extreme sum of |x| over columns (1, -1) or rows (inf, -inf).
 
-    Raises ValueError for other orders, which want singular values, and TypeError unless `A` is floating.
+    Of the singular values, 2 is the greatest, -2 the least, and "nuc" their sum. Raises ValueError for other orders, and
+    TypeError unless `A` is floating.
 
     >>> genesis.linalg.matrix_norm(genesis.tensor([[1.0, -2.0], [3.0, 4.0]]), 1)
     tensor(6.)
@@ -93,11 +98,17 @@ def matrix_norm(
     rows, columns = (normalize_axis("matrix_norm", d, A.ndim) for d in dim)
     if ord == "fro":
         return vector_norm(given, 2, (rows, columns), keepdim)
-    if ord not in (1, -1, inf, -inf):
-        raise ValueError(f"matrix_norm: ord is {ord!r}; want 'fro', 1, -1, inf or -inf (others want singular values)")
-    summed, left = (rows, columns) if ord in (1, -1) else (columns, rows)
-    sums = sum(abs(widened(given)), summed, True)
-    extreme = (amax if ord > 0 else amin)(sums, left, True)
+    if rows == columns or ord not in (1, -1, 2, -2, inf, -inf, "nuc"):
+        raise ValueError(f"matrix_norm: ord is {ord!r} over {tuple(dim)}; want 'fro', 'nuc', 1, 2, inf, -1, -2 or -inf")
+    if ord in (2, -2, "nuc"):
+        others = [a for a in range(A.ndim) if a not in (rows, columns)]
+        sizes = svdvals(permute_value(widened(given), [*others, rows, columns]))
+        found = sum(sizes, -1) if ord == "nuc" else (amax if ord == 2 else amin)(sizes, -1)
+        extreme = reshape_value(found, tuple([1 if a in (rows, columns) else e for a, e in enumerate(A.shape)]))
+    else:
+        summed, left = (rows, columns) if ord in (1, -1) else (columns, rows)
+        sums = sum(abs(widened(given)), summed, True)
+        extreme = (amax if ord in (1, inf) else amin)(sums, left, True)
     if not keepdim:
         extreme = reshape_value(extreme, tuple([e for a, e in enumerate(A.shape) if a not in (rows, columns)]))
     return cast(extreme, given.dtype)

@@ -101,6 +101,10 @@ def tensordot(a: Value, b: Value, dims: int | Sequence[Sequence[int]] = 2) -> Va
         tuple([normalize_axis("tensordot", d, x.ndim) for d in ([named] if isinstance(named, int) else named)])
         for named, x in zip(dims, (a, b), strict=True)
     )
+    for p, q in zip(left, right, strict=True):  # an extent of 1 meets every one of the other's
+        if a.shape[p] != b.shape[q]:
+            a = sum(a, p, True, dtype=a.dtype) if b.shape[q] == 1 else a
+            b = sum(b, q, True, dtype=b.dtype) if a.shape[p] == 1 else b
     return contracted("tensordot", a, b, left, right)
 
 

@@ -89,13 +89,14 @@ def sum(input: Value, dim: Axes = None, keepdim: bool = False, *, dtype: DType |
 
 
 @composite("sum_to_size")
-def sum_to_size(input: Value, size: Sequence[int]) -> Value:
+def sum_to_size(input: Value, *size: int | Sequence[int]) -> Value:
     """`input` summed to `size`, a shape that broadcasts to its own. Raises ValueError for a shape that does not.
 
     >>> genesis.ones(2, 3).sum_to_size((3,))
     tensor([2., 2., 2.])
     """
-    shape = tuple(size)
+    extents = size[0] if len(size) == 1 and not isinstance(size[0], int) else size
+    shape = tuple([int(extent) for extent in extents])  # type: ignore[arg-type, union-attr]
     lead = input.ndim - len(shape)
     if lead < 0 or False in [e in (1, full) for e, full in zip(shape, input.shape[lead:], strict=True)]:
         raise ValueError(f"sum_to_size: shape {input.shape} cannot be summed to {shape}, which does not broadcast to it")

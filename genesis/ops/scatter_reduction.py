@@ -101,6 +101,9 @@ def scatter_reduce(input: Value, dim: int, index: Value, src: Value, reduce: str
 @composite("index_reduce", (0, 2, 3), in_place=True)
 def index_reduce(input: Value, dim: int, index: Value, source: Value, reduce: str, *, include_self: bool = True) -> Value:
     """`input` with the slices of `source` folded into those at the positions `index` (1-d) along `dim`."""
+    if not input.ndim:
+        one = [reshape_value(v, (1,)) if not v.ndim else v for v in (input, index, source)]
+        return reshape_value(index_reduce.define(one[0], dim, one[1], one[2], reduce, include_self=include_self), ())
     axis = normalize_axis("index_reduce", dim, input.ndim)
     want = (*input.shape[:axis], numel(index.shape), *input.shape[axis + 1 :])
     if index.ndim > 1 or source.shape != want:

@@ -103,6 +103,9 @@ def pad(input: Value, pad: Sequence[int], mode: str = "constant", value: float |
 
 
 def _mirrored(x: Value, axis: int, front: int, back: int, mode: str) -> Value:
+    if mode == "replicate" and min(front, back) < 0 < max(front, back):  # what the cut takes away is repeated before
+        whole = _mirrored(x, axis, max(front, 0), max(back, 0), mode)
+        return slice_value(whole, axis, max(-front, 0), whole.shape[axis] - max(-back, 0))
     x = slice_value(x, axis, max(-front, 0), x.shape[axis] - max(-back, 0))
     front, back, extent = max(front, 0), max(back, 0), x.shape[axis]
     most = {"reflect": extent - 1, "circular": extent, "replicate": front + back if extent else 0}[mode]

@@ -974,6 +974,11 @@ class Methods:
         self, *size: Extents, dtype: DType | None = None, device: DeviceLike = None, requires_grad: Bool = False,
     ) -> Tensor:
         """A tensor in this one's dtype and on its device, to be written."""
+    def new_empty_strided(
+        self, size: Sequence[Int], stride: Sequence[Int], dtype: DType | None = None, device: DeviceLike = None,
+        requires_grad: Bool = False,
+    ) -> Tensor:
+        """`empty_strided` of the tensor's dtype, on its device."""
     def new_full(
         self, size: Extents, fill_value: Operand, *, dtype: DType | None = None, device: DeviceLike = None,
         requires_grad: Bool = False,
@@ -1094,6 +1099,10 @@ class Methods:
         """The same elements in another shape, row by row; one extent may be -1 and follows from the others."""
     def reshape_as(self, other: Tensor) -> Tensor:
         """The tensor in the shape of `other`."""
+    def resize_(self, *sizes: Extents) -> Tensor:
+        """The tensor in another shape, in place: its first elements row by row, and zeros where there are not as many."""
+    def resize_as_(self, template: Tensor) -> Tensor:
+        """`resize_` to the shape of `template`."""
     def resolve_conj(self) -> Tensor:
         """The tensor itself: it is real."""
     def resolve_neg(self) -> Tensor:
@@ -1227,7 +1236,7 @@ class Methods:
         """`sub`, in place."""
     def sum(self, dim: Int | Sequence[Int] | None = None, keepdim: Bool = False, *, dtype: DType | None = None) -> Tensor:
         """The sum over `dim` (all axes, if None). Integers and bools sum to int64."""
-    def sum_to_size(self, size: Sequence[Int]) -> Tensor:
+    def sum_to_size(self, *size: Extents) -> Tensor:
         """`input` summed to `size`, a shape that broadcasts to its own. Raises ValueError for a shape that does not."""
     def svd(self, some: Bool = True, compute_uv: Bool = True) -> Transposed:
         """(U, S, V) of matrices (.., m, n): `input` is U @ diag(S) @ V.T, S descending; with `some`, min(m, n) vectors."""
@@ -1255,7 +1264,7 @@ class Methods:
         """As `numpy.tanh`."""
     def tanh_(self) -> Self:
         """`tanh`, in place."""
-    def tensor_split(self, indices_or_sections: Extents, dim: Int = 0) -> tuple[Tensor, ...]:
+    def tensor_split(self, indices_or_sections: Int | Sequence[Int] | Tensor, dim: Int = 0) -> tuple[Tensor, ...]:
         """Views along `dim`: so many of nearly equal extent, or cut before the positions in a list."""
     def tile(self, *dims: Int) -> Tensor:
         """Copies of `input` laid end to end, so many along each axis, the last ones if `dims` are fewer."""

@@ -13,10 +13,14 @@ from genesis.tracing.recording_hooks import value_looked_at
 from genesis.tracing.state import thread_state
 from genesis.tracing.trace import LOCK, Array
 
+_SPREAD = {"flip": "dims", "permute": "dims", "expand": "size", "view": "size", "reshape": "shape"}  # `*dims`, by name
+
 
 def view(tensor: Tensor, name: str, *arguments: object, **attributes: object) -> Tensor:
     """A tensor that shares `tensor`'s storage (or a copy, where reshape cannot share)."""
     rule = LAYOUT_RULES[name]
+    if attributes and name in _SPREAD and (given := attributes.pop(_SPREAD[name], None)) is not None:
+        arguments = (given,)
     if (attributes or any([argument.__class__ is not int for argument in arguments])) and (
         any(map(holds_tensor, [*arguments, *attributes.values()]))
     ):

@@ -10,11 +10,13 @@ from genesis.functions import creation
 from genesis.functions.overrides import function
 from genesis.ir.annotations import Extents
 from genesis.ir.dtypes import DType
+from genesis.ir.shapes import normalize_axis
 from genesis.ops.registry import OPERATIONS
 from genesis.runtime.devices import DeviceLike
 from genesis.tensor.dispatch import call
 from genesis.tensor.from_python import from_data
 from genesis.tensor.handle import Operand, Tensor, attribute, method
+from genesis.tensor.out import takes_out
 from genesis.tensor.views import view
 
 
@@ -56,9 +58,17 @@ def adjoint(self: Tensor) -> Tensor:
     return view(self, "transpose", -2, -1)
 
 
-@function("real", "conj_physical", "resolve_conj", "resolve_neg")
+@function("real", "resolve_conj", "resolve_neg")
 @method
 def conj(self: Tensor) -> Tensor:
+    """The tensor itself: it is real."""
+    return self
+
+
+@function()
+@method
+@takes_out
+def conj_physical(self: Tensor) -> Tensor:
     """The tensor itself: it is real."""
     return self
 
@@ -125,7 +135,9 @@ def repeat(self: Tensor, *repeats: Extents) -> Tensor:
 def movedim(self: Tensor, source: Extents, destination: Extents) -> Tensor:
     """The axes `source` moved to the places `destination`, the others in their order."""
     pairs = [[d] if isinstance(d, int) else list(d) for d in (source, destination)]
-    froms, tos = ([d % self.ndim for d in dims] for dims in pairs)
+    froms, tos = ([normalize_axis("movedim", d, self.ndim) for d in dims] for dims in pairs)
+    if len(froms) != len(tos) or len({*froms}) < len(froms) or len({*tos}) < len(tos):
+        raise ValueError(f"movedim: source {source} and destination {destination}; want as many axes, each of them once")
     order = [axis for axis in range(self.ndim) if axis not in froms]
     for to, axis in sorted(zip(tos, froms, strict=True)):
         order.insert(to, axis)

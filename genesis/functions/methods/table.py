@@ -14,6 +14,7 @@ from genesis.ops.registry import OPERATIONS, Operation
 from genesis.tensor.dispatch import call
 from genesis.tensor.handle import Tensor
 from genesis.tensor.in_place import in_place
+from genesis.tensor.out import into
 from genesis.tensor.views import view
 
 _COMPARISONS = {"eq", "ne", "lt", "le", "gt", "ge"}
@@ -31,6 +32,8 @@ def function_of(operation: Operation) -> AnyFunction:
     def function(*args: Any, **kwargs: Any) -> Any:
         if kwargs:
             args, kwargs = placed(args, kwargs)
+            if "out" in kwargs:
+                return _with_out(operation, args, kwargs)
         return (route if OVERRIDES else call)(operation, args, kwargs)
 
     def builtin(input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
@@ -74,6 +77,12 @@ def _placing(operation: Operation) -> Callable[[Arguments, Attributes], tuple[Ar
         return args, kwargs
 
     return placed
+
+
+def _with_out(operation: Operation, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """A call of a row that names `out=`, which may be None."""
+    out, function = kwargs.pop("out"), function_of(operation)
+    return function(*args, **kwargs) if out is None else into(out, operation.name, function, args, kwargs)
 
 
 def functions_of(*names: str) -> tuple[AnyFunction, ...]:

@@ -1,0 +1,148 @@
+"""`NAME_copy`: what a view shows, in memory of its own; and storage of a given layout or of another size."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from genesis.functions.creation import empty
+from genesis.functions.overrides import FUNCTIONS
+from genesis.functions.public_names import function_named
+from genesis.ir.annotations import AnyFunction, Extents
+from genesis.ir.dtypes import DType, as_dtype, get_default_dtype
+from genesis.ir.shapes import contiguous_strides, numel
+from genesis.ops.registry import OPERATIONS
+from genesis.runtime.devices import DeviceLike
+from genesis.tensor.dispatch import array_of, call
+from genesis.tensor.handle import Tensor, method
+from genesis.tensor.in_place import move_storage
+from genesis.tensor.out import takes_out
+from genesis.tracing.recording_hooks import refuse
+
+
+def _copying(name: str) -> AnyFunction:
+    """The function NAME_copy."""
+
+    def copied(input: Tensor, *args: Any, **kwargs: Any) -> Any:
+        shown = function_named(name) or getattr(Tensor, name)
+        result = shown(input, *args, **kwargs)
+        return result.clone() if isinstance(result, Tensor) else tuple([part.clone() for part in result])
+
+    copied.__name__ = copied.__qualname__ = f"{name}_copy"
+    copied.__doc__ = f"`{name}`, in memory of its own."
+    return takes_out(copied)
+
+
+for _name in (
+    "as_strided", "diagonal", "expand", "permute", "squeeze", "t", "transpose", "unbind", "unfold", "unsqueeze", "view",
+    "split_with_sizes", "split", "select", "slice",
+):
+    FUNCTIONS[f"{_name}_copy"] = _copying(_name)
+
+
+@takes_out
+def alias_copy(input: Tensor) -> Tensor:
+    """A copy."""
+    return input.clone()
+
+
+FUNCTIONS["alias_copy"] = alias_copy
+
+
+# ---- storage ----
+def empty_strided(
+    size: Sequence[int], stride: Sequence[int], *, dtype: DType | None = None, device: DeviceLike = None,
+    requires_grad: bool = False,
+) -> Tensor:
+    """A tensor to be written, whose elements lie as `stride` says. Raises ValueError unless there is one for each axis.
+
+    >>> genesis.empty_strided((2, 3), (1, 2)).stride()
+    (1, 2)
+    """
+    if len(size) != len(stride):
+        raise ValueError(f"empty_strided: size {tuple(size)}, stride {tuple(stride)}; want one for each axis")
+    needed = sum([(extent - 1) * step for extent, step in zip(size, stride, strict=True)]) + 1 if numel(tuple(size)) else 0
+    storage = empty(needed, dtype=as_dtype("empty_strided", dtype or get_default_dtype()), device=device)
+    result: Tensor = storage.as_strided(tuple(size), tuple(stride), 0)
+    return result.detach().requires_grad_() if requires_grad else result
+
+
+def empty_permuted(
+    size: Sequence[int], physical_layout: Sequence[int], *, dtype: DType | None = None, device: DeviceLike = None,
+    requires_grad: bool = False,
+) -> Tensor:
+    """A tensor to be written, whose axes lie in memory in the order `physical_layout`, the outermost first.
+
+    Raises ValueError unless that names each axis once.
+
+    >>> genesis.empty_permuted((2, 3), (1, 0)).stride()
+    (1, 2)
+    """
+    order = tuple(physical_layout)
+    if sorted(order) != [*range(len(size))]:
+        raise ValueError(f"empty_permuted: physical_layout {order} must name each of the {len(size)} axes once")
+    strides = contiguous_strides(tuple([size[axis] for axis in order]))
+    stride = [strides[order.index(axis)] for axis in range(len(size))]
+    return empty_strided(size, stride, dtype=dtype, device=device, requires_grad=requires_grad)
+
+
+@method
+def new_empty_strided(
+    self: Tensor, size: Sequence[int], stride: Sequence[int], dtype: DType | None = None, device: DeviceLike = None,
+    requires_grad: bool = False,
+) -> Tensor:
+    """`empty_strided` of the tensor's dtype, on its device."""
+    return empty_strided(size, stride, dtype=dtype or self.dtype, device=device or self.device, requires_grad=requires_grad)
+
+
+@method
+def resize_(self: Tensor, *sizes: Extents) -> Tensor:
+    """The tensor in another shape, in place: its first elements row by row, and zeros where there are not as many.
+
+    Raises RuntimeError for a tensor that requires a gradient, ValueError for a negative extent.
+
+    >>> genesis.tensor([1, 2, 3]).resize_(2, 2)
+    tensor([[1, 2],
+            [3, 0]])
+    """
+    listed: Sequence[Any] = sizes[0] if len(sizes) == 1 and not isinstance(sizes[0], int) else sizes
+    shape = tuple([int(extent) for extent in listed])
+    if self.requires_grad:
+        raise RuntimeError("resize_: a tensor that requires grad cannot be resized; use detach()")
+    if any(extent < 0 for extent in shape):
+        raise ValueError(f"resize_: extents must not be negative, got {shape}")
+    if shape == self.shape:
+        return self
+    refuse("a tensor is resized")
+    flat, count = self.reshape(-1), numel(shape)
+    if count > flat.shape[0]:
+        flat = call(OPERATIONS["cat"], ([flat, empty(count - flat.shape[0], dtype=self.dtype, device=self.device)],))
+    move_storage(self, flat.narrow(0, 0, count).reshape(shape).clone())
+    return self
+
+
+@method
+def resize_as_(self: Tensor, template: Tensor) -> Tensor:
+    """`resize_` to the shape of `template`."""
+    return resize_(self, template.shape)
+
+
+def unravel_index(indices: Tensor, shape: Extents) -> tuple[Tensor, ...]:
+    """The places along each axis of `shape` of elements that `indices` counts row by row.
+
+    Raises TypeError for other than integers, ValueError for an index out of range, which looks at them.
+
+    >>> genesis.unravel_index(genesis.tensor([4, 0]), (2, 3))
+    (tensor([1, 0]), tensor([1, 0]))
+    """
+    extents = (shape,) if isinstance(shape, int) else tuple(shape)
+    if array_of(indices).node.dtype.category != 1:
+        raise TypeError(f"unravel_index: indices must be integers, got {indices.dtype.name}")
+    if any(extent < 0 for extent in extents):
+        raise ValueError(f"unravel_index: shape must not be negative, got {extents}")
+    values = indices.numpy(force=True)
+    if values.size and not (values >= -numel(extents)).all() & (values < numel(extents)).all():
+        raise ValueError(f"unravel_index: an index is out of range for shape {extents}")
+    strides = contiguous_strides(extents)
+    return tuple([(indices // max(step, 1)) % extent for step, extent in zip(strides, extents, strict=True)])
+

@@ -1,0 +1,86 @@
+"""`out=`: results that are put into tensors of the caller's, for every operation alike."""
+
+from __future__ import annotations
+
+import functools
+import warnings
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
+
+from genesis.ir.annotations import AnyFunction, Options
+from genesis.ops.registry import OPERATIONS
+from genesis.tensor.dispatch import array_of, call
+from genesis.tensor.handle import Tensor, tensors_in
+from genesis.tensor.in_place import move_storage, write
+from genesis.tracing.recording_hooks import storage_written
+from genesis.tracing.state import recording, thread_state
+
+F = TypeVar("F", bound=AnyFunction)
+Targets = Tensor | Sequence[Tensor]
+
+
+def takes_out(function: F) -> F:
+    """Decorator of a function of Tensors that is no row: it takes `out=`."""
+
+    @functools.wraps(function)
+    def either(*args: Any, **kwargs: Any) -> Any:
+        if "out" not in kwargs:
+            return function(*args, **kwargs)
+        out = kwargs.pop("out")
+        return function(*args, **kwargs) if out is None else into(out, function.__name__, function, args, kwargs)
+
+    return either  # type: ignore[return-value]
+
+
+def into(out: Targets, name: str, function: Callable[..., Any], args: Sequence[Any], kwargs: Options) -> Any:
+    """Call `function` and put its results into `out`, a tensor or one for each of several results; returns these.
+
+    A tensor of another shape is resized, one with elements with a warning. Results are converted to a tensor's dtype within
+    its category or to a wider one. Nothing is written where anything is refused.
+
+    Raises RuntimeError for tensors that require gradients while these are recorded, for a dtype that the results do not
+    convert to, and for another device; TypeError for other than Tensors; ValueError for another number of them.
+    """
+    targets = [out] if isinstance(out, Tensor) else [*out]
+    for target in targets:
+        if not isinstance(target, Tensor):
+            raise TypeError(f"{name}: out= takes Tensors, got {type(target).__name__}")
+    if thread_state.grad_enabled and any([t.requires_grad for t in [*targets, *tensors_in([*args, *kwargs.values()])]]):
+        raise RuntimeError(
+            f"{name}: out= leaves no derivation, but one of the arguments requires grad; use genesis.no_grad() or detach()")
+    with recording(False) as again, again:
+        results = function(*args, **kwargs)
+        values = [results] if isinstance(results, Tensor) else [*results]
+        if len(values) != len(targets):
+            raise ValueError(f"{name}: out= has {len(targets)} tensors for {len(values)} results")
+        for target, value in zip(targets, values, strict=True):
+            _check(name, target, value)
+        for target, value in zip(targets, values, strict=True):
+            _put(name, target, value)
+    if isinstance(results, Tensor):
+        return targets[0]
+    return type(results)(*targets) if hasattr(results, "_fields") else tuple(targets)
+
+
+def _check(name: str, target: Tensor, value: Tensor) -> None:
+    if value.dtype.category > target.dtype.category:
+        raise RuntimeError(
+            f"{name}: result type {value.dtype.name} can't be cast to the desired output type {target.dtype.name} of out=")
+    if array_of(value).device is not array_of(target).device:
+        raise RuntimeError(f"{name}: the result is on {array_of(value).device}, out= on {array_of(target).device}")
+
+
+def _put(name: str, target: Tensor, value: Tensor) -> None:
+    if value.dtype is not target.dtype:
+        value = call(OPERATIONS["to_dtype"], (value, target.dtype))
+    elif value._base is not None or array_of(value).trace is None:  # an argument itself, or a view of one
+        value = value.clone()
+    if value.shape == target.shape:
+        write(target, value)
+        return
+    if target.numel():
+        warnings.warn(
+            f"{name}: out= has shape {target.shape} and is resized to {value.shape}; want a tensor of that shape, or an empty "
+            "one", stacklevel=6)
+    storage_written(target if target._base is None else target._base)
+    move_storage(target, value)

@@ -1,0 +1,1 @@
+"""Conformance with PyTorch by its own databases of operators, modules and optimizers: `python -m tests.conformance`."""
