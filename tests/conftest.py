@@ -6,7 +6,7 @@ import gc
 import hypothesis
 import pytest
 
-from genesis.execution import plan
+from genesis.execution import plan, verified_program
 from genesis.execution.flush import flush
 from genesis.lower import lower, target
 from genesis.runtime.speeds import ROUND
@@ -18,6 +18,9 @@ hypothesis.settings.load_profile("suite")
 
 target.speeds = lambda: ROUND  # whatever was measured here: tests look at plans
 plan.read_or_lower = lower  # whatever was lowered here: they change what lowering looks at
+# Every program is verified, and the memory of every run. Who holds it is searched for in the tests of that alone: a search
+# goes through all objects.
+verified_program.VERIFY[0], verified_program.SEARCHES[0] = True, 0
 
 
 def pytest_addoption(parser):

@@ -8,6 +8,7 @@ from operator import attrgetter
 from genesis.codegen.backend import backend_of
 from genesis.execution.result_pool import SMALL, Output, ResultBuffer, ResultPool
 from genesis.execution.saved_values import read_by_backward
+from genesis.execution.verified_program import VERIFY, verified
 from genesis.ir.dtypes import DType, float64, int64
 from genesis.lower.schedule import Location
 from genesis.lower.stored import read_or_lower
@@ -54,6 +55,8 @@ class Plan:
         self.segments, self.arena_bytes = backend.assemble(
             lowered.nodes, lowered.schedule, slot_format, arena_at, outputs_at, arena_at + 1, threads, trace.device
         )
+        if VERIFY[0]:
+            self.segments = verified(lowered, len(saved), self.segments, self.arena_bytes, trace.device)
         count("plans_built")
 
     def _output(self, found: Location, layout: Layout, dtype: DType) -> Output:

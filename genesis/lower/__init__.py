@@ -75,7 +75,7 @@ def lower(
     schedule = allocate(nodes, stages, inputs, values, 1 if target.sequential_tiles else target.threads)
     layouts: list[Layout] = [layout_of(nodes, o) for o in graph.outputs]  # type: ignore[misc]
     places = [*zip(values, layouts, strict=True)]
-    given = donations(nodes, schedule)
+    given = donations(nodes, schedule, values)
     return Lowered(graph.nodes, graph.origins, inputs, places, schedule, partition.decisions, given, target)
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import bisect
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 
 from genesis.ir.graph import Node
 from genesis.lower.build import KernelCall
@@ -106,13 +106,13 @@ class _Arena:
 # ---- donation: nothing else decides what is written over what ----
 
 
-def donations(nodes: Sequence[Node], schedule: Schedule) -> list[tuple[int, int]]:
+def donations(nodes: Sequence[Node], schedule: Schedule, results: Collection[int] = ()) -> list[tuple[int, int]]:
     """(input, output) pairs, by their numbers, that may share memory if nobody outside holds the input.
 
     Claim: the schedule gives the same values with each pair in one place, and a run that fails leaves all inputs as they were.
     Proof, for an input v that kernel K of stage s reads and an output w that it writes:
 
-    1. Nothing reads v after K: s is the last stage that reads v, and K its only reader there.
+    1. Nothing reads v after K: s is the last stage that reads v, K its only reader there, and v holds none of the `results`.
     2. Nothing has written w before K: s is the first stage that writes w, and calls of one stage write different values.
     3. K itself reads each element of v before it writes that element of w, and not afterwards (`_in_step`). K is no product
        of factors, whose points may be computed twice, nor part of a loop, where one tile could be written before another reads.
@@ -130,7 +130,8 @@ def donations(nodes: Sequence[Node], schedule: Schedule) -> list[tuple[int, int]
         for call in [part for whole in stage if not isinstance(whole, Loop) for part in parts(whole)]:
             if not isinstance(call, KernelCall):
                 continue
-            inputs = [v for v in call.reads if locations[v].kind == "input" and last[v] == number and read[v] == 1]
+            inputs = [v for v in call.reads if locations[v].kind == "input" and last[v] == number and read[v] == 1
+                      and v not in results]
             outputs = [v for v in call.writes if locations[v].kind == "output" and first[v] == number]
             if inputs and outputs and call.kernel.factors is None:
                 pairs += [(locations[v].place, locations[w].place) for v, w in _matched(nodes, call.kernel, inputs, outputs)]

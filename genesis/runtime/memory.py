@@ -90,6 +90,11 @@ class _Pool:
             loan.address, loan.size = address, size
             return address
 
+    def owner(self, address: int) -> object | None:
+        """Whose the block at `address` is; None if it is lent to nobody."""
+        loan = self._loans.get(address)
+        return loan and loan()
+
     def collect(self) -> None:
         """Take back the blocks whose owners have died."""
         with self._lock:

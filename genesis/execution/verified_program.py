@@ -1,0 +1,131 @@
+"""Programs under `GENESIS_VERIFY=1`: each new one is verified, and each run is shown to have the memory that this supposes.
+
+The verifier takes it that inputs, outputs and the arena lie apart but for donations. Here that is looked at when a program is
+about to run: from the addresses that it gets, who has lent them, and, the first times that memory is written over again, who
+can reach it. `reusable` and the pool count references; here the holders are searched for.
+"""
+
+from __future__ import annotations
+
+import gc
+import os
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+
+from genesis.codegen.segment import DeviceProgram, Segment
+from genesis.ir.graph import Node
+from genesis.ir.shapes import contiguous_strides, reach
+from genesis.lower import Lowered
+from genesis.lower.verifier import VerificationError, verify
+from genesis.runtime.devices import Device
+from genesis.runtime.memory import Buffer, host_pool
+from genesis.runtime.native import Completion, Fault
+from genesis.tracing.backward_state import BackwardState
+from genesis.tracing.memory import Memory
+from genesis.tracing.trace import Array, Trace
+
+VERIFY = [os.environ.get("GENESIS_VERIFY", "0") not in ("", "0")]
+SEARCHES = [1]  # how many runs of a program that write over memory search for its holders: each goes through all objects
+KNOWN = 2  # tensors that hold a result's memory while a replay runs: the one that it replaces, and the one that is returned
+
+
+def verified(lowered: Lowered, saved: int, segments: Sequence[Segment], arena_bytes: int, device: Device) -> list[Segment]:
+    """The segments of a program that was verified, and whose runs will be; raises VerificationError."""
+    verify(lowered, saved)
+    if arena_bytes < lowered.schedule.arena_bytes:
+        raise VerificationError(f"an arena of {lowered.schedule.arena_bytes} bytes is to lie in {arena_bytes}")
+    slots = _Slots(lowered, arena_bytes, device)
+    return [segment if segment.program is None else segment._replace(program=_VerifiedProgram(segment.program, slots))
+            for segment in segments]
+
+
+class _VerifiedProgram:
+    """A program that looks at its memory before each run."""
+
+    def __init__(self, program: DeviceProgram, slots: _Slots) -> None:
+        self._program, self._slots = program, slots
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._program, name)
+
+    def run(self, values: Sequence[int | float], *completion: Completion, **around: Any) -> Fault | None:
+        self._slots.check(values, known=KNOWN if around else 0)
+        return self._program.run(values, *completion, **around)
+
+
+class _Slots:
+    """What a program needs of the addresses that it gets: how many bytes of each, and which may be the same."""
+
+    def __init__(self, lowered: Lowered, arena_bytes: int, device: Device) -> None:
+        nodes, locations = lowered.nodes, lowered.schedule.locations
+        outputs = {place.place: nodes[value].nbytes for value, place in locations.items() if place.kind == "output"}
+        self.inputs = [_bytes_of(nodes[value]) for value in lowered.inputs]
+        self.outputs = [outputs[k] for k in range(len(outputs))]
+        self.arena_bytes = arena_bytes
+        self.donations = {output: k for k, output in lowered.donations}
+        self.is_host = device.memory.is_host
+        self.runs = self.searches = 0
+
+    def check(self, values: Sequence[int | float], known: int) -> None:
+        """Raise VerificationError if a run with these slots would write where something else lies.
+
+        So many tensors are `known` to hold what is written over: they are to hold the result.
+        """
+        addresses = [int(value) for value in values[: len(self.inputs) + len(self.outputs) + 1]]
+        starts = addresses[len(self.inputs) :]
+        spans = [(start, start + size, True, f"output {k}")
+                 for k, (start, size) in enumerate(zip(starts, self.outputs, strict=False))]
+        spans.append((starts[-1], starts[-1] + self.arena_bytes, True, "the arena"))
+        given = {k for output, k in self.donations.items() if starts[output] == addresses[k]}
+        spans += [(addresses[k] + low, addresses[k] + high, False, f"input {k}")
+                  for k, (low, high) in enumerate(self.inputs) if k not in given]
+        end = end_of_written = 0
+        for low, high, is_written, name in sorted(spans):
+            if low < high and low < (end if is_written else end_of_written):
+                raise VerificationError(f"{name}, bytes {low:#x} to {high:#x}, lies in what else the program reads or writes: "
+                                        f"{[(n, hex(a), hex(b)) for a, b, _, n in spans if a < high and low < b]}")
+            end, end_of_written = max(end, high), max(end_of_written, high if is_written else 0)
+        if self.is_host:
+            self._check_holders([start for start, size in zip(starts, self.outputs, strict=False) if size], known, bool(given))
+
+    def _check_holders(self, starts: Sequence[int], known: int, over_inputs: bool) -> None:
+        """Nobody sees what results are written over: no array outside, and no tensor, derivation or program to come."""
+        buffers = [host_pool.owner(start) for start in starts]
+        for start, size, buffer in zip(starts, filter(None, self.outputs), buffers, strict=True):
+            if not isinstance(buffer, Buffer) or buffer.nbytes < size:
+                raise VerificationError(f"a result of {size} bytes is to lie at {start:#x}: nobody's memory of that size")
+            if buffer.shared:
+                raise VerificationError(f"a result of {size} bytes is to lie at {start:#x}, which arrays outside see")
+        self.runs += 1
+        if buffers and (self.runs > 1 or over_inputs) and self.searches < SEARCHES[0]:
+            self.searches += 1
+            found = holders(buffers)
+            for address, count in Counter([address for address, _ in found]).items():
+                if count > known:
+                    raise VerificationError(f"a result is to lie at {address:#x}, where others hold a value: "
+                                            f"{[name for at, name in found if at == address]}")
+
+
+def holders(buffers: Sequence[object]) -> list[tuple[int, str]]:
+    """(address, what it is) of each tensor, derivation and program to come that sees one of these buffers."""
+    memories = [found for found in gc.get_referrers(*buffers) if isinstance(found, Memory)]
+    arrays = {id(found): found for found in gc.get_referrers(*memories) if isinstance(found, Array)} if memories else {}
+    found: list[tuple[int, str]] = []
+    for holder in gc.get_referrers(*arrays.values()) if arrays else ():
+        inside: Sequence[object] = ()
+        if isinstance(holder, list | dict) and holder is not arrays:  # the data of a trace to come, or what its backward reads
+            if any([isinstance(trace, BackwardState) or (isinstance(trace, Trace) and (
+                    holder is trace.input_at or not trace.closed)) for trace in gc.get_referrers(holder)]):
+                inside = [*(holder.values() if isinstance(holder, dict) else holder)]
+        elif hasattr(holder, "_array"):
+            inside = [holder._array]
+        found += [(arrays[id(array)].memory.buffer.ptr, type(holder).__name__)  # type: ignore[union-attr]
+                  for array in inside if id(array) in arrays]
+    return found
+
+
+def _bytes_of(node: Node) -> tuple[int, int]:
+    """From which byte to which an input lies, counted from its first element."""
+    low, high = reach(node.shape, node.attrs.get("strides") or contiguous_strides(node.shape))
+    return low * node.dtype.itemsize, high * node.dtype.itemsize

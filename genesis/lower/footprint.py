@@ -1,0 +1,256 @@
+"""Footprints: which elements of which values a launch touches, for the verifier; read off what runs, not off its plan."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from genesis.ir.graph import Node
+from genesis.ir.shapes import contiguous_strides, numel
+from genesis.lower.build import KernelCall
+from genesis.lower.kernel import EFFECTS, REDUCTIONS, Instruction, Kernel
+from genesis.lower.rewriting import base_of
+from genesis.lower.stages import Call, HostCall, Matrix, Product
+from genesis.ops.registry import PRIMITIVES
+
+Axes = tuple[tuple[int, int], ...]  # (extent, stride)
+
+
+class Footprint(NamedTuple):
+    """The elements of a value that a call reads or writes: `outer` are the axes that its items run through, `inner` the others;
+    where an index says which, `anywhere`. Of a kernel, the number of the `instruction`, and the value whose elements it stores,
+    the `source`.
+    """
+
+    value: int
+    writes: bool
+    offset: int
+    outer: Axes
+    inner: Axes
+    anywhere: bool = False
+    instruction: int = -1
+    source: int = -1
+
+    @property
+    def axes(self) -> Axes:
+        return self.outer + self.inner
+
+    @property
+    def range(self) -> tuple[int, int]:
+        """The first element and the one after the last."""
+        low, high = reach(self.axes)
+        return (self.offset + low, self.offset + high + 1) if numel(extent for extent, _ in self.axes) else (0, 0)
+
+    def of_items(self) -> tuple[np.ndarray, np.ndarray]:
+        """For each item, in order, the first element and the last."""
+        at = np.full((1,), self.offset, np.int64)
+        for extent, stride in self.outer:
+            at = (at[:, None] + np.arange(extent, dtype=np.int64) * stride).reshape(-1)
+        low, high = reach(self.inner)
+        return at + low, at + high
+
+
+def reach(axes: Axes) -> tuple[int, int]:
+    """How far below and above its offset an access goes."""
+    steps = [(extent - 1) * stride for extent, stride in axes]
+    return sum([min(step, 0) for step in steps]), sum([max(step, 0) for step in steps])
+
+
+def footprints(nodes: Sequence[Node], call: Call) -> list[Footprint]:
+    """What a call touches; of a loop, or of a product with an epilogue, ask for each part."""
+    if isinstance(call, KernelCall):
+        return [*_of_kernel(call)]
+    if isinstance(call, HostCall):
+        reads = [Footprint(value, False, at.offset, (), tuple(zip(at.shape, at.strides, strict=True)))
+                 for value, at in call.operands]
+        return [*reads, Footprint(call.node, True, 0, (), ((nodes[call.node].numel, 1),))]
+    assert isinstance(call, Product)
+    return [*_of_product(call)]
+
+
+def _of_kernel(call: KernelCall) -> Iterator[Footprint]:
+    kernel = call.kernel
+    items = kernel.outer or ([kernel.lane] if kernel.lane is not None and not kernel.lane_is_reduced else [])
+    for number, i in enumerate(kernel.instructions):
+        if i.access is None or kernel.words[i.access.pointer].kind != "pointer":
+            continue
+        word, strides = kernel.words[i.access.pointer], kernel.strides(i.access)
+        run = _axes_of(kernel, i)
+        outer = tuple([(call.extents[a], strides[a]) for a in items])
+        inner = tuple([(call.extents[a], strides[a]) for a in run if a not in items])
+        offset, anywhere = word.extra // i.access.dtype.itemsize, i.name in ("load_at", "scatter")
+        if i.name not in EFFECTS:
+            yield Footprint(word.value, False, offset, outer, inner, anywhere, number)
+        else:
+            source = kernel.origins[i.args[-1]]
+            yield Footprint(word.value, True, offset, outer if set(items) <= set(run) else (), inner, anywhere, number, source)
+
+
+def _axes_of(kernel: Kernel, i: Instruction) -> list[int]:
+    """The axes at whose points an instruction is run."""
+    if i.level in ("final",):
+        return []
+    return [a for a, (_, reduced) in enumerate(kernel.axes) if i.level == "full" or reduced == (i.level == "column")]
+
+
+def _of_product(call: Product) -> Iterator[Footprint]:
+    m, n, _ = call.extents
+    (rows, a_inner), (b_rows, b_inner) = (_digits(x) for x in (call.a, call.b))
+    c_rows, below = [], m
+    for extent, _ in rows:
+        below //= max(extent, 1)
+        c_rows.append((extent, below * call.c.layout.strides[-2]))
+
+    def outer(x: Matrix) -> Axes:
+        return tuple(zip(call.batch, x.steps, strict=True))
+
+    alike = tuple((extent, 0) for extent, _ in rows)
+    if call.summed:  # items are matrices
+        rows, a_inner, alike, c_inner = (), rows + a_inner, (), (*c_rows, (n, 1))
+    else:
+        c_inner = ((n, call.c.layout.strides[-1]),)
+    yield Footprint(call.a.value, False, call.a.layout.offset, outer(call.a) + rows, a_inner)
+    yield Footprint(call.b.value, False, call.b.layout.offset, outer(call.b) + alike, b_rows + b_inner)
+    written = () if call.summed else tuple(c_rows)
+    yield Footprint(call.c.value, True, call.c.layout.offset, outer(call.c) + written, c_inner)
+
+
+def _digits(x: Matrix) -> tuple[Axes, Axes]:
+    """(extent, stride) along the rows and the columns of a matrix."""
+    digits = tuple(zip(x.layout.shape, x.layout.strides, strict=True))
+    rows, columns = x.axis_groups
+    return digits[len(digits) - rows - columns : len(digits) - columns], digits[len(digits) - columns :]
+
+
+def each_once(writes: Sequence[Footprint], size: int) -> bool:
+    """Whether the footprints touch each of `size` elements once."""
+    if sum([numel(extent for extent, _ in write.axes) for write in writes]) != size:
+        return False
+    if len(writes) == 1:  # as many points as elements: strides that step over one another's reach touch each once
+        step = 1
+        for stride, extent in sorted((abs(stride), extent) for extent, stride in writes[0].axes if extent > 1):
+            if stride != step:
+                break
+            step *= extent
+        else:
+            return writes[0].range == (0, size)
+    times = np.zeros(size, np.uint8)
+    for write in writes:
+        low, high = write.range
+        if not 0 <= low <= high <= size:
+            return False
+        extents, strides = zip(*(write.axes or ((1, 0),)), strict=True)
+        times[_places(write.offset, extents, strides)] += 1
+    return bool((times == 1).all())
+
+
+def elements(offset: int, axes: Axes) -> tuple[int, Axes]:
+    """The same for footprints that touch the same elements: from the first one on, by the fewest strides, longest first."""
+    low, _ = reach(axes)
+    found: list[tuple[int, int]] = []
+    for stride, extent in sorted([(abs(stride), extent) for extent, stride in axes if extent != 1 and stride]):
+        if found and found[-1][0] * found[-1][1] == stride:
+            extent, stride = extent * found[-1][0], found.pop()[1]
+        found.append((extent, stride))
+    return offset + low, tuple(found)
+
+
+def _places(offset: int, extents: Sequence[int], strides: Sequence[int]) -> np.ndarray:
+    at = np.full((1,), offset, np.int64)
+    for extent, stride in zip(extents, strides, strict=True):
+        at = (at[:, None] + np.arange(extent, dtype=np.int64) * stride).reshape(-1)
+    return at
+
+
+def writes_parts(nodes: Sequence[Node], value: int, writes: Sequence[Footprint]) -> bool:
+    """Whether a copy of the whole, and what is written into it, is what a chain of `put`s that ends in `value` says.
+
+    Of a `scatter`, which is one copy and one launch, that it goes through all its sources.
+    """
+    whole, *into = writes
+    at = value
+    for write in reversed(into):
+        node = nodes[at]
+        if node.op == "put":
+            there = elements(node.attrs["offset"], tuple(zip(node.attrs["shape"], node.attrs["strides"], strict=True)))
+            same = elements(write.offset, write.axes) == there and write.source == base_of(nodes, node.inputs[1])
+        else:
+            dim, shape = node.attrs["dim"], nodes[node.inputs[1]].shape
+            strides = contiguous_strides(node.shape)
+            there = elements(0, tuple([(extent, stride) for a, (extent, stride) in enumerate(zip(shape, strides, strict=True))
+                                       if a != dim]))
+            same = (write.anywhere and elements(write.offset, write.axes) == there
+                    and numel(extent for extent, _ in write.axes) == numel(shape))
+        if not same or PRIMITIVES[node.op].kind not in ("put", "scatter"):
+            return False
+        at = node.inputs[0]
+    return at != value and whole.source == base_of(nodes, at) and each_once([whole], nodes[value].numel)
+
+
+def has_all_terms(nodes: Sequence[Node], call: Call) -> bool:
+    """Whether reductions go through all elements of what they reduce, and products through all terms."""
+    if isinstance(call, Product) and nodes[call.node].op == "matmul":
+        return numel((*call.batch, *call.extents)) == numel(nodes[nodes[call.node].inputs[0]].shape) * call.extents[1]
+    if not isinstance(call, KernelCall):
+        return True
+    kernel = call.kernel
+    rows = numel(extent for extent, (_, reduced) in zip(call.extents, kernel.axes, strict=True) if not reduced)
+    points = {"full": numel(call.extents), "row": rows}
+    return all(points[i.attr("over")] == nodes[nodes[origin].inputs[0]].numel
+               for i, origin in zip(kernel.instructions, kernel.origins, strict=True) if i.name in REDUCTIONS)
+
+
+def stays_in_tiles(touched: Footprint, size: int, points: int, tile_of: np.ndarray, first: np.ndarray) -> bool:
+    """Whether each item touches, of a value of `size` elements, nothing but those that belong to the points of its tile.
+
+    `tile_of` has the number of each point's tile, `first` the first point of each tile, and the end.
+    """
+    low, high = touched.of_items()
+    if touched.anywhere or size % points or not len(low):
+        return not size
+    # An item belongs to a point; or, where it takes all terms of a sum over a tile at once, to a tile.
+    if len(low) % points == 0:
+        tile = tile_of[np.arange(len(low)) // (len(low) // points)]
+    elif len(low) == len(first) - 1:
+        tile = np.arange(len(low))
+    else:
+        return False
+    each = size // points
+    return bool((low >= first[tile] * each).all() and (high < first[tile + 1] * each).all())
+
+
+def goes_in_step(kernel: Kernel, read: Footprint, write: Footprint) -> bool:
+    """Whether a kernel that writes where it reads, in the same steps, has read each element before it writes there.
+
+    A target is what the kernel stores or reduces. Each is computed at each point of its level from the values that it needs: in
+    one pass after another, then the values of rows, then those of all. In a pass a value is loaded once for a point; it is
+    loaded anew in the next one, and a row's value by any target.
+    """
+    if kernel.factors is not None:  # some points are computed twice
+        return False
+    load, store = kernel.instructions[read.instruction], kernel.instructions[write.instruction]
+    if load.name != "load" or store.name != "store":
+        return False
+    order = _targets(kernel)
+    (phase,) = [phase for phase, n in order if n == write.instruction]
+    at = order.index((phase, write.instruction))
+    before = [p for p, n in order[: at + 1] if read.instruction in kernel.needed([n])]
+    after = [p for p, n in order[at + 1 :] if read.instruction in kernel.needed([n])]
+    if phase == _AT_THE_END:  # all reads come first
+        return True
+    return not after or (load.level == "full" and {*after} == {phase} and phase in before)
+
+
+_ROWS, _AT_THE_END = 1 << 20, 1 << 21
+
+
+def _targets(kernel: Kernel) -> list[tuple[int, int]]:
+    """(phase, number) of what a kernel stores or reduces, in order."""
+    found = [(step, n) for step in kernel.steps for n in kernel.targets(step)]
+    there = {n for _, n in found}
+    for n, i in enumerate(kernel.instructions):
+        if n not in there and (i.name in EFFECTS or i.name in REDUCTIONS):
+            found.append((_AT_THE_END if i.level in ("final", "column") and i.name in EFFECTS else _ROWS, n))
+    return sorted(found)
