@@ -17,35 +17,76 @@ Held = TypeVar("Held")
 class _Positional(Module):
     """Modules named "0", "1", .. in their order."""
 
-    def __init__(self, modules: Iterable[Module]) -> None:
+    def __init__(self, modules: Iterable[Module | None]) -> None:
         for module in modules:
             self.append(module)
 
-    def append(self, module: Module) -> Self:
-        """Add `module` at the end. Raises TypeError for what is no module."""
-        if not isinstance(module, Module):
+    @staticmethod
+    def _is_module(name: str, value: object) -> bool:
+        return isinstance(value, Module) or (value is None and name.isdecimal())
+
+    def append(self, module: Module | None) -> Self:
+        """Add `module`, or None in the place of one, at the end. Raises TypeError for anything else."""
+        self.add_module(str(len(self)), self._admitted(module))
+        return self
+
+    def _admitted(self, module: Module | None) -> Module | None:
+        if not isinstance(module, Module | None):
             raise TypeError(f"{type(self).__name__}: wants modules, got {type(module).__name__}")
-        self.add_module(str(len(self)), module)
-        return self
+        return module
 
-    def extend(self, modules: Iterable[Module]) -> Self:
+    def extend(self, modules: Iterable[Module | None]) -> Self:
         """Add `modules` at the end."""
-        for module in modules:
+        for module in [*modules]:
             self.append(module)
         return self
+
+    def insert(self, index: int, module: Module | None) -> Self:
+        """Add `module` before the one at `index`."""
+        held = [*self]
+        held.insert(index, self._admitted(module))
+        return self._hold(held)
+
+    def pop(self, index: int = -1) -> Any:
+        """Remove and return the module at `index`."""
+        module = self[index]
+        del self[index]
+        return module
+
+    def _hold(self, modules: list[Any]) -> Self:
+        """Hold these modules, named by their positions, and no others."""
+        for name in [*self._modules]:
+            del self.__dict__[name]
+        return self.extend(modules)
 
     def __len__(self) -> int:
-        return sum(1 for _ in self.children())
+        return len(self._modules)
 
-    def __iter__(self) -> Iterator[Module]:
-        return self.children()
+    def __iter__(self) -> Iterator[Any]:
+        return iter([*self._modules.values()])
 
     def __getitem__(self, index: int | slice) -> Any:
-        chosen = list(self.children())[index]
-        return self._of(chosen) if isinstance(chosen, list) else chosen
+        chosen = [*self][index]
+        return self._of(chosen) if isinstance(index, slice) else chosen
 
     def __setitem__(self, index: int, module: Module) -> None:
-        setattr(self, str(range(len(self))[index]), module)
+        setattr(self, [*self._modules][index], module)
+
+    def __delitem__(self, index: int | slice) -> None:
+        names = [*self._modules]
+        chosen = names[index] if isinstance(index, slice) else [names[index]]
+        kept = {name: module for name, module in self._modules.items() if name not in chosen}
+        for name in names:
+            del self.__dict__[name]
+        renumbered = all(name.isdecimal() for name in names)
+        for place, (name, module) in enumerate(kept.items()):
+            self.add_module(str(place) if renumbered else name, module)
+
+    def __add__(self, other: Iterable[Any]) -> Any:
+        return self._of([*self, *other])
+
+    def __iadd__(self, other: Iterable[Any]) -> Self:
+        return self.extend(other)
 
     def _of(self, modules: list[Module]) -> Module:
         raise NotImplementedError(f"{type(self).__name__} has no _of(modules), one like it that holds a slice's modules")
@@ -73,7 +114,7 @@ class Sequential(_Positional):
 
     def forward(self, input: Any) -> Tensor:
         """The last module's result."""
-        for module in self.children():
+        for module in self:
             input = module(input)
         return input  # type: ignore[no-any-return]
 
@@ -89,8 +130,8 @@ class ModuleList(_Positional):
     3
     """
 
-    def __init__(self, modules: Iterable[Module] = ()) -> None:
-        super().__init__(modules)
+    def __init__(self, modules: Iterable[Module | None] | None = None) -> None:
+        super().__init__(modules or ())
 
     def _of(self, modules: list[Module]) -> Module:
         return ModuleList(modules)

@@ -26,7 +26,7 @@ class Loss(Layer):
 class WeightedLoss(Loss):
     """The base of losses with a factor for each class or element, which is a buffer."""
 
-    _buffers = {"weight": True}  # noqa: RUF012
+    _persistence = {"weight": True}  # noqa: RUF012
 
 
 class CrossEntropyLoss(WeightedLoss):
@@ -189,7 +189,7 @@ class BCEWithLogitsLoss(WeightedLoss):
     tensor(0.3466)
     """
 
-    _buffers = {"weight": True, "pos_weight": True}  # noqa: RUF012
+    _persistence = {"weight": True, "pos_weight": True}  # noqa: RUF012
     weight: Tensor | None = None
     reduction: str = "mean"
     pos_weight: Tensor | None = None

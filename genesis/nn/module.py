@@ -13,6 +13,7 @@ from genesis.functions.creation import as_tensor
 from genesis.ir.annotations import Attributes
 from genesis.nn.conversion import Convertible
 from genesis.nn.hooks import Hooked
+from genesis.nn.members import Members
 from genesis.nn.parameter import Parameter
 from genesis.nn.torch_state import is_torch_state, take_torch_state
 from genesis.tensor.handle import Tensor
@@ -48,7 +49,7 @@ class Module(Hooked, Convertible):
     """
 
     training: bool = True
-    _buffers: Mapping[str, bool] = {}  # name -> whether the state dict has it
+    _persistence: Mapping[str, bool] = {}  # name -> whether the state dict has it
     _printed: ClassVar[tuple[str, ...] | None] = None  # attributes that `repr` shows; "*name" by its value alone
 
     # ---- attributes ----
@@ -68,13 +69,29 @@ class Module(Hooked, Convertible):
         else:
             self.__dict__.update(state)
 
+    @property
+    def _modules(self) -> Members:
+        return Members(self, self._is_module)
+
+    @property
+    def _parameters(self) -> Members:
+        return Members(self, lambda _, value: isinstance(value, Parameter))
+
+    @property
+    def _buffers(self) -> Members:
+        return Members(self, lambda name, _: name in self._persistence)
+
+    @staticmethod
+    def _is_module(name: str, value: object) -> bool:
+        return isinstance(value, Module)
+
     def register_parameter(self, name: str, parameter: Parameter | None) -> None:
         """Hold `parameter` as the attribute `name`; None reserves the name."""
         setattr(self, name, parameter)
 
     def register_buffer(self, name: str, tensor: Tensor | None, persistent: bool = True) -> None:
         """Hold `tensor` as the attribute `name`: state that is not learned. The state dict has it if `persistent`."""
-        self._buffers = {**self._buffers, name: persistent}
+        self._persistence = {**self._persistence, name: persistent}
         setattr(self, name, tensor)
 
     def add_module(self, name: str, module: Module | None) -> None:
@@ -103,7 +120,7 @@ class Module(Hooked, Convertible):
         """The buffer at a path of `named_buffers`. Raises AttributeError if there is none."""
         path, _, name = target.rpartition(".")
         module = self.get_submodule(path)
-        if name not in module._buffers:
+        if name not in module._persistence:
             raise AttributeError(f"{type(module).__name__} has no buffer {name!r}")
         return _attribute(module, name, Tensor, "buffer")
 
@@ -119,15 +136,19 @@ class Module(Hooked, Convertible):
         """The direct children."""
         return (module for _, module in self.named_children())
 
-    def named_modules(self, prefix: str = "") -> Iterator[tuple[str, Module]]:
-        """(path, module) for this module and all below it, each once, parents first.
+    def named_modules(
+        self, memo: set[Module] | None = None, prefix: str = "", remove_duplicate: bool = True
+    ) -> Iterator[tuple[str, Module]]:
+        """(path, module) for this module and all below it, each once unless told otherwise, parents first.
 
         >>> [path for path, _ in genesis.nn.Sequential(genesis.nn.ReLU(), genesis.nn.Tanh()).named_modules()]
         ['', '0', '1']
         """
-        seen: set[int] = set()
+        if isinstance(memo, str):
+            memo, prefix = None, memo
+        seen: set[int] = {id(module) for module in memo or ()}
         for path, module in self._paths(prefix):
-            if id(module) not in seen:
+            if id(module) not in seen or not remove_duplicate:
                 seen.add(id(module))
                 yield path, module
 
@@ -144,16 +165,18 @@ class Module(Hooked, Convertible):
             below = [(_join(path, name), child) for name, child in module.named_children()]
             waiting.extend(reversed(below))
 
-    def named_parameters(self, prefix: str = "", recurse: bool = True) -> Iterator[tuple[str, Parameter]]:
-        """(path, parameter) for every parameter, each once.
+    def named_parameters(
+        self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True
+    ) -> Iterator[tuple[str, Parameter]]:
+        """(path, parameter) for every parameter, each once unless told otherwise.
 
         >>> [(path, p.shape) for path, p in genesis.nn.Linear(3, 2).named_parameters()]
         [('weight', (2, 3)), ('bias', (2,))]
         """
         seen: set[int] = set()
-        for path, module in self.named_modules(prefix) if recurse else [(prefix, self)]:
+        for path, module in self.named_modules(None, prefix, remove_duplicate) if recurse else [(prefix, self)]:
             for name, value in module.__dict__.items():
-                if isinstance(value, Parameter) and id(value) not in seen:
+                if isinstance(value, Parameter) and (id(value) not in seen or not remove_duplicate):
                     seen.add(id(value))
                     yield _join(path, name), value
 
@@ -161,10 +184,12 @@ class Module(Hooked, Convertible):
         """Every parameter, each once."""
         return (parameter for _, parameter in self.named_parameters(recurse=recurse))
 
-    def named_buffers(self, prefix: str = "", recurse: bool = True) -> Iterator[tuple[str, Tensor]]:
+    def named_buffers(
+        self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True
+    ) -> Iterator[tuple[str, Tensor]]:
         """(path, buffer) for every registered buffer."""
-        for path, module in self.named_modules(prefix) if recurse else [(prefix, self)]:
-            for name in module._buffers:
+        for path, module in self.named_modules(None, prefix, remove_duplicate) if recurse else [(prefix, self)]:
+            for name in module._persistence:
                 if isinstance(value := getattr(module, name), Tensor):
                     yield _join(path, name), value
 
@@ -180,17 +205,23 @@ class Module(Hooked, Convertible):
             for name, value in module.__dict__.items():
                 if isinstance(value, Parameter):
                     yield _join(path, name), value
-            for name, persistent in module._buffers.items():
+            for name, persistent in module._persistence.items():
                 if persistent and isinstance(value := getattr(module, name), Tensor):
                     yield _join(path, name), value
 
-    def state_dict(self) -> dict[str, Tensor]:
-        """Path -> parameter or persistent buffer. The tensors share the module's storage.
+    def state_dict(
+        self, *, destination: dict[str, Any] | None = None, prefix: str = "", keep_vars: bool = False
+    ) -> dict[str, Tensor]:
+        """Path, behind `prefix`, -> parameter or persistent buffer; into `destination`, if one is given.
+
+        The tensors share the module's storage; with `keep_vars` they are its own.
 
         >>> list(genesis.nn.Sequential(genesis.nn.Linear(3, 2)).state_dict())
         ['0.weight', '0.bias']
         """
-        return {key: detach(tensor) for key, tensor in self._state()}
+        found = {} if destination is None else destination
+        found.update((prefix + key, tensor if keep_vars else detach(tensor)) for key, tensor in self._state())
+        return found
 
     def load_state_dict(self, state_dict: Mapping[str, Any], strict: bool = True) -> IncompatibleKeys:
         """Copy values (tensors or arrays) into the parameters and buffers of the same paths.

@@ -12,7 +12,7 @@ TABLES = ("_parameters", "_buffers", "_modules")
 
 
 class _Module(Protocol):
-    _buffers: Any
+    _persistence: Any
 
 
 def is_torch_state(state: Attributes) -> bool:
@@ -28,7 +28,7 @@ def take_torch_state(module: _Module, state: Attributes) -> None:
     attributes = settings | {name: value for table in TABLES for name, value in state[table].items()}
     module.__dict__.update({name: value for name, value in made.items() if name.startswith("_")} | attributes)
     if state["_buffers"]:
-        module._buffers = {name: name not in hidden for name in state["_buffers"]}
+        module._persistence = {name: name not in hidden for name in state["_buffers"]}
 
 
 def _as_built(kind: type, settings: Attributes) -> Attributes:

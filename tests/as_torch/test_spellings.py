@@ -53,7 +53,7 @@ CALLS = """
 """
 
 
-@pytest.mark.parametrize("call", map(str.strip, CALLS.strip().splitlines()))
+@pytest.mark.parametrize("call", [call.strip() for call in CALLS.strip().splitlines()])
 def test_calls_give_what_they_give_in_torch(call):
     values, at = np.array([[0.5, -1.0, 2.0], [3.0, 0.25, -0.5]], np.float32), np.array([[0, 1, 0], [1, 0, 0]])
     formats = {name: None for name in ("strided", "preserve_format")}

@@ -1,0 +1,36 @@
+"""A module's parameters, modules and buffers as dictionaries: views of its attributes, under PyTorch's names of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, MutableMapping
+from typing import Any
+
+
+class Members(MutableMapping[str, Any]):
+    """The attributes of `owner` that `is_member` holds for, by name and in order. Writing an item sets the attribute."""
+
+    def __init__(self, owner: Any, is_member: Callable[[str, object], bool]) -> None:
+        self._owner, self._is_member = owner, is_member
+
+    def __getitem__(self, name: str) -> Any:
+        attributes = vars(self._owner)
+        if name not in attributes or not self._is_member(name, attributes[name]):
+            raise KeyError(name)
+        return attributes[name]
+
+    def __setitem__(self, name: str, value: Any) -> None:
+        setattr(self._owner, name, value)
+
+    def __delitem__(self, name: str) -> None:
+        if name not in self:
+            raise KeyError(name)
+        delattr(self._owner, name)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter([name for name, value in vars(self._owner).items() if self._is_member(name, value)])
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
+    def __repr__(self) -> str:
+        return repr(dict(self))
