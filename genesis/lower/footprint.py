@@ -148,6 +148,8 @@ def each_once(writes: Sequence[Footprint], size: int) -> bool:
 
 def elements(offset: int, axes: Axes) -> tuple[int, Axes]:
     """The same for footprints that touch the same elements: from the first one on, by the fewest strides, longest first."""
+    if not numel(extent for extent, _ in axes):
+        return 0, ((0, 1),)
     low, _ = reach(axes)
     found: list[tuple[int, int]] = []
     for stride, extent in sorted([(abs(stride), extent) for extent, stride in axes if extent != 1 and stride]):

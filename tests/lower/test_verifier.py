@@ -286,6 +286,16 @@ def test_tiles_of_workers_lie_apart():
     assert "arena" in refusal(lowered._replace(target=Target(64)))
 
 
+def test_a_part_of_no_element_is_written():
+    graph = parsed("""
+        %0 = input() : float32[6]
+        %1 = input() : float32[0]
+        %2 = put(%0, %1, shape=(0,), strides=(1,), offset=3) : float32[6]
+        return %2
+        """)
+    verify(lower(graph.nodes, graph.outputs, Target(1)))
+
+
 # ---- what it found ----
 
 def test_an_input_in_which_a_saved_value_lies_is_given_to_no_result():
