@@ -181,6 +181,10 @@ class Entry:
                 for schedule in later_schedules(self._optimizer_steps):
                     undo[schedule]()
                 raise
+        if not self._steps:  # nothing was to compute: gradients are views of what was there, or None
+            for tensor, gradient in self._gradients(values, leaves, made):
+                hold_gradient(tensor, gradient)
+            commit.done = True
         return self._results.build(values, leaves, made)
 
     def _gradients(self, values: Values, leaves: Leaves, made: dict[int, Tensor]) -> list[tuple[Tensor, Tensor | None]]:

@@ -307,3 +307,21 @@ def test_a_lost_argument_of_which_a_view_is_returned():
     with pytest.raises((IndexError, RuntimeError), match=r"9|lost"):
         tail(lost).tolist()
     np.testing.assert_array_equal(tail(x).numpy(), x.numpy()[1:])
+
+
+@pytest.mark.parametrize("gradient", ["held.reshape(-1)", "held[:3].detach()", "a[:3]", "None"])
+def test_a_call_that_computes_nothing_sets_gradients(gradient):
+    w, held = genesis.ones(3, requires_grad=True), genesis.arange(3.0)
+
+    def step(a):
+        w.grad = eval_gradient(a)
+        return a
+
+    eval_gradient = eval(f"lambda a: {gradient}", {"held": held})
+    found = []
+    for run in (step, genesis.compile(step)):
+        for k in range(4):
+            w.grad = genesis.full((3,), 7.0)
+            run(genesis.full((4,), float(k)))
+            found.append(None if w.grad is None else w.grad.tolist())
+    assert found[:4] == found[4:]
