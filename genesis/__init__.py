@@ -66,6 +66,7 @@ from genesis.ir.dtypes import int16 as short
 from genesis.ir.dtypes import int32 as int
 from genesis.ir.dtypes import int64 as long
 from genesis.ir.dtypes import promote as promote_types
+from genesis.ir.replayable import replayable as _replayable
 from genesis.nn.native import native_batch_norm, native_group_norm, native_layer_norm
 from genesis.random import (
     bernoulli, get_rng_state, initial_seed, manual_seed, multinomial, normal, rand, rand_like, randint, randint_like, randn,
@@ -113,6 +114,7 @@ enable_autocast: _Any  # a switch: `genesis.enable_autocast = True` is noticed
 _sys.modules[__name__].__class__ = amp.SwitchedModule
 
 
+@_replayable
 def __getattr__(name: str) -> object:
     """The public function of an operation, found when it is first asked for."""
     function = _function_named(name)

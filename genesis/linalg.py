@@ -14,6 +14,7 @@ from genesis.functions.methods.table import functions_of
 from genesis.functions.overrides import function
 from genesis.functions.public_names import rows_shown
 from genesis.ir.dtypes import DType, int64
+from genesis.ir.replayable import replayable_module
 from genesis.ir.shapes import numel
 from genesis.tensor.handle import Tensor, method
 from genesis.tensor.out import takes_out
@@ -199,3 +200,6 @@ def vander(x: Tensor, *, N: int | None = None) -> Tensor:
     ones = x.new_ones((*x.shape, 1))
     powers = x.unsqueeze(-1).expand(*x.shape, max(count - 1, 0)).cumprod(-1)
     return _cat([ones, powers], -1) if count else powers
+
+
+replayable_module(__name__)

@@ -15,6 +15,7 @@ from collections.abc import Callable, Sequence
 
 from genesis.functions.comparison import iinfo
 from genesis.ir.dtypes import DType, bool_, float32
+from genesis.ir.replayable import replayable_module
 from genesis.ops.registry import OPERATIONS
 from genesis.tensor.dispatch import call
 from genesis.tensor.handle import Tensor
@@ -187,3 +188,6 @@ def logaddexp(
     """
     first = _filled("logaddexp", input, input_mask, -float("inf"), dtype)
     return call(OPERATIONS["logaddexp"], (first, _filled("logaddexp", other, other_mask, -float("inf"), dtype)))
+
+
+replayable_module(__name__)

@@ -6,6 +6,7 @@ import copy
 from collections.abc import Callable, Iterator
 
 from genesis.ir.annotations import Tree
+from genesis.ir.replayable import replayable_module
 
 __all__ = ["leaves_of", "map_tree", "with_leaves"]
 
@@ -45,3 +46,6 @@ def map_tree(function: Callable[[Tree], Tree], tree: Tree) -> Tree:
         return function(tree)
     branches = [map_tree(function, branch) for branch in tree]
     return type(tree)(*branches) if hasattr(tree, "_fields") else type(tree)(branches)
+
+
+replayable_module(__name__)

@@ -10,6 +10,7 @@ from genesis.functions.creation import Placing, as_shape, check_placing
 from genesis.functions.random_draws import drawn
 from genesis.ir.annotations import Extents
 from genesis.ir.dtypes import DType, as_dtype, float32, float64, get_default_dtype, int64
+from genesis.ir.replayable import replayable_module
 from genesis.runtime import rng
 from genesis.runtime.devices import DeviceLike, device_of
 from genesis.runtime.rng import Generator
@@ -216,3 +217,6 @@ def multinomial(input: Tensor, num_samples: int, replacement: bool = False, *, g
         race = -(1 - drawn("uniform", p.shape, float64, generator=generator)).log().numpy() / p.clip(1e-300)
         picked = race.argsort(-1)[..., :num_samples]
     return from_data(picked, int64, device=input.device)
+
+
+replayable_module(__name__, but=("manual_seed",))

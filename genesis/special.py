@@ -2,6 +2,7 @@
 
 from genesis.functions.methods.table import functions_of
 from genesis.functions.public_names import rows_shown
+from genesis.ir.replayable import replayable_module
 from genesis.tensor.handle import Tensor, method
 
 __all__: list[str] = []
@@ -16,3 +17,6 @@ def _polygamma(self: Tensor, n: int) -> Tensor:
 
 
 method(_polygamma, "polygamma")
+
+
+replayable_module(__name__)

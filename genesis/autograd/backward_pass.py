@@ -17,6 +17,7 @@ from genesis.autograd.derivation import derived_at
 from genesis.autograd.hooks import GradientEvent, Gradients, hooked, observers
 from genesis.autograd.trace_backward import Cotangent, TraceBackward, add_cotangent, derivable, leads_on, ones_like, summed
 from genesis.execution.flush import flush
+from genesis.ir.replayable import replayable_module
 from genesis.ops.registry import OPERATIONS
 from genesis.tensor.dispatch import array_of, call
 from genesis.tensor.handle import Tensor, gradient_holders, hold_gradient, tensor_of
@@ -355,3 +356,6 @@ def _reachable(wanted: Sequence[Tensor], roots: Sequence[Tensor]) -> Mapping[Tra
             ):
                 positions.add(index)
     return reachable
+
+
+replayable_module(__name__)

@@ -13,6 +13,7 @@ from genesis.autograd.hooks import Gradients
 from genesis.execution.flush import flush
 from genesis.ir.annotations import AnyFunction, Attributes
 from genesis.ir.graph import Graph, Node
+from genesis.ir.replayable import replayable_module
 from genesis.ops.registry import OPERATIONS
 from genesis.tensor.dispatch import array_of, call, enter, filled
 from genesis.tensor.handle import Tensor, method, tensor_of
@@ -267,3 +268,6 @@ def set_creator(self: Tensor, ctx: Any, backward: Backward) -> Tensor:
         inputs_at = targets if sources else arguments_of(trace, array.index)
         CustomCall(name, backward, ctx, trace, inputs_at, [array.index], [self])
     return self
+
+
+replayable_module(__name__, but=("set_creator",))

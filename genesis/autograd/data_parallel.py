@@ -7,6 +7,7 @@ from functools import partial
 from typing import Protocol
 
 from genesis.ir.annotations import Tree
+from genesis.ir.replayable import replayable_module
 from genesis.pytree import leaves_of, map_tree
 from genesis.runtime.devices import Device, DeviceLike, device_of
 from genesis.tensor.dispatch import moved
@@ -64,3 +65,6 @@ class LocalReduction:
         for tensor in rest:
             total = total + tensor
         return [moved([total], device)[0] for device in devices]
+
+
+replayable_module(__name__)

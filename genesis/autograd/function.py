@@ -12,6 +12,7 @@ from typing import Any
 
 from genesis.autograd.custom import Context, plain, record_custom
 from genesis.ir.annotations import AnyFunction, Arguments
+from genesis.ir.replayable import replayable_module
 from genesis.tensor.dispatch import array_of
 from genesis.tensor.handle import Tensor, result_class
 from genesis.tracing.state import recording, thread_state
@@ -129,3 +130,6 @@ class _Barred(Function):
     @staticmethod
     def backward(ctx: Context, *grad_outputs: Tensor) -> None:
         raise RuntimeError("backward: this gradient comes from a once_differentiable function and cannot be derived again")
+
+
+replayable_module(__name__)

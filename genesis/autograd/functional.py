@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from genesis.autograd.hooks import Gradients
 from genesis.autograd.pullback import columns_of, constant, enter, full, handle, jacobian_of, or_zeros, pull, pull_linear
 from genesis.ir.annotations import AnyFunction, Tree
+from genesis.ir.replayable import replayable_module
 from genesis.ir.shapes import Shape
 from genesis.tensor.handle import Tensor
 from genesis.tracing.state import recording
@@ -171,3 +172,6 @@ def _defined(name: str, found: Gradients, like: Sequence[Tensor], strict: bool, 
         raise RuntimeError(f"{name}: what is differentiated does not depend on number {list(found).index(None)} of what it is "
                            "differentiated by; strict=False gives zeros")
     return or_zeros(found, like, lead)
+
+
+replayable_module(__name__)

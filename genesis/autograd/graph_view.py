@@ -5,6 +5,7 @@ from __future__ import annotations
 from genesis.autograd.derivation import arguments_of, call_at, derived_at, node_name
 from genesis.autograd.function import Function
 from genesis.autograd.hooks import Hook, NodeHooks, RemovableHandle
+from genesis.ir.replayable import replayable_module
 from genesis.tensor.dispatch import array_of
 from genesis.tensor.handle import Tensor, attribute
 from genesis.tracing.trace import Trace
@@ -100,3 +101,6 @@ def grad_fn(self: Tensor) -> GradientNode | None:
     if not array.node.differentiable or array.trace is None:
         return None
     return GradientNode(array.trace, array.index)
+
+
+replayable_module(__name__, but=("register_hook", "register_prehook"))

@@ -16,6 +16,7 @@ from genesis.autograd.backward_pass import grad
 from genesis.autograd.derivation import derivation
 from genesis.autograd.hooks import Gradients
 from genesis.ir.graph import Graph
+from genesis.ir.replayable import replayable_module
 from genesis.ir.shapes import Shape
 from genesis.ops.batch import batch
 from genesis.ops.registry import OPERATIONS
@@ -153,3 +154,6 @@ def batched(results: Sequence[Tensor], examples: Sequence[tuple[Tensor, Tensor]]
 
         handles = [trace.handle(position) for position in trace.record(key, build, grad=grad).result]
         return [tensor_of(array, array.node.differentiable) for array in handles]
+
+
+replayable_module(__name__)

@@ -16,6 +16,7 @@ from genesis.capture.replay.single_program import FAULT
 from genesis.execution.flush import flush_all
 from genesis.functions.overrides import OVERRIDES
 from genesis.ir.annotations import AnyFunction, Attributes
+from genesis.ir.replayable import replayable
 from genesis.nn.module import Module
 from genesis.runtime.devices import seen_devices
 from genesis.tracing.state import thread_state
@@ -49,9 +50,11 @@ class Compiled:
         self._returns_items = False
         self._wasted = 0  # calls since something was replayed
 
+    @replayable
     def __get__(self, instance: Any, owner: Any = None) -> Any:
         return self if instance is None else MethodType(self, instance)
 
+    @replayable
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         state = thread_state
         if state.recorder is not None or state.eager or state.deferred or OVERRIDES or observers():

@@ -7,6 +7,7 @@ import functools
 from genesis.autograd.pullback import batched
 from genesis.execution.eager import together
 from genesis.ir.annotations import AnyFunction, Tree
+from genesis.ir.replayable import replayable_module
 from genesis.ops.registry import OPERATIONS
 from genesis.pytree import leaves_of, map_tree, with_leaves
 from genesis.tensor.dispatch import array_of, call
@@ -86,3 +87,6 @@ def _spread(dims: Tree, tree: Tree, name: str) -> list[Tree]:
     if not isinstance(dims, dict | tuple | list) or len(dims) != len(keys) or isinstance(dims, dict) != isinstance(tree, dict):
         raise ValueError(f"vmap: {name} {dims!r} does not have the structure of what it is for")
     return [dim for key in keys for dim in _spread(dims[key], tree[key], name)]
+
+
+replayable_module(__name__)

@@ -9,6 +9,7 @@ from genesis.functions.overrides import overridable_method
 from genesis.ir import dtypes, shapes
 from genesis.ir.annotations import Extents, Scalar
 from genesis.ir.dtypes import DType, as_dtype
+from genesis.ir.replayable import replayable_module
 from genesis.ops.registry import OPERATIONS
 from genesis.tensor.dispatch import call
 from genesis.tensor.handle import Tensor, method
@@ -117,3 +118,6 @@ class iinfo(_Limits):
         info = np.iinfo(dtype.numpy)
         super().__init__(dtype)
         self.min, self.max = int(info.min), int(info.max)
+
+
+replayable_module(__name__)

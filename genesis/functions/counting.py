@@ -10,6 +10,7 @@ import numpy as np
 from genesis.functions.methods.conversion import values_of
 from genesis.functions.overrides import overridable, overridable_method
 from genesis.ir.dtypes import float64
+from genesis.ir.replayable import replayable_module
 from genesis.ir.shapes import normalize_axis
 from genesis.ops.registry import OPERATIONS
 from genesis.tensor.dispatch import call
@@ -199,3 +200,6 @@ def repeat_interleave(
     spread = x.unsqueeze(axis + 1).expand(*x.shape[: axis + 1], count, *x.shape[axis + 1 :])
     result = spread.reshape(*x.shape[:axis], x.shape[axis] * count, *x.shape[axis + 1 :])
     return result.clone() if count == 1 else result  # a result of its own, not a view
+
+
+replayable_module(__name__)

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 
 from genesis.ir.annotations import Extents, Options
 from genesis.ir.dtypes import DType, dtype_of_scalar, from_numpy_dtype, get_default_dtype, int64
+from genesis.ir.replayable import replayable_module
 from genesis.ops.registry import OPERATIONS
 from genesis.runtime.devices import DeviceLike, device_of
 from genesis.runtime.dlpack import CUDA, VERSION, Outside, imported
@@ -348,3 +349,6 @@ def meshgrid(*tensors: Tensor | Sequence[Tensor], indexing: str = "ij") -> tuple
     if exchanged:
         grids[0], grids[1] = grids[1], grids[0]
     return tuple(grids)
+
+
+replayable_module(__name__)

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from genesis.functions.creation import arange
 from genesis.functions.overrides import overridable
 from genesis.ir.dtypes import get_default_dtype
+from genesis.ir.replayable import replayable_module
 from genesis.ir.shapes import normalize_axis
 from genesis.ops.registry import OPERATIONS
 from genesis.tensor.dispatch import call
@@ -68,3 +69,6 @@ def _along(x: Tensor, axis: int, step: float | Tensor, edge_order: int) -> Tenso
     else:
         parts = [first, last]
     return call(OPERATIONS["cat"], (parts, axis))
+
+
+replayable_module(__name__)

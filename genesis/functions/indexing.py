@@ -15,6 +15,7 @@ import numpy as np
 
 from genesis.functions.methods.conversion import values_of
 from genesis.ir.dtypes import bool_, uint8
+from genesis.ir.replayable import replayable_module
 from genesis.ops.registry import OPERATIONS
 from genesis.ops.views import Item
 from genesis.runtime.devices import CPU
@@ -186,3 +187,6 @@ def positions_of(tensor: Tensor, tensors: Sequence[tuple[int, Tensor]]) -> tuple
 def _beside(tensor: Tensor, index: Tensor) -> Tensor:
     """An index where the tensor is, if it comes from the CPU."""
     return index.to(tensor.device) if index.device is CPU else index
+
+
+replayable_module(__name__)

@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 from genesis.ir.annotations import AnyFunction, Options
+from genesis.ir.replayable import replayable_module
 from genesis.ops.registry import Operation
 from genesis.tensor.dispatch import call
 from genesis.tensor.handle import Tensor, method
@@ -93,3 +94,6 @@ def function(*aliases: str) -> Callable[[F], F]:
         return public
 
     return show
+
+
+replayable_module(__name__)

@@ -10,6 +10,7 @@ from genesis import ops
 from genesis.functions.methods.table import function_of
 from genesis.functions.overrides import FUNCTIONS, OVERRIDABLE, OVERRIDES
 from genesis.ir.annotations import AnyFunction
+from genesis.ir.replayable import replayable_module
 from genesis.ops.registry import OPERATIONS, Operation, names_in, row_at
 from genesis.tensor.handle import Tensor
 
@@ -135,3 +136,6 @@ def _in_ops(name: str) -> AnyFunction:
 _own = {f.__name__: f for f in (register_function, unregister_function, register_operation, unregister_operation)}
 vars(ops)["__all__"] += _own
 vars(ops).update(_own, __getattr__=_in_ops, __dir__=lambda: sorted({*vars(ops)["__all__"], *function_names(), *_registered}))
+
+
+replayable_module(__name__, but=("register_function", "unregister_function"))

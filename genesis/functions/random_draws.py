@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from genesis.ir.dtypes import DType, get_default_dtype
+from genesis.ir.replayable import replayable_module
 from genesis.ir.shapes import numel
 from genesis.ops.registry import OPERATIONS
 from genesis.runtime import rng
@@ -36,3 +37,6 @@ def drawn(
     shape = tuple(shape)
     arguments = *draws(numel(shape), generator), shape, dtype or get_default_dtype(), *parameters
     return call_on(device, OPERATIONS[kind], arguments)
+
+
+replayable_module(__name__)

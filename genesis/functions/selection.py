@@ -11,6 +11,7 @@ from genesis.functions.creation import full
 from genesis.functions.indexing import positions_of
 from genesis.functions.methods.conversion import values_of
 from genesis.functions.overrides import overridable, overridable_method
+from genesis.ir.replayable import replayable_module
 from genesis.ir.shapes import broadcast_shapes, normalize_axis
 from genesis.ops.registry import OPERATIONS
 from genesis.tensor.dispatch import call
@@ -200,3 +201,6 @@ def index_fill(input: Tensor, dim: int, index: Tensor, value: float) -> Tensor:
 
 for _function in (index_add, index_copy, index_fill, index_put, masked_scatter, put):
     method(in_place_form(_function))
+
+
+replayable_module(__name__)

@@ -7,6 +7,7 @@ from itertools import pairwise
 
 from genesis.functions.overrides import function, keywords, overridable, overridable_method
 from genesis.ir.annotations import Tree
+from genesis.ir.replayable import replayable_module
 from genesis.ir.shapes import broadcast_shapes, normalize_axis
 from genesis.ops.joining import ranked
 from genesis.tensor.handle import Tensor
@@ -176,3 +177,6 @@ def atleast_2d(*tensors: Tensor | Sequence[Tensor]) -> Tree:
 def atleast_3d(*tensors: Tensor | Sequence[Tensor]) -> Tree:
     """The tensors with three axes at least: a matrix gets one behind, a vector one on each side."""
     return _with_axes(3, tensors)
+
+
+replayable_module(__name__)

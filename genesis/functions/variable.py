@@ -11,6 +11,7 @@ from genesis.autograd.backward_pass import add_gradient
 from genesis.autograd.derivation import leaves_of
 from genesis.functions.creation import ones_like
 from genesis.ir.dtypes import DType
+from genesis.ir.replayable import replayable_module
 from genesis.runtime.devices import DeviceLike
 from genesis.tensor.dispatch import array_of
 from genesis.tensor.handle import Tensor, spreads, tensor_of
@@ -105,3 +106,6 @@ def _callable(gradient: Tensor) -> Gradient:
     gradient.__class__ = Gradient
     assert isinstance(gradient, Gradient)
     return gradient
+
+
+replayable_module(__name__)

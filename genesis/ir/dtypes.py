@@ -16,6 +16,7 @@ from numpy.typing import DTypeLike
 
 from genesis.ir.annotations import Arguments, Scalar
 from genesis.ir.library import Library
+from genesis.ir.replayable import replayable_module
 
 
 class DType:
@@ -137,3 +138,6 @@ def result_type(operands: Iterable[tuple[DType, int]]) -> DType:
             result = result if higher.category == 0 else promote(higher, result)
     assert result is not None
     return result
+
+
+replayable_module(__name__, but=("set_default_dtype",))

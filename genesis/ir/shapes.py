@@ -7,6 +7,8 @@ import math
 import operator
 from collections.abc import Callable, Iterable, Sequence
 
+from genesis.ir.replayable import replayable_module
+
 Shape = tuple[int, ...]
 
 numel: Callable[[Iterable[int]], int] = math.prod
@@ -93,3 +95,6 @@ def resolve_reshape(name: str, shape: Shape, wanted: Sequence[int]) -> Shape:
     if holes or known != total:
         raise ValueError(f"{name}: a tensor of shape {shape} has {total} elements, which do not fill shape {tuple(wanted)}")
     return tuple(wanted)
+
+
+replayable_module(__name__)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from genesis.ir.replayable import replayable_module
 from genesis.nn import functional
 from genesis.nn.layer import Layer
 from genesis.nn.module import Module
@@ -210,3 +211,6 @@ class Softmin(Layer):
 
     dim: int = -1
     function = functional.softmin
+
+
+replayable_module(__name__)

@@ -7,6 +7,7 @@ from typing import Any
 from genesis.functions.creation import empty, zeros
 from genesis.functions.selection import where
 from genesis.ir.dtypes import DType, bool_
+from genesis.ir.replayable import replayable_module
 from genesis.nn import functional, init
 from genesis.nn.linear import Linear
 from genesis.nn.module import Module
@@ -173,3 +174,6 @@ def _with_last(x: Tensor, last: Tensor) -> Tensor:
 def _numbers(mask: Tensor, like: Tensor) -> Tensor:
     """A mask as numbers to add: -inf where it is True."""
     return where(mask, float("-inf"), 0.0).to(like.dtype) if mask.dtype is bool_ else mask
+
+
+replayable_module(__name__)

@@ -8,6 +8,7 @@ from typing import Any
 
 from genesis.functions.creation import empty, zeros
 from genesis.ir.dtypes import DType
+from genesis.ir.replayable import replayable_module
 from genesis.nn import init
 from genesis.nn.module import Module
 from genesis.nn.parameter import Parameter
@@ -107,3 +108,6 @@ class GRUCell(_Cell):
     """
 
     _mode, _row = "GRU", "gru_cell"
+
+
+replayable_module(__name__)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Generic, Self, TypeVar
 
+from genesis.ir.replayable import replayable_module
 from genesis.nn.module import Module
 from genesis.nn.parameter import Parameter
 from genesis.tensor.handle import Tensor
@@ -268,3 +269,6 @@ class ParameterDict(_Named[Parameter]):
 
     def _admitted(self, value: Any) -> Any:
         return value if isinstance(value, Parameter) else Parameter(value)
+
+
+replayable_module(__name__)

@@ -7,6 +7,7 @@ from typing import Any, Self
 
 from genesis.ir.annotations import Arguments, Options
 from genesis.ir.dtypes import DType, as_dtype, bfloat16, float16, float32, float64
+from genesis.ir.replayable import replayable_module
 from genesis.nn.parameter import Parameter
 from genesis.runtime.devices import Device, DeviceLike
 from genesis.tensor.handle import Tensor
@@ -81,3 +82,6 @@ class Convertible:
 
 def _dtypes(args: Arguments, kwargs: Options) -> list[DType]:
     return [a for a in (*args, *kwargs.values()) if isinstance(a, DType)]
+
+
+replayable_module(__name__)

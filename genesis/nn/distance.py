@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from genesis.ir.replayable import replayable_module
 from genesis.nn import functional
 from genesis.nn.layer import Layer
 from genesis.nn.module import Module
@@ -38,3 +39,6 @@ class PairwiseDistance(Module):
     def forward(self, x1: Tensor, x2: Tensor) -> Tensor:
         """Two tensors that broadcast; without the last axis."""
         return functional.pairwise_distance(x1, x2, self.norm, self.eps, self.keepdim)
+
+
+replayable_module(__name__)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from genesis.ir.replayable import replayable_module
 from genesis.nn import functional
 from genesis.nn.family import Family
 from genesis.nn.layer import Layer
@@ -59,3 +60,6 @@ class FeatureAlphaDropout(Dropout):
     """
 
     function = functional.feature_alpha_dropout
+
+
+replayable_module(__name__)

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from genesis.functions.creation import arange
 from genesis.functions.overrides import overridable
+from genesis.ir.replayable import replayable_module
 from genesis.ops.registry import OPERATIONS
 from genesis.tensor.dispatch import call
 from genesis.tensor.handle import Tensor
@@ -65,3 +66,6 @@ def upsample_nearest(input: Tensor, size: int | Sequence[int] | None = None, sca
 def upsample_bilinear(input: Tensor, size: int | Sequence[int] | None = None, scale_factor: float | None = None) -> Tensor:
     """`interpolate` in mode "bilinear", with the corners' elements as the corners' results."""
     return call(OPERATIONS["interpolate"], (input, size, scale_factor, "bilinear", True))
+
+
+replayable_module(__name__)

@@ -9,6 +9,7 @@ from genesis.functions.methods.table import function_of, functions_of
 from genesis.functions.overrides import overridable
 from genesis.functions.public_names import rows_shown
 from genesis.functions.random_draws import draws
+from genesis.ir.replayable import replayable_module
 from genesis.ir.shapes import broadcast_shapes, numel
 from genesis.nn.flow import affine_grid, upsample_bilinear, upsample_nearest
 from genesis.nn.in_place import in_place_too
@@ -241,3 +242,6 @@ def triplet_margin_with_distance_loss(
         far = far.minimum(distance(positive, negative))
     losses: Tensor = (near - far + margin).clamp(min=0)
     return losses if reduction == "none" else losses.mean() if reduction == "mean" else losses.sum()
+
+
+replayable_module(__name__)

@@ -10,6 +10,7 @@ from genesis.autograd.custom import Context
 from genesis.autograd.function import Function
 from genesis.autograd.hooks import RemovableHandle
 from genesis.ir.annotations import AnyFunction, Arguments, Options, Tree
+from genesis.ir.replayable import replayable_module
 from genesis.tensor.handle import Tensor
 
 Hook = AnyFunction
@@ -250,3 +251,8 @@ def _replaced(answer: Tree, gradients: Sequence[Tensor | None]) -> tuple[Tensor 
     if len(_tuple(answer)) != len(gradients):
         raise RuntimeError(f"backward hook: wants {len(gradients)} gradients back, or None, got {len(_tuple(answer))}")
     return _tuple(answer)
+
+
+replayable_module(__name__, but=(
+    "register_forward_pre_hook", "register_forward_hook", "register_full_backward_pre_hook", "register_full_backward_hook",
+))

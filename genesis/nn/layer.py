@@ -18,6 +18,7 @@ from inspect import Parameter, get_annotations, signature
 from typing import TYPE_CHECKING, Any, ClassVar, dataclass_transform
 
 from genesis.ir.annotations import AnyFunction
+from genesis.ir.replayable import replayable_module
 from genesis.nn.module import Module
 from genesis.tensor.handle import Tensor
 
@@ -118,3 +119,6 @@ def _made(cls: type[Layer], name: str, parameters: list[str], body: list[str], f
     made: AnyFunction = local["make"](function)
     made.__qualname__ = f"{cls.__qualname__}.{name}"
     return made
+
+
+replayable_module(__name__)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from genesis.ir.dtypes import DType
+from genesis.ir.replayable import replayable_module
 from genesis.ir.shapes import numel
 from genesis.nn import functional
 from genesis.nn.layer import KW_ONLY, Layer
@@ -226,3 +227,6 @@ class GaussianNLLLoss(Loss):
     eps: float = 1e-6
     reduction: str = "mean"
     function = functional.gaussian_nll_loss
+
+
+replayable_module(__name__)

@@ -11,6 +11,7 @@ from typing import Any, ClassVar, NamedTuple, Self, TypeVar
 
 from genesis.functions.creation import as_tensor
 from genesis.ir.annotations import Attributes
+from genesis.ir.replayable import replayable_module
 from genesis.nn.conversion import Convertible
 from genesis.nn.hooks import Hooked
 from genesis.nn.members import Members
@@ -310,3 +311,6 @@ def _join(path: str, name: str) -> str:
 
 def _indented(text: str) -> str:
     return "\n".join("  " + line for line in text.split("\n"))
+
+
+replayable_module(__name__, but=("register_parameter", "register_buffer", "add_module", "state_dict", "load_state_dict"))

@@ -8,6 +8,7 @@ from genesis.functions.creation import ones, zeros_like
 from genesis.functions.overrides import overridable
 from genesis.functions.random_draws import drawn, draws
 from genesis.ir.annotations import AnyFunction
+from genesis.ir.replayable import replayable_module
 from genesis.nn.in_place import in_place_too
 from genesis.ops.registry import OPERATIONS
 from genesis.tensor.dispatch import call
@@ -149,3 +150,6 @@ def gumbel_softmax(logits: Tensor, tau: float = 1, hard: bool = False, eps: floa
     greatest = soft.detach().argmax(dim, keepdim=True)
     chosen: Tensor = call(OPERATIONS["scatter"], (zeros_like(soft), dim, greatest, 1.0))
     return chosen - soft.detach() + soft
+
+
+replayable_module(__name__)

@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 
 from genesis.functions.creation import ones, zeros
 from genesis.ir.dtypes import DType, int64
+from genesis.ir.replayable import replayable_module
 from genesis.nn import functional, init
 from genesis.nn.family import Family
 from genesis.nn.layer import Layer
@@ -254,3 +255,6 @@ class LocalResponseNorm(Layer):
     k: float = 1.0
     function = functional.local_response_norm
     _printed = "*size", "alpha", "beta", "k"
+
+
+replayable_module(__name__)

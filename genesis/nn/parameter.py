@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from genesis.ir.replayable import replayable_module
 from genesis.tensor.dispatch import array_of
 from genesis.tensor.handle import Tensor
 from genesis.tensor.views import detach
@@ -31,3 +32,6 @@ class Parameter(Tensor):
 
     def __repr__(self) -> str:
         return f"Parameter containing:\n{super().__repr__()}"
+
+
+replayable_module(__name__)

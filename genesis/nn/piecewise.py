@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from genesis.functions.creation import full
 from genesis.ir.dtypes import DType
+from genesis.ir.replayable import replayable_module
 from genesis.nn import functional
 from genesis.nn.layer import Layer
 from genesis.nn.module import Module
@@ -143,3 +144,6 @@ class PReLU(Module):
     def forward(self, input: Tensor) -> Tensor:
         """Of any shape, the same shape."""
         return functional.prelu(input, self.weight)
+
+
+replayable_module(__name__)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import ClassVar
 
+from genesis.ir.replayable import replayable_module
 from genesis.nn import functional
 from genesis.nn.family import Family
 from genesis.nn.layer import Layer
@@ -126,3 +127,6 @@ class _AdaptiveMax(_AdaptiveAvg):
 class AdaptiveMaxPool1d(_AdaptiveMax, axes=1, function=functional.adaptive_max_pool1d): ...
 class AdaptiveMaxPool2d(_AdaptiveMax, axes=2, function=functional.adaptive_max_pool2d): ...
 class AdaptiveMaxPool3d(_AdaptiveMax, axes=3, function=functional.adaptive_max_pool3d): ...
+
+
+replayable_module(__name__)

@@ -10,6 +10,7 @@ import numpy as np
 
 from genesis.functions.creation import empty, tensor, zeros
 from genesis.ir.dtypes import DType
+from genesis.ir.replayable import replayable_module
 from genesis.nn import functional, init
 from genesis.nn.module import Module
 from genesis.nn.parameter import Parameter
@@ -204,3 +205,6 @@ class GRU(_Recurrent):
         dropout: float = 0.0, bidirectional: bool = False, device: DeviceLike = None, dtype: DType | None = None,
     ) -> None:
         super().__init__(input_size, hidden_size, num_layers, bias, batch_first, dropout, bidirectional, 0, device, dtype)
+
+
+replayable_module(__name__)

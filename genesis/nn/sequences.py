@@ -9,6 +9,7 @@ from typing import Any
 
 from genesis.functions.overrides import overridable
 from genesis.ir.dtypes import DType
+from genesis.ir.replayable import replayable_module
 from genesis.ops.registry import OPERATIONS
 from genesis.tensor.dispatch import call
 from genesis.tensor.from_python import from_data
@@ -124,3 +125,6 @@ def _counted(losses: Tensor, target: Tensor, weight: Tensor | None, ignored: int
         return losses.numel()
     kept = target != ignored
     return kept.sum() if weight is None else (weight[kept * target] * kept).sum()
+
+
+replayable_module(__name__)

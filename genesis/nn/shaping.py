@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from genesis.ir.replayable import replayable_module
 from genesis.nn import functional
 from genesis.nn.layer import Layer
 from genesis.nn.module import Module
@@ -174,3 +175,6 @@ class UpsamplingBilinear2d(Upsample):
 
     def __init__(self, size: int | Sequence[int] | None = None, scale_factor: float | Sequence[float] | None = None) -> None:
         super().__init__(size, scale_factor, "bilinear", True)
+
+
+replayable_module(__name__)

@@ -8,6 +8,7 @@ from typing import ClassVar
 
 from genesis.functions.creation import full
 from genesis.ir.dtypes import DType
+from genesis.ir.replayable import replayable_module
 from genesis.nn import functional, init
 from genesis.nn.attention import MultiheadAttention
 from genesis.nn.containers import ModuleList
@@ -249,3 +250,6 @@ def _attended(
 ) -> Tensor:
     output, _ = attention(x, memory, memory, attn_mask=mask, key_padding_mask=padding, need_weights=False, is_causal=is_causal)
     return output
+
+
+replayable_module(__name__)

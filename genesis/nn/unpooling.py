@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from genesis.functions.overrides import overridable
 from genesis.ir.annotations import AnyFunction
+from genesis.ir.replayable import replayable_module
 from genesis.ir.shapes import numel
 from genesis.nn.layer import Layer
 from genesis.ops.registry import OPERATIONS
@@ -100,3 +101,6 @@ class MaxUnpool3d(MaxUnpool1d):
     """
 
     function = max_unpool3d
+
+
+replayable_module(__name__)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from genesis.ir.replayable import replayable_module
 from genesis.ops.elementwise import sqrt
 from genesis.optim.declaration import DeclaredOptimizer, Group, Numbers, setting
 from genesis.optim.update_rule import Results, Scalar, Value, descent, update_rule
@@ -34,3 +35,6 @@ class Adagrad(DeclaredOptimizer):
     def settings(self, group: Group, age: int) -> Numbers:
         lr = group["lr"] / (1 + (age - 1) * group["lr_decay"])
         return lr, float(group["eps"]), float(group["weight_decay"]), group["maximize"]
+
+
+replayable_module(__name__)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+from genesis.ir.replayable import replayable_module
 from genesis.ops.elementwise import maximum, sqrt
 from genesis.optim.declaration import DeclaredOptimizer, Group, Numbers, setting
 from genesis.optim.update_rule import Results, Scalar, Value, average_of, descent, shrunk, update_rule
@@ -66,3 +67,6 @@ class AdamW(Adam):
     weight_decay: float = setting(default=1e-2, least=0, doc="times the step size, what a step shrinks the parameter by")
     example = "lr=0.1", "[0.8990, 1.8980]"
     decoupled = True
+
+
+replayable_module(__name__)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from genesis.ir.replayable import replayable_module
 from genesis.optim.declaration import DeclaredOptimizer, Group, Numbers, setting
 from genesis.optim.update_rule import Results, Scalar, Value, descent, is_literal, shrunk, update_rule
 
@@ -32,3 +33,6 @@ class ASGD(DeclaredOptimizer):
         lr, lambd = float(group["lr"]), group["lambd"]
         eta, share = lr / (1 + lambd * lr * (age - 1)) ** group["alpha"], 1 / max(1, age - 1 - group["t0"])
         return eta, 1 - lambd * eta, share, float(group["weight_decay"]), group["maximize"]
+
+
+replayable_module(__name__)

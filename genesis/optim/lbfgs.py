@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from genesis.ir.annotations import Options
+from genesis.ir.replayable import replayable_module
 from genesis.ops.registry import OPERATIONS
 from genesis.optim.optimizer import Closure, Group, Members, Optimizer, State
 from genesis.tensor.dispatch import call
@@ -254,3 +255,6 @@ def _zoomed(
             high = low
         low = now
     return low, count
+
+
+replayable_module(__name__)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from functools import lru_cache
 
+from genesis.ir.replayable import replayable_module
 from genesis.ops.elementwise import sqrt
 from genesis.optim.adam import BETAS, averaging
 from genesis.optim.declaration import DeclaredOptimizer, Group, Numbers, setting
@@ -64,3 +65,6 @@ def _product(beta: float, growth: float, age: int) -> float:
     while len(sums) <= age:
         sums.append(sums[-1] + math.log(_momentum(beta, growth, len(sums))))
     return math.exp(sums[age])
+
+
+replayable_module(__name__)

@@ -9,6 +9,7 @@ from typing import Any
 from genesis.execution.flush import flush_all
 from genesis.functions.creation import full_like, tensor
 from genesis.ir.annotations import Arguments, Options, Tree
+from genesis.ir.replayable import replayable_module
 from genesis.ops.registry import Operation
 from genesis.runtime.devices import CPU, Device, seen_devices
 from genesis.tensor.dispatch import call
@@ -205,3 +206,6 @@ def _copied(value: Tree, parameter: Tensor) -> Tensor:
     if source.shape != parameter.shape:
         raise ValueError(f"load_state_dict: state of shape {source.shape} for a parameter of shape {parameter.shape}")
     return source.to(parameter, copy=True)
+
+
+replayable_module(__name__, but=("add_param_group", "state_dict", "load_state_dict"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from genesis.ir.replayable import replayable_module
 from genesis.ops.elementwise import clamp, sign, where
 from genesis.optim.declaration import DeclaredOptimizer, Group, Numbers, setting
 from genesis.optim.update_rule import Results, Scalar, Value, descent, update_rule
@@ -42,3 +43,6 @@ class Rprop(DeclaredOptimizer):
 
     def settings(self, group: Group, age: int) -> Numbers:
         return *group["etas"], *map(float, group["step_sizes"]), group["maximize"]
+
+
+replayable_module(__name__)

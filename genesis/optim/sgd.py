@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from genesis.ir.replayable import replayable_module
 from genesis.optim.declaration import DeclaredOptimizer, Group, Numbers, setting
 from genesis.optim.update_rule import Results, Scalar, Value, descent, is_literal, update_rule
 
@@ -45,3 +46,6 @@ class SGD(DeclaredOptimizer):
     def settings(self, group: Group, age: int) -> Numbers:
         fresh, decay = 1.0 if age == 1 else 1.0 - group["dampening"], float(group["weight_decay"])
         return float(group["lr"]), float(group["momentum"]), fresh, decay, group["nesterov"], group["maximize"]
+
+
+replayable_module(__name__)

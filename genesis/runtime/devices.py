@@ -6,6 +6,8 @@ import threading
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+from genesis.ir.replayable import replayable_module
+
 _LAST = 63  # the number of the last logical device of the CPU
 
 
@@ -162,3 +164,6 @@ def set_current_gpu(index: int) -> None:
 def device_of(device: DeviceLike = None) -> Device:
     """The device that an argument `device=` names; the default for None."""
     return get_default_device() if device is None else Device(device)
+
+
+replayable_module(__name__, but=("set_default_device", "set_current_gpu", "register_gpus"))

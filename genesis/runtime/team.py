@@ -12,6 +12,7 @@ import functools
 import os
 import signal
 
+from genesis.ir.replayable import replayable
 from genesis.runtime import team_ir
 from genesis.runtime.fork import fork_safe_lock
 from genesis.runtime.kernel_cache import KernelSource, get_or_compile
@@ -90,6 +91,7 @@ team = Team()
 _threads: int | None = None
 
 
+@replayable
 def get_num_threads() -> int:
     """How many workers a launch may use: as set, else GENESIS_NUM_THREADS, OMP_NUM_THREADS or the processors.
 

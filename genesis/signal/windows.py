@@ -14,6 +14,7 @@ from typing import TypedDict, Unpack
 import numpy as np
 
 from genesis.ir.dtypes import DType, get_default_dtype
+from genesis.ir.replayable import replayable_module
 from genesis.runtime.devices import DeviceLike
 from genesis.tensor.from_python import from_data
 from genesis.tensor.handle import Tensor
@@ -153,3 +154,6 @@ def blackman(M: int, **options: Unpack[WindowOptions]) -> Tensor:
 def nuttall(M: int, **options: Unpack[WindowOptions]) -> Tensor:
     """`general_cosine` of Nuttall's four factors (1981)."""
     return general_cosine(M, a=[0.3635819, 0.4891775, 0.1365995, 0.0106411], **options)
+
+
+replayable_module(__name__)

@@ -6,6 +6,7 @@ import numpy as np
 
 from genesis.ir.annotations import Tree
 from genesis.ir.dtypes import DTYPES, DType, as_dtype, from_numpy_dtype, get_default_dtype
+from genesis.ir.replayable import replayable_module
 from genesis.ir.shapes import contiguous_strides, reach
 from genesis.ops.layout import Layout, contiguous_layout
 from genesis.ops.registry import OPERATIONS
@@ -153,3 +154,6 @@ def _plain(data: Tree) -> Tree:
     if isinstance(data, list | tuple):
         return [_plain(item) for item in data]
     return data.numpy(force=True) if hasattr(data, "detach") else data
+
+
+replayable_module(__name__)

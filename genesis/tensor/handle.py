@@ -15,6 +15,7 @@ import numpy as np
 
 from genesis.ir.annotations import AnyFunction
 from genesis.ir.dtypes import DType
+from genesis.ir.replayable import replayable_module
 from genesis.ir.shapes import Shape
 from genesis.ops.layout import Layout, contiguous_layout
 from genesis.runtime.devices import CPU, Device
@@ -254,3 +255,6 @@ def attribute(function: Callable[[Tensor], object]) -> property:
     made = property(function)
     setattr(Tensor, function.__name__, made)
     return made
+
+
+replayable_module(__name__)

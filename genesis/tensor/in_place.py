@@ -12,6 +12,7 @@ from typing import Any
 
 from genesis.execution.flush import realize
 from genesis.ir.annotations import Attributes
+from genesis.ir.replayable import replayable_module
 from genesis.ops.registry import OPERATIONS
 from genesis.ops.view_gradient import is_injective
 from genesis.tensor.dispatch import array_of, call, moved
@@ -215,3 +216,6 @@ def move_storage(tensor: Tensor, value: Tensor) -> None:
         tensor._storage = None
     tensor._array, tensor._base, tensor._layout = array_of(value), None, None
     tensor._version += 1
+
+
+replayable_module(__name__)

@@ -16,6 +16,7 @@ from typing import Any
 
 from genesis.ir.annotations import AnyFunction
 from genesis.ir.dtypes import DType, bfloat16, float16
+from genesis.ir.replayable import replayable_module
 from genesis.runtime.devices import DeviceLike, device_of
 from genesis.tracing.state import recording, thread_state
 
@@ -264,3 +265,6 @@ class SwitchedModule(ModuleType):
         if not isinstance(enabled, bool):
             raise TypeError(f"enable_autocast: wants True or False, got {enabled!r}")
         type(thread_state).autocast = bfloat16 if enabled else None
+
+
+replayable_module(__name__)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from genesis.execution.flush import realize
+from genesis.ir.replayable import replayable_module
 from genesis.ops.registry import OPERATIONS
 from genesis.runtime.devices import Device
 from genesis.tracing.recording_hooks import is_recording, refuse
@@ -52,3 +53,6 @@ def _entered(copy: Array, device: Device) -> Array:
     trace, clone = current_trace(device), OPERATIONS["clone"]
     index = trace.enter_array(copy)
     return trace.handle(trace.record((clone, True, index), lambda graph: clone(graph.value(index))).result)
+
+
+replayable_module(__name__)

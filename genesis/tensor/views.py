@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from genesis.execution.flush import realize
+from genesis.ir.replayable import replayable_module
 from genesis.ops.layout import LAYOUT_RULES, contiguous_layout
 from genesis.ops.registry import OPERATIONS
 from genesis.tensor.dispatch import SHOWN, array_of, call
@@ -86,3 +87,6 @@ def memory_of(tensor: Tensor) -> Memory:
         # Views made while the root was pending hold values of their own: from now on they look at what the outside writes.
         root._version += SHOWN
     return memory if root is tensor else memory.at(tensor.layout, root.dtype)
+
+
+replayable_module(__name__)

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from genesis.autograd.backward_pass import BackwardPass
 from genesis.autograd.custom import Context, Deferred, record_custom
 from genesis.ir.annotations import AnyFunction, Tree
+from genesis.ir.replayable import replayable_module
 from genesis.ops.registry import OPERATIONS
 from genesis.pytree import leaves_of, map_tree, with_leaves
 from genesis.runtime import rng
@@ -127,3 +128,6 @@ def checkpoint_sequential(functions: Iterable[AnyFunction], segments: int, input
     for start in range(0, last, size):
         input = checkpoint(run, steps[start : start + size], input, **options)
     return run(steps[last:], input)
+
+
+replayable_module(__name__)

@@ -7,7 +7,7 @@ from typing import cast
 
 import numpy as np
 
-from genesis.capture.guards.purity import SCALARS
+from genesis.capture.guards.kinds import SCALARS
 from genesis.ir.annotations import AnyFunction
 
 

@@ -1,255 +1,99 @@
 """Guards: one generated function that checks all of Python's state that a recorded call could see.
 
-A guard is a line of it, such as `if g['scale'] is not k: return 7`, and costs some 30 ns. Values are compared with those at
-the beginning of the call, so running the check after the call finds a call that changes what it reads.
+Values are compared with those at the beginning of the call, so running the check after the call finds a call that changes
+what it reads. What is met and not understood makes the call one that is not replayed.
 """
 
 from __future__ import annotations
 
-import dis
+import abc
 import functools
+import importlib.util
 import operator
 import sys
-import weakref
-from collections import deque
-from collections.abc import Callable, Collection, Sequence
-from types import BuiltinFunctionType, CodeType, FunctionType, MappingProxyType, MethodType, ModuleType
+from collections.abc import Callable
+from types import CodeType, FunctionType, ModuleType
 
-from genesis.capture.guards.check_function import COMPARISONS, check_function
-from genesis.capture.guards.purity import CHANGING, DYNAMIC, SCALARS, asked_names, impure_names, is_impure, is_opaque
-from genesis.ir.annotations import AnyFunction
-from genesis.nn.module import Module
+from genesis.capture.guards.attributes import MISSING, Attributes
+from genesis.capture.guards.contents import UNKNOWN
+from genesis.capture.guards.opcodes import CodeNames, names_in
 from genesis.tensor.handle import Tensor
 
-LIMIT = 20_000  # guards; whoever reads more than that is not replayed
 
-
-class Guards:
+class Guards(Attributes):
     """The lines of the function, their constants, and the objects whose attributes are guarded by name."""
 
     def __init__(
         self, refuse: Callable[[str], None], reach: Callable[[Tensor, str], None],
         add_argument: Callable[[str, Tensor, str], None],
     ) -> None:
-        self.lines: list[str] = []
-        self.labels: list[str] = []
-        self.constants: dict[str, object] = {**COMPARISONS}
-        self._refuse = refuse
-        self._reach = reach
-        self._add_argument = add_argument
-        self._name_of: dict[int, str] = {}
-        self._inside: set[int] = set()  # what has been looked into
-        self._objects: list[tuple[object, str]] = []
-        self._names: set[str] = set()
-        self._own_names: set[str] = set()  # those that the user's code names
-        self._of_classes: set[tuple[int, str]] = set()
-        self._seen: set[tuple[int, str]] = set()
-        self._dynamic = False
-        self._asked: set[str] = set()  # by getattr, which need not find them
-        self.remembers = False  # results, by arguments that have to be what they seem
-        self._functions: dict[CodeType, list[FunctionType]] = {}
-        self._running: set[CodeType] = set()
-
-    # ---- lines ----
-
-    def constant(self, value: object) -> str:
-        """The name of `value` in the function."""
-        name = self._name_of.get(id(value))
-        if name is None:
-            name = self._name_of[id(value)] = f"k{len(self._name_of)}"
-            self.constants[name] = value
-        return name
-
-    def fail_if(self, condition: str, label: str) -> None:
-        """Add a line: where `condition` holds, the guard called `label` has failed."""
-        if len(self.labels) == LIMIT:
-            self._refuse(f"more than {LIMIT} values are read")
-        if len(self.labels) < LIMIT:
-            self.lines.append(f"if {condition}: return {len(self.labels)}")
-            self.labels.append(label)
-
-    def variable(self, expression: str, value: object, label: str) -> None:
-        """`visit`, for the value of a variable: a plain tensor is an input of each call, whichever it is then."""
-        if type(value) is Tensor and not value.requires_grad:
-            self._add_argument(expression, value, label)
-        else:
-            self.visit(expression, value, label)
-
-    def visit(self, expression: str, value: object, label: str) -> None:
-        """Guard that `expression` is `value`, and its contents."""
-        if isinstance(value, SCALARS):
-            name = self.constant(value)
-            singleton = value is None or type(value) is bool
-            self.fail_if(f"{expression} is not {name}" if singleton
-                         else f"(v := {expression}) is not {name} and differs(v, {name})", label)
-        else:
-            self.fail_if(f"{expression} is not {self.constant(value)}", label)
-            self.enter(value, label)
-
-    # ---- what is in a value ----
-
-    def enter(self, value: object, label: str) -> None:
-        """Guard the contents of `value`, once."""
-        if isinstance(value, SCALARS) or id(value) in self._inside or len(self.labels) >= LIMIT:
-            return
-        self._inside.add(id(value))
-        name = self.constant(value)
-        if isinstance(value, Tensor):
-            self._reach(value, label)
-        elif isinstance(value, CHANGING):
-            self._refuse(f"{label} is a {type(value).__name__}, whose state is not compared")
-        elif isinstance(value, list | tuple | deque | dict | MappingProxyType | set | frozenset):
-            self._container(name, value, label)
-        elif callable(value) and isinstance(value, _CALLABLES):
-            self._callable(name, value, label)
-        elif isinstance(value, weakref.ReferenceType):
-            self._refuse(f"{label} is a weak reference")
-        elif not isinstance(value, type) and hasattr(value, "__next__"):
-            self._refuse(f"{label} is an iterator, which a call moves on")
-        elif not is_opaque(value):
-            self._object(value, label)
-
-    def _container(self, name: str, value: Collection[object], label: str) -> None:
-        if isinstance(value, list | tuple | deque):
-            if not isinstance(value, tuple):
-                self.fail_if(f"len({name}) != {len(value)}", f"len({label})")
-            for i, item in enumerate(value):
-                self.visit(f"{name}[{i}]", item, f"{label}[{i}]")
-        elif isinstance(value, dict | MappingProxyType):
-            keys = self.constant([*value])
-            self.fail_if(f"len({name}) != {len(value)} or not all(map(same, {name}, {keys}))", f"the keys of {label}")
-            for i, (key, item) in enumerate(value.items()):
-                path = f"{label}[{key!r}]" if isinstance(key, SCALARS) else f"an item of {label}"
-                self.visit(f"{name}[{keys}[{i}]]", item, path)
-        else:
-            self.fail_if(f"{name} != {self.constant(frozenset(value))}", label)
-
-    def _callable(self, name: str, value: object, label: str) -> None:
-        if isinstance(value, FunctionType):
-            self._function(value, label)
-        elif isinstance(value, MethodType):
-            self.enter(value.__self__, label)
-            self.enter(value.__func__, label)
-        elif isinstance(value, functools.partial):
-            for part in (value.func, value.args, value.keywords):
-                self.enter(part, label)
-        elif isinstance(value, operator.attrgetter | operator.methodcaller):
-            names = [name for name in value.__reduce__()[1] if isinstance(name, str)]
-            self._look_for({part for name in names for part in name.split(".")}, True)
-        elif isinstance(value, functools._lru_cache_wrapper):
-            self.remembers = True
-            self.fail_if(f"{name}.cache_info()[1::2] != {self.constant(value.cache_info()[1::2])}", f"what {label} remembers")
-            self.enter(value.__wrapped__, label)
-        elif isinstance(value, BuiltinFunctionType) and is_impure(value):
-            self._refuse(f"{label} is {value.__name__}, which may answer otherwise the next time")
-
-    def _function(self, value: FunctionType, label: str) -> None:
-        if value.__module__ and value.__module__.split(".")[0] == "genesis":
-            return
-        name = self.constant(value)
-        self.visit(f"{name}.__defaults__", value.__defaults__, f"the defaults of {label}")
-        self.visit(f"{name}.__kwdefaults__", value.__kwdefaults__, f"the defaults of {label}")
-        self.fail_if(f"{name}.__code__ is not {self.constant(value.__code__)}", label)
-        self._functions.setdefault(value.__code__, []).append(value)
-        if value.__code__ in self._running:
-            self._cells(value)
-
-    def _cells(self, function: FunctionType) -> None:
-        for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
-            try:
-                value = cell.cell_contents
-            except ValueError:  # a cell that is not filled yet
-                continue
-            if id(cell) not in self._inside:
-                self._inside.add(id(cell))
-                self.variable(f"{self.constant(cell)}.cell_contents", value, f"{name} of {function.__name__}")
-
-    # ---- attributes ----
-
-    def _object(self, value: object, label: str) -> None:
-        self._objects.append((value, label))
-        if not isinstance(value, type | ModuleType):
-            self.fail_if(f"{self.constant(value)}.__class__ is not {self.constant(type(value))}", f"the class of {label}")
-        # A module's layers and parameters are looked up by loops (`for layer in self`), which name no attribute.
-        if isinstance(value, Module):
-            attributes = vars(value)
-            name = self.constant(attributes)
-            self.fail_if(f"len({name}) != {len(attributes)}", f"the attributes of {label}")
-            for key, item in attributes.items():
-                if isinstance(item, Tensor | Module):
-                    self.visit(f"{name}[{key!r}]", item, f"{label}.{key}")
-                    self._seen.add((id(value), key))
-        # Every name of every function that ran, on every object met: too many guards, but none is missing.
-        for attribute in [*self._names]:
-            self._attribute(value, attribute, label)
-        if self._dynamic or any(kind.__module__ == "collections" for kind in type(value).__mro__):
-            self._whole(value, label)
-
-    def _whole(self, value: object, label: str) -> None:
-        if not isinstance(value, ModuleType | type):
-            attributes = getattr(value, "__dict__", {})
-            self.fail_if(f"len({self.constant(attributes)}) != {len(attributes)}", f"the attributes of {label}")
-            for attribute in [*attributes]:
-                if isinstance(attribute, str) and attribute.isidentifier():
-                    self._attribute(value, attribute, label)
-
-    def _attribute(self, owner: object, attribute: str, label: str) -> None:
-        if (id(owner), attribute) in self._seen or not attribute.isidentifier() or attribute in DYNAMIC:
-            return
-        self._seen.add((id(owner), attribute))
-        name, path = self.constant(owner), f"{label}.{attribute}"
-        if isinstance(owner, ModuleType):
-            if attribute in vars(owner) and (attribute in self._own_names or not owner.__name__.startswith("genesis")):
-                self.visit(f"{name}.{attribute}", vars(owner)[attribute], path)
-            return
-        kind = owner if isinstance(owner, type) else type(owner)
-        raw = next((vars(c)[attribute] for c in kind.__mro__ if attribute in vars(c)), _MISSING)
-        if owner is not kind and attribute in getattr(owner, "__dict__", ()) and not hasattr(type(raw), "__set__"):
-            self.visit(f"{name}.{attribute}", vars(owner)[attribute], path)
-        elif isinstance(raw, FunctionType):
-            if owner is not kind and hasattr(owner, "__dict__"):
-                self.fail_if(f"{attribute!r} in {self.constant(vars(owner))}", path)
-            self._of_class(kind, attribute, "", raw, path)
-        elif isinstance(raw, classmethod | staticmethod):
-            self._of_class(kind, attribute, ".__func__" if isinstance(raw, classmethod) else "", raw.__func__, path)
-        elif isinstance(raw, property):
-            self._of_class(kind, attribute, "", raw, path)
-            self.enter(raw.fget, path)
-        elif raw is _MISSING:
-            if (self._dynamic or attribute in self._asked) and owner is not kind:
-                self.fail_if(f"hasattr({name}, {attribute!r})", path)
-            elif hasattr(kind, "__getattr__") and hasattr(owner, "__dict__"):
-                self.fail_if(f"{attribute!r} in {self.constant(vars(owner))}", path)
-        elif not hasattr(type(raw), "__get__"):
-            self.visit(f"{name}.{attribute}", raw, path)
-        elif owner is not kind and hasattr(type(raw), "__set__") and hasattr(owner, attribute):  # a slot
-            self.visit(f"{name}.{attribute}", getattr(owner, attribute), path)
-
-    def _of_class(self, kind: type, attribute: str, part: str, value: object, label: str) -> None:
-        """Guard an attribute of a class; of the library's own classes `forward` alone, which users replace."""
-        known = (id(kind), attribute) in self._of_classes
-        if not known and (attribute == "forward" or not kind.__module__.startswith("genesis.")):
-            self._of_classes.add((id(kind), attribute))
-            self.visit(f"{self.constant(kind)}.{attribute}{part}", value, label)
+        super().__init__(refuse, reach, add_argument)
+        self.enter(Tensor, "Tensor")
 
     # ---- code ----
 
-    def code(self, code: CodeType, own: bool) -> None:
+    def code(self, code: CodeType, own: bool, of_module: bool) -> None:
         """`code` is about to run: look at the attributes that it names, of all objects, and at its functions' cells.
 
-        `own`: it is the user's, who may look attributes up by names made at run time.
+        `own`: it is the user's or runs for it, and may look attributes up by names made at run time. `of_module`: its first
+        argument is one.
         """
         self._running.add(code)
-        asked, dynamic = asked_names(code) if own and not DYNAMIC.isdisjoint(code.co_names) else (set(), False)
-        self._asked |= asked
-        became_dynamic, self._dynamic = dynamic and not self._dynamic, self._dynamic or dynamic
-        self._look_for({*code.co_names, *asked, *(c for c in code.co_consts if dynamic and isinstance(c, str))}, own)
-        for value, label in [*self._objects] if became_dynamic else ():
-            self._whole(value, label)
-        if own and not _ENVIRONMENT.isdisjoint(code.co_names):
-            self._refuse("it uses os.environ")
+        names = names_in(code)
+        if own:
+            self._understand(code, names)
+            self._keep(names)
+            new = names.absent - self._asked
+            self._asked |= names.absent
+            if names.catches:
+                self.catch()
+            if new:
+                self._guard_missing(new)
+            if names.dynamic and (not names.of_self or of_module):
+                of_modules = not names.of_self or of_module
+                fresh, self._of_modules = of_modules and not self._of_modules, self._of_modules or of_modules
+                fresh, self._dynamic = fresh or not self._dynamic, True
+                for value, label in [*self._objects] if fresh else ():
+                    self._whole(value, label)
+                self._guard_missing(None)
+        strings = (c for c in code.co_consts if own and names.dynamic and isinstance(c, str))
+        self._look_for({*names.attributes, *strings}, own)
         for function in self._functions.get(code, ()):
             self._cells(function)
+
+    def abstract_classes(self) -> None:
+        """The call asked whether objects are of an abstract class: classes may be registered for it."""
+        if ("abstract", "") not in self._imports:
+            self._imports.add(("abstract", ""))
+            self.constants["cache_token"] = abc.get_cache_token
+            self.fail_if(f"cache_token() != {abc.get_cache_token()}", "classes that were registered for abstract ones")
+
+    def _keep(self, names: CodeNames) -> None:
+        self._named |= names.globals | names.attributes
+        self.called |= names.globals | names.attributes
+        self._kept |= (names.globals | names.attributes) - names.called
+        for name in self._kept.intersection(self._uncalled):
+            self._refuse(f"{self._uncalled.pop(name)} is handed on, {UNKNOWN}")
+
+    def _understand(self, code: CodeType, names: CodeNames) -> None:
+        if names.unknown is not None:
+            name, line = names.unknown
+            self._refuse(f"{code.co_name}, line {line}, runs the instruction {name}, which is not understood")
+
+    def catch(self) -> None:
+        """The call may go on after an exception: from then on, and from before, it counts what is not there."""
+        if not self._catches:
+            self._catches = True
+            self._guard_missing(None)
+
+    def _guard_missing(self, names: set[str] | None) -> None:
+        missing, self._missing = self._missing, []
+        for owner, attribute, path in missing:
+            if names is None or attribute in names:
+                self._seen.discard((id(owner), attribute))
+                self._attribute(owner, attribute, path.rpartition(".")[0])
+            else:
+                self._missing.append((owner, attribute, path))
 
     def _look_for(self, names: set[str], own: bool) -> None:
         """Guard the attributes of these names, of all objects; `own`: the user's code has them."""
@@ -271,38 +115,86 @@ class Guards:
 
     def globals_of(self, code: CodeType, namespace: dict[str, object]) -> None:
         """Guard what the names in `code` mean in its module."""
-        name = self.constant(namespace)
-        imported = {i.argval for i in dis.get_instructions(code) if i.opname == "IMPORT_NAME"}
-        for key in code.co_names:
+        name, names = self.constant(namespace), names_in(code)
+        self._keep(names)
+        for key in names.globals:
             if (id(namespace), key) in self._seen:
                 continue
             self._seen.add((id(namespace), key))
             if key in namespace:
                 self.variable(f"{name}[{key!r}]", namespace[key], f"global {key}")
-            elif hasattr(_builtins, key):
-                self.fail_if(f"{key!r} in {name}", f"global {key}")
-            elif key in sys.modules and key in imported:
-                self.enter(sys.modules[key], key)
-            module = namespace[key] if key in namespace else sys.modules.get(key)
-            for used in impure_names(module, code):
-                self._refuse(f"it uses {used}")
+                continue
+            self._nowhere.setdefault(id(namespace), (namespace, set()))[1].add(key)
+            if key not in self._builtins:
+                value = self._builtins[key] = _builtins.get(key, MISSING)
+                if value is not MISSING:
+                    self.enter(value, f"global {key}")
+        for key, level in names.imports:
+            self._imported(key, level, namespace)
+
+    def library_globals(self, code: CodeType, namespace: dict[str, object]) -> None:
+        """Guard which functions and modules the names of a layer's code stand for: users replace some."""
+        name, names = self.constant(namespace), names_in(code)
+        for key in names.globals & namespace.keys():
+            value = namespace[key]
+            if (id(namespace), key) in self._seen or not isinstance(value, FunctionType | ModuleType):
+                continue
+            self._seen.add((id(namespace), key))
+            self.fail_if(f"{name}[{key!r}] is not {self.constant(value)}", f"{key} of {namespace['__name__']}")
+            for attribute in names.attributes if isinstance(value, ModuleType) else ():
+                if isinstance(vars(value).get(attribute), FunctionType) and (id(value), attribute) not in self._seen:
+                    self._seen.add((id(value), attribute))
+                    self.visit(f"{self.constant(vars(value))}[{attribute!r}]", vars(value)[attribute], f"{key}.{attribute}")
+
+    def _imported(self, key: str, level: int, namespace: dict[str, object]) -> None:
+        if level:
+            key = importlib.util.resolve_name("." * level + key, str(namespace.get("__package__")))
+        for end in [*[k for k, letter in enumerate(key) if letter == "."], len(key)]:
+            part = key[:end]
+            if part in sys.modules and ("import", part) not in self._imports:
+                self._imports.add(("import", part))
+                self.fail_if(f"{self.constant(sys.modules)}.get({part!r}) is not {self.constant(sys.modules[part])}",
+                             f"the module {part}")
+                self.enter(sys.modules[part], part)
+
+    @functools.cached_property
+    def _imports(self) -> set[tuple[str, str]]:
+        return set()
+
+    # ---- the check ----
 
     @functools.cached_property
     def failing(self) -> Callable[[], int | None]:
         """The function that returns the number of the guard that fails, if one does. No guard comes after it."""
-        return self.function("def check():", self.lines, ["return None"])
+        shared: dict[frozenset[str], frozenset[str]] = {}  # most objects of a class lack the same names
+        for owner, attributes, label, names in self._hidden.values():
+            found = self._dict_of(owner)
+            if len(names) * 2 < len(attributes):
+                self.fail_if(" or ".join([f"{name!r} in {found}" for name in names]), f"what {label} has in place of its class")
+            else:
+                absent = self.constant(shared.setdefault(frozenset(names), frozenset(names)))
+                self.fail_if(f"not {absent}.isdisjoint({found})", f"what {label} has in place of its class")
+        for namespace, names in self._nowhere.values():
+            keys, known = self.constant(namespace.keys()), self.constant((*names,))
+            self.fail_if(f"not {keys}.isdisjoint({known})", "a global that is new")
+        if self._builtins:
+            found = self.constant([value for value in self._builtins.values()])
+            self.constants.update(get_builtin=functools.partial(_or_missing, _builtins), is_not=operator.is_not)
+            self.fail_if(f"any(map(is_not, map(get_builtin, {self.constant((*self._builtins,))}), {found}))", "a builtin")
+        self._classes.settle(self._matters)
+        self.constants["classes"] = self._classes.changed
+        first = len(self.labels)
+        self.labels += [self._classes.label(k) for k in range(len(self._classes))]
+        lines = [*self.lines, f"if (v := classes()) is not None: return {first} + v"]
+        return self.function("def check():", lines, ["return None"])
 
-    def function(
-        self, head: str, lines: Sequence[str], last: Sequence[str], constants: dict[str, object] | None = None
-    ) -> AnyFunction:
-        """The function: `lines`, which return the number of the guard that fails, then `last`, whose failures are its own."""
-        return check_function(head, lines, last, {**self.constants, **(constants or {})})
+    def _matters(self, name: str) -> bool:
+        """Whether the call may have looked for a class's attribute of that name."""
+        return bool(self._wholes) or self._dynamic or name in self._names or (name.startswith("__") and name.endswith("__"))
 
 
-_CALLABLES = (
-    FunctionType, MethodType, BuiltinFunctionType, functools.partial, functools._lru_cache_wrapper, operator.attrgetter,
-    operator.methodcaller,
-)
-_MISSING = object()
-_ENVIRONMENT = {"environ", "environb", "getenv"}
-_builtins = sys.modules["builtins"]
+def _or_missing(names: dict[str, object], key: str) -> object:
+    return names.get(key, MISSING)
+
+
+_builtins: dict[str, object] = vars(sys.modules["builtins"])

@@ -16,6 +16,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from genesis.capture.guards.python_state import Guards
+from genesis.capture.record.origins import users_frame
 from genesis.capture.record.records import InputSource, Program, Refusal, Settings, Source, SplitError, State, signed
 from genesis.capture.record.sources import SourceTable
 from genesis.capture.record.steps import ScheduleStep, UpdateStep, is_literal
@@ -104,7 +105,8 @@ class Recorder:
 
     def refuse(self, reason: str) -> None:
         """The call cannot be replayed."""
-        refusal = Refusal(reason, resolve_line(*user_line()))
+        frame = users_frame()
+        refusal = Refusal(reason, resolve_line(*user_line()) if frame is None else resolve_line(frame.f_code, frame.f_lasti))
         if refusal not in self.refusals:
             self.refusals.append(refusal)
 

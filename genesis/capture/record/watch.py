@@ -1,65 +1,33 @@
-"""The watch: a profiler hook that sees which code runs in a recorded call, and what a replay would not repeat."""
+"""The watch: a profiler hook that sees which code runs in a recorded call.
+
+Guards look at the names in code of the user's, of layers and of the standard library. Whatever else the user's code calls has
+to be known to be a function of its arguments: functions of C and modules of Python by `guards/known_functions.py`, those of
+the library by their marks (`ir/replayable.py`).
+"""
 
 from __future__ import annotations
 
 import gc
-import os
 import sys
 from collections.abc import Callable
-from pathlib import Path
-from types import CodeType, FrameType, FunctionType
+from types import CodeType, FrameType, FunctionType, ModuleType
 
 from genesis.amp.grad_scaler import GradScaler
 from genesis.autograd.grad_manager import GradManager
-from genesis.capture.guards.purity import is_impure
-from genesis.capture.guards.python_state import Guards
+from genesis.capture.guards.known_functions import is_known_function, is_known_module
+from genesis.capture.guards.opcodes import names_in
+from genesis.capture.guards.python_state import UNKNOWN, Guards
+from genesis.capture.record.origins import LIBRARY, origin_of, origins
 from genesis.ir.annotations import Options
+from genesis.ir.replayable import is_replayable
 from genesis.optim.lr_scheduler import LRScheduler
-from genesis.tensor.traced_number import plain
+from genesis.tensor.handle import Tensor
+from genesis.tensor.traced_number import Number, plain
 
-_PACKAGE = str(Path(__file__).resolve().parents[2]) + os.sep
-_STANDARD = os.path.dirname(os.path.abspath(os.__file__)) + os.sep
-_INSTALLED = os.sep + "site-packages" + os.sep
-# Library code that depends on state without guards, or changes state that replays do not change.
-_UNSEEN = (
-    "debug", "utils/data", "serialization", "amp/grad_scaler.py", "functions/printing.py", "optim/lr_scheduler",
-    "func/functional", "autograd/grad_manager.py", "cuda/memory.py", "cuda/random.py", "cuda/streams.py",
-)
-_UNREPEATED = {
-    "manual_seed", "seed", "initial_seed", "state_dict", "load_state_dict", "add_param_group", "register_hook",
-    "register_post_accumulate_grad_hook", "register_prehook", "retain_grad", "set_default_dtype", "set_num_threads",
-    "register_function", "unregister_function", "register_buffer", "register_parameter", "get_state", "set_state",
-    "storage_offset", "data_ptr", "eager", "detect_anomaly", "set_default_device", "set_device",
-}
-_UNREPEATED_MODULES = {
-    "random", "secrets", "uuid", "datetime", "tempfile", "socket", "subprocess", "logging", "queue", "threading",
-}
 _MANAGING = {"__enter__", "__exit__", "backward"}
 _SCALING = {"scale", "unscale_", "step", "update", "get_scale", "is_enabled"}
 _IN_PLACE = {"<listcomp>", "<setcomp>", "<dictcomp>", "<genexpr>"}  # functions that last for one expression
-_origins: dict[str, str] = {}
-
-
-def _origin_of(frame: FrameType) -> str:
-    """Whose code it runs: "user", "layer" (a module of genesis.nn), "genesis", "unseen", "standard"."""
-    name = frame.f_code.co_filename
-    if name == "<string>":  # made at run time, as methods of dataclasses and named tuples are
-        module = str(frame.f_globals.get("__name__"))
-        return "genesis" if module.startswith("genesis.") else "standard" if module.startswith("namedtuple_") else "user"
-    origin = _origins.get(name)
-    if origin is None:
-        inside = name.startswith(_PACKAGE)
-        standard = name.startswith((_STANDARD, "<frozen")) and _INSTALLED not in name
-        origin = "standard" if standard else "user"
-        if inside:
-            origin = "layer" if name.startswith(_PACKAGE + "nn" + os.sep) else "genesis"
-            relative = name[len(_PACKAGE) :].replace(os.sep, "/")
-            if relative.startswith(_UNSEEN):
-                origin = "unseen"
-        elif f"{_INSTALLED}numpy{os.sep}" in name:
-            origin = "standard"
-        _origins[name] = origin
-    return origin
+_MAKING = {"__init__", "__new__", "__post_init__"}
 
 
 class Watch:
@@ -69,9 +37,11 @@ class Watch:
         self._guards = guards
         self._refuse = refuse
         self._schedule = schedule
+        self._called = guards.called  # names by which the user's code may call the library
         self._known: set[CodeType] = set()
         self._owners: set[int] = set()
         self._fresh: dict[int, object] = {}  # objects that the call itself makes
+        self._made: set[CodeType] = set()  # the code of functions that the call makes
         self._away: FrameType | None = None  # a scheduler's step: it will be taken anew, so nothing in it counts
         self._before = sys.getprofile()
 
@@ -85,9 +55,9 @@ class Watch:
         if self._away is None:  # nearly all events are of no interest, and the hook runs at each
             code = frame.f_code
             if event != "call":
-                if event != "c_call" or _origins.get(code.co_filename) == "genesis":
+                if event != "c_call" or origins.get(code.co_filename) in LIBRARY:
                     return
-            elif code.co_name not in _UNREPEATED and _origins.get(code.co_filename) == "genesis":
+            elif code.co_name not in self._called and origins.get(code.co_filename) == "genesis":
                 return
         try:
             self._seen(frame, event, argument)
@@ -99,66 +69,95 @@ class Watch:
             if event == "return" and frame is self._away:
                 self._away = None
             return
-        code, origin = frame.f_code, _origin_of(frame)
+        code, origin = frame.f_code, origin_of(frame)
         if event == "c_call":
-            if origin == "user" and is_impure(argument):
-                self._refuse(f"it calls {getattr(argument, '__qualname__', argument)}")
-        elif event != "call" or (origin == "standard" and code in self._known):
+            if origin == "user" and not is_known_function(argument):
+                self._refuse(f"it calls {getattr(argument, '__qualname__', argument)}, {UNKNOWN}")
+        elif event != "call":
             return
-        elif origin == "user" or origin == "layer":
-            self._python(frame, code, origin)
-        elif origin == "unseen":
-            self._unseen(frame, code)
-        elif origin == "genesis":
-            if code.co_name in _UNREPEATED and self._is_called_by_user(frame):
-                self._refuse(f"it calls {code.co_name}")
+        elif origin == "standard":
+            self._standard(frame, code)
         else:
-            module = frame.f_globals.get("__name__", "")
-            if module.split(".")[0] not in _UNREPEATED_MODULES and not module.startswith("numpy.random"):
-                self._known.add(code)
-            elif self._is_called_by_user(frame):
-                self._refuse(f"it calls {code.co_name} of {module}")
+            if origin != "user" and not is_replayable(code):
+                self._unmarked(frame, code)
+            if origin != "genesis" and self._away is None:
+                self._python(frame, code, origin)
+
+    def _standard(self, frame: FrameType, code: CodeType) -> None:
+        """Code of the standard library, or NumPy's: what it looks at in objects of the user's is looked at for the user."""
+        self._leaves(frame, code)
+        if code in self._known or not self._is_called_by_user(frame):
+            return
+        self._known.add(code)
+        module = frame.f_globals.get("__name__", "")
+        if not is_known_module(module):
+            self._refuse(f"it calls {code.co_name} of {module}, {UNKNOWN}")
+        if module.partition(".")[0] != "numpy":
+            self._guards.code(code, True, False)
+        if module == "abc":  # which classes count as others' may be registered later
+            self._guards.abstract_classes()
+
+    def _leaves(self, frame: FrameType, code: CodeType) -> None:
+        """A context is left: if by an exception, it may have the call go on."""
+        if code.co_name == "__exit__" and any(value is not None for name, value in frame.f_locals.items() if name != "self"):
+            self._guards.catch()
 
     def _python(self, frame: FrameType, code: CodeType, origin: str) -> None:
+        self._leaves(frame, code)
+        first = frame.f_locals.get(code.co_varnames[0]) if code.co_argcount else None
         if code not in self._known:
             self._known.add(code)
-            if code.co_name in _UNREPEATED and origin == "layer":
-                self._refuse(f"it calls {code.co_name}")
             if origin == "user":
-                self._guards.globals_of(code, frame.f_globals)
-                if code.co_freevars and code.co_name not in _IN_PLACE and not self._guards.knows(code):
-                    # A frame does not know its function, whose cells are to be guarded: the collector finds it.
-                    for function in gc.get_referrers(code):
-                        if isinstance(function, FunctionType):
-                            self._guards.enter(function, function.__name__)
-            self._guards.code(code, origin == "user")
+                self._users(frame, code)
+            else:
+                self._guards.library_globals(code, frame.f_globals)
+            names = names_in(code)
+            self._guards.code(code, origin == "user", names.dynamic and isinstance(first, ModuleType))
+            self._private(names.foreign if not isinstance(first, Tensor) else names.attributes, origin)
         # Code that asks for types would tell a Number from a number: it gets the number, which is a constant from then on.
         if "type" in code.co_names or "__class__" in code.co_names:
             for name, value in frame.f_locals.items():
                 frame.f_locals[name] = plain(value)
-        if code.co_argcount and code.co_varnames[0] in ("self", "cls"):
-            owner = frame.f_locals.get(code.co_varnames[0])
-            if id(owner) in self._owners:
-                return
-            self._owners.add(id(owner))
-            if code.co_name in ("__init__", "__new__", "__post_init__"):
-                self._fresh[id(owner)] = owner
-            elif id(owner) not in self._fresh:
-                self._guards.enter(owner, type(owner).__name__)
+        if code.co_argcount and code.co_varnames[0] in ("self", "cls") and id(first) not in self._owners:
+            self._owners.add(id(first))
+            if code.co_name in _MAKING:
+                self._fresh[id(first)] = first
+            elif id(first) not in self._fresh:
+                self._guards.enter(first, type(first).__name__)
+        if origin == "user" and code.co_argcount and names_in(code).dynamic:
+            self._guards.whole(first)
 
-    def _unseen(self, frame: FrameType, code: CodeType) -> None:
-        owner, given = frame.f_locals.get("self"), frame.f_locals
-        name = self._guards.constant(owner)
+    def _users(self, frame: FrameType, code: CodeType) -> None:
+        """The user's code runs for the first time: its globals, and the variables of its closure."""
+        self._made.update(constant for constant in code.co_consts if isinstance(constant, CodeType))
+        self._guards.globals_of(code, frame.f_globals)
+        if code.co_name not in _IN_PLACE and not self._guards.knows(code) and (code.co_freevars or code not in self._made):
+            # A frame does not know its function, whose cells and defaults are to be guarded: the collector finds it.
+            for function in gc.get_referrers(code):
+                if isinstance(function, FunctionType):
+                    self._guards.enter(function, function.__name__)
+
+    def _private(self, names: set[str], origin: str) -> None:
+        """What a tensor keeps for itself is not compared."""
+        if origin == "user" and not _PRIVATE.isdisjoint(names):
+            self._refuse(f"it reads {', '.join(sorted(_PRIVATE & names))}, which is a tensor's own affair")
+
+    def _unmarked(self, frame: FrameType, code: CodeType) -> None:
+        given = frame.f_locals
+        owner = given.get("self")
+        if type(owner) is Number:  # whose class would be asked of the number
+            return
         if isinstance(owner, LRScheduler) and code.co_name == "step":
             self._away = frame
             self._schedule(owner, {name: given[name] for name in code.co_varnames[1 : code.co_argcount]})
         elif isinstance(owner, GradManager) and code.co_name in _MANAGING and not (
             given.get("retain_graph") or given.get("create_graph")  # there would be something for `release` to find
         ):
+            name = self._guards.constant(owner)
             self._guards.visit(f"{name}.keep_empty_grad", owner.keep_empty_grad, "keep_empty_grad of GradManager")
             self._guards.visit(f"{name}._attached", owner._attached, "what is attached to GradManager")
         elif isinstance(owner, GradScaler) and not owner._enabled and code.co_name in _SCALING:
-            self._guards.visit(f"{name}._enabled", False, "whether GradScaler is enabled")
+            self._guards.visit(f"{self._guards.constant(owner)}._enabled", False, "whether GradScaler is enabled")
         elif isinstance(owner, GradScaler) and code.co_name in _SCALING:
             self._refuse("a GradScaler looks at gradients, for an overflow, and steps or does not")
         elif self._is_called_by_user(frame):
@@ -167,6 +166,12 @@ class Watch:
     def _is_called_by_user(self, frame: FrameType) -> bool:
         """Whether the user's code called it, directly or through the standard library."""
         caller = frame.f_back
-        while caller is not None and _origin_of(caller) == "standard":
+        while caller is not None and origin_of(caller) == "standard":
             caller = caller.f_back
-        return caller is not None and _origin_of(caller) == "user"
+        return caller is not None and origin_of(caller) == "user"
+
+
+_PRIVATE = {
+    name for name in (*vars(Tensor), *Tensor.__annotations__)
+    if name.startswith("_") and not (name.startswith("__") and name.endswith("__"))
+}

@@ -12,6 +12,7 @@ from genesis.execution.flush import realize
 from genesis.functions.overrides import function
 from genesis.ir.annotations import AnyFunction, Arguments, Attributes, Tree
 from genesis.ir.dtypes import DType, as_dtype, bfloat16, bool_, float16, float32, float64, int8, int16, int32, int64, uint8
+from genesis.ir.replayable import replayable_module
 from genesis.ops.registry import OPERATIONS
 from genesis.runtime.devices import Device, DeviceLike, device_of
 from genesis.tensor.dispatch import array_of, call, moved
@@ -222,3 +223,6 @@ def _rebuilt(kind: type[Tensor], content: bytes, shape: tuple[int, ...], dtype: 
     result._array, result._requires_grad = from_data(values, device=device)._array, requires_grad
     result.__dict__.update(own)
     return result
+
+
+replayable_module(__name__)

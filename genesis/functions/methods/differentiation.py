@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from genesis.autograd.backward_pass import backward as run_backward
 from genesis.autograd.derivation import derived_at
 from genesis.functions.overrides import function
+from genesis.ir.replayable import replayable_module
 from genesis.tensor.dispatch import array_of
 from genesis.tensor.handle import Tensor, attribute, method
 from genesis.tensor.views import detach
@@ -112,3 +113,4 @@ def zero_grad(self: Tensor, set_to_none: bool = True) -> None:
             (held if held.is_leaf else held.detach_()).zero_()
 
 
+replayable_module(__name__, but=("retain_grad", "retains_grad"))

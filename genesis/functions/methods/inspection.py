@@ -10,6 +10,7 @@ from genesis.functions.overrides import function
 from genesis.ir.annotations import AnyFunction
 from genesis.ir.dtypes import DTYPES, DType
 from genesis.ir.library import Library
+from genesis.ir.replayable import replayable_module
 from genesis.ir.shapes import Shape, normalize_axis
 from genesis.ir.shapes import numel as product
 from genesis.runtime.devices import Device
@@ -178,3 +179,6 @@ for _name, _kind in {
     _never(_name, _kind)
 
 method(numel, "nelement")
+
+
+replayable_module(__name__)

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from genesis.functions.creation import as_shape
 from genesis.functions.overrides import overridable_method
 from genesis.ir.annotations import Extents
+from genesis.ir.replayable import replayable_module
 from genesis.ir.shapes import numel, reach
 from genesis.ops.layout import Layout, contiguous_layout
 from genesis.ops.registry import OPERATIONS
@@ -150,3 +151,6 @@ def fill_diagonal_(self: Tensor, fill_value: float, wrap: bool = False) -> Tenso
         diagonal = diagonal.diagonal(0, 0, -1)
     diagonal.fill_(fill_value)
     return self
+
+
+replayable_module(__name__)

@@ -11,6 +11,7 @@ from genesis.execution.flush import flush
 from genesis.functions.methods.conversion import values_of
 from genesis.ir.annotations import Attributes
 from genesis.ir.dtypes import bfloat16
+from genesis.ir.replayable import replayable_module
 from genesis.runtime import dlpack
 from genesis.tensor.from_python import from_memory
 from genesis.tensor.handle import Tensor, attribute, method
@@ -153,3 +154,6 @@ def _seen_outside(tensor: Tensor) -> Memory:
         if not memory.buffer.device.memory.is_host:
             memory.buffer.device.memory.synchronize()
     return memory
+
+
+replayable_module(__name__, but=("data_ptr", "__cuda_array_interface__", "__dlpack__", "__array__"))

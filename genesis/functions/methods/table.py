@@ -10,6 +10,7 @@ import numpy as np
 
 from genesis.functions.overrides import NUMPY_NAMES, OVERRIDES, route, routed
 from genesis.ir.annotations import AnyFunction, Arguments, Attributes
+from genesis.ir.replayable import replayable_module
 from genesis.ops.registry import OPERATIONS, Operation
 from genesis.tensor.dispatch import call
 from genesis.tensor.handle import Tensor
@@ -162,3 +163,6 @@ def install() -> None:
     Tensor.__rdiv__ = Tensor.__rtruediv__  # type: ignore[method-assign]
     Tensor.__pos__ = lambda self: self  # type: ignore[method-assign, assignment, return-value, misc]
     Tensor.__hash__ = object.__hash__  # type: ignore[method-assign]
+
+
+replayable_module(__name__)

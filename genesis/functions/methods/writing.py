@@ -7,6 +7,7 @@ import math
 from genesis.functions.overrides import function
 from genesis.functions.random_draws import drawn
 from genesis.ir.dtypes import float64
+from genesis.ir.replayable import replayable_module
 from genesis.ops.registry import OPERATIONS
 from genesis.runtime.rng import Generator
 from genesis.tensor.dispatch import SHOWN, array_of, call, filled
@@ -173,3 +174,6 @@ def _set_data(self: Tensor, value: Tensor) -> None:
 
 
 Tensor.data = data.setter(_set_data)  # type: ignore[method-assign, assignment]
+
+
+replayable_module(__name__)

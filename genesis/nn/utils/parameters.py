@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from genesis.functions.creation import zeros
+from genesis.ir.replayable import replayable_module
 from genesis.ops.registry import OPERATIONS
 from genesis.tensor.dispatch import call
 from genesis.tensor.handle import Tensor
@@ -85,3 +86,6 @@ def vector_to_parameters(vec: Tensor, parameters: Iterable[Tensor]) -> None:
             part = vec[start : start + parameter.numel()]
             write(parameter, part.reshape(parameter.shape).to(parameter, copy=True))
             start += parameter.numel()
+
+
+replayable_module(__name__)

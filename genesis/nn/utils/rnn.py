@@ -9,6 +9,7 @@ import numpy as np
 
 from genesis.functions.creation import full, tensor
 from genesis.functions.selection import where
+from genesis.ir.replayable import replayable_module
 from genesis.ops.registry import OPERATIONS
 from genesis.tensor.dispatch import call
 from genesis.tensor.handle import Tensor
@@ -173,3 +174,6 @@ def _packed_places(sizes: np.ndarray, order: np.ndarray | None, count: int) -> n
 
 def _numbers(lengths: Any) -> list[int]:
     return [int(n) for n in (lengths.tolist() if isinstance(lengths, Tensor | np.ndarray) else lengths)]
+
+
+replayable_module(__name__)

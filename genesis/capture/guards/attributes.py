@@ -1,0 +1,213 @@
+"""Guards of attributes: of objects, classes and modules, with the place where each is found, or that it is not there."""
+
+from __future__ import annotations
+
+import keyword
+import operator
+import sys
+from types import FunctionType, GetSetDescriptorType, MemberDescriptorType, ModuleType, SimpleNamespace
+
+from genesis.capture.guards.contents import CALLABLES, PLAIN, Contents
+from genesis.capture.guards.kinds import TUPLE_FIELD, is_librarys, unknown_base
+from genesis.capture.guards.known_functions import Builtin
+from genesis.nn.module import Module
+from genesis.tensor.handle import Tensor
+
+
+class Attributes(Contents):
+    """The part of `Guards` that looks attributes up: every name of every function that ran, on every object met."""
+
+    def _class(self, value: type, label: str) -> None:
+        base = unknown_base(value)
+        if base is not None:
+            self._refuse(f"{label} is the class {base.__module__}.{base.__qualname__}, which is not understood")
+        elif value.__flags__ & _HEAP_TYPE:
+            self._classes.add(value)
+            self._objects.append((value, label))
+            # What operators and calls of the class itself run is named nowhere.
+            special = {name for base in value.__mro__ if not is_librarys(base.__module__) for name, found in vars(base).items()
+                       if name.startswith("__") and (isinstance(found, FunctionType) or function_of(found) is not None)}
+            for attribute in special | self._names:
+                self._attribute(value, attribute, label)
+            if self._dynamic:
+                self._whole(value, label)
+
+    def _object(self, value: object, label: str) -> None:
+        self._objects.append((value, label))
+        if not isinstance(value, ModuleType | FunctionType):
+            self.fail_if(f"{self.constant(value)}.__class__ is not {self.constant(type(value))}", f"the class of {label}")
+            self.enter(type(value), f"the class of {label}")
+        # A module's layers and parameters are looked up by loops (`for layer in self`), which name no attribute.
+        if isinstance(value, Module):
+            attributes = vars(value)
+            name = self._dict_of(value)
+            self._listed.add(id(value))  # names that are not there need no further guard
+            self.fail_if(f"[*{name}] != {self.constant([*attributes])}", f"the attributes of {label}")
+            for key, item in attributes.items():
+                if isinstance(item, Tensor | Module):
+                    self.visit(f"{name}[{key!r}]", item, f"{label}.{key}")
+                    self._seen.add((id(value), key))
+        # Every name of every function that ran, on every object met: too many guards, but none is missing.
+        for attribute in [*self._names]:
+            self._attribute(value, attribute, label)
+        if self._dynamic or isinstance(value, SimpleNamespace) or any(
+            kind.__module__ == "collections" for kind in type(value).__mro__
+        ):
+            self._whole(value, label)
+
+    def _whole(self, value: object, label: str) -> None:
+        """Guard all attributes of an object; those of a class are guarded as a whole, but for what is in them."""
+        if isinstance(value, ModuleType):
+            if self._of_modules:
+                names, found = self.constant(vars(value)), self.constant([*vars(value).values()])
+                self.constants["is_not"] = operator.is_not
+                self.fail_if(f"len({names}) != {len(vars(value))} or any(map(is_not, {names}.values(), {found}))",
+                             f"the attributes of {label}")
+                top = value.__name__.partition(".")[0]
+                for attribute in () if top in _PUBLIC or top in sys.stdlib_module_names else [*vars(value)]:
+                    self._attribute(value, attribute, label)
+        elif isinstance(value, type):
+            for base in value.__mro__:
+                for attribute in [*vars(base)] if base.__flags__ & _HEAP_TYPE and not is_librarys(base.__module__) else ():
+                    self._attribute(value, attribute, label)
+        elif isinstance(attributes := getattr(value, "__dict__", None), dict) and not isinstance(value, FunctionType):
+            self.fail_if(f"len({self._dict_of(value)}) != {len(attributes)}", f"the attributes of {label}")
+            for attribute in [*attributes]:
+                if isinstance(attribute, str):
+                    self._attribute(value, attribute, label)
+
+    def _attribute(self, owner: object, attribute: str, label: str) -> None:
+        if (id(owner), attribute) in self._seen or attribute == "__dict__":
+            return
+        self._seen.add((id(owner), attribute))
+        path = f"{label}.{attribute}"
+        if isinstance(owner, ModuleType):
+            self._of_module(owner, attribute, path)
+        elif isinstance(owner, type):
+            self._of_class(owner, attribute, path)
+        else:
+            self._of_instance(owner, attribute, path)
+
+    def _of_module(self, owner: ModuleType, attribute: str, path: str) -> None:
+        names = vars(owner)
+        if is_librarys(owner.__name__):
+            if attribute not in self._own_names:
+                self._seen.discard((id(owner), attribute))
+                return
+            if attribute not in names:
+                getattr(owner, attribute, None)  # functions of rows are made when they are first asked for
+        if attribute in names:
+            self.visit(f"{self.constant(names)}[{attribute!r}]", names[attribute], path)
+        else:
+            self._not_found(owner, attribute, path)
+
+    def _of_class(self, owner: type, attribute: str, path: str) -> None:
+        """An attribute of a class: where it is found is guarded with the class, so that its contents are left."""
+        if attribute in ("__name__", "__qualname__"):  # no attributes that changes of are counted
+            self.visit(f"{self.constant(owner)}.{attribute}", getattr(owner, attribute), path)
+            return
+        raw = found_in(owner, attribute)
+        if raw is MISSING:
+            raw = found_in(type(owner), attribute)
+        function = function_of(raw)
+        if function is not None:
+            self._meet(function, path)
+        elif isinstance(raw, property):
+            for part in (raw.fget, raw.fset):
+                if part is not None:
+                    self._meet(part, path)
+        elif hasattr(type(raw), "__get__"):
+            if not isinstance(raw, _DESCRIPTORS):  # a descriptor of the user's
+                self.enter(raw, path)
+        elif raw is not MISSING:
+            self.enter(raw, path)
+
+    def _of_instance(self, owner: object, attribute: str, path: str) -> None:
+        name, attributes, kind = self.constant(owner), getattr(owner, "__dict__", None), type(owner)
+        raw = found_in(kind, attribute)
+        data = raw is not MISSING and hasattr(type(raw), "__set__") and not isinstance(raw, FunctionType)
+        if isinstance(attributes, dict) and attribute in attributes and not data:
+            plain = attribute.isidentifier() and not keyword.iskeyword(attribute) and (
+                kind.__getattribute__ is object.__getattribute__)
+            self.visit(f"{name}.{attribute}" if plain else f"{self._dict_of(owner)}[{attribute!r}]",
+                       attributes[attribute], path)
+            return
+        if raw is MISSING:
+            self._not_found(owner, attribute, path)
+        elif isinstance(raw, _SLOTS):
+            if raw.__objclass__ not in PLAIN:
+                self._of_slot(owner, attribute, path)
+        else:
+            if isinstance(attributes, dict) and not data:  # one of its own would hide that of the class
+                self._without(owner, attributes, attribute, path)
+            self._of_class(kind, attribute, path)
+
+    def _without(self, owner: object, attributes: dict[str, object], attribute: str, path: str) -> None:
+        """Guard that an object has no attribute of its own of that name."""
+        if id(owner) not in self._listed:
+            label = path.rpartition(".")[0]
+            self._hidden.setdefault(id(owner), (owner, attributes, label, set()))[3].add(attribute)
+
+    def _dict_of(self, owner: object) -> str:
+        """What finds the attributes of its own of an object: it may be given others."""
+        plain = type(owner).__getattribute__ in (object.__getattribute__, FunctionType.__getattribute__)
+        return f"{self.constant(owner)}.__dict__" if plain else self.constant(vars(owner))
+
+    def _of_slot(self, owner: object, attribute: str, path: str) -> None:
+        try:
+            value = getattr(owner, attribute)
+        except AttributeError:
+            self._not_found(owner, attribute, path)
+        else:
+            self.visit(f"{self.constant(owner)}.{attribute}", value, path)
+
+    def _not_found(self, owner: object, attribute: str, path: str) -> None:
+        """Guard that there is no such attribute, if the call goes on without, or makes one."""
+        attributes = getattr(owner, "__dict__", None)
+        if self._dynamic or self._catches or attribute in self._asked or hasattr(type(owner), "__getattr__"):
+            if isinstance(attributes, dict):
+                self._without(owner, attributes, attribute, path)
+            elif attribute.isidentifier() and not isinstance(owner, type):
+                self.fail_if(f"hasattr({self.constant(owner)}, {attribute!r})", path)
+        else:
+            self._missing.append((owner, attribute, path))
+
+    def _meet(self, function: object, path: str) -> None:
+        """A function of a class: the user's code is entered, the library's need not be."""
+        if isinstance(function, FunctionType):
+            if is_librarys(function.__globals__.get("__name__")):
+                if path.rpartition(".")[2] in self._own_names:
+                    self.called.add(function.__code__.co_name)
+            else:
+                self.enter(function, path)
+        elif not isinstance(function, Builtin):
+            self.enter(function, path)
+
+    def whole(self, value: object) -> None:
+        """Guard all attributes of an object that was there before the call: code of its own asks for some by value."""
+        if id(value) in self._inside and id(value) not in self._wholes:
+            self._wholes.add(id(value))
+            self._whole(value, next((label for found, label in self._objects if found is value), type(value).__name__))
+            self._whole(type(value), type(value).__name__)
+
+
+def found_in(kind: type, attribute: str) -> object:
+    """The attribute as it stands in the class, or base, where it is found."""
+    for base in kind.__mro__:
+        if attribute in vars(base):
+            return vars(base)[attribute]
+    return MISSING
+
+
+def function_of(raw: object) -> object:
+    """The function that an attribute of a class calls, if it is a plain function or method."""
+    if isinstance(raw, classmethod | staticmethod):
+        return raw.__func__
+    return raw if isinstance(raw, FunctionType) else None
+
+
+MISSING = object()
+_SLOTS = (GetSetDescriptorType, MemberDescriptorType)
+_DESCRIPTORS = (*CALLABLES, *_SLOTS, TUPLE_FIELD, type)
+_PUBLIC = ("genesis", "numpy")
+_HEAP_TYPE = 1 << 9  # Py_TPFLAGS_HEAPTYPE

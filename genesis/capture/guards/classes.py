@@ -1,0 +1,110 @@
+"""Guards of classes: that no attribute was given, taken or replaced that the call may have looked up, in any base.
+
+CPython numbers the states of a class: a change of it or of a base takes the number away, and the next look-up gives another.
+Comparing the numbers guards all attributes of all bases at 40 ns a class, their order and what hides what included. Where a
+number differs, the attributes are compared by name, and if none of those differs that count, the new number is learned.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import sys
+from collections.abc import Callable, Mapping
+
+from genesis.capture.guards.check_function import same
+
+_OFFSET = 384  # of `tp_version_tag` in a type object of CPython 3.11 to 3.14, on 64-bit machines
+_MISSING = object()
+
+
+class ClassGuards:
+    """The classes whose attributes a call may have looked up, as they were then."""
+
+    def __init__(self) -> None:
+        self._kinds: list[type] = []
+        self._added: set[type] = set()
+        self._then: dict[type, dict[str, object]] = {}
+        self._numbers: list[ctypes.c_uint] = []
+        self._learned: list[int] = []
+        self._matters: Callable[[str], bool] = lambda name: True
+
+    def __len__(self) -> int:
+        return len(self._kinds)
+
+    def add(self, kind: type) -> None:
+        """Guard `kind`, its bases and its metaclass."""
+        if kind in self._added or kind is object or kind is type:
+            return
+        self._added.add(kind)
+        self._kinds.append(kind)
+        for base in kind.__mro__:
+            if base not in self._then:
+                self._then[base] = dict(vars(base))
+        self.add(type(kind))
+
+    def settle(self, matters: Callable[[str], bool]) -> None:
+        """No class comes after it; attributes count whose names `matters` says so of."""
+        self._matters = matters
+        bases = {base for kind in self._kinds for base in kind.__mro__[1:]}
+        # A change of a base changes the number of what derives from it.
+        kinds = [kind for kind in self._kinds if kind not in bases]
+        self._kinds = kinds
+        self._orders = [kind.__mro__ for kind in kinds]
+        self._numbers = [ctypes.c_uint.from_address(id(kind) + _OFFSET) for kind in kinds]
+        self._learned = [0] * len(kinds)
+
+    def changed(self) -> int | None:
+        """The index of a class that has changed."""
+        if _NUMBERED:
+            now = [number.value for number in self._numbers]
+            if now == self._learned and all(now):
+                return None
+        return self._compared()
+
+    def _compared(self) -> int | None:
+        for k, kind in enumerate(self._kinds):
+            if (number := self._numbers[k].value if _NUMBERED else 0) and number == self._learned[k]:
+                continue
+            if kind.__mro__ != self._orders[k]:
+                return k
+            getattr(kind, "__name__", None)  # a look-up, which numbers it
+            number = self._numbers[k].value if _NUMBERED else 0
+            if any(self._differ(self._then[base], vars(base)) for base in kind.__mro__):
+                return k
+            self._learned[k] = number
+        return None
+
+    def _differ(self, then: Mapping[str, object], now: Mapping[str, object]) -> bool:
+        for name in then.keys() | now.keys():
+            old, new = then.get(name, _MISSING), now.get(name, _MISSING)
+            if old is not new and self._matters(name) and not same(new, old):
+                return True
+        return False
+
+    def label(self, index: int) -> str:
+        """What the guard of a class is about."""
+        return f"the class {self._kinds[index].__name__}"
+
+
+def _is_numbered() -> bool:
+    """Whether the numbers are where they are looked for."""
+    class Base:
+        first = 1
+
+    class Derived(Base):
+        pass
+
+    seen: list[int] = []
+    if sys.implementation.name != "cpython" or ctypes.sizeof(ctypes.c_void_p) != 8 or object.__basicsize__ != 16:
+        return False
+    number = ctypes.c_uint.from_address(id(Derived) + _OFFSET)
+    changes: list[tuple[type, str]] = [(Derived, "first"), (Base, "first"), (Derived, "second")]
+    for kind, name in changes:
+        setattr(kind, name, 2)
+        seen.append(number.value)
+        getattr(Derived, name)
+        seen.append(number.value)
+    return seen[::2] == [0, 0, 0] and 0 not in seen[1::2] and len({*seen[1::2]}) == 3
+
+
+_NUMBERED = _is_numbered()

@@ -1,0 +1,241 @@
+"""Guards of values: what is in containers and functions, and which kinds of objects are understood."""
+
+from __future__ import annotations
+
+import functools
+import gc
+import operator
+import weakref
+from collections import OrderedDict, defaultdict, deque
+from collections.abc import Callable, Collection
+from types import BuiltinFunctionType, CellType, CodeType, FunctionType, MappingProxyType, MethodType, ModuleType
+from typing import Any
+
+import numpy as np
+
+from genesis.capture.guards.classes import ClassGuards
+from genesis.capture.guards.kinds import CHANGING, IMMUTABLE, SCALARS, is_librarys, unknown_base
+from genesis.capture.guards.known_functions import Builtin, is_known_function
+from genesis.capture.guards.lines import LIMIT, Lines
+from genesis.tensor.handle import Tensor
+
+
+class Contents(Lines):
+    """The part of `Guards` that looks into values. It leaves attributes to `Attributes`."""
+
+    def __init__(
+        self, refuse: Callable[[str], None], reach: Callable[[Tensor, str], None],
+        add_argument: Callable[[str, Tensor, str], None],
+    ) -> None:
+        super().__init__(refuse)
+        self._reach = reach
+        self._add_argument = add_argument
+        self._inside: set[int] = set()  # what has been looked into
+        self._objects: list[tuple[object, str]] = []
+        self._classes = ClassGuards()
+        self._names: set[str] = set()
+        self._own_names: set[str] = set()  # those that the user's code names
+        self._kept: set[str] = set()  # those that it does more with than to call what they find
+        self._named: set[str] = set()  # and those of globals
+        self._uncalled: dict[str, str] = {}  # C functions that are not known, by names that calls alone use so far
+        self._asked: set[str] = set()  # those that need not be found
+        self._seen: set[tuple[int, str]] = set()
+        self._dynamic = False  # any name may be asked for, of objects and classes; and of modules
+        self._of_modules = False
+        self._catches = False
+        self._missing: list[tuple[object, str, str]] = []  # attributes that were looked for in vain
+        self._wholes: set[int] = set()  # objects all of whose attributes are guarded
+        self._listed: set[int] = set()  # objects all names of whose own attributes are guarded
+        self._hidden: dict[int, tuple[object, dict[str, object], str, set[str]]] = {}  # names that objects do not have
+        self._nowhere: dict[int, tuple[dict[str, object], set[str]]] = {}  # names that a module's globals do not have
+        self._builtins: dict[str, object] = {}
+        self.remembers = False  # results, by arguments that have to be what they seem
+        self._functions: dict[CodeType, list[FunctionType]] = {}
+        self._running: set[CodeType] = set()
+        self.called: set[str] = {*_SPECIAL}  # names by which the user's code may call functions of the library
+
+    def variable(self, expression: str, value: object, label: str) -> None:
+        """`visit`, for the value of a variable: a plain tensor is an input of each call, whichever it is then."""
+        if type(value) is Tensor and not value.requires_grad:
+            self._add_argument(expression, value, label)
+        else:
+            self.visit(expression, value, label)
+
+    def visit(self, expression: str, value: object, label: str) -> None:
+        """Guard that `expression` is `value`, and its contents."""
+        if isinstance(value, SCALARS):
+            name = self.constant(value)
+            singleton = value is None or type(value) is bool
+            self.fail_if(f"{expression} is not {name}" if singleton
+                         else f"(v := {expression}) is not {name} and differs(v, {name})", label)
+        else:
+            self.fail_if(f"{expression} is not {self.constant(value)}", label)
+            self.enter(value, label)
+
+    # ---- what is in a value ----
+
+    def enter(self, value: object, label: str) -> None:
+        """Guard the contents of `value`, once."""
+        if isinstance(value, SCALARS) or id(value) in self._inside or len(self.labels) >= LIMIT:
+            return
+        self._inside.add(id(value))
+        name, kind = self.constant(value), type(value)
+        if isinstance(value, type):
+            self._class(value, label)
+        elif isinstance(value, Tensor):
+            self._reach(value, label)
+            self._classes.add(kind)
+        elif isinstance(value, CHANGING):
+            self._refuse(f"{label} is a {kind.__name__}, whose state is not compared")
+        elif isinstance(value, weakref.ReferenceType):
+            self._refuse(f"{label} is a weak reference")
+        elif hasattr(kind, "__next__"):
+            self._refuse(f"{label} is an iterator, which a call moves on")
+        elif (base := unknown_base(kind)) is not None:
+            self._refuse(f"{label} is a {base.__module__}.{base.__qualname__}, which is not understood")
+        elif isinstance(value, list | tuple | deque | dict | MappingProxyType | set | frozenset):
+            self._container(name, value, label)
+        elif callable(value) and isinstance(value, CALLABLES):
+            self._callable(name, value, label)
+        elif not isinstance(value, IMMUTABLE):
+            self._object(value, label)
+
+    def _container(self, name: str, value: Collection[object], label: str) -> None:
+        kind = type(value)
+        if kind not in PLAIN:  # with methods and attributes of its own
+            self._object(value, label)
+        base: Any = next(base for base in kind.__mro__ if base in PLAIN)
+        plain = all(getattr(kind, method, None) is getattr(base, method, None) for method in _ACCESS)
+        if isinstance(value, list | tuple | deque):
+            taken = f"{self.constant(base)}.__getitem__({name}, {{}})" if not plain else f"{name}[{{}}]"
+            if not isinstance(value, tuple):
+                length = f"len({name})" if plain else f"{self.constant(base)}.__len__({name})"
+                self.fail_if(f"{length} != {base.__len__(value)}", f"len({label})")
+            for i, item in enumerate(base.__iter__(value)):
+                self.visit(taken.format(i), item, f"{label}[{i}]")
+        elif isinstance(value, dict | MappingProxyType):
+            found = dict(base.items(value))
+            keys = self.constant([*found])
+            listed = name if plain else f"{self.constant(base)}.keys({name})"
+            taken = f"{name}[{{}}]" if plain else f"{self.constant(base)}.__getitem__({name}, {{}})"
+            self.fail_if(f"len({listed}) != {len(found)} or not all(map(same, {listed}, {keys}))", f"the keys of {label}")
+            for i, (key, item) in enumerate(found.items()):
+                path = f"{label}[{key!r}]" if isinstance(key, SCALARS) else f"an item of {label}"
+                self.enter(key, f"a key of {label}")
+                self.visit(taken.format(f"{keys}[{i}]"), item, path)
+            if isinstance(value, defaultdict):
+                self.visit(f"{name}.default_factory", value.default_factory, f"{label}.default_factory")
+        else:  # in their order, which a loop follows
+            items = [*base.__iter__(value)]
+            self.fail_if(f"{base.__name__}.__len__({name}) != {len(items)} or not "
+                         f"all(map(same, {base.__name__}.__iter__({name}), {self.constant(items)}))", f"what is in {label}")
+            for item in items:
+                self.enter(item, f"what is in {label}")
+
+    def _callable(self, name: str, value: object, label: str) -> None:
+        if isinstance(value, FunctionType):
+            self._function(value, label)
+        elif isinstance(value, MethodType):
+            self.enter(value.__self__, label)
+            self.enter(value.__func__, label)
+        elif isinstance(value, functools.partial):
+            for part in (value.func, value.args, value.keywords):
+                self.enter(part, label)
+        elif isinstance(value, operator.attrgetter | operator.methodcaller):
+            names = [name for name in value.__reduce__()[1] if isinstance(name, str)]
+            self._look_for({part for name in names for part in name.split(".")}, True)
+        elif isinstance(value, functools._lru_cache_wrapper):
+            self.remembers = True
+            found = remembered(value)
+            self.constants["remembered"] = remembered
+            self.fail_if(f"len(v := remembered({name})) != {len(found)} or not all(map(same, v, {self.constant(found)}))",
+                         f"what {label} remembers")
+            for item in found:
+                if type(item).__name__ not in _LINKS:
+                    self.enter(item, f"what {label} remembers")
+        elif isinstance(value, Builtin):
+            self._builtin(value, label)
+        elif isinstance(value, DISPATCHED) and not is_known_function(value):
+            self._refuse(f"{label} is numpy.{value.__name__}, which is not understood")
+
+    def _builtin(self, value: Builtin, label: str) -> None:
+        """A C function: if it is called where it is found, the watch sees the call."""
+        if not is_known_function(value):
+            name = label.rpartition(".")[2].removeprefix("global ")
+            if name in self._named and name not in self._kept:
+                self._uncalled[name] = label
+            else:
+                self._refuse(f"{label} is {value.__name__}, {UNKNOWN}")
+        owner = getattr(value, "__self__", None)
+        if owner is not None and not isinstance(owner, ModuleType | type):
+            self.enter(owner, label)
+
+    def _function(self, value: FunctionType, label: str) -> None:
+        if is_librarys(value.__globals__.get("__name__")):
+            self.called.add(value.__code__.co_name)
+            return
+        name = self.constant(value)
+        parts = {"__code__": value.__code__, "__defaults__": value.__defaults__, "__kwdefaults__": value.__kwdefaults__}
+        self.fail_if(" or ".join([f"{name}.{part} is not {self.constant(found)}" for part, found in parts.items()]), label)
+        for defaults in (value.__defaults__, value.__kwdefaults__):
+            self.enter(defaults, f"the defaults of {label}")
+        self._functions.setdefault(value.__code__, []).append(value)
+        if value.__code__ in self._running:
+            self._cells(value)
+        self._object(value, label)
+
+    def _cells(self, function: FunctionType) -> None:
+        for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
+            if id(cell) not in self._inside:
+                self._inside.add(id(cell))
+                try:
+                    value = cell.cell_contents
+                except ValueError:
+                    self.constants["is_filled"] = is_filled
+                    self.fail_if(f"is_filled({self.constant(cell)})", f"{name} of {function.__name__}")
+                    continue
+                self.variable(f"{self.constant(cell)}.cell_contents", value, f"{name} of {function.__name__}")
+
+    # ---- what Attributes and Guards add ----
+
+    def _class(self, value: type, label: str) -> None:
+        raise NotImplementedError
+
+    def _object(self, value: object, label: str) -> None:
+        raise NotImplementedError
+
+    def _look_for(self, names: set[str], own: bool) -> None:
+        raise NotImplementedError
+
+
+def remembered(function: functools._lru_cache_wrapper[object]) -> list[object]:
+    """What a cached function holds: the results of its calls among it."""
+    found: list[object] = []
+    for held in gc.get_referents(function):
+        found += [held] if not isinstance(held, dict) or held is vars(function) else held.values()
+    return found
+
+
+def is_filled(cell: CellType) -> bool:
+    """Whether a variable of a closure has a value."""
+    try:
+        cell.cell_contents  # noqa: B018
+    except ValueError:
+        return False
+    return True
+
+
+DISPATCHED = type(np.mean)
+CALLABLES = (
+    FunctionType, MethodType, BuiltinFunctionType, functools.partial, functools._lru_cache_wrapper, operator.attrgetter,
+    operator.methodcaller, *Builtin.__args__, DISPATCHED,
+)
+PLAIN = {list, tuple, deque, dict, defaultdict, OrderedDict, MappingProxyType, set, frozenset}
+UNKNOWN = "which is not known to be a function of its arguments"
+_LINKS = ("_lru_list_elem", "_HashedSeq", "type")  # of a cache: not what it remembers
+_ACCESS = ("__len__", "__iter__", "__getitem__", "keys")
+_SPECIAL = frozenset({
+    "__init__", "__new__", "__call__", "__enter__", "__exit__", "__getitem__", "__setitem__", "__delitem__", "__contains__",
+    "__iter__", "__next__", "__len__", "__bool__", "__int__", "__float__", "__index__", "__getattr__", "__setattr__",
+    "__delattr__", "__get__", "__set__", "__repr__", "__str__", "__format__",
+})

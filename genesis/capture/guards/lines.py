@@ -1,0 +1,43 @@
+"""The lines of a generated check, their labels and constants."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from genesis.capture.guards.check_function import COMPARISONS, check_function
+from genesis.ir.annotations import AnyFunction
+
+LIMIT = 20_000  # guards; whoever reads more than that is not replayed
+
+
+class Lines:
+    """A guard is a line such as `if g['scale'] is not k: return 7`, and costs some 30 ns."""
+
+    def __init__(self, refuse: Callable[[str], None]) -> None:
+        self.lines: list[str] = []
+        self.labels: list[str] = []
+        self.constants: dict[str, object] = {**COMPARISONS}
+        self._refuse = refuse
+        self._name_of: dict[int, str] = {}
+
+    def constant(self, value: object) -> str:
+        """The name of `value` in the function."""
+        name = self._name_of.get(id(value))
+        if name is None:
+            name = self._name_of[id(value)] = f"k{len(self._name_of)}"
+            self.constants[name] = value
+        return name
+
+    def fail_if(self, condition: str, label: str) -> None:
+        """Add a line: where `condition` holds, the guard called `label` has failed."""
+        if len(self.labels) == LIMIT:
+            self._refuse(f"more than {LIMIT} values are read")
+        if len(self.labels) < LIMIT:
+            self.lines.append(f"if {condition}: return {len(self.labels)}")
+            self.labels.append(label)
+
+    def function(
+        self, head: str, lines: Sequence[str], last: Sequence[str], constants: dict[str, object] | None = None
+    ) -> AnyFunction:
+        """The function: `lines`, which return the number of the guard that fails, then `last`, whose failures are its own."""
+        return check_function(head, lines, last, {**self.constants, **(constants or {})})

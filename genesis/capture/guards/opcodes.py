@@ -1,0 +1,160 @@
+"""What a code object reads and changes by names: the instructions that guards understand, on Python 3.11 to 3.14.
+
+Code with any other instruction is not replayed.
+"""
+
+from __future__ import annotations
+
+import dis
+import functools
+import itertools
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from types import CodeType
+
+# What happens on the stack, in local variables and among objects: a function of these alone.
+_STACK = """
+    CACHE NOP RESUME EXTENDED_ARG PRECALL KW_NAMES PUSH_NULL POP_TOP COPY SWAP NOT_TAKEN MAKE_CELL COPY_FREE_VARS LOAD_CLOSURE
+    LOAD_CONST LOAD_SMALL_INT LOAD_COMMON_CONSTANT LOAD_ASSERTION_ERROR RETURN_CONST RETURN_VALUE RETURN_GENERATOR YIELD_VALUE
+    LOAD_FAST LOAD_FAST_CHECK LOAD_FAST_AND_CLEAR LOAD_FAST_LOAD_FAST LOAD_FAST_BORROW LOAD_FAST_BORROW_LOAD_FAST_BORROW
+    STORE_FAST STORE_FAST_LOAD_FAST STORE_FAST_STORE_FAST STORE_FAST_MAYBE_NULL DELETE_FAST
+    JUMP JUMP_NO_INTERRUPT JUMP_FORWARD JUMP_BACKWARD JUMP_BACKWARD_NO_INTERRUPT JUMP_IF_FALSE_OR_POP JUMP_IF_TRUE_OR_POP
+    POP_JUMP_IF_FALSE POP_JUMP_IF_TRUE POP_JUMP_IF_NONE POP_JUMP_IF_NOT_NONE
+    POP_JUMP_FORWARD_IF_FALSE POP_JUMP_FORWARD_IF_TRUE POP_JUMP_FORWARD_IF_NONE POP_JUMP_FORWARD_IF_NOT_NONE
+    POP_JUMP_BACKWARD_IF_FALSE POP_JUMP_BACKWARD_IF_TRUE POP_JUMP_BACKWARD_IF_NONE POP_JUMP_BACKWARD_IF_NOT_NONE
+    MAKE_FUNCTION SET_FUNCTION_ATTRIBUTE
+"""
+# Operators, calls, loops and containers. Those of objects run code, which is looked at when it runs.
+_OPERATORS = """
+    UNARY_POSITIVE UNARY_NEGATIVE UNARY_NOT UNARY_INVERT TO_BOOL BINARY_OP COMPARE_OP IS_OP CONTAINS_OP
+    BINARY_SUBSCR BINARY_SLICE STORE_SUBSCR STORE_SLICE DELETE_SUBSCR CALL CALL_KW CALL_FUNCTION_EX CALL_INTRINSIC_1
+    CALL_INTRINSIC_2 GET_ITER FOR_ITER END_FOR POP_ITER GET_LEN GET_YIELD_FROM_ITER SEND END_SEND UNPACK_SEQUENCE UNPACK_EX
+    BUILD_TUPLE BUILD_LIST BUILD_SET BUILD_MAP BUILD_CONST_KEY_MAP BUILD_SLICE BUILD_STRING LIST_APPEND LIST_EXTEND
+    LIST_TO_TUPLE SET_ADD SET_UPDATE MAP_ADD DICT_MERGE DICT_UPDATE FORMAT_VALUE FORMAT_SIMPLE FORMAT_WITH_SPEC CONVERT_VALUE
+    MATCH_CLASS MATCH_KEYS MATCH_MAPPING MATCH_SEQUENCE BEFORE_WITH LOAD_SPECIAL WITH_EXCEPT_START
+    PUSH_EXC_INFO POP_EXCEPT CHECK_EXC_MATCH RAISE_VARARGS RERAISE CLEANUP_THROW
+"""
+_GLOBALS = "LOAD_GLOBAL LOAD_NAME LOAD_FROM_DICT_OR_GLOBALS STORE_GLOBAL DELETE_GLOBAL STORE_NAME DELETE_NAME"
+_CELLS = "LOAD_DEREF LOAD_CLASSDEREF LOAD_FROM_DICT_OR_DEREF STORE_DEREF DELETE_DEREF LOAD_LOCALS"
+_ATTRIBUTES = "LOAD_ATTR LOAD_METHOD LOAD_SUPER_ATTR IMPORT_FROM STORE_ATTR DELETE_ATTR"
+_OTHERS = "IMPORT_NAME LOAD_BUILD_CLASS"
+UNDERSTOOD = frozenset(" ".join([_STACK, _OPERATORS, _GLOBALS, _CELLS, _ATTRIBUTES, _OTHERS]).split())
+
+_OF_GLOBALS, _OF_ATTRIBUTES = frozenset(_GLOBALS.split()), frozenset(_ATTRIBUTES.split())
+_CHANGES = frozenset({"STORE_ATTR", "DELETE_ATTR", "STORE_GLOBAL", "DELETE_GLOBAL"})
+_BETWEEN = frozenset({"CACHE", "PUSH_NULL", "PRECALL", "EXTENDED_ARG", "NOT_TAKEN"})
+
+# Names under which attributes are looked up by values: of the object at hand, or of any.
+DYNAMIC = frozenset({
+    "getattr", "hasattr", "vars", "dir", "setattr", "delattr", "attrgetter", "methodcaller", "__dict__", "__getattribute__",
+    "__getattr__", "__setattr__", "__delattr__", "__get__", "__set__", "__reduce_ex__", "__getstate__", "__dir__",
+})
+_ASKING = frozenset({"getattr", "hasattr", "setattr", "delattr"})
+_NAMED = frozenset({"LOAD_FAST", "LOAD_FAST_BORROW", "LOAD_DEREF", "LOAD_GLOBAL", "LOAD_NAME"})  # bring what a name stands for
+
+
+@dataclass
+class CodeNames:
+    """The names in a code object, by what becomes of them.
+
+    Attributes:
+        globals: read or changed among globals and builtins.
+        attributes: read, changed or asked for, of any object.
+        called: globals and attributes that are called where they are found, and nothing else.
+        absent: those that need not be there: asked for, or set.
+        foreign: attributes of others than the first argument.
+        imports: (name, level) of modules.
+        dynamic: attributes are asked for by names made at run time; `of_self`: of the first argument alone.
+        catches: it goes on after an exception, which may tell that something is not there.
+        unknown: (instruction, line) of the first that is not understood.
+    """
+
+    globals: set[str] = field(default_factory=set)
+    attributes: set[str] = field(default_factory=set)
+    called: set[str] = field(default_factory=set)
+    absent: set[str] = field(default_factory=set)
+    foreign: set[str] = field(default_factory=set)
+    imports: set[tuple[str, int]] = field(default_factory=set)
+    dynamic: bool = False
+    of_self: bool = True
+    catches: bool = False
+    unknown: tuple[str, int] | None = None
+
+
+@functools.lru_cache(maxsize=4096)
+def names_in(code: CodeType) -> CodeNames:
+    """What `code` names.
+
+    >>> found = names_in((lambda x: getattr(x.y, "size", 0) + len(limit)).__code__)
+    >>> sorted(found.globals), sorted(found.attributes), found.absent, sorted(found.called), found.dynamic
+    (['getattr', 'len', 'limit'], ['size', 'y'], {'size'}, ['getattr', 'len'], False)
+    """
+    found = CodeNames()
+    kept: set[str] = set()
+    instructions = [i for i in dis.get_instructions(code) if i.opname not in _BETWEEN]
+    caught = 0
+    owner = code.co_varnames[0] if code.co_argcount else None
+    line = code.co_firstlineno
+    for place, instruction in enumerate(instructions):
+        name, value = instruction.opname, instruction.argval
+        line = getattr(instruction, "line_number", None) or instruction.starts_line or line
+        if name not in UNDERSTOOD:
+            found.unknown = found.unknown or (name, line)
+        elif name in _OF_GLOBALS or name in _OF_ATTRIBUTES:
+            (found.globals if name in _OF_GLOBALS else found.attributes).add(value)
+            (found.called if _is_called(name, instruction.arg or 0) else kept).add(value)
+            if name in _CHANGES:
+                found.absent.add(value)
+            if name in _OF_ATTRIBUTES and (place == 0 or instructions[place - 1].argval != owner):
+                found.foreign.add(value)
+            if value in DYNAMIC:
+                _asked(instructions, place, found, owner)
+        elif name == "IMPORT_NAME":
+            level = instructions[place - 2].argval
+            found.imports.add((value, level if isinstance(level, int) else 0))
+        elif name == "MATCH_CLASS":  # attributes by the names in `__match_args__`, and by names on the stack
+            found.attributes.add("__match_args__")
+            found.dynamic, found.of_self = True, False
+        elif name == "POP_EXCEPT":  # not in a handler that ends by raising
+            caught += place + 1 == len(instructions) or instructions[place + 1].opname != "RERAISE"
+        elif name == "WITH_EXCEPT_START":  # goes on if `__exit__` says so, which is seen as it is called
+            caught -= 1
+    found.catches = caught > 0
+    found.called -= kept
+    return found
+
+
+def _is_called(opname: str, argument: int) -> bool:
+    """Whether a name is looked up to be called at once."""
+    return opname == "LOAD_METHOD" or (opname in ("LOAD_GLOBAL", "LOAD_ATTR", "LOAD_SUPER_ATTR") and bool(argument & 1) and (
+        opname == "LOAD_GLOBAL" or _LOADS_METHODS))
+
+
+_LOADS_METHODS = "LOAD_METHOD" not in dis.opmap  # since Python 3.12 LOAD_ATTR does, and a bit tells
+
+
+def _asked(instructions: Sequence[dis.Instruction], place: int, found: CodeNames, first: str | None) -> None:
+    """Note which attribute `getattr(x, "name")` asks for; `found.dynamic` where that is not to be seen."""
+    following = [*instructions[place + 1 : place + 12], *[_END] * 5]
+    owner = following.pop(0)
+    name, *others = itertools.dropwhile(lambda i: i.opname == "LOAD_ATTR", following)
+    called = next((k for k, i in enumerate(others[:2]) if i.opname == "CALL" and i.arg == k + 2), None)
+    if instructions[place].argval in _ASKING and owner.opname in _NAMED and called is not None and (
+        name.opname == "LOAD_CONST" and isinstance(name.argval, str)
+    ):
+        found.attributes.add(name.argval)
+        found.absent.add(name.argval)
+        found.foreign.add(name.argval)
+    else:
+        asking = instructions[place].argval
+        bound = any(i.opname.startswith(("STORE_FAST", "DELETE_FAST")) and i.argval == first for i in instructions)
+        found.dynamic = True
+        if asking == "__dict__":
+            of_self = place > 0 and instructions[place - 1].opname in _NAMED and instructions[place - 1].argval == first
+        else:
+            of_self = asking in {*_ASKING, "vars", "dir"} and owner.opname in _NAMED and owner.argval == first and (
+                following[0].opname != "LOAD_ATTR")
+        found.of_self = found.of_self and of_self and not bound
+
+
+_END = next(dis.get_instructions(compile("None", "", "eval")))

@@ -1,0 +1,44 @@
+"""Whose code a frame runs."""
+
+from __future__ import annotations
+
+import os
+import sys
+from types import FrameType
+
+from genesis.capture.guards.kinds import is_librarys
+
+_STANDARD = os.path.dirname(os.path.abspath(os.__file__)) + os.sep
+_INSTALLED = os.sep + "site-packages" + os.sep
+LIBRARY = ("genesis", "layer")
+origins: dict[str, str] = {}  # by file
+
+
+def origin_of(frame: FrameType) -> str:
+    """Whose code it runs: "user", "layer" (a module of genesis.nn), "genesis", or "standard" (Python's library and NumPy)."""
+    name = frame.f_code.co_filename
+    origin = origins.get(name)
+    if origin is None:
+        module = str(frame.f_globals.get("__name__"))
+        origin = _origin(name, module)
+        if name != "<string>" and (origin == "standard" or not name.startswith("<")):  # one file, one origin
+            origins[name] = origin
+    return origin
+
+
+def _origin(name: str, module: str) -> str:
+    if is_librarys(module):
+        return "layer" if module.startswith("genesis.nn.") and not name.startswith("<") else "genesis"
+    if name == "<string>":
+        return "standard" if module.startswith("namedtuple_") else "user"
+    if name.startswith("<frozen") or (name.startswith(_STANDARD) and _INSTALLED not in name):
+        return "standard"
+    return "standard" if module.partition(".")[0] == "numpy" else "user"
+
+
+def users_frame(depth: int = 1) -> FrameType | None:
+    """The nearest frame that runs the user's code."""
+    frame: FrameType | None = sys._getframe(depth)
+    while frame is not None and origin_of(frame) != "user":
+        frame = frame.f_back
+    return frame
