@@ -10,6 +10,7 @@ import numpy as np
 
 from genesis.functions import creation
 from genesis.ir.dtypes import DType, get_default_dtype, int64
+from genesis.ir.replayable import replayable_module
 from genesis.runtime.devices import Device, DeviceLike, device_of
 from genesis.tensor.handle import Tensor
 
@@ -135,3 +136,5 @@ def triu(x: Tensor, /, *, k: int = 0) -> Tensor:
     """The elements on and above the diagonal `k`, and zeros."""
     return x.triu(k)
 
+
+replayable_module(__name__)

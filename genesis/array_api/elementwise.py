@@ -10,6 +10,7 @@ from genesis.array_api.dtypes import common
 from genesis.functions.creation import full as _full
 from genesis.functions.creation import scalar_tensor
 from genesis.ir.dtypes import int64
+from genesis.ir.replayable import replayable_module
 from genesis.tensor.handle import Tensor
 
 Scalar = builtins.bool | int | float
@@ -122,3 +123,6 @@ def where(condition: Tensor, x1: Operand, x2: Operand, /) -> Tensor:
     if not isinstance(x1, Tensor) and not isinstance(x2, Tensor):
         raise TypeError("where: wants an array among x1 and x2")
     return ops.where(condition, *together(x1, x2))
+
+
+replayable_module(__name__)

@@ -13,6 +13,7 @@ from genesis.array_api.elementwise import together as _together
 from genesis.array_api.manipulation import matrix_transpose
 from genesis.array_api.statistical import sum as _sum
 from genesis.ir.dtypes import DType as _DType
+from genesis.ir.replayable import replayable_module
 from genesis.tensor.handle import Tensor as _Tensor
 
 __all__ = [
@@ -189,3 +190,6 @@ def svd(x: _Tensor, /, *, full_matrices: builtins.bool = True) -> SVDResult:
 def svdvals(x: _Tensor, /) -> _Tensor:
     """The singular values, descending."""
     return _linalg.svdvals(x)
+
+
+replayable_module(__name__)

@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 from genesis import ops
 from genesis.ir.dtypes import DType, uint8
+from genesis.ir.replayable import replayable_module
 from genesis.ir.shapes import normalize_axis
 from genesis.tensor.handle import Tensor
 
@@ -123,3 +124,6 @@ def diff(
 ) -> Tensor:
     """The differences of neighbours along `axis`, taken `n` times."""
     return ops.diff(x, n, axis, prepend, append)
+
+
+replayable_module(__name__)

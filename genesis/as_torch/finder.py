@@ -19,6 +19,7 @@ from typing import Any
 from genesis.as_torch.missing import missing
 from genesis.as_torch.names import is_open, modules, names_of, version
 from genesis.as_torch.table import COMMON, EVERYTHING, MODULES, NAMES
+from genesis.ir.replayable import replayable_module
 from genesis.serialization import safetensors
 
 _ABSENT = object()
@@ -152,3 +153,6 @@ class Finder(MetaPathFinder):
     def find_distributions(self, context: DistributionFinder.Context) -> Iterable[Distribution]:
         """The distribution `torch`, for `importlib.metadata`."""
         return [_Torch()] if context.name in (None, "torch") else []
+
+
+replayable_module(__name__)

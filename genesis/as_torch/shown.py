@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from genesis.functions.methods.inspection import ElementCount
 from genesis.ir.library import Library
+from genesis.ir.replayable import replayable_module
 from genesis.tensor.handle import Tensor
 from genesis.tensor.size import Size
 
@@ -26,3 +27,6 @@ def show_as(library: str) -> None:
 
     Tensor.shape = property(shape)  # type: ignore[assignment, misc]
     Tensor.size = property(size)  # type: ignore[assignment, method-assign]
+
+
+replayable_module(__name__)

@@ -10,6 +10,7 @@ from genesis.functions.overrides import FUNCTIONS
 from genesis.functions.public_names import function_named
 from genesis.ir.annotations import AnyFunction, Extents
 from genesis.ir.dtypes import DType, as_dtype, get_default_dtype
+from genesis.ir.replayable import replayable_module
 from genesis.ir.shapes import contiguous_strides, numel
 from genesis.ops.registry import OPERATIONS
 from genesis.runtime.devices import DeviceLike
@@ -146,3 +147,5 @@ def unravel_index(indices: Tensor, shape: Extents) -> tuple[Tensor, ...]:
     strides = contiguous_strides(extents)
     return tuple([(indices // max(step, 1)) % extent for step, extent in zip(strides, extents, strict=True)])
 
+
+replayable_module(__name__)

@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 from genesis.ir.annotations import AnyFunction, Options
+from genesis.ir.replayable import replayable_module
 from genesis.ops.registry import OPERATIONS
 from genesis.tensor.dispatch import array_of, call
 from genesis.tensor.handle import Tensor, tensors_in
@@ -84,3 +85,6 @@ def _put(name: str, target: Tensor, value: Tensor) -> None:
             "one", stacklevel=6)
     storage_written(target if target._base is None else target._base)
     move_storage(target, value)
+
+
+replayable_module(__name__)

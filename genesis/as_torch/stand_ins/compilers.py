@@ -12,6 +12,7 @@ from typing import Any, Final, TypeVar
 import genesis
 from genesis.as_torch.stand_ins.settings import Settings, no, no_effect, nothing
 from genesis.ir.annotations import AnyFunction
+from genesis.ir.replayable import replayable_module
 from genesis.nn.module import Module
 
 F = TypeVar("F", bound=AnyFunction)
@@ -111,3 +112,6 @@ def fork(func: AnyFunction, *args: Any, **kwargs: Any) -> Any:
 def wait(future: Any) -> Any:
     """The result of `fork`."""
     return future
+
+
+replayable_module(__name__)

@@ -7,6 +7,7 @@ from typing import Any
 from genesis.as_torch.stand_ins.compilers import returned
 from genesis.as_torch.stand_ins.settings import no, nothing
 from genesis.ir.annotations import AnyFunction
+from genesis.ir.replayable import replayable_module
 from genesis.tensor.handle import Tensor
 
 has_torch_function = has_torch_function_unary = has_torch_function_variadic = is_tensor_method_or_property = no
@@ -48,3 +49,6 @@ def custom_op(name: str, fn: Any = None, /, **kwargs: Any) -> Any:
 
 register_fake = impl_abstract = register_kernel = impl = returned
 define = nothing
+
+
+replayable_module(__name__)

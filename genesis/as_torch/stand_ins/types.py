@@ -7,6 +7,7 @@ from typing import Any
 import genesis
 from genesis.functions.methods.inspection import TYPES
 from genesis.ir.dtypes import DTYPES, DType
+from genesis.ir.replayable import replayable_module
 from genesis.tensor.handle import Tensor
 
 
@@ -57,3 +58,6 @@ class MemoryFormat:
 contiguous_format, preserve_format, channels_last, channels_last_3d, strided = map(
     MemoryFormat, ("contiguous_format", "preserve_format", "channels_last", "channels_last_3d", "strided")
 )
+
+
+replayable_module(__name__)
