@@ -183,8 +183,8 @@ def writes_parts(nodes: Sequence[Node], value: int, writes: Sequence[Footprint])
             strides = contiguous_strides(node.shape)
             there = elements(0, tuple([(extent, stride) for a, (extent, stride) in enumerate(zip(shape, strides, strict=True))
                                        if a != dim]))
-            same = (write.anywhere and elements(write.offset, write.axes) == there
-                    and numel(extent for extent, _ in write.axes) == numel(shape))
+            points = numel(extent for extent, _ in write.axes)
+            same = points == numel(shape) and (not points or elements(write.offset, write.axes) == there)
         if not same or PRIMITIVES[node.op].kind not in ("put", "scatter"):
             return False
         at = node.inputs[0]

@@ -294,6 +294,9 @@ def test_a_part_of_no_element_is_written():
         return %2
         """)
     verify(lower(graph.nodes, graph.outputs, Target(1)))
+    x = genesis.arange(12.0)
+    x[x > 100] = genesis.zeros(0)  # a scatter
+    assert x.tolist() == [*range(12)]
 
 
 # ---- what it found ----
