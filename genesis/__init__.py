@@ -56,7 +56,9 @@ from genesis.functions.splitting import (
     vsplit,
 )
 from genesis.functions.variable import Variable
-from genesis.ir.dtypes import DType, bfloat16, float16, float32, float64, get_default_dtype, int8, int16, int32, int64, uint8
+from genesis.ir.dtypes import (
+    DType, bfloat16, float16, float32, float64, get_default_dtype, int8, int16, int32, int64, uint8, uint16, uint32, uint64,
+)
 from genesis.ir.dtypes import DType as dtype
 from genesis.ir.dtypes import bool_ as bool
 from genesis.ir.dtypes import float16 as half
@@ -101,8 +103,8 @@ __all__ = [  # and the functions of the operation table
     "randn", "randn_like", "random", "randperm", "repeat_interleave", "result_type", "save", "scalar_tensor", "seed",
     "serialization", "set_default_device", "set_default_dtype", "set_float32_matmul_precision", "set_grad_enabled",
     "set_num_threads", "set_printoptions", "set_rng_state", "short", "signal", "special", "split", "split_with_sizes", "take",
-    "tensor", "tensor_split", "tril_indices", "triu_indices", "uint8", "unbind", "unique", "unique_consecutive",
-    "unravel_index", "utils",
+    "tensor", "tensor_split", "tril_indices", "triu_indices", "uint8", "uint16", "uint32", "uint64", "unbind", "unique",
+    "unique_consecutive", "unravel_index", "utils",
     "vmap", "vsplit", "where", "zero_grad", "zeros", "zeros_like",
 ]
 

@@ -128,7 +128,7 @@ class __array_namespace_info__:
         if not all([one in KINDS for one in kinds]):
             raise ValueError(f"dtypes: kind {kind!r}; want of {', '.join(KINDS)}")
         names = [name for one in kinds for name in KINDS[one]]
-        return {name: dtypes.DTYPES[name] for name in names if name in dtypes.DTYPES}
+        return {name: dtypes.NAMED[name] for name in names if name in dtypes.NAMED}
 
     def devices(self) -> list[Device]:
         """The devices: that of new arrays, and the CPU."""

@@ -6,7 +6,7 @@ import builtins
 from collections.abc import Callable
 
 from genesis import ops
-from genesis.ir.dtypes import DType, uint8
+from genesis.ir.dtypes import DType, bool_, int64, uint8, uint64
 from genesis.ir.replayable import replayable_module
 from genesis.ir.shapes import normalize_axis
 from genesis.tensor.handle import Tensor
@@ -20,14 +20,21 @@ def _over(x: Tensor, axis: Axis) -> int | tuple[int, ...]:
     return tuple(range(x.ndim)) if axis is None else axis
 
 
+def _total(x: Tensor, dtype: DType | None) -> DType:
+    """The dtype of sums: the one that is asked for, or the widest integer of the array's signedness."""
+    if dtype is not None or x.dtype.is_floating_point:
+        return dtype or x.dtype
+    return int64 if x.dtype.is_signed or x.dtype is bool_ else uint64
+
+
 def sum(x: Tensor, /, *, axis: Axis = None, dtype: DType | None = None, keepdims: Bool = False) -> Tensor:
-    """The sums; those of small integers are int64."""
-    return x.to(dtype or x.dtype) if axis == () else ops.sum(x, _over(x, axis), keepdims, dtype=dtype)
+    """The sums; those of integers have 64 bits."""
+    return x.to(_total(x, dtype)) if axis == () else ops.sum(x, _over(x, axis), keepdims, dtype=_total(x, dtype))
 
 
 def prod(x: Tensor, /, *, axis: Axis = None, dtype: DType | None = None, keepdims: Bool = False) -> Tensor:
-    """The products; those of small integers are int64."""
-    return x.to(dtype or x.dtype) if axis == () else ops.prod(x, _over(x, axis), keepdims, dtype=dtype)
+    """The products; those of integers have 64 bits."""
+    return x.to(_total(x, dtype)) if axis == () else ops.prod(x, _over(x, axis), keepdims, dtype=_total(x, dtype))
 
 
 def mean(x: Tensor, /, *, axis: Axis = None, keepdims: Bool = False) -> Tensor:
@@ -108,7 +115,7 @@ def cumulative_sum(
 ) -> Tensor:
     """The sums up to each element along `axis`, with a 0 before them if `include_initial`."""
     axis = _running(x, axis)
-    return _begun(ops.cumsum(x, axis, dtype=dtype), axis, 0, include_initial)
+    return _begun(ops.cumsum(x, axis, dtype=_total(x, dtype)), axis, 0, include_initial)
 
 
 def cumulative_prod(
@@ -116,7 +123,7 @@ def cumulative_prod(
 ) -> Tensor:
     """The products up to each element along `axis`, with a 1 before them if `include_initial`."""
     axis = _running(x, axis)
-    return _begun(ops.cumprod(x, axis, dtype=dtype), axis, 1, include_initial)
+    return _begun(ops.cumprod(x, axis, dtype=_total(x, dtype)), axis, 1, include_initial)
 
 
 def diff(

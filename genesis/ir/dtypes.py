@@ -1,6 +1,7 @@
 """Element types and PyTorch's promotion rules.
 
-A dtype is one of ten singletons. Promotion follows https://pytorch.org/docs/stable/tensor_attributes.html: dimensioned
+A dtype is one of thirteen singletons: ten that every operation takes, and unsigned integers beside them, for storage and for
+the arithmetic of elements. Promotion follows https://pytorch.org/docs/stable/tensor_attributes.html: dimensioned
 tensors decide, then 0-d tensors, then Python scalars; a lower rank only matters when its *category* (bool < integer <
 floating) is higher.
 """
@@ -37,7 +38,7 @@ class DType:
 
     @property
     def is_signed(self) -> bool:
-        return self.name not in ("bool", "uint8")
+        return self.name not in ("bool", "uint8", "uint16", "uint32", "uint64")
 
     @property
     def compute(self) -> DType:
@@ -57,19 +58,23 @@ int8 = DType("int8", np.int8, 1, 1)
 int16 = DType("int16", np.int16, 1, 2)
 int32 = DType("int32", np.int32, 1, 3)
 int64 = DType("int64", np.int64, 1, 4)
+uint16 = DType("uint16", np.uint16, 1, 2)
+uint32 = DType("uint32", np.uint32, 1, 3)
+uint64 = DType("uint64", np.uint64, 1, 4)
 float16 = DType("float16", np.float16, 2, 5)
 bfloat16 = DType("bfloat16", ml_dtypes.bfloat16, 2, 5)
 float32 = DType("float32", np.float32, 2, 6)
 float64 = DType("float64", np.float64, 2, 7)
 
 DTYPES: dict[str, DType] = {d.name: d for d in (bool_, uint8, int8, int16, int32, int64, float16, bfloat16, float32, float64)}
+NAMED: dict[str, DType] = DTYPES | {d.name: d for d in (uint16, uint32, uint64)}  # those of files and other libraries
 
 
 def _named(name: str) -> DType:
-    return DTYPES[name]
+    return NAMED[name]
 
 
-_FROM_NUMPY = {d.numpy: d for d in DTYPES.values()}
+_FROM_NUMPY = {d.numpy: d for d in NAMED.values()}
 _default = [float32]
 
 
@@ -90,7 +95,7 @@ def from_numpy_dtype(dtype: DTypeLike) -> DType:
     try:
         return _FROM_NUMPY[np.dtype(dtype)]
     except (KeyError, TypeError):
-        names = ", ".join(DTYPES)
+        names = ", ".join(NAMED)
         raise TypeError(f"genesis has no dtype for NumPy's {dtype!r}; it has {names}") from None
 
 
@@ -109,7 +114,7 @@ def as_dtype(name: str, dtype: object) -> DType:
 
 
 def promote(a: DType, b: DType) -> DType:
-    """The smallest type that holds both, as `torch.promote_types`."""
+    """The smallest type that holds both, as `torch.promote_types`. Raises TypeError for uint64 and a signed integer."""
     a, b = as_dtype("promote_types", a), as_dtype("promote_types", b)
     if a is b:
         return a
@@ -117,9 +122,13 @@ def promote(a: DType, b: DType) -> DType:
         return a if a.category > b.category else b
     if {a.name, b.name} == {"float16", "bfloat16"}:
         return float32
-    if a.category == 1 and uint8 in (a, b):
-        other = b if a is uint8 else a
-        return int16 if other is int8 else other
+    if a.category == 1 and a.is_signed is not b.is_signed:
+        unsigned, signed = (b, a) if a.is_signed else (a, b)
+        if signed.itemsize > unsigned.itemsize:
+            return signed
+        if unsigned is uint64:
+            raise TypeError(f"promote_types: no integer holds both uint64 and {signed.name}; convert one of them")
+        return {1: int16, 2: int32, 4: int64}[unsigned.itemsize]
     return a if a.rank > b.rank else b
 
 

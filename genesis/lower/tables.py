@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import chain, islice
 from typing import Any, NamedTuple
 
-from genesis.ir.dtypes import DTYPES, DType
+from genesis.ir.dtypes import NAMED, DType
 from genesis.ir.graph import Node, verify
 from genesis.lower import Lowered
 from genesis.lower.build import KernelCall
@@ -184,7 +184,7 @@ def _write_any(part: Any, tables: _Writer) -> Json:
 def _read_any(cell: Json) -> Any:
     if type(cell) is list:
         return tuple([_read_any(one) for one in cell])
-    return DTYPES[cell["dtype"]] if type(cell) is dict else cell
+    return NAMED[cell["dtype"]] if type(cell) is dict else cell
 
 
 _BOOL, _INT, _STR, _LIST = (_of_types(kind) for kind in (bool, int, str, list))
@@ -192,7 +192,7 @@ _ATOM = _of_types(type(None), bool, int, float, str)
 _INTS = _many(_INT)
 _ANY = Field(_write_any, lambda cells, tables: map(_read_any, cells))  # numbers, names, dtypes, and tuples of them
 _ATTRS = _many(_each(_STR, _ANY))
-_DTYPE = Field(lambda dtype, tables: dtype.name, lambda cells, tables: map(DTYPES.__getitem__, cells))
+_DTYPE = Field(lambda dtype, tables: dtype.name, lambda cells, tables: map(NAMED.__getitem__, cells))
 _VALUE = Field(_INT.write, _number_of(lambda tables: len(tables["Node"])))
 _VALUES = _many(_VALUE)
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from genesis.functions.methods.conversion import _rebuilt
 from genesis.ir.annotations import AnyFunction
-from genesis.ir.dtypes import DTYPES, DType, bool_
+from genesis.ir.dtypes import NAMED, DType, bool_
 from genesis.ir.shapes import contiguous_strides
 from genesis.nn.parameter import Parameter
 from genesis.runtime.devices import Device
@@ -202,11 +202,11 @@ def _bytearray(content: Read = b"", *encoding: Read) -> bytearray:
 def data_of(module: str, name: str) -> Read:
     """The dtype, the class of storages or the class of tensors that a name stands for; None for another name."""
     if module in ("torch", "torch.cuda") and name in STORAGES:
-        if STORAGES[name] not in DTYPES:
-            raise pickle.UnpicklingError(f"load: the file holds {STORAGES[name]} tensors; genesis has {', '.join(DTYPES)}")
-        return StorageKind(DTYPES[STORAGES[name]])
-    if module == "torch" and name in DTYPES:
-        return DTYPES[name]
+        if STORAGES[name] not in NAMED:
+            raise pickle.UnpicklingError(f"load: the file holds {STORAGES[name]} tensors; genesis has {', '.join(NAMED)}")
+        return StorageKind(NAMED[STORAGES[name]])
+    if module == "torch" and name in NAMED:
+        return NAMED[name]
     return {
         ("torch.storage", "UntypedStorage"): StorageKind(None), ("torch", "UntypedStorage"): StorageKind(None),
         ("torch", "Tensor"): Kind(Tensor), ("genesis.tensor.handle", "Tensor"): Kind(Tensor),
@@ -224,7 +224,7 @@ def functions_of(builder: Builder) -> dict[Name, AnyFunction]:
         ("torch._tensor", "_rebuild_from_type_v2"): builder.of_class, ("torch", "_rebuild_from_type_v2"): builder.of_class,
         ("genesis.functions.methods.conversion", "_rebuilt"): builder.earlier_tensor,
         ("torch", "Size"): _size, ("torch", "device"): _device, ("genesis.runtime.devices", "Device"): _device,
-        ("genesis.ir.dtypes", "_named"): DTYPES.__getitem__, ("_codecs", "encode"): _encoded,
+        ("genesis.ir.dtypes", "_named"): NAMED.__getitem__, ("_codecs", "encode"): _encoded,
         ("collections", "OrderedDict"): OrderedDict, ("collections", "Counter"): Counter,
         ("builtins", "set"): set, ("builtins", "frozenset"): frozenset, ("builtins", "bytearray"): _bytearray,
         ("builtins", "complex"): complex,

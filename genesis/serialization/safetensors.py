@@ -17,7 +17,7 @@ from typing import Any, BinaryIO, NamedTuple, Protocol
 
 import numpy as np
 
-from genesis.ir.dtypes import DTYPES, DType
+from genesis.ir.dtypes import NAMED, DType
 from genesis.ir.shapes import numel
 from genesis.ops.layout import contiguous_layout
 from genesis.runtime.devices import CPU, Device, DeviceLike, device_of
@@ -79,9 +79,9 @@ def _entry(name: str, told: Any) -> _Entry:
         numbers = [*shape, begin, end]
     except (KeyError, TypeError, ValueError):
         raise SafetensorError(f"load: the header tells {told!r:.60} of {name!r}; want dtype, shape and data_offsets") from None
-    if not isinstance(short, str) or _DTYPES.get(short) not in DTYPES:
-        raise SafetensorError(f"load: {name!r} is of dtype {short!r:.20}; genesis has {', '.join(DTYPES)}")
-    dtype = DTYPES[_DTYPES[short]]
+    if not isinstance(short, str) or _DTYPES.get(short) not in NAMED:
+        raise SafetensorError(f"load: {name!r} is of dtype {short!r:.20}; genesis has {', '.join(NAMED)}")
+    dtype = NAMED[_DTYPES[short]]
     if any(type(n) is not int or n < 0 for n in numbers) or len(shape) > 64 or math.prod(shape) * dtype.itemsize != end - begin:
         raise SafetensorError(f"load: {name!r} of shape {shape!r:.60} and dtype {short} does not take bytes {begin} to {end}")
     return _Entry(dtype, shape, begin, end)

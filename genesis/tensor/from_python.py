@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from genesis.ir.annotations import Tree
-from genesis.ir.dtypes import DTYPES, DType, as_dtype, from_numpy_dtype, get_default_dtype
+from genesis.ir.dtypes import NAMED, DType, as_dtype, from_numpy_dtype, get_default_dtype
 from genesis.ir.replayable import replayable_module
 from genesis.ir.shapes import contiguous_strides, reach
 from genesis.ops.layout import Layout, contiguous_layout
@@ -63,9 +63,9 @@ def from_outside(array: Outside) -> Tensor:
     if kind not in (dlpack.CPU, dlpack.CUDA):
         raise BufferError(f"from_dlpack: the array is on a device of DLPack's type {kind}; want the CPU or CUDA")
     refuse("the memory of another library is shared")
-    dtype = DTYPES.get(array.dtype)
+    dtype = NAMED.get(array.dtype)
     if dtype is None:
-        raise BufferError(f"from_dlpack: genesis has no dtype {array.dtype}; it has {', '.join(DTYPES)}")
+        raise BufferError(f"from_dlpack: genesis has no dtype {array.dtype}; it has {', '.join(NAMED)}")
     strides = array.strides or contiguous_strides(array.shape)
     low, high = reach(array.shape, strides)
     device, size = Device("cuda", index) if kind == dlpack.CUDA else CPU, dtype.itemsize

@@ -11,7 +11,10 @@ import torch
 import genesis
 from genesis.runtime import dlpack
 
-DTYPES = ["bool", "uint8", "int8", "int16", "int32", "int64", "float16", "bfloat16", "float32", "float64"]
+DTYPES = [
+    "bool", "uint8", "uint16", "uint32", "uint64", "int8", "int16", "int32", "int64", "float16", "bfloat16", "float32",
+    "float64",
+]
 
 
 def name_of(capsule):

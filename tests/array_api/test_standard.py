@@ -167,7 +167,8 @@ SIGNATURES = """
     linalg.vecdot(x1, x2, /, *, axis=-1)
     linalg.vector_norm(x, /, *, axis=None, keepdims=False, ord=2)
 """
-FLOATS, SIGNED, UNSIGNED = ("float32", "float64"), ("int8", "int16", "int32", "int64"), ("uint8",)
+FLOATS, SIGNED, UNSIGNED = ("float32", "float64"), ("int8", "int16", "int32", "int64"), (
+    "uint8", "uint16", "uint32", "uint64")
 INTEGERS = SIGNED + UNSIGNED
 NUMERIC = INTEGERS + FLOATS
 ALL = ("bool", *NUMERIC)
@@ -196,9 +197,10 @@ OF_ANY_SHAPE = {
     INTEGERS: """
         bitwise_and(x, y); bitwise_or(x, y); bitwise_xor(x, y); bitwise_invert(x); bitwise_left_shift(x, abs(y) % 4)
         bitwise_right_shift(x, abs(y) % 4); floor_divide(x, where(y == 0, ones_like(y), y)); bitwise_and(x, 3)
-        remainder(x, where(y == 0, ones_like(y), y)); pow(x, abs(y) % 4)
+        remainder(x, where(y == 0, ones_like(y), y)); pow(x, abs(y) % 4); sum(x); prod(x); sum(x, keepdims=True)
+        sum(x, dtype=float64)
     """,
-    SIGNED: "negative(x); sum(x); prod(x); sum(x, keepdims=True); sum(x, dtype=float64)",
+    SIGNED: "negative(x)",
     ("bool",): "logical_and(x, y); logical_or(x, y); logical_xor(x, y); logical_not(x); bitwise_and(x, y); bitwise_invert(x)",
     FLOATS: """
         negative(x); divide(x, y); floor_divide(x, y); remainder(x, y); pow(x, y); sum(x); prod(x); sin(x); cos(x); tan(x)
@@ -230,8 +232,8 @@ OF_MATRICES = {
     """,
     SIGNED: """
         matmul(x, y.T); vecdot(x, y); vecdot(x, y, axis=0); tensordot(x, y, axes=2); tensordot(x, y, axes=((0,), (0,)))
-        sum(x, axis=0); sum(x, axis=(0, 1), keepdims=True); prod(x, axis=1); cumulative_sum(x, axis=1)
     """,
+    INTEGERS: "sum(x, axis=0); sum(x, axis=(0, 1), keepdims=True); prod(x, axis=1); cumulative_sum(x, axis=1); sum(x, axis=())",
     FLOATS: """
         matmul(x, y.T); matmul(x[0], y[1]); vecdot(x, y); vecdot(x, y, axis=0); tensordot(x, y, axes=2); x @ y.T
         tensordot(x, y, axes=((1,), (1,))); mean(x, axis=0); var(x, axis=1, correction=1); std(x, axis=(0, 1), keepdims=True)
@@ -254,7 +256,7 @@ OF_NUMBERS = """
     meshgrid(arange(3), arange(2), indexing="ij"); can_cast(int8, int16); can_cast(int64, int8); can_cast(float32, float64)
     isdtype(int8, "integral"); isdtype(uint8, ("bool", "unsigned integer")); isdtype(float32, "real floating")
     isdtype(bool, "numeric")
-    isdtype(int8, int16); isdtype(float64, ("bool", float64)); iinfo(int8).max; iinfo(uint8).bits; finfo(float32).bits
+    isdtype(int8, int16); isdtype(float64, ("bool", float64)); iinfo(int8).max; iinfo(uint64).max; finfo(float32).bits
     float(finfo(float64).eps); float(finfo(float32).smallest_normal); result_type(int8, int16); result_type(uint8, int8)
     result_type(asarray(1, dtype=float32), asarray([1.0], dtype=float64)); result_type(asarray([1], dtype=int8), 3)
     add(asarray(1.0, dtype=float64), ones(2, dtype=float32)); add(ones(2, dtype=uint8), asarray(1, dtype=int16))

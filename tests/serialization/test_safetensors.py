@@ -14,7 +14,10 @@ import genesis
 from genesis import nn
 from genesis.serialization import safetensors as ours
 
-DTYPES = ["bool", "uint8", "int8", "int16", "int32", "int64", "float16", "bfloat16", "float32", "float64"]
+DTYPES = [
+    "bool", "uint8", "uint16", "uint32", "uint64", "int8", "int16", "int32", "int64", "float16", "bfloat16", "float32",
+    "float64",
+]
 
 
 def tensors(library):

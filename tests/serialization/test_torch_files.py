@@ -17,7 +17,10 @@ import torch
 import genesis
 from genesis import nn, optim
 
-DTYPES = ["bool", "uint8", "int8", "int16", "int32", "int64", "float16", "bfloat16", "float32", "float64"]
+DTYPES = [
+    "bool", "uint8", "uint16", "uint32", "uint64", "int8", "int16", "int32", "int64", "float16", "bfloat16", "float32",
+    "float64",
+]
 
 
 def from_torch(obj, path=None, legacy=False, **options):
@@ -74,6 +77,8 @@ def tensors(library, dtype):
 @pytest.mark.parametrize("legacy", [False, True])
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_tensors_of_torch_load(dtype, legacy):
+    if legacy and dtype in ("uint16", "uint32", "uint64"):
+        return  # PyTorch does not write them so
     theirs = tensors(torch, dtype)
     assert_same(from_torch(theirs, legacy=legacy), theirs)
 
@@ -117,6 +122,7 @@ def model_of(library):
 
 @pytest.mark.parametrize("name", ["SGD", "Adam", "AdamW", "RMSprop", "Adagrad"])
 def test_training_goes_on_from_a_torch_file(name, tmp_path):
+    torch.manual_seed(0)
     theirs = model_of(torch)
     options = {"momentum": 0.9} if name == "SGD" else {}
     their_optimizer = getattr(torch.optim, name)(theirs.parameters(), lr=0.1, **options)
@@ -137,7 +143,8 @@ def test_training_goes_on_from_a_torch_file(name, tmp_path):
     ours.load_state_dict(state["model"])
     our_optimizer.load_state_dict(state["optimizer"])
     for _ in range(3):
-        assert step(ours, our_optimizer, genesis.tensor(x.numpy())) == pytest.approx(step(theirs, their_optimizer, x), rel=1e-5)
+        expected = step(theirs, their_optimizer, x)
+        assert step(ours, our_optimizer, genesis.tensor(x.numpy())) == pytest.approx(expected, rel=1e-5, abs=1e-6)
     genesis.save({"model": ours.state_dict()}, tmp_path / "ours.pth")
     theirs.load_state_dict(torch.load(tmp_path / "ours.pth", weights_only=True)["model"])
     assert theirs[0].weight.detach().numpy() == pytest.approx(ours[0].weight.detach().numpy(), rel=1e-6)

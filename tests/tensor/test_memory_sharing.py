@@ -8,6 +8,7 @@ import pytest
 import torch
 
 import genesis
+from genesis.runtime.dlpack import exported
 
 
 @pytest.mark.parametrize("size", [3, 1 << 19])  # snapshot, and flush soon
@@ -147,8 +148,10 @@ def test_arrays_of_other_libraries_come_by_dlpack():
 def test_what_is_no_array_of_ours_is_told():
     with pytest.raises(TypeError, match="from_dlpack: wants an array with __dlpack__, got list"):
         genesis.from_dlpack([1, 2])
-    with pytest.raises(BufferError, match="genesis has no dtype uint16"):
-        genesis.from_dlpack(np.ones(2, np.uint16))
+    owner = np.ones(4, np.uint64)
+    with pytest.raises(BufferError, match="genesis has no dtype float128"):
+        genesis.from_dlpack(exported(owner.ctypes.data, (2,), (1,), "float128", (1, 0), owner))
+    assert genesis.from_dlpack(np.ones(2, np.uint16)).dtype is genesis.uint16
 
 
 VIEWS = {

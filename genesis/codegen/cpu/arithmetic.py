@@ -8,7 +8,7 @@ from functools import partial
 from llvmlite import ir
 
 from genesis.codegen.cpu.lanes import Lanes
-from genesis.codegen.cpu.registers import FLOATING
+from genesis.codegen.cpu.registers import FLOATING, REGISTER_TYPE, UNSIGNED
 from genesis.codegen.cpu.vector_math import FUNCTIONS
 from genesis.ir.annotations import AnyFunction
 from genesis.ops import PRIMITIVES
@@ -69,7 +69,7 @@ class Arithmetic:
     def _integer_power(self, x: ir.Value, y: ir.Value) -> ir.Value:
         """By squaring, wrapping around; a negative exponent gives 0 but for bases 1 and -1."""
         b, dtype = self.lanes, self.dtype
-        bits = {"int8": 8, "uint8": 8, "int16": 16, "int32": 32, "int64": 64}[dtype].bit_length() - 1
+        bits = REGISTER_TYPE[dtype].width.bit_length() - 1
         result: ir.Value = b.constant(dtype, 1)
         base, left = x, y
         for _ in range(2**bits if bits < 6 else 63):
@@ -77,7 +77,7 @@ class Arithmetic:
             result = b.select(odd, b.multiply(result, base), result)
             base = b.multiply(base, base)
             left = b.shift_right_logical(left, 1)
-        if dtype == "uint8":
+        if dtype in UNSIGNED:
             return result
         negative = b.compare("<", y, 0, dtype)
         odd = b.compare("!=", b.logical_and(y, 1), 0, dtype)
@@ -91,7 +91,7 @@ class Arithmetic:
         if self.dtype == "bool":
             return x
         one = b.select(b.compare(">", x, 0, self.dtype), self.constant(1), self.constant(0))
-        signed = one if self.dtype == "uint8" else b.select(b.compare("<", x, 0, self.dtype), self.constant(-1), one)
+        signed = one if self.dtype in UNSIGNED else b.select(b.compare("<", x, 0, self.dtype), self.constant(-1), one)
         return b.select(b.is_nan(x), x, signed) if self.floating else signed
 
     # ---- predicates ----
@@ -118,13 +118,13 @@ class Arithmetic:
         return self._shifted(self.lanes.shift_left, x, y, fill=False)
 
     def bitwise_right_shift(self, x: ir.Value, y: ir.Value) -> ir.Value:
-        shift = self.lanes.shift_right_logical if self.dtype == "uint8" else self.lanes.shift_right_arithmetic
-        return self._shifted(shift, x, y, fill=self.dtype != "uint8")
+        shift = self.lanes.shift_right_logical if self.dtype in UNSIGNED else self.lanes.shift_right_arithmetic
+        return self._shifted(shift, x, y, fill=self.dtype not in UNSIGNED)
 
     def _shifted(self, shift: Callable[..., ir.Value], x: ir.Value, y: ir.Value, fill: bool) -> ir.Value:
         """A shift whose count may reach the width: zeros then, or copies of the sign."""
         b = self.lanes
-        bits = {"int8": 8, "uint8": 8, "int16": 16, "int32": 32, "int64": 64}[self.dtype]
+        bits = REGISTER_TYPE[self.dtype].width
         fits = b.logical_and(b.compare("<", y, bits - 1, self.dtype), b.compare(">=", y, 0, self.dtype))
         at_edge = b.compare("==", y, bits - 1, self.dtype)
         count = b.select(b.logical_or(fits, at_edge), y, b.constant(self.dtype, bits - 1 if fill else 0))

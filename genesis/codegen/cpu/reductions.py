@@ -13,6 +13,7 @@ from genesis.codegen.cpu.values import effect, value_of
 _INTEGER_RANGE = {
     "int8": (-(1 << 7), (1 << 7) - 1), "int16": (-(1 << 15), (1 << 15) - 1), "int32": (-(1 << 31), (1 << 31) - 1),
     "int64": (-(1 << 63), (1 << 63) - 1), "uint8": (0, 255), "bool": (0, 1),
+    "uint16": (0, (1 << 16) - 1), "uint32": (0, (1 << 32) - 1), "uint64": (0, (1 << 64) - 1),
 }
 
 

@@ -156,4 +156,4 @@ def _seen_outside(tensor: Tensor) -> Memory:
     return memory
 
 
-replayable_module(__name__, but=("data_ptr", "__cuda_array_interface__", "__dlpack__", "__array__"))
+replayable_module(__name__, but=("data_ptr", "__array_interface__", "__cuda_array_interface__", "__dlpack__", "__array__"))
