@@ -1,6 +1,6 @@
 """Run random programs in every way that there is, and compare what they show to the bit.
 
-    python tools/fuzz.py [--programs 1000] [--seed 0] [--batch 250] [--torch]
+    python tools/fuzz.py [--programs 1000] [--seed 0] [--batch 500] [--torch]
 
 Program k is that of seed + k (`tests/fuzz/scenes.py`). It runs by NumPy's references, operation by operation, lazily and
 compiled; with --torch, by the references and by PyTorch. Each batch is a process of its own, so a crash costs that program
@@ -74,7 +74,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--programs", type=int, default=1000)
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--batch", type=int, default=250)
+    parser.add_argument("--batch", type=int, default=500)
     parser.add_argument("--torch", action="store_true")
     parser.add_argument("--worker", type=int, nargs=2, help=argparse.SUPPRESS)
     given = parser.parse_args()

@@ -11,7 +11,6 @@ from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
-import torch
 
 import genesis
 from genesis.execution import reference_mode
@@ -255,6 +254,8 @@ def unlike_torch(script: Script, made: list[Any] | None = None) -> str:
     torch refuses writes to what the value is read from, and a backward of what nothing requires a gradient for. It draws
     other random numbers, and has zeros for a gradient where genesis has none: of what was filled.
     """
+    import torch  # takes a second, and only this wants it
+
     script = script.without("after", {k for k, line in enumerate(script.after) if "._version" in line})
     if any([name in script.source() for name in ("lib.rand", ".fill_(", ".zero_(")]):
         return ""
