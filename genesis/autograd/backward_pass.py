@@ -55,6 +55,8 @@ def backward(
     found = _gradients(roots, grad_tensors, retain_graph, create_graph, wanted or ())
     watched = bool(observers())
     for tensor, gradient in found:
+        if not tensor._requires_grad:  # frozen since the call that used it
+            continue
         if wanted is None or id(tensor) in chosen or tensor._retains_grad:
             _accumulate(tensor, gradient, create_graph, watched)
     with LOCK:

@@ -427,3 +427,16 @@ def test_a_view_of_a_detached_tensor_refuses_what_carries_a_gradient():
         state[0] = x[1] * 2
     state[0] = 5
     assert state.tolist() == [5, 1]
+
+
+@pytest.mark.parametrize("wrap", [lambda function: function, genesis.compile], ids=["called", "compiled"])
+def test_a_leaf_that_was_frozen_after_its_use_takes_no_gradient(wrap):
+    w, v = genesis.ones(3, requires_grad=True), genesis.ones(3, requires_grad=True)
+    product = wrap(lambda: (w * v).sum())
+    for frozen in (False, True, False, True):
+        w.requires_grad_(True)
+        w.grad = v.grad = None
+        y = product()
+        w.requires_grad_(not frozen)
+        y.backward()
+        assert (w.grad is None, v.grad.tolist()) == (frozen, [1, 1, 1])
