@@ -57,7 +57,8 @@ from genesis.functions.splitting import (
 )
 from genesis.functions.variable import Variable
 from genesis.ir.dtypes import (
-    DType, bfloat16, float16, float32, float64, get_default_dtype, int8, int16, int32, int64, uint8, uint16, uint32, uint64,
+    DType, bfloat16, float8_e4m3fn, float8_e5m2, float16, float32, float64, get_default_dtype, int8, int16, int32, int64, uint8,
+    uint16, uint32, uint64,
 )
 from genesis.ir.dtypes import DType as dtype
 from genesis.ir.dtypes import bool_ as bool
@@ -92,7 +93,8 @@ __all__ = [  # and the functions of the operation table
     "bfloat16", "bincount", "bool", "broadcast_shapes", "broadcast_tensors", "can_cast", "chunk", "compile", "cuda", "debug",
     "device", "doctor", "double", "dsplit", "dtype", "e", "eager", "empty", "empty_like", "empty_permuted", "empty_strided",
     "enable_autocast", "enable_grad",
-    "equal", "eye", "fft", "finfo", "float", "float16", "float32", "float64", "from_dlpack", "from_numpy", "full", "full_like",
+    "equal", "eye", "fft", "finfo", "float", "float8_e4m3fn", "float8_e5m2",
+    "float16", "float32", "float64", "from_dlpack", "from_numpy", "full", "full_like",
     "func", "function", "get_default_device", "get_default_dtype", "get_float32_matmul_precision", "get_num_threads",
     "get_printoptions", "get_rng_state", "gradient", "half", "histc", "histogram", "histogramdd", "hsplit", "iinfo",
     "index_add", "index_copy", "index_fill", "inf", "inference_mode", "initial_seed", "int", "int8", "int16", "int32", "int64",

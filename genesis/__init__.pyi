@@ -74,8 +74,8 @@ from genesis.functions.variable import Variable as Variable
 from genesis.ir.annotations import Extents
 from genesis.ir.dtypes import (
     DType as DType, bfloat16 as bfloat16, bool_, float16 as float16, float32 as float32, float64 as float64,
-    get_default_dtype as get_default_dtype, int16 as int16, int32 as int32, int64 as int64, int8 as int8, promote,
-    uint16 as uint16, uint32 as uint32, uint64 as uint64, uint8 as uint8,
+    float8_e4m3fn as float8_e4m3fn, float8_e5m2 as float8_e5m2, get_default_dtype as get_default_dtype, int16 as int16,
+    int32 as int32, int64 as int64, int8 as int8, promote, uint16 as uint16, uint32 as uint32, uint64 as uint64, uint8 as uint8,
 )
 from genesis.linalg import matrix_power as matrix_power
 from genesis.nn.flow import affine_grid as affine_grid

@@ -1,9 +1,9 @@
 """Element types and PyTorch's promotion rules.
 
-A dtype is one of thirteen singletons: ten that every operation takes, and unsigned integers beside them, for storage and for
-the arithmetic of elements. Promotion follows https://pytorch.org/docs/stable/tensor_attributes.html: dimensioned
-tensors decide, then 0-d tensors, then Python scalars; a lower rank only matters when its *category* (bool < integer <
-floating) is higher.
+A dtype is one of fifteen singletons: ten that every operation takes, unsigned integers beside them, for storage and for
+the arithmetic of elements, and floats of 8 bits, for storage alone. Promotion follows
+https://pytorch.org/docs/stable/tensor_attributes.html: dimensioned tensors decide, then 0-d tensors, then Python
+scalars; a lower rank only matters when its *category* (bool < integer < floating) is higher.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class DType:
     @property
     def compute(self) -> DType:
         """The type that arithmetic runs in: float16 and bfloat16 are storage, computed in float32."""
-        return float32 if self.name in ("float16", "bfloat16") else self
+        return float32 if self.name in ("float16", "bfloat16") or self in STORED else self
 
     def __repr__(self) -> str:
         return f"{Library.name}.{self.name}"
@@ -67,7 +67,11 @@ float32 = DType("float32", np.float32, 2, 6)
 float64 = DType("float64", np.float64, 2, 7)
 
 DTYPES: dict[str, DType] = {d.name: d for d in (bool_, uint8, int8, int16, int32, int64, float16, bfloat16, float32, float64)}
-NAMED: dict[str, DType] = DTYPES | {d.name: d for d in (uint16, uint32, uint64)}  # those of files and other libraries
+float8_e4m3fn = DType("float8_e4m3fn", ml_dtypes.float8_e4m3fn, 2, 4)
+float8_e5m2 = DType("float8_e5m2", ml_dtypes.float8_e5m2, 2, 4)
+STORED = frozenset({float8_e4m3fn, float8_e5m2})  # no operation takes them: `Tensor.to` converts
+# Those of files and other libraries.
+NAMED: dict[str, DType] = DTYPES | {d.name: d for d in (uint16, uint32, uint64, float8_e4m3fn, float8_e5m2)}
 
 
 def _named(name: str) -> DType:
@@ -111,6 +115,12 @@ def as_dtype(name: str, dtype: object) -> DType:
     if not isinstance(dtype, DType):
         raise TypeError(f"{name}: wants a genesis dtype such as genesis.float32, got {type(dtype).__name__} {dtype!r:.40}")
     return dtype
+
+
+def refuse_stored(name: str, dtype: DType) -> None:
+    """TypeError, in the name of an operation, for a dtype of storage."""
+    if dtype in STORED:
+        raise TypeError(f"{name}: {dtype.name} is for storage; convert it, as by .to(genesis.float32)")
 
 
 def promote(a: DType, b: DType) -> DType:

@@ -10,6 +10,7 @@ from genesis.runtime.references import is_sole_owner
 
 CPU, CUDA = 1, 2  # DLDeviceType
 _CODES = {0: "int", 1: "uint", 2: "float", 4: "bfloat", 6: "bool"}  # DLDataTypeCode
+_BYTES = {10: "float8_e4m3fn", 12: "float8_e5m2"}  # codes of kinds of one byte
 _NAME, _USED = b"dltensor", b"used_dltensor"
 _VERSIONED_NAME, _VERSIONED_USED = b"dltensor_versioned", b"used_dltensor_versioned"
 VERSION = 1, 0  # what is asked of others, and given where they ask
@@ -119,9 +120,9 @@ def exported(
     A capsule that nobody took is released when the next one is made.
     """
     _forget_unused()
-    kind = dtype.rstrip("0123456789")
+    kind = dtype if dtype in _BYTES.values() else dtype.rstrip("0123456789")
     bits = int(dtype[len(kind) :] or 8)
-    code = next(code for code, name in _CODES.items() if name == kind)
+    code = next(code for code, name in (_CODES | _BYTES).items() if name == kind)
     extents, steps = (ctypes.c_int64 * len(shape))(*shape), (ctypes.c_int64 * len(shape))(*strides)
     tensor = _Tensor(address, _Device(*device), len(shape), _DataType(code, bits, 1), extents, steps, 0)
     if not versioned and not writeable:
@@ -146,12 +147,12 @@ def imported(capsule: Any) -> Outside:
         raise BufferError(f"from_dlpack: the array is of DLPack {managed.version.major}; want version {VERSION[0]}")
     tensor = managed.tensor
     code, bits, lanes = tensor.dtype.code, tensor.dtype.bits, tensor.dtype.lanes
-    if code not in _CODES or lanes != 1:
+    if code not in _CODES | _BYTES or lanes != 1:
         raise BufferError(f"from_dlpack: elements of DLPack's type code {code}, {bits} bits, {lanes} lanes have no dtype here")
     _python.PyCapsule_SetName(own, _VERSIONED_USED if versioned else _USED)  # from here on the tensor is ours to release
     shape = tuple(tensor.shape[: tensor.ndim]) if tensor.ndim else ()
     strides = tuple(tensor.strides[: tensor.ndim]) if tensor.ndim and tensor.strides else None
-    dtype = "bool" if code == 6 else f"{_CODES[code]}{bits}"
+    dtype = "bool" if code == 6 else _BYTES[code] if code in _BYTES else f"{_CODES[code]}{bits}"
     place = tensor.device.type, tensor.device.index
     writeable = not (isinstance(managed, _Versioned) and managed.flags & _READ_ONLY)
     return Outside((tensor.data or 0) + tensor.byte_offset, shape, strides, dtype, place, _Owner(managed, address), writeable)

@@ -7,23 +7,29 @@ from typing import Any
 import numpy as np
 
 from genesis.ir.annotations import Attributes
-from genesis.ir.dtypes import as_dtype, dtype_of_scalar
+from genesis.ir.dtypes import as_dtype, dtype_of_scalar, refuse_stored
 from genesis.ir.graph import Graph
 from genesis.ops.autocast import recast
+from genesis.ops.layout import LAYOUT_RULES
 from genesis.ops.registry import Operation, numbers_of
-from genesis.tensor.handle import CallArguments, Tensor
+from genesis.tensor.handle import CallArguments, Tensor, tensors_in
 from genesis.tensor.size import Size
 from genesis.tensor.traced_number import Number
 from genesis.tracing.recording_hooks import unwatched
 from genesis.tracing.trace import Trace
 from genesis.tracing.trie import Key, Step
 
+_MOVES = frozenset({*LAYOUT_RULES, "view_at", "clone"})  # operations of every dtype, those of storage too
+
 
 def defined(trace: Trace, operation: Operation, arguments: CallArguments, attributes: Attributes | None, key: Key) -> Step:
     """The step of a call that is new here, whose line is noted already."""
     given = {**dict(zip(operation.signature.parameters, arguments, strict=False)), **(attributes or {})}
     if given.get("dtype") is not None:
-        as_dtype(operation.name, given["dtype"])
+        refuse_stored(operation.name, as_dtype(operation.name, given["dtype"]))
+    if operation.name not in _MOVES:
+        for tensor in tensors_in([*arguments, *(attributes or {}).values()]):
+            refuse_stored(operation.name, tensor.dtype)
     operands, tokens = operation.operands, key[2 : 2 + len(arguments)]
     grad, low = key[1] if key[1].__class__ is tuple else (key[1], None)
 

@@ -11,14 +11,29 @@ import numpy as np
 from genesis.execution.flush import realize
 from genesis.functions.overrides import function
 from genesis.ir.annotations import AnyFunction, Arguments, Attributes, Tree
-from genesis.ir.dtypes import DType, as_dtype, bfloat16, bool_, float16, float32, float64, int8, int16, int32, int64, uint8
+from genesis.ir.dtypes import (
+    STORED,
+    DType,
+    as_dtype,
+    bfloat16,
+    bool_,
+    float8_e4m3fn,
+    float16,
+    float32,
+    float64,
+    int8,
+    int16,
+    int32,
+    int64,
+    uint8,
+)
 from genesis.ir.replayable import replayable_module
 from genesis.ops.registry import OPERATIONS
 from genesis.runtime.devices import Device, DeviceLike, device_of
 from genesis.tensor.dispatch import array_of, call, moved
 from genesis.tensor.from_python import from_data
-from genesis.tensor.handle import Tensor, hold_gradient, method
-from genesis.tracing.recording_hooks import item_read, value_looked_at
+from genesis.tensor.handle import Tensor, from_values, hold_gradient, method
+from genesis.tracing.recording_hooks import item_read, refuse, value_looked_at
 from genesis.tracing.state import thread_state
 from genesis.tracing.trace import LOCK
 
@@ -130,10 +145,24 @@ def to(
             raise TypeError(f"to: wants a dtype, a device or a tensor, got {type(target).__name__} {target!r}")
     result = self
     if dtype is not None and dtype is not self.dtype:
-        result = call(OPERATIONS["to_dtype"], (self, as_dtype("to", dtype)))
+        if as_dtype("to", dtype) in STORED or self.dtype in STORED:
+            result = _stored(self, dtype)
+        else:
+            result = call(OPERATIONS["to_dtype"], (self, dtype))
     if device is not None:
         (result,) = moved([result], device_of(device))
     return self.clone() if copy and result is self else result
+
+
+@np.errstate(over="ignore", invalid="ignore")
+def _stored(tensor: Tensor, dtype: DType) -> Tensor:
+    """A copy from or to a dtype of storage, made by the host; no gradient flows through it."""
+    refuse("values are converted from or to a dtype of storage")
+    values = values_of(tensor).astype(np.float32)
+    if dtype is float8_e4m3fn:  # which has no infinity: as PyTorch, the greatest number
+        greatest = np.float32(448)
+        values = np.clip(values, -greatest, greatest)
+    return from_values(values.astype(dtype.numpy), dtype, tensor.device)
 
 
 @method

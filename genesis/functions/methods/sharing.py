@@ -10,7 +10,7 @@ from numpy.typing import DTypeLike
 from genesis.execution.flush import flush
 from genesis.functions.methods.conversion import values_of
 from genesis.ir.annotations import Attributes
-from genesis.ir.dtypes import bfloat16
+from genesis.ir.dtypes import STORED, bfloat16
 from genesis.ir.replayable import replayable_module
 from genesis.runtime import dlpack
 from genesis.tensor.from_python import from_memory
@@ -114,7 +114,7 @@ def __array_interface__(self: Tensor) -> Attributes:
 
     The entry `data` holds on to the memory; who takes the interface has to keep it.
     """
-    if self.requires_grad or not self.device.memory.is_host or self.dtype is bfloat16:
+    if self.requires_grad or not self.device.memory.is_host or self.dtype in {bfloat16, *STORED}:
         raise AttributeError("__array_interface__: has no gradients, no bfloat16 and no GPUs; use detach(), float() or cpu()")
     memory, size = _seen_outside(self), self.dtype.itemsize
     layout = memory.layout
