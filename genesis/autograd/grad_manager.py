@@ -215,7 +215,7 @@ def _away(tensors: Sequence[Tensor], device: Device, function: Callable[[], T]) 
 def _brought_back(before: Sequence[tuple[Tensor, Array, Tensor | None, Layout | None, Storage | None]]) -> None:
     for tensor, array, base, layout, storage in before:
         tensor._array, tensor._base, tensor._layout, tensor._storage = array, base, layout, storage
-        tensor._version += 1
+        tensor._changes += 1
 
 
 def _forget(output: Tensor) -> None:

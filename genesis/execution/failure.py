@@ -31,7 +31,7 @@ def take_back_writes(trace: Trace, positions: Container[int]) -> None:
     for tensor, before in reversed(trace.written):
         if tensor._array.trace is trace and tensor._array.index in positions:
             tensor._array = before
-            tensor._version += 1
+            tensor._changes += 1
 
 
 def lose_all(trace: Trace, plan: Plan, problem: UnfinishedError) -> Exception:

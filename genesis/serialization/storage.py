@@ -122,7 +122,7 @@ class Storage:
             if whole:
                 return root
         view = tensor_of(Array.realized(self._buffer, at, dtype))
-        view._base, view._layout, view._seen = root, at, root._version
+        view._base, view._layout, view._seen = root, at, root._changes
         if root.requires_grad:
             seen = detach(root)
             view._detached = view._within = seen._detached

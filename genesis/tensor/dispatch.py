@@ -19,6 +19,7 @@ from genesis.ops.registry import OPERATIONS, Operation
 from genesis.runtime.devices import CPU, Device
 from genesis.tensor.first_call import defined, with_numbers_read
 from genesis.tensor.handle import (
+    SHOWN,
     CallArguments,
     Operand,
     Tensor,
@@ -43,7 +44,6 @@ from genesis.tracing.trie import BYTE_LIMIT
 
 Token = object  # what an argument contributes to the key of a call's step
 
-SHOWN = 1 << 32  # what a root's version rises by when its memory is shown to the outside, not written to
 _SNAPSHOT_BYTES = 1 << 20
 
 
@@ -56,36 +56,52 @@ def is_leaf(self: Tensor) -> bool:
 def array_of(tensor: Tensor) -> Array:
     """The array that `tensor` holds now; a view whose root was written to looks again."""
     base = tensor._base
-    if base is not None and base._version != tensor._seen:
+    if base is not None and base._changes != tensor._seen:
         storage = tensor._storage
         if storage is not None and storage.root is not None:  # the root has left this storage
             base = tensor._base = storage.root
             tensor._storage = base._storage
         while base._base is not None:
             base = tensor._base = base._base
-        if base._version == tensor._seen:
-            return tensor._array
-        if tensor._array.node.differentiable and (base._version - tensor._seen) % SHOWN == 0:
-            tensor._seen = base._version  # nobody has written: it keeps its derivation
+        if base._changes == tensor._seen:
             return tensor._array
         memory = base._array.memory
-        if memory is not None and memory.buffer.shared and (tensor._detached or not base._requires_grad):
-            own = memory.at(tensor.layout, tensor.dtype)  # the memory itself, not a copy: the outside may write to it
-            refreshed = Array.realized(own.buffer, own.layout, tensor.dtype)
+        shown = (base._changes - tensor._seen) % SHOWN == 0  # nobody has written: it keeps its derivation
+        if memory is not None and (shown or (memory.buffer.shared and (tensor._detached or not base._requires_grad))):
+            # The memory itself, not a copy: the outside may write to it.
+            refreshed = _laid(tensor._array, memory.at(tensor.layout, tensor.dtype), shown)
         else:
             # Looked at under no_grad, it keeps a derivation all the same: it may be used outside of that later.
             derived = tensor._array.node.differentiable or base._array.node.differentiable
             with recording(derived or thread_state.grad_enabled) as again, again:
                 whole = call(OPERATIONS["view_at"], (base, tensor._layout))
                 refreshed = (call(OPERATIONS["stop_gradient"], (whole,)) if tensor._detached else whole)._array
-        if tensor._detached and tensor._array.node.differentiable:  # its own, of what was written to it alone
+        if tensor._detached and tensor._array.node.differentiable and not shown:  # its own, of what was written to it alone
             with recording(True) as again, again:
                 refreshed = call(OPERATIONS["with_value"], (tensor_of(tensor._array, True), tensor_of(refreshed)))._array
         if tensor._array.node.differentiable or refreshed.node.differentiable:
             tensor._requires_grad = refreshed.node.differentiable
         tensor._array = refreshed
-        tensor._seen = base._version
+        tensor._seen = base._changes
     return tensor._array
+
+
+def _laid(array: Array, memory: Memory, derived: bool) -> Array:
+    """What lies in `memory`, with the derivation of `array` if it is to keep that."""
+    if not (derived and array.node.differentiable):
+        return Array.realized(memory.buffer, memory.layout, array.node.dtype)
+    assert array.trace is not None
+    if not array.trace.closed:  # a call into the same trace would read what was computed there
+        flush(array.trace)
+    return Array(array.trace, array.index, array.node, memory)
+
+
+def seen_by(view: Tensor, root: Tensor) -> int:
+    """The changes of `root` that a new view has seen. One that was computed looks again at memory that the outside writes."""
+    memory = root._array.memory
+    stale = memory is not None and memory.buffer.shared and (
+        view._array.memory is None or view._array.memory.buffer is not memory.buffer)
+    return root._changes - SHOWN if stale else root._changes
 
 
 def _position(trace: Trace, tensor: Tensor) -> int:

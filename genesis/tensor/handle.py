@@ -20,9 +20,13 @@ from genesis.ir.shapes import Shape
 from genesis.ops.layout import Layout, contiguous_layout
 from genesis.runtime.devices import CPU, Device
 from genesis.tracing.memory import Memory
-from genesis.tracing.recording_hooks import made_of_python, touched_gradient
+from genesis.tracing.recording_hooks import made_of_python, refuse, touched_gradient
 from genesis.tracing.state import thread_state
 from genesis.tracing.trace import LOCK, Array, Trace
+
+# What a root's changes rise by: 1 for a write, this for one that PyTorch does not count, and when its memory is shown to the
+# outside, not written to.
+UNTRACKED, SHOWN = 1 << 32, 1 << 64
 
 if TYPE_CHECKING:
     from genesis.tensor.methods import Methods  # a stub of all that is attached to the class later
@@ -59,7 +63,8 @@ class Tensor(Methods):
     _detached: bool = False
     _within: bool = False  # a view of a detached tensor
     _untracked: bool = False  # `.data`: backward does not mind what is written through it
-    _version: int = 0
+    _changes: int = 0  # of the values, as views count them: writes, and what else has them look again
+    _own_changes: int = 0  # those through this `.data`
     _seen: int = 0
     _grad: Tensor | None = None
     _retains_grad: bool = False
@@ -129,6 +134,17 @@ class Tensor(Methods):
         hold_gradient(self, value)
 
     @property
+    def _version(self) -> int:
+        """How often the storage was written to in place, as PyTorch counts: not through `.data`, nor from outside."""
+        refuse("the version of a tensor is read")
+        root = self
+        while root._base is not None and not root._untracked:
+            root = root._base
+        if root._base is not None:  # `.data` counts for itself
+            return root._own_changes
+        return root._changes % UNTRACKED
+
+    @property
     def layout(self) -> Layout:
         """Shape, strides and offset in the elements of the storage."""
         return self._layout or contiguous_layout(self.shape)
@@ -169,7 +185,7 @@ def shares(result: Tensor, root: Tensor, layout: Layout | None) -> None:
     storage = root._storage
     if storage is None:
         storage = root._storage = Storage()
-    result._base, result._layout, result._seen, result._storage = root, layout, root._version, storage
+    result._base, result._layout, result._seen, result._storage = root, layout, root._changes, storage
 
 
 def leave_storage(tensor: Tensor, root: Tensor) -> None:

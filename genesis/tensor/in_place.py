@@ -16,7 +16,7 @@ from genesis.ir.replayable import replayable_module
 from genesis.ops.registry import OPERATIONS
 from genesis.ops.view_gradient import is_injective
 from genesis.tensor.dispatch import array_of, call, moved
-from genesis.tensor.handle import CallArguments, Tensor, tensor_of
+from genesis.tensor.handle import UNTRACKED, CallArguments, Tensor, tensor_of
 from genesis.tracing.recording_hooks import storage_written
 from genesis.tracing.state import recording, thread_state
 from genesis.tracing.trace import Array, Change
@@ -54,6 +54,9 @@ def write(tensor: Tensor, value: Tensor, change: Change | None = None) -> Tensor
     else:
         _write_view(tensor, root, value, unrecorded, keeps_derivation)
         array_of(tensor)
+    if tensor._untracked:
+        tensor._own_changes += 1
+        root._changes += UNTRACKED - 1
     return tensor
 
 
@@ -71,7 +74,7 @@ def _write_view(tensor: Tensor, root: Tensor, value: Tensor, unrecorded: bool, k
     ):
         storage_written(root)
         memory.at(layout, root.dtype).overwrite(realize(value._array), root.dtype)
-        root._version += 1
+        root._changes += 1
         return
     whole = _call_with(not unrecorded, "put", (root, value), layout._asdict())
     _store(root, _rederived(root, whole) if keeps_derivation else whole)
@@ -111,7 +114,7 @@ def write_all(tensors: Sequence[Tensor], values: Sequence[Array]) -> None:
         buffer.change = change
         written += ((tensor, before),)
         tensor._array = array
-        tensor._version += 1
+        tensor._changes += 1
 
 
 def _written_apart(tensor: Tensor, value: Tensor, change: Change | None) -> Tensor:
@@ -178,7 +181,7 @@ def _store(root: Tensor, value: Tensor) -> None:
         if memory is not None and value._array.trace is not None:
             value._array.trace.written.append((root, root._array))
         root._array = value._array
-    root._version += 1
+    root._changes += 1
     if value._array.node.differentiable:
         root._requires_grad = True
 
@@ -215,7 +218,7 @@ def move_storage(tensor: Tensor, value: Tensor) -> None:
     if tensor._base is not None:
         tensor._storage = None
     tensor._array, tensor._base, tensor._layout = array_of(value), None, None
-    tensor._version += 1
+    tensor._changes += 1
 
 
 replayable_module(__name__)

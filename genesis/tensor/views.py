@@ -6,9 +6,9 @@ from genesis.execution.flush import realize
 from genesis.ir.replayable import replayable_module
 from genesis.ops.layout import LAYOUT_RULES, contiguous_layout
 from genesis.ops.registry import OPERATIONS
-from genesis.tensor.dispatch import SHOWN, array_of, call
+from genesis.tensor.dispatch import array_of, call, seen_by
 from genesis.tensor.first_call import holds_tensor, number_in
-from genesis.tensor.handle import Tensor, shares, tensor_of
+from genesis.tensor.handle import SHOWN, Tensor, shares, tensor_of
 from genesis.tracing.memory import Memory
 from genesis.tracing.recording_hooks import value_looked_at
 from genesis.tracing.state import thread_state
@@ -47,6 +47,8 @@ def view(tensor: Tensor, name: str, *arguments: object, **attributes: object) ->
             result = call(OPERATIONS[name], (tensor, *arguments), attributes)
         root = tensor if tensor._base is None else tensor._base
         shares(result, root, to)
+        if at is None:
+            result._seen = seen_by(result, root)
         result._detached = result._within = tensor._detached
         if tensor.__class__ is not Tensor:
             result.__class__ = tensor._result_class
@@ -85,7 +87,7 @@ def memory_of(tensor: Tensor) -> Memory:
     memory = realize(root._array)
     if not memory.buffer.shared:
         # Views made while the root was pending hold values of their own: from now on they look at what the outside writes.
-        root._version += SHOWN
+        root._changes += SHOWN
     return memory if root is tensor else memory.at(tensor.layout, root.dtype)
 
 

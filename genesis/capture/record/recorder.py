@@ -90,7 +90,7 @@ class Recorder:
             step.take_back()
         for tensor, state in self.states.items():
             tensor._array, tensor._requires_grad, tensor._grad = state.array, state.requires_grad, state.gradient
-            tensor._version += 1  # so that views look again
+            tensor._changes += 1  # so that views look again
         rng.set_state(self._random)
 
     def release(self) -> None:

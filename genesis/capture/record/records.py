@@ -96,7 +96,7 @@ class State:
     def of(cls, tensor: Tensor) -> State:
         extras = [name for name in vars(tensor) if not hasattr(Tensor, name) and name not in _OWN]
         return cls(
-            tensor, tensor._array, tensor._version, tensor._requires_grad, tensor._grad, hooks_of(tensor), tensor._base, extras,
+            tensor, tensor._array, tensor._changes, tensor._requires_grad, tensor._grad, hooks_of(tensor), tensor._base, extras,
             tensor._array.memory.buffer.version,  # type: ignore[union-attr]
         )
 

@@ -18,7 +18,7 @@ from genesis.tensor.traced_number import Number
 from genesis.tracing.trace import Array
 
 _FINAL = (int, float, bool, str, bytes, complex, type(None), np.generic, DType, Device, slice, range, type)
-_FLAGS = "_requires_grad", "_detached", "_within", "_untracked", "_keeps_derivation", "_version"
+_FLAGS = "_requires_grad", "_detached", "_within", "_untracked", "_keeps_derivation", "_changes", "_own_changes"
 _DESCRIBED = {"_array", "_base", "_layout", "_seen", "_storage", "_is_holder", *_FLAGS}  # all that a tensor has of its own
 
 
@@ -153,7 +153,7 @@ class Results:
             recorder.refuse("a view with a derivation of its own is returned")
         flags = [(name, flag) for name in _FLAGS if (flag := getattr(tensor, name)) != getattr(Tensor, name, False)]
         # A view that lags behind its root looks again when it is used next; a replay has to leave the same lag.
-        lag = 0 if base is None else base._version - tensor._seen
+        lag = 0 if base is None else base._changes - tensor._seen
         recipe = Recipe(type(tensor), value, root, tensor._layout, flags, lag)
         self._recipes[id(tensor)] = recipe
         return recipe

@@ -30,7 +30,7 @@ from genesis.tensor.handle import Tensor, hold_gradient
 from genesis.tensor.in_place import note
 from genesis.tracing.trace import Array
 
-_device, _version = attrgetter("memory.buffer.device"), attrgetter("_version")
+_device, _changes = attrgetter("memory.buffer.device"), attrgetter("_changes")
 Undo = list[Callable[[], None]]
 
 
@@ -215,8 +215,8 @@ def _commit(
 ) -> None:
     """Put what a program will have computed where it belongs: arrays, versions and, after the last one, gradients."""
     tensors = [*roots, *roots, *[tensor for tensor, _ in graded], commit]
-    names = [*["_array"] * len(roots), *["_version"] * len(roots), *["_grad"] * len(graded), "done"]
-    news = [*[handles[write.output] for write in step.writes], *map(add, map(_version, roots), step.versions),
+    names = [*["_array"] * len(roots), *["_changes"] * len(roots), *["_grad"] * len(graded), "done"]
+    news = [*[handles[write.output] for write in step.writes], *map(add, map(_changes, roots), step.versions),
             *[gradient for _, gradient in graded], True]
     any(map(setattr, tensors, names, news))  # one C call: no interrupt comes between, so a call is taken whole or not at all
     for tensor, gradient in graded:
@@ -253,7 +253,7 @@ def _step(recorder: Recorder, position: int, given: Mapping[InputSource, int]) -
         recorder.wholes.add(source)
         final = root not in later
         writes.append(Write(
-            source, outputs[index], root._version - state.version if final else 0, state.notes if final else 0,
+            source, outputs[index], root._changes - state.version if final else 0, state.notes if final else 0,
             state.array.memory.buffer.change,
         ))
     plain = len(recorder.programs) == 1 and [*given] == program.inputs

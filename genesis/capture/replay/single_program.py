@@ -136,7 +136,7 @@ class SingleProgramReplay(Commit):
         """The tensors that the program changes in a call with these leaves."""
         roots, graded, bare, replaced = [[find(source, leaves) for source in sources] for sources in self._sources]
         graded += bare
-        arrays, versions, gradients = ["_array"] * len(roots), ["_version"] * len(roots), ["_grad"] * len(graded)
+        arrays, versions, gradients = ["_array"] * len(roots), ["_changes"] * len(roots), ["_grad"] * len(graded)
         return _Tensors(
             roots, graded, replaced, (*roots, *roots, *graded, self), (*arrays, *versions, *gradients, "done"),
             (*roots, *graded, self), (*arrays, *gradients, "done"))
@@ -161,7 +161,7 @@ class SingleProgramReplay(Commit):
             self._note(before, moved, pool.idle[-1] if pool.idle else None)
         values = {key: results[k] for key, k in self._wanted}
         made: dict[int, Tensor] = {}
-        versions = [root._version + times for root, times in zip(roots, self._versions, strict=True)]
+        versions = [root._changes + times for root, times in zip(roots, self._versions, strict=True)]
         # Set by `before` in one C-level pass: an interrupt comes before all of it, or after the program.
         news = *moved, *versions, *self._made(results, values, leaves, made), *self._nothing, True
         undo = map(setattr, restored, restored_names, (*before, *self._lost(graded), False)) if self._can_fail else ()

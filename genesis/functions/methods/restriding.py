@@ -11,7 +11,7 @@ from genesis.ir.replayable import replayable_module
 from genesis.ir.shapes import numel, reach
 from genesis.ops.layout import Layout, contiguous_layout
 from genesis.ops.registry import OPERATIONS
-from genesis.tensor.dispatch import array_of, call
+from genesis.tensor.dispatch import array_of, call, seen_by
 from genesis.tensor.handle import Tensor, leave_storage, method, shares, tensor_of
 from genesis.tensor.views import view
 from genesis.tracing.recording_hooks import refuse
@@ -51,6 +51,7 @@ def as_strided(input: Tensor, size: Sequence[int], stride: Sequence[int], storag
                            "what takes its storage row by row, such as a clone()")
     result: Tensor = call(OPERATIONS["view_at"], (input if whole else root.detach(), at))
     shares(result, root, at)
+    result._seen = seen_by(result, root)
     result._detached = result._within = input._detached
     return result
 
@@ -91,8 +92,8 @@ def _turned(tensor: Tensor, name: str, *arguments: Extents) -> Tensor:
     if tensor._base is None and seen._layout != contiguous_layout(seen.shape):
         root = tensor_of(array, array.node.differentiable)
         root._keeps_derivation, root._untracked = tensor._keeps_derivation, tensor._untracked
-        root._version = tensor._version + 1
-        tensor._version += 1
+        root._changes = tensor._changes + 1
+        tensor._changes += 1
         leave_storage(tensor, root)
         shares(tensor, root, seen._layout)
         tensor._detached = tensor._requires_grad and not array.node.differentiable

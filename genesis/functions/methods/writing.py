@@ -10,9 +10,9 @@ from genesis.ir.dtypes import float64
 from genesis.ir.replayable import replayable_module
 from genesis.ops.registry import OPERATIONS
 from genesis.runtime.rng import Generator
-from genesis.tensor.dispatch import SHOWN, array_of, call, filled
+from genesis.tensor.dispatch import array_of, call, filled
 from genesis.tensor.from_python import from_data
-from genesis.tensor.handle import Operand, Tensor, attribute, leave_storage, method, shares, tensor_of
+from genesis.tensor.handle import SHOWN, Operand, Tensor, attribute, leave_storage, method, shares, tensor_of
 from genesis.tensor.in_place import write
 from genesis.tensor.views import detach, view
 
@@ -165,8 +165,8 @@ def _set_data(self: Tensor, value: Tensor) -> None:
         return
     if self._base is None:  # views of it stay where they are
         former = tensor_of(array_of(self))
-        former._version = self._version
-        self._version += SHOWN
+        former._changes = self._changes
+        self._changes += SHOWN
         root = former if root is self else root  # no tensor is a view of itself
         leave_storage(self, former)
     shares(self, root, shared._layout)
