@@ -26,7 +26,7 @@ class Adadelta(DeclaredOptimizer):
     lr: float = setting(default=1.0, least=0, doc="a factor of the step")
     rho: float = setting(default=0.9, least=0, most=1, doc="how much of the averages is kept per step")
     eps: float = setting(default=1e-6, least=0, doc="added to the averages before their roots are taken")
-    weight_decay: float = setting(default=0.0, least=0, doc="times the parameter, added to its gradient")
+    weight_decay: float = setting(default=0, least=0, doc="times the parameter, added to its gradient")
     operation, kinds = adadelta_update, ("square_avg", "acc_delta")
     example = "eps=0.01", "[0.6877, 1.6848]"
 

@@ -22,12 +22,14 @@ class Adagrad(DeclaredOptimizer):
     """Steps scaled by the sum of all squares of the gradient so far."""
 
     lr: float = setting(default=1e-2, least=0, doc="the first step size; it is divided by 1 + lr_decay * (steps so far)")
-    lr_decay: float = setting(default=0.0, least=0, doc="see `lr`")
-    weight_decay: float = setting(default=0.0, least=0, doc="times the parameter, added to its gradient")
-    initial_accumulator_value: float = setting(default=0.0, least=0, doc="what the sums begin with")
+    lr_decay: float = setting(default=0, least=0, doc="see `lr`")
+    weight_decay: float = setting(default=0, least=0, doc="times the parameter, added to its gradient")
+    initial_accumulator_value: float = setting(default=0, least=0, doc="what the sums begin with")
     eps: float = setting(default=1e-10, least=0, doc="added to the square root that divides")
     operation, kinds = adagrad_update, ("sum",)
     example = "lr=0.1", "[0.9000, 1.9000]"
+    keeps_before_stepping = True
+    hints = ("foreach", "differentiable", "fused")
 
     def first_value(self, slot: str, group: Group) -> float:
         return float(group["initial_accumulator_value"])

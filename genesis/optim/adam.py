@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import math
+from typing import ClassVar
 
+from genesis.ir.annotations import Options
 from genesis.ir.replayable import replayable_module
 from genesis.ops.elementwise import maximum, sqrt
 from genesis.optim.declaration import DeclaredOptimizer, Group, Numbers, setting
 from genesis.optim.update_rule import Results, Scalar, Value, average_of, descent, shrunk, update_rule
+from genesis.tensor.handle import Tensor
 
 BETAS = setting(
     default=(0.9, 0.999), least=0, below=1, doc="how much of the averages of the gradient and of its square is kept per step"
@@ -44,12 +47,21 @@ class Adam(DeclaredOptimizer):
     lr: float = setting(default=1e-3, least=0, doc="the step size")
     betas: tuple[float, float] = BETAS
     eps: float = setting(default=1e-8, least=0, doc="added to the square root that divides")
-    weight_decay: float = setting(default=0.0, least=0, doc="times the parameter, added to its gradient")
+    weight_decay: float = setting(default=0, least=0, doc="times the parameter, added to its gradient")
     amsgrad: bool = setting(default=False, doc="divide by the largest average of squares so far (Reddi, Kale and Kumar, 2018)")
 
     operation, kinds = adam_update, ("exp_avg", "exp_avg_sq", "max_exp_avg_sq")
     example = "lr=0.1", "[0.9000, 1.9000]"
+    hints = ("foreach", "capturable", "differentiable", "fused")
+    fixed: ClassVar[Options] = {"decoupled_weight_decay": False}
     decoupled = False  # whether weight decay shrinks the parameter instead of joining its gradient
+
+    def check(self, group: Group) -> None:
+        betas = [beta for beta in group["betas"] if isinstance(beta, Tensor)]
+        if len(betas) == 1 or any([beta.numel() != 1 for beta in betas]):
+            raise ValueError(f"{type(self).__name__}: betas must be either both floats or both Tensors of one element, got "
+                             f"{group['betas']}")
+        super().check(group)
 
     def slots(self, group: Group) -> tuple[str, ...]:
         return self.kinds if group["amsgrad"] else self.kinds[:2]
@@ -66,6 +78,7 @@ class AdamW(Adam):
 
     weight_decay: float = setting(default=1e-2, least=0, doc="times the step size, what a step shrinks the parameter by")
     example = "lr=0.1", "[0.8990, 1.8980]"
+    fixed: ClassVar[Options] = {"decoupled_weight_decay": True}
     decoupled = True
 
 

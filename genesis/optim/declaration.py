@@ -20,6 +20,7 @@ from typing import Any, ClassVar, TypeVar, dataclass_transform
 
 from genesis.ir.replayable import replayable_module
 from genesis.optim.optimizer import HINTS, Group, Members, Numbers, Optimizer
+from genesis.optim.optimizer import State as State
 
 T = TypeVar("T")
 
@@ -88,7 +89,8 @@ def _initializer(settings: Mapping[str, Setting]) -> Callable[..., None]:
         _, params, *values = given.arguments.values()
         defaults = dict(zip([name for name, _ in rows], values, strict=True))
         hints = {name: defaults.pop(name) for name in HINTS}
-        Optimizer.__init__(self, params, defaults, hints)
+        shown = {name: value for name, value in hints.items() if name in type(self).hints}  # type: ignore[attr-defined]
+        Optimizer.__init__(self, params, {**defaults, **shown}, hints)
 
     __init__.__signature__ = signature  # type: ignore[attr-defined]
     return __init__
@@ -113,7 +115,7 @@ def _documented(cls: type[DeclaredOptimizer], settings: Mapping[str, Setting]) -
     for name, row in _ordered(settings):
         if row.doc:
             lines.append(f"    {name}: {row.doc}{', ' * bool(row.range)}{row.range}.")
-    lines.append(f"    {', '.join(name for name in HINTS)}: of no effect; differentiable must not be true.")
+    lines += [f"    {name}: of no effect{'; must not be true' * (name == 'differentiable')}." for name in HINTS]
     lines += ["", "Raises ValueError for a setting out of its range.", "", mark + example]
     return "\n".join([text.rstrip(), "", "Args:", *lines])
 
@@ -123,6 +125,7 @@ class _Declared(Optimizer):
     """What makes a class of its table; type checkers read the table as they read a dataclass's fields."""
 
     _settings: Mapping[str, Setting] = {}
+    lacks: ClassVar[tuple[str, ...]] = ()  # settings of the base that it has not
     _passed: tuple[str, ...] = ()  # the names of the operation's numbers
 
     def __init_subclass__(cls) -> None:
@@ -137,7 +140,7 @@ class _Declared(Optimizer):
             return
         for name in own:
             delattr(cls, name)
-        cls._settings = {**cls._settings, **own}
+        cls._settings = {name: row for name, row in {**cls._settings, **own}.items() if name not in cls.lacks}
         cls.__doc__ = _documented(cls, cls._settings)  # type: ignore[arg-type]
         if "__init__" not in vars(cls):
             cls.__init__ = _initializer(cls._settings)  # type: ignore[method-assign]
@@ -151,6 +154,7 @@ class DeclaredOptimizer(_Declared):
     """
 
     example: ClassVar[tuple[str, str]]
+    hints: ClassVar[tuple[str, ...]] = ("foreach", "capturable", "differentiable")  # those that groups show, as PyTorch's do
     params: Members
     maximize: bool = setting(default=False, kw_only=True, doc="climb")
     foreach: bool | None = setting(default=None, kw_only=True, doc="")

@@ -80,9 +80,18 @@ class LBFGS(Optimizer):
 
     def state_of(self, parameter: Tensor, group: Group) -> State:
         """The state of all parameters, kept under the first one."""
-        new: State = {"func_evals": 0, "n_iter": 0, "d": None, "t": 0.0, "old_dirs": [], "old_stps": [], "prev_flat_grad": None}
+        new: State = {"func_evals": 0, "n_iter": 0, "d": None, "t": 0.0, "old_dirs": [], "old_stps": [], "prev_flat_grad": None,
+                      "prev_loss": None}
         first = group["params"][0]
         return self.state.setdefault(first, new) if parameter is first else {}
+
+    def shown(self, group: Group, state: State) -> State:
+        if not state.get("n_iter"):
+            return {}
+        changes, steps = state["old_dirs"], state["old_stps"]
+        scale = changes[-1].dot(steps[-1]) / changes[-1].dot(changes[-1]) if changes else 1
+        inverses = [1.0 / y.dot(s) for y, s in zip(changes, steps, strict=True)]
+        return {**state, "al": [None] * group["history_size"], "ro": inverses, "H_diag": scale}
 
     def step(self, closure: Closure | None = None) -> Any:
         """The loss before the first step. Raises TypeError without `closure`, which computes the loss and its gradients."""
@@ -110,6 +119,7 @@ class LBFGS(Optimizer):
             state["n_iter"] += 1
             direction = state["d"] = self._direction(state, gradient, group["history_size"])
             last_loss, state["prev_flat_grad"] = loss, gradient
+            state["prev_loss"] = loss
             first = min(1.0, 1.0 / float(gradient.abs().sum())) if state["n_iter"] == 1 else 1.0
             step, slope, count = first * group["lr"], float(gradient.dot(direction)), 0
             if slope > -group["tolerance_change"]:

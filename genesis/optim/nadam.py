@@ -5,10 +5,12 @@ from __future__ import annotations
 import math
 from functools import lru_cache
 
+from genesis.functions.creation import tensor
+from genesis.ir.dtypes import float32
 from genesis.ir.replayable import replayable_module
 from genesis.ops.elementwise import sqrt
 from genesis.optim.adam import BETAS, averaging
-from genesis.optim.declaration import DeclaredOptimizer, Group, Numbers, setting
+from genesis.optim.declaration import DeclaredOptimizer, Group, Numbers, State, setting
 from genesis.optim.update_rule import Results, Scalar, Value, average_of, descent, shrunk, update_rule
 
 
@@ -33,11 +35,16 @@ class NAdam(DeclaredOptimizer):
     lr: float = setting(default=2e-3, least=0, doc="the step size")
     betas: tuple[float, float] = BETAS
     eps: float = setting(default=1e-8, least=0, doc="added to the square root that divides")
-    weight_decay: float = setting(default=0.0, least=0, doc="times the parameter, added to its gradient")
+    weight_decay: float = setting(default=0, least=0, doc="times the parameter, added to its gradient")
     momentum_decay: float = setting(default=4e-3, least=0, doc="how fast the momentum grows towards the first beta")
     decoupled_weight_decay: bool = setting(default=False, doc="have weight decay shrink the parameter itself, as AdamW does")
     operation, kinds = nadam_update, ("exp_avg", "exp_avg_sq")
     example = "lr=0.1", "[0.8944, 1.8944]"
+
+    def shown(self, group: Group, state: State) -> State:
+        kept, beta1 = super().shown(group, state), group["betas"][0]
+        product = _product(beta1, group["momentum_decay"], state["step"])
+        return {**kept, "mu_product": tensor(product, dtype=float32)} if kept else {}
 
     def settings(self, group: Group, age: int) -> Numbers:
         (beta1, beta2), lr = group["betas"], float(group["lr"])

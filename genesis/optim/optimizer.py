@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from itertools import chain
-from typing import Any
+from typing import Any, ClassVar
 
 from genesis.execution.flush import flush_all
 from genesis.functions.creation import full_like, tensor
-from genesis.ir.annotations import Arguments, Options, Tree
+from genesis.ir.annotations import AnyFunction, Arguments, Options, Tree
+from genesis.ir.dtypes import float32
 from genesis.ir.replayable import replayable_module
 from genesis.ops.registry import Operation
+from genesis.optim.hooks import HookHandle, OptimizerHooks
 from genesis.runtime.devices import CPU, Device, seen_devices
 from genesis.tensor.dispatch import call
 from genesis.tensor.handle import Tensor
@@ -41,6 +43,9 @@ class Optimizer:
     """
 
     has_stepped = False  # schedulers ask
+    fixed: ClassVar[Options] = {}  # settings of groups that the constructor does not take
+    keeps_before_stepping = False  # whether state dicts show the state of a parameter that has not moved yet
+    hooks: OptimizerHooks | None = None
 
     def __init__(self, parameters: Members, defaults: Group, hints: Options | None = None) -> None:
         if unknown := (hints or {}).keys() - {*HINTS}:
@@ -50,7 +55,11 @@ class Optimizer:
         self.defaults = defaults
         self.param_groups: list[Group] = []
         self.state: dict[Tensor, State] = {}
-        listed: list[Tree] = [parameters] if isinstance(parameters, Tensor) else list(parameters)
+        if isinstance(parameters, Tensor):
+            raise TypeError(
+                f"{type(self).__name__}: params argument given to the optimizer should be an iterable of Tensors or dicts, but "
+                f"got a Tensor of shape {parameters.shape}; want [tensor]")
+        listed: list[Tree] = list(parameters)
         if not listed:
             raise ValueError(f"{type(self).__name__}: got no parameters")
         groups: list[Group] = listed if isinstance(listed[0], dict) else [{"params": listed}]
@@ -61,6 +70,11 @@ class Optimizer:
         """Update the tensors of `group["params"]` too, with the group's own settings where it has some."""
         name = type(self).__name__
         members = [group["params"]] if isinstance(group["params"], Tensor) else list(group["params"])
+        members, names = _named(members)
+        if names or "param_names" in group:
+            group = {**group, "param_names": names or group["param_names"]}
+        if self.param_groups and ("param_names" in group) != ("param_names" in self.param_groups[0]):
+            raise ValueError(f"{name}: all optimizer param groups should be with/without names; cannot add another kind")
         known = {id(p) for g in self.param_groups for p in g["params"]}
         for parameter in members:
             if not isinstance(parameter, Tensor) or not parameter.is_leaf:
@@ -68,7 +82,9 @@ class Optimizer:
             if id(parameter) in known:
                 raise ValueError(f"{name}: a parameter of shape {parameter.shape} is given twice")
             known.add(id(parameter))
-        group = {**self.defaults, **group, "params": members}
+        group = {**self.defaults, **self.fixed, **group, "params": members}
+        if isinstance(group.get("lr"), Tensor) and group["lr"].numel() != 1:
+            raise ValueError(f"{name}: Tensor lr must be 1-element, got shape {group['lr'].shape}")
         self.check(group)
         self.param_groups.append(group)
         for parameter in members:
@@ -132,7 +148,10 @@ class Optimizer:
 
     def update(self, parameters: list[Tensor], group: Group, age: int) -> None:
         """Move `parameters`, whose step number is `age`."""
-        settings, slots = self.settings(group, age), self.slots(group)
+        self._update(parameters, group, age, self.slots(group))
+
+    def _update(self, parameters: list[Tensor], group: Group, age: int, slots: tuple[str, ...]) -> None:
+        settings = self.settings(group, age)
         kept = [[self.state[p][kind] for p in parameters] if kind in slots else [] for kind in self.kinds]
         settings = optimizer_updates(self, group, parameters, settings)
         results = call(self.operation, (parameters, _gradients(parameters), *kept, *settings), bare=True)
@@ -156,15 +175,28 @@ class Optimizer:
         for group in self.param_groups:
             for parameter in group["params"]:
                 positions[id(parameter)] = len(positions)
+        if self.hooks is not None:
+            self.hooks.call("state_dict_pre", self)
         groups = [{**group, "params": [positions[id(p)] for p in group["params"]]} for group in self.param_groups]
-        state = {
-            positions[id(p)]: {k: detach(v) if isinstance(v, Tensor) else v for k, v in kept.items()}
-            for p, kept in self.state.items()
-        }
-        return {"state": dict(sorted(state.items())), "param_groups": groups}
+        state = {}
+        for group in self.param_groups:
+            for parameter in group["params"]:
+                kept = self.shown(group, self.state[parameter]) if parameter in self.state else {}
+                if kept:
+                    state[positions[id(parameter)]] = {k: detach(v) if isinstance(v, Tensor) else v for k, v in kept.items()}
+        made: State = {"state": dict(sorted(state.items())), "param_groups": groups}
+        return made if self.hooks is None else self.hooks.passed("state_dict_post", self, made)
+
+    def shown(self, group: Group, state: State) -> State:
+        """What state dicts show of a parameter's state: PyTorch's names, "step" as a 0-d tensor."""
+        if not (state["step"] or self.keeps_before_stepping):
+            return {}
+        return {**state, "step": tensor(float(state["step"]), dtype=float32)}
 
     def load_state_dict(self, state_dict: Options) -> None:
         """Load settings and (copied) state from `state_dict`. Raises ValueError if its groups have other sizes."""
+        if self.hooks is not None:
+            state_dict = self.hooks.passed("load_pre", self, state_dict)
         saved = state_dict["param_groups"]
         sizes, own = [len(g["params"]) for g in saved], [len(g["params"]) for g in self.param_groups]
         if sizes != own:
@@ -175,6 +207,45 @@ class Optimizer:
                 for position, parameter in zip(source["params"], group["params"], strict=True):
                     self._load(parameter, group, state_dict["state"].get(position))
             flush_all()
+        if self.hooks is not None:
+            self.hooks.call("load_post", self)
+
+    # ---- hooks ----
+
+    def register_step_pre_hook(self, hook: AnyFunction) -> HookHandle:
+        """Call `hook(optimizer, args, kwargs)` before each step; a pair that it returns takes the place of both."""
+        return self._hooked("step_pre", hook, steps=True)
+
+    def register_step_post_hook(self, hook: AnyFunction) -> HookHandle:
+        """Call `hook(optimizer, args, kwargs)` behind each step."""
+        return self._hooked("step_post", hook, steps=True)
+
+    def register_state_dict_pre_hook(self, hook: AnyFunction, prepend: bool = False) -> HookHandle:
+        """Call `hook(optimizer)` before a state dict is made."""
+        return self._hooked("state_dict_pre", hook, prepend)
+
+    def register_state_dict_post_hook(self, hook: AnyFunction, prepend: bool = False) -> HookHandle:
+        """Call `hook(optimizer, state_dict)` with each state dict; one that it returns takes its place."""
+        return self._hooked("state_dict_post", hook, prepend)
+
+    def register_load_state_dict_pre_hook(self, hook: AnyFunction, prepend: bool = False) -> HookHandle:
+        """Call `hook(optimizer, state_dict)` before one is loaded; one that it returns is loaded instead."""
+        return self._hooked("load_pre", hook, prepend)
+
+    def register_load_state_dict_post_hook(self, hook: AnyFunction, prepend: bool = False) -> HookHandle:
+        """Call `hook(optimizer)` when a state dict has been loaded."""
+        return self._hooked("load_post", hook, prepend)
+
+    def _hooked(self, kind: str, hook: AnyFunction, prepend: bool = False, steps: bool = False) -> HookHandle:
+        if self.hooks is None:
+            self.hooks = OptimizerHooks()
+        if steps and "step" not in vars(self):  # an optimizer without such hooks calls `step` itself
+            self.step = self.hooks.around(self, type(self).step)  # type: ignore[method-assign]
+        return self.hooks.add(kind, hook, prepend)
+
+    def __getstate__(self) -> State:
+        """Copies have no hooks."""
+        return {name: value for name, value in vars(self).items() if name not in ("step", "hooks")}
 
     def _load(self, parameter: Tensor, group: Group, saved: Options | None) -> None:
         """Load the state of `parameter`, copied; None removes it."""
@@ -193,6 +264,16 @@ class Optimizer:
             lines += [f"Parameter Group {number}"]
             lines += [f"    {name}: {value}" for name, value in sorted(group.items()) if name != "params"]
         return "\n".join([*lines, ")"])
+
+
+def _named(members: Sequence[Tree]) -> tuple[list[Tree], list[str]]:
+    """The parameters among `members`, and their names if these are pairs. Raises ValueError where only some are."""
+    pairs = [isinstance(member, tuple) and len(member) == 2 and isinstance(member[0], str) for member in members]
+    if not any(pairs):
+        return list(members), []
+    if not all(pairs):
+        raise ValueError("all optimizer params should be with/without names; some param names are missing")
+    return [parameter for _, parameter in members], [name for name, _ in members]
 
 
 def _gradients(parameters: Sequence[Tensor]) -> list[Tensor | None]:

@@ -28,7 +28,7 @@ class RAdam(DeclaredOptimizer):
     lr: float = setting(default=1e-3, least=0, doc="the step size")
     betas: tuple[float, float] = BETAS
     eps: float = setting(default=1e-8, least=0, doc="added to the square root that divides")
-    weight_decay: float = setting(default=0.0, least=0, doc="times the parameter, added to its gradient")
+    weight_decay: float = setting(default=0, least=0, doc="times the parameter, added to its gradient")
     decoupled_weight_decay: bool = setting(default=False, doc="have weight decay shrink the parameter itself, as AdamW does")
     operation, kinds = radam_update, ("exp_avg", "exp_avg_sq")
     example = "lr=0.1", "[0.8000, 1.6000]"

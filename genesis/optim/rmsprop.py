@@ -31,8 +31,8 @@ class RMSprop(DeclaredOptimizer):
     lr: float = setting(default=1e-2, least=0, doc="the step size")
     alpha: float = setting(default=0.99, least=0, doc="how much of the averages is kept per step")
     eps: float = setting(default=1e-8, least=0, doc="added to the square root that divides")
-    weight_decay: float = setting(default=0.0, least=0, doc="times the parameter, added to its gradient")
-    momentum: float = setting(default=0.0, least=0, doc="how much of the last step is kept")
+    weight_decay: float = setting(default=0, least=0, doc="times the parameter, added to its gradient")
+    momentum: float = setting(default=0, least=0, doc="how much of the last step is kept")
     centered: bool = setting(default=False, doc="divide by the standard deviation instead: the average's square is taken off")
     operation, kinds = rmsprop_update, ("square_avg", "grad_avg", "momentum_buffer")
     example = "lr=0.01", "[0.9000, 1.9000]"

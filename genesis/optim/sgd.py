@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from genesis.ir.replayable import replayable_module
-from genesis.optim.declaration import DeclaredOptimizer, Group, Numbers, setting
+from genesis.optim.declaration import DeclaredOptimizer, Group, Numbers, State, setting
 from genesis.optim.update_rule import Results, Scalar, Value, descent, is_literal, update_rule
 
 
@@ -27,13 +27,14 @@ class SGD(DeclaredOptimizer):
     """
 
     lr: float = setting(default=1e-3, least=0, doc="the step size")
-    momentum: float = setting(default=0.0, least=0, doc="how much of the last step is kept")
-    dampening: float = setting(default=0.0, doc="how much of a gradient the velocity leaves out (of the first, nothing)")
-    weight_decay: float = setting(default=0.0, least=0, doc="times the parameter, added to its gradient")
+    momentum: float = setting(default=0, least=0, doc="how much of the last step is kept")
+    dampening: float = setting(default=0, doc="how much of a gradient the velocity leaves out (of the first, nothing)")
+    weight_decay: float = setting(default=0, least=0, doc="times the parameter, added to its gradient")
     nesterov: bool = setting(default=False, doc="step along gradient + momentum * v instead")
 
     operation, kinds = sgd_update, ("momentum_buffer",)
     example = "lr=0.1", "[0.8000, 1.6000]"
+    hints = ("foreach", "differentiable", "fused")
 
     def check(self, group: Group) -> None:
         super().check(group)
@@ -42,6 +43,9 @@ class SGD(DeclaredOptimizer):
 
     def slots(self, group: Group) -> tuple[str, ...]:
         return self.kinds if group["momentum"] else ()
+
+    def shown(self, group: Group, state: State) -> State:
+        return {name: state[name] for name in self.slots(group)} if state["step"] else {}
 
     def settings(self, group: Group, age: int) -> Numbers:
         fresh, decay = 1.0 if age == 1 else 1.0 - group["dampening"], float(group["weight_decay"])

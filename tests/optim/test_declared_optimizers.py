@@ -15,7 +15,7 @@ DECLARED = [kind for _, kind in inspect.getmembers(optim, inspect.isclass) if is
 @pytest.mark.parametrize("kind", DECLARED)
 def test_settings_are_arguments_defaults_and_documented(kind):
     arguments = inspect.signature(kind).parameters
-    defaults = kind([genesis.ones(1, requires_grad=True)]).defaults
+    defaults = kind([genesis.ones(1, 1, requires_grad=True)]).defaults
     assert next(iter(arguments)) == "params"
     for name, value in defaults.items():
         assert arguments[name].default == value

@@ -1,0 +1,69 @@
+"""Hooks of optimizers: functions that are called around steps and state dicts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from genesis.ir.annotations import AnyFunction
+
+T = TypeVar("T")
+
+
+class HookHandle:
+    """What `remove()` takes a hook away by; as a context manager it does so at its end."""
+
+    def __init__(self, hooks: list[AnyFunction], hook: AnyFunction) -> None:
+        self._hooks, self._hook = hooks, hook
+
+    def remove(self) -> None:
+        """Take the hook away; once more does nothing."""
+        if self._hook in self._hooks:
+            self._hooks.remove(self._hook)
+
+    def __enter__(self) -> HookHandle:
+        return self
+
+    def __exit__(self, *raised: object) -> None:
+        self.remove()
+
+
+class OptimizerHooks:
+    """The hooks of one optimizer, by kind, in the order of their calls."""
+
+    def __init__(self) -> None:
+        self._by_kind: dict[str, list[AnyFunction]] = {}
+
+    def add(self, kind: str, hook: AnyFunction, prepend: bool = False) -> HookHandle:
+        """Add a hook, before the others with `prepend`."""
+        hooks = self._by_kind.setdefault(kind, [])
+        hooks.insert(0 if prepend else len(hooks), hook)
+        return HookHandle(hooks, hook)
+
+    def call(self, kind: str, optimizer: object) -> None:
+        """Call those of a kind with the optimizer."""
+        for hook in [*self._by_kind.get(kind, ())]:
+            hook(optimizer)
+
+    def passed(self, kind: str, optimizer: object, value: T) -> T:
+        """`value`, or what hooks of the kind put in its place."""
+        for hook in [*self._by_kind.get(kind, ())]:
+            found = hook(optimizer, value)
+            value = value if found is None else found
+        return value
+
+    def around(self, optimizer: object, step: Callable[..., T]) -> Callable[..., T]:
+        """`step` of the optimizer between the hooks of steps."""
+
+        def hooked(*args: Any, **kwargs: Any) -> T:
+            given: tuple[Any, ...] = (optimizer, *args)
+            for hook in [*self._by_kind.get("step_pre", ())]:
+                changed = hook(optimizer, given, kwargs)
+                if changed is not None:
+                    given, kwargs = changed
+            result = step(*given, **kwargs)
+            for hook in [*self._by_kind.get("step_post", ())]:
+                hook(optimizer, given, kwargs)
+            return result
+
+        return hooked
