@@ -124,7 +124,8 @@ class Seen:
             return
         version = value._version if self.lib is genesis else None
         about = array.dtype.name, tuple(value.shape), value.requires_grad, value.is_leaf, version
-        self.facts.append((name, (about, array.tobytes())))
+        # Without the sign of zero: a sum of one element -0.0 begins with 0.0 in NumPy, and with the element in kernels.
+        self.facts.append((name, (about, (array + array.dtype.type(0)).tobytes())))
         if value.is_leaf and value.grad is not None:
             self.see(value.grad, f"{name}.grad")
 
@@ -262,7 +263,7 @@ def unlike_torch(script: Script, made: list[Any] | None = None) -> str:
     flush_all()
     have, want = run(script, exact_references()), run(script, nullcontext(), lib=torch)
     for got, wanted in zip(have, want, strict=False):
-        if isinstance(wanted[1], Failed) and isinstance(wanted[1].error, RuntimeError) and got[1] != wanted[1]:
+        if isinstance(wanted[1], Failed) and isinstance(wanted[1].error, RuntimeError):
             return ""
         if _plainly(got) != _plainly(wanted):
             return f"torch: {told(got)}, want {told(wanted)}"
@@ -270,11 +271,10 @@ def unlike_torch(script: Script, made: list[Any] | None = None) -> str:
 
 
 def _plainly(fact: tuple[str, Any]) -> tuple[str, Any]:
-    """A fact without what libraries tell differently: types of exceptions, versions and the sign of zero."""
+    """A fact without what libraries tell differently: types of exceptions, and versions."""
     name, what = fact
     if isinstance(what, Failed):
         return name, "failed"
     if isinstance(what, tuple) and len(what) == 2 and isinstance(what[1], bytes):
-        dtype = what[0][0]
-        return name, (what[0][:4], (np.frombuffer(what[1], dtype) + np.zeros((), dtype)).tobytes())
+        return name, (what[0][:4], what[1])
     return name, what
