@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from genesis.ir.replayable import replayable
 from genesis.runtime.cuda import gpu_count, opened
 from genesis.runtime.cuda.gpu import Gpu, Properties
 from genesis.runtime.cuda.memory import GpuMemory
@@ -110,3 +111,7 @@ def memory_of(device: GpuLike) -> GpuMemory:
 
 def _gpu(device: GpuLike) -> Gpu:
     return memory_of(device).gpu
+
+
+for _function in (is_available, device_count, is_bf16_supported, current_device, get_device_name, get_device_capability):
+    replayable(_function)

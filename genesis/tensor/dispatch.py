@@ -14,6 +14,7 @@ import numpy as np
 from genesis.execution.flush import flush, realize
 from genesis.ir.annotations import Attributes
 from genesis.ir.dtypes import DType, from_numpy_dtype
+from genesis.ir.replayable import replayable
 from genesis.ir.shapes import Shape
 from genesis.ops.registry import OPERATIONS, Operation
 from genesis.runtime.devices import CPU, Device
@@ -48,6 +49,7 @@ _SNAPSHOT_BYTES = 1 << 20
 
 
 @attribute
+@replayable
 def is_leaf(self: Tensor) -> bool:
     """True unless an operation that carries gradients made it."""
     return not array_of(self).node.differentiable

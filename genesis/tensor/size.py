@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import Any, SupportsIndex
 
 from genesis.ir.library import Library
+from genesis.ir.replayable import replayable_module
 from genesis.ir.shapes import numel
 
 
@@ -50,3 +51,6 @@ class Size(tuple[int, ...]):
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Size, (tuple(self),)
+
+
+replayable_module(__name__)

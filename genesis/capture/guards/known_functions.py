@@ -22,6 +22,8 @@ from types import (
 
 import numpy as np
 
+from genesis.capture.guards.kinds import unknown_base
+
 
 def _names(text: str) -> frozenset[str]:
     return frozenset(text.split())
@@ -101,6 +103,8 @@ def is_known_function(function: object) -> bool:
         return module in _WHOLE or name in _FUNCTIONS.get(module, ())
     if isinstance(function, WrapperDescriptorType | MethodWrapperType):  # operators and the like, of a known type
         return True
+    if name == "__new__" and isinstance(owner, type):
+        return unknown_base(owner) is None
     kind = owner if isinstance(owner, type) else type(owner)
     for base in kind.__mro__:
         if name in vars(base):

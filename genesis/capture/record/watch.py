@@ -161,7 +161,7 @@ class Watch:
         elif isinstance(owner, GradScaler) and code.co_name in _SCALING:
             self._refuse("a GradScaler looks at gradients, for an overflow, and steps or does not")
         elif self._is_called_by_user(frame):
-            self._refuse(f"it calls {code.co_name} of {frame.f_globals.get('__name__')}")
+            self._refuse(f"it calls {code.co_name} of {frame.f_globals.get('__name__')}, which is not marked as replayable")
 
     def _is_called_by_user(self, frame: FrameType) -> bool:
         """Whether the user's code called it, directly or through the standard library."""

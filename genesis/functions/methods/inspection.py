@@ -10,7 +10,7 @@ from genesis.functions.overrides import function
 from genesis.ir.annotations import AnyFunction
 from genesis.ir.dtypes import DTYPES, DType
 from genesis.ir.library import Library
-from genesis.ir.replayable import replayable_module
+from genesis.ir.replayable import replayable, replayable_module
 from genesis.ir.shapes import Shape, normalize_axis
 from genesis.ir.shapes import numel as product
 from genesis.runtime.devices import Device
@@ -49,7 +49,7 @@ def _told(show: Callable[[AnyFunction], object], kind: builtins.type, told: Mapp
     """Attributes (or methods: that is how they are to `show`) of one kind, an expression each."""
     for name, (doc, expression) in told.items():
         expression.__name__, expression.__doc__, expression.__annotations__ = name, doc, {"return": kind}
-        show(expression)
+        show(expression if name == "storage_offset" else replayable(expression))
 
 
 _told(attribute, Device, {"device": ("Where the tensor's memory is.", lambda self: array_of(self).device)})

@@ -1,0 +1,117 @@
+"""What a replay may rest on: instructions, functions of C, kinds of objects, and the library's functions that are marked."""
+
+import dis
+import inspect
+import itertools
+import logging
+import os
+import threading
+import time
+from types import FunctionType
+
+import pytest
+
+import genesis
+from genesis import nn, optim
+from genesis.capture.guards.opcodes import UNDERSTOOD, names_in
+from genesis.debug import explain
+from genesis.ir.replayable import is_replayable
+from genesis.nn import functional as F
+
+HERE = os.path.basename(__file__)
+X = genesis.ones(3)
+
+# Public functions whose calls are not replayed: they have effects, or depend on what no guard compares.
+UNMARKED = {
+    "genesis": {
+        "doctor", "get_float32_matmul_precision", "get_printoptions", "load", "manual_seed", "save", "set_default_device",
+        "set_default_dtype", "set_float32_matmul_precision", "set_num_threads", "set_printoptions", "seed", "initial_seed",
+        "get_rng_state", "set_rng_state",
+    },
+    "genesis.Tensor": {
+        "__array__", "__cuda_array_interface__", "__dlpack__", "__repr__", "data_ptr", "register_hook",
+        "register_post_accumulate_grad_hook", "retain_grad", "retains_grad", "set_creator", "storage_offset",
+    },
+    "nn.functional": set(), "genesis.linalg": set(), "genesis.fft": set(), "genesis.special": set(), "nn.init": set(),
+    "genesis.autograd": {"gradcheck", "gradgradcheck", "numerical_gradient_check"}, "genesis.func": {"functional_call"},
+    "nn.Module": {
+        "load_state_dict", "register_buffer", "register_forward_hook", "register_forward_pre_hook",
+        "register_full_backward_hook", "register_full_backward_pre_hook", "register_parameter", "state_dict",
+    },
+    "optim.Optimizer": {"add_param_group", "load_state_dict", "state_dict"},
+}
+
+
+def function_behind(member):
+    """The Python function of a function, method or property."""
+    member = getattr(member, "__func__", member)
+    return member.fget if isinstance(member, property) else member
+
+
+@pytest.mark.parametrize("where", UNMARKED)
+def test_every_public_function_is_marked_or_known_not_to_be(where):
+    owner = eval(where)
+    found = {name: function_behind(inspect.getattr_static(owner, name, None)) for name in dir(owner)}
+    functions = {name: function for name, function in found.items() if isinstance(function, FunctionType)}
+    ours = {name for name, f in functions.items() if str(f.__globals__["__name__"]).startswith("genesis")}
+    assert {name for name in ours if not is_replayable(functions[name].__code__)} - {"compile"} == UNMARKED[where]
+
+
+def test_no_instruction_is_unknown_but_a_few():
+    unknown = {name for name in dis.opmap if not name.startswith(("INSTRUMENTED", "<"))} - UNDERSTOOD
+    assert not {name for name in unknown if name.startswith(("LOAD_FAST", "POP_JUMP", "BINARY", "BUILD_L", "CALL"))} - {
+        "CALL_NON_PY_GENERAL"}
+    assert "IMPORT_STAR" in unknown and "GET_AWAITABLE" in unknown
+
+
+def test_an_instruction_that_is_not_understood_is_named():
+    async def waits():
+        return await waits()
+
+    assert names_in(waits.__code__).unknown[0] in ("GET_AWAITABLE", "GET_AITER")
+
+
+lock, counter, log = threading.Lock(), itertools.count(1), logging.getLogger("test")
+NOT_UNDERSTOOD = {
+    "a function of C": (lambda x: x * time.time(), "it calls time"),
+    "a function of C that is handed on": (lambda x: x * sum(map(time.gmtime, ())), "gmtime"),
+    "a module of Python's": (lambda x: log.debug("x") or x, "logging"),
+    "a kind of object": (lambda x: x * lock.locked(), "_thread.lock"),
+    "an iterator": (lambda x: x * next(counter), "iterator"),
+    "a function of the library": (lambda x: x * len(nn.Linear(1, 1).state_dict()), "state_dict"),
+    "a function of the library, held elsewhere": (lambda x: seed_of[0](0) or x, "manual_seed"),
+    "a name of a tensor's own": (lambda x: x * x._version, "_version"),
+}
+seed_of = [genesis.manual_seed]
+
+
+@pytest.mark.parametrize("what", NOT_UNDERSTOOD)
+def test_what_is_not_understood_is_called_each_time_and_explained_with_its_line(what):
+    function, reason = NOT_UNDERSTOOD[what]
+    compiled = genesis.compile(function)
+    for _ in range(3):
+        compiled(X)
+    assert not compiled.entries
+    told = [str(refusal) for refusal in explain(function, X).refusals]
+    assert any(reason in line and HERE in line for line in told), told
+
+
+def test_an_ordinary_step_is_understood():
+    model = nn.Sequential(nn.Linear(3, 4), nn.GELU(), nn.LayerNorm(4), nn.Linear(4, 1))
+    optimizer = optim.AdamW(model.parameters(), lr=1e-2)
+    scheduler = optim.lr_scheduler.StepLR(optimizer, 3)
+
+    @genesis.compile
+    def step(x):
+        optimizer.zero_grad(set_to_none=True)
+        with genesis.autocast(enabled=False):
+            loss = F.mse_loss(model(x), x.sum(-1, keepdim=True))
+        loss.backward()
+        nn.utils.clip_grad_norm_([p for p in model.parameters() if p.grad is not None], 1.0)
+        optimizer.step()
+        scheduler.step()
+        return {"loss": loss.detach(), "device": x.device, "rows": x.size(0), "last": x.dim() - 1}
+
+    for _ in range(5):
+        step(genesis.ones(2, 3))
+    assert step.refusals == [] and step.entries[0].replays >= 3
