@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Iterator
 from typing import Any, Unpack
 
 import numpy as np
@@ -19,7 +21,7 @@ from genesis.tensor.handle import Tensor, method
 from genesis.tensor.out import takes_out
 
 __all__ = [
-    "bernoulli", "get_rng_state", "initial_seed", "manual_seed", "multinomial", "normal", "rand", "rand_like",
+    "bernoulli", "fork_rng", "get_rng_state", "initial_seed", "manual_seed", "multinomial", "normal", "rand", "rand_like",
     "randint", "randint_like", "randn", "randn_like", "randperm", "seed", "set_rng_state",
 ]
 
@@ -39,6 +41,27 @@ def manual_seed(seed: int) -> None:
     True
     """
     rng.manual_seed(int(seed))
+
+
+@contextlib.contextmanager
+def fork_rng(
+    devices: object = None, enabled: bool = True, _caller: str = "fork_rng", _devices_kw: str = "devices",
+    device_type: str = "cuda",
+) -> Iterator[None]:
+    """A context behind which random numbers continue as if none had been drawn within; not with `enabled` False.
+
+    >>> genesis.manual_seed(0)
+    >>> with genesis.random.fork_rng():
+    ...     a = genesis.rand(3)
+    >>> bool((a == genesis.rand(3)).all())
+    True
+    """
+    state = get_rng_state()
+    try:
+        yield
+    finally:
+        if enabled:
+            set_rng_state(state)
 
 
 def _floating(name: str, dtype: DType | None) -> DType:

@@ -12,12 +12,13 @@ FILES = sorted(PACKAGE.rglob("*.py"))
 # The floors, from the lowest up: folders and loose modules. A file imports from its own floor and those below it.
 FLOORS = [
     "ir", "pytree", "runtime", "ops", "lower", "codegen", "tracing", "execution", "tensor", "autograd", "functions", "random",
-    "linalg", "special", "fft", "masked", "array_api", "signal", "utils", "nn", "optim", "amp", "backends", "func", "function",
+    "linalg", "special", "testing",
+    "fft", "masked", "array_api", "signal", "utils", "nn", "optim", "amp", "backends", "func", "function",
     "cuda", "serialization", "capture", "debug", "tune", "", "oneflow", "as_torch", "__main__",
 ]
 USERS = {  # modules that users import, and nothing else, lie loose
     "__init__", "__main__", "fft", "function", "linalg", "masked", "oneflow", "pytree", "random", "special",
-    "tune",
+    "testing", "tune",
 }
 # What takes long to import waits until it is asked for: the first kernel to compile, the first graph drawn, a reference's
 # special functions, the data loader's threads, the first CUDA device.

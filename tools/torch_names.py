@@ -73,8 +73,9 @@ def shown(name: str, value: object) -> bool:
     if name.startswith("__") or not name.isidentifier() or value is typing.Any or name == "TYPE_CHECKING":
         return False
     if isinstance(value, types.ModuleType):
-        return value.__name__.startswith("torch")
-    return not str(getattr(value, "__module__", None) or "torch").startswith(("typing", "collections", "functools", "abc"))
+        return value.__name__.startswith("torch.")
+    home = str(getattr(value, "__module__", None) or "torch").partition(".")[0]
+    return home == "builtins" or home not in {*sys.stdlib_module_names, "typing_extensions"}
 
 
 def lines() -> list[str]:

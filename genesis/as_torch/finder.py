@@ -1,7 +1,7 @@
 """The import hook: `import torch` and whatever is below it finds modules that show genesis' objects under PyTorch's names.
 
-A name is looked up when it is first asked for: in the table of names, among the modules below, in the modules of genesis
-that the table gives for this one. What PyTorch has and genesis lacks is a stand-in that raises when it is used; what
+A name is looked up in the table of names, in the modules of genesis that the table gives for this one, and, when it is
+asked for, among the modules below. What PyTorch has and genesis lacks is a stand-in that raises when it is used; what
 PyTorch does not have either is an AttributeError, as there.
 """
 
@@ -22,7 +22,7 @@ from genesis.as_torch.table import COMMON, EVERYTHING, MODULES, NAMES
 from genesis.ir.replayable import replayable_module
 from genesis.serialization import safetensors
 
-_ABSENT = object()
+ABSENT = object()
 
 
 def is_module(path: str) -> bool:
@@ -54,7 +54,7 @@ def is_known(path: str, name: str) -> bool:
 
 
 def look_up(path: str, name: str) -> object:
-    """What genesis has for a name of a module; `_ABSENT` if nothing."""
+    """What genesis has for a name of a module; `ABSENT` if nothing."""
     full = f"{path}.{name}"
     if full in NAMES:
         return NAMES[full]
@@ -63,10 +63,10 @@ def look_up(path: str, name: str) -> object:
         return COMMON[name]
     if known or (path in EVERYTHING and not name.startswith("__")):
         for source in source_of(path):
-            value = getattr(source, name, _ABSENT)
-            if value is not _ABSENT and not _is_foreign(value):
+            value = getattr(source, name, ABSENT)
+            if value is not ABSENT and not _is_foreign(value):
                 return value
-    return _ABSENT
+    return ABSENT
 
 
 def _is_foreign(value: object) -> bool:
@@ -79,7 +79,7 @@ def has(sources: Iterable[object], path: str, name: str) -> bool:
     if path == "torch.Tensor":
         return hasattr(COMMON["Tensor"], name)
     full = f"{path}.{name}"
-    return look_up(path, name) is not _ABSENT or full in MODULES or (is_module(full) and bool(source_of(full)))
+    return look_up(path, name) is not ABSENT or full in MODULES or (is_module(full) and bool(source_of(full)))
 
 
 class Door(ModuleType):
@@ -88,12 +88,12 @@ class Door(ModuleType):
     def __getattr__(self, name: str) -> Any:
         path = self.__name__
         found = look_up(path, name)
-        if found is _ABSENT and is_module(f"{path}.{name}") and not name.startswith("__"):
+        if found is ABSENT and is_module(f"{path}.{name}") and not name.startswith("__"):
             __import__(f"{path}.{name}")
             found = sys.modules[f"{path}.{name}"]
-        if found is _ABSENT and is_known(path, name):
+        if found is ABSENT and is_known(path, name):
             found = missing(f"{path}.{name}")
-        if found is _ABSENT:
+        if found is ABSENT:
             raise AttributeError(f"module {path!r} has no attribute {name!r}")
         setattr(self, name, found)
         return found
@@ -103,7 +103,7 @@ class Door(ModuleType):
 
 
 class _Opens(Loader):
-    """Makes the module; its names come when they are asked for."""
+    """Makes the module, with the names that genesis has."""
 
     def create_module(self, spec: ModuleSpec) -> ModuleType:
         return Door(spec.name, f"PyTorch's {spec.name}, of genesis.")
@@ -111,6 +111,10 @@ class _Opens(Loader):
     def exec_module(self, module: ModuleType) -> None:
         if module.__name__ == "torch":
             vars(module)["__version__"] = version()
+        for name in names_of(module.__name__):  # now: an attribute that comes later is a change of what a compiled call reads
+            value = look_up(module.__name__, name)
+            if value is not ABSENT:
+                vars(module)[name] = value
         source = next((s for s in source_of(module.__name__) if isinstance(s, ModuleType)), None)
         vars(module)["__file__"] = getattr(source, "__file__", __file__)
 

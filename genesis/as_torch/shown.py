@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from genesis.functions.methods.inspection import ElementCount
 from genesis.ir.library import Library
-from genesis.ir.replayable import replayable_module
+from genesis.ir.replayable import replayable, replayable_module
 from genesis.tensor.handle import Tensor
 from genesis.tensor.size import Size
 
@@ -15,10 +15,12 @@ def show_as(library: str) -> None:
     plain = Tensor.shape.fget  # type: ignore[attr-defined]
     count = Tensor.size.fget  # type: ignore[attr-defined]
 
+    @replayable
     def shape(self: Tensor) -> Size:
         """The extents."""
         return Size(plain(self))
 
+    @replayable
     def size(self: Tensor) -> ElementCount:
         """The number of elements; called, the shape or an extent."""
         made: ElementCount = count(self)

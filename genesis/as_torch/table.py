@@ -14,23 +14,9 @@ import genesis
 import genesis.optim.lr_scheduler.scheduler as scheduler
 import genesis.utils.data as data
 from genesis import (
-    amp,
-    autograd,
-    backends,
-    cuda,
-    fft,
-    func,
-    linalg,
-    masked,
-    nn,
-    optim,
-    pytree,
-    random,
-    serialization,
-    signal,
-    special,
+    amp, autograd, backends, cuda, fft, func, linalg, masked, nn, optim, random, serialization, signal, special, testing,
 )
-from genesis.as_torch.stand_ins import compilers, ntuples, overriding, processes, types
+from genesis.as_torch.stand_ins import compilers, ntuples, overriding, precision, processes, top, trees, types
 from genesis.as_torch.stand_ins.settings import Settings, no, no_effect, nothing
 from genesis.autograd import hooks
 from genesis.nn import functional, init, parallel, utils
@@ -39,10 +25,28 @@ from genesis.tensor.handle import Tensor
 from genesis.tensor.size import Size
 from genesis.utils import checkpoint
 
+BACKENDS = (
+    "cpu", "mha", "mkl", "mkldnn", "nnpack", "openmp", "opt_einsum", "quantized", "xeon", "xnnpack", "kleidiai", "cusparselt",
+)
 Source = Any  # a module, a class or any object with attributes
 
+class Backend:
+    """What is asked about libraries that PyTorch computes with: they are not here."""
+
+    enabled = deterministic = False
+    is_available = staticmethod(no)
+    flags = verbose = staticmethod(no_effect)
+    set_flags = staticmethod(nothing)
+    engine, supported_engines = "none", ("none",)
+
+    @staticmethod
+    def get_cpu_capability() -> str:
+        """What kernels are compiled for."""
+        return "DEFAULT"
+
+
 MODULES: dict[str, tuple[Source, ...]] = {
-    "torch": (genesis, types),
+    "torch": (genesis, types, top, amp, cuda),
     "torch.functional": (genesis,),
     "torch._VF": (genesis,),
     "torch._tensor": (genesis,),
@@ -69,7 +73,8 @@ MODULES: dict[str, tuple[Source, ...]] = {
     "torch.autograd": (autograd,),
     "torch.autograd.*": (autograd,),
     "torch.autograd.functional": (autograd.functional,),
-    "torch.autograd.graph": (hooks,),
+    "torch.autograd.graph": (autograd.graph,),
+    "torch.autograd.forward_ad": (autograd.forward_ad,),
     "torch.func": (func,),
     "torch._functorch": (func,),
     # ---- mathematics ----
@@ -80,7 +85,8 @@ MODULES: dict[str, tuple[Source, ...]] = {
     "torch.signal": (signal,),
     "torch.signal.windows": (signal.windows,),
     "torch.signal.windows.windows": (signal.windows,),
-    "torch.random": (random,),
+    "torch.random": (random, top),
+    "torch.testing": (testing,),
     # ---- data and files ----
     "torch.utils": (),
     "torch.utils.data": (data,),
@@ -88,14 +94,14 @@ MODULES: dict[str, tuple[Source, ...]] = {
     "torch.utils.checkpoint": (checkpoint,),
     "torch.utils.dlpack": (genesis, dlpack),
     "torch.utils.hooks": (hooks,),
-    "torch.utils._pytree": (pytree,),
+    "torch.utils._pytree": (trees,),
     "torch.serialization": (serialization,),
     # ---- devices ----
-    "torch.amp": (amp,),
+    "torch.amp": (amp, precision),
     "torch.amp.*": (amp,),
     "torch.cuda": (cuda,),
-    "torch.cuda.amp": (cuda.amp, amp),
-    "torch.cuda.amp.*": (cuda.amp, amp),
+    "torch.cuda.amp": (cuda.amp, amp, precision),
+    "torch.cuda.amp.*": (cuda.amp, amp, precision),
     "torch.cuda.memory": (cuda,),
     "torch.cuda.random": (cuda,),
     "torch.cuda.streams": (cuda,),
@@ -105,6 +111,7 @@ MODULES: dict[str, tuple[Source, ...]] = {
     "torch.backends.cuda": (backends.cuda,),
     "torch.backends.cudnn": (backends.cudnn,),
     "torch.backends.mps": (backends.mps,),
+    **{f"torch.backends.{name}": (Backend,) for name in BACKENDS},
     "torch.accelerator": (processes.Accelerator,),
     "torch.multiprocessing": (multiprocessing,),
     "torch.distributed": (processes,),
@@ -119,7 +126,7 @@ MODULES: dict[str, tuple[Source, ...]] = {
     "torch.types": (genesis,),
 }
 
-EVERYTHING = {"torch.multiprocessing", "torch.utils._pytree"}  # modules that show all names of their sources
+EVERYTHING = {"torch.multiprocessing"}  # modules that show all names of their sources
 
 COMMON: dict[str, Any] = {  # what many of PyTorch's modules name
     "Tensor": Tensor, "Parameter": nn.Parameter, "Module": nn.Module, "Optimizer": optim.Optimizer, "Size": Size,
@@ -150,6 +157,11 @@ NAMES: dict[str, Any] = {
     "torch.backends.cuda.SDPBackend": SDPBackend,
     "torch.autograd.Variable": lambda data, requires_grad=False, volatile=False: data.requires_grad_(requires_grad),
     "torch.distributed.is_available": no,
+    **{f"torch.nn.init.{name}": getattr(init, f"{name}_") for name in (
+        "constant", "dirac", "kaiming_normal", "kaiming_uniform", "normal", "orthogonal", "uniform", "xavier_normal",
+        "xavier_uniform")},
+    "torch.nn.utils.clip_grad_norm": utils.clip_grad_norm_,
+    "torch.func.functionalize": compilers.returned,
     "torch.jit.Final": compilers.Final,
     "torch._dynamo.config": compilers.config,
     "torch._inductor.config": _inductor_settings,

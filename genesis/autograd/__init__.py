@@ -1,6 +1,6 @@
 """Automatic differentiation: backward as a function on graphs, custom Functions, hooks, and the switches around it."""
 
-from genesis.autograd import functional
+from genesis.autograd import forward_ad, functional, graph
 from genesis.autograd.anomaly import AnomalyError, detect_anomaly, set_detect_anomaly
 from genesis.autograd.backward_pass import backward, grad, zero_grad
 from genesis.autograd.custom import Context
@@ -16,8 +16,8 @@ from genesis.tensor import modes as grad_mode  # by PyTorch's name
 from genesis.tensor.modes import enable_grad, inference_mode, is_grad_enabled, no_grad, set_grad_enabled
 
 __all__ = [
-    "AnomalyError", "ChangedError", "Context", "Function", "GradManager", "GradcheckError", "GradientNode",
-    "GraphCycleError", "LocalReduction", "NotDifferentiableError", "Reduction", "ReleasedError", "backward", "detect_anomaly",
-    "enable_grad", "functional", "grad", "grad_mode", "gradcheck", "gradgradcheck", "inference_mode", "is_grad_enabled",
+    "AnomalyError", "ChangedError", "Context", "Function", "GradManager", "GradcheckError", "GradientNode", "GraphCycleError",
+    "LocalReduction", "NotDifferentiableError", "Reduction", "ReleasedError", "backward", "detect_anomaly", "enable_grad",
+    "forward_ad", "functional", "grad", "grad_mode", "gradcheck", "gradgradcheck", "graph", "inference_mode", "is_grad_enabled",
     "no_grad", "numerical_gradient_check", "once_differentiable", "set_detect_anomaly", "set_grad_enabled", "zero_grad",
 ]

@@ -115,3 +115,6 @@ def wait(future: Any) -> Any:
 
 
 replayable_module(__name__)
+
+
+replayable_module(__name__, but=("compile", "compile_module"))

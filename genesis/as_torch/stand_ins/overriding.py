@@ -52,3 +52,6 @@ define = nothing
 
 
 replayable_module(__name__)
+
+
+replayable_module(__name__)

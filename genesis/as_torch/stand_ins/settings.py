@@ -6,6 +6,8 @@ import contextlib
 from collections.abc import Iterator
 from typing import Any
 
+from genesis.ir.replayable import replayable_module
+
 
 class Settings:
     """Attributes that are whatever they were set to; others are False.
@@ -50,3 +52,6 @@ def no(*args: Any, **kwargs: Any) -> bool:
 
 def nothing(*args: Any, **kwargs: Any) -> None:
     """Does nothing."""
+
+
+replayable_module(__name__, but=("patch",))

@@ -61,3 +61,6 @@ contiguous_format, preserve_format, channels_last, channels_last_3d, strided = m
 
 
 replayable_module(__name__)
+
+
+replayable_module(__name__, but=("set_default_tensor_type",))

@@ -6,7 +6,7 @@ import math
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import accumulate
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from genesis.runtime.rng import Generator
 from genesis.tensor.handle import Tensor
@@ -106,6 +106,48 @@ class ConcatDataset(Dataset[Sample]):
 
     def __len__(self) -> int:
         return self.cumulative_sizes[-1]
+
+
+class ChainDataset(IterableDataset[Sample]):
+    """Iterable datasets, one after the other.
+
+    >>> list(ChainDataset([[1, 2], [3]]))
+    [1, 2, 3]
+    """
+
+    def __init__(self, datasets: Iterable[Iterable[Sample]]) -> None:
+        self.datasets = datasets
+
+    def __iter__(self) -> Iterator[Sample]:
+        for dataset in self.datasets:
+            yield from dataset
+
+    def __len__(self) -> int:
+        return sum(map(len, self.datasets))  # type: ignore[arg-type]
+
+
+class StackDataset(Dataset[Any]):
+    """The samples of several datasets of one length at the same position: as a tuple, or by name as a dict.
+
+    Raises ValueError for none, for datasets given both ways, and for different lengths.
+
+    >>> StackDataset(image=["a", "b"], label=[0, 1])[1]
+    {'image': 'b', 'label': 1}
+    """
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        self.datasets: Any = args or kwargs
+        lengths = {len(dataset) for dataset in (args or kwargs.values())}
+        if bool(args) == bool(kwargs) or len(lengths) != 1:
+            raise ValueError(f"StackDataset: wants datasets of one length, by position or by name; got {sorted(lengths)}")
+
+    def __getitem__(self, index: int) -> Any:
+        if isinstance(self.datasets, dict):
+            return {name: dataset[index] for name, dataset in self.datasets.items()}
+        return tuple(dataset[index] for dataset in self.datasets)
+
+    def __len__(self) -> int:
+        return len(next(iter(self.datasets.values())) if isinstance(self.datasets, dict) else self.datasets[0])
 
 
 def random_split(

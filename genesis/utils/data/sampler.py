@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence, Sized
 from itertools import islice
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -149,6 +149,38 @@ class WeightedRandomSampler(Sampler[int]):
 
     def __len__(self) -> int:
         return self.num_samples
+
+
+class DistributedSampler(Sampler[int]):
+    """The positions that one of several processes takes: each `num_replicas`-th from `rank` on, in an order that all share.
+
+    `shuffle`d anew for each `set_epoch`. So that all take as many, the first positions come again at the end, or with
+    `drop_last` the last ones are left out. Raises ValueError for a rank that is none.
+
+    >>> list(DistributedSampler(range(5), num_replicas=2, rank=1, shuffle=False))
+    [1, 3, 0]
+    """
+
+    def __init__(
+        self, dataset: Any, num_replicas: int = 1, rank: int = 0, shuffle: bool = True, seed: int = 0, drop_last: bool = False
+    ) -> None:
+        if not 0 <= rank < num_replicas:
+            raise ValueError(f"DistributedSampler: rank is {rank}; want 0 to {num_replicas - 1}")
+        self.dataset, self.num_replicas, self.rank = dataset, num_replicas, rank
+        self.shuffle, self.seed, self.drop_last, self.epoch = shuffle, seed, drop_last, 0
+
+    def set_epoch(self, epoch: int) -> None:
+        """Let the next order be that of `epoch`."""
+        self.epoch = epoch
+
+    def __iter__(self) -> Iterator[int]:
+        count, total = len(self.dataset), len(self) * self.num_replicas
+        order = np.random.default_rng([self.seed, self.epoch]).permutation(count) if self.shuffle else np.arange(count)
+        return iter(np.resize(order, total)[self.rank :: self.num_replicas].tolist())
+
+    def __len__(self) -> int:
+        count = len(self.dataset)
+        return count // self.num_replicas if self.drop_last else -(-count // self.num_replicas)
 
 
 class BatchSampler(Sampler[list[int]]):

@@ -1,0 +1,135 @@
+"""Names of `torch` itself that are settings, questions or old spellings, in terms of genesis' own."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+import genesis
+from genesis.as_torch.stand_ins.settings import no, nothing
+from genesis.functions.methods.table import function_of
+from genesis.ir.annotations import AnyFunction
+from genesis.ir.dtypes import DType, bfloat16, float16
+from genesis.ops.registry import OPERATIONS
+from genesis.runtime.rng import default_generator
+from genesis.signal import windows
+from genesis.tensor.handle import Tensor
+from genesis.tensor.in_place import in_place_form
+
+# ---- settings: kernels add up in the same order in every run, whatever is asked for ----
+use_deterministic_algorithms = set_deterministic_debug_mode = set_warn_always = clear_autocast_cache = nothing
+set_anomaly_enabled = set_autocast_cache_enabled = set_num_interop_threads = init_num_threads = nothing
+is_inference = is_storage = is_warn_always_enabled = is_deterministic_algorithms_warn_only_enabled = no
+is_autocast_cpu_enabled = genesis.is_autocast_enabled
+has_mkl = has_openmp = has_spectral = False
+has_lapack = True
+default_generator = default_generator
+
+
+def are_deterministic_algorithms_enabled() -> bool:
+    """Yes: there are no others."""
+    return True
+
+
+def is_autocast_cache_enabled() -> bool:
+    """Yes: equal casts of one program are computed once."""
+    return True
+
+
+def get_deterministic_debug_mode() -> int:
+    """2: whatever computes is deterministic."""
+    return 2
+
+
+def set_flush_denormal(mode: bool) -> bool:
+    """Whether it could be set: no."""
+    return False
+
+
+def get_num_interop_threads() -> int:
+    """One: operations of a program follow each other."""
+    return 1
+
+
+def get_autocast_dtype(device_type: str) -> DType:
+    """What autocast takes where its dtype is left out."""
+    return float16 if device_type == "cuda" else bfloat16
+
+
+get_autocast_cpu_dtype, get_autocast_gpu_dtype = lambda: bfloat16, lambda: float16
+
+
+def typename(obj: Any) -> str:
+    """The name of a tensor's type, or of an object's class."""
+    if isinstance(obj, Tensor):
+        return str(obj.type())
+    kind = obj if isinstance(obj, type) else type(obj)
+    return kind.__qualname__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__qualname__}"
+
+
+# ---- old spellings ----
+def range(start: float = 0, end: float = 0, step: float = 1, **kwargs: Any) -> Tensor:
+    """`arange` with its end, of the default float."""
+    count = math.floor((end - start) / step) + 1
+    return genesis.arange(count).to(kwargs.pop("dtype", None) or genesis.get_default_dtype()) * step + start
+
+
+def chain_matmul(*matrices: Tensor) -> Tensor:
+    """`linalg.multi_dot`."""
+    return genesis.linalg.multi_dot(matrices)
+
+
+def frobenius_norm(input: Tensor, dim: Any = (), keepdim: bool = False) -> Tensor:
+    """The root of the sum of squares."""
+    return input.square().sum(dim or None, keepdim).sqrt()
+
+
+def nuclear_norm(input: Tensor, dim: Any = (-2, -1), keepdim: bool = False) -> Tensor:
+    """The sum of singular values."""
+    return genesis.linalg.matrix_norm(input, "nuc", dim, keepdim)
+
+
+def vander(x: Tensor, N: int | None = None, increasing: bool = False) -> Tensor:
+    """The powers of each element in a row: the highest first, unless `increasing`."""
+    made = genesis.linalg.vander(x, N=N)
+    return made if increasing else made.flip(-1)
+
+
+def get_device(input: Tensor) -> int:
+    """The number of the tensor's GPU; -1 on the CPU."""
+    return input.get_device()
+
+
+def frombuffer(
+    buffer: Any, *, dtype: DType, count: int = -1, offset: int = 0, requires_grad: bool = False
+) -> Tensor:
+    """A tensor of a buffer's bytes, in its memory."""
+    return genesis.from_numpy(np.frombuffer(buffer, dtype.numpy, count, offset)).requires_grad_(requires_grad)
+
+
+def _window(shape: AnyFunction) -> AnyFunction:
+    def window(window_length: int, periodic: bool = True, **kwargs: Any) -> Tensor:
+        known = {name: kwargs.pop(name) for name in ("dtype", "device", "requires_grad") if name in kwargs}
+        shaped = {name: value for name, value in kwargs.items() if name in ("beta", "alpha")}
+        return shape(window_length, sym=not periodic, **known, **shaped)  # type: ignore[no-any-return]
+
+    return window
+
+
+bartlett_window, blackman_window, hann_window = map(_window, (windows.bartlett, windows.blackman, windows.hann))
+
+
+def hamming_window(window_length: int, periodic: bool = True, alpha: float = 0.54, beta: float = 0.46, **kwargs: Any) -> Tensor:
+    """alpha - beta cos(2 pi k / n)."""
+    return alpha - beta * (1 - 2 * hann_window(window_length, periodic, **kwargs))
+
+
+def kaiser_window(window_length: int, periodic: bool = True, beta: float = 12.0, **kwargs: Any) -> Tensor:
+    """The Kaiser window of this `beta`."""
+    return _window(windows.kaiser)(window_length, periodic, beta=beta, **kwargs)  # type: ignore[no-any-return]
+
+
+dropout_, alpha_dropout_ = map(in_place_form, (genesis.dropout, genesis.alpha_dropout))
+threshold_ = in_place_form(function_of(OPERATIONS["threshold"]))

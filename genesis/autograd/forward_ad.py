@@ -1,0 +1,95 @@
+"""Forward derivatives by pairs of a value and its tangent: the names of `torch.autograd.forward_ad`.
+
+A dual tensor is one that requires a gradient, whose tangent its level remembers. A result's tangent is found when it is
+unpacked: the gradient of a result is linear in what backward begins with, and its derivative by that is the tangent.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from genesis.autograd.backward_pass import grad
+from genesis.tensor.handle import Tensor
+from genesis.tracing.state import recording
+
+__all__ = ["UnpackedDualTensor", "dual_level", "enter_dual_level", "exit_dual_level", "make_dual", "unpack_dual"]
+
+
+class UnpackedDualTensor(NamedTuple):
+    """A value, and its tangent or None."""
+
+    primal: Tensor
+    tangent: Tensor | None
+
+
+class _Levels(threading.local):
+    def __init__(self) -> None:
+        self.open: list[list[tuple[Tensor, Tensor]]] = []  # the dual tensors made in each, with their tangents
+
+
+_levels = _Levels()
+
+
+def enter_dual_level() -> int:
+    """Begin a level, in which dual tensors can be made; returns its number. Raises RuntimeError within another one."""
+    if _levels.open:
+        raise RuntimeError("forward_ad: levels do not nest; use genesis.func.jvp for derivatives of derivatives")
+    _levels.open.append([])
+    return 0
+
+
+def exit_dual_level(*, level: int | None = None) -> None:
+    """End the level. Raises RuntimeError outside of one."""
+    if not _levels.open:
+        raise RuntimeError("forward_ad: there is no level to leave; enter one with dual_level()")
+    _levels.open.pop()
+
+
+@contextlib.contextmanager
+def dual_level() -> Iterator[int]:
+    """A level as a context.
+
+    >>> import genesis.autograd.forward_ad as forward_ad
+    >>> with forward_ad.dual_level():
+    ...     x = forward_ad.make_dual(genesis.tensor([2.0, 3.0]), genesis.tensor([1.0, 0.0]))
+    ...     forward_ad.unpack_dual(x * x).tangent
+    tensor([4., 0.])
+    """
+    level = enter_dual_level()
+    try:
+        yield level
+    finally:
+        exit_dual_level()
+
+
+def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> Tensor:
+    """`tensor` with a tangent of its shape. Raises RuntimeError outside of a level, ValueError for another shape."""
+    if not _levels.open:
+        raise RuntimeError("make_dual: there is no level; enter one with dual_level()")
+    if tensor.shape != tangent.shape:
+        raise ValueError(f"make_dual: the tangent has shape {tangent.shape}; want the tensor's {tensor.shape}")
+    with recording(True) as again, again:
+        dual = tensor.view_as(tensor) if tensor.requires_grad else tensor.detach().requires_grad_()
+    _levels.open[-1].append((dual, tangent))
+    return dual
+
+
+def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTensor:
+    """The value and its tangent, which is None for what depends on no dual tensor."""
+    duals = _levels.open[-1] if _levels.open else []
+    known = next((tangent for dual, tangent in duals if dual is tensor), None)
+    if known is not None or not duals or not tensor.requires_grad:
+        return UnpackedDualTensor(tensor.detach(), known)
+    with recording(True) as again, again:
+        start = tensor.detach().new_zeros(tensor.shape).requires_grad_()
+        pulled = grad([tensor], [dual for dual, _ in duals], [start], create_graph=True, retain_graph=True, allow_unused=True)
+        met = [(g, tangent) for g, (_, tangent) in zip(pulled, duals, strict=True) if g is not None]
+        if not met:
+            return UnpackedDualTensor(tensor.detach(), None)
+        linear = [g for g, _ in met if g.requires_grad]
+        along = [tangent for g, tangent in met if g.requires_grad]
+        found = grad(linear, [start], along, allow_unused=True)[0] if linear else None
+    return UnpackedDualTensor(tensor.detach(), start.detach() if found is None else found)

@@ -1,0 +1,114 @@
+"""Comparison of tensors in tests, and tensors to test with: the names of `torch.testing`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from genesis.functions.methods.conversion import values_of
+from genesis.ir.annotations import Extents, Tree
+from genesis.ir.dtypes import DType, bfloat16, float16, float32, float64
+from genesis.random import rand, randint
+from genesis.runtime.devices import DeviceLike
+from genesis.tensor.from_python import from_data
+from genesis.tensor.handle import Tensor
+
+__all__ = ["assert_close", "make_tensor"]
+
+_TOLERANCES = {float16: (1e-3, 1e-5), bfloat16: (1.6e-2, 1e-5), float32: (1.3e-6, 1e-5), float64: (1e-7, 1e-7)}
+
+
+def assert_close(
+    actual: Tree, expected: Tree, *, allow_subclasses: bool = True, rtol: float | None = None, atol: float | None = None,
+    equal_nan: bool = False, check_device: bool = True, check_dtype: bool = True, check_layout: bool = True,
+    check_stride: bool = False, msg: str | Callable[[str], str] | None = None,
+) -> None:
+    """Raise AssertionError unless |actual - expected| <= atol + rtol |expected| everywhere.
+
+    Args:
+        actual, expected: tensors, arrays or numbers, or sequences and mappings of them.
+        rtol, atol: given together; if left out, what suits the dtype (of two dtypes, the coarser one).
+        equal_nan: NaN is close to NaN.
+        check_device, check_dtype, check_stride: these have to be equal too.
+        msg: what the error says, or a function of what it would say.
+
+    >>> assert_close(genesis.ones(2), genesis.ones(2) + 1e-7)
+    >>> assert_close([1, genesis.ones(2)], [1, genesis.zeros(2)])
+    Traceback (most recent call last):
+    AssertionError: assert_close: item 1: 2 of 2 elements differ, by 1 at most, at (0,): 1 for 0; rtol 1.3e-06, atol 1e-05
+    """
+    if (rtol is None) != (atol is None):
+        raise ValueError("assert_close: rtol and atol are given together, or not at all")
+    checks = {"device": check_device, "dtype": check_dtype, "stride": check_stride}
+    tolerances = None if rtol is None or atol is None else (rtol, atol)
+    problem = _difference(actual, expected, tolerances, equal_nan, checks)
+    if problem:
+        text = f"assert_close: {problem}"
+        raise AssertionError(msg(text) if callable(msg) else msg or text)
+
+
+Tolerances = tuple[float, float] | None
+
+
+def _difference(a: Tree, b: Tree, tolerances: Tolerances, equal_nan: bool, checks: Mapping[str, bool]) -> str:
+    """What is wrong, or "" if nothing is."""
+    if isinstance(a, Mapping) and isinstance(b, Mapping):
+        if a.keys() != b.keys():
+            return f"keys {sorted(map(str, a))} instead of {sorted(map(str, b))}"
+        pairs: list[tuple[object, Tree, Tree]] = [(key, a[key], b[key]) for key in a]
+    elif isinstance(a, list | tuple) and isinstance(b, list | tuple):
+        if len(a) != len(b):
+            return f"{len(a)} items instead of {len(b)}"
+        pairs = [(place, x, y) for place, (x, y) in enumerate(zip(a, b, strict=True))]
+    else:
+        return _of_arrays(a, b, tolerances, equal_nan, checks)
+    found = ((key, _difference(x, y, tolerances, equal_nan, checks)) for key, x, y in pairs)
+    return next((f"item {key}: {problem}" for key, problem in found if problem), "")
+
+
+def _of_arrays(a: Tree, b: Tree, tolerances: Tolerances, equal_nan: bool, checks: Mapping[str, bool]) -> str:
+    if not isinstance(a, Tensor) and not isinstance(b, Tensor):
+        a, b = (from_data(np.asarray(x, np.float64 if isinstance(x, float) else None)) for x in (a, b))
+    if not isinstance(a, Tensor) or not isinstance(b, Tensor):
+        return f"{type(a).__name__} instead of {type(b).__name__}; want two tensors, or two numbers"
+    if a.shape != b.shape:
+        return f"shape {tuple(a.shape)} instead of {tuple(b.shape)}"
+    for name, of_a, of_b in (("device", a.device, b.device), ("dtype", a.dtype, b.dtype), ("stride", a.stride(), b.stride())):
+        if checks[name] and of_a != of_b:
+            return f"{name} {of_a} instead of {of_b}"
+    (r, s), (q, u) = (_TOLERANCES.get(t.dtype, (0.0, 0.0)) for t in (a, b))
+    rtol, atol = tolerances or (max(r, q), max(s, u))
+    x, y = values_of(a).astype(np.float64), values_of(b).astype(np.float64)
+    far = ~np.isclose(x, y, rtol, atol, equal_nan)
+    if not far.any():
+        return ""
+    with np.errstate(invalid="ignore"):
+        gaps = np.where(far, np.abs(x - y), 0)
+    at = tuple(int(i) for i in np.unravel_index(np.argmax(gaps), gaps.shape))
+    return (f"{far.sum()} of {far.size} elements differ, by {gaps[at]:g} at most, at {at}: {x[at]:g} for {y[at]:g}; "
+            f"rtol {rtol}, atol {atol}")
+
+
+def make_tensor(
+    *shape: Extents, dtype: DType, device: DeviceLike = None, low: float | None = None, high: float | None = None,
+    requires_grad: bool = False, noncontiguous: bool = False, exclude_zero: bool = False,
+) -> Tensor:
+    """Random numbers of [low, high), by default [-9, 9), without negative ones where the dtype has none.
+
+    >>> genesis.testing.make_tensor(2, 3, dtype=genesis.float64).dtype
+    genesis.float64
+    """
+    size: Any = tuple(shape[0]) if len(shape) == 1 and isinstance(shape[0], Sequence) else shape
+    least = -9 if dtype.is_signed else 0
+    low, high = least if low is None else low, (2 if dtype.category == 0 else 9) if high is None else high
+    wide = (*size[:-1], 2 * size[-1]) if noncontiguous and size else size
+    if dtype.is_floating_point:
+        made = (rand(wide, device=device) * (high - low) + low).to(dtype)
+    else:
+        made = randint(int(low), int(high), wide, dtype=dtype if dtype.category else None, device=device).to(dtype)
+    made = made[..., ::2] if noncontiguous and size else made
+    if exclude_zero:
+        made = made.masked_fill(made == 0, 1)
+    return made.detach().requires_grad_(requires_grad) if requires_grad else made
