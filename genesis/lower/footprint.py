@@ -45,9 +45,7 @@ class Footprint(NamedTuple):
 
     def of_items(self) -> tuple[np.ndarray, np.ndarray]:
         """For each item, in order, the first element and the last."""
-        at = np.full((1,), self.offset, np.int64)
-        for extent, stride in self.outer:
-            at = (at[:, None] + np.arange(extent, dtype=np.int64) * stride).reshape(-1)
+        at = _places(self.offset, self.outer)
         low, high = reach(self.inner)
         return at + low, at + high
 
@@ -141,15 +139,22 @@ def each_once(writes: Sequence[Footprint], size: int) -> bool:
         low, high = write.range
         if not 0 <= low <= high <= size:
             return False
-        extents, strides = zip(*(write.axes or ((1, 0),)), strict=True)
-        times[_places(write.offset, extents, strides)] += 1
+        times[_places(write.offset, write.axes)] += 1
     return bool((times == 1).all())
 
 
-def elements(offset: int, axes: Axes) -> tuple[int, Axes]:
-    """The same for footprints that touch the same elements: from the first one on, by the fewest strides, longest first."""
-    if not numel(extent for extent, _ in axes):
-        return 0, ((0, 1),)
+def same_elements(write: Footprint, offset: int, axes: Axes) -> bool:
+    """Whether a footprint touches the elements at `offset` and along `axes`, and no others."""
+    if not numel(extent for extent, _ in write.axes):
+        return not numel(extent for extent, _ in axes)
+    if _merged(write.offset, write.axes) == _merged(offset, axes):
+        return True
+    one, other = (np.unique(_places(*there)) for there in ((write.offset, write.axes), (offset, axes)))
+    return np.array_equal(one, other)  # some strides merge in several ways
+
+
+def _merged(offset: int, axes: Axes) -> tuple[int, Axes]:
+    """The first element, and the strides from there on, shortest first, of axes that are merged where they can be."""
     low, _ = reach(axes)
     found: list[tuple[int, int]] = []
     for stride, extent in sorted([(abs(stride), extent) for extent, stride in axes if extent != 1 and stride]):
@@ -159,9 +164,9 @@ def elements(offset: int, axes: Axes) -> tuple[int, Axes]:
     return offset + low, tuple(found)
 
 
-def _places(offset: int, extents: Sequence[int], strides: Sequence[int]) -> np.ndarray:
+def _places(offset: int, axes: Axes) -> np.ndarray:
     at = np.full((1,), offset, np.int64)
-    for extent, stride in zip(extents, strides, strict=True):
+    for extent, stride in axes:
         at = (at[:, None] + np.arange(extent, dtype=np.int64) * stride).reshape(-1)
     return at
 
@@ -176,15 +181,13 @@ def writes_parts(nodes: Sequence[Node], value: int, writes: Sequence[Footprint])
     for write in reversed(into):
         node = nodes[at]
         if node.op == "put":
-            there = elements(node.attrs["offset"], tuple(zip(node.attrs["shape"], node.attrs["strides"], strict=True)))
-            same = elements(write.offset, write.axes) == there and write.source == base_of(nodes, node.inputs[1])
+            there = tuple(zip(node.attrs["shape"], node.attrs["strides"], strict=True))
+            same = same_elements(write, node.attrs["offset"], there) and write.source == base_of(nodes, node.inputs[1])
         else:
-            dim, shape = node.attrs["dim"], nodes[node.inputs[1]].shape
-            strides = contiguous_strides(node.shape)
-            there = elements(0, tuple([(extent, stride) for a, (extent, stride) in enumerate(zip(shape, strides, strict=True))
-                                       if a != dim]))
-            points = numel(extent for extent, _ in write.axes)
-            same = points == numel(shape) and (not points or elements(write.offset, write.axes) == there)
+            shape = nodes[node.inputs[1]].shape
+            axes = [*zip(shape, contiguous_strides(node.shape), strict=True)]
+            axes[node.attrs["dim"]] = shape[node.attrs["dim"]], 0
+            same = numel(extent for extent, _ in write.axes) == numel(shape) and same_elements(write, 0, tuple(axes))
         if not same or PRIMITIVES[node.op].kind not in ("put", "scatter"):
             return False
         at = node.inputs[0]

@@ -299,6 +299,16 @@ def test_a_part_of_no_element_is_written():
     assert x.tolist() == [*range(12)]
 
 
+def test_a_part_whose_strides_interleave_is_written():
+    graph = parsed("""
+        %0 = input() : float32[48]
+        %1 = input() : float32[3, 2, 2, 3]
+        %2 = put(%0, %1, shape=(3, 2, 2, 3), strides=(12, 6, 9, 1), offset=3) : float32[48]
+        return %2
+        """)
+    verify(lower(graph.nodes, graph.outputs, Target(1)))
+
+
 # ---- what it found ----
 
 def test_an_input_in_which_a_saved_value_lies_is_given_to_no_result():
