@@ -92,7 +92,7 @@ def test_results_are_torchs(name):
 
 def test_least_squares_are_numpys():
     a, b = TALL, RANDOM.normal(size=(4, 2))
-    solution, residuals, rank, sizes = genesis.linalg.lstsq(genesis.tensor(a), genesis.tensor(b))
+    solution, residuals, rank, sizes = genesis.linalg.lstsq(genesis.tensor(a), genesis.tensor(b), driver="gelsd")
     want = np.linalg.lstsq(a, b)
     assert_close((solution, residuals, sizes), (want[0], want[1], want[3]), scale=10)
     assert rank.item() == want[2]
