@@ -15,11 +15,12 @@ from genesis.ir.annotations import AnyFunction, Attributes
 from genesis.ir.graph import Graph, Node
 from genesis.ir.replayable import replayable_module
 from genesis.ops.registry import OPERATIONS
+from genesis.runtime.devices import Device
 from genesis.tensor.dispatch import array_of, call, enter, filled
 from genesis.tensor.handle import Tensor, method, tensor_of
 from genesis.tensor.in_place import write
 from genesis.tensor.views import detach
-from genesis.tracing.state import current_trace, recording
+from genesis.tracing.state import current_trace, recorded, recording
 from genesis.tracing.trace import LOCK, Array, Trace
 
 Backward = AnyFunction  # from a context and the gradients of results to those of arguments, or a Deferred
@@ -167,27 +168,34 @@ def record_custom(
     if not any(carries):
         return [plain(r) for r in results]
     with LOCK:
-        carried = [r for r, carries_gradient in zip(results, carries, strict=True) if carries_gradient]
-        trace = _forward_trace(name, [array for _, array in filter(None, inputs)] + [
+        saved = [None if t is None else (t, array_of(t)) for t in context._saved]
+        device = _device_of(name, [array for _, array in filter(None, inputs)] + [
             array_of(r) for r in results if isinstance(r, Tensor)])
-        targets = [None if pair is None else enter(trace, *pair) for pair in inputs]
-        with recording(False) as again, again:
-            raws = [enter(trace, r, array_of(r)) for r in carried]
-        own = {id(r): k for k, r in enumerate(carried)}
-        saved = [None if t is None or id(t) in own else enter(trace, t, array_of(t)) for t in context._saved]
-        kept = tuple([own[id(t)] for t in context._saved if id(t) in own])
-        start = len(trace.nodes)
-        key = ("custom", name, tuple(targets), tuple(raws), tuple(saved), kept)
-        trace.record(key, partial(_custom_nodes, raws=raws, targets=targets, saved=saved, kept=kept))
-        positions = iter(range(start, start + len(raws)))
-        outputs = [next(positions) if carries_gradient else None for carries_gradient in carries]
-        custom = CustomCall(name, backward, context, trace, targets, outputs, results)
-        custom.saved = [start + own[id(t)] if id(t) in own else index for t, index in zip(context._saved, saved, strict=True)]
-        context._custom, context._saved = weakref.ref(custom), []
-        return [
-            plain(r) if index is None else _wrapped(r, trace.handle(index), given)
-            for r, index in zip(results, outputs, strict=True)
-        ]
+        handles = recorded(device, partial(_entered, name, backward, context, inputs, results, carries, saved))
+        return [plain(r) if array is None else _wrapped(r, array, given) for r, array in zip(results, handles, strict=True)]
+
+
+def _entered(
+    name: str, backward: Backward, context: Context, inputs: Sequence[tuple[Tensor, Array] | None],
+    results: Sequence[Any], carries: Sequence[bool], read: Sequence[tuple[Tensor, Array] | None], trace: Trace,
+) -> list[Array | None]:
+    """Record the call in `trace`; returns the results that carry a gradient. It `read` these, besides its `inputs`."""
+    carried = [r for r, carries_gradient in zip(results, carries, strict=True) if carries_gradient]
+    targets = [None if pair is None else enter(trace, *pair) for pair in inputs]
+    with recording(False) as again, again:
+        raws = [enter(trace, r, r._array) for r in carried]
+    own = {id(r): k for k, r in enumerate(carried)}
+    saved = [None if pair is None or id(pair[0]) in own else enter(trace, *pair) for pair in read]
+    kept = tuple([own[id(t)] for t in context._saved if id(t) in own])
+    start = len(trace.nodes)
+    key = ("custom", name, tuple(targets), tuple(raws), tuple(saved), kept)
+    trace.record(key, partial(_custom_nodes, raws=raws, targets=targets, saved=saved, kept=kept))
+    positions = iter(range(start, start + len(raws)))
+    outputs = [next(positions) if carries_gradient else None for carries_gradient in carries]
+    custom = CustomCall(name, backward, context, trace, targets, outputs, results)
+    custom.saved = [start + own[id(t)] if id(t) in own else index for t, index in zip(context._saved, saved, strict=True)]
+    context._custom, context._saved = weakref.ref(custom), []
+    return [None if index is None else trace.handle(index) for index in outputs]
 
 
 def _custom_nodes(
@@ -202,16 +210,16 @@ def _custom_nodes(
         graph.add("custom", (raw, *sources, *read), node.shape, node.dtype, attrs, differentiable=True)
 
 
-def _forward_trace(name: str, arrays: Sequence[Array]) -> Trace:
-    """The open trace of the device that all are on; a new one once a backward is done."""
+def _device_of(name: str, arrays: Sequence[Array]) -> Device:
+    """The device that all are on, whose open trace is a new one once a backward is done."""
     devices = {array.device for array in arrays}
     if len(devices) > 1:
         raise RuntimeError(f"{name}: arguments and results are on several devices: {', '.join(sorted(map(str, devices)))}")
-    trace = current_trace(*devices)
-    if not trace.backward_done:
-        return trace
-    flush(trace)
-    return current_trace(*devices)
+    [device] = devices
+    trace = current_trace(device)
+    if trace.backward_done:
+        flush(trace)
+    return device
 
 
 def _wrapped(result: Tensor, array: Array, given: Mapping[int, tuple[Tensor, Array]]) -> Tensor:

@@ -9,12 +9,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from operator import attrgetter
 
 from genesis.autograd.derivation import node_name
-from genesis.execution.flush import flush, realize
+from genesis.execution.flush import flush, readable
 from genesis.ir.graph import Graph, Node
 from genesis.tensor.handle import Tensor, tensor_of
 from genesis.tracing.recording_hooks import refuse
 from genesis.tracing.source_line import resolve_line
-from genesis.tracing.state import current_trace, thread_state
+from genesis.tracing.state import recorded, thread_state
 from genesis.tracing.trace import LOCK, Array, Change, Trace
 from genesis.tracing.trie import Step
 
@@ -102,17 +102,17 @@ def _linked(source: Trace, index: int, saved: Array) -> Array:
 def saved_at(source: Trace, index: int) -> Tensor:
     """The tensor of the value at `index` of `source`, as backward reads it."""
     with LOCK:
-        trace = current_trace(source.device)
-        position, _ = forward_values(source, index, trace, thread_state.grad_enabled)
-        array = trace.handle(position(index))
+        def read(trace: Trace) -> Array:
+            position, _ = forward_values(source, index, trace, thread_state.grad_enabled)
+            return trace.handle(position(index))
+
+        array = recorded(source.device, read)
         return tensor_of(array, array.node.differentiable)
 
 
 def position_of(trace: Trace, array: Array) -> int:
     """The position of a cotangent in the open trace."""
-    if array.trace is not trace:
-        realize(array)
-    return trace.enter_array(array)
+    return trace.enter_array(array if array.trace is trace else readable(array))
 
 
 # ---- changed in place ----

@@ -23,8 +23,8 @@ from genesis.ops.registry import OPERATIONS
 from genesis.tensor.dispatch import array_of, call, filled
 from genesis.tensor.from_python import from_data
 from genesis.tensor.handle import Tensor, tensor_of
-from genesis.tracing.state import current_trace, recording
-from genesis.tracing.trace import LOCK
+from genesis.tracing.state import recorded, recording
+from genesis.tracing.trace import LOCK, Array, Trace
 
 
 def enter(x: Tensor, follow: bool) -> Tensor:
@@ -140,9 +140,6 @@ def batched(results: Sequence[Tensor], examples: Sequence[tuple[Tensor, Tensor]]
         if not results:
             return []
         arrays = [array_of(x) for x in (*results, *[x for pair in examples for x in pair])]
-        trace = current_trace(arrays[-1].device)
-        if any([array.trace is not trace for array in arrays]):
-            return None
         positions = [array.index for array in arrays]
         ends, pairs = tuple(positions[: len(results)]), tuple(positions[len(results) :])
         extent = examples[0][1].shape[0]
@@ -152,8 +149,13 @@ def batched(results: Sequence[Tensor], examples: Sequence[tuple[Tensor, Tensor]]
             given = {one: graph.value(many) for one, many in zip(pairs[::2], pairs[1::2], strict=True)}
             return batch(graph, given, ends, extent)
 
-        handles = [trace.handle(position) for position in trace.record(key, build, grad=grad).result]
-        return [tensor_of(array, array.node.differentiable) for array in handles]
+        def record(trace: Trace) -> list[Array] | None:
+            if any([array.trace is not trace for array in arrays]):
+                return None
+            return [trace.handle(position) for position in trace.record(key, build, grad=grad).result]
+
+        handles = recorded(arrays[-1].device, record)
+        return None if handles is None else [tensor_of(array, array.node.differentiable) for array in handles]
 
 
 replayable_module(__name__)

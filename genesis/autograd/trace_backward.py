@@ -23,7 +23,7 @@ from genesis.ops.registry import OPERATIONS, expand
 from genesis.tensor.dispatch import array_of, call, filled
 from genesis.tensor.handle import Tensor, tensor_of
 from genesis.tracing.recording_hooks import unwatched
-from genesis.tracing.state import current_trace, recording
+from genesis.tracing.state import recorded, recording
 from genesis.tracing.trace import LOCK, Array, Trace
 from genesis.tracing.trie import BYTE_LIMIT
 
@@ -81,31 +81,34 @@ class TraceBackward:
         if max(self.cotangents, default=-1) <= above:
             return
         with LOCK:
-            source = self.trace
-            trace = current_trace(source.device)
-            position, token = forward_values(source, max(self.cotangents), trace, self.create_graph)
-            seeds = tuple([(i, None if a is None else position_of(trace, a)) for i, a in sorted(self.cotangents.items())])
-            wanted = self.wanted
-            key = ("derive", token, seeds, wanted, above, self.create_graph)
-
-            def build(graph: Graph) -> Any:
-                given = {}
-                for index, seed in seeds:
-                    node = source.nodes[index]
-                    given[index] = expand(graph.constant(1, node.dtype), node.shape) if seed is None else graph.value(seed)
-                ends, rest, reads = derive(source.nodes, given, graph, lambda i: graph.value(position(i)), wanted, above)
-                return tuple(ends.items()), tuple(rest.items()), reads
-
-            step = trace.record(key, unwatched(build), grad=self.create_graph)
-            ends, rest, reads = step.result
-            if not source.released.isdisjoint(reads):
-                raise ReleasedError
-            check_versions(source, reads)
-            self.readers.update(reads)
-            self.ends |= zip(map(_first, ends), trace.handles(map(_second, ends)), strict=True)
-            self.cotangents = dict(zip(map(_first, rest), trace.handles(map(_second, rest)), strict=True))
+            trace = recorded(self.trace.device, partial(self._derive_in, above))
             if trace.weight > BYTE_LIMIT:
                 flush(trace)
+
+    def _derive_in(self, above: int, trace: Trace) -> Trace:
+        source = self.trace
+        position, token = forward_values(source, max(self.cotangents), trace, self.create_graph)
+        seeds = tuple([(i, None if a is None else position_of(trace, a)) for i, a in sorted(self.cotangents.items())])
+        wanted = self.wanted
+        key = ("derive", token, seeds, wanted, above, self.create_graph)
+
+        def build(graph: Graph) -> Any:
+            given = {}
+            for index, seed in seeds:
+                node = source.nodes[index]
+                given[index] = expand(graph.constant(1, node.dtype), node.shape) if seed is None else graph.value(seed)
+            ends, rest, reads = derive(source.nodes, given, graph, lambda i: graph.value(position(i)), wanted, above)
+            return tuple(ends.items()), tuple(rest.items()), reads
+
+        step = trace.record(key, unwatched(build), grad=self.create_graph)
+        ends, rest, reads = step.result
+        if not source.released.isdisjoint(reads):
+            raise ReleasedError
+        check_versions(source, reads)
+        self.readers.update(reads)
+        self.ends |= zip(map(_first, ends), trace.handles(map(_second, ends)), strict=True)
+        self.cotangents = dict(zip(map(_first, rest), trace.handles(map(_second, rest)), strict=True))
+        return trace
 
     # ---- stops ----
 

@@ -20,7 +20,7 @@ from genesis.ir.replayable import replayable
 from genesis.nn.module import Module
 from genesis.runtime.devices import seen_devices
 from genesis.tracing.state import thread_state
-from genesis.tracing.trace import LOCK
+from genesis.tracing.trace import BUSY, LOCK, critical
 
 F = TypeVar("F", bound=AnyFunction)
 ENTRY_LIMIT = 64  # for each function: the longest unused is dropped
@@ -61,7 +61,10 @@ class Compiled:
             return self.function(*args, **kwargs)
         if state.multi_device:  # what is pending on other devices too
             flush_all()
+        opened = state.trace
         with LOCK:
+            if critical.running or (opened is not None and opened.closed is BUSY):  # a signal handler or finalizer came in
+                return self.function(*args, **kwargs)
             entries, now, nearest = self.entries, modes(), -3
             for position, entry in enumerate(entries):
                 if entry.modes != now:
@@ -81,7 +84,17 @@ class Compiled:
                 if self.check and entry.replays < CHECKED:
                     replayed, result = compared(self.function, entry, found, args, kwargs)
                 else:
-                    replayed, result = entry.replay(*found)
+                    if opened is not None and opened.closed:
+                        opened = None
+                    try:
+                        critical.running = True
+                        if opened is not None:
+                            opened.closed = BUSY
+                        replayed, result = entry.replay(*found)
+                    finally:
+                        critical.running = False
+                        if opened is not None:
+                            opened.closed = False
                 if replayed and result is FAULT:
                     return self.function(*args, **kwargs)
                 if replayed:

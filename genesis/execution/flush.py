@@ -2,27 +2,30 @@
 
 from __future__ import annotations
 
+import contextlib
 import weakref
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from itertools import compress, repeat
 from operator import attrgetter, itemgetter
 from typing import Any
 
 import numpy as np
 
-from genesis.execution.failure import lose, lose_all, take_back_writes
+from genesis.execution.failure import LOSSES, lose, lose_all, take_back_writes
 from genesis.execution.host_call import call_host
 from genesis.execution.plan import Plan, find_plan, held_arrays
 from genesis.execution.reference_mode import Interpretation
 from genesis.execution.result_pool import ResultPool, Run, reusable
 from genesis.ops.indexing import out_of_range
 from genesis.runtime.counters import counts
+from genesis.runtime.memory import Buffer
 from genesis.runtime.native import Completion, UnfinishedError
 from genesis.runtime.scratch import scratch
 from genesis.tracing.memory import Memory
-from genesis.tracing.state import thread_state
-from genesis.tracing.trace import LOCK, Array, Trace
+from genesis.tracing.state import thread_state, unflushed
+from genesis.tracing.trace import BUSY, LOCK, Array, Trace, critical
+from genesis.tracing.trie import Step
 
 FLUSH_HOOKS: list[Callable[[Trace, Any], None]] = []  # called at the end of a flush, with the trace and its plan
 
@@ -39,11 +42,70 @@ def realize(array: Array) -> Memory:
     if memory is None:
         trace = array.trace
         assert trace is not None
+        if trace.closed is BUSY:  # in this thread, or in another, for which to wait
+            with LOCK:
+                if is_interrupted(array):
+                    return _read_apart(trace, array)
         flush(trace)
         memory = array.memory
         if memory is None:
-            raise RuntimeError(f"this value was lost, for what it depends on failed: {trace.failure}") from trace.failure
+            raise _lost(trace)
     return memory
+
+
+def readable(array: Array) -> Array:
+    """`array`, realized; a realized twin of it if interrupted code of this thread is still to compute it."""
+    memory = realize(array)
+    return array if array.memory is not None else Array(array.trace, array.index, array.node, memory)
+
+
+def is_interrupted(array: Array) -> bool:
+    """Whether `array` is pending in a trace that this thread, who has LOCK, was working on when a signal handler or a
+    finalizer came in between."""
+    return array.memory is None and array.trace is not None and array.trace.closed is BUSY
+
+
+def _lost(trace: Trace) -> RuntimeError:
+    error = RuntimeError(f"this value was lost, for what it depends on failed: {trace.failure}")
+    error.__cause__ = trace.failure
+    return error
+
+
+def _read_apart(trace: Trace, array: Array) -> Memory:
+    """The memory of a value whose trace is BUSY: as its run has computed it, or else computed apart, from inputs that are
+    as they were, so that the trace does not notice."""
+    run, index = trace.run, array.index
+    if run is not None and run.completion and run.plan is not None:
+        found = dict(zip(run.plan.values, run.memories, strict=True))
+    else:
+        if trace.apart is None or index not in trace.apart:
+            # What a checkpoint reads comes first: which others somebody holds differs from time to time, and so would the plan.
+            written = [new for tensor, _ in trace.written if (new := tensor._array).trace is trace]
+            trace.apart = _computed_apart(trace, written if array in written else [*held_arrays(trace), array])
+        found = trace.apart
+    memory: Memory | None = found.get(index)
+    if memory is None:
+        raise _lost(trace)
+    return memory
+
+
+def _computed_apart(trace: Trace, arrays: Sequence[Array]) -> dict[int, Memory]:
+    """The values of some positions, by a twin of the trace up to the last of these: what follows may be half recorded."""
+    wanted = sorted({array.index for array in arrays} - trace.lost)
+    twin = Trace(trace.device, trace.eager)
+    twin.nodes = trace.nodes[: max(wanted, default=-1) + 1]
+    twin.step = trace.step.children.setdefault(("apart", len(twin.nodes)), Step((), None))
+    twin.is_apart = True
+    inputs = [index for index, node in enumerate(twin.nodes) if node.op == "input"]
+    twin.inputs = trace.inputs[: len(inputs)]
+    twin.input_at = dict(zip(inputs, twin.inputs, strict=True))
+    twin.scalars = trace.scalars[: sum(node.op == "scalar" for node in twin.nodes)]
+    twin.lines = [line for line in trace.lines if line[0] < len(twin.nodes)]
+    twin.released = set(range(len(twin.nodes)))  # nothing is to be kept for a backward
+    handles = twin.handles(wanted)
+    with contextlib.suppress(*LOSSES):  # who reads a lost value is told so
+        flush(twin)
+    return {handle.index: handle.memory for handle in handles if handle.memory is not None}
 
 
 def flush(trace: Trace, run: Run | None = None) -> None:
@@ -56,37 +118,55 @@ def flush(trace: Trace, run: Run | None = None) -> None:
     not suffice, tensors hold what they held before they were written to in this trace: a model is what it was before the
     step. After that, and after any other exception (an interrupt, say), the trace takes no more calls, and whoever needs one
     of its values takes the flush up again.
+
+    A signal handler or finalizer that comes in between reads such values by `realize`, which computes them apart; for it,
+    `flush` itself raises RuntimeError.
     """
     with LOCK:
         if trace.done:
             return
-        trace.closed = True
-        failure = None
-        while trace.run is None or not trace.run.completion:
-            trace.run = None
-            trace.run = begun = run or _begin(trace)
-            run = None
-            try:
-                failed = _execute(begun, trace)
-            except MemoryError:
-                take_back_writes(trace, range(len(trace.nodes)))
-                raise
-            if failed is None:
-                begun.completion.note()
-            else:
-                failure = failed
-        for hook in FLUSH_HOOKS:  # before the trace lets go of its nodes
-            hook(trace, trace.run.plan)
-        _finish(trace, trace.run)
+        if trace.closed is BUSY:
+            raise RuntimeError(
+                "flush: a signal handler or finalizer has interrupted the call that computes this; it can read the values "
+                "of tensors, but neither derive them nor share their memory"
+            )
+        opened, was_running = thread_state.trace, critical.running
+        if opened is trace or opened is None or opened.closed:
+            opened = None
+        else:
+            opened.closed = BUSY
+        if was_running:
+            trace.is_apart = True
+        trace.closed, critical.running, failure = BUSY, True, None
+        try:
+            while trace.run is None or not trace.run.completion:
+                trace.run = None
+                trace.run = begun = run or _begin(trace)
+                run = None
+                try:
+                    failed = _execute(begun, trace)
+                except MemoryError:
+                    take_back_writes(trace, range(len(trace.nodes)))
+                    raise
+                if failed is None:
+                    begun.completion.note()
+                else:
+                    failure = failed
+            for hook in FLUSH_HOOKS:  # before the trace lets go of its nodes
+                hook(trace, trace.run.plan)
+            _finish(trace, trace.run)
+        finally:
+            trace.closed, critical.running = True, was_running
+            if opened is not None:
+                opened.closed = False
         if failure is not None:
             raise failure
 
 
 def flush_all() -> None:
     """Flush this thread's traces, device by device."""
-    for trace in [*thread_state.traces.values()]:
-        if not trace.done:
-            flush(trace)
+    for trace in unflushed():
+        flush(trace)
 
 
 def _begin(trace: Trace) -> Run:
@@ -142,7 +222,8 @@ def _slots(run: Run, plan: Plan, trace: Trace, reused: Mapping[int, Array]) -> l
     assert run.pool is not None
     inputs, arena = trace.inputs, 0
     if plan.arena_bytes:
-        run.arena = scratch.buffer(plan.arena_bytes, trace.device)
+        take = Buffer if trace.is_apart else scratch.buffer  # which a program that was interrupted may be using
+        run.arena = take(plan.arena_bytes, trace.device)
         arena = run.arena.ptr
     run.pool.provide(run, reused)
     if plan.views:

@@ -9,6 +9,7 @@ from genesis.codegen.backend import backend_of
 from genesis.execution.result_pool import SMALL, Output, ResultBuffer, ResultPool
 from genesis.execution.saved_values import read_by_backward
 from genesis.execution.verified_program import VERIFY, verified
+from genesis.ir.annotations import Key
 from genesis.ir.dtypes import DType, float64, int64
 from genesis.lower.schedule import Location
 from genesis.lower.stored import read_or_lower
@@ -17,6 +18,7 @@ from genesis.runtime.counters import count, counts
 from genesis.runtime.plan_cache import plan_cache
 from genesis.runtime.references import collector_paused, owned_elsewhere
 from genesis.runtime.team import get_num_threads
+from genesis.runtime.uninterrupted import uninterrupted
 from genesis.tracing.trace import Array, Trace
 
 _index = attrgetter("index")
@@ -96,9 +98,16 @@ def find_plan(trace: Trace, handles: Sequence[Array]) -> Plan:
     plans = trace.step.plans
     plan: Plan | None = plan_cache.get(plans, key)
     if plan is None:
+        if trace.is_apart:  # handlers that come while handlers lower the same would never come to an end
+            return uninterrupted(_new_plan, trace, outputs, threads, key)
         with collector_paused():
-            plan = Plan(trace, outputs, threads)
-        plan_cache.put(plans, key, plan, len(plan.lowered.nodes))
+            plan = _new_plan(trace, outputs, threads, key)
     else:
         counts["plan_hits"] += 1
+    return plan
+
+
+def _new_plan(trace: Trace, outputs: tuple[int, ...], threads: int, key: Key) -> Plan:
+    plan = Plan(trace, outputs, threads)
+    plan_cache.put(trace.step.plans, key, plan, len(plan.lowered.nodes))
     return plan

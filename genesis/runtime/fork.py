@@ -20,6 +20,7 @@ class _Guarded(NamedTuple):
 
     lock: Any
     longest_wait: float
+    outermost: bool
 
 
 _guarded: list[_Guarded] = []  # outermost first: who holds one takes those after it, never one before it
@@ -37,14 +38,19 @@ def fork_safe_lock(longest_wait: float = LONGEST_WAIT, outermost: bool = False) 
     >>> with lock:
     ...     pass
     """
-    guarded = _Guarded(threading.RLock(), longest_wait)
+    guarded = _Guarded(threading.RLock(), longest_wait, outermost)
     _guarded.insert(0 if outermost else len(_guarded), guarded)
     return guarded.lock
 
 
+def held_locks() -> list[Any]:
+    """The locks that this thread holds, but for the outermost: what a thread that works for it may have to take."""
+    return [lock for lock, _, outermost in _guarded if not outermost and lock._is_owned()]
+
+
 def _before() -> None:
     end = time.monotonic() + LONGEST_WAIT  # of all waits together: who holds the first may hold those after it as well
-    _taken[:] = [lock for lock, wait in _guarded if lock.acquire(timeout=max(0.0, min(wait, end - time.monotonic())))]
+    _taken[:] = [lock for lock, wait, _ in _guarded if lock.acquire(timeout=max(0.0, min(wait, end - time.monotonic())))]
 
 
 def _after_in_parent() -> None:
@@ -53,7 +59,7 @@ def _after_in_parent() -> None:
 
 
 def _after_in_child() -> None:
-    for lock, _ in _guarded:
+    for lock, *_ in _guarded:
         if lock in _taken:
             lock.release()
         else:

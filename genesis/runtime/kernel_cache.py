@@ -88,6 +88,8 @@ class KernelCache:
         missing = []
         for kernel in kernels:
             # Object code is ready in 0.8 ms. Numba's own cache takes 0.56 s to load, and leaves globals out of its key.
+            if kernel.source in self._addresses:  # a signal handler has been quicker
+                continue
             if (object_code := self.find(kernel.source)) is None:
                 missing.append(kernel)
             else:

@@ -141,7 +141,7 @@ class NativeProgram:
     sources: Sequence[str] = ()
     refused = ""
 
-    __slots__ = ("_address", "_clock", "_keep", "_pack_into", "_run", "_words", "_workers")
+    __slots__ = ("_address", "_clock", "_is_prepared", "_keep", "_pack_into", "_run", "_words", "_workers")
 
     def __init__(self, launches: Sequence[NativeLaunch], slot_format: str = "", keep: Iterable[object] = ()) -> None:
         packer = struct.Struct("=Q" + slot_format)  # the run's own slot comes first
@@ -152,6 +152,7 @@ class NativeProgram:
         self._run = _native_run()
         self._workers = max((launch.workers for launch in launches), default=1)
         self._keep = tuple(keep)
+        self._is_prepared = False  # its slots are set for a run that has not ended
 
     def run(
         self, values: Sequence[int | float] = (), completion: Completion = _unobserved, before: Iterable[None] = (),
@@ -166,12 +167,18 @@ class NativeProgram:
         with team.lock:
             if self._workers > team.size:
                 team.grow(self._workers)
+            interrupted = self._words[:] if self._is_prepared else None  # by a signal handler, who runs it as well
+            self._is_prepared = True
             self._pack_into(self._words, _SLOTS_OFFSET, completion.address, *values)
             counts["native_calls"] += 1
             # The iterators are C code all through, so between `before`, the run and `undo` no interrupt can be raised.
-            if all(chain(filter(None, before), map(self._run, (self._address,)), filter(None, undo))):  # up to the flag, if 0
-                return Fault(*_FAULT.unpack_from(self._words, _FAULT_OFFSET))
-        return None
+            flagged = all(chain(filter(None, before), map(self._run, (self._address,)), filter(None, undo)))  # to a flag of 0
+            self._is_prepared = False
+            if flagged:
+                fault = Fault(*_FAULT.unpack_from(self._words, _FAULT_OFFSET))
+            if interrupted is not None:
+                self._words[:], self._is_prepared = interrupted, True
+            return fault if flagged else None
 
     def seconds(self) -> list[float]:
         """The seconds of each launch in the latest run."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections import OrderedDict
 from typing import Any
 
@@ -24,7 +25,8 @@ class PlanCache:
     def get(self, plans: Plans, key: Key) -> Any:
         plan = plans.get(key)
         if plan is not None and plan is not self._latest:
-            self._entries.move_to_end((id(plans), key))
+            with contextlib.suppress(KeyError):  # a signal handler has just removed it
+                self._entries.move_to_end((id(plans), key))
             self._latest = plan
         return plan
 
@@ -37,8 +39,9 @@ class PlanCache:
         >>> plans
         {'b': 'B', 'c': 'C'}
         """
+        _, before = self._entries.pop((id(plans), key), (plans, 0))  # one that a signal handler has put there in the meantime
         self._entries[id(plans), key] = plans, size
-        self._size += size
+        self._size += size - before
         plans[key] = self._latest = plan
         while self._size > self._size_limit and len(self._entries) > 1:
             (_, oldest), (where, freed) = self._entries.popitem(last=False)

@@ -40,16 +40,16 @@ class Team:
     def grow(self, size: int) -> None:
         """Have at least `size` workers, including the caller, or as many as the system allows."""
         with self.lock:
-            uninterrupted(self._recruit, min(size, MOST_WORKERS))
+            uninterrupted(self._recruit, min(size, MOST_WORKERS), _worker())
 
-    def _recruit(self, size: int) -> None:
+    def _recruit(self, size: int, body: int) -> None:
         if self.size == 1 < size:
             self._initialise()
         # Threads inherit the mask: only the interpreter's own threads may receive signals.
         masked = signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
         try:
             # One by one, each counted at once: where the system refuses a thread, the team is those before it.
-            while self.size < size and self._start(self.size):
+            while self.size < size and self._start(self.size, body):
                 self.size += 1
                 self._word(team_ir.TEAM_SIZE).value = self.size - 1
         finally:
@@ -61,13 +61,12 @@ class Team:
         _libc.pthread_cond_init(ctypes.byref(self._word(team_ir.TEAM_WORK)), None)
         _libc.pthread_cond_init(ctypes.byref(self._word(team_ir.TEAM_DONE)), None)
 
-    def _start(self, index: int) -> bool:
+    def _start(self, index: int, body: int) -> bool:
         mailbox = team_ir.TEAM_MAILBOXES + team_ir.MAILBOX_WORDS * index
         self._word(mailbox + 1).value = self.address
         self._word(mailbox + 2).value = index
         thread = ctypes.c_void_p()
-        body = ctypes.c_void_p(_worker())
-        if _libc.pthread_create(ctypes.byref(thread), None, body, ctypes.byref(self._word(mailbox))):
+        if _libc.pthread_create(ctypes.byref(thread), None, ctypes.c_void_p(body), ctypes.byref(self._word(mailbox))):
             return False
         _libc.pthread_detach(thread)
         return True

@@ -1,16 +1,31 @@
 """Work that no interrupt may cut short: importing, compiling and linking leave libraries in an inconsistent state.
 
-Python runs signal handlers in the main thread only, so another thread does the work.
+Python runs signal handlers in the main thread only, so another thread does the work, and the main thread waits in native
+code, where no handler comes: one that came in between would find libraries in that state, and wait for locks that the main
+thread itself holds. (What it holds nevertheless, for a handler may be what asks, it lends.) The collector waits as well:
+it would run finalizers in the other thread.
 """
 
 from __future__ import annotations
 
 import _thread
+import ctypes
+import operator
 import threading
-from collections.abc import Callable
+from collections import deque
+from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any, TypeVar
 
+from genesis.runtime.fork import held_locks
+from genesis.runtime.references import collector_paused
+
 T = TypeVar("T")
+
+_locks = ctypes.CDLL(None)  # CPython's own locks: unlike those of `threading`, whose waiting runs handlers
+_locks.PyThread_allocate_lock.restype = ctypes.c_void_p
+for _name in ("PyThread_acquire_lock", "PyThread_release_lock", "PyThread_free_lock"):
+    getattr(_locks, _name).argtypes = [ctypes.c_void_p, ctypes.c_int][: 2 if "acquire" in _name else 1]
 
 
 def uninterrupted(function: Callable[..., T], *arguments: Any) -> T:
@@ -20,34 +35,50 @@ def uninterrupted(function: Callable[..., T], *arguments: Any) -> T:
     2
     """
     if threading.current_thread() is not threading.main_thread():
-        return function(*arguments)
+        with collector_paused():
+            return function(*arguments)
     results: list[T] = []
     failures: list[BaseException] = []
-    ended: list[bool] = []
-    bell = threading.Lock()
-    bell.acquire()
+    over: list[bool] = []
+    gate, called_off = threading.Lock(), False
+    gate.acquire()
+    ended = _locks.PyThread_allocate_lock()
+    wait = partial(_locks.PyThread_acquire_lock, ended, 1)
+    wait()
 
     def work() -> None:
+        gate.acquire()
         try:
-            results.append(function(*arguments))
+            if not called_off:
+                with collector_paused():
+                    results.append(function(*arguments))
         except BaseException as failure:
             failures.append(failure)
         finally:
-            ended.append(True)
-            bell.release()
+            over.append(True)
+            _locks.PyThread_release_lock(ended)
 
     try:
         _thread.start_new_thread(work, ())
     except RuntimeError:  # no more threads
-        return function(*arguments)
-    except BaseException as interruption:  # right after the start
-        failures.append(interruption)
-    while not ended:
-        try:
-            while not ended:
-                bell.acquire(timeout=1)
-        except BaseException as interruption:
-            failures.append(interruption)
+        with collector_paused():
+            return function(*arguments)
+    lent: list[Callable[[], None]] = []
+    take_back = map(operator.call, lent)  # made before, for within `finally` there is one call of C, which a handler follows
+    try:
+        locks = held_locks()
+        states: Iterator[Any] = map(operator.call, [lock._release_save for lock in locks])
+        lent += map(partial, [lock._acquire_restore for lock in locks], states)
+        together: list[Callable[[], object]] = [gate.release, wait]
+        deque(map(operator.call, together), 0)  # here, too, no handler comes between the two
+    except BaseException:
+        if not over:
+            called_off = True
+            gate.release()
+        raise
+    finally:
+        deque(take_back, 0)
+    _locks.PyThread_free_lock(ended)
     if failures:
         raise failures[0]
     return results[0]

@@ -11,14 +11,14 @@ from typing import Any
 
 import numpy as np
 
-from genesis.execution.flush import flush, realize
+from genesis.execution.flush import flush, readable
 from genesis.ir.annotations import Attributes
 from genesis.ir.dtypes import DType, from_numpy_dtype
 from genesis.ir.replayable import replayable
 from genesis.ir.shapes import Shape
 from genesis.ops.registry import OPERATIONS, Operation
 from genesis.runtime.devices import CPU, Device
-from genesis.tensor.first_call import defined, with_numbers_read
+from genesis.tensor.first_call import defined, reads_numbers, with_numbers_read
 from genesis.tensor.handle import (
     SHOWN,
     CallArguments,
@@ -40,7 +40,7 @@ from genesis.tracing.memory import Memory
 from genesis.tracing.recording_hooks import refuse
 from genesis.tracing.source_line import user_line
 from genesis.tracing.state import current_trace, recording, thread_state
-from genesis.tracing.trace import LOCK, Array, Trace
+from genesis.tracing.trace import BUSY, LOCK, Array, Trace
 from genesis.tracing.trie import BYTE_LIMIT
 
 Token = object  # what an argument contributes to the key of a call's step
@@ -109,15 +109,26 @@ def seen_by(view: Tensor, root: Tensor) -> int:
 def _position(trace: Trace, tensor: Tensor) -> int:
     """The position of a tensor in the open trace."""
     if trace.backward_done and tensor._requires_grad and thread_state.grad_enabled:  # a forward begins a path of its own
-        flush(trace)  # which closes it: `call` begins anew
+        trace.closed = True  # `call` begins anew
+        flush(trace)
         return -1
-    return enter(trace, tensor, tensor._array if tensor._base is None else array_of(tensor))
+    base = tensor._base
+    if base is None or base._changes == tensor._seen:
+        return enter(trace, tensor, tensor._array)
+    trace.closed = False  # the view looks again, by a call of its own
+    array = array_of(tensor)
+    if trace.closed:
+        return -1
+    trace.closed = BUSY
+    return enter(trace, tensor, array)
 
 
 def enter(trace: Trace, tensor: Tensor, array: Array) -> int:
     """The position in `trace` of `array`, the value of `tensor` now or before."""
     if array.trace is not trace:
-        buffer = (array.memory or realize(array)).buffer
+        if array.memory is None:
+            array = readable(array)
+        buffer = array.memory.buffer  # type: ignore[union-attr]
         if buffer.device is not trace.device:  # the first in this thread: `call` begins anew, and asks for devices first
             thread_state.multi_device = trace.closed = True
         if (buffer._flat is not None or buffer._owner is not None) and buffer.shared:
@@ -211,50 +222,58 @@ def call(operation: Operation, arguments: CallArguments, attributes: Attributes 
                 trace = current_trace(device)
             else:
                 trace = current_trace()
-        mode: Token = thread_state.grad_enabled
-        if operation.autocast is not None and (low := thread_state.autocast) is not None:
-            mode = mode, low
-        operands, static = operation.operands, operation.static_scalars
-        tokens: list[Token] = [operation, mode]
-        kind = Tensor
-        for argument in arguments:
-            if argument.__class__ is Tensor:
-                array = argument._array
-                if array.trace is trace and argument._base is None and (
-                    array.node.differentiable or not argument._requires_grad
-                ):
-                    tokens.append(array.index)
+        # Until the result's handle is there, signal handlers and finalizers find the trace BUSY, and record apart.
+        trace.closed = BUSY
+        try:
+            mode: Token = thread_state.grad_enabled
+            if operation.autocast is not None and (low := thread_state.autocast) is not None:
+                mode = mode, low
+            operands, static = operation.operands, operation.static_scalars
+            tokens: list[Token] = [operation, mode]
+            kind = Tensor
+            for argument in arguments:
+                if argument.__class__ is Tensor:
+                    array = argument._array
+                    if array.trace is trace and argument._base is None and (
+                        array.node.differentiable or not argument._requires_grad
+                    ):
+                        tokens.append(array.index)
+                    else:
+                        tokens.append(_position(trace, argument))
                 else:
-                    tokens.append(_position(trace, argument))
-            else:
-                tokens.append(_token(trace, argument, len(tokens) - 2 in operands, static))
+                    tokens.append(_token(trace, argument, len(tokens) - 2 in operands, static))
+                    if spreading:
+                        kind = result_class(argument, kind)
+            if attributes:
+                names = operation.operand_names
+                given = [(k, _token(trace, v, k in names, static)) for k, v in attributes.items() if v is not None]
+                tokens.append(tuple(given))
                 if spreading:
-                    kind = result_class(argument, kind)
-        if attributes:
-            names = operation.operand_names
-            tokens.append(tuple([(k, _token(trace, v, k in names, static)) for k, v in attributes.items() if v is not None]))
-            if spreading:
-                kind = result_class([*attributes.values()], kind)
-        if trace.closed:  # by the refresh of a view, which was the call too many, or by another device
-            return call(operation, arguments, attributes, bare)
-        key = tuple(tokens)
-        step = trace.step.children.get(key)
-        if step is None and (read := with_numbers_read(operation, arguments, attributes)) is not None:
-            return call(operation, *read, bare)
-        nodes = trace.nodes
-        trace.lines.append((len(nodes), *user_line(), key))
-        if step is None:
-            step = defined(trace, operation, arguments, attributes, key)
-        else:
-            trace.step = step
-            nodes += step.nodes
-            trace.weight += step.weight
-        index = step.result
-        result: Any
-        if bare:
-            result = trace.handles(index)
-        else:
-            result = pending(trace, index, kind) if index.__class__ is int else all_pending(trace, index, kind)
+                    kind = result_class([*attributes.values()], kind)
+            if trace.closed is not BUSY:  # by the refresh of a view, which was the call too many, or by another device
+                return call(operation, arguments, attributes, bare)
+            key = tuple(tokens)
+            step = trace.step.children.get(key)
+            if step is None and reads_numbers(operation, arguments, attributes):
+                trace.closed = False
+                return call(operation, *with_numbers_read(operation, arguments, attributes), bare)
+            nodes = trace.nodes
+            trace.lines.append((len(nodes), *user_line(), key))
+            if step is None:
+                step = defined(trace, operation, arguments, attributes, key)
+            else:
+                trace.step = step
+                nodes += step.nodes
+                trace.weight += step.weight
+            index = step.result
+            result: Any
+            if bare:
+                result = trace.handles(index)
+            else:
+                result = pending(trace, index, kind) if index.__class__ is int else all_pending(trace, index, kind)
+        finally:
+            if trace.closed is BUSY:
+                trace.closed = False
         if trace.weight > BYTE_LIMIT:
             flush(trace)
         return result

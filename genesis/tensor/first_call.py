@@ -54,23 +54,28 @@ def defined(trace: Trace, operation: Operation, arguments: CallArguments, attrib
     return step
 
 
+def reads_numbers(operation: Operation, arguments: CallArguments, attributes: Attributes | None) -> bool:
+    """Whether a tensor is among the arguments where the operation takes a number."""
+    numbers = numbers_of(operation)
+    placed = zip(operation.signature.parameters, arguments, strict=False)
+    return any(name in numbers and holds_tensor(argument) for name, argument in [*placed, *(attributes or {}).items()])
+
+
 def with_numbers_read(
     operation: Operation, arguments: CallArguments, attributes: Attributes | None
-) -> tuple[list[Any], dict[str, Any]] | None:
-    """The arguments of a call with tensors of one element read where the operation takes a number; None if there is none.
+) -> tuple[list[Any], dict[str, Any]]:
+    """The arguments of a call with tensors of one element read where the operation takes a number.
 
     Raises TypeError for a tensor of several elements there.
     """
     numbers = numbers_of(operation)
     placed = list(zip(operation.signature.parameters, arguments, strict=False))
-    named = (attributes or {}).items()
-    if not any(name in numbers and holds_tensor(argument) for name, argument in [*placed, *named]):
-        return None
 
     def read(name: str, argument: Any) -> Any:
         return number_in(operation.name, name, argument) if name in numbers else argument
 
     extra = arguments[len(placed) :]
+    named = (attributes or {}).items()
     return [*[read(*given) for given in placed], *extra], {name: read(name, argument) for name, argument in named}
 
 

@@ -133,8 +133,13 @@ def _written_apart(tensor: Tensor, value: Tensor, change: Change | None) -> Tens
 
 def last_change(value: Tensor) -> Change | None:
     """A change by the call that was recorded last, of which `value` came."""
-    trace = value._array.trace
-    return Change(trace.reference, trace.lines[-1]) if trace is not None and trace.lines else None
+    trace, index = value._array.trace, value._array.index
+    if trace is None or not trace.lines:
+        return None
+    line = trace.lines[-1]
+    if line[0] > index:  # a signal handler has recorded since
+        line = trace.call_at(index) or line
+    return Change(trace.reference, line)
 
 
 def note(array: Array, change: Change | None) -> None:

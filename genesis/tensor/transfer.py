@@ -13,7 +13,7 @@ from genesis.ir.replayable import replayable_module
 from genesis.ops.registry import OPERATIONS
 from genesis.runtime.devices import Device
 from genesis.tracing.recording_hooks import is_recording, refuse
-from genesis.tracing.state import current_trace, thread_state
+from genesis.tracing.state import recorded, thread_state
 from genesis.tracing.trace import LOCK, Array, Trace
 
 
@@ -50,9 +50,13 @@ def sent(arrays: Sequence[Array], device: Device, leaves: Sequence[object] = ())
 
 def _entered(copy: Array, device: Device) -> Array:
     """The result, in the open trace of `device`, of a call that clones `copy`: with a gradient of its own."""
-    trace, clone = current_trace(device), OPERATIONS["clone"]
-    index = trace.enter_array(copy)
-    return trace.handle(trace.record((clone, True, index), lambda graph: clone(graph.value(index))).result)
+    clone = OPERATIONS["clone"]
+
+    def enter(trace: Trace) -> Array:
+        index = trace.enter_array(copy)
+        return trace.handle(trace.record((clone, True, index), lambda graph: clone(graph.value(index))).result)
+
+    return recorded(device, enter)
 
 
 replayable_module(__name__)

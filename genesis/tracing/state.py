@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import math
 import threading
 import weakref
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 from genesis.ir import dtypes
 from genesis.ir.dtypes import DType
 from genesis.runtime.devices import CPU, Device
 from genesis.runtime.memory import Buffer
-from genesis.tracing.trace import LOCK, Trace
+from genesis.tracing.trace import BUSY, LOCK, Trace, critical
+
+T = TypeVar("T")
 
 
 class _ThreadState(threading.local):
@@ -55,21 +59,40 @@ class recording:
 
 
 def current_trace(device: Device = CPU) -> Trace:
-    """This thread's open trace for `device`."""
+    """This thread's open trace for `device`; for a signal handler or finalizer that has come in between while that trace is
+    BUSY or a program runs, one of its own, whose calls are flushed at once.
+    """
     trace = thread_state.trace
     if trace is not None and not trace.closed and trace.device is device:
         return trace
-    trace = thread_state.traces.get(device.name)
-    if trace is None or trace.closed:
-        with LOCK:
+    with LOCK:
+        trace = thread_state.traces.get(device.name)
+        if critical.running or (trace is not None and trace.closed is BUSY):
+            trace = Trace(device, thread_state.eager, math.inf)
+            trace.is_apart = True
+            return trace
+        if trace is None or trace.closed:
             trace = thread_state.traces[device.name] = Trace(device, thread_state.eager, thread_state.weight)
             if len(_begun) >= _FEW:
                 _begun[:] = [begun for begun in _begun if (other := begun()) is not None and not other.done]
             _begun.append(trace.reference)
     if device is not CPU:
         thread_state.multi_device = True
+    if trace.closed:  # by a signal handler right now
+        return current_trace(device)
     thread_state.trace = None if thread_state.multi_device else trace
     return trace
+
+
+def recorded(device: Device, record: Callable[[Trace], T]) -> T:
+    """`record(trace)`, with the open trace of `device`, which is BUSY meanwhile: positions in it stay right."""
+    trace = current_trace(device)  # no handler comes between this and the next line
+    trace.closed = BUSY
+    try:
+        return record(trace)
+    finally:
+        if trace.closed is BUSY:
+            trace.closed = False
 
 
 def set_default_dtype(dtype: DType) -> None:
@@ -85,8 +108,8 @@ def set_default_dtype(dtype: DType) -> None:
 
 
 def unflushed() -> list[Trace]:
-    """This thread's traces, one for each device at most, that have not been flushed."""
-    return [trace for trace in thread_state.traces.values() if not trace.done]
+    """This thread's traces, one for each device at most, that have not been flushed, but for those that are BUSY."""
+    return [trace for trace in [*thread_state.traces.values()] if not trace.done and trace.closed is not BUSY]
 
 
 def readers_of(buffer: Buffer) -> list[Trace]:

@@ -30,6 +30,7 @@ from genesis.tracing.source_line import resolve_line, user_line
 from genesis.tracing.trie import Key, Step, root_of
 
 LOCK = fork_safe_lock(outermost=True)
+BUSY = 2  # `Trace.closed` while its holder records a call or flushes it: code that runs meanwhile has interrupted that
 CallLine = tuple[int, CodeType | None, int, Key]  # a call: first position, code object, instruction offset, key
 
 
@@ -38,6 +39,19 @@ class Change(NamedTuple):
 
     trace: weakref.ref[Trace]
     call: CallLine
+
+
+class _Critical:
+    """Whether the holder of LOCK runs a program: a signal handler or finalizer that comes in between records apart, and
+    what it records is computed at once, for what the program will write over has been decided."""
+
+    __slots__ = ("running",)
+
+    def __init__(self) -> None:
+        self.running = False
+
+
+critical = _Critical()
 
 
 class Array:
@@ -70,14 +84,15 @@ class Trace:
     """A path in the trie and the data of its placeholders: what one thread does on one device."""
 
     __slots__ = (
-        "__weakref__", "arrays", "backward", "backward_done", "backwards", "changed", "closed", "device", "done", "eager",
-        "entered", "failure", "input_at", "inputs", "lines", "lost", "nodes", "number", "reference", "released", "run",
-        "scalars", "step", "variables", "versions", "weight", "written",
+        "__weakref__", "apart", "arrays", "backward", "backward_done", "backwards", "changed", "closed", "device", "done",
+        "eager", "entered", "failure", "input_at", "inputs", "is_apart", "lines", "lost", "nodes", "number", "reference",
+        "released", "run", "scalars", "step", "variables", "versions", "weight", "written",
     )
 
     def __init__(self, device: Device = CPU, eager: bool = False, weight: float = 0) -> None:
         self.device = device
         self.eager = eager  # its nodes are computed by their references
+        self.is_apart = False  # of a signal handler or finalizer that came in between
         self.reference = weakref.ref(self)
         self.nodes: list[Node] = []
         self.arrays: list[Array] = []  # handles on pending values, for the liveness check
@@ -97,7 +112,8 @@ class Trace:
         self.failure: BaseException | None = None
         self.lost: set[int] = set()  # positions that cannot be computed, because of the failure
         self.number: float = math.inf  # by the order of their ends: a value is read elsewhere once its trace has ended
-        self.closed = False  # it takes no more calls
+        self.closed: int = False  # it takes no more calls: True, or BUSY
+        self.apart: dict[int, Any] | None = None  # position -> memory, of values that were read while it was BUSY
         self.run: Any = None  # the flush under way, if one was interrupted
         self.done = False  # flushed: every live handle has its memory
         self.weight = weight
@@ -122,7 +138,7 @@ class Trace:
     def clear_recording(self) -> None:
         """After the end: drop what only an open trace needs."""
         self.run = None
-        self.arrays, self.inputs, self.entered, self.written = [], [], {}, []
+        self.arrays, self.inputs, self.entered, self.written, self.apart = [], [], {}, [], None
         if self.backward.copies:
             self.backward.copies = {}
 

@@ -26,10 +26,11 @@ CONTEXTS = ("__enter__", "__exit__")  # where modes change
 
 class Moments:
     """Counts the moments of a call at which an interrupt could come, `within` functions of these names, if any are given;
-    and interrupts at the chosen one.
+    and interrupts at the chosen one, or has a `handler` called there.
     """
 
-    def __init__(self, chosen: int = -1, within: Collection[str] = ()) -> None:
+    def __init__(self, chosen: int = -1, within: Collection[str] = (), handler: Callable[[], None] | None = None) -> None:
+        self._handler = handler
         self.count = 0
         self.where = ""
         self._within = within
@@ -71,6 +72,8 @@ class Moments:
         self.count += not self._within or frame.f_code.co_name in self._within
         if self.count == self._chosen:
             self.where = f"{frame.f_code.co_filename}:{frame.f_lineno}"
+            if self._handler is not None:
+                return self._handler()
             self._called.clear()
             raise KeyboardInterrupt
 

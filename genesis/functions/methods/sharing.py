@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike
 
-from genesis.execution.flush import flush
+from genesis.execution.flush import flush, is_interrupted
 from genesis.functions.methods.conversion import values_of
 from genesis.ir.annotations import Attributes
 from genesis.ir.dtypes import STORED, bfloat16
@@ -18,7 +18,7 @@ from genesis.tensor.handle import Tensor, attribute, method
 from genesis.tensor.views import memory_of
 from genesis.tracing.memory import Memory
 from genesis.tracing.state import readers_of
-from genesis.tracing.trace import LOCK
+from genesis.tracing.trace import BUSY, LOCK
 
 
 @method
@@ -43,8 +43,14 @@ def numpy(self: Tensor, *, force: bool = False) -> np.ndarray:
                 "memory first.")
         return values_of(self).copy()
     with LOCK:
+        root = self if self._base is None else self._base
+        if is_interrupted(root._array):  # what a signal handler or finalizer reads cannot be shared
+            return values_of(self).copy()
         memory = memory_of(self)
-        for trace in readers_of(memory.buffer):
+        readers = readers_of(memory.buffer)
+        if any([trace.closed is BUSY for trace in readers]):
+            return memory.numpy(self.dtype).copy()
+        for trace in readers:
             flush(trace)
         return memory.numpy(self.dtype)
 

@@ -1,0 +1,187 @@
+"""Signal handlers, finalizers and callbacks that touch genesis while a call is recorded or computed change nothing of it."""
+
+from __future__ import annotations
+
+import gc
+import random
+import signal
+import time
+import weakref
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+import genesis
+from genesis import nn
+
+from .interrupts import Moments, moments_of
+from .training import model
+
+SECONDS = 1.5
+PAUSE = 0.002
+
+
+class Training:
+    """A model, its optimizer, and what a checkpoint of it is."""
+
+    def __init__(self, compiled: bool) -> None:
+        self.model, self.inputs, self.targets = model(0)
+        self.optimizer = genesis.optim.Adam(self.model.parameters(), lr=0.01)
+        self.step = genesis.compile(self._step) if compiled else self._step
+
+    def _step(self) -> genesis.Tensor:
+        self.optimizer.zero_grad()
+        loss = nn.functional.cross_entropy(self.model(self.inputs) * 2.5, self.targets)
+        loss.backward()
+        self.optimizer.step()
+        return loss
+
+    def checkpoint(self) -> dict[str, np.ndarray]:
+        """What a handler saves; and what else it computes, in a trace of its own."""
+        saved = {name: value.numpy().copy() for name, value in self.model.state_dict().items()}
+        for key, slots in self.optimizer.state_dict()["state"].items():
+            saved |= {f"{key}.{name}": slot.numpy().copy() for name, slot in slots.items() if hasattr(slot, "numpy")}
+        assert (genesis.ones(7) * 3).sum().item() == 21
+        weight = genesis.ones(3, requires_grad=True)
+        with genesis.enable_grad():  # as in PyTorch, a handler finds the modes of what it has interrupted
+            (weight * weight).sum().backward()
+        assert weight.grad is not None and weight.grad.tolist() == [2, 2, 2]
+        return saved
+
+    def state(self) -> list[bytes]:
+        return [value.tobytes() for value in self.checkpoint().values()]
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+def test_a_handler_at_any_moment_changes_no_bit_of_a_step(compiled):
+    disturbed, undisturbed = Training(compiled), Training(compiled)
+    for _ in range(3):
+        assert disturbed.step().item() == undisturbed.step().item()
+    disturbed.checkpoint()
+    genesis.manual_seed(0)
+    count = moments_of(lambda: undisturbed.step().item())
+    while disturbed.state() != undisturbed.state():
+        disturbed.step().item()
+    before = disturbed.state()
+    for moment in sorted(random.Random(0).sample(range(1, count + 1), min(80, count))):
+        saved: list[list[bytes]] = []
+        moments = Moments(moment, handler=lambda saved=saved: saved.append(disturbed.state()))
+        losses: list[float] = []
+        moments.during(lambda losses=losses: losses.append(disturbed.step().item()))
+        assert losses == [undisturbed.step().item()], moments.where
+        after = disturbed.state()
+        assert after == undisturbed.state(), moments.where
+        for value, old, new in zip(*saved, before, after, strict=True) if saved else ():
+            assert value in (old, new), moments.where
+        before = after
+
+
+@pytest.fixture
+def signals() -> Iterator[Callable[[Callable[[], Any]], None]]:
+    """Has a function called by a signal's handler, again and again: each time PAUSE after the last has ended."""
+    before = signal.getsignal(signal.SIGALRM)
+
+    def start(work: Callable[[], Any]) -> None:
+        def handle(*_: object) -> None:
+            work()
+            signal.setitimer(signal.ITIMER_REAL, PAUSE)
+
+        signal.signal(signal.SIGALRM, handle)
+        signal.setitimer(signal.ITIMER_REAL, PAUSE)
+
+    yield start
+    signal.signal(signal.SIGALRM, signal.SIG_IGN)
+    signal.setitimer(signal.ITIMER_REAL, 0)
+    signal.signal(signal.SIGALRM, before)
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+def test_signals_over_training_change_no_bit(signals, compiled):
+    """Run once with SECONDS = 60, on two cores with other work: 7,490 handlers in 58,224 steps, and 8,043 in 333,444 compiled
+    ones, without a difference or an exception.
+    """
+    disturbed, undisturbed = Training(compiled), Training(compiled)
+    for training in (disturbed, undisturbed):
+        training.step()
+        training.checkpoint()
+    failures: list[Exception] = []
+    handled = 0
+
+    def save() -> None:
+        nonlocal handled
+        try:
+            disturbed.checkpoint()
+            handled += 1
+        except Exception as failure:
+            failures.append(failure)
+
+    losses = []
+    signals(save)
+    end = time.monotonic() + SECONDS
+    while time.monotonic() < end:
+        losses.append(disturbed.step().item())
+    signal.signal(signal.SIGALRM, signal.SIG_IGN)
+    assert not failures
+    assert handled > 20 * SECONDS
+    assert losses == [undisturbed.step().item() for _ in losses]
+    assert disturbed.state() == undisturbed.state()
+
+
+class _Cycle:
+    """Garbage that only the collector finds; it computes as it dies."""
+
+    def __init__(self, work: Callable[[], Any]) -> None:
+        self.cycle = self
+        self.work = work
+
+    def __del__(self) -> None:
+        self.work()
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+def test_finalizers_at_random_moments_change_no_bit(compiled):
+    disturbed, undisturbed = Training(compiled), Training(compiled)
+    for training in (disturbed, undisturbed):
+        training.step()
+        training.checkpoint()
+    failures: list[Exception] = []
+    done = {"__del__": 0, "weakref": 0, "gc": 0}
+    busy = False
+
+    def save(kind: str) -> None:
+        nonlocal busy
+        if busy:
+            return
+        busy = True  # what dies in here dies unseen
+        try:
+            disturbed.checkpoint()
+            done[kind] += 1
+        except Exception as failure:
+            failures.append(failure)
+        finally:
+            busy = False
+
+    def collecting(phase: str, info: object) -> None:
+        if choose.random() < 0.05:
+            save("gc")
+
+    choose = random.Random(0)
+    before = gc.get_threshold()
+    losses = []
+    gc.callbacks.append(collecting)
+    gc.set_threshold(5)
+    try:
+        for number in range(40):
+            garbage = _Cycle(lambda: save("__del__"))
+            weakref.finalize(garbage.__dict__["cycle"], save, "weakref") if number % 2 else None
+            del garbage
+            losses.append(disturbed.step().item())
+    finally:
+        gc.set_threshold(*before)
+        gc.callbacks.remove(collecting)
+    assert not failures
+    assert min(done.values()) > 5
+    assert losses == [undisturbed.step().item() for _ in losses]
+    assert disturbed.state() == undisturbed.state()
