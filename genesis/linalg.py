@@ -100,7 +100,9 @@ def multi_dot(tensors: Sequence[Tensor]) -> Tensor:
 
 @takes_out
 def cross(input: Tensor, other: Tensor, *, dim: int = -1) -> Tensor:
-    """The cross products of vectors of three elements along `dim`."""
+    """The cross products of vectors of three elements along `dim`. Raises ValueError for other vectors."""
+    if input.ndim != other.ndim or not (input.shape[dim:][:1] == other.shape[dim:][:1] == (3,)):
+        raise ValueError(f"cross: shapes {input.shape} and {other.shape}; want as many axes, and 3 elements along dim {dim}")
     return _cross(input, other, dim)
 
 

@@ -23,7 +23,7 @@ def cholesky_ex(A: Tensor, *, upper: Bool = False, check_errors: Bool = False) -
 def cond(A: Tensor, p: Float | str | None = None) -> Tensor:
     """The condition numbers of matrices: the greatest singular value over the least, or norms `p` of `A` and its inverse."""
 def cross(input: Tensor, other: Tensor, *, dim: Int = -1) -> Tensor:
-    """The cross products of vectors of three elements along `dim`."""
+    """The cross products of vectors of three elements along `dim`. Raises ValueError for other vectors."""
 def det(A: Tensor) -> Tensor:
     """The determinants of matrices (.., n, n)."""
 def diagonal(A: Tensor, *, offset: Int = 0, dim1: Int = -2, dim2: Int = -1) -> Tensor:

@@ -112,9 +112,11 @@ def jvp(func: Function, primals: Sequence[Tree], tangents: Sequence[Tree], has_a
     """
     call = _Call("jvp", func, tuple(primals), {}, tuple(range(len(primals))), has_aux)
     along = _fitting("jvp", "tangents", list(tangents), call.points)
-    seeds, slopes = pull_linear(call.outputs, call.points)
+    moving = [y for y in call.outputs if y.dtype.is_floating_point]  # positions and the like do not change
+    seeds, slopes = pull_linear(moving, call.points)
     records = is_grad_enabled() and (call.records or any([t.requires_grad for t in along]))
-    found = or_zeros(pull(or_zeros(slopes, call.points), along, seeds, records), call.outputs)
+    changes = iter(or_zeros(pull(or_zeros(slopes, call.points), along, seeds, records), moving))
+    found = [next(changes) if y.dtype.is_floating_point else y.new_zeros(y.shape) for y in call.outputs]
     value, change = call.leave(call.result), with_leaves(call.result, iter(found))
     return (value, change, call.leave(call.aux)) if has_aux else (value, change)
 

@@ -73,7 +73,7 @@ def batch_norm(
     """
     arguments = (input, running_mean, running_var, weight, bias, training, 0.0, eps)
     result: Tensor = call(OPERATIONS["batch_norm"], arguments)
-    if training and running_mean is not None and running_var is not None:
+    if training and running_mean is not None and running_var is not None and input.numel():
         with recording(False) as again, again:
             updated = call(OPERATIONS["batch_statistics"], (input, running_mean, running_var, momentum))
             for statistic, value in zip((running_mean, running_var), updated, strict=True):

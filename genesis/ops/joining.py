@@ -84,6 +84,8 @@ def roll(input: Value, shifts: int | Sequence[int], dims: int | Sequence[int] | 
     tensor([4, 1, 2, 3])
     """
     moves = [shifts] if isinstance(shifts, int) else [*shifts]
+    if not moves:
+        raise ValueError("roll: shifts is empty; want one at least")
     if dims is None:
         flat = roll(reshape_value(input, (numel(input.shape),)), moves, [0] * len(moves))
         return reshape_value(flat, input.shape)

@@ -124,6 +124,8 @@ def _picked(
 def _per_class(weight: Value | None, like: Value, axis: int) -> Value | float:
     if weight is None:
         return 1
+    if weight.shape != (like.shape[axis],):
+        raise ValueError(f"weight has shape {weight.shape}; want ({like.shape[axis]},), one for each class")
     return expand(reshape_value(weight, (weight.shape[0],) + (1,) * (like.ndim - axis - 1)), like.shape)
 
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from genesis.ir.dtypes import int32
 from genesis.ir.graph import Value
-from genesis.ops.conversion import rewritten, stop_gradient
+from genesis.ops.conversion import rewritten
 from genesis.ops.elementwise import div as quotient
 from genesis.ops.elementwise import exp2, floor, floor_divide, trunc, where
 from genesis.ops.elementwise import round as nearest
@@ -21,7 +21,9 @@ lcm = integral("lcm", np.lcm, "The least number, not negative, that both divide.
 
 
 # ---- floating numbers ----
-primitive("nextafter", "host", reference=lambda node, x, y: np.nextafter(x, y))
+primitive(
+    "nextafter", "host", grad=lambda g, z, x, y: (where(x == y, 0, g), None), reference=lambda node, x, y: np.nextafter(x, y)
+)
 
 
 @composite("nextafter", 2, ref=np.nextafter, in_place=True)
@@ -34,7 +36,7 @@ def nextafter(input: Value, other: Value) -> Value:
     x, y = promoted(input, other)
     if not x.dtype.is_floating_point:
         raise TypeError(f"nextafter: wants floating tensors, got {x.dtype.name}; integers have no neighbours between them")
-    x, y = broadcast("nextafter", stop_gradient(x), stop_gradient(y))  # as in PyTorch, it has none
+    x, y = broadcast("nextafter", x, y)  # as in PyTorch, it moves with `input`, where that is not `other`
     return x.graph.add("nextafter", (x, y), x.shape, x.dtype)
 
 

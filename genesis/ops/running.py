@@ -93,7 +93,7 @@ def _sums_grad(g: Value, y: Value, x: Value) -> Value:
     dim = y.node.attrs["dim"]
     following = _moved(y, dim, -1)
     kept = where(y == following, 1, exp(y - following))
-    total = flip_value(_recurrence(flip_value(g, dim), flip_value(_moved(kept, dim, 1), dim), dim), dim)
+    total = flip_value(_recurrence(flip_value(g, dim), flip_value(kept, dim), dim), dim)
     return total * where(x == y, 1, exp(x - y))
 
 

@@ -31,6 +31,8 @@ def write(tensor: Tensor, value: Tensor, change: Change | None = None) -> Tensor
     whose elements share one address.
     """
     array = array_of(tensor)
+    if value._array.node.shape != array.node.shape:
+        raise ValueError(f"in-place: the result has shape {value.shape}, which does not fit into {tensor.shape}")
     if tensor._requires_grad and thread_state.grad_enabled and not array.node.differentiable:
         raise RuntimeError("a leaf tensor that requires grad cannot be changed in place; wrap it in genesis.no_grad()")
     if thread_state.multi_device and value._array.device is not array.device:

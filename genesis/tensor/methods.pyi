@@ -1013,7 +1013,7 @@ class Methods:
     ) -> Tensor:
         """sum(|x|^p)^(1/p) over `dim` (all axes, if None); "fro" and None are 2."""
     def normal_(self, mean: Float = 0.0, std: Float = 1.0, *, generator: Generator | None = None) -> Tensor:
-        """Fill with normal random numbers."""
+        """Fill with normal random numbers. Raises ValueError for a negative `std`."""
     def not_equal(self, other: Operand) -> Tensor:
         """As `numpy.not_equal`."""
     def not_equal_(self, other: Operand) -> Self:
@@ -1319,7 +1319,7 @@ class Methods:
     def unfold(self, dimension: Int, size: Int, step: Int) -> Tensor:
         """All windows of `size` elements along `dimension`, `step` apart; each is a row along a new last axis."""
     def uniform_(self, low: Float = 0.0, high: Float = 1.0, *, generator: Generator | None = None) -> Tensor:
-        """Fill with random numbers of [low, high)."""
+        """Fill with random numbers of [low, high). Raises ValueError unless low <= high."""
     def unique(
         self, sorted: Bool = True, return_inverse: Bool = False, return_counts: Bool = False, dim: Int | None = None,
     ) -> Any:

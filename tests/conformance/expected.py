@@ -22,6 +22,7 @@ _SOME: dict[str, dict[str, str]] = {
         "linspace.tensor_overload", "logspace.tensor_overload", "mode", "histogram", "histc", "bincount", "nonzero_static",
         "argwhere",
     ), LOOKS),
+    "operators jvp": {"logcumsumexp": "PyTorch's forward derivative is 3e-6 off its own backward one"},
 }
 KINDS = ("values", "gradients", "dtypes", "methods", "in-place", "out", "strided", "compile", "second", "vmap", "jvp", "errors")
 FAILURES = {f"operators {kind}": {**_NONE, **_SOME.get(f"operators {kind}", {})} for kind in KINDS}

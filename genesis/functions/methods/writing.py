@@ -56,6 +56,8 @@ def masked_fill(self: Tensor, mask: Tensor, value: Operand) -> Tensor:
     """The tensor with `value` where `mask` (broadcast) holds."""
     if mask.dtype.name != "bool":
         raise TypeError(f"masked_fill: mask must be bool, got {mask.dtype.name}")
+    if isinstance(value, Tensor) and value.shape:
+        raise ValueError(f"masked_fill: value must be a number or a 0-d tensor, got shape {value.shape}")
     result: Tensor = call(OPERATIONS["where"], (mask, value, self))
     return result.to(self.dtype)
 
@@ -68,13 +70,17 @@ def masked_fill_(self: Tensor, mask: Tensor, value: Operand) -> Tensor:
 
 @method
 def uniform_(self: Tensor, low: float = 0.0, high: float = 1.0, *, generator: Generator | None = None) -> Tensor:
-    """Fill with random numbers of [low, high)."""
+    """Fill with random numbers of [low, high). Raises ValueError unless low <= high."""
+    if not low <= high:
+        raise ValueError(f"uniform_: low is {low} and high {high}; want low <= high")
     return write(self, drawn("uniform", self.shape, self.dtype, low, high, device=self.device, generator=generator))
 
 
 @method
 def normal_(self: Tensor, mean: float = 0.0, std: float = 1.0, *, generator: Generator | None = None) -> Tensor:
-    """Fill with normal random numbers."""
+    """Fill with normal random numbers. Raises ValueError for a negative `std`."""
+    if std < 0:
+        raise ValueError(f"normal_: std is {std}; want 0 or more")
     return write(self, drawn("normal", self.shape, self.dtype, mean, std, device=self.device, generator=generator))
 
 

@@ -50,12 +50,13 @@ class CyclicLR(LRScheduler):
         self.mode, self.gamma, self.scale_mode = mode, gamma, scale_mode
         self.cycle_momentum = cycle_momentum
         self._scale_fn = scale_fn
-        if last_epoch == -1:
-            firsts = per_group("CyclicLR", "base_lr", optimizer, base_lr)
-            for group, first, low, high in zip(optimizer.param_groups, firsts, lows, highs, strict=True):
+        firsts = per_group("CyclicLR", "base_lr", optimizer, base_lr)
+        for group, first, low, high in zip(optimizer.param_groups, firsts, lows, highs, strict=True):
+            if last_epoch == -1:
                 group.update(lr=first, initial_lr=first)
-                if cycle_momentum:
-                    group.update(base_momentum=low, max_momentum=high)
+            if cycle_momentum:
+                group.update(base_momentum=low, max_momentum=high)
+                if last_epoch == -1:
                     _set_momentum(group, high)
         super().__init__(optimizer, last_epoch)
 
