@@ -141,7 +141,11 @@ def flush(trace: Trace, run: Run | None = None) -> None:
         try:
             while trace.run is None or not trace.run.completion:
                 trace.run = None
-                trace.run = begun = run or _begin(trace)
+                try:
+                    trace.run = begun = run or _begin(trace)
+                except Exception:  # memory, or a compiler that refuses: nothing has run
+                    take_back_writes(trace, range(len(trace.nodes)))
+                    raise
                 run = None
                 try:
                     failed = _execute(begun, trace)

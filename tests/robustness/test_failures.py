@@ -116,3 +116,23 @@ def test_a_step_that_does_not_fit_into_memory_leaves_the_model_as_it_was():
         assert (weight.tolist(), average.tolist()) == ([0.5] * 3, [0.5] * 3)
     (weight * weight).sum().backward()
     assert weight.grad.tolist() == [1.0] * 3
+
+
+def test_a_step_that_cannot_be_compiled_leaves_the_model_as_it_was(monkeypatch):
+    weight = genesis.ones(3, requires_grad=True)
+    before = weight + 0
+    (weight * weight).sum().backward()
+    with genesis.no_grad():
+        weight -= 0.25 * weight.grad
+
+    def refuses(*asked: object) -> None:
+        raise RuntimeError("the compiler refuses")
+
+    with monkeypatch.context() as changed:
+        changed.setattr("genesis.execution.flush.find_plan", refuses)
+        with pytest.raises(RuntimeError, match="refuses"):
+            weight.tolist()
+    assert weight.tolist() == before.tolist() == [1] * 3
+    weight.grad = None
+    (weight * weight).sum().backward()
+    assert weight.grad.tolist() == [2] * 3
