@@ -120,7 +120,7 @@ def test_a_step_that_does_not_fit_into_memory_leaves_the_model_as_it_was():
 
 def test_a_step_that_cannot_be_compiled_leaves_the_model_as_it_was(monkeypatch):
     weight = genesis.ones(3, requires_grad=True)
-    before = weight + 0
+    before = weight.tolist()
     (weight * weight).sum().backward()
     with genesis.no_grad():
         weight -= 0.25 * weight.grad
@@ -132,7 +132,7 @@ def test_a_step_that_cannot_be_compiled_leaves_the_model_as_it_was(monkeypatch):
         changed.setattr("genesis.execution.flush.find_plan", refuses)
         with pytest.raises(RuntimeError, match="refuses"):
             weight.tolist()
-    assert weight.tolist() == before.tolist() == [1] * 3
+    assert weight.tolist() == before
     weight.grad = None
     (weight * weight).sum().backward()
     assert weight.grad.tolist() == [2] * 3
