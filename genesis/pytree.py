@@ -45,7 +45,9 @@ def map_tree(function: Callable[[Tree], Tree], tree: Tree) -> Tree:
     if not isinstance(tree, tuple | list):
         return function(tree)
     branches = [map_tree(function, branch) for branch in tree]
-    return type(tree)(*branches) if hasattr(tree, "_fields") else type(tree)(branches)
+    if hasattr(tree, "_fields"):
+        return type(tree)(*branches)
+    return type(tree)(branches) if type(tree).__new__ in (tuple.__new__, list.__new__) else tuple(branches)  # a Size holds ints
 
 
 replayable_module(__name__)

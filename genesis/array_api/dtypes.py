@@ -37,9 +37,11 @@ def astype(x: Tensor, dtype: DType, /, *, copy: builtins.bool = True, device: De
 
 
 def can_cast(from_: DType | Tensor, to: DType, /) -> builtins.bool:
-    """Whether promotion leads from one dtype to the other."""
+    """Whether promotion leads from one dtype to the other, of the same kind: bool, integer or floating."""
     dtype = from_.dtype if isinstance(from_, Tensor) else from_
-    return common(dtype, to) is to
+    if dtype.category != to.category or (to.is_signed is False and dtype.is_signed):
+        return False
+    return not (dtype is dtypes.uint64 and to.is_signed) and common(dtype, to) is to
 
 
 def result_type(*arrays_and_dtypes: Tensor | DType | float) -> DType:

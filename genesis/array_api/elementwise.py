@@ -6,7 +6,7 @@ import builtins
 from collections.abc import Callable
 
 from genesis import ops
-from genesis.array_api.dtypes import common
+from genesis.array_api.dtypes import common, iinfo
 from genesis.functions.creation import full as _full
 from genesis.functions.creation import scalar_tensor
 from genesis.ir.dtypes import int64
@@ -114,6 +114,9 @@ def clip(x: Tensor, /, min: Operand | None = None, max: Operand | None = None) -
         if isinstance(bound, Tensor):
             x = limit(x, bound.to(x.dtype))
         elif bound is not None:
+            if x.dtype.category == 1 and isinstance(bound, int):  # beyond the dtype's range a bound would wrap round
+                limits = iinfo(x.dtype)
+                bound = sorted((limits.min, bound, limits.max))[1]
             x = limit(x, together(x, bound)[1]).to(x.dtype)
     return x
 

@@ -61,6 +61,8 @@ def expand_dims(x: Tensor, /, axis: int = 0) -> Tensor:
 def squeeze(x: Tensor, /, axis: Axes) -> Tensor:
     """A view without axes, each of extent 1. Raises ValueError for another extent."""
     axes = [normalize_axis("squeeze", one, x.ndim) for one in ((axis,) if isinstance(axis, int) else axis)]
+    if not x.ndim:
+        return x
     if any([x.shape[one] != 1 for one in axes]):
         raise ValueError(f"squeeze: axes {axis} of shape {x.shape} are not all of extent 1")
     return x.squeeze(tuple(axes)) if axes else x

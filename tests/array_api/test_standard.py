@@ -254,6 +254,8 @@ OF_NUMBERS = """
     full((), 2.5, dtype=float32); zeros(3, dtype=int8); ones((2, 0), dtype=bool); asarray([1, 2, 3]); asarray(True)
     asarray([[1.0], [2.0]], dtype=float32); asarray([], dtype=int64); meshgrid(arange(3), arange(2))
     meshgrid(arange(3), arange(2), indexing="ij"); can_cast(int8, int16); can_cast(int64, int8); can_cast(float32, float64)
+    can_cast(uint8, int16)
+    can_cast(int8, uint16); clip(asarray([1, 2], dtype=uint8), -5, 300); squeeze(asarray(1), 0); can_cast(float64, int64)
     isdtype(int8, "integral"); isdtype(uint8, ("bool", "unsigned integer")); isdtype(float32, "real floating")
     isdtype(bool, "numeric")
     isdtype(int8, int16); isdtype(float64, ("bool", float64)); iinfo(int8).max; iinfo(uint64).max; finfo(float32).bits

@@ -113,6 +113,7 @@ def test_torch_loads_containers_of_ours():
     assert_same(ours, to_torch(ours, weights_only=True))
     assert to_torch(genesis.Size([2, 3])) == torch.Size([2, 3]) and type(to_torch(genesis.Size([2, 3]))) is torch.Size
     assert type(from_torch(torch.Size([2, 3]))) is genesis.Size
+    assert genesis.pytree.leaves_of({"shape": genesis.Size([2, 3])}) == [2, 3]
 
 
 def model_of(library):
