@@ -58,7 +58,7 @@ class Attributes(Contents):
     def _whole(self, value: object, label: str) -> None:
         """Guard all attributes of an object; those of a class are guarded as a whole, but for what is in them."""
         if isinstance(value, ModuleType):
-            if self._of_modules:
+            if self._of_modules or id(value) in self._wholes:
                 names, found = self.constant(vars(value)), self.constant([*vars(value).values()])
                 self.constants["is_not"] = operator.is_not
                 self.fail_if(f"len({names}) != {len(vars(value))} or any(map(is_not, {names}.values(), {found}))",

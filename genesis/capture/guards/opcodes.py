@@ -64,7 +64,8 @@ class CodeNames:
         absent: those that need not be there: asked for, or set.
         foreign: attributes of others than the first argument.
         imports: (name, level) of modules.
-        dynamic: attributes are asked for by names made at run time; `of_self`: of the first argument alone.
+        dynamic: attributes are asked for by names made at run time; `of_self`: of the first argument, or of `wholes`, alone.
+        wholes: globals whose attributes are asked for that way.
         catches: it goes on after an exception, which may tell that something is not there.
         unknown: (instruction, line) of the first that is not understood.
     """
@@ -75,6 +76,7 @@ class CodeNames:
     absent: set[str] = field(default_factory=set)
     foreign: set[str] = field(default_factory=set)
     imports: set[tuple[str, int]] = field(default_factory=set)
+    wholes: set[str] = field(default_factory=set)
     dynamic: bool = False
     of_self: bool = True
     catches: bool = False
@@ -91,7 +93,12 @@ def names_in(code: CodeType) -> CodeNames:
     """
     found = CodeNames()
     kept: set[str] = set()
-    instructions = [i for i in dis.get_instructions(code) if i.opname not in _BETWEEN]
+    every = [*dis.get_instructions(code)]
+    instructions = [i for i in every if i.opname not in _BETWEEN]
+    nulled = {before.offset for before, i in itertools.pairwise(every) if i.opname == "PUSH_NULL"}  # called, since Python 3.13
+    for before, i in itertools.pairwise(instructions):  # `module.function(..)`: the first instruction says that a call follows
+        if i.opname == "LOAD_ATTR" and (before.offset in nulled or (before.opname == "LOAD_GLOBAL" and (before.arg or 0) & 1)):
+            nulled.add(i.offset)
     caught = 0
     owner = code.co_varnames[0] if code.co_argcount else None
     line = code.co_firstlineno
@@ -102,7 +109,8 @@ def names_in(code: CodeType) -> CodeNames:
             found.unknown = found.unknown or (name, line)
         elif name in _OF_GLOBALS or name in _OF_ATTRIBUTES:
             (found.globals if name in _OF_GLOBALS else found.attributes).add(value)
-            (found.called if _is_called(name, instruction.arg or 0) else kept).add(value)
+            called = _is_called(name, instruction.arg or 0) or instruction.offset in nulled
+            (found.called if called else kept).add(value)
             if name in _CHANGES:
                 found.absent.add(value)
             if name in _OF_ATTRIBUTES and (place == 0 or instructions[place - 1].argval != owner):
@@ -152,8 +160,11 @@ def _asked(instructions: Sequence[dis.Instruction], place: int, found: CodeNames
         if asking == "__dict__":
             of_self = place > 0 and instructions[place - 1].opname in _NAMED and instructions[place - 1].argval == first
         else:
-            of_self = asking in {*_ASKING, "vars", "dir"} and owner.opname in _NAMED and owner.argval == first and (
-                following[0].opname != "LOAD_ATTR")
+            plain = asking in {*_ASKING, "vars", "dir"} and following[0].opname != "LOAD_ATTR"
+            of_self = plain and owner.opname in _NAMED and owner.argval == first
+            if plain and owner.opname == "LOAD_GLOBAL":
+                found.wholes.add(owner.argval)
+                return
         found.of_self = found.of_self and of_self and not bound
 
 

@@ -129,6 +129,8 @@ class Guards(Attributes):
                 value = self._builtins[key] = _builtins.get(key, MISSING)
                 if value is not MISSING:
                     self.enter(value, f"global {key}")
+        for key in names.wholes:
+            self.whole(namespace.get(key))
         for key, level in names.imports:
             self._imported(key, level, namespace)
 

@@ -86,7 +86,12 @@ class Watch:
     def _standard(self, frame: FrameType, code: CodeType) -> None:
         """Code of the standard library, or NumPy's: what it looks at in objects of the user's is looked at for the user."""
         self._leaves(frame, code)
-        if code in self._known or not self._is_called_by_user(frame):
+        known, dynamic = code in self._known, code.co_argcount > 0 and names_in(code).dynamic
+        if (known and not dynamic) or not self._is_called_by_user(frame):
+            return
+        if dynamic:
+            self._guards.whole(frame.f_locals.get(code.co_varnames[0]))
+        if known:
             return
         self._known.add(code)
         module = frame.f_globals.get("__name__", "")

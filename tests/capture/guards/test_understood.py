@@ -7,6 +7,7 @@ import logging
 import os
 import threading
 import time
+import warnings
 from types import FunctionType
 
 import pytest
@@ -29,7 +30,7 @@ UNMARKED = {
         "get_rng_state", "set_rng_state",
     },
     "genesis.Tensor": {
-        "__array__", "__cuda_array_interface__", "__dlpack__", "__repr__", "data_ptr", "register_hook",
+        "__array__", "__array_interface__", "__cuda_array_interface__", "__dlpack__", "__repr__", "data_ptr", "register_hook",
         "register_post_accumulate_grad_hook", "retain_grad", "retains_grad", "set_creator", "storage_offset",
     },
     "nn.functional": set(), "genesis.linalg": set(), "genesis.fft": set(), "genesis.special": set(), "nn.init": set(),
@@ -103,6 +104,9 @@ def test_an_ordinary_step_is_understood():
 
     @genesis.compile
     def step(x):
+        if x.dim() != 2:
+            warnings.warn("a function that is known to nobody, and not called", stacklevel=2)
+        x = getattr(F, "re" + "lu")(x)
         optimizer.zero_grad(set_to_none=True)
         with genesis.autocast(enabled=False):
             loss = F.mse_loss(model(x), x.sum(-1, keepdim=True))
