@@ -98,7 +98,8 @@ class Tensor(Methods):
     @property
     def requires_grad(self) -> bool:
         """True if gradients flow to (a leaf) or through (a result) this tensor."""
-        return self._requires_grad
+        # `is_leaf` makes a view look again: its root may have been written since.
+        return self._requires_grad if self._base is None else not self.is_leaf or self._requires_grad
 
     @requires_grad.setter
     def requires_grad(self, enabled: bool) -> None:

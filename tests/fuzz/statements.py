@@ -133,7 +133,7 @@ def python(w: Writer) -> None:
         f"if hasattr(S, 'more'): {step}", f"for _ in range(n): {step}", f"{x}.add_(getattr(S, 'more', 1))",
     ]
     called = [  # as it is, each time
-        f"if n > 2: return {x}", f"S.held = {y}", "S.k += 1", f"kept.append({x})", f"if {x}.sum() > 3: {step}",
+        f"if n > 2: return {x}", f"S.held = {y}", "S.k += 1", f"kept.append({x})", f"S.late = {x}", f"if {x}.sum() > 3: {step}",
         f"seen.append({x}.sum().item())", f"{x}.tolist()", f"str({x})",
     ]
     body.append(w.one_of(called if w.chance(0.2) else replayed))

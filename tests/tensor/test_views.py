@@ -207,3 +207,12 @@ def test_a_view_that_is_read_anew_without_gradients_keeps_its_derivation(view):
         (v * v).sum().backward()
         found.append((v.requires_grad, v.is_leaf, v.tolist(), w.grad.tolist()))
     assert found[0] == found[1]
+
+
+def test_a_view_tells_that_its_root_took_a_gradient_before_anything_else_looks_at_it():
+    for lib in (genesis, torch):
+        x, w = lib.ones(4), lib.ones(4, requires_grad=True)
+        v, u = x[1:], x[:2]
+        x.mul_(w)
+        assert (v.requires_grad, v.is_leaf) == (True, False)
+        assert u.requires_grad

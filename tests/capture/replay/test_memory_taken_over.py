@@ -93,7 +93,7 @@ ALIASES = {
     "array of the gradient": lambda p, o: None if p.grad is None else p.grad.numpy(),
     "moment": lambda p, o: o.state[p]["exp_avg"].detach(),
     "array of the moment": lambda p, o: o.state[p]["exp_avg"].numpy(),
-    "state": lambda p, o: o.state_dict()["state"][0]["exp_avg"],
+    "state": lambda p, o: o.state_dict()["state"].get(0, {}).get("exp_avg"),  # none before the first step
     "pending": lambda p, o: p.detach() * 1.0,
     "pending of the gradient": lambda p, o: None if p.grad is None else p.grad * 2.0,
 }
