@@ -14,6 +14,7 @@ from genesis.nn.convolution import *
 from genesis.nn.distance import *
 from genesis.nn.dropout import *
 from genesis.nn.embedding import *
+from genesis.nn.lazy import *
 from genesis.nn.linear import *
 from genesis.nn.loss import *
 from genesis.nn.margins import *

@@ -9,7 +9,7 @@ from genesis.functions.selection import where
 from genesis.ir.dtypes import DType, bool_
 from genesis.ir.replayable import replayable_module
 from genesis.nn import functional, init
-from genesis.nn.linear import Linear
+from genesis.nn.linear import NonDynamicallyQuantizableLinear
 from genesis.nn.module import Module
 from genesis.nn.parameter import Parameter
 from genesis.ops.registry import OPERATIONS
@@ -68,7 +68,7 @@ class MultiheadAttention(Module):
         self.k_proj_weight = None if joint else Parameter(empty(embed_dim, self.kdim, device=device, dtype=dtype))
         self.v_proj_weight = None if joint else Parameter(empty(embed_dim, self.vdim, device=device, dtype=dtype))
         self.in_proj_bias = Parameter(zeros(3 * embed_dim, device=device, dtype=dtype)) if bias else None
-        self.out_proj = Linear(embed_dim, embed_dim, bias=bias, device=device, dtype=dtype)
+        self.out_proj = NonDynamicallyQuantizableLinear(embed_dim, embed_dim, bias=bias, device=device, dtype=dtype)
         self.bias_k = Parameter(empty(1, 1, embed_dim, device=device, dtype=dtype)) if add_bias_kv else None
         self.bias_v = Parameter(empty(1, 1, embed_dim, device=device, dtype=dtype)) if add_bias_kv else None
         self.reset_parameters()

@@ -131,6 +131,16 @@ class ModuleList(_Positional):
     3
     """
 
+    def __repr__(self) -> str:
+        lines, texts = [], [repr(module) for module in self]
+        first = 0
+        for place, text in enumerate(texts):
+            if place + 1 == len(texts) or texts[place + 1] != text:  # modules that are printed alike are printed once
+                lines.append(f"({place}): {text}" if first == place else f"({first}-{place}): {place + 1 - first} x {text}")
+                first = place + 1
+        inner = "\n".join(lines).replace("\n", "\n  ")
+        return f"{type(self).__name__}(\n  {inner}\n)" if lines else f"{type(self).__name__}()"
+
     def __init__(self, modules: Iterable[Module | None] | None = None) -> None:
         super().__init__(modules or ())
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import ClassVar
 
 from genesis.functions.creation import empty
 from genesis.ir.dtypes import DType
@@ -21,6 +22,8 @@ __all__ = ["Conv1d", "Conv2d", "Conv3d", "ConvTranspose1d", "ConvTranspose2d", "
 class _Convolution(Family):
     """What all share: a weight, which starts as PyTorch's, and a bias."""
 
+    transposed: ClassVar[bool] = False
+    output_padding: tuple[int, ...]
 
     def __init__(
         self, in_channels: int, out_channels: int, kernel_size: PerAxis, stride: PerAxis = 1, padding: PerAxis | str = 0,
@@ -42,6 +45,8 @@ class _Convolution(Family):
         self.dilation = per_axis(name, "dilation", dilation, axes)
         self.groups = groups
         self.padding_mode = padding_mode
+        if not self.transposed:
+            self.output_padding = (0,) * axes
         self.weight = Parameter(empty(*self._weight_channels(), *self.kernel_size, device=device, dtype=dtype))
         self.bias = Parameter(empty(out_channels, device=device, dtype=dtype)) if bias else None
         self.reset_parameters()
@@ -114,6 +119,8 @@ class _ConvTranspose(_Convolution):
     >>> genesis.nn.{name}(8, 3, 2, stride=2)(genesis.ones(2, 8, {5})).shape
     (2, 3, {10})
     """
+
+    transposed = True
 
     def __init__(
         self, in_channels: int, out_channels: int, kernel_size: PerAxis, stride: PerAxis = 1, padding: PerAxis = 0,

@@ -213,6 +213,10 @@ def lp_pool2d(
     input: Tensor, norm_type: Float, kernel_size: Extents, stride: Int | Sequence[Int] | None = None, ceil_mode: Bool = False,
 ) -> Tensor:
     """(sum of x^p)^(1/p) of each window over the last 2 axes."""
+def lp_pool3d(
+    input: Tensor, norm_type: Float, kernel_size: Extents, stride: Int | Sequence[Int] | None = None, ceil_mode: Bool = False,
+) -> Tensor:
+    """(sum of x^p)^(1/p) of each window over the last 3 axes."""
 def margin_ranking_loss(
     input1: Operand, input2: Operand, target: Operand, margin: Float = 0.0, reduction: str = 'mean',
 ) -> Tensor:

@@ -49,6 +49,10 @@ class Linear(Module):
         return functional.linear(input, self.weight, self.bias)
 
 
+class NonDynamicallyQuantizableLinear(Linear):
+    """The Linear that attention ends with, by the name that it is printed with in PyTorch."""
+
+
 class Bilinear(Module):
     """x1 @ weight[k] @ x2 + bias[k] for each k of the output; `weight` is (out_features, in1_features, in2_features).
 

@@ -112,6 +112,24 @@ class Module(Hooked, Convertible):
             module = _attribute(module, name, Module, "module")
         return module
 
+    def set_submodule(self, target: str, module: Module, strict: bool = False) -> None:
+        """Put `module` at a path; with `strict`, in place of one that is there.
+
+        Raises ValueError for an empty path, AttributeError where there is no module to put it into or to replace.
+
+        >>> net = genesis.nn.Sequential(genesis.nn.ReLU())
+        >>> net.set_submodule("0", genesis.nn.Tanh())
+        >>> net[0]
+        Tanh()
+        """
+        path, _, name = target.rpartition(".")
+        if not name:
+            raise ValueError("set_submodule: wants the path of a module, got an empty one")
+        parent = self.get_submodule(path)
+        if strict:
+            _attribute(parent, name, Module, "module")
+        setattr(parent, name, module)
+
     def get_parameter(self, target: str) -> Parameter:
         """The parameter at a path of `named_parameters`. Raises AttributeError if there is none."""
         path, _, name = target.rpartition(".")

@@ -40,6 +40,8 @@ class _Norm(Family):
         self, num_features: int, eps: float = 1e-5, momentum: float | None = 0.1, affine: bool = True,
         track_running_stats: bool = True, device: DeviceLike = None, dtype: DType | None = None, *, bias: bool = True,
     ) -> None:
+        if isinstance(eps, int | float) and eps <= 0:
+            raise ValueError(f"{type(self).__name__}: eps must be positive, got {eps}")
         self.num_features = num_features
         self.eps = eps
         self.momentum = momentum

@@ -41,8 +41,11 @@ class _Pad(Family):
             raise ValueError(f"{type(self).__name__}: padding is {padding}; want an integer or {sides} of them")
 
     def forward(self, input: Tensor) -> Tensor:
-        """See `nn.functional.pad`."""
-        return functional.pad(input, self.padding, self._mode, self.value)
+        """See `nn.functional.pad`. Raises ValueError for a signal of other axes, where elements are repeated."""
+        if self._mode != "constant" and input.ndim not in (self._axes + 1, self._axes + 2):
+            raise ValueError(
+                f"{type(self).__name__}: input has shape {input.shape}; want {self._axes + 1} or {self._axes + 2} axes")
+        return functional.pad(input, self.padding, self._mode, self.value or None)
 
 
 class _Constant(_Pad):
@@ -68,9 +71,15 @@ class ZeroPad1d(_Pad, axes=1):
     [[0.0, 0.0, 1.0, 2.0, 3.0, 0.0]]
     """
 
+    value = 0.0
 
-class ZeroPad2d(_Pad, axes=2): ...
-class ZeroPad3d(_Pad, axes=3): ...
+
+class ZeroPad2d(_Pad, axes=2):
+    value = 0.0
+
+
+class ZeroPad3d(_Pad, axes=3):
+    value = 0.0
 
 
 class ConstantPad1d(_Constant, axes=1):

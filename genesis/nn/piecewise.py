@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from genesis.functions.creation import full
 from genesis.ir.dtypes import DType
 from genesis.ir.replayable import replayable_module
@@ -49,6 +51,8 @@ class ReLU6(Layer):
     tensor([0.0000, 0.2500, 6.0000])
     """
 
+    min_val: ClassVar[float] = 0.0
+    max_val: ClassVar[float] = 6.0
     inplace: bool = False
     function = functional.relu6
 

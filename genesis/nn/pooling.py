@@ -13,7 +13,8 @@ from genesis.ops.window import PerAxis, per_axis
 
 __all__ = [
     "AdaptiveAvgPool1d", "AdaptiveAvgPool2d", "AdaptiveAvgPool3d", "AdaptiveMaxPool1d", "AdaptiveMaxPool2d",
-    "AdaptiveMaxPool3d", "AvgPool1d", "AvgPool2d", "AvgPool3d", "LPPool1d", "LPPool2d", "MaxPool1d", "MaxPool2d", "MaxPool3d",
+    "AdaptiveMaxPool3d", "AvgPool1d", "AvgPool2d", "AvgPool3d", "LPPool1d", "LPPool2d", "LPPool3d", "MaxPool1d", "MaxPool2d",
+    "MaxPool3d",
 ]
 
 
@@ -94,6 +95,7 @@ class _LPPool(Family, Layer):
 
 class LPPool1d(_LPPool, axes=1, function=functional.lp_pool1d): ...
 class LPPool2d(_LPPool, axes=2, function=functional.lp_pool2d): ...
+class LPPool3d(_LPPool, axes=3, function=functional.lp_pool3d): ...
 
 
 class _AdaptiveAvg(Family, Layer):

@@ -36,6 +36,9 @@ class _Recurrent(Module):
         dtype: DType | None = None,
     ) -> None:
         name = type(self).__name__
+        for setting, value in (("bias", bias), ("batch_first", batch_first), ("bidirectional", bidirectional)):
+            if not isinstance(value, bool):
+                raise TypeError(f"{name}: {setting} should be of type bool, got: {type(value).__name__}")
         if min(input_size, hidden_size, num_layers) < 1:
             raise ValueError(f"{name}: sizes {input_size}, {hidden_size} and {num_layers} layers; want 1 or more of each")
         if not 0 <= dropout <= 1:

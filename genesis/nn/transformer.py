@@ -68,6 +68,7 @@ class TransformerEncoderLayer(Module):
         for part in parts:
             setattr(self, f"dropout{part}", Dropout(dropout))
         self.activation = _activation_named(type(self).__name__, activation)
+        self.activation_relu_or_gelu = {functional.relu: 1, functional.gelu: 2}.get(self.activation, 0)
 
     def forward(
         self, src: Tensor, src_mask: Tensor | None = None, src_key_padding_mask: Tensor | None = None, is_causal: bool = False
@@ -103,6 +104,8 @@ class TransformerEncoder(Module):
         self.layers = ModuleList(deepcopy(encoder_layer) for _ in range(num_layers))
         self.num_layers = num_layers
         self.norm = norm
+        self.enable_nested_tensor, self.mask_check = enable_nested_tensor, mask_check
+        self.use_nested_tensor = False
 
     def forward(
         self, src: Tensor, mask: Tensor | None = None, src_key_padding_mask: Tensor | None = None,

@@ -809,6 +809,10 @@ def lp_pool2d(
     input: Tensor, norm_type: Float, kernel_size: Extents, stride: Int | Sequence[Int] | None = None, ceil_mode: Bool = False,
 ) -> Tensor:
     """(sum of x^p)^(1/p) of each window over the last 2 axes."""
+def lp_pool3d(
+    input: Tensor, norm_type: Float, kernel_size: Extents, stride: Int | Sequence[Int] | None = None, ceil_mode: Bool = False,
+) -> Tensor:
+    """(sum of x^p)^(1/p) of each window over the last 3 axes."""
 def lstm_cell(
     input: Tensor, hx: tuple[Tensor, ...], w_ih: Tensor, w_hh: Tensor, b_ih: Tensor | None = None, b_hh: Tensor | None = None,
 ) -> tuple[Tensor, ...]:

@@ -78,6 +78,10 @@ def cross_entropy(
     tensor([0.6931, 0.0486])
     """
     x = cast(input, floating_dtype(input.dtype))
+    if not 0 <= label_smoothing <= 1:
+        raise ValueError(f"cross_entropy: label_smoothing must be between 0.0 and 1.0, got {label_smoothing}")
+    if target.dtype.is_floating_point and ignore_index >= 0:
+        raise ValueError(f"cross_entropy: ignore_index {ignore_index} is not supported for probabilities; want class indices")
     losses = _cross_entropy(widened(x), target, weight, ignore_index, reduction, label_smoothing)
     return cast(losses, x.dtype)
 

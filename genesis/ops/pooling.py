@@ -262,6 +262,6 @@ def _adaptive_max_pool(axes: int) -> Operation:
 
 max_pool1d, max_pool2d, max_pool3d = map(_max_pool, (1, 2, 3))
 avg_pool2d, avg_pool3d = map(_avg_pool, (2, 3))
-lp_pool1d, lp_pool2d = map(_lp_pool, (1, 2))
+lp_pool1d, lp_pool2d, lp_pool3d = map(_lp_pool, (1, 2, 3))
 adaptive_avg_pool1d, adaptive_avg_pool2d, adaptive_avg_pool3d = map(_adaptive_avg_pool, (1, 2, 3))
 adaptive_max_pool1d, adaptive_max_pool2d, adaptive_max_pool3d = map(_adaptive_max_pool, (1, 2, 3))

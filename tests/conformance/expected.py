@@ -26,3 +26,11 @@ _SOME: dict[str, dict[str, str]] = {
 }
 KINDS = ("values", "gradients", "dtypes", "methods", "in-place", "out", "strided", "compile", "second", "vmap", "jvp", "errors")
 FAILURES = {f"operators {kind}": {**_NONE, **_SOME.get(f"operators {kind}", {})} for kind in KINDS}
+
+MODULE_KINDS = ("build", "repr", "values", "gradients", "copies", "state", "moves", "compile", "errors")
+_NO_MODULE = dict.fromkeys(("FractionalMaxPool2d", "FractionalMaxPool3d"), MISSING)
+FAILURES |= {f"modules {kind}": dict(_NO_MODULE) for kind in MODULE_KINDS}
+FAILURES["modules errors"] |= {
+    "NLLLoss": "log-probabilities and weights of two dtypes are promoted",
+    "LinearCrossEntropyLoss": "weights of classes are compared with the classes where they are used",
+}
