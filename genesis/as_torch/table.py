@@ -16,6 +16,7 @@ import genesis.utils.data as data
 from genesis import (
     amp, autograd, backends, cuda, fft, func, linalg, masked, nn, optim, random, serialization, signal, special, testing,
 )
+from genesis.as_torch.missing import missing
 from genesis.as_torch.stand_ins import compilers, ntuples, overriding, precision, processes, top, trees, types
 from genesis.as_torch.stand_ins.settings import Settings, no, no_effect, nothing
 from genesis.autograd import hooks
@@ -146,6 +147,10 @@ _inductor_settings, _functorch_settings = Settings(), Settings()
 
 NAMES: dict[str, Any] = {
     "torch.compile": compilers.compile,
+    "torch._C._log_api_usage_once": nothing,
+    "torch._C._get_tracing_state": nothing,
+    "torch._utils._get_device_index": lambda device, optional=False, allow_cpu=False: getattr(device, "index", device) or 0,
+    "torch.hub.load_state_dict_from_url": missing("torch.hub.load_state_dict_from_url"),
     "torch.memory_format": types.MemoryFormat,
     "torch.layout": types.MemoryFormat,
     "torch.is_inference_mode_enabled": no,

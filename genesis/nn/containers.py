@@ -245,8 +245,9 @@ class ModuleDict(_Named[Module]):
 
     _kind, _what = Module, "module"
 
-    def __init__(self, modules: Mapping[str, Module] | Iterable[tuple[str, Module]] = ()) -> None:
-        self.update(modules)
+    def __init__(self, modules: Mapping[str, Module] | Iterable[tuple[str, Module]] | None = None) -> None:
+        if modules is not None:  # a subclass' update may want what its constructor sets later
+            self.update(modules)
 
     def update(self, modules: Mapping[str, Module] | Iterable[tuple[str, Module]]) -> None:
         """Add modules; they replace those of the same names."""
@@ -269,8 +270,9 @@ class ParameterDict(_Named[Parameter]):
 
     _kind, _what = Parameter, "parameter"
 
-    def __init__(self, parameters: Mapping[str, Tensor] | Iterable[tuple[str, Tensor]] = ()) -> None:
-        self.update(parameters)
+    def __init__(self, parameters: Mapping[str, Tensor] | Iterable[tuple[str, Tensor]] | None = None) -> None:
+        if parameters is not None:
+            self.update(parameters)
 
     def update(self, parameters: Mapping[str, Tensor] | Iterable[tuple[str, Tensor]]) -> None:
         """Add parameters; they replace those of the same names."""

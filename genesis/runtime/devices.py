@@ -48,7 +48,7 @@ class Device:
                 raise ValueError(f"device: {name!r} has a number already; index is {index!r}")
             name = f"{name}:{index}"
         found = _DEVICES.get(_numbered(name)) or _gpu(name)
-        if found is not CPU:
+        if found is not CPU and found is not META:
             seen_devices.add(found)
         return found
 
@@ -83,6 +83,13 @@ def _made(kind: str, index: int | None) -> Device:
     return made
 
 
+class _NoMemory:
+    """The memory of the device "meta", which scripts name to compare with: there is none."""
+
+    def __getattr__(self, name: str) -> Any:
+        raise NotImplementedError("device: 'meta' has no memory, and genesis no tensors without values; want 'cpu' or 'cuda'")
+
+
 class GpuDriver(NamedTuple):
     """What opens GPUs: how many there are, why there are none, and the memory of each."""
 
@@ -100,7 +107,9 @@ _drivers: list[GpuDriver] = []
 seen_devices: set[Device] = set()  # the devices other than the CPU that somebody has asked for
 CPU = _made("cpu", None)
 CPUS = CPU, *[_made("cpu", index) for index in range(1, _LAST + 1)]
-_DEVICES = {"cpu": CPU} | {f"cpu:{index}": device for index, device in enumerate(CPUS)}
+META = _made("meta", None)
+META.memory = _NoMemory()
+_DEVICES = {"cpu": CPU, "meta": META} | {f"cpu:{index}": device for index, device in enumerate(CPUS)}
 
 
 def _numbered(name: str) -> str:

@@ -27,7 +27,7 @@ from genesis.tensor.views import memory_of
 
 __all__ = [
     "SafetensorError", "load", "load_file", "load_model", "load_sharded", "safe_open", "save", "save_file", "save_model",
-    "save_sharded",
+    "save_sharded", "storage_ptr", "storage_size",
 ]
 
 _NAMES = {  # in the order in which files hold them, which aligns each tensor
@@ -399,3 +399,15 @@ def load_model(
     if strict and (lacking or unwanted):
         raise RuntimeError(f"load_model: the file lacks {lacking}, and has {unwanted}, which {type(model).__name__} does not")
     return lacking, unwanted
+
+
+def storage_ptr(tensor: Tensor) -> int:
+    """The address of the memory that the tensor lies in, or is a view of."""
+    root = tensor if tensor._base is None else tensor._base
+    return root.data_ptr()
+
+
+def storage_size(tensor: Tensor) -> int:
+    """The bytes of that memory."""
+    root = tensor if tensor._base is None else tensor._base
+    return root.numel() * root.dtype.itemsize

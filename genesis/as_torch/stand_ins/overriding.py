@@ -49,6 +49,18 @@ def custom_op(name: str, fn: Any = None, /, **kwargs: Any) -> Any:
 
 register_fake = impl_abstract = register_kernel = impl = returned
 define = nothing
+register_autograd = register_vmap = nothing  # gradients and batches are those of what the function calls
+triton_op = custom_op
+
+
+class Library:
+    """A namespace of operations, which is kept nowhere: what is defined in it runs as the function that it is."""
+
+    def __init__(self, ns: str, kind: str, dispatch_key: str = "") -> None:
+        self.ns, self.kind = ns, kind
+
+    define = staticmethod(nothing)
+    impl = staticmethod(returned)
 
 
 replayable_module(__name__)

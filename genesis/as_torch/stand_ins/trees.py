@@ -83,6 +83,13 @@ def tree_map_only(kind: Any, func: Callable[[Any], Any], tree: PyTree, is_leaf: 
     return map_tree(lambda leaf: func(leaf) if chosen(leaf) else leaf, tree)
 
 
+def register_pytree_node(cls: type, *functions: Any, **keywords: Any) -> None:
+    """Does nothing: what is no list, tuple or dict is a leaf."""
+
+
+_register_pytree_node = register_pytree_node
+
+
 def tree_all(pred: Callable[[Any], bool], tree: PyTree) -> bool:
     """Whether it holds for all leaves."""
     return all(map(pred, leaves_of(tree)))

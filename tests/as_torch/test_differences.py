@@ -1,0 +1,71 @@
+"""What docs/differences.md says of the door is so."""
+
+import pytest
+
+import genesis
+from genesis.as_torch.finder import look_up
+from genesis.as_torch.missing import MissingError, missing
+
+
+def test_what_is_missing_raises_an_error_that_is_not_implemented():
+    absent = missing("torch.sparse.mm")
+    with pytest.raises(NotImplementedError, match=r"torch\.sparse\.mm: genesis has no such thing"):
+        absent(1)
+    assert issubclass(MissingError, NotImplementedError) and not isinstance(1, absent)
+
+    class Derived(absent):
+        pass
+
+    with pytest.raises(MissingError, match=r"torch\.sparse\.mm"):
+        Derived()
+
+
+def test_a_device_that_is_not_there_is_refused_when_it_is_named():
+    if not genesis.cuda.is_available():
+        with pytest.raises(ValueError, match="not available"):
+            genesis.device("cuda")
+
+
+def test_compilers_of_pytorch_return_what_they_are_given():
+    def function(x):
+        return x + 1
+
+    for path in ("jit.script", "jit.trace", "jit.freeze", "jit.ignore", "compiler.disable", "compiler.allow_in_graph"):
+        home, _, name = f"torch.{path}".rpartition(".")
+        assert look_up(home, name)(function) is function
+    compiled = look_up("torch", "compile")(function, backend="eager", mode="reduce-overhead", options={})
+    assert isinstance(compiled, genesis.capture.Compiled)
+    assert look_up("torch", "compile")(function, disable=True) is function
+    assert not look_up("torch.compiler", "is_compiling")()
+
+
+def test_settings_are_remembered_and_change_nothing():
+    config = look_up("torch._dynamo", "config")
+    with config.patch(verbose=True):
+        assert config.verbose
+    assert not config.verbose
+    assert look_up("torch", "are_deterministic_algorithms_enabled")()
+    assert look_up("torch", "use_deterministic_algorithms")(False) is None
+
+
+def test_dual_levels_do_not_nest():
+    with genesis.autograd.forward_ad.dual_level(), pytest.raises(RuntimeError, match="do not nest"):
+        genesis.autograd.forward_ad.enter_dual_level()
+
+
+def test_dictionaries_of_modules_are_filled_only_with_what_they_are_given():
+    class Late(genesis.nn.ModuleDict):
+        def __init__(self):
+            super().__init__()
+            self.ready = True
+
+        def update(self, modules):
+            assert self.ready
+
+    assert len(Late()) == 0
+
+
+def test_the_device_meta_can_be_named_and_holds_nothing():
+    assert genesis.device("meta") != genesis.device("cpu") and str(genesis.device("meta")) == "meta"
+    with pytest.raises(NotImplementedError, match="has no memory"):
+        genesis.zeros(2, device="meta").tolist()
