@@ -140,8 +140,9 @@ def compile(fn: Any = None, *, check: bool = False, dynamic: bool | None = None,
             call.
         fullgraph: raise SplitError where a value is looked at, or where a call cannot be replayed.
 
-    What a call reads - parameters, settings, globals, attributes - is read anew by each; what does more than compute (it
-    looks at a value, prints, counts) runs as it is. `genesis.debug.explain` says which.
+    What a call reads - parameters, settings, globals, attributes - is read anew by each. What does more than compute (it
+    looks at a value, prints, counts), or runs what is not known to be a function of its arguments, is called each time.
+    `genesis.debug.explain` says why.
 
     >>> @genesis.compile
     ... def area(width, height):
