@@ -7,6 +7,7 @@ below. A name of its own comes before the sources.
 from __future__ import annotations
 
 import enum
+import functools
 import multiprocessing
 from typing import Any
 
@@ -165,6 +166,11 @@ NAMES: dict[str, Any] = {
     **{f"torch.nn.init.{name}": getattr(init, f"{name}_") for name in (
         "constant", "dirac", "kaiming_normal", "kaiming_uniform", "normal", "orthogonal", "uniform", "xavier_normal",
         "xavier_uniform")},
+    **{f"torch.nn.functional.{name}_with_indices": functools.partial(getattr(functional, name), return_indices=True)
+       for kind in ("max_pool", "adaptive_max_pool") for name in (f"{kind}1d", f"{kind}2d", f"{kind}3d")},
+    "torch.nn.functional.upsample": functional.interpolate,
+    "torch.nn.functional.has_torch_function": no,
+    "torch.nn.functional.handle_torch_function": overriding.handle_torch_function,
     "torch.nn.utils.clip_grad_norm": utils.clip_grad_norm_,
     "torch.func.functionalize": compilers.returned,
     "torch.jit.Final": compilers.Final,

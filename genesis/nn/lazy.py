@@ -44,7 +44,12 @@ class _Lazy(Module):
             _, _, *others = signature.parameters.values()
             cls.__signature__ = signature.replace(parameters=others)  # type: ignore[attr-defined]
             size = next(name for place, name in enumerate(signature.parameters) if place == 1)
-            cls.__doc__ = f"`{becomes.__name__}` that finds `{size}` in its first input."
+            wanted = ", ".join("3" for p in others if p.default is p.empty and p.kind is p.POSITIONAL_OR_KEYWORD)
+            cls.__doc__ = f"""`{becomes.__name__}` that finds `{size}` in its first input.
+
+    >>> genesis.nn.{cls.__name__}({wanted}).has_uninitialized_params()
+    True
+    """
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         self._arguments = args, kwargs

@@ -718,6 +718,8 @@ class Methods:
         """Whether the tensor is on a CUDA device."""
     def is_floating_point(self) -> Bool:
         """Whether the dtype is a floating one."""
+    def is_inference(self) -> Bool:
+        """Whether it was made in inference mode, whose tensors are as others here: no."""
     @property
     def is_leaf(self) -> Bool:
         """True unless an operation that carries gradients made it."""
@@ -731,6 +733,8 @@ class Methods:
         """False: there are no nested tensors here."""
     def is_nonzero(self) -> Bool:
         """Whether the one element is not zero. Raises ValueError for another number of elements."""
+    def is_pinned(self, device: object = None) -> Bool:
+        """Whether its memory is pinned: no."""
     @property
     def is_quantized(self) -> Bool:
         """False: there are no quantized tensors here."""

@@ -155,3 +155,12 @@ def test_functions_under_autocast_are_cast_as_they_say():
         assert y.dtype is genesis.float32
     y.sum().backward()
     assert x.grad.tolist() == [[2.0, 2.0], [2.0, 2.0]]
+
+
+def test_pooling_with_indices_is_torchs():
+    images = np.random.RandomState(0).randn(1, 2, 6, 6).astype(np.float32)
+    for name, size in (("max_pool2d_with_indices", 2), ("adaptive_max_pool2d_with_indices", 3)):
+        ours = of_path(f"torch.nn.functional.{name}")(genesis.tensor(images), size)
+        theirs = getattr(torch.nn.functional, name)(torch.tensor(images), size)
+        for have, want in zip(ours, theirs, strict=True):
+            np.testing.assert_array_equal(have.numpy(), want.numpy())

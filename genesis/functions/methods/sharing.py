@@ -68,6 +68,18 @@ def is_shared(self: Tensor) -> bool:
 
 
 @method
+def is_pinned(self: Tensor, device: object = None) -> bool:
+    """Whether its memory is pinned: no."""
+    return False
+
+
+@method
+def is_inference(self: Tensor) -> bool:
+    """Whether it was made in inference mode, whose tensors are as others here: no."""
+    return False
+
+
+@method
 def data_ptr(self: Tensor) -> int:
     """The address of the first element, on the tensor's device. What is written from now on is written there.
 
