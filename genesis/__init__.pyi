@@ -1099,6 +1099,8 @@ def poisson_nll_loss(
     """rate - target * log(rate), for a Poisson distribution of the rate exp(input), or `input` without `log_input`."""
 def polygamma(n: Int, input: Tensor) -> Tensor:
     """The `n`-th derivative of `digamma`. Raises ValueError for a negative `n`."""
+def polygamma_(self: Tensor, n: Int) -> Tensor:
+    """`polygamma`, in place."""
 def positive(input: Tensor) -> Tensor:
     """`input` as it is."""
 def pow(input: Operand, exponent: Operand) -> Tensor:

@@ -4,6 +4,7 @@ from genesis.functions.methods.table import functions_of
 from genesis.functions.public_names import rows_shown
 from genesis.ir.replayable import replayable_module
 from genesis.tensor.handle import Tensor, method
+from genesis.tensor.in_place import write
 
 __all__: list[str] = []
 
@@ -17,6 +18,14 @@ def _polygamma(self: Tensor, n: int) -> Tensor:
 
 
 method(_polygamma, "polygamma")
+
+
+def _polygamma_(self: Tensor, n: int) -> Tensor:
+    """`polygamma`, in place."""
+    return write(self, _polygamma(self, n))
+
+
+method(_polygamma_, "polygamma_")
 
 
 replayable_module(__name__)

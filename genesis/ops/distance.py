@@ -158,8 +158,10 @@ def triplet_margin_loss(
 ) -> Value:
     """max(0, d(anchor, positive) - d(anchor, negative) + margin), of p-norms.
 
-    With `swap`, the negative's distance from the positive counts where it is less.
+    With `swap`, the negative's distance from the positive counts where it is less. Raises ValueError for a margin of 0 or less.
     """
+    if margin <= 0:
+        raise ValueError(f"triplet_margin_loss: margin must be greater than 0, got {margin}")
     near, far = pairwise_distance(anchor, positive, p, eps), pairwise_distance(anchor, negative, p, eps)
     if swap:
         far = minimum(far, pairwise_distance(positive, negative, p, eps))

@@ -1038,6 +1038,8 @@ class Methods:
         """The pseudo-inverses of matrices (.., m, n) (Moore, 1920; Penrose, 1955)."""
     def polygamma(self, n: Int) -> Tensor:
         """The derivative of order `n` of the digamma function."""
+    def polygamma_(self, n: Int) -> Tensor:
+        """`polygamma`, in place."""
     def positive(self) -> Tensor:
         """`input` as it is."""
     def pow(self, exponent: Operand) -> Tensor:
