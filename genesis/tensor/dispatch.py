@@ -115,6 +115,8 @@ def _position(trace: Trace, tensor: Tensor) -> int:
     base = tensor._base
     if base is None or base._changes == tensor._seen:
         return enter(trace, tensor, tensor._array)
+    if trace.closed is not BUSY:  # an argument before this one has closed it: `call` begins anew
+        return -1
     trace.closed = False  # the view looks again, by a call of its own
     array = array_of(tensor)
     if trace.closed:

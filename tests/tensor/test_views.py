@@ -216,3 +216,12 @@ def test_a_view_tells_that_its_root_took_a_gradient_before_anything_else_looks_a
         x.mul_(w)
         assert (v.requires_grad, v.is_leaf) == (True, False)
         assert u.requires_grad
+
+
+def test_two_views_that_look_again_in_one_call_do_not_reopen_a_trace_that_the_first_closed():
+    with genesis.eager():  # each call closes its trace
+        x = genesis.arange(8.0)
+        a, b = x[:4], x[::2].detach()
+        with genesis.no_grad():
+            b.unsqueeze(0).neg_()
+        assert ((a - b).tolist(), b.sum().item()) == ([0.0, 3.0, 2.0, 9.0], -12.0)
