@@ -98,8 +98,7 @@ class Tensor(Methods):
     @property
     def requires_grad(self) -> bool:
         """True if gradients flow to (a leaf) or through (a result) this tensor."""
-        # `is_leaf` makes a view look again: its root may have been written since.
-        return self._requires_grad if self._base is None else not self.is_leaf or self._requires_grad
+        return self._requires_grad
 
     @requires_grad.setter
     def requires_grad(self, enabled: bool) -> None:

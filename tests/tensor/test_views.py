@@ -209,15 +209,6 @@ def test_a_view_that_is_read_anew_without_gradients_keeps_its_derivation(view):
     assert found[0] == found[1]
 
 
-def test_a_view_tells_that_its_root_took_a_gradient_before_anything_else_looks_at_it():
-    for lib in (genesis, torch):
-        x, w = lib.ones(4), lib.ones(4, requires_grad=True)
-        v, u = x[1:], x[:2]
-        x.mul_(w)
-        assert (v.requires_grad, v.is_leaf) == (True, False)
-        assert u.requires_grad
-
-
 def test_two_views_that_look_again_in_one_call_do_not_reopen_a_trace_that_the_first_closed():
     with genesis.eager():  # each call closes its trace
         x = genesis.arange(8.0)

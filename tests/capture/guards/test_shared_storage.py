@@ -339,3 +339,24 @@ def test_arrays_of_numpy_that_share_memory():
         return seen
 
     assert run(genesis.compile) == run(lambda function: function)
+
+
+def test_a_held_view_that_is_stale_when_a_call_is_recorded_stays_the_one_that_is_held():
+    def run(wrap):
+        base = genesis.tensor([1.0, -2.0])
+        view = base[1:]
+
+        def step(a, b):
+            part = b[::2]
+            part.add_(1)
+            return part, view
+
+        step, seen = wrap(step), []
+        step(base[::2], base)
+        step(genesis.ones(1), base)
+        for _ in range(3):
+            other = genesis.tensor([5.0, 7.0])
+            seen.append([x.tolist() for x in (*step(genesis.ones(1), other), base, other)])
+        return seen
+
+    assert run(genesis.compile) == run(lambda function: function)
