@@ -122,7 +122,8 @@ class Seen:
         except Exception as error:
             self.facts.append((name, Failed(error)))
             return
-        version = value._version if self.lib is genesis else None
+        # A `.data` tensor counts writes for itself, and replays do not count for it.
+        version = value._version if self.lib is genesis and not value._untracked else None
         about = array.dtype.name, tuple(value.shape), value.requires_grad, value.is_leaf, version
         # Without the sign of zero: a sum of one element -0.0 begins with 0.0 in NumPy, and with the element in kernels.
         self.facts.append((name, (about, (array + array.dtype.type(0)).tobytes())))
