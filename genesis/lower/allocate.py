@@ -175,6 +175,11 @@ def _in_step(kernel: Kernel, reading: Sequence[int], writing: Sequence[int]) -> 
     stores = [n for n in writing if instructions[n].name == "store"]
     if len(places) != 1 or any([instructions[n].step < last or not _depends(kernel, n, set(reading)) for n in stores]):
         return False
+    # What a store is computed from by way of a reduction was loaded in an earlier pass, and may be loaded again after it.
+    targets = kernel.targets(last)
+    for at in [targets.index(store) for store in stores if store in targets]:
+        if not {*kernel.needed(targets[at + 1 :])}.difference(kernel.needed(targets[: at + 1])).isdisjoint(reading):
+            return False
     # A value of a whole row is loaded where it is used, so a store that comes later must not be computed from it.
     rows = [n for n in reading if instructions[n].level != "full"]
     return not rows or not any([

@@ -323,3 +323,16 @@ def test_an_input_in_which_a_saved_value_lies_is_given_to_no_result():
     assert lowered.schedule.locations[lowered.outputs[1][0]].kind == "input" and lowered.donations == []
     verify(lowered, saved=1)
     assert "is read after stage 0" in refusal(lowered._replace(donations=[(0, 0)]), saved=1)
+
+
+def test_what_a_row_still_needs_is_not_written_over_by_what_is_computed_from_its_sum():
+    """y is computed from the sums of g alone, z from the sums and from g itself: the kernel stores y first."""
+    rows, row = np.random.default_rng(0).standard_normal((64, 3000)).astype(np.float32), np.arange(3000, dtype=np.float32)
+    g, scale = genesis.tensor(rows) * 1, genesis.tensor(row)
+    g.tolist()
+    sums = g.sum(1, keepdim=True)
+    y, z = scale * sums, g * sums + 1
+    del g, sums
+    want = rows.sum(1, keepdims=True)
+    np.testing.assert_allclose(z.numpy(), rows * want + 1, rtol=1e-3, atol=1e-2)
+    np.testing.assert_allclose(y.numpy(), row * want, rtol=1e-3, atol=1)

@@ -17,7 +17,7 @@ INTERNAL = {
     "dropout", "full", "arange", "slice", "subscript", "sgd_update", "adam_update", "clip_to_norm", "clip_to_value", "clone",
     "unscale", "optimization_barrier",
     "rmsprop_update", "adagrad_update", "adadelta_update", "adamax_update", "asgd_update", "nadam_update",
-    "radam_update", "rprop_update",
+    "radam_update", "rprop_update", "adafactor_update", "muon_update", "sparse_adam_update",
     "im2col", "batch_statistics", "svd", "linalg_svd", "eigh", "matrix_exp", "recurrent",
     "linalg_lu", "linalg_lu_solve", "linalg_qr",
 }
@@ -261,6 +261,7 @@ NOT_DIFFERENTIATED = {
         ("cholesky", "cholesky_ex", "eigh", "eigvalsh"), "of symmetric matrices: see tests/library/test_decompositions.py"),
     "floor_divide": "has no gradient, as in torch", "ctc_loss": "has no second one: see tests/nn/test_sequences.py",
     **dict.fromkeys(("gcd", "lcm", "one_hot"), "takes integers alone"),
+    "muon_update": "computes in bfloat16: see tests/optim",
     "with_value": "its gradient is that of another value, by design",
     "uniform": "random", "normal": "random", "randint": "random",
 }
