@@ -1,4 +1,4 @@
-"""Examples in docstrings take `genesis` as imported."""
+"""Examples in docstrings take `genesis` as imported, and Python's own names where `genesis` has dtypes of the same names."""
 
 import pytest
 
@@ -7,4 +7,4 @@ import pytest
 def _examples_have_the_library(doctest_namespace):
     import genesis
 
-    doctest_namespace["genesis"] = genesis
+    doctest_namespace.update(genesis=genesis, bool=bool, float=float, int=int)

@@ -61,9 +61,8 @@ class Compiled:
             return self.function(*args, **kwargs)
         if state.multi_device:  # what is pending on other devices too
             flush_all()
-        opened = state.trace
         with LOCK:
-            if critical.running or (opened is not None and opened.closed is BUSY):  # a signal handler or finalizer came in
+            if critical.running or getattr(state.trace, "closed", False) is BUSY:  # a signal handler or finalizer came in
                 return self.function(*args, **kwargs)
             entries, now, nearest = self.entries, modes(), -3
             for position, entry in enumerate(entries):
@@ -84,6 +83,7 @@ class Compiled:
                 if self.check and entry.replays < CHECKED:
                     replayed, result = compared(self.function, entry, found, args, kwargs)
                 else:
+                    opened = state.trace
                     if opened is not None and opened.closed:
                         opened = None
                     try:

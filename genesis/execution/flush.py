@@ -135,7 +135,7 @@ def flush(trace: Trace, run: Run | None = None) -> None:
             opened = None
         else:
             opened.closed = BUSY
-        if was_running:
+        if was_running and run is None:  # a replay that has come in between runs its function instead
             trace.is_apart = True
         trace.closed, critical.running, failure = BUSY, True, None
         try:

@@ -79,6 +79,7 @@ def uninterrupted(function: Callable[..., T], *arguments: Any) -> T:
     finally:
         deque(take_back, 0)
     _locks.PyThread_free_lock(ended)
+    # Out of the lists, which the other thread may hold a moment longer.
     if failures:
-        raise failures[0]
-    return results[0]
+        raise failures.pop(0)
+    return results.pop()

@@ -205,6 +205,7 @@ SAMPLES: dict[str, list[Sample]] = {
     "avg_pool3d": [Sample((values(1, 3, 4, 2), 2, 1))],
     "lp_pool1d": [Sample((np.abs(_X), 2, 3, 1)), Sample((np.abs(_X), 3.0, 2))],
     "lp_pool2d": [Sample((np.abs(_X), 2, 2)), Sample((np.abs(_X), 3.0, (1, 2), 1))],
+    "lp_pool3d": [Sample((np.abs(values(1, 3, 4, 2)), 2, 2)), Sample((np.abs(values(1, 2, 3, 4, 2)), 3.0, (1, 2, 2), 1))],
     "adaptive_avg_pool1d": [Sample((_X, 3)), Sample((_X, 5))],
     "adaptive_avg_pool2d": [Sample((_X, 2)), Sample((_X, (None, 3)))],
     "adaptive_avg_pool3d": [Sample((values(1, 3, 4, 5, 3), (2, None, 2)))],
