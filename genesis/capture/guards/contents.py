@@ -6,6 +6,7 @@ import functools
 import gc
 import operator
 import weakref
+from abc import ABC, abstractmethod
 from collections import OrderedDict, defaultdict, deque
 from collections.abc import Callable, Collection
 from types import BuiltinFunctionType, CellType, CodeType, FunctionType, MappingProxyType, MethodType, ModuleType
@@ -20,7 +21,7 @@ from genesis.capture.guards.lines import LIMIT, Lines
 from genesis.tensor.handle import Tensor
 
 
-class Contents(Lines):
+class Contents(Lines, ABC):
     """The part of `Guards` that looks into values. It leaves attributes to `Attributes`."""
 
     def __init__(
@@ -198,14 +199,17 @@ class Contents(Lines):
 
     # ---- what Attributes and Guards add ----
 
+    @abstractmethod
     def _class(self, value: type, label: str) -> None:
-        raise NotImplementedError
+        """Guard a class."""
 
+    @abstractmethod
     def _object(self, value: object, label: str) -> None:
-        raise NotImplementedError
+        """Guard the attributes of an object."""
 
+    @abstractmethod
     def _look_for(self, names: set[str], own: bool) -> None:
-        raise NotImplementedError
+        """Guard the attributes of these names, of all objects."""
 
 
 def remembered(function: functools._lru_cache_wrapper[object]) -> list[object]:

@@ -47,11 +47,11 @@ def numpy(self: Tensor, *, force: bool = False) -> np.ndarray:
         if is_interrupted(root._array):  # what a signal handler or finalizer reads cannot be shared
             return values_of(self).copy()
         memory = memory_of(self)
-        readers = readers_of(memory.buffer)
-        if any([trace.closed is BUSY for trace in readers]):
-            return memory.numpy(self.dtype).copy()
-        for trace in readers:
-            flush(trace)
+        if readers := readers_of(memory.buffer):
+            if any([trace.closed is BUSY for trace in readers]):
+                return memory.numpy(self.dtype).copy()
+            for trace in readers:
+                flush(trace)
         return memory.numpy(self.dtype)
 
 
