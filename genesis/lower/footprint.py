@@ -207,23 +207,50 @@ def has_all_terms(nodes: Sequence[Node], call: Call) -> bool:
                for i, origin in zip(kernel.instructions, kernel.origins, strict=True) if i.name in REDUCTIONS)
 
 
-def stays_in_tiles(touched: Footprint, size: int, points: int, tile_of: np.ndarray, first: np.ndarray) -> bool:
-    """Whether each item touches, of a value of `size` elements, nothing but those that belong to the points of its tile.
+class Tiles(NamedTuple):
+    """The tiles of a loop: how many points it goes through, each point's tile, and the first point of each, and the end."""
 
-    `tile_of` has the number of each point's tile, `first` the first point of each tile, and the end.
-    """
+    points: int
+    tile_of: np.ndarray
+    first: np.ndarray
+
+    def of_items(self, items: int) -> np.ndarray | None:
+        """The tile of each item of a footprint; None where items belong to no tile.
+
+        An item belongs to a point; or, where it takes all terms of a sum over a tile at once, to a tile.
+        """
+        if items % self.points == 0:
+            return self.tile_of[np.arange(items) // (items // self.points)]
+        return np.arange(items) if items == len(self.first) - 1 else None
+
+
+def stays_in_tiles(touched: Footprint, size: int, tiles: Tiles) -> bool:
+    """Whether each item touches, of a value of `size` elements, nothing but those that belong to the points of its tile."""
     low, high = touched.of_items()
-    if touched.anywhere or size % points or not len(low):
+    if touched.anywhere or size % tiles.points or not len(low):
         return not size
-    # An item belongs to a point; or, where it takes all terms of a sum over a tile at once, to a tile.
-    if len(low) % points == 0:
-        tile = tile_of[np.arange(len(low)) // (len(low) // points)]
-    elif len(low) == len(first) - 1:
-        tile = np.arange(len(low))
-    else:
-        return False
-    each = size // points
-    return bool((low >= first[tile] * each).all() and (high < first[tile + 1] * each).all())
+    tile = tiles.of_items(len(low))
+    each = size // tiles.points
+    return tile is not None and bool((low >= tiles.first[tile] * each).all() and (high < tiles.first[tile + 1] * each).all())
+
+
+def keeps_to_tiles(writes: Sequence[Footprint], touched: Sequence[Footprint], size: int, tiles: Tiles) -> bool:
+    """Whether no tile touches, of a value of `size` elements, one that another tile writes: element by element, for tiles
+    that interleave, as the heads of attention do in one row.
+    """
+    owner = np.full(size, -1)
+    for number, each in enumerate([*writes, *writes, *touched]):  # once to own, once to find what two tiles write
+        items = numel(extent for extent, _ in each.outer)
+        tile = tiles.of_items(items) if items and not each.anywhere else None
+        low, high = each.range
+        if tile is None or not 0 <= low <= high <= size:
+            return False
+        places = _places(each.offset, each.axes).reshape(items, -1)
+        if number < len(writes):
+            owner[places] = tile[:, None]
+        elif not ((owner[places] == tile[:, None]) | (owner[places] < 0)).all():
+            return False
+    return True
 
 
 def goes_in_step(kernel: Kernel, read: Footprint, write: Footprint) -> bool:

@@ -29,7 +29,17 @@ import numpy as np
 from genesis.ir.graph import Node
 from genesis.lower import Lowered
 from genesis.lower.build import KernelCall
-from genesis.lower.footprint import Footprint, each_once, footprints, goes_in_step, has_all_terms, stays_in_tiles, writes_parts
+from genesis.lower.footprint import (
+    Footprint,
+    Tiles,
+    each_once,
+    footprints,
+    goes_in_step,
+    has_all_terms,
+    keeps_to_tiles,
+    stays_in_tiles,
+    writes_parts,
+)
 from genesis.lower.stages import Call, HostCall, Loop, Product, Stage, parts
 from genesis.ops.registry import PRIMITIVES
 
@@ -247,8 +257,7 @@ class _Program:
             others += [other for other, _ in scratch[:number]]
             if any(span.overlaps(other) for other in others):
                 raise self.fail(value, f"has tiles in {span}, which this loop uses for something else")
-        points, first = _tiles(call)
-        tile_of = np.repeat(np.arange(len(first) - 1), np.diff(first))
+        tiles = _tiles(call)
         for part, write in [(part, each) for part, each in inside if each.writes]:
             shared = [each for other, each in inside if (other is not part or not each.writes) and
                       self.spans[each.value].overlaps(self.spans[write.value])]
@@ -257,8 +266,12 @@ class _Program:
             if isinstance(part, Product) and part.summed:
                 raise self.fail(write.value, "is a sum over all tiles, and another part of the loop touches it")
             for each in (write, *shared):
-                if not stays_in_tiles(each, self.nodes[each.value].numel, points, tile_of, first):
+                size = self.nodes[each.value].numel
+                if stays_in_tiles(each, size, tiles):
+                    continue
+                if {one.value for one in shared} - {write.value} or not keeps_to_tiles([write], shared, size, tiles):
                     raise self.fail(each.value, "is touched in one tile and written in another")
+                break
 
     # ---- results ----
 
@@ -275,12 +288,14 @@ class _Program:
                 raise self.fail(value, f"has no elements {low} to {high}, which a result is to be")
 
 
-def _tiles(call: Call) -> tuple[int, np.ndarray]:
-    """How many points the calls of a loop or an epilogue go through, and the first point of each tile, and the end."""
+def _tiles(call: Call) -> Tiles:
+    """The tiles that the calls of a loop or an epilogue go through."""
     if isinstance(call, Product):  # blocks of rows, of any height
-        return call.extents[0], np.arange(call.extents[0] + 1)
-    assert isinstance(call, Loop)
-    return call.points, np.array([*[first for first, _ in call.spans()], call.points])
+        points, first = call.extents[0], np.arange(call.extents[0] + 1)
+    else:
+        assert isinstance(call, Loop)
+        points, first = call.points, np.array([*[first for first, _ in call.spans()], call.points])
+    return Tiles(points, np.repeat(np.arange(len(first) - 1), np.diff(first)), first)
 
 
 def _may_fail(nodes: Sequence[Node], call: Call) -> bool:

@@ -12,6 +12,7 @@ import pytest
 import genesis
 from genesis import nn, optim
 from genesis.lower import lower
+from genesis.lower.footprint import Footprint, Tiles, keeps_to_tiles
 from genesis.lower.schedule import Location
 from genesis.lower.stages import Loop
 from genesis.lower.target import Target
@@ -336,3 +337,21 @@ def test_what_a_row_still_needs_is_not_written_over_by_what_is_computed_from_its
     want = rows.sum(1, keepdims=True)
     np.testing.assert_allclose(z.numpy(), rows * want + 1, rtol=1e-3, atol=1e-2)
     np.testing.assert_allclose(y.numpy(), row * want, rtol=1e-3, atol=1)
+
+
+def test_tiles_whose_heads_interleave_in_one_row_lie_apart():
+    """Gradients of queries, keys and values go into one buffer: a tile has some heads of each of its rows."""
+    x, project, out = genesis.randn(2, 64, 32).requires_grad_(), nn.Linear(32, 96), nn.Linear(32, 32)
+    heads = [part.view(2, 64, 4, 8).transpose(1, 2) for part in project(x).chunk(3, dim=-1)]
+    y = nn.functional.scaled_dot_product_attention(*heads, is_causal=True)
+    out(y.transpose(1, 2).reshape(2, 64, 32)).square().mean().backward()
+    assert x.grad.isfinite().all()  # VerificationError if it takes the heads of a row for one another's
+
+
+def test_tiles_that_write_or_read_one_anothers_elements_do_not_lie_apart():
+    two = Tiles(4, np.repeat([0, 1], 2), np.array([0, 2, 4]))  # of two points each
+    apart = Footprint(0, True, 0, ((4, 1),), ((3, 4),))  # four points, columns of a 3 x 4 matrix
+    assert keeps_to_tiles([apart], [apart._replace(writes=False)], 12, two)
+    for shared in (apart._replace(outer=((4, 0),)), apart._replace(offset=1, inner=((2, 4),)), apart._replace(anywhere=True)):
+        assert not keeps_to_tiles([apart], [shared], 12, two)
+    assert not keeps_to_tiles([apart._replace(outer=((2, 1), (2, 1)))], [], 12, two)  # points 1 and 2 write the same
