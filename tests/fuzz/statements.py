@@ -25,7 +25,7 @@ def pointwise(w: Writer) -> None:
     if w.chance(0.15):
         last = w.bind(w.statement([
             f"lib.cat([{t}, {t}])[:{count}]", f"{t}.flip(0)", f"{t}.cumsum(0)", f"{t}.sort(0)[0]", f"lib.stack([{t}, {t}])[0]",
-            f"{t}.index_select(0, lib.arange({count}))", f"(lambda v: v.add_(1))({t})", f"{t} * ({t} > 0)", f"net({t})",
+            f"{t}.index_select(0, lib.arange({t}.shape[0]))", f"(lambda v: v.add_(1))({t})", f"{t} * ({t} > 0)", f"net({t})",
             f"net({t})", f"helper({t}, S)", f"helper({t}, S)", f"inner({t})", f"inner({t})",
             f"{t} + lib.randint(0, 3, {last.shape})",
         ]), last.shape)

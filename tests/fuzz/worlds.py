@@ -166,6 +166,14 @@ class Seen:
                 self._collect(item, f"{name}.{key}", tensors)
 
 
+def quantum(values: np.ndarray) -> float:
+    """The largest power of two that all these floats are multiples of; at most 1."""
+    fractions, exponents = np.frexp(values.astype(np.float64).ravel())
+    whole = np.ldexp(fractions, 53).astype(np.int64)
+    bits = np.ldexp((whole & -whole).astype(np.float64), exponents - 53)
+    return float(np.min(bits, where=whole != 0, initial=1.0))
+
+
 @contextmanager
 def exact_references() -> Iterator[None]:
     """Eager mode, which raises InexactError where a float is no longer sure to be exact."""
@@ -177,8 +185,8 @@ def exact_references() -> Iterator[None]:
             limit, node = EXACT.get(value.dtype.name, 0), nodes[index]
             if limit and value.size:
                 read = [values[i] for i in node.inputs if i in values] if node.op in ("sum", "matmul") else []
-                largest = max([float(np.abs(v).sum(dtype=np.float64)) for v in read], default=0.0)
-                if not max(largest, float(np.abs(value).max())) * 4 <= limit:
+                largest = max([float(np.abs(v).sum(dtype=np.float64)) for v in read], default=float(np.abs(value).max()))
+                if not largest * 4 <= limit * min(map(quantum, [*read, value])):
                     raise InexactError
         return values
 
