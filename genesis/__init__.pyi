@@ -42,6 +42,7 @@ from genesis.functions.creation import (
     tensor as tensor, tril_indices as tril_indices, triu_indices as triu_indices, zeros as zeros, zeros_like as zeros_like,
 )
 from genesis.functions.finite_differences import gradient as gradient
+from genesis.functions.low_rank import lobpcg as lobpcg, pca_lowrank as pca_lowrank, svd_lowrank as svd_lowrank
 from genesis.functions.methods.conversion import clone as clone
 from genesis.functions.methods.differentiation import detach_ as detach_, requires_grad_ as requires_grad_
 from genesis.functions.methods.inspection import (
@@ -92,10 +93,10 @@ from genesis.nn.noise import gumbel_softmax as gumbel_softmax
 from genesis.nn.sequences import ctc_loss as ctc_loss, linear_cross_entropy as linear_cross_entropy
 from genesis.nn.unpooling import max_unpool1d as max_unpool1d, max_unpool2d as max_unpool2d, max_unpool3d as max_unpool3d
 from genesis.random import (
-    bernoulli as bernoulli, get_rng_state as get_rng_state, initial_seed as initial_seed, manual_seed as manual_seed,
-    multinomial as multinomial, normal as normal, rand as rand, rand_like as rand_like, randint as randint,
-    randint_like as randint_like, randn as randn, randn_like as randn_like, randperm as randperm, seed as seed,
-    set_rng_state as set_rng_state,
+    bernoulli as bernoulli, binomial as binomial, get_rng_state as get_rng_state, initial_seed as initial_seed,
+    manual_seed as manual_seed, multinomial as multinomial, normal as normal, poisson as poisson, rand as rand,
+    rand_like as rand_like, randint as randint, randint_like as randint_like, randn as randn, randn_like as randn_like,
+    randperm as randperm, seed as seed, set_rng_state as set_rng_state,
 )
 from genesis.runtime.cuda.cublas import (
     get_float32_matmul_precision as get_float32_matmul_precision, set_float32_matmul_precision as set_float32_matmul_precision,
@@ -106,8 +107,8 @@ from genesis.runtime.team import get_num_threads as get_num_threads, set_num_thr
 from genesis.serialization import load as load, save as save
 from genesis.tensor.handle import Operand, Tensor as Tensor
 from genesis.tensor.methods import (
-    Cholesky, Eigen, Extrema, Extremum, Factored, FactoredInfo, Inverse, PLU, Parts, QR, SignAndLog, Solved, Sorted,
-    Transposed, Triangular,
+    Cholesky, Eigen, Extrema, Extremum, Factored, FactoredInfo, Indefinite, IndefiniteInfo, Inverse, PLU, Parts, QR, Reflected,
+    SignAndLog, Solved, Sorted, Transposed, Triangular,
 )
 from genesis.tensor.size import Size as Size
 from genesis.tensor.views import detach as detach
@@ -626,6 +627,8 @@ def ge_(input: Tensor, other: Operand) -> Tensor:
     """`ge`, in place."""
 def gelu(input: Tensor, approximate: str = 'none') -> Tensor:
     """x * Phi(x) (Hendrycks and Gimpel, 2016); `approximate="tanh"` takes their tanh formula."""
+def geqrf(input: Tensor) -> Reflected:
+    """(a, tau) of matrices (.., m, n): R of the QR decomposition on and above the diagonal of `a`, the reflections that .."""
 def ger(input: Operand, vec2: Operand) -> Tensor:
     """All products of the elements of two vectors, (m,) and (n,) -> (m, n)."""
 def glu(input: Tensor, dim: Int = -1) -> Tensor:
@@ -781,6 +784,12 @@ def ldexp(input: Operand, other: Operand) -> Tensor:
     """`input * 2 ** other`."""
 def ldexp_(input: Tensor, other: Operand) -> Tensor:
     """`ldexp`, in place."""
+def ldl_factor(A: Tensor, *, hermitian: Bool = False) -> Indefinite:
+    """(LD, pivots) as `ldl_factor_ex`; raises LinAlgError, when it is computed, where a block of D is zero."""
+def ldl_factor_ex(A: Tensor, *, hermitian: Bool = False, check_errors: Bool = False) -> IndefiniteInfo:
+    """(LD, pivots, info) of symmetric matrices (.., n, n), of which the lower triangle is read; without gradient."""
+def ldl_solve(LD: Operand, pivots: Tensor, B: Operand, *, hermitian: Bool = False) -> Tensor:
+    """The X with A @ X = `B` (.., n, k), for the symmetric A that `ldl_factor` made `LD` and `pivots` of."""
 def le(input: Operand, other: Operand) -> Tensor:
     """As `numpy.less_equal`."""
 def le_(input: Tensor, other: Operand) -> Tensor:
@@ -1075,6 +1084,10 @@ def not_equal(input: Operand, other: Operand) -> Tensor:
     """As `numpy.not_equal`."""
 def not_equal_(input: Tensor, other: Operand) -> Tensor:
     """`ne`, in place."""
+def orgqr(input: Operand, tau: Operand) -> Tensor:
+    """The first n columns of H1 @ H2 @ .. @ Hk, (.., m, n), for `input` (.., m, n), m >= n, and `tau` (.., k) of `geqrf`."""
+def ormqr(input: Operand, tau: Operand, other: Operand, left: Bool = True, transpose: Bool = False) -> Tensor:
+    """Q @ `other`, for the whole Q (.., m, m) of `geqrf`'s results; without `left`, `other` @ Q; with `transpose`, Q.T .."""
 def outer(input: Operand, vec2: Operand) -> Tensor:
     """All products of the elements of two vectors, (m,) and (n,) -> (m, n)."""
 def pad(input: Tensor, pad: Sequence[Int], mode: str = 'constant', value: Float | None = None) -> Tensor:

@@ -6,7 +6,9 @@ from numpy.linalg import LinAlgError as LinAlgError
 from typing import NamedTuple
 from genesis.ir.dtypes import DType
 from genesis.tensor.handle import Operand, Tensor
-from genesis.tensor.methods import Cholesky, Eigen, Factored, FactoredInfo, Inverse, PLU, QR, SVD, SignAndLog, Solved
+from genesis.tensor.methods import (
+    Cholesky, Eigen, Factored, FactoredInfo, Indefinite, IndefiniteInfo, Inverse, PLU, QR, SVD, SignAndLog, Solved,
+)
 
 class LeastSquares(NamedTuple):
     """The result of `lstsq`."""
@@ -32,10 +34,18 @@ def eigh(A: Tensor, UPLO: str = 'L') -> Eigen:
     """(eigenvalues, eigenvectors) of symmetric matrices (.., n, n), in ascending order; vectors are columns."""
 def eigvalsh(A: Tensor, UPLO: str = 'L') -> Tensor:
     """The eigenvalues of symmetric matrices (.., n, n), ascending."""
+def householder_product(input: Operand, tau: Operand) -> Tensor:
+    """The first n columns of H1 @ H2 @ .. @ Hk, (.., m, n), for `input` (.., m, n), m >= n, and `tau` (.., k) of `geqrf`."""
 def inv(A: Tensor) -> Tensor:
     """The inverses of matrices (.., n, n). Raises LinAlgError, when it is computed, for a singular one."""
 def inv_ex(A: Tensor, *, check_errors: Bool = False) -> Inverse:
     """(inverse, info) as `inv`, where a matrix may be singular: `info` is that of `lu_factor_ex`, infinities the inverse."""
+def ldl_factor(A: Tensor, *, hermitian: Bool = False) -> Indefinite:
+    """(LD, pivots) as `ldl_factor_ex`; raises LinAlgError, when it is computed, where a block of D is zero."""
+def ldl_factor_ex(A: Tensor, *, hermitian: Bool = False, check_errors: Bool = False) -> IndefiniteInfo:
+    """(LD, pivots, info) of symmetric matrices (.., n, n), of which the lower triangle is read; without gradient."""
+def ldl_solve(LD: Operand, pivots: Tensor, B: Operand, *, hermitian: Bool = False) -> Tensor:
+    """The X with A @ X = `B` (.., n, k), for the symmetric A that `ldl_factor` made `LD` and `pivots` of."""
 def lstsq(A: Tensor, B: Tensor, rcond: Float | None = None, *, driver: str | None = None) -> LeastSquares:
     """The X (.., n, k) for which |`A` @ X - `B`| is least, the shortest of several: `A` (.., m, n), `B` (.., m, k)."""
 def lu(A: Tensor, *, pivot: Bool = True) -> PLU:

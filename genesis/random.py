@@ -3,26 +3,26 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, Unpack
 
 import numpy as np
 
 from genesis.functions.creation import Placing, as_shape, check_placing
-from genesis.functions.random_draws import drawn
+from genesis.functions.random_draws import drawn, draws
 from genesis.ir.annotations import Extents
 from genesis.ir.dtypes import DType, as_dtype, float32, float64, get_default_dtype, int64
 from genesis.ir.replayable import replayable_module
 from genesis.runtime import rng
-from genesis.runtime.devices import DeviceLike, device_of
+from genesis.runtime.devices import Device, DeviceLike, device_of
 from genesis.runtime.rng import Generator
 from genesis.tensor.from_python import from_data
 from genesis.tensor.handle import Tensor, method
 from genesis.tensor.out import takes_out
 
 __all__ = [
-    "bernoulli", "fork_rng", "get_rng_state", "initial_seed", "manual_seed", "multinomial", "normal", "rand", "rand_like",
-    "randint", "randint_like", "randn", "randn_like", "randperm", "seed", "set_rng_state",
+    "bernoulli", "binomial", "fork_rng", "get_rng_state", "initial_seed", "manual_seed", "multinomial", "normal", "poisson", "rand",
+    "rand_like", "randint", "randint_like", "randn", "randn_like", "randperm", "seed", "set_rng_state",
 ]
 
 initial_seed = rng.initial_seed
@@ -194,6 +194,45 @@ def bernoulli(input: Tensor, p: float | None = None, *, generator: Generator | N
     """1 with the probability that `input` gives at each place (with the probability `p`, if given), 0 otherwise."""
     chosen = drawn("uniform", input.shape, float32, device=input.device, generator=generator) < (input if p is None else p)
     return chosen.to(input.dtype)
+
+
+def _counts(name: str, generator: Generator | None, device: Device, dtype: DType, draw: Callable[..., np.ndarray],
+            *parameters: Tensor) -> Tensor:
+    """Counts that NumPy draws, with a seed from the generator's stream."""
+    values = [parameter.detach().double().numpy(force=True) for parameter in parameters]
+    if any(not np.isfinite(v).all() or (v < 0).any() for v in values):
+        raise ValueError(f"{name}: a parameter is infinite, NaN or negative")
+    key = [word & (1 << 64) - 1 for word in draws(1, generator)]
+    return from_data(draw(np.random.Generator(np.random.Philox(key=key)), *values), dtype, device=device)
+
+
+def _binomial(source: np.random.Generator, count: np.ndarray, prob: np.ndarray) -> np.ndarray:
+    return source.binomial(count.astype(np.int64), prob)
+
+
+def poisson(input: Tensor, generator: Generator | None = None) -> Tensor:
+    """Counts of the Poisson distribution with the rate that `input` gives at each place, in its shape and dtype.
+
+    The gradient is zero. Raises ValueError for a rate that is negative or not finite.
+
+    >>> genesis.poisson(genesis.zeros(3))
+    tensor([0., 0., 0.])
+    """
+    return _counts("poisson", generator, input.device, input.dtype, np.random.Generator.poisson, input) + input * 0
+
+
+def binomial(count: Tensor, prob: Tensor, generator: Generator | None = None) -> Tensor:
+    """How many of `count` trials succeed, each with probability `prob`, which broadcast; in the dtype of both.
+
+    The gradient is zero. Raises ValueError for a count that is negative, or a probability that is none.
+
+    >>> genesis.binomial(genesis.tensor([3.0, 3.0]), genesis.tensor([0.0, 1.0]))
+    tensor([0., 3.])
+    """
+    if bool((prob > 1).any()):
+        raise ValueError("binomial: prob has elements above 1; want probabilities")
+    never = (count + prob) * 0
+    return _counts("binomial", generator, prob.device, never.dtype, _binomial, count, prob) + never
 
 
 @takes_out

@@ -58,7 +58,7 @@ RESULTS = {
     "aminmax": "Extrema", "slogdet": "SignAndLog", "triangular_solve": "Triangular", "linalg_qr": "QR", "qr": "QR",
     "eigh": "Eigen", "linalg_svd": "SVD", "svd": "Transposed", "cholesky_ex": "Cholesky", "lu_factor_ex": "FactoredInfo",
     "lu_factor": "Factored", "lu_unpack": "PLU", "linalg_lu": "PLU", "solve_ex": "Solved", "inv_ex": "Inverse",
-    "frexp": "Parts",
+    "frexp": "Parts", "geqrf": "Reflected", "ldl_factor": "Indefinite", "ldl_factor_ex": "IndefiniteInfo",
 }
 ALIASES = [(module, name, getattr(importlib.import_module(module), name)) for module, name in (
     ("genesis.ir.annotations", "Extents"), ("genesis.runtime.devices", "DeviceLike"), ("genesis.tensor.handle", "Operand"),

@@ -2,9 +2,9 @@
 
 from genesis.ops import (
     activation, arithmetic, arrangement, contraction, conversion, convolution, ctc, decompositions, definite, distance,
-    elementwise, elimination, indexing, joining, loss, normalization, norms, numbers, optimize, ordering, pooling, products,
-    reduction, resample, running, scatter_reduction, sequences, solving, source, special, statistics, tables, view_gradient,
-    views, window,
+    elementwise, elimination, indefinite, indexing, joining, loss, normalization, norms, numbers, optimize, ordering,
+    pooling, products, reduction, reflections, resample, running, scatter_reduction, sequences, solving, source, special,
+    statistics, tables, view_gradient, views, window,
 )
 from genesis.ops.registry import OPERATIONS, PRIMITIVES, Operation, Primitive
 

@@ -10,6 +10,7 @@ from genesis.functions.counting import (
     repeat_interleave as repeat_interleave, unique_consecutive as unique_consecutive,
 )
 from genesis.functions.finite_differences import gradient as gradient
+from genesis.functions.low_rank import lobpcg as lobpcg, pca_lowrank as pca_lowrank, svd_lowrank as svd_lowrank
 from genesis.functions.methods.conversion import clone as clone
 from genesis.functions.methods.differentiation import detach_ as detach_, requires_grad_ as requires_grad_
 from genesis.functions.methods.inspection import (
@@ -58,8 +59,8 @@ from genesis.ops.registry import (
 )
 from genesis.tensor.handle import Operand, Tensor
 from genesis.tensor.methods import (
-    Cholesky, Eigen, Extrema, Extremum, Factored, FactoredInfo, Inverse, PLU, Parts, QR, SignAndLog, Solved, Sorted,
-    Transposed, Triangular,
+    Cholesky, Eigen, Extrema, Extremum, Factored, FactoredInfo, Indefinite, IndefiniteInfo, Inverse, PLU, Parts, QR, Reflected,
+    SignAndLog, Solved, Sorted, Transposed, Triangular,
 )
 from genesis.tensor.views import detach as detach
 
@@ -568,6 +569,8 @@ def ge_(input: Tensor, other: Operand) -> Tensor:
     """`ge`, in place."""
 def gelu(input: Tensor, approximate: str = 'none') -> Tensor:
     """x * Phi(x) (Hendrycks and Gimpel, 2016); `approximate="tanh"` takes their tanh formula."""
+def geqrf(input: Tensor) -> Reflected:
+    """(a, tau) of matrices (.., m, n): R of the QR decomposition on and above the diagonal of `a`, the reflections that .."""
 def ger(input: Operand, vec2: Operand) -> Tensor:
     """All products of the elements of two vectors, (m,) and (n,) -> (m, n)."""
 def glu(input: Tensor, dim: Int = -1) -> Tensor:
@@ -721,6 +724,12 @@ def ldexp(input: Operand, other: Operand) -> Tensor:
     """`input * 2 ** other`."""
 def ldexp_(input: Tensor, other: Operand) -> Tensor:
     """`ldexp`, in place."""
+def ldl_factor(A: Tensor, *, hermitian: Bool = False) -> Indefinite:
+    """(LD, pivots) as `ldl_factor_ex`; raises LinAlgError, when it is computed, where a block of D is zero."""
+def ldl_factor_ex(A: Tensor, *, hermitian: Bool = False, check_errors: Bool = False) -> IndefiniteInfo:
+    """(LD, pivots, info) of symmetric matrices (.., n, n), of which the lower triangle is read; without gradient."""
+def ldl_solve(LD: Operand, pivots: Tensor, B: Operand, *, hermitian: Bool = False) -> Tensor:
+    """The X with A @ X = `B` (.., n, k), for the symmetric A that `ldl_factor` made `LD` and `pivots` of."""
 def le(input: Operand, other: Operand) -> Tensor:
     """As `numpy.less_equal`."""
 def le_(input: Tensor, other: Operand) -> Tensor:
@@ -1013,6 +1022,10 @@ def not_equal(input: Operand, other: Operand) -> Tensor:
     """As `numpy.not_equal`."""
 def not_equal_(input: Tensor, other: Operand) -> Tensor:
     """`ne`, in place."""
+def orgqr(input: Operand, tau: Operand) -> Tensor:
+    """The first n columns of H1 @ H2 @ .. @ Hk, (.., m, n), for `input` (.., m, n), m >= n, and `tau` (.., k) of `geqrf`."""
+def ormqr(input: Operand, tau: Operand, other: Operand, left: Bool = True, transpose: Bool = False) -> Tensor:
+    """Q @ `other`, for the whole Q (.., m, m) of `geqrf`'s results; without `left`, `other` @ Q; with `transpose`, Q.T .."""
 def outer(input: Operand, vec2: Operand) -> Tensor:
     """All products of the elements of two vectors, (m,) and (n,) -> (m, n)."""
 def pad(input: Tensor, pad: Sequence[Int], mode: str = 'constant', value: Float | None = None) -> Tensor:

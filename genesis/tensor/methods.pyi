@@ -55,6 +55,19 @@ class FactoredInfo(NamedTuple):
     pivots: Tensor
     info: Tensor
 
+class Indefinite(NamedTuple):
+    """The result of `ldl_factor`."""
+
+    LD: Tensor
+    pivots: Tensor
+
+class IndefiniteInfo(NamedTuple):
+    """The result of `ldl_factor_ex`."""
+
+    LD: Tensor
+    pivots: Tensor
+    info: Tensor
+
 class Inverse(NamedTuple):
     """The result of `inv_ex`."""
 
@@ -79,6 +92,12 @@ class QR(NamedTuple):
 
     Q: Tensor
     R: Tensor
+
+class Reflected(NamedTuple):
+    """The result of `geqrf`."""
+
+    a: Tensor
+    tau: Tensor
 
 class SVD(NamedTuple):
     """The result of `linalg.svd`."""
@@ -622,6 +641,8 @@ class Methods:
         """x * Phi(x) (Hendrycks and Gimpel, 2016); `approximate="tanh"` takes their tanh formula."""
     def geometric_(self, p: Float, *, generator: Generator | None = None) -> Tensor:
         """Fill with how many trials, each of which succeeds with probability `p`, it takes until one does: 1, 2, .."""
+    def geqrf(self) -> Reflected:
+        """(a, tau) of matrices (.., m, n): R of the QR decomposition on and above the diagonal of `a`, the reflections .."""
     def ger(self, vec2: Operand) -> Tensor:
         """All products of the elements of two vectors, (m,) and (n,) -> (m, n)."""
     def get_device(self) -> Int:
@@ -1026,6 +1047,10 @@ class Methods:
         """The number of elements."""
     def numpy(self, *, force: Bool = False) -> np.ndarray[Any, Any]:
         """The values as an ndarray that shares the tensor's memory: a change of one shows in the other."""
+    def orgqr(self, tau: Operand) -> Tensor:
+        """The first n columns of H1 @ H2 @ .. @ Hk, (.., m, n), for `input` (.., m, n), m >= n, and `tau` (.., k) of .."""
+    def ormqr(self, tau: Operand, other: Operand, left: Bool = True, transpose: Bool = False) -> Tensor:
+        """Q @ `other`, for the whole Q (.., m, m) of `geqrf`'s results; without `left`, `other` @ Q; with `transpose`, .."""
     def outer(self, vec2: Operand) -> Tensor:
         """All products of the elements of two vectors, (m,) and (n,) -> (m, n)."""
     def permute(self, *dims: Extents) -> Tensor:

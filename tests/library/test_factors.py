@@ -98,3 +98,69 @@ def test_what_does_not_fit_is_refused():
         genesis.linalg.lu(genesis.eye(3).long())
     with pytest.raises(IndexError, match="pivots of 3 rows must be 1 to 3, got 1 to 4"):
         genesis.lu_unpack(lu, genesis.tensor([1, 4, 3])).P.tolist()
+
+
+def test_reflections_have_torchs_gradients():
+    data, tau = torch.geqrf(torch.tensor(RANDOM.normal(size=(2, 4, 3))))
+    weight, other = RANDOM.normal(size=(2, 4, 3)), RANDOM.normal(size=(2, 4, 3))
+    found = []
+    for lib in (genesis, torch):
+        a, t, o, w = (lib.tensor(np.array(x), requires_grad=True) for x in (data, tau, other, weight))
+        (lib.linalg.householder_product(a, t) * w).sum().backward()
+        found.append([a.grad, t.grad])
+        (lib.ormqr(a, t, o, True, True) * w).sum().backward()
+        found[-1] += [a.grad, t.grad, o.grad]
+    assert_close(*found, scale=100)
+
+
+def test_systems_of_indefinite_matrices_have_gradients_by_their_right_sides():
+    symmetric = SQUARES + SQUARES.swapaxes(-1, -2)
+    factors = genesis.linalg.ldl_factor(genesis.tensor(symmetric))
+    right = genesis.tensor(RANDOM.normal(size=(3, 2)), requires_grad=True)
+    assert_close(genesis.tensor(symmetric) @ genesis.linalg.ldl_solve(*factors, right), right.expand(2, 3, 2), scale=100)
+    gradcheck(lambda b: genesis.linalg.ldl_solve(*factors, b), (right,))
+    with pytest.raises(np.linalg.LinAlgError, match="exactly zero"):
+        genesis.linalg.ldl_factor(genesis.zeros(2, 2)).LD.tolist()
+
+
+@pytest.mark.parametrize("shape", [(20, 9), (2, 9, 20)])
+def test_few_singular_vectors_make_up_a_matrix_of_low_rank(shape):
+    low = RANDOM.normal(size=(*shape[:-1], 3)) @ RANDOM.normal(size=(*shape[:-2], 3, shape[-1]))
+    U, S, V = genesis.svd_lowrank(genesis.tensor(low), q=4)
+    assert_close(U @ S.diag_embed() @ V.mT, low, scale=100)
+    assert_close(S, torch.svd_lowrank(torch.tensor(low), q=4)[1], scale=100)
+    ours, theirs = genesis.pca_lowrank(genesis.tensor(low), q=3), torch.pca_lowrank(torch.tensor(low), q=3)
+    assert_close(ours.S, theirs[1], scale=100)
+    assert_close(ours.V.abs(), theirs[2].abs(), scale=1000)
+    with pytest.raises(ValueError, match="q is 10; want 0 to 9"):
+        genesis.svd_lowrank(genesis.tensor(low), q=10)
+
+
+@pytest.mark.parametrize("largest", [True, False])
+@pytest.mark.parametrize("generalized", [True, False])
+def test_few_eigenvalues_are_those_of_the_whole(largest, generalized):
+    m = 40
+    basis = np.linalg.qr(RANDOM.normal(size=(m, m)))[0]
+    a = basis * np.linspace(1, 9, m) ** 2 @ basis.T
+    b = np.eye(m) + np.diag(RANDOM.uniform(size=m)) / 9 if generalized else None
+    E, X = genesis.lobpcg(genesis.tensor(a), k=3, B=b if b is None else genesis.tensor(b), largest=largest, tol=1e-10)
+    half = np.linalg.inv(np.linalg.cholesky(np.eye(m) if b is None else b))
+    whole = np.linalg.eigvalsh(half @ a @ half.T)
+    np.testing.assert_allclose(E.numpy(), whole[::-1][:3] if largest else whole[:3], rtol=1e-6)
+    right = X if b is None else genesis.tensor(b) @ X
+    np.testing.assert_allclose((genesis.tensor(a) @ X).numpy(), (right * E).numpy(), atol=1e-4)
+
+
+def test_counts_have_their_distributions_moments_and_no_gradients():
+    genesis.manual_seed(0)
+    rate = genesis.full((20000,), 3.0, requires_grad=True)
+    counts = genesis.poisson(rate)
+    assert abs(counts.mean().item() - 3) < 0.05 and abs(counts.var().item() - 3) < 0.15
+    counts.sum().backward()
+    assert not rate.grad.any()
+    wins = genesis.binomial(genesis.full((20000, 1), 10.0), genesis.tensor([0.3, 1.0]))
+    assert wins.shape == (20000, 2) and abs(wins[:, 0].mean().item() - 3) < 0.05 and (wins[:, 1] == 10).all()
+    genesis.manual_seed(0)
+    assert (genesis.poisson(rate) == counts).all()
+    with pytest.raises(ValueError, match="poisson: a parameter is infinite, NaN or negative"):
+        genesis.poisson(-rate)

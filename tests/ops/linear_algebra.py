@@ -8,6 +8,7 @@ _X, _M = values(3, 4, 5), values(4, 6)
 
 _SQUARE = values(2, 3, 3) + 4 * np.eye(3)
 _POSITIVE = _SQUARE @ _SQUARE.transpose(0, 2, 1) / 8
+_SYMMETRIC = _SQUARE + _SQUARE.transpose(0, 2, 1) - 8 * np.eye(3)
 _PIVOTS = np.array([[3, 2, 3], [2, 3, 3]], np.int32)
 LU_SOLVE = [
     Sample((_SQUARE, _PIVOTS, values(3, 2)), {"left": left, "adjoint": adjoint}) if left else
@@ -87,5 +88,14 @@ SAMPLES: dict[str, list[Sample]] = {
         Sample((_SQUARE, values(2, 3, 2))), Sample((_SQUARE, values(2, 3))), Sample((_SQUARE[0], values(3))),
         Sample((_SQUARE[0], values(2, 3)), {"left": False}),
     ],
+    "orgqr": [Sample((values(2, 4, 3), values(2, 3) * 0.5)), Sample((values(3, 3), values(2)))],
+    "ormqr": [
+        Sample((values(2, 4, 2), values(2, 2), values(2, 4, 3))), Sample((values(4, 2), values(2), values(4, 3), True, True)),
+        Sample((values(4, 2), values(2), values(3, 4), False)), Sample((values(4, 2), values(2), values(3, 4), False, True)),
+    ],
+    "geqrf": [Sample((values(4, 2),)), Sample((values(2, 2, 3),)), Sample((np.zeros((2, 0, 3)),))],
+    "ldl_factor": [Sample((_SYMMETRIC,))],
+    "ldl_factor_ex": [Sample((_SYMMETRIC,)), Sample((np.zeros((3, 3)),)), Sample((np.array([[0.0, 2], [2, 0]]),))],
+    "ldl_solve": [Sample((_SQUARE, np.array([[1, 2, 3], [1, 2, 3]], np.int32), values(2, 3, 2)))],
     "inv_ex": [Sample((_SQUARE,)), Sample((np.zeros((2, 0, 0)),)), Sample((np.array([[1.0, 2], [2, 4]]),))],
 }

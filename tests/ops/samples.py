@@ -260,7 +260,9 @@ INTERNAL_SAMPLES: dict[str, list[Sample]] = {
 NOT_DIFFERENTIATED = {
     **dict.fromkeys(
         ("cholesky", "cholesky_ex", "eigh", "eigvalsh"), "of symmetric matrices: see tests/library/test_decompositions.py"),
-    "floor_divide": "has no gradient, as in torch", "ctc_loss": "has no second one: see tests/nn/test_sequences.py",
+    **dict.fromkeys(("floor_divide", "geqrf", "ldl_factor", "ldl_factor_ex"), "has no gradient, as in torch"),
+    "ldl_solve": "its gradient is that by B alone: see tests/library/test_factors.py",
+    "ctc_loss": "has no second one: see tests/nn/test_sequences.py",
     **dict.fromkeys(("gcd", "lcm", "one_hot"), "takes integers alone"),
     "muon_update": "computes in bfloat16: see tests/optim",
     "with_value": "its gradient is that of another value, by design",

@@ -1,0 +1,92 @@
+"""Symmetric matrices that need not be definite: A = L @ D @ L.T, by LAPACK (sytrf), and systems that are solved by it.
+
+Both factors lie in the lower triangle of one matrix, blocks of 1 and 2 rows of D on its diagonal. Above are zeros.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from genesis.ir.dtypes import int32
+from genesis.ir.graph import Node, Value
+from genesis.ir.shapes import Shape, broadcast_shapes
+from genesis.ops.registry import cast, composite, expand, primitive, promoted, widened
+from genesis.ops.results import Indefinite, IndefiniteInfo
+from genesis.ops.solving import factor_node, factors, matrices, packed, routine
+
+
+def _shapes(a: Value) -> list[Shape]:
+    return [a.shape[-2:], (a.shape[-1],), ()]
+
+
+def _factor_reference(node: Node, a: np.ndarray) -> np.ndarray:
+    lead = a.shape[:-2]
+    data, pivots, info = np.empty_like(a), np.empty(a.shape[:-1], a.dtype), np.zeros(lead, a.dtype)
+    for place in np.ndindex(lead) if a.size else ():
+        found, pivots[place], info[place] = routine("sytrf", a)(a[place], lower=True)
+        data[place] = np.tril(found)
+    if node.attrs["check"] and info.any():
+        raise np.linalg.LinAlgError(f"Singular matrix: block {int(info.max())} of D is exactly zero")
+    return packed([data, pivots, info], len(lead))
+
+
+primitive("ldl_factor_ex", "host", reference=_factor_reference)
+
+
+@composite("ldl_factor_ex", method=False, namespace="linalg")
+def ldl_factor_ex(A: Value, *, hermitian: bool = False, check_errors: bool = False) -> IndefiniteInfo:
+    """(LD, pivots, info) of symmetric matrices (.., n, n), of which the lower triangle is read; without gradient.
+
+    `pivots`, int32, are LAPACK's: negative ones belong to blocks of two rows. `info` (..), int32, is 0, or the place of the
+    first block of D that is zero; with `check_errors` this raises LinAlgError, when it is computed.
+
+    >>> genesis.linalg.ldl_factor_ex(genesis.tensor([[2.0, 0.0], [1.0, -4.0]])).info.item()
+    0
+    """
+    x = matrices("ldl_factor", A, square=True)
+    data, pivots, info = factors(factor_node("ldl_factor_ex", x, _shapes(x), check=check_errors), _shapes(x))
+    return IndefiniteInfo(cast(data, A.dtype), cast(pivots, int32), cast(info, int32))
+
+
+@composite("ldl_factor", method=False, namespace="linalg")
+def ldl_factor(A: Value, *, hermitian: bool = False) -> Indefinite:
+    """(LD, pivots) as `ldl_factor_ex`; raises LinAlgError, when it is computed, where a block of D is zero."""
+    return Indefinite(*ldl_factor_ex(A, hermitian=hermitian, check_errors=True)[:2])
+
+
+# ---- equations ----
+def _solve_value(data: Value, pivots: Value, b: Value) -> Value:
+    return b.graph.add("ldl_solve", (data, pivots, b), b.shape, b.dtype, {"dim": b.ndim - 2})
+
+
+def _solve_reference(node: Node, data: np.ndarray, pivots: np.ndarray, b: np.ndarray) -> np.ndarray:
+    found = np.empty_like(b)
+    solve = routine("sytrs", b)
+    for place in np.ndindex(b.shape[:-2]) if b.size else ():
+        found[place], _ = solve(data[place], pivots[place], b[place], lower=True)
+    return found
+
+
+primitive("ldl_solve", "host", reference=_solve_reference,
+          grad=lambda g, x, data, pivots, b: (None, None, _solve_value(data, pivots, g)))
+
+
+@composite("ldl_solve", (0, 2), method=False, namespace="linalg")
+def ldl_solve(LD: Value, pivots: Value, B: Value, *, hermitian: bool = False) -> Value:
+    """The X with A @ X = `B` (.., n, k), for the symmetric A that `ldl_factor` made `LD` and `pivots` of.
+
+    The gradient is that by `B` alone. Raises ValueError for other shapes.
+
+    >>> LD, pivots = genesis.linalg.ldl_factor(genesis.tensor([[0.0, 0.0], [2.0, 0.0]]))
+    >>> genesis.linalg.ldl_solve(LD, pivots, genesis.tensor([[2.0], [4.0]]))
+    tensor([[2.],
+            [1.]])
+    """
+    first, second = promoted(LD, B)
+    data, b = matrices("ldl_solve", first, square=True), widened(second)
+    if pivots.shape != data.shape[:-1] or b.ndim < 2 or b.shape[-2] != data.shape[-1]:
+        raise ValueError(
+            f"ldl_solve: shapes {LD.shape}, {pivots.shape} and {B.shape}; want (.., n, n), (.., n) and (.., n, k)")
+    lead = broadcast_shapes("ldl_solve", data.shape[:-2], b.shape[:-2])
+    data, b = (expand(v, (*lead, *v.shape[-2:])) for v in (data, b))
+    return cast(_solve_value(data, expand(pivots, (*lead, pivots.shape[-1])), b), first.dtype)

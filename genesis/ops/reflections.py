@@ -1,0 +1,100 @@
+"""Products of Householder reflections I - tau v v.T, as LAPACK's geqrf stores them: v below the diagonal, under a 1.
+
+They are applied all at once: H1 H2 .. Hk = I - V T V.T, with the upper triangle T = (I + diag(tau) striu(V.T V))^-1 diag(tau)
+(R. Schreiber, C. Van Loan, "A Storage-Efficient WY Representation for Products of Householder Transformations", 1989).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from genesis.ir.graph import Node, Value
+from genesis.ir.shapes import Shape
+from genesis.ops.arrangement import diag_embed, tril, triu
+from genesis.ops.contraction import matmul, swapped
+from genesis.ops.definite import triangular_value
+from genesis.ops.registry import cast, composite, primitive, promoted
+from genesis.ops.results import Reflected
+from genesis.ops.solving import factor_node, factors, matrices, packed, routine
+from genesis.ops.source import iota
+from genesis.ops.views import reshape_value, slice_value
+
+
+# ---- the reflections that make a matrix a triangle ----
+def _shapes(a: Value) -> list[Shape]:
+    return [a.shape[-2:], (min(a.shape[-2:]),)]
+
+
+def _reference(node: Node, a: np.ndarray) -> np.ndarray:
+    data, tau = np.empty_like(a), np.empty((*a.shape[:-2], min(a.shape[-2:])), a.dtype)
+    for place in np.ndindex(a.shape[:-2]) if a.size else ():
+        data[place], tau[place], _, _ = routine("geqrf", a)(a[place])
+    return packed([data, tau], a.ndim - 2)
+
+
+primitive("geqrf", "host", reference=_reference)
+
+
+@composite("geqrf")
+def geqrf(input: Value) -> Reflected:
+    """(a, tau) of matrices (.., m, n): R of the QR decomposition on and above the diagonal of `a`, the reflections that make Q
+    below it, and their min(m, n) factors; `linalg.householder_product` gives Q. Without gradient, as in PyTorch.
+
+    >>> a, tau = genesis.geqrf(genesis.tensor([[3.0, 1.0], [4.0, 2.0]]))
+    >>> genesis.linalg.householder_product(a, tau) @ a.triu()
+    tensor([[3.0000, 1.0000],
+            [4.0000, 2.0000]])
+    """
+    x = matrices("geqrf", input)
+    shapes = _shapes(x)
+    return Reflected(*[cast(f, input.dtype) for f in factors(factor_node("geqrf", x, shapes), shapes)])
+
+
+# ---- their product ----
+def _vectors(name: str, a: Value, tau: Value) -> tuple[Value, Value]:
+    """V, (.., m, k), with its ones and zeros, and T."""
+    x, k = matrices(name, a), tau.shape[-1] if tau.ndim else -1
+    if tau.shape[:-1] != x.shape[:-2] or not 0 <= k <= x.shape[-1] <= x.shape[-2]:
+        raise ValueError(f"{name}: shapes {a.shape} and {tau.shape}; want (.., m, n) with m >= n, and (.., k) with k <= n")
+    x = slice_value(x, x.ndim - 1, 0, k)
+    places = reshape_value(iota(x.graph, x.shape[-2]), (x.shape[-2], 1))
+    v = tril(x, -1) + cast(places == iota(x.graph, k), x.dtype)
+    scale = reshape_value(cast(tau, x.dtype), (*tau.shape, 1))
+    t = triangular_value(triu(matmul(swapped(v), v), 1) * scale, diag_embed(reshape_value(scale, tau.shape)), True, unit=True)
+    return v, t
+
+
+@composite("orgqr", 2, aliases=("linalg.householder_product",), keywords={"A": "input", "input2": "tau"})
+def orgqr(input: Value, tau: Value) -> Value:
+    """The first n columns of H1 @ H2 @ .. @ Hk, (.., m, n), for `input` (.., m, n), m >= n, and `tau` (.., k) of `geqrf`.
+
+    Raises ValueError for other shapes.
+
+    >>> genesis.linalg.householder_product(genesis.tensor([[1.0], [1.0]]), genesis.tensor([1.0]))
+    tensor([[ 0.],
+            [-1.]])
+    """
+    input, tau = promoted(input, tau)
+    v, t = _vectors("householder_product", input, tau)
+    m, n = input.shape[-2:]
+    eye = cast(reshape_value(iota(v.graph, m), (m, 1)) == iota(v.graph, n), v.dtype)
+    first = slice_value(v, v.ndim - 2, 0, n)
+    return cast(eye - matmul(v, matmul(t, swapped(first))), input.dtype)
+
+
+@composite("ormqr", 3, keywords={"input2": "tau", "input3": "other"})
+def ormqr(input: Value, tau: Value, other: Value, left: bool = True, transpose: bool = False) -> Value:
+    """Q @ `other`, for the whole Q (.., m, m) of `geqrf`'s results; without `left`, `other` @ Q; with `transpose`, Q.T for Q.
+
+    `input` is (.., m, k), `tau` (.., k). Raises ValueError for shapes that do not fit.
+    """
+    input, tau, other = promoted(input, tau, other)
+    v, t = _vectors("ormqr", input, tau)
+    x = matrices("ormqr", other)
+    if x.shape[:-2] != v.shape[:-2] or x.shape[-2 if left else -1] != v.shape[-2]:
+        want = f"(.., {v.shape[-2]}, n)" if left else f"(.., n, {v.shape[-2]})"
+        raise ValueError(f"ormqr: shapes {input.shape} and {other.shape}; want {want} of the same leading extents")
+    t = swapped(t) if transpose else t
+    if left:
+        return cast(x - matmul(v, matmul(t, matmul(swapped(v), x))), other.dtype)
+    return cast(x - matmul(matmul(matmul(x, v), t), swapped(v)), other.dtype)
