@@ -73,8 +73,8 @@ from genesis.ir.dtypes import promote as promote_types
 from genesis.ir.replayable import replayable as _replayable
 from genesis.nn.native import native_batch_norm, native_group_norm, native_layer_norm
 from genesis.random import (
-    bernoulli, binomial, get_rng_state, initial_seed, manual_seed, multinomial, normal, poisson, rand, rand_like, randint, randint_like, randn,
-    randn_like, randperm, seed, set_rng_state,
+    bernoulli, binomial, get_rng_state, initial_seed, manual_seed, multinomial, normal, poisson, rand, rand_like, randint,
+    randint_like, randn, randn_like, randperm, seed, set_rng_state,
 )
 from genesis.runtime.references import grow_old as _grow_old
 from genesis.runtime.cuda.cublas import get_float32_matmul_precision, set_float32_matmul_precision
@@ -90,22 +90,23 @@ __all__ = [  # and the functions of the operation table
     "AddFunction", "Context", "DType", "Function", "Generator", "GradManager", "GraphCycleError", "MatMulFunction",
     "MulFunction", "NDArray", "ReluFunction", "Size", "Tensor", "Variable", "allclose", "amp", "arange", "argwhere",
     "array_api", "as_tensor", "asarray", "atleast_1d", "atleast_2d", "atleast_3d", "autocast", "autograd", "backends",
-    "bernoulli", "bfloat16", "bincount", "binomial", "bool", "broadcast_shapes", "broadcast_tensors", "can_cast", "chunk", "compile",
-    "cuda", "debug", "device", "doctor", "double", "dsplit", "dtype", "e", "eager", "empty", "empty_like", "empty_permuted",
-    "empty_strided", "enable_autocast", "enable_grad", "equal", "eye", "fft", "finfo", "float", "float8_e4m3fn", "float8_e5m2",
-    "float16", "float32", "float64", "from_dlpack", "from_numpy", "full", "full_like", "func", "function", "get_default_device",
-    "get_default_dtype", "get_float32_matmul_precision", "get_num_threads", "get_printoptions", "get_rng_state", "gradient",
-    "half", "histc", "histogram", "histogramdd", "hsplit", "iinfo", "index_add", "index_copy", "index_fill", "inf",
-    "inference_mode", "initial_seed", "int", "int8", "int16", "int32", "int64", "is_autocast_enabled", "is_grad_enabled",
-    "is_nonzero", "is_tensor", "linalg", "linspace", "load", "lobpcg", "logspace", "long", "manual_seed", "masked", "masked_scatter",
-    "masked_select", "meshgrid", "mode", "multinomial", "nan", "native_batch_norm", "native_group_norm", "native_layer_norm",
-    "newaxis", "nn", "no_grad", "nonzero", "nonzero_static", "normal", "ones", "ones_like", "ops", "optim", "pca_lowrank", "pi", "poisson",
-    "promote_types", "put", "pytree", "rand", "rand_like", "randint", "randint_like", "randn", "randn_like", "random",
-    "randperm", "repeat_interleave", "result_type", "save", "scalar_tensor", "seed", "serialization", "set_default_device",
+    "bernoulli", "bfloat16", "bincount", "binomial", "bool", "broadcast_shapes", "broadcast_tensors", "can_cast", "chunk",
+    "compile", "cuda", "debug", "device", "doctor", "double", "dsplit", "dtype", "e", "eager", "empty", "empty_like",
+    "empty_permuted", "empty_strided", "enable_autocast", "enable_grad", "equal", "eye", "fft", "finfo", "float",
+    "float8_e4m3fn", "float8_e5m2", "float16", "float32", "float64", "from_dlpack", "from_numpy", "full", "full_like",
+    "func", "function", "get_default_device", "get_default_dtype", "get_float32_matmul_precision", "get_num_threads",
+    "get_printoptions", "get_rng_state", "gradient", "half", "histc", "histogram", "histogramdd", "hsplit", "iinfo",
+    "index_add", "index_copy", "index_fill", "inf", "inference_mode", "initial_seed", "int", "int8", "int16", "int32",
+    "int64", "is_autocast_enabled", "is_grad_enabled", "is_nonzero", "is_tensor", "linalg", "linspace", "load", "lobpcg",
+    "logspace", "long", "manual_seed", "masked", "masked_scatter", "masked_select", "meshgrid", "mode", "multinomial",
+    "nan", "native_batch_norm", "native_group_norm", "native_layer_norm", "newaxis", "nn", "no_grad", "nonzero",
+    "nonzero_static", "normal", "ones", "ones_like", "ops", "optim", "pca_lowrank", "pi", "poisson", "promote_types", "put",
+    "pytree", "rand", "rand_like", "randint", "randint_like", "randn", "randn_like", "random", "randperm",
+    "repeat_interleave", "result_type", "save", "scalar_tensor", "seed", "serialization", "set_default_device",
     "set_default_dtype", "set_float32_matmul_precision", "set_grad_enabled", "set_num_threads", "set_printoptions",
-    "set_rng_state", "short", "signal", "special", "split", "split_with_sizes", "svd_lowrank", "take", "tensor", "tensor_split", "testing",
-    "tril_indices", "triu_indices", "uint8", "uint16", "uint32", "uint64", "unbind", "unique", "unique_consecutive",
-    "unravel_index", "utils", "vmap", "vsplit", "where", "zero_grad", "zeros", "zeros_like",
+    "set_rng_state", "short", "signal", "special", "split", "split_with_sizes", "svd_lowrank", "take", "tensor",
+    "tensor_split", "testing", "tril_indices", "triu_indices", "uint8", "uint16", "uint32", "uint64", "unbind", "unique",
+    "unique_consecutive", "unravel_index", "utils", "vmap", "vsplit", "where", "zero_grad", "zeros", "zeros_like",
 ]
 
 __version__ = "0.1.0"
