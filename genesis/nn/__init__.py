@@ -22,7 +22,10 @@ from genesis.nn.module import Module as Module
 from genesis.nn.normalization import *
 from genesis.nn.padding import *
 from genesis.nn.parallel import DataParallel as DataParallel
+from genesis.nn.parameter import Buffer as Buffer
 from genesis.nn.parameter import Parameter as Parameter
+from genesis.nn.parameter import UninitializedBuffer as UninitializedBuffer
+from genesis.nn.parameter import UninitializedParameter as UninitializedParameter
 from genesis.nn.piecewise import *
 from genesis.nn.pooling import *
 from genesis.nn.recurrent import *

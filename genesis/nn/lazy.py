@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 from genesis.nn.convolution import Conv1d, Conv2d, Conv3d, ConvTranspose1d, ConvTranspose2d, ConvTranspose3d
 from genesis.nn.linear import Linear
-from genesis.nn.module import IncompatibleKeys, Module
+from genesis.nn.module import Module
 from genesis.nn.normalization import (
     BatchNorm1d,
     BatchNorm2d,
@@ -34,12 +34,13 @@ class _Lazy(Module):
     """
 
     becomes: ClassVar[type[Module]]
+    cls_to_become: ClassVar[type[Module]]
     _arguments: tuple[tuple[Any, ...], dict[str, Any]]
 
     def __init_subclass__(cls, becomes: type[Module] | None = None) -> None:
         super().__init_subclass__()
         if becomes is not None:
-            cls.becomes = becomes
+            cls.becomes = cls.cls_to_become = becomes
             signature = inspect.signature(becomes.__init__)
             _, _, *others = signature.parameters.values()
             cls.__signature__ = signature.replace(parameters=others)  # type: ignore[attr-defined]
@@ -98,13 +99,14 @@ class _Lazy(Module):
         result: Tensor = self.forward(input, *args, **kwargs)
         return result
 
-    def load_state_dict(self, state_dict: Mapping[str, Any], strict: bool = True) -> IncompatibleKeys:
+    def _load_from_state_dict(self, state_dict: dict[str, Any], prefix: str, *others: Any) -> None:
         """Become the layer that the state dict is one of, and load it."""
-        size = self._size_in(state_dict)
+        size = self._size_in({key.removeprefix(prefix): value for key, value in state_dict.items() if key.startswith(prefix)})
         if size is None:
-            return super().load_state_dict(state_dict, strict)
-        self._become(size)
-        return self.load_state_dict(state_dict, strict)
+            super()._load_from_state_dict(state_dict, prefix, *others)
+        else:
+            self._become(size)
+            self._load_from_state_dict(state_dict, prefix, *others)
 
 
 class LazyLinear(_Lazy, Linear, becomes=Linear):

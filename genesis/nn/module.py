@@ -7,37 +7,22 @@ of assignment. There are no lists of them beside the attributes that could disag
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, ClassVar, NamedTuple, Self, TypeVar
+from typing import Any, ClassVar, Self, TypeVar
 
-from genesis.functions.creation import as_tensor
 from genesis.ir.annotations import Attributes
 from genesis.ir.replayable import replayable_module
 from genesis.nn.conversion import Convertible
 from genesis.nn.hooks import Hooked
 from genesis.nn.members import Members
-from genesis.nn.parameter import Parameter
+from genesis.nn.parameter import Buffer, Parameter
+from genesis.nn.state import Stateful
 from genesis.nn.torch_state import is_torch_state, take_torch_state
 from genesis.tensor.handle import Tensor
-from genesis.tensor.in_place import write
-from genesis.tensor.views import detach
-from genesis.tracing.state import recording
 
 Kind = TypeVar("Kind")
 
 
-class IncompatibleKeys(NamedTuple):
-    """The keys that `load_state_dict` missed, and those that it did not expect."""
-
-    missing_keys: list[str]
-    unexpected_keys: list[str]
-
-    def __repr__(self) -> str:
-        if not any(self):
-            return "<All keys matched successfully>"
-        return f"IncompatibleKeys(missing_keys={self.missing_keys}, unexpected_keys={self.unexpected_keys})"
-
-
-class Module(Hooked, Convertible):
+class Module(Hooked, Convertible, Stateful):
     """The base of layers and networks. Subclasses compute a call's result in `forward`.
 
     >>> class Scale(genesis.nn.Module):
@@ -61,7 +46,16 @@ class Module(Hooked, Convertible):
             kind = "parameter" if isinstance(old, Parameter) else "module"
             want = "nn.Parameter" if isinstance(old, Parameter) else "nn.Module"
             raise TypeError(f"cannot assign {type(value).__name__} as {kind} {name!r}: want {want} or None")
+        if type(value) is Buffer:
+            self._persistence = {**self._persistence, name: value.persistent}
+        elif name in self._persistence and not isinstance(value, Tensor | None):
+            raise TypeError(f"cannot assign {type(value).__name__} as buffer {name!r}: want a tensor or None")
         object.__setattr__(self, name, value)
+
+    def __delattr__(self, name: str) -> None:
+        object.__delattr__(self, name)
+        if name in self._persistence:
+            self._persistence = {other: persistent for other, persistent in self._persistence.items() if other != name}
 
     def __setstate__(self, state: Attributes) -> None:
         """Take the attributes of a pickle, those of PyTorch's modules among them."""
@@ -81,6 +75,10 @@ class Module(Hooked, Convertible):
     @property
     def _buffers(self) -> Members:
         return Members(self, lambda name, _: name in self._persistence)
+
+    @property
+    def _non_persistent_buffers_set(self) -> set[str]:
+        return {name for name, persistent in self._persistence.items() if not persistent}
 
     @staticmethod
     def _is_module(name: str, value: object) -> bool:
@@ -216,56 +214,6 @@ class Module(Hooked, Convertible):
         """Every registered buffer."""
         return (buffer for _, buffer in self.named_buffers(recurse=recurse))
 
-    # ---- state ----
-
-    def _state(self) -> Iterator[tuple[str, Tensor]]:
-        """(key, tensor) for all that a state dict holds, in its order."""
-        for path, module in self._paths():
-            for name, value in module.__dict__.items():
-                if isinstance(value, Parameter):
-                    yield _join(path, name), value
-            for name, persistent in module._persistence.items():
-                if persistent and isinstance(value := getattr(module, name), Tensor):
-                    yield _join(path, name), value
-
-    def state_dict(
-        self, *, destination: dict[str, Any] | None = None, prefix: str = "", keep_vars: bool = False
-    ) -> dict[str, Tensor]:
-        """Path, behind `prefix`, -> parameter or persistent buffer; into `destination`, if one is given.
-
-        The tensors share the module's storage; with `keep_vars` they are its own.
-
-        >>> list(genesis.nn.Sequential(genesis.nn.Linear(3, 2)).state_dict())
-        ['0.weight', '0.bias']
-        """
-        found = {} if destination is None else destination
-        found.update((prefix + key, tensor if keep_vars else detach(tensor)) for key, tensor in self._state())
-        return found
-
-    def load_state_dict(self, state_dict: Mapping[str, Any], strict: bool = True) -> IncompatibleKeys:
-        """Copy values (tensors or arrays) into the parameters and buffers of the same paths.
-
-        Raises RuntimeError, having copied nothing, for a shape that differs and, if `strict`, for a path that is
-        missing or unexpected.
-        """
-        own = dict(self._state())
-        keys = IncompatibleKeys([k for k in own if k not in state_dict], [k for k in state_dict if k not in own])
-        faults = []
-        if strict and keys.missing_keys:
-            faults.append(f"missing: {', '.join(keys.missing_keys)}")
-        if strict and keys.unexpected_keys:
-            faults.append(f"unexpected: {', '.join(keys.unexpected_keys)}")
-        values = {key: as_tensor(state_dict[key]) for key in own if key in state_dict}
-        for key, value in values.items():
-            if value.shape != own[key].shape:
-                faults.append(f"{key} has shape {value.shape}, want {own[key].shape}")
-        if faults:
-            raise RuntimeError("\n    ".join([f"load_state_dict: {type(self).__name__}:", *faults]))
-        with recording(False) as again, again:
-            for key, value in values.items():
-                write(own[key], value.to(own[key], copy=True))
-        return keys
-
     # ---- changing everything below ----
 
     def apply(self, function: Callable[[Module], Any]) -> Self:
@@ -331,4 +279,4 @@ def _indented(text: str) -> str:
     return "\n".join("  " + line for line in text.split("\n"))
 
 
-replayable_module(__name__, but=("register_parameter", "register_buffer", "add_module", "state_dict", "load_state_dict"))
+replayable_module(__name__, but=("register_parameter", "register_buffer", "add_module", "__delattr__"))

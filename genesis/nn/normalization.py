@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any, ClassVar
 
 from genesis.functions.creation import ones, zeros
+from genesis.ir.annotations import Attributes
 from genesis.ir.dtypes import DType, int64
 from genesis.ir.replayable import replayable_module
 from genesis.nn import functional, init
@@ -81,6 +82,16 @@ class _BatchNorm(_Norm):
     >>> genesis.nn.{name}(3)(genesis.ones(2, 3, {4})).shape
     (2, 3, {4})
     """
+
+    _version = 2  # before, there was no num_batches_tracked
+
+    def _load_from_state_dict(
+        self, state_dict: dict[str, Any], prefix: str, local_metadata: Attributes, *others: Any
+    ) -> None:
+        key = f"{prefix}num_batches_tracked"
+        if local_metadata.get("version", 0) < 2 and self.num_batches_tracked is not None and key not in state_dict:
+            state_dict[key] = self.num_batches_tracked
+        super()._load_from_state_dict(state_dict, prefix, local_metadata, *others)
 
     def forward(self, input: Tensor) -> Tensor:
         """`input` (n, num_features, ..), the same shape. While training, the statistics are the batch's."""
