@@ -20,12 +20,13 @@ from genesis.execution.flush import flush
 from genesis.ir.replayable import replayable_module
 from genesis.ops.registry import OPERATIONS
 from genesis.tensor.dispatch import array_of, call
-from genesis.tensor.handle import Tensor, gradient_holders, hold_gradient, tensor_of
+from genesis.tensor.handle import Tensor, hold_gradient, tensor_of
 from genesis.tensor.in_place import write
 from genesis.tensor.transfer import sent
 from genesis.tracing.recording_hooks import is_recording, touched_gradient
 from genesis.tracing.source_line import resolve_line, user_line
 from genesis.tracing.state import recording, thread_state, unflushed
+from genesis.tracing.tensor_state import gradient_holders
 from genesis.tracing.trace import LOCK, Array, Trace
 
 _NO_DERIVATION = "backward: the tensor has no derivation (nothing it came from requires grad)"

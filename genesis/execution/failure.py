@@ -1,37 +1,84 @@
-"""Failed flushes: values that depend on the failure are lost, all others are computed."""
+"""Failed flushes: tensors hold what they held before; values that depend on an index out of range are lost."""
 
 from __future__ import annotations
 
-from collections.abc import Container
+from typing import Any
 
 import numpy as np
 
 from genesis.execution.plan import Plan
+from genesis.runtime.memory import Buffer
 from genesis.runtime.native import UnfinishedError
-from genesis.tracing.trace import Trace
+from genesis.tracing.memory import Memory
+from genesis.tracing.tensor_state import UNTRACKED, gradient_holders
+from genesis.tracing.trace import Array, Change, Trace
 
 LOSSES = IndexError, np.linalg.LinAlgError, UnfinishedError  # what a flush raises when values were lost
 
 
 def lose(trace: Trace, failed: int, found: Exception) -> Exception:
-    """Give up the values that depend on the one that failed, and undo the writes that were to store them."""
+    """Give up the values that depend on the one that failed, and undo the writes that came after it."""
     line = trace.line_of(failed)
     trace.failure = error = type(found)(f"{found} (at {line[0]}:{line[1]})") if line else found
     trace.lost = lost = {failed} | trace.lost
     for index, node in enumerate(trace.nodes):
         if not lost.isdisjoint(node.inputs):
             lost.add(index)
-    take_back_writes(trace, lost)
+    take_back_writes(trace, range(failed, len(trace.nodes)))
     trace.run = None
     return error
 
 
-def take_back_writes(trace: Trace, positions: Container[int]) -> None:
-    """Have tensors that were to hold the values at `positions` hold what they held before."""
-    for tensor, before in reversed(trace.written):
-        if tensor._array.trace is trace and tensor._array.index in positions:
-            tensor._array = before
-            tensor._changes += 1
+def take_back_writes(trace: Trace, positions: range) -> None:
+    """Have tensors that were to hold the values at `positions` hold what they held before, with its version; and have those
+    whose first gradient was to be one of these hold none.
+    """
+    found: dict[Any, tuple[Array | int, int]] = {}
+    for tensor, before, changes in reversed(trace.written):
+        now = found[tensor][0] if tensor in found else tensor._array
+        if (now if isinstance(now, int) else now.index if now.trace is trace else -1) in positions:
+            found[tensor] = before, changes
+    versions = {array: version for array, version in zip(trace.inputs, trace.versions.values(), strict=False)}
+    held: dict[Any, tuple[Array, int]] = {}
+    for tensor, (before, changes) in found.items():
+        if not isinstance(before, int):
+            held[tensor] = before, changes
+            _returned(before)
+            take_back_notes(before, versions.get(before), trace=trace)
+        elif before not in positions:  # otherwise it was made there, and keeps waiting
+            held[tensor] = trace.handle(before), changes
+    without = [tensor for tensor in gradient_holders() if tensor._grad._array.trace is trace
+               and tensor._grad._array.memory is None and tensor._grad not in held and tensor._grad._array.index in positions]
+    tensors, arrays = [*held], [before for before, _ in held.values()]
+    # Views look again, for the number is a new one; the version that it stands for is the old one.
+    changed = [tensor._changes - (tensor._changes - before) % UNTRACKED + UNTRACKED for tensor, (_, before) in held.items()]
+    names = [*["_array"] * len(held), *["_changes"] * len(held), *["_grad"] * len(without)]
+    any(map(setattr, [*tensors, *tensors, *without], names, [*arrays, *changed, *[None] * len(without)]))
+
+
+def take_back_notes(
+    array: Array, version: int | None = None, writes: int = 0, change: Change | None = None, trace: Trace | None = None
+) -> None:
+    """The memory of `array` has not been written over, by `change` or by `trace`: a backward that is still to read it may.
+    It has the version that it had, or had before so many writes.
+    """
+    assert array.memory is not None
+    buffer = array.memory.buffer
+    buffer.version = buffer.version - writes if version is None else version
+    if buffer.origin is not None and not buffer.shared and (source := buffer.origin[0]()) is not None:
+        noted = source.changed.get(buffer.origin[1])
+        if noted is not None and (noted is change or noted.trace() is trace is not None):
+            del source.changed[buffer.origin[1]]
+
+
+def _returned(array: Array) -> None:
+    """If a record has given the memory of `array` away, it is the array's again."""
+    assert array.memory is not None
+    former = array.memory.buffer
+    buffer = former._owner
+    if isinstance(buffer, Buffer):
+        buffer.version, buffer.change, buffer.origin = former.version, former.change, former.origin
+        array.memory = Memory(buffer, array.memory.layout, array.node.dtype)
 
 
 def lose_all(trace: Trace, plan: Plan, problem: UnfinishedError) -> Exception:

@@ -80,7 +80,7 @@ def _read_apart(trace: Trace, array: Array) -> Memory:
     else:
         if trace.apart is None or index not in trace.apart:
             # What a checkpoint reads comes first: which others somebody holds differs from time to time, and so would the plan.
-            written = [new for tensor, _ in trace.written if (new := tensor._array).trace is trace]
+            written = [new for tensor, *_ in trace.written if (new := tensor._array).trace is trace]
             trace.apart = _computed_apart(trace, written if array in written else [*held_arrays(trace), array])
         found = trace.apart
     memory: Memory | None = found.get(index)
@@ -113,11 +113,11 @@ def flush(trace: Trace, run: Run | None = None) -> None:
 
     Raises, naming the user's line, IndexError for an index out of range, LinAlgError for a matrix without the inverse or
     the factors that it was to have: what depends on it is lost,
-    tensors that were to hold such values hold what they held before, and all else is computed. Raises UnfinishedError where
+    tensors that were written to after it hold what they held before, and all else is computed. Raises UnfinishedError where
     a GPU refuses a launch after others may have written over inputs: all is lost then, see `lose_all`. Where memory does
-    not suffice, tensors hold what they held before they were written to in this trace: a model is what it was before the
-    step. After that, and after any other exception (an interrupt, say), the trace takes no more calls, and whoever needs one
-    of its values takes the flush up again.
+    not suffice, a kernel does not compile or an interrupt comes, tensors hold what they held before they were written to in
+    this trace: a model is what it was before the step. The trace takes no more calls, and whoever needs one of its values
+    takes the flush up again. What a hook raises comes after the flush.
 
     A signal handler or finalizer that comes in between reads such values by `realize`, which computes them apart; for it,
     `flush` itself raises RuntimeError.
@@ -137,27 +137,14 @@ def flush(trace: Trace, run: Run | None = None) -> None:
             opened.closed = BUSY
         if was_running and run is None:  # a replay that has come in between runs its function instead
             trace.is_apart = True
-        trace.closed, critical.running, failure = BUSY, True, None
+        trace.closed, critical.running = BUSY, True
         try:
-            while trace.run is None or not trace.run.completion:
-                trace.run = None
-                try:
-                    trace.run = begun = run or _begin(trace)
-                except Exception:  # memory, or a compiler that refuses: nothing has run
-                    take_back_writes(trace, range(len(trace.nodes)))
-                    raise
-                run = None
-                try:
-                    failed = _execute(begun, trace)
-                except MemoryError:
-                    take_back_writes(trace, range(len(trace.nodes)))
-                    raise
-                if failed is None:
-                    begun.completion.note()
-                else:
-                    failure = failed
+            failure = _compute(trace, run)
             for hook in FLUSH_HOOKS:  # before the trace lets go of its nodes
-                hook(trace, trace.run.plan)
+                try:
+                    hook(trace, trace.run.plan)
+                except BaseException as raised:
+                    failure = failure or raised
             _finish(trace, trace.run)
         finally:
             trace.closed, critical.running = True, was_running
@@ -171,6 +158,29 @@ def flush_all() -> None:
     """Flush this thread's traces, device by device."""
     for trace in unflushed():
         flush(trace)
+
+
+def _compute(trace: Trace, run: Run | None) -> BaseException | None:
+    """Run what computes the values that somebody holds; returns why some were lost. What fails before all inputs can be
+    overwritten has not happened.
+    """
+    failure = None
+    try:
+        while trace.run is None or not trace.run.completion:
+            trace.run = None
+            trace.run = begun = run or _begin(trace)
+            run = None
+            failed = _execute(begun, trace)
+            if failed is None:
+                begun.completion.note()
+            else:
+                failure = failed
+    except BaseException:
+        if trace.run is None or not trace.run.completion:
+            trace.run = None
+            take_back_writes(trace, range(len(trace.nodes)))
+        raise
+    return failure
 
 
 def _begin(trace: Trace) -> Run:

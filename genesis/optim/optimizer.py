@@ -109,21 +109,35 @@ class Optimizer:
             with recording(True) as again, again:
                 loss = closure()
         optimizer_stepped(self)
-        with recording(False) as again, again:
-            for group in self.param_groups:
-                members = group["params"]
-                moving = [p for p, gradient in zip(members, _gradients(members), strict=True) if gradient is not None]
-                by_age: dict[tuple[int, Device], list[Tensor]] = {}
-                for parameter in moving:
-                    state = self.state_of(parameter, group)
-                    state["step"] += 1
-                    device = parameter.device if seen_devices else CPU
-                    by_age.setdefault((state["step"], device), []).append(parameter)
-                for (age, _), parameters in by_age.items():
-                    self.update(parameters, group, age)
-            if not is_recording():  # under `genesis.compile` the step is part of the function's program
-                flush_all()
+        moved: list[tuple[Tensor, int]] = []
+        try:
+            with recording(False) as again, again:
+                for group in self.param_groups:
+                    self._step(group, moved)
+                if not is_recording():  # under `genesis.compile` the step is part of the function's program
+                    flush_all()
+        except BaseException:
+            for parameter, before in moved:
+                if id(parameter._array) == before:  # the flush has taken its writes back, or none has come
+                    self.state[parameter]["step"] -= 1
+            raise
         return loss
+
+    def _step(self, group: Group, moved: list[tuple[Tensor, int]]) -> None:
+        """Count the step of those of a group that have a gradient, and move them; `moved` takes them, and whose value they
+        hold before: its id alone, for the value is to have no more owners, so that its memory can be written over.
+        """
+        members = group["params"]
+        by_age: dict[tuple[int, Device], list[Tensor]] = {}
+        for parameter, gradient in zip(members, _gradients(members), strict=True):
+            if gradient is not None:
+                state = self.state_of(parameter, group)
+                state["step"] += 1
+                moved += ((parameter, id(parameter._array)),)
+                device = parameter.device if seen_devices else CPU
+                by_age.setdefault((state["step"], device), []).append(parameter)
+        for (age, _), parameters in by_age.items():
+            self.update(parameters, group, age)
 
     # ---- what a subclass defines ----
 

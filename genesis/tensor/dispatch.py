@@ -20,7 +20,6 @@ from genesis.ops.registry import OPERATIONS, Operation
 from genesis.runtime.devices import CPU, Device
 from genesis.tensor.first_call import defined, reads_numbers, with_numbers_read
 from genesis.tensor.handle import (
-    SHOWN,
     CallArguments,
     Operand,
     Tensor,
@@ -40,6 +39,7 @@ from genesis.tracing.memory import Memory
 from genesis.tracing.recording_hooks import refuse
 from genesis.tracing.source_line import user_line
 from genesis.tracing.state import current_trace, recording, thread_state
+from genesis.tracing.tensor_state import SHOWN
 from genesis.tracing.trace import BUSY, LOCK, Array, Trace
 from genesis.tracing.trie import BYTE_LIMIT
 

@@ -7,7 +7,6 @@ been written to (`views` and `in_place` make and write them; `dispatch` records 
 from __future__ import annotations
 
 import warnings
-import weakref
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -22,11 +21,8 @@ from genesis.runtime.devices import CPU, Device
 from genesis.tracing.memory import Memory
 from genesis.tracing.recording_hooks import made_of_python, refuse, touched_gradient
 from genesis.tracing.state import thread_state
-from genesis.tracing.trace import LOCK, Array, Trace
-
-# What a root's changes rise by: 1 for a write, this for one that PyTorch does not count, and when its memory is shown to the
-# outside, not written to.
-UNTRACKED, SHOWN = 1 << 32, 1 << 64
+from genesis.tracing.tensor_state import UNTRACKED, add_gradient_holder
+from genesis.tracing.trace import Array, Trace
 
 if TYPE_CHECKING:
     from genesis.tensor.methods import Methods  # a stub of all that is attached to the class later
@@ -236,8 +232,6 @@ def from_values(values: np.ndarray, dtype: DType, device: Device = CPU) -> Tenso
 
 
 _new = object.__new__
-_holders: list[weakref.ref[Tensor]] = []  # without callbacks: an interrupt within one would be lost
-_FEW = 64
 
 
 def hold_gradient(tensor: Tensor, gradient: Tensor | None) -> None:
@@ -246,17 +240,7 @@ def hold_gradient(tensor: Tensor, gradient: Tensor | None) -> None:
         touched_gradient(tensor, False)
     tensor._grad = gradient
     if gradient is not None and not tensor._is_holder:
-        with LOCK:
-            tensor._is_holder = True
-            _holders.append(weakref.ref(tensor))
-            if len(_holders) >= _FEW and len(_holders) & (len(_holders) - 1) == 0:  # at each doubling the dead are dropped
-                _holders[:] = [reference for reference in _holders if reference() is not None]
-
-
-def gradient_holders() -> list[Tensor]:
-    """The living tensors of all threads that hold a gradient."""
-    alive = [reference() for reference in _holders]
-    return [tensor for tensor in alive if tensor is not None and tensor._grad is not None]
+        add_gradient_holder(tensor)
 
 
 def method(function: F, *names: str) -> F:

@@ -16,9 +16,10 @@ from genesis.ir.replayable import replayable_module
 from genesis.ops.registry import OPERATIONS
 from genesis.ops.view_gradient import is_injective
 from genesis.tensor.dispatch import array_of, call, moved
-from genesis.tensor.handle import UNTRACKED, CallArguments, Tensor, tensor_of
+from genesis.tensor.handle import CallArguments, Tensor, tensor_of
 from genesis.tracing.recording_hooks import storage_written
 from genesis.tracing.state import recording, thread_state
+from genesis.tracing.tensor_state import UNTRACKED
 from genesis.tracing.trace import Array, Change
 
 
@@ -101,7 +102,7 @@ def write_all(tensors: Sequence[Tensor], values: Sequence[Array]) -> None:
     state, trace = thread_state, values[0].trace
     change = last_change(tensor_of(values[0]))
     alike = trace is not None and not (state.grad_enabled or state.multi_device or state.recorder is not None)
-    written: list[tuple[Any, Array]] = [] if trace is None else trace.written
+    written: list[tuple[Any, Array | int, int]] = [] if trace is None else trace.written
     for tensor, array in zip(tensors, values, strict=True):
         before = tensor._array
         buffer = None if before.memory is None else before.memory.buffer
@@ -114,9 +115,10 @@ def write_all(tensors: Sequence[Tensor], values: Sequence[Array]) -> None:
             continue
         buffer.version += 1
         buffer.change = change
-        written += ((tensor, before),)
+        changes = tensor._changes
+        written += ((tensor, before, changes),)
         tensor._array = array
-        tensor._changes += 1
+        tensor._changes = changes + 1
 
 
 def _written_apart(tensor: Tensor, value: Tensor, change: Change | None) -> Tensor:
@@ -185,8 +187,9 @@ def _store(root: Tensor, value: Tensor) -> None:
             value._array.memory = memory
             root._array = value._array
     else:
-        if memory is not None and value._array.trace is not None:
-            value._array.trace.written.append((root, root._array))
+        trace, array = value._array.trace, root._array
+        if trace is not None and (memory is not None or array.trace is trace):  # of what is pending, no handle is to be held
+            trace.written.append((root, array.index if memory is None else array, root._changes))
         root._array = value._array
     root._changes += 1
     if value._array.node.differentiable:

@@ -8,10 +8,11 @@ from genesis.ops.layout import LAYOUT_RULES, contiguous_layout
 from genesis.ops.registry import OPERATIONS
 from genesis.tensor.dispatch import array_of, call, seen_by
 from genesis.tensor.first_call import holds_tensor, number_in
-from genesis.tensor.handle import SHOWN, Tensor, shares, tensor_of
+from genesis.tensor.handle import Tensor, shares, tensor_of
 from genesis.tracing.memory import Memory
 from genesis.tracing.recording_hooks import value_looked_at
 from genesis.tracing.state import thread_state
+from genesis.tracing.tensor_state import SHOWN
 from genesis.tracing.trace import LOCK, Array
 
 _SPREAD = {"flip": "dims", "permute": "dims", "expand": "size", "view": "size", "reshape": "shape"}  # `*dims`, by name

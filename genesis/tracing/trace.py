@@ -104,7 +104,8 @@ class Trace:
         self.lines: list[CallLine] = []
         self.variables: MutableMapping[int, Any] = {}  # position -> the leaf Tensor whose gradient ends there
         self.changed: dict[int, Change | None] = {}  # position -> the in-place write after which it is no tensor's value
-        self.written: list[tuple[Any, Array]] = []  # (tensor, its array before): restored if the flush fails
+        # (tensor, its array, or position here, and changes before): restored if the flush fails.
+        self.written: list[tuple[Any, Array | int, int]] = []
         self.backward: BackwardState = NOTHING  # for reading; `backward_state()` for writing
         self.backward_done = False  # the next forward begins another trace
         self.backwards = 0

@@ -93,6 +93,11 @@ class Recorder:
             tensor._changes += 1  # so that views look again
         rng.set_state(self._random)
 
+    def holds_former_value(self, tensor: Tensor) -> bool:
+        """Whether the call has not changed a tensor that was there before."""
+        state = self.states.get(tensor)
+        return state is not None and state.array is tensor._array
+
     def release(self) -> None:
         """Drop all data: the recorder is part of reference cycles, which are collected late."""
         for state in self.states.values():

@@ -76,6 +76,7 @@ class UpdateStep:
     def __init__(self, optimizer: Optimizer, group: Attributes, parameters: Sequence[Tensor], settings: Settings) -> None:
         self.optimizer = optimizer
         self.settings = settings
+        self.parameter = parameters[0]  # with what the others have
         self._group = group
         self._states = [optimizer.state[p] for p in parameters]
         self._kinds = optimizer.slots(group)
@@ -130,7 +131,10 @@ def _count(states: Sequence[Attributes], age: int) -> None:
     any(map(setitem, states, repeat("step"), repeat(age)))
 
 
-def later_schedules(steps: Sequence[UpdateStep | ScheduleStep]) -> list[int]:
-    """The indices of schedulers' steps after the first update, last first: they are undone if its program fails."""
-    first = next((index for index, step in enumerate(steps) if isinstance(step, UpdateStep)), len(steps))
-    return [index for index in range(len(steps) - 1, first, -1) if isinstance(steps[index], ScheduleStep)]
+def steps_not_taken(steps: Sequence[UpdateStep | ScheduleStep], are_before: Callable[[Tensor], bool]) -> list[int]:
+    """The indices, last first, of the updates whose parameters are what they were, for their program has failed, and of the
+    schedulers' steps after the first of these, which would not have been reached.
+    """
+    updates = [index for index, step in enumerate(steps) if isinstance(step, UpdateStep) and are_before(step.parameter)]
+    return [index for index in range(len(steps) - 1, min(updates, default=len(steps)) - 1, -1)
+            if index in updates or isinstance(steps[index], ScheduleStep)]

@@ -10,10 +10,9 @@ from genesis.capture.record.arguments import Arguments
 from genesis.capture.record.recorder import Recorder
 from genesis.capture.record.records import Mode, Positional
 from genesis.capture.record.results import Results
-from genesis.capture.record.steps import later_schedules
+from genesis.capture.record.steps import steps_not_taken
 from genesis.capture.record.watch import Watch
 from genesis.capture.replay.entry import Entry
-from genesis.execution.failure import LOSSES
 from genesis.execution.flush import flush_all
 from genesis.ir.annotations import AnyFunction, Options
 from genesis.ir.dtypes import get_default_dtype
@@ -72,8 +71,8 @@ def record(
             flush_all()
             if len({program.replay.device for program in recorder.programs}) > 1:
                 recorder.refuse("it computes on several devices")
-        except LOSSES:
-            for index in later_schedules(recorder.steps):
+        except BaseException:
+            for index in steps_not_taken(recorder.steps, recorder.holds_former_value):
                 recorder.steps[index].take_back()
             raise
         if modes() != before:

@@ -8,7 +8,7 @@ holds for it: an index out of range undoes what depends on it, an interrupt lose
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
 from operator import add, attrgetter
 from typing import Any, NamedTuple
@@ -18,10 +18,10 @@ from genesis.capture.record.arguments import Arguments
 from genesis.capture.record.recorder import Recorder
 from genesis.capture.record.records import InputSource, Leaves, Mode, Program, Settings, Source, Values, Write, signed
 from genesis.capture.record.results import Results, copied, find
-from genesis.capture.record.steps import later_schedules
+from genesis.capture.record.steps import steps_not_taken
 from genesis.capture.replay.program import ReplayProgram
 from genesis.capture.replay.single_program import FAULT, Commit, SingleProgramReplay
-from genesis.execution.failure import LOSSES
+from genesis.execution.failure import take_back_notes
 from genesis.execution.flush import FLUSH_HOOKS, flush
 from genesis.ir.annotations import AnyFunction, Scalar
 from genesis.runtime import rng
@@ -172,14 +172,19 @@ class Entry:
             for root, write in zip(roots, step.writes, strict=True):
                 for _ in range(write.notes):
                     note(root._array, write.change)
-                trace.written.append((root, root._array))
+                trace.written.append((root, root._array, root._changes))
             graded = self._gradients(values, leaves, made) if position == last else []
             _commit(step, roots, handles, graded, commit)
             try:
                 flush(trace, step.program.begin(handles))
-            except LOSSES:
-                for schedule in later_schedules(self._optimizer_steps):
-                    undo[schedule]()
+            except BaseException:
+                if position or trace.done or trace.run is not None:
+                    for index in steps_not_taken(self._optimizer_steps, partial(_is_former, frozenset(values.values()))):
+                        undo[index]()
+                else:
+                    commit.done = False  # nothing has happened
+                    for root, write in zip(roots, step.writes, strict=True):
+                        take_back_notes(root._array, None, 0 if step.program.plan.keeps else write.notes, write.change)
                 raise
         if not self._steps:  # nothing was to compute: gradients are views of what was there, or None
             for tensor, gradient in self._gradients(values, leaves, made):
@@ -207,6 +212,11 @@ class Entry:
             at = given.within._replace(offset=given.within.offset + array.memory.layout.offset)
             array = Array.realized(array.memory.buffer, at, array.node.dtype)
         return copied(array) if given.copied else array
+
+
+def _is_former(new: Collection[Array], tensor: Tensor) -> bool:
+    """Whether a tensor holds what it held before a call that has computed `new`."""
+    return tensor._array not in new
 
 
 def _commit(

@@ -15,6 +15,7 @@ from genesis.capture.guards.tensor_guards import unlike
 from genesis.capture.record.records import InputSource, Leaves, Source, Values, Write
 from genesis.capture.record.results import Results, find
 from genesis.capture.replay.program import ReplayProgram
+from genesis.execution.failure import take_back_notes
 from genesis.execution.result_pool import Run, reusable
 from genesis.ir.annotations import Scalar
 from genesis.ir.dtypes import float32
@@ -157,8 +158,7 @@ class SingleProgramReplay(Commit):
         moved = run.selected
         if self._large_moved:
             moved = (*moved, *[results[k] for k in self._large_moved])
-        if before:
-            self._note(before, moved, pool.idle[-1] if pool.idle else None)
+        noted = self._note(before, moved, pool.idle[-1] if pool.idle else None) if before else ()
         values = {key: results[k] for key, k in self._wanted}
         made: dict[int, Tensor] = {}
         versions = [root._changes + times for root, times in zip(roots, self._versions, strict=True)]
@@ -166,7 +166,11 @@ class SingleProgramReplay(Commit):
         news = *moved, *versions, *self._made(results, values, leaves, made), *self._nothing, True
         undo = map(setattr, restored, restored_names, (*before, *self._lost(graded), False)) if self._can_fail else ()
         result = self._results.build(values, leaves, made) if self._results.is_new else None
-        fault = self._program.run(slots, before=map(setattr, changing, names, news), undo=undo)
+        try:
+            fault = self._program.run(slots, before=map(setattr, changing, names, news), undo=undo)
+        finally:
+            if not self.done:
+                self._take_back_notes(before, noted)
         pool.give_back(run)
         if fault is not None:
             return FAULT
@@ -210,8 +214,8 @@ class SingleProgramReplay(Commit):
         """The gradients that are there if the program fails: the call loses some before."""
         return [None if gone else tensor._grad for tensor, gone in zip(graded, self._gone, strict=True)]
 
-    def _note(self, before: Sequence[Array], moved: Sequence[Array], previous: Run | None) -> None:
-        """A backward that is still to read what is written over has to hear of it.
+    def _note(self, before: Sequence[Array], moved: Sequence[Array], previous: Run | None) -> Sequence[int]:
+        """A backward that is still to read what is written over has to hear of it. Returns the numbers of those noted.
 
         Small results of the run before that their tensors alone own are passed over: nobody can read them any more. Their
         arrays are owned by that run (three times), the tensor and `before`; their memories by that run (twice) and the array.
@@ -222,10 +226,17 @@ class SingleProgramReplay(Commit):
             and sum(map(reference_count, [*map(_memory, ours)])) == few * (IN_LIST + 3)
         ):
             if few == len(before):
-                return
+                return ()
             passed = few
-        for k in range(passed, len(before)):
-            array, (times, change) = before[k], self._notes[k]
-            if array is not moved[k]:
-                for _ in range(times):
-                    note(array, change)
+        noted = [k for k in range(passed, len(before)) if before[k] is not moved[k]]
+        for k in noted:
+            times, change = self._notes[k]
+            for _ in range(times):
+                note(before[k], change)
+        return noted
+
+    def _take_back_notes(self, before: Sequence[Array], noted: Sequence[int]) -> None:
+        """Nothing has been written over."""
+        for k in noted:
+            times, change = self._notes[k]
+            take_back_notes(before[k], None, times, change)

@@ -12,9 +12,10 @@ from genesis.ops.registry import OPERATIONS
 from genesis.runtime.rng import Generator
 from genesis.tensor.dispatch import array_of, call, filled
 from genesis.tensor.from_python import from_data
-from genesis.tensor.handle import SHOWN, Operand, Tensor, attribute, leave_storage, method, shares, tensor_of
+from genesis.tensor.handle import Operand, Tensor, attribute, leave_storage, method, shares, tensor_of
 from genesis.tensor.in_place import write
 from genesis.tensor.views import detach, view
+from genesis.tracing.tensor_state import SHOWN
 
 
 @method
