@@ -43,6 +43,9 @@ from genesis.functions.creation import (
 )
 from genesis.functions.finite_differences import gradient as gradient
 from genesis.functions.low_rank import lobpcg as lobpcg, pca_lowrank as pca_lowrank, svd_lowrank as svd_lowrank
+from genesis.functions.methods.by_element import (
+    apply_ as apply_, detach_copy as detach_copy, float_power_ as float_power_, map2_ as map2_, map_ as map_,
+)
 from genesis.functions.methods.conversion import clone as clone
 from genesis.functions.methods.differentiation import detach_ as detach_, requires_grad_ as requires_grad_
 from genesis.functions.methods.inspection import (
@@ -56,6 +59,9 @@ from genesis.functions.methods.shaping import (
     ravel as ravel, t as t,
 )
 from genesis.functions.methods.sharing import share_memory_ as share_memory_
+from genesis.functions.methods.storage import (
+    as_strided_ as as_strided_, hash_tensor as hash_tensor, set_ as set_, slice_inverse as slice_inverse,
+)
 from genesis.functions.methods.writing import (
     bernoulli_ as bernoulli_, cauchy_ as cauchy_, copy_ as copy_, exponential_ as exponential_, fill_ as fill_,
     geometric_ as geometric_, log_normal_ as log_normal_, masked_fill as masked_fill, masked_fill_ as masked_fill_,

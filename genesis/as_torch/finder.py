@@ -18,6 +18,7 @@ from typing import Any
 
 from genesis.as_torch.missing import missing
 from genesis.as_torch.names import is_open, modules, names_of, version
+from genesis.as_torch.stand_ins.environment import __version__
 from genesis.as_torch.table import COMMON, EVERYTHING, MODULES, NAMES
 from genesis.ir.replayable import replayable_module
 from genesis.serialization import safetensors
@@ -110,7 +111,7 @@ class _Opens(Loader):
 
     def exec_module(self, module: ModuleType) -> None:
         if module.__name__ == "torch":
-            vars(module)["__version__"] = version()
+            vars(module)["__version__"] = __version__
         for name in names_of(module.__name__):  # now: an attribute that comes later is a change of what a compiled call reads
             value = look_up(module.__name__, name)
             if value is not ABSENT:

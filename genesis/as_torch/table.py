@@ -18,7 +18,9 @@ from genesis import (
     amp, autograd, backends, cuda, fft, func, linalg, masked, nn, optim, random, serialization, signal, special, testing,
 )
 from genesis.as_torch.missing import missing
-from genesis.as_torch.stand_ins import compilers, ntuples, overriding, precision, processes, top, trees, types
+from genesis.as_torch.stand_ins import (
+    compilers, environment, futures, ntuples, overriding, precision, processes, raw, top, trees, types,
+)
 from genesis.as_torch.stand_ins.settings import Settings, no, no_effect, nothing
 from genesis.autograd import hooks
 from genesis.nn import functional, init, parallel, utils
@@ -48,9 +50,14 @@ class Backend:
 
 
 MODULES: dict[str, tuple[Source, ...]] = {
-    "torch": (genesis, types, top, amp, cuda),
+    "torch": (genesis, types, top, raw, environment, futures, amp, cuda),
+    "torch.futures": (futures,),
+    "torch.storage": (environment,),
+    "torch.torch_version": (environment,),
+    "torch.windows": (signal.windows,),
+    "torch.return_types": (environment.return_types,),
     "torch.functional": (genesis,),
-    "torch._VF": (genesis,),
+    "torch._VF": (genesis, raw),
     "torch._tensor": (genesis,),
     # ---- networks ----
     "torch.nn": (nn,),
@@ -87,7 +94,7 @@ MODULES: dict[str, tuple[Source, ...]] = {
     "torch.signal": (signal,),
     "torch.signal.windows": (signal.windows,),
     "torch.signal.windows.windows": (signal.windows,),
-    "torch.random": (random, top),
+    "torch.random": (random, top, environment),
     "torch.testing": (testing,),
     # ---- data and files ----
     "torch.utils": (),
@@ -187,7 +194,7 @@ NAMES: dict[str, Any] = {
     "torch.mtia.is_available": no,
     "torch.mps.is_available": no,
     "torch.cpu.is_available": lambda: True,
-    **{f"torch.{name}": kind for name, kind in types.KINDS.items()},
+    **{f"torch.{name}": kind for name, kind in {**types.KINDS, **environment.STORAGES}.items()},
 }
 
 

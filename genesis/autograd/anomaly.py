@@ -84,3 +84,13 @@ class set_detect_anomaly(detect_anomaly):
 
     def __exit__(self, *problem: object) -> None:
         observers()[:] = [o for o in observers() if not isinstance(o, _Search)] + list(self._before)
+
+
+def is_anomaly_enabled() -> bool:
+    """Whether backward looks for NaN in this thread.
+
+    >>> with genesis.autograd.detect_anomaly():
+    ...     genesis.autograd.anomaly.is_anomaly_enabled()
+    True
+    """
+    return any(isinstance(o, _Search) for o in observers())

@@ -12,6 +12,7 @@ from genesis.autograd.hooks import RemovableHandle
 from genesis.functions.counting import Histogram, Mode
 from genesis.functions.indexing import Index
 from genesis.functions.methods.inspection import ElementCount
+from genesis.functions.methods.storage import TypedStorage, UntypedStorage
 from genesis.ir.annotations import Extents
 from genesis.ir.dtypes import DType
 from genesis.runtime.devices import Device, DeviceLike
@@ -296,6 +297,8 @@ class Methods:
         """0, pi where x is negative, NaN of NaN."""
     def any(self, dim: Int | Sequence[Int] | None = None, keepdim: Bool = False) -> Tensor:
         """Whether any element over `dim` is true."""
+    def apply_(self, callable: Callable[[Bool | Int | Float], Bool | Int | Float]) -> Tensor:
+        """Put `callable` of each element, a Python number, in its place. On the CPU, without gradient, and slow."""
     def arccos(self) -> Tensor:
         """As `numpy.arccos`."""
     def arccos_(self) -> Self:
@@ -334,10 +337,14 @@ class Methods:
         """The positions of the elements that are not zero, a row each."""
     def as_strided(self, size: Sequence[Int], stride: Sequence[Int], storage_offset: Int | None = None) -> Tensor:
         """A view of the storage of `input`: element (i, j, ..) lies at storage_offset + i*stride[0] + j*stride[1] + .."""
+    def as_strided_(self, size: Sequence[Int], stride: Sequence[Int], storage_offset: Int | None = None) -> Tensor:
+        """`as_strided`, in place: the tensor shows its storage with these strides from now on."""
     def as_strided_scatter(
         self, src: Tensor, size: Sequence[Int], stride: Sequence[Int], storage_offset: Int | None = None,
     ) -> Tensor:
         """A copy of `input`, which is contiguous, with `src` where `as_strided` finds its elements."""
+    def as_subclass(self, cls: Type[Tensor]) -> Tensor:
+        """A tensor of class `cls` that shares the storage and the derivation."""
     def asin(self) -> Tensor:
         """As `numpy.arcsin`."""
     def asin_(self) -> Self:
@@ -453,6 +460,8 @@ class Methods:
         """The tensor itself: it is real."""
     def conj_physical(self) -> Tensor:
         """The tensor itself: it is real."""
+    def const_data_ptr(self) -> Int:
+        """`data_ptr()`."""
     def contiguous(self) -> Tensor:
         """The tensor itself where its elements lie in row-major order, a copy where they do not."""
     def copy_(self, source: Tensor, non_blocking: Bool = False) -> Tensor:
@@ -531,6 +540,8 @@ class Methods:
         """`digamma`, in place."""
     def dim(self) -> Int:
         """The number of axes."""
+    def dim_order(self) -> tuple[Int, ...]:
+        """The axes from the widest stride to the narrowest."""
     def dist(self, other: Operand, p: Float = 2) -> Tensor:
         """The p-norm of input - other, taken as one vector."""
     def div(self, other: Operand, *, rounding_mode: str | None = None) -> Tensor:
@@ -547,6 +558,8 @@ class Methods:
         """The tensor as float64."""
     def dsplit(self, indices_or_sections: Extents) -> tuple[Tensor, ...]:
         """Views along axis 2 of at least three: so many equal ones, or cut before positions."""
+    def eig(self, *args: object, **kwargs: object) -> None:
+        """Raises RuntimeError, as PyTorch's: it was removed for linalg.eig."""
     def element_size(self) -> Int:
         """Bytes in one element."""
     def eq(self, other: Operand) -> Tensor:
@@ -605,6 +618,8 @@ class Methods:
         """The tensor as float32."""
     def float_power(self, exponent: Operand) -> Tensor:
         """`input ** exponent` in float64."""
+    def float_power_(self, exponent: Tensor | Float) -> Tensor:
+        """`float_power`, in place, of a float64 tensor. Raises RuntimeError for another dtype."""
     def floor(self) -> Tensor:
         """As `numpy.floor`."""
     def floor_(self) -> Self:
@@ -648,6 +663,9 @@ class Methods:
     def get_device(self) -> Int:
         """The number of the GPU that the tensor is on; -1 if it is on none."""
     @property
+    def grad_dtype(self) -> DType:
+        """The dtype of its gradient: its own."""
+    @property
     def grad_fn(self) -> GradientNode | None:
         """The node of backward that made this tensor; None for a leaf."""
     def greater(self, other: Operand) -> Tensor:
@@ -666,6 +684,8 @@ class Methods:
         """The tensor as float16."""
     def hardshrink(self, lambd: Float = 0.5) -> Tensor:
         """x, but 0 within [-lambd, lambd]."""
+    def hash_tensor(self, dim: Extents = (), *, keepdim: Bool = False, mode: Int = 0) -> Tensor:
+        """The exclusive or of all elements' bits, over the axes `dim` (all, if there are none): floats as float64, .."""
     def heaviside(self, values: Operand) -> Tensor:
         """1 where `input` is positive, `values` where it is 0, else 0."""
     def heaviside_(self, values: Operand) -> Self:
@@ -761,6 +781,8 @@ class Methods:
         """False: there are no quantized tensors here."""
     def is_same_size(self, other: Tensor) -> Bool:
         """Whether `other` has the same shape."""
+    def is_set_to(self, tensor: Tensor) -> Bool:
+        """Whether `tensor` is the same view of the same storage."""
     def is_shared(self) -> Bool:
         """Whether other processes see its memory: no."""
     def is_signed(self) -> Bool:
@@ -768,6 +790,9 @@ class Methods:
     @property
     def is_sparse(self) -> Bool:
         """False: there are no sparse tensors here."""
+    @property
+    def is_xla(self) -> Bool:
+        """Whether it is on a TPU: no."""
     def isclose(self, other: Operand, rtol: Float = 1e-05, atol: Float = 1e-08, equal_nan: Bool = False) -> Tensor:
         """Whether |input - other| <= atol + rtol * |other|; infinities are close to themselves, NaN with `equal_nan`."""
     def isfinite(self) -> Tensor:
@@ -871,6 +896,8 @@ class Methods:
         """log(sum(exp(x))) over `dim`, without overflow."""
     def long(self) -> Tensor:
         """The tensor as int64."""
+    def lstsq(self, *args: object, **kwargs: object) -> None:
+        """Raises RuntimeError, as PyTorch's: it was removed for linalg.lstsq."""
     def lt(self, other: Operand) -> Tensor:
         """As `numpy.less`."""
     def lt_(self, other: Operand) -> Self:
@@ -888,6 +915,15 @@ class Methods:
     @property
     def mT(self) -> Tensor:
         """The last two axes exchanged."""
+    def map2_(
+        self, x: Tensor, y: Tensor,
+        callable: Callable[[Bool | Int | Float, Bool | Int | Float, Bool | Int | Float], Bool | Int | Float],
+    ) -> Tensor:
+        """Put `callable` of each element and those of `x` and `y`, which broadcast, in its place. As slow as `apply_`."""
+    def map_(
+        self, tensor: Tensor, callable: Callable[[Bool | Int | Float, Bool | Int | Float], Bool | Int | Float],
+    ) -> Tensor:
+        """Put `callable` of each element and that of `tensor`, which broadcasts, in its place. As slow as `apply_`."""
     def masked_fill(self, mask: Tensor, value: Operand) -> Tensor:
         """The tensor with `value` where `mask` (broadcast) holds."""
     def masked_fill_(self, mask: Tensor, value: Operand) -> Tensor:
@@ -929,6 +965,8 @@ class Methods:
         """The product of two matrices, (m, k) and (k, n)."""
     def mode(self, dim: Int = -1, keepdim: Bool = False) -> Mode:
         """(values, indices) of the most frequent element along `dim`: the least one, of several, and its last place."""
+    def module_load(self, other: Tensor, assign: Bool = False) -> Tensor:
+        """What `load_state_dict` puts in this tensor's place: itself with the values of `other`; with `assign`, that one."""
     def moveaxis(self, source: Extents, destination: Extents) -> Tensor:
         """The axes `source` moved to the places `destination`, the others in their order."""
     def movedim(self, source: Extents, destination: Extents) -> Tensor:
@@ -951,6 +989,9 @@ class Methods:
         """The logarithm of the multivariate gamma function in `p` dimensions."""
     def mvlgamma_(self, p: Int) -> Self:
         """`mvlgamma`, in place."""
+    @property
+    def name(self) -> None:
+        """None: tensors have no names."""
     def nan_to_num(self, nan: Float | None = None, posinf: Float | None = None, neginf: Float | None = None) -> Tensor:
         """`input` with `nan` (0, if None) for NaN, and the dtype's ends, or `posinf` and `neginf`, for the infinities."""
     def nan_to_num_(self, nan: Float | None = None, posinf: Float | None = None, neginf: Float | None = None) -> Self:
@@ -995,6 +1036,8 @@ class Methods:
         """`neg`, in place."""
     def nelement(self) -> Int:
         """The number of elements."""
+    def new(self, *content: Any, device: DeviceLike = None) -> Tensor:
+        """A tensor of this one's dtype and device: of sizes, of nested lists, or a view of a tensor or a storage."""
     def new_empty(
         self, *size: Extents, dtype: DType | None = None, device: DeviceLike = None, requires_grad: Bool = False,
     ) -> Tensor:
@@ -1053,6 +1096,9 @@ class Methods:
         """Q @ `other`, for the whole Q (.., m, m) of `geqrf`'s results; without `left`, `other` @ Q; with `transpose`, .."""
     def outer(self, vec2: Operand) -> Tensor:
         """All products of the elements of two vectors, (m,) and (n,) -> (m, n)."""
+    @property
+    def output_nr(self) -> Int:
+        """0: a node of the graph of gradients has one result."""
     def permute(self, *dims: Extents) -> Tensor:
         """Axes in the order `dims`."""
     def pin_memory(self, device: DeviceLike = None) -> Tensor:
@@ -1106,6 +1152,8 @@ class Methods:
         """Call `hook` with the gradient of this tensor whenever backward computes it; what it returns, unless None, .."""
     def register_post_accumulate_grad_hook(self, hook: Callable[[Tensor], None]) -> RemovableHandle:
         """Call `hook` with this tensor, a leaf, whenever backward has added to its `.grad`."""
+    def reinforce(self, *args: object, **kwargs: object) -> None:
+        """Raises RuntimeError, as PyTorch's: it was removed for distributions."""
     def relu(self) -> Tensor:
         """x where positive, else 0; NaN of NaN."""
     def relu_(self) -> Self:
@@ -1130,8 +1178,12 @@ class Methods:
         """The same elements in another shape, row by row; one extent may be -1 and follows from the others."""
     def reshape_as(self, other: Tensor) -> Tensor:
         """The tensor in the shape of `other`."""
+    def resize(self, *sizes: Extents) -> Tensor:
+        """`reshape`, of as many elements. Raises RuntimeError for another number of them."""
     def resize_(self, *sizes: Extents) -> Tensor:
         """The tensor in another shape, in place: its first elements row by row, and zeros where there are not as many."""
+    def resize_as(self, tensor: Tensor) -> Tensor:
+        """`resize`, to the shape of `tensor`."""
     def resize_as_(self, template: Tensor) -> Tensor:
         """`resize_` to the shape of `template`."""
     def resolve_conj(self) -> Tensor:
@@ -1175,6 +1227,11 @@ class Methods:
         """1.0507 * elu(x, 1.6733) (Klambauer et al., 2017)."""
     def selu_(self) -> Self:
         """`selu`, in place."""
+    def set_(
+        self, source: Tensor | TypedStorage | None = None, storage_offset: Int = 0, size: Sequence[Int] | None = None,
+        stride: Sequence[Int] | None = None,
+    ) -> Tensor:
+        """Have the tensor be `source` from now on, a tensor or a storage of its dtype, and share its memory; returns .."""
     def set_creator(self, ctx: Any, backward: Callable[..., Any]) -> Tensor:
         """Have `backward(ctx, *grad_outputs)` derive this tensor; returns the tensor."""
     def sgn(self) -> Tensor:
@@ -1214,6 +1271,10 @@ class Methods:
     @property
     def size(self) -> ElementCount:
         """The number of elements; `size()` is the shape and `size(dim)` an extent."""
+    def slice_inverse(
+        self, src: Tensor, dim: Int = 0, start: Int | None = None, end: Int | None = None, step: Int = 1,
+    ) -> Tensor:
+        """The tensor that `src`, a slice of this one's storage, is laid out as: a view of this one's storage."""
     def slice_scatter(
         self, src: Operand, dim: Int = 0, start: Int | None = None, end: Int | None = None, step: Int = 1,
     ) -> Tensor:
@@ -1222,6 +1283,8 @@ class Methods:
         """(sign, logabsdet) of the determinants of matrices (.., n, n), which themselves may overflow."""
     def softmax(self, dim: Int = -1, dtype: DType | None = None) -> Tensor:
         """exp(x) / sum(exp(x)) along `dim`."""
+    def solve(self, *args: object, **kwargs: object) -> None:
+        """Raises RuntimeError, as PyTorch's: it was removed for linalg.solve."""
     def sort(self, dim: Int = -1, descending: Bool = False, stable: Bool = False) -> Sorted:
         """(values, indices) in order along `dim`; equal elements keep theirs, NaN counts as the greatest."""
     def split(self, split_size: Extents, dim: Int = 0) -> tuple[Tensor, ...]:
@@ -1250,6 +1313,8 @@ class Methods:
         correction: Float | None = None,
     ) -> tuple[Tensor, Tensor]:
         """(standard deviation, mean), as `std` and `mean`."""
+    def storage(self) -> TypedStorage:
+        """The elements that this tensor and its views share."""
     def storage_offset(self) -> Int:
         """The place of the first element in the storage, in elements."""
     @overload
@@ -1279,6 +1344,8 @@ class Methods:
         """Two axes exchanged; a tuple longer than two permutes; none reverses the last two."""
     def swapdims_(self, *dims: Extents, dim0: Int | None = None, dim1: Int | None = None) -> Self:
         """`swapdims`, in place."""
+    def symeig(self, *args: object, **kwargs: object) -> None:
+        """Raises RuntimeError, as PyTorch's: it was removed for linalg.eigh."""
     def t(self) -> Tensor:
         """The transpose of a matrix; a vector is its own."""
     def t_(self) -> Tensor:
@@ -1367,6 +1434,8 @@ class Methods:
         """With a new axis of extent 1 at `dim`."""
     def unsqueeze_(self, dim: Int) -> Self:
         """`unsqueeze`, in place."""
+    def untyped_storage(self) -> UntypedStorage:
+        """The bytes that this tensor and its views share."""
     def var(
         self, dim: Int | Sequence[Int] | None = None, unbiased: Bool | None = None, keepdim: Bool = False, *,
         correction: Float | None = None,
@@ -1383,6 +1452,9 @@ class Methods:
         """The same elements in another shape, row by row; one extent may be -1 and follows from the others."""
     def view_as(self, other: Tensor) -> Tensor:
         """A view with the shape of `other`."""
+    @property
+    def volatile(self) -> Bool:
+        """Whether it is a Variable of PyTorch 0.3 without gradients: no."""
     def vsplit(self, indices_or_sections: Extents) -> tuple[Tensor, ...]:
         """Views along axis 0 of at least two: so many equal ones, or cut before positions."""
     def where(self, condition: Tensor, other: Operand) -> Tensor:

@@ -11,7 +11,7 @@ import genesis
 from genesis.as_torch.stand_ins.settings import no, nothing
 from genesis.functions.methods.table import function_of
 from genesis.ir.annotations import AnyFunction
-from genesis.ir.dtypes import DType, bfloat16, float16
+from genesis.ir.dtypes import DType
 from genesis.ops.registry import OPERATIONS
 from genesis.runtime.rng import default_generator
 from genesis.signal import windows
@@ -20,7 +20,7 @@ from genesis.tensor.in_place import in_place_form
 
 # ---- settings: kernels add up in the same order in every run, whatever is asked for ----
 use_deterministic_algorithms = set_deterministic_debug_mode = set_warn_always = clear_autocast_cache = nothing
-set_anomaly_enabled = set_autocast_cache_enabled = set_num_interop_threads = init_num_threads = nothing
+set_autocast_cache_enabled = set_num_interop_threads = init_num_threads = nothing
 is_inference = is_storage = is_warn_always_enabled = is_deterministic_algorithms_warn_only_enabled = no
 is_autocast_cpu_enabled = genesis.is_autocast_enabled
 has_mkl = has_openmp = has_spectral = False
@@ -51,14 +51,6 @@ def set_flush_denormal(mode: bool) -> bool:
 def get_num_interop_threads() -> int:
     """One: operations of a program follow each other."""
     return 1
-
-
-def get_autocast_dtype(device_type: str) -> DType:
-    """What autocast takes where its dtype is left out."""
-    return float16 if device_type == "cuda" else bfloat16
-
-
-get_autocast_cpu_dtype, get_autocast_gpu_dtype = lambda: bfloat16, lambda: float16
 
 
 def typename(obj: Any) -> str:

@@ -15,7 +15,9 @@ from dataclasses import dataclass
 from queue import SimpleQueue
 from typing import Any
 
-__all__ = ["END", "Batch", "Fetch", "Task", "WorkerInfo", "get_worker_info", "prefetched"]
+from genesis.runtime.rng import Generator
+
+__all__ = ["END", "Batch", "Fetch", "Task", "WorkerInfo", "get_worker_info", "prefetched", "thread_safe_generator"]
 
 Task = Any  # what a worker fetches: a position, a list of them, or None for the next
 Batch = Any
@@ -39,6 +41,16 @@ _here = threading.local()
 def get_worker_info() -> WorkerInfo | None:
     """What this thread is to a loader; None outside of workers."""
     return getattr(_here, "info", None)
+
+
+def thread_safe_generator() -> Generator | None:
+    """This worker's own generator of random numbers, with its seed; None outside of workers, for the default one."""
+    info = get_worker_info()
+    if info is None:
+        return None
+    if not hasattr(_here, "generator"):
+        _here.generator = Generator().manual_seed(info.seed)
+    return _here.generator  # type: ignore[no-any-return]
 
 
 class _Worker:

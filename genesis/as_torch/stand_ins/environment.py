@@ -1,0 +1,184 @@
+"""More names of `torch`: what is asked about the process, storages by dtype, files in memory, tags, old spellings."""
+
+from __future__ import annotations
+
+import enum
+import os
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+
+import genesis
+from genesis.as_torch.names import version
+from genesis.as_torch.stand_ins.settings import no, nothing
+from genesis.as_torch.stand_ins.types import KINDS, legacy_tensor
+from genesis.autograd import anomaly
+from genesis.functions.methods.by_element import REMOVED, removed
+from genesis.functions.methods.storage import TypedStorage, UntypedStorage  # noqa: F401
+from genesis.ir.dtypes import DType, bfloat16, float16
+from genesis.ir.replayable import replayable_module
+from genesis.ops import results
+from genesis.tensor.handle import Tensor, method
+from genesis.tracing.state import thread_state
+from genesis.utils.data.workers import thread_safe_generator  # noqa: F401
+
+PRIVATE_OPS = ("unique_dim",)
+eig, lstsq, symeig = (REMOVED[name] for name in ("eig", "lstsq", "symeig"))
+matrix_rank = removed("matrix_rank", "linalg.matrix_rank")
+is_autocast_xla_enabled, set_autocast_xla_enabled = no, nothing
+
+
+class TorchVersion(str):
+    """A version that compares by its numbers: with another, with a tuple, or with a string.
+
+    >>> TorchVersion("2.10.1") > "2.9", TorchVersion("2.10.1") >= (2, 10)
+    (True, True)
+    """
+
+    __slots__ = ()
+
+    def _numbers(self, other: Any) -> list[tuple[Any, ...]]:
+        """Those of both, of one length; what is built for a platform ("+cpu") is above what is not."""
+        parts = [(given.partition("+")[0].split("."), "+" in given) if isinstance(given, str) else (given, False)
+                 for given in (str(self), other)]
+        numbers = [tuple(int(part) for part in split if str(part).isdigit()) for split, _ in parts]
+        most = max(map(len, numbers))
+        return [(*n, *(0,) * (most - len(n)), local) for n, (_, local) in zip(numbers, parts, strict=True)]
+
+    def __lt__(self, other: Any) -> bool:
+        mine, theirs = self._numbers(other)
+        return mine < theirs
+
+    def __le__(self, other: Any) -> bool:
+        mine, theirs = self._numbers(other)
+        return mine <= theirs
+
+    def __gt__(self, other: Any) -> bool:
+        return not self <= other
+
+    def __ge__(self, other: Any) -> bool:
+        return not self < other
+
+    def __eq__(self, other: object) -> bool:
+        mine, theirs = self._numbers(other)
+        return mine == theirs
+
+    __hash__ = str.__hash__
+
+
+__version__ = TorchVersion(version())
+
+
+class Tag(enum.Enum):
+    """What is noted of operations in a library of one's own; nothing here reads it."""
+
+    core, pointwise, view_copy, inplace_view, generated, nondeterministic_seeded, data_dependent_output, flexible_layout, \
+        pt2_compliant_tag, needs_exact_strides, needs_fixed_stride_order, dynamic_output_shape, cudagraph_unsafe = range(13)
+
+
+# ---- storages ----
+class _StorageKind(type):
+    """The class of `torch.FloatStorage` and its kin: whatever storage has the dtype is an instance of it."""
+
+    dtype: DType
+
+    def __instancecheck__(cls, instance: object) -> bool:
+        return type(instance) is TypedStorage and instance.dtype is cls.dtype
+
+    def __call__(cls, *arguments: Any, **kwargs: Any) -> TypedStorage:
+        return TypedStorage(*arguments, dtype=cls.dtype)
+
+
+STORAGES = {name: _StorageKind(name, (), {"dtype": kind.dtype, "__module__": "torch"}) for name, kind in (
+    (name.replace("Tensor", "Storage"), kind) for name, kind in KINDS.items())}
+
+
+@method
+def storage_type(self: Tensor) -> type:
+    """The class of its storage by PyTorch's name: `torch.FloatStorage`."""
+    return next(kind for kind in STORAGES.values() if kind.dtype is self.dtype)
+
+
+def from_file(
+    filename: str | os.PathLike[str], shared: bool | None = None, size: int | None = 0, *, dtype: DType | None = None,
+    layout: object = None, device: object = None, pin_memory: bool = False, requires_grad: bool = False,
+) -> Tensor:
+    """`size` elements of a file as a tensor: with `shared` in the file itself, which is made if need be, else in memory."""
+    kind = np.dtype((dtype or genesis.get_default_dtype()).numpy)
+    if shared:
+        with open(filename, "ab") as file:
+            file.truncate(max(os.path.getsize(filename), (size or 0) * kind.itemsize))
+    content = np.memmap(filename, kind, "r+" if shared else "c", shape=(size or 0,))
+    return genesis.from_numpy(content).requires_grad_(requires_grad)
+
+
+# ---- questions and settings ----
+is_anomaly_enabled = is_anomaly_check_nan_enabled = anomaly.is_anomaly_enabled  # without a check there is nothing to enable
+
+
+def set_anomaly_enabled(mode: bool, check_nan: bool = True) -> None:
+    """`autograd.set_detect_anomaly`."""
+    genesis.autograd.set_detect_anomaly(mode, check_nan)
+
+
+_low: dict[str, DType] = {"cpu": bfloat16, "cuda": float16}
+
+
+def get_autocast_dtype(device_type: str) -> DType:
+    """What autocast takes where its dtype is left out."""
+    return _low[device_type]
+
+
+get_autocast_cpu_dtype, get_autocast_gpu_dtype = lambda: _low["cpu"], lambda: _low["cuda"]
+
+
+def set_autocast_dtype(device_type: str, dtype: DType) -> None:
+    """Have `set_autocast_enabled` cast to `dtype`."""
+    _low[device_type] = dtype
+
+
+def set_autocast_enabled(*arguments: Any) -> None:
+    """(device type and) whether autocast is on in this thread from now on; regions of `autocast` go before it."""
+    *device, enabled = arguments
+    thread_state.autocast = _low[device[0] if device else "cuda" if genesis.cuda.is_available() else "cpu"] if enabled else None
+
+
+set_autocast_cpu_enabled = set_autocast_enabled
+
+
+def get_device_module(device: Any = None) -> Any:
+    """The module of a kind of device."""
+    kind = genesis.device(device).type if device is not None else "cuda" if genesis.cuda.is_available() else "cpu"
+    return genesis.cuda if kind == "cuda" else SimpleNamespace(
+        is_available=lambda: True, device_count=lambda: 1, current_device=lambda: "cpu", synchronize=nothing)
+
+
+def prepare_multiprocessing_environment(path: str) -> None:
+    """Nothing: processes need no preparation."""
+
+
+def to_dlpack(tensor: Tensor) -> Any:
+    """The tensor's capsule, for `from_dlpack`."""
+    return tensor.__dlpack__()
+
+
+class _Results:
+    """`torch.return_types`: the classes of results that have several places."""
+
+    max = min = median = nanmedian = mode = cummax = cummin = kthvalue = results.Extremum
+    sort = topk = results.Sorted
+    aminmax, frexp, geqrf, slogdet, linalg_slogdet = (
+        results.Extrema, results.Parts, results.Reflected, results.SignAndLog, results.SignAndLog)
+    svd, linalg_svd, qr, linalg_qr, linalg_eigh = results.Transposed, results.SVD, results.QR, results.QR, results.Eigen
+    triangular_solve, lu_unpack, linalg_lu = results.Triangular, results.PLU, results.PLU
+    linalg_cholesky_ex, linalg_inv_ex, linalg_solve_ex = results.Cholesky, results.Inverse, results.Solved
+    linalg_lu_factor, linalg_lu_factor_ex = results.Factored, results.FactoredInfo
+    linalg_ldl_factor, linalg_ldl_factor_ex = results.Indefinite, results.IndefiniteInfo
+
+
+return_types = _Results
+legacy = legacy_tensor
+
+
+replayable_module(__name__)

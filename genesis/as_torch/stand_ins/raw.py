@@ -1,0 +1,270 @@
+"""Functions of `torch` and `torch._VF` that its layers are made of, by their bare arguments, in terms of genesis' own."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import genesis
+from genesis.ir.annotations import AnyFunction
+from genesis.ir.replayable import replayable_module
+from genesis.nn import functional
+from genesis.nn.utils.rnn import PackedSequence
+from genesis.tensor.handle import Tensor
+from genesis.tensor.in_place import in_place_form, write
+from genesis.tracing.state import recording
+
+INTERPOLATIONS, PADDINGS = ("bilinear", "nearest", "bicubic"), ("zeros", "border", "reflection")
+
+
+# ---- images ----
+def affine_grid_generator(theta: Tensor, size: Sequence[int], align_corners: bool) -> Tensor:
+    """`nn.functional.affine_grid`."""
+    return functional.affine_grid(theta, size, align_corners)  # type: ignore[no-any-return]
+
+
+def grid_sampler(input: Tensor, grid: Tensor, interpolation_mode: int, padding_mode: int, align_corners: bool) -> Tensor:
+    """`nn.functional.grid_sample`, its modes by number."""
+    return functional.grid_sample(  # type: ignore[no-any-return]
+        input, grid, INTERPOLATIONS[interpolation_mode], PADDINGS[padding_mode], align_corners)
+
+
+grid_sampler_2d = grid_sampler_3d = grid_sampler
+
+
+def convolution(
+    input: Tensor, weight: Tensor, bias: Tensor | None, stride: Sequence[int], padding: Sequence[int], dilation: Sequence[int],
+    transposed: bool, output_padding: Sequence[int], groups: int,
+) -> Tensor:
+    """The convolution of as many axes as `weight` has after its first two, or its transpose."""
+    axes = weight.ndim - 2
+    stride, padding, dilation, output_padding = (
+        tuple(given) * axes if len(given) == 1 else tuple(given) for given in (stride, padding, dilation, output_padding))
+    if transposed:
+        function = getattr(functional, f"conv_transpose{axes}d")
+        return function(input, weight, bias, stride, padding, output_padding, groups, dilation)  # type: ignore[no-any-return]
+    function = getattr(functional, f"conv{axes}d")
+    return function(input, weight, bias, stride, padding, dilation, groups)  # type: ignore[no-any-return]
+
+
+def conv_tbc(input: Tensor, weight: Tensor, bias: Tensor, pad: int = 0) -> Tensor:
+    """A convolution over the time of `input` (time, batch, in), with a `weight` (width, in, out)."""
+    return functional.conv1d(input.permute(1, 2, 0), weight.permute(2, 1, 0), bias, padding=pad).permute(2, 0, 1)
+
+
+def max_pool1d_with_indices(input: Tensor, *args: Any, **kwargs: Any) -> tuple[Tensor, Tensor]:
+    """`nn.functional.max_pool1d`, and where each maximum was."""
+    return functional.max_pool1d(input, *args, return_indices=True, **kwargs)  # type: ignore[no-any-return]
+
+
+def native_channel_shuffle(input: Tensor, groups: int) -> Tensor:
+    """`nn.functional.channel_shuffle`."""
+    return functional.channel_shuffle(input, groups)  # type: ignore[no-any-return]
+
+
+# ---- zeros at random ----
+def feature_dropout(input: Tensor, p: float, train: bool) -> Tensor:
+    """Whole channels of (n, c, ..) dropped with probability `p`, the others scaled by 1 / (1 - p)."""
+    if input.ndim < 2:
+        raise ValueError(f"feature_dropout: input must be (n, channels, ..), got shape {input.shape}")
+    like = input.new_ones((*input.shape[:2], *[1] * (input.ndim - 2)))
+    return input * functional.dropout(like, p, train) if train else input
+
+
+def native_dropout(input: Tensor, p: float, train: bool | None) -> tuple[Tensor, Tensor]:
+    """(output, mask): `nn.functional.dropout`, and which elements were kept."""
+    kept: Tensor = input.new_ones(input.shape, dtype=genesis.bool)
+    if train is False or p == 0:
+        return input.clone(), kept
+    kept = functional.dropout(input.new_ones(input.shape), p) > 0
+    return (input * kept / (1 - p) if p < 1 else input * 0), kept
+
+
+feature_dropout_ = in_place_form(feature_dropout)
+feature_alpha_dropout_, rrelu_ = map(in_place_form, (functional.feature_alpha_dropout, functional.rrelu))
+
+
+# ---- norms ----
+def norm_except_dim(v: Tensor, pow: int = 2, dim: int = 0) -> Tensor:
+    """The norms over all axes but `dim`, which keep their place; over all axes, if `dim` is -1."""
+    if dim == -1:
+        return genesis.linalg.vector_norm(v, pow)  # type: ignore[no-any-return]
+    others = [axis for axis in range(v.ndim) if axis != dim]
+    return genesis.linalg.vector_norm(v, pow, others, True)  # type: ignore[no-any-return]
+
+
+def embedding_renorm_(input: Tensor, indices: Tensor, max_norm: float, norm_type: float) -> Tensor:
+    """Scale the rows of `input` that `indices` names down to the norm `max_norm`, in place."""
+    with recording(False) as again, again:
+        rows = indices.flatten().unique()
+        chosen = input[rows]
+        sizes = genesis.linalg.vector_norm(chosen, norm_type, 1, True)
+        write(input, input.index_copy(0, rows, genesis.where(sizes > max_norm, chosen * (max_norm / (sizes + 1e-7)), chosen)))
+    return input
+
+
+# ---- statistics of batches, of which several processes know a part each ----
+def _channels(x: Tensor, like: Tensor) -> Tensor:
+    return x.reshape(-1, *[1] * (like.ndim - 2))
+
+
+def _over(input: Tensor) -> list[int]:
+    return [axis for axis in range(input.ndim) if axis != 1]
+
+
+def batch_norm_stats(input: Tensor, eps: float) -> tuple[Tensor, Tensor]:
+    """(mean, 1 / sqrt(variance + eps)) of the channels, axis 1."""
+    return input.mean(_over(input)), (input.var(_over(input), correction=0) + eps).rsqrt()
+
+
+def batch_norm_elemt(
+    input: Tensor, weight: Tensor | None, bias: Tensor | None, mean: Tensor, invstd: Tensor, eps: float
+) -> Tensor:
+    """The channels with their means subtracted, scaled by `invstd`; then by `weight`, and moved by `bias`."""
+    scaled = (input - _channels(mean, input)) * _channels(invstd, input)
+    scaled = scaled if weight is None else scaled * _channels(weight, input)
+    return scaled if bias is None else scaled + _channels(bias, input)
+
+
+def batch_norm_update_stats(
+    input: Tensor, running_mean: Tensor | None, running_var: Tensor | None, momentum: float
+) -> tuple[Tensor, Tensor]:
+    """(mean, variance) of the channels, by which the running ones move in place."""
+    axes = _over(input)
+    mean, variance = input.mean(axes), input.var(axes, correction=0)
+    _move(running_mean, running_var, momentum, mean, input.var(axes))
+    return mean, variance
+
+
+def _move(
+    running_mean: Tensor | None, running_var: Tensor | None, momentum: float, mean: Tensor, unbiased: Tensor
+) -> None:
+    with recording(False) as again, again:
+        if running_mean is not None:
+            running_mean.lerp_(mean.to(running_mean.dtype), momentum)
+        if running_var is not None:
+            running_var.lerp_(unbiased.to(running_var.dtype), momentum)
+
+
+def batch_norm_gather_stats_with_counts(
+    input: Tensor, mean: Tensor, invstd: Tensor, running_mean: Tensor | None, running_var: Tensor | None, momentum: float,
+    eps: float, counts: Tensor,
+) -> tuple[Tensor, Tensor]:
+    """(mean, invstd) of all elements, of those of parts (parts, channels) that have `counts` elements each."""
+    share = (counts / counts.sum()).reshape(-1, 1)
+    variances = invstd ** -2 - eps
+    whole = (mean * share).sum(0)
+    variance = ((variances + (mean - whole) ** 2) * share).sum(0)
+    count = counts.sum()
+    _move(running_mean, running_var, momentum, whole, variance * count / (count - 1))
+    return whole, (variance + eps).rsqrt()
+
+
+def batch_norm_gather_stats(
+    input: Tensor, mean: Tensor, invstd: Tensor, running_mean: Tensor | None, running_var: Tensor | None, momentum: float,
+    eps: float, count: int,
+) -> tuple[Tensor, Tensor]:
+    """`batch_norm_gather_stats_with_counts` of parts of one size."""
+    counts = mean.new_full((mean.shape[0],), count)
+    return batch_norm_gather_stats_with_counts(input, mean, invstd, running_mean, running_var, momentum, eps, counts)
+
+
+def batch_norm_backward_reduce(
+    grad_out: Tensor, input: Tensor, mean: Tensor, invstd: Tensor, weight: Tensor | None, input_g: bool, weight_g: bool,
+    bias_g: bool,
+) -> tuple[Tensor, Tensor, Tensor | None, Tensor | None]:
+    """(sum of dy, sum of dy (x - mean), gradient of weight, gradient of bias), of the channels of one part."""
+    axes = _over(input)
+    total, along = grad_out.sum(axes), (grad_out * (input - _channels(mean, input))).sum(axes)
+    return total, along, along * invstd if weight_g else None, total if bias_g else None
+
+
+def batch_norm_backward_elemt(
+    grad_out: Tensor, input: Tensor, mean: Tensor, invstd: Tensor, weight: Tensor | None, sum_dy: Tensor, sum_dy_xmu: Tensor,
+    count: Tensor,
+) -> Tensor:
+    """The gradient of the input of a part, from the sums over all of them, which have `count` elements each."""
+    whole = count.sum()
+    slope = _channels(sum_dy_xmu / whole * invstd ** 2, input) * (input - _channels(mean, input))
+    scale = invstd if weight is None else invstd * weight
+    return (grad_out - _channels(sum_dy / whole, input) - slope) * _channels(scale, input)
+
+
+# ---- recurrent networks by lists of their parameters ----
+def _network(kind: str, states: int) -> AnyFunction:
+    def network(data: Tensor, *given: Any) -> tuple[Tensor, ...]:
+        packed = not isinstance(given[2], bool)  # (data, batch_sizes, hx, params, ..), else (input, hx, params, ..)
+        hx, params, *settings = given[packed:]
+        has_biases, layers, dropout, train, bidirectional = settings[:5]
+        per_end = 2 + 2 * has_biases
+        projected = len(params) == layers * (1 + bidirectional) * (per_end + 1)
+        hidden = params[1].shape[1]
+        sizes = {"hidden_size": params[-2].shape[0] // 4 if kind == "LSTM" else hidden}
+        if projected:
+            sizes = {"hidden_size": params[per_end].shape[1], "proj_size": params[per_end].shape[0]}
+        with genesis.random.fork_rng():
+            made: Any = getattr(genesis.nn, kind.partition("_")[0])(
+                params[0].shape[1], num_layers=layers, bias=has_biases, dropout=dropout, bidirectional=bidirectional,
+                batch_first=not packed and bool(settings[5]), **sizes, **_nonlinearity(kind))
+        made.train(train)
+        input = PackedSequence(data, given[0]) if packed else data
+        named = dict(zip([name for name, _ in made.named_parameters()], params, strict=True))
+        output, state = genesis.func.functional_call(made, named, (input, tuple(hx) if states == 2 else hx))
+        return (output.data if packed else output), *(state if states == 2 else (state,))
+
+    network.__name__ = network.__qualname__ = kind.lower()
+    network.__doc__ = f"`nn.{kind}`: (output, *state) of a sequence, or packed data and its batch sizes; state; parameters."
+    return network
+
+
+def _nonlinearity(kind: str) -> dict[str, str]:
+    return {"nonlinearity": kind.partition("_")[2].lower()} if "_" in kind else {}
+
+
+gru, lstm, rnn_tanh, rnn_relu = _network("GRU", 1), _network("LSTM", 2), _network("RNN_TANH", 1), _network("RNN_RELU", 1)
+
+
+# ---- sums of segments ----
+def segment_reduce(
+    data: Tensor, reduce: str, *, lengths: Tensor | None = None, indices: Tensor | None = None, offsets: Tensor | None = None,
+    axis: int = 0, unsafe: bool = False, initial: float | None = None,
+) -> Tensor:
+    """"sum", "mean", "max", "min" or "prod" of the segments along `axis` that `lengths` or `offsets` part.
+
+    `initial` is counted in. Empty segments are `initial`, or what the reduction of nothing is.
+    """
+    first = {"sum": 0.0, "mean": math.nan, "max": -math.inf, "min": math.inf, "prod": 1.0}
+    if reduce not in first:
+        raise ValueError(f"segment_reduce: reduce is {reduce!r}; want one of {', '.join(first)}")
+    if lengths is None:
+        if offsets is None:
+            raise ValueError("segment_reduce: wants lengths or offsets")
+        lengths = offsets.diff(dim=-1)
+    axis = lengths.ndim - 1
+    segments = lengths.reshape(-1, lengths.shape[-1])
+    rows = data.reshape(segments.shape[0], *data.shape[axis:])
+    made = [_segments(row, reduce, part.tolist(), first[reduce], initial) for row, part in zip(rows, segments, strict=True)]
+    return genesis.stack(made).reshape(*lengths.shape, *data.shape[axis + 1:])
+
+
+def _segments(row: Tensor, reduce: str, lengths: list[int], empty: float, initial: float | None) -> Tensor:
+    reductions = {"sum": Tensor.sum, "mean": Tensor.mean, "max": Tensor.amax, "min": Tensor.amin, "prod": Tensor.prod}
+    results = []
+    for part in row.split(lengths) if sum(lengths) == row.shape[0] else _refused(row, lengths):
+        count = part.shape[0]
+        if not count:
+            results.append(part.new_full(part.shape[1:], empty if initial is None else initial))
+            continue
+        if initial is not None and reduce != "mean":
+            part = genesis.cat([part.new_full((1, *part.shape[1:]), initial), part])
+        over = initial / count if initial is not None and reduce == "mean" else 0  # which counts as no element of its own
+        results.append(reductions[reduce](part, 0) + over if over else reductions[reduce](part, 0))
+    return genesis.stack(results)
+
+
+def _refused(row: Tensor, lengths: list[int]) -> Any:
+    raise ValueError(f"segment_reduce: lengths add up to {sum(lengths)}; want {row.shape[0]}, the extent of data")
+
+
+replayable_module(__name__)

@@ -1,0 +1,144 @@
+"""Python functions of elements, one by one; and what Tensor has by PyTorch's names alone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from genesis.functions.creation import as_shape
+from genesis.functions.overrides import function
+from genesis.ir.annotations import AnyFunction, Extents
+from genesis.ir.dtypes import DType
+from genesis.ir.replayable import replayable_module
+from genesis.ir.shapes import numel
+from genesis.tensor.from_python import from_data
+from genesis.tensor.handle import Tensor, attribute, method
+from genesis.tensor.in_place import in_place
+from genesis.tensor.views import detach
+
+Number = bool | int | float
+
+
+# ---- functions of elements: slow, one call each ----
+@method
+def apply_(self: Tensor, callable: Callable[[Number], Number]) -> Tensor:
+    """Put `callable` of each element, a Python number, in its place. On the CPU, without gradient, and slow.
+
+    >>> genesis.tensor([1.0, 4.0]).apply_(lambda x: x + 1)
+    tensor([2., 5.])
+    """
+    return _written(self, callable)
+
+
+@method
+def map_(self: Tensor, tensor: Tensor, callable: Callable[[Number, Number], Number]) -> Tensor:
+    """Put `callable` of each element and that of `tensor`, which broadcasts, in its place. As slow as `apply_`.
+
+    >>> genesis.tensor([1.0, 4.0]).map_(genesis.tensor([2.0]), lambda x, y: x * y)
+    tensor([2., 8.])
+    """
+    return _written(self, callable, tensor)
+
+
+@method
+def map2_(self: Tensor, x: Tensor, y: Tensor, callable: Callable[[Number, Number, Number], Number]) -> Tensor:
+    """Put `callable` of each element and those of `x` and `y`, which broadcast, in its place. As slow as `apply_`.
+
+    >>> genesis.tensor([1.0, 4.0]).map2_(genesis.tensor([2.0]), genesis.tensor([3.0]), lambda x, y, z: x * y + z)
+    tensor([ 5., 11.])
+    """
+    return _written(self, callable, x, y)
+
+
+def _written(self: Tensor, callable: AnyFunction, *others: Tensor) -> Tensor:
+    if self.requires_grad or any(other.requires_grad for other in others):
+        raise RuntimeError("apply_: Python functions of elements have no gradient; use detach()")
+    lists = [other.expand(self.shape).reshape(-1).tolist() for other in (self, *others)]
+    results = [callable(*elements) for elements in zip(*lists, strict=True)]
+    return self.copy_(from_data(results, self.dtype, device=self.device).reshape(self.shape))
+
+
+# ---- old spellings ----
+@method
+def resize(self: Tensor, *sizes: Extents) -> Tensor:
+    """`reshape`, of as many elements. Raises RuntimeError for another number of them.
+
+    >>> genesis.arange(4).resize(2, 2)
+    tensor([[0, 1],
+            [2, 3]])
+    """
+    shape = as_shape("resize", sizes)
+    if numel(shape) != numel(self.shape):
+        raise RuntimeError(f"resize: shape {self.shape} has {numel(self.shape)} elements, {shape} {numel(shape)}; want as many")
+    return self.reshape(shape)
+
+
+@method
+def resize_as(self: Tensor, tensor: Tensor) -> Tensor:
+    """`resize`, to the shape of `tensor`."""
+    return resize(self, tensor.shape)
+
+
+@method
+def float_power_(self: Tensor, exponent: Tensor | float) -> Tensor:
+    """`float_power`, in place, of a float64 tensor. Raises RuntimeError for another dtype."""
+    if self.dtype.name != "float64":
+        raise RuntimeError(f"float_power_: the tensor is {self.dtype.name}; want float64, which the result has")
+    return in_place(self, "float_power", exponent)
+
+
+@function()
+def detach_copy(input: Tensor) -> Tensor:
+    """A copy without derivation."""
+    return detach(input).clone()
+
+
+@method
+def module_load(self: Tensor, other: Tensor, assign: bool = False) -> Tensor:
+    """What `load_state_dict` puts in this tensor's place: itself with the values of `other`; with `assign`, that one."""
+    return other.detach() if assign else self.copy_(other).detach()
+
+
+# ---- what is the same for all tensors here ----
+def _constant(name: str, value: object, doc: str) -> None:
+    def answer(self: Tensor) -> object:
+        return value
+
+    answer.__name__ = answer.__qualname__ = name
+    answer.__module__, answer.__doc__, answer.__annotations__["return"] = "genesis", doc, type(value)
+    attribute(answer)
+
+
+for _name, _value, _doc in (
+    ("output_nr", 0, "0: a node of the graph of gradients has one result."),
+    ("is_xla", False, "Whether it is on a TPU: no."),
+    ("volatile", False, "Whether it is a Variable of PyTorch 0.3 without gradients: no."),
+    ("name", None, "None: tensors have no names."),
+):
+    _constant(_name, _value, _doc)
+
+
+@attribute
+def grad_dtype(self: Tensor) -> DType:
+    """The dtype of its gradient: its own."""
+    return self.dtype
+
+
+# ---- what PyTorch has removed ----
+def removed(name: str, instead: str) -> AnyFunction:
+    """A function that raises RuntimeError, and names what it was removed for."""
+
+    def gone(self: Tensor, *args: object, **kwargs: object) -> None:
+        raise RuntimeError(f"{name}: PyTorch has removed it; use {instead}")
+
+    gone.__name__ = gone.__qualname__ = name
+    gone.__module__, gone.__doc__ = "genesis", f"Raises RuntimeError, as PyTorch's: it was removed for {instead}."
+    return gone
+
+
+REMOVED = {name: method(removed(name, instead)) for name, instead in {
+    "eig": "linalg.eig", "lstsq": "linalg.lstsq", "solve": "linalg.solve", "symeig": "linalg.eigh",
+    "reinforce": "distributions",
+}.items()}
+
+
+replayable_module(__name__)

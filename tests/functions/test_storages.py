@@ -1,0 +1,115 @@
+"""Storages as objects, tensors that are moved to others, and Python functions of elements. Values are torch's."""
+
+import numpy as np
+import pytest
+import torch
+
+import genesis
+
+
+def base(lib):
+    return lib.arange(12.0).reshape(3, 4)
+
+
+QUESTIONS = """
+    x[1:].storage().tolist()
+    x.T.storage().size()
+    len(x[0].untyped_storage())
+    x[1:].untyped_storage().nbytes()
+    x.untyped_storage().data_ptr() == x[1:].untyped_storage().data_ptr()
+    x.storage()[2]
+    x.int().storage().element_size()
+    x.clone().untyped_storage().data_ptr() == x.untyped_storage().data_ptr()
+    x.T.is_set_to(x.T)
+    x.is_set_to(x.T)
+    x.is_set_to(lib.arange(12.0))
+    x.T.dim_order()
+    lib.zeros(2, 3, 4).permute(1, 2, 0).dim_order()
+    x.new(2, 2).shape
+    x.int().new([1.0, 2.0])
+    x.new(x).is_set_to(x)
+    x.set_().shape
+    x.set_(lib.ones(2))
+    x.set_(x.clone().storage(), 1, (2, 2), (1, 3))
+    x.as_strided_((2, 2), (1, 4), 1)
+    x.resize(4, 3)
+    x.resize_as(lib.zeros(2, 6))
+    x.double().float_power_(2)
+    x.apply_(lambda v: v * v)
+    x.map_(lib.ones(4), lambda a, b: a - b)
+    x.map2_(x.clone(), lib.ones(3, 1), lambda a, b, c: a * b + c)
+    x.hash_tensor()
+    x.int().hash_tensor(1, keepdim=True)
+    x.module_load(lib.ones(3, 4))
+    (x.output_nr, x.is_xla, x.volatile, x.name)
+    x.const_data_ptr() == x.data_ptr()
+    lib.detach_copy(x).is_set_to(x)
+    x.slice_inverse(x.T).shape
+"""
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+@pytest.mark.parametrize("call", [line.strip() for line in QUESTIONS.strip().splitlines()])
+def test_answers_are_torchs(call):
+    found = []
+    for lib in (genesis, torch):
+        answer = eval(call, {"lib": lib, "x": base(lib)})
+        found.append(answer.tolist() if isinstance(answer, lib.Tensor) else answer)
+    assert found[0] == found[1]
+
+
+def test_a_write_to_a_storage_shows_in_its_tensors():
+    for lib in (genesis, torch):
+        x = base(lib)
+        row = x[1]
+        x.untyped_storage().fill_(0)
+        assert row.tolist() == [0, 0, 0, 0]
+        x.storage()[5] = 3.0
+        row += 1
+        assert row.tolist() == [1, 4, 1, 1] and x.storage()[5] == 4
+
+
+def test_a_tensor_moved_to_another_storage_leaves_its_views_behind():
+    for lib in (genesis, torch):
+        x, y = base(lib), lib.zeros(2)
+        row = x[0]
+        x.set_(y)
+        x[0] = 5
+        row[1] = 7
+        assert x.tolist() == y.tolist() == [5, 0] and row.tolist() == [0, 7, 2, 3]
+        z = base(lib)
+        column = z[:, 1]
+        z.as_strided_((3,), (4,), 1)
+        z += 1
+        assert column.tolist() == z.tolist() == [2, 6, 10]
+
+
+def test_what_cannot_move_is_refused():
+    leaf = genesis.ones(2, requires_grad=True)
+    with pytest.raises(RuntimeError, match="leaf tensor that requires grad"):
+        leaf.set_(genesis.zeros(2))
+    with pytest.raises(RuntimeError, match="holds int64; want the tensor's float32"):
+        genesis.ones(2).set_(genesis.zeros(2, dtype=genesis.int64))
+    with pytest.raises(RuntimeError, match="no gradient; use detach"):
+        leaf.apply_(lambda v: v)
+    for name in ("eig", "lstsq", "solve", "symeig", "reinforce"):
+        with pytest.raises(RuntimeError, match="PyTorch has removed it"):
+            getattr(leaf, name)()
+        with pytest.raises(RuntimeError):
+            getattr(torch.ones(2), name)(torch.ones(2))
+    with genesis.no_grad():
+        assert leaf.set_(genesis.zeros(3)).tolist() == [0, 0, 0] and leaf.requires_grad
+
+
+def test_a_tensor_as_another_class_shares_storage_and_derivation():
+    class Named(genesis.Tensor):
+        pass
+
+    x = genesis.ones(2)
+    named = x.as_subclass(Named)
+    named[0] = 3
+    assert type(named) is Named and x.tolist() == [3, 1]
+    leaf = genesis.tensor([2.0], requires_grad=True)
+    leaf.as_subclass(Named).square().sum().backward()
+    assert leaf.grad.tolist() == [4]
+    assert np.asarray(named).tolist() == [3, 1]
