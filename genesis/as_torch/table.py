@@ -72,6 +72,8 @@ MODULES: dict[str, tuple[Source, ...]] = {
     "torch.nn.utils": (utils, nn),
     "torch.nn.utils.*": (utils,),
     "torch.nn.utils.rnn": (utils.rnn,),
+    "torch.nn.utils.parametrize": (utils.parametrize, nn),
+    "torch.nn.utils.parametrizations": (utils.parametrizations, nn),
     "torch.nn.utils.stateless": (func,),
     "torch.nn.attention": (),
     "torch.optim": (optim,),
