@@ -69,8 +69,8 @@ def array_of(tensor: Tensor) -> Array:
             return tensor._array
         memory = base._array.memory
         shown = (base._changes - tensor._seen) % SHOWN == 0  # nobody has written: it keeps its derivation
-        if memory is not None and (shown or (memory.buffer.shared and (tensor._detached or not base._requires_grad))):
-            # The memory itself, not a copy: the outside may write to it.
+        if memory is not None and (shown or tensor._detached or not base._requires_grad):
+            # The memory itself, not a copy: the outside may write to it, and writes to it are counted.
             refreshed = _laid(tensor._array, memory.at(tensor.layout, tensor.dtype), shown)
         else:
             # Looked at under no_grad, it keeps a derivation all the same: it may be used outside of that later.

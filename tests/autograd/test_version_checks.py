@@ -1,5 +1,7 @@
 """A saved value that was changed in place: backward raises where torch does, and nowhere else."""
 
+from contextlib import nullcontext
+
 import pytest
 import torch
 
@@ -191,3 +193,35 @@ def test_what_a_custom_function_saved():
     w.zero_()
     with pytest.raises(genesis.autograd.ChangedError, match="SquareBackward"):
         y.backward()
+
+
+def writing(view):
+    """A function that writes, through `view` of it, to what the derivation of its result reads through another."""
+    def make(lib):
+        base, w = lib.tensor([0.0, 1.0, 2.0, 3.0]), leaf(lib)
+        half = base[1:3]
+
+        def f(a):
+            y = w * a
+            with lib.no_grad():
+                view(base).add_(1)
+            return y
+
+        return f, half
+
+    return make
+
+
+@pytest.mark.parametrize("calls", [1, 2, 4])
+@pytest.mark.parametrize("view", [lambda b: b, lambda b: b[1:], lambda b: b[1:3].detach(), lambda b: b[1:3][1:].unsqueeze(0)])
+def test_every_call_of_a_function_that_writes_to_what_backward_reads(view, calls):
+    ways = [(torch, None, nullcontext), (genesis, None, nullcontext), (genesis, None, genesis.eager),
+            (genesis, genesis.compile, nullcontext)]
+    for lib, wrap, mode in ways:
+        with mode():
+            f, half = writing(view)(lib)
+            f = f if wrap is None else wrap(f)
+            for _ in range(calls):
+                y = f(half.detach())
+            with pytest.raises(RuntimeError, match="modified by an inplace"):
+                y.sum().backward()
