@@ -14,6 +14,7 @@ from genesis.functions.methods.table import functions_of
 from genesis.functions.overrides import function
 from genesis.functions.public_names import rows_shown
 from genesis.ir.dtypes import DType, int64
+from genesis.ir.errors import ArgumentError
 from genesis.ir.replayable import replayable_module
 from genesis.ir.shapes import numel
 from genesis.tensor.handle import Tensor, method
@@ -49,7 +50,7 @@ def norm(
     if ord is None or (len(axes) if axes is not None else A.ndim) == 1:
         return vector_norm(A, 2 if ord is None else ord, dim, keepdim, dtype=dtype)
     if (axes is None and A.ndim != 2) or (axes is not None and len(axes) != 2):
-        raise ValueError(f"norm: ord {ord!r} of shape {A.shape} over dim {dim}; want a vector or a matrix: one or two axes")
+        raise ArgumentError(f"norm: ord {ord!r} of shape {A.shape} over dim {dim}; want a vector or a matrix: one or two axes")
     return matrix_norm(A, ord, (0, 1) if axes is None else axes, keepdim, dtype=dtype)
 
 
@@ -73,7 +74,7 @@ def matrix_power(A: Tensor, n: int) -> Tensor:
             [0., 1.]])
     """
     if A.ndim < 2 or A.shape[-1] != A.shape[-2]:
-        raise ValueError(f"matrix_power: power {n} of shape {A.shape}; want (.., m, m)")
+        raise ArgumentError(f"matrix_power: power {n} of shape {A.shape}; want (.., m, m)")
     given, (A, n) = A, (inv(A), -n) if n < 0 else (A, n)
     result = None
     while n:
@@ -94,7 +95,7 @@ def multi_dot(tensors: Sequence[Tensor]) -> Tensor:
     tensor(6.)
     """
     if len(tensors) < 2:
-        raise ValueError(f"multi_dot: got {len(tensors)} tensors; want two at least")
+        raise ArgumentError(f"multi_dot: got {len(tensors)} tensors; want two at least")
     return reduce(matmul, tensors)
 
 
@@ -102,7 +103,7 @@ def multi_dot(tensors: Sequence[Tensor]) -> Tensor:
 def cross(input: Tensor, other: Tensor, *, dim: int = -1) -> Tensor:
     """The cross products of vectors of three elements along `dim`. Raises ValueError for other vectors."""
     if input.ndim != other.ndim or not (input.shape[dim:][:1] == other.shape[dim:][:1] == (3,)):
-        raise ValueError(f"cross: shapes {input.shape} and {other.shape}; want as many axes, and 3 elements along dim {dim}")
+        raise ArgumentError(f"cross: shapes {input.shape} and {other.shape}; want as many axes, and 3 elements along dim {dim}")
     return _cross(input, other, dim)
 
 
@@ -162,7 +163,7 @@ def lstsq(A: Tensor, B: Tensor, rcond: float | None = None, *, driver: str | Non
     2.0
     """
     if B.ndim < 2 or A.shape[-2] != B.shape[-2]:
-        raise ValueError(f"lstsq: shapes {A.shape} and {B.shape}; want (.., m, n) and (.., m, k)")
+        raise ArgumentError(f"lstsq: shapes {A.shape} and {B.shape}; want (.., m, n) and (.., m, k)")
     solution = pinv(A) @ B
     left = ((A @ solution - B) ** 2).sum(-2) if A.shape[-2] > A.shape[-1] else A.new_empty(0)
     ranked = driver is None or driver != "gels"
@@ -176,7 +177,7 @@ def tensorinv(A: Tensor, ind: int = 2) -> Tensor:
     """The inverse of what `tensordot` does with `A`, whose first `ind` axes hold as many elements as the others."""
     rows, columns = A.shape[:ind], A.shape[ind:]
     if ind < 1 or numel(rows) != numel(columns):
-        raise ValueError(f"tensorinv: shape {A.shape} parted after {ind} axes; want as many elements before as behind")
+        raise ArgumentError(f"tensorinv: shape {A.shape} parted after {ind} axes; want as many elements before as behind")
     return inv(A.reshape(numel(rows), numel(columns))).reshape(*columns, *rows)
 
 
@@ -186,7 +187,8 @@ def tensorsolve(A: Tensor, B: Tensor, dims: Sequence[int] | None = None) -> Tens
     moved = A if dims is None else A.movedim(tuple(dims), tuple(range(A.ndim - len(dims), A.ndim)))
     columns = moved.shape[B.ndim :]
     if numel(columns) != B.numel() or moved.numel() != B.numel() ** 2:
-        raise ValueError(f"tensorsolve: shapes {A.shape} and {B.shape}; want the first a square matrix, parted as the second")
+        raise ArgumentError(
+            f"tensorsolve: shapes {A.shape} and {B.shape}; want the first a square matrix, parted as the second")
     return solve(moved.reshape(B.numel(), B.numel()), B.reshape(-1)).reshape(columns)
 
 

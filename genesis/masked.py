@@ -15,6 +15,7 @@ from collections.abc import Callable, Sequence
 
 from genesis.functions.comparison import iinfo
 from genesis.ir.dtypes import DType, bool_, float32
+from genesis.ir.errors import ArgumentError
 from genesis.ir.replayable import replayable_module
 from genesis.ops.registry import OPERATIONS
 from genesis.tensor.dispatch import call
@@ -38,7 +39,7 @@ def _filled(name: str, input: Tensor, mask: Tensor | None, value: float | bool, 
     if mask is None:
         return x
     if mask.dtype is not bool_ or mask.ndim > x.ndim:
-        raise ValueError(f"{name}: mask {mask.dtype.name} {mask.shape} of input {x.shape}; want bools that broadcast to it")
+        raise ArgumentError(f"{name}: mask {mask.dtype.name} {mask.shape} of input {x.shape}; want bools that broadcast to it")
     return x.masked_fill(~mask, value)
 
 
@@ -120,7 +121,7 @@ def mean(
     Raises ValueError for integers, without a floating `dtype`.
     """
     if not (dtype or input.dtype).is_floating_point:
-        raise ValueError(f"mean: wants a floating tensor or dtype, got {(dtype or input.dtype).name}")
+        raise ArgumentError(f"mean: wants a floating tensor or dtype, got {(dtype or input.dtype).name}")
     return sum(input, dim, keepdim=keepdim, dtype=dtype, mask=mask) / _counted(input, mask, dim, keepdim)
 
 
@@ -134,7 +135,7 @@ def var(
     Raises ValueError for both.
     """
     if unbiased is not None and correction is not None:
-        raise ValueError(f"var: got unbiased {unbiased} and correction {correction}; want one of them")
+        raise ArgumentError(f"var: got unbiased {unbiased} and correction {correction}; want one of them")
     less = correction if correction is not None else 1 if unbiased is None else int(unbiased)
     x = input.to(dtype or (input.dtype if input.dtype.is_floating_point else float32))
     d = x - mean(x, dim, keepdim=True, mask=mask)

@@ -12,6 +12,7 @@ from genesis.functions.creation import Placing, as_shape, check_placing
 from genesis.functions.random_draws import drawn, draws
 from genesis.ir.annotations import Extents
 from genesis.ir.dtypes import DType, as_dtype, float32, float64, get_default_dtype, int64
+from genesis.ir.errors import ArgumentError
 from genesis.ir.replayable import replayable_module
 from genesis.runtime import rng
 from genesis.runtime.devices import Device, DeviceLike, device_of
@@ -134,7 +135,7 @@ def randint(
     if size is None or high is None:
         raise TypeError("randint: wants (high, size) or (low, high, size)")
     if low >= high:
-        raise ValueError(f"randint: low {low} must be less than high {high}")
+        raise ArgumentError(f"randint: low {low} must be less than high {high}")
     shape = as_shape("randint", (size,))
     drawn_ints = drawn("randint", shape, dtype or int64, int(low), int(high), device=place, generator=generator)
     return drawn_ints.requires_grad_(requires_grad)
@@ -201,7 +202,7 @@ def _counts(name: str, generator: Generator | None, device: Device, dtype: DType
     """Counts that NumPy draws, with a seed from the generator's stream."""
     values = [parameter.detach().double().numpy(force=True) for parameter in parameters]
     if any(not np.isfinite(v).all() or (v < 0).any() for v in values):
-        raise ValueError(f"{name}: a parameter is infinite, NaN or negative")
+        raise ArgumentError(f"{name}: a parameter is infinite, NaN or negative")
     key = [word & (1 << 64) - 1 for word in draws(1, generator)]
     return from_data(draw(np.random.Generator(np.random.Philox(key=key)), *values), dtype, device=device)
 
@@ -230,7 +231,7 @@ def binomial(count: Tensor, prob: Tensor, generator: Generator | None = None) ->
     tensor([0., 3.])
     """
     if bool((prob > 1).any()):
-        raise ValueError("binomial: prob has elements above 1; want probabilities")
+        raise ArgumentError("binomial: prob has elements above 1; want probabilities")
     never = (count + prob) * 0
     return _counts("binomial", generator, prob.device, never.dtype, _binomial, count, prob) + never
 
@@ -263,13 +264,14 @@ def multinomial(input: Tensor, num_samples: int, replacement: bool = False, *, g
     if not weights.is_floating_point():
         raise TypeError(f"multinomial: probabilities must be floating, got {input.dtype.name}")
     if weights.ndim not in (1, 2):
-        raise ValueError(f"multinomial: probabilities must be 1-d or 2-d, got shape {input.shape}")
+        raise ArgumentError(f"multinomial: probabilities must be 1-d or 2-d, got shape {input.shape}")
     if num_samples < 1 or (not replacement and num_samples > weights.shape[-1]):
-        raise ValueError(f"multinomial: cannot draw {num_samples} of {weights.shape[-1]}; want 1 or more, and replacement=True "
-                         "for more than there are")
+        raise ArgumentError(
+            f"multinomial: cannot draw {num_samples} of {weights.shape[-1]}; want 1 or more, and replacement=True for more "
+            "than there are")
     p = weights.double().numpy(force=True)
     if not np.isfinite(p).all() or (p < 0).any() or (p.sum(-1) <= 0).any():
-        raise ValueError("multinomial: a row of probabilities has infinite, NaN or negative ones, or zeros alone")
+        raise ArgumentError("multinomial: a row of probabilities has infinite, NaN or negative ones, or zeros alone")
     if replacement:
         edges = p.cumsum(-1)
         edges /= edges[..., -1:]

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from genesis.execution.plan import Plan
+from genesis.ir.errors import also_runtime_error
 from genesis.runtime.memory import Buffer
 from genesis.runtime.native import UnfinishedError
 from genesis.tracing.memory import Memory
@@ -19,7 +20,7 @@ LOSSES = IndexError, np.linalg.LinAlgError, UnfinishedError  # what a flush rais
 def lose(trace: Trace, failed: int, found: Exception) -> Exception:
     """Give up the values that depend on the one that failed, and undo the writes that came after it."""
     line = trace.line_of(failed)
-    trace.failure = error = type(found)(f"{found} (at {line[0]}:{line[1]})") if line else found
+    trace.failure = error = also_runtime_error(type(found)(f"{found} (at {line[0]}:{line[1]})") if line else found)
     trace.lost = lost = {failed} | trace.lost
     for index, node in enumerate(trace.nodes):
         if not lost.isdisjoint(node.inputs):

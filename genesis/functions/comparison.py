@@ -9,6 +9,7 @@ from genesis.functions.overrides import overridable_method
 from genesis.ir import dtypes, shapes
 from genesis.ir.annotations import Extents, Scalar
 from genesis.ir.dtypes import DType, as_dtype
+from genesis.ir.errors import ArgumentError
 from genesis.ir.replayable import replayable_module
 from genesis.ops.registry import OPERATIONS
 from genesis.tensor.dispatch import call
@@ -40,7 +41,7 @@ def allclose(input: Tensor, other: Tensor, rtol: float = 1e-5, atol: float = 1e-
 def is_nonzero(input: Tensor) -> bool:
     """Whether the one element is not zero. Raises ValueError for another number of elements."""
     if input.numel() != 1:
-        raise ValueError(f"is_nonzero: wants one element, got shape {input.shape}; use any() or all()")
+        raise ArgumentError(f"is_nonzero: wants one element, got shape {input.shape}; use any() or all()")
     return bool(input.item())
 
 

@@ -10,6 +10,7 @@ from genesis.functions.overrides import FUNCTIONS
 from genesis.functions.public_names import function_named
 from genesis.ir.annotations import AnyFunction, Extents
 from genesis.ir.dtypes import DType, as_dtype, get_default_dtype
+from genesis.ir.errors import ArgumentError
 from genesis.ir.replayable import replayable_module
 from genesis.ir.shapes import contiguous_strides, numel
 from genesis.ops.registry import OPERATIONS
@@ -61,7 +62,7 @@ def empty_strided(
     (1, 2)
     """
     if len(size) != len(stride):
-        raise ValueError(f"empty_strided: size {tuple(size)}, stride {tuple(stride)}; want one for each axis")
+        raise ArgumentError(f"empty_strided: size {tuple(size)}, stride {tuple(stride)}; want one for each axis")
     needed = sum([(extent - 1) * step for extent, step in zip(size, stride, strict=True)]) + 1 if numel(tuple(size)) else 0
     storage = empty(needed, dtype=as_dtype("empty_strided", dtype or get_default_dtype()), device=device)
     result: Tensor = storage.as_strided(tuple(size), tuple(stride), 0)
@@ -81,7 +82,7 @@ def empty_permuted(
     """
     order = tuple(physical_layout)
     if sorted(order) != [*range(len(size))]:
-        raise ValueError(f"empty_permuted: physical_layout {order} must name each of the {len(size)} axes once")
+        raise ArgumentError(f"empty_permuted: physical_layout {order} must name each of the {len(size)} axes once")
     strides = contiguous_strides(tuple([size[axis] for axis in order]))
     stride = [strides[order.index(axis)] for axis in range(len(size))]
     return empty_strided(size, stride, dtype=dtype, device=device, requires_grad=requires_grad)
@@ -111,7 +112,7 @@ def resize_(self: Tensor, *sizes: Extents) -> Tensor:
     if self.requires_grad:
         raise RuntimeError("resize_: a tensor that requires grad cannot be resized; use detach()")
     if any(extent < 0 for extent in shape):
-        raise ValueError(f"resize_: extents must not be negative, got {shape}")
+        raise ArgumentError(f"resize_: extents must not be negative, got {shape}")
     if shape == self.shape:
         return self
     refuse("a tensor is resized")
@@ -140,10 +141,10 @@ def unravel_index(indices: Tensor, shape: Extents) -> tuple[Tensor, ...]:
     if array_of(indices).node.dtype.category != 1:
         raise TypeError(f"unravel_index: indices must be integers, got {indices.dtype.name}")
     if any(extent < 0 for extent in extents):
-        raise ValueError(f"unravel_index: shape must not be negative, got {extents}")
+        raise ArgumentError(f"unravel_index: shape must not be negative, got {extents}")
     values = indices.numpy(force=True)
     if values.size and not (values >= -numel(extents)).all() & (values < numel(extents)).all():
-        raise ValueError(f"unravel_index: an index is out of range for shape {extents}")
+        raise ArgumentError(f"unravel_index: an index is out of range for shape {extents}")
     strides = contiguous_strides(extents)
     return tuple([(indices // max(step, 1)) % extent for step, extent in zip(strides, extents, strict=True)])
 

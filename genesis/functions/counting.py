@@ -10,6 +10,7 @@ import numpy as np
 from genesis.functions.methods.conversion import values_of
 from genesis.functions.overrides import overridable, overridable_method
 from genesis.ir.dtypes import float64
+from genesis.ir.errors import ArgumentError
 from genesis.ir.replayable import replayable_module
 from genesis.ir.shapes import normalize_axis
 from genesis.ops.registry import OPERATIONS
@@ -27,11 +28,11 @@ def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -
     """
     values = values_of(input)
     if values.ndim != 1 or values.dtype.kind not in "iu" or (values < 0).any():
-        raise ValueError(f"bincount: wants a vector of ints, 0 or more, got {input.dtype.name} of shape {input.shape}")
+        raise ArgumentError(f"bincount: wants a vector of ints, 0 or more, got {input.dtype.name} of shape {input.shape}")
     if weights is not None and weights.shape != input.shape:
-        raise ValueError(f"bincount: weights have shape {weights.shape}; want {input.shape}")
+        raise ArgumentError(f"bincount: weights have shape {weights.shape}; want {input.shape}")
     if minlength < 0:
-        raise ValueError(f"bincount: minlength is {minlength}; want 0 or more")
+        raise ArgumentError(f"bincount: minlength is {minlength}; want 0 or more")
     length = max(minlength, int(values.max()) + 1 if values.size else 0)
     source = from_data(1, device=input.device).expand(input.shape) if weights is None else weights
     if weights is not None and weights.dtype.name != "float32":
@@ -54,7 +55,7 @@ def histc(input: Tensor, bins: int = 100, min: float = 0, max: float = 0) -> Ten
 
 def _ends(input: Tensor, low: float, high: float) -> tuple[float, float]:
     if high < low:
-        raise ValueError(f"histc: min is {low} and max {high}; want max to be greater")
+        raise ArgumentError(f"histc: min is {low} and max {high}; want max to be greater")
     if low == high and input.numel():
         low, high = float(input.min()), float(input.max())
     return (low - 1, high + 1) if low == high else (low, high)
@@ -110,14 +111,14 @@ def histogramdd(
             [1., 1.]])
     """
     if input.ndim < 2 or not input.dtype.is_floating_point:
-        raise ValueError(f"histogramdd: wants points (.., d) of floats, got {input.dtype.name} of shape {input.shape}")
+        raise ArgumentError(f"histogramdd: wants points (.., d) of floats, got {input.dtype.name} of shape {input.shape}")
     axes, points = input.shape[-1], values_of(input).reshape(-1, input.shape[-1]).astype(np.float64)
     given = [bins] * axes if isinstance(bins, int) else list(bins)
     if len(given) != axes or (range is not None and len(range) != 2 * axes):
         met = f"{len(given)} bins and range {range} of shape {input.shape}"
-        raise ValueError(f"histogramdd: {met}; want {axes} bins, and twice as many ends")
+        raise ArgumentError(f"histogramdd: {met}; want {axes} bins, and twice as many ends")
     if weight is not None and weight.shape != input.shape[:-1]:
-        raise ValueError(f"histogramdd: weight has shape {weight.shape}; want {input.shape[:-1]}")
+        raise ArgumentError(f"histogramdd: weight has shape {weight.shape}; want {input.shape[:-1]}")
     edges: list[Any] = [values_of(b).astype(np.float64) if isinstance(b, Tensor) else b for b in given]
     between = None if range is None else [*zip(range[::2], range[1::2], strict=True)]
     weights = None if weight is None else values_of(weight).reshape(-1).astype(np.float64)
@@ -191,12 +192,12 @@ def repeat_interleave(
     axis = normalize_axis("repeat_interleave", dim or 0, x.ndim)
     if isinstance(repeats, Tensor) and repeats.numel() != 1:
         if repeats.shape != (x.shape[axis],):
-            raise ValueError(f"repeat_interleave: repeats have shape {repeats.shape}; want one count, or ({x.shape[axis]},)")
+            raise ArgumentError(f"repeat_interleave: repeats have shape {repeats.shape}; want one count, or ({x.shape[axis]},)")
         places = np.repeat(np.arange(x.shape[axis]), values_of(repeats))
         return call(OPERATIONS["index_select"], (x, axis, from_data(places, device=input.device)))
     count = int(repeats)
     if count < 0:
-        raise ValueError(f"repeat_interleave: repeats is {count}; want 0 or more")
+        raise ArgumentError(f"repeat_interleave: repeats is {count}; want 0 or more")
     spread = x.unsqueeze(axis + 1).expand(*x.shape[: axis + 1], count, *x.shape[axis + 1 :])
     result = spread.reshape(*x.shape[:axis], x.shape[axis] * count, *x.shape[axis + 1 :])
     return result.clone() if count == 1 else result  # a result of its own, not a view

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 
 from genesis.ir.annotations import Extents, Options
 from genesis.ir.dtypes import DType, dtype_of_scalar, from_numpy_dtype, get_default_dtype, int64
+from genesis.ir.errors import ArgumentError
 from genesis.ir.replayable import replayable_module
 from genesis.ops.registry import OPERATIONS
 from genesis.runtime.devices import DeviceLike, device_of
@@ -30,7 +31,7 @@ def as_shape(name: str, size: Sequence[Extents]) -> tuple[int, ...]:
     except AttributeError:
         raise TypeError(f"{name}: extents must be ints, got {tuple(extents)}") from None
     if builtins.any(extent < 0 for extent in shape):
-        raise ValueError(f"{name}: extents must not be negative, got {shape}")
+        raise ArgumentError(f"{name}: extents must not be negative, got {shape}")
     return shape
 
 
@@ -100,7 +101,7 @@ def from_dlpack(ext_tensor: Any, *, device: DeviceLike = None, copy: bool | None
     target = result.device if device is None else device_of(device)
     if target is not result.device:
         if copy is False:
-            raise ValueError(f"from_dlpack: copy=False, but the array is on {result.device}, not on {target}")
+            raise ArgumentError(f"from_dlpack: copy=False, but the array is on {result.device}, not on {target}")
         return result.to(target)
     return result.clone() if copy else result
 
@@ -264,7 +265,7 @@ def arange(
         start, end = 0, start
     start, end, step = (v.item() if isinstance(v, Tensor | np.generic) else v for v in (start, end, step))
     if step == 0 or (end - start) * step < 0:
-        raise ValueError(f"arange: step {step} does not lead from {start} to {end}")
+        raise ArgumentError(f"arange: step {step} does not lead from {start} to {end}")
     if dtype is None:
         whole = builtins.all(isinstance(v, int) for v in (start, end, step))
         dtype = int64 if whole else get_default_dtype()
@@ -283,7 +284,7 @@ def linspace(
     tensor([0.0000, 0.2500, 0.5000, 0.7500, 1.0000])
     """
     if steps < 0:
-        raise ValueError(f"linspace: steps must not be negative, got {steps}")
+        raise ArgumentError(f"linspace: steps must not be negative, got {steps}")
     values = np.linspace(float(start), float(end), steps)
     return from_data(values, dtype or get_default_dtype(), requires_grad, device)
 
@@ -340,7 +341,7 @@ def meshgrid(*tensors: Tensor | Sequence[Tensor], indexing: str = "ij") -> tuple
     """
     listed: list[Any] = [*(tensors[0] if len(tensors) == 1 and isinstance(tensors[0], list | tuple) else tensors)]
     if indexing not in ("ij", "xy"):
-        raise ValueError(f"meshgrid: indexing must be 'ij' or 'xy', got {indexing!r}")
+        raise ArgumentError(f"meshgrid: indexing must be 'ij' or 'xy', got {indexing!r}")
     exchanged = indexing == "xy" and len(listed) > 1
     if exchanged:
         listed[0], listed[1] = listed[1], listed[0]

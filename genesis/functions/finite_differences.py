@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from genesis.functions.creation import arange
 from genesis.functions.overrides import overridable
 from genesis.ir.dtypes import get_default_dtype
+from genesis.ir.errors import ArgumentError
 from genesis.ir.replayable import replayable_module
 from genesis.ir.shapes import normalize_axis
 from genesis.ops.registry import OPERATIONS
@@ -35,9 +36,10 @@ def gradient(
     spacing = 1 if spacing is None else spacing
     steps = [spacing] * len(axes) if isinstance(spacing, int | float) else list(spacing)
     if len({*axes}) < len(axes):
-        raise ValueError(f"gradient: dim {listed} names an axis more than once")
+        raise ArgumentError(f"gradient: dim {listed} names an axis more than once")
     if edge_order not in (1, 2) or len(steps) != len(axes):
-        raise ValueError(f"gradient: order {edge_order}, {len(steps)} spacings for {len(axes)} axes; want 1 or 2, and one each")
+        raise ArgumentError(
+            f"gradient: order {edge_order}, {len(steps)} spacings for {len(axes)} axes; want 1 or 2, and one each")
     x = input if input.dtype.is_floating_point else input.to(get_default_dtype())
     return tuple([_along(x, axis, step, edge_order) for axis, step in zip(axes, steps, strict=True)])
 
@@ -45,10 +47,10 @@ def gradient(
 def _along(x: Tensor, axis: int, step: float | Tensor, edge_order: int) -> Tensor:
     extent = x.shape[axis]
     if extent <= edge_order:
-        raise ValueError(f"gradient: axis {axis} has extent {extent}; want {edge_order + 1} at least")
+        raise ArgumentError(f"gradient: axis {axis} has extent {extent}; want {edge_order + 1} at least")
     places = step if isinstance(step, Tensor) else arange(extent, dtype=x.dtype, device=x.device) * float(step)
     if places.shape != (extent,):
-        raise ValueError(f"gradient: the places along axis {axis} have shape {places.shape}; want ({extent},)")
+        raise ArgumentError(f"gradient: the places along axis {axis} have shape {places.shape}; want ({extent},)")
     gaps = (places.narrow(0, 1, extent - 1) - places.narrow(0, 0, extent - 1)).to(x.dtype)
     gaps = gaps.reshape(*[-1 if a == axis else 1 for a in range(x.ndim)])
     slopes = (x.narrow(axis, 1, extent - 1) - x.narrow(axis, 0, extent - 1)) / gaps

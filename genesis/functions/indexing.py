@@ -15,6 +15,7 @@ import numpy as np
 
 from genesis.functions.methods.conversion import values_of
 from genesis.ir.dtypes import bool_, uint8
+from genesis.ir.errors import ArgumentError
 from genesis.ir.replayable import replayable_module
 from genesis.ops.registry import OPERATIONS
 from genesis.ops.views import Item
@@ -142,7 +143,7 @@ def _axes_of(part: Part) -> int:
 def _sliced(part: slice) -> Item:
     start, stop, step = (None if v is None else operator.index(v) for v in (part.start, part.stop, part.step))
     if step is not None and step <= 0:
-        raise ValueError(f"index: step must be greater than zero; a slice's step must be positive, got {step}: use flip()")
+        raise ArgumentError(f"index: step must be greater than zero; a slice's step must be positive, got {step}: use flip()")
     return start, stop, step
 
 

@@ -9,6 +9,7 @@ from genesis.functions.comparison import finfo
 from genesis.functions.methods.table import functions_of
 from genesis.functions.overrides import function
 from genesis.functions.random_draws import drawn
+from genesis.ir.errors import ArgumentError
 from genesis.ir.replayable import replayable_module
 from genesis.tensor.handle import Tensor
 from genesis.tracing.state import recording
@@ -39,7 +40,7 @@ def svd_lowrank(A: Tensor, q: int | None = 6, niter: int | None = 2, M: Tensor |
     """
     q = min(A.shape[-2:]) if q is None else q
     if not 0 <= q <= min(A.shape[-2:]):
-        raise ValueError(f"svd_lowrank: q is {q}; want 0 to {min(A.shape[-2:])}, the smaller side of {A.shape}")
+        raise ArgumentError(f"svd_lowrank: q is {q}; want 0 to {min(A.shape[-2:])}, the smaller side of {A.shape}")
     A = A if M is None else A - M
     if A.shape[-2] < A.shape[-1]:
         V, S, U = _of_tall(A.mT, q, niter)
@@ -66,7 +67,7 @@ def pca_lowrank(A: Tensor, q: int | None = None, center: bool = True, niter: int
     """
     q = min(6, *A.shape[-2:]) if q is None else q
     if niter < 0:
-        raise ValueError(f"pca_lowrank: niter is {niter}; want 0 or more")
+        raise ArgumentError(f"pca_lowrank: niter is {niter}; want 0 or more")
     return svd_lowrank(A - A.mean(-2, keepdim=True) if center else A, q, niter)
 
 
@@ -92,7 +93,7 @@ def lobpcg(
     k = (1 if X is None else X.shape[-1]) if k is None else k
     width = (k if n is None else n) if X is None else X.shape[-1]
     if A.ndim < 2 or A.shape[-2] != m or not 1 <= k <= width or m < 3 * width:
-        raise ValueError(f"lobpcg: A is {A.shape}, k {k} and n {width}; want (.., m, m), 1 <= k <= n and m >= 3 n")
+        raise ArgumentError(f"lobpcg: A is {A.shape}, k {k} and n {width}; want (.., m, m), 1 <= k <= n and m >= 3 n")
     tol = finfo(A.dtype).eps ** 0.5 if tol is None else tol
     sign = -1 if largest is None or largest else 1
     with recording(False) as again, again:

@@ -10,6 +10,7 @@ import numpy as np
 from genesis.functions.methods.conversion import values_of
 from genesis.ir.annotations import Scalar
 from genesis.ir.dtypes import bool_, get_default_dtype, int64
+from genesis.ir.errors import ArgumentError
 from genesis.runtime.devices import CPU
 from genesis.tensor.handle import Tensor, method
 
@@ -52,7 +53,7 @@ def set_printoptions(
     >>> genesis.set_printoptions(profile="default")
     """
     if profile is not None and profile not in _PROFILES:
-        raise ValueError(f"set_printoptions: profile must be one of {', '.join(_PROFILES)}, got {profile!r}")
+        raise ArgumentError(f"set_printoptions: profile must be one of {', '.join(_PROFILES)}, got {profile!r}")
     given = {"precision": precision, "threshold": threshold, "edgeitems": edgeitems, "linewidth": linewidth}
     options = _PROFILES[profile] if profile else _options[0]
     options = replace(options, **{k: v for k, v in given.items() if v is not None})  # type: ignore[arg-type]

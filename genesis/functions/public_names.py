@@ -10,6 +10,7 @@ from genesis import ops
 from genesis.functions.methods.table import function_of
 from genesis.functions.overrides import FUNCTIONS, OVERRIDABLE, OVERRIDES
 from genesis.ir.annotations import AnyFunction
+from genesis.ir.errors import ArgumentError
 from genesis.ir.replayable import replayable_module
 from genesis.ops.registry import OPERATIONS, Operation, names_in, row_at
 from genesis.tensor.handle import Tensor
@@ -82,14 +83,14 @@ def register_function(name: str, function: AnyFunction) -> None:
     tensor(3.)
     """
     if name not in OVERRIDABLE and (name not in OPERATIONS or not OPERATIONS[name].public):
-        raise ValueError(f"register_function: {name!r} is no operation of genesis; register_operation adds a new one")
+        raise ArgumentError(f"register_function: {name!r} is no operation of genesis; register_operation adds a new one")
     OVERRIDES[name] = _callable("register_function", name, function)
 
 
 def unregister_function(name: str) -> None:
     """Undo `register_function`. Raises ValueError if nothing is registered under `name`."""
     if OVERRIDES.pop(name, None) is None:
-        raise ValueError(f"unregister_function: nothing is registered under {name!r}")
+        raise ArgumentError(f"unregister_function: nothing is registered under {name!r}")
 
 
 def register_operation(name: str, function: AnyFunction) -> None:
@@ -102,9 +103,9 @@ def register_operation(name: str, function: AnyFunction) -> None:
     tensor(4.)
     """
     if not isinstance(name, str) or not name.isidentifier() or name.startswith("_"):
-        raise ValueError(f"register_operation: {name!r} is no public name; want an identifier such as 'my_op'")
+        raise ArgumentError(f"register_operation: {name!r} is no public name; want an identifier such as 'my_op'")
     if name not in _registered and any(hasattr(module, name) for module in _namespaces):
-        raise ValueError(f"register_operation: genesis has a {name!r} already; take another name, or register_function")
+        raise ArgumentError(f"register_operation: genesis has a {name!r} already; take another name, or register_function")
     for module in _namespaces:
         setattr(module, name, _callable("register_operation", name, function))
     _registered.add(name)
@@ -113,7 +114,7 @@ def register_operation(name: str, function: AnyFunction) -> None:
 def unregister_operation(name: str) -> None:
     """Undo `register_operation`. Raises ValueError if there is no such operation."""
     if name not in _registered:
-        raise ValueError(f"unregister_operation: nothing is registered under {name!r}")
+        raise ArgumentError(f"unregister_operation: nothing is registered under {name!r}")
     _registered.remove(name)
     for module in _namespaces:
         delattr(module, name)

@@ -11,6 +11,7 @@ from genesis.functions.creation import full
 from genesis.functions.indexing import positions_of
 from genesis.functions.methods.conversion import values_of
 from genesis.functions.overrides import overridable, overridable_method
+from genesis.ir.errors import ArgumentError
 from genesis.ir.replayable import replayable_module
 from genesis.ir.shapes import broadcast_shapes, normalize_axis
 from genesis.ops.registry import OPERATIONS
@@ -85,7 +86,7 @@ def masked_scatter(input: Tensor, mask: Tensor, source: Tensor) -> Tensor:
     mask = view(mask, "expand", result.shape)
     count = int(values_of(mask).sum())
     if count > source.numel():
-        raise ValueError(f"masked_scatter: the mask holds at {count} places and source has {source.numel()} elements")
+        raise ArgumentError(f"masked_scatter: the mask holds at {count} places and source has {source.numel()} elements")
     result[mask] = source.reshape(-1)[:count]
     return result
 
@@ -121,7 +122,7 @@ def nonzero_static(input: Tensor, *, size: int, fill_value: int = -1) -> Tensor:
     [[1], [3], [-1]]
     """
     if size < 0:
-        raise ValueError(f"nonzero_static: size is {size}; want 0 or more")
+        raise ArgumentError(f"nonzero_static: size is {size}; want 0 or more")
     found = np.argwhere(values_of(input))[:size]
     places = np.full((size, input.ndim), fill_value, np.int64)
     places[: len(found)] = found
@@ -168,12 +169,12 @@ def _along(name: str, input: Tensor, dim: int, index: Tensor, source: Tensor, ac
         return _along(name, input.reshape(1), dim, index, source, accumulate).reshape(())
     axis = normalize_axis(name, dim, input.ndim)
     if index.ndim > 1:
-        raise ValueError(f"{name}: index must be 1-d, got shape {index.shape}")
+        raise ArgumentError(f"{name}: index must be 1-d, got shape {index.shape}")
     want = (*input.shape[:axis], index.numel(), *input.shape[axis + 1 :])
     if not input.ndim:
         return _along(name, input.reshape(1), dim, index, source.reshape(-1), accumulate).reshape(())
     if source.shape not in (want, ()):
-        raise ValueError(f"{name}: source has shape {source.shape}; want {want}")
+        raise ArgumentError(f"{name}: source has shape {source.shape}; want {want}")
     return call(OPERATIONS["index_put"], (input, source, (axis,), accumulate, index.reshape(-1)))
 
 

@@ -7,6 +7,7 @@ from itertools import pairwise
 
 from genesis.functions.overrides import function, keywords, overridable, overridable_method
 from genesis.ir.annotations import Tree
+from genesis.ir.errors import ArgumentError
 from genesis.ir.replayable import replayable_module
 from genesis.ir.shapes import broadcast_shapes, normalize_axis
 from genesis.ops.joining import ranked
@@ -29,13 +30,13 @@ def split(input: Tensor, split_size: int | Sequence[int], dim: int = 0) -> tuple
     extent = input.shape[axis]
     if isinstance(split_size, int):
         if split_size <= 0:
-            raise ValueError(f"split: split_size must be positive, got {split_size}")
+            raise ArgumentError(f"split: split_size must be positive, got {split_size}")
         count = max(1, -(-extent // split_size))
         sizes = [min(split_size, extent - i * split_size) for i in range(count)]
     else:
         sizes = [int(s) for s in split_size]
         if sum(sizes) != extent or any(s < 0 for s in sizes):
-            raise ValueError(f"split: sizes {sizes} do not add up to extent {extent} of dim {dim}")
+            raise ArgumentError(f"split: sizes {sizes} do not add up to extent {extent} of dim {dim}")
     edges = [sum(sizes[:i]) for i in range(len(sizes) + 1)]
     return _cut(input, axis, edges)
 
@@ -49,7 +50,7 @@ def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
     (tensor([0, 1]), tensor([2, 3]), tensor([4]))
     """
     if chunks <= 0:
-        raise ValueError(f"chunk: chunks must be positive, got {chunks}")
+        raise ArgumentError(f"chunk: chunks must be positive, got {chunks}")
     axis = _axis("chunk", input, dim)
     if not input.shape[axis]:
         return _cut(input, axis, [0] * (chunks + 1))
@@ -73,7 +74,7 @@ def tensor_split(
     if isinstance(indices_or_sections, int):
         sections = indices_or_sections
         if sections <= 0:
-            raise ValueError(f"tensor_split: sections must be positive, got {sections}")
+            raise ArgumentError(f"tensor_split: sections must be positive, got {sections}")
         size, larger = divmod(extent, sections)
         edges = [i * size + min(i, larger) for i in range(sections + 1)]
     else:
@@ -102,7 +103,7 @@ def broadcast_tensors(*tensors: Tensor) -> tuple[Tensor, ...]:
 
 def _axis(name: str, input: Tensor, dim: int) -> int:
     if not input.shape:
-        raise ValueError(f"{name}: a 0-d tensor has no axis to cut along")
+        raise ArgumentError(f"{name}: a 0-d tensor has no axis to cut along")
     return normalize_axis(name, dim, len(input.shape))
 
 
@@ -120,9 +121,9 @@ def split_with_sizes(input: Tensor, split_sizes: Sequence[int], dim: int = 0) ->
 def _even(name: str, input: Tensor, sections: int | Sequence[int], least: int, dim: int) -> tuple[Tensor, ...]:
     """`tensor_split` along `dim` of what has `least` axes, into equal parts or at positions."""
     if input.ndim < least:
-        raise ValueError(f"{name}: shape {input.shape} has {input.ndim} axes; want {least} at least")
+        raise ArgumentError(f"{name}: shape {input.shape} has {input.ndim} axes; want {least} at least")
     if isinstance(sections, int) and (sections <= 0 or input.shape[dim] % sections):
-        raise ValueError(f"{name}: extent {input.shape[dim]} of dim {dim} is not divisible by {sections}; use tensor_split")
+        raise ArgumentError(f"{name}: extent {input.shape[dim]} of dim {dim} is not divisible by {sections}; use tensor_split")
     return tensor_split(input, sections, dim)
 
 

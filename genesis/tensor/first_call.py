@@ -8,6 +8,7 @@ import numpy as np
 
 from genesis.ir.annotations import Attributes
 from genesis.ir.dtypes import as_dtype, dtype_of_scalar, refuse_stored
+from genesis.ir.errors import PLAIN, also_runtime_error
 from genesis.ir.graph import Graph
 from genesis.ops.autocast import recast
 from genesis.ops.layout import LAYOUT_RULES
@@ -46,8 +47,10 @@ def defined(trace: Trace, operation: Operation, arguments: CallArguments, attrib
 
     try:
         step = trace.advance(key, unwatched(build), grad=grad)
-    except BaseException:
+    except BaseException as problem:
         trace.lines.pop()
+        if type(problem) in PLAIN:
+            raise also_runtime_error(problem) from None  # bound to no name: its traceback holds this frame
         raise
     results = (step.result,) if isinstance(step.result, int) else step.result
     step.weight += sum(trace.nodes[i].nbytes for i in results)  # counted from the next time on

@@ -12,6 +12,7 @@ from typing import Any
 
 from genesis.execution.flush import realize
 from genesis.ir.annotations import Attributes
+from genesis.ir.errors import ArgumentError
 from genesis.ir.replayable import replayable_module
 from genesis.ops.registry import OPERATIONS
 from genesis.ops.view_gradient import is_injective
@@ -33,7 +34,7 @@ def write(tensor: Tensor, value: Tensor, change: Change | None = None) -> Tensor
     """
     array = array_of(tensor)
     if value._array.node.shape != array.node.shape:
-        raise ValueError(f"in-place: the result has shape {value.shape}, which does not fit into {tensor.shape}")
+        raise ArgumentError(f"in-place: the result has shape {value.shape}, which does not fit into {tensor.shape}")
     if tensor._requires_grad and thread_state.grad_enabled and not array.node.differentiable:
         raise RuntimeError("a leaf tensor that requires grad cannot be changed in place; wrap it in genesis.no_grad()")
     if thread_state.multi_device and value._array.device is not array.device:
@@ -201,7 +202,7 @@ def in_place(tensor: Tensor, name: str, *arguments: object, **attributes: object
     value = call(OPERATIONS[name], (tensor, *arguments), attributes)
     change = last_change(value)
     if value.shape != tensor.shape:
-        raise ValueError(f"{name}_: the result has shape {value.shape}, which does not fit in place into {tensor.shape}")
+        raise ArgumentError(f"{name}_: the result has shape {value.shape}, which does not fit in place into {tensor.shape}")
     if value.dtype is not tensor.dtype:
         if value.dtype.category > tensor.dtype.category:
             raise TypeError(f"{name}_: a {value.dtype.name} result cannot be stored in place in {tensor.dtype.name}")

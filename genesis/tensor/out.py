@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 from genesis.ir.annotations import AnyFunction, Options
+from genesis.ir.errors import ArgumentError
 from genesis.ir.replayable import replayable_module
 from genesis.ops.registry import OPERATIONS
 from genesis.tensor.dispatch import array_of, call
@@ -53,7 +54,7 @@ def into(out: Targets, name: str, function: Callable[..., Any], args: Sequence[A
         results = function(*args, **kwargs)
         values = [results] if isinstance(results, Tensor) else [*results]
         if len(values) != len(targets):
-            raise ValueError(f"{name}: out= has {len(targets)} tensors for {len(values)} results")
+            raise ArgumentError(f"{name}: out= has {len(targets)} tensors for {len(values)} results")
         for target, value in zip(targets, values, strict=True):
             _check(name, target, value)
         for target, value in zip(targets, values, strict=True):

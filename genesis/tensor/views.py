@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from genesis.execution.flush import realize
+from genesis.ir.errors import ArgumentError, also_runtime_error
 from genesis.ir.replayable import replayable_module
 from genesis.ops.layout import LAYOUT_RULES, contiguous_layout
 from genesis.ops.registry import OPERATIONS
@@ -30,10 +31,13 @@ def view(tensor: Tensor, name: str, *arguments: object, **attributes: object) ->
         attributes = {key: number_in(name, key, argument) for key, argument in attributes.items()}
     with LOCK:
         array = array_of(tensor)
-        to = rule(tensor._layout or contiguous_layout(tensor.shape), *arguments, **attributes)
+        try:
+            to = rule(tensor._layout or contiguous_layout(tensor.shape), *arguments, **attributes)
+        except (ValueError, TypeError, IndexError) as problem:
+            raise also_runtime_error(problem) from None
         if to is None:
             if name in ("view", "unflatten"):
-                raise ValueError(
+                raise ArgumentError(
                     f"{name}: shape {tensor.shape} with strides {tensor.layout.strides} cannot be viewed as "
                     f"{arguments}; use reshape, which copies"
                 )

@@ -27,6 +27,7 @@ from genesis.ir.dtypes import (
     int64,
     uint8,
 )
+from genesis.ir.errors import ArgumentError
 from genesis.ir.replayable import replayable_module
 from genesis.ops.registry import OPERATIONS
 from genesis.runtime.devices import Device, DeviceLike, device_of
@@ -71,7 +72,7 @@ def item(self: Tensor) -> bool | int | float:
                 return read(memory.pointer).value
     values = values_of(self)
     if values.size != 1:
-        raise ValueError(f"item: a tensor of shape {self.shape} is not one number; want exactly one element")
+        raise ArgumentError(f"item: a tensor of shape {self.shape} is not one number; want exactly one element")
     return values.astype(self.dtype.compute.numpy).item()
 
 
@@ -88,7 +89,7 @@ def tolist(self: Tensor) -> Tree:
 @method
 def __bool__(self: Tensor) -> bool:
     if self.numel() != 1:
-        raise ValueError(f"bool: the truth of a tensor of shape {self.shape} is ambiguous; use .any() or .all()")
+        raise ArgumentError(f"bool: the truth of a tensor of shape {self.shape} is ambiguous; use .any() or .all()")
     return bool(self.item())
 
 

@@ -9,6 +9,7 @@ from typing import overload
 from genesis.functions.overrides import function
 from genesis.ir.annotations import AnyFunction
 from genesis.ir.dtypes import DTYPES, DType
+from genesis.ir.errors import ArgumentError
 from genesis.ir.library import Library
 from genesis.ir.replayable import replayable, replayable_module
 from genesis.ir.shapes import Shape, normalize_axis
@@ -154,7 +155,7 @@ def type(self: Tensor, dtype: DType | str | None = None) -> Tensor | str:
     if isinstance(dtype, str):
         kind = TYPES.get(dtype.rpartition(".")[2])
         if kind is None:
-            raise ValueError(f"type: there is no {dtype!r}; want one of {', '.join(TYPES)}")
+            raise ArgumentError(f"type: there is no {dtype!r}; want one of {', '.join(TYPES)}")
         dtype = DTYPES[kind]
     return self.to(dtype)
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from genesis.functions.creation import as_shape
 from genesis.functions.overrides import overridable_method
 from genesis.ir.annotations import Extents
+from genesis.ir.errors import ArgumentError
 from genesis.ir.replayable import replayable_module
 from genesis.ir.shapes import numel, reach
 from genesis.ops.layout import Layout, contiguous_layout
@@ -23,9 +24,9 @@ def _strided(name: str, size: Sequence[int], stride: Sequence[int], offset: int,
     """The layout of these numbers, which lies within a storage of so many elements."""
     shape, strides = as_shape(name, (size,)), as_shape(name, (stride,))
     if len(shape) != len(strides) or offset < 0:
-        raise ValueError(f"{name}: size {shape}, stride {strides}, offset {offset}; want a stride for each extent, none < 0")
+        raise ArgumentError(f"{name}: size {shape}, stride {strides}, offset {offset}; want a stride for each extent, none < 0")
     if numel(shape) and offset + reach(shape, strides)[1] > elements:
-        raise ValueError(f"{name}: size {shape}, stride {strides}, offset {offset} exceed a storage of {elements} elements")
+        raise ArgumentError(f"{name}: size {shape}, stride {strides}, offset {offset} exceed a storage of {elements} elements")
     return Layout(shape, strides, offset)
 
 
@@ -69,10 +70,10 @@ def as_strided_scatter(
             [0., 1.]])
     """
     if not input.is_contiguous():
-        raise ValueError(f"as_strided_scatter: input has strides {input.stride()}; want a contiguous one")
+        raise ArgumentError(f"as_strided_scatter: input has strides {input.stride()}; want a contiguous one")
     at = _strided("as_strided_scatter", size, stride, storage_offset or 0, input.numel())
     if src.shape != at.shape:
-        raise ValueError(f"as_strided_scatter: src has shape {src.shape}; want {at.shape}")
+        raise ArgumentError(f"as_strided_scatter: src has shape {src.shape}; want {at.shape}")
     return call(OPERATIONS["put"], (input, src), at._asdict())
 
 
@@ -126,7 +127,7 @@ def t_(self: Tensor) -> Tensor:
     ((3, 2), (3, 2))
     """
     if self.ndim > 2:
-        raise ValueError(f"t_: wants two axes at most, got shape {self.shape}; use transpose_")
+        raise ArgumentError(f"t_: wants two axes at most, got shape {self.shape}; use transpose_")
     return _turned(self, "permute", tuple(range(self.ndim))[::-1])
 
 
@@ -141,7 +142,7 @@ def fill_diagonal_(self: Tensor, fill_value: float, wrap: bool = False) -> Tenso
             [0., 5., 0.]])
     """
     if self.ndim < 2 or (self.ndim > 2 and len(set(self.shape)) > 1):
-        raise ValueError(f"fill_diagonal_: shape {self.shape}; want a matrix, or more axes of one extent")
+        raise ArgumentError(f"fill_diagonal_: shape {self.shape}; want a matrix, or more axes of one extent")
     if wrap and self.ndim == 2:
         period = self.shape[1] + 1
         for start in range(0, self.shape[0], period):

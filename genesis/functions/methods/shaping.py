@@ -10,6 +10,7 @@ from genesis.functions import creation
 from genesis.functions.overrides import function
 from genesis.ir.annotations import Extents
 from genesis.ir.dtypes import DType
+from genesis.ir.errors import ArgumentError
 from genesis.ir.replayable import replayable_module
 from genesis.ir.shapes import normalize_axis
 from genesis.ops.registry import OPERATIONS
@@ -32,7 +33,7 @@ def T(self: Tensor) -> Tensor:
 def mT(self: Tensor) -> Tensor:
     """The last two axes exchanged."""
     if self.ndim < 2:
-        raise ValueError(f"mT: wants two axes at least, got shape {self.shape}")
+        raise ArgumentError(f"mT: wants two axes at least, got shape {self.shape}")
     return view(self, "transpose", -2, -1)
 
 
@@ -40,7 +41,7 @@ def mT(self: Tensor) -> Tensor:
 def H(self: Tensor) -> Tensor:
     """The transpose of a matrix."""
     if self.ndim not in (0, 2):
-        raise ValueError(f"H: wants a matrix, got shape {self.shape}")
+        raise ArgumentError(f"H: wants a matrix, got shape {self.shape}")
     return self.T
 
 
@@ -55,7 +56,7 @@ def mH(self: Tensor) -> Tensor:
 def adjoint(self: Tensor) -> Tensor:
     """The last two axes exchanged."""
     if self.ndim < 2:
-        raise ValueError(f"adjoint: wants two axes at least, got shape {self.shape}")
+        raise ArgumentError(f"adjoint: wants two axes at least, got shape {self.shape}")
     return view(self, "transpose", -2, -1)
 
 
@@ -85,7 +86,7 @@ def real(self: Tensor) -> Tensor:
 def t(self: Tensor) -> Tensor:
     """The transpose of a matrix; a vector is its own."""
     if self.ndim > 2:
-        raise ValueError(f"t: wants two axes at most, got shape {self.shape}; use transpose")
+        raise ArgumentError(f"t: wants two axes at most, got shape {self.shape}; use transpose")
     return self.T
 
 
@@ -127,7 +128,7 @@ def repeat(self: Tensor, *repeats: Extents) -> Tensor:
     """
     counts = creation.as_shape("repeat", repeats)
     if len(counts) < self.ndim:
-        raise ValueError(f"repeat: {len(counts)} counts for a tensor of {self.ndim} axes; want one each at least")
+        raise ArgumentError(f"repeat: {len(counts)} counts for a tensor of {self.ndim} axes; want one each at least")
     return call(OPERATIONS["tile"], (self, counts))
 
 
@@ -138,7 +139,7 @@ def movedim(self: Tensor, source: Extents, destination: Extents) -> Tensor:
     pairs = [[d] if isinstance(d, int) else list(d) for d in (source, destination)]
     froms, tos = ([normalize_axis("movedim", d, self.ndim) for d in dims] for dims in pairs)
     if len(froms) != len(tos) or len({*froms}) < len(froms) or len({*tos}) < len(tos):
-        raise ValueError(f"movedim: source {source} and destination {destination}; want as many axes, each of them once")
+        raise ArgumentError(f"movedim: source {source} and destination {destination}; want as many axes, each of them once")
     order = [axis for axis in range(self.ndim) if axis not in froms]
     for to, axis in sorted(zip(tos, froms, strict=True)):
         order.insert(to, axis)

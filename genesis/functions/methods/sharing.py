@@ -11,6 +11,7 @@ from genesis.execution.flush import flush, is_interrupted
 from genesis.functions.methods.conversion import values_of
 from genesis.ir.annotations import Attributes
 from genesis.ir.dtypes import STORED, bfloat16
+from genesis.ir.errors import ArgumentError
 from genesis.ir.replayable import replayable_module
 from genesis.runtime import dlpack
 from genesis.tensor.from_python import from_memory
@@ -97,7 +98,7 @@ def __array__(self: Tensor, dtype: DTypeLike | None = None, copy: bool | None = 
     values = self.numpy()
     if dtype is not None and np.dtype(dtype) != values.dtype:
         if copy is False:
-            raise ValueError(f"__array__: a view of a {self.dtype.name} tensor cannot be {np.dtype(dtype).name}")
+            raise ArgumentError(f"__array__: a view of a {self.dtype.name} tensor cannot be {np.dtype(dtype).name}")
         return values.astype(dtype)
     return values.copy() if copy else values
 

@@ -12,6 +12,7 @@ from genesis.functions.methods.restriding import as_strided
 from genesis.functions.methods.shaping import new_tensor
 from genesis.functions.overrides import function
 from genesis.ir.dtypes import DType, get_default_dtype, uint8, uint64
+from genesis.ir.errors import ArgumentError
 from genesis.ir.replayable import replayable_module
 from genesis.ops.layout import contiguous_layout
 from genesis.runtime.devices import Device, DeviceLike
@@ -301,7 +302,7 @@ def hash_tensor(self: Tensor, dim: int | Sequence[int] = (), *, keepdim: bool = 
     7
     """
     if mode:
-        raise ValueError(f"hash_tensor: mode is {mode}; want 0, the exclusive or")
+        raise ArgumentError(f"hash_tensor: mode is {mode}; want 0, the exclusive or")
     values = self.detach().cpu()
     wide = values.double().numpy() if self.is_floating_point() else values.long().numpy()
     axes = dim if isinstance(dim, int) else tuple(dim) or None

@@ -7,6 +7,7 @@ import math
 from genesis.functions.overrides import function
 from genesis.functions.random_draws import drawn
 from genesis.ir.dtypes import float64
+from genesis.ir.errors import ArgumentError
 from genesis.ir.replayable import replayable_module
 from genesis.ops.registry import OPERATIONS
 from genesis.runtime.rng import Generator
@@ -35,7 +36,7 @@ def fill_(self: Tensor, value: Operand) -> Tensor:
     """Write `value` everywhere."""
     if isinstance(value, Tensor):
         if value.shape:
-            raise ValueError(f"fill_: value must be a number or a 0-d tensor, got shape {value.shape}")
+            raise ArgumentError(f"fill_: value must be a number or a 0-d tensor, got shape {value.shape}")
         return self.copy_(value)
     target = self
     for axis, (extent, stride) in enumerate(zip(self.shape, self.layout.strides, strict=True)):
@@ -58,7 +59,7 @@ def masked_fill(self: Tensor, mask: Tensor, value: Operand) -> Tensor:
     if mask.dtype.name != "bool":
         raise TypeError(f"masked_fill: mask must be bool, got {mask.dtype.name}")
     if isinstance(value, Tensor) and value.shape:
-        raise ValueError(f"masked_fill: value must be a number or a 0-d tensor, got shape {value.shape}")
+        raise ArgumentError(f"masked_fill: value must be a number or a 0-d tensor, got shape {value.shape}")
     result: Tensor = call(OPERATIONS["where"], (mask, value, self))
     return result.to(self.dtype)
 
@@ -73,7 +74,7 @@ def masked_fill_(self: Tensor, mask: Tensor, value: Operand) -> Tensor:
 def uniform_(self: Tensor, low: float = 0.0, high: float = 1.0, *, generator: Generator | None = None) -> Tensor:
     """Fill with random numbers of [low, high). Raises ValueError unless low <= high."""
     if not low <= high:
-        raise ValueError(f"uniform_: low is {low} and high {high}; want low <= high")
+        raise ArgumentError(f"uniform_: low is {low} and high {high}; want low <= high")
     return write(self, drawn("uniform", self.shape, self.dtype, low, high, device=self.device, generator=generator))
 
 
@@ -81,7 +82,7 @@ def uniform_(self: Tensor, low: float = 0.0, high: float = 1.0, *, generator: Ge
 def normal_(self: Tensor, mean: float = 0.0, std: float = 1.0, *, generator: Generator | None = None) -> Tensor:
     """Fill with normal random numbers. Raises ValueError for a negative `std`."""
     if std < 0:
-        raise ValueError(f"normal_: std is {std}; want 0 or more")
+        raise ArgumentError(f"normal_: std is {std}; want 0 or more")
     return write(self, drawn("normal", self.shape, self.dtype, mean, std, device=self.device, generator=generator))
 
 
@@ -114,7 +115,7 @@ def _even(name: str, tensor: Tensor, generator: Generator | None, whole: bool = 
 def exponential_(self: Tensor, lambd: float = 1.0, *, generator: Generator | None = None) -> Tensor:
     """Fill with random numbers of the density lambd * exp(-lambd * x)."""
     if lambd <= 0:
-        raise ValueError(f"exponential_: lambd is {lambd}; want it above 0")
+        raise ArgumentError(f"exponential_: lambd is {lambd}; want it above 0")
     return self.copy_((-_even("exponential_", self, generator)).log1p() / -lambd)
 
 
@@ -122,7 +123,7 @@ def exponential_(self: Tensor, lambd: float = 1.0, *, generator: Generator | Non
 def geometric_(self: Tensor, p: float, *, generator: Generator | None = None) -> Tensor:
     """Fill with how many trials, each of which succeeds with probability `p`, it takes until one does: 1, 2, .."""
     if not 0 < p < 1:
-        raise ValueError(f"geometric_: p is {p}; want it between 0 and 1")
+        raise ArgumentError(f"geometric_: p is {p}; want it between 0 and 1")
     return self.copy_((_even("geometric_", self, generator, whole=True).log() / math.log1p(-p)).ceil())
 
 
@@ -130,7 +131,7 @@ def geometric_(self: Tensor, p: float, *, generator: Generator | None = None) ->
 def log_normal_(self: Tensor, mean: float = 1.0, std: float = 2.0, *, generator: Generator | None = None) -> Tensor:
     """Fill with exp(z) of normal random numbers z of this mean and standard deviation."""
     if std <= 0 or not self.is_floating_point():
-        raise ValueError(f"log_normal_: std is {std}, the dtype {self.dtype.name}; want std above 0 and a floating tensor")
+        raise ArgumentError(f"log_normal_: std is {std}, the dtype {self.dtype.name}; want std above 0 and a floating tensor")
     drawn_wide = drawn("normal", self.shape, self.dtype.compute, mean, std, device=self.device, generator=generator)
     return self.copy_(drawn_wide.exp())
 
@@ -139,7 +140,7 @@ def log_normal_(self: Tensor, mean: float = 1.0, std: float = 2.0, *, generator:
 def cauchy_(self: Tensor, median: float = 0.0, sigma: float = 1.0, *, generator: Generator | None = None) -> Tensor:
     """Fill with random numbers of the density sigma / (pi * ((x - median)^2 + sigma^2))."""
     if sigma <= 0:
-        raise ValueError(f"cauchy_: sigma is {sigma}; want it above 0")
+        raise ArgumentError(f"cauchy_: sigma is {sigma}; want it above 0")
     return self.copy_(((_even("cauchy_", self, generator) - 0.5) * math.pi).tan() * sigma + median)
 
 

@@ -1,0 +1,41 @@
+"""Errors that are PyTorch's RuntimeError besides what Python calls them: `except` clauses written for either catch them."""
+
+from __future__ import annotations
+
+from typing import TypeVar
+
+import numpy as np
+
+
+class ArgumentError(ValueError, RuntimeError):
+    """An argument's value, shape or number does not fit."""
+
+
+class ArgumentTypeError(TypeError, RuntimeError):
+    """An argument's dtype or class does not fit."""
+
+
+class OutOfRangeError(IndexError, RuntimeError):
+    """An index, or a number of an axis, is out of range."""
+
+
+class SingularError(np.linalg.LinAlgError, RuntimeError):
+    """A matrix has no inverse, or not the factors that were asked for."""
+
+
+PLAIN: dict[type[BaseException], type[BaseException]] = {
+    ValueError: ArgumentError, TypeError: ArgumentTypeError, IndexError: OutOfRangeError, np.linalg.LinAlgError: SingularError,
+}
+
+
+E = TypeVar("E", bound=BaseException)
+
+
+def also_runtime_error(problem: E) -> E:
+    """The error as one that is a RuntimeError too, if it is of Python's own class; else itself.
+
+    >>> isinstance(also_runtime_error(ValueError("shape")), ValueError | RuntimeError)
+    True
+    """
+    kind = PLAIN.get(type(problem))
+    return problem if kind is None else kind(*problem.args).with_traceback(problem.__traceback__)  # type: ignore[return-value]
