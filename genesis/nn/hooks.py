@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, MutableMapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, ParamSpec, Protocol, TypeVar
 
 from genesis.autograd.custom import Context
@@ -51,6 +52,55 @@ class _Hooks:
             for hook in [hook for key, hook in self.failed.items() if key not in called]:
                 hook(module, inputs, options, output)
             raise
+
+
+class _Before:
+    """A hook before calls, as it is called. A plain object, so that modules with hooks can be pickled."""
+
+    def __init__(self, hook: Hook, with_options: bool) -> None:
+        self.hook, self.with_options = hook, with_options
+
+    def __call__(self, module: Hooked, inputs: Arguments, options: Options) -> tuple[Arguments, Options]:
+        if self.with_options:
+            answer = self.hook(module, inputs, options)
+            return (inputs, options) if answer is None else answer
+        answer = self.hook(module, inputs)
+        return inputs if answer is None else _tuple(answer), options
+
+
+class _After:
+    """A hook after calls, as it is called."""
+
+    def __init__(self, hook: Hook, with_options: bool) -> None:
+        self.hook, self.with_options = hook, with_options
+
+    def __call__(self, module: Hooked, inputs: Arguments, options: Options, output: Tree) -> Tree:
+        given = (inputs, options, output) if self.with_options else (inputs, output)
+        answer = self.hook(module, *given)
+        return output if answer is None else answer
+
+
+class _Registered(MutableMapping[int, Hook]):
+    """The hooks of one kind by the ids of their handles, as the user gave them: PyTorch's `_forward_hooks` and kin."""
+
+    def __init__(self, hooks: OrderedDict[int, Hook], wrap: AnyFunction) -> None:
+        self._hooks, self._wrap = hooks, wrap
+
+    def __getitem__(self, key: int) -> Hook:
+        held = self._hooks[key]
+        return held.hook if isinstance(held, _Before | _After) else held
+
+    def __setitem__(self, key: int, hook: Hook) -> None:
+        self._hooks[key] = self._wrap(hook)
+
+    def __delitem__(self, key: int) -> None:
+        del self._hooks[key]
+
+    def __iter__(self) -> Iterator[int]:
+        return iter([*self._hooks])
+
+    def __len__(self) -> int:
+        return len(self._hooks)
 
 
 class _BackwardCall:
@@ -168,14 +218,7 @@ class Hooked:
         >>> handle.remove()
         """
 
-        def before(module: Hooked, inputs: Arguments, options: Options) -> tuple[Arguments, Options]:
-            if with_kwargs:
-                answer = hook(module, inputs, options)
-                return (inputs, options) if answer is None else answer
-            answer = hook(module, inputs)
-            return inputs if answer is None else _tuple(answer), options
-
-        return _registered(self._own_hooks().before, hook, before, prepend)
+        return _registered(self._own_hooks().before, hook, _Before(hook, with_kwargs), prepend)
 
     def register_forward_hook(
         self, hook: Hook, *, prepend: bool = False, with_kwargs: bool = False, always_call: bool = False
@@ -193,10 +236,7 @@ class Hooked:
         [(4, 2)]
         """
 
-        def after(module: Hooked, inputs: Arguments, options: Options, output: Tree) -> Tree:
-            answer = hook(module, inputs, options, output) if with_kwargs else hook(module, inputs, output)
-            return output if answer is None else answer
-
+        after = _After(hook, with_kwargs)
         hooks = self._own_hooks()
         handle = _registered(hooks.after, hook, after, prepend)
         if always_call:
@@ -224,6 +264,22 @@ class Hooked:
         tensor([10., 10.])
         """
         return _registered(self._own_hooks().backward_after, hook, hook, prepend)
+
+    def register_backward_hook(self, hook: Hook) -> RemovableHandle:
+        """`register_full_backward_hook`, under its older name."""
+        return self.register_full_backward_hook(hook)
+
+    @property
+    def _forward_pre_hooks(self) -> MutableMapping[int, Hook]:
+        return _Registered(self._own_hooks().before, functools.partial(_Before, with_options=False))
+
+    @property
+    def _forward_hooks(self) -> MutableMapping[int, Hook]:
+        return _Registered(self._own_hooks().after, functools.partial(_After, with_options=False))
+
+    @property
+    def _backward_hooks(self) -> MutableMapping[int, Hook]:
+        return _Registered(self._own_hooks().backward_after, lambda hook: hook)
 
     def _own_hooks(self) -> _Hooks:
         if self._hooks is None:
@@ -255,4 +311,5 @@ def _replaced(answer: Tree, gradients: Sequence[Tensor | None]) -> tuple[Tensor 
 
 replayable_module(__name__, but=(
     "register_forward_pre_hook", "register_forward_hook", "register_full_backward_pre_hook", "register_full_backward_hook",
+    "register_backward_hook", "_forward_pre_hooks", "_forward_hooks", "_backward_hooks",
 ))

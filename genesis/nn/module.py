@@ -46,9 +46,9 @@ class Module(Hooked, Convertible, Stateful):
             kind = "parameter" if isinstance(old, Parameter) else "module"
             want = "nn.Parameter" if isinstance(old, Parameter) else "nn.Module"
             raise TypeError(f"cannot assign {type(value).__name__} as {kind} {name!r}: want {want} or None")
-        if type(value) is Buffer:
-            self._persistence = {**self._persistence, name: value.persistent}
-        elif name in self._persistence and not isinstance(value, Tensor | None):
+        if type(value) is Buffer and self._persistence.get(name) is not value.persistent:
+            return self.register_buffer(name, value, value.persistent)
+        if name in self._persistence and not isinstance(value, Tensor | None):
             raise TypeError(f"cannot assign {type(value).__name__} as buffer {name!r}: want a tensor or None")
         object.__setattr__(self, name, value)
 

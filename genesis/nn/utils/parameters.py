@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from math import isfinite
 
 from genesis.functions.creation import zeros
 from genesis.ir.replayable import replayable_module
@@ -18,13 +19,18 @@ def _gradients(parameters: Tensor | Iterable[Tensor]) -> list[Tensor]:
     return [t.grad for t in tensors if t.grad is not None]
 
 
-def clip_grad_norm_(parameters: Tensor | Iterable[Tensor], max_norm: float, norm_type: float = 2.0) -> Tensor:
+def clip_grad_norm_(
+    parameters: Tensor | Iterable[Tensor], max_norm: float, norm_type: float = 2.0, error_if_nonfinite: bool = False,
+    foreach: bool | None = None,
+) -> Tensor:
     """Scale the gradients in place so that their norm, taken over all of them together, is at most `max_norm`.
 
     Args:
         parameters: a tensor, or tensors, whose `.grad` to scale.
         max_norm: the bound.
         norm_type: the p of the norm; float("inf") for the largest magnitude.
+        error_if_nonfinite: raise RuntimeError for a norm of NaN or infinity, which computes it.
+        foreach: of no effect; it chooses among PyTorch's ways to compute this.
 
     Returns the norm before scaling, a 0-d tensor.
 
@@ -38,13 +44,54 @@ def clip_grad_norm_(parameters: Tensor | Iterable[Tensor], max_norm: float, norm
     gradients = _gradients(parameters)
     if not gradients:
         return zeros(())
+    if error_if_nonfinite:
+        get_total_norm(gradients, norm_type, True)
     with recording(False) as again, again:
         (total,) = update_all(gradients, "clip_to_norm", float(max_norm), float(norm_type))
     return total
 
 
-def clip_grad_value_(parameters: Tensor | Iterable[Tensor], clip_value: float) -> None:
-    """Clamp every element of the gradients to [-clip_value, clip_value], in place.
+def get_total_norm(
+    tensors: Tensor | Iterable[Tensor], norm_type: float = 2.0, error_if_nonfinite: bool = False, foreach: bool | None = None
+) -> Tensor:
+    """The norm of all elements of `tensors` together, a 0-d tensor. Arguments as those of `clip_grad_norm_`.
+
+    >>> get_total_norm([genesis.tensor([3.0]), genesis.tensor([[4.0]])])
+    tensor(5.)
+    """
+    listed = [tensors] if isinstance(tensors, Tensor) else [*tensors]
+    if not listed:
+        return zeros(())
+    with recording(False) as again, again:
+        device = listed[0].device
+        norms = [call(OPERATIONS["vector_norm"], (t, float(norm_type))).to(device) for t in listed]
+        total = call(OPERATIONS["vector_norm"], (call(OPERATIONS["stack"], (norms,)), float(norm_type)))
+    if error_if_nonfinite and not isfinite(total.item()):
+        raise RuntimeError(f"clip_grad_norm_: the norm of order {norm_type} is {total.item()}; want error_if_nonfinite=False")
+    return total
+
+
+def clip_grads_with_norm_(
+    parameters: Tensor | Iterable[Tensor], max_norm: float, total_norm: Tensor, foreach: bool | None = None
+) -> None:
+    """Scale the gradients in place as `clip_grad_norm_` does, by a norm that is known.
+
+    >>> x = genesis.tensor([0.0, 0.0], requires_grad=True)
+    >>> x.grad = genesis.tensor([3.0, 4.0])
+    >>> clip_grads_with_norm_(x, 1.0, get_total_norm([x.grad]))
+    >>> x.grad
+    tensor([0.6000, 0.8000])
+    """
+    with recording(False) as again, again:
+        share = (float(max_norm) / (total_norm + 1e-6)).clamp(max=1.0)
+        for gradient in _gradients(parameters):
+            write(gradient, (gradient * share.to(gradient.device)).to(gradient.dtype))
+
+
+def clip_grad_value_(
+    parameters: Tensor | Iterable[Tensor], clip_value: float, foreach: bool | None = None
+) -> None:
+    """Clamp every element of the gradients to [-clip_value, clip_value], in place. `foreach` is of no effect.
 
     >>> x = genesis.tensor([0.0, 0.0], requires_grad=True)
     >>> x.grad = genesis.tensor([3.0, -0.5])

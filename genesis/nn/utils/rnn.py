@@ -9,14 +9,15 @@ import numpy as np
 
 from genesis.functions.creation import full, tensor
 from genesis.functions.selection import where
+from genesis.ir.dtypes import float32, float64
 from genesis.ir.replayable import replayable_module
 from genesis.ops.registry import OPERATIONS
 from genesis.tensor.dispatch import call
 from genesis.tensor.handle import Tensor
 
 __all__ = [
-    "PackedSequence", "pack_as", "pack_padded_sequence", "pack_sequence", "pad_packed_sequence", "pad_sequence", "padded",
-    "unpad_sequence",
+    "PackedSequence", "invert_permutation", "pack_as", "pack_padded_sequence", "pack_sequence", "pad_packed_sequence",
+    "pad_sequence", "padded", "unpack_sequence", "unpad_sequence",
 ]
 
 
@@ -32,6 +33,33 @@ class PackedSequence(NamedTuple):
     batch_sizes: Tensor
     sorted_indices: Tensor | None = None
     unsorted_indices: Tensor | None = None
+
+    def to(self, *args: Any, **kwargs: Any) -> PackedSequence:
+        """The sequences with `data` of another dtype or on another device, as `Tensor.to` takes them.
+
+        >>> pack_sequence([genesis.tensor([1, 2])]).to(genesis.float32).data
+        tensor([1., 2.])
+        """
+        data = self.data.to(*args, **kwargs)
+        places = [None if at is None else at.to(data.device) for at in (self.sorted_indices, self.unsorted_indices)]
+        return self if data is self.data else PackedSequence(data, self.batch_sizes, *places)
+
+    def cpu(self) -> PackedSequence:
+        """The sequences on the CPU."""
+        return self.to("cpu")
+
+    def float(self) -> PackedSequence:
+        """The sequences as float32."""
+        return self.to(float32)
+
+    def double(self) -> PackedSequence:
+        """The sequences as float64."""
+        return self.to(float64)
+
+    @property
+    def is_cuda(self) -> bool:
+        """Whether the data is on a GPU."""
+        return self.data.device.type == "cuda"
 
 
 # ---- padding ----
@@ -143,6 +171,25 @@ def pad_packed_sequence(
         sizes = sizes[sequence.unsorted_indices.numpy()]
         steps = steps.index_select(1, sequence.unsorted_indices)
     return (steps.transpose(0, 1) if batch_first else steps), tensor(sizes)
+
+
+def unpack_sequence(packed_sequences: PackedSequence) -> list[Tensor]:
+    """The sequences of a packed one, in their order before packing.
+
+    >>> unpack_sequence(pack_sequence([genesis.tensor([4]), genesis.tensor([1, 2])], enforce_sorted=False))
+    [tensor([4]), tensor([1, 2])]
+    """
+    steps, lengths = pad_packed_sequence(packed_sequences, batch_first=True)
+    return unpad_sequence(steps, lengths, batch_first=True)
+
+
+def invert_permutation(permutation: Tensor | None) -> Tensor | None:
+    """The permutation that undoes one; None of None.
+
+    >>> invert_permutation(genesis.tensor([2, 0, 1]))
+    tensor([1, 2, 0])
+    """
+    return None if permutation is None else permutation.argsort()
 
 
 # ---- what recurrent layers are given, and give back ----

@@ -36,8 +36,9 @@ UNMARKED = {
     "nn.functional": set(), "genesis.linalg": set(), "genesis.fft": set(), "genesis.special": set(), "nn.init": set(),
     "genesis.autograd": {"gradcheck", "gradgradcheck", "numerical_gradient_check"}, "genesis.func": {"functional_call"},
     "nn.Module": {
-        "__delattr__", "_register_load_state_dict_pre_hook", "_register_state_dict_hook", "load_state_dict", "register_buffer",
-        "register_forward_hook", "register_forward_pre_hook", "register_full_backward_hook", "register_full_backward_pre_hook",
+        "__delattr__", "_backward_hooks", "_forward_hooks", "_forward_pre_hooks", "_register_load_state_dict_pre_hook",
+        "_register_state_dict_hook", "load_state_dict", "register_backward_hook", "register_buffer", "register_forward_hook",
+        "register_forward_pre_hook", "register_full_backward_hook", "register_full_backward_pre_hook",
         "register_load_state_dict_post_hook", "register_load_state_dict_pre_hook", "register_parameter",
         "register_state_dict_post_hook", "register_state_dict_pre_hook", "state_dict",
     },

@@ -1,0 +1,200 @@
+"""Weights that a hook computes before each call, of others: PyTorch's older weight norm and spectral norm."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from genesis.ir.replayable import replayable_module
+from genesis.nn import functional
+from genesis.nn.convolution import ConvTranspose1d, ConvTranspose2d, ConvTranspose3d
+from genesis.nn.module import Module
+from genesis.nn.parameter import Parameter, is_lazy
+from genesis.nn.utils.parametrizations import norm_except_dim
+from genesis.random import randn
+from genesis.tensor.handle import Tensor
+from genesis.tensor.in_place import write
+from genesis.tensor.views import detach
+from genesis.tracing.state import recording
+
+__all__ = ["SpectralNorm", "WeightNorm", "remove_spectral_norm", "remove_weight_norm", "spectral_norm", "weight_norm"]
+
+
+class _Normed:
+    """A hook before calls that sets the attribute `name` to a tensor computed of the module's others."""
+
+    name: str
+
+    def compute(self, module: Module) -> Tensor:
+        raise NotImplementedError(f"{type(self).__name__} has no compute(module), which makes the weight")
+
+    def __call__(self, module: Module, inputs: Any) -> None:
+        setattr(module, self.name, self.compute(module))
+
+    @classmethod
+    def _place(cls, module: Module, name: str) -> int | None:
+        """The id of the hook of this kind for the attribute; None if there is none."""
+        hooks = module._forward_pre_hooks
+        return next((key for key, hook in hooks.items() if isinstance(hook, cls) and hook.name == name), None)
+
+    @classmethod
+    def weight_of(cls, module: Module, name: str) -> Parameter:
+        """The parameter that is to be computed. Raises where there is none, or it is computed already."""
+        if cls._place(module, name) is not None:
+            raise RuntimeError(f"{cls.__name__}: {name!r} of {type(module).__name__} has it already")
+        weight = module._parameters.get(name)
+        if weight is None or is_lazy(weight):
+            raise ValueError(f"{cls.__name__}: {type(module).__name__} has no parameter {name!r} with elements")
+        return weight  # type: ignore[no-any-return]
+
+    @classmethod
+    def taken_off(cls, module: Module, name: str) -> Module:
+        """The module with a parameter again. Raises ValueError if it is not computed."""
+        key = cls._place(module, name)
+        if key is None:
+            raise ValueError(f"{cls.__name__}: {name!r} of {type(module).__name__} does not have it")
+        hook: Any = module._forward_pre_hooks.pop(key)
+        hook.remove(module)
+        return module
+
+
+class WeightNorm(_Normed):
+    """The hook of `weight_norm`.
+
+    >>> layer = weight_norm(genesis.nn.Linear(3, 2))
+    >>> WeightNorm("weight", 0).compute_weight(layer).shape
+    (2, 3)
+    """
+
+    def __init__(self, name: str, dim: int | None) -> None:
+        self.name = name
+        self.dim = -1 if dim is None else dim
+
+    def compute(self, module: Module) -> Tensor:
+        """g * v / |v|."""
+        v: Tensor = getattr(module, f"{self.name}_v")
+        result: Tensor = v * (getattr(module, f"{self.name}_g") / norm_except_dim(v, self.dim))
+        return result
+
+    compute_weight = compute
+
+    def remove(self, module: Module) -> None:
+        """Have the weight be a parameter."""
+        weight = self.compute(module)
+        for end in ("", "_g", "_v"):
+            delattr(module, self.name + end)
+        module.register_parameter(self.name, Parameter(detach(weight)))
+
+
+def weight_norm(module: Module, name: str = "weight", dim: int | None = 0) -> Module:
+    """Learn the length and the direction of a weight apart, computed before each call: PyTorch's older
+    `parametrizations.weight_norm`, with parameters `name_g` and `name_v`. Returns the module.
+
+    Raises ValueError without such a parameter, RuntimeError for one that has it.
+
+    >>> layer = weight_norm(genesis.nn.Linear(3, 2))
+    >>> [(name, p.shape) for name, p in layer.named_parameters()]
+    [('bias', (2,)), ('weight_g', (2, 1)), ('weight_v', (2, 3))]
+    """
+    weight, hook = WeightNorm.weight_of(module, name), WeightNorm(name, dim)
+    delattr(module, name)
+    module.register_parameter(f"{name}_g", Parameter(norm_except_dim(detach(weight), hook.dim)))
+    module.register_parameter(f"{name}_v", Parameter(detach(weight)))
+    setattr(module, name, hook.compute(module))
+    module.register_forward_pre_hook(hook)
+    return module
+
+
+def remove_weight_norm(module: Module, name: str = "weight") -> Module:
+    """Undo `weight_norm`: the weight, as it is, is a parameter. Returns the module; raises ValueError without it.
+
+    >>> remove_weight_norm(weight_norm(genesis.nn.Linear(3, 2))).weight.shape
+    (2, 3)
+    """
+    return WeightNorm.taken_off(module, name)
+
+
+class SpectralNorm(_Normed):
+    """The hook of `spectral_norm`.
+
+    >>> SpectralNorm("weight", n_power_iterations=2).n_power_iterations
+    2
+    """
+
+    def __init__(self, name: str = "weight", n_power_iterations: int = 1, dim: int = 0, eps: float = 1e-12) -> None:
+        if n_power_iterations <= 0:
+            raise ValueError(f"spectral_norm: n_power_iterations is {n_power_iterations}; want 1 or more")
+        self.name = name
+        self.dim = dim
+        self.n_power_iterations = n_power_iterations
+        self.eps = eps
+
+    def reshape_weight_to_matrix(self, weight: Tensor) -> Tensor:
+        """The weight as a matrix whose rows are the indices of its axis."""
+        if self.dim:
+            weight = weight.permute(self.dim, *[axis for axis in range(weight.ndim) if axis != self.dim])
+        return weight.reshape(weight.shape[0], -1)
+
+    def compute(self, module: Module) -> Tensor:
+        """The weight divided by its largest singular value; in training mode after further steps of the power method."""
+        return self.compute_weight(module, module.training)
+
+    def compute_weight(self, module: Module, do_power_iteration: bool) -> Tensor:
+        """The weight divided by its largest singular value."""
+        weight, u, v = (getattr(module, self.name + end) for end in ("_orig", "_u", "_v"))
+        matrix = self.reshape_weight_to_matrix(weight)
+        if do_power_iteration:
+            with recording(False) as again, again:
+                new_u, new_v, fixed = u, v, detach(matrix)
+                for _ in range(self.n_power_iterations):
+                    new_v = functional.normalize(fixed.T @ new_u, dim=0, eps=self.eps)
+                    new_u = functional.normalize(fixed @ new_v, dim=0, eps=self.eps)
+                write(u, new_u)
+                write(v, new_v)
+        result: Tensor = weight / (u.clone() * (matrix @ v.clone())).sum()
+        return result
+
+    def remove(self, module: Module) -> None:
+        """Have the weight be a parameter."""
+        weight = self.compute_weight(module, False)
+        for end in ("", "_orig", "_u", "_v"):
+            delattr(module, self.name + end)
+        module.register_parameter(self.name, Parameter(detach(weight)))
+
+
+def spectral_norm(
+    module: Module, name: str = "weight", n_power_iterations: int = 1, eps: float = 1e-12, dim: int | None = None
+) -> Module:
+    """Divide a weight by its largest singular value before each call: PyTorch's older `parametrizations.spectral_norm`, with
+    a parameter `name_orig` and buffers `name_u` and `name_v`. Returns the module.
+
+    Raises ValueError without such a parameter and for fewer than one step, RuntimeError for one that has it.
+
+    >>> layer = spectral_norm(genesis.nn.Linear(3, 2))
+    >>> list(layer.state_dict())
+    ['bias', 'weight_orig', 'weight_u', 'weight_v']
+    """
+    if dim is None:
+        dim = 1 if isinstance(module, ConvTranspose1d | ConvTranspose2d | ConvTranspose3d) else 0
+    hook, weight = SpectralNorm(name, n_power_iterations, dim, eps), SpectralNorm.weight_of(module, name)
+    with recording(False) as again, again:
+        u, v = (functional.normalize(randn(n, dtype=weight.dtype, device=weight.device), dim=0, eps=eps)
+                for n in hook.reshape_weight_to_matrix(weight).shape)
+    delattr(module, name)
+    module.register_parameter(f"{name}_orig", weight)
+    setattr(module, name, detach(weight))
+    module.register_buffer(f"{name}_u", u)
+    module.register_buffer(f"{name}_v", v)
+    module.register_forward_pre_hook(hook)
+    return module
+
+
+def remove_spectral_norm(module: Module, name: str = "weight") -> Module:
+    """Undo `spectral_norm`: the weight, as it is, is a parameter. Returns the module; raises ValueError without it.
+
+    >>> remove_spectral_norm(spectral_norm(genesis.nn.Linear(3, 2))).weight.shape
+    (2, 3)
+    """
+    return SpectralNorm.taken_off(module, name)
+
+
+replayable_module(__name__, but=("weight_norm", "remove_weight_norm", "spectral_norm", "remove_spectral_norm"))
