@@ -157,7 +157,8 @@ def lstsq(A: Tensor, B: Tensor, rcond: float | None = None, *, driver: str | Non
     """The X (.., n, k) for which |`A` @ X - `B`| is least, the shortest of several: `A` (.., m, n), `B` (.., m, k).
 
     By the pseudo-inverse, whatever `driver` says. `residuals` are the squared lengths of what is left, of each column, where
-    m > n; `rank` and `singular_values` are those of `A`, for the drivers that find them, else empty.
+    m > n and `driver` is neither None nor "gelsy"; `rank` and `singular_values` are those of `A`, for the drivers that find
+    them, else empty. No gradient flows through these.
 
     >>> round(lstsq(genesis.tensor([[1.0], [1.0]]), genesis.tensor([[1.0], [3.0]])).solution.item(), 4)
     2.0
@@ -165,9 +166,9 @@ def lstsq(A: Tensor, B: Tensor, rcond: float | None = None, *, driver: str | Non
     if B.ndim < 2 or A.shape[-2] != B.shape[-2]:
         raise ArgumentError(f"lstsq: shapes {A.shape} and {B.shape}; want (.., m, n) and (.., m, k)")
     solution = pinv(A) @ B
-    left = ((A @ solution - B) ** 2).sum(-2) if A.shape[-2] > A.shape[-1] else A.new_empty(0)
+    left = ((A @ solution - B) ** 2).sum(-2) if A.shape[-2] > A.shape[-1] and driver not in (None, "gelsy") else A.new_empty(0)
     ranked = driver is None or driver != "gels"
-    sizes = svdvals(A) if driver in ("gelss", "gelsd") else A.new_empty(0)
+    sizes = svdvals(A.detach()) if driver in ("gelss", "gelsd") else A.new_empty(0)
     return LeastSquares(solution, left, matrix_rank(A, rtol=rcond) if ranked else A.new_empty(0, dtype=int64), sizes)
 
 

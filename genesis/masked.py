@@ -75,14 +75,16 @@ def _reduction(name: str, identity: Identity, doc: str) -> Callable[..., Tensor]
         x = _filled(name, input, mask, identity(dtype or input.dtype), dtype)
         axes = tuple(range(x.ndim)) if dim is None and name == "logsumexp" else dim
         found = call(OPERATIONS[name], (x, axes, keepdim))
-        return found.to(x.dtype) if name.startswith("arg") else found
+        return found.to(x.dtype) if name.startswith(("arg", "log")) else found
 
     return _named(reduce, name, doc)
 
 
 def _along(name: str, identity: Identity, doc: str) -> Callable[..., Tensor]:
     def along(input: Tensor, dim: int, *, dtype: DType | None = None, mask: Tensor | None = None) -> Tensor:
-        return call(OPERATIONS[name], (_filled(name, input, mask, identity(dtype or input.dtype), dtype), dim))
+        x = _filled(name, input, mask, identity(dtype or input.dtype), dtype)
+        found = call(OPERATIONS[name], (x, dim))
+        return found.to(x.dtype) if name.startswith("cum") else found
 
     return _named(along, name, doc)
 

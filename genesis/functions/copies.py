@@ -132,7 +132,7 @@ def resize_as_(self: Tensor, template: Tensor) -> Tensor:
 def unravel_index(indices: Tensor, shape: Extents) -> tuple[Tensor, ...]:
     """The places along each axis of `shape` of elements that `indices` counts row by row.
 
-    Raises TypeError for other than integers, ValueError for an index out of range, which looks at them.
+    An index out of range wraps around. Raises TypeError for other than integers.
 
     >>> genesis.unravel_index(genesis.tensor([4, 0]), (2, 3))
     (tensor([1, 0]), tensor([1, 0]))
@@ -142,11 +142,8 @@ def unravel_index(indices: Tensor, shape: Extents) -> tuple[Tensor, ...]:
         raise TypeError(f"unravel_index: indices must be integers, got {indices.dtype.name}")
     if any(extent < 0 for extent in extents):
         raise ArgumentError(f"unravel_index: shape must not be negative, got {extents}")
-    values = indices.numpy(force=True)
-    if values.size and not (values >= -numel(extents)).all() & (values < numel(extents)).all():
-        raise ArgumentError(f"unravel_index: an index is out of range for shape {extents}")
-    strides = contiguous_strides(extents)
-    return tuple([(indices // max(step, 1)) % extent for step, extent in zip(strides, extents, strict=True)])
+    wide, strides = indices.long(), contiguous_strides(extents)
+    return tuple([(wide // max(step, 1)) % extent for step, extent in zip(strides, extents, strict=True)])
 
 
 replayable_module(__name__)

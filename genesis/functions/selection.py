@@ -197,7 +197,13 @@ def index_copy(input: Tensor, dim: int, index: Tensor, source: Tensor) -> Tensor
 @overridable_method
 def index_fill(input: Tensor, dim: int, index: Tensor, value: float) -> Tensor:
     """`input` with `value` at the positions `index` along `dim`."""
-    return _along("index_fill", input, dim, index, full((), value, dtype=input.dtype, device=input.device), False)
+    if not isinstance(value, Tensor) or not value.requires_grad:
+        return _along("index_fill", input, dim, index, full((), value, dtype=input.dtype, device=input.device), False)
+    # Each element counts once in the gradient of `value`, also at a position that is there twice.
+    axis = normalize_axis("index_fill", dim, input.ndim)
+    hit = _along("index_fill", full((input.shape[axis] if input.ndim else 1,), False), 0, index, full((), True), False)
+    mask = hit.reshape([-1 if a == axis else 1 for a in range(input.ndim)]).to(input.device)
+    return call(OPERATIONS["where"], (mask, value.to(input.dtype), input))
 
 
 for _function in (index_add, index_copy, index_fill, index_put, masked_scatter, put):

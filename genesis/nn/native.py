@@ -1,6 +1,6 @@
 """Norms with the statistics that they were made by, as PyTorch's own backward wants them: `genesis.native_batch_norm` and kin.
 
-Each gives (output, mean, 1 / sqrt(variance + eps)).
+Each gives (output, mean, 1 / sqrt(variance + eps)). No gradient flows through the statistics.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ Normal = tuple[Tensor, Tensor, Tensor]
 
 def _with_statistics(normal: Tensor, x: Tensor, axes: Sequence[int], keepdim: bool, eps: float, like: Tensor | None) -> Normal:
     """In the dtype of the parameter `like`, or else of `x`; computed in float32 at least."""
-    wide = x.float() if x.dtype.itemsize < 4 else x
+    wide = x.detach().float() if x.dtype.itemsize < 4 else x.detach()
     statistics = wide.mean(axes, keepdim), (wide.var(axes, keepdim=keepdim, correction=0) + eps).rsqrt()
     dtype = x.dtype if like is None else like.dtype
     return normal, *[s.to(dtype) for s in statistics]  # type: ignore[return-value]

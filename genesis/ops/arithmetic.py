@@ -180,7 +180,8 @@ def sinc(input: Value) -> Value:
     x = _floating(input)
     zero = x == 0
     angle = widened(where(zero, 1, x)) * pi
-    return cast(where(zero, 1, sin(angle) / angle), x.dtype)
+    near = widened(where(zero, x, 0)) * pi
+    return cast(where(zero, 1 - near * near / 6, sin(angle) / angle), x.dtype)  # two derivatives at 0
 
 
 _logit = unary(

@@ -117,7 +117,16 @@ def _pow_grad(g: Value, y: Value, x: Value, p: Value) -> tuple[Value | None, ...
     return to_base, to_exponent
 
 
-_pow = binary("pow", grad=_pow_grad, ref=np.power, cost=30, vector="logarithm", bools=_AS_INT)
+def _power_reference(x: np.ndarray, p: np.ndarray) -> np.ndarray | np.generic:
+    """Of integers, negative powers are 0, except those of 1 and -1."""
+    if np.result_type(x, p).kind not in "iu":
+        return np.power(x, p)
+    below = np.asarray(p) < 0
+    whole = np.power(x, np.where(below, np.abs(p) % 2, p))  # type: ignore[call-overload]
+    return np.where(below & (np.abs(x) != 1), 0, whole)
+
+
+_pow = binary("pow", grad=_pow_grad, ref=_power_reference, cost=30, vector="logarithm", bools=_AS_INT)
 
 
 @composite("pow", 2, operator="pow", ref=np.power, static_scalars=True, autocast="float32", in_place=True)

@@ -25,12 +25,21 @@ def _norm(name: str, x: Value, order: float, axes: tuple[int, ...], keepdim: boo
         return _over(cast(x != 0, x.dtype), axes, keepdim)
     if order == 1:
         return _over(abs(x), axes, keepdim)
-    total = _over(x * x if order == 2 else pow(abs(x), order), axes, keepdim)
     if order < 0:
-        return pow(total, 1 / order)
+        nothing = x == 0
+        return pow(_over(where(nothing, inf, pow(where(nothing, 1, abs(x)), order)), axes, keepdim), 1 / order)
+    total = _over(x * x if order == 2 else _power(x, order), axes, keepdim)
     nothing = total == 0
     safe = where(nothing, 1, total)
     return where(nothing, 0, sqrt(safe) if order == 2 else pow(safe, 1 / order))
+
+
+def _power(x: Value, order: float) -> Value:
+    """|x|^order. At 0 the slope is 0, also of a root, where it is infinite."""
+    if order > 1:
+        return pow(abs(x), order)
+    nothing = x == 0
+    return where(nothing, 0, pow(where(nothing, 1, abs(x)), order))
 
 
 def _over(x: Value, axes: tuple[int, ...], keepdim: bool) -> Value:

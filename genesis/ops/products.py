@@ -123,8 +123,10 @@ def vecdot(x: Value, y: Value, dim: int = -1) -> Value:
 def _added(name: str, product: Value, input: Value, beta: float, alpha: float) -> Value:
     if input.dtype is not product.dtype:
         raise TypeError(f"{name}: input is {input.dtype.name}, the product {product.dtype.name}; convert one with .to(dtype)")
-    if product.dtype.category < 2 and not isinstance(alpha, int) & isinstance(beta, int):
-        raise TypeError(f"{name}: alpha {alpha} and beta {beta} for {product.dtype.name}; want integers")
+    if product.dtype.category < 2:
+        if name == "addr" and not isinstance(alpha, int) & isinstance(beta, int):
+            raise TypeError(f"{name}: alpha {alpha} and beta {beta} for {product.dtype.name}; want integers")
+        alpha, beta = int(alpha), int(beta)  # rounded towards 0, as PyTorch does
     if beta == 0:  # not even its NaN counts
         input = expand(input.graph.constant(0, input.dtype), input.shape)
     wide = widened(product)

@@ -100,6 +100,8 @@ def sum_to_size(input: Value, *size: int | Sequence[int]) -> Value:
     lead = input.ndim - len(shape)
     if lead < 0 or False in [e in (1, full) for e, full in zip(shape, input.shape[lead:], strict=True)]:
         raise ValueError(f"sum_to_size: shape {input.shape} cannot be summed to {shape}, which does not broadcast to it")
+    if not input.ndim and input.dtype.category < 2:  # as PyTorch, which sums over no axes
+        return cast(input, int64)
     axes = [axis for axis, extent in enumerate(input.shape) if axis < lead or shape[axis - lead] != extent]
     return reshape_value(sum.define(input, tuple(axes)), shape) if axes else input
 
@@ -258,7 +260,9 @@ def var(
     axes, x = normalize_axes("var", dim, input.ndim), widened(input)
     centred = x - mean(x, axes, True) if axes else x * 0
     freedom = numel(input.shape[a] for a in axes) - correction
-    total = reduce_value("sum", centred * centred, axes, keepdim)
+    total = reduce_value("sum", centred * centred if numel(x.shape) else x, axes, keepdim)  # of nothing, no mean either
+    if freedom <= 0 and not numel(x.shape):
+        return cast(total + float("nan"), input.dtype)
     return cast(total / freedom if freedom > 0 else total * float("nan"), input.dtype)
 
 

@@ -9,7 +9,7 @@ from math import floor as whole
 from operator import add
 from typing import Any
 
-from genesis.ir.dtypes import DType, float32, int64
+from genesis.ir.dtypes import DType, float32, float64, int64, uint8
 from genesis.ir.graph import Value
 from genesis.ir.shapes import numel
 from genesis.ops.elementwise import clamp, floor, round, where
@@ -120,7 +120,8 @@ def interpolate(
         recompute_scale_factor: go by the extents, and not by the `scale_factor` that they were rounded from.
 
     Raises ValueError for another mode or one that does not fit the axes, unless one of `size` and `scale_factor` is given,
-    and for `antialias`, which is not here yet; TypeError for integers, unless the mode takes the nearest.
+    and for `antialias`, which is not here yet; TypeError for integers, unless the mode takes the nearest or they
+    are the uint8 of images, which are rounded.
 
     >>> x = genesis.tensor([[[1.0, 3.0]]])
     >>> interpolate = genesis.nn.functional.interpolate
@@ -136,16 +137,27 @@ def interpolate(
         what = "antialias is not here yet" if antialias else f"align_corners has no meaning in mode {mode!r}; want None"
         raise ValueError(f"interpolate: {what}")
     sizes, scales = _sizes(input, size, scale_factor, recompute_scale_factor)
-    if not mode.startswith("nearest") and not input.dtype.is_floating_point:
+    rounds = input.dtype is uint8 and mode in ("bilinear", "bicubic")
+    if not mode.startswith("nearest") and not input.dtype.is_floating_point and not rounds:
         raise TypeError(f"interpolate: mode {mode!r} wants floating numbers, got {input.dtype.name}; convert with .float()")
     if 0 in input.shape[2:] or 0 in sizes:
         raise ValueError(f"interpolate: shape {input.shape} to {sizes}; want an element at least along each axis")
     if mode == "area":
         return (adaptive_avg_pool1d, adaptive_avg_pool2d, adaptive_avg_pool3d)[axes - 1](input, sizes)
+    if rounds:
+        return _rounded(input, sizes, scales, mode, bool(align_corners))
     x = input if mode.startswith("nearest") else widened(input)
     for axis, (count, scale) in enumerate(zip(sizes, scales, strict=True), 2):
         x = _along(x, axis, count, scale, mode, bool(align_corners))
     return cast(x, input.dtype)
+
+
+def _rounded(image: Value, sizes: Sequence[int], scales: Sequence[float | None], mode: str, corners: bool) -> Value:
+    """Of uint8: rows first, and each axis' results are uint8 again, as PyTorch's."""
+    for axis in (3, 2):
+        wide = _along(cast(image, float64), axis, sizes[axis - 2], scales[axis - 2], mode, corners)
+        image = cast(clamp(floor(wide + 0.5), 0, 255), uint8)
+    return image
 
 
 def _along(x: Value, axis: int, count: int, scale: float | None, mode: str, corners: bool) -> Value:

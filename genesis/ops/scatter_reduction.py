@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from genesis.ir.dtypes import DType, bool_
@@ -35,11 +37,15 @@ def _fold_grad(g: Value, y: Value, base: Value, index: Value, source: Value) -> 
     zero, zero_base = source == 0, base == 0
     zeros = scatter_value(cast(zero_base, g.dtype), index, cast(zero, g.dtype), dim, "add")
     whole = _fold(where(zero_base, 1, base), index, where(zero, 1, source), dim, "prod")
+    vanishing = scatter_value(where(zero_base, base, 0), index, where(zero, source, 0), dim, "add")
 
-    def others(x: Value, is_zero: Value, count: Value, product: Value) -> Value:
-        return where(is_zero, where(count == 1, product, 0), where(count == 0, product / where(is_zero, 1, x), 0))
+    def others(x: Value, is_zero: Value, of: Callable[[Value], Value]) -> Value:
+        # Of two zeros each is the other's slope: a sum that is 0 and moves with it.
+        count, rest = of(zeros), of(whole)
+        beside = where(count == 1, rest, where(count == 2, rest * (of(vanishing) - x), 0))
+        return where(is_zero, beside, of(y) / where(is_zero, 1, x))
 
-    return g * others(base, zero_base, zeros, whole), None, there(g) * others(source, zero, there(zeros), there(whole))
+    return g * others(base, zero_base, lambda x: x), None, there(g) * others(source, zero, there)
 
 
 primitive("scatter_fold", "host", grad=_fold_grad, reference=_fold_reference)

@@ -18,8 +18,10 @@ from genesis.ir.annotations import AnyFunction
 from genesis.ir.graph import Node, Value
 from genesis.ir.shapes import Shape, broadcast_shapes, numel
 from genesis.ops.contraction import matmul, swapped
+from genesis.ops.conversion import stop_gradient
 from genesis.ops.elementwise import where
 from genesis.ops.joining import cat
+from genesis.ops.reduction import amax
 from genesis.ops.reduction import sum as summed
 from genesis.ops.registry import cast, composite, expand, primitive, promoted, widened
 from genesis.ops.results import SignAndLog
@@ -233,12 +235,17 @@ def _exponential(node: Node, a: np.ndarray) -> np.ndarray:
 
 
 def _exponential_grad(g: Value, y: Value, a: Value) -> Value:
-    """The upper right block of the exponential of [[A.T, g], [0, A.T]] (N. Higham, "Functions of Matrices", 2008, 3.6)."""
+    """The upper right block of the exponential of [[A.T, g], [0, A.T]] (N. Higham, "Functions of Matrices", 2008, 3.6).
+
+    It is linear in g, which is scaled to 1: a greater one decides how often the exponential is squared, and its digits go.
+    """
     n, axis = a.shape[-1], a.ndim - 2
     t = swapped(a)
+    size = stop_gradient(amax(abs(g), (axis, axis + 1), True)) if n else g
+    size = where(size == 0, 1, size)
     none = expand(g.graph.constant(0, g.dtype), g.shape)
-    whole = _node("matrix_exp", cat([cat([t, g], axis + 1), cat([none, t], axis + 1)], axis))
-    return slice_value(slice_value(whole, axis, 0, n), axis + 1, n, None)
+    whole = _node("matrix_exp", cat([cat([t, g / size], axis + 1), cat([none, t], axis + 1)], axis))
+    return slice_value(slice_value(whole, axis, 0, n), axis + 1, n, None) * size
 
 
 primitive("matrix_exp", "host", grad=_exponential_grad, reference=_exponential)

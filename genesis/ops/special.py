@@ -10,9 +10,20 @@ from typing import Any
 import numpy as np
 
 from genesis.ir.graph import Node, Value
-from genesis.ops.elementwise import erfc, exp, isnan, log, sign, sin, where, zeros_like
-from genesis.ops.registry import Gradient, Operation, broadcast, cast, composite, primitive, promoted, rounded_once, widened
-from genesis.ops.rows import formula, from_scipy
+from genesis.ops.elementwise import erfc, exp, log, sign, sin, where
+from genesis.ops.registry import (
+    Gradient,
+    Kernel,
+    Operation,
+    broadcast,
+    cast,
+    composite,
+    primitive,
+    promoted,
+    rounded_once,
+    widened,
+)
+from genesis.ops.rows import formula, from_scipy, unary
 
 
 def _one(name: str, scipy: str, doc: str, grad: Gradient | None = None, method: bool = False, **names: Any) -> Operation:
@@ -123,12 +134,15 @@ ndtr = formula(
 )
 
 
-@composite("entr", method=False, namespace="special")
-@rounded_once
-def entr(input: Value) -> Value:
-    """-x log(x) where x is positive, 0 at 0, -inf below."""
-    x, inside = input, input > 0
-    return where(isnan(x), x, where(inside, -x * log(where(inside, x, 1)), where(x == 0, zeros_like(x), float("-inf"))))
+def _entr(k: Kernel, x: object) -> object:
+    below = k.where(k.lt(x, k.constant(0)), k.constant(float("-inf")), x)
+    return k.where(k.gt(x, k.constant(0)), k.neg(k.mul(x, k.log(x))), below)
+
+
+entr = unary(
+    "entr", grad=lambda g, y, x: -g * (1 + log(x)), ref=from_scipy("entr"), emit=_entr, floating=True, cost=16,
+    doc="-x log(x) where x is positive, 0 at 0, -inf below.", method=False, namespace="special", in_place=False,
+)
 
 
 # ---- Airy's function ----

@@ -342,7 +342,7 @@ class Methods:
     def as_strided_scatter(
         self, src: Tensor, size: Sequence[Int], stride: Sequence[Int], storage_offset: Int | None = None,
     ) -> Tensor:
-        """A copy of `input`, which is contiguous, with `src` where `as_strided` finds its elements."""
+        """A copy of `input` with `src` where `as_strided` finds its elements."""
     def as_subclass(self, cls: Type[Tensor]) -> Tensor:
         """A tensor of class `cls` that shares the storage and the derivation."""
     def asin(self) -> Tensor:

@@ -46,7 +46,41 @@ _CALLED = {
         *args, **kwargs),
     "normal.in_place": lambda x, *args, **kwargs: x.clone().normal_(*args, **kwargs),
     "where": lambda x, condition, other, **kwargs: genesis.where(condition, x, other, **kwargs),
+    "zero_": lambda x: x.clone().zero_(),  # a leaf is not written to
 }
+
+
+def _symmetric(function):
+    return lambda x, *args, **kwargs: function(x + x.mT, *args, **kwargs)
+
+
+def _triangular(place):
+    def decorate(function):
+        def of_triangle(*args, upper=False, **kwargs):
+            triangle = args[place].triu() if upper else args[place].tril()
+            return function(*args[:place], triangle, *args[place + 1 :], upper=upper, **kwargs)
+
+        return of_triangle
+
+    return decorate
+
+
+# Derivatives are compared where both libraries have the same: of matrices of the kind that the operation is for.
+_POINTS = {
+    **dict.fromkeys(("cholesky", "linalg.cholesky", "linalg.cholesky_ex", "linalg.eigh", "linalg.eigvalsh"), _symmetric),
+    "cholesky_inverse": _triangular(0), "cholesky_solve": _triangular(1),
+    "nn.functional.ctc_loss": lambda function: lambda x, *args, **kwargs: function(x.log_softmax(-1), *args, **kwargs),
+}
+
+
+def _derived(op):
+    """The two functions whose derivatives are compared; raises NotImplementedError where there are none."""
+    if not op.supports_autograd or not _numbers(op) or not dtype_for(op, torch.float64).is_floating_point:
+        raise NotImplementedError
+    within = _POINTS.get(op.name, lambda function: function)
+    return within(ours(op)), within(op)
+
+
 _POLYGAMMA = {"polygamma": "polygamma", "special.polygamma": "special.polygamma"}
 _CONVERSIONS = {"bool", "byte", "char", "double", "float", "half", "bfloat16", "int", "long", "short"}
 SIGNS = {"svd", "linalg.svd", "linalg.eigh"}  # their vectors may have either sign: compared by magnitude
@@ -110,10 +144,19 @@ def arguments(sample, keep_strides=False):
     return args, converted(sample.kwargs, keep_strides)
 
 
-def _theirs(op, sample):
+def _theirs(op, sample, function=None):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return _magnitudes(op, op(sample.input, *sample.args, **sample.kwargs))
+        return _magnitudes(op, (function or op)(sample.input, *sample.args, **sample.kwargs))
+
+
+def _exact(op, sample, like):
+    """What torch computes in float64, rounded at the end."""
+    def wide(x):
+        return x.double() if isinstance(x, torch.Tensor) and x.is_floating_point() else x
+
+    exact, like = leaves(_theirs(op, sample.transform(wide)), torch.Tensor), leaves(like, torch.Tensor)
+    return tuple([found.to(t.dtype) for found, t in zip(exact, like, strict=True)])
 
 
 def _magnitudes(op, results):
@@ -144,10 +187,17 @@ def check_dtypes(op, limit=3):
             theirs = _theirs(op, sample)
             args, kwargs = arguments(sample)
             low = dtype in (torch.float16, torch.bfloat16)
-            got = function(*args, **kwargs)
+            got = _magnitudes(op, function(*args, **kwargs))
             if op.name in TIED and not sample.kwargs.get("stable"):
                 got, theirs = _first(got), _first(theirs)
-            assert_same(got, theirs, f"{dtype} {_described(sample)}", _numbers(op) and op.name != "argsort", scale=1 + 3 * low)
+            values, what = _numbers(op) and op.name != "argsort", f"{dtype} {_described(sample)}"
+            try:
+                assert_same(got, theirs, what, values, scale=1 + 3 * low)
+            except AssertionError:
+                if not low or not values:
+                    raise
+                assert_same(got, theirs, what, values=False)  # it may only be nearer to what is right than torch is
+                assert_same(tuple(leaves(got, genesis.Tensor)), _exact(op, sample, theirs), what)
 
 
 def _first(results):
@@ -156,12 +206,10 @@ def _first(results):
 
 def check_gradients(op, limit=None):
     """First derivatives in float64."""
-    if not op.supports_autograd or not _numbers(op):
-        raise NotImplementedError
-    function = ours(op)
+    function, other = _derived(op)
     for sample in samples(op, dtype_for(op, torch.float64), grad=True, limit=limit):
         given = [sample.input, *sample.args, sample.kwargs]
-        theirs = _differentiable(leaves(_theirs(op, sample), torch.Tensor), torch.Tensor)
+        theirs = _differentiable(leaves(_theirs(op, sample, other), torch.Tensor), torch.Tensor)
         inputs = [t for t in leaves(given, torch.Tensor) if t.requires_grad]
         if not theirs or not inputs:
             continue
@@ -178,13 +226,15 @@ def check_gradients(op, limit=None):
 
 def check_second(op, limit=8):
     """Second derivatives in float64."""
-    if not op.supports_gradgrad or not op.supports_autograd or not _numbers(op):
+    if not op.supports_gradgrad:
         raise NotImplementedError
-    function = ours(op)
+    function, other = _derived(op)
     for sample in samples(op, dtype_for(op, torch.float64), grad=True, limit=limit, small=True):
         given = [sample.input, *sample.args, sample.kwargs]
         inputs = [t for t in leaves(given, torch.Tensor) if t.requires_grad]
-        want = _second(leaves(_theirs(op, sample), torch.Tensor), inputs, torch, torch.Tensor)
+        want = None
+        with contextlib.suppress(RuntimeError):  # torch's has none in this form
+            want = _second(leaves(_theirs(op, sample, other), torch.Tensor), inputs, torch, torch.Tensor)
         if want is None:
             continue
         args, kwargs = arguments(sample)
@@ -207,7 +257,7 @@ def _second(results, inputs, library, kind):
 
 
 def _differentiable(tensors, kind):
-    return [t for t in tensors if t.requires_grad and (t.dtype in DTYPES or kind is genesis.Tensor)]
+    return [t for t in tensors if t.requires_grad and t.numel() and (t.dtype in DTYPES or kind is genesis.Tensor)]
 
 
 def _zeros_for_none(gradients, inputs):
@@ -288,7 +338,10 @@ def check_strided(op, limit=None):
     function = ours(op)
     for sample in samples(op, limit=limit):
         gapped = sample.noncontiguous()
-        theirs = _theirs(op, gapped)
+        try:
+            theirs = _theirs(op, gapped)
+        except RuntimeError:  # torch's wants them without gaps
+            continue
         args, kwargs = arguments(gapped, keep_strides=True)
         assert_same(_magnitudes(op, function(*args, **kwargs)), theirs, _described(sample), _numbers(op))
 
@@ -301,7 +354,7 @@ def check_compile(op, limit=3):
         compiled = genesis.compile(lambda args, kwargs: function(*args, **kwargs))
         for _ in range(3):
             args, kwargs = arguments(sample)
-            assert_same(compiled(args, kwargs), theirs, _described(sample), _numbers(op))
+            assert_same(_magnitudes(op, compiled(args, kwargs)), theirs, _described(sample), _numbers(op))
 
 
 def check_vmap(op, limit=4):
@@ -312,34 +365,35 @@ def check_vmap(op, limit=4):
     for sample in samples(op, limit=limit, small=True):
         if not isinstance(sample.input, torch.Tensor):
             continue
-        stacked = torch.stack([sample.input, sample.input.flip(0) if sample.input.ndim else sample.input])
-
+        turned = (-2, -1) if op.name in _POINTS and sample.input.ndim > 1 else 0  # symmetric matrices stay that
+        stacked = torch.stack([sample.input, sample.input.flip(turned) if sample.input.ndim else sample.input])
         try:
-            theirs = torch.func.vmap(lambda x, s=sample: op(x, *s.args, **s.kwargs))(stacked)
+            theirs = _magnitudes(op, torch.func.vmap(lambda x, s=sample: op(x, *s.args, **s.kwargs))(stacked))
         except Exception:
             continue
         args, kwargs = arguments(sample)
         got = genesis.vmap(lambda x, a=args, k=kwargs: function(x, *a[1:], **k))(converted(stacked))
-        assert_same(got, theirs, f"vmap {_described(sample)}")
+        assert_same(_magnitudes(op, got), theirs, f"vmap {_described(sample)}")
 
 
 def check_jvp(op, limit=8):
     """Forward derivatives in float64, beside torch's."""
-    if not op.supports_forward_ad or not op.supports_autograd or not _numbers(op):
+    if not op.supports_forward_ad:
         raise NotImplementedError
-    function = ours(op)
+    function, other = _derived(op)
     for sample in samples(op, dtype_for(op, torch.float64), limit=limit, small=True):
         if not isinstance(sample.input, torch.Tensor) or not sample.input.is_floating_point():
             continue
         x, tangent = sample.input, torch.randn_like(sample.input)
         try:
-            _, theirs = torch.func.jvp(lambda x, s=sample: op(x, *s.args, **s.kwargs), (x,), (tangent,))
+            _, theirs = torch.func.jvp(lambda x, s=sample: other(x, *s.args, **s.kwargs), (x,), (tangent,))
         except Exception:
             continue
         args, kwargs = arguments(sample)
         _, got = genesis.func.jvp(lambda x, a=args, k=kwargs: function(x, *a[1:], **k), (args[0],), (converted(tangent),))
         if not isinstance(theirs, torch.Tensor | tuple | list):
             continue
+        got, theirs = (_magnitudes(op, changes) for changes in (got, theirs))
         pairs = zip(leaves(got, genesis.Tensor), leaves(theirs, torch.Tensor), strict=True)
         for mine, want in pairs:
             if want.is_floating_point():

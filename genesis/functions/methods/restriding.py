@@ -12,6 +12,7 @@ from genesis.ir.replayable import replayable_module
 from genesis.ir.shapes import numel, reach
 from genesis.ops.layout import Layout, contiguous_layout
 from genesis.ops.registry import OPERATIONS
+from genesis.ops.view_gradient import is_injective
 from genesis.tensor.dispatch import array_of, call, seen_by
 from genesis.tensor.handle import Tensor, leave_storage, method, shares, tensor_of
 from genesis.tensor.views import view
@@ -34,8 +35,9 @@ def _strided(name: str, size: Sequence[int], stride: Sequence[int], offset: int,
 def as_strided(input: Tensor, size: Sequence[int], stride: Sequence[int], storage_offset: int | None = None) -> Tensor:
     """A view of the storage of `input`: element (i, j, ..) lies at storage_offset + i*stride[0] + j*stride[1] + ..
 
-    Without `storage_offset`, it is that of `input`. Raises ValueError for what reaches beyond the storage, RuntimeError
-    for a view that requires a gradient and does not take all of its storage row by row.
+    Without `storage_offset`, it is that of `input`. A gradient flows to the elements of `input` alone, not to others of its
+    storage. Raises ValueError for what reaches beyond the storage, RuntimeError for an `input` that requires a gradient and
+    whose elements lie over each other.
 
     >>> genesis.arange(4).as_strided((3, 2), (1, 1))
     tensor([[0, 1],
@@ -47,34 +49,48 @@ def as_strided(input: Tensor, size: Sequence[int], stride: Sequence[int], storag
     own = input.layout
     at = _strided("as_strided", size, stride, own.offset if storage_offset is None else storage_offset, root.numel())
     whole = own == contiguous_layout(own.shape) and numel(own.shape) == root.numel()
-    if input.requires_grad and not whole:
-        raise RuntimeError(f"as_strided: a view with strides {own.strides}, offset {own.offset} that requires a gradient; want "
-                           "what takes its storage row by row, such as a clone()")
-    result: Tensor = call(OPERATIONS["view_at"], (input if whole else root.detach(), at))
+    result: Tensor = call(OPERATIONS["view_at"], (input if whole else _storage(root, input), at))
     shares(result, root, at)
     result._seen = seen_by(result, root)
     result._detached = result._within = input._detached
     return result
 
 
+def _storage(root: Tensor, input: Tensor) -> Tensor:
+    """All of the storage, where only the elements of `input` lead on to what it is computed from."""
+    if not input.requires_grad:
+        return root.detach()
+    if not is_injective(input.layout):
+        raise RuntimeError(f"as_strided: a view with strides {input.layout.strides} that requires a gradient; want elements "
+                           "that do not lie over each other, such as those of a clone()")
+    return call(OPERATIONS["put"], (root.detach(), input), input.layout._asdict())
+
+
 @overridable_method
 def as_strided_scatter(
     input: Tensor, src: Tensor, size: Sequence[int], stride: Sequence[int], storage_offset: int | None = None
 ) -> Tensor:
-    """A copy of `input`, which is contiguous, with `src` where `as_strided` finds its elements.
+    """A copy of `input` with `src` where `as_strided` finds its elements.
 
-    Raises ValueError for another `input`, for places beyond it, and for a `src` of another shape than `size`.
+    Raises ValueError for places beyond its storage, for a `src` of another shape than `size`, and for an `input` or places
+    whose elements lie over each other.
 
     >>> genesis.as_strided_scatter(genesis.zeros(2, 2), genesis.ones(2), (2,), (3,))
     tensor([[1., 0.],
             [0., 1.]])
     """
-    if not input.is_contiguous():
-        raise ArgumentError(f"as_strided_scatter: input has strides {input.stride()}; want a contiguous one")
-    at = _strided("as_strided_scatter", size, stride, storage_offset or 0, input.numel())
+    own, root = input.layout, input if input._base is None else input._base
+    offset = own.offset if storage_offset is None else storage_offset
+    at = _strided("as_strided_scatter", size, stride, offset, root.numel())
     if src.shape != at.shape:
         raise ArgumentError(f"as_strided_scatter: src has shape {src.shape}; want {at.shape}")
-    return call(OPERATIONS["put"], (input, src), at._asdict())
+    for what, layout in (("input", own), ("size", at)):
+        if not is_injective(layout):
+            raise ArgumentError(f"as_strided_scatter: {what} {layout.shape} has strides {layout.strides}; want elements "
+                                "that do not lie over each other")
+    if own == contiguous_layout(own.shape) and root.numel() == numel(own.shape):
+        return call(OPERATIONS["put"], (input, src), at._asdict())
+    return call(OPERATIONS["view_at"], (call(OPERATIONS["put"], (_storage(root, input), src), at._asdict()), own)).clone()
 
 
 # ---- in place ----
