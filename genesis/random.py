@@ -44,6 +44,14 @@ def manual_seed(seed: int) -> None:
     rng.manual_seed(int(seed))
 
 
+def state_bytes(state: tuple[int, int]) -> Tensor:
+    """A generator's state as 16 bytes, which `set_state` and `set_rng_state` take too."""
+    return from_data(np.frombuffer(b"".join(word.to_bytes(8, "little") for word in state), np.uint8))
+
+
+Generator.get_state = lambda self: state_bytes(self.state())  # type: ignore[attr-defined]
+
+
 @contextlib.contextmanager
 def fork_rng(
     devices: object = None, enabled: bool = True, _caller: str = "fork_rng", _devices_kw: str = "devices",

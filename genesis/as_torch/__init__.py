@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sys
 
+from genesis.as_torch.constructor import take_sizes
 from genesis.as_torch.finder import Door, Finder
 from genesis.as_torch.missing import MissingError
 from genesis.as_torch.shown import show_as
@@ -33,6 +34,7 @@ def install() -> None:
     if not is_installed():
         sys.meta_path.insert(0, _finder)
         show_as("torch")
+        take_sizes()
 
 
 def is_installed() -> bool:

@@ -173,7 +173,11 @@ NAMES: dict[str, Any] = {
     "torch.nn.attention.sdpa_kernel": no_effect,
     "torch.backends.cuda.sdp_kernel": no_effect,
     "torch.backends.cuda.SDPBackend": SDPBackend,
-    "torch.autograd.Variable": lambda data, requires_grad=False, volatile=False: data.requires_grad_(requires_grad),
+    "torch.autograd.Variable": types.Variable,
+    **{f"{path}.{name}": getattr(environment, name) for name in ("manual_seed", "get_rng_state") for path in (
+        "torch", "torch.random")},
+    **{f"torch.cuda.{path}get_rng_state": environment.get_rng_state for path in ("", "random.")},
+    **{f"torch.cuda.{path}get_rng_state_all": lambda: [environment.get_rng_state()] for path in ("", "random.")},
     "torch.distributed.is_available": no,
     **{f"torch.nn.init.{name}": getattr(init, f"{name}_") for name in (
         "constant", "dirac", "kaiming_normal", "kaiming_uniform", "normal", "orthogonal", "uniform", "xavier_normal",

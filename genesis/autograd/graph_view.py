@@ -5,6 +5,7 @@ from __future__ import annotations
 from genesis.autograd.derivation import arguments_of, call_at, derived_at, node_name
 from genesis.autograd.function import Function
 from genesis.autograd.hooks import Hook, NodeHooks, RemovableHandle
+from genesis.ir.library import Library
 from genesis.ir.replayable import replayable_module
 from genesis.tensor.dispatch import array_of
 from genesis.tensor.handle import Tensor, attribute
@@ -34,8 +35,11 @@ class GradientNode:
         return self._trace.nodes[self._index].op == "variable"
 
     def name(self) -> str:
-        """`AddBackward` for a call of `add`; `AccumulateGrad` for a leaf."""
-        return "AccumulateGrad" if self._is_leaf() else node_name(self._trace, self._index)
+        """`AddBackward` for a call of `add` (`AddBackward0` to PyTorch); `AccumulateGrad` for a leaf."""
+        if self._is_leaf():
+            return "AccumulateGrad"
+        theirs = Library.name == "torch" and self._trace.backward.custom_calls.get(self._index) is None
+        return node_name(self._trace, self._index) + "0" * theirs
 
     @property
     def next_functions(self) -> tuple[tuple[GradientNode | None, int], ...]:

@@ -142,8 +142,8 @@ def _axes_of(part: Part) -> int:
 
 def _sliced(part: slice) -> Item:
     start, stop, step = (None if v is None else operator.index(v) for v in (part.start, part.stop, part.step))
-    if step is not None and step <= 0:
-        raise ArgumentError(f"index: step must be greater than zero; a slice's step must be positive, got {step}: use flip()")
+    if step == 0:
+        raise ArgumentError("index: a slice's step must not be zero")
     return start, stop, step
 
 

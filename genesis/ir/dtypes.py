@@ -111,10 +111,20 @@ def dtype_of_scalar(value: Scalar | np.generic | np.ndarray) -> DType:
 
 
 def as_dtype(name: str, dtype: object) -> DType:
-    """`dtype`; TypeError, in the name of the operation `name`, for what is no genesis dtype: NumPy's and Python's types."""
-    if not isinstance(dtype, DType):
+    """`dtype`; or that of a name, of Python's float, int and bool, or of NumPy's dtypes. TypeError, in the name of the
+    operation `name`, for anything else.
+
+    >>> as_dtype("zeros", "float32"), as_dtype("zeros", float), as_dtype("zeros", np.int8)
+    (genesis.float32, genesis.float64, genesis.int8)
+    """
+    if isinstance(dtype, DType):
+        return dtype
+    known = NAMED.get(dtype) if isinstance(dtype, str) else None
+    if isinstance(dtype, np.dtype) or (isinstance(dtype, type) and issubclass(dtype, np.generic | bool | int | float)):
+        known = _FROM_NUMPY.get(np.dtype(dtype))
+    if known is None:
         raise TypeError(f"{name}: wants a genesis dtype such as genesis.float32, got {type(dtype).__name__} {dtype!r:.40}")
-    return dtype
+    return known
 
 
 def refuse_stored(name: str, dtype: DType) -> None:

@@ -7,8 +7,9 @@ reserves ranges of the counter, so that no two draws share one.
 from __future__ import annotations
 
 import secrets
-from typing import Self
+from typing import Any, Protocol, Self
 
+from genesis.runtime.devices import Device, DeviceLike
 from genesis.runtime.fork import fork_safe_lock
 
 MASK = (1 << 64) - 1
@@ -25,9 +26,12 @@ class Generator:
     (0, 100, (7, 101))
     """
 
-    __slots__ = ("_counter", "_seed")
+    __slots__ = ("_counter", "_seed", "device")
 
-    def __init__(self, seed: int | None = None) -> None:
+    def __init__(self, seed: int | DeviceLike = None, device: DeviceLike = None) -> None:
+        if not isinstance(seed, int):  # PyTorch's first argument is the device, whose numbers are those of any other
+            seed, device = None, seed or device
+        self.device = Device(device or "cpu")
         self.manual_seed(secrets.randbits(64) if seed is None else seed)
 
     def manual_seed(self, seed: int) -> Self:
@@ -59,11 +63,22 @@ class Generator:
         with _lock:
             return self._seed, self._counter
 
-    def set_state(self, state: tuple[int, int]) -> None:
-        """Continue from a state that `state` returned."""
+    def set_state(self, state: tuple[int, int] | SupportsList) -> None:
+        """Continue from a state that `state` returned, or from the bytes that `get_state` did."""
+        if not isinstance(state, tuple):
+            words = bytes(state.tolist())
+            if len(words) != 16:
+                raise RuntimeError(f"set_state: a state of {len(words)} bytes; want 16, as get_state gives them")
+            state = int.from_bytes(words[:8], "little"), int.from_bytes(words[8:], "little")
         seed, counter = state
         with _lock:
             self._seed, self._counter = seed & MASK, counter & MASK
+
+
+class SupportsList(Protocol):
+    """A tensor of bytes."""
+
+    def tolist(self) -> Any: ...
 
 
 default_generator = Generator()

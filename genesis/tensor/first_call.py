@@ -26,8 +26,13 @@ _MOVES = frozenset({*LAYOUT_RULES, "view_at", "clone"})  # operations of every d
 def defined(trace: Trace, operation: Operation, arguments: CallArguments, attributes: Attributes | None, key: Key) -> Step:
     """The step of a call that is new here, whose line is noted already."""
     given = {**dict(zip(operation.signature.parameters, arguments, strict=False)), **(attributes or {})}
-    if given.get("dtype") is not None:
-        refuse_stored(operation.name, as_dtype(operation.name, given["dtype"]))
+    asked = given.get("dtype")
+    if asked is not None:
+        dtype = as_dtype(operation.name, asked)
+        refuse_stored(operation.name, dtype)
+        if dtype is not asked:
+            arguments = [dtype if argument is asked else argument for argument in arguments]
+            attributes = {name: dtype if value is asked else value for name, value in (attributes or {}).items()}
     if operation.name not in _MOVES:
         for tensor in tensors_in([*arguments, *(attributes or {}).values()]):
             refuse_stored(operation.name, tensor.dtype)

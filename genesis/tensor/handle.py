@@ -14,6 +14,7 @@ import numpy as np
 
 from genesis.ir.annotations import AnyFunction
 from genesis.ir.dtypes import DType
+from genesis.ir.errors import ArgumentTypeError
 from genesis.ir.replayable import replayable_module
 from genesis.ir.shapes import Shape
 from genesis.ops.layout import Layout, contiguous_layout
@@ -101,7 +102,8 @@ class Tensor(Methods):
         if not isinstance(enabled, bool):
             raise TypeError(f"requires_grad: wants True or False, got {type(enabled).__name__} {enabled!r:.40}")
         if enabled and not self.dtype.is_floating_point:
-            raise TypeError(f"requires_grad: only floating tensors can require gradients, this one is {self.dtype.name}")
+            raise ArgumentTypeError(
+                f"requires_grad: only floating tensors can require gradients, this one is {self.dtype.name}")
         if not enabled and not self.is_leaf:
             raise RuntimeError("requires_grad: only a leaf can stop requiring gradients; use detach()")
         self._requires_grad = enabled

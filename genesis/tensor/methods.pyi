@@ -378,7 +378,7 @@ class Methods:
         """1 with the probability that `input` gives at each place (with the probability `p`, if given), 0 otherwise."""
     def bernoulli_(self, p: Float | Tensor = 0.5, *, generator: Generator | None = None) -> Tensor:
         """Fill with 1 with probability `p`, a number or a tensor, 0 otherwise."""
-    def bfloat16(self) -> Tensor:
+    def bfloat16(self, memory_format: object = None) -> Tensor:
         """The tensor as bfloat16."""
     def bincount(self, weights: Tensor | None = None, minlength: Int = 0) -> Tensor:
         """How often each of 0, 1, .. is among the ints of `input` (n,); with `weights` (n,), their sums (in float64)."""
@@ -408,13 +408,13 @@ class Methods:
         """`bitwise_xor`, in place."""
     def bmm(self, mat2: Operand) -> Tensor:
         """The products of matrices pair by pair, (b, m, k) and (b, k, n)."""
-    def bool(self) -> Tensor:
+    def bool(self, memory_format: object = None) -> Tensor:
         """The tensor as bool."""
     def broadcast_to(self, *shape: Extents, size: Int | Sequence[Int] | None = None) -> Tensor:
         """The tensor expanded to `shape`, or `size`."""
     def bucketize(self, boundaries: Operand, *, out_int32: Bool = False, right: Bool = False) -> Tensor:
         """Which of the buckets between ascending `boundaries` (n,) each element is in; with `right`, these begin a bucket."""
-    def byte(self) -> Tensor:
+    def byte(self, memory_format: object = None) -> Tensor:
         """The tensor as uint8."""
     def cauchy_(self, median: Float = 0.0, sigma: Float = 1.0, *, generator: Generator | None = None) -> Tensor:
         """Fill with random numbers of the density sigma / (pi * ((x - median)^2 + sigma^2))."""
@@ -426,7 +426,7 @@ class Methods:
         """x where positive, alpha * (exp(x / alpha) - 1) elsewhere (Barron, 2017)."""
     def celu_(self, alpha: Float = 1.0) -> Self:
         """`celu`, in place."""
-    def char(self) -> Tensor:
+    def char(self, memory_format: object = None) -> Tensor:
         """The tensor as int8."""
     def cholesky(self, upper: Bool = False) -> Tensor:
         """The lower triangular L with L @ L.T = `A`, symmetric and positive definite (.., n, n); with `upper`, its .."""
@@ -452,8 +452,8 @@ class Methods:
         """`input` held within [min, max]; the gradient passes where it is within, bounds included."""
     def clip_(self, min: Operand | None = None, max: Operand | None = None) -> Self:
         """`clamp`, in place."""
-    def clone(self) -> Tensor:
-        """A copy, through which gradients flow."""
+    def clone(self, *, memory_format: object = None) -> Tensor:
+        """A copy, through which gradients flow. A `memory_format` changes nothing."""
     def combinations(self, r: Int = 2, with_replacement: Bool = False) -> Tensor:
         """All rows of `r` elements of a vector, in their order; with replacement, of an element several times too."""
     def conj(self) -> Tensor:
@@ -462,8 +462,8 @@ class Methods:
         """The tensor itself: it is real."""
     def const_data_ptr(self) -> Int:
         """`data_ptr()`."""
-    def contiguous(self) -> Tensor:
-        """The tensor itself where its elements lie in row-major order, a copy where they do not."""
+    def contiguous(self, memory_format: object = None) -> Tensor:
+        """The tensor itself where its elements lie in row-major order, a copy where they do not, whatever .."""
     def copy_(self, source: Tensor, non_blocking: Bool = False) -> Tensor:
         """Write `source`, broadcast and converted, into this tensor."""
     def copysign(self, other: Operand) -> Tensor:
@@ -554,7 +554,7 @@ class Methods:
         """`div`, in place."""
     def dot(self, tensor: Operand) -> Tensor:
         """The sum of the products of two vectors."""
-    def double(self) -> Tensor:
+    def double(self, memory_format: object = None) -> Tensor:
         """The tensor as float64."""
     def dsplit(self, indices_or_sections: Extents) -> tuple[Tensor, ...]:
         """Views along axis 2 of at least three: so many equal ones, or cut before positions."""
@@ -614,7 +614,7 @@ class Methods:
         """Axis 1 walked backwards."""
     def flipud(self) -> Tensor:
         """Axis 0 walked backwards."""
-    def float(self) -> Tensor:
+    def float(self, memory_format: object = None) -> Tensor:
         """The tensor as float32."""
     def float_power(self, exponent: Operand) -> Tensor:
         """`input ** exponent` in float64."""
@@ -680,7 +680,7 @@ class Methods:
         """As `numpy.greater`."""
     def gt_(self, other: Operand) -> Self:
         """`gt`, in place."""
-    def half(self) -> Tensor:
+    def half(self, memory_format: object = None) -> Tensor:
         """The tensor as float16."""
     def hardshrink(self, lambd: Float = 0.5) -> Tensor:
         """x, but 0 within [-lambd, lambd]."""
@@ -739,7 +739,7 @@ class Methods:
         """The slices of `input` at the positions `index` (1-d) along `dim`."""
     def inner(self, other: Operand) -> Tensor:
         """The sums of products along the last axes of both: (.., k) and (.., k) -> (.., ..)."""
-    def int(self) -> Tensor:
+    def int(self, memory_format: object = None) -> Tensor:
         """The tensor as int32."""
     def inv(self) -> Tensor:
         """The inverses of matrices (.., n, n). Raises LinAlgError, when it is computed, for a singular one."""
@@ -749,8 +749,8 @@ class Methods:
         """False: there are no complex tensors here."""
     def is_conj(self) -> Bool:
         """False: there are no lazily conjugated tensors here."""
-    def is_contiguous(self) -> Bool:
-        """Whether the elements follow each other in row-major order."""
+    def is_contiguous(self, memory_format: object = None) -> Bool:
+        """Whether the elements follow each other in row-major order; in that of `memory_format`, where it names .."""
     @property
     def is_cpu(self) -> Bool:
         """Whether the tensor is on the CPU."""
@@ -894,7 +894,7 @@ class Methods:
         """`logit`, in place."""
     def logsumexp(self, dim: Int | tuple[Int, ...], keepdim: Bool = False) -> Tensor:
         """log(sum(exp(x))) over `dim`, without overflow."""
-    def long(self) -> Tensor:
+    def long(self, memory_format: object = None) -> Tensor:
         """The tensor as int64."""
     def lstsq(self, *args: object, **kwargs: object) -> None:
         """Raises RuntimeError, as PyTorch's: it was removed for linalg.lstsq."""
@@ -1240,7 +1240,7 @@ class Methods:
         """`sgn`, in place."""
     def share_memory_(self) -> Tensor:
         """The tensor itself: threads share it anyway, and processes get a copy when it is sent to them."""
-    def short(self) -> Tensor:
+    def short(self, memory_format: object = None) -> Tensor:
         """The tensor as int16."""
     def sigmoid(self) -> Tensor:
         """1 / (1 + exp(-x))."""
@@ -1368,7 +1368,7 @@ class Methods:
         """Copies of `input` laid end to end, so many along each axis, the last ones if `dims` are fewer."""
     def to(
         self, *targets: DType | str | Device | None | Tensor, dtype: DType | None = None, device: DeviceLike = None,
-        copy: Bool = False, non_blocking: Bool = False,
+        copy: Bool = False, non_blocking: Bool = False, memory_format: object = None,
     ) -> Tensor:
         """The tensor in another dtype or on another device, or like another tensor; itself where nothing changes."""
     def to_device(self, device: DeviceLike, *, stream: object = None) -> Tensor:

@@ -19,6 +19,8 @@ from genesis.functions.methods.storage import TypedStorage, UntypedStorage  # no
 from genesis.ir.dtypes import DType, bfloat16, float16
 from genesis.ir.replayable import replayable_module
 from genesis.ops import results
+from genesis.random import state_bytes
+from genesis.runtime.rng import default_generator
 from genesis.tensor.handle import Tensor, method
 from genesis.tracing.state import thread_state
 from genesis.utils.data.workers import thread_safe_generator  # noqa: F401
@@ -75,6 +77,18 @@ class Tag(enum.Enum):
 
     core, pointwise, view_copy, inplace_view, generated, nondeterministic_seeded, data_dependent_output, flexible_layout, \
         pt2_compliant_tag, needs_exact_strides, needs_fixed_stride_order, dynamic_output_shape, cudagraph_unsafe = range(13)
+
+
+# ---- random numbers ----
+def manual_seed(seed: int) -> genesis.Generator:
+    """`genesis.manual_seed`; returns the generator."""
+    genesis.manual_seed(seed)
+    return default_generator
+
+
+def get_rng_state(device: object = None) -> Tensor:
+    """The generator's state, as bytes."""
+    return state_bytes(genesis.get_rng_state())
 
 
 # ---- storages ----

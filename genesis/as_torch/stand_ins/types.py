@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 import genesis
 from genesis.functions.methods.inspection import TYPES
 from genesis.ir.dtypes import DTYPES, DType
 from genesis.ir.replayable import replayable_module
+from genesis.ops.layout import Layout
 from genesis.tensor.handle import Tensor
+from genesis.tensor.size import Size
 
 
 class _Kind(type):
@@ -28,12 +32,26 @@ def legacy_tensor(dtype: DType, *arguments: Any, device: Any = None) -> Tensor:
     if not arguments:
         return genesis.empty(0, dtype=dtype, device=device)
     first = arguments[0]
-    if isinstance(first, int) or type(first).__name__ == "Size":
+    if isinstance(first, int | np.integer | Size):
         return genesis.empty(*arguments, dtype=dtype, device=device)
     return genesis.tensor(first, dtype=dtype, device=device)
 
 
 KINDS = {name: _Kind(name, (), {"dtype": DTYPES[kind], "__module__": "torch"}) for name, kind in TYPES.items()}
+
+
+class _AnyTensor(type):
+    """The class of `torch.autograd.Variable`, which all tensors are instances of."""
+
+    def __instancecheck__(cls, instance: object) -> bool:
+        return isinstance(instance, Tensor)
+
+    def __call__(cls, data: Tensor, requires_grad: bool = False, volatile: bool = False) -> Tensor:
+        return data.detach().requires_grad_(requires_grad)
+
+
+class Variable(metaclass=_AnyTensor):
+    """The tensor itself, from here on a leaf."""
 
 
 def set_default_tensor_type(t: Any) -> None:
@@ -43,10 +61,18 @@ def set_default_tensor_type(t: Any) -> None:
 
 
 class MemoryFormat:
-    """How the elements of a tensor lie in memory; genesis' lie in the order of their axes, whatever is asked for."""
+    """How the elements of a tensor lie in memory; genesis' lie in the order of their axes, whatever is asked for.
+
+    `torch.strided` equals the layout of every tensor.
+    """
 
     def __init__(self, name: str) -> None:
         self._name = name
+
+    def __eq__(self, other: object) -> bool:
+        return self is other or (self._name == "strided" and isinstance(other, Layout))
+
+    __hash__ = object.__hash__
 
     def __repr__(self) -> str:
         return f"torch.{self._name}"
@@ -58,9 +84,6 @@ class MemoryFormat:
 contiguous_format, preserve_format, channels_last, channels_last_3d, strided = map(
     MemoryFormat, ("contiguous_format", "preserve_format", "channels_last", "channels_last_3d", "strided")
 )
-
-
-replayable_module(__name__)
 
 
 replayable_module(__name__, but=("set_default_tensor_type",))

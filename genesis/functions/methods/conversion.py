@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 import ctypes
 import operator
 from typing import SupportsIndex
@@ -12,6 +13,7 @@ from genesis.execution.flush import realize
 from genesis.functions.overrides import function
 from genesis.ir.annotations import AnyFunction, Arguments, Attributes, Tree
 from genesis.ir.dtypes import (
+    NAMED,
     STORED,
     DType,
     as_dtype,
@@ -124,11 +126,12 @@ def __format__(self: Tensor, specification: str) -> str:
 @method
 def to(
     self: Tensor, *targets: DType | DeviceLike | Tensor, dtype: DType | None = None, device: DeviceLike = None,
-    copy: bool = False, non_blocking: bool = False,
+    copy: bool = False, non_blocking: bool = False, memory_format: object = None,
 ) -> Tensor:
     """The tensor in another dtype or on another device, or like another tensor; itself where nothing changes.
 
-    Gradients flow through it, back to the device that the tensor is on.
+    Gradients flow through it, back to the device that the tensor is on. `dtype` may be a name or one of NumPy's, too. A
+    `memory_format` changes nothing: elements lie in the order of the axes.
 
     >>> genesis.tensor([1.9, -1.9]).to(genesis.int32)
     tensor([ 1, -1], dtype=genesis.int32)
@@ -140,13 +143,18 @@ def to(
             dtype = target
         elif isinstance(target, Tensor):
             dtype, device = target.dtype, target.device
+        elif isinstance(target, str) and target in NAMED:
+            dtype = NAMED[target]
         elif isinstance(target, str | Device):
             device = target
+        elif isinstance(target, builtins.type | np.dtype):
+            dtype = as_dtype("to", target)
         elif target is not None and not isinstance(target, bool):
             raise TypeError(f"to: wants a dtype, a device or a tensor, got {type(target).__name__} {target!r}")
+    dtype = None if dtype is None else as_dtype("to", dtype)
     result = self
     if dtype is not None and dtype is not self.dtype:
-        if as_dtype("to", dtype) in STORED or self.dtype in STORED:
+        if dtype in STORED or self.dtype in STORED:
             result = _stored(self, dtype)
         else:
             result = call(OPERATIONS["to_dtype"], (self, dtype))
@@ -196,7 +204,7 @@ def record_stream(self: Tensor, stream: object) -> None:
 
 
 def _dtype_method(name: str, dtype: DType) -> None:
-    def convert(self: Tensor) -> Tensor:
+    def convert(self: Tensor, memory_format: object = None) -> Tensor:
         return self.to(dtype)
 
     convert.__name__ = name
@@ -214,14 +222,14 @@ for _name, _dtype in {
 # ---- copies ----
 @function()
 @method
-def clone(self: Tensor) -> Tensor:
-    """A copy, through which gradients flow."""
+def clone(self: Tensor, *, memory_format: object = None) -> Tensor:
+    """A copy, through which gradients flow. A `memory_format` changes nothing."""
     return call(OPERATIONS["clone"], (self,))
 
 
 @method
-def contiguous(self: Tensor) -> Tensor:
-    """The tensor itself where its elements lie in row-major order, a copy where they do not."""
+def contiguous(self: Tensor, memory_format: object = None) -> Tensor:
+    """The tensor itself where its elements lie in row-major order, a copy where they do not, whatever `memory_format` says."""
     return self if self.layout.is_contiguous else self.clone()
 
 

@@ -68,9 +68,15 @@ _told(method, int, {
     "element_size": ("Bytes in one element.", lambda self: self.dtype.itemsize),
     "storage_offset": ("The place of the first element in the storage, in elements.", lambda self: self.layout.offset),
 })
-_told(method, bool, {
-    "is_contiguous": ("Whether the elements follow each other in row-major order.", lambda self: self.layout.is_contiguous),
-})
+@method
+@replayable
+def is_contiguous(self: Tensor, memory_format: object = None) -> bool:
+    """Whether the elements follow each other in row-major order; in that of `memory_format`, where it names channels last."""
+    if "channels_last" not in str(memory_format):
+        return self.layout.is_contiguous
+    if self.ndim != (5 if "3d" in str(memory_format) else 4):
+        return False
+    return view(self, "permute", (0, *range(2, self.ndim), 1)).layout.is_contiguous
 
 
 @method
@@ -157,7 +163,8 @@ def type(self: Tensor, dtype: DType | str | None = None) -> Tensor | str:
         if kind is None:
             raise ArgumentError(f"type: there is no {dtype!r}; want one of {', '.join(TYPES)}")
         dtype = DTYPES[kind]
-    return self.to(dtype)
+    of_class = getattr(dtype, "dtype", None)  # of one such as torch.LongTensor
+    return self.to(of_class if isinstance(of_class, DType) else dtype)
 
 
 # ---- kinds of tensors that do not exist here ----

@@ -292,6 +292,14 @@ def as_subclass(self: Tensor, cls: type[Tensor]) -> Tensor:
     return result
 
 
+def _make_subclass(cls: type[Tensor], data: Tensor, require_grad: bool = False, **ignored: object) -> Tensor:
+    """A leaf of class `cls` that shares the storage of `data`."""
+    return as_subclass(data.detach(), cls).requires_grad_(require_grad)
+
+
+Tensor._make_subclass = staticmethod(_make_subclass)  # type: ignore[attr-defined]
+
+
 # ---- what the values are, in one number ----
 @function()
 @method

@@ -1,0 +1,85 @@
+"""Forms of PyTorch's calls that are its own alone: under the door they print what they print there."""
+
+import pytest
+import torch
+
+import genesis
+from tests.as_torch.test_door import run
+
+CALLS = """
+    torch.Tensor(2, 3).shape
+    torch.Tensor([1, 2])
+    torch.Tensor()
+    torch.Tensor((2, 3))
+    torch.Tensor(torch.Size([2, 3])).shape
+    torch.Tensor(numpy.array([1, 2]))
+    torch.FloatTensor([1, 2])
+    torch.LongTensor(3).shape
+    torch.tensor([1, 2], dtype=float)
+    torch.ones(2).sum(dtype=float)
+    x.type(torch.IntTensor)
+    x.type("torch.DoubleTensor").dtype
+    x.layout == torch.strided
+    x.to(memory_format=torch.contiguous_format)
+    torch.ones(1, 2, 3, 3).is_contiguous(memory_format=torch.channels_last)
+    torch.ones(1, 3, 3, 2).permute(0, 3, 1, 2).is_contiguous(memory_format=torch.channels_last)
+    x.contiguous(memory_format=torch.contiguous_format).clone(memory_format=torch.preserve_format)
+    (x * torch.ones(1, requires_grad=True))
+    isinstance(x, torch.autograd.Variable), torch.autograd.Variable(x, requires_grad=True)
+    torch.get_rng_state().dtype, torch.manual_seed(3).initial_seed(), torch.Generator(device="cpu").device
+    torch.Tensor(x).data_ptr() == x.data_ptr()
+    torch.Tensor._make_subclass(torch.nn.Parameter, x, True)
+    torch.__version__ > "2.0", torch.__version__ >= (1, 9)
+    torch.storage.UntypedStorage(3).nbytes(), x.storage_type() is torch.FloatStorage
+    isinstance(x.storage(), torch.FloatStorage)
+    x[torch.tensor([0, 1])].storage().tolist()
+"""
+LINES = [line.strip() for line in CALLS.strip().splitlines()]
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_they_print_what_pytorch_prints(tmp_path):
+    script = "import numpy, torch\nx = torch.arange(6.0).reshape(2, 3)\n" + "\n".join(f"print({line})" for line in LINES)
+    printed = run(script, tmp_path=tmp_path)
+    import numpy
+
+    names = {"torch": torch, "numpy": numpy, "x": torch.arange(6.0).reshape(2, 3)}
+    expected = []
+    for line in LINES:
+        answer = eval(f"({line},)", names)
+        expected.append(" ".join(map(str, answer)))
+    assert printed == "\n".join(expected) + "\n"
+
+
+def test_states_of_generators_are_bytes_that_continue_them(tmp_path):
+    printed = run(
+        """
+        import torch
+        state = torch.get_rng_state()
+        first = torch.rand(3)
+        torch.set_rng_state(state)
+        print(torch.equal(first, torch.rand(3)))
+        generator = torch.Generator().manual_seed(5)
+        state = generator.get_state()
+        first = torch.rand(3, generator=generator)
+        generator.set_state(state)
+        print(torch.equal(first, torch.rand(3, generator=generator)), state.dtype)
+        class Own(torch.Tensor):
+            pass
+        print(type(Own([1.0, 2.0])).__name__, type(torch.ones(2).as_subclass(Own)).__name__, Own(2, 3).shape)
+        """, tmp_path=tmp_path)
+    assert printed.splitlines() == ["True", "True torch.uint8", "Own Own torch.Size([2, 3])"]
+
+
+def test_slices_walk_backwards_as_numpys():
+    x, v = genesis.arange(24.0).reshape(4, 6), torch.arange(24.0).reshape(4, 6).numpy()
+    for index in [slice(None, None, -1), (slice(None), slice(4, 1, -2)), (slice(-1, -4, -1), None, slice(None, None, -3)),
+                  (slice(0, 3, -1),), (slice(None, None, -1), [0, 2])]:
+        assert x[index].tolist() == v[index].tolist()
+    leaf = genesis.arange(5.0).requires_grad_()
+    (leaf[::-2] * genesis.tensor([1.0, 2.0, 3.0])).sum().backward()
+    assert leaf.grad.tolist() == [3, 0, 2, 0, 1]
+    x[::-1, 0] = genesis.tensor([1.0, 2.0, 3.0, 4.0])
+    assert x[:, 0].tolist() == [4, 3, 2, 1]
+    with pytest.raises(ValueError, match="must not be zero"):
+        x[::0]
