@@ -7,6 +7,7 @@ from genesis.nn import init as init
 from genesis.nn import parallel as parallel
 from genesis.nn import utils as utils
 from genesis.nn.activation import *
+from genesis.nn.adaptive import *
 from genesis.nn.attention import *
 from genesis.nn.cells import *
 from genesis.nn.containers import *
@@ -14,12 +15,14 @@ from genesis.nn.convolution import *
 from genesis.nn.distance import *
 from genesis.nn.dropout import *
 from genesis.nn.embedding import *
+from genesis.nn.fractional_pooling import *
 from genesis.nn.lazy import *
 from genesis.nn.linear import *
 from genesis.nn.loss import *
 from genesis.nn.margins import *
 from genesis.nn.module import Module as Module
 from genesis.nn.normalization import *
+from genesis.nn.older_names import *
 from genesis.nn.padding import *
 from genesis.nn.parallel import DataParallel as DataParallel
 from genesis.nn.parameter import Buffer as Buffer

@@ -18,21 +18,31 @@ from genesis.runtime.devices import DeviceLike
 from genesis.tensor.dispatch import call
 from genesis.tensor.handle import Tensor
 
-__all__ = ["GRUCell", "LSTMCell", "RNNCell"]
+__all__ = ["GRUCell", "LSTMCell", "RNNCell", "RNNCellBase"]
 
 
-class _Cell(Module):
-    """The weights of one step; parameters are named and drawn as PyTorch's."""
+class RNNCellBase(Module):
+    """The weights of one step, the base of `RNNCell`, `LSTMCell` and `GRUCell`.
+
+    Args:
+        input_size, hidden_size: the features of the input and of h.
+        bias: whether there are any.
+        num_chunks: how many times `hidden_size` rows the weights have.
+
+    >>> genesis.nn.RNNCellBase(3, 4, True, num_chunks=2).weight_ih.shape
+    (8, 3)
+    """
 
     _mode = _row = ""
 
     def __init__(
-        self, input_size: int, hidden_size: int, bias: bool = True, device: DeviceLike = None, dtype: DType | None = None
+        self, input_size: int, hidden_size: int, bias: bool, num_chunks: int, device: DeviceLike = None,
+        dtype: DType | None = None,
     ) -> None:
         self.input_size = input_size
         self.hidden_size = hidden_size
         self.bias = bias
-        gates = GATES[self._mode] * hidden_size
+        gates = num_chunks * hidden_size
         self.weight_ih = Parameter(empty(gates, input_size, device=device, dtype=dtype))
         self.weight_hh = Parameter(empty(gates, hidden_size, device=device, dtype=dtype))
         self.bias_ih = Parameter(empty(gates, device=device, dtype=dtype)) if bias else None
@@ -65,7 +75,7 @@ class _Cell(Module):
         return f"{self.input_size}, {self.hidden_size}" + ("" if self.bias else ", bias=False")
 
 
-class RNNCell(_Cell):
+class RNNCell(RNNCellBase):
     """One step of `nn.RNN`.
 
     >>> genesis.nn.RNNCell(3, 4)(genesis.ones(2, 3)).shape
@@ -80,13 +90,13 @@ class RNNCell(_Cell):
             raise ValueError(f"RNNCell: nonlinearity must be 'tanh' or 'relu', got {nonlinearity!r}")
         self.nonlinearity = nonlinearity
         self._mode, self._row = f"RNN_{nonlinearity.upper()}", f"rnn_{nonlinearity}_cell"
-        super().__init__(input_size, hidden_size, bias, device, dtype)
+        super().__init__(input_size, hidden_size, bias, GATES[self._mode], device, dtype)
 
     def extra_repr(self) -> str:
         return super().extra_repr() + ("" if self.nonlinearity == "tanh" else f", nonlinearity={self.nonlinearity}")
 
 
-class LSTMCell(_Cell):
+class LSTMCell(RNNCellBase):
     """One step of `nn.LSTM`.
 
     >>> h, c = genesis.nn.LSTMCell(3, 4)(genesis.ones(2, 3))
@@ -96,11 +106,16 @@ class LSTMCell(_Cell):
 
     _mode, _row = "LSTM", "lstm_cell"
 
+    def __init__(
+        self, input_size: int, hidden_size: int, bias: bool = True, device: DeviceLike = None, dtype: DType | None = None
+    ) -> None:
+        super().__init__(input_size, hidden_size, bias, GATES[self._mode], device, dtype)
+
     def _initial_state(self, h: Tensor) -> Tensor | Sequence[Tensor]:
         return h, h
 
 
-class GRUCell(_Cell):
+class GRUCell(RNNCellBase):
     """One step of `nn.GRU`.
 
     >>> genesis.nn.GRUCell(3, 4)(genesis.ones(2, 3)).shape
@@ -108,6 +123,11 @@ class GRUCell(_Cell):
     """
 
     _mode, _row = "GRU", "gru_cell"
+
+    def __init__(
+        self, input_size: int, hidden_size: int, bias: bool = True, device: DeviceLike = None, dtype: DType | None = None
+    ) -> None:
+        super().__init__(input_size, hidden_size, bias, GATES[self._mode], device, dtype)
 
 
 replayable_module(__name__)

@@ -12,6 +12,7 @@ from genesis.functions.random_draws import draws
 from genesis.ir.replayable import replayable_module
 from genesis.ir.shapes import broadcast_shapes, numel
 from genesis.nn.flow import affine_grid, upsample_bilinear, upsample_nearest
+from genesis.nn.fractional_pooling import fractional_max_pool2d, fractional_max_pool3d
 from genesis.nn.in_place import in_place_too
 from genesis.nn.noise import (
     alpha_dropout,
@@ -22,6 +23,7 @@ from genesis.nn.noise import (
     feature_alpha_dropout,
     gumbel_softmax,
     rrelu,
+    rrelu_,
 )
 from genesis.nn.sequences import ctc_loss, linear_cross_entropy
 from genesis.nn.unpooling import max_unpool1d, max_unpool2d, max_unpool3d
@@ -33,10 +35,10 @@ from genesis.tracing.state import recording
 
 __all__ = [
     "affine_grid", "alpha_dropout", "batch_norm", "celu_", "ctc_loss", "dropout", "dropout1d", "dropout2d", "dropout3d",
-    "elu_", "embedding", "feature_alpha_dropout", "gumbel_softmax", "hardtanh_", "instance_norm", "leaky_relu_",
-    "linear_cross_entropy", "max_unpool1d", "max_unpool2d", "max_unpool3d", "one_hot", "pdist", "relu_", "rrelu",
-    "scaled_dot_product_attention", "selu_", "threshold_", "triplet_margin_with_distance_loss", "upsample_bilinear",
-    "upsample_nearest",
+    "elu_", "embedding", "feature_alpha_dropout", "fractional_max_pool2d", "fractional_max_pool3d", "gumbel_softmax",
+    "hardtanh_", "instance_norm", "leaky_relu_", "linear_cross_entropy", "max_unpool1d", "max_unpool2d", "max_unpool3d",
+    "one_hot", "pdist", "relu_", "rrelu", "rrelu_", "scaled_dot_product_attention", "selu_", "threshold_",
+    "triplet_margin_with_distance_loss", "upsample_bilinear", "upsample_nearest",
 ]
 
 __getattr__, __dir__ = rows_shown(

@@ -8,9 +8,12 @@ from genesis.ir.dtypes import DType
 from genesis.nn.flow import (
     affine_grid as affine_grid, upsample_bilinear as upsample_bilinear, upsample_nearest as upsample_nearest,
 )
+from genesis.nn.fractional_pooling import (
+    fractional_max_pool2d as fractional_max_pool2d, fractional_max_pool3d as fractional_max_pool3d,
+)
 from genesis.nn.noise import (
     alpha_dropout as alpha_dropout, dropout as dropout, dropout1d as dropout1d, dropout2d as dropout2d, dropout3d as dropout3d,
-    feature_alpha_dropout as feature_alpha_dropout, gumbel_softmax as gumbel_softmax, rrelu as rrelu,
+    feature_alpha_dropout as feature_alpha_dropout, gumbel_softmax as gumbel_softmax, rrelu as rrelu, rrelu_ as rrelu_,
 )
 from genesis.nn.sequences import ctc_loss as ctc_loss, linear_cross_entropy as linear_cross_entropy
 from genesis.nn.unpooling import max_unpool1d as max_unpool1d, max_unpool2d as max_unpool2d, max_unpool3d as max_unpool3d

@@ -116,6 +116,10 @@ class LinearCrossEntropyLoss(WeightedLoss):
         device: DeviceLike = None, dtype: DType | None = None, reduction: str = "mean", weight: Tensor | None = None,
         ignore_index: int | None = None, label_smoothing: float = 0.0, options: LinearCrossEntropyOptions | None = None,
     ) -> None:
+        if weight is not None and weight.shape != (num_classes,):
+            raise ValueError(f"LinearCrossEntropyLoss: weight has shape {weight.shape}; want ({num_classes},)")
+        if not 0 <= label_smoothing <= 1:
+            raise ValueError(f"LinearCrossEntropyLoss: label_smoothing is {label_smoothing}; want 0 to 1")
         self.weight = weight
         self.reduction = reduction
         self.out_features = tuple(out_features)
@@ -133,6 +137,12 @@ class LinearCrossEntropyLoss(WeightedLoss):
             input, self.linear.weight.reshape(*shape, -1), target, linear_bias=None if bias is None else bias.reshape(shape),
             weight=self.weight, reduction=self.reduction, ignore_index=self.ignore_index,
             label_smoothing=self.label_smoothing, options=self.options)
+
+    def extra_repr(self) -> str:
+        names = "reduction", "ignore_index", "label_smoothing", "options"
+        settings = [f"{name}={getattr(self, name)}" for name in names]
+        shape = f"in_features={self.linear.in_features}, num_classes={self.num_classes}, out_features={self.out_features}"
+        return ", ".join([shape, f"bias={self.linear.bias is not None}", *settings])
 
 
 class SmoothL1Loss(Loss):

@@ -13,6 +13,7 @@ from genesis.nn.in_place import in_place_too
 from genesis.ops.registry import OPERATIONS
 from genesis.tensor.dispatch import call
 from genesis.tensor.handle import Tensor
+from genesis.tensor.in_place import write
 
 
 def _probability(name: str, p: float) -> None:
@@ -131,6 +132,16 @@ def rrelu(input: Tensor, lower: float = 1 / 8, upper: float = 1 / 3, training: b
     if training:
         slope = drawn("uniform", input.shape, input.dtype, float(lower), float(upper), device=input.device)
     return call(OPERATIONS["where"], (input > 0, input, input * slope))
+
+
+@overridable
+def rrelu_(input: Tensor, lower: float = 1 / 8, upper: float = 1 / 3, training: bool = False) -> Tensor:
+    """`rrelu`, in place.
+
+    >>> rrelu_(genesis.tensor([1.0, -2.0]), lower=0.25, upper=0.75)
+    tensor([ 1., -1.])
+    """
+    return write(input, rrelu(input, lower, upper, training))
 
 
 @overridable

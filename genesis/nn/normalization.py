@@ -76,7 +76,7 @@ class _Norm(Family):
             raise ValueError(f"{name}: input must have {' or '.join(map(str, self._ranks))} axes, got shape {input.shape}")
 
 
-class _BatchNorm(_Norm):
+class BatchNorm(_Norm):
     """`{first}` of (n, c, {extents}).
 
     >>> genesis.nn.{name}(3)(genesis.ones(2, 3, {4})).shape
@@ -107,7 +107,7 @@ class _BatchNorm(_Norm):
         )
 
 
-class BatchNorm1d(_BatchNorm, axes=1):
+class BatchNorm1d(BatchNorm, axes=1):
     """(x - mean) / sqrt(var + eps) for each channel of (n, c) or (n, c, l), then `weight` and `bias`.
 
     While training, mean and variance are the batch's, and go into the running ones: `momentum` of the way, or with None
@@ -122,11 +122,11 @@ class BatchNorm1d(_BatchNorm, axes=1):
     _ranks = (2, 3)
 
 
-class BatchNorm2d(_BatchNorm, axes=2):
+class BatchNorm2d(BatchNorm, axes=2):
     _ranks = (4,)
 
 
-class BatchNorm3d(_BatchNorm, axes=3):
+class BatchNorm3d(BatchNorm, axes=3):
     _ranks = (5,)
 
 
@@ -198,6 +198,13 @@ class LayerNorm(Module):
         self.weight = Parameter(ones(self.normalized_shape, device=device, dtype=dtype)) if elementwise_affine else None
         self.bias = Parameter(zeros(self.normalized_shape, device=device, dtype=dtype)) if elementwise_affine and bias else None
 
+    def reset_parameters(self) -> None:
+        """Begin the parameters anew: ones and zeros."""
+        if self.weight is not None:
+            init.ones_(self.weight)
+        if self.bias is not None:
+            init.zeros_(self.bias)
+
     def forward(self, input: Tensor) -> Tensor:
         """`input` (.., *normalized_shape), the same shape."""
         return functional.layer_norm(input, self.normalized_shape, self.weight, self.bias, self.eps)
@@ -220,6 +227,11 @@ class RMSNorm(Module):
         self.eps = eps
         self.elementwise_affine = elementwise_affine
         self.weight = Parameter(ones(self.normalized_shape, device=device, dtype=dtype)) if elementwise_affine else None
+
+    def reset_parameters(self) -> None:
+        """Begin the parameters anew: ones."""
+        if self.weight is not None:
+            init.ones_(self.weight)
 
     def forward(self, input: Tensor) -> Tensor:
         """`input` (.., *normalized_shape), the same shape."""
@@ -249,6 +261,13 @@ class GroupNorm(Module):
         self.affine = affine
         self.weight = Parameter(ones(num_channels, device=device, dtype=dtype)) if affine else None
         self.bias = Parameter(zeros(num_channels, device=device, dtype=dtype)) if affine and bias else None
+
+    def reset_parameters(self) -> None:
+        """Begin the parameters anew: ones and zeros."""
+        if self.weight is not None:
+            init.ones_(self.weight)
+        if self.bias is not None:
+            init.zeros_(self.bias)
 
     def forward(self, input: Tensor) -> Tensor:
         """`input` (n, num_channels, ..), the same shape."""

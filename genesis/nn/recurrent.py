@@ -21,21 +21,34 @@ from genesis.runtime.devices import DeviceLike
 from genesis.tensor.dispatch import call
 from genesis.tensor.handle import Tensor
 
-__all__ = ["GRU", "LSTM", "RNN"]
+KINDS = "weight_ih", "weight_hh", "bias_ih", "bias_hh", "weight_hr"  # of a layer's parameters
+
+__all__ = ["GRU", "LSTM", "RNN", "RNNBase"]
 
 
-class _Recurrent(Module):
-    """Layers of cells, each going through the sequence that the one before it shows."""
+class RNNBase(Module):
+    """Layers of cells, each going through the sequence that the one before it shows: the base of `RNN`, `LSTM` and `GRU`.
 
-    mode = ""
-    _states = 1  # the tensors of a cell's state: h; of an LSTM, h and c
+    Args:
+        mode: "RNN_TANH", "RNN_RELU", "LSTM" or "GRU".
+        input_size, hidden_size, num_layers, bias, batch_first, dropout, bidirectional: as those of `RNN`.
+        proj_size: the features that an LSTM's h is projected to; 0 for none.
+
+    >>> output, h = genesis.nn.RNNBase("GRU", 3, 4)(genesis.ones(5, 2, 3))
+    >>> output.shape, h.shape
+    ((5, 2, 4), (1, 2, 4))
+    """
 
     def __init__(
-        self, input_size: int, hidden_size: int, num_layers: int = 1, bias: bool = True, batch_first: bool = False,
+        self, mode: str, input_size: int, hidden_size: int, num_layers: int = 1, bias: bool = True, batch_first: bool = False,
         dropout: float = 0.0, bidirectional: bool = False, proj_size: int = 0, device: DeviceLike = None,
         dtype: DType | None = None,
     ) -> None:
         name = type(self).__name__
+        if mode not in GATES:
+            raise ValueError(f"{name}: mode is {mode!r}; want {', '.join(map(repr, GATES))}")
+        if proj_size and mode != "LSTM":
+            raise ValueError(f"{name}: proj_size is {proj_size}; an LSTM alone has projections")
         for setting, value in (("bias", bias), ("batch_first", batch_first), ("bidirectional", bidirectional)):
             if not isinstance(value, bool):
                 raise TypeError(f"{name}: {setting} should be of type bool, got: {type(value).__name__}")
@@ -45,6 +58,7 @@ class _Recurrent(Module):
             raise ValueError(f"{name}: dropout is a probability, got {dropout}")
         if not 0 <= proj_size < hidden_size:
             raise ValueError(f"{name}: proj_size is {proj_size}; want less than hidden_size, {hidden_size}, or 0 for none")
+        self.mode = mode
         self.input_size = input_size
         self.hidden_size = hidden_size
         self.num_layers = num_layers
@@ -73,6 +87,22 @@ class _Recurrent(Module):
         bound = 1 / sqrt(self.hidden_size)
         for parameter in self.parameters():
             init.uniform_(parameter, -bound, bound)
+
+    @property
+    def _states(self) -> int:
+        """The tensors of a cell's state: h; of an LSTM, h and c."""
+        return 2 if self.mode == "LSTM" else 1
+
+    @property
+    def all_weights(self) -> list[list[Parameter]]:
+        """The parameters of each layer and direction.
+
+        >>> [weight.shape for weight in genesis.nn.RNN(3, 4).all_weights[0]]
+        [(4, 3), (4, 4), (4,), (4,)]
+        """
+        ends = [end for layer in range(self.num_layers) for end in self._ends(layer)]
+        names = [[kind + end for kind in KINDS if hasattr(self, kind + end)] for end in ends]
+        return [[getattr(self, name) for name in own] for own in names]
 
     def flatten_parameters(self) -> None:
         """Nothing: there is no memory to arrange. PyTorch's scripts call it."""
@@ -129,8 +159,7 @@ class _Recurrent(Module):
                 x = functional.dropout(x, self.dropout, self.training)
             outputs = []
             for reverse, end in enumerate(self._ends(layer)):
-                kinds = ("weight_ih", "weight_hh", "bias_ih", "bias_hh", "weight_hr")
-                weights = [getattr(self, kind + end, None) for kind in kinds]
+                weights = [getattr(self, kind + end, None) for kind in KINDS]
                 first = [state[len(after)] for state in states]
                 output, *last = call(OPERATIONS["recurrent"], (x, first, weights, self.mode, bool(reverse), ends))
                 outputs.append(output)
@@ -148,7 +177,7 @@ class _Recurrent(Module):
         return ", ".join([str(self.input_size), str(self.hidden_size), *settings])
 
 
-class RNN(_Recurrent):
+class RNN(RNNBase):
     """h = tanh(W_ih x + b_ih + W_hh h + b_hh), step by step (Elman, 1990).
 
     Args:
@@ -175,11 +204,11 @@ class RNN(_Recurrent):
         if nonlinearity not in ("tanh", "relu"):
             raise ValueError(f"RNN: nonlinearity must be 'tanh' or 'relu', got {nonlinearity!r}")
         self.nonlinearity = nonlinearity
-        self.mode = f"RNN_{nonlinearity.upper()}"
-        super().__init__(input_size, hidden_size, num_layers, bias, batch_first, dropout, bidirectional, 0, device, dtype)
+        mode = f"RNN_{nonlinearity.upper()}"
+        super().__init__(mode, input_size, hidden_size, num_layers, bias, batch_first, dropout, bidirectional, 0, device, dtype)
 
 
-class LSTM(_Recurrent):
+class LSTM(RNNBase):
     """Long short-term memory (Hochreiter and Schmidhuber, 1997), with a forget gate.
 
     Arguments as those of `RNN`; with `proj_size`, h is projected to so many features. The state is (h, c).
@@ -190,10 +219,16 @@ class LSTM(_Recurrent):
     ((2, 5, 8), (4, 2, 4), (4, 2, 4))
     """
 
-    mode, _states = "LSTM", 2
+    def __init__(
+        self, input_size: int, hidden_size: int, num_layers: int = 1, bias: bool = True, batch_first: bool = False,
+        dropout: float = 0.0, bidirectional: bool = False, proj_size: int = 0, device: DeviceLike = None,
+        dtype: DType | None = None,
+    ) -> None:
+        sizes = input_size, hidden_size, num_layers
+        super().__init__("LSTM", *sizes, bias, batch_first, dropout, bidirectional, proj_size, device, dtype)
 
 
-class GRU(_Recurrent):
+class GRU(RNNBase):
     """Gated recurrent units (Cho et al., 2014). Arguments as those of `RNN`.
 
     >>> output, h = genesis.nn.GRU(3, 4)(genesis.ones(5, 2, 3))
@@ -201,13 +236,12 @@ class GRU(_Recurrent):
     ((5, 2, 4), (1, 2, 4))
     """
 
-    mode = "GRU"
-
     def __init__(
         self, input_size: int, hidden_size: int, num_layers: int = 1, bias: bool = True, batch_first: bool = False,
         dropout: float = 0.0, bidirectional: bool = False, device: DeviceLike = None, dtype: DType | None = None,
     ) -> None:
-        super().__init__(input_size, hidden_size, num_layers, bias, batch_first, dropout, bidirectional, 0, device, dtype)
+        sizes = input_size, hidden_size, num_layers
+        super().__init__("GRU", *sizes, bias, batch_first, dropout, bidirectional, 0, device, dtype)
 
 
 replayable_module(__name__)

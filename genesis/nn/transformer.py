@@ -105,7 +105,7 @@ class TransformerEncoder(Module):
         self.num_layers = num_layers
         self.norm = norm
         self.enable_nested_tensor, self.mask_check = enable_nested_tensor, mask_check
-        self.use_nested_tensor = False
+        self.use_nested_tensor = enable_nested_tensor and _could_be_nested(encoder_layer)
 
     def forward(
         self, src: Tensor, mask: Tensor | None = None, src_key_padding_mask: Tensor | None = None,
@@ -115,6 +115,16 @@ class TransformerEncoder(Module):
         for layer in self.layers:
             src = layer(src, mask, src_key_padding_mask, bool(is_causal))
         return src if self.norm is None else self.norm(src)
+
+
+def _could_be_nested(layer: Module) -> bool:
+    """Whether PyTorch would compute with tensors of several lengths, which changes no result."""
+    attention = getattr(layer, "self_attn", None)
+    return (
+        isinstance(layer, TransformerEncoderLayer) and isinstance(attention, MultiheadAttention) and not layer.norm_first
+        and attention.batch_first and attention.in_proj_weight is not None and attention.in_proj_bias is not None
+        and layer.activation_relu_or_gelu > 0 and layer.norm1.eps == layer.norm2.eps and attention.num_heads % 2 == 0
+    )
 
 
 class TransformerDecoderLayer(TransformerEncoderLayer):

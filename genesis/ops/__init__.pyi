@@ -49,6 +49,9 @@ from genesis.ir.annotations import Extents
 from genesis.ir.dtypes import DType
 from genesis.linalg import matrix_power as matrix_power
 from genesis.nn.flow import affine_grid as affine_grid
+from genesis.nn.fractional_pooling import (
+    fractional_max_pool2d as fractional_max_pool2d, fractional_max_pool3d as fractional_max_pool3d,
+)
 from genesis.nn.functional import (
     batch_norm as batch_norm, embedding as embedding, instance_norm as instance_norm, one_hot as one_hot, pdist as pdist,
     scaled_dot_product_attention as scaled_dot_product_attention,
@@ -57,7 +60,7 @@ from genesis.nn.functional import (
 from genesis.nn.native import (
     native_batch_norm as native_batch_norm, native_group_norm as native_group_norm, native_layer_norm as native_layer_norm,
 )
-from genesis.nn.noise import gumbel_softmax as gumbel_softmax
+from genesis.nn.noise import gumbel_softmax as gumbel_softmax, rrelu_ as rrelu_
 from genesis.nn.sequences import ctc_loss as ctc_loss, linear_cross_entropy as linear_cross_entropy
 from genesis.nn.unpooling import max_unpool1d as max_unpool1d, max_unpool2d as max_unpool2d, max_unpool3d as max_unpool3d
 from genesis.ops.registry import (

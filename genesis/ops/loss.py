@@ -138,6 +138,8 @@ def nll_loss(
     input: Value, target: Value, weight: Value | None = None, ignore_index: int = -100, reduction: str = "mean"
 ) -> Value:
     """-input[target] with classes on axis 1, for log-probabilities; arguments and errors as those of `cross_entropy`."""
+    if weight is not None and weight.dtype is not input.dtype:
+        raise TypeError(f"nll_loss: weight is {weight.dtype.name}; want the input's {input.dtype.name}")
     losses, _, counted = _picked("nll_loss", widened(input), target, weight, ignore_index, 0 if input.ndim == 1 else 1)
     return cast(sum(losses) / sum(counted) if reduction == "mean" else reduced("nll_loss", losses, reduction), input.dtype)
 

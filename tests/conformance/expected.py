@@ -16,7 +16,6 @@ _NONE = {
     **dict.fromkeys((
         "geqrf", "ormqr", "svd_lowrank", "pca_lowrank", "linalg.householder_product", "linalg.ldl_factor",
         "linalg.ldl_factor_ex", "linalg.ldl_solve", "nn.functional.multi_head_attention_forward",
-        "nn.functional.fractional_max_pool2d", "nn.functional.fractional_max_pool3d",
     ), MISSING),
     "histogramdd": UNSORTED,
 }
@@ -54,9 +53,4 @@ KINDS = ("values", "gradients", "dtypes", "methods", "in-place", "out", "strided
 FAILURES = {f"operators {kind}": {**_NONE, **_SOME.get(f"operators {kind}", {})} for kind in KINDS}
 
 MODULE_KINDS = ("build", "repr", "values", "gradients", "copies", "state", "moves", "compile", "errors")
-_NO_MODULE = dict.fromkeys(("FractionalMaxPool2d", "FractionalMaxPool3d"), MISSING)
-FAILURES |= {f"modules {kind}": dict(_NO_MODULE) for kind in MODULE_KINDS}
-FAILURES["modules errors"] |= {
-    "NLLLoss": "log-probabilities and weights of two dtypes are promoted",
-    "LinearCrossEntropyLoss": "weights of classes are compared with the classes where they are used",
-}
+FAILURES |= {f"modules {kind}": {} for kind in MODULE_KINDS}

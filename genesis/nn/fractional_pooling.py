@@ -1,0 +1,155 @@
+"""Fractional max pooling: windows of one size whose starts are drawn, so that the result has the extents asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from genesis.functions.creation import arange
+from genesis.functions.overrides import overridable
+from genesis.ir.annotations import AnyFunction
+from genesis.ir.dtypes import int64
+from genesis.ir.replayable import replayable_module
+from genesis.ir.shapes import numel
+from genesis.nn.module import Module
+from genesis.ops.registry import OPERATIONS
+from genesis.ops.window import PerAxis, per_axis
+from genesis.random import rand
+from genesis.tensor.dispatch import call
+from genesis.tensor.handle import Tensor
+from genesis.tensor.views import detach
+
+__all__ = ["FractionalMaxPool2d", "FractionalMaxPool3d"]
+
+Ratios = float | Sequence[float]
+
+
+def _ratios(name: str, given: Ratios, axes: int) -> tuple[float, ...]:
+    ratios = (float(given),) * axes if isinstance(given, int | float) else tuple(given)
+    if len(ratios) != axes or not all(0 < ratio < 1 for ratio in ratios):
+        raise ValueError(f"{name}: output_ratio is {given}; want {axes} numbers between 0 and 1, or one")
+    return ratios
+
+
+def _starts(sample: Tensor, extent: int, count: int, size: int) -> Tensor:
+    """(n, c, count): where the windows along one axis start, by a number in [0, 1) for each plane, `sample` (n, c)."""
+    last = sample.new_full((*sample.shape, 1), extent - size).to(int64)
+    if count == 1:
+        return last
+    step = (extent - size) / (count - 1)
+    places = arange(count - 1, dtype=sample.dtype, device=sample.device)
+    found = ((places + sample.unsqueeze(-1)) * step).trunc() - (sample.unsqueeze(-1) * step).trunc()
+    return call(OPERATIONS["cat"], ([found.to(int64), last], -1))
+
+
+def _fractional_max_pool(axes: int, letters: str) -> AnyFunction:
+    """The pooling over that many axes, named by these `letters`."""
+    name = f"fractional_max_pool{axes}d"
+
+    def pool(
+        input: Tensor, kernel_size: PerAxis, output_size: PerAxis | None = None, output_ratio: Ratios | None = None,
+        return_indices: bool = False, _random_samples: Tensor | None = None,
+    ) -> Tensor | tuple[Tensor, Tensor]:
+        if input.ndim not in (axes + 1, axes + 2) or not numel(input.shape[-axes - 1 :]):
+            raise ValueError(f"{name}: input has shape {input.shape}; want (n, c, {letters}) or (c, {letters}), not empty")
+        sizes, plane = per_axis(name, "kernel_size", kernel_size, axes), input.shape[-axes:]
+        if output_size is not None:
+            counts = per_axis(name, "output_size", output_size, axes)
+        elif output_ratio is not None:
+            counts = tuple(int(n * ratio) for n, ratio in zip(plane, _ratios(name, output_ratio, axes), strict=True))
+        else:
+            raise ValueError(f"{name}: wants output_size or output_ratio")
+        if any(count < 1 or count + size - 1 > n for count, size, n in zip(counts, sizes, plane, strict=True)):
+            raise ValueError(f"{name}: {counts} windows of {sizes} do not fit {plane}")
+        x = input if input.ndim == axes + 2 else input.unsqueeze(0)
+        lead = x.shape[:2]
+        if _random_samples is None:
+            _random_samples = rand(*lead, axes, dtype=input.dtype, device=input.device)
+        elif _random_samples.shape != (*lead, axes):
+            raise ValueError(f"{name}: _random_samples have shape {_random_samples.shape}; want {(*lead, axes)}")
+        # (n, c, windows along each axis, elements along each axis): where the elements lie in the flattened plane
+        place: Any = 0
+        for axis in range(axes):
+            drawn = _random_samples[..., axis if axes == 3 else axes - 1 - axis]  # PyTorch's are of (w, h), but (d, h, w)
+            at = _starts(drawn, plane[axis], counts[axis], sizes[axis]).unsqueeze(-1) + arange(sizes[axis], device=x.device)
+            shape = [*lead, *[1] * (2 * axes)]
+            shape[2 + axis], shape[2 + axes + axis] = counts[axis], sizes[axis]
+            place = place * plane[axis] + at.reshape(shape)
+        flat, windows = x.reshape(*lead, numel(plane)), numel(counts)
+        at = place.reshape(*lead, windows, numel(sizes))
+        held = detach(flat).gather(-1, at.reshape(*lead, windows * numel(sizes))).reshape(at.shape)
+        chosen = at.gather(-1, held.argmax(-1, keepdim=True)).squeeze(-1)
+        extents = (*input.shape[: input.ndim - axes], *counts)
+        values = flat.gather(-1, chosen).reshape(extents)
+        return (values, chosen.reshape(extents)) if return_indices else values
+
+    pool.__name__ = pool.__qualname__ = name
+    pool.__doc__ = f"""The greatest element of each window over the last {axes} axes, at drawn places (Graham, 2015).
+
+    Args:
+        input: (n, c, {letters}) or (c, {letters}).
+        kernel_size: the windows' extents.
+        output_size: how many windows along each axis, or
+        output_ratio: how many for each element.
+        return_indices: (values, places in the flattened plane).
+        _random_samples: (n, c, {axes}) numbers in [0, 1) that decide on the places; drawn if None.
+
+    Raises ValueError for neither of both, and for windows that do not fit.
+
+    >>> genesis.nn.functional.{name}(genesis.ones(1, 2, {", ".join("8" * axes)}), 2, output_ratio=0.5).shape
+    (1, 2, {", ".join("4" * axes)})
+    """
+    return overridable(pool)
+
+
+fractional_max_pool2d = _fractional_max_pool(2, "h, w")
+fractional_max_pool3d = _fractional_max_pool(3, "d, h, w")
+
+
+class _FractionalMaxPool(Module):
+    """What both layers are: settings, and the function of as many axes."""
+
+    _axes: int
+    _random_samples: Tensor | None
+
+    def __init__(
+        self, kernel_size: PerAxis, output_size: PerAxis | None = None, output_ratio: Ratios | None = None,
+        return_indices: bool = False, _random_samples: Tensor | None = None,
+    ) -> None:
+        name, axes = type(self).__name__, self._axes
+        if (output_size is None) == (output_ratio is None):
+            raise ValueError(f"{name}: output_size {output_size} and output_ratio {output_ratio}; want one of both")
+        self.kernel_size = per_axis(name, "kernel_size", kernel_size, axes)
+        self.return_indices = return_indices
+        self.register_buffer("_random_samples", _random_samples)
+        self.output_size = None if output_size is None else per_axis(name, "output_size", output_size, axes)
+        self.output_ratio = None if output_ratio is None else _ratios(name, output_ratio, axes)
+
+    def forward(self, input: Tensor) -> Any:
+        """The greatest elements, with their places if these are wanted."""
+        pool = fractional_max_pool2d if self._axes == 2 else fractional_max_pool3d
+        settings = self.kernel_size, self.output_size, self.output_ratio, self.return_indices, self._random_samples
+        return pool(input, *settings)
+
+
+class FractionalMaxPool2d(_FractionalMaxPool):
+    """The greatest element of each window of (n, c, h, w), at drawn places; see `nn.functional.fractional_max_pool2d`.
+
+    >>> genesis.nn.FractionalMaxPool2d(2, output_size=3)(genesis.ones(1, 2, 8, 8)).shape
+    (1, 2, 3, 3)
+    """
+
+    _axes = 2
+
+
+class FractionalMaxPool3d(_FractionalMaxPool):
+    """The greatest element of each window of (n, c, d, h, w), at drawn places; see `nn.functional.fractional_max_pool3d`.
+
+    >>> genesis.nn.FractionalMaxPool3d(2, output_ratio=0.5)(genesis.ones(1, 2, 8, 8, 8)).shape
+    (1, 2, 4, 4, 4)
+    """
+
+    _axes = 3
+
+
+replayable_module(__name__)

@@ -1,0 +1,95 @@
+"""Layers that PyTorch keeps under older names, and batch norm over several processes, of which there is one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from genesis.ir.dtypes import DType
+from genesis.ir.replayable import replayable_module
+from genesis.nn import functional
+from genesis.nn.loss import NLLLoss
+from genesis.nn.module import Module
+from genesis.nn.normalization import BatchNorm, LocalResponseNorm
+from genesis.runtime.devices import DeviceLike
+from genesis.tensor.handle import Tensor
+
+__all__ = ["Container", "CrossMapLRN2d", "NLLLoss2d", "SyncBatchNorm"]
+
+
+class Container(Module):
+    """A module that holds modules under the names that they are given by.
+
+    >>> genesis.nn.Container(first=genesis.nn.ReLU())
+    Container(
+      (first): ReLU()
+    )
+    """
+
+    def __init__(self, **kwargs: Module) -> None:
+        for name, module in kwargs.items():
+            self.add_module(name, module)
+
+
+class NLLLoss2d(NLLLoss):
+    """`NLLLoss`, by its name for images.
+
+    >>> genesis.nn.NLLLoss2d()(genesis.ones(1, 2, 1, 1), genesis.zeros(1, 1, 1, dtype=genesis.int64))
+    tensor(-1.)
+    """
+
+
+class CrossMapLRN2d(LocalResponseNorm):
+    """`LocalResponseNorm` of images (n, c, h, w), by its name in Torch.
+
+    >>> genesis.nn.CrossMapLRN2d(2, alpha=2.0, beta=1.0)(genesis.ones(1, 2, 1, 1)).flatten().tolist()
+    [0.5, 0.3333333432674408]
+    """
+
+    def __init__(self, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1) -> None:
+        super().__init__(size, alpha, beta, k)
+
+    def forward(self, input: Tensor) -> Tensor:
+        """`input` (n, c, h, w), the same shape."""
+        if input.ndim != 4:
+            raise ValueError(f"CrossMapLRN2d: input must be (n, c, h, w), got shape {input.shape}")
+        return functional.local_response_norm(input, self.size, self.alpha, self.beta, self.k)
+
+
+class SyncBatchNorm(BatchNorm):
+    """Batch norm of any number of axes whose statistics are those of all processes: of this one, which is the only one.
+
+    Arguments as those of `BatchNorm2d`; `process_group` is of no effect.
+
+    >>> genesis.nn.SyncBatchNorm(3)(genesis.ones(2, 3, 4)).shape
+    (2, 3, 4)
+    """
+
+    _ranks = tuple(range(2, 9))
+
+    def __init__(
+        self, num_features: int, eps: float = 1e-5, momentum: float | None = 0.1, affine: bool = True,
+        track_running_stats: bool = True, process_group: Any = None, device: DeviceLike = None, dtype: DType | None = None,
+    ) -> None:
+        super().__init__(num_features, eps, momentum, affine, track_running_stats, device, dtype)
+        self.process_group = process_group
+
+    @classmethod
+    def convert_sync_batchnorm(cls, module: Module, process_group: Any = None) -> Module:
+        """The module, with a `SyncBatchNorm` of the same parameters and statistics for each batch norm in it.
+
+        >>> genesis.nn.SyncBatchNorm.convert_sync_batchnorm(genesis.nn.Sequential(genesis.nn.BatchNorm1d(2)))[0].eps
+        1e-05
+        """
+        made = module
+        if isinstance(module, BatchNorm) and not isinstance(module, SyncBatchNorm):
+            settings = module.num_features, module.eps, module.momentum, module.affine, module.track_running_stats
+            made = cls(*settings, process_group)
+            vars(made).update(vars(module))
+        for name, child in [*module.named_children()]:
+            made.add_module(name, cls.convert_sync_batchnorm(child, process_group))
+        return made
+
+
+SyncBatchNorm.__doc__ = SyncBatchNorm._template  # the example runs: it is not one of a family's
+
+replayable_module(__name__, but=("convert_sync_batchnorm",))
