@@ -1,4 +1,4 @@
-"""Counts of values. Shapes of results depend on the data, so the host computes them."""
+"""Counts of values, which the host computes; where the shapes of results depend on them, at once."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 from genesis.functions.methods.conversion import values_of
 from genesis.functions.overrides import overridable, overridable_method
 from genesis.ir.dtypes import float64
-from genesis.ir.errors import ArgumentError
+from genesis.ir.errors import ArgumentError, OutOfRangeError
 from genesis.ir.replayable import replayable_module
 from genesis.ir.shapes import normalize_axis
 from genesis.ops.registry import OPERATIONS
@@ -48,17 +48,9 @@ def histc(input: Tensor, bins: int = 100, min: float = 0, max: float = 0) -> Ten
     >>> genesis.histc(genesis.tensor([1.0, 2.0, 1.0]), bins=4, min=0, max=3)
     tensor([0., 2., 1., 0.])
     """
-    values, ends = values_of(input).astype(np.float64).reshape(-1), _ends(input, min, max)
-    counts, _ = np.histogram(values, bins, ends)
-    return from_data(counts.astype(input.dtype.numpy), device=input.device)
-
-
-def _ends(input: Tensor, low: float, high: float) -> tuple[float, float]:
-    if high < low:
-        raise ArgumentError(f"histc: min is {low} and max {high}; want max to be greater")
-    if low == high and input.numel():
-        low, high = float(input.min()), float(input.max())
-    return (low - 1, high + 1) if low == high else (low, high)
+    if max < min or bins < 1:
+        raise ArgumentError(f"histc: {bins} bins from {min} to {max}; want one at least, and max to be greater")
+    return call(OPERATIONS["histogram_values"], (input, None, None, bins, (min, max), False))[:bins]
 
 
 class Histogram(NamedTuple):
@@ -74,12 +66,14 @@ def histogram(
     density: bool = False,
 ) -> Histogram:
     """(hist, bin_edges): the counts, or weights, of elements in `bins` bins, or between the edges in a tensor."""
-    edges = values_of(bins).astype(np.float64) if isinstance(bins, Tensor) else bins
-    between = range if range is None or range[0] != range[1] else _ends(input, *range)
-    weights = None if weight is None else values_of(weight).reshape(-1).astype(np.float64)
-    counts, found = np.histogram(values_of(input).reshape(-1).astype(np.float64), edges, between, density, weights)
-    kind = input.dtype.numpy
-    return Histogram(*[from_data(a.astype(kind), device=input.device) for a in (counts, found)])
+    edges, count = (bins, len(bins) - 1) if isinstance(bins, Tensor) else (None, bins)
+    if count < 1 or (range is not None and range[1] < range[0]):
+        raise ArgumentError(f"histogram: {count} bins in range {range}; want one at least, and ends in order")
+    if (edges is not None and edges.ndim != 1) or (weight is not None and weight.shape != input.shape):
+        met = f"edges {None if edges is None else edges.shape} and weight {None if weight is None else weight.shape}"
+        raise ArgumentError(f"histogram: {met} for input {input.shape}; want (n,) and the input's shape")
+    found = call(OPERATIONS["histogram_values"], (input, edges, weight, count, range, density))
+    return Histogram(found[:count], found[count:])
 
 
 class HistogramDD(NamedTuple):
@@ -144,12 +138,9 @@ def mode(input: Tensor, dim: int = -1, keepdim: bool = False) -> Mode:
     axis = normalize_axis("mode", dim, input.ndim)
     if not input.ndim:
         return Mode(input.clone(), from_data(0, device=input.device))
-    rows = np.moveaxis(values_of(input), axis, -1)
-    found = np.empty((*rows.shape[:-1], 1), np.int64)
-    for place in np.ndindex(rows.shape[:-1]):
-        kinds, counts = np.unique(rows[place], return_counts=True)
-        found[place] = np.flatnonzero(rows[place] == kinds[counts.argmax()])[-1]
-    at = from_data(np.moveaxis(found, -1, axis), device=input.device)
+    if not input.shape[axis]:
+        raise OutOfRangeError(f"mode: shape {input.shape} has no elements along dim {dim}; want one at least")
+    at = call(OPERATIONS["mode_places"], (input, axis))
     values = call(OPERATIONS["gather"], (input, axis, at))
     return Mode(values, at) if keepdim else Mode(values.squeeze(axis), at.squeeze(axis))
 

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from genesis.ir.annotations import Extents, Options
-from genesis.ir.dtypes import DType, dtype_of_scalar, from_numpy_dtype, get_default_dtype, int64
+from genesis.ir.dtypes import DType, dtype_of_scalar, float64, from_numpy_dtype, get_default_dtype, int64
 from genesis.ir.errors import ArgumentError
 from genesis.ir.replayable import replayable_module
 from genesis.ops.registry import OPERATIONS
@@ -285,8 +285,20 @@ def linspace(
     """
     if steps < 0:
         raise ArgumentError(f"linspace: steps must not be negative, got {steps}")
+    if isinstance(start, Tensor) or isinstance(end, Tensor):
+        return _between(start, end, steps).to(dtype=dtype or get_default_dtype(), device=device).requires_grad_(requires_grad)
     values = np.linspace(float(start), float(end), steps)
     return from_data(values, dtype or get_default_dtype(), requires_grad, device)
+
+
+def _between(start: Tensor | float, end: Tensor | float, steps: int) -> Tensor:
+    """`linspace` of ends that are tensors of no axes, in float64: they are not looked at."""
+    for x in (start, end):
+        if isinstance(x, Tensor) and x.ndim:
+            raise ArgumentError(f"linspace: an end has shape {x.shape}; want a number or a tensor of no axes")
+    low, high = (x.detach().to(dtype=float64) if isinstance(x, Tensor) else x for x in (start, end))
+    place = next(x.device for x in (start, end) if isinstance(x, Tensor))
+    return low + (high - low) * (arange(steps, dtype=float64, device=place) / max(steps - 1, 1))
 
 
 @takes_out
@@ -295,6 +307,9 @@ def logspace(
     requires_grad: bool = False,
 ) -> Tensor:
     """`steps` numbers from base**start to base**end, at even ratios."""
+    if isinstance(start, Tensor) or isinstance(end, Tensor):
+        found = base ** _between(start, end, steps)
+        return found.to(dtype=dtype or get_default_dtype(), device=device).requires_grad_(requires_grad)
     values = np.logspace(float(start), float(end), steps, base=base)
     return from_data(values, dtype or get_default_dtype(), requires_grad, device)
 

@@ -123,10 +123,7 @@ def nonzero_static(input: Tensor, *, size: int, fill_value: int = -1) -> Tensor:
     """
     if size < 0:
         raise ArgumentError(f"nonzero_static: size is {size}; want 0 or more")
-    found = np.argwhere(values_of(input))[:size]
-    places = np.full((size, input.ndim), fill_value, np.int64)
-    places[: len(found)] = found
-    return from_memory(places).to(input.device)
+    return call(OPERATIONS["nonzero_places"], (input, size, fill_value))
 
 
 @overridable_method

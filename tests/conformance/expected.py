@@ -37,10 +37,7 @@ _SOME: dict[str, dict[str, str]] = {
         "nn.functional.interpolate.bicubic": "PyTorch's weights have 15 bits: one element in 100 of uint8 is 1 off",
         "nn.functional.conv_transpose3d": "products are rounded to 16 bits before they are summed",
     },
-    "operators vmap": dict.fromkeys((
-        "linspace.tensor_overload", "logspace.tensor_overload", "mode", "histogram", "histc", "bincount", "nonzero_static",
-        "argwhere",
-    ), LOOKS),
+    "operators vmap": dict.fromkeys(("bincount", "argwhere"), LOOKS),
     "operators jvp": {
         "logcumsumexp": "PyTorch's forward derivative is 3e-6 off its own backward one",
         "nn.functional.embedding": "the row at padding_idx has no tangent, as it has no gradient",

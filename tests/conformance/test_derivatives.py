@@ -172,3 +172,21 @@ def test_results_of_small_integers_take_the_dtype_of_torchs():
     ):
         assert ours.tolist() == theirs.tolist()
         assert ours.dtype.name == str(theirs.dtype).removeprefix("torch.")
+
+
+@pytest.mark.parametrize("count", [
+    lambda library, x: library.mode(x, 0).values, lambda library, x: library.histc(x, 3),
+    lambda library, x: library.histc(x, 3, 0, 2),
+    lambda library, x: library.nonzero_static(x, size=2), lambda library, x: library.linspace(x[0], x[1], 3),
+    lambda library, x: library.unravel_index(x.long(), (2, 2))[0],
+])
+def test_counts_of_a_known_size_are_made_for_all_examples_at_once(count):
+    rows = [[0.0, 1.0, 1.0, 2.0], [3.0, 0.0, 0.0, 3.0]]
+    found = genesis.vmap(lambda x: count(genesis, x))(genesis.tensor(rows))
+    assert found.tolist() == [count(torch, torch.tensor(row)).tolist() for row in rows]
+
+
+def test_histograms_of_a_batch_and_their_edges():
+    rows = genesis.tensor([[0.0, 1.0, 1.0, 2.0], [3.0, 0.0, 0.0, 3.0]])
+    counts, edges = genesis.vmap(lambda x: tuple(genesis.histogram(x, 2, weight=x)))(rows)
+    assert (counts.tolist(), edges.tolist()) == ([[0, 4], [0, 6]], [[0, 1, 2], [0, 1.5, 3]])
