@@ -280,8 +280,8 @@ class BackwardPass:
         for index, array in current.ends.items():
             if index in trace.variables:
                 self.found.append((trace.variables[index], array))
-            elif index in trace.input_at:
-                onward.append((trace.input_at[index], array))
+            elif index in current.origins:
+                onward.append((current.origins[index], array))
             if index in wanted:
                 self.found.append((wanted[index], array))
         for origin, array in onward:  # after all others: sending to another device flushes what was recorded here

@@ -56,6 +56,7 @@ class TraceBackward:
         self.create_graph = create_graph
         self.reachable = reachable  # positions where Python is to be asked; None is everywhere
         self.ends: dict[int, Array] = {}
+        self.origins: dict[int, Array] = {}  # inputs among the ends: once all is derived, a flush may drop the trace's
         self.readers: set[int] = set()  # positions whose rules read values
         self._hooked: set[int] = set()
         self._stop = len(trace.nodes)
@@ -107,6 +108,7 @@ class TraceBackward:
         check_versions(source, reads)
         self.readers.update(reads)
         self.ends |= zip(map(_first, ends), trace.handles(map(_second, ends)), strict=True)
+        self.origins |= {index: source.input_at[index] for index, _ in ends if index in source.input_at}
         self.cotangents = dict(zip(map(_first, rest), trace.handles(map(_second, rest)), strict=True))
         return trace
 

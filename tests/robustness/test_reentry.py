@@ -91,6 +91,28 @@ def test_a_handler_at_any_moment_changes_nothing_of_a_step(compiled):
         before = after
 
 
+def test_a_look_at_any_moment_of_a_backward_over_two_programs_loses_no_gradient():
+    training = Training(compiled=False)
+
+    def loss() -> genesis.Tensor:
+        logits = training.model(training.inputs) * 2.5
+        logits.tolist()  # from here on a program of its own, whose backward leads to no leaf but to the one before
+        return nn.functional.cross_entropy(logits, training.targets)
+
+    def gradients(moment: int = -1) -> tuple[list[np.ndarray], int]:
+        training.optimizer.zero_grad()
+        value = loss()
+        moments = Moments(moment, handler=value.item)
+        moments.during(value.backward)
+        return [parameter.grad.numpy() for parameter in training.model.parameters()], moments.count
+
+    gradients()
+    wanted, count = gradients()
+    for moment in range(1, count + 1):
+        found, _ = gradients(moment)
+        assert all_alike(found, wanted), moment
+
+
 @pytest.fixture
 def signals() -> Iterator[Callable[[Callable[[], Any]], None]]:
     """Has a function called by a signal's handler, again and again: each time PAUSE after the last has ended."""
