@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sys
 
-from genesis.as_torch.constructor import take_sizes
+from genesis.as_torch.constructor import derive_classes, take_sizes
 from genesis.as_torch.finder import Door, Finder
 from genesis.as_torch.missing import MissingError
 from genesis.as_torch.shown import show_as
@@ -35,6 +35,7 @@ def install() -> None:
         sys.meta_path.insert(0, _finder)
         show_as("torch")
         take_sizes()
+        derive_classes()
 
 
 def is_installed() -> bool:

@@ -1,15 +1,20 @@
-"""`torch.Tensor(2, 3)` and `torch.Tensor([1, 2])`: sizes, or data of the default float, as PyTorch's constructor takes them."""
+"""PyTorch's class of tensors: its constructor, `torch.Tensor(2, 3)`, and what becomes of classes that are derived from it."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from genesis.as_torch.stand_ins.types import legacy_tensor
+from genesis.functions.overrides import asking, asking_none, switch
+from genesis.ir.annotations import AnyFunction, Arguments, Attributes
 from genesis.ir.dtypes import get_default_dtype
 from genesis.ir.replayable import replayable, replayable_module
-from genesis.tensor.handle import Tensor
+from genesis.nn.parameter import Parameter
+from genesis.pytree import map_tree
+from genesis.tensor.handle import Tensor, spreads
 from genesis.tensor.views import detach
 
 
@@ -17,9 +22,7 @@ def take_sizes() -> None:
     """Have the constructor of Tensor be PyTorch's: numbers are sizes, data becomes the default float, a tensor is shared."""
     plain = Tensor.__init__
 
-    @replayable
-    def made(self: Tensor, *content: Any, **options: Any) -> None:
-        """A tensor of sizes, of data in the default float, or with the storage of another tensor."""
+    def construct(self: Tensor, content: Arguments, options: Attributes) -> None:
         first = content[0] if content else None
         if isinstance(first, Tensor):
             shared = detach(first)
@@ -31,7 +34,53 @@ def take_sizes() -> None:
             result = legacy_tensor(get_default_dtype(), *content, **options)
             self._array, self._requires_grad = result._array, False
 
+    @replayable
+    def new(cls: type[Tensor], *content: Any, **options: Any) -> Tensor:
+        """A tensor of sizes, of data in the default float, or with the storage of another tensor."""
+        self = object.__new__(cls)
+        if content and not issubclass(cls, Parameter):
+            construct(self, content, options)
+        return self
+
+    @replayable
+    def made(self: Tensor, *content: Any, **options: Any) -> None:
+        """Makes what `__new__`, without arguments, did not."""
+        if "_array" not in vars(self):
+            construct(self, content, options)
+
+    Tensor.__new__ = staticmethod(new)  # type: ignore[assignment, method-assign]
     Tensor.__init__ = made  # type: ignore[method-assign, assignment]
+
+
+def derive_classes() -> None:
+    """Have classes derived from Tensor from now on be those of results, and be asked if they have a `__torch_function__`."""
+    asked_plainly = _plain_function
+
+    def derived(cls: type[Tensor], **options: Any) -> None:
+        own = vars(cls).get("__torch_function__")
+        if own is not None and getattr(own, "__func__", own) is not asked_plainly.__func__:
+            asking.add(cls)
+            switch(f"(class {cls.__module__}.{cls.__qualname__})", True)
+        if issubclass(cls, Parameter):
+            return
+        cls._result_class = cls
+        spreads(cls)
+
+    Tensor.__init_subclass__ = classmethod(derived)  # type: ignore[assignment]
+    Tensor.__torch_function__ = _plain_function  # type: ignore[attr-defined]
+
+
+def _call_plainly(
+    cls: type[Tensor], func: AnyFunction, types: Sequence[type], args: tuple[Any, ...] = (),
+    kwargs: dict[str, Any] | None = None,
+) -> Any:
+    """The call, without asking classes again; its results are of this class."""
+    with asking_none():
+        result = func(*args, **(kwargs or {}))
+    return map_tree(lambda leaf: leaf.as_subclass(cls) if type(leaf) is Tensor else leaf, result)
+
+
+_plain_function = classmethod(_call_plainly)
 
 
 replayable_module(__name__)

@@ -19,7 +19,7 @@ from genesis import (
 )
 from genesis.as_torch.missing import missing
 from genesis.as_torch.stand_ins import (
-    compilers, environment, futures, ntuples, overriding, precision, processes, raw, top, trees, types,
+    checkpoints, compilers, environment, futures, ntuples, overriding, precision, processes, raw, top, trees, types,
 )
 from genesis.as_torch.stand_ins.settings import Settings, no, no_effect, nothing
 from genesis.autograd import hooks
@@ -84,7 +84,7 @@ MODULES: dict[str, tuple[Source, ...]] = {
     "torch.optim.lr_scheduler": (optim.lr_scheduler,),
     "torch.optim.swa_utils": (optim.swa_utils,),
     # ---- gradients ----
-    "torch.autograd": (autograd,),
+    "torch.autograd": (autograd, overriding),
     "torch.autograd.*": (autograd,),
     "torch.autograd.functional": (autograd.functional,),
     "torch.autograd.graph": (autograd.graph,),
@@ -105,7 +105,7 @@ MODULES: dict[str, tuple[Source, ...]] = {
     "torch.utils": (),
     "torch.utils.data": (data,),
     "torch.utils.data.*": (data,),
-    "torch.utils.checkpoint": (checkpoint,),
+    "torch.utils.checkpoint": (checkpoint, checkpoints),
     "torch.utils.dlpack": (genesis, dlpack),
     "torch.utils.hooks": (hooks,),
     "torch.utils._pytree": (trees,),
@@ -135,6 +135,8 @@ MODULES: dict[str, tuple[Source, ...]] = {
     "torch._dynamo.*": (compilers,),
     "torch.jit": (compilers,),
     "torch.overrides": (overriding,),
+    "torch.utils._python_dispatch": (overriding,),
+    "torch._C": (overriding,),
     "torch.library": (overriding,),
     "torch.version": (Settings(cuda=None, hip=None, xpu=None, debug=False, git_version="genesis"),),
     "torch.types": (genesis,),
@@ -185,8 +187,10 @@ NAMES: dict[str, Any] = {
     **{f"torch.nn.functional.{name}_with_indices": functools.partial(getattr(functional, name), return_indices=True)
        for kind in ("max_pool", "adaptive_max_pool") for name in (f"{kind}1d", f"{kind}2d", f"{kind}3d")},
     "torch.nn.functional.upsample": functional.interpolate,
-    "torch.nn.functional.has_torch_function": no,
-    "torch.nn.functional.handle_torch_function": overriding.handle_torch_function,
+    **{f"torch.nn.functional.{name}": getattr(overriding, name) for name in (
+        "handle_torch_function", "has_torch_function", "has_torch_function_unary", "has_torch_function_variadic")},
+    "torch.DisableTorchFunction": overriding.DisableTorchFunction,
+    "torch.DisableTorchFunctionSubclass": overriding.DisableTorchFunctionSubclass,
     "torch.nn.utils.clip_grad_norm": utils.clip_grad_norm_,
     "torch.nn.utils.rnn.PackedSequence_": utils.rnn.PackedSequence,
     "torch.nn.utils.rnn.bind": lambda optional, fn: None if optional is None else fn(optional),
@@ -195,6 +199,7 @@ NAMES: dict[str, Any] = {
     "torch.nn.utils.parametrize.is_traceable_wrapper_subclass": no,
     "torch.nn.utils.parametrize.is_opaque_reference_type": no,
     "torch.func.functionalize": compilers.returned,
+    "torch.func.debug_unwrap": lambda tensor, *, recurse=True: tensor,  # no transform wraps tensors here
     "torch.jit.Final": compilers.Final,
     "torch._dynamo.config": compilers.config,
     "torch._inductor.config": _inductor_settings,

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from genesis.ir.annotations import Options, Tree
+from genesis.ir.replayable import replayable_module
 from genesis.nn.module import Module
+from genesis.ops.registry import OPERATIONS
+from genesis.tensor.dispatch import call
 from genesis.tensor.handle import Tensor
 
-__all__ = ["functional_call"]
+__all__ = ["functional_call", "replace_all_batch_norm_modules_", "stack_module_state"]
 
 
 def functional_call(
@@ -46,3 +49,44 @@ def functional_call(
     finally:
         for m, name, held in before:
             vars(m)[name] = held
+
+
+def stack_module_state(models: Sequence[Module]) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
+    """(parameters, buffers) of modules of one class by their paths, stacked: for `vmap` over `functional_call`.
+
+    The parameters are leaves that require a gradient if those of the modules do. Raises ValueError for modules of several
+    classes or modes, or for none.
+
+    >>> parameters, buffers = genesis.func.stack_module_state([genesis.nn.Linear(2, 3) for _ in range(4)])
+    >>> parameters["weight"].shape, buffers
+    ((4, 3, 2), {})
+    """
+    if not models:
+        raise ValueError("stack_module_state: got no modules; want one at least")
+    first = models[0]
+    if any(type(m) is not type(first) or m.training != first.training for m in models):
+        raise ValueError("stack_module_state: want modules of one class, all training or none")
+    stacked: tuple[dict[str, Tensor], dict[str, Tensor]] = ({}, {})
+    for held, members in zip(stacked, ("named_parameters", "named_buffers"), strict=True):
+        for rows in zip(*[getattr(m, members)() for m in models], strict=True):
+            tensors = [tensor for _, tensor in rows]
+            made = call(OPERATIONS["stack"], ([tensor.detach() for tensor in tensors],))
+            held[rows[0][0]] = made.requires_grad_(tensors[0].requires_grad)
+    return stacked
+
+
+def replace_all_batch_norm_modules_(root: Module) -> Module:
+    """Have the batch norms in `root` use a batch's own statistics alone, which `vmap` needs; returns `root`.
+
+    >>> net = genesis.nn.Sequential(genesis.nn.BatchNorm1d(2))
+    >>> genesis.func.replace_all_batch_norm_modules_(net)[0].running_mean is None
+    True
+    """
+    for module in root.modules():
+        if hasattr(module, "running_mean") and hasattr(module, "num_batches_tracked"):
+            module.running_mean = module.running_var = module.num_batches_tracked = None
+            module.track_running_stats = False
+    return root
+
+
+replayable_module(__name__)

@@ -30,7 +30,7 @@ from genesis.tensor.handle import Tensor
 from genesis.tensor.modes import is_grad_enabled
 from genesis.tracing.state import recording
 
-__all__ = ["grad", "hessian", "jacfwd", "jacrev", "jvp", "value_and_grad", "vjp"]
+__all__ = ["grad", "grad_and_value", "hessian", "jacfwd", "jacrev", "jvp", "linearize", "value_and_grad", "vjp"]
 
 Function = AnyFunction
 Argnums = int | tuple[int, ...]
@@ -100,6 +100,46 @@ def vjp(func: Function, *primals: Tree, has_aux: bool = False) -> Tree:
 
     value = call.leave(call.result)
     return (value, pullback, call.leave(call.aux)) if has_aux else (value, pullback)
+
+
+def linearize(func: Function, *primals: Tree) -> Tree:
+    """(the result of `func(*primals)`, t -> J t): the function is run once, however often its derivative is asked for.
+
+    That function takes a tangent (tree) for each primal, and gives the result's.
+
+    >>> y, along = genesis.func.linearize(lambda x: x * x, genesis.tensor([1.0, 3.0]))
+    >>> y, along(genesis.tensor([1.0, 10.0]))
+    (tensor([1., 9.]), tensor([ 2., 60.]))
+    """
+    call = _Call("linearize", func, primals, {}, tuple(range(len(primals))), False)
+    moving = [y for y in call.outputs if y.dtype.is_floating_point]
+    seeds, pulled = pull_linear(moving, call.points)
+    slopes = or_zeros(pulled, call.points)
+
+    def along(*tangents: Tree) -> Tree:
+        given = _fitting("linearize", "tangents", list(tangents), call.points)
+        records = is_grad_enabled() and (call.records or any([t.requires_grad for t in given]))
+        changes = iter(or_zeros(pull(slopes, given, seeds, records), moving))
+        found = [next(changes) if y.dtype.is_floating_point else y.new_zeros(y.shape) for y in call.outputs]
+        return with_leaves(call.result, iter(found))
+
+    return call.leave(call.result), along
+
+
+def grad_and_value(func: Function, argnums: Argnums = 0, has_aux: bool = False) -> Function:
+    """As `value_and_grad`, by PyTorch's order: a function that gives (gradient, value), or (gradient, (value, aux)).
+
+    >>> genesis.func.grad_and_value(lambda x: x * x)(3.0)
+    (tensor(6.), tensor(9.))
+    """
+    both = value_and_grad(func, argnums, has_aux)
+
+    @functools.wraps(func, updated=())
+    def turned(*args: Tree, **kwargs: Tree) -> Tree:
+        value, gradient = both(*args, **kwargs)
+        return gradient, value
+
+    return turned
 
 
 def jvp(func: Function, primals: Sequence[Tree], tangents: Sequence[Tree], has_aux: bool = False) -> Tree:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any
 
 from genesis.autograd.backward_pass import BackwardPass
 from genesis.autograd.custom import Context, Deferred, record_custom
@@ -16,20 +17,33 @@ from genesis.tensor.dispatch import array_of, call
 from genesis.tensor.handle import Tensor, tensor_of
 from genesis.tensor.modes import autocast
 from genesis.tracing.state import current_trace, recording, thread_state
+from genesis.utils.checkpoint_policy import (
+    CheckpointPolicy,
+    Contexts,
+    SelectiveCheckpointContext,
+    create_selective_checkpoint_contexts,
+    noop_context_fn,
+)
 
-__all__ = ["checkpoint", "checkpoint_sequential"]
+__all__ = [
+    "CheckpointPolicy", "SelectiveCheckpointContext", "checkpoint", "checkpoint_sequential",
+    "create_selective_checkpoint_contexts", "noop_context_fn",
+]
 
 _TENSOR = object()  # where an argument was one
 
 
 def checkpoint(
-    function: AnyFunction, *args: Tree, use_reentrant: bool | None = None, preserve_rng_state: bool = True, **kwargs: Tree
+    function: AnyFunction, *args: Tree, use_reentrant: bool | None = None, preserve_rng_state: bool = True,
+    context_fn: Callable[[], Contexts] = noop_context_fn, determinism_check: str = "default", debug: bool = False,
+    early_stop: bool = True, **kwargs: Tree,
 ) -> Tree:
     """`function(*args, **kwargs)`, run again in backward instead of keeping what it computes between.
 
     Gradients are those without checkpoint, and reach every tensor that `function` uses, argument or not. The second run
-    draws the same random numbers (unless `preserve_rng_state` is off) and has the same autocast. `use_reentrant` is
-    accepted as PyTorch's; there is one way here. Raises RuntimeError if `function` changes an argument in place.
+    draws the same random numbers (unless `preserve_rng_state` is off) and has the same autocast. `context_fn` gives a context
+    for each of the two runs, as `create_selective_checkpoint_contexts` does. The other options are accepted as PyTorch's;
+    there is one way here. Raises RuntimeError if `function` changes an argument in place.
 
     >>> from genesis.utils.checkpoint import checkpoint
     >>> x = genesis.tensor([1., 2.], requires_grad=True)
@@ -40,7 +54,9 @@ def checkpoint(
     given = [a for a in leaves_of((args, kwargs)) if isinstance(a, Tensor)]
     arrays = [array_of(t) for t in given]
     state, dtype = rng.get_state(), thread_state.autocast
-    outcome = function(*args, **kwargs)
+    first_run, second_run = context_fn()
+    with first_run:
+        outcome = function(*args, **kwargs)
     results = leaves_of(outcome)
     carried = [isinstance(r, Tensor) and r.requires_grad for r in results]
     if not thread_state.grad_enabled or not any(carried):
@@ -59,7 +75,7 @@ def checkpoint(
         tensors = iter(saved)
         again_args, again_kwargs = map_tree(lambda a: next(tensors) if a is _TENSOR else a, bare)
         cast_as_then = autocast(dtype=dtype, enabled=dtype is not None)(function)
-        with _drawing_from(state if preserve_rng_state else None):
+        with _drawing_from(state if preserve_rng_state else None), second_run:
             return leaves_of(cast_as_then(*again_args, **again_kwargs))
 
     def backward(context: Context, *gradients: Tensor | None) -> Deferred:
@@ -105,7 +121,7 @@ def _drawing_from(state: tuple[int, int] | None) -> Iterator[None]:
             rng.set_state(now)
 
 
-def checkpoint_sequential(functions: Iterable[AnyFunction], segments: int, input: Tree, **options: bool) -> Tree:
+def checkpoint_sequential(functions: Iterable[AnyFunction], segments: int, input: Tree, **options: Any) -> Tree:
     """`input` through `functions` (a list, or an `nn.Sequential`), in `segments` pieces, all but the last checkpointed.
 
     Raises ValueError for more segments than functions.

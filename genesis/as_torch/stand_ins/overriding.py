@@ -1,26 +1,147 @@
-"""`torch.overrides` and `torch.library`: genesis asks no argument whether it would rather compute an operation itself."""
+"""`torch.overrides` and `torch.library`: modes and classes of tensors that take the place of calls; operations of one's own."""
 
 from __future__ import annotations
 
+import inspect
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
+import genesis
 from genesis.as_torch.stand_ins.compilers import returned
-from genesis.as_torch.stand_ins.settings import no, nothing
-from genesis.ir.annotations import AnyFunction
+from genesis.as_torch.stand_ins.settings import no_effect, nothing
+from genesis.functions.overrides import FUNCTIONS, FunctionMode, asked_class, asking_none
+from genesis.functions.public_names import function_named, function_names
+from genesis.ir.annotations import AnyFunction, Options
 from genesis.ir.replayable import replayable_module
+from genesis.nn import functional
 from genesis.tensor.handle import Tensor
 
-has_torch_function = has_torch_function_unary = has_torch_function_variadic = is_tensor_method_or_property = no
+
+# ---- who is asked ----
+class TorchFunctionMode(FunctionMode):
+    """A context in which this thread's calls of functions of tensors come to `__torch_function__`, as `FunctionMode` says."""
+
+    def __torch_function__(
+        self, func: AnyFunction, types: Sequence[type], args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
+    ) -> Any:
+        """What takes the place of the call: the call itself, here."""
+        return func(*args, **(kwargs or {}))
+
+    def intercept(self, function: AnyFunction, args: Sequence[Any], kwargs: Options) -> Any:
+        kind = asked_class([*args, *kwargs.values()])
+        return self.__torch_function__(function, () if kind is None else (kind,), tuple(args), dict(kwargs))
+
+
+BaseTorchFunctionMode = TorchFunctionMode
+
+
+class TorchDispatchMode(FunctionMode):
+    """As `TorchFunctionMode`, by the name of its method: operations come as the functions that they are here."""
+
+    def __torch_dispatch__(
+        self, func: AnyFunction, types: Sequence[type], args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
+    ) -> Any:
+        """What takes the place of the call: the call itself, here."""
+        return func(*args, **(kwargs or {}))
+
+    def intercept(self, function: AnyFunction, args: Sequence[Any], kwargs: Options) -> Any:
+        return self.__torch_dispatch__(function, (), tuple(args), dict(kwargs))
+
+
+DisableTorchFunction = DisableTorchFunctionSubclass = asking_none
+enable_reentrant_dispatch = no_effect
+
+
+def has_torch_function(relevant_args: Iterable[Any]) -> bool:
+    """Whether one of them is an object, or of a class of tensors, that takes the place of calls."""
+    given = [*relevant_args]
+    return asked_class(given) is not None or any(
+        hasattr(type(a), "__torch_function__") for a in given if not isinstance(a, Tensor))
+
+
+def has_torch_function_unary(argument: Any) -> bool:
+    """`has_torch_function` of one argument."""
+    return has_torch_function((argument,))
+
+
+def has_torch_function_variadic(*arguments: Any) -> bool:
+    """`has_torch_function` of several."""
+    return has_torch_function(arguments)
+
+
+def handle_torch_function(public_api: AnyFunction, relevant_args: Iterable[Any], *args: Any, **kwargs: Any) -> Any:
+    """What the first of the relevant arguments that takes the place of calls makes of this one."""
+    for argument in relevant_args:
+        if hasattr(type(argument), "__torch_function__"):
+            found = type(argument).__torch_function__(public_api, (type(argument),), args, kwargs)
+            if found is not NotImplemented:
+                return found
+    return public_api(*args, **kwargs)
 
 
 def is_tensor_like(inp: object) -> bool:
-    """Whether it is a tensor."""
-    return isinstance(inp, Tensor)
+    """Whether it is a tensor, or an object that takes the place of calls."""
+    return isinstance(inp, Tensor) or hasattr(type(inp), "__torch_function__")
 
 
-def handle_torch_function(public_api: AnyFunction, relevant_args: Any, *args: Any, **kwargs: Any) -> Any:
-    """The function's result."""
-    return public_api(*args, **kwargs)
+def is_tensor_method_or_property(func: AnyFunction) -> bool:
+    """Whether Tensor has it."""
+    return any(value is func for value in vars(Tensor).values())
+
+
+def redispatch_function(func: AnyFunction, types: Sequence[type], args: tuple[Any, ...], kwargs: dict[str, Any] | None) -> Any:
+    """The call, which asks classes again."""
+    return func(*args, **(kwargs or {}))
+
+
+# ---- what may be overridden ----
+def resolve_name(f: AnyFunction) -> str | None:
+    """The name of a function by PyTorch's path: "torch.add"; None if it is none of them."""
+    for home, path in ((genesis, "torch"), (functional, "torch.nn.functional"), (Tensor, "torch.Tensor")):
+        name = getattr(f, "__name__", "")
+        if name and getattr(home, name, None) is f:
+            return f"{path}.{name}"
+    return None
+
+
+def get_overridable_functions() -> dict[Any, list[AnyFunction]]:
+    """The functions that modes and classes see, by where they are found."""
+    found = {genesis: [function_named(name) for name in sorted(function_names())], functional: [
+        value for value in vars(functional).values() if callable(value) and getattr(value, "__name__", None) in FUNCTIONS]}
+    methods = [value for name, value in vars(Tensor).items() if callable(value) and value in found[genesis]]
+    return {**found, Tensor: methods}  # type: ignore[dict-item]
+
+
+def get_testing_overrides() -> dict[AnyFunction, AnyFunction]:
+    """For each of them, a function of the same arguments that answers -1."""
+    made: dict[AnyFunction, AnyFunction] = {}
+    for function in (f for functions in get_overridable_functions().values() for f in functions):
+        try:
+            signature = inspect.signature(function)
+        except (TypeError, ValueError):
+            continue
+        made[function] = _answering(signature)
+    return made
+
+
+def _answering(signature: inspect.Signature) -> Callable[..., int]:
+    def answer(*args: Any, **kwargs: Any) -> int:
+        return -1
+
+    answer.__signature__ = signature  # type: ignore[attr-defined]
+    return answer
+
+
+def get_ignored_functions() -> set[AnyFunction]:
+    """Functions that neither modes nor classes see: they take no tensors."""
+    names = ("tensor", "zeros", "ones", "empty", "full", "eye", "arange", "linspace", "logspace", "rand", "randn", "randint",
+             "randperm", "load", "save", "compile", "manual_seed", "is_tensor", "finfo", "iinfo")
+    return {getattr(genesis, name) for name in names}
+
+
+def get_default_nowrap_functions() -> set[AnyFunction]:
+    """Functions whose results stay plain tensors: none."""
+    return set()
 
 
 wrap_torch_function = returned
@@ -61,9 +182,6 @@ class Library:
 
     define = staticmethod(nothing)
     impl = staticmethod(returned)
-
-
-replayable_module(__name__)
 
 
 replayable_module(__name__)

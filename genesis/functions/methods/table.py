@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from genesis.functions.overrides import NUMPY_NAMES, OVERRIDES, route, routed
+from genesis.functions.overrides import FUNCTIONS, NUMPY_NAMES, OVERRIDES, PUBLIC, route, routed
 from genesis.ir.annotations import AnyFunction, Arguments, Attributes
 from genesis.ir.replayable import replayable_module
 from genesis.ops.registry import OPERATIONS, Operation
@@ -89,6 +89,14 @@ def _with_out(operation: Operation, args: tuple[Any, ...], kwargs: dict[str, Any
 def functions_of(*names: str) -> tuple[AnyFunction, ...]:
     """The public functions of several rows."""
     return tuple([function_of(OPERATIONS[name]) for name in names])
+
+
+def public_function(name: str) -> AnyFunction:
+    """The public function that is called by this name."""
+    return FUNCTIONS[name] if name in FUNCTIONS else function_of(OPERATIONS[name])
+
+
+PUBLIC.append(public_function)
 
 
 def _unary_operator(operation: Operation) -> AnyFunction:

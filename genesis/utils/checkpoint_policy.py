@@ -1,0 +1,107 @@
+"""What a checkpoint keeps all the same: a policy chooses by the functions that are called."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any
+
+from genesis.functions.overrides import FunctionMode
+from genesis.ir.annotations import AnyFunction, Options, Tree
+from genesis.ops.registry import OPERATIONS
+from genesis.pytree import leaves_of, with_leaves
+from genesis.tensor.dispatch import call
+from genesis.tensor.handle import Tensor
+
+__all__ = ["CheckpointPolicy", "SelectiveCheckpointContext", "create_selective_checkpoint_contexts", "noop_context_fn"]
+
+Contexts = tuple[AbstractContextManager[Any], AbstractContextManager[Any]]
+
+
+class CheckpointPolicy(enum.Enum):
+    """Whether the result of a call is kept for backward, or computed again."""
+
+    MUST_SAVE, PREFER_SAVE, MUST_RECOMPUTE, PREFER_RECOMPUTE, MUST_CPU_OFFLOAD, PREFER_CPU_OFFLOAD = range(6)
+
+
+_KEPT = (CheckpointPolicy.MUST_SAVE, CheckpointPolicy.PREFER_SAVE, CheckpointPolicy.MUST_CPU_OFFLOAD,
+         CheckpointPolicy.PREFER_CPU_OFFLOAD)
+
+
+class SelectiveCheckpointContext:
+    """What a policy is told besides the call: whether this is the second run."""
+
+    def __init__(self, *, is_recompute: bool, op_output: object = None) -> None:
+        self.is_recompute, self.op_output = is_recompute, op_output
+
+
+Policy = Callable[..., CheckpointPolicy | bool]
+
+
+class _Run(FunctionMode):
+    """One of the two runs. `kept` has the results that the first one keeps, by function, in order."""
+
+    def __init__(self, policy: Policy, kept: dict[AnyFunction, list[list[Tensor]]], again: bool) -> None:
+        self._policy, self._kept, self._again = policy, kept, again
+        self._places: dict[AnyFunction, int] = {}
+
+    def __enter__(self) -> FunctionMode:
+        self._places = {}
+        if not self._again:
+            self._kept.clear()
+        return super().__enter__()
+
+    def intercept(self, function: AnyFunction, args: Sequence[Any], kwargs: Options) -> Tree:
+        result = function(*args, **kwargs)
+        chosen = self._policy(SelectiveCheckpointContext(is_recompute=self._again, op_output=result), function, *args, **kwargs)
+        if chosen is not True and chosen not in _KEPT:
+            return result
+        if not self._again:
+            held = [leaf.detach() for leaf in leaves_of(result) if isinstance(leaf, Tensor)]
+            self._kept.setdefault(function, []).append(held)
+            return result
+        place = self._places[function] = self._places.get(function, -1) + 1
+        values = iter(self._kept[function][place])
+        return with_leaves(result, iter(
+            [_valued(leaf, next(values)) if isinstance(leaf, Tensor) else leaf for leaf in leaves_of(result)]))
+
+
+def _valued(derived: Tensor, value: Tensor) -> Tensor:
+    """The kept value, with the derivation of the one that would be computed again, and now is not."""
+    if not derived.requires_grad:
+        return value
+    found: Tensor = call(OPERATIONS["with_value"], (derived, value))
+    return found
+
+
+def create_selective_checkpoint_contexts(
+    policy_fn_or_list: Policy | Sequence[AnyFunction], allow_cache_entry_mutation: bool = False
+) -> Contexts:
+    """The contexts of a checkpoint's two runs: results of the calls that a policy chooses are kept, not computed again.
+
+    `policy_fn_or_list` is a list of functions whose results are kept, or a function of a `SelectiveCheckpointContext`, the
+    function that is called and its arguments, which gives a `CheckpointPolicy` or whether to keep the result.
+
+    >>> from genesis.utils.checkpoint import checkpoint
+    >>> x = genesis.tensor([1., 2.], requires_grad=True)
+    >>> keep = lambda: create_selective_checkpoint_contexts([genesis.exp])
+    >>> checkpoint(lambda x: x.exp().sin(), x, context_fn=keep).sum().backward()
+    >>> genesis.allclose(x.grad, x.exp() * x.exp().cos())
+    True
+    """
+    if callable(policy_fn_or_list):
+        policy = policy_fn_or_list
+    else:
+        listed = [*policy_fn_or_list]
+
+        def policy(context: SelectiveCheckpointContext, function: AnyFunction, *args: Any, **kwargs: Any) -> bool:
+            return function in listed
+
+    kept: dict[AnyFunction, list[list[Tensor]]] = {}
+    return _Run(policy, kept, False), _Run(policy, kept, True)
+
+
+def noop_context_fn() -> Contexts:
+    """Two contexts that change nothing."""
+    return nullcontext(), nullcontext()

@@ -1,0 +1,81 @@
+"""Modes and classes of tensors under the door: what they are asked and what results are is what it is in PyTorch."""
+
+import contextlib
+import io
+import textwrap
+
+import pytest
+
+from tests.as_torch.test_door import run
+
+SCRIPT = """
+    import torch
+
+    class Mode(torch.overrides.TorchFunctionMode):
+        def __torch_function__(self, func, types, args=(), kwargs=None):
+            print(torch.overrides.resolve_name(func).rpartition(".")[2], args[0].shape)
+            return func(*args, **(kwargs or {}))
+
+    x = torch.ones(2)
+    with Mode():
+        y = x + 1
+        y.add(2)
+        torch.add(x, y)
+        x.sum()
+        torch.nn.functional.linear(x, y.reshape(1, 2))
+
+    class Asked(torch.Tensor):
+        @classmethod
+        def __torch_function__(cls, func, types, args=(), kwargs=None):
+            print("asked", torch.overrides.resolve_name(func).rpartition(".")[2])
+            return super().__torch_function__(func, types, args, kwargs)
+
+    asked = x.as_subclass(Asked)
+    doubled = asked * 2
+    print(type(doubled).__name__, type(torch.stack([asked, asked])).__name__)
+
+    class Plain(torch.Tensor):
+        pass
+
+    plain = Plain([1.0, 2.0])
+    print(type(plain + 1).__name__, type(plain.sum()).__name__, type(plain[0]).__name__, type(torch.ones(2) * plain).__name__)
+    overrides = torch.overrides
+    print(overrides.is_tensor_like(plain), overrides.has_torch_function((asked,)), overrides.has_torch_function((x,)))
+    print(overrides.is_tensor_method_or_property(torch.Tensor.add))
+
+    class Extra(torch.Tensor):
+        @staticmethod
+        def __new__(cls, data, extra):
+            made = super().__new__(cls, data)
+            made.extra = extra
+            return made
+
+        def __init__(self, data, extra):
+            pass
+
+    print(Extra(torch.ones(2), 3).extra, Extra(torch.ones(2), 3).sum().item())
+
+    class Metadata:
+        def __init__(self, value):
+            self.value = value
+
+        @classmethod
+        def __torch_function__(cls, func, types, args=(), kwargs=None):
+            return "taken"
+
+    def mine(a):
+        if torch.overrides.has_torch_function((a,)):
+            return torch.overrides.handle_torch_function(mine, (a,), a)
+        return a
+
+    print(mine(Metadata(1)), mine(3), isinstance(torch.nn.Parameter(x) * 2, torch.nn.Parameter))
+    print(type(torch.nn.Linear(2, 2).weight).__name__, type(torch.nn.Linear(2, 2).weight.detach()).__name__)
+"""
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_modes_and_classes_are_asked_as_in_pytorch(tmp_path):
+    printed = io.StringIO()
+    with contextlib.redirect_stdout(printed):
+        exec(textwrap.dedent(SCRIPT), {"__name__": "script"})
+    assert run(SCRIPT, tmp_path=tmp_path) == printed.getvalue()

@@ -1,0 +1,67 @@
+"""Derivatives that are asked for again, modules stacked, axes moved by a pattern: results are torch's."""
+
+import numpy as np
+import pytest
+import torch
+
+import genesis
+
+W = np.random.RandomState(0).randn(3, 3)
+
+
+def test_a_linearized_function_gives_torchs_derivatives_and_runs_once():
+    found = []
+    for lib in (genesis, torch):
+        weight, runs = lib.tensor(W), []
+
+        def function(a, b, lib=lib, weight=weight, runs=runs):
+            runs.append(1)
+            return {"u": (a @ weight).sin() * b, "v": a.sum()}
+
+        value, along = lib.func.linearize(function, lib.tensor(W[0]), lib.tensor(W[1]))
+        changes = [along(lib.tensor(W[1]), lib.tensor(W[2])), along(lib.tensor(W[2]), lib.tensor(W[2]))]
+        assert lib is torch or len(runs) == 1
+        found.append([tree[name].numpy() for tree in (value, *changes) for name in ("u", "v")])
+    for have, want in zip(*found, strict=True):
+        np.testing.assert_allclose(have, want)
+
+
+def test_gradients_come_before_values():
+    for lib in (genesis, torch):
+        gradient, (value, aux) = lib.func.grad_and_value(lambda x: ((x * x).sum(), x + 1), has_aux=True)(lib.tensor(W[0]))
+        np.testing.assert_allclose(gradient.numpy(), 2 * W[0])
+        assert value.item() == pytest.approx((W[0] ** 2).sum()) and aux.shape == (3,)
+
+
+def test_modules_are_stacked_for_vmap():
+    models = [genesis.nn.Sequential(genesis.nn.Linear(3, 2), genesis.nn.BatchNorm1d(2)) for _ in range(4)]
+    parameters, buffers = genesis.func.stack_module_state(models)
+    theirs = torch.func.stack_module_state([torch.nn.Sequential(torch.nn.Linear(3, 2), torch.nn.BatchNorm1d(2))] * 4)
+    for have, want in zip((parameters, buffers), theirs, strict=True):
+        assert {k: (tuple(v.shape), v.requires_grad) for k, v in have.items()} == {
+            k: (tuple(v.shape), v.requires_grad) for k, v in want.items()}
+    linear = [genesis.nn.Linear(3, 2) for _ in range(4)]
+    stacked, _ = genesis.func.stack_module_state(linear)
+    x = genesis.tensor(W, dtype=genesis.float32)
+    results = genesis.vmap(lambda p: genesis.func.functional_call(linear[0], p, (x,)))(stacked)
+    for have, model in zip(results, linear, strict=True):
+        np.testing.assert_allclose(have.detach().numpy(), model(x).detach().numpy(), rtol=1e-5)
+    with pytest.raises(ValueError, match="modules of one class"):
+        genesis.func.stack_module_state([linear[0], genesis.nn.ReLU()])
+    norms = genesis.func.replace_all_batch_norm_modules_(genesis.nn.Sequential(models[0])).state_dict()
+    assert not any("running" in name for name in norms)
+
+
+@pytest.mark.parametrize("pattern, lengths", [
+    ("a b c -> c (a b)", {}), ("a (b d) c -> d a b c", {"d": 3}), ("... c -> c ...", {}), ("a b c -> a 1 (c b)", {}),
+    ("a ... -> a (...)", {}), ("a b c -> (a b c)", {}), ("... -> ...", {}),
+])
+def test_axes_move_as_the_pattern_says(pattern, lengths):
+    have, want = (lib.func.rearrange(lib.arange(24.0).reshape(2, 3, 4), pattern, **lengths) for lib in (genesis, torch))
+    assert have.tolist() == want.tolist()
+
+
+@pytest.mark.parametrize("pattern", ["a b -> a b", "a b c -> a b", "a b c", "a b a -> a b a", "(a b) c d -> a b c d"])
+def test_patterns_that_do_not_fit_are_refused(pattern):
+    with pytest.raises(ValueError, match="rearrange: "):
+        genesis.func.rearrange(genesis.zeros(2, 3, 4), pattern)
