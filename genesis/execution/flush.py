@@ -14,6 +14,7 @@ import numpy as np
 
 from genesis.execution.failure import LOSSES, lose, lose_all, take_back_writes
 from genesis.execution.host_call import call_host
+from genesis.execution.interrupted_run import go_on, has_overwritten, leave_scratch
 from genesis.execution.plan import Plan, find_plan, held_arrays
 from genesis.execution.reference_mode import Interpretation
 from genesis.execution.result_pool import ResultPool, Run, reusable
@@ -75,6 +76,8 @@ def _read_apart(trace: Trace, array: Array) -> Memory:
     """The memory of a value whose trace is BUSY: as its run has computed it, or else computed apart, from inputs that are
     as they were, so that the trace does not notice."""
     run, index = trace.run, array.index
+    if has_overwritten(run):
+        go_on(run)  # what it was computed from is no more: the interrupted run will find that all has been done
     if run is not None and run.completion and run.plan is not None:
         found = dict(zip(run.plan.values, run.memories, strict=True))
     else:
@@ -161,12 +164,15 @@ def flush_all() -> None:
 
 
 def _compute(trace: Trace, run: Run | None) -> BaseException | None:
-    """Run what computes the values that somebody holds; returns why some were lost. What fails before all inputs can be
-    overwritten has not happened.
+    """Run what computes the values that somebody holds; returns why some were lost. What fails before inputs have been
+    written over has not happened; later, it waits for somebody to need its values.
     """
     failure = None
     try:
         while trace.run is None or not trace.run.completion:
+            if has_overwritten(trace.run):
+                go_on(trace.run)
+                continue
             trace.run = None
             trace.run = begun = run or _begin(trace)
             run = None
@@ -176,7 +182,12 @@ def _compute(trace: Trace, run: Run | None) -> BaseException | None:
             else:
                 failure = failed
     except BaseException:
-        if trace.run is None or not trace.run.completion:
+        if has_overwritten(trace.run):
+            try:
+                leave_scratch(trace.run)
+            finally:  # again: an interrupt may have cut the first short
+                leave_scratch(trace.run)
+        elif trace.run is None or not trace.run.completion:
             trace.run = None
             take_back_writes(trace, range(len(trace.nodes)))
         raise
@@ -210,6 +221,8 @@ def _execute(run: Run, trace: Trace) -> Exception | None:
     assert run.pool is not None
     reused = _reused_inputs(run.pool, trace) if run.pool.donors else _NONE
     slots = _slots(run, plan, trace, reused)
+    if reused:
+        run.overwriting = slots, [*reused]
     for segment in plan.segments:
         if segment.host is not None:
             try:
@@ -282,7 +295,7 @@ def _finish(trace: Trace, run: Run) -> None:
     trace.clear_recording()
     if run.pool is not None:
         run.pool.give_back(run)
-        run.plan, run.handles, run.arena = None, (), None
+        run.plan, run.handles, run.arena, run.overwriting = None, (), None, None
         run.pool = None
 
 

@@ -75,11 +75,12 @@ class Run:
         completion: true once the program has come to its end.
         pool, plan, handles, arena: only while a flush is under way: whose run it is, what it computes for whom, and the
             memory of temporaries.
+        overwriting: then, if buffers lie over inputs: the slots of its programs, and the numbers of these buffers.
     """
 
     __slots__ = (
-        "_kept", "_unowned", "addresses", "arena", "arrays", "completion", "device", "handles", "memories", "plan", "pool",
-        "selected",
+        "_kept", "_unowned", "addresses", "arena", "arrays", "completion", "device", "handles", "memories", "overwriting",
+        "plan", "pool", "selected",
     )
 
     def __init__(self, device: Device, values: int = 0, buffers: int = 0) -> None:
@@ -93,6 +94,7 @@ class Run:
         self.plan: Computation | None = None
         self.handles: Sequence[Array] = ()
         self.arena: Buffer | None = None
+        self.overwriting: tuple[list[int | float], list[int]] | None = None
         self._kept: list[Array | Memory | Buffer] = []  # small results, and all that makes them up
         self._unowned: list[int] | None = None  # the reference counts of these, if nobody else owns them
 

@@ -6,16 +6,26 @@ All structures consist of 8-byte words, laid out by `native.py` (those of a laun
     program     {number of launches, launches, number of relocations, relocations, slots, fault, team, clock}
     clock       {time at the start, after the first launch, ..}  seconds and nanoseconds, of the latest run
     slots       {address of the outcome word, values...}
+    outcome     1 once all have run; twice the number of launches that have, if the run was left between two
+
+Python's handlers of signals run when native code returns. So that a long program need not end first, every PATIENCE between
+two launches is a moment for them, for which the time is known anyway: what they do meanwhile may be another run of the same
+program, or the rest of this one. If one of them raises, the run is left there, and can be taken up again.
 """
 
 from __future__ import annotations
 
+import re
 import time
 
 from genesis.runtime.chunk_ir import with_fields
 from genesis.runtime.team_ir import fork_join_ir
 
 FAULT_WORDS = 4
+PATIENCE = 50_000_000  # nanoseconds that a run lets signals wait
+SHARE = 16  # after a wait for the interpreter, which another thread may have, a run goes on for so many times as long
+STAYS = 1  # added to a program's address: its run is not to be left
+_RAISED = -1
 
 # Relocations run before all launches: argument blocks are complete, so launches need no look-ups.
 # Python is not entered between launches: a table of 100 small kernels takes 1.1 us, where ctypes takes 0.5 us for each call.
@@ -23,12 +33,16 @@ _RUN = """
 %program = type { i64, ptr, i64, ptr, ptr, ptr, ptr, ptr }
 %relocation = type { ptr, i64, i64 }
 
-; Run the launches in order. Return the fault record's flag: 0 if all ran, else the launch that set it was the last.
-define internal i64 @run(ptr %program) {
+; Run the launches in order, from the one on that the outcome says. Return the fault record's flag: 0 if all ran, else the
+; launch that set it was the last; or RAISED, as the interpreter's thread, if a handler of signals has raised.
+define internal i64 @run(ptr %program, i1 %leaves, ptr %thread) {
 entry:
   %launches.count = load i64, ptr %program
   load %program: 1 ptr launches, 2 i64 relocations.count, 3 ptr relocations, 4 ptr slots, 5 ptr fault, 6 ptr team, 7 ptr clock
   call void @llvm.memset.p0.i64(ptr %fault, i8 0, i64 FAULT_BYTES, i1 false)
+  %outcome = load ptr, ptr %slots
+  %before = load i64, ptr %outcome
+  %begin = lshr i64 %before, 1
   br label %relocate
 
 relocate:
@@ -47,12 +61,48 @@ relocate.one:
   br label %relocate
 
 launch.next:
-  %l = phi i64 [ 0, %relocate ], [ %l.next, %launched ]
+  %l = phi i64 [ %begin, %relocate ], [ %l.next, %launched ], [ %l.left, %return ]
+  %deadline = phi i64 [ 0, %relocate ], [ %deadline.now, %launched ], [ 0, %return ]
+  %patience = phi i64 [ PATIENCE, %relocate ], [ %patience, %launched ], [ %patience.next, %return ]
   %time.at = getelementptr [2 x i64], ptr %clock, i64 %l
   call i32 @clock_gettime(i32 CLOCK, ptr %time.at)
   %launching = icmp ult i64 %l, %launches.count
-  br i1 %launching, label %launch.one, label %finished
+  br i1 %launching, label %mind.time, label %finished
+mind.time:
+  %now = call i64 @nanoseconds(ptr %time.at)
+  %late = icmp sge i64 %now, %deadline
+  br i1 %late, label %passed, label %launch.one
+
+passed:
+  %unset = icmp eq i64 %deadline, 0
+  br i1 %unset, label %start.time, label %leave
+start.time:
+  %deadline.new = add i64 %now, %patience
+  %deadline.first = select i1 %leaves, i64 %deadline.new, i64 MOST
+  br label %launch.one
+leave:
+  %come.to = shl i64 %l, 1
+  store i64 %come.to, ptr %outcome
+  call void @PyEval_RestoreThread(ptr %thread)
+  call i32 @clock_gettime(i32 CLOCK, ptr %time.at)
+  %after = call i64 @nanoseconds(ptr %time.at)
+  %raised = call i32 @PyErr_CheckSignals()
+  %has.raised = icmp ne i32 %raised, 0
+  br i1 %has.raised, label %left, label %return
+left:
+  ret i64 RAISED
+return:                                           ; a handler may have run the rest, or some of it
+  call ptr @PyEval_SaveThread()
+  %waited = sub i64 %after, %now
+  %waited.share = mul i64 %waited, SHARE
+  %patience.next = call i64 @llvm.umax.i64(i64 %waited.share, i64 PATIENCE)
+  %come.to.now = load i64, ptr %outcome
+  %l.left = lshr i64 %come.to.now, 1
+  %ended = trunc i64 %come.to.now to i1
+  br i1 %ended, label %over, label %launch.next
+
 launch.one:
+  %deadline.now = phi i64 [ %deadline, %mind.time ], [ %deadline.first, %start.time ]
   %launch = getelementptr %launch, ptr %launches, i64 %l
   load %launch: 4 i64 workers
   %serial = icmp ule i64 %workers, 1
@@ -72,16 +122,38 @@ launched:
 failed:
   ret i64 %flag
 finished:
-  %outcome = load ptr, ptr %slots
   store i64 1, ptr %outcome
+  br label %over
+over:
   ret i64 0
 }
 
-; A function of CPython's: run the program at an address, a Python number, while other threads may have the interpreter.
+define internal i64 @nanoseconds(ptr %time) {
+  %seconds = load i64, ptr %time
+  %rest.at = getelementptr i64, ptr %time, i64 1
+  %rest = load i64, ptr %rest.at
+  %scaled = mul i64 %seconds, 1000000000
+  %sum = add i64 %scaled, %rest
+  ret i64 %sum
+}
+
+; A function of CPython's: run the program at an address, a Python number, while other threads may have the interpreter. With
+; STAYS added to the address, no handler of signals comes between its launches.
 define ptr @genesis_run(ptr %self, ptr %address) {
-  %program = call ptr @PyLong_AsVoidPtr(ptr %address)
+entry:
+  %tagged = call ptr @PyLong_AsVoidPtr(ptr %address)
+  %tagged.word = ptrtoint ptr %tagged to i64
+  %stays = and i64 %tagged.word, STAYS
+  %leaves = icmp eq i64 %stays, 0
+  %word = sub i64 %tagged.word, %stays
+  %program = inttoptr i64 %word to ptr
   %thread = call ptr @PyEval_SaveThread()
-  %flag = call i64 @run(ptr %program)
+  %flag = call i64 @run(ptr %program, i1 %leaves, ptr %thread)
+  %has.raised = icmp eq i64 %flag, RAISED
+  br i1 %has.raised, label %raised, label %returned
+raised:                                           ; the handler's exception is the interpreter's
+  ret ptr null
+returned:
   call void @PyEval_RestoreThread(ptr %thread)
   %result = call ptr @PyLong_FromLongLong(i64 %flag)
   ret ptr %result
@@ -93,10 +165,13 @@ declare ptr @PyLong_AsVoidPtr(ptr)
 declare ptr @PyLong_FromLongLong(i64)
 declare ptr @PyEval_SaveThread()
 declare void @PyEval_RestoreThread(ptr)
+declare i32 @PyErr_CheckSignals()
 """
 
 
 def run_ir() -> str:
     """The module that defines `PyObject* genesis_run(self, address of a program)`, which returns `run`'s flag."""
-    run = _RUN.replace("FAULT_BYTES", str(8 * FAULT_WORDS)).replace("CLOCK", str(time.CLOCK_MONOTONIC))
+    numbers = {"FAULT_BYTES": 8 * FAULT_WORDS, "CLOCK": time.CLOCK_MONOTONIC, "PATIENCE": PATIENCE, "SHARE": SHARE,
+               "STAYS": STAYS, "RAISED": _RAISED, "MOST": (1 << 63) - 1}
+    run = re.sub("|".join(numbers), lambda name: str(numbers[name[0]]), _RUN)
     return fork_join_ir() + with_fields(run)

@@ -108,7 +108,9 @@ def _native_run() -> Callable[[int], int]:
 
 
 class Completion:
-    """Whether a run took place. The native code notes it: an interrupt that comes right after cannot hide it."""
+    """Whether a run took place, or how far it came. The native code notes it: an interrupt that comes right after cannot hide
+    it.
+    """
 
     __slots__ = ("_word", "address")
 
@@ -125,7 +127,12 @@ class Completion:
         self._word[0] = 0
 
     def __bool__(self) -> bool:
-        return self._word[0] != 0
+        return self._word[0] & 1 != 0
+
+    @property
+    def launches(self) -> int:
+        """How many launches there were when the run was left; 0 for one that was not, or is not under way."""
+        return self._word[0] >> 1
 
 
 _unobserved = Completion()
@@ -141,13 +148,14 @@ class NativeProgram:
     sources: Sequence[str] = ()
     refused = ""
 
-    __slots__ = ("_address", "_clock", "_is_prepared", "_keep", "_pack_into", "_run", "_words", "_workers")
+    __slots__ = ("_address", "_clock", "_is_prepared", "_keep", "_pack_into", "_run", "_staying", "_words", "_workers")
 
     def __init__(self, launches: Sequence[NativeLaunch], slot_format: str = "", keep: Iterable[object] = ()) -> None:
         packer = struct.Struct("=Q" + slot_format)  # the run's own slot comes first
         self._clock = array("q", [0]) * (2 * len(launches) + 2)
         self._words = _assemble(launches, packer.size // 8 - _RUN_SLOTS, self._clock.buffer_info()[0])
         self._address = self._words.buffer_info()[0]
+        self._staying = self._address + executor_ir.STAYS
         self._pack_into = packer.pack_into
         self._run = _native_run()
         self._workers = max((launch.workers for launch in launches), default=1)
@@ -160,8 +168,10 @@ class NativeProgram:
     ) -> Fault | None:
         """Run every launch with these slot values; return the fault that stopped it, if one did.
 
-        One run at a time goes on in the process; `completion` becomes true when this one is complete. `before` is gone through
-        before the launches and, after a fault, `undo`, in one breath: if both are native code, no interrupt comes between.
+        One run at a time goes on in the process; `completion` becomes true when this one is complete. If it takes long, signal
+        handlers run between two launches. What they raise leaves it there: with the same `completion` and slot values it is
+        taken up again. Without a `completion`, and with `before`, it stays until its end. `before` is gone through before the
+        launches and, after a fault, `undo`, in one breath: if both are native code, no interrupt comes between.
         """
         # One run at a time: the team serves one launch, and slots are written into the program itself.
         with team.lock:
@@ -171,14 +181,15 @@ class NativeProgram:
             self._is_prepared = True
             self._pack_into(self._words, _SLOTS_OFFSET, completion.address, *values)
             counts["native_calls"] += 1
-            # The iterators are C code all through, so between `before`, the run and `undo` no interrupt can be raised.
-            flagged = all(chain(filter(None, before), map(self._run, (self._address,)), filter(None, undo)))  # to a flag of 0
-            self._is_prepared = False
-            if flagged:
-                fault = Fault(*_FAULT.unpack_from(self._words, _FAULT_OFFSET))
-            if interrupted is not None:
-                self._words[:], self._is_prepared = interrupted, True
-            return fault if flagged else None
+            address = self._staying if before or completion is _unobserved else self._address
+            try:
+                # The iterators are C code all through, so between `before`, the run and `undo` no interrupt can be raised.
+                flagged = all(chain(filter(None, before), map(self._run, (address,)), filter(None, undo)))  # to a flag of 0
+                return Fault(*_FAULT.unpack_from(self._words, _FAULT_OFFSET)) if flagged else None
+            finally:
+                self._is_prepared = False
+                if interrupted is not None:
+                    self._words[:], self._is_prepared = interrupted, True
 
     def seconds(self) -> list[float]:
         """The seconds of each launch in the latest run."""

@@ -26,5 +26,9 @@ class _Scratch:
             self._buffer = Buffer.outside(self._block[0], nbytes, CPU, self)
         return self._buffer
 
+    def is_shared(self, buffer: Buffer) -> bool:
+        """Whether others will use the memory of `buffer`, which was asked for here."""
+        return buffer._owner is self
+
 
 scratch = _Scratch(4 << 20)

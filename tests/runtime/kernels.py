@@ -33,6 +33,7 @@ latch:
 finished:
   ret void
 }
+declare i32 @raise(i32)
 """
 
 BODIES = {
@@ -45,6 +46,11 @@ BODIES = {
     # words = {array}: array[i] = worker
     "stamp": """
   store i64 %worker, ptr %at""",
+    # words = {array, signal}: the thread that runs this gets the signal
+    "signal": """
+  %number = load i64, ptr %word1.at
+  %signal = trunc i64 %number to i32
+  call i32 @raise(i32 %signal)""",
     # words = {doubles, factor as the bits of a double}: doubles[i] *= factor
     "scale": """
   %factor = load double, ptr %word1.at

@@ -25,6 +25,7 @@ from genesis.execution.failure import take_back_notes
 from genesis.execution.flush import FLUSH_HOOKS, flush
 from genesis.ir.annotations import AnyFunction, Scalar
 from genesis.runtime import rng
+from genesis.runtime.executor_ir import PATIENCE
 from genesis.tensor.dispatch import array_of
 from genesis.tensor.handle import Tensor, hold_gradient
 from genesis.tensor.in_place import note
@@ -87,10 +88,14 @@ class Entry:
                        if ("leaf", j) not in recorder.fixed]
 
     def _single_replay(self) -> SingleProgramReplay | None:
-        """The fast way, if the call is one program that fits."""
+        """The fast way, if the call is one program that fits, and takes no longer than an interrupt may wait."""
         if len(self._steps) != 1 or not self._steps[0].is_plain or not self._steps[0].program.is_single:
             return None
         step = self._steps[0]
+        program = step.program.plan.segments[0].program
+        assert program is not None
+        if sum(program.seconds()) > 1e-9 * PATIENCE:
+            return None
         return SingleProgramReplay(step.program, step.inputs, step.writes, self._cleared, self._results)
 
     @property
@@ -178,8 +183,9 @@ class Entry:
             try:
                 flush(trace, step.program.begin(handles))
             except BaseException:
-                if position or trace.done or trace.run is not None:
-                    for index in steps_not_taken(self._optimizer_steps, partial(_is_former, frozenset(values.values()))):
+                new = frozenset(values.values())
+                if position or trace.done or trace.run is not None or not all(map(partial(_is_former, new), roots)):
+                    for index in steps_not_taken(self._optimizer_steps, partial(_is_former, new)):
                         undo[index]()
                 else:
                     commit.done = False  # nothing has happened
