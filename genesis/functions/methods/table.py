@@ -115,7 +115,7 @@ def _binary_operator(operation: Operation) -> AnyFunction:
 
 def _equality_operator(operation: Operation) -> AnyFunction:
     def method(self: Tensor, other: Any) -> Any:
-        if not isinstance(other, Tensor | int | float | np.generic | np.ndarray):
+        if not isinstance(other, Tensor | int | float | complex | np.generic | np.ndarray):
             return NotImplemented  # so that a tensor is not None, nor equal to a string
         return (route if OVERRIDES else call)(operation, (self, other))
 
