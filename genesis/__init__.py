@@ -11,6 +11,7 @@ tensor([2., 4., 6.])
 """
 
 import sys as _sys
+from importlib import import_module as _import_module
 from math import e, inf, nan, pi
 from typing import Any as _Any
 
@@ -121,7 +122,9 @@ _sys.modules[__name__].__class__ = amp.SwitchedModule
 
 @_replayable
 def __getattr__(name: str) -> object:
-    """The public function of an operation, found when it is first asked for."""
+    """The public function of an operation, or `distributions`, found when it is first asked for."""
+    if name == "distributions":
+        return _import_module("genesis.distributions")
     function = _function_named(name)
     if function is None:
         raise AttributeError(f"module 'genesis' has no attribute {name!r}")

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import enum
 import functools
+import math
 import multiprocessing
 from typing import Any
 
@@ -15,9 +16,11 @@ import genesis
 import genesis.optim.lr_scheduler.scheduler as scheduler
 import genesis.utils.data as data
 from genesis import (
-    amp, autograd, backends, cuda, fft, func, linalg, masked, nn, optim, random, serialization, signal, special, testing,
+    amp, autograd, backends, cuda, distributions, fft, func, linalg, masked, nn, optim, random, serialization, signal,
+    special, testing,
 )
 from genesis.as_torch.missing import missing
+from genesis.as_torch.names import modules
 from genesis.as_torch.stand_ins import (
     checkpoints, compilers, environment, futures, ntuples, overriding, precision, processes, raw, top, trees, types,
 )
@@ -100,6 +103,13 @@ MODULES: dict[str, tuple[Source, ...]] = {
     "torch.signal.windows": (signal.windows,),
     "torch.signal.windows.windows": (signal.windows,),
     "torch.random": (random, top, environment),
+    "torch.distributions": (distributions,),
+    "torch.distributions.*": (distributions, distributions.relaxed, distributions.utils, functional, math),
+    "torch.distributions.constraint_registry": (distributions.constraint_registry,),
+    "torch.distributions.constraints": (distributions.constraints,),
+    "torch.distributions.kl": (distributions.kl, distributions, math),
+    "torch.distributions.transforms": (distributions.transforms, distributions, distributions.utils, functional),
+    "torch.distributions.utils": (distributions.utils,),
     "torch.testing": (testing,),
     # ---- data and files ----
     "torch.utils": (),
@@ -181,6 +191,9 @@ NAMES: dict[str, Any] = {
     **{f"torch.cuda.{path}get_rng_state": environment.get_rng_state for path in ("", "random.")},
     **{f"torch.cuda.{path}get_rng_state_all": lambda: [environment.get_rng_state()] for path in ("", "random.")},
     "torch.distributed.is_available": no,
+    **{f"{path}.constraints": distributions.constraints for path in modules() if path.startswith("torch.distributions.")},
+    "torch.distributions.mixture_same_family.MixtureSameFamilyConstraint":
+        distributions.constraints.MixtureSameFamilyConstraint,
     **{f"torch.nn.init.{name}": getattr(init, f"{name}_") for name in (
         "constant", "dirac", "kaiming_normal", "kaiming_uniform", "normal", "orthogonal", "uniform", "xavier_normal",
         "xavier_uniform")},
