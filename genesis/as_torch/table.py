@@ -22,7 +22,8 @@ from genesis import (
 from genesis.as_torch.missing import missing
 from genesis.as_torch.names import modules
 from genesis.as_torch.stand_ins import (
-    checkpoints, compilers, environment, futures, ntuples, overriding, precision, processes, raw, top, trees, types,
+    checkpoints, compilers, engine, environment, files, futures, ntuples, overriding, pipes, precision, processes, raw, top,
+    trees, types,
 )
 from genesis.as_torch.stand_ins.settings import Settings, no, no_effect, nothing
 from genesis.autograd import hooks
@@ -87,10 +88,11 @@ MODULES: dict[str, tuple[Source, ...]] = {
     "torch.optim.lr_scheduler": (optim.lr_scheduler,),
     "torch.optim.swa_utils": (optim.swa_utils,),
     # ---- gradients ----
-    "torch.autograd": (autograd, overriding),
+    "torch.autograd": (autograd, overriding, engine),
     "torch.autograd.*": (autograd,),
     "torch.autograd.functional": (autograd.functional,),
-    "torch.autograd.graph": (autograd.graph,),
+    "torch.autograd.functional.fwAD": (autograd.forward_ad,),
+    "torch.autograd.graph": (autograd.graph, engine),
     "torch.autograd.forward_ad": (autograd.forward_ad,),
     "torch.func": (func,),
     "torch._functorch": (func,),
@@ -113,13 +115,13 @@ MODULES: dict[str, tuple[Source, ...]] = {
     "torch.testing": (testing,),
     # ---- data and files ----
     "torch.utils": (),
-    "torch.utils.data": (data,),
-    "torch.utils.data.*": (data,),
+    "torch.utils.data": (data, pipes),
+    "torch.utils.data.*": (data, pipes),
     "torch.utils.checkpoint": (checkpoint, checkpoints),
     "torch.utils.dlpack": (genesis, dlpack),
     "torch.utils.hooks": (hooks,),
     "torch.utils._pytree": (trees,),
-    "torch.serialization": (serialization,),
+    "torch.serialization": (serialization, files),
     # ---- devices ----
     "torch.amp": (amp, precision),
     "torch.amp.*": (amp,),

@@ -1329,6 +1329,8 @@ class Methods:
         """The elements that this tensor and its views share."""
     def storage_offset(self) -> Int:
         """The place of the first element in the storage, in elements."""
+    def storage_type(self) -> Type:
+        """The class of its storage by PyTorch's name, `FloatStorage`."""
     @overload
     def stride(self, dim: None = None) -> tuple[Int, ...]: ...
     @overload

@@ -8,10 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from genesis.functions.overrides import FUNCTIONS, NUMPY_NAMES, OVERRIDES, PUBLIC, route, routed
+from genesis.functions.overrides import FUNCTIONS, NUMPY_NAMES, route, routed
 from genesis.ir.annotations import AnyFunction, Arguments, Attributes
 from genesis.ir.replayable import replayable_module
 from genesis.ops.registry import OPERATIONS, Operation
+from genesis.tensor.call_modes import OVERRIDES, PUBLIC
 from genesis.tensor.dispatch import call
 from genesis.tensor.handle import Tensor
 from genesis.tensor.in_place import in_place
