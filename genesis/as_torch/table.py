@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import enum
 import functools
-import math
 import multiprocessing
 from typing import Any
 
@@ -16,18 +15,16 @@ import genesis
 import genesis.optim.lr_scheduler.scheduler as scheduler
 import genesis.utils.data as data
 from genesis import (
-    amp, autograd, backends, cuda, distributions, fft, func, linalg, masked, nn, optim, random, serialization, signal,
-    special, testing,
+    amp, autograd, backends, cuda, fft, func, linalg, masked, nn, optim, random, serialization, signal, special, testing,
 )
 from genesis.as_torch.missing import missing
-from genesis.as_torch.names import modules
 from genesis.as_torch.stand_ins import (
-    checkpoints, compilers, engine, environment, files, futures, ntuples, overriding, pipes, precision, processes, raw, top,
-    trees, types,
+    checkpoints, compilers, environment, futures, networks, ntuples, overriding, precision, processes, raw, top, trees, types,
 )
 from genesis.as_torch.stand_ins.settings import Settings, no, no_effect, nothing
 from genesis.autograd import hooks
 from genesis.nn import functional, init, parallel, utils
+from genesis.nn import parameter as nn_parameter
 from genesis.runtime import dlpack
 from genesis.tensor.handle import Tensor
 from genesis.tensor.size import Size
@@ -70,7 +67,10 @@ MODULES: dict[str, tuple[Source, ...]] = {
     "torch.nn.modules": (nn,),
     "torch.nn.modules.*": (nn,),
     "torch.nn.modules.utils": (ntuples,),
-    "torch.nn.parameter": (nn,),
+    "torch.nn.common_types": (Settings(**networks.COMMON_TYPES), genesis),
+    "torch.nn.backends": (),
+    "torch.nn.grad": (nn.grad,),
+    "torch.nn.parameter": (nn, nn_parameter),
     "torch.nn.parallel": (parallel, nn),
     "torch.nn.parallel.*": (parallel, nn),
     "torch.nn.utils": (utils, nn),
@@ -83,16 +83,18 @@ MODULES: dict[str, tuple[Source, ...]] = {
     "torch.nn.utils.spectral_norm": (utils.normed_weights,),
     "torch.nn.utils.stateless": (func,),
     "torch.nn.attention": (),
+    "torch.nn.attention.bias": (networks,),
+    "torch.nn.attention.experimental": (Settings(),),
+    "torch.nn.attention.flex_attention": (nn.flex_attention,),
     "torch.optim": (optim,),
     "torch.optim.*": (optim,),
     "torch.optim.lr_scheduler": (optim.lr_scheduler,),
     "torch.optim.swa_utils": (optim.swa_utils,),
     # ---- gradients ----
-    "torch.autograd": (autograd, overriding, engine),
+    "torch.autograd": (autograd, overriding),
     "torch.autograd.*": (autograd,),
     "torch.autograd.functional": (autograd.functional,),
-    "torch.autograd.functional.fwAD": (autograd.forward_ad,),
-    "torch.autograd.graph": (autograd.graph, engine),
+    "torch.autograd.graph": (autograd.graph,),
     "torch.autograd.forward_ad": (autograd.forward_ad,),
     "torch.func": (func,),
     "torch._functorch": (func,),
@@ -105,23 +107,16 @@ MODULES: dict[str, tuple[Source, ...]] = {
     "torch.signal.windows": (signal.windows,),
     "torch.signal.windows.windows": (signal.windows,),
     "torch.random": (random, top, environment),
-    "torch.distributions": (distributions,),
-    "torch.distributions.*": (distributions, distributions.relaxed, distributions.utils, functional, math),
-    "torch.distributions.constraint_registry": (distributions.constraint_registry,),
-    "torch.distributions.constraints": (distributions.constraints,),
-    "torch.distributions.kl": (distributions.kl, distributions, math),
-    "torch.distributions.transforms": (distributions.transforms, distributions, distributions.utils, functional),
-    "torch.distributions.utils": (distributions.utils,),
     "torch.testing": (testing,),
     # ---- data and files ----
     "torch.utils": (),
-    "torch.utils.data": (data, pipes),
-    "torch.utils.data.*": (data, pipes),
+    "torch.utils.data": (data,),
+    "torch.utils.data.*": (data,),
     "torch.utils.checkpoint": (checkpoint, checkpoints),
     "torch.utils.dlpack": (genesis, dlpack),
     "torch.utils.hooks": (hooks,),
     "torch.utils._pytree": (trees,),
-    "torch.serialization": (serialization, files),
+    "torch.serialization": (serialization,),
     # ---- devices ----
     "torch.amp": (amp, precision),
     "torch.amp.*": (amp,),
@@ -193,20 +188,23 @@ NAMES: dict[str, Any] = {
     **{f"torch.cuda.{path}get_rng_state": environment.get_rng_state for path in ("", "random.")},
     **{f"torch.cuda.{path}get_rng_state_all": lambda: [environment.get_rng_state()] for path in ("", "random.")},
     "torch.distributed.is_available": no,
-    **{f"{path}.constraints": distributions.constraints for path in modules() if path.startswith("torch.distributions.")},
-    "torch.distributions.mixture_same_family.MixtureSameFamilyConstraint":
-        distributions.constraints.MixtureSameFamilyConstraint,
     **{f"torch.nn.init.{name}": getattr(init, f"{name}_") for name in (
         "constant", "dirac", "kaiming_normal", "kaiming_uniform", "normal", "orthogonal", "uniform", "xavier_normal",
         "xavier_uniform")},
     **{f"torch.nn.functional.{name}_with_indices": functools.partial(getattr(functional, name), return_indices=True)
        for kind in ("max_pool", "adaptive_max_pool") for name in (f"{kind}1d", f"{kind}2d", f"{kind}3d")},
+    **{f"torch.nn.functional.fractional_max_pool{axes}d_with_indices": functools.partial(
+        getattr(functional, f"fractional_max_pool{axes}d"), return_indices=True) for axes in (2, 3)},
+    "torch.nn.functional.native_channel_shuffle": raw.native_channel_shuffle,
     "torch.nn.functional.upsample": functional.interpolate,
     **{f"torch.nn.functional.{name}": getattr(overriding, name) for name in (
         "handle_torch_function", "has_torch_function", "has_torch_function_unary", "has_torch_function_variadic")},
     "torch.DisableTorchFunction": overriding.DisableTorchFunction,
     "torch.DisableTorchFunctionSubclass": overriding.DisableTorchFunctionSubclass,
     "torch.nn.utils.clip_grad_norm": utils.clip_grad_norm_,
+    "torch.nn.factory_kwargs": networks.factory_kwargs,
+    **{f"torch.nn.functional.{name}": value for name, value in networks.FUNCTIONAL.items()},
+    **{f"torch.nn.attention.{name}": value for name, value in networks.ATTENTION.items()},
     "torch.nn.utils.rnn.PackedSequence_": utils.rnn.PackedSequence,
     "torch.nn.utils.rnn.bind": lambda optional, fn: None if optional is None else fn(optional),
     "torch.nn.utils.parametrizations.F": functional,

@@ -21,7 +21,6 @@ from genesis.lower.rematerialize import rematerialize
 from genesis.lower.rewriting import Simplified, base_of
 from genesis.lower.schedule import Schedule, order
 from genesis.lower.simplify import simplify
-from genesis.lower.split_complex import split_complex
 from genesis.lower.target import Target
 from genesis.ops.layout import Layout
 
@@ -51,9 +50,7 @@ def lower(
 
     The values `saved` are outputs too, and may share their memory with others.
     """
-    real = split_complex(nodes, [*outputs, *saved])
-    graph = simplify(real.nodes, real.outputs)
-    graph = graph._replace(origins=[real.origins[i] for i in graph.origins])
+    graph = simplify(nodes, [*outputs, *saved])
     graph = lower_concat(graph)
     graph = rematerialize(graph)
     if not target.strided:

@@ -2,7 +2,9 @@
 
 # ruff: noqa: F403
 
+from genesis.nn import flex_attention as flex_attention
 from genesis.nn import functional as functional
+from genesis.nn import grad as grad
 from genesis.nn import init as init
 from genesis.nn import parallel as parallel
 from genesis.nn import utils as utils
@@ -38,4 +40,4 @@ from genesis.nn.transformer import *
 from genesis.nn.unpooling import *
 
 _LAYERS = [name for name, value in vars().items() if isinstance(value, type)]
-__all__ = sorted(["functional", "init", "parallel", "utils", *_LAYERS])
+__all__ = sorted(["flex_attention", "functional", "grad", "init", "parallel", "utils", *_LAYERS])

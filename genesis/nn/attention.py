@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from genesis.functions.creation import empty, zeros
-from genesis.functions.selection import where
-from genesis.ir.dtypes import DType, bool_
+from genesis.ir.dtypes import DType
 from genesis.ir.replayable import replayable_module
-from genesis.nn import functional, init
+from genesis.nn import init
 from genesis.nn.linear import NonDynamicallyQuantizableLinear
 from genesis.nn.module import Module
+from genesis.nn.multi_head import Heads
 from genesis.nn.parameter import Parameter
-from genesis.ops.registry import OPERATIONS
 from genesis.runtime.devices import DeviceLike
-from genesis.tensor.dispatch import call
 from genesis.tensor.handle import Tensor
 
 __all__ = ["MultiheadAttention"]
@@ -106,74 +102,21 @@ class MultiheadAttention(Module):
             query, key, value = (x.unsqueeze(0) for x in (query, key, value))
             key_padding_mask = None if key_padding_mask is None else key_padding_mask.unsqueeze(0)
         elif not self.batch_first:
-            query, key, value = (x.transpose(0, 1) for x in (query, key, value))
-        q, k, v = self._projected(query, key, value)
-        mask = self._mask(q, k, attn_mask, key_padding_mask)
-        if self.bias_k is not None and self.bias_v is not None:
-            k, v = (_with_last(x, b.expand(x.shape[0], 1, -1)) for x, b in ((k, self.bias_k), (v, self.bias_v)))
-        if self.add_zero_attn:
-            k, v = (_with_last(x, zeros(x.shape[0], 1, self.embed_dim, dtype=x.dtype, device=x.device)) for x in (k, v))
-        if mask is not None and k.shape[1] > mask.shape[-1]:
-            mask = functional.pad(mask, (0, k.shape[1] - mask.shape[-1]))
-        heads, weights = self._attend(self._split(q), self._split(k), self._split(v), mask, need_weights)
-        output = self.out_proj(heads.transpose(1, 2).flatten(2))
+            same, query = query is key is value, query.transpose(0, 1)
+            key, value = (query, query) if same else (key.transpose(0, 1), value.transpose(0, 1))
+        separate = None
+        if self.in_proj_weight is None:
+            separate = self.q_proj_weight, self.k_proj_weight, self.v_proj_weight
+        parameters = Heads(
+            self.embed_dim, self.num_heads, self.in_proj_weight, self.in_proj_bias, separate, self.bias_k, self.bias_v,
+            self.add_zero_attn, self.dropout if self.training else 0.0)
+        found, weights = parameters.attend(query, key, value, attn_mask, key_padding_mask, need_weights)
+        output = self.out_proj(found)
         if weights is not None and average_attn_weights:
             weights = weights.mean(1)
         if not batched:
             return output.squeeze(0), None if weights is None else weights.squeeze(0)
         return (output if self.batch_first else output.transpose(0, 1)), weights
-
-    def _projected(self, query: Tensor, key: Tensor, value: Tensor) -> list[Tensor]:
-        if self.in_proj_weight is not None:
-            if query is key is value:
-                joint: Tensor = functional.linear(query, self.in_proj_weight, self.in_proj_bias)
-                return list(joint.chunk(3, -1))
-            weights: tuple[Any, ...] = self.in_proj_weight.chunk(3)
-        else:
-            weights = (self.q_proj_weight, self.k_proj_weight, self.v_proj_weight)
-        biases = (None,) * 3 if self.in_proj_bias is None else self.in_proj_bias.chunk(3)
-        return [functional.linear(x, w, b) for x, w, b in zip((query, key, value), weights, biases, strict=True)]
-
-    def _split(self, x: Tensor) -> Tensor:
-        """(n, l, e) -> (n, heads, l, head_dim)."""
-        return x.unflatten(-1, (self.num_heads, self.head_dim)).transpose(1, 2)
-
-    def _mask(self, q: Tensor, k: Tensor, attn_mask: Tensor | None, padding: Tensor | None) -> Tensor | None:
-        """Both masks as numbers to add to (n, heads, l, s)."""
-        (n, queries, _), keys, heads = q.shape, k.shape[1], self.num_heads
-        total = None
-        if attn_mask is not None:
-            if attn_mask.shape not in ((queries, keys), (n * heads, queries, keys)):
-                raise ValueError(
-                    f"MultiheadAttention: attn_mask has shape {attn_mask.shape}; want {(queries, keys)} or "
-                    f"{(n * heads, queries, keys)}"
-                )
-            total = _numbers(attn_mask, q)
-            total = total if total.ndim == 2 else total.reshape(n, heads, queries, keys)
-        if padding is not None:
-            if padding.shape != (n, keys):
-                raise ValueError(f"MultiheadAttention: key_padding_mask has shape {padding.shape}; want {(n, keys)}")
-            hidden = _numbers(padding, q).reshape(n, 1, 1, keys)
-            total = hidden if total is None else total + hidden
-        return total
-
-    def _attend(self, q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, need_weights: bool) -> tuple[Tensor, Tensor | None]:
-        probability = self.dropout if self.training else 0.0
-        if not need_weights:
-            return functional.scaled_dot_product_attention(q, k, v, mask, probability), None
-        scores = (q * self.head_dim**-0.5) @ k.transpose(-2, -1)
-        weights = functional.softmax(scores if mask is None else scores + mask, -1)
-        weights = functional.dropout(weights, probability)
-        return weights @ v, weights
-
-
-def _with_last(x: Tensor, last: Tensor) -> Tensor:
-    return call(OPERATIONS["cat"], ([x, last], 1))
-
-
-def _numbers(mask: Tensor, like: Tensor) -> Tensor:
-    """A mask as numbers to add: -inf where it is True."""
-    return where(mask, float("-inf"), 0.0).to(like.dtype) if mask.dtype is bool_ else mask
 
 
 replayable_module(__name__)

@@ -8,12 +8,12 @@ from genesis.functions.creation import triu_indices
 from genesis.functions.methods.table import function_of, functions_of
 from genesis.functions.overrides import overridable
 from genesis.functions.public_names import rows_shown
-from genesis.functions.random_draws import draws
 from genesis.ir.replayable import replayable_module
-from genesis.ir.shapes import broadcast_shapes, numel
 from genesis.nn.flow import affine_grid, upsample_bilinear, upsample_nearest
 from genesis.nn.fractional_pooling import fractional_max_pool2d, fractional_max_pool3d
+from genesis.nn.grouped import conv_tbc, grouped_mm
 from genesis.nn.in_place import in_place_too
+from genesis.nn.multi_head import multi_head_attention_forward
 from genesis.nn.noise import (
     alpha_dropout,
     dropout,
@@ -25,6 +25,7 @@ from genesis.nn.noise import (
     rrelu,
     rrelu_,
 )
+from genesis.nn.scaled_attention import scaled_dot_product_attention
 from genesis.nn.sequences import ctc_loss, linear_cross_entropy
 from genesis.nn.unpooling import max_unpool1d, max_unpool2d, max_unpool3d
 from genesis.ops.registry import OPERATIONS
@@ -34,11 +35,12 @@ from genesis.tensor.in_place import in_place_form, write
 from genesis.tracing.state import recording
 
 __all__ = [
-    "affine_grid", "alpha_dropout", "batch_norm", "celu_", "ctc_loss", "dropout", "dropout1d", "dropout2d", "dropout3d",
-    "elu_", "embedding", "feature_alpha_dropout", "fractional_max_pool2d", "fractional_max_pool3d", "gumbel_softmax",
-    "hardtanh_", "instance_norm", "leaky_relu_", "linear_cross_entropy", "max_unpool1d", "max_unpool2d", "max_unpool3d",
-    "one_hot", "pdist", "relu_", "rrelu", "rrelu_", "scaled_dot_product_attention", "selu_", "threshold_",
-    "triplet_margin_with_distance_loss", "upsample_bilinear", "upsample_nearest",
+    "affine_grid", "alpha_dropout", "batch_norm", "celu_", "conv_tbc", "ctc_loss", "dropout", "dropout1d", "dropout2d",
+    "dropout3d", "elu_", "embedding", "feature_alpha_dropout", "fractional_max_pool2d", "fractional_max_pool3d", "grouped_mm",
+    "gumbel_softmax", "hardtanh_", "instance_norm", "leaky_relu_", "linear_cross_entropy", "max_unpool1d", "max_unpool2d",
+    "max_unpool3d", "multi_head_attention_forward", "one_hot", "pdist", "relu_", "rrelu", "rrelu_",
+    "scaled_dot_product_attention", "selu_", "threshold_", "triplet_margin_with_distance_loss", "upsample_bilinear",
+    "upsample_nearest",
 ]
 
 __getattr__, __dir__ = rows_shown(
@@ -114,41 +116,6 @@ def instance_norm(
     normal, per_channel = normal.reshape(input.shape), (channels, *[1] * len(rest))
     normal = normal if weight is None else normal * weight.reshape(per_channel)
     return normal if bias is None else normal + bias.reshape(per_channel)
-
-
-@overridable
-def scaled_dot_product_attention(
-    query: Tensor, key: Tensor, value: Tensor, attn_mask: Tensor | None = None, dropout_p: float = 0.0,
-    is_causal: bool = False, scale: float | None = None, enable_gqa: bool = False,
-) -> Tensor:
-    """softmax(query @ key.T * scale) @ value (Vaswani et al., 2017).
-
-    Args:
-        query: (.., l, e).
-        key: (.., s, e).
-        value: (.., s, v).
-        attn_mask: broadcasts to (.., l, s): bools, True where a query sees a key, or numbers that are added to the products.
-            A query that sees no key gets zeros.
-        dropout_p: the probability with which a weight is zeroed, training or not.
-        is_causal: query i sees the keys 0 to i; without `attn_mask`.
-        scale: 1 / sqrt(e) if None.
-        enable_gqa: each head of key and value (the axis before l) serves several of query's.
-
-    Raises ValueError for shapes that do not fit, a probability outside [0, 1], and a mask together with `is_causal`.
-
-    >>> q, k, v = genesis.zeros(2, 2), genesis.ones(2, 2), genesis.tensor([[1.0], [2.0]])
-    >>> scaled_dot_product_attention(q, k, v, is_causal=True).tolist()
-    [[1.0], [1.5]]
-    """
-    if not 0 <= dropout_p <= 1:
-        raise ValueError(f"scaled_dot_product_attention: dropout_p is a probability, got {dropout_p}")
-    seed, start = 0, 0
-    if dropout_p and query.ndim > 1 and key.ndim > 1:
-        others = () if enable_gqa else (key.shape[:-2], value.shape[:-2])
-        batch = broadcast_shapes("scaled_dot_product_attention", query.shape[:-2], *others)
-        seed, start = draws(numel((*batch, query.shape[-2], key.shape[-2])))
-    arguments = (query, key, value, attn_mask, float(dropout_p), is_causal, scale, enable_gqa, seed, start)
-    return call(OPERATIONS["scaled_dot_product_attention"], arguments)
 
 
 @overridable

@@ -11,10 +11,13 @@ from genesis.nn.flow import (
 from genesis.nn.fractional_pooling import (
     fractional_max_pool2d as fractional_max_pool2d, fractional_max_pool3d as fractional_max_pool3d,
 )
+from genesis.nn.grouped import conv_tbc as conv_tbc, grouped_mm as grouped_mm
+from genesis.nn.multi_head import multi_head_attention_forward as multi_head_attention_forward
 from genesis.nn.noise import (
     alpha_dropout as alpha_dropout, dropout as dropout, dropout1d as dropout1d, dropout2d as dropout2d, dropout3d as dropout3d,
     feature_alpha_dropout as feature_alpha_dropout, gumbel_softmax as gumbel_softmax, rrelu as rrelu, rrelu_ as rrelu_,
 )
+from genesis.nn.scaled_attention import scaled_dot_product_attention as scaled_dot_product_attention
 from genesis.nn.sequences import ctc_loss as ctc_loss, linear_cross_entropy as linear_cross_entropy
 from genesis.nn.unpooling import max_unpool1d as max_unpool1d, max_unpool2d as max_unpool2d, max_unpool3d as max_unpool3d
 from genesis.tensor.handle import Operand, Tensor
@@ -305,11 +308,6 @@ def rms_norm(
     input: Tensor, normalized_shape: tuple[Int, ...], weight: Tensor | None = None, eps: Float | None = None,
 ) -> Tensor:
     """x / sqrt(mean(x^2) + eps) over the last axes, then `weight` (Zhang and Sennrich, 2019)."""
-def scaled_dot_product_attention(
-    query: Tensor, key: Tensor, value: Tensor, attn_mask: Tensor | None = None, dropout_p: Float = 0.0,
-    is_causal: Bool = False, scale: Float | None = None, enable_gqa: Bool = False,
-) -> Tensor:
-    """softmax(query @ key.T * scale) @ value (Vaswani et al., 2017)."""
 def selu(input: Tensor, inplace: Bool = False) -> Tensor:
     """1.0507 * elu(x, 1.6733) (Klambauer et al., 2017)."""
 def selu_(input: Tensor) -> Tensor:

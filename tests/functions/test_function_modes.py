@@ -3,7 +3,7 @@
 import threading
 
 import genesis
-from genesis.tensor.call_modes import OVERRIDES, FunctionMode
+from genesis.functions.overrides import OVERRIDES, FunctionMode
 
 
 class Names(FunctionMode):

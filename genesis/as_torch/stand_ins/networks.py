@@ -1,0 +1,107 @@
+"""What `torch.nn`, its functions and its attention name beside layers: types of arguments, dispatch by a flag, notes."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Sequence
+from typing import Any
+
+from genesis.as_torch.stand_ins.settings import no, nothing
+from genesis.functions.creation import ones
+from genesis.ir.annotations import AnyFunction, Options
+from genesis.ir.dtypes import bool_
+from genesis.ir.replayable import replayable_module
+from genesis.tensor.handle import Tensor
+
+
+class BroadcastingList:
+    """`BroadcastingList2[int]`, an annotation: a number, or several."""
+
+    def __class_getitem__(cls, kind: type) -> Any:
+        return kind | Sequence[kind]  # type: ignore[valid-type]
+
+
+def factory_kwargs(kwargs: Options | None) -> dict[str, Any]:
+    """The settings of a layer that are those of its tensors: device, dtype and memory format.
+
+    >>> factory_kwargs({"dtype": None, "factory_kwargs": {"device": "cpu"}})
+    {'device': 'cpu', 'dtype': None}
+    """
+    given = dict(kwargs or {})
+    inner = given.pop("factory_kwargs", {})
+    known = {"device", "dtype", "memory_format"}
+    if unknown := given.keys() - known:
+        raise TypeError(f"factory_kwargs: {sorted(unknown)}; want device, dtype and memory_format")
+    if twice := given.keys() & inner.keys():
+        raise TypeError(f"factory_kwargs: {sorted(twice)} are given twice")
+    return {**inner, **given}
+
+
+def boolean_dispatch(
+    arg_name: str, arg_index: int, default: bool, if_true: AnyFunction, if_false: AnyFunction, module_name: str, func_name: str
+) -> AnyFunction:
+    """A function that is one of two, as the argument of that name and place says."""
+
+    def function(*args: Any, **kwargs: Any) -> Any:
+        flag = kwargs.get(arg_name, args[arg_index] if len(args) > arg_index else default)
+        return (if_true if flag else if_false)(*args, **kwargs)
+
+    function.__name__, function.__module__, function.__doc__ = func_name, module_name, inspect.getdoc(if_true)
+    return function
+
+
+def assert_int_or_pair(arg: Any, arg_name: str, message: str) -> None:
+    """Raise AssertionError unless `arg` is a number, or two of them."""
+    assert isinstance(arg, int) or len(arg) == 2, message.format(arg_name)
+
+
+def causal_upper_left(*size: int) -> Tensor:
+    """A mask of queries and keys, counted from the first of both."""
+    return ones(*size, dtype=bool_).tril()
+
+
+def causal_lower_right(*size: int) -> Tensor:
+    """A mask of queries and keys, counted from the last of both."""
+    queries, keys = size
+    return ones(queries, keys, dtype=bool_).tril(keys - queries)
+
+
+class SDPAParams:
+    """The arguments of a call of attention, as PyTorch's choice among its kernels takes them."""
+
+    def __init__(
+        self, query: Tensor, key: Tensor, value: Tensor, attn_mask: Tensor | None, dropout: float, is_causal: bool,
+        enable_gqa: bool = False,
+    ) -> None:
+        self.query, self.key, self.value, self.attn_mask = query, key, value, attn_mask
+        self.dropout, self.is_causal, self.enable_gqa = dropout, is_causal, enable_gqa
+
+
+def _none() -> list[str]:
+    return []
+
+
+_note = "Results are the same at each call; see the documentation of genesis."
+_types = ("any", "1", "2", "3", "4", "5", "6", "any_opt", "2_opt", "3_opt")
+COMMON_TYPES: dict[str, object] = {
+    **{f"_size_{name}_t": int | tuple[int, ...] for name in _types},
+    **{f"_ratio_{name}_t": float | tuple[float, ...] for name in ("2", "3", "any")},
+    **{f"_scalar_or_tuple_{name}_t": Any for name in _types[:7]},
+    "_tensor_list_t": Tensor | tuple[Tensor, ...], "_maybe_indices_t": Tensor | tuple[Tensor, Tensor],
+}
+FUNCTIONAL: dict[str, object] = {
+    **{f"BroadcastingList{n}": BroadcastingList for n in (1, 2, 3)},
+    "GRID_SAMPLE_INTERPOLATION_MODES": {"bilinear": 0, "nearest": 1, "bicubic": 2},
+    "GRID_SAMPLE_PADDING_MODES": {"zeros": 0, "border": 1, "reflection": 2},
+    "assert_int_or_pair": assert_int_or_pair, "boolean_dispatch": boolean_dispatch,
+    "has_torch_function_unary": no, "has_torch_function_variadic": no,
+    "reproducibility_notes": {"cudnn_reproducibility_note": _note, "backward_reproducibility_note": _note},
+    "tf32_notes": {"tf32_note": "Products of float32 are of float32."},
+}
+ATTENTION: dict[str, object] = {
+    "SDPAParams": SDPAParams, "WARN_FOR_UNFUSED_KERNELS": False, "can_use_efficient_attention": no,
+    "can_use_flash_attention": no, "activate_flash_attention_impl": nothing, "restore_flash_attention_impl": nothing,
+    "register_flash_attention_impl": nothing, "current_flash_attention_impl": nothing, "list_flash_attention_impls": _none,
+}
+
+replayable_module(__name__)

@@ -1,0 +1,67 @@
+"""Gradients of convolutions as functions: of the input and of the weight, without a graph. PyTorch's `nn.grad`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from genesis.autograd.backward_pass import grad
+from genesis.functions.creation import zeros
+from genesis.ir.annotations import AnyFunction
+from genesis.ir.replayable import replayable_module
+from genesis.ops.registry import OPERATIONS
+from genesis.ops.window import PerAxis
+from genesis.tensor.dispatch import call
+from genesis.tensor.handle import Tensor
+from genesis.tensor.views import detach
+from genesis.tracing.state import recording
+
+__all__ = ["conv1d_input", "conv1d_weight", "conv2d_input", "conv2d_weight", "conv3d_input", "conv3d_weight"]
+
+
+def _gradient(axes: int, of: Tensor, input: Tensor, weight: Tensor, grad_output: Tensor, settings: Sequence[PerAxis]) -> Tensor:
+    with recording(True) as again, again:
+        output = call(OPERATIONS[f"conv{axes}d"], (input, weight, None, *settings))
+        (found,) = grad([output], [of], [grad_output])
+    return found
+
+
+def _of_input(axes: int) -> AnyFunction:
+    def gradient(
+        input_size: Sequence[int], weight: Tensor, grad_output: Tensor, stride: PerAxis = 1, padding: PerAxis = 0,
+        dilation: PerAxis = 1, groups: int = 1,
+    ) -> Tensor:
+        input = zeros(*input_size, dtype=weight.dtype, device=weight.device, requires_grad=True)
+        return _gradient(axes, input, input, detach(weight), grad_output, (stride, padding, dilation, groups))
+
+    gradient.__name__ = gradient.__qualname__ = f"conv{axes}d_input"
+    ones = ", 1" * axes
+    gradient.__doc__ = f"""The gradient of an input of shape `input_size` for that of the result of `conv{axes}d`.
+
+    >>> conv{axes}d_input((1, 1{", 3" * axes}), genesis.ones(1, 1{ones}), genesis.ones(1, 1{", 3" * axes})).sum()
+    tensor({3**axes}.)
+    """
+    return gradient
+
+
+def _of_weight(axes: int) -> AnyFunction:
+    def gradient(
+        input: Tensor, weight_size: Sequence[int], grad_output: Tensor, stride: PerAxis = 1, padding: PerAxis = 0,
+        dilation: PerAxis = 1, groups: int = 1,
+    ) -> Tensor:
+        weight = zeros(*weight_size, dtype=input.dtype, device=input.device, requires_grad=True)
+        return _gradient(axes, weight, detach(input), weight, grad_output, (stride, padding, dilation, groups))
+
+    gradient.__name__ = gradient.__qualname__ = f"conv{axes}d_weight"
+    ones = ", 1" * axes
+    gradient.__doc__ = f"""The gradient of a weight of shape `weight_size` for that of the result of `conv{axes}d`.
+
+    >>> conv{axes}d_weight(genesis.ones(1, 1{", 3" * axes}), (1, 1{ones}), genesis.ones(1, 1{", 3" * axes})).sum()
+    tensor({3**axes}.)
+    """
+    return gradient
+
+
+conv1d_input, conv2d_input, conv3d_input = _of_input(1), _of_input(2), _of_input(3)
+conv1d_weight, conv2d_weight, conv3d_weight = _of_weight(1), _of_weight(2), _of_weight(3)
+
+replayable_module(__name__)

@@ -1,0 +1,167 @@
+"""Attention of several heads as a function of its parameters: what `MultiheadAttention` and PyTorch's function compute."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from genesis.functions.creation import zeros
+from genesis.functions.overrides import overridable
+from genesis.functions.selection import where
+from genesis.ir.dtypes import bool_
+from genesis.ir.replayable import replayable_module
+from genesis.nn.noise import dropout
+from genesis.nn.scaled_attention import scaled_dot_product_attention
+from genesis.ops.registry import OPERATIONS
+from genesis.tensor.dispatch import call
+from genesis.tensor.handle import Tensor
+
+
+class Heads(NamedTuple):
+    """The parameters of attention of several heads; those that a layer does not have are None."""
+
+    embed_dim: int
+    num_heads: int
+    in_proj_weight: Tensor | None
+    in_proj_bias: Tensor | None
+    own_weights: tuple[Tensor | None, ...] | None  # of query, key and value, in place of one for all three
+    bias_k: Tensor | None
+    bias_v: Tensor | None
+    add_zero_attn: bool
+    dropout: float
+
+    def attend(
+        self, query: Tensor, key: Tensor, value: Tensor, attn_mask: Tensor | None, padding: Tensor | None, need_weights: bool,
+        static_k: Tensor | None = None, static_v: Tensor | None = None,
+    ) -> tuple[Tensor, Tensor | None]:
+        """(what the heads found, (n, l, e); their weights, (n, heads, l, s), if wanted) for query, key and value (n, l, ..).
+
+        `static_k` and `static_v`, (n * heads, s, e / heads), stand in for what is projected of key and value.
+        """
+        q, k, v = self._projected(query, key, value)
+        mask = self._mask(q, k, attn_mask, padding)
+        if self.bias_k is not None and self.bias_v is not None:
+            k, v = (_with_last(x, b.expand(x.shape[0], 1, -1)) for x, b in ((k, self.bias_k), (v, self.bias_v)))
+        heads = [self._split(x) for x in (q, k, v)]
+        for place, static in ((1, static_k), (2, static_v)):
+            if static is not None:
+                heads[place] = static.unflatten(0, (-1, self.num_heads))
+        if self.add_zero_attn:
+            heads[1:] = [_with_last(x, zeros(*x.shape[:2], 1, x.shape[-1], dtype=x.dtype, device=x.device)) for x in heads[1:]]
+        if mask is not None and heads[1].shape[2] > mask.shape[-1]:
+            mask = call(OPERATIONS["pad"], (mask, (0, heads[1].shape[2] - mask.shape[-1])))
+        found, weights = self._weigh(heads[0], heads[1], heads[2], mask, need_weights)
+        return found.transpose(1, 2).flatten(2), weights
+
+    def _projected(self, query: Tensor, key: Tensor, value: Tensor) -> list[Tensor]:
+        if self.own_weights is not None:
+            weights = self.own_weights
+        elif self.in_proj_weight is None:
+            raise ValueError("multi_head_attention: wants in_proj_weight, or a weight for each of query, key and value")
+        elif query is key is value:
+            joint: Tensor = call(OPERATIONS["linear"], (query, self.in_proj_weight, self.in_proj_bias))
+            return list(joint.chunk(3, -1))
+        else:
+            weights = tuple(self.in_proj_weight.chunk(3))
+        biases = (None,) * 3 if self.in_proj_bias is None else self.in_proj_bias.chunk(3)
+        return [call(OPERATIONS["linear"], (x, w, b)) for x, w, b in zip((query, key, value), weights, biases, strict=True)]
+
+    def _split(self, x: Tensor) -> Tensor:
+        """(n, l, e) -> (n, heads, l, e / heads)."""
+        return x.unflatten(-1, (self.num_heads, self.embed_dim // self.num_heads)).transpose(1, 2)
+
+    def _mask(self, q: Tensor, k: Tensor, attn_mask: Tensor | None, padding: Tensor | None) -> Tensor | None:
+        """Both masks as numbers to add to (n, heads, l, s)."""
+        (n, queries, _), keys, heads = q.shape, k.shape[1], self.num_heads
+        total = None
+        if attn_mask is not None:
+            if attn_mask.shape not in ((queries, keys), (n * heads, queries, keys)):
+                raise ValueError(
+                    f"MultiheadAttention: attn_mask has shape {attn_mask.shape}; want {(queries, keys)} or "
+                    f"{(n * heads, queries, keys)}"
+                )
+            total = _numbers(attn_mask, q)
+            total = total if total.ndim == 2 else total.reshape(n, heads, queries, keys)
+        if padding is not None:
+            if padding.shape != (n, keys):
+                raise ValueError(f"MultiheadAttention: key_padding_mask has shape {padding.shape}; want {(n, keys)}")
+            hidden = _numbers(padding, q).reshape(n, 1, 1, keys)
+            total = hidden if total is None else total + hidden
+        return total
+
+    def _weigh(self, q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, need_weights: bool) -> tuple[Tensor, Tensor | None]:
+        if not need_weights:
+            return scaled_dot_product_attention(q, k, v, mask, self.dropout), None
+        scores = (q * (self.embed_dim // self.num_heads) ** -0.5) @ k.transpose(-2, -1)
+        weights = call(OPERATIONS["softmax"], (scores if mask is None else scores + mask, -1))
+        weights = dropout(weights, self.dropout)
+        return weights @ v, weights
+
+
+def _with_last(x: Tensor, last: Tensor) -> Tensor:
+    return call(OPERATIONS["cat"], ([x, last], -2))
+
+
+def _numbers(mask: Tensor, like: Tensor) -> Tensor:
+    """A mask as numbers to add: -inf where it is True."""
+    return where(mask, float("-inf"), 0.0).to(like.dtype) if mask.dtype is bool_ else mask
+
+
+@overridable
+def multi_head_attention_forward(
+    query: Tensor, key: Tensor, value: Tensor, embed_dim_to_check: int, num_heads: int, in_proj_weight: Tensor | None,
+    in_proj_bias: Tensor | None, bias_k: Tensor | None, bias_v: Tensor | None, add_zero_attn: bool, dropout_p: float,
+    out_proj_weight: Tensor, out_proj_bias: Tensor | None, training: bool = True, key_padding_mask: Tensor | None = None,
+    need_weights: bool = True, attn_mask: Tensor | None = None, use_separate_proj_weight: bool = False,
+    q_proj_weight: Tensor | None = None, k_proj_weight: Tensor | None = None, v_proj_weight: Tensor | None = None,
+    static_k: Tensor | None = None, static_v: Tensor | None = None, average_attn_weights: bool = True, is_causal: bool = False,
+) -> tuple[Tensor, Tensor | None]:
+    """What `nn.MultiheadAttention` computes, as a function of its parameters: (output, weights).
+
+    Args:
+        query, key, value: (l, n, e), (s, n, ..), or all without n.
+        embed_dim_to_check: e.
+        num_heads, add_zero_attn: settings of the layer; `dropout_p` counts if `training`.
+        in_proj_weight, in_proj_bias: (3 e, e) and (3 e,), of all three; or, with `use_separate_proj_weight`, the weights
+            `q_proj_weight`, `k_proj_weight`, `v_proj_weight`.
+        bias_k, bias_v: (1, 1, e), one more key and value.
+        out_proj_weight, out_proj_bias: (e, e) and (e,).
+        static_k, static_v: (n * num_heads, s, e / num_heads), in place of projected keys and values.
+
+    Masks, weights and errors are those of `nn.MultiheadAttention`'s call.
+
+    >>> x, square = genesis.ones(2, 1, 4), genesis.eye(4)
+    >>> settings = (4, 2, genesis.ones(12, 4), None, None, None, False, 0.0)
+    >>> output, weights = multi_head_attention_forward(x, x, x, *settings, square, None)
+    >>> output.shape, weights.tolist()
+    ((2, 1, 4), [[[0.5, 0.5], [0.5, 0.5]]])
+    """
+    embed_dim = query.shape[-1]
+    if embed_dim != embed_dim_to_check or embed_dim % num_heads:
+        raise ValueError(f"multi_head_attention_forward: {embed_dim} features of {num_heads} heads; want {embed_dim_to_check}")
+    if query.ndim not in (2, 3) or not query.ndim == key.ndim == value.ndim:
+        raise ValueError(f"multi_head_attention_forward: query {query.shape}, key {key.shape}, value {value.shape}; want all "
+                         f"with 3 axes, or 2")
+    if is_causal and attn_mask is None:
+        raise ValueError("multi_head_attention_forward: is_causal wants the causal attn_mask with it")
+    batched = query.ndim == 3
+    if batched:
+        same = query is key is value
+        query = query.transpose(0, 1)
+        key, value = (query, query) if same else (key.transpose(0, 1), value.transpose(0, 1))
+    else:
+        query, key, value = (x.unsqueeze(0) for x in (query, key, value))
+        key_padding_mask = None if key_padding_mask is None else key_padding_mask.unsqueeze(0)
+    separate = (q_proj_weight, k_proj_weight, v_proj_weight) if use_separate_proj_weight else None
+    heads = Heads(
+        embed_dim, num_heads, in_proj_weight, in_proj_bias, separate, bias_k, bias_v, add_zero_attn,
+        dropout_p if training else 0.0)
+    found, weights = heads.attend(query, key, value, attn_mask, key_padding_mask, need_weights, static_k, static_v)
+    output: Tensor = call(OPERATIONS["linear"], (found, out_proj_weight, out_proj_bias))
+    if weights is not None and average_attn_weights:
+        weights = weights.mean(1)
+    if not batched:
+        return output.squeeze(0), None if weights is None else weights.squeeze(0)
+    return output.transpose(0, 1), weights
+
+
+replayable_module(__name__)
