@@ -11,6 +11,7 @@ tensor([2., 4., 6.])
 """
 
 import sys as _sys
+from importlib import import_module as _import_module
 from math import e, inf, nan, pi
 from typing import Any as _Any
 
@@ -58,11 +59,13 @@ from genesis.functions.splitting import (
 )
 from genesis.functions.variable import Variable
 from genesis.ir.dtypes import (
-    DType, bfloat16, float8_e4m3fn, float8_e5m2, float16, float32, float64, get_default_dtype, int8, int16, int32, int64, uint8,
-    uint16, uint32, uint64,
+    DType, bfloat16, complex64, complex128, float8_e4m3fn, float8_e5m2, float16, float32, float64, get_default_dtype, int8,
+    int16, int32, int64, uint8, uint16, uint32, uint64,
 )
 from genesis.ir.dtypes import DType as dtype
 from genesis.ir.dtypes import bool_ as bool
+from genesis.ir.dtypes import complex64 as cfloat
+from genesis.ir.dtypes import complex128 as cdouble
 from genesis.ir.dtypes import float16 as half
 from genesis.ir.dtypes import float32 as float
 from genesis.ir.dtypes import float64 as double
@@ -90,19 +93,19 @@ __all__ = [  # and the functions of the operation table
     "AddFunction", "Context", "DType", "Function", "Generator", "GradManager", "GraphCycleError", "MatMulFunction",
     "MulFunction", "NDArray", "ReluFunction", "Size", "Tensor", "Variable", "allclose", "amp", "arange", "argwhere",
     "array_api", "as_tensor", "asarray", "atleast_1d", "atleast_2d", "atleast_3d", "autocast", "autograd", "backends",
-    "bernoulli", "bfloat16", "bincount", "binomial", "bool", "broadcast_shapes", "broadcast_tensors", "can_cast", "chunk",
-    "compile", "cuda", "debug", "device", "doctor", "double", "dsplit", "dtype", "e", "eager", "empty", "empty_like",
-    "empty_permuted", "empty_strided", "enable_autocast", "enable_grad", "equal", "eye", "fft", "finfo", "float",
-    "float8_e4m3fn", "float8_e5m2", "float16", "float32", "float64", "from_dlpack", "from_numpy", "full", "full_like",
-    "func", "function", "get_default_device", "get_default_dtype", "get_float32_matmul_precision", "get_num_threads",
-    "get_printoptions", "get_rng_state", "gradient", "half", "histc", "histogram", "histogramdd", "hsplit", "iinfo",
-    "index_add", "index_copy", "index_fill", "inf", "inference_mode", "initial_seed", "int", "int8", "int16", "int32",
-    "int64", "is_autocast_enabled", "is_grad_enabled", "is_nonzero", "is_tensor", "linalg", "linspace", "load", "lobpcg",
-    "logspace", "long", "manual_seed", "masked", "masked_scatter", "masked_select", "meshgrid", "mode", "multinomial",
-    "nan", "native_batch_norm", "native_group_norm", "native_layer_norm", "newaxis", "nn", "no_grad", "nonzero",
-    "nonzero_static", "normal", "ones", "ones_like", "ops", "optim", "pca_lowrank", "pi", "poisson", "promote_types", "put",
-    "pytree", "rand", "rand_like", "randint", "randint_like", "randn", "randn_like", "random", "randperm",
-    "repeat_interleave", "result_type", "save", "scalar_tensor", "seed", "serialization", "set_default_device",
+    "bernoulli", "bfloat16", "bincount", "binomial", "bool", "broadcast_shapes", "broadcast_tensors", "can_cast", "cdouble",
+    "cfloat", "chunk", "compile", "complex64", "complex128", "cuda", "debug", "device", "doctor", "double", "dsplit", "dtype",
+    "e", "eager", "empty", "empty_like", "empty_permuted", "empty_strided", "enable_autocast", "enable_grad", "equal", "eye",
+    "fft", "finfo", "float", "float8_e4m3fn", "float8_e5m2", "float16", "float32", "float64", "from_dlpack", "from_numpy",
+    "full", "full_like", "func", "function", "get_default_device", "get_default_dtype", "get_float32_matmul_precision",
+    "get_num_threads", "get_printoptions", "get_rng_state", "gradient", "half", "histc", "histogram", "histogramdd", "hsplit",
+    "iinfo", "index_add", "index_copy", "index_fill", "inf", "inference_mode", "initial_seed", "int", "int8", "int16",
+    "int32", "int64", "is_autocast_enabled", "is_grad_enabled", "is_nonzero", "is_tensor", "linalg", "linspace", "load",
+    "lobpcg", "logspace", "long", "manual_seed", "masked", "masked_scatter", "masked_select", "meshgrid", "mode",
+    "multinomial", "nan", "native_batch_norm", "native_group_norm", "native_layer_norm", "newaxis", "nn", "no_grad",
+    "nonzero", "nonzero_static", "normal", "ones", "ones_like", "ops", "optim", "pca_lowrank", "pi", "poisson",
+    "promote_types", "put", "pytree", "rand", "rand_like", "randint", "randint_like", "randn", "randn_like", "random",
+    "randperm", "repeat_interleave", "result_type", "save", "scalar_tensor", "seed", "serialization", "set_default_device",
     "set_default_dtype", "set_float32_matmul_precision", "set_grad_enabled", "set_num_threads", "set_printoptions",
     "set_rng_state", "short", "signal", "special", "split", "split_with_sizes", "svd_lowrank", "take", "tensor",
     "tensor_split", "testing", "tril_indices", "triu_indices", "uint8", "uint16", "uint32", "uint64", "unbind", "unique",
@@ -119,7 +122,9 @@ _sys.modules[__name__].__class__ = amp.SwitchedModule
 
 @_replayable
 def __getattr__(name: str) -> object:
-    """The public function of an operation, found when it is first asked for."""
+    """The public function of an operation, or `distributions`, found when it is first asked for."""
+    if name == "distributions":
+        return _import_module("genesis.distributions")
     function = _function_named(name)
     if function is None:
         raise AttributeError(f"module 'genesis' has no attribute {name!r}")

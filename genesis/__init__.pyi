@@ -46,6 +46,10 @@ from genesis.functions.low_rank import lobpcg as lobpcg, pca_lowrank as pca_lowr
 from genesis.functions.methods.by_element import (
     apply_ as apply_, detach_copy as detach_copy, float_power_ as float_power_, map2_ as map2_, map_ as map_,
 )
+from genesis.functions.methods.complex_numbers import (
+    _itself as _itself, adjoint as adjoint, conj as conj, conj_physical as conj_physical, is_complex as is_complex,
+    view_as_complex as view_as_complex, view_as_real as view_as_real,
+)
 from genesis.functions.methods.conversion import clone as clone
 from genesis.functions.methods.differentiation import detach_ as detach_, requires_grad_ as requires_grad_
 from genesis.functions.methods.inspection import (
@@ -54,10 +58,7 @@ from genesis.functions.methods.inspection import (
 from genesis.functions.methods.restriding import (
     as_strided as as_strided, as_strided_scatter as as_strided_scatter, fill_diagonal_ as fill_diagonal_, t_ as t_,
 )
-from genesis.functions.methods.shaping import (
-    adjoint as adjoint, broadcast_to as broadcast_to, conj as conj, conj_physical as conj_physical, movedim as movedim,
-    ravel as ravel, t as t,
-)
+from genesis.functions.methods.shaping import broadcast_to as broadcast_to, movedim as movedim, ravel as ravel, t as t
 from genesis.functions.methods.sharing import share_memory_ as share_memory_
 from genesis.functions.methods.storage import (
     as_strided_ as as_strided_, hash_tensor as hash_tensor, set_ as set_, slice_inverse as slice_inverse,
@@ -81,9 +82,10 @@ from genesis.functions.splitting import (
 from genesis.functions.variable import Variable as Variable
 from genesis.ir.annotations import Extents
 from genesis.ir.dtypes import (
-    DType as DType, bfloat16 as bfloat16, bool_, float16 as float16, float32 as float32, float64 as float64,
-    float8_e4m3fn as float8_e4m3fn, float8_e5m2 as float8_e5m2, get_default_dtype as get_default_dtype, int16 as int16,
-    int32 as int32, int64 as int64, int8 as int8, promote, uint16 as uint16, uint32 as uint32, uint64 as uint64, uint8 as uint8,
+    DType as DType, bfloat16 as bfloat16, bool_, complex128 as complex128, complex64 as complex64, float16 as float16,
+    float32 as float32, float64 as float64, float8_e4m3fn as float8_e4m3fn, float8_e5m2 as float8_e5m2,
+    get_default_dtype as get_default_dtype, int16 as int16, int32 as int32, int64 as int64, int8 as int8, promote,
+    uint16 as uint16, uint32 as uint32, uint64 as uint64, uint8 as uint8,
 )
 from genesis.linalg import matrix_power as matrix_power
 from genesis.nn.flow import affine_grid as affine_grid
@@ -217,7 +219,7 @@ def amin(input: Tensor, dim: Int | Sequence[Int] | None = None, keepdim: Bool = 
 def aminmax(input: Tensor, *, dim: Int | None = None, keepdim: Bool = False) -> Extrema:
     """(min, max) over `dim`, or all elements; NaN wins."""
 def angle(input: Tensor) -> Tensor:
-    """0, pi where x is negative, NaN of NaN."""
+    """The angle of complex numbers, in [-pi, pi]; of real ones 0, pi where x is negative, NaN of NaN."""
 def any(input: Tensor, dim: Int | Sequence[Int] | None = None, keepdim: Bool = False) -> Tensor:
     """Whether any element over `dim` is true."""
 def arccos(input: Tensor) -> Tensor:
@@ -348,6 +350,7 @@ def cat(tensors: Sequence[Tensor], dim: Int = 0) -> Tensor:
     """The tensors one after the other along `dim`."""
 def cdist(x1: Operand, x2: Operand, p: Float = 2.0, compute_mode: str = 'use_mm_for_euclid_dist_if_necessary') -> Tensor:
     """The p-norms of the differences of all rows of `x1` (.., m, k) and `x2` (.., n, k): (.., m, n)."""
+cdouble = complex128
 def ceil(input: Tensor) -> Tensor:
     """As `numpy.ceil`."""
 def ceil_(input: Tensor) -> Tensor:
@@ -356,6 +359,7 @@ def celu(input: Tensor, alpha: Float = 1.0) -> Tensor:
     """x where positive, alpha * (exp(x / alpha) - 1) elsewhere (Barron, 2017)."""
 def celu_(input: Tensor, alpha: Float = 1.0) -> Tensor:
     """`celu`, in place."""
+cfloat = complex64
 def channel_shuffle(input: Tensor, groups: Int) -> Tensor:
     """The channels (axis 1) of all groups in turn: the first of each, then the second of each (Zhang et al., 2018)."""
 def chebyshev_polynomial_t(input: Operand, n: Operand) -> Tensor:
@@ -394,6 +398,8 @@ def column_stack(tensors: Sequence[Tensor]) -> Tensor:
     """The tensors side by side; a vector is a column."""
 def combinations(input: Tensor, r: Int = 2, with_replacement: Bool = False) -> Tensor:
     """All rows of `r` elements of a vector, in their order; with replacement, of an element several times too."""
+def complex(real: Operand, imag: Operand) -> Tensor:
+    """Complex numbers of real and imaginary parts, complex64 of float32 and complex128 of float64."""
 def concat(tensors: Sequence[Tensor], dim: Int = 0) -> Tensor:
     """The tensors one after the other along `dim`."""
 def concatenate(tensors: Sequence[Tensor], dim: Int = 0) -> Tensor:
@@ -595,7 +601,7 @@ def flipud(input: Tensor) -> Tensor:
     """Axis 0 walked backwards."""
 float = float32
 def float_power(input: Operand, exponent: Operand) -> Tensor:
-    """`input ** exponent` in float64."""
+    """`input ** exponent` in float64, of complex numbers in complex128."""
 def floor(input: Tensor) -> Tensor:
     """As `numpy.floor`."""
 def floor_(input: Tensor) -> Tensor:
@@ -717,6 +723,8 @@ def igammac(input: Operand, other: Operand) -> Tensor:
     """The regularized upper incomplete gamma function."""
 def igammac_(input: Tensor, other: Operand) -> Tensor:
     """`igammac`, in place."""
+def imag(self: Tensor) -> Tensor:
+    """The imaginary parts. Raises TypeError for a real tensor."""
 def index_add_(input: Tensor, dim: Int, index: Tensor, source: Tensor, *, alpha: Float = 1) -> Tensor:
     """`index_add`, in place."""
 def index_copy_(input: Tensor, dim: Int, index: Tensor, source: Tensor) -> Tensor:
@@ -750,8 +758,6 @@ def inv_ex(A: Tensor, *, check_errors: Bool = False) -> Inverse:
     """(inverse, info) as `inv`, where a matrix may be singular: `info` is that of `lu_factor_ex`, infinities the inverse."""
 def inverse(A: Tensor) -> Tensor:
     """The inverses of matrices (.., n, n). Raises LinAlgError, when it is computed, for a singular one."""
-def is_complex(self: Tensor) -> Bool:
-    """False: there are no complex tensors here."""
 def is_conj(self: Tensor) -> Bool:
     """False: there are no lazily conjugated tensors here."""
 def is_neg(self: Tensor) -> Bool:
@@ -771,7 +777,7 @@ def isneginf(input: Tensor) -> Tensor:
 def isposinf(input: Tensor) -> Tensor:
     """Whether x is inf."""
 def isreal(input: Tensor) -> Tensor:
-    """True: there are no complex numbers."""
+    """Whether the imaginary part is 0, as that of real numbers is."""
 def kl_div(input: Operand, target: Operand, reduction: str = 'mean', log_target: Bool = False) -> Tensor:
     """target * (log(target) - input), for log-probabilities `input`; with `log_target` the target is one too."""
 def kron(input: Operand, other: Operand) -> Tensor:
@@ -1121,6 +1127,8 @@ def poisson_nll_loss(
     input: Operand, target: Operand, log_input: Bool = True, full: Bool = False, eps: Float = 1e-08, reduction: str = 'mean',
 ) -> Tensor:
     """rate - target * log(rate), for a Poisson distribution of the rate exp(input), or `input` without `log_input`."""
+def polar(abs: Operand, angle: Operand) -> Tensor:
+    """Complex numbers of moduli and angles. Raises as `complex`."""
 def polygamma(n: Int, input: Tensor) -> Tensor:
     """The `n`-th derivative of `digamma`. Raises ValueError for a negative `n`."""
 def polygamma_(self: Tensor, n: Int) -> Tensor:
@@ -1151,7 +1159,7 @@ def rad2deg(input: Tensor) -> Tensor:
 def rad2deg_(input: Tensor) -> Tensor:
     """`rad2deg`, in place."""
 def real(self: Tensor) -> Tensor:
-    """The tensor itself: it is real."""
+    """The real parts; a real tensor itself."""
 def reciprocal(input: Tensor) -> Tensor:
     """1 / x."""
 def reciprocal_(input: Tensor) -> Tensor:
@@ -1173,9 +1181,9 @@ def renorm_(input: Tensor, p: Float, dim: Int, maxnorm: Float) -> Tensor:
 def reshape(input: Tensor, *shape: Extents) -> Tensor:
     """The same elements in another shape, row by row; one extent may be -1 and follows from the others."""
 def resolve_conj(self: Tensor) -> Tensor:
-    """The tensor itself: it is real."""
+    """The tensor itself: nothing is lazily negated or conjugated in memory."""
 def resolve_neg(self: Tensor) -> Tensor:
-    """The tensor itself: it is real."""
+    """The tensor itself: nothing is lazily negated or conjugated in memory."""
 def rms_norm(
     input: Tensor, normalized_shape: tuple[Int, ...], weight: Tensor | None = None, eps: Float | None = None,
 ) -> Tensor:
@@ -1242,7 +1250,7 @@ def selu(input: Tensor) -> Tensor:
 def selu_(input: Tensor) -> Tensor:
     """`selu`, in place."""
 def sgn(input: Tensor) -> Tensor:
-    """As `sign`."""
+    """As `sign`; of complex numbers, those of modulus 1 with the same angle, and 0 of 0."""
 def sgn_(input: Tensor) -> Tensor:
     """`sgn`, in place."""
 def shifted_chebyshev_polynomial_t(input: Operand, n: Operand) -> Tensor:
@@ -1460,9 +1468,9 @@ def var_mean(
 ) -> tuple[Tensor, Tensor]:
     """(variance, mean), as `var` and `mean`."""
 def vdot(input: Operand, other: Operand) -> Tensor:
-    """As `dot`: there are no complex numbers."""
+    """As `dot`, with the conjugate of `input`."""
 def vecdot(x: Operand, y: Operand, dim: Int = -1) -> Tensor:
-    """The sums of the products along `dim`, after broadcasting."""
+    """The sums of the products of `x`, conjugated, and `y` along `dim`, after broadcasting."""
 def vector_norm(
     x: Tensor, ord: Float = 2, dim: Int | Sequence[Int] | None = None, keepdim: Bool = False, *, dtype: DType | None = None,
 ) -> Tensor:

@@ -100,7 +100,7 @@ def tensorsolve(A: Tensor, B: Tensor, dims: Sequence[Int] | None = None) -> Tens
 def vander(x: Tensor, *, N: Int | None = None) -> Tensor:
     """The powers 0 to `N` - 1 (the number of elements, if None) of the elements, along a new last axis."""
 def vecdot(x: Operand, y: Operand, dim: Int = -1) -> Tensor:
-    """The sums of the products along `dim`, after broadcasting."""
+    """The sums of the products of `x`, conjugated, and `y` along `dim`, after broadcasting."""
 def vector_norm(
     x: Tensor, ord: Float = 2, dim: Int | Sequence[Int] | None = None, keepdim: Bool = False, *, dtype: DType | None = None,
 ) -> Tensor:

@@ -122,7 +122,7 @@ def mean(
 
     Raises ValueError for integers, without a floating `dtype`.
     """
-    if not (dtype or input.dtype).is_floating_point:
+    if (dtype or input.dtype).category < 2:
         raise ArgumentError(f"mean: wants a floating tensor or dtype, got {(dtype or input.dtype).name}")
     return sum(input, dim, keepdim=keepdim, dtype=dtype, mask=mask) / _counted(input, mask, dim, keepdim)
 
@@ -139,9 +139,9 @@ def var(
     if unbiased is not None and correction is not None:
         raise ArgumentError(f"var: got unbiased {unbiased} and correction {correction}; want one of them")
     less = correction if correction is not None else 1 if unbiased is None else int(unbiased)
-    x = input.to(dtype or (input.dtype if input.dtype.is_floating_point else float32))
+    x = input.to(dtype or (input.dtype if input.dtype.category >= 2 else float32))
     d = x - mean(x, dim, keepdim=True, mask=mask)
-    return sum(d * d, dim, keepdim=keepdim, mask=mask) / (_counted(x, mask, dim, keepdim) - less).clamp(min=0)
+    return sum((d * d.conj()).real, dim, keepdim=keepdim, mask=mask) / (_counted(x, mask, dim, keepdim) - less).clamp(min=0)
 
 
 def std(
@@ -156,7 +156,7 @@ def median(
     input: Tensor, dim: int = -1, *, keepdim: bool = False, dtype: DType | None = None, mask: Tensor | None = None
 ) -> Tensor:
     """The lower median along `dim` of the elements where `mask` is true; NaN of none, and 0 of none among integers."""
-    wide = input if input.dtype.is_floating_point else input.to(float32)
+    wide = input if input.dtype.category >= 2 else input.to(float32)
     found = call(OPERATIONS["nanmedian"], (_filled("median", wide, mask, float("nan")), dim, keepdim)).values
     return found if wide is input else found.nan_to_num().to(dtype or input.dtype)
 

@@ -14,9 +14,11 @@ from genesis.ir.annotations import Extents
 from genesis.ir.dtypes import DType, as_dtype, float32, float64, get_default_dtype, int64
 from genesis.ir.errors import ArgumentError
 from genesis.ir.replayable import replayable_module
+from genesis.ops.registry import OPERATIONS
 from genesis.runtime import rng
 from genesis.runtime.devices import Device, DeviceLike, device_of
 from genesis.runtime.rng import Generator
+from genesis.tensor.dispatch import call
 from genesis.tensor.from_python import from_data
 from genesis.tensor.handle import Tensor, method
 from genesis.tensor.out import takes_out
@@ -75,9 +77,18 @@ def fork_rng(
 
 def _floating(name: str, dtype: DType | None) -> DType:
     dtype = as_dtype(name, dtype or get_default_dtype())
-    if not dtype.is_floating_point:
+    if dtype.category < 2:
         raise TypeError(f"{name}: dtype must be floating, got {dtype.name}")
     return dtype
+
+
+def _numbers(kind: str, shape: tuple[int, ...], dtype: DType, device: Device, generator: Generator | None) -> Tensor:
+    """Fresh numbers; complex ones, of random parts, which share the variance of normal ones."""
+    if not dtype.is_complex:
+        return drawn(kind, shape, dtype, device=device, generator=generator)
+    parts = drawn(kind, (*shape, 2), dtype.real, device=device, generator=generator)
+    made: Tensor = call(OPERATIONS["view_as_complex"], (parts * 0.5**0.5 if kind == "normal" else parts,))
+    return made
 
 
 @takes_out
@@ -98,7 +109,7 @@ def rand(
         check_placing("rand", placing)
     place, dtype = device_of(device), _floating("rand", dtype)
     shape = as_shape("rand", extents if size is None else (size,))
-    return drawn("uniform", shape, dtype, device=place, generator=generator).requires_grad_(requires_grad)
+    return _numbers("uniform", shape, dtype, place, generator).requires_grad_(requires_grad)
 
 
 @takes_out
@@ -117,7 +128,7 @@ def randn(
         check_placing("randn", placing)
     place, dtype = device_of(device), _floating("randn", dtype)
     shape = as_shape("randn", extents if size is None else (size,))
-    return drawn("normal", shape, dtype, device=place, generator=generator).requires_grad_(requires_grad)
+    return _numbers("normal", shape, dtype, place, generator).requires_grad_(requires_grad)
 
 
 @takes_out

@@ -15,7 +15,7 @@ from genesis.runtime.devices import DeviceLike
 from genesis.tensor.from_python import from_data
 from genesis.tensor.handle import Tensor
 
-__all__ = ["assert_close", "make_tensor"]
+__all__ = ["assert_allclose", "assert_close", "make_tensor"]
 
 _TOLERANCES = {float16: (1e-3, 1e-5), bfloat16: (1.6e-2, 1e-5), float32: (1.3e-6, 1e-5), float64: (1e-7, 1e-7)}
 
@@ -89,6 +89,17 @@ def _of_arrays(a: Tree, b: Tree, tolerances: Tolerances, equal_nan: bool, checks
     at = tuple(int(i) for i in np.unravel_index(np.argmax(gaps), gaps.shape))
     return (f"{far.sum()} of {far.size} elements differ, by {gaps[at]:g} at most, at {at}: {x[at]:g} for {y[at]:g}; "
             f"rtol {rtol}, atol {atol}")
+
+
+def assert_allclose(
+    actual: Tree, expected: Tree, rtol: float | None = None, atol: float | None = None, equal_nan: bool = True, msg: str = ""
+) -> None:
+    """`assert_close`, by an old name: dtypes may differ, and NaN is close to NaN.
+
+    >>> assert_allclose(genesis.ones(2), [1, 1])
+    """
+    pair = [x if isinstance(x, Tensor) else from_data(x) for x in (actual, expected)]
+    assert_close(*pair, rtol=rtol, atol=atol, equal_nan=equal_nan, check_dtype=False, msg=msg or None)
 
 
 def make_tensor(

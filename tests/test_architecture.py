@@ -13,7 +13,7 @@ FILES = sorted(PACKAGE.rglob("*.py"))
 FLOORS = [
     "ir", "pytree", "runtime", "ops", "lower", "codegen", "tracing", "execution", "tensor", "autograd", "functions", "random",
     "linalg", "special", "testing",
-    "fft", "masked", "array_api", "signal", "utils", "nn", "optim", "amp", "backends", "func", "function",
+    "fft", "masked", "array_api", "signal", "distributions", "utils", "nn", "optim", "amp", "backends", "func", "function",
     "cuda", "serialization", "capture", "debug", "tune", "", "oneflow", "as_torch", "__main__",
 ]
 USERS = {  # modules that users import, and nothing else, lie loose
@@ -27,6 +27,7 @@ DEFERRED = {
     ("genesis/debug/graph.py", "networkx"), ("genesis/ops/rows.py", "scipy.special"),
     ("genesis/ops/solving.py", "scipy.linalg"), ("genesis/ops/solving.py", "scipy.linalg"),
     ("genesis/utils/__init__.py", "genesis.utils.data"),
+    ("genesis/__init__.py", "genesis.distributions"),
     ("genesis/debug/cuda_probe.py", "cuda.pathfinder"),
     ("genesis/codegen/cuda/binaries.py", "genesis.codegen.cuda"),
     ("genesis/codegen/backend.py", "genesis.codegen.cuda.program"),

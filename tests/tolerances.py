@@ -13,6 +13,7 @@ TOLERANCES = {
     "float16": (2e-3, 2e-3),
     "bfloat16": (1.6e-2, 1.6e-2),
 }
+TOLERANCES |= {"complex64": TOLERANCES["float32"], "complex128": TOLERANCES["float64"]}
 
 
 def to_numpy(values):
@@ -52,7 +53,8 @@ def assert_close(ours, theirs, note="", scale=1.0, check_dtype=True):
         assert a.dtype == b.dtype, f"{note}: dtype {a.dtype}, want {b.dtype}"
     relative, absolute = TOLERANCES.get(a.dtype.name, (0, 0))
     if relative:
-        a, b = a.astype(np.float64), b.astype(np.float64)
+        wide = np.complex128 if a.dtype.kind == "c" else np.float64
+        a, b = a.astype(wide), b.astype(wide)
         np.testing.assert_allclose(a, b, relative * scale, absolute * scale, equal_nan=True, err_msg=note)
     else:
         np.testing.assert_array_equal(a, b, err_msg=note)

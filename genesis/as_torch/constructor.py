@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 
 from genesis.as_torch.stand_ins.types import legacy_tensor
-from genesis.functions.overrides import asking, asking_none, switch
 from genesis.ir.annotations import AnyFunction, Arguments, Attributes
 from genesis.ir.dtypes import get_default_dtype
 from genesis.ir.replayable import replayable, replayable_module
 from genesis.nn.parameter import Parameter
 from genesis.pytree import map_tree
+from genesis.tensor.call_modes import asking, asking_none, switch
 from genesis.tensor.handle import Tensor, spreads
 from genesis.tensor.views import detach
 

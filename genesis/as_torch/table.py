@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import enum
 import functools
+import math
 import multiprocessing
 from typing import Any
 
@@ -15,11 +16,14 @@ import genesis
 import genesis.optim.lr_scheduler.scheduler as scheduler
 import genesis.utils.data as data
 from genesis import (
-    amp, autograd, backends, cuda, fft, func, linalg, masked, nn, optim, random, serialization, signal, special, testing,
+    amp, autograd, backends, cuda, distributions, fft, func, linalg, masked, nn, optim, random, serialization, signal,
+    special, testing,
 )
 from genesis.as_torch.missing import missing
+from genesis.as_torch.names import modules
 from genesis.as_torch.stand_ins import (
-    checkpoints, compilers, environment, futures, networks, ntuples, overriding, precision, processes, raw, top, trees, types,
+    checkpoints, compilers, engine, environment, files, futures, networks, ntuples, overriding, pipes, precision, processes,
+    raw, top, trees, types,
 )
 from genesis.as_torch.stand_ins.settings import Settings, no, no_effect, nothing
 from genesis.autograd import hooks
@@ -91,10 +95,11 @@ MODULES: dict[str, tuple[Source, ...]] = {
     "torch.optim.lr_scheduler": (optim.lr_scheduler,),
     "torch.optim.swa_utils": (optim.swa_utils,),
     # ---- gradients ----
-    "torch.autograd": (autograd, overriding),
+    "torch.autograd": (autograd, overriding, engine),
     "torch.autograd.*": (autograd,),
     "torch.autograd.functional": (autograd.functional,),
-    "torch.autograd.graph": (autograd.graph,),
+    "torch.autograd.functional.fwAD": (autograd.forward_ad,),
+    "torch.autograd.graph": (autograd.graph, engine),
     "torch.autograd.forward_ad": (autograd.forward_ad,),
     "torch.func": (func,),
     "torch._functorch": (func,),
@@ -107,16 +112,23 @@ MODULES: dict[str, tuple[Source, ...]] = {
     "torch.signal.windows": (signal.windows,),
     "torch.signal.windows.windows": (signal.windows,),
     "torch.random": (random, top, environment),
+    "torch.distributions": (distributions,),
+    "torch.distributions.*": (distributions, distributions.relaxed, distributions.utils, functional, math),
+    "torch.distributions.constraint_registry": (distributions.constraint_registry,),
+    "torch.distributions.constraints": (distributions.constraints,),
+    "torch.distributions.kl": (distributions.kl, distributions, math),
+    "torch.distributions.transforms": (distributions.transforms, distributions, distributions.utils, functional),
+    "torch.distributions.utils": (distributions.utils,),
     "torch.testing": (testing,),
     # ---- data and files ----
     "torch.utils": (),
-    "torch.utils.data": (data,),
-    "torch.utils.data.*": (data,),
+    "torch.utils.data": (data, pipes),
+    "torch.utils.data.*": (data, pipes),
     "torch.utils.checkpoint": (checkpoint, checkpoints),
     "torch.utils.dlpack": (genesis, dlpack),
     "torch.utils.hooks": (hooks,),
     "torch.utils._pytree": (trees,),
-    "torch.serialization": (serialization,),
+    "torch.serialization": (serialization, files),
     # ---- devices ----
     "torch.amp": (amp, precision),
     "torch.amp.*": (amp,),
@@ -188,6 +200,9 @@ NAMES: dict[str, Any] = {
     **{f"torch.cuda.{path}get_rng_state": environment.get_rng_state for path in ("", "random.")},
     **{f"torch.cuda.{path}get_rng_state_all": lambda: [environment.get_rng_state()] for path in ("", "random.")},
     "torch.distributed.is_available": no,
+    **{f"{path}.constraints": distributions.constraints for path in modules() if path.startswith("torch.distributions.")},
+    "torch.distributions.mixture_same_family.MixtureSameFamilyConstraint":
+        distributions.constraints.MixtureSameFamilyConstraint,
     **{f"torch.nn.init.{name}": getattr(init, f"{name}_") for name in (
         "constant", "dirac", "kaiming_normal", "kaiming_uniform", "normal", "orthogonal", "uniform", "xavier_normal",
         "xavier_uniform")},

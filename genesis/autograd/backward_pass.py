@@ -314,6 +314,11 @@ def _seed(root: Tensor, gradient: Tensor | None, create_graph: bool) -> Cotangen
                 f"backward: only a tensor of one element needs no gradient; this one has shape {root.shape}: "
                 "give gradient= of that shape"
             )
+        if root.dtype.is_complex:
+            raise RuntimeError(
+                f"backward: only a real number needs no gradient; this one is {root.dtype.name}: take its real or imag, "
+                "or abs(), or give gradient="
+            )
         return None
     if not isinstance(gradient, Tensor):
         raise TypeError(f"backward: gradient must be a tensor or None, got {type(gradient).__name__} {gradient!r:.40}")

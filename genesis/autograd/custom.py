@@ -164,7 +164,7 @@ def record_custom(
 
     `given` has the arguments, by id, with their arrays before the call.
     """
-    carries = [isinstance(r, Tensor) and r.dtype.is_floating_point and id(r) not in context._constant for r in results]
+    carries = [isinstance(r, Tensor) and r.dtype.category >= 2 and id(r) not in context._constant for r in results]
     if not any(carries):
         return [plain(r) for r in results]
     with LOCK:

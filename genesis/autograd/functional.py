@@ -123,7 +123,7 @@ def _called(name: str, func: AnyFunction, inputs: Tensors, create_graph: bool) -
     """(the points, the outputs there, the outputs as the function gave them)."""
     listed = _listed(name, "inputs", inputs)
     for i, x in enumerate(listed):
-        if not x.dtype.is_floating_point:
+        if x.dtype.category < 2:
             raise TypeError(f"{name}: input {i} is {x.dtype.name}; derivatives are taken by floating tensors alone")
     points = [enter(x, create_graph) for x in listed]
     with recording(True) as again, again:

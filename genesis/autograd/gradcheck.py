@@ -9,9 +9,10 @@ import numpy as np
 
 from genesis.autograd.backward_pass import grad
 from genesis.ir.annotations import AnyFunction, Arguments
-from genesis.ir.dtypes import float64
+from genesis.ir.dtypes import complex128, float64
 from genesis.ir.shapes import Shape, numel
-from genesis.tensor.dispatch import array_of
+from genesis.ops.registry import OPERATIONS
+from genesis.tensor.dispatch import array_of, call
 from genesis.tensor.from_python import from_data
 from genesis.tensor.handle import Tensor
 from genesis.tracing.state import recording
@@ -30,7 +31,8 @@ def gradcheck(
     """Whether the gradients of `func` by the `inputs` that require one are those of central differences.
 
     All floating inputs are copied to float64 before `func` sees them, whatever their dtype, so that differences of `eps`
-    mean something. A module that `func` uses has to be in float64 as well: `module.to(genesis.float64)`.
+    mean something, and complex ones to complex128, of which both parts are moved. A module that `func` uses has to be in
+    float64 as well: `module.to(genesis.float64)`.
 
     Args:
         func: takes the inputs and returns a tensor or several. Those that require no gradient are left out, unless none
@@ -68,10 +70,8 @@ def gradgradcheck(
     arguments = _sequence(inputs)
     if grad_outputs is None:
         random = np.random.default_rng(0)
-        outputs, _ = _Check("gradgradcheck", func, arguments).run()
-        cotangents = tuple([
-            from_data(random.standard_normal(y.shape), float64, True, array_of(y).device) for y in outputs if y.requires_grad
-        ])
+        check = _Check("gradgradcheck", func, arguments)
+        cotangents = tuple([_random(random, y) for y in check.called(check.given(check.point)) if y.requires_grad])
     else:
         cotangents = _sequence(grad_outputs)
 
@@ -113,7 +113,10 @@ def _holds(check: _Check, eps: float, atol: float, rtol: float, raise_exception:
 
 
 class _Check:
-    """A function at a point: floating inputs are arrays of float64, from which each run makes tensors on their devices."""
+    """A function at a point: floating inputs are arrays of float64, from which each run makes tensors on their devices.
+
+    Complex inputs and outputs are pairs of real numbers here, whose gradient is that of the parts.
+    """
 
     def __init__(self, name: str, func: AnyFunction, arguments: Arguments) -> None:
         self.name = name
@@ -123,27 +126,37 @@ class _Check:
             raise ValueError(f"{name}: none of the {len(arguments)} inputs requires a gradient; set requires_grad on one")
         self.devices = [array_of(a).device if isinstance(a, Tensor) else None for a in arguments]
         self.point = [
-            a.numpy(force=True).astype(np.float64) if isinstance(a, Tensor) and a.dtype.is_floating_point else a
-            for a in arguments
+            _parts(a.numpy(force=True)) if isinstance(a, Tensor) and a.dtype.category >= 2 else a for a in arguments
         ]
+        self.complex = [isinstance(a, Tensor) and a.dtype.is_complex for a in arguments]
 
     def run(self, moved: Mapping[int, np.ndarray] | None = None) -> tuple[list[Tensor], list[Tensor]]:
         """(the outputs at the point, with the inputs `moved`; the leaves that stand for the wanted inputs)."""
         point = [(moved or {}).get(i, a) for i, a in enumerate(self.point)]
-        given = [
-            from_data(a, float64, i in self.wanted, device) if isinstance(a, np.ndarray) else a
-            for i, (a, device) in enumerate(zip(point, self.devices, strict=True))
-        ]
-        outputs = _tensors(self.name, self.func(*given))
+        given = self.given(point)
+        outputs = [call(OPERATIONS["view_as_real"], (y,)) if y.dtype.is_complex else y for y in self.called(given)]
         for y in outputs:
             y.numpy(force=True)  # so that every row of the Jacobian is the same program
         return outputs, [given[i] for i in self.wanted]
+
+    def given(self, point: Sequence[Any]) -> list[Any]:
+        """The inputs at a point: of arrays tensors on their devices, leaves where they are wanted."""
+        return [
+            from_data(a, float64, i in self.wanted, device) if isinstance(a, np.ndarray) else a
+            for i, (a, device) in enumerate(zip(point, self.devices, strict=True))
+        ]
+
+    def called(self, given: Sequence[Any]) -> list[Tensor]:
+        """What the function makes of inputs, of which complex ones are given by their parts."""
+        joined = zip(given, self.complex, strict=True)
+        arguments = [call(OPERATIONS["view_as_complex"], (a,)) if pairs else a for a, pairs in joined]
+        return _tensors(self.name, self.func(*arguments))
 
     def compare(self, eps: float, atol: float, rtol: float, nondet_tol: float, fast: bool) -> None:
         """Both Jacobians, each as numbers for every direction of an output and of an input, unit vectors unless `fast`."""
         outputs, leaves = self.run()
         kept = [k for k, y in enumerate(outputs) if y.requires_grad]
-        kept = kept or [k for k, y in enumerate(outputs) if y.dtype.is_floating_point]
+        kept = kept or [k for k, y in enumerate(outputs) if y.dtype.category >= 2]
         rows = [_directions(outputs[k].shape, fast, seed=0) for k in kept]
         gradients = [self.gradients(k, outputs[k], leaves, u) for k, u in zip(kept, rows, strict=True)]
         outputs, leaves = self.run()
@@ -209,6 +222,21 @@ def _directions(shape: Shape, fast: bool, seed: int) -> np.ndarray:
 
 def _element(flat: np.intp, shape: Shape) -> tuple[int, ...]:
     return tuple([int(i) for i in np.unravel_index(flat, shape)])
+
+
+def _parts(values: np.ndarray) -> np.ndarray:
+    """Numbers in float64; of complex ones the parts, along a last axis."""
+    if values.dtype.kind != "c":
+        return values.astype(np.float64)
+    return np.stack([values.real, values.imag], -1).astype(np.float64)
+
+
+def _random(random: np.random.Generator, like: Tensor) -> Tensor:
+    """A leaf of random numbers, in double precision."""
+    values = random.standard_normal(like.shape)
+    if like.dtype.is_complex:
+        return from_data(values + 1j * random.standard_normal(like.shape), complex128, True, array_of(like).device)
+    return from_data(values, float64, True, array_of(like).device)
 
 
 def _sequence(inputs: Inputs) -> Arguments:

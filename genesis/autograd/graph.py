@@ -1,19 +1,23 @@
-"""Around the graph of gradients: hooks on several gradients at once, by the names of `torch.autograd.graph`.
-
-What backward keeps is decided when a program is lowered, so `save_on_cpu` changes nothing.
-"""
+"""Around the graph of gradients: hooks on several gradients at once and on what is kept, as `torch.autograd.graph` has them."""
 
 from __future__ import annotations
 
 import contextlib
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import NamedTuple
 
 from genesis.autograd.graph_view import GradientNode
 from genesis.autograd.hooks import RemovableHandle
+from genesis.autograd.saved_tensors import save_on_cpu, saved_tensors_hooks
 from genesis.tensor.handle import Tensor
+from genesis.tensor.in_place import write
+from genesis.tracing.state import recording
 
-__all__ = ["Node", "RemovableHandle", "disable_saved_tensors_hooks", "register_multi_grad_hook", "save_on_cpu"]
+__all__ = [
+    "GradientEdge", "Node", "RemovableHandle", "disable_saved_tensors_hooks", "get_gradient_edge", "increment_version",
+    "register_multi_grad_hook", "save_on_cpu", "saved_tensors_hooks",
+]
 
 Node = GradientNode
 
@@ -64,13 +68,44 @@ def register_multi_grad_hook(
     return _Handles([tensor.register_hook(hook(place)) for place, tensor in enumerate(tensors)])
 
 
-@contextlib.contextmanager
-def save_on_cpu(pin_memory: bool = False, device_type: str = "cuda") -> Iterator[None]:
-    """A context that changes nothing: what is kept for backward stays where it is computed."""
-    yield
+class GradientEdge(NamedTuple):
+    """Where the gradient of a tensor goes: a node of the graph, and which of its results the tensor is."""
+
+    node: GradientNode
+    output_nr: int
+
+
+def get_gradient_edge(tensor: Tensor) -> GradientEdge:
+    """The edge of a tensor: the node that made it. Raises RuntimeError for one that no gradient flows to, and for a leaf.
+
+    >>> x = genesis.ones(1, requires_grad=True)
+    >>> genesis.autograd.graph.get_gradient_edge(x * 2)
+    GradientEdge(node=<MulBackward>, output_nr=0)
+    """
+    if not tensor.requires_grad or tensor.grad_fn is None:
+        raise RuntimeError("get_gradient_edge: the tensor is a leaf, or requires no gradient; want a result that does")
+    return GradientEdge(tensor.grad_fn, 0)
+
+
+def increment_version(tensor: Tensor | Iterable[Tensor]) -> None:
+    """Count a write to a tensor, or to each of several, that was made past the library: backward refuses what was kept of it.
+
+    >>> x = genesis.zeros(2)
+    >>> genesis.autograd.graph.increment_version(x)
+    >>> x._version
+    1
+    """
+    for each in [tensor] if isinstance(tensor, Tensor) else tensor:
+        with recording(False) as again, again:
+            write(each, each.clone())
 
 
 @contextlib.contextmanager
 def disable_saved_tensors_hooks(error_message: str) -> Iterator[None]:
-    """A context that changes nothing: there are no such hooks."""
-    yield
+    """A context in which entering `saved_tensors_hooks` raises RuntimeError with this message."""
+    before = saved_tensors_hooks.refusal
+    saved_tensors_hooks.refusal = error_message
+    try:
+        yield
+    finally:
+        saved_tensors_hooks.refusal = before

@@ -14,11 +14,11 @@ from genesis.capture.replay.comparison import compared
 from genesis.capture.replay.entry import Entry
 from genesis.capture.replay.single_program import FAULT
 from genesis.execution.flush import flush_all
-from genesis.functions.overrides import OVERRIDES
 from genesis.ir.annotations import AnyFunction, Attributes
 from genesis.ir.replayable import replayable
 from genesis.nn.module import Module
 from genesis.runtime.devices import seen_devices
+from genesis.tensor.call_modes import OVERRIDES
 from genesis.tracing.state import thread_state
 from genesis.tracing.trace import BUSY, LOCK, critical
 

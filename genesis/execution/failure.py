@@ -53,8 +53,12 @@ def take_back_writes(trace: Trace, positions: range) -> None:
     tensors, arrays = [*held], [before for before, _ in held.values()]
     # Views look again, for the number is a new one; the version that it stands for is the old one.
     changed = [tensor._changes - (tensor._changes - before) % UNTRACKED + UNTRACKED for tensor, (_, before) in held.items()]
-    names = [*["_array"] * len(held), *["_changes"] * len(held), *["_grad"] * len(without)]
-    any(map(setattr, [*tensors, *tensors, *without], names, [*arrays, *changed, *[None] * len(without)]))
+    # No leaf that requires a gradient took what carries one: without that, it required none.
+    wants = [array.node.differentiable or (tensor._requires_grad and not tensor._array.node.differentiable)
+             for tensor, array in zip(tensors, arrays, strict=True)]
+    names = [name for name in ("_array", "_changes", "_requires_grad") for _ in held]
+    any(map(setattr, [*tensors, *tensors, *tensors, *without], [*names, *["_grad"] * len(without)],
+            [*arrays, *changed, *wants, *[None] * len(without)]))
 
 
 def take_back_notes(

@@ -103,7 +103,7 @@ class Run:
         memories = self.memories
         for value, (is_input, number, layout, dtype, start, strides) in views:
             if is_input:
-                memories[value] = inputs[number].memory.at(layout, dtype)  # type: ignore[union-attr]
+                memories[value] = inputs[number].memory.at(layout, dtype, dtype)  # type: ignore[union-attr]
             else:
                 memories[value] = Memory.laid(memories[owners[number]].buffer, layout, start, strides)
 

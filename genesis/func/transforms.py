@@ -152,11 +152,11 @@ def jvp(func: Function, primals: Sequence[Tree], tangents: Sequence[Tree], has_a
     """
     call = _Call("jvp", func, tuple(primals), {}, tuple(range(len(primals))), has_aux)
     along = _fitting("jvp", "tangents", list(tangents), call.points)
-    moving = [y for y in call.outputs if y.dtype.is_floating_point]  # positions and the like do not change
+    moving = [y for y in call.outputs if y.dtype.category >= 2]  # positions and the like do not change
     seeds, slopes = pull_linear(moving, call.points)
     records = is_grad_enabled() and (call.records or any([t.requires_grad for t in along]))
     changes = iter(or_zeros(pull(or_zeros(slopes, call.points), along, seeds, records), moving))
-    found = [next(changes) if y.dtype.is_floating_point else y.new_zeros(y.shape) for y in call.outputs]
+    found = [next(changes) if y.dtype.category >= 2 else y.new_zeros(y.shape) for y in call.outputs]
     value, change = call.leave(call.result), with_leaves(call.result, iter(found))
     return (value, change, call.leave(call.aux)) if has_aux else (value, change)
 
@@ -263,8 +263,8 @@ class _Call:
 
 
 def _floating(name: str, leaf: Tree) -> Tensor:
-    x = tensor(leaf) if isinstance(leaf, float) else leaf
-    if not isinstance(x, Tensor) or not x.dtype.is_floating_point:
+    x = tensor(leaf) if isinstance(leaf, float | complex) else leaf
+    if not isinstance(x, Tensor) or x.dtype.category < 2:
         got = f"a tensor of {x.dtype.name}" if isinstance(x, Tensor) else f"a {type(leaf).__name__}"
         raise TypeError(f"{name}: derivatives are taken by floating tensors, got {got}; choose others with argnums")
     return x

@@ -40,7 +40,7 @@ def gradient(
     if edge_order not in (1, 2) or len(steps) != len(axes):
         raise ArgumentError(
             f"gradient: order {edge_order}, {len(steps)} spacings for {len(axes)} axes; want 1 or 2, and one each")
-    x = input if input.dtype.is_floating_point else input.to(get_default_dtype())
+    x = input if input.dtype.category >= 2 else input.to(get_default_dtype())
     return tuple([_along(x, axis, step, edge_order) for axis, step in zip(axes, steps, strict=True)])
 
 

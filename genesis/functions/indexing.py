@@ -128,7 +128,7 @@ def _as_int(part: Part) -> Part:
 
 def _as_tensor(part: Part) -> Tensor:
     result = from_data(np.asarray(part, np.int64) if isinstance(part, list | range) and not len(part) else part, device=CPU)
-    if result.dtype.category == 2:
+    if result.dtype.category >= 2:
         raise IndexError(f"index: indices must be integers or bools, got {result.dtype.name}")
     return result
 

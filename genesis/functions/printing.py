@@ -94,6 +94,18 @@ class _Format:
         return self.write(value).rjust(self.width)
 
 
+class _ComplexFormat:
+    """How one complex element is written: each part as all such parts are."""
+
+    def __init__(self, values: np.ndarray, options: PrintOptions) -> None:
+        self.real, self.imag = _Format(values.real, options), _Format(values.imag, options)
+        self.width = self.real.width + self.imag.width + 1
+
+    def __call__(self, value: complex) -> str:
+        imag = self.imag(value.imag).lstrip()
+        return f"{self.real(value.real)}{'' if imag[0] in '+-' else '+'}{imag}j"
+
+
 def _abridged(values: np.ndarray, edge: int) -> np.ndarray:
     """The elements that an abridged print shows."""
     for axis, extent in enumerate(values.shape):
@@ -102,7 +114,7 @@ def _abridged(values: np.ndarray, edge: int) -> np.ndarray:
     return values
 
 
-def _vector(values: np.ndarray, indent: int, form: _Format, options: PrintOptions, edge: int) -> str:
+def _vector(values: np.ndarray, indent: int, form: _Format | _ComplexFormat, options: PrintOptions, edge: int) -> str:
     if edge and len(values) > 2 * edge:
         written = [*map(form, values[:edge].tolist()), " ...", *map(form, values[-edge:].tolist())]
     else:
@@ -112,7 +124,7 @@ def _vector(values: np.ndarray, indent: int, form: _Format, options: PrintOption
     return "[" + (",\n" + " " * (indent + 1)).join(lines) + "]"
 
 
-def _nested(values: np.ndarray, indent: int, form: _Format, options: PrintOptions, edge: int) -> str:
+def _nested(values: np.ndarray, indent: int, form: _Format | _ComplexFormat, options: PrintOptions, edge: int) -> str:
     """Brackets within brackets, one pair per axis; `edge` is 0 where everything is shown."""
     if values.ndim == 0:
         return form(values.item())
@@ -127,7 +139,8 @@ def _nested(values: np.ndarray, indent: int, form: _Format, options: PrintOption
 def _suffixes(tensor: Tensor) -> list[str]:
     """What stands after the elements: size, dtype, where it came from."""
     suffixes = [f"device='{tensor.device}'"] if tensor.device is not CPU else []
-    usual = [get_default_dtype()] if tensor.numel() == 0 else [get_default_dtype(), int64, bool_]
+    default = get_default_dtype()
+    usual = [default] if tensor.numel() == 0 else [default, default.complex, int64, bool_]
     if tensor.numel() == 0 and tensor.ndim != 1:
         suffixes.append(f"size={tuple(tensor.shape)}")
     if tensor.dtype not in usual:
@@ -147,7 +160,8 @@ def __repr__(self: Tensor) -> str:
         text = _PREFIX + "[]"
     else:
         edge = options.edgeitems if values.size > options.threshold else 0
-        form = _Format(_abridged(values, edge) if edge else values, options)
+        shown = _abridged(values, edge) if edge else values
+        form = (_ComplexFormat if self.dtype.is_complex else _Format)(shown, options)
         text = _PREFIX + _nested(values, indent, form, options, edge)
     length = len(text) - text.rfind("\n") + 1
     for suffix in _suffixes(self):

@@ -8,11 +8,12 @@ from types import ModuleType
 
 from genesis import ops
 from genesis.functions.methods.table import function_of
-from genesis.functions.overrides import FUNCTIONS, OVERRIDABLE, OVERRIDES
+from genesis.functions.overrides import FUNCTIONS, OVERRIDABLE
 from genesis.ir.annotations import AnyFunction
 from genesis.ir.errors import ArgumentError
 from genesis.ir.replayable import replayable_module
 from genesis.ops.registry import OPERATIONS, Operation, names_in, row_at
+from genesis.tensor.call_modes import OVERRIDES
 from genesis.tensor.handle import Tensor
 
 _registered: set[str] = set()  # operations of the user's

@@ -46,7 +46,7 @@ class Variable(Tensor):
     ) -> None:
         super().__init__(array, *options, device=device, dtype=dtype, requires_grad=bool(requires_grad), **parameters)
         if requires_grad is None and not any(isinstance(option, bool) for option in options):
-            self._requires_grad = self.dtype.is_floating_point
+            self._requires_grad = self.dtype.category >= 2
 
     @property
     def grad(self) -> Any:

@@ -1,9 +1,10 @@
 """Element types and PyTorch's promotion rules.
 
-A dtype is one of fifteen singletons: ten that every operation takes, unsigned integers beside them, for storage and for
-the arithmetic of elements, and floats of 8 bits, for storage alone. Promotion follows
-https://pytorch.org/docs/stable/tensor_attributes.html: dimensioned tensors decide, then 0-d tensors, then Python
-scalars; a lower rank only matters when its *category* (bool < integer < floating) is higher.
+A dtype is one of seventeen singletons: ten that every operation takes, complex numbers, which the operations of
+`genesis.ops.complex_numbers` take, unsigned integers beside them, for storage and for the arithmetic of elements, and floats
+of 8 bits, for storage alone. Promotion follows https://pytorch.org/docs/stable/tensor_attributes.html: dimensioned tensors
+decide, then 0-d tensors, then Python scalars; a lower rank only matters when its *category* (bool < integer < floating <
+complex) is higher.
 """
 
 from __future__ import annotations
@@ -15,13 +16,13 @@ import ml_dtypes
 import numpy as np
 from numpy.typing import DTypeLike
 
-from genesis.ir.annotations import Arguments, Scalar
+from genesis.ir.annotations import Arguments
 from genesis.ir.library import Library
 from genesis.ir.replayable import replayable_module
 
 
 class DType:
-    """An element type: `name`, `itemsize` in bytes, `category` (0 bool, 1 integer, 2 floating) and NumPy's dtype."""
+    """An element type: `name`, `itemsize` in bytes, `category` (0 bool, 1 integer, 2 floating, 3 complex) and NumPy's dtype."""
 
     __slots__ = ("category", "itemsize", "name", "numpy", "rank")
 
@@ -35,6 +36,20 @@ class DType:
     @property
     def is_floating_point(self) -> bool:
         return self.category == 2
+
+    @property
+    def is_complex(self) -> bool:
+        return self.category == 3
+
+    @property
+    def real(self) -> DType:
+        """Of a complex dtype, that of its parts; another one is its own."""
+        return self if self.category != 3 else float32 if self.itemsize == 8 else float64
+
+    @property
+    def complex(self) -> DType:
+        """The complex dtype with such parts: those of float64 have 64 bits, all others 32."""
+        return self if self.category == 3 else complex128 if self.name == "float64" else complex64
 
     @property
     def is_signed(self) -> bool:
@@ -65,13 +80,16 @@ float16 = DType("float16", np.float16, 2, 5)
 bfloat16 = DType("bfloat16", ml_dtypes.bfloat16, 2, 5)
 float32 = DType("float32", np.float32, 2, 6)
 float64 = DType("float64", np.float64, 2, 7)
+complex64 = DType("complex64", np.complex64, 3, 8)
+complex128 = DType("complex128", np.complex128, 3, 9)
 
 DTYPES: dict[str, DType] = {d.name: d for d in (bool_, uint8, int8, int16, int32, int64, float16, bfloat16, float32, float64)}
 float8_e4m3fn = DType("float8_e4m3fn", ml_dtypes.float8_e4m3fn, 2, 4)
 float8_e5m2 = DType("float8_e5m2", ml_dtypes.float8_e5m2, 2, 4)
 STORED = frozenset({float8_e4m3fn, float8_e5m2})  # no operation takes them: `Tensor.to` converts
 # Those of files and other libraries.
-NAMED: dict[str, DType] = DTYPES | {d.name: d for d in (uint16, uint32, uint64, float8_e4m3fn, float8_e5m2)}
+NAMED: dict[str, DType] = DTYPES | {d.name: d for d in (
+    uint16, uint32, uint64, float8_e4m3fn, float8_e5m2, complex64, complex128)}
 
 
 def _named(name: str) -> DType:
@@ -103,10 +121,12 @@ def from_numpy_dtype(dtype: DTypeLike) -> DType:
         raise TypeError(f"genesis has no dtype for NumPy's {dtype!r}; it has {names}") from None
 
 
-def dtype_of_scalar(value: Scalar | np.generic | np.ndarray) -> DType:
-    """bool -> bool, int -> int64, float -> the default floating dtype."""
+def dtype_of_scalar(value: complex | np.generic | np.ndarray) -> DType:
+    """bool -> bool, int -> int64, float -> the default floating dtype, complex -> the complex one of that."""
     if isinstance(value, bool | np.bool_):
         return bool_
+    if isinstance(value, complex | np.complexfloating):
+        return _default[0].complex
     return int64 if isinstance(value, int | np.integer) else _default[0]
 
 
@@ -139,7 +159,8 @@ def promote(a: DType, b: DType) -> DType:
     if a is b:
         return a
     if a.category != b.category:
-        return a if a.category > b.category else b
+        higher, lower = (a, b) if a.category > b.category else (b, a)
+        return complex128 if higher is complex64 and lower is float64 else higher
     if {a.name, b.name} == {"float16", "bfloat16"}:
         return float32
     if a.category == 1 and a.is_signed is not b.is_signed:
@@ -164,7 +185,7 @@ def result_type(operands: Iterable[tuple[DType, int]]) -> DType:
             result = higher
         elif higher is not None:
             assert result is not None
-            result = result if higher.category == 0 else promote(higher, result)
+            result = higher.complex if higher.category == 2 else result if higher.category == 0 else promote(higher, result)
     assert result is not None
     return result
 

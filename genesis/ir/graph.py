@@ -28,8 +28,8 @@ def check_size(name: str, shape: Shape, dtype: DType) -> None:
 class Node:
     """One operation: its name, the positions of its inputs, static attributes, and the shape and dtype it gives.
 
-    `differentiable` says that a gradient may flow through it: it is floating, it was recorded with gradients enabled,
-    and it depends on a variable.
+    `differentiable` says that a gradient may flow through it: it is floating or complex, it was recorded with gradients
+    enabled, and it depends on a variable.
     """
 
     __slots__ = ("attrs", "differentiable", "dtype", "inputs", "op", "shape")
@@ -92,11 +92,11 @@ class Graph:
         positions = tuple([i if isinstance(i, int) else i.index for i in inputs])
         if differentiable is None:
             nodes = self.nodes
-            differentiable = (self.grad_enabled and dtype.category == 2 and any([nodes[i].differentiable for i in positions]))
+            differentiable = (self.grad_enabled and dtype.category >= 2 and any([nodes[i].differentiable for i in positions]))
         self.nodes.append(Node(op, positions, attrs, shape, dtype, differentiable))
         return Value(self, len(self.nodes) - 1)
 
-    def constant(self, value: float, dtype: DType, weak: bool = False) -> Value:
+    def constant(self, value: complex, dtype: DType, weak: bool = False) -> Value:
         """A 0-d literal. A `weak` one stands for a Python scalar: it does not widen what it meets."""
         return self.add("constant", (), (), dtype, {"value": value, "weak": weak})
 

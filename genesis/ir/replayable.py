@@ -17,6 +17,12 @@ T = TypeVar("T")
 _marked: dict[int, CodeType] = {}  # id -> the code, which keeps it: two equal code objects are not one mark
 
 
+class Described:
+    """A base of objects of the library that are what their attributes say: guards compare all of these."""
+
+    __slots__ = ()
+
+
 def replayable_module(module: str, but: Collection[str] = ()) -> None:
     """Mark all functions and methods that the module of that name defines, `but` some."""
     for name, member in vars(sys.modules[module]).items():

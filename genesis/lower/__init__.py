@@ -21,6 +21,7 @@ from genesis.lower.rematerialize import rematerialize
 from genesis.lower.rewriting import Simplified, base_of
 from genesis.lower.schedule import Schedule, order
 from genesis.lower.simplify import simplify
+from genesis.lower.split_complex import split_complex
 from genesis.lower.target import Target
 from genesis.ops.layout import Layout
 
@@ -50,7 +51,9 @@ def lower(
 
     The values `saved` are outputs too, and may share their memory with others.
     """
-    graph = simplify(nodes, [*outputs, *saved])
+    real = split_complex(nodes, [*outputs, *saved])
+    graph = simplify(real.nodes, real.outputs)
+    graph = graph._replace(origins=[real.origins[i] for i in graph.origins])
     graph = lower_concat(graph)
     graph = rematerialize(graph)
     if not target.strided:

@@ -156,6 +156,10 @@ def _weight(axes: Sequence[Axis], instruction: UnboundInstruction, at: IndexMap,
 # ---- words ----
 
 
+def _is_unit(stride: int, axis: int, innermost: bool) -> bool:
+    return not stride or (stride == 1 and innermost)
+
+
 class _Binder:
     """Instructions with words in place of numbers, over `axes` in the `order` that they have among those of the maps."""
 
@@ -188,8 +192,9 @@ class _Binder:
         pointer, last = len(self.words), len(self.order) - 1
         self.words.append(KernelArg("stride", at.offset) if raw.storage is None else
                           KernelArg("pointer", raw.storage, at.offset * raw.dtype.itemsize))
+        known = self._is_known if raw.dtype.category < 3 else _is_unit  # two numbers a place: none steps over others
         strides = [
-            s if self._is_known(s, axis, axis == last) else self._word(KernelArg("stride", s))
+            s if known(s, axis, axis == last) else self._word(KernelArg("stride", s))
             for axis, s in enumerate(at.strides[a] for a in self.order)]
         return Access(pointer, tuple(strides), raw.dtype)
 

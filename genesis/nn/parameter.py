@@ -32,7 +32,7 @@ class Parameter(Tensor):
         data = empty(0) if data is None else data
         if not isinstance(data, Tensor):
             raise TypeError(f"Parameter: wants a tensor, got {type(data).__name__} {data!r:.40}")
-        if requires_grad and not data.dtype.is_floating_point:
+        if requires_grad and data.dtype.category < 2:
             raise TypeError(f"Parameter: a {data.dtype.name} tensor has no gradient; want requires_grad=False")
         self._array = array_of(detach(data) if data.requires_grad else data)
         self._requires_grad = requires_grad

@@ -1,10 +1,11 @@
 """One definition per operation, in one place: signature, shapes and dtypes, gradient, reference, kind."""
 
 from genesis.ops import (
-    activation, arithmetic, arrangement, contraction, conversion, convolution, counting, ctc, decompositions,
-    definite, distance, elementwise, elimination, indefinite, indexing, joining, loss, normalization, norms, numbers,
-    optimize, ordering, pooling, products, reduction, reflections, resample, running, scatter_reduction, sequences,
-    solving, source, special, statistics, tables, view_gradient, views, window,
+    activation, arithmetic, arrangement, complex_functions, complex_numbers, complex_values, contraction, conversion,
+    convolution, counting, ctc, decompositions, definite, distance, elementwise, elimination, incomplete, indefinite,
+    indexing, joining, loss, normalization, norms, numbers, optimize, ordering, pooling, products, quantiles, reduction,
+    reflections, resample, running, sampling, scatter_reduction, sequences, solving, source, special, statistics, tables,
+    view_gradient, views, window,
 )
 from genesis.ops.registry import OPERATIONS, PRIMITIVES, Operation, Primitive
 

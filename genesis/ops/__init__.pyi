@@ -14,6 +14,10 @@ from genesis.functions.low_rank import lobpcg as lobpcg, pca_lowrank as pca_lowr
 from genesis.functions.methods.by_element import (
     apply_ as apply_, detach_copy as detach_copy, float_power_ as float_power_, map2_ as map2_, map_ as map_,
 )
+from genesis.functions.methods.complex_numbers import (
+    _itself as _itself, adjoint as adjoint, conj as conj, conj_physical as conj_physical, is_complex as is_complex,
+    view_as_complex as view_as_complex, view_as_real as view_as_real,
+)
 from genesis.functions.methods.conversion import clone as clone
 from genesis.functions.methods.differentiation import detach_ as detach_, requires_grad_ as requires_grad_
 from genesis.functions.methods.inspection import (
@@ -22,10 +26,7 @@ from genesis.functions.methods.inspection import (
 from genesis.functions.methods.restriding import (
     as_strided as as_strided, as_strided_scatter as as_strided_scatter, fill_diagonal_ as fill_diagonal_, t_ as t_,
 )
-from genesis.functions.methods.shaping import (
-    adjoint as adjoint, broadcast_to as broadcast_to, conj as conj, conj_physical as conj_physical, movedim as movedim,
-    ravel as ravel, t as t,
-)
+from genesis.functions.methods.shaping import broadcast_to as broadcast_to, movedim as movedim, ravel as ravel, t as t
 from genesis.functions.methods.sharing import share_memory_ as share_memory_
 from genesis.functions.methods.storage import (
     as_strided_ as as_strided_, hash_tensor as hash_tensor, set_ as set_, slice_inverse as slice_inverse,
@@ -165,7 +166,7 @@ def amin(input: Tensor, dim: Int | Sequence[Int] | None = None, keepdim: Bool = 
 def aminmax(input: Tensor, *, dim: Int | None = None, keepdim: Bool = False) -> Extrema:
     """(min, max) over `dim`, or all elements; NaN wins."""
 def angle(input: Tensor) -> Tensor:
-    """0, pi where x is negative, NaN of NaN."""
+    """The angle of complex numbers, in [-pi, pi]; of real ones 0, pi where x is negative, NaN of NaN."""
 def any(input: Tensor, dim: Int | Sequence[Int] | None = None, keepdim: Bool = False) -> Tensor:
     """Whether any element over `dim` is true."""
 def arccos(input: Tensor) -> Tensor:
@@ -341,6 +342,8 @@ def column_stack(tensors: Sequence[Tensor]) -> Tensor:
     """The tensors side by side; a vector is a column."""
 def combinations(input: Tensor, r: Int = 2, with_replacement: Bool = False) -> Tensor:
     """All rows of `r` elements of a vector, in their order; with replacement, of an element several times too."""
+def complex(real: Operand, imag: Operand) -> Tensor:
+    """Complex numbers of real and imaginary parts, complex64 of float32 and complex128 of float64."""
 def concat(tensors: Sequence[Tensor], dim: Int = 0) -> Tensor:
     """The tensors one after the other along `dim`."""
 def concatenate(tensors: Sequence[Tensor], dim: Int = 0) -> Tensor:
@@ -537,7 +540,7 @@ def fliplr(input: Tensor) -> Tensor:
 def flipud(input: Tensor) -> Tensor:
     """Axis 0 walked backwards."""
 def float_power(input: Operand, exponent: Operand) -> Tensor:
-    """`input ** exponent` in float64."""
+    """`input ** exponent` in float64, of complex numbers in complex128."""
 def floor(input: Tensor) -> Tensor:
     """As `numpy.floor`."""
 def floor_(input: Tensor) -> Tensor:
@@ -658,6 +661,8 @@ def igammac(input: Operand, other: Operand) -> Tensor:
     """The regularized upper incomplete gamma function."""
 def igammac_(input: Tensor, other: Operand) -> Tensor:
     """`igammac`, in place."""
+def imag(self: Tensor) -> Tensor:
+    """The imaginary parts. Raises TypeError for a real tensor."""
 def index_add_(input: Tensor, dim: Int, index: Tensor, source: Tensor, *, alpha: Float = 1) -> Tensor:
     """`index_add`, in place."""
 def index_copy_(input: Tensor, dim: Int, index: Tensor, source: Tensor) -> Tensor:
@@ -690,8 +695,6 @@ def inv_ex(A: Tensor, *, check_errors: Bool = False) -> Inverse:
     """(inverse, info) as `inv`, where a matrix may be singular: `info` is that of `lu_factor_ex`, infinities the inverse."""
 def inverse(A: Tensor) -> Tensor:
     """The inverses of matrices (.., n, n). Raises LinAlgError, when it is computed, for a singular one."""
-def is_complex(self: Tensor) -> Bool:
-    """False: there are no complex tensors here."""
 def is_conj(self: Tensor) -> Bool:
     """False: there are no lazily conjugated tensors here."""
 def is_neg(self: Tensor) -> Bool:
@@ -711,7 +714,7 @@ def isneginf(input: Tensor) -> Tensor:
 def isposinf(input: Tensor) -> Tensor:
     """Whether x is inf."""
 def isreal(input: Tensor) -> Tensor:
-    """True: there are no complex numbers."""
+    """Whether the imaginary part is 0, as that of real numbers is."""
 def kl_div(input: Operand, target: Operand, reduction: str = 'mean', log_target: Bool = False) -> Tensor:
     """target * (log(target) - input), for log-probabilities `input`; with `log_target` the target is one too."""
 def kron(input: Operand, other: Operand) -> Tensor:
@@ -1059,6 +1062,8 @@ def poisson_nll_loss(
     input: Operand, target: Operand, log_input: Bool = True, full: Bool = False, eps: Float = 1e-08, reduction: str = 'mean',
 ) -> Tensor:
     """rate - target * log(rate), for a Poisson distribution of the rate exp(input), or `input` without `log_input`."""
+def polar(abs: Operand, angle: Operand) -> Tensor:
+    """Complex numbers of moduli and angles. Raises as `complex`."""
 def polygamma(n: Int, input: Tensor) -> Tensor:
     """The `n`-th derivative of `digamma`. Raises ValueError for a negative `n`."""
 def polygamma_(self: Tensor, n: Int) -> Tensor:
@@ -1088,7 +1093,7 @@ def rad2deg(input: Tensor) -> Tensor:
 def rad2deg_(input: Tensor) -> Tensor:
     """`rad2deg`, in place."""
 def real(self: Tensor) -> Tensor:
-    """The tensor itself: it is real."""
+    """The real parts; a real tensor itself."""
 def reciprocal(input: Tensor) -> Tensor:
     """1 / x."""
 def reciprocal_(input: Tensor) -> Tensor:
@@ -1114,9 +1119,9 @@ def renorm_(input: Tensor, p: Float, dim: Int, maxnorm: Float) -> Tensor:
 def reshape(input: Tensor, *shape: Extents) -> Tensor:
     """The same elements in another shape, row by row; one extent may be -1 and follows from the others."""
 def resolve_conj(self: Tensor) -> Tensor:
-    """The tensor itself: it is real."""
+    """The tensor itself: nothing is lazily negated or conjugated in memory."""
 def resolve_neg(self: Tensor) -> Tensor:
-    """The tensor itself: it is real."""
+    """The tensor itself: nothing is lazily negated or conjugated in memory."""
 def rms_norm(
     input: Tensor, normalized_shape: tuple[Int, ...], weight: Tensor | None = None, eps: Float | None = None,
 ) -> Tensor:
@@ -1183,7 +1188,7 @@ def selu(input: Tensor) -> Tensor:
 def selu_(input: Tensor) -> Tensor:
     """`selu`, in place."""
 def sgn(input: Tensor) -> Tensor:
-    """As `sign`."""
+    """As `sign`; of complex numbers, those of modulus 1 with the same angle, and 0 of 0."""
 def sgn_(input: Tensor) -> Tensor:
     """`sgn`, in place."""
 def shifted_chebyshev_polynomial_t(input: Operand, n: Operand) -> Tensor:
@@ -1404,9 +1409,9 @@ def var_mean(
 ) -> tuple[Tensor, Tensor]:
     """(variance, mean), as `var` and `mean`."""
 def vdot(input: Operand, other: Operand) -> Tensor:
-    """As `dot`: there are no complex numbers."""
+    """As `dot`, with the conjugate of `input`."""
 def vecdot(x: Operand, y: Operand, dim: Int = -1) -> Tensor:
-    """The sums of the products along `dim`, after broadcasting."""
+    """The sums of the products of `x`, conjugated, and `y` along `dim`, after broadcasting."""
 def vector_norm(
     x: Tensor, ord: Float = 2, dim: Int | Sequence[Int] | None = None, keepdim: Bool = False, *, dtype: DType | None = None,
 ) -> Tensor:

@@ -11,6 +11,7 @@ from genesis.ir.annotations import AnyFunction
 from genesis.ir.dtypes import DType
 from genesis.ir.graph import Value
 from genesis.ir.shapes import normalize_axis
+from genesis.ops.complex_values import real_value
 from genesis.ops.conversion import stop_gradient
 from genesis.ops.elementwise import erf, exp, expm1, log, log1p, sigmoid, tanh, where
 from genesis.ops.reduction import amax, sum
@@ -161,7 +162,7 @@ def logsumexp(input: Value, dim: int | tuple[int, ...], keepdim: bool = False) -
     >>> genesis.logsumexp(genesis.tensor([1000.0, 1000.0]), dim=0)
     tensor(1000.6932)
     """
-    top = stop_gradient(amax(input, dim, True))
+    top = stop_gradient(amax(real_value(input), dim, True))
     top = where(top - top == 0, top, 0)  # an infinite maximum is not taken off
     y = log(sum(exp(input - top), dim, True)) + top
     return y if keepdim else reshape_value(y, sum(input, dim).shape)

@@ -8,9 +8,10 @@ from math import pi
 import ml_dtypes
 import numpy as np
 
-from genesis.ir.dtypes import bool_, float64
+from genesis.ir.dtypes import bool_, complex128, float64
 from genesis.ir.graph import Value
-from genesis.ops.elementwise import clamp, exp2, isfinite, isnan, log1p, scaled, sigmoid, sign, sin, trunc, where, zeros_like
+from genesis.ops.complex_values import imag_value, real_value
+from genesis.ops.elementwise import atan2, clamp, exp2, isfinite, isnan, log1p, scaled, sigmoid, sin, trunc, where, zeros_like
 from genesis.ops.registry import Emitter, Kernel, Operation, cast, composite, expand, floating_dtype, promoted, widened
 from genesis.ops.rows import binary, formula, from_scipy, unary
 
@@ -121,7 +122,7 @@ def lerp(input: Value, end: Value, weight: Value) -> Value:
 
 
 def _floats(name: str, x: Value) -> None:
-    if not x.dtype.is_floating_point:
+    if x.dtype.category < 2:
         raise TypeError(f"{name}: wants floating tensors, got {x.dtype.name}; convert one with .to(genesis.float32)")
 
 
@@ -129,8 +130,8 @@ rsub = formula(
     "rsub", lambda input, other, alpha=1: other - scaled(other, input, alpha), "`other - alpha * input`.", 3, method=False,
 )
 float_power = formula(
-    "float_power", lambda input, exponent: _in_float64(input) ** _in_float64(exponent), "`input ** exponent` in float64.", 2,
-    static_scalars=True,
+    "float_power", lambda input, exponent: _in_float64(input) ** _in_float64(exponent),
+    "`input ** exponent` in float64, of complex numbers in complex128.", 2, static_scalars=True,
 )
 
 
@@ -142,7 +143,9 @@ def ldexp(input: Value, other: Value) -> Value:
 
 
 def _in_float64(x: Value) -> Value:
-    return cast(x, float64) if isinstance(x, Value) else float(x)
+    if not isinstance(x, Value):
+        return x if isinstance(x, complex) else float(x)
+    return cast(x, complex128 if x.dtype.is_complex else float64)
 
 
 # ---- one operand ----
@@ -154,12 +157,12 @@ deg2rad = formula("deg2rad", lambda input: _floating(input) * (pi / 180), ref=np
 rad2deg = formula("rad2deg", lambda input: _floating(input) * (180 / pi), ref=np.rad2deg, in_place=True)
 frac = formula("frac", lambda input: input - trunc(input), "The part behind the point, `x - trunc(x)`.", in_place=True)
 positive = formula("positive", lambda input: input, "`input` as it is.")
-sgn = formula("sgn", lambda input: sign(input), "As `sign`.", in_place=True)
 isposinf = formula("isposinf", lambda input: input == float("inf"), "Whether x is inf.")
 isneginf = formula("isneginf", lambda input: input == float("-inf"), "Whether x is -inf.")
 isreal = formula(
-    "isreal", lambda input: expand(input.graph.constant(True, bool_), input.shape), "True: there are no complex numbers.",
-    ref=np.isreal,
+    "isreal", lambda input: imag_value(input) == 0 if input.dtype.is_complex else expand(
+        input.graph.constant(True, bool_), input.shape),
+    "Whether the imaginary part is 0, as that of real numbers is.", ref=np.isreal,
 )
 signbit = formula(
     "signbit", lambda input: (copysign(1.0, input) if input.dtype.is_floating_point else input) < 0,
@@ -169,7 +172,9 @@ signbit = formula(
 
 @composite("angle")
 def angle(input: Value) -> Value:
-    """0, pi where x is negative, NaN of NaN."""
+    """The angle of complex numbers, in [-pi, pi]; of real ones 0, pi where x is negative, NaN of NaN."""
+    if input.dtype.is_complex:
+        return atan2(imag_value(input), real_value(input))
     x = _floating(input)
     return where(isnan(x), x, where(x < 0, pi, zeros_like(x)))
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 
 from genesis.ir.graph import Graph, Node, Value
+from genesis.ops.complex_values import HOLOMORPHIC, conjugated
 from genesis.ops.registry import PRIMITIVES, cast
 
 
@@ -66,7 +67,7 @@ def derive(
             raise NotDifferentiableError(f"{node.op} has no gradient; detach its input, or take another operation")
         read = [_Result(place(index), node), *[place(i) for i in node.inputs]]
         start = len(graph)
-        answer = rule(g, *read)
+        answer = conjugated(rule, g, *read) if node.dtype.category == 3 and node.op in HOLOMORPHIC else rule(g, *read)
         answers = answer if isinstance(answer, tuple) else (answer,)
         grads = [
             (i, grad) for i, grad in zip(node.inputs, answers, strict=True) if grad is not None and nodes[i].differentiable

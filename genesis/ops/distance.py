@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from genesis.ir.graph import Value
 from genesis.ops.activation import logsigmoid
+from genesis.ops.complex_values import squared_modulus
 from genesis.ops.elementwise import clamp, exp, log, log1p, maximum, minimum, pow, relu, rsqrt, sqrt, where
 from genesis.ops.loss import reduced
 from genesis.ops.reduction import amax, sum
@@ -34,12 +35,12 @@ def pairwise_distance(x1: Value, x2: Value, p: float = 2.0, eps: float = 1e-6, k
     a, b = promoted(x1, x2)
     difference = widened(a) - widened(b) + eps
     if p == 2:
-        distance = sqrt(sum(difference * difference, -1, keepdim))
+        distance = sqrt(sum(squared_modulus(difference), -1, keepdim))
     elif p == float("inf"):
         distance = amax(abs(difference), -1, keepdim)
     else:
         distance = pow(sum(pow(abs(difference), p), -1, keepdim), 1 / p)
-    return cast(distance, floating_dtype(a.dtype))
+    return cast(distance, floating_dtype(a.dtype).real)
 
 
 # ---- losses of numbers ----

@@ -12,6 +12,7 @@ import numpy as np
 
 from genesis.ir.dtypes import bool_
 from genesis.ir.graph import Value
+from genesis.ops.complex_values import real_value
 from genesis.ops.conversion import stop_gradient
 from genesis.ops.registry import OPERATIONS, Operation, as_values, broadcast, cast, composite, expand, primitive, promoted
 from genesis.ops.rows import binary, compare, formula, from_scipy, integral, logical, unary
@@ -74,13 +75,27 @@ neg = unary(
     "neg", exact=True, operator="neg", grad=lambda g, y, x: -g, ref=np.negative, floating=False, bools="use logical_not, ~a",
     aliases=("negative",),
 )
-abs = unary(
-    "abs", exact=True, operator="abs", grad=lambda g, y, x: g * sign(x), ref=np.abs, floating=False, aliases=("absolute",),
+abs: Operation = unary(
+    "abs", exact=True, operator="abs", grad=lambda g, y, x: g * _direction(x), ref=np.abs, floating=False,
+    aliases=("absolute",),
 )
 sign: Operation = unary(
     "sign", exact=True, grad=lambda g, y, x: zeros_like(g), ref=lambda x: x if x.dtype == bool else np.sign(x), floating=False,
     doc="-1, 0 or 1; NaN of NaN.",
 )
+
+
+def _direction(x: Value) -> Value:
+    return sgn(x)  # type: ignore[has-type]
+
+
+@composite("sgn", in_place=True)
+def sgn(input: Value) -> Value:
+    """As `sign`; of complex numbers, those of modulus 1 with the same angle, and 0 of 0."""
+    if not input.dtype.is_complex:
+        return sign(input)
+    size = abs(input)
+    return where(size == 0, 0, input / where(size == 0, 1, size))
 
 
 def scaled(x: Value | float, y: Value | float, alpha: Value | float) -> Value | float:
@@ -113,7 +128,7 @@ def zeros_like(x: Value) -> Value:
 # ---- powers ----
 def _pow_grad(g: Value, y: Value, x: Value, p: Value) -> tuple[Value | None, ...]:
     to_base = where(p == 0, 0, g * p * pow(x, p - 1))
-    to_exponent = g * where((x == 0) & (p >= 0), 0, y * log(x))
+    to_exponent = g * where((x == 0) & (real_value(p) >= 0), 0, y * log(x))
     return to_base, to_exponent
 
 
@@ -139,12 +154,12 @@ def pow(input: Value, exponent: Value) -> Value:
             raise ValueError(f"pow: integers to negative integer powers ({power}) are not allowed")
         if power == 1 and isinstance(power, int):
             return input
-        if input.dtype.category == 2 or (input.dtype.category == 1 and isinstance(power, int)):
+        if input.dtype.category >= 2 or (input.dtype.category == 1 and isinstance(power, int)):
             if power == 2:
                 return input * input
             if power == 3:
                 return input * input * input
-        if input.dtype.category == 2 and power in (0.5, -1):
+        if input.dtype.category >= 2 and power in (0.5, -1):
             return sqrt(input) if power == 0.5 else 1 / input
     return _pow(input, exponent)
 

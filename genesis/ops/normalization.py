@@ -177,6 +177,8 @@ def rms_norm(input: Value, normalized_shape: tuple[int, ...], weight: Value | No
     axes = _last("rms_norm", input, normalized_shape)
     x = widened(input)
     eps = float(np.finfo(x.dtype.numpy).eps) if eps is None else eps
+    if x.dtype.is_complex:
+        return _scaled(input, x * rsqrt(mean(x * x, axes, True) + eps), weight, None)
     return _scaled(input, normalized(x, axes, eps, centred=False), weight, None)
 
 

@@ -8,6 +8,7 @@ from math import inf
 from genesis.ir.dtypes import DType
 from genesis.ir.graph import Value
 from genesis.ir.shapes import normalize_axes, normalize_axis, numel
+from genesis.ops.complex_values import squared_modulus
 from genesis.ops.decompositions import svdvals
 from genesis.ops.elementwise import clamp, pow, sqrt, where
 from genesis.ops.reduction import Axes, amax, amin, sum
@@ -17,6 +18,8 @@ from genesis.ops.views import permute_value, reshape_value
 
 def _norm(name: str, x: Value, order: float, axes: tuple[int, ...], keepdim: bool) -> Value:
     """The norm of `x`, wide; where it is 0, so is its gradient."""
+    if x.dtype.is_complex and order != 2:
+        x = abs(x)
     if order in (inf, -inf):
         if not numel([x.shape[a] for a in axes]):
             raise ValueError(f"{name}: shape {x.shape} has no elements along dim {axes}; the {order}-norm wants one at least")
@@ -28,7 +31,7 @@ def _norm(name: str, x: Value, order: float, axes: tuple[int, ...], keepdim: boo
     if order < 0:
         nothing = x == 0
         return pow(_over(where(nothing, inf, pow(where(nothing, 1, abs(x)), order)), axes, keepdim), 1 / order)
-    total = _over(x * x if order == 2 else _power(x, order), axes, keepdim)
+    total = _over(squared_modulus(x) if order == 2 else _power(x, order), axes, keepdim)
     nothing = total == 0
     safe = where(nothing, 1, total)
     return where(nothing, 0, sqrt(safe) if order == 2 else pow(safe, 1 / order))
@@ -47,7 +50,7 @@ def _over(x: Value, axes: tuple[int, ...], keepdim: bool) -> Value:
 
 
 def _float(name: str, input: Value, dtype: DType | None) -> Value:
-    if (dtype is not None and not dtype.is_floating_point) or not (dtype or input.dtype).is_floating_point:
+    if (dtype or input.dtype).category < 2:
         raise TypeError(f"{name}: wants floating numbers, got {(dtype or input.dtype).name}; convert with .to(genesis.float32)")
     return input if dtype is None else cast(input, dtype)
 
@@ -66,7 +69,7 @@ def vector_norm(x: Value, ord: float = 2, dim: Axes = None, keepdim: bool = Fals
     """
     given = _float("vector_norm", x, dtype)
     axes = normalize_axes("vector_norm", dim, x.ndim)
-    return cast(_norm("vector_norm", widened(given), ord, axes, keepdim), given.dtype)
+    return cast(_norm("vector_norm", widened(given), ord, axes, keepdim), given.dtype.real)
 
 
 @composite("norm")
@@ -120,7 +123,7 @@ def matrix_norm(
         extreme = (amax if ord in (1, inf) else amin)(sums, left, True)
     if not keepdim:
         extreme = reshape_value(extreme, tuple([e for a, e in enumerate(A.shape) if a not in (rows, columns)]))
-    return cast(extreme, given.dtype)
+    return cast(extreme, given.dtype.real)
 
 
 @composite("normalize", method=False, namespace="nn.functional")

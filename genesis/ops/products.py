@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from genesis.ir.graph import Value
 from genesis.ir.shapes import normalize_axis
+from genesis.ops.complex_values import conjugate
 from genesis.ops.contraction import contracted, matmul
 from genesis.ops.joining import cat
 from genesis.ops.layout import contiguous_layout, slice_layout
@@ -34,8 +35,8 @@ mv = formula(
     "The product of a matrix (m, k) and a vector (k,).", 2, autocast="low",
 )
 vdot = formula(
-    "vdot", lambda input, other: matmul(*_ranked("vdot", 1, 1, input=input, other=other)),
-    "As `dot`: there are no complex numbers.", 2, autocast="widest",
+    "vdot", lambda input, other: matmul(conjugate(input), *_ranked("vdot", 1, 1, input=input, other=other)[1:]),
+    "As `dot`, with the conjugate of `input`.", 2, autocast="widest",
 )
 
 
@@ -110,13 +111,13 @@ def tensordot(a: Value, b: Value, dims: int | Sequence[Sequence[int]] = 2) -> Va
 
 @composite("vecdot", 2, method=False, namespace="linalg")
 def vecdot(x: Value, y: Value, dim: int = -1) -> Value:
-    """The sums of the products along `dim`, after broadcasting.
+    """The sums of the products of `x`, conjugated, and `y` along `dim`, after broadcasting.
 
     >>> genesis.linalg.vecdot(genesis.tensor([[1.0, 2.0], [3.0, 4.0]]), genesis.tensor([1.0, -1.0]))
     tensor([-1., -1.])
     """
     a, b = promoted(x, y)
-    return sum(a * b, dim, dtype=a.dtype)
+    return sum(conjugate(a) * b, dim, dtype=a.dtype)
 
 
 # ---- and something added ----

@@ -10,6 +10,7 @@ from genesis.ir.annotations import AnyFunction
 from genesis.ir.dtypes import DType, bool_, int64, uint8
 from genesis.ir.graph import Node, Value
 from genesis.ir.shapes import normalize_axes, normalize_axis, numel, reduced_shape
+from genesis.ops.complex_values import real_value, squared_modulus
 from genesis.ops.elementwise import maximum, minimum, sqrt, where
 from genesis.ops.layout import contiguous_layout
 from genesis.ops.registry import Gradient, Operation, Reference, cast, composite, expand, primitive, widened
@@ -246,7 +247,8 @@ def var(
 ) -> Value:
     """The variance over `dim`, with `correction` degrees of freedom taken off (two passes: mean, then squares).
 
-    `dim` and `keepdim` as in `sum`. `unbiased` is PyTorch's older word for a correction of 1, which is the default, or 0;
+    `dim` and `keepdim` as in `sum`. That of complex numbers is real, of squared moduli. `unbiased` is PyTorch's older word
+    for a correction of 1, which is the default, or 0;
     it may stand in the place of `dim`. With no freedom left it is NaN. Raises TypeError unless `input` is floating, and for
     both a correction and `unbiased`.
 
@@ -260,10 +262,11 @@ def var(
     axes, x = normalize_axes("var", dim, input.ndim), widened(input)
     centred = x - mean(x, axes, True) if axes else x * 0
     freedom = numel(input.shape[a] for a in axes) - correction
-    total = reduce_value("sum", centred * centred if numel(x.shape) else x, axes, keepdim)  # of nothing, no mean either
+    squares = squared_modulus(centred) if numel(x.shape) else real_value(x)
+    total = reduce_value("sum", squares, axes, keepdim)  # of nothing, no mean either
     if freedom <= 0 and not numel(x.shape):
-        return cast(total + float("nan"), input.dtype)
-    return cast(total / freedom if freedom > 0 else total * float("nan"), input.dtype)
+        return cast(total + float("nan"), input.dtype.real)
+    return cast(total / freedom if freedom > 0 else total * float("nan"), input.dtype.real)
 
 
 @composite("std", ref=lambda x, dim=None, correction=1, keepdim=False: np.std(x, axis=dim, ddof=correction, keepdims=keepdim))
@@ -273,6 +276,6 @@ def std(
     """The standard deviation over `dim`, as in `var`. Where all elements are equal its gradient is 0."""
     variance = var(widened(input), dim, unbiased, keepdim, correction=correction)
     flat = variance == 0
-    return cast(where(flat, 0, sqrt(where(flat, 1, variance))), input.dtype)
+    return cast(where(flat, 0, sqrt(where(flat, 1, variance))), input.dtype.real)
 
 

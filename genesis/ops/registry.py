@@ -168,11 +168,11 @@ def names_in(namespace: str) -> set[str]:
 
 
 # ---- what every definition needs: lifting, promoting, broadcasting ----
-def as_values(*operands: Value | bool | int | float) -> list[Value]:
+def as_values(*operands: Value | complex) -> list[Value]:
     """Python scalars among the operands become weak constants of the Values' graph."""
     graph = next((o.graph for o in operands if isinstance(o, Value)), None)
     for o in operands:
-        if not isinstance(o, Value | bool | int | float):
+        if not isinstance(o, Value | bool | int | float | complex):
             raise TypeError(f"operands must be tensors or numbers, got {type(o).__name__} {o!r:.40}")
     assert graph is not None, "one operand at least is a Value"
     return [o if isinstance(o, Value) else graph.constant(o, dtype_of_scalar(o), weak=True) for o in operands]
@@ -184,11 +184,20 @@ def cast(x: Value, dtype: DType) -> Value:
         return x
     if x.node.op == "constant":
         value = x.node.attrs["value"]
-        number = bool(value) if dtype is bool_ else float(value) if dtype.category == 2 else wrapped(int(value), dtype)
-        return x.graph.constant(number, dtype)
+        return x.graph.constant(_number(value, dtype), dtype)
     if x.node.op == "scalar":  # a Python number is rounded once, to the type that it is used in
         return x.graph.add("scalar", (), (), dtype, {"slot": x.node.attrs["slot"]})
     return x.graph.add("cast", (x,), x.shape, dtype, {"dtype": dtype.name})
+
+
+def _number(value: complex, dtype: DType) -> complex:
+    """A Python number as one of `dtype`; of a complex one, a real dtype takes the real part."""
+    if dtype is bool_:
+        return bool(value)
+    if dtype.category == 3:
+        return complex(value)
+    part = value.real if isinstance(value, complex) else value
+    return float(part) if dtype.category == 2 else wrapped(int(part), dtype)
 
 
 def widened(x: Value) -> Value:
@@ -222,7 +231,7 @@ def wrapped(value: int, dtype: DType) -> int:
     return value - (1 << bits) if dtype.is_signed and value >> (bits - 1) else value
 
 
-def promoted(*operands: Value | bool | int | float, floating: bool = False) -> list[Value]:
+def promoted(*operands: Value | complex, floating: bool = False) -> list[Value]:
     """The operands in their common dtype by PyTorch's rules; with `floating`, integers become the default float."""
     first, *others = values = as_values(*operands)
     if first.dtype.category == 2 and all([v.dtype is first.dtype for v in others]):
@@ -260,8 +269,8 @@ def broadcast(name: str, *values: Value) -> list[Value]:
 
 
 def floating_dtype(dtype: DType) -> DType:
-    """`dtype` if it is floating, the default float otherwise."""
-    return dtype if dtype.category == 2 else get_default_dtype()
+    """`dtype` if it is floating or complex, the default float otherwise."""
+    return dtype if dtype.category >= 2 else get_default_dtype()
 
 
 def graph_of(*values: object) -> Graph:

@@ -62,7 +62,7 @@ def _elementwise(
         if floating:
             x = cast(x, floating_dtype(x.dtype))
         _refuse_bools(name, x.dtype, bools)
-        return x.graph.add(name, (x,), x.shape, result or x.dtype)
+        return x.graph.add(name, (x,), x.shape, result or (x.dtype.real if name == "abs" else x.dtype))
 
     def two(input: Value, other: Value) -> Value:
         x, y = broadcast(name, *promoted(input, other, floating=floating))

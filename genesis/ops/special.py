@@ -38,7 +38,7 @@ def _one(name: str, scipy: str, doc: str, grad: Gradient | None = None, method: 
     return define
 
 
-def _two(name: str, scipy: str, doc: str, grad: Gradient, method: bool = False, **names: Any) -> Operation:
+def two(name: str, scipy: str, doc: str, grad: Gradient, method: bool = False, **names: Any) -> Operation:
     """A row of two inputs, promoted and broadcast."""
     primitive(name, "host", grad=grad, reference=lambda node, x, y: from_scipy(scipy)(x, y))
 
@@ -101,19 +101,7 @@ def mvlgamma(input: Value, p: int) -> Value:
     return total
 
 
-def _density(a: Value, x: Value) -> Value:
-    return exp((a - 1) * log(x) - x - lgamma(a))
-
-
-igamma = _two(
-    "igamma", "gammainc", "The regularized lower incomplete gamma function.",
-    lambda g, y, a, x: (_fixed("igamma", a), g * _density(a, x)), method=True, namespace=(), aliases=("special.gammainc",),
-)
-igammac = _two(
-    "igammac", "gammaincc", "The regularized upper incomplete gamma function.",
-    lambda g, y, a, x: (_fixed("igammac", a), -g * _density(a, x)), method=True, namespace=(), aliases=("special.gammaincc",),
-)
-zeta: Operation = _two(
+zeta: Operation = two(
     "zeta", "zeta", "The Hurwitz zeta function: the sum of (k + q)^-x.",
     lambda g, y, x, q: (_fixed("zeta", x), -g * x * zeta(x + 1, q)),
 )

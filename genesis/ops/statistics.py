@@ -6,6 +6,7 @@ from genesis.ir.dtypes import DType, int64
 from genesis.ir.graph import Value
 from genesis.ir.shapes import normalize_axis, numel
 from genesis.ops.arrangement import diag
+from genesis.ops.complex_values import complex_value, conjugate, imag_value, real_value
 from genesis.ops.contraction import matmul, swapped
 from genesis.ops.elementwise import clamp, floor, isnan, round, sqrt, where
 from genesis.ops.indexing import gather_value
@@ -187,15 +188,16 @@ def cov(input: Value, *, correction: int = 1, fweights: Value | None = None, awe
     if not weights:
         centred = rows - mean(rows, 1, True) if count else rows
         freedom: Value | float = max(count - correction, 0)
-        products = matmul(centred, swapped(centred))
+        products = matmul(centred, swapped(conjugate(centred)))
     else:
         rows, weight = promoted(rows, weights[0] if len(weights) == 1 else weights[0] * weights[1])
+        weight = real_value(weight)
         total = sum(weight)
         centred = rows - sum(rows * weight, 1, True) / total
-        scale = correction if aweights is None else correction * sum(weight * cast(aweights, rows.dtype)) / total
+        scale = correction if aweights is None else correction * sum(weight * cast(aweights, rows.dtype.real)) / total
         freedom = total - scale
         freedom = where(freedom < 0, 0, freedom)
-        products = matmul(centred * weight, swapped(centred))
+        products = matmul(centred * weight, swapped(conjugate(centred)))
     found = products / freedom
     return reshape_value(found, () if x.ndim < 2 or rows.shape[0] == 1 else found.shape)
 
@@ -209,6 +211,8 @@ def corrcoef(input: Value) -> Value:
     size = c.shape[0]
     deviation = sqrt(diag(c))
     scaled = c / reshape_value(deviation, (size, 1)) / deviation
+    if scaled.dtype.is_complex:
+        return complex_value(clamp(real_value(scaled), -1, 1), clamp(imag_value(scaled), -1, 1))
     return clamp(scaled, -1, 1)
 
 

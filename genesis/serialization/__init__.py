@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import os
 import pickle
+import pickletools
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -107,6 +108,32 @@ def _read(
     if _begins(file, MAGIC):
         return load_legacy(file, map_location, unpickler)
     return unpickler(file, Builder(None, map_location), 0).load()  # what `save` wrote before: one pickle
+
+
+def names_in(file: BinaryIO) -> set[tuple[str, str]]:
+    """The names, (module, name), that the pickle of a file in the zip format asks for."""
+    found, strings = set[tuple[str, str]](), list[str]()
+    for opcode, argument, _ in pickletools.genops(Archive(file).pickled()):
+        if opcode.name == "GLOBAL":
+            module, _, name = str(argument).partition(" ")
+            found.add((module, name))
+        elif opcode.name == "STACK_GLOBAL":
+            found.add((strings[-2], strings[-1]))
+        elif isinstance(argument, str):
+            strings.append(argument)
+    return found
+
+
+def unknown_names(file: BinaryIO) -> list[str]:
+    """Those of them that `load` with weights_only refuses, sorted."""
+    reader = CarefulUnpickler(io.BytesIO(), Builder(None, None))
+    refused = []
+    for module, name in names_in(file):
+        try:
+            reader.find_class(module, name)
+        except pickle.UnpicklingError:
+            refused.append(f"{module}.{name}")
+    return sorted(refused)
 
 
 def _begins(file: BinaryIO, content: bytes) -> bool:

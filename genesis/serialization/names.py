@@ -118,7 +118,7 @@ class Builder:
         return self._view(storage, dtype, offset, size, stride, requires_grad)
 
     def _view(self, storage: Storage, dtype: DType, offset: Read, size: Read, stride: Read, requires_grad: Read) -> Tensor:
-        if type(requires_grad) is not bool or (requires_grad and not dtype.is_floating_point):
+        if type(requires_grad) is not bool or (requires_grad and dtype.category < 2):
             raise damaged(f"a {dtype.name} tensor that requires a gradient")
         at = checked_layout(storage.nbytes() // dtype.itemsize, dtype.itemsize, offset, size, stride)
         result = storage.tensor(dtype, at)
@@ -128,7 +128,7 @@ class Builder:
 
     def parameter(self, data: Read, requires_grad: Read, hooks: Read, state: Read = None) -> Tensor:
         """`_rebuild_parameter`, and the same with attributes."""
-        if type(data) is not Tensor or type(requires_grad) is not bool or (requires_grad and not data.dtype.is_floating_point):
+        if type(data) is not Tensor or type(requires_grad) is not bool or (requires_grad and data.dtype.category < 2):
             raise damaged("a parameter of no tensor")
         own = own_attributes(Parameter, state or {})
         data.__class__ = Parameter  # in place: the storage's other tensors are views of this one
@@ -158,7 +158,7 @@ class Builder:
             and type(content) is bytes and type(shape) is tuple and isinstance(dtype, DType)
             and all(type(extent) is int and extent >= 0 for extent in shape)
             and len(content) == math.prod(shape) * dtype.itemsize
-            and type(requires_grad) is bool and (dtype.is_floating_point or not requires_grad)
+            and type(requires_grad) is bool and (dtype.category >= 2 or not requires_grad)
         )
         if not fits:
             raise damaged("a tensor's shape, dtype and data do not fit together")

@@ -71,12 +71,14 @@ def array_of(tensor: Tensor) -> Array:
         shown = (base._changes - tensor._seen) % SHOWN == 0  # nobody has written: it keeps its derivation
         if memory is not None and (shown or tensor._detached or not base._requires_grad):
             # The memory itself, not a copy: the outside may write to it, and writes to it are counted.
-            refreshed = _laid(tensor._array, memory.at(tensor.layout, tensor.dtype), shown)
+            refreshed = _laid(tensor._array, memory.at(tensor.layout, tensor.dtype, base.dtype), shown)
         else:
             # Looked at under no_grad, it keeps a derivation all the same: it may be used outside of that later.
             derived = tensor._array.node.differentiable or base._array.node.differentiable
             with recording(derived or thread_state.grad_enabled) as again, again:
-                whole = call(OPERATIONS["view_at"], (base, tensor._layout))
+                same = tensor.dtype is base.dtype
+                whole = call(OPERATIONS["view_at"], (base, tensor._layout)) if same else call(
+                    OPERATIONS["part_at"], (base, tensor._layout, tensor.dtype))
                 refreshed = (call(OPERATIONS["stop_gradient"], (whole,)) if tensor._detached else whole)._array
         if tensor._detached and tensor._array.node.differentiable and not shown:  # its own, of what was written to it alone
             with recording(True) as again, again:
@@ -206,6 +208,8 @@ def _token(trace: Trace, argument: Any, operand: bool, static: bool) -> Token:
     if isinstance(argument, np.ndarray):
         refuse("the values of a NumPy array are read")
         return _position(trace, from_values(argument, from_numpy_dtype(argument.dtype), trace.device))
+    if kind is complex:  # 2+0j is equal to 2, which is a position
+        return kind, repr(argument)
     return tuple(argument) if kind is Size else argument
 
 

@@ -11,6 +11,7 @@ from genesis.ir.dtypes import as_dtype, dtype_of_scalar, refuse_stored
 from genesis.ir.errors import PLAIN, also_runtime_error
 from genesis.ir.graph import Graph
 from genesis.ops.autocast import recast
+from genesis.ops.complex_numbers import TAKES_COMPLEX, refuse_complex
 from genesis.ops.layout import LAYOUT_RULES
 from genesis.ops.registry import Operation, numbers_of
 from genesis.tensor.handle import CallArguments, Tensor, tensors_in
@@ -36,6 +37,7 @@ def defined(trace: Trace, operation: Operation, arguments: CallArguments, attrib
     if operation.name not in _MOVES:
         for tensor in tensors_in([*arguments, *(attributes or {}).values()]):
             refuse_stored(operation.name, tensor.dtype)
+    _refuse_complex(operation.name, [*arguments, *(attributes or {}).values()])
     operands, tokens = operation.operands, key[2 : 2 + len(arguments)]
     grad, low = key[1] if key[1].__class__ is tuple else (key[1], None)
 
@@ -44,11 +46,14 @@ def defined(trace: Trace, operation: Operation, arguments: CallArguments, attrib
         chosen = {k: _value(graph, attributes[k], t) for k, t in key[-1]} if attributes else {}
         if not any(hasattr(v, "graph") for v in values):
             values = [graph.constant(v, dtype_of_scalar(v), weak=True)
-                      if i in operands and isinstance(v, int | float) else v
+                      if i in operands and isinstance(v, int | float | complex) else v
                       for i, v in enumerate(values)]
         if low is not None:
             values, chosen = recast(operation, low, values, chosen)
-        return operation.define(*values, **chosen)
+        start = len(graph)
+        result = operation.define(*values, **chosen)
+        refuse_complex(operation.name, graph.nodes, start)
+        return result
 
     try:
         step = trace.advance(key, unwatched(build), grad=grad)
@@ -60,6 +65,14 @@ def defined(trace: Trace, operation: Operation, arguments: CallArguments, attrib
     results = (step.result,) if isinstance(step.result, int) else step.result
     step.weight += sum(trace.nodes[i].nbytes for i in results)  # counted from the next time on
     return step
+
+
+def _refuse_complex(name: str, arguments: CallArguments) -> None:
+    """TypeError for complex numbers among the arguments of an operation that does not take them."""
+    if name in TAKES_COMPLEX or name in LAYOUT_RULES:
+        return
+    if any(tensor.dtype.is_complex for tensor in tensors_in(arguments)) or any(isinstance(a, complex) for a in arguments):
+        raise TypeError(f"{name}: takes real numbers, got complex ones; take their real or imag, abs() or angle()")
 
 
 def reads_numbers(operation: Operation, arguments: CallArguments, attributes: Attributes | None) -> bool:

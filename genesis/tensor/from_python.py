@@ -135,6 +135,8 @@ def as_numpy(data: Tree, dtype: DType | None = None) -> np.ndarray:
         raise TypeError(f"tensor: cannot make a tensor of {type(data).__name__} {data!r:.60}; want numbers or bools")
     if dtype is not None:
         return values.astype(as_dtype("tensor", dtype).numpy, copy=False)
+    if values.dtype == np.complex128 and not hasattr(leaf, "dtype"):
+        return values.astype(get_default_dtype().complex.numpy)
     if leaf is None or leaf.__class__ is float or (leaf.__class__ is int and values.dtype == np.float64):
         return values.astype(get_default_dtype().numpy)
     from_numpy_dtype(values.dtype)

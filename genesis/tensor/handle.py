@@ -101,7 +101,7 @@ class Tensor(Methods):
     def requires_grad(self, enabled: bool) -> None:
         if not isinstance(enabled, bool):
             raise TypeError(f"requires_grad: wants True or False, got {type(enabled).__name__} {enabled!r:.40}")
-        if enabled and not self.dtype.is_floating_point:
+        if enabled and self.dtype.category < 2:
             raise ArgumentTypeError(
                 f"requires_grad: only floating tensors can require gradients, this one is {self.dtype.name}")
         if not enabled and not self.is_leaf:

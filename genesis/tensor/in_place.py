@@ -77,10 +77,13 @@ def _write_view(tensor: Tensor, root: Tensor, value: Tensor, unrecorded: bool, k
         keeps_derivation or not (value._array.node.differentiable or root._array.node.differentiable)
     ):
         storage_written(root)
-        memory.at(layout, root.dtype).overwrite(realize(value._array), root.dtype)
+        memory.at(layout, tensor.dtype, root.dtype).overwrite(realize(value._array), tensor.dtype)
         root._changes += 1
         return
-    whole = _call_with(not unrecorded, "put", (root, value), layout._asdict())
+    if tensor.dtype is root.dtype:
+        whole = _call_with(not unrecorded, "put", (root, value), layout._asdict())
+    else:
+        whole = _call_with(not unrecorded, "put_part", (root, value, layout))
     _store(root, _rederived(root, whole) if keeps_derivation else whole)
 
 

@@ -143,7 +143,7 @@ class Methods:
 
     @property
     def H(self) -> Tensor:
-        """The transpose of a matrix."""
+        """The transpose of a matrix, and its elements conjugated."""
     @property
     def T(self) -> Tensor:
         """The axes in reverse order."""
@@ -163,6 +163,7 @@ class Methods:
     def __array_wrap__(self, array: np.ndarray[Any, Any], context: object = None, return_scalar: Bool = False) -> Tensor:
         """What NumPy's functions make of their results: tensors."""
     def __bool__(self) -> Bool: ...
+    def __complex__(self) -> complex: ...
     def __contains__(self, element: object) -> Bool: ...
     @property
     def __cuda_array_interface__(self) -> dict[str, Any]:
@@ -282,7 +283,7 @@ class Methods:
     def addr_(self, vec1: Operand, vec2: Operand, *, beta: Float = 1, alpha: Float = 1) -> Self:
         """`addr`, in place."""
     def adjoint(self) -> Tensor:
-        """The last two axes exchanged."""
+        """The last two axes exchanged, and the elements conjugated."""
     def all(self, dim: Int | Sequence[Int] | None = None, keepdim: Bool = False) -> Tensor:
         """Whether all elements over `dim` are true."""
     def allclose(self, other: Tensor, rtol: Float = 1e-05, atol: Float = 1e-08, equal_nan: Bool = False) -> Bool:
@@ -294,7 +295,7 @@ class Methods:
     def aminmax(self, *, dim: Int | None = None, keepdim: Bool = False) -> Extrema:
         """(min, max) over `dim`, or all elements; NaN wins."""
     def angle(self) -> Tensor:
-        """0, pi where x is negative, NaN of NaN."""
+        """The angle of complex numbers, in [-pi, pi]; of real ones 0, pi where x is negative, NaN of NaN."""
     def any(self, dim: Int | Sequence[Int] | None = None, keepdim: Bool = False) -> Tensor:
         """Whether any element over `dim` is true."""
     def apply_(self, callable: Callable[[Bool | Int | Float], Bool | Int | Float]) -> Tensor:
@@ -418,6 +419,8 @@ class Methods:
         """The tensor as uint8."""
     def cauchy_(self, median: Float = 0.0, sigma: Float = 1.0, *, generator: Generator | None = None) -> Tensor:
         """Fill with random numbers of the density sigma / (pi * ((x - median)^2 + sigma^2))."""
+    def cdouble(self, memory_format: object = None) -> Tensor:
+        """The tensor as complex128."""
     def ceil(self) -> Tensor:
         """As `numpy.ceil`."""
     def ceil_(self) -> Self:
@@ -426,6 +429,8 @@ class Methods:
         """x where positive, alpha * (exp(x / alpha) - 1) elsewhere (Barron, 2017)."""
     def celu_(self, alpha: Float = 1.0) -> Self:
         """`celu`, in place."""
+    def cfloat(self, memory_format: object = None) -> Tensor:
+        """The tensor as complex64."""
     def char(self, memory_format: object = None) -> Tensor:
         """The tensor as int8."""
     def cholesky(self, upper: Bool = False) -> Tensor:
@@ -457,9 +462,9 @@ class Methods:
     def combinations(self, r: Int = 2, with_replacement: Bool = False) -> Tensor:
         """All rows of `r` elements of a vector, in their order; with replacement, of an element several times too."""
     def conj(self) -> Tensor:
-        """The tensor itself: it is real."""
+        """The conjugates; a real tensor itself."""
     def conj_physical(self) -> Tensor:
-        """The tensor itself: it is real."""
+        """The conjugates; a real tensor itself."""
     def const_data_ptr(self) -> Int:
         """`data_ptr()`."""
     def contiguous(self, memory_format: object = None) -> Tensor:
@@ -617,7 +622,7 @@ class Methods:
     def float(self, memory_format: object = None) -> Tensor:
         """The tensor as float32."""
     def float_power(self, exponent: Operand) -> Tensor:
-        """`input ** exponent` in float64."""
+        """`input ** exponent` in float64, of complex numbers in complex128."""
     def float_power_(self, exponent: Tensor | Float) -> Tensor:
         """`float_power`, in place, of a float64 tensor. Raises RuntimeError for another dtype."""
     def floor(self) -> Tensor:
@@ -715,6 +720,11 @@ class Methods:
         """The regularized upper incomplete gamma function."""
     def igammac_(self, other: Operand) -> Self:
         """`igammac`, in place."""
+    @property
+    def imag(self) -> Tensor:
+        """The imaginary parts. Raises TypeError for a real tensor."""
+    @imag.setter
+    def imag(self, value: Tensor) -> None: ...
     def index_add(self, dim: Int, index: Tensor, source: Tensor, *, alpha: Float = 1) -> Tensor:
         """`input` with `alpha * source` added at the positions `index` along `dim`."""
     def index_add_(self, dim: Int, index: Tensor, source: Tensor, *, alpha: Float = 1) -> Self:
@@ -746,7 +756,7 @@ class Methods:
     def inverse(self) -> Tensor:
         """The inverses of matrices (.., n, n). Raises LinAlgError, when it is computed, for a singular one."""
     def is_complex(self) -> Bool:
-        """False: there are no complex tensors here."""
+        """Whether the dtype is a complex one."""
     def is_conj(self) -> Bool:
         """False: there are no lazily conjugated tensors here."""
     def is_contiguous(self, memory_format: object = None) -> Bool:
@@ -806,7 +816,7 @@ class Methods:
     def isposinf(self) -> Tensor:
         """Whether x is inf."""
     def isreal(self) -> Tensor:
-        """True: there are no complex numbers."""
+        """Whether the imaginary part is 0, as that of real numbers is."""
     def item(self) -> Bool | Int | Float:
         """The one element, as a Python number. Raises ValueError unless there is exactly one."""
     @property
@@ -911,7 +921,7 @@ class Methods:
         """The X with A @ X = `b` (.., n, k), for the A that `lu_factor` made `LU_data` and `LU_pivots` of."""
     @property
     def mH(self) -> Tensor:
-        """The last two axes exchanged: real matrices are their own conjugates."""
+        """The last two axes exchanged, and the elements conjugated."""
     @property
     def mT(self) -> Tensor:
         """The last two axes exchanged."""
@@ -1141,7 +1151,9 @@ class Methods:
         """All axes merged into one."""
     @property
     def real(self) -> Tensor:
-        """The tensor itself: it is real."""
+        """The real parts; a real tensor itself."""
+    @real.setter
+    def real(self, value: Tensor) -> None: ...
     def reciprocal(self) -> Tensor:
         """1 / x."""
     def reciprocal_(self) -> Self:
@@ -1187,9 +1199,9 @@ class Methods:
     def resize_as_(self, template: Tensor) -> Tensor:
         """`resize_` to the shape of `template`."""
     def resolve_conj(self) -> Tensor:
-        """The tensor itself: it is real."""
+        """The tensor itself: nothing is lazily negated or conjugated in memory."""
     def resolve_neg(self) -> Tensor:
-        """The tensor itself: it is real."""
+        """The tensor itself: nothing is lazily negated or conjugated in memory."""
     def retain_grad(self) -> None:
         """Have `backward` leave this result's gradient in `.grad`, as it does for leaves."""
     @property
@@ -1235,7 +1247,7 @@ class Methods:
     def set_creator(self, ctx: Any, backward: Callable[..., Any]) -> Tensor:
         """Have `backward(ctx, *grad_outputs)` derive this tensor; returns the tensor."""
     def sgn(self) -> Tensor:
-        """As `sign`."""
+        """As `sign`; of complex numbers, those of modulus 1 with the same angle, and 0 of 0."""
     def sgn_(self) -> Self:
         """`sgn`, in place."""
     def share_memory_(self) -> Tensor:
@@ -1317,6 +1329,8 @@ class Methods:
         """The elements that this tensor and its views share."""
     def storage_offset(self) -> Int:
         """The place of the first element in the storage, in elements."""
+    def storage_type(self) -> Type:
+        """The class of its storage by PyTorch's name, `FloatStorage`."""
     @overload
     def stride(self, dim: None = None) -> tuple[Int, ...]: ...
     @overload
@@ -1447,7 +1461,7 @@ class Methods:
     ) -> tuple[Tensor, Tensor]:
         """(variance, mean), as `var` and `mean`."""
     def vdot(self, other: Operand) -> Tensor:
-        """As `dot`: there are no complex numbers."""
+        """As `dot`, with the conjugate of `input`."""
     def view(self, *shape: Extents) -> Tensor:
         """The same elements in another shape, row by row; one extent may be -1 and follows from the others."""
     def view_as(self, other: Tensor) -> Tensor:

@@ -93,7 +93,7 @@ def memory_of(tensor: Tensor) -> Memory:
     if not memory.buffer.shared:
         # Views made while the root was pending hold values of their own: from now on they look at what the outside writes.
         root._changes += SHOWN
-    return memory if root is tensor else memory.at(tensor.layout, root.dtype)
+    return memory if root is tensor else memory.at(tensor.layout, tensor.dtype, root.dtype)
 
 
 replayable_module(__name__)

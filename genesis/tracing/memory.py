@@ -37,9 +37,10 @@ class Memory:
         memory.strides = strides
         return memory
 
-    def at(self, layout: Layout, dtype: DType) -> Memory:
-        """The memory of a view: `layout` counts in the elements of this, which is contiguous."""
-        return Memory(self.buffer, layout._replace(offset=layout.offset + self.layout.offset), dtype)
+    def at(self, layout: Layout, dtype: DType, own: DType) -> Memory:
+        """The memory of a view of `dtype`, whose `layout` counts in elements of that; this one, of `own`, is contiguous."""
+        start = self.layout.offset * own.itemsize // dtype.itemsize
+        return Memory(self.buffer, layout._replace(offset=layout.offset + start), dtype)
 
     @classmethod
     def of(cls, values: np.ndarray, dtype: DType, device: Device) -> Memory:

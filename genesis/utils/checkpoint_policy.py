@@ -7,10 +7,10 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
-from genesis.functions.overrides import FunctionMode
 from genesis.ir.annotations import AnyFunction, Options, Tree
 from genesis.ops.registry import OPERATIONS
 from genesis.pytree import leaves_of, with_leaves
+from genesis.tensor.call_modes import FunctionMode
 from genesis.tensor.dispatch import call
 from genesis.tensor.handle import Tensor
 

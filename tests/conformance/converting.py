@@ -11,12 +11,15 @@ import genesis
 
 NAMES = ("bool", "uint8", "int8", "int16", "int32", "int64", "float16", "bfloat16", "float32", "float64")
 DTYPES = {getattr(torch, name): getattr(genesis, name) for name in NAMES}
+COMPLEX = {torch.complex64: genesis.complex64, torch.complex128: genesis.complex128}
+DTYPES_AND_COMPLEX = DTYPES | COMPLEX
 # relative and absolute, for what two libraries compute in their own order of steps
 TOLERANCES = {"float64": (1e-6, 1e-7), "float32": (1e-3, 1e-4), "float16": (2e-2, 1e-2), "bfloat16": (6e-2, 3e-2)}
+TOLERANCES |= {"complex64": TOLERANCES["float32"], "complex128": TOLERANCES["float64"]}
 
 
 class UnconvertibleError(Exception):
-    """A sample that holds what is outside the suite: complex numbers, sparse tensors, generators."""
+    """A sample that holds what is outside the suite: sparse tensors, generators."""
 
 
 def numpy_of(tensor):
@@ -32,7 +35,7 @@ def numpy_of(tensor):
 def strided(tensor):
     """A tensor of torch's with its strides: a view of all that its storage holds."""
     stored = torch.empty(0, dtype=tensor.dtype).set_(tensor.untyped_storage())
-    flat = genesis.tensor(numpy_of(stored).copy(), dtype=DTYPES[tensor.dtype])
+    flat = genesis.tensor(numpy_of(stored).copy(), dtype=DTYPES_AND_COMPLEX[tensor.dtype])
     return flat.as_strided(tuple(tensor.shape), tensor.stride(), tensor.storage_offset())
 
 
@@ -42,7 +45,7 @@ def converted(value, keep_strides=False):
     if isinstance(value, torch.Tensor):
         return _tensor(value, keep_strides)
     if isinstance(value, torch.dtype):
-        return _known(DTYPES, value)
+        return _known(DTYPES_AND_COMPLEX, value)
     if isinstance(value, torch.device):
         return str(value)
     if isinstance(value, torch.Size):
@@ -52,7 +55,7 @@ def converted(value, keep_strides=False):
         if not hasattr(genesis, name):
             raise UnconvertibleError(name)
         return getattr(genesis, name)
-    if isinstance(value, complex | torch.Generator):
+    if isinstance(value, torch.Generator):
         raise UnconvertibleError(type(value).__name__)
     if isinstance(value, dict):
         return {key: again(item) for key, item in value.items()}
@@ -68,9 +71,9 @@ def converted(value, keep_strides=False):
 
 
 def _tensor(value, keep_strides):
-    if value.layout is not torch.strided or value.dtype not in DTYPES:
+    if value.layout is not torch.strided or value.dtype not in DTYPES_AND_COMPLEX:
         raise UnconvertibleError(f"{value.layout} {value.dtype}")
-    made = strided(value) if keep_strides else genesis.tensor(numpy_of(value).copy(), dtype=DTYPES[value.dtype])
+    made = strided(value) if keep_strides else genesis.tensor(numpy_of(value).copy(), dtype=DTYPES_AND_COMPLEX[value.dtype])
     return made.detach().requires_grad_() if value.requires_grad else made
 
 
@@ -105,16 +108,16 @@ def assert_same(ours, theirs, what="", values=True, dtypes=True, scale=1.0):
             assert_same(*pair, f"{what}[{place}]", values, dtypes, scale)
         return
     if not isinstance(theirs, torch.Tensor):
-        if theirs is None or isinstance(theirs, bool | int | float | str | torch.Size):
+        if theirs is None or isinstance(theirs, bool | int | float | complex | str | torch.Size):
             theirs = tuple(theirs) if isinstance(theirs, torch.Size) else theirs
             assert ours == theirs or (ours != ours and theirs != theirs) or not values, f"{what}: {ours} for {theirs}"
         return
     assert isinstance(ours, genesis.Tensor), f"{what}: {type(ours).__name__} for a tensor"
     assert tuple(ours.shape) == tuple(theirs.shape), f"{what}: shape {tuple(ours.shape)} for {tuple(theirs.shape)}"
-    if theirs.dtype not in DTYPES:
+    if theirs.dtype not in DTYPES_AND_COMPLEX:
         raise UnconvertibleError(str(theirs.dtype))
     if dtypes:
-        assert ours.dtype is DTYPES[theirs.dtype], f"{what}: {ours.dtype} for {theirs.dtype}"
+        assert ours.dtype is DTYPES_AND_COMPLEX[theirs.dtype], f"{what}: {ours.dtype} for {theirs.dtype}"
     if values:
         assert_close(ours.detach().numpy(), numpy_of(theirs), what, scale)
 
@@ -123,7 +126,8 @@ def assert_close(ours, theirs, what="", scale=1.0):
     """Values within the tolerance of the dtype, NaN equal to NaN."""
     relative, absolute = TOLERANCES.get(theirs.dtype.name, (0, 0))
     if relative:
-        ours, theirs = ours.astype(np.float64), theirs.astype(np.float64)
+        wide = np.complex128 if theirs.dtype.kind == "c" else np.float64
+        ours, theirs = ours.astype(wide), theirs.astype(wide)
         np.testing.assert_allclose(ours, theirs, relative * scale, absolute * scale, err_msg=what, verbose=True)
     else:
         np.testing.assert_array_equal(ours, theirs, what)

@@ -46,7 +46,8 @@ _SOME: dict[str, dict[str, str]] = {
                         "where a place is written to twice, both tangents arrive, as both gradients do"),
     },
 }
-KINDS = ("values", "gradients", "dtypes", "methods", "in-place", "out", "strided", "compile", "second", "vmap", "jvp", "errors")
+KINDS = ("values", "gradients", "dtypes", "methods", "in-place", "out", "strided", "compile", "second", "vmap", "jvp", "errors",
+         "complex", "complex gradients", "complex second")
 FAILURES = {f"operators {kind}": {**_NONE, **_SOME.get(f"operators {kind}", {})} for kind in KINDS}
 
 MODULE_KINDS = ("build", "repr", "values", "gradients", "copies", "state", "moves", "compile", "errors")

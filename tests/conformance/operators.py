@@ -8,7 +8,15 @@ import torch
 from torch.testing._internal.common_methods_invocations import op_db
 
 import genesis
-from tests.conformance.converting import DTYPES, UnconvertibleError, assert_same, converted, function_at, leaves
+from tests.conformance.converting import (
+    COMPLEX,
+    DTYPES,
+    UnconvertibleError,
+    assert_same,
+    converted,
+    function_at,
+    leaves,
+)
 
 # What the entries' names have no counterpart for: private names, other kinds of values, code for a device.
 _PREFIXES = ("_", "torch.", "jiterator_", "sparse.", "fft.", "to_sparse")
@@ -25,9 +33,9 @@ TIED = {"topk", "sort", "argsort", "msort", "kthvalue", "mode"}  # which of equa
 
 
 def entries():
-    """The entries that the suite is about: those of public names that take other than complex numbers."""
+    """The entries that the suite is about: those of public names."""
     return [op for op in op_db if (not op.name.startswith(_PREFIXES) or op.name.startswith(_DUNDERS))
-            and {*op.dtypes} & {*DTYPES}]
+            and {*op.dtypes} & {*DTYPES, *COMPLEX}]
 
 
 def title(op):
@@ -74,16 +82,18 @@ _POINTS = {
 }
 
 
-def _derived(op):
+def _derived(op, wanted=torch.float64):
     """The two functions whose derivatives are compared; raises NotImplementedError where there are none."""
-    if not op.supports_autograd or not _numbers(op) or not dtype_for(op, torch.float64).is_floating_point:
+    if not op.supports_autograd or not _numbers(op) or not (
+        (dtype := dtype_for(op, wanted)).is_floating_point or dtype.is_complex
+    ):
         raise NotImplementedError
     within = _POINTS.get(op.name, lambda function: function)
     return within(ours(op)), within(op)
 
 
 _POLYGAMMA = {"polygamma": "polygamma", "special.polygamma": "special.polygamma"}
-_CONVERSIONS = {"bool", "byte", "char", "double", "float", "half", "bfloat16", "int", "long", "short"}
+_CONVERSIONS = {"bool", "byte", "char", "double", "float", "half", "bfloat16", "int", "long", "short", "cfloat", "cdouble"}
 SIGNS = {"svd", "linalg.svd", "linalg.eigh"}  # their vectors may have either sign: compared by magnitude
 
 
@@ -117,7 +127,7 @@ def dtype_for(op, wanted=torch.float32):
     for dtype in (wanted, torch.float32, torch.int64, torch.bool):
         if dtype in op.dtypes:
             return dtype
-    return next(dtype for dtype in DTYPES if dtype in op.dtypes)
+    return next(dtype for dtype in (*DTYPES, *COMPLEX) if dtype in op.dtypes)
 
 
 def samples(op, dtype=None, grad=False, limit=None, small=False):
@@ -205,10 +215,36 @@ def _first(results):
     return results[0] if isinstance(results, tuple) else results
 
 
-def check_gradients(op, limit=None):
+def check_complex(op, limit=None):
+    """Values and dtypes of results of complex numbers."""
+    function = ours(op)
+    for dtype in COMPLEX:
+        if dtype not in op.dtypes:
+            raise NotImplementedError
+        for sample in samples(op, dtype, limit=limit):
+            theirs = _theirs(op, sample)
+            args, kwargs = arguments(sample)
+            assert_same(_magnitudes(op, function(*args, **kwargs)), theirs, f"{dtype} {_described(sample)}", _numbers(op))
+
+
+def check_complex_gradients(op, limit=None):
+    """First derivatives in complex128."""
+    if torch.complex128 not in op.dtypes:
+        raise NotImplementedError
+    check_gradients(op, limit, torch.complex128)
+
+
+def check_complex_second(op, limit=8):
+    """Second derivatives in complex128."""
+    if torch.complex128 not in op.dtypes:
+        raise NotImplementedError
+    check_second(op, limit, torch.complex128)
+
+
+def check_gradients(op, limit=None, wanted=torch.float64):
     """First derivatives in float64."""
-    function, other = _derived(op)
-    for sample in samples(op, dtype_for(op, torch.float64), grad=True, limit=limit):
+    function, other = _derived(op, wanted)
+    for sample in samples(op, dtype_for(op, wanted), grad=True, limit=limit):
         given = [sample.input, *sample.args, sample.kwargs]
         theirs = _differentiable(leaves(_theirs(op, sample, other), torch.Tensor), torch.Tensor)
         inputs = [t for t in leaves(given, torch.Tensor) if t.requires_grad]
@@ -217,7 +253,7 @@ def check_gradients(op, limit=None):
         args, kwargs = arguments(sample)
         results = leaves(_magnitudes(op, function(*args, **kwargs)), genesis.Tensor)
         results = _differentiable(results, genesis.Tensor)
-        seeds = [torch.randn(t.shape, dtype=torch.float64).to(t.dtype) for t in theirs]
+        seeds = [torch.randn(t.shape, dtype=t.dtype if t.is_complex() else torch.float64).to(t.dtype) for t in theirs]
         want = torch.autograd.grad(theirs, inputs, seeds, allow_unused=True)
         own = [t for t in leaves([args, kwargs], genesis.Tensor) if t.requires_grad]
         assert len(results) in (0, len(theirs)), f"{len(results)} differentiable results for {len(theirs)} {_described(sample)}"
@@ -225,12 +261,12 @@ def check_gradients(op, limit=None):
         assert_same(_zeros_for_none(got, own), _zeros_for_none(want, inputs), f"gradient {_described(sample)}")
 
 
-def check_second(op, limit=8):
+def check_second(op, limit=8, wanted=torch.float64):
     """Second derivatives in float64."""
     if not op.supports_gradgrad:
         raise NotImplementedError
-    function, other = _derived(op)
-    for sample in samples(op, dtype_for(op, torch.float64), grad=True, limit=limit, small=True):
+    function, other = _derived(op, wanted)
+    for sample in samples(op, dtype_for(op, wanted), grad=True, limit=limit, small=True):
         given = [sample.input, *sample.args, sample.kwargs]
         inputs = [t for t in leaves(given, torch.Tensor) if t.requires_grad]
         want = None
@@ -249,16 +285,21 @@ def _second(results, inputs, library, kind):
     results = _differentiable(results, kind)
     if not results or not inputs:
         return None
-    loss = sum((r * r).sum() + r.sum() for r in results)
+    loss = sum(_real((r * r).sum() + r.sum()) for r in results)
     first = [g for g in library.autograd.grad(loss, inputs, create_graph=True, allow_unused=True) if g is not None]
     first = _differentiable(first, kind)
     if not first:
         return None
-    return library.autograd.grad(sum((g * g).sum() for g in first), inputs, allow_unused=True)
+    return library.autograd.grad(sum(_real((g * g).sum()) for g in first), inputs, allow_unused=True)
+
+
+def _real(x):
+    """A number of which to take a derivative: of a complex one, both parts count."""
+    return x.real + 2 * x.imag if x.is_complex() else x
 
 
 def _differentiable(tensors, kind):
-    return [t for t in tensors if t.requires_grad and t.numel() and (t.dtype in DTYPES or kind is genesis.Tensor)]
+    return [t for t in tensors if t.requires_grad and t.numel() and (t.dtype in DTYPES | COMPLEX or kind is genesis.Tensor)]
 
 
 def _zeros_for_none(gradients, inputs):
@@ -438,5 +479,6 @@ def _described(sample):
 CHECKS = {
     "values": check_values, "gradients": check_gradients, "dtypes": check_dtypes, "methods": check_method,
     "in-place": check_in_place, "out": check_out, "strided": check_strided, "compile": check_compile, "second": check_second,
+    "complex": check_complex, "complex gradients": check_complex_gradients, "complex second": check_complex_second,
     "vmap": check_vmap, "jvp": check_jvp, "errors": check_errors,
 }

@@ -24,6 +24,7 @@ def test_the_digits_are_learned_and_drawn(tmp_path):
 SMALL = {
     "mnist_like_digits": ("--epochs", "2", "--copies", "2"),
     "cnn": ("--epochs", "1", "--pictures", "256"),
+    "bayes": ("--epochs", "2", "--numbers", "3"),
     "char_gpt": ("--steps", "4", "--layers", "1", "--width", "32", "--heads", "2", "--sample", "3"),
 }
 

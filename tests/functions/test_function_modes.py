@@ -3,7 +3,7 @@
 import threading
 
 import genesis
-from genesis.functions.overrides import OVERRIDES, FunctionMode
+from genesis.tensor.call_modes import OVERRIDES, FunctionMode
 
 
 class Names(FunctionMode):

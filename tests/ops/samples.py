@@ -20,6 +20,7 @@ INTERNAL = {
     "radam_update", "rprop_update", "adafactor_update", "muon_update", "sparse_adam_update",
     "im2col", "batch_statistics", "svd", "linalg_svd", "eigh", "matrix_exp", "recurrent",
     "linalg_lu", "linalg_lu_solve", "linalg_qr", "histogram_values", "mode_places", "nonzero_places",
+    "standard_gamma", "standard_beta", "dirichlet", "von_mises", "poisson", "binomial",
 }
 NAN_AS_NUMPY = {"sign", "sgn", "copysign"}  # where torch's treatment of NaN, or of its sign, is not NumPy's
 FLOATS = np.array([0.0, -0.0, 1, -1, 0.5, -0.5, 2.5, -3.7, 1e-3, 20, 100, np.inf, -np.inf, np.nan, 1.5, -2.5, 0.3, 7])
@@ -273,6 +274,8 @@ NOT_DIFFERENTIATED = {
     "muon_update": "computes in bfloat16: see tests/optim",
     "with_value": "its gradient is that of another value, by design",
     "uniform": "random", "normal": "random", "randint": "random",
+    **dict.fromkeys(("standard_gamma", "standard_beta", "dirichlet", "von_mises", "poisson", "binomial"),
+                    "random: see tests/distributions/test_gradients.py"),
 }
 KINKS = np.array([0.0, -0.0, 1, -1, 0.5, -0.5, 2, -3, 2.5, 30])
 

@@ -118,6 +118,21 @@ def test_a_step_that_does_not_fit_into_memory_leaves_the_model_as_it_was():
     assert weight.grad.tolist() == [1.0] * 3
 
 
+def test_what_took_a_gradient_in_a_step_that_failed_requires_none():
+    weight = genesis.ones(3, requires_grad=True)
+    total = genesis.zeros(3)
+    assert total.tolist() == [0.0] * 3
+    total.add_(weight)
+    too_large = genesis.zeros(1 << 44) * total.sum()
+    assert total.requires_grad
+    with pytest.raises(MemoryError, match="cannot allocate"):
+        too_large.sum().item()
+    del too_large
+    assert not total.requires_grad and total.is_leaf
+    total.add_(1.0)
+    assert total.tolist() == [1.0] * 3
+
+
 def test_a_step_that_cannot_be_compiled_leaves_the_model_as_it_was(monkeypatch):
     weight = genesis.ones(3, requires_grad=True)
     before = weight.tolist()

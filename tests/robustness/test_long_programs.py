@@ -16,6 +16,7 @@ import genesis
 from genesis.capture.replay import entry
 from genesis.codegen.cpu import program
 from genesis.codegen.segment import Segment
+from genesis.execution import flush as flushing
 from genesis.runtime import executor_ir, native
 from genesis.runtime.native import Block, NativeLaunch, NativeProgram
 from genesis.tracing.trie import fresh_roots
@@ -221,3 +222,43 @@ def test_a_handler_in_the_middle_reads_what_the_step_will_leave(form, signals):
         other.step(genesis.tensor(0.5))
         same(chain.values(), other.values())
         same(*looked, other.values())
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+def test_an_interrupt_from_the_keyboard_does_not_wait_for_a_long_program(compiled, monkeypatch):
+    for module in (executor_ir, entry):
+        monkeypatch.setattr(module, "PATIENCE", 5_000_000)
+    native._native_run.cache_clear()
+    fresh_roots()
+    weight, x = genesis.eye(500) * 0.5, genesis.ones(800, 500)
+
+    def step(x: genesis.Tensor) -> genesis.Tensor:
+        for _ in range(20):
+            x = (x @ weight) * 2.0
+        return x.sum()
+
+    run = genesis.compile(step) if compiled else step
+    for _ in range(2):
+        assert run(x).item() == 400_000
+    seen: list[tuple[int, int]] = []
+    is_half_done = flushing.has_overwritten
+
+    def noting(run: Any) -> bool:
+        if run is not None and run.completion.launches:
+            seen.append((run.completion.launches, len(run.plan.segments[-1].stages)))
+        return is_half_done(run)
+
+    monkeypatch.setattr(flushing, "has_overwritten", noting)
+    before = signal.signal(signal.SIGALRM, signal.default_int_handler)
+    try:
+        while not seen:  # it may come before the program has begun
+            signal.setitimer(signal.ITIMER_REAL, 0.01)
+            with pytest.raises(KeyboardInterrupt):
+                run(x).item()
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+        native._native_run.cache_clear()
+    (done, all_of_them), *_ = seen
+    assert 0 < done < all_of_them
+    assert run(x).item() == 400_000

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import Any, Final, TypeVar
 
 import genesis
@@ -55,6 +56,42 @@ config = Settings(cache_size_limit=8, recompile_limit=8)
 def list_backends(*exclude_tags: Any) -> list[str]:
     """The one that is used for all names."""
     return ["genesis"]
+
+
+def get_default_backend() -> str:
+    """The one that is used for all names."""
+    return "genesis"
+
+
+def set_default_backend(backend: object) -> None:
+    """Nothing: there is one."""
+
+
+# ---- which guards to keep: all, whatever is asked for; a compiled call is never replayed where one fails ----
+def keep_tensor_guards_unsafe(guard_entries: Any, keep_parameters: bool = False) -> list[bool]:
+    """That all of them are kept."""
+    return [True for _ in guard_entries]
+
+
+keep_portable_guards_unsafe = skip_all_guards_unsafe = skip_guard_on_globals_unsafe = keep_tensor_guards_unsafe
+skip_guard_on_all_nn_modules_unsafe = skip_guard_on_inbuilt_nn_modules_unsafe = keep_tensor_guards_unsafe
+
+
+def set_enable_guard_collectives(enabled: bool) -> bool:
+    """Whether they were: no."""
+    return False
+
+
+@dataclass
+class CacheInfo:
+    """What a cache holds, by kinds of entries; kernels persist on disk by themselves."""
+
+    artifacts: dict[str, list[str]] = field(default_factory=dict)
+
+
+def save_cache_artifacts() -> tuple[bytes, CacheInfo] | None:
+    """None: there is nothing to carry, as kernels persist on disk."""
+    return None
 
 
 def optimize(*args: Any, **kwargs: Any) -> Callable[[F], F]:
@@ -112,9 +149,6 @@ def fork(func: AnyFunction, *args: Any, **kwargs: Any) -> Any:
 def wait(future: Any) -> Any:
     """The result of `fork`."""
     return future
-
-
-replayable_module(__name__)
 
 
 replayable_module(__name__, but=("compile", "compile_module"))

@@ -12,16 +12,16 @@ import numpy as np
 import genesis
 from genesis.as_torch.names import version
 from genesis.as_torch.stand_ins.settings import no, nothing
-from genesis.as_torch.stand_ins.types import KINDS, legacy_tensor
+from genesis.as_torch.stand_ins.types import legacy_tensor
 from genesis.autograd import anomaly
 from genesis.functions.methods.by_element import REMOVED, removed
-from genesis.functions.methods.storage import TypedStorage, UntypedStorage  # noqa: F401
+from genesis.functions.methods.storage import STORAGES, TypedStorage, UntypedStorage  # noqa: F401
 from genesis.ir.dtypes import DType, bfloat16, float16
 from genesis.ir.replayable import replayable_module
 from genesis.ops import results
 from genesis.random import state_bytes
 from genesis.runtime.rng import default_generator
-from genesis.tensor.handle import Tensor, method
+from genesis.tensor.handle import Tensor
 from genesis.tracing.state import thread_state
 from genesis.utils.data.workers import thread_safe_generator  # noqa: F401
 
@@ -91,29 +91,7 @@ def get_rng_state(device: object = None) -> Tensor:
     return state_bytes(genesis.get_rng_state())
 
 
-# ---- storages ----
-class _StorageKind(type):
-    """The class of `torch.FloatStorage` and its kin: whatever storage has the dtype is an instance of it."""
-
-    dtype: DType
-
-    def __instancecheck__(cls, instance: object) -> bool:
-        return type(instance) is TypedStorage and instance.dtype is cls.dtype
-
-    def __call__(cls, *arguments: Any, **kwargs: Any) -> TypedStorage:
-        return TypedStorage(*arguments, dtype=cls.dtype)
-
-
-STORAGES = {name: _StorageKind(name, (), {"dtype": kind.dtype, "__module__": "torch"}) for name, kind in (
-    (name.replace("Tensor", "Storage"), kind) for name, kind in KINDS.items())}
-
-
-@method
-def storage_type(self: Tensor) -> type:
-    """The class of its storage by PyTorch's name: `torch.FloatStorage`."""
-    return next(kind for kind in STORAGES.values() if kind.dtype is self.dtype)
-
-
+# ---- files in memory ----
 def from_file(
     filename: str | os.PathLike[str], shared: bool | None = None, size: int | None = 0, *, dtype: DType | None = None,
     layout: object = None, device: object = None, pin_memory: bool = False, requires_grad: bool = False,

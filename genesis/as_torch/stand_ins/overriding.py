@@ -9,11 +9,12 @@ from typing import Any
 import genesis
 from genesis.as_torch.stand_ins.compilers import returned
 from genesis.as_torch.stand_ins.settings import no_effect, nothing
-from genesis.functions.overrides import FUNCTIONS, FunctionMode, asked_class, asking_none
+from genesis.functions.overrides import FUNCTIONS
 from genesis.functions.public_names import function_named, function_names
 from genesis.ir.annotations import AnyFunction, Options
 from genesis.ir.replayable import replayable_module
 from genesis.nn import functional
+from genesis.tensor.call_modes import FunctionMode, asked_class, asking_none
 from genesis.tensor.handle import Tensor
 
 

@@ -10,6 +10,7 @@ from types import FunctionType, GetSetDescriptorType, MemberDescriptorType, Modu
 from genesis.capture.guards.contents import CALLABLES, PLAIN, Contents
 from genesis.capture.guards.kinds import TUPLE_FIELD, is_librarys, unknown_base
 from genesis.capture.guards.known_functions import Builtin
+from genesis.ir.replayable import Described
 from genesis.nn.module import Module
 from genesis.tensor.handle import Tensor
 
@@ -37,14 +38,15 @@ class Attributes(Contents):
         if not isinstance(value, ModuleType | FunctionType):
             self.fail_if(f"{self.constant(value)}.__class__ is not {self.constant(type(value))}", f"the class of {label}")
             self.enter(type(value), f"the class of {label}")
-        # A module's layers and parameters are looked up by loops (`for layer in self`), which name no attribute.
-        if isinstance(value, Module):
+        # A module's layers and parameters are looked up by loops (`for layer in self`), which name no attribute; the
+        # attributes of what the library describes are looked up by its own code, which is not entered.
+        if isinstance(value, Module | Described):
             attributes = vars(value)
             name = self._dict_of(value)
             self._listed.add(id(value))  # names that are not there need no further guard
             self.fail_if(f"[*{name}] != {self.constant([*attributes])}", f"the attributes of {label}")
             for key, item in attributes.items():
-                if isinstance(item, Tensor | Module):
+                if isinstance(item, Tensor | Module) or isinstance(value, Described):
                     self.visit(f"{name}[{key!r}]", item, f"{label}.{key}")
                     self._seen.add((id(value), key))
         # Every name of every function that ran, on every object met: too many guards, but none is missing.

@@ -149,6 +149,8 @@ class Results:
             value = ("constant", tensor._array)
             if id(tensor._array) not in recorder.constants:
                 recorder.refuse("a tensor is returned whose value is none of the program's")
+        elif tensor.dtype is not base.dtype:
+            recorder.refuse("a view of the parts of a complex tensor is returned")
         elif tensor._array.node.differentiable:
             recorder.refuse("a view with a derivation of its own is returned")
         flags = [(name, flag) for name in _FLAGS if (flag := getattr(tensor, name)) != getattr(Tensor, name, False)]
@@ -210,7 +212,7 @@ class Results:
             result._seen -= recipe.lag
         if value is None:
             whole = root._array
-            memory = whole.memory.at(recipe.layout, whole.node.dtype)  # type: ignore[union-attr, arg-type]
+            memory = whole.memory.at(recipe.layout, whole.node.dtype, whole.node.dtype)  # type: ignore[union-attr, arg-type]
             result._array = Array.realized(memory.buffer, memory.layout, whole.node.dtype)
         elif value[0] == "constant":
             result._array = copied(value[1])

@@ -64,7 +64,7 @@ class SourceTable:
                 return InputSource(source, None, copied)
         # A view of its own: a replay takes the same part of its root's memory, wherever that lies then.
         root = tensor if tensor is None or tensor._base is None else tensor._base
-        state = None if root is None else self.states.get(root)
+        state = None if root is None or root.dtype is not array.node.dtype else self.states.get(root)
         if root is not None and state is not None and (whole := state.array.memory) is not None:
             source = self.source_of(root)
             if source is not None and whole.buffer is memory.buffer:

@@ -7,6 +7,7 @@ from functools import partial
 
 from llvmlite import ir
 
+from genesis.codegen.cpu.complex_memory import Pair
 from genesis.codegen.cpu.lanes import Lanes
 from genesis.codegen.cpu.registers import FLOATING, REGISTER_TYPE, UNSIGNED
 from genesis.codegen.cpu.vector_math import FUNCTIONS
@@ -93,6 +94,17 @@ class Arithmetic:
         one = b.select(b.compare(">", x, 0, self.dtype), self.constant(1), self.constant(0))
         signed = one if self.dtype in UNSIGNED else b.select(b.compare("<", x, 0, self.dtype), self.constant(-1), one)
         return b.select(b.is_nan(x), x, signed) if self.floating else signed
+
+    # ---- complex numbers: a pair of registers ----
+
+    def complex(self, x: ir.Value, y: ir.Value) -> Pair:
+        return Pair(x, y)
+
+    def real(self, z: Pair) -> ir.Value:
+        return z.x
+
+    def imag(self, z: Pair) -> ir.Value:
+        return z.y
 
     # ---- predicates ----
 

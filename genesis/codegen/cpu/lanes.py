@@ -201,12 +201,15 @@ class Lanes(Vectors):
         """Store adjacent elements; lanes outside `mask` are not written. `past_caches` wants `pointer` aligned to 64."""
         x = self.to_memory(self.splat(x), dtype)
         if past_caches:
-            written = self.builder.store(x, pointer, align=64)
-            written.set_metadata("nontemporal", self.builder.module.add_metadata([ir.Constant(I32, 1)]))
+            self._store_past_caches(x, pointer)
         elif mask is None:
             self.builder.store(x, pointer, align=SIZE[x.type.element])
         else:
             self._masked("store", ir.VoidType(), [x, pointer, mask], x.type, 1)
+
+    def _store_past_caches(self, x: ir.Value, pointer: ir.Value) -> None:
+        written = self.builder.store(x, pointer, align=64)
+        written.set_metadata("nontemporal", self.builder.module.add_metadata([ir.Constant(I32, 1)]))
 
     def store_uniform(self, x: ir.Value, pointer: ir.Value, dtype: str) -> None:
         x = self.to_memory(x, dtype)
@@ -238,9 +241,13 @@ class Lanes(Vectors):
         return self.from_memory(self.builder.shuffle_vector(wide, wide, every), dtype)
 
     def wide_store(
-        self, values: Mapping[int, ir.Value], pointer: ir.Value, dtype: str, stride: int, mask: ir.Value | None = None
+        self, values: Mapping[int, ir.Value], pointer: ir.Value, dtype: str, stride: int, mask: ir.Value | None = None,
+        *, past_caches: bool = False,
     ) -> None:
-        """`values[offset]` to every `stride`-th element from number `offset` on; others are not written."""
+        """`values[offset]` to every `stride`-th element from number `offset` on; others are not written.
+
+        `past_caches` wants all of them, and `pointer` aligned to 64.
+        """
         found = {offset: self.to_memory(self.splat(x), dtype) for offset, x in values.items()}
         element = next(iter(found.values())).type.element
         count = 1 << (stride - 1).bit_length()
@@ -252,7 +259,9 @@ class Lanes(Vectors):
         order = [(n % stride) * self.width + n // stride for n in range(self.width * stride)]
         wide = self.builder.shuffle_vector(parts[0], parts[0], constants(I32, order))
         chosen = self._spread_mask(stride, found, mask)
-        if chosen is None:
+        if past_caches:
+            self._store_past_caches(wide, pointer)
+        elif chosen is None:
             self.builder.store(wide, pointer, align=SIZE[element])
         else:
             self._masked("store", ir.VoidType(), [wide, pointer, chosen], wide.type, 1)

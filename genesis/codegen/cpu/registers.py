@@ -1,7 +1,8 @@
 """Registers: the LLVM type of each dtype in a register and in memory, and constants of these types.
 
 A value is *uniform* (a scalar `T`) or *varying* (`<width x T>`, one element per lane). A dtype is a string. `bool` is i1 in
-a register and i8 in memory; `float16` and `bfloat16` live in memory only.
+a register and i8 in memory; `float16` and `bfloat16` live in memory only. A complex number is two registers, its parts, and
+no operation of `Lanes` but those on memory knows it.
 """
 
 from __future__ import annotations
@@ -25,6 +26,9 @@ REGISTER_TYPE: dict[str, ir.Type] = {
     "float8_e4m3fn": I8, "float8_e5m2": I8,  # moved alone
 }  # fmt: skip
 MEMORY_TYPE: dict[str, ir.Type] = REGISTER_TYPE | {"float16": HALF, "bfloat16": I16, "bool": I8}
+PART = {"complex64": "float32", "complex128": "float64"}  # the dtype of a complex number's parts
+for _complex, _part in PART.items():
+    MEMORY_TYPE[_complex] = ir.ArrayType(REGISTER_TYPE[_part], 2)
 FLOATING = frozenset({"float64", "float32", "float16", "bfloat16"})
 UNSIGNED = frozenset({"bool", "uint8", "uint16", "uint32", "uint64"})
 

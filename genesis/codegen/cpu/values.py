@@ -10,8 +10,9 @@ from genesis.codegen.cpu.addressing import (
     address, flat_index, known_stride, lane_offsets, lane_stride, load_strided, store_strided,
 )
 from genesis.codegen.cpu.arithmetic import Arithmetic
+from genesis.codegen.cpu.complex_memory import Pair, load_pair, store_pair
 from genesis.codegen.cpu.nest import LINE, Nest
-from genesis.codegen.cpu.registers import I64, is_varying
+from genesis.codegen.cpu.registers import I64, PART, is_varying
 from genesis.codegen.cpu.vector_math import random_bits
 from genesis.lower.kernel import REDUCTIONS, Access, Instruction
 from genesis.ops.registry import PRIMITIVES
@@ -65,6 +66,8 @@ def _compute(nest: Nest, i: Instruction) -> ir.Value:
     dtype = i.dtype.name
     if i.name == "word":
         (word,) = nest.extra_words(i)
+        if dtype in PART:  # a zero where there are no elements
+            return Pair(*[lanes.constant(PART[dtype], 0)] * 2)
         return lanes.convert(word, "float64" if word.type == ir.DoubleType() else "int64", dtype)
     if i.name == "load":
         assert i.access is not None
@@ -90,6 +93,8 @@ def _compute(nest: Nest, i: Instruction) -> ir.Value:
 def _read(nest: Nest, access: Access, dtype: str, indirect: ir.Value | None) -> ir.Value:
     lanes = nest.lanes
     start, stride = address(nest, access), lane_stride(nest, access)
+    if dtype in PART:
+        return _read_pair(nest, start, stride, dtype, indirect)
     if indirect is not None and not is_varying(indirect):
         start, indirect = lanes.element_pointer(start, indirect, dtype), None
     if indirect is not None:
@@ -100,6 +105,15 @@ def _read(nest: Nest, access: Access, dtype: str, indirect: ir.Value | None) -> 
     if stride == 1:
         return lanes.load(start, dtype, nest.mask)
     return lanes.gather(start, lane_offsets(nest, stride), dtype, nest.mask)
+
+
+def _read_pair(nest: Nest, start: ir.Value, stride: int | str, dtype: str, indirect: ir.Value | None) -> Pair:
+    lanes = nest.lanes
+    if indirect is not None and not is_varying(indirect):
+        start, indirect = lanes.element_pointer(start, indirect, dtype), None
+    if indirect is not None and stride != 0:
+        indirect = lanes.add(indirect, lane_offsets(nest, stride))
+    return load_pair(lanes, start, indirect, stride if isinstance(stride, int) else nest.named(stride), dtype, nest.mask)
 
 
 def _random(nest: Nest, i: Instruction, seed: ir.Value, start: ir.Value) -> ir.Value:
@@ -160,21 +174,30 @@ def stored(nest: Nest, i: Instruction, value: ir.Value) -> None:
         store_strided(nest, i, value, known)
         return
     start = address(nest, i.access)
-    if stride == 0:
+    if stride == 1:
+        _store(nest, i, value if isinstance(value, Pair) else lanes.splat(value), start)
+    elif isinstance(value, Pair):
+        store_pair(lanes, value, start, stride if isinstance(stride, int) else nest.named(stride), dtype, nest.mask)
+    elif stride == 0:
         lanes.store_uniform(value, start, dtype)
-    elif stride == 1:
-        _store(nest, i, lanes.splat(value), start)
     else:
         lanes.scatter_store(lanes.splat(value), start, lane_offsets(nest, stride), dtype, nest.mask)
 
 
-def _store(nest: Nest, i: Instruction, value: ir.Value, start: ir.Value) -> None:
+def _store(nest: Nest, i: Instruction, value: ir.Value | Pair, start: ir.Value) -> None:
     """A vector to adjacent elements; past the caches where the store streams and the vector is whole and aligned."""
     # Measured: a fifth off kernels with one output, since no line is read in order to be overwritten.
     b, lanes, dtype = nest.builder, nest.lanes, i.dtype.name
     assert i.access is not None
+
+    def store(mask: ir.Value | None, past_caches: bool = False) -> None:
+        if isinstance(value, Pair):
+            lanes.wide_store(dict(enumerate(value)), start, PART[dtype], 2, mask, past_caches=past_caches)
+        else:
+            lanes.store(value, start, dtype, mask, past_caches=past_caches)
+
     if i.access.pointer not in nest.streams:
-        lanes.store(value, start, dtype, nest.mask)
+        store(nest.mask)
         return
     # One comparison decides: `streams` is 0 or 1, `unaligned` is 0 where the store is aligned and unmasked.
     unaligned = b.and_(b.ptrtoint(start, I64), I64(LINE - 1))
@@ -182,9 +205,9 @@ def _store(nest: Nest, i: Instruction, value: ir.Value, start: ir.Value) -> None
         unaligned = b.or_(unaligned, b.zext(b.not_(lanes.extract(nest.mask, lanes.width - 1)), I64))
     with b.if_else(b.icmp_unsigned(">", nest.streams[i.access.pointer], unaligned)) as (past_caches, through_caches):
         with past_caches:
-            lanes.store(value, start, dtype, past_caches=True)
+            store(None, past_caches=True)
         with through_caches:
-            lanes.store(value, start, dtype, nest.mask)
+            store(nest.mask)
 
 
 def _scatter(nest: Nest, i: Instruction) -> None:

@@ -73,6 +73,7 @@ FLOAT = COMPARISONS | {
     "sqrt": "math.sqrt({0})",
     "floor": "math.floor({0})", "ceil": "math.ceil({0})", "trunc": "math.trunc({0})", "round": "libdevice.rint{f}({0})",
     "isnan": "{0} != {0}", "isinf": "abs({0}) == {t}(math.inf)", "isfinite": "abs({0}) < {t}(math.inf)",
+    "complex": "complex({0}, {1})",
 } | {row.name: row.cuda for row in PRIMITIVES.values() if row.cuda}
 INTEGER = COMPARISONS | {
     "add": "{t}({0} + {1})", "sub": "{t}({0} - {1})", "mul": "{t}({0} * {1})", "neg": "{t}(-{0})", "abs": "{t}(abs({0}))",
@@ -94,6 +95,9 @@ BOOL = COMPARISONS | {
 }
 
 
+COMPLEX = {"real": "{0}.real", "imag": "{0}.imag", "complex": "complex({0}, {1})"}  # all else is arithmetic of parts
+
+
 class Arithmetic:
     """The elementwise primitives on values of one dtype, as text. `operand` is the arguments' dtype where it differs."""
 
@@ -103,6 +107,8 @@ class Arithmetic:
 
     @property
     def table(self) -> Mapping[str, str]:
+        if self.operand.startswith("complex"):
+            return COMPLEX
         return FLOAT if self.operand in FLOATING else BOOL if self.operand == "bool" else INTEGER
 
     def apply(self, name: str, emit: Callable[..., Any] | None, values: Sequence[str]) -> str:

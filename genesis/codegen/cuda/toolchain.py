@@ -36,7 +36,10 @@ if SIMULATED:
     simulator.BlockManager = Block
 
 
-_NAMES = ("float64", "float32", "float16", "int64", "int32", "int16", "int8", "uint64", "uint32", "uint16", "uint8")
+_NAMES = (
+    "complex128", "complex64", "float64", "float32", "float16", "int64", "int32", "int16", "int8", "uint64", "uint32", "uint16",
+    "uint8",
+)
 DTYPES: dict[str, Any] = {name: getattr(np if SIMULATED else types, name) for name in _NAMES}
 _lock = threading.RLock()
 F = TypeVar("F", bound=AnyFunction)

@@ -19,6 +19,8 @@ from genesis.ir.dtypes import (
     as_dtype,
     bfloat16,
     bool_,
+    complex64,
+    complex128,
     float8_e4m3fn,
     float16,
     float32,
@@ -97,12 +99,24 @@ def __bool__(self: Tensor) -> bool:
 
 @method
 def __float__(self: Tensor) -> float:
-    return float(self.item())
+    return float(_real_item("float", self))
+
+
+@method
+def __complex__(self: Tensor) -> complex:
+    return complex(self.item())
 
 
 @method
 def __int__(self: Tensor) -> int:
-    return int(self.item())
+    return int(_real_item("int", self))
+
+
+def _real_item(name: str, tensor: Tensor) -> bool | int | float:
+    number = tensor.item()
+    if isinstance(number, complex):
+        raise TypeError(f"{name}: wants a real number, got {number}; take its real or imag, or abs()")
+    return number
 
 
 @method
@@ -215,6 +229,7 @@ def _dtype_method(name: str, dtype: DType) -> None:
 for _name, _dtype in {
     "float": float32, "double": float64, "half": float16, "bfloat16": bfloat16, "long": int64, "int": int32,
     "short": int16, "char": int8, "byte": uint8, "bool": bool_,
+    "cfloat": complex64, "cdouble": complex128,
 }.items():
     _dtype_method(_name, _dtype)
 

@@ -174,14 +174,14 @@ def _never(name: str, kind: str) -> None:
 
     answer.__name__ = answer.__qualname__ = name
     answer.__module__, answer.__doc__ = "genesis", f"False: there are no {kind} tensors here."
-    if name in ("is_complex", "is_conj", "is_neg"):
+    if name in ("is_conj", "is_neg"):
         function()(method(answer))
     else:
         attribute(answer)
 
 
 for _name, _kind in {
-    "is_sparse": "sparse", "is_quantized": "quantized", "is_nested": "nested", "is_meta": "meta", "is_complex": "complex",
+    "is_sparse": "sparse", "is_quantized": "quantized", "is_nested": "nested", "is_meta": "meta",
     "is_conj": "lazily conjugated", "is_neg": "lazily negated",
 }.items():
     _never(_name, _kind)

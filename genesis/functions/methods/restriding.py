@@ -46,6 +46,8 @@ def as_strided(input: Tensor, size: Sequence[int], stride: Sequence[int], storag
     """
     array_of(input)
     root = input if input._base is None else input._base
+    if input.dtype is not root.dtype:
+        raise RuntimeError(f"as_strided: a {input.dtype.name} view of {root.dtype.name} storage; clone() it first")
     own = input.layout
     at = _strided("as_strided", size, stride, own.offset if storage_offset is None else storage_offset, root.numel())
     whole = own == contiguous_layout(own.shape) and numel(own.shape) == root.numel()

@@ -18,7 +18,6 @@ from genesis.runtime.devices import DeviceLike
 from genesis.tensor.dispatch import call
 from genesis.tensor.from_python import from_data
 from genesis.tensor.handle import Operand, Tensor, attribute, method
-from genesis.tensor.out import takes_out
 from genesis.tensor.views import view
 
 
@@ -35,50 +34,6 @@ def mT(self: Tensor) -> Tensor:
     if self.ndim < 2:
         raise ArgumentError(f"mT: wants two axes at least, got shape {self.shape}")
     return view(self, "transpose", -2, -1)
-
-
-@attribute
-def H(self: Tensor) -> Tensor:
-    """The transpose of a matrix."""
-    if self.ndim not in (0, 2):
-        raise ArgumentError(f"H: wants a matrix, got shape {self.shape}")
-    return self.T
-
-
-@attribute
-def mH(self: Tensor) -> Tensor:
-    """The last two axes exchanged: real matrices are their own conjugates."""
-    return self.adjoint()
-
-
-@function()
-@method
-def adjoint(self: Tensor) -> Tensor:
-    """The last two axes exchanged."""
-    if self.ndim < 2:
-        raise ArgumentError(f"adjoint: wants two axes at least, got shape {self.shape}")
-    return view(self, "transpose", -2, -1)
-
-
-@function("real", "resolve_conj", "resolve_neg")
-@method
-def conj(self: Tensor) -> Tensor:
-    """The tensor itself: it is real."""
-    return self
-
-
-@function()
-@method
-@takes_out
-def conj_physical(self: Tensor) -> Tensor:
-    """The tensor itself: it is real."""
-    return self
-
-
-@attribute
-def real(self: Tensor) -> Tensor:
-    """The tensor itself: it is real."""
-    return self
 
 
 @function()

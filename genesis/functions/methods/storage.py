@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 
 from genesis.functions.creation import empty, from_numpy
+from genesis.functions.methods.inspection import TYPES
 from genesis.functions.methods.restriding import as_strided
 from genesis.functions.methods.shaping import new_tensor
 from genesis.functions.overrides import function
-from genesis.ir.dtypes import DType, get_default_dtype, uint8, uint64
+from genesis.ir.dtypes import DTYPES, DType, get_default_dtype, uint8, uint64
 from genesis.ir.errors import ArgumentError
 from genesis.ir.replayable import replayable_module
 from genesis.ops.layout import contiguous_layout
@@ -177,6 +178,29 @@ def untyped_storage(self: Tensor) -> UntypedStorage:
 def storage(self: Tensor) -> TypedStorage:
     """The elements that this tensor and its views share."""
     return TypedStorage(self)
+
+
+# ---- PyTorch's classes of storages, by dtype ----
+class _StorageKind(type):
+    """The class of `FloatStorage` and its kin: whatever storage has the dtype is an instance of it."""
+
+    dtype: DType
+
+    def __instancecheck__(cls, instance: object) -> bool:
+        return type(instance) is TypedStorage and instance.dtype is cls.dtype
+
+    def __call__(cls, content: int | Sequence[float] = 0) -> TypedStorage:
+        return TypedStorage(content, dtype=cls.dtype)
+
+
+STORAGES = {name: _StorageKind(name, (), {"dtype": DTYPES[kind], "__module__": "torch"}) for name, kind in (
+    (name.replace("Tensor", "Storage"), kind) for name, kind in TYPES.items())}
+
+
+@method
+def storage_type(self: Tensor) -> type:
+    """The class of its storage by PyTorch's name, `FloatStorage`."""
+    return next(kind for kind in STORAGES.values() if kind.dtype is self.dtype)
 
 
 # ---- a tensor on another storage ----

@@ -8,10 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from genesis.functions.overrides import FUNCTIONS, NUMPY_NAMES, OVERRIDES, PUBLIC, route, routed
+from genesis.functions.overrides import FUNCTIONS, NUMPY_NAMES, route, routed
 from genesis.ir.annotations import AnyFunction, Arguments, Attributes
 from genesis.ir.replayable import replayable_module
 from genesis.ops.registry import OPERATIONS, Operation
+from genesis.tensor.call_modes import OVERRIDES, PUBLIC
 from genesis.tensor.dispatch import call
 from genesis.tensor.handle import Tensor
 from genesis.tensor.in_place import in_place
@@ -115,7 +116,7 @@ def _binary_operator(operation: Operation) -> AnyFunction:
 
 def _equality_operator(operation: Operation) -> AnyFunction:
     def method(self: Tensor, other: Any) -> Any:
-        if not isinstance(other, Tensor | int | float | np.generic | np.ndarray):
+        if not isinstance(other, Tensor | int | float | complex | np.generic | np.ndarray):
             return NotImplemented  # so that a tensor is not None, nor equal to a string
         return (route if OVERRIDES else call)(operation, (self, other))
 

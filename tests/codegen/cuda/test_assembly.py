@@ -104,6 +104,10 @@ def elementwise():
             yield [getattr(genesis, name)(x) for name in row.split()]
         for row in PAIRS:
             yield [getattr(genesis, name)(x, y) for name in row.split()]
+    for dtype in (genesis.float32, genesis.float64):
+        z = genesis.complex(normal(9).to(dtype), normal(9).to(dtype)).clone()
+        execute.flush_all()
+        yield [z * z.conj() / (z + 1j), z.exp().abs(), z[::2].T.clone()]
     for dtype in (genesis.int64, genesis.uint8):
         x = genesis.tensor([3, 4, 5], dtype=dtype)
         for row in WHOLE:

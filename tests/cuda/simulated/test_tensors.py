@@ -18,6 +18,8 @@ HERE, THERE = genesis.device("cpu"), genesis.device("cuda")
 SQUARE = np.arange(12, dtype=np.float32).reshape(3, 4) / 4 - 1
 COMPUTED = {
     "elementwise": lambda x: (x * 2 + 1).tanh() - x.abs().sqrt() / (x.exp() + 3),
+    "complex": lambda x: genesis.complex(x, x + 1).exp() / genesis.complex(x, -x) * 1j,
+    "parts": lambda x: (genesis.complex(x, x + 1)[1:, ::2] @ genesis.complex(x[:2, :2], -x[:2, :2])).abs().sum(),
     "numbers": lambda x: 1 - x**2 + 0.25 * x,
     "integers": lambda x: (x * 4).long() // 3 % 2,
     "comparison": lambda x: (x > 0) & (x < 1),

@@ -1,0 +1,50 @@
+"""More names of `torch.autograd` and `torch.autograd.graph`: settings of PyTorch's engine, which are accepted."""
+
+from __future__ import annotations
+
+import contextlib
+import enum
+from collections.abc import Iterator
+
+from genesis.as_torch.stand_ins.overriding import TorchDispatchMode  # noqa: F401
+from genesis.as_torch.stand_ins.settings import no, no_effect, nothing
+from genesis.ir.replayable import replayable_module
+
+is_view_replay_enabled = kineto_available = no
+enforce_grad_layout_policy = region_activation_memory_budget = no_effect
+set_override_stale_capture_stream = set_warn_on_accumulate_grad_stream_mismatch = nothing
+_multithreading = [True]
+
+
+def is_multithreading_enabled() -> bool:
+    """What was set: backward is a program, which has the library's threads."""
+    return _multithreading[0]
+
+
+@contextlib.contextmanager
+def _restored(before: bool) -> Iterator[None]:
+    try:
+        yield
+    finally:
+        _multithreading[0] = before
+
+
+def set_multithreading_enabled(mode: bool) -> contextlib.AbstractContextManager[None]:
+    """What `is_multithreading_enabled` gives from now on; as a context, until its end."""
+    before, _multithreading[0] = _multithreading[0], mode
+    return _restored(before)
+
+
+class ProfilerActivity(enum.Enum):
+    """What a profiler looks at."""
+
+    CPU, XPU, MTIA, CUDA, HPU, PrivateUse1 = range(6)
+
+
+class ProfilerState(enum.Enum):
+    """How a profiler looks."""
+
+    Disabled, CPU, CUDA, NVTX, ITT, PRIVATEUSE1, KINETO, KINETO_GPU_FALLBACK, KINETO_PRIVATEUSE1_FALLBACK = range(9)
+
+
+replayable_module(__name__)

@@ -1,0 +1,105 @@
+"""Datasets by functions of datasets, by PyTorch's names: `IterDataPipe`, `MapDataPipe`; and decorators around them."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from genesis.as_torch.stand_ins.compilers import returned
+from genesis.as_torch.stand_ins.settings import no_effect
+from genesis.utils.data import Dataset, IterableDataset
+
+argument_validation = runtime_validation = returned
+runtime_validation_disabled = guaranteed_datapipes_determinism = no_effect
+
+
+def non_deterministic(arg: Any) -> Any:
+    """A decorator that changes nothing."""
+    return arg if isinstance(arg, type) else returned
+
+
+class DataChunk(list[Any]):
+    """A list of samples."""
+
+    def raw_iterator(self) -> Iterator[Any]:
+        """The samples."""
+        return iter(self)
+
+
+class IterDataPipe(IterableDataset):
+    """An iterable dataset with functions that make others of it.
+
+    >>> class Numbers(IterDataPipe):
+    ...     def __iter__(self):
+    ...         yield from range(6)
+    >>> [*Numbers().filter(lambda x: x % 2).map(lambda x: x * 10).batch(2)]
+    [[10, 30], [50]]
+    """
+
+    def map(self, fn: Callable[[Any], Any]) -> IterDataPipe:
+        """`fn` of each sample."""
+        return _Piped(lambda: (fn(sample) for sample in self))
+
+    def filter(self, filter_fn: Callable[[Any], bool]) -> IterDataPipe:
+        """The samples for which `filter_fn` holds."""
+        return _Piped(lambda: (sample for sample in self if filter_fn(sample)))
+
+    def batch(self, batch_size: int, drop_last: bool = False) -> IterDataPipe:
+        """Lists of `batch_size` samples."""
+        return _Piped(lambda: _batches(iter(self), batch_size, drop_last))
+
+    def shuffle(self, *, buffer_size: int = 10000) -> IterDataPipe:
+        """The samples in random order, within a buffer of so many."""
+        return _Piped(lambda: _shuffled(iter(self), buffer_size))
+
+
+DFIterDataPipe = IterDataPipe
+
+
+class _Piped(IterDataPipe):
+    def __init__(self, samples: Callable[[], Iterator[Any]]) -> None:
+        self._samples = samples
+
+    def __iter__(self) -> Iterator[Any]:
+        return self._samples()
+
+
+def _batches(samples: Iterator[Any], size: int, drop_last: bool) -> Iterator[DataChunk]:
+    chunk = DataChunk()
+    for sample in samples:
+        chunk.append(sample)
+        if len(chunk) == size:
+            yield chunk
+            chunk = DataChunk()
+    if chunk and not drop_last:
+        yield chunk
+
+
+def _shuffled(samples: Iterator[Any], size: int) -> Iterator[Any]:
+    held: list[Any] = []
+    for sample in samples:
+        held.append(sample)
+        if len(held) > size:
+            yield held.pop(random.randrange(len(held)))
+    random.shuffle(held)
+    yield from held
+
+
+class MapDataPipe(Dataset):
+    """A dataset by positions, with a function that makes another of it."""
+
+    def map(self, fn: Callable[[Any], Any]) -> MapDataPipe:
+        """`fn` of each sample."""
+        return _Mapped(self, fn)
+
+
+class _Mapped(MapDataPipe):
+    def __init__(self, source: Any, fn: Callable[[Any], Any]) -> None:
+        self._source, self._fn = source, fn
+
+    def __getitem__(self, index: Any) -> Any:
+        return self._fn(self._source[index])
+
+    def __len__(self) -> int:
+        return len(self._source)

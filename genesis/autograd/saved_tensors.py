@@ -1,0 +1,139 @@
+"""Hooks on what is kept for backward: each operation's operands are packed when it is called, and unpacked when backward comes.
+
+What a program keeps is decided when it is lowered, and no operation keeps anything by itself. Within these hooks each does:
+it becomes a node of its own, which holds what `pack` made of the operands that its gradient reads, and computes again from
+what `unpack` makes of that. This is slow, and is for what cannot be had otherwise: a disk, another device, a quantized copy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from genesis.autograd.backward_pass import BackwardPass
+from genesis.autograd.custom import Context, Deferred, record_custom
+from genesis.ir.annotations import AnyFunction, Options, Tree
+from genesis.pytree import leaves_of, map_tree, with_leaves
+from genesis.runtime.devices import Device
+from genesis.tensor.call_modes import FunctionMode
+from genesis.tensor.dispatch import array_of
+from genesis.tensor.handle import Tensor, tensor_of
+from genesis.tensor.modes import autocast
+from genesis.tracing.state import current_trace, recording, thread_state
+
+__all__ = ["save_on_cpu", "saved_tensors_hooks"]
+
+Pack = Callable[[Tensor], Any]
+Unpack = Callable[[Any], Tensor]
+_TENSOR = object()  # where an argument was one
+# Operations whose gradient reads no operand: there is nothing to keep of them.
+LINEAR = {
+    "add", "sub", "neg", "sum", "mean", "reshape", "view", "permute", "transpose", "t", "expand", "squeeze", "unsqueeze",
+    "flatten", "unflatten", "narrow", "select", "slice", "subscript", "flip", "cat", "stack", "clone", "to_dtype", "detach",
+    "movedim", "swapaxes", "contiguous", "chunk", "split", "unbind", "diagonal", "roll", "tile", "broadcast_to", "rsub",
+}
+
+
+class saved_tensors_hooks(FunctionMode):
+    """Within it, `pack_hook` is given each tensor that an operation's gradient reads, and `unpack_hook`, in backward, what that
+    made of it: it returns the tensor again, of its shape and dtype.
+
+    A tensor is packed by each operation that reads it. Operations in place, and those that read nothing, pack nothing. What is
+    unpacked has no derivation: backward with create_graph raises RuntimeError.
+
+    >>> kept = []
+    >>> x = genesis.tensor([2., 3.], requires_grad=True)
+    >>> with genesis.autograd.graph.saved_tensors_hooks(lambda t: kept.append(t) or len(kept) - 1, lambda i: kept[i]):
+    ...     y = (x * x).sum()
+    >>> y.backward()
+    >>> x.grad, len(kept)
+    (tensor([4., 6.]), 2)
+    """
+
+    refusal: str | None = None  # why they are not to be entered
+
+    def __init__(self, pack_hook: Pack, unpack_hook: Unpack) -> None:
+        self.pack_hook, self.unpack_hook = pack_hook, unpack_hook
+
+    def __enter__(self) -> FunctionMode:
+        if saved_tensors_hooks.refusal is not None:
+            raise RuntimeError(saved_tensors_hooks.refusal)
+        return super().__enter__()
+
+    def intercept(self, function: AnyFunction, args: Sequence[Any], kwargs: Options) -> Tree:
+        given = [a for a in leaves_of((args, kwargs)) if isinstance(a, Tensor)]
+        carries = thread_state.grad_enabled and any(t.requires_grad for t in given)
+        if not carries or function.__name__ in LINEAR:
+            return function(*args, **kwargs)
+        arrays = [array_of(t) for t in given]
+        with recording(False) as again, again:
+            outcome = function(*args, **kwargs)
+        results = leaves_of(outcome)
+        if any(array_of(t) is not array for t, array in zip(given, arrays, strict=True)) or not any(
+            isinstance(r, Tensor) and r.dtype.is_floating_point for r in results
+        ):
+            return function(*args, **kwargs)  # it writes to its arguments, or has no gradient
+        packed = [self.pack_hook(t.detach()) for t in given]
+        context = Context()
+        context.mark_non_differentiable(*[r for r in results if isinstance(r, Tensor) and not r.dtype.is_floating_point])
+        context.set_materialize_grads(False)
+        bare = map_tree(lambda a: _TENSOR if isinstance(a, Tensor) else a, (tuple(args), dict(kwargs)))
+        cast_as_now = autocast(dtype=thread_state.autocast, enabled=thread_state.autocast is not None)(function)
+        kinds = [(t.shape, t.dtype, t.requires_grad) for t in given]
+
+        def backward(context: Context, *gradients: Tensor | None) -> Deferred:
+            return self._again(cast_as_now, bare, packed, kinds, gradients)
+
+        inputs = [(t, array) if t.requires_grad else None for t, array in zip(given, arrays, strict=True)]
+        return with_leaves(outcome, iter(record_custom(function.__name__, backward, context, inputs, results, {})))
+
+    def _again(
+        self, function: AnyFunction, bare: Tree, packed: Sequence[Any], kinds: Sequence[tuple[Any, ...]],
+        gradients: Sequence[Tensor | None],
+    ) -> Deferred:
+        """The operation once more, on what was unpacked, and the pass from its results back to that."""
+        if thread_state.grad_enabled:
+            raise RuntimeError("saved_tensors_hooks: what is unpacked has no derivation, so create_graph=True is not for these")
+        device: Device = next(array_of(g).device for g in gradients if g is not None)
+        with recording(False) as again, again:
+            operands = [self._unpacked(held, shape, dtype) for held, (shape, dtype, _) in zip(packed, kinds, strict=True)]
+        with recording(True) as again, again:
+            copies = [t.detach().clone().requires_grad_(carries) for t, (*_, carries) in zip(operands, kinds, strict=True)]
+            starts = [array_of(t.view_as(t)) if t.requires_grad else array_of(t) for t in copies]
+            trace = current_trace(device)
+            inner = BackwardPass(False, False, until=(trace, len(trace.nodes) - 1))
+            tensors = iter([tensor_of(array, array.node.differentiable) for array in starts])
+            args, kwargs = map_tree(lambda a: next(tensors) if a is _TENSOR else a, bare)
+            results = leaves_of(function(*args, **kwargs))
+        for result, gradient in zip(results, gradients, strict=True):
+            if gradient is not None:
+                inner.start(result, gradient)
+
+        def answers() -> list[Tensor | None]:
+            arrived_at = inner.pending.get(trace, {})
+            arrived = [arrived_at.pop(a.index, None) if a.node.differentiable else None for a in starts]
+            return [None if array is None else tensor_of(array, array.node.differentiable) for array in arrived]
+
+        return Deferred(inner, answers)
+
+    def _unpacked(self, held: Any, shape: Any, dtype: Any) -> Tensor:
+        found = self.unpack_hook(held)
+        if not isinstance(found, Tensor) or found.shape != shape or found.dtype is not dtype:
+            got = f"{found.dtype.name} {found.shape}" if isinstance(found, Tensor) else type(found).__name__
+            raise RuntimeError(f"saved_tensors_hooks: unpack_hook returned {got}; want what was packed, {dtype.name} {shape}")
+        return found
+
+
+class save_on_cpu(saved_tensors_hooks):
+    """Within it, what the gradients of operations read is kept on the CPU, and comes back when backward needs it.
+
+    >>> x = genesis.tensor([2., 3.], requires_grad=True)
+    >>> with genesis.autograd.graph.save_on_cpu():
+    ...     y = x.exp().sum()
+    >>> y.backward()
+    >>> genesis.allclose(x.grad, x.exp())
+    True
+    """
+
+    def __init__(self, pin_memory: bool = False, device_type: str = "cuda") -> None:
+        super().__init__(lambda t: (t.device, t.cpu()), lambda held: held[1].to(held[0]))

@@ -1,0 +1,59 @@
+"""Complex numbers between memory, where parts lie side by side, and registers, where each has its own."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from llvmlite import ir
+
+from genesis.codegen.cpu.lanes import Lanes
+from genesis.codegen.cpu.registers import I64, PART
+
+
+class Pair(NamedTuple):
+    """x + iy."""
+
+    x: ir.Value
+    y: ir.Value
+
+
+def load_pair(
+    lanes: Lanes, start: ir.Value, offsets: ir.Value | None, stride: int | ir.Value, dtype: str, mask: ir.Value | None
+) -> Pair:
+    """The numbers `stride` apart from `start` on: one, neighbours (taken apart by shuffles), or some, each at its place.
+
+    With `offsets`, one for each lane in numbers, those there.
+    """
+    part = PART[dtype]
+    if offsets is None and stride == 0:
+        return Pair(*[lanes.load_uniform(lanes.element_pointer(start, k, part), part) for k in (0, 1)])
+    if offsets is None and stride == 1:
+        wide = lanes.wide_load(start, part, 2, (0, 1), mask)
+        return Pair(*[lanes.strided(wide, part, 2, k) for k in (0, 1)])
+    at = _places(lanes, offsets, stride)
+    return Pair(*[lanes.gather(start, lanes.add(at, k), part, mask) for k in (0, 1)])
+
+
+def store_pair(
+    lanes: Lanes, z: Pair, start: ir.Value, stride: int | ir.Value, dtype: str, mask: ir.Value | None
+) -> None:
+    """Store a number for each lane, `stride` apart from `start` on; neighbours are `Lanes.wide_store`'s."""
+    part = PART[dtype]
+    if stride == 0:
+        for k, value in enumerate(z):
+            lanes.store_uniform(value, lanes.element_pointer(start, k, part), part)
+    else:
+        at = _places(lanes, None, stride)
+        for k, value in enumerate(z):
+            lanes.scatter_store(lanes.splat(value), start, lanes.add(at, k), part, mask)
+
+
+def _places(lanes: Lanes, offsets: ir.Value | None, stride: int | ir.Value) -> ir.Value:
+    """The places of the lanes' real parts, counted in parts."""
+    if offsets is None:
+        return lanes.multiply(lanes.lane_index(), _doubled(lanes, stride))
+    return lanes.shift_left(offsets, 1)
+
+
+def _doubled(lanes: Lanes, stride: int | ir.Value) -> ir.Value:
+    return I64(2 * stride) if isinstance(stride, int) else lanes.shift_left(stride, 1)

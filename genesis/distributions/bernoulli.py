@@ -1,0 +1,193 @@
+"""Single trials: Bernoulli's distribution, its continuous counterpart, and the failures before a success."""
+
+from __future__ import annotations
+
+from math import log as ln
+from math import nan
+
+from genesis.distributions import constraints
+from genesis.distributions.distribution import ProbsOrLogits
+from genesis.distributions.exp_family import ExponentialFamily
+from genesis.distributions.utils import Operand, clamp_probs, declared, uniform_inside
+from genesis.functions.creation import arange
+from genesis.functions.methods.table import functions_of
+from genesis.functions.selection import where
+from genesis.ir.annotations import Extents
+from genesis.ir.replayable import replayable_module
+from genesis.random import rand
+from genesis.tensor.handle import Tensor
+from genesis.tracing.state import recording
+
+__all__ = ["Bernoulli", "ContinuousBernoulli", "Geometric"]
+
+softplus, logit = functions_of("softplus", "logit")
+
+
+def odds_log_prob(logits: Tensor, value: Tensor) -> Tensor:
+    """value * log(p) + (1 - value) * log(1 - p), of log odds."""
+    return value * logits - softplus(logits)
+
+
+class Bernoulli(ProbsOrLogits, ExponentialFamily):
+    """1 with probability `probs`, or with the log odds `logits`; else 0.
+
+    >>> genesis.distributions.Bernoulli(probs=genesis.tensor([0.25, 0.5])).log_prob(genesis.tensor([1.0, 0.0])).exp()
+    tensor([0.2500, 0.5000])
+    """
+
+    arg_constraints = declared(probs=constraints.unit_interval, logits=constraints.real)
+    support = constraints.boolean
+    has_enumerate_support = True
+    _mean_carrier_measure = 0
+
+    def __init__(self, probs: Operand | None = None, logits: Operand | None = None, validate_args: bool | None = None) -> None:
+        self._declare_odds(validate_args, probs, logits)
+
+    def sample(self, sample_shape: Extents = ()) -> Tensor:
+        shape, p = self._extended_shape(sample_shape), self.probs.detach()
+        return (rand(shape, dtype=p.dtype, device=p.device) < p).to(p.dtype)
+
+    def log_prob(self, value: Tensor) -> Tensor:
+        return odds_log_prob(self.logits, self._checked(value))
+
+    def entropy(self) -> Tensor:
+        return softplus(self.logits) - self.probs * self.logits
+
+    def enumerate_support(self, expand: bool = True) -> Tensor:
+        return self._enumerated(arange(2, dtype=self._param.dtype, device=self._param.device), expand)
+
+    @property
+    def mean(self) -> Tensor:
+        return self.probs
+
+    @property
+    def mode(self) -> Tensor:
+        likely = (self.probs >= 0.5).to(self.probs.dtype)
+        return where(self.probs == 0.5, nan, likely)
+
+    @property
+    def variance(self) -> Tensor:
+        return self.probs * (1 - self.probs)
+
+    @property
+    def _natural_params(self) -> tuple[Tensor, ...]:
+        return (logit(self.probs),)
+
+    def _log_normalizer(self, x: Tensor) -> Tensor:  # type: ignore[override]
+        return softplus(x)
+
+
+class ContinuousBernoulli(ProbsOrLogits, ExponentialFamily):
+    """Numbers in [0, 1] of density c(p) p^x (1 - p)^(1 - x) (G. Loaiza-Ganem, J. Cunningham, 2019).
+
+    Where p lies within `lims`, series about 1/2 replace expressions that are 0 / 0 there.
+    """
+
+    arg_constraints = declared(probs=constraints.unit_interval, logits=constraints.real)
+    support = constraints.unit_interval
+    has_rsample = True
+    _mean_carrier_measure = 0
+
+    def __init__(
+        self, probs: Operand | None = None, logits: Operand | None = None, lims: tuple[float, float] = (0.499, 0.501),
+        validate_args: bool | None = None,
+    ) -> None:
+        self._lims = lims
+        self._declare_odds(validate_args, probs, logits)
+        if "probs" in vars(self):
+            self.probs = clamp_probs(self.probs)
+
+    def _near(self) -> tuple[Tensor, Tensor, Tensor]:
+        """Whether p is near 1/2, p or a number apart from it, and p - 1/2."""
+        p = clamp_probs(self.probs)
+        near = (p > self._lims[0]) & (p < self._lims[1])
+        return near, where(near, self._lims[0], p), where(near, p, 0.5) - 0.5
+
+    def _log_norm(self) -> Tensor:
+        """log c(p), c = 2 atanh(1 - 2p) / (1 - 2p), which is 2 at 1/2."""
+        near, p, x = self._near()
+        far = ((-p).log1p() - p.log()).abs().log() - (1 - 2 * p).abs().log()
+        return where(near, ln(2) + (4 / 3 + 104 / 45 * x * x) * x * x, far)
+
+    def log_prob(self, value: Tensor) -> Tensor:
+        return odds_log_prob(self.logits, self._checked(value)) + self._log_norm()
+
+    def cdf(self, value: Tensor) -> Tensor:
+        value = self._checked(value)
+        near, p, _ = self._near()
+        far = (p**value * (1 - p) ** (1 - value) + p - 1) / (2 * p - 1)
+        return where(near, value, far).clamp(0, 1)
+
+    def icdf(self, value: Tensor) -> Tensor:
+        near, p, _ = self._near()
+        far = ((-p + value * (2 * p - 1)).log1p() - (-p).log1p()) / (p.log() - (-p).log1p())
+        return where(near, value, far)
+
+    def entropy(self) -> Tensor:
+        return -self.logits * self.mean + softplus(self.logits) - self._log_norm()
+
+    @property
+    def mean(self) -> Tensor:
+        near, p, x = self._near()
+        far = p / (2 * p - 1) + 1 / ((-p).log1p() - p.log())
+        return where(near, 0.5 + (1 / 3 + 16 / 45 * x * x) * x, far)
+
+    @property
+    def stddev(self) -> Tensor:
+        return self.variance.sqrt()
+
+    @property
+    def variance(self) -> Tensor:
+        near, p, x = self._near()
+        far = p * (p - 1) / (1 - 2 * p).square() + 1 / ((-p).log1p() - p.log()).square()
+        square = x * x
+        return where(near, 1 / 12 - (1 / 15 - 128 / 945 * square) * square, far)
+
+    @property
+    def _natural_params(self) -> tuple[Tensor, ...]:
+        return (self.logits,)
+
+    def _log_normalizer(self, x: Tensor) -> Tensor:  # type: ignore[override]
+        near = x.abs() < 4 * max(self._lims[1] - 0.5, 0.5 - self._lims[0])
+        far = where(near, 1, x)
+        return where(near, x / 2 + x * x / 24, (far.exp() - 1).abs().log() - far.abs().log())
+
+
+class Geometric(ProbsOrLogits):
+    """The number of failures before the first success, of trials of probability `probs` or log odds `logits`."""
+
+    arg_constraints = declared(probs=constraints.unit_interval, logits=constraints.real)
+    support = constraints.nonnegative_integer
+
+    def __init__(self, probs: Operand | None = None, logits: Operand | None = None, validate_args: bool | None = None) -> None:
+        self._declare_odds(validate_args, probs, logits)
+        if probs is not None:
+            self._require(lambda: self.probs > 0, "probs must be positive")
+
+    def sample(self, sample_shape: Extents = ()) -> Tensor:
+        p = self.probs.detach()
+        with recording(False) as again, again:
+            u = uniform_inside(self._extended_shape(sample_shape), p.dtype, p.device)
+            return (u.log() / (-p).log1p()).floor()
+
+    def log_prob(self, value: Tensor) -> Tensor:
+        value = self._checked(value)
+        return value * where((self.probs == 1) & (value == 0), 0, (-self.probs).log1p()) + self.probs.log()
+
+    def entropy(self) -> Tensor:
+        return (softplus(self.logits) - self.probs * self.logits) / self.probs
+
+    @property
+    def mean(self) -> Tensor:
+        return 1 / self.probs - 1
+
+    @property
+    def mode(self) -> Tensor:
+        return self.probs * 0
+
+    @property
+    def variance(self) -> Tensor:
+        return (1 / self.probs - 1) / self.probs
+
+
+replayable_module(__name__)

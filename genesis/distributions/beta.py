@@ -1,0 +1,130 @@
+"""The beta distribution and Dirichlet's."""
+
+from __future__ import annotations
+
+from genesis.distributions import constraints
+from genesis.distributions.exp_family import ExponentialFamily
+from genesis.distributions.gamma import drawn_by_host
+from genesis.distributions.utils import Operand, declared, derived
+from genesis.functions.methods.table import functions_of
+from genesis.functions.selection import where
+from genesis.ir.annotations import Extents
+from genesis.ir.replayable import replayable_module
+from genesis.tensor.handle import Tensor
+
+__all__ = ["Beta", "Dirichlet"]
+
+one_hot, stack, xlog1py = functions_of("one_hot", "stack", "xlog1py")
+
+
+class Dirichlet(ExponentialFamily):
+    """Dirichlet's distribution of points of a simplex, of the concentrations along the last axis.
+
+    >>> genesis.distributions.Dirichlet(genesis.tensor([1.0, 3.0])).mean
+    tensor([0.2500, 0.7500])
+    """
+
+    arg_constraints = declared(concentration=constraints.independent(constraints.positive, 1))
+    support = constraints.simplex
+    has_rsample = True
+    _parameter_axes = declared(concentration=1)
+
+    def __init__(self, concentration: Tensor, validate_args: bool | None = None) -> None:
+        self.concentration: Tensor
+        if concentration.ndim < 1:
+            raise ValueError("Dirichlet: concentration must have one axis at least, got a 0-d tensor")
+        self._declare(validate_args, 1, concentration=concentration)
+
+    def rsample(self, sample_shape: Extents = ()) -> Tensor:
+        """Shares of gamma numbers, with the gradients of their marginal beta distributions at fixed probabilities."""
+        return drawn_by_host("dirichlet", self._extended_shape(sample_shape), self.concentration)
+
+    def log_prob(self, value: Tensor) -> Tensor:
+        a = self.concentration
+        return (a - 1).xlogy(self._checked(value)).sum(-1) + a.sum(-1).lgamma() - a.lgamma().sum(-1)
+
+    def entropy(self) -> Tensor:
+        a = self.concentration
+        total, count = a.sum(-1), a.shape[-1]
+        return (a.lgamma().sum(-1) - total.lgamma() - (count - total) * total.digamma() - ((a - 1) * a.digamma()).sum(-1))
+
+    @property
+    def mean(self) -> Tensor:
+        return self.concentration / self.concentration.sum(-1, True)
+
+    @property
+    def mode(self) -> Tensor:
+        above = (self.concentration - 1).clamp(min=0)
+        total = above.sum(-1, True)
+        corner = one_hot(above.argmax(-1), above.shape[-1]).to(above.dtype)
+        return where((self.concentration < 1).all(-1, True), corner, above / total)
+
+    @property
+    def variance(self) -> Tensor:
+        total, a = self.concentration.sum(-1, True), self.concentration
+        return a * (total - a) / (total.square() * (total + 1))
+
+    @property
+    def _natural_params(self) -> tuple[Tensor, ...]:
+        return (self.concentration,)
+
+    def _log_normalizer(self, x: Tensor) -> Tensor:  # type: ignore[override]
+        return x.lgamma().sum(-1) - x.sum(-1).lgamma()
+
+
+class Beta(ExponentialFamily):
+    """The beta distribution: the density is x^(concentration1 - 1) (1 - x)^(concentration0 - 1), normalized."""
+
+    arg_constraints = declared(concentration1=constraints.positive, concentration0=constraints.positive)
+    support = constraints.unit_interval
+    has_rsample = True
+
+    def __init__(self, concentration1: Operand, concentration0: Operand, validate_args: bool | None = None) -> None:
+        self.concentration1: Tensor
+        self.concentration0: Tensor
+        self._declare(validate_args, concentration1=concentration1, concentration0=concentration0)
+
+    @derived
+    def _dirichlet(self) -> Dirichlet:
+        return Dirichlet(stack([self.concentration1, self.concentration0], -1), validate_args=False)
+
+    def rsample(self, sample_shape: Extents = ()) -> Tensor:
+        """Beta numbers; the gradients are those at a fixed probability."""
+        shape = self._extended_shape(sample_shape)
+        return drawn_by_host("standard_beta", shape, self.concentration1, self.concentration0)
+
+    def _log_beta(self) -> Tensor:
+        a, b = self.concentration1, self.concentration0
+        return a.lgamma() + b.lgamma() - (a + b).lgamma()
+
+    def log_prob(self, value: Tensor) -> Tensor:
+        value = self._checked(value)
+        a, b = self.concentration1, self.concentration0
+        return (a - 1).xlogy(value) + xlog1py(b - 1, -value) - self._log_beta()
+
+    def entropy(self) -> Tensor:
+        a, b = self.concentration1, self.concentration0
+        return self._log_beta() - (a - 1) * a.digamma() - (b - 1) * b.digamma() + (a + b - 2) * (a + b).digamma()
+
+    @property
+    def mean(self) -> Tensor:
+        return self.concentration1 / (self.concentration1 + self.concentration0)
+
+    @property
+    def mode(self) -> Tensor:
+        return self._dirichlet.mode[..., 0]
+
+    @property
+    def variance(self) -> Tensor:
+        a, b = self.concentration1, self.concentration0
+        return a * b / ((a + b).square() * (a + b + 1))
+
+    @property
+    def _natural_params(self) -> tuple[Tensor, ...]:
+        return self.concentration1, self.concentration0
+
+    def _log_normalizer(self, x: Tensor, y: Tensor) -> Tensor:  # type: ignore[override]
+        return x.lgamma() + y.lgamma() - (x + y).lgamma()
+
+
+replayable_module(__name__)

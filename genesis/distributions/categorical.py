@@ -1,0 +1,229 @@
+"""Choices: of one of several, as an index or a unit vector, and how often each is chosen."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import nan
+from typing import Any
+
+from genesis.distributions import constraints
+from genesis.distributions.distribution import Distribution, ProbsOrLogits
+from genesis.distributions.utils import declared, finfo, joint_shape, sum_rightmost
+from genesis.functions.creation import arange, eye, full_like, zeros
+from genesis.functions.methods.table import functions_of
+from genesis.functions.selection import where
+from genesis.ir.annotations import Extents
+from genesis.ir.dtypes import float64, int64
+from genesis.ir.replayable import replayable_module
+from genesis.random import rand
+from genesis.tensor.handle import Tensor
+from genesis.tensor.size import Size
+from genesis.tracing.state import recording
+
+__all__ = ["Categorical", "Multinomial", "OneHotCategorical", "OneHotCategoricalStraightThrough"]
+
+(one_hot,) = functions_of("one_hot")
+_ARGUMENTS = declared(probs=constraints.simplex, logits=constraints.real_vector)
+
+
+class Categorical(ProbsOrLogits):
+    """Indices 0 to n-1 with the probabilities `probs` or the unnormalized logarithms `logits` along the last axis.
+
+    Both are normalized.
+
+    >>> genesis.distributions.Categorical(genesis.tensor([1.0, 3.0])).log_prob(genesis.tensor([0, 1])).exp()
+    tensor([0.2500, 0.7500])
+    """
+
+    arg_constraints = _ARGUMENTS
+    has_enumerate_support = True
+    _is_binary = False
+    _parameter_axes = declared(probs=1, logits=1)
+
+    def __init__(self, probs: Tensor | None = None, logits: Tensor | None = None, validate_args: bool | None = None) -> None:
+        given = logits if probs is None else probs
+        if given is not None and given.ndim < 1:
+            raise ValueError("Categorical: probs or logits must have one axis at least, got a 0-d tensor")
+        if probs is not None:
+            probs = probs / probs.sum(-1, True)
+        if logits is not None:
+            logits = logits - logits.logsumexp(-1, True)
+        self._declare_odds(validate_args, probs, logits)
+
+    @property
+    def _num_events(self) -> int:
+        return self._param.shape[-1]
+
+    @constraints.dependent_property(is_discrete=True, event_dim=0)
+    def support(self) -> constraints.Constraint:
+        return constraints.integer_interval(0, self._num_events - 1)
+
+    def sample(self, sample_shape: Extents = ()) -> Tensor:
+        """The number of sums of probabilities that a uniform number has passed."""
+        shape = self._extended_shape(sample_shape)
+        with recording(False) as again, again:
+            edges = self.probs.to(float64).cumsum(-1)
+            u = rand(shape, dtype=float64, device=edges.device).unsqueeze(-1) * edges[..., -1:]
+            return (edges[..., :-1] <= u).to(int64).sum(-1)
+
+    def log_prob(self, value: Tensor) -> Tensor:
+        index, logits = self._checked(value).to(int64), self.logits
+        shape = joint_shape(index.shape, logits.shape[:-1])
+        rows = logits.expand(*shape, self._num_events)
+        return rows.gather(-1, index.expand(shape).unsqueeze(-1)).squeeze(-1)
+
+    def entropy(self) -> Tensor:
+        logits = self.logits.clamp(min=finfo(self._param.dtype).min)
+        return -(logits * self.probs).sum(-1)
+
+    def enumerate_support(self, expand: bool = True) -> Tensor:
+        return self._enumerated(arange(self._num_events, dtype=int64, device=self._param.device), expand)
+
+    @property
+    def mean(self) -> Tensor:
+        return self._param[..., 0] * nan
+
+    @property
+    def mode(self) -> Tensor:
+        return self.probs.argmax(-1)
+
+    @property
+    def variance(self) -> Tensor:
+        return self._param[..., 0] * nan
+
+
+class _OfCategories(Distribution):
+    """Distributions that are made of a `Categorical`, whose last axis is the event's."""
+
+    _categorical: Categorical
+    arg_constraints = _ARGUMENTS
+
+    def _declare_categories(self, categorical: Categorical, validate_args: bool | None) -> None:
+        self._categorical = categorical
+        Distribution.__init__(self, categorical.batch_shape, categorical.param_shape[-1:], validate_args)
+
+    def expand(self, batch_shape: Sequence[int], _instance: Any = None) -> Any:
+        new = self._get_checked_instance(type(self), _instance)
+        vars(new).update(vars(self))
+        new._declare_categories(self._categorical.expand(batch_shape), False)
+        new._validate_args = self._validate_args
+        return new
+
+    @property
+    def _param(self) -> Tensor:
+        return self._categorical._param
+
+    @property
+    def probs(self) -> Tensor:
+        """Probabilities."""
+        return self._categorical.probs
+
+    @property
+    def logits(self) -> Tensor:
+        """Logarithms of probabilities."""
+        return self._categorical.logits
+
+    @property
+    def param_shape(self) -> Size:
+        """The shape of `probs` or `logits`."""
+        return self._categorical.param_shape
+
+
+class OneHotCategorical(_OfCategories):
+    """Unit vectors, of the entry that a `Categorical` chooses."""
+
+    support = constraints.one_hot
+    has_enumerate_support = True
+
+    def __init__(self, probs: Tensor | None = None, logits: Tensor | None = None, validate_args: bool | None = None) -> None:
+        self._declare_categories(Categorical(probs, logits, validate_args), validate_args)
+
+    def sample(self, sample_shape: Extents = ()) -> Tensor:
+        return one_hot(self._categorical.sample(sample_shape), self._event_shape[0]).to(self._param.dtype)
+
+    def log_prob(self, value: Tensor) -> Tensor:
+        return self._categorical.log_prob(self._checked(value).argmax(-1))
+
+    def entropy(self) -> Tensor:
+        return self._categorical.entropy()
+
+    def enumerate_support(self, expand: bool = True) -> Tensor:
+        n = self._event_shape[0]
+        values = eye(n, dtype=self._param.dtype, device=self._param.device)
+        values = values.reshape(n, *[1] * len(self._batch_shape), n)
+        return values.expand(n, *self._batch_shape, n) if expand else values
+
+    @property
+    def mean(self) -> Tensor:
+        return self.probs
+
+    @property
+    def mode(self) -> Tensor:
+        return one_hot(self._categorical.mode, self._event_shape[0]).to(self._param.dtype)
+
+    @property
+    def variance(self) -> Tensor:
+        return self.probs * (1 - self.probs)
+
+
+class OneHotCategoricalStraightThrough(OneHotCategorical):
+    """Unit vectors whose gradients are those of the probabilities (Y. Bengio and others, 2013)."""
+
+    has_rsample = True
+
+    def rsample(self, sample_shape: Extents = ()) -> Tensor:
+        return self.sample(sample_shape) + (self.probs - self.probs.detach())
+
+
+class Multinomial(_OfCategories):
+    """How often each of n categories is chosen, of `total_count` choices."""
+
+    total_count: int
+
+    def __init__(
+        self, total_count: int = 1, probs: Tensor | None = None, logits: Tensor | None = None,
+        validate_args: bool | None = None,
+    ) -> None:
+        if not isinstance(total_count, int):
+            raise NotImplementedError(f"Multinomial: total_count must be one int for all, got {type(total_count).__name__}")
+        self.total_count = total_count
+        self._declare_categories(Categorical(probs, logits, validate_args), validate_args)
+
+    @constraints.dependent_property(is_discrete=True, event_dim=1)
+    def support(self) -> constraints.Constraint:
+        return constraints.multinomial(self.total_count)
+
+    def sample(self, sample_shape: Extents = ()) -> Tensor:
+        shape = self._extended_shape(sample_shape)
+        chosen = self._categorical.sample((self.total_count, *shape[: len(shape) - 1 - len(self._batch_shape)]))
+        like = self._param
+        counts = zeros(shape, dtype=like.dtype, device=like.device)
+        chosen = chosen.movedim(0, -1)
+        return counts.scatter_add(-1, chosen, full_like(chosen, 1, dtype=like.dtype))
+
+    def log_prob(self, value: Tensor) -> Tensor:
+        value = self._checked(value)
+        logits = where((value == 0) & (self.logits == float("-inf")), 0, self.logits)
+        return (value.sum(-1) + 1).lgamma() - (value + 1).lgamma().sum(-1) + (logits * value).sum(-1)
+
+    def entropy(self) -> Tensor:
+        """By the expected logarithms of the factorials, which need the binomial distribution of each count."""
+        n, like = self.total_count, self._param
+        total = arange(1, n + 2, dtype=like.dtype, device=like.device)
+        factorials = total.lgamma()
+        counts = arange(1, n + 1, dtype=like.dtype, device=like.device).reshape(n, *[1] * like.ndim)
+        ways = factorials[-1] - (counts + 1).lgamma() - (n - counts + 1).lgamma()
+        p = self.probs
+        terms = (ways + counts.xlogy(p) + (n - counts).xlogy(1 - p)).exp() * (counts + 1).lgamma()
+        return n * self._categorical.entropy() - factorials[-1] + sum_rightmost(terms.sum(0), 1)
+
+    @property
+    def mean(self) -> Tensor:
+        return self.probs * self.total_count
+
+    @property
+    def variance(self) -> Tensor:
+        return self.total_count * self.probs * (1 - self.probs)
+
+
+replayable_module(__name__)

@@ -1,0 +1,163 @@
+"""Counts: of successes, of events, of failures."""
+
+from __future__ import annotations
+
+from genesis.distributions import constraints
+from genesis.distributions.bernoulli import softplus
+from genesis.distributions.distribution import ProbsOrLogits
+from genesis.distributions.exp_family import ExponentialFamily
+from genesis.distributions.gamma import drawn_by_host, standard_gamma
+from genesis.distributions.utils import Operand, declared
+from genesis.functions.creation import arange
+from genesis.functions.selection import where
+from genesis.ir.annotations import Extents
+from genesis.ir.replayable import replayable_module
+from genesis.tensor.handle import Tensor
+from genesis.tracing.state import recording
+
+__all__ = ["Binomial", "NegativeBinomial", "Poisson"]
+
+
+class Binomial(ProbsOrLogits):
+    """The successes among `total_count` trials of probability `probs` or log odds `logits`."""
+
+    arg_constraints = declared(
+        total_count=constraints.nonnegative_integer, probs=constraints.unit_interval, logits=constraints.real,
+    )
+    has_enumerate_support = True
+
+    def __init__(
+        self, total_count: Operand = 1, probs: Operand | None = None, logits: Operand | None = None,
+        validate_args: bool | None = None,
+    ) -> None:
+        self.total_count: Tensor
+        self._declare_odds(validate_args, probs, logits, total_count=total_count)
+        self.total_count = self.total_count.to(self._param.dtype)
+
+    @constraints.dependent_property(is_discrete=True, event_dim=0)
+    def support(self) -> constraints.Constraint:
+        return constraints.integer_interval(0, self.total_count)
+
+    def sample(self, sample_shape: Extents = ()) -> Tensor:
+        shape = self._extended_shape(sample_shape)
+        with recording(False) as again, again:
+            return drawn_by_host("binomial", shape, self.total_count, self.probs)
+
+    def log_prob(self, value: Tensor) -> Tensor:
+        value, n, logits = self._checked(value), self.total_count, self.logits
+        ways = (n + 1).lgamma() - (value + 1).lgamma() - (n - value + 1).lgamma()
+        return ways + value * logits - n * softplus(logits)
+
+    def entropy(self) -> Tensor:
+        most = self._common_count("entropy")
+        terms = self.log_prob(self._enumerated(arange(most + 1, dtype=self._param.dtype), False))
+        return -(terms.exp() * terms).sum(0)
+
+    def _common_count(self, what: str) -> int:
+        most = int(self.total_count.max().item())
+        if not int(self.total_count.min().item()) == most:
+            raise NotImplementedError(f"Binomial: {what} wants one total_count for all, got several")
+        return most
+
+    def enumerate_support(self, expand: bool = True) -> Tensor:
+        most = self._common_count("enumerate_support")
+        return self._enumerated(arange(most + 1, dtype=self._param.dtype, device=self._param.device), expand)
+
+    @property
+    def mean(self) -> Tensor:
+        return self.total_count * self.probs
+
+    @property
+    def mode(self) -> Tensor:
+        return ((self.total_count + 1) * self.probs).floor().minimum(self.total_count)
+
+    @property
+    def variance(self) -> Tensor:
+        return self.total_count * self.probs * (1 - self.probs)
+
+
+class NegativeBinomial(ProbsOrLogits):
+    """The successes, of probability `probs` or log odds `logits`, before `total_count` failures."""
+
+    arg_constraints = declared(
+        total_count=constraints.greater_than_eq(0), probs=constraints.half_open_interval(0.0, 1.0),
+        logits=constraints.real,
+    )
+    support = constraints.nonnegative_integer
+
+    def __init__(
+        self, total_count: Operand, probs: Operand | None = None, logits: Operand | None = None,
+        validate_args: bool | None = None,
+    ) -> None:
+        self.total_count: Tensor
+        self._declare_odds(validate_args, probs, logits, total_count=total_count)
+        self.total_count = self.total_count.to(self._param.dtype)
+
+    def sample(self, sample_shape: Extents = ()) -> Tensor:
+        shape = self._extended_shape(sample_shape)
+        with recording(False) as again, again:
+            return drawn_by_host("poisson", shape, standard_gamma(self.total_count, shape) * self.logits.exp())
+
+    def log_prob(self, value: Tensor) -> Tensor:
+        value, n, logits = self._checked(value), self.total_count, self.logits
+        ways = (n + value).lgamma() - (value + 1).lgamma() - n.lgamma()
+        ways = where(n + value == 0, 0, ways)
+        return ways - n * softplus(logits) - value * softplus(-logits)
+
+    @property
+    def mean(self) -> Tensor:
+        return self.total_count * self.logits.exp()
+
+    @property
+    def mode(self) -> Tensor:
+        return ((self.total_count - 1) * self.logits.exp()).floor().clamp(min=0)
+
+    @property
+    def variance(self) -> Tensor:
+        return self.mean / (-self.logits).sigmoid()
+
+
+class Poisson(ExponentialFamily):
+    """The number of events of this rate.
+
+    >>> genesis.distributions.Poisson(2.0).log_prob(genesis.tensor([0.0, 1.0])).exp()
+    tensor([0.1353, 0.2707])
+    """
+
+    arg_constraints = declared(rate=constraints.nonnegative)
+    support = constraints.nonnegative_integer
+
+    def __init__(self, rate: Operand, validate_args: bool | None = None) -> None:
+        self.rate: Tensor
+        self._declare(validate_args, rate=rate)
+
+    def sample(self, sample_shape: Extents = ()) -> Tensor:
+        shape = self._extended_shape(sample_shape)
+        with recording(False) as again, again:
+            return drawn_by_host("poisson", shape, self.rate)
+
+    def log_prob(self, value: Tensor) -> Tensor:
+        value = self._checked(value)
+        return value.xlogy(self.rate) - self.rate - (value + 1).lgamma()
+
+    @property
+    def mean(self) -> Tensor:
+        return self.rate
+
+    @property
+    def mode(self) -> Tensor:
+        return self.rate.floor()
+
+    @property
+    def variance(self) -> Tensor:
+        return self.rate
+
+    @property
+    def _natural_params(self) -> tuple[Tensor, ...]:
+        return (self.rate.log(),)
+
+    def _log_normalizer(self, x: Tensor) -> Tensor:  # type: ignore[override]
+        return x.exp()
+
+
+replayable_module(__name__)

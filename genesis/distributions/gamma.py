@@ -1,0 +1,197 @@
+"""Gamma distributions, of inverses, and of quotients of two."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import inf, nan
+
+from genesis.distributions import constraints
+from genesis.distributions.distribution import Distribution
+from genesis.distributions.exp_family import ExponentialFamily
+from genesis.distributions.transformed_distribution import TransformedDistribution
+from genesis.distributions.transforms import PowerTransform
+from genesis.distributions.utils import Operand, declared
+from genesis.functions.methods.table import functions_of
+from genesis.functions.random_draws import draws
+from genesis.functions.selection import where
+from genesis.ir.annotations import Extents
+from genesis.ir.replayable import replayable_module
+from genesis.ir.shapes import numel
+from genesis.ops.registry import OPERATIONS
+from genesis.tensor.dispatch import call
+from genesis.tensor.handle import Tensor
+
+__all__ = ["Chi2", "FisherSnedecor", "Gamma", "InverseGamma"]
+
+(igamma,) = functions_of("igamma")
+
+
+def drawn_by_host(name: str, shape: Sequence[int], *parameters: Tensor) -> Tensor:
+    """Fresh numbers of the row `name` in this shape, to which the parameters are expanded."""
+    spread = [p.expand(tuple(shape)) for p in parameters]
+    return call(OPERATIONS[name], (*spread, *draws(numel(tuple(shape)))))
+
+
+def standard_gamma(concentration: Tensor, shape: Sequence[int]) -> Tensor:
+    """Gamma numbers of rate 1, with gradients by the concentration."""
+    return drawn_by_host("standard_gamma", shape, concentration)
+
+
+class Gamma(ExponentialFamily):
+    """The gamma distribution: the density is x^(concentration - 1) e^(-rate x), normalized.
+
+    >>> genesis.distributions.Gamma(2.0, 1.0).cdf(genesis.tensor(1.0))
+    tensor(0.2642)
+    """
+
+    arg_constraints = declared(concentration=constraints.positive, rate=constraints.positive)
+    support = constraints.nonnegative
+    has_rsample = True
+    _mean_carrier_measure = 0
+
+    def __init__(self, concentration: Operand, rate: Operand, validate_args: bool | None = None) -> None:
+        self.concentration: Tensor
+        self.rate: Tensor
+        self._declare(validate_args, concentration=concentration, rate=rate)
+
+    def rsample(self, sample_shape: Extents = ()) -> Tensor:
+        """Standard gamma numbers over the rate; the gradient by the concentration is that at a fixed probability."""
+        return standard_gamma(self.concentration, self._extended_shape(sample_shape)) / self.rate
+
+    def log_prob(self, value: Tensor) -> Tensor:
+        value, a = self._checked(value), self.concentration
+        return a.xlogy(self.rate) + (a - 1).xlogy(value) - self.rate * value - a.lgamma()
+
+    def cdf(self, value: Tensor) -> Tensor:
+        return igamma(self.concentration, self.rate * self._checked(value))
+
+    def entropy(self) -> Tensor:
+        a = self.concentration
+        return a - self.rate.log() + a.lgamma() + (1 - a) * a.digamma()
+
+    @property
+    def mean(self) -> Tensor:
+        return self.concentration / self.rate
+
+    @property
+    def mode(self) -> Tensor:
+        return ((self.concentration - 1) / self.rate).clamp(min=0)
+
+    @property
+    def variance(self) -> Tensor:
+        return self.concentration / (self.rate * self.rate)
+
+    @property
+    def _natural_params(self) -> tuple[Tensor, ...]:
+        return self.concentration - 1, -self.rate
+
+    def _log_normalizer(self, x: Tensor, y: Tensor) -> Tensor:  # type: ignore[override]
+        return (x + 1).lgamma() - (x + 1) * (-y).log()
+
+
+class Chi2(Gamma):
+    """The distribution of a sum of `df` squares of standard normal numbers."""
+
+    arg_constraints = declared(df=constraints.positive)
+
+    def __init__(self, df: Operand, validate_args: bool | None = None) -> None:
+        super().__init__(df / 2 if isinstance(df, Tensor) else float(df) / 2, 0.5, validate_args)
+
+    def expand(self, batch_shape: Sequence[int], _instance: object = None) -> Chi2:
+        new = self._get_checked_instance(Chi2, _instance)
+        for name in ("concentration", "rate"):
+            setattr(new, name, getattr(self, name).expand(tuple(batch_shape)))
+        Distribution.__init__(new, batch_shape, validate_args=False)
+        new._validate_args = self._validate_args
+        return new  # type: ignore[no-any-return]
+
+    @property
+    def df(self) -> Tensor:
+        """The degrees of freedom."""
+        return self.concentration * 2
+
+
+class InverseGamma(TransformedDistribution):
+    """The distribution of 1 / x, of gamma numbers x."""
+
+    arg_constraints = declared(concentration=constraints.positive, rate=constraints.positive)
+    support = constraints.positive
+    has_rsample = True
+    base_dist: Gamma
+
+    def __init__(self, concentration: Operand, rate: Operand, validate_args: bool | None = None) -> None:
+        base = Gamma(concentration, rate, validate_args)
+        super().__init__(base, PowerTransform(-base.rate.new_ones(())), validate_args)
+
+    @property
+    def concentration(self) -> Tensor:
+        """The concentration of the gamma numbers."""
+        return self.base_dist.concentration
+
+    @property
+    def rate(self) -> Tensor:
+        """The rate of the gamma numbers."""
+        return self.base_dist.rate
+
+    @property
+    def mean(self) -> Tensor:
+        finite = self.concentration > 1
+        return where(finite, self.rate / (where(finite, self.concentration, 2) - 1), inf)
+
+    @property
+    def mode(self) -> Tensor:
+        return self.rate / (self.concentration + 1)
+
+    @property
+    def variance(self) -> Tensor:
+        a, finite = self.concentration, self.concentration > 2
+        a = where(finite, a, 3)
+        return where(finite, (self.rate / (a - 1)).square() / (a - 2), inf)
+
+    def entropy(self) -> Tensor:
+        a = self.concentration
+        return a + self.rate.log() + a.lgamma() - (1 + a) * a.digamma()
+
+
+class FisherSnedecor(Distribution):
+    """The distribution of the quotient of two means of squares, of `df1` and `df2` standard normal numbers."""
+
+    arg_constraints = declared(df1=constraints.positive, df2=constraints.positive)
+    support = constraints.positive
+    has_rsample = True
+
+    def __init__(self, df1: Operand, df2: Operand, validate_args: bool | None = None) -> None:
+        self.df1: Tensor
+        self.df2: Tensor
+        self._declare(validate_args, df1=df1, df2=df2)
+
+    def rsample(self, sample_shape: Extents = ()) -> Tensor:
+        """The quotient of two gamma numbers over their means."""
+        shape = self._extended_shape(sample_shape)
+        top, below = [standard_gamma(df / 2, shape) / df for df in (self.df1, self.df2)]
+        return (top / below).clamp(min=_TINY)
+
+    def log_prob(self, value: Tensor) -> Tensor:
+        value, a, b, ratio = self._checked(value), self.df1 / 2, self.df2 / 2, self.df1 / self.df2
+        return ((a + b).lgamma() - a.lgamma() - b.lgamma() + a * ratio.log() + (a - 1) * value.log()
+                - (a + b) * (ratio * value).log1p())
+
+    @property
+    def mean(self) -> Tensor:
+        finite = self.df2 > 2
+        return where(finite, self.df2 / (where(finite, self.df2, 3) - 2), nan)
+
+    @property
+    def mode(self) -> Tensor:
+        return where(self.df1 > 2, (self.df1 - 2) / self.df1 * self.df2 / (self.df2 + 2), nan)
+
+    @property
+    def variance(self) -> Tensor:
+        finite = self.df2 > 4
+        n, m = self.df1, where(finite, self.df2, 5)
+        return where(finite, 2 * m.square() * (n + m - 2) / (n * (m - 2).square() * (m - 4)), nan)
+
+
+_TINY = 2.0**-126
+
+replayable_module(__name__)

@@ -1,0 +1,232 @@
+"""Divergences of two distributions of one family."""
+
+from __future__ import annotations
+
+from math import inf, nan
+
+from genesis.distributions.bernoulli import Bernoulli, ContinuousBernoulli, Geometric, softplus
+from genesis.distributions.beta import Beta, Dirichlet
+from genesis.distributions.categorical import Categorical, OneHotCategorical
+from genesis.distributions.cauchy import Cauchy
+from genesis.distributions.counts import Binomial, Poisson
+from genesis.distributions.distribution import unseen
+from genesis.distributions.exp_family import ExponentialFamily
+from genesis.distributions.exponential import Exponential, Pareto
+from genesis.distributions.gamma import Gamma
+from genesis.distributions.independent import Independent
+from genesis.distributions.kl import kl_divergence, register_kl
+from genesis.distributions.multivariate_normal import (
+    LowRankMultivariateNormal,
+    MultivariateNormal,
+    log_diagonal,
+    size_in,
+    solved,
+)
+from genesis.distributions.normal import HalfNormal, Normal
+from genesis.distributions.transformed_distribution import TransformedDistribution
+from genesis.distributions.uniform import Gumbel, Laplace, Uniform
+from genesis.distributions.utils import euler_constant, sum_rightmost
+from genesis.functions.selection import where
+from genesis.ir.replayable import replayable_module
+from genesis.tensor.handle import Tensor
+
+
+# ---- of numbers ----
+@register_kl(Bernoulli, Bernoulli)
+def _bernoulli(p: Bernoulli, q: Bernoulli) -> Tensor:
+    one = p.probs * (softplus(-q.logits) - softplus(-p.logits))
+    zero = (1 - p.probs) * (softplus(q.logits) - softplus(p.logits))
+    one = where(p.probs == 0, 0, where(q.probs == 0, inf, one))
+    return one + where(p.probs == 1, 0, where(q.probs == 1, inf, zero))
+
+
+@register_kl(Beta, Beta)
+def _beta(p: Beta, q: Beta) -> Tensor:
+    a, b, c, d = p.concentration1, p.concentration0, q.concentration1, q.concentration0
+    return (q._log_beta() - p._log_beta() + (a - c) * a.digamma() + (b - d) * b.digamma()
+            + (c + d - a - b) * (a + b).digamma())
+
+
+@register_kl(Binomial, Binomial)
+def _binomial(p: Binomial, q: Binomial) -> Tensor:
+    fewer = p.total_count < q.total_count
+    if not unseen() and bool(fewer.any()):
+        raise NotImplementedError("kl_divergence: of a Binomial of fewer trials than the other there is no closed form")
+    each = p.probs * (p.logits - q.logits) + softplus(q.logits) - softplus(p.logits)
+    return where(p.total_count > q.total_count, inf, where(fewer, nan, p.total_count * each))
+
+
+@register_kl(Cauchy, Cauchy)
+def _cauchy(p: Cauchy, q: Cauchy) -> Tensor:
+    return (((p.scale + q.scale).square() + (p.loc - q.loc).square()) / (4 * p.scale * q.scale)).log()
+
+
+@register_kl(ContinuousBernoulli, ContinuousBernoulli)
+def _continuous_bernoulli(p: ContinuousBernoulli, q: ContinuousBernoulli) -> Tensor:
+    return p.mean * (p.logits - q.logits) + p._log_norm() - softplus(p.logits) - q._log_norm() + softplus(q.logits)
+
+
+@register_kl(Exponential, Exponential)
+def _exponential(p: Exponential, q: Exponential) -> Tensor:
+    ratio = q.rate / p.rate
+    return ratio - 1 - ratio.log()
+
+
+@register_kl(Gamma, Gamma)
+def _gamma(p: Gamma, q: Gamma) -> Tensor:
+    a, b = p.concentration, q.concentration
+    return b * (p.rate / q.rate).log() + b.lgamma() - a.lgamma() + (a - b) * a.digamma() + a * (q.rate / p.rate - 1)
+
+
+@register_kl(Geometric, Geometric)
+def _geometric(p: Geometric, q: Geometric) -> Tensor:
+    return -p.entropy() - (-q.probs).log1p() * (1 / p.probs - 1) - q.probs.log()
+
+
+@register_kl(Gumbel, Gumbel)
+def _gumbel(p: Gumbel, q: Gumbel) -> Tensor:
+    ratio, shift = p.scale / q.scale, (q.loc - p.loc) / q.scale
+    return -ratio.log() + euler_constant * (ratio - 1) - shift + (shift + (1 + ratio).lgamma()).exp() - 1
+
+
+@register_kl(HalfNormal, HalfNormal)
+def _half_normal(p: HalfNormal, q: HalfNormal) -> Tensor:
+    return _normal(p.base_dist, q.base_dist)
+
+
+@register_kl(Laplace, Laplace)
+def _laplace(p: Laplace, q: Laplace) -> Tensor:
+    distance = (p.loc - q.loc).abs()
+    return (q.scale / p.scale).log() - 1 + distance / q.scale + p.scale / q.scale * (-distance / p.scale).exp()
+
+
+@register_kl(Normal, Normal)
+def _normal(p: Normal, q: Normal) -> Tensor:
+    ratio = (p.scale / q.scale).square()
+    return 0.5 * (ratio + ((p.loc - q.loc) / q.scale).square() - 1 - ratio.log())
+
+
+@register_kl(Pareto, Pareto)
+def _pareto(p: Pareto, q: Pareto) -> Tensor:
+    ratio = q.alpha / p.alpha
+    result = q.alpha * (p.scale / q.scale).log() - ratio.log() + ratio - 1
+    return where(p.scale < q.scale, inf, result)
+
+
+@register_kl(Poisson, Poisson)
+def _poisson(p: Poisson, q: Poisson) -> Tensor:
+    return p.rate.xlogy(p.rate) - p.rate.xlogy(q.rate) - (p.rate - q.rate)
+
+
+@register_kl(Uniform, Uniform)
+def _uniform(p: Uniform, q: Uniform) -> Tensor:
+    inside = (q.low <= p.low) & (p.high <= q.high)
+    return where(inside, ((q.high - q.low) / (p.high - p.low)).log(), inf)
+
+
+# ---- of vectors ----
+@register_kl(Categorical, Categorical)
+def _categorical(p: Categorical, q: Categorical) -> Tensor:
+    terms = p.probs * (p.logits - q.logits)
+    terms = where(p.probs == 0, 0, where(q.probs == 0, inf, terms))
+    return terms.sum(-1)
+
+
+@register_kl(OneHotCategorical, OneHotCategorical)
+def _one_hot(p: OneHotCategorical, q: OneHotCategorical) -> Tensor:
+    return _categorical(p._categorical, q._categorical)
+
+
+@register_kl(Dirichlet, Dirichlet)
+def _dirichlet(p: Dirichlet, q: Dirichlet) -> Tensor:
+    a, b = p.concentration, q.concentration
+    total = a.sum(-1)
+    levels = total.lgamma() - b.sum(-1).lgamma() + (b.lgamma() - a.lgamma()).sum(-1)
+    return levels + ((a - b) * (a.digamma() - total.digamma().unsqueeze(-1))).sum(-1)
+
+
+def _of_factors(lower_p: Tensor, factors: Tensor) -> Tensor:
+    """The trace of Q^-1 F F^T, of Q with the Cholesky factor `lower_p`."""
+    return solved(lower_p, factors).square().sum((-2, -1))
+
+
+@register_kl(MultivariateNormal, MultivariateNormal)
+def _multivariate(p: MultivariateNormal, q: MultivariateNormal) -> Tensor:
+    _want_equal_events(p, q)
+    mine, other = p._unbroadcasted_scale_tril, q._unbroadcasted_scale_tril
+    levels = 2 * (log_diagonal(other) - log_diagonal(mine))
+    size = size_in(other, q.loc - p.loc)
+    return 0.5 * (levels + _of_factors(other, mine) + size - p.event_shape[0])
+
+
+@register_kl(LowRankMultivariateNormal, MultivariateNormal)
+def _low_rank_and_any(p: LowRankMultivariateNormal, q: MultivariateNormal) -> Tensor:
+    _want_equal_events(p, q)
+    lower = q._unbroadcasted_scale_tril
+    trace = _of_factors(lower, p._unbroadcasted_cov_factor) + _of_factors(lower, p._unbroadcasted_cov_diag.sqrt().diag_embed())
+    levels = 2 * log_diagonal(lower) - p.log_determinant()
+    return 0.5 * (levels + trace + size_in(lower, q.loc - p.loc) - p.event_shape[0])
+
+
+def _trace_in(q: LowRankMultivariateNormal, factors: Tensor) -> Tensor:
+    """The trace of Q^-1 F F^T, of F (.., n, m), by the capacitance of Q."""
+    scaled = factors / q._unbroadcasted_cov_diag.unsqueeze(-1)
+    inner = q._unbroadcasted_cov_factor.mT @ scaled
+    return (factors * scaled).sum((-2, -1)) - _of_factors(q._capacitance_tril, inner)
+
+
+@register_kl(MultivariateNormal, LowRankMultivariateNormal)
+def _any_and_low_rank(p: MultivariateNormal, q: LowRankMultivariateNormal) -> Tensor:
+    _want_equal_events(p, q)
+    lower = p._unbroadcasted_scale_tril
+    levels = q.log_determinant() - 2 * log_diagonal(lower)
+    return 0.5 * (levels + _trace_in(q, lower) + q.size(q.loc - p.loc) - p.event_shape[0])
+
+
+@register_kl(LowRankMultivariateNormal, LowRankMultivariateNormal)
+def _low_rank(p: LowRankMultivariateNormal, q: LowRankMultivariateNormal) -> Tensor:
+    _want_equal_events(p, q)
+    trace = _trace_in(q, p._unbroadcasted_cov_factor) + _trace_in(q, p._unbroadcasted_cov_diag.sqrt().diag_embed())
+    levels = q.log_determinant() - p.log_determinant()
+    return 0.5 * (levels + trace + q.size(q.loc - p.loc) - p.event_shape[0])
+
+
+def _want_equal_events(
+    p: MultivariateNormal | LowRankMultivariateNormal, q: MultivariateNormal | LowRankMultivariateNormal
+) -> None:
+    if p.event_shape != q.event_shape:
+        raise ValueError(f"kl_divergence: events of shapes {tuple(p.event_shape)} and {tuple(q.event_shape)}; want equal ones")
+
+
+# ---- of distributions made of others ----
+@register_kl(ExponentialFamily, ExponentialFamily)
+def _exponential_family(p: ExponentialFamily, q: ExponentialFamily) -> Tensor:
+    """The Bregman divergence of the log normalizers."""
+    if type(p) is not type(q):
+        raise NotImplementedError(
+            f"kl_divergence: none is registered for {type(p).__name__} and {type(q).__name__}, two exponential families"
+        )
+    level, natural, means = p._bregman()
+    others = q._natural_params
+    result = q._log_normalizer(*others) - level
+    for mine, other, mean in zip(natural, others, means, strict=True):
+        result = result - sum_rightmost((other - mine) * mean, mine.ndim - level.ndim)
+    return result
+
+
+@register_kl(TransformedDistribution, TransformedDistribution)
+def _transformed(p: TransformedDistribution, q: TransformedDistribution) -> Tensor:
+    if p.transforms != q.transforms or p.event_shape != q.event_shape:
+        raise NotImplementedError("kl_divergence: of transformed distributions wants equal transforms and event shapes")
+    more = len(p.event_shape) - len(p.base_dist.event_shape)
+    return sum_rightmost(kl_divergence(p.base_dist, q.base_dist), more)  # type: ignore[no-any-return]
+
+
+@register_kl(Independent, Independent)
+def _independent(p: Independent, q: Independent) -> Tensor:
+    if p.reinterpreted_batch_ndims != q.reinterpreted_batch_ndims:
+        raise NotImplementedError("kl_divergence: of Independent distributions wants equal reinterpreted_batch_ndims")
+    return sum_rightmost(kl_divergence(p.base_dist, q.base_dist), p.reinterpreted_batch_ndims)  # type: ignore[no-any-return]
+
+
+replayable_module(__name__)

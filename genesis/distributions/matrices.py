@@ -1,0 +1,162 @@
+"""Distributions of matrices: of covariances, Wishart's, and of correlations, that of Lewandowski, Kurowicka and Joe."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import log as ln
+from typing import Any
+
+from genesis.distributions import constraints
+from genesis.distributions.beta import Beta
+from genesis.distributions.distribution import Distribution
+from genesis.distributions.exp_family import ExponentialFamily
+from genesis.distributions.gamma import standard_gamma
+from genesis.distributions.multivariate_normal import (
+    WithCovariance,
+    given_one,
+    log_diagonal,
+    precision_to_scale_tril,
+    solved,
+)
+from genesis.distributions.utils import Operand, as_tensors, declared
+from genesis.functions.creation import arange
+from genesis.functions.methods.table import functions_of
+from genesis.functions.selection import where
+from genesis.ir.annotations import Extents
+from genesis.ir.replayable import replayable_module
+from genesis.linalg import cholesky
+from genesis.random import randn
+from genesis.tensor.handle import Tensor
+from genesis.tracing.state import recording
+
+__all__ = ["LKJCholesky", "Wishart"]
+
+mvlgamma, pad = functions_of("mvlgamma", "pad")
+
+
+class Wishart(WithCovariance, ExponentialFamily):
+    """The distribution of sums of x x^T, of `df` normal vectors x with mean 0 and the given covariance."""
+
+    arg_constraints = declared(
+        covariance_matrix=constraints.positive_definite, precision_matrix=constraints.positive_definite,
+        scale_tril=constraints.lower_cholesky, df=constraints.greater_than(0),
+    )
+    support = constraints.positive_definite
+    has_rsample = True
+    _mean_carrier_measure = 0
+    _parameter_axes = declared(covariance_matrix=2, precision_matrix=2, scale_tril=2)
+
+    def __init__(
+        self, df: Operand, covariance_matrix: Tensor | None = None, precision_matrix: Tensor | None = None,
+        scale_tril: Tensor | None = None, validate_args: bool | None = None,
+    ) -> None:
+        self.df: Tensor
+        given = given_one("Wishart", covariance_matrix=covariance_matrix, precision_matrix=precision_matrix,
+                          scale_tril=scale_tril)
+        (matrix,) = given.values()
+        n = matrix.shape[-1]
+        self._declare(validate_args, 2, **given, df=df)
+        self._require(lambda: self.df > n - 1, f"df must exceed {n - 1} of {n} x {n} matrices")
+        lower = matrix if scale_tril is not None else (
+            cholesky(matrix) if covariance_matrix is not None else precision_to_scale_tril(matrix))
+        self._unbroadcasted_scale_tril = lower
+        if scale_tril is None:
+            self.scale_tril = lower.expand(*self._batch_shape, n, n)
+
+    def expand(self, batch_shape: Sequence[int], _instance: Any = None) -> Any:
+        return super().expand(batch_shape, self._get_checked_instance(Wishart, _instance))
+
+    def rsample(self, sample_shape: Extents = (), max_try_correction: int | None = None) -> Tensor:
+        """(L A)(L A)^T of triangles A: roots of chi-squared numbers on the diagonal, normal ones below (M. Bartlett, 1933)."""
+        shape, n, df = self._extended_shape(sample_shape), self._event_shape[0], self.df
+        freedom = df.unsqueeze(-1) - arange(n, dtype=df.dtype, device=df.device)
+        diagonal = (2 * standard_gamma(freedom / 2, shape[:-1])).sqrt()
+        below = randn(shape, dtype=df.dtype, device=df.device).tril(-1)
+        half = self._unbroadcasted_scale_tril @ (below + diagonal.diag_embed())
+        return half @ half.mT
+
+    def log_prob(self, value: Tensor) -> Tensor:
+        value, n, df, lower = self._checked(value), self._event_shape[0], self.df, self._unbroadcasted_scale_tril
+        trace = solved(lower, cholesky(value)).square().sum((-2, -1))
+        log_value = 2 * log_diagonal(cholesky(value))
+        return (-df * (n / 2 * ln(2) + log_diagonal(lower)) - mvlgamma(df / 2, n) + (df - n - 1) / 2 * log_value - trace / 2)
+
+    def entropy(self) -> Tensor:
+        n, df = self._event_shape[0], self.df
+        steps = arange(n, dtype=df.dtype, device=df.device)
+        digammas = ((df.unsqueeze(-1) - steps) / 2).digamma().sum(-1)
+        size = (n + 1) * (n / 2 * ln(2) + log_diagonal(self._unbroadcasted_scale_tril))
+        return size + mvlgamma(df / 2, n) - (df - n - 1) / 2 * digammas + df * n / 2
+
+    @property
+    def mean(self) -> Tensor:
+        return self.df[..., None, None] * self.covariance_matrix
+
+    @property
+    def mode(self) -> Tensor:
+        factor = self.df - self._event_shape[0] - 1
+        return where(factor > 0, factor, float("nan"))[..., None, None] * self.covariance_matrix
+
+    @property
+    def variance(self) -> Tensor:
+        covariance = self.covariance_matrix
+        diagonal = covariance.diagonal(dim1=-2, dim2=-1)
+        return self.df[..., None, None] * (covariance.square() + diagonal.unsqueeze(-1) * diagonal.unsqueeze(-2))
+
+    @property
+    def _natural_params(self) -> tuple[Tensor, ...]:
+        return -0.5 * self.precision_matrix, 0.5 * (self.df - self._event_shape[0] - 1)
+
+    def _log_normalizer(self, x: Tensor, y: Tensor) -> Tensor:  # type: ignore[override]
+        n = self._event_shape[0]
+        half = y + (n + 1) / 2
+        return half * (-(-2 * x).slogdet()[1] + n * ln(2)) + mvlgamma(half, n)
+
+
+class LKJCholesky(Distribution):
+    """Cholesky factors of correlation matrices R, `dim` x `dim`, of density det(R)^(concentration - 1).
+
+    Rows are drawn by the onion method (D. Lewandowski, D. Kurowicka, H. Joe, 2009).
+    """
+
+    arg_constraints = declared(concentration=constraints.positive)
+    support = constraints.corr_cholesky
+
+    def __init__(self, dim: int, concentration: Operand = 1.0, validate_args: bool | None = None) -> None:
+        if dim < 2:
+            raise ValueError(f"LKJCholesky: dim is {dim}; want 2 or more")
+        self.concentration: Tensor
+        (self.concentration,) = as_tensors(concentration)
+        self.dim = dim
+        super().__init__(self.concentration.shape, (dim, dim), validate_args)
+
+    @property
+    def _beta(self) -> Beta:
+        """The squared lengths of rows below the first, before the diagonal."""
+        like, n = self.concentration, self.dim
+        row = arange(n - 1, dtype=like.dtype, device=like.device)
+        first = (row + 1) / 2
+        second = like.unsqueeze(-1) + 0.5 * (n - 2 - row)
+        return Beta(first.expand(second.shape), second, validate_args=False)
+
+    def sample(self, sample_shape: Extents = ()) -> Tensor:
+        shape, like = self._extended_shape(sample_shape), self.concentration
+        with recording(False) as again, again:
+            lead = shape[: len(shape) - 2 - len(self._batch_shape)]
+            squares = pad(self._beta.sample(lead), (1, 0), value=0.0).unsqueeze(-1)
+            below = randn(shape, dtype=like.dtype, device=like.device).tril(-1)
+            lengths = below.square().sum(-1, True).sqrt()
+            directions = below / where(lengths == 0, 1, lengths)
+            return squares.sqrt() * directions + (1 - squares.squeeze(-1)).clamp(min=2.0**-126).sqrt().diag_embed()
+
+    def log_prob(self, value: Tensor) -> Tensor:
+        value, n, eta = self._checked(value), self.dim, self.concentration
+        row = arange(2, n + 1, dtype=eta.dtype, device=eta.device)
+        order = 2 * (eta - 1).unsqueeze(-1) + n - row
+        density = (order * value.diagonal(dim1=-2, dim2=-1)[..., 1:].log()).sum(-1)
+        alpha = eta + 0.5 * (n - 1)
+        levels = mvlgamma(alpha - 0.5, n - 1) - (n - 1) * alpha.lgamma()
+        return density - levels - 0.5 * (n - 1) * ln(3.141592653589793)
+
+
+replayable_module(__name__)

@@ -1,0 +1,140 @@
+"""What distributions share: parameters of one shape, odds and probabilities, triangles as vectors."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Generic, TypeVar
+
+from genesis.functions.comparison import broadcast_shapes
+from genesis.functions.comparison import finfo as limits_of
+from genesis.functions.creation import full, tril_indices, zeros
+from genesis.functions.splitting import broadcast_tensors
+from genesis.ir.dtypes import DType, bfloat16, float16, float32, float64, get_default_dtype
+from genesis.ir.replayable import replayable_module
+from genesis.random import rand, randn
+from genesis.runtime.devices import CPU, Device
+from genesis.tensor.handle import Tensor
+
+Number = bool | int | float
+Operand = Tensor | Number
+T = TypeVar("T")
+
+euler_constant = 0.57721566490153286060
+# Made now: NumPy notes that of a dtype at the first call, which a recorded call would not repeat.
+_LIMITS = {dtype: limits_of(dtype) for dtype in (bfloat16, float16, float32, float64)}
+
+
+class derived(Generic[T]):
+    """A property that an attribute of the object's own replaces: `probs` where `logits` were given."""
+
+    def __init__(self, compute: Callable[[Any], T]) -> None:
+        self.compute, self.__doc__ = compute, compute.__doc__
+
+    def __get__(self, instance: Any, owner: type | None = None) -> T:
+        return self.compute(instance) if instance is not None else self  # type: ignore[return-value]
+
+
+class lazy_property(derived[T]):
+    """A property that is computed once, and kept as an attribute of the object."""
+
+    def __get__(self, instance: Any, owner: type | None = None) -> T:
+        if instance is None:
+            return self  # type: ignore[return-value]
+        value = self.compute(instance)
+        setattr(instance, self.compute.__name__, value)
+        return value
+
+
+def declared(**of_parameters: T) -> dict[str, T]:
+    """What a class says of its parameters, by their names."""
+    return of_parameters
+
+
+def finfo(dtype: DType) -> limits_of:
+    """The limits of a floating dtype."""
+    return _LIMITS[dtype]
+
+
+def as_tensors(*values: Operand) -> list[Tensor]:
+    """Numbers among them become 0-d tensors, of the dtype and on the device of the first tensor."""
+    first = next((v for v in values if isinstance(v, Tensor)), None)
+    dtype, device = (get_default_dtype(), CPU) if first is None else (first.dtype, first.device)
+    for value in values:
+        if not isinstance(value, Tensor | bool | int | float):
+            raise TypeError(f"broadcast_all: parameters must be tensors or numbers, got {type(value).__name__} {value!r:.40}")
+    return [v if isinstance(v, Tensor) else full((), v, dtype=dtype, device=device) for v in values]
+
+
+def broadcast_all(*values: Operand) -> tuple[Tensor, ...]:
+    """Tensors of one shape; numbers take the dtype and device of the first tensor. Raises TypeError for anything else."""
+    return tuple(broadcast_tensors(*as_tensors(*values)))
+
+
+def sum_rightmost(value: Operand, count: int) -> Any:
+    """The sum over the last `count` axes."""
+    return value if count == 0 or not isinstance(value, Tensor) else value.sum(tuple(range(-count, 0)))
+
+
+def all_rightmost(value: Tensor, count: int) -> Tensor:
+    """Whether all hold along the last `count` axes."""
+    return value if count == 0 else value.reshape(*value.shape[: value.ndim - count], -1).all(-1)
+
+
+def uniform_inside(shape: Sequence[int], dtype: DType, device: Device = CPU) -> Tensor:
+    """Numbers in (0, 1): neither end, where quantiles are infinite."""
+    return rand(tuple(shape), dtype=dtype, device=device).clamp(min=finfo(dtype).tiny)
+
+
+def _standard_normal(shape: Sequence[int], dtype: DType, device: Device = CPU) -> Tensor:
+    return randn(tuple(shape), dtype=dtype, device=device)
+
+
+_sum_rightmost = sum_rightmost
+
+
+# ---- probabilities and their logarithms ----
+def clamp_probs(probs: Tensor) -> Tensor:
+    """Probabilities kept from 0 and 1 by the machine precision."""
+    eps = finfo(probs.dtype).eps
+    return probs.clamp(eps, 1 - eps)
+
+
+def logits_to_probs(logits: Tensor, is_binary: bool = False) -> Tensor:
+    """The sigmoid of log odds, or the softmax of logarithms along the last axis."""
+    return logits.sigmoid() if is_binary else logits.softmax(-1)
+
+
+def probs_to_logits(probs: Tensor, is_binary: bool = False) -> Tensor:
+    """Log odds, or logarithms; of probabilities that `clamp_probs` keeps finite."""
+    inside = clamp_probs(probs)
+    return inside.log() - (-inside).log1p() if is_binary else inside.log()
+
+
+# ---- triangles ----
+def tril_matrix_to_vec(mat: Tensor, diag: int = 0) -> Tensor:
+    """The entries on and below the diagonal `diag` of matrices (.., n, n), row by row. Raises ValueError outside -n..n-1."""
+    n = mat.shape[-1]
+    if not -n <= diag < n:
+        raise ValueError(f"tril_matrix_to_vec: diag {diag} is none of {n} x {n} matrices; want {-n} to {n - 1}")
+    rows, columns = tril_indices(n, n, diag)
+    return mat[..., rows, columns]
+
+
+def vec_to_tril_matrix(vec: Tensor, diag: int = 0) -> Tensor:
+    """The matrices of which `tril_matrix_to_vec` makes `vec`. Raises ValueError where the length is that of no triangle."""
+    length = vec.shape[-1]
+    n = round((-(1 + 2 * diag) + ((1 + 2 * diag) ** 2 + 8 * length + 4 * abs(diag) * (diag + 1)) ** 0.5) / 2)
+    rows, columns = tril_indices(n, n, diag)
+    if rows.shape[0] != length:
+        raise ValueError(f"vec_to_tril_matrix: {length} numbers are not a triangle below the diagonal {diag}")
+    empty = zeros(*vec.shape[:-1], n * n, dtype=vec.dtype, device=vec.device)
+    places = (rows * n + columns).expand(vec.shape)
+    return empty.scatter(-1, places, vec).reshape(*vec.shape[:-1], n, n)
+
+
+def joint_shape(*shapes: Sequence[int]) -> tuple[int, ...]:
+    """The shape that shapes broadcast to."""
+    return tuple(broadcast_shapes(*[tuple(shape) for shape in shapes]))
+
+
+replayable_module(__name__)

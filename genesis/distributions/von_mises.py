@@ -1,0 +1,60 @@
+"""Von Mises' distribution, the normal one of a circle."""
+
+from __future__ import annotations
+
+from math import log as ln
+from math import pi
+
+from genesis.distributions import constraints
+from genesis.distributions.distribution import Distribution
+from genesis.distributions.gamma import drawn_by_host
+from genesis.distributions.utils import Operand, declared
+from genesis.functions.methods.table import functions_of
+from genesis.ir.annotations import Extents
+from genesis.ir.replayable import replayable_module
+from genesis.tensor.handle import Tensor
+
+__all__ = ["VonMises"]
+
+i0e, i1e = functions_of("i0e", "i1e")
+
+
+class VonMises(Distribution):
+    """Angles about `loc`, of density exp(concentration cos(x - loc)), normalized.
+
+    Samples have gradients, by implicit differentiation, which PyTorch's have not.
+    """
+
+    arg_constraints = declared(loc=constraints.real, concentration=constraints.positive)
+    support = constraints.real
+    has_rsample = True
+
+    def __init__(self, loc: Operand, concentration: Operand, validate_args: bool | None = None) -> None:
+        self.loc: Tensor
+        self.concentration: Tensor
+        self._declare(validate_args, loc=loc, concentration=concentration)
+
+    def rsample(self, sample_shape: Extents = ()) -> Tensor:
+        """Angles in [-pi, pi)."""
+        angle = drawn_by_host("von_mises", self._extended_shape(sample_shape), self.concentration)
+        return (angle + self.loc + pi) % (2 * pi) - pi
+
+    def log_prob(self, value: Tensor) -> Tensor:
+        k = self.concentration
+        return k * ((self._checked(value) - self.loc).cos() - 1) - ln(2 * pi) - i0e(k).log()
+
+    @property
+    def mean(self) -> Tensor:
+        return self.loc
+
+    @property
+    def mode(self) -> Tensor:
+        return self.loc
+
+    @property
+    def variance(self) -> Tensor:
+        """The circular variance."""
+        return 1 - i1e(self.concentration) / i0e(self.concentration)
+
+
+replayable_module(__name__)

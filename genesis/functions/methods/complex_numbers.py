@@ -1,0 +1,126 @@
+"""The parts of complex tensors, which share their storage, and conjugates."""
+
+from __future__ import annotations
+
+from genesis.functions.overrides import FUNCTIONS, function
+from genesis.ir.replayable import replayable_module
+from genesis.ops.registry import OPERATIONS
+from genesis.tensor.complex_parts import part_view
+from genesis.tensor.dispatch import call
+from genesis.tensor.handle import Tensor, attribute, method
+from genesis.tensor.out import takes_out
+from genesis.tensor.views import view
+
+
+@function()
+@method
+def is_complex(self: Tensor) -> bool:
+    """Whether the dtype is a complex one."""
+    return self.dtype.is_complex
+
+
+@attribute
+def real(self: Tensor) -> Tensor:
+    """The real parts; a real tensor itself."""
+    return part_view(self, "real_parts") if self.dtype.is_complex else self
+
+
+def _set_real(self: Tensor, value: Tensor) -> None:
+    self.real.copy_(value)
+
+
+@attribute
+def imag(self: Tensor) -> Tensor:
+    """The imaginary parts. Raises TypeError for a real tensor."""
+    if not self.dtype.is_complex:
+        raise TypeError(f"imag: wants a complex tensor, got {self.dtype.name}, whose imaginary parts are zeros")
+    return part_view(self, "imaginary_parts")
+
+
+def _set_imag(self: Tensor, value: Tensor) -> None:
+    self.imag.copy_(value)
+
+
+for _part, _write in (real, _set_real), (imag, _set_imag):
+    assert _part.fget is not None
+    FUNCTIONS[_part.fget.__name__] = _part.fget
+    setattr(Tensor, _part.fget.__name__, _part.setter(_write))
+
+
+@function()
+def view_as_real(input: Tensor) -> Tensor:
+    """The parts of a complex tensor along a new last axis, in its storage. Raises TypeError for a real tensor.
+
+    >>> z = genesis.tensor([1 + 2j])
+    >>> genesis.view_as_real(z).mul_(2), z
+    (tensor([[2., 4.]]), tensor([2.+4.j]))
+    """
+    if not input.dtype.is_complex:
+        raise TypeError(f"view_as_real: wants a complex tensor, got {input.dtype.name}")
+    return part_view(input, "view_as_real")
+
+
+@function()
+def view_as_complex(input: Tensor) -> Tensor:
+    """The pairs along the last axis of a real tensor as complex numbers, in its storage.
+
+    Raises TypeError unless it is float32 or float64, ValueError where the last axis is not of pairs that are neighbours.
+
+    >>> genesis.view_as_complex(genesis.tensor([[1.0, 2.0]]))
+    tensor([1.+2.j])
+    """
+    if input.dtype.name not in ("float32", "float64"):
+        raise TypeError(f"view_as_complex: wants a tensor of float32 or float64, got {input.dtype.name}")
+    return part_view(input, "view_as_complex")
+
+
+@function("resolve_neg", "resolve_conj")
+@method
+def _itself(self: Tensor) -> Tensor:
+    """The tensor itself: nothing is lazily negated or conjugated in memory."""
+    return self
+
+
+@function()
+@method
+def conj(self: Tensor) -> Tensor:
+    """The conjugates; a real tensor itself.
+
+    >>> genesis.tensor([1 + 2j, 3]).conj()
+    tensor([1.-2.j, 3.-0.j])
+    """
+    return call(OPERATIONS["conjugates"], (self,)) if self.dtype.is_complex else self
+
+
+@function()
+@method
+@takes_out
+def conj_physical(self: Tensor) -> Tensor:
+    """The conjugates; a real tensor itself."""
+    return self.conj()
+
+
+@function()
+@method
+def adjoint(self: Tensor) -> Tensor:
+    """The last two axes exchanged, and the elements conjugated."""
+    if self.ndim < 2:
+        raise ValueError(f"adjoint: wants two axes at least, got shape {self.shape}")
+    return view(self, "transpose", -2, -1).conj()
+
+
+@attribute
+def mH(self: Tensor) -> Tensor:
+    """The last two axes exchanged, and the elements conjugated."""
+    return self.adjoint()
+
+
+@attribute
+def H(self: Tensor) -> Tensor:
+    """The transpose of a matrix, and its elements conjugated."""
+    if self.ndim not in (0, 2):
+        raise ValueError(f"H: wants a matrix, got shape {self.shape}")
+    return self.T.conj()
+
+
+replayable_module(__name__)

@@ -1,0 +1,92 @@
+"""Complex arithmetic becomes that of real and imaginary parts.
+
+Before: any graph. After: complex values are inputs, views, what moves them (gathers, concatenations, host calls), and
+`complex(x, y)` where parts become an output or are moved. All arithmetic is real: it fuses as any other does, and an element
+is taken apart where a kernel reads it and put together where a kernel writes it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from genesis.ir.graph import Node, Value
+from genesis.lower.rewriting import Rewriting, Simplified
+from genesis.lower.simplify import FORWARDED
+from genesis.ops.complex_parts import RULES, Parts
+from genesis.ops.complex_values import complex_value, imag_value, real_value
+from genesis.ops.registry import PRIMITIVES
+
+_MOVED = frozenset(("gather", "put", "cat", "host", "source"))  # kinds of primitives that know nothing of what they move
+
+
+def split_complex(nodes: Sequence[Node], outputs: Sequence[int]) -> Simplified:
+    """The graph in the form stated above; of real numbers, as it is."""
+    graph = Simplified([*nodes], [*outputs], [*range(len(nodes))])
+    if not any([node.dtype.category == 3 for node in nodes]):
+        return graph
+    split = _Split(graph)
+    for node in nodes:
+        split.put(split.added(node))
+    return split.finished([split.whole(o) for o in outputs])
+
+
+class _Split(Rewriting):
+    """The graph under construction. A complex value of the source is in memory, at its `place`, or has `parts`, or both."""
+
+    __slots__ = ("parts",)
+
+    def __init__(self, source: Simplified) -> None:
+        super().__init__(source)
+        self.parts: dict[int, Parts] = {}
+
+    def whole(self, index: int) -> int:
+        """Where source value `index` is, as one value."""
+        if self.place[index] < 0:
+            self.place[index] = complex_value(*self.parts[index]).index
+            self.came_from(index)
+        return self.place[index]
+
+    def split(self, index: int) -> Value | Parts:
+        """Source value `index`; of a complex one, the parts."""
+        if not self.source.nodes[index].dtype.is_complex:
+            return self.value(self.place[index])
+        if index not in self.parts:
+            z = self.value(self.place[index])
+            self.parts[index] = Parts(real_value(z), imag_value(z))
+        return self.parts[index]
+
+    def added(self, node: Node) -> int:
+        """The position of the next source node's value; -1 if it has parts alone."""
+        here = len(self.place)
+        if not (node.dtype.is_complex or any([self.source.nodes[i].dtype.is_complex for i in node.inputs])):
+            return self.append(self.moved(node))
+        if node.op in FORWARDED:
+            same = node.inputs[FORWARDED[node.op]]
+            if same in self.parts:
+                self.parts[here] = self.parts[same]
+            return self.place[same]
+        kind = PRIMITIVES[node.op].kind
+        if node.op in ("constant", "scalar"):
+            self.parts[here] = self._number(node)
+            return -1
+        if node.op == "view" and self.place[node.inputs[0]] < 0:
+            self.parts[here] = Parts(*[
+                self.add("view", (part,), node.shape, part.dtype, node.attrs) for part in self.parts[node.inputs[0]]])
+            return -1
+        if node.op == "view" or (kind in _MOVED and node.op not in RULES):
+            return self.append(node.renumbered(tuple([self.whole(i) for i in node.inputs])))
+        if node.op not in RULES:
+            raise TypeError(f"{node.op}: takes real numbers, got complex ones")
+        result = RULES[node.op](node, *[self.split(i) for i in node.inputs])
+        if isinstance(result, Parts):
+            self.parts[here] = result
+            return -1
+        return result.index
+
+    def _number(self, node: Node) -> Parts:
+        """The parts of a literal, or of a Python number, which is real."""
+        real = node.dtype.real
+        if node.op == "scalar":
+            return Parts(self.add("scalar", (), (), real, {"slot": node.attrs["slot"]}), self.constant(0.0, real))
+        number = complex(node.attrs["value"])
+        return Parts(self.constant(number.real, real), self.constant(number.imag, real))

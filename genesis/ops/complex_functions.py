@@ -1,0 +1,170 @@
+"""Elementary functions of complex numbers, in terms of real ones of their parts.
+
+Formulas and branch cuts are those of Kahan, "Branch cuts for complex elementary functions", 1987; C and NumPy have the same.
+"""
+
+from __future__ import annotations
+
+from math import log as ln
+
+from genesis.ops.arithmetic import copysign, hypot
+from genesis.ops.complex_parts import RULES, Parts, over, times
+from genesis.ops.elementwise import abs as modulus
+from genesis.ops.elementwise import (
+    asinh,
+    atan2,
+    cos,
+    cosh,
+    exp,
+    expm1,
+    log,
+    log1p,
+    maximum,
+    minimum,
+    sin,
+    sinh,
+    sqrt,
+    tan,
+    where,
+    zeros_like,
+)
+
+_FLAT = {"float32": 9.0, "float64": 19.0}  # where tanh of a real number is 1
+
+
+def _scaled(z: Parts, factor: float) -> Parts:
+    return Parts(z.x * factor, z.y * factor)
+
+
+def _plus(number: float, z: Parts) -> Parts:
+    return Parts(number + z.x, z.y)
+
+
+def _turned(z: Parts) -> Parts:
+    """iz."""
+    return Parts(-z.y, z.x)
+
+
+def _turned_back(z: Parts) -> Parts:
+    """-iz."""
+    return Parts(z.y, -z.x)
+
+
+def _one(z: Parts) -> Parts:
+    zero = zeros_like(z.x)
+    return Parts(zero + 1, zero)
+
+
+# ---- exponentials, logarithms, powers ----
+def _exp(z: Parts) -> Parts:
+    size = exp(z.x)
+    return Parts(size * cos(z.y), where(z.y == 0, z.y, size * sin(z.y)))
+
+
+def _expm1(z: Parts) -> Parts:
+    half = sin(z.y * 0.5)
+    return Parts(expm1(z.x) * cos(z.y) - 2 * half * half, exp(z.x) * sin(z.y))
+
+
+def _log(z: Parts) -> Parts:
+    """Near the unit circle by log1p, where the logarithm of the modulus cancels."""
+    a, b = modulus(z.x), modulus(z.y)
+    large, small = maximum(a, b), minimum(a, b)
+    near = log1p((large - 1) * (large + 1) + small * small) * 0.5
+    return Parts(where((large > 0.5) & (large < 2), near, log(hypot(z.x, z.y))), atan2(z.y, z.x))
+
+
+def _log1p(z: Parts) -> Parts:
+    up = _log(_plus(1, z))
+    near = log1p(z.x * (2 + z.x) + z.y * z.y) * 0.5
+    return Parts(where(hypot(z.x, z.y) < 0.5, near, up.x), up.y)
+
+
+def _sqrt(z: Parts) -> Parts:
+    root = sqrt((modulus(z.x) + hypot(z.x, z.y)) * 0.5)
+    other = where(root == 0, z.y, z.y / where(root == 0, 1, root) * 0.5)
+    return Parts(where(z.x >= 0, root, modulus(other)), where(z.x >= 0, other, copysign(root, z.y)))
+
+
+def _pow(z: Parts, w: Parts) -> Parts:
+    """e^(w log z); of 0, 1 for a power of 0 and else 0."""
+    zero, none = (z.x == 0) & (z.y == 0), (w.x == 0) & (w.y == 0)
+    found = _exp(times(w, _log(Parts(where(zero, 1, z.x), z.y))))
+    return Parts(where(none, 1, where(zero, 0, found.x)), where(zero | none, 0, found.y))
+
+
+def _logaddexp(z: Parts, w: Parts) -> Parts:
+    less = z.x < w.x
+    large, small = Parts(*map(where, (less, less), w, z)), Parts(*map(where, (less, less), z, w))
+    more = _log1p(_exp(Parts(small.x - large.x, small.y - large.y)))
+    return Parts(large.x + more.x, large.y + more.y)
+
+
+def _sigmoid(z: Parts) -> Parts:
+    return over(_one(z), _plus(1, _exp(Parts(-z.x, -z.y))))
+
+
+# ---- trigonometry ----
+def _sin(z: Parts) -> Parts:
+    return Parts(sin(z.x) * cosh(z.y), cos(z.x) * sinh(z.y))
+
+
+def _cos(z: Parts) -> Parts:
+    return Parts(cos(z.x) * cosh(z.y), -sin(z.x) * sinh(z.y))
+
+
+def _sinh(z: Parts) -> Parts:
+    return Parts(sinh(z.x) * cos(z.y), cosh(z.x) * sin(z.y))
+
+
+def _cosh(z: Parts) -> Parts:
+    return Parts(cosh(z.x) * cos(z.y), sinh(z.x) * sin(z.y))
+
+
+def _tanh(z: Parts) -> Parts:
+    t, s = tan(z.y), sinh(z.x)
+    slope = 1 + t * t
+    below = 1 + slope * s * s
+    flat = modulus(z.x) > _FLAT[z.x.dtype.name]
+    y = where(flat, 4 * sin(z.y) * cos(z.y) * exp(-2 * modulus(z.x)), t / below)
+    return Parts(where(flat, copysign(1.0, z.x), slope * sqrt(1 + s * s) * s / below), y)
+
+
+def _asin(z: Parts) -> Parts:
+    down, up = _sqrt(_plus(1, Parts(-z.x, -z.y))), _sqrt(_plus(1, z))
+    return Parts(atan2(z.x, down.x * up.x - down.y * up.y), asinh(down.x * up.y - down.y * up.x))
+
+
+def _acos(z: Parts) -> Parts:
+    down, up = _sqrt(_plus(1, Parts(-z.x, -z.y))), _sqrt(_plus(1, z))
+    return Parts(2 * atan2(down.x, up.x), asinh(up.x * down.y - up.y * down.x))
+
+
+def _acosh(z: Parts) -> Parts:
+    down, up = _sqrt(_plus(-1, z)), _sqrt(_plus(1, z))
+    return Parts(asinh(down.x * up.x + down.y * up.y), 2 * atan2(down.y, up.x))
+
+
+def _atanh(z: Parts) -> Parts:
+    size = modulus(z.x)
+    apart = (1 - size) * (1 - size) + z.y * z.y
+    return Parts(copysign(log1p(4 * size / apart) * 0.25, z.x), atan2(2 * z.y, (1 - z.x) * (1 + z.x) - z.y * z.y) * 0.5)
+
+
+def _register() -> None:
+    functions = {
+        "exp": _exp, "expm1": _expm1, "log": _log, "log1p": _log1p, "sqrt": _sqrt, "sigmoid": _sigmoid, "sin": _sin,
+        "cos": _cos, "sinh": _sinh, "cosh": _cosh, "tanh": _tanh, "asin": _asin, "acos": _acos, "acosh": _acosh,
+        "atanh": _atanh,
+        "exp2": lambda z: _exp(_scaled(z, ln(2))), "log2": lambda z: _scaled(_log(z), 1 / ln(2)),
+        "log10": lambda z: _scaled(_log(z), 1 / ln(10)), "rsqrt": lambda z: over(_one(z), _sqrt(z)),
+        "tan": lambda z: _turned_back(_tanh(_turned(z))), "asinh": lambda z: _turned_back(_asin(_turned(z))),
+        "atan": lambda z: _turned_back(_atanh(_turned(z))),
+    }
+    for name, function in functions.items():
+        RULES[name] = lambda node, z, function=function: function(z)
+    RULES["logaddexp"] = lambda node, z, w: _logaddexp(z, w)
+    RULES["pow"] = lambda node, z, w: _pow(z, w)
+
+
+_register()

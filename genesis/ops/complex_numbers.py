@@ -1,0 +1,138 @@
+"""Complex numbers from their parts and the other way, and the operations that take them.
+
+What is not in `TAKES_COMPLEX` refuses them, at the user's line.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from genesis.ir.dtypes import DType
+from genesis.ir.graph import Node, Value
+from genesis.ops.complex_parts import RULES
+from genesis.ops.complex_values import complex_value, conjugate, imag_value, real_value
+from genesis.ops.elementwise import cos, sin
+from genesis.ops.joining import stack
+from genesis.ops.layout import Layout, contiguous_layout, select_layout
+from genesis.ops.registry import PRIMITIVES, broadcast, composite
+from genesis.ops.views import put_value, view_node, view_value
+
+
+@composite("real_parts", ref=np.real, method=False, public=False)
+def real_parts(input: Value) -> Value:
+    """The real parts."""
+    return real_value(input)
+
+
+@composite("imaginary_parts", ref=np.imag, method=False, public=False)
+def imaginary_parts(input: Value) -> Value:
+    """The imaginary parts."""
+    return imag_value(input)
+
+
+@composite("conjugates", ref=np.conj, method=False, public=False)
+def conjugates(input: Value) -> Value:
+    """The conjugates."""
+    return conjugate(input)
+
+
+def _parts(name: str, *parts: Value) -> list[Value]:
+    dtype = parts[0].dtype
+    if any(x.dtype is not dtype for x in parts) or dtype.name not in ("float32", "float64"):
+        got = " and ".join(x.dtype.name for x in parts)
+        raise TypeError(f"{name}: wants two tensors of float32, or two of float64, got {got}")
+    return broadcast(name, *parts)
+
+
+@composite("complex", 2, method=False)
+def complex(real: Value, imag: Value) -> Value:
+    """Complex numbers of real and imaginary parts, complex64 of float32 and complex128 of float64.
+
+    Raises TypeError for other dtypes, or two different ones.
+
+    >>> genesis.complex(genesis.tensor([1.0, 2.0]), genesis.tensor([0.0, -1.0]))
+    tensor([1.+0.j, 2.-1.j])
+    """
+    return complex_value(*_parts("complex", real, imag))
+
+
+@composite("polar", 2, method=False)
+def polar(abs: Value, angle: Value) -> Value:
+    """Complex numbers of moduli and angles. Raises as `complex`.
+
+    >>> genesis.polar(genesis.tensor([1.0, 2.0]), genesis.tensor([0.0, 3.14159265 / 2])).imag
+    tensor([0., 2.])
+    """
+    size, turn = _parts("polar", abs, angle)
+    return complex_value(size * cos(turn), size * sin(turn))
+
+
+@composite("view_as_real", method=False, public=False)
+def view_as_real(input: Value) -> Value:
+    """Real and imaginary parts along a new last axis."""
+    return stack([real_value(input), imag_value(input)], -1)
+
+
+@composite("view_as_complex", method=False, public=False)
+def view_as_complex(input: Value) -> Value:
+    """The last axis, of two numbers, as complex ones."""
+    at = contiguous_layout(input.shape)
+    return complex_value(*[view_node(input, select_layout(at, -1, part), "select") for part in (0, 1)])
+
+
+# ---- views across dtypes, which count in elements of their own ----
+def in_parts(at: Layout) -> Layout:
+    """A layout of complex elements, in those of their parts, which lie along a last axis."""
+    return Layout((*at.shape, 2), (*[2 * s for s in at.strides], 1), 2 * at.offset)
+
+
+@composite("part_at", method=False, public=False)
+def part_at(input: Value, at: Layout, dtype: DType) -> Value:
+    """What lies in `input` at the layout of a view of the given dtype: real of complex numbers, or the other way round."""
+    if dtype.is_complex:
+        return view_as_complex(view_value(input, in_parts(at), "view"))
+    return view_value(view_as_real(input), at, "view")
+
+
+@composite("put_part", 2, method=False, public=False)
+def put_part(base: Value, value: Value, at: Layout) -> Value:
+    """`base` once `value` has been written to the layout of a view of its dtype."""
+    if value.dtype.is_complex:
+        return put_value(base, view_as_real(value), in_parts(at), base.shape)
+    parts = view_as_real(base)
+    return view_as_complex(put_value(parts, value, at, parts.shape))
+
+
+# ---- what takes complex numbers ----
+TAKES_COMPLEX = frozenset((
+    "abs", "acos", "acosh", "add", "addbmm", "addcdiv", "addcmul", "addmm", "addmv", "addr", "all", "angle", "any", "asin",
+    "asinh", "atan", "atanh", "baddbmm", "block_diag", "bmm", "cartesian_prod", "cat", "channel_shuffle", "clone",
+    "column_stack", "combinations", "conjugates", "constant_pad_nd", "conv1d", "conv2d", "conv3d", "conv_transpose1d",
+    "conv_transpose2d", "conv_transpose3d", "corrcoef", "cos", "cosh", "count_nonzero", "cov", "cross", "cumprod", "cumsum",
+    "cumulative_trapezoid", "diag", "diag_embed", "diagflat", "diagonal_scatter", "diff", "dist", "div", "dot", "dstack",
+    "einsum", "eq", "exp", "exp2", "expm1", "fill", "flip", "fliplr", "flipud", "float_power", "full", "gather", "hstack",
+    "im2col", "imaginary_parts", "index", "index_put", "index_select", "inner", "isclose", "isfinite", "isinf", "isnan",
+    "isreal", "kron", "l1_loss", "ldexp", "lerp", "linear", "log", "log10", "log1p", "log2", "log_softmax", "logaddexp",
+    "logical_and", "logical_not", "logical_or", "logical_xor", "logsumexp", "matmul", "matrix_norm", "mean", "mm", "mul",
+    "mv", "nansum", "narrow_copy", "ne", "neg", "norm", "normalize", "optimization_barrier", "outer", "pad",
+    "pairwise_distance", "part_at", "pixel_shuffle", "pixel_unshuffle", "positive", "pow", "prod", "put", "put_part",
+    "real_parts", "reciprocal", "renorm", "reshape", "rms_norm", "roll", "rot90", "rsqrt", "rsub", "scatter", "scatter_add",
+    "select_scatter", "sgn", "sigmoid", "silu", "sin", "sinc", "sinh", "slice_scatter", "softmax", "softmin", "softsign",
+    "sqrt", "square", "stack", "std", "std_mean", "stop_gradient", "sub", "sum", "sum_to_size", "take_along_dim", "tan",
+    "tanh", "tanhshrink", "tensordot", "tile", "to_dtype", "trace", "trapezoid", "tril", "triplet_margin_loss", "triu", "var",
+    "var_mean", "vdot", "vecdot", "vector_norm", "view_as_real", "view_at", "vstack", "where", "with_value",
+))
+_MOVED = frozenset(("gather", "put", "cat", "source", "view"))  # kinds of primitives that know nothing of what they move
+_PASSED_ON = frozenset(("custom", "detach", "variable", "clone", "rewritten", "with_value"))
+_HOST = frozenset(("recurrence",))  # host calls whose references take complex numbers
+
+
+def refuse_complex(name: str, nodes: Sequence[Node], start: int) -> None:
+    """TypeError, in the name of an operation, if a node from `start` on computes what has no meaning for complex numbers."""
+    for node in nodes[start:]:
+        if not (node.dtype.category == 3 or any([nodes[i].dtype.category == 3 for i in node.inputs])):
+            continue
+        if node.op not in RULES and node.op not in _PASSED_ON | _HOST and PRIMITIVES[node.op].kind not in _MOVED:
+            raise TypeError(f"{name}: takes real numbers, got complex ones; take their real or imag, abs() or angle()")

@@ -1,0 +1,71 @@
+"""Complex values: their parts and conjugates, and how gradients go through them.
+
+A complex value is one node of a graph, of dtype complex64 or complex128, with one gradient rule. Its gradient is PyTorch's: of
+a real loss L, dL/dRe + i dL/dIm. So the rule of a holomorphic primitive, which multiplies by a derivative, multiplies by its
+conjugate here, and a linear one is the same rule. In memory the parts lie side by side, as in NumPy. Lowering splits
+arithmetic into that of the parts (`genesis.ops.complex_parts`), which are two registers in a kernel.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from genesis.ir.graph import Node, Value
+from genesis.ops.registry import Gradient, expand, primitive
+
+
+def _pair(node: Node, x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    result = np.empty(node.shape, node.dtype.numpy)
+    result.real, result.imag = x, y
+    return result
+
+
+primitive("real", "elementwise", cost=0, exact=True, grad=lambda g, y, z: complex_value(g, _zeros(g)),
+          reference=lambda node, z: np.real(z))
+primitive("imag", "elementwise", cost=0, exact=True, grad=lambda g, y, z: complex_value(_zeros(g), g),
+          reference=lambda node, z: np.imag(z))
+primitive("complex", "elementwise", cost=0, exact=True, grad=lambda g, z, x, y: (real_value(g), imag_value(g)), reference=_pair)
+primitive("conj", "elementwise", exact=True, grad=lambda g, y, z: conjugate(g), reference=lambda node, z: np.conj(z))
+
+
+def _zeros(x: Value) -> Value:
+    return expand(x.graph.constant(0, x.dtype), x.shape)
+
+
+def real_value(z: Value) -> Value:
+    """The real part; of a real value, itself."""
+    return z.graph.add("real", (z,), z.shape, z.dtype.real) if z.dtype.is_complex else z
+
+
+def imag_value(z: Value) -> Value:
+    """The imaginary part; of a real value, zeros."""
+    return z.graph.add("imag", (z,), z.shape, z.dtype.real) if z.dtype.is_complex else _zeros(z)
+
+
+def complex_value(x: Value, y: Value) -> Value:
+    """x + iy, of parts of one dtype and shape."""
+    return x.graph.add("complex", (x, y), x.shape, x.dtype.complex)
+
+
+def conjugate(z: Value) -> Value:
+    """The conjugate; of a real value, itself."""
+    return z.graph.add("conj", (z,), z.shape, z.dtype) if z.dtype.is_complex else z
+
+
+def squared_modulus(z: Value) -> Value:
+    """x^2 + y^2; of a real value, its square."""
+    return real_value(z) * real_value(z) + imag_value(z) * imag_value(z) if z.dtype.is_complex else z * z
+
+
+# Primitives whose rules multiply by derivatives; those of others (linear ones, parts, moduli) are right as they stand.
+HOLOMORPHIC = frozenset((
+    "mul", "div", "pow", "sqrt", "rsqrt", "exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "logaddexp", "sin", "cos",
+    "tan", "asin", "acos", "atan", "sinh", "cosh", "tanh", "asinh", "acosh", "atanh", "sigmoid", "prod", "recurrence", "matmul",
+))
+
+
+def conjugated(rule: Gradient, g: Value, y: Value, *inputs: Value) -> tuple[Value | None, ...]:
+    """The cotangents of a holomorphic primitive, whose `rule` multiplies by derivatives."""
+    answer = rule(conjugate(g), y, *inputs)
+    answers = answer if isinstance(answer, tuple) else (answer,)
+    return tuple([None if grad is None else conjugate(grad) for grad in answers])

@@ -1,0 +1,88 @@
+"""What takes the place of calls of public functions: functions that users register, modes of a thread, classes of tensors.
+
+Public functions ask only where OVERRIDES holds anything, so that a call costs nothing while it does not.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any
+
+from genesis.ir.annotations import AnyFunction, Options
+
+OVERRIDES: dict[str, AnyFunction] = {}  # for all threads: by the names of operations, and switches
+
+
+class _Running(threading.local):
+    def __init__(self) -> None:
+        self.names: set[str] = set()
+        self.modes: list[FunctionMode] = []  # the innermost is the last
+        self.plain = False  # classes of tensors are not asked
+
+
+running = _Running()
+_lock = threading.Lock()
+_switches = dict[str, int]()  # what has every call come here, and how often it was switched on
+
+
+def switch(name: str, on: bool) -> None:
+    """Have every call of a function of Tensors come here, or no longer. OVERRIDES has the switch, which is no operation's."""
+    with _lock:
+        count = _switches[name] = _switches.get(name, 0) + (1 if on else -1)
+        if count:
+            OVERRIDES[name] = _never
+        else:
+            OVERRIDES.pop(name, None)
+
+
+def _never(*args: Any) -> None:
+    raise AssertionError("a switch is called")
+
+
+class FunctionMode:
+    """A context in which what this thread calls goes to `intercept`, which may call it: operators, methods, functions.
+
+    What `intercept` calls goes to the mode around this one, if there is one. In-place operations and `genesis.compile` do not
+    come here: a compiled function is called each time.
+    """
+
+    def intercept(self, function: AnyFunction, args: Sequence[Any], kwargs: Options) -> Any:
+        """What takes the place of the call of a public function."""
+        return function(*args, **kwargs)
+
+    def __enter__(self) -> FunctionMode:
+        switch("(modes)", True)
+        running.modes.append(self)
+        return self
+
+    def __exit__(self, *problem: object) -> None:
+        running.modes.remove(self)
+        switch("(modes)", False)
+
+
+asking: set[type] = set()  # classes of tensors whose `__torch_function__` takes the place of calls with them
+
+
+@contextlib.contextmanager
+def asking_none() -> Iterator[None]:
+    """A context in which classes of tensors are not asked."""
+    before, running.plain = running.plain, True
+    try:
+        yield
+    finally:
+        running.plain = before
+
+
+def asked_class(arguments: Iterable[Any]) -> Any:
+    """The class among those of the arguments, and in lists of them, that is to be asked; the most derived one."""
+    found: Any = None
+    for argument in arguments:
+        kind: Any = asked_class(argument) if argument.__class__ in (list, tuple) else argument.__class__
+        if kind is not None and not asking.isdisjoint(kind.__mro__) and (found is None or issubclass(kind, found)):
+            found = kind
+    return found
+
+
+PUBLIC: list[Callable[[str], AnyFunction]] = []  # finds the public function of a name; the module of the table adds it

@@ -1,0 +1,44 @@
+"""Views across dtypes: the parts of complex tensors as real ones, and pairs of real numbers as complex ones.
+
+Such a view shares its root's storage. Its layout counts in elements of its own dtype, of which a complex one is two of the
+root's, or the other way round.
+"""
+
+from __future__ import annotations
+
+from genesis.ir.replayable import replayable_module
+from genesis.ops.complex_numbers import in_parts
+from genesis.ops.layout import Layout
+from genesis.ops.registry import OPERATIONS
+from genesis.tensor.dispatch import array_of, call, seen_by
+from genesis.tensor.handle import Tensor, shares
+from genesis.tracing.trace import LOCK
+
+
+def part_view(tensor: Tensor, name: str) -> Tensor:
+    """The result of the operation `name`, whose elements lie in the storage of `tensor`."""
+    with LOCK:
+        array_of(tensor)
+        at = tensor.layout
+        if name == "view_as_complex":
+            shape, strides = at.shape[:-1], at.strides[:-1]
+            if at.shape[-1:] != (2,) or at.strides[-1] != 1 or at.offset % 2 or any(s % 2 for s in strides):
+                raise ValueError(
+                    f"view_as_complex: shape {at.shape}, strides {at.strides}, offset {at.offset}; want pairs of neighbours "
+                    "along the last axis, and even strides; clone() has them"
+                )
+            at = Layout(shape, tuple([s // 2 for s in strides]), at.offset // 2)
+        else:
+            at = in_parts(at)
+            if name != "view_as_real":
+                at = Layout(at.shape[:-1], at.strides[:-1], at.offset + (name == "imaginary_parts"))
+        result: Tensor = call(OPERATIONS[name], (tensor,))
+        root = tensor if tensor._base is None else tensor._base
+        shares(result, root, at)
+        result._seen = seen_by(result, root)
+        result._detached = result._within = tensor._detached
+        result._untracked = tensor._untracked
+        return result
+
+
+replayable_module(__name__)

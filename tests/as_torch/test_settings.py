@@ -1,0 +1,108 @@
+"""Names around files, pipes of data, compilers and the engine: what they answer is what PyTorch's answer."""
+
+import io
+import sys
+
+import numpy as np
+import pytest
+import torch
+
+import genesis
+from genesis.as_torch.finder import look_up
+
+
+def of(path: str):
+    home, _, name = path.rpartition(".")
+    return look_up(home, name)
+
+
+@pytest.mark.parametrize("name", [
+    "DEFAULT_PROTOCOL", "INT_SIZE", "LONG_SIZE", "SHORT_SIZE", "MAGIC_NUMBER", "PROTOCOL_VERSION", "STORAGE_KEY_SEPARATOR",
+    "IS_WINDOWS", "MAP_PRIVATE", "MAP_SHARED",
+])
+def test_constants_of_files_are_pytorchs(name):
+    assert of(f"torch.serialization.{name}") == getattr(torch.serialization, name)
+
+
+def test_names_that_a_file_asks_for_are_told():
+    file, theirs = io.BytesIO(), io.BytesIO()
+    genesis.save({"a": genesis.ones(2), "b": np.random.RandomState(0), "c": {1}}, file)
+    torch.save({"a": torch.ones(2), "b": np.random.RandomState(0), "c": {1}}, theirs)
+    told = of("torch.serialization.get_unsafe_globals_in_checkpoint")
+    for written in (file, theirs):
+        written.seek(0)
+        found = told(written)
+        assert any("random" in name for name in found) and not any("Tensor" in name or "torch" in name for name in found)
+    plain = io.BytesIO()
+    genesis.save({"a": genesis.ones(2)}, plain)
+    assert told(plain) == []
+
+
+def test_locations_and_versions():
+    storage = genesis.ones(2).storage()
+    assert of("torch.serialization.location_tag")(storage) == torch.serialization.location_tag(torch.ones(2).storage()) == "cpu"
+    assert of("torch.serialization.default_restore_location")(storage, "cpu") is storage
+    with pytest.raises(RuntimeError, match="tagged with nowhere"):
+        of("torch.serialization.default_restore_location")(storage, "nowhere")
+    assert of("torch.serialization.storage_to_tensor_type")(storage) == "torch.FloatTensor"
+    for version, at_least in (("1.2.3", (1, 2)), ("1.2.3", (1, 3)), ("2.0.1", (1, 9, 9))):
+        module = type(sys)("module")
+        module.__version__ = version
+        answers = [lib.check_module_version_greater_or_equal(module, at_least) for lib in (
+            torch.serialization, type("", (), {"check_module_version_greater_or_equal": staticmethod(
+                of("torch.serialization.check_module_version_greater_or_equal"))}))]
+        assert answers[0] == answers[1]
+    lines, first, path = of("torch.serialization.get_source_lines_and_file")(of)
+    assert lines[0].startswith("def of") and path == __file__ and first > 1
+
+
+def test_pipes_of_data_make_others():
+    class Numbers(of("torch.utils.data.IterDataPipe")):
+        def __iter__(self):
+            yield from range(7)
+
+    odd = Numbers().filter(lambda x: x % 2).map(lambda x: x * 10)
+    assert [*odd.batch(2)] == [[10, 30], [50]] and [*odd.batch(2, drop_last=True)] == [[10, 30]]
+    assert sorted(Numbers().shuffle(buffer_size=3)) == [*range(7)]
+    assert [*genesis.utils.data.DataLoader(Numbers(), batch_size=4)][1].tolist() == [4, 5, 6]
+
+    class Squares(of("torch.utils.data.MapDataPipe")):
+        def __getitem__(self, index):
+            return index ** 2
+
+        def __len__(self):
+            return 3
+
+    mapped = Squares().map(lambda x: -x)
+    assert len(mapped) == 3 and mapped[2] == -4
+
+
+def test_assert_allclose_minds_neither_dtypes_nor_nan():
+    same = np.array([1.0, np.nan])
+    of("torch.testing.assert_allclose")(genesis.tensor(same), genesis.tensor(same, dtype=genesis.float32))
+    with pytest.raises(AssertionError):
+        of("torch.testing.assert_allclose")(genesis.ones(2), [1, 2])
+
+
+def test_settings_are_remembered_within_their_contexts():
+    enabled = of("torch.autograd.is_multithreading_enabled")
+    with of("torch.autograd.set_multithreading_enabled")(False):
+        assert not enabled()
+    assert enabled()
+    for name in ("torch.compiler.keep_tensor_guards_unsafe", "torch.compiler.skip_guard_on_globals_unsafe"):
+        assert of(name)([1, 2]) == [True, True]
+    of("torch.serialization.set_crc32_options")(False)
+    assert of("torch.serialization.get_crc32_options")() is False
+    of("torch.serialization.set_crc32_options")(True)
+    before = of("torch.get_autocast_dtype")("cpu")
+    of("torch.set_autocast_dtype")("cpu", genesis.float16)
+    of("torch.set_autocast_enabled")("cpu", True)
+    try:
+        assert (genesis.ones(2, 2) @ genesis.ones(2, 2)).dtype is genesis.float16
+    finally:
+        of("torch.set_autocast_enabled")("cpu", False)
+        of("torch.set_autocast_dtype")("cpu", before)
+    assert (genesis.ones(2, 2) @ genesis.ones(2, 2)).dtype is genesis.float32
+    with genesis.autograd.detect_anomaly():
+        assert of("torch.is_anomaly_enabled")()
+    assert not of("torch.is_anomaly_enabled")()
