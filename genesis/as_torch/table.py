@@ -161,7 +161,9 @@ MODULES: dict[str, tuple[Source, ...]] = {
     "torch.types": (genesis,),
 }
 
-EVERYTHING = {"torch.multiprocessing"}  # modules that show all names of their sources
+EVERYTHING = {  # modules that show all names of their sources
+    "torch.multiprocessing", *[f"torch.distributions.{name}" for name in ("constraints", "kl", "transforms", "utils")],
+}
 
 COMMON: dict[str, Any] = {  # what many of PyTorch's modules name
     "Tensor": Tensor, "Parameter": nn.Parameter, "Module": nn.Module, "Optimizer": optim.Optimizer, "Size": Size,
@@ -201,6 +203,9 @@ NAMES: dict[str, Any] = {
     **{f"torch.cuda.{path}get_rng_state_all": lambda: [environment.get_rng_state()] for path in ("", "random.")},
     "torch.distributed.is_available": no,
     **{f"{path}.constraints": distributions.constraints for path in modules() if path.startswith("torch.distributions.")},
+    **{f"torch.distributions{path}.__all__": source.__all__ for path, source in (  # which libraries add to
+        ("", distributions), (".constraints", distributions.constraints), (".transforms", distributions.transforms))},
+    "torch.serialization.MAP_LOCATION": Any,
     "torch.distributions.mixture_same_family.MixtureSameFamilyConstraint":
         distributions.constraints.MixtureSameFamilyConstraint,
     **{f"torch.nn.init.{name}": getattr(init, f"{name}_") for name in (
@@ -227,6 +232,7 @@ NAMES: dict[str, Any] = {
     "torch.nn.utils.parametrize.is_traceable_wrapper_subclass": no,
     "torch.nn.utils.parametrize.is_opaque_reference_type": no,
     "torch.func.functionalize": compilers.returned,
+    "torch._jit_internal._copy_to_script_wrapper": compilers.returned,
     "torch.func.debug_unwrap": lambda tensor, *, recurse=True: tensor,  # no transform wraps tensors here
     "torch.jit.Final": compilers.Final,
     "torch._dynamo.config": compilers.config,
