@@ -778,6 +778,12 @@ def isposinf(input: Tensor) -> Tensor:
     """Whether x is inf."""
 def isreal(input: Tensor) -> Tensor:
     """Whether the imaginary part is 0, as that of real numbers is."""
+def istft(
+    input: Tensor, n_fft: Int, hop_length: Int | None = None, win_length: Int | None = None, window: Tensor | None = None,
+    center: Bool = True, normalized: Bool = False, onesided: Bool | None = None, length: Int | None = None,
+    return_complex: Bool = False,
+) -> Tensor:
+    """The signal of which `stft`, with the same settings, is closest to `input`: sums of its windows, over those of .."""
 def kl_div(input: Operand, target: Operand, reduction: str = 'mean', log_target: Bool = False) -> Tensor:
     """target * (log(target) - input), for log-probabilities `input`; with `log_target` the target is one too."""
 def kron(input: Operand, other: Operand) -> Tensor:
@@ -1352,6 +1358,12 @@ def std_mean(
     correction: Float | None = None,
 ) -> tuple[Tensor, Tensor]:
     """(standard deviation, mean), as `std` and `mean`."""
+def stft(
+    input: Tensor, n_fft: Int, hop_length: Int | None = None, win_length: Int | None = None, window: Tensor | None = None,
+    center: Bool = True, pad_mode: str = 'reflect', normalized: Bool = False, onesided: Bool | None = None,
+    return_complex: Bool | None = None, align_to_window: Bool | None = None,
+) -> Tensor:
+    """The Fourier transforms of windows of `n_fft` places along a signal: (.., frequencies, windows)."""
 def sub(input: Operand, other: Operand, alpha: Operand = 1) -> Tensor:
     """`input - alpha * other`."""
 def sub_(input: Tensor, other: Operand, alpha: Operand = 1) -> Tensor:

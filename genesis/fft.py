@@ -1,16 +1,24 @@
-"""Shifts of the frequencies of Fourier transforms."""
+"""Fourier transforms under PyTorch's names: the rows whose namespace is "fft", shifts of frequencies, and the frequencies."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
+from genesis.functions.creation import arange
+from genesis.functions.public_names import rows_shown
+from genesis.ir.dtypes import DType, get_default_dtype
+from genesis.ir.errors import ArgumentError
 from genesis.ir.replayable import replayable_module
 from genesis.ir.shapes import normalize_axis
 from genesis.ops.registry import OPERATIONS
+from genesis.runtime.devices import DeviceLike
 from genesis.tensor.dispatch import call
 from genesis.tensor.handle import Tensor
+from genesis.tensor.out import takes_out
 
-__all__ = ["fftshift", "ifftshift"]
+__all__ = ["fftfreq", "fftshift", "ifftshift", "rfftfreq"]
+
+__getattr__, __dir__ = rows_shown("fft", __all__)
 
 
 def _shifted(name: str, input: Tensor, dim: int | Sequence[int] | None, up: bool) -> Tensor:
@@ -34,6 +42,42 @@ def fftshift(input: Tensor, dim: int | Sequence[int] | None = None) -> Tensor:
 def ifftshift(input: Tensor, dim: int | Sequence[int] | None = None) -> Tensor:
     """The inverse of `fftshift`."""
     return _shifted("ifftshift", input, dim, False)
+
+
+def _frequencies(
+    name: str, places: Tensor, n: int, d: float, dtype: DType | None, device: DeviceLike, requires_grad: bool
+) -> Tensor:
+    if n < 1:
+        raise ArgumentError(f"{name}: n is {n}; want 1 or more")
+    found = (places.to(dtype or get_default_dtype()) / (n * d)).to(device or places.device)
+    return found.requires_grad_(requires_grad)
+
+
+@takes_out
+def fftfreq(
+    n: int, d: float = 1.0, *, dtype: DType | None = None, layout: object = None, device: DeviceLike = None,
+    requires_grad: bool = False,
+) -> Tensor:
+    """The frequencies of a transform of `n` places that are `d` apart, in cycles per unit.
+
+    >>> fftfreq(4)
+    tensor([ 0.0000,  0.2500, -0.5000, -0.2500])
+    """
+    places = ifftshift(arange(-(n // 2), (n + 1) // 2)) if n > 0 else arange(0)
+    return _frequencies("fftfreq", places, n, d, dtype, device, requires_grad)
+
+
+@takes_out
+def rfftfreq(
+    n: int, d: float = 1.0, *, dtype: DType | None = None, layout: object = None, device: DeviceLike = None,
+    requires_grad: bool = False,
+) -> Tensor:
+    """The frequencies of the first half of a transform of `n` places that are `d` apart.
+
+    >>> rfftfreq(4)
+    tensor([0.0000, 0.2500, 0.5000])
+    """
+    return _frequencies("rfftfreq", arange(max(n, 0) // 2 + 1), n, d, dtype, device, requires_grad)
 
 
 replayable_module(__name__)

@@ -30,7 +30,7 @@ from genesis.ops import OPERATIONS, Operation, layout
 from genesis.tensor.handle import Tensor
 
 ROOT = Path(__file__).resolve().parent.parent
-MODULES = ("genesis", "genesis.linalg", "genesis.nn.functional", "genesis.ops", "genesis.special")
+MODULES = ("genesis", "genesis.fft", "genesis.linalg", "genesis.nn.functional", "genesis.ops", "genesis.special")
 METHODS = "genesis.tensor.methods"
 PUBLIC_NAMES = "genesis.functions.public_names"  # which imports what stubs describe: mypy would go in a circle
 WIDTH = 128

@@ -2,10 +2,10 @@
 
 from genesis.ops import (
     activation, arithmetic, arrangement, complex_functions, complex_numbers, complex_values, contraction, conversion,
-    convolution, counting, ctc, decompositions, definite, distance, elementwise, elimination, incomplete, indefinite,
-    indexing, joining, loss, normalization, norms, numbers, optimize, ordering, pooling, products, quantiles, reduction,
-    reflections, resample, running, sampling, scatter_reduction, sequences, solving, source, special, statistics, tables,
-    view_gradient, views, window,
+    convolution, counting, ctc, decompositions, definite, distance, elementwise, elimination, fourier, incomplete,
+    indefinite, indexing, joining, loss, normalization, norms, numbers, optimize, ordering, pooling, products, quantiles,
+    reduction, reflections, resample, running, sampling, scatter_reduction, sequences, short_time_fourier, solving, source,
+    special, statistics, tables, view_gradient, views, window,
 )
 from genesis.ops.registry import OPERATIONS, PRIMITIVES, Operation, Primitive
 

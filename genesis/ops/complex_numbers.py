@@ -112,21 +112,24 @@ TAKES_COMPLEX = frozenset((
     "column_stack", "combinations", "conjugates", "constant_pad_nd", "conv1d", "conv2d", "conv3d", "conv_transpose1d",
     "conv_transpose2d", "conv_transpose3d", "corrcoef", "cos", "cosh", "count_nonzero", "cov", "cross", "cumprod", "cumsum",
     "cumulative_trapezoid", "diag", "diag_embed", "diagflat", "diagonal_scatter", "diff", "dist", "div", "dot", "dstack",
-    "einsum", "eq", "exp", "exp2", "expm1", "fill", "flip", "fliplr", "flipud", "float_power", "full", "gather", "hstack",
-    "im2col", "imaginary_parts", "index", "index_put", "index_select", "inner", "isclose", "isfinite", "isinf", "isnan",
-    "isreal", "kron", "l1_loss", "ldexp", "lerp", "linear", "log", "log10", "log1p", "log2", "log_softmax", "logaddexp",
-    "logical_and", "logical_not", "logical_or", "logical_xor", "logsumexp", "matmul", "matrix_norm", "mean", "mm", "mul",
-    "mv", "nansum", "narrow_copy", "ne", "neg", "norm", "normalize", "optimization_barrier", "outer", "pad",
-    "pairwise_distance", "part_at", "pixel_shuffle", "pixel_unshuffle", "positive", "pow", "prod", "put", "put_part",
-    "real_parts", "reciprocal", "renorm", "reshape", "rms_norm", "roll", "rot90", "rsqrt", "rsub", "scatter", "scatter_add",
-    "select_scatter", "sgn", "sigmoid", "silu", "sin", "sinc", "sinh", "slice_scatter", "softmax", "softmin", "softsign",
-    "sqrt", "square", "stack", "std", "std_mean", "stop_gradient", "sub", "sum", "sum_to_size", "take_along_dim", "tan",
-    "tanh", "tanhshrink", "tensordot", "tile", "to_dtype", "trace", "trapezoid", "tril", "triplet_margin_loss", "triu", "var",
-    "var_mean", "vdot", "vecdot", "vector_norm", "view_as_real", "view_at", "vstack", "where", "with_value",
+    "einsum", "eq", "exp", "exp2", "expm1", "fft", "fft2", "fftn", "fill", "flip", "fliplr", "flipud", "float_power", "full",
+    "gather", "hfft", "hfft2", "hfftn", "hstack", "ifft", "ifft2", "ifftn", "ihfft", "ihfft2", "ihfftn", "im2col",
+    "imaginary_parts", "index", "index_put", "index_select", "inner", "irfft", "irfft2", "irfftn", "isclose", "isfinite",
+    "isinf", "isnan", "isreal", "istft", "kron", "l1_loss", "ldexp", "lerp", "linear", "log", "log10", "log1p", "log2",
+    "log_softmax", "logaddexp", "logical_and", "logical_not", "logical_or", "logical_xor", "logsumexp", "matmul",
+    "matrix_norm", "mean", "mm", "mul", "mv", "nansum", "narrow_copy", "ne", "neg", "norm", "normalize",
+    "optimization_barrier", "outer", "pad", "pairwise_distance", "part_at", "pixel_shuffle", "pixel_unshuffle", "positive",
+    "pow", "prod", "put", "put_part", "real_parts", "reciprocal", "renorm", "reshape", "rfft", "rfft2", "rfftn", "rms_norm",
+    "roll", "rot90", "rsqrt", "rsub", "scatter", "scatter_add", "select_scatter", "sgn", "sigmoid", "silu", "sin", "sinc",
+    "sinh", "slice_scatter", "softmax", "softmin", "softsign", "sqrt", "square", "stack", "std", "std_mean", "stft",
+    "stop_gradient", "sub", "sum", "sum_to_size", "take_along_dim", "tan", "tanh", "tanhshrink", "tensordot", "tile",
+    "to_dtype", "trace", "trapezoid", "tril", "triplet_margin_loss", "triu", "var", "var_mean", "vdot", "vecdot",
+    "vector_norm", "view_as_real", "view_at", "vstack", "where", "with_value",
 ))
 _MOVED = frozenset(("gather", "put", "cat", "source", "view"))  # kinds of primitives that know nothing of what they move
 _PASSED_ON = frozenset(("custom", "detach", "variable", "clone", "rewritten", "with_value"))
-_HOST = frozenset(("recurrence",))  # host calls whose references take complex numbers
+# Host calls whose references take complex numbers.
+_HOST = frozenset(("recurrence", "fft_complex", "fft_from_real", "fft_to_real"))
 
 
 def refuse_complex(name: str, nodes: Sequence[Node], start: int) -> None:

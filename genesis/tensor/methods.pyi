@@ -817,6 +817,12 @@ class Methods:
         """Whether x is inf."""
     def isreal(self) -> Tensor:
         """Whether the imaginary part is 0, as that of real numbers is."""
+    def istft(
+        self, n_fft: Int, hop_length: Int | None = None, win_length: Int | None = None, window: Tensor | None = None,
+        center: Bool = True, normalized: Bool = False, onesided: Bool | None = None, length: Int | None = None,
+        return_complex: Bool = False,
+    ) -> Tensor:
+        """The signal of which `stft`, with the same settings, is closest to `input`: sums of its windows, over those of .."""
     def item(self) -> Bool | Int | Float:
         """The one element, as a Python number. Raises ValueError unless there is exactly one."""
     @property
@@ -1325,6 +1331,12 @@ class Methods:
         correction: Float | None = None,
     ) -> tuple[Tensor, Tensor]:
         """(standard deviation, mean), as `std` and `mean`."""
+    def stft(
+        self, n_fft: Int, hop_length: Int | None = None, win_length: Int | None = None, window: Tensor | None = None,
+        center: Bool = True, pad_mode: str = 'reflect', normalized: Bool = False, onesided: Bool | None = None,
+        return_complex: Bool | None = None, align_to_window: Bool | None = None,
+    ) -> Tensor:
+        """The Fourier transforms of windows of `n_fft` places along a signal: (.., frequencies, windows)."""
     def storage(self) -> TypedStorage:
         """The elements that this tensor and its views share."""
     def storage_offset(self) -> Int:

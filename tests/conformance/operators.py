@@ -19,7 +19,7 @@ from tests.conformance.converting import (
 )
 
 # What the entries' names have no counterpart for: private names, other kinds of values, code for a device.
-_PREFIXES = ("_", "torch.", "jiterator_", "sparse.", "fft.", "to_sparse")
+_PREFIXES = ("_", "torch.", "jiterator_", "sparse.", "to_sparse")
 _DUNDERS = ("__r", "__getitem__")
 ATTENTION = ("nn.functional.multi_head_attention_forward",)  # whose tenth argument is a probability
 RANDOM = {

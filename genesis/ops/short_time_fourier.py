@@ -1,0 +1,128 @@
+"""The short-time Fourier transform, of windows along a signal, and its inverse by overlapping sums (Griffin and Lim, 1984)."""
+
+from __future__ import annotations
+
+from genesis.ir.errors import ArgumentError, ArgumentTypeError
+from genesis.ir.graph import Value
+from genesis.ops.complex_numbers import view_as_real
+from genesis.ops.fourier import from_spectrum, spectrum, transformed
+from genesis.ops.layout import Layout
+from genesis.ops.registry import OPERATIONS, cast, composite, expand, floating_dtype
+from genesis.ops.view_gradient import put_sums
+from genesis.ops.views import permute_value, reshape_value, slice_value, view_node
+from genesis.ops.window import pad_value
+
+
+def _settings(
+    name: str, x: Value, n_fft: int, hop_length: int | None, win_length: int | None, window: Value | None
+) -> tuple[int, Value]:
+    """The hop, and the window with zeros around it."""
+    hop, length = n_fft // 4 if hop_length is None else hop_length, n_fft if win_length is None else win_length
+    if n_fft < 1 or hop < 1 or not 0 < length <= n_fft:
+        raise ArgumentError(
+            f"{name}: n_fft {n_fft}, hop_length {hop}, win_length {length}; want 1 or more, win_length within n_fft")
+    real = x.dtype.real
+    if window is None:
+        window = expand(x.graph.constant(1.0, real), (length,))
+    elif window.shape != (length,):
+        raise ArgumentError(f"{name}: window has shape {window.shape}; want ({length},)")
+    before = (n_fft - length) // 2
+    return hop, pad_value(window, (before,), (n_fft - length - before,))
+
+
+@composite("stft", 1)
+def stft(
+    input: Value, n_fft: int, hop_length: int | None = None, win_length: int | None = None, window: Value | None = None,
+    center: bool = True, pad_mode: str = "reflect", normalized: bool = False, onesided: bool | None = None,
+    return_complex: bool | None = None, align_to_window: bool | None = None,
+) -> Value:
+    """The Fourier transforms of windows of `n_fft` places along a signal: (.., frequencies, windows).
+
+    Args:
+        input: a signal (time,) or several (batch, time), real or complex.
+        n_fft: the places of a transform.
+        hop_length: the places from one window to the next, by default n_fft / 4.
+        win_length: the places of `window`, by default n_fft; zeros are around it.
+        window: what the places are multiplied by, by default ones.
+        center: whether window t is centred at place t * hop_length of the signal, which is padded by `pad_mode` for that.
+        normalized: whether transforms are divided by sqrt(n_fft).
+        onesided: whether the first half is given alone, by default for real numbers.
+        return_complex: where it is False, parts lie along a last axis; a real signal wants it to be given.
+
+    Raises ValueError for a signal of more axes or too short, or settings that do not fit.
+
+    >>> genesis.stft(genesis.ones(8), 4, return_complex=True).shape
+    (3, 9)
+    """
+    x = cast(input, floating_dtype(input.dtype))
+    is_complex = x.dtype.is_complex or (window is not None and window.dtype.is_complex)
+    if return_complex is None and not is_complex:
+        raise ArgumentError("stft: a real signal wants return_complex to be given: True for complex results")
+    if x.ndim not in (1, 2):
+        raise ArgumentError(f"stft: input has shape {x.shape}; want (time,) or (batch, time)")
+    if onesided and is_complex:
+        raise ArgumentError("stft: transforms of complex numbers have no half alone; want onesided=False")
+    hop, weights = _settings("stft", x, n_fft, hop_length, win_length, window)
+    rows = reshape_value(x, (1, *x.shape)) if x.ndim == 1 else x
+    if center:
+        around = n_fft // 2
+        padded = OPERATIONS["pad"](reshape_value(rows, (1, *rows.shape)), (around, around), pad_mode)
+        rows = reshape_value(padded, padded.shape[1:])
+    batch, places = rows.shape
+    if places < n_fft:
+        raise ArgumentError(f"stft: the signal has {places} places, padding included; want n_fft = {n_fft} at least")
+    count = 1 + (places - n_fft) // hop
+    frames = view_node(rows, Layout((batch, count, n_fft), (places, hop, 1), 0), "frames") * weights
+    half = not is_complex if onesided is None else onesided
+    scale = int(normalized)
+    found = spectrum(frames, (-1,), True, scale) if half else transformed(frames, (-1,), True, scale)
+    found = permute_value(found, (0, 2, 1))
+    found = reshape_value(found, found.shape[1:]) if x.ndim == 1 else found
+    return view_as_real(found) if return_complex is False else found
+
+
+@composite("istft", 1)
+def istft(
+    input: Value, n_fft: int, hop_length: int | None = None, win_length: int | None = None, window: Value | None = None,
+    center: bool = True, normalized: bool = False, onesided: bool | None = None, length: int | None = None,
+    return_complex: bool = False,
+) -> Value:
+    """The signal of which `stft`, with the same settings, is closest to `input`: sums of its windows, over those of squares.
+
+    Where windows do not reach, it is NaN or infinite. `length` cuts it, or fills it with zeros. Raises ValueError for other
+    shapes, or settings that do not fit, TypeError for a real `input`.
+
+    >>> x = genesis.arange(8.0)
+    >>> genesis.istft(genesis.stft(x, 4, return_complex=True), 4)
+    tensor([0., 1., 2., 3., 4., 5., 6., 7.])
+    """
+    if not input.dtype.is_complex:
+        raise ArgumentTypeError(f"istft: wants a complex tensor, got {input.dtype.name}; view_as_complex joins parts")
+    if input.ndim not in (2, 3) or 0 in input.shape:
+        raise ArgumentError(
+            f"istft: input has shape {input.shape}; want (frequencies, windows) or (batch, frequencies, windows)")
+    half = input.shape[-2] != n_fft if onesided is None else onesided
+    wanted = n_fft // 2 + 1 if half else n_fft
+    if input.shape[-2] != wanted:
+        raise ArgumentError(f"istft: input has {input.shape[-2]} frequencies; want {wanted} for n_fft {n_fft}")
+    if return_complex and half:
+        raise ArgumentError("istft: halves of spectra are those of real signals; want onesided=False for a complex one")
+    hop, weights = _settings("istft", input, n_fft, hop_length, win_length, window)
+    rows = permute_value(input if input.ndim == 3 else reshape_value(input, (1, *input.shape)), (0, 2, 1))
+    batch, count, _ = rows.shape
+    scale = 1 if normalized else 2
+    if return_complex:
+        pieces = transformed(rows, (-1,), False, scale)
+    else:  # a whole spectrum is taken for that of a real signal
+        pieces = from_spectrum(slice_value(rows, 2, 0, n_fft // 2 + 1), (-1,), n_fft, False, scale)
+    places = n_fft + hop * (count - 1)
+    at = Layout((batch, count, n_fft), (places, hop, 1), 0)
+    total = put_sums(pieces * weights, at, (batch, places))
+    squares = expand(weights * weights, (count, n_fft))
+    share = put_sums(squares, Layout((count, n_fft), (hop, 1), 0), (places,))
+    start = n_fft // 2 if center else 0
+    end = places - start if length is None else min(start + length, places)
+    found = slice_value(total, 1, start, end) / slice_value(share, 0, start, end)
+    if length is not None and end - start < length:
+        found = pad_value(found, (0,), (length - (end - start),))
+    return found if input.ndim == 3 else reshape_value(found, found.shape[1:])
