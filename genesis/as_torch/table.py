@@ -19,6 +19,7 @@ from genesis import (
     amp, autograd, backends, cuda, distributions, fft, func, linalg, masked, nn, optim, random, serialization, signal,
     special, testing,
 )
+from genesis.as_torch import fx
 from genesis.as_torch.missing import missing
 from genesis.as_torch.names import modules
 from genesis.as_torch.stand_ins import (
@@ -153,6 +154,9 @@ MODULES: dict[str, tuple[Source, ...]] = {
     "torch._dynamo": (compilers,),
     "torch._dynamo.*": (compilers,),
     "torch.jit": (compilers,),
+    "torch.fx": (fx,),
+    "torch.fx.graph": (fx.graph, fx),
+    "torch.fx.*": (fx, fx.node, fx.proxy, fx.tracer),
     "torch.overrides": (overriding,),
     "torch.utils._python_dispatch": (overriding,),
     "torch._C": (overriding,),

@@ -140,7 +140,7 @@ def __iter__(self: Tensor) -> Iterator[Tensor]:
 
 
 # ---- PyTorch's old names of dtypes ----
-TYPES = {
+TYPES: dict[str, str] = {
     "FloatTensor": "float32", "DoubleTensor": "float64", "HalfTensor": "float16", "BFloat16Tensor": "bfloat16",
     "LongTensor": "int64", "IntTensor": "int32", "ShortTensor": "int16", "CharTensor": "int8", "ByteTensor": "uint8",
     "BoolTensor": "bool",

@@ -1,0 +1,17 @@
+"""`torch.fx`: modules traced into graphs of calls, graphs that are changed, and modules made of them.
+
+A traced module runs as what it is: its calls are those of genesis' functions and layers.
+"""
+
+from genesis.as_torch.fx.graph import Graph
+from genesis.as_torch.fx.graph_module import GraphModule
+from genesis.as_torch.fx.interpreter import Interpreter, Transformer
+from genesis.as_torch.fx.node import Node, map_arg
+from genesis.as_torch.fx.proxy import Attribute, Proxy, TraceError
+from genesis.as_torch.fx.rewriting import Match, replace_pattern
+from genesis.as_torch.fx.tracer import Tracer, symbolic_trace, wrap
+
+__all__ = [
+    "Attribute", "Graph", "GraphModule", "Interpreter", "Match", "Node", "Proxy", "TraceError", "Tracer", "Transformer",
+    "map_arg", "replace_pattern", "symbolic_trace", "wrap",
+]

@@ -1,0 +1,124 @@
+"""A module whose `forward` is a graph."""
+
+from __future__ import annotations
+
+import copy
+import linecache
+from itertools import count
+from typing import Any
+
+from genesis.as_torch.fx.graph import Graph
+from genesis.nn.module import Module
+from genesis.tensor.handle import Tensor
+
+_numbers = count()
+
+
+class GraphModule(Module):
+    """A module made of a graph, and of the layers and tensors of `root` (a module, or a dict by paths) that it reads.
+
+    Attributes:
+        graph: may be changed; `recompile()` makes `forward` anew.
+        code: the text of `forward`.
+    """
+
+    code: str
+
+    def __init__(self, root: Module | dict[str, Any], graph: Graph, class_name: str = "GraphModule") -> None:
+        super().__init__()
+        self._class_name = class_name
+        if isinstance(root, Module):
+            self.training = root.training
+        for node in graph.nodes:
+            if node.op in ("call_module", "get_attr"):
+                _put(self, node.target, _found(root, node.target) if isinstance(root, Module) else root[node.target])
+        self.graph = graph
+
+    @property
+    def graph(self) -> Graph:
+        """The graph; assigning one makes `forward` anew."""
+        graph: Graph = vars(self)["_graph"]
+        return graph
+
+    @graph.setter
+    def graph(self, graph: Graph) -> None:
+        vars(self)["_graph"] = graph
+        graph.owning_module = self
+        self.recompile()
+
+    def recompile(self) -> Any:
+        """Make `forward` of the graph as it is now; returns its text with its globals."""
+        made = self.graph.python_code("self")
+        path = f"<eval_with_key>.{next(_numbers)}"
+        names = dict(made.globals)
+        exec(compile(made.src, path, "exec"), names)
+        linecache.cache[path] = (len(made.src), None, made.src.splitlines(True), path)
+        vars(self)["code"] = made.src
+        vars(self)["_forward"] = names["forward"]
+        return made
+
+    def forward(self, *args: Any, **kwargs: Any) -> Any:
+        """Runs the graph."""
+        return vars(self)["_forward"](self, *args, **kwargs)
+
+    def add_submodule(self, target: str, m: Module) -> bool:
+        """Put a layer at a path; returns whether it could be."""
+        _put(self, target, m)
+        return True
+
+    def delete_submodule(self, target: str) -> bool:
+        """Take the layer at a path away; returns whether there was one."""
+        path, _, name = target.rpartition(".")
+        owner = _found(self, path) if path else self
+        if not isinstance(vars(owner).get(name), Module):
+            return False
+        delattr(owner, name)
+        return True
+
+    def delete_all_unused_submodules(self) -> None:
+        """Take the layers away that the graph does not call."""
+        called = {node.target for node in self.graph.nodes if node.op in ("call_module", "get_attr")}
+        for path, _ in [*self.named_modules()]:
+            if path and not any(use == path or use.startswith(path + ".") or path.startswith(use + ".") for use in called):
+                self.delete_submodule(path)
+
+    def print_readable(self, print_output: bool = True, **ignored: Any) -> str:
+        """Print, and return, the text of the module."""
+        text = f"class {self._class_name}(torch.nn.Module):\n    " + self.code.replace("\n", "\n    ").rstrip() + "\n"
+        if print_output:
+            print(text)
+        return text
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> GraphModule:
+        graph = Graph()
+        values: dict[Any, Any] = {}
+        graph.output(graph.graph_copy(self.graph, values))
+        parts = {node.target: _found(self, node.target) for node in graph.nodes if node.op in ("call_module", "get_attr")}
+        made = GraphModule(copy.deepcopy(parts, memo), graph, self._class_name)
+        made.training = self.training
+        memo[id(self)] = made
+        return made
+
+    def _get_name(self) -> str:
+        return self._class_name
+
+
+def _found(root: Module, path: str) -> Any:
+    """What is at a path. Raises AttributeError where nothing is."""
+    found: Any = root
+    for part in path.split("."):
+        found = getattr(found, part)
+    return found
+
+
+def _put(root: Module, path: str, value: Any) -> None:
+    """Put a layer or a tensor at a path, with empty modules on the way where there are none."""
+    *parents, name = path.split(".")
+    for part in parents:
+        if not hasattr(root, part):
+            setattr(root, part, Module())
+        root = getattr(root, part)
+    if type(value) is Tensor and not isinstance(value, Module):
+        root.register_buffer(name, value)
+    else:
+        setattr(root, name, value)

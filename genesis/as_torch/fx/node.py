@@ -1,0 +1,174 @@
+"""A node: one call, one argument or one attribute of a traced module."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Protocol
+
+Argument = Any  # a node, a number, a string, .. or tuples, lists, dicts and slices of these
+Target = Any  # of `call_function` a function, else a name
+
+
+class Owner(Protocol):
+    """The graph of a node, as the node knows it."""
+
+    _nodes: list[Node]
+
+
+def map_arg(argument: Argument, function: Callable[[Node], Argument]) -> Argument:
+    """An argument with `function` of each node in it."""
+    return map_aggregate(argument, lambda leaf: function(leaf) if isinstance(leaf, Node) else leaf)
+
+
+def map_aggregate(argument: Argument, function: Callable[[Any], Argument]) -> Argument:
+    """An argument with `function` of each leaf: what is no tuple, list, dict or slice."""
+    if isinstance(argument, tuple):
+        made = [map_aggregate(each, function) for each in argument]
+        return type(argument)(*made) if hasattr(argument, "_fields") else tuple(made)
+    if isinstance(argument, list):
+        return [map_aggregate(each, function) for each in argument]
+    if isinstance(argument, dict):
+        return {key: map_aggregate(each, function) for key, each in argument.items()}
+    if isinstance(argument, slice):
+        return slice(*[map_aggregate(each, function) for each in (argument.start, argument.stop, argument.step)])
+    return function(argument)
+
+
+class Node:
+    """A node of a graph.
+
+    Attributes:
+        op: "placeholder", "get_attr", "call_function", "call_module", "call_method" or "output".
+        target: what is called, or the name of what is read.
+        args, kwargs: with the nodes whose values they are; assigning them keeps `users` right.
+        users: the nodes that read this one, in order.
+        meta: what passes note of it.
+    """
+
+    def __init__(
+        self, graph: Owner, name: str, op: str, target: Target, args: tuple[Argument, ...], kwargs: dict[str, Argument],
+        return_type: Any = None,
+    ) -> None:
+        self.graph, self.name, self.op, self.target, self.type = graph, name, op, target, return_type
+        self.users: dict[Node, None] = {}
+        self.meta: dict[str, Any] = {}
+        self._args: tuple[Argument, ...] = ()
+        self._kwargs: dict[str, Argument] = {}
+        self._set(args, kwargs)
+
+    def _set(self, args: tuple[Argument, ...], kwargs: dict[str, Argument]) -> None:
+        for node in self.all_input_nodes:
+            node.users.pop(self, None)
+        self._args, self._kwargs = args, kwargs
+        for node in self.all_input_nodes:
+            node.users[self] = None
+
+    @property
+    def args(self) -> tuple[Argument, ...]:
+        """The positional arguments."""
+        return self._args
+
+    @args.setter
+    def args(self, args: tuple[Argument, ...]) -> None:
+        self._set(tuple(args), self._kwargs)
+
+    @property
+    def kwargs(self) -> dict[str, Argument]:
+        """The named arguments."""
+        return self._kwargs
+
+    @kwargs.setter
+    def kwargs(self, kwargs: dict[str, Argument]) -> None:
+        self._set(self._args, dict(kwargs))
+
+    @property
+    def all_input_nodes(self) -> list[Node]:
+        """The nodes in the arguments, each once."""
+        found: dict[Node, None] = {}
+        map_arg((self._args, self._kwargs), lambda node: found.setdefault(node))
+        return [*found]
+
+    # ---- places ----
+    @property
+    def next(self) -> Node:
+        """The node after this one."""
+        nodes = self.graph._nodes
+        return nodes[nodes.index(self) + 1]
+
+    @property
+    def prev(self) -> Node:
+        """The node before this one."""
+        nodes = self.graph._nodes
+        return nodes[nodes.index(self) - 1]
+
+    def prepend(self, node: Node) -> None:
+        """Move a node to just before this one."""
+        nodes = self.graph._nodes
+        nodes.remove(node)
+        nodes.insert(nodes.index(self), node)
+
+    def append(self, node: Node) -> None:
+        """Move a node to just behind this one."""
+        nodes = self.graph._nodes
+        nodes.remove(node)
+        nodes.insert(nodes.index(self) + 1, node)
+
+    # ---- changes ----
+    def replace_all_uses_with(
+        self, replace_with: Node, delete_user_cb: Callable[[Node], bool] = lambda user: True
+    ) -> list[Node]:
+        """Have the users of this node read another one; returns those that do now."""
+        users = [user for user in self.users if delete_user_cb(user)]
+        for user in users:
+            user.replace_input_with(self, replace_with)
+        return users
+
+    def replace_input_with(self, old_input: Node, new_input: Node) -> None:
+        """Have this node read `new_input` where it read `old_input`."""
+        args, kwargs = map_arg((self._args, self._kwargs), lambda node: new_input if node is old_input else node)
+        self._set(args, kwargs)
+
+    def update_arg(self, idx: int, arg: Argument) -> None:
+        """Replace a positional argument."""
+        self.args = (*self._args[:idx], arg, *self._args[idx + 1 :])
+
+    def update_kwarg(self, key: str, arg: Argument) -> None:
+        """Replace a named argument."""
+        self.kwargs = {**self._kwargs, key: arg}
+
+    def is_impure(self) -> bool:
+        """Whether it stays where nobody reads it: arguments and the output do."""
+        return self.op in ("placeholder", "output")
+
+    def format_node(self) -> str:
+        """The node as a line of `print(graph)`."""
+        if self.op == "placeholder":
+            return f"%{self.name} : [num_users={len(self.users)}] = placeholder[target={self.target}]"
+        if self.op == "get_attr":
+            return f"%{self.name} : [num_users={len(self.users)}] = get_attr[target={self.target}]"
+        if self.op == "output":
+            return f"return {_shown(self._args[0])}"
+        target = self.target if isinstance(self.target, str) else function_path(self.target)
+        return (f"%{self.name} : [num_users={len(self.users)}] = {self.op}[target={target}]"
+                f"(args = {_shown(self._args)}, kwargs = {_shown(self._kwargs)})")
+
+    def __repr__(self) -> str:
+        return self.name
+
+
+def _shown(argument: Argument) -> str:
+    class Named:
+        def __init__(self, node: Node) -> None:
+            self.node = node
+
+        def __repr__(self) -> str:
+            return f"%{self.node.name}"
+
+    return repr(map_arg(argument, Named))
+
+
+def function_path(function: Any) -> str:
+    """A function's module and name."""
+    module = getattr(function, "__module__", "") or ""
+    name = getattr(function, "__qualname__", getattr(function, "__name__", repr(function)))
+    return f"{module}.{name}".lstrip(".").replace("genesis.", "torch.")

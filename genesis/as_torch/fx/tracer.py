@@ -1,0 +1,197 @@
+"""The tracer: runs a module's `forward` on proxies, and notes what is called with them."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import threading
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from genesis.as_torch.fx.graph import Graph
+from genesis.as_torch.fx.graph_module import GraphModule
+from genesis.as_torch.fx.node import Argument, Node, map_aggregate
+from genesis.as_torch.fx.proxy import Proxy
+from genesis.ir.annotations import AnyFunction, Options
+from genesis.nn.module import Module
+from genesis.nn.parameter import Parameter
+from genesis.tensor.call_modes import FunctionMode
+from genesis.tensor.handle import Tensor
+
+_lock = threading.RLock()  # `Module.__call__` is that of one tracer at a time
+_wrapped: list[tuple[dict[str, Any], str]] = []  # globals of modules, and names in them, of functions that become nodes
+
+
+def wrap(fn_or_name: str | AnyFunction) -> Any:
+    """Have a function, or the name of one in the caller's module, become a node where it is called with proxies."""
+    name = fn_or_name if isinstance(fn_or_name, str) else fn_or_name.__name__
+    frame = inspect.currentframe()
+    assert frame is not None and frame.f_back is not None
+    _wrapped.append((frame.f_back.f_globals, name))
+    return fn_or_name
+
+
+class _Calls(FunctionMode):
+    """Functions of tensors that are called with proxies become nodes."""
+
+    def __init__(self, tracer: Tracer) -> None:
+        self._tracer = tracer
+
+    def intercept(self, function: AnyFunction, args: Sequence[Any], kwargs: Options) -> Any:
+        if _has_proxy(args) or _has_proxy([*kwargs.values()]):
+            return self._tracer.create_proxy("call_function", function, tuple(args), dict(kwargs))
+        return function(*args, **kwargs)
+
+
+def _has_proxy(tree: Argument) -> bool:
+    found: list[Proxy] = []
+    map_aggregate(tree if isinstance(tree, list | dict) else tuple(tree), lambda leaf: (
+        found.append(leaf) if isinstance(leaf, Proxy) else None))
+    return bool(found)
+
+
+class Tracer:
+    """Makes a graph of a module or a function. Layers of the library are calls; the user's own modules are gone through.
+
+    >>> from genesis.as_torch.fx import Tracer
+    >>> [node.op for node in Tracer().trace(genesis.nn.Sequential(genesis.nn.Linear(2, 2), genesis.nn.ReLU())).nodes]
+    ['placeholder', 'call_module', 'call_module', 'output']
+    """
+
+    graph: Graph
+    root: Module
+
+    def __init__(self, autowrap_modules: Any = (), autowrap_functions: Any = (), param_shapes_constant: bool = False) -> None:
+        self._constants: dict[int, str] = {}
+
+    def is_leaf_module(self, m: Module, module_qualified_name: str) -> bool:
+        """Whether a module becomes one node: those of `nn`, but for Sequential."""
+        return type(m).__module__.startswith("genesis.nn") and type(m).__name__ != "Sequential"
+
+    def path_of_module(self, mod: Module) -> str:
+        """The path of a module in the root. Raises NameError for one that is not in it."""
+        for path, module in self.root.named_modules():
+            if module is mod:
+                return path
+        raise NameError("module is not installed as a submodule")
+
+    def call_module(self, m: Module, forward: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """What a call of a module within the traced one becomes."""
+        path = self.path_of_module(m)
+        return forward(*args, **kwargs) if not self.is_leaf_module(m, path) else (
+            self.create_proxy("call_module", path, args, kwargs))
+
+    # ---- nodes ----
+    def create_arg(self, a: Any) -> Argument:
+        """An argument as nodes hold it: proxies as their nodes, tensors of the root by their paths, other ones as constants."""
+        return map_aggregate(a, self._leaf)
+
+    def _leaf(self, leaf: Any) -> Argument:
+        if isinstance(leaf, Proxy):
+            return leaf.node
+        if isinstance(leaf, Tensor):
+            return self.graph.get_attr(self._path_of(leaf))
+        return leaf
+
+    def _path_of(self, tensor: Tensor) -> str:
+        named = self.root.named_parameters() if isinstance(tensor, Parameter) else self.root.named_buffers()
+        for path, held in named:
+            if held is tensor:
+                return path
+        if id(tensor) not in self._constants:
+            name = f"_tensor_constant{len(self._constants)}"
+            self._constants[id(tensor)] = name
+            setattr(self.root, name, tensor)
+        return self._constants[id(tensor)]
+
+    def create_node(
+        self, kind: str, target: Any, args: Any, kwargs: Any, name: str | None = None, type_expr: Any = None
+    ) -> Node:
+        """A node of the graph."""
+        return self.graph.create_node(kind, target, args, kwargs, name, type_expr)
+
+    def create_proxy(
+        self, kind: str, target: Any, args: tuple[Any, ...], kwargs: dict[str, Any], name: str | None = None,
+        type_expr: Any = None, proxy_factory_fn: Callable[[Node], Proxy] | None = None,
+    ) -> Proxy:
+        """A node, and the proxy that stands for its value."""
+        args, kwargs = self.create_arg(tuple(args)), self.create_arg(dict(kwargs))
+        return self.proxy(self.create_node(kind, target, args, kwargs, name, type_expr))
+
+    def proxy(self, node: Node) -> Proxy:
+        """What stands for a node's value."""
+        return Proxy(node, self)
+
+    # ---- tracing ----
+    def trace(self, root: Module | Callable[..., Any], concrete_args: dict[str, Any] | None = None) -> Graph:
+        """The graph of a module's `forward`, or of a function; `concrete_args` are values of some arguments."""
+        self.root = root if isinstance(root, Module) else Module()
+        forward = type(root).forward.__get__(root) if isinstance(root, Module) else root
+        self.graph = Graph()
+        args, kwargs = self._arguments(forward, concrete_args or {})
+        with _lock:
+            plain = Module.__call__
+            globals_before = [(names, name, names[name]) for names, name in _wrapped if name in names]
+            for names, name, function in globals_before:
+                names[name] = self._noted(function)
+            Module.__call__ = self._module_call(plain)  # type: ignore[method-assign]
+            try:
+                with _Calls(self):
+                    result = forward(*args, **kwargs)
+            finally:
+                Module.__call__ = plain  # type: ignore[method-assign]
+                for names, name, function in globals_before:
+                    names[name] = function
+        self.graph.output(self.create_arg(result))
+        return self.graph
+
+    def _arguments(self, forward: Callable[..., Any], concrete: dict[str, Any]) -> tuple[list[Any], dict[str, Any]]:
+        args: list[Any] = []
+        kwargs: dict[str, Any] = {}
+        for name, parameter in inspect.signature(forward).parameters.items():
+            starred = "*" * {parameter.VAR_POSITIONAL: 1, parameter.VAR_KEYWORD: 2}.get(parameter.kind, 0)  # type: ignore[call-overload]
+            if name in concrete:
+                value = concrete[name]
+            else:
+                default = () if parameter.default is parameter.empty else (parameter.default,)
+                value = self.create_proxy("placeholder", starred + name, default, {})
+            if parameter.kind is parameter.KEYWORD_ONLY:
+                kwargs[name] = value
+            elif not starred:
+                args.append(value)
+        return args, kwargs
+
+    def _module_call(self, plain: Callable[..., Any]) -> Callable[..., Any]:
+        def call(module: Module, *args: Any, **kwargs: Any) -> Any:
+            if not _has_proxy(args) and not _has_proxy([*kwargs.values()]):
+                return plain(module, *args, **kwargs)
+            return self.call_module(module, module.forward, args, kwargs)
+
+        return call
+
+    def _noted(self, function: AnyFunction) -> AnyFunction:
+        @functools.wraps(function)
+        def noted(*args: Any, **kwargs: Any) -> Any:
+            if _has_proxy(args) or _has_proxy([*kwargs.values()]):
+                return self.create_proxy("call_function", function, args, kwargs)
+            return function(*args, **kwargs)
+
+        return noted
+
+
+def symbolic_trace(root: Module | Callable[..., Any], concrete_args: dict[str, Any] | None = None) -> GraphModule:
+    """A module that does what `root` does, made of the graph of its calls.
+
+    What is decided by the values of tensors cannot be traced: TraceError says so.
+
+    >>> from genesis.as_torch.fx import symbolic_trace
+    >>> traced = symbolic_trace(lambda x: genesis.relu(x) + 1)
+    >>> traced(genesis.tensor([-1.0, 2.0]))
+    tensor([1., 3.])
+    """
+    tracer = Tracer()
+    graph = tracer.trace(root, concrete_args)
+    name = type(root).__name__ if isinstance(root, Module) else getattr(root, "__name__", "GraphModule")
+    return GraphModule(tracer.root, graph, name)
+
+

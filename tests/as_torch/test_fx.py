@@ -1,0 +1,164 @@
+"""Modules traced into graphs: the graphs, their text and what they compute are PyTorch's."""
+
+import copy
+
+import numpy as np
+import pytest
+import torch
+import torch.fx
+
+import genesis
+from genesis.as_torch import fx
+
+
+def network(lib):
+    class Block(lib.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.linear1 = lib.nn.Linear(3, 4)
+            self.weight = lib.nn.Parameter(lib.ones(4))
+            self.layers = lib.nn.Sequential(lib.nn.ReLU(), lib.nn.Linear(4, 3))
+            self.register_buffer("shift", lib.zeros(3))
+
+        def forward(self, x, scale=2):
+            y = self.linear1(x)
+            z = lib.nn.functional.relu(y) * self.weight + lib.sin(y)
+            a, b = z.chunk(2, dim=-1)
+            w = lib.cat([a, b], dim=-1).view(x.shape[0], -1)
+            return self.layers(w)[:, :2].sum(1, keepdim=True) / scale - self.shift[0], -w
+
+    lib.manual_seed(0)
+    made = Block()
+    with lib.no_grad():
+        for n, p in enumerate(made.parameters()):
+            p.copy_(lib.tensor(np.random.RandomState(n).randn(*p.shape).astype(np.float32)))
+    return made
+
+
+LIBRARIES = [(genesis, fx), (torch, torch.fx)]
+X = np.random.RandomState(9).randn(2, 3).astype(np.float32)
+
+
+def described(graph):
+    return [(n.op, n.name, n.target if isinstance(n.target, str) else n.target.__name__, str(n.args),
+             {key: value for key, value in n.kwargs.items() if key != "inplace"}) for n in graph.nodes]
+
+
+def test_graphs_are_pytorchs_node_by_node():
+    traced = [module.symbolic_trace(network(lib)) for lib, module in LIBRARIES]
+    assert described(traced[0].graph) == described(traced[1].graph)
+    for graph in (traced[0].graph, traced[1].graph):
+        graph.lint()
+    assert [*map(str, traced[0].graph.find_nodes(op="call_module"))] == ["linear1", "layers_0", "layers_1"]
+
+
+def test_traced_modules_compute_what_the_module_does():
+    for lib, module in LIBRARIES:
+        plain = network(lib)
+        traced = module.symbolic_trace(plain)
+        for result, want in zip(traced(lib.tensor(X)), plain(lib.tensor(X)), strict=True):
+            np.testing.assert_array_equal(result.detach().numpy(), want.detach().numpy())
+        assert traced(lib.tensor(X), 4)[0].tolist() == plain(lib.tensor(X), 4)[0].tolist()
+        names = {name for name in traced.state_dict() if not name.startswith("_tensor_constant")}
+        assert names == set(plain.state_dict()) - {"shift"}
+        twin = copy.deepcopy(traced)
+        with lib.no_grad():
+            twin.linear1.weight.zero_()
+        assert traced.linear1.weight.abs().sum() > 0 and twin(lib.tensor(X))[0].shape == (2, 1)
+        interpreted = module.Interpreter(traced).run(lib.tensor(X))
+        np.testing.assert_array_equal(interpreted[1].detach().numpy(), plain(lib.tensor(X))[1].detach().numpy())
+
+
+def test_gradients_go_through_and_compiled_modules_replay():
+    plain = network(genesis)
+    traced = fx.symbolic_trace(plain)
+    compiled = genesis.compile(traced)
+    for _ in range(4):
+        compiled(genesis.tensor(X))[0].sum().backward()
+    expected = network(torch)
+    (torch.fx.symbolic_trace(expected)(torch.tensor(X))[0].sum() * 4).backward()
+    np.testing.assert_allclose(plain.linear1.weight.grad.numpy(), expected.linear1.weight.grad.numpy(), rtol=1e-4)
+
+
+def test_the_text_is_pytorchs_where_functions_have_names():
+    def function(lib):
+        def call(x, y=1.5):
+            return {"a": lib.relu(x) + y, "b": (x[0], 3 - x), "c": x.transpose(0, 1).float()}
+
+        return call
+
+    texts = [module.symbolic_trace(function(lib)).code.strip().splitlines() for lib, module in LIBRARIES]
+    assert texts[0][1:] == texts[1][1:]
+
+
+def twice(lib):
+    return lambda x: lib.relu(x) + lib.relu(x + 1)
+
+
+def squared(lib):
+    return lambda x: lib.relu(x + 1) * lib.relu(x + 1)
+
+
+def inner(lib):
+    return lambda x: lib.relu(x + 1), lambda x: lib.tanh(x)
+
+
+def test_nodes_are_changed_and_passes_make_other_modules():
+    for lib, module in LIBRARIES:
+        traced = module.symbolic_trace(twice(lib))
+        for node in traced.graph.nodes:
+            if node.op == "call_function" and node.target is lib.relu:
+                with traced.graph.inserting_after(node):
+                    other = traced.graph.call_function(lib.exp, node.args)
+                node.replace_all_uses_with(other)
+                traced.graph.erase_node(node)
+        traced.graph.lint()
+        traced.recompile()
+        x = lib.tensor(X)
+        np.testing.assert_allclose(traced(x).numpy(), (x.exp() + (x + 1).exp()).numpy(), rtol=1e-6)
+
+        np.testing.assert_allclose(negated(lib, module)(traced).transform()(x).numpy(), (-2 * x - 1).numpy(), rtol=1e-5)
+        with pytest.raises(RuntimeError, match="still had 1 users"):
+            traced.graph.erase_node([*traced.graph.nodes][1])
+
+
+def negated(lib, module):
+    class Negated(module.Transformer):
+        def call_function(self, target, args, kwargs):
+            return super().call_function(lib.neg if target is lib.exp else target, args, kwargs)
+
+    return Negated
+
+
+def test_patterns_are_replaced():
+    for lib, module in LIBRARIES:
+        traced = module.symbolic_trace(squared(lib))
+        found = module.replace_pattern(traced, *inner(lib))
+        assert len(found) == 2
+        np.testing.assert_allclose(traced(lib.tensor(X)).numpy(), np.tanh(X) ** 2, rtol=1e-5)
+
+
+def test_what_values_decide_cannot_be_traced():
+    for _, module in LIBRARIES:
+        with pytest.raises(module.proxy.TraceError, match="control flow"):
+            module.symbolic_trace(lambda x: x if x.sum() > 0 else -x)
+        with pytest.raises(module.proxy.TraceError, match="cannot be iterated"):
+            module.symbolic_trace(lambda x: [y for y in x])
+        concrete = module.symbolic_trace(lambda x, flag: x if flag else -x, concrete_args={"flag": False})
+        assert [n.target.__name__ for n in concrete.graph.nodes if n.op == "call_function"][-1] == "neg"
+    assert genesis.nn.Module.__call__ is type(genesis.nn.Linear(2, 2)).__call__ and (genesis.ones(1) + 1).item() == 2
+
+
+def marked(x):
+    return x * len(x.shape)
+
+
+fx.wrap("marked")
+torch.fx.wrap("marked")
+
+
+def test_wrapped_functions_become_nodes():
+    for lib, module in LIBRARIES:
+        traced = module.symbolic_trace(lambda x: marked(x) + 1)
+        assert any(node.target is marked for node in traced.graph.nodes)
+        assert traced(lib.ones(2, 2)).tolist() == [[3, 3], [3, 3]]
