@@ -41,7 +41,7 @@ def convolve(graph: Simplified) -> Simplified:
 
 
 def _reads_windows(nodes: Sequence[Node], node: Node) -> bool:
-    return node.op == "matmul" and node.dtype.compute is node.dtype and node.dtype.category == 2 and any(
+    return node.op == "matmul" and node.dtype.category == 2 and nodes[node.inputs[0]].dtype is node.dtype.compute and any(
         _windows(nodes, nodes[i]) for i in node.inputs)
 
 

@@ -134,6 +134,11 @@ def _matmul(graph: _Legal, node: Node) -> Value:
     a, b = (graph.value(i) for i in node.inputs)
     # Products with a vector, and outer products, fuse as sums of products; a product would pad the vector to a tile.
     thin = min(*a.shape[-2:], b.shape[-1]) <= 1
+    if a.dtype is not node.dtype:  # 16-bit operands of a product in float32
+        if graph.strided and not thin:  # as the device has them: its product's result is rounded
+            return cast(_matmul(graph, Node("matmul", node.inputs, node.attrs, node.shape, a.dtype)), node.dtype)
+        wide = Node("matmul", (cast(a, float32).index, cast(b, float32).index), node.attrs, node.shape, float32)
+        return _matmul(graph, wide)
     if node.dtype.compute is not node.dtype and (thin or not graph.strided):
         wide = Node("matmul", (cast(a, float32).index, cast(b, float32).index), node.attrs, node.shape, float32)
         return cast(_matmul(graph, wide), node.dtype)

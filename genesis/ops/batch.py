@@ -37,7 +37,8 @@ def batch(graph: Graph, examples: Mapping[int, Value], results: Sequence[int], e
 def _lift(graph: Graph, node: Node, lifted: Mapping[int, Value], extent: int) -> Value:
     if node.op == "matmul" and node.inputs[1] not in lifted and len(node.shape) == 2:
         rows = lifted[node.inputs[0]]  # one product with all rows of all examples
-        merged = product(reshape_value(rows, (extent * rows.shape[1], rows.shape[2])), graph.value(node.inputs[1]))
+        merged = product(reshape_value(rows, (extent * rows.shape[1], rows.shape[2])), graph.value(node.inputs[1]),
+                         wide=node.dtype is not rows.dtype)
         return reshape_value(merged, (extent, *node.shape))
     given = [lifted[i] if i in lifted else _repeated(graph.value(i), extent) for i in node.inputs]
     if node.op == "custom" and any([v.node.differentiable for v in given]):

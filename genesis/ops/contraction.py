@@ -14,7 +14,7 @@ import numpy as np
 from genesis.ir.graph import Node, Value
 from genesis.ir.shapes import broadcast_shapes, numel
 from genesis.ops.reduction import sum
-from genesis.ops.registry import composite, expand, primitive, promoted
+from genesis.ops.registry import cast, composite, expand, primitive, promoted
 from genesis.ops.views import diagonal_value, permute_value, reshape_value
 
 
@@ -23,9 +23,10 @@ def swapped(x: Value) -> Value:
     return permute_value(x, (*range(x.ndim - 2), x.ndim - 1, x.ndim - 2))
 
 
-def product(a: Value, b: Value, only: str = "") -> Value:
-    """The matmul node of two operands that fit."""
-    return a.graph.add("matmul", (a, b), (*a.shape[:-1], b.shape[-1]), a.dtype, {"only": only} if only else {})
+def product(a: Value, b: Value, only: str = "", wide: bool = False) -> Value:
+    """The matmul node of two operands that fit. A `wide` one of 16-bit operands keeps its sums in float32."""
+    dtype = a.dtype.compute if wide else a.dtype
+    return a.graph.add("matmul", (a, b), (*a.shape[:-1], b.shape[-1]), dtype, {"only": only} if only else {})
 
 
 def exchanged(only: str, axes: str) -> str:
@@ -35,12 +36,12 @@ def exchanged(only: str, axes: str) -> str:
 
 def _gradients(g: Value, y: Value, a: Value, b: Value) -> tuple[Value, Value]:
     """The cotangents of the operands. Zeros by the promise get no gradient that counts; unread elements send none."""
-    only = y.node.attrs.get("only", "")
+    only, g = y.node.attrs.get("only", ""), cast(g, a.dtype)
     return product(g, swapped(b), exchanged(only, "nk")), product(swapped(a), g, exchanged(only, "mk"))
 
 
 def _reference(node: Node, a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    if node.dtype.compute is not node.dtype:
+    if node.dtype.compute is not node.dtype or a.dtype != node.dtype.numpy:
         a, b = a.astype(np.float32), b.astype(np.float32)
     return np.matmul(a, b).astype(node.dtype.numpy)
 
@@ -67,8 +68,8 @@ def matmul(input: Value, other: Value) -> Value:
     return multiplied(input, other)
 
 
-def multiplied(input: Value, other: Value, only: str = "") -> Value:
-    """`matmul` of operands of which only some products count."""
+def multiplied(input: Value, other: Value, only: str = "", wide: bool = False) -> Value:
+    """`matmul` of operands of which only some products count; `wide` as in `product`."""
     a, b = promoted(input, other)
     if a.dtype is not input.dtype or b.dtype is not other.dtype:
         raise TypeError(f"matmul: dtypes differ: {input.dtype.name} and {other.dtype.name}; convert one with .to(dtype)")
@@ -85,11 +86,11 @@ def multiplied(input: Value, other: Value, only: str = "") -> Value:
         right = reshape_value(right, (*right.shape, 1))
     rows, columns = left.shape[-2], right.shape[-1]
     if right.ndim == 2 and left.ndim > 2 and not only:
-        y = product(reshape_value(left, (numel(left.shape[:-1]), inner)), right)
+        y = product(reshape_value(left, (numel(left.shape[:-1]), inner)), right, wide=wide)
         y = reshape_value(y, (*left.shape[:-1], columns))
     else:
         batch = broadcast_shapes("matmul", left.shape[:-2], right.shape[:-2])
-        y = product(expand(left, (*batch, rows, inner)), expand(right, (*batch, inner, columns)), only)
+        y = product(expand(left, (*batch, rows, inner)), expand(right, (*batch, inner, columns)), only, wide)
     shape = y.shape
     if b.ndim == 1:
         shape = shape[:-1]

@@ -7,7 +7,7 @@ from genesis.ir.shapes import Shape, contiguous_strides, numel
 from genesis.ops.contraction import product, swapped
 from genesis.ops.correlation import block
 from genesis.ops.layout import Layout, window_layout
-from genesis.ops.registry import composite, expand
+from genesis.ops.registry import cast, composite, expand
 from genesis.ops.view_gradient import put_sums
 from genesis.ops.views import reshape_value
 from genesis.ops.window import PerAxis, pad_value, per_axis, windows
@@ -94,7 +94,7 @@ def _transposed(
     images, channels = x.shape[0], weight.shape[1] * groups
     rows = reshape_value(weight, (1, groups, weight.shape[0] // groups, numel(weight.shape[1:])))
     points = reshape_value(x, (images, groups, rows.shape[2], numel(counts)))
-    columns = product(swapped(expand(rows, (images, *rows.shape[1:]))), points)
+    columns = product(swapped(expand(rows, (images, *rows.shape[1:]))), points, wide=True)
     reached = tuple((n - 1) * s + t * (k - 1) + 1 for n, s, t, k in zip(counts, steps, taps, sizes, strict=True))
     whole = (images, channels, *reached)
     at = window_layout(whole, sizes, steps, taps, counts)
@@ -103,7 +103,7 @@ def _transposed(
     strides = contiguous_strides(whole)
     y = block(y, Layout((images, channels, *left), strides, sum(m * s for m, s in zip(margins, strides[2:], strict=True))))
     y = pad_value(y, (0,) * axes, tuple(max(o - m, 0) for m, o in zip(margins, more, strict=True)))
-    return _finished(y, bias, input.ndim == axes + 2)
+    return cast(_finished(y, bias, input.ndim == axes + 2), x.dtype)
 
 
 _SHAPES = {1: "(n, c, l)", 2: "(n, c, h, w)", 3: "(n, c, d, h, w)"}

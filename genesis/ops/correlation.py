@@ -69,6 +69,8 @@ def windows_convolved(x: Value, at: Layout, shape: Shape) -> Value | None:
     taps, counts, hops, steps = found
     axes = len(taps)
     a, b = (y.graph.value(i) for i in y.node.inputs)
+    if a.dtype is not y.dtype:
+        return None
     batch, inner = y.shape[:-2], a.shape[-1]
     rows = reshape_value(a, (*batch, y.shape[-2] // numel(taps), *taps, inner))
     margins = tuple(h * (-(-k // s) - 1) for h, k, s in zip(hops, taps, steps, strict=True))

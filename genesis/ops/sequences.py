@@ -38,12 +38,14 @@ def scaled_dot_product_attention(
     if enable_gqa:
         key, value = (_shared(name, query, v) for v in (key, value))
     below = ("n<=m", "k<=m") if is_causal else ("", "")
-    scores = multiplied(query, swapped(key), below[0]) * (max(query.shape[-1], 1) ** -0.5 if scale is None else scale)
+    # Of 16 bits, only what enters a product is rounded.
+    scores = multiplied(query, swapped(key), below[0], wide=True)
+    scores = scores * (max(query.shape[-1], 1) ** -0.5 if scale is None else scale)
     if is_causal:
         queries, keys = scores.shape[-2:]
         rows = reshape_value(iota(scores.graph, queries, int32), (queries, 1))  # of a score's size: as many in a vector
         scores = where(iota(scores.graph, keys, int32) <= rows, scores, float("-inf"))
-    weights = softmax(scores, -1) if attn_mask is None else _masked_softmax(scores, attn_mask)
+    weights = cast(softmax(scores, -1) if attn_mask is None else _masked_softmax(scores, attn_mask), query.dtype)
     if dropout_p > 0:
         weights = dropout(weights, seed, start, dropout_p)
     return multiplied(weights, value, below[1])

@@ -35,7 +35,6 @@ _SOME: dict[str, dict[str, str]] = {
                         "PyTorch's is large, and of either sign, where it has a pole"),
         **dict.fromkeys(("special.bessel_y1", "special.bessel_j0"), "PyTorch's is 1e-5 off in float64"),
         "nn.functional.interpolate.bicubic": "PyTorch's weights have 15 bits: one element in 100 of uint8 is 1 off",
-        "nn.functional.conv_transpose3d": "products are rounded to 16 bits before they are summed",
     },
     "operators vmap": dict.fromkeys(("bincount", "argwhere"), LOOKS),
     "operators jvp": {

@@ -190,3 +190,23 @@ def test_histograms_of_a_batch_and_their_edges():
     rows = genesis.tensor([[0.0, 1.0, 1.0, 2.0], [3.0, 0.0, 0.0, 3.0]])
     counts, edges = genesis.vmap(lambda x: tuple(genesis.histogram(x, 2, weight=x)))(rows)
     assert (counts.tolist(), edges.tolist()) == ([[0, 4], [0, 6]], [[0, 1, 2], [0, 1.5, 3]])
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+@pytest.mark.parametrize("causal", [False, True])
+def test_attention_of_16_bits_is_as_near_to_float64_as_torchs(dtype, causal):
+    given = [torch.from_numpy(x).to(getattr(torch, dtype)) for x in np.random.default_rng(0).standard_normal((3, 2, 4, 64, 32))]
+    attend = torch.nn.functional.scaled_dot_product_attention
+    want = attend(*[x.double() for x in given], is_causal=causal)
+    theirs = (attend(*given, is_causal=causal).double() - want).abs().mean().item()
+    own = [genesis.tensor(x.float().numpy()).to(getattr(genesis, dtype)) for x in given]
+    ours = genesis.nn.functional.scaled_dot_product_attention(*own, is_causal=causal)
+    assert (ours.double() - genesis.tensor(want.numpy())).abs().mean().item() < 1.5 * theirs
+
+
+def test_windows_of_16_bits_are_summed_before_they_are_rounded():
+    x, weight = [torch.from_numpy(a).to(torch.bfloat16) * 9 for a in np.random.default_rng(0).standard_normal((2, 3, 3, 6, 6))]
+    want = torch.nn.functional.conv_transpose2d(x.double(), weight.double())
+    own = [genesis.tensor(a.float().numpy()).to(genesis.bfloat16) for a in (x, weight)]
+    found = genesis.nn.functional.conv_transpose2d(*own).double().numpy()
+    np.testing.assert_allclose(found, want.numpy(), rtol=2**-8, atol=1e-3)
