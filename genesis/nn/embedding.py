@@ -87,28 +87,36 @@ class Embedding(_Table):
 class EmbeddingBag(_Table):
     """Bags of integers -> the sums, means or greatest elements of their rows of `weight` (num_embeddings, embedding_dim).
 
-    `mode`, `include_last_offset` and `padding_idx` as in `nn.functional.embedding_bag`. Raises ValueError for another mode
-    and for a padding_idx outside the table.
+    The settings are those of `nn.functional.embedding_bag`. Raises ValueError for another mode and for a padding_idx outside
+    the table.
 
     >>> genesis.nn.EmbeddingBag(10, 3)(genesis.tensor([1, 5, 1, 7]), genesis.tensor([0, 3])).shape
     (2, 3)
     """
 
     def __init__(
-        self, num_embeddings: int, embedding_dim: int, mode: str = "mean", include_last_offset: bool = False,
-        padding_idx: int | None = None, device: DeviceLike = None, dtype: DType | None = None,
+        self, num_embeddings: int, embedding_dim: int, max_norm: float | None = None, norm_type: float = 2.0,
+        scale_grad_by_freq: bool = False, mode: str = "mean", sparse: bool = False, _weight: Tensor | None = None,
+        include_last_offset: bool = False, padding_idx: int | None = None, device: DeviceLike = None,
+        dtype: DType | None = None,
     ) -> None:
         if mode not in ("sum", "mean", "max"):
             raise ValueError(f"EmbeddingBag: mode must be 'sum', 'mean' or 'max', got {mode!r}")
         super().__init__(num_embeddings, embedding_dim, padding_idx, device, dtype)
+        if _weight is not None:
+            self.weight = Parameter(_weight)
+        self.max_norm = max_norm
+        self.norm_type = norm_type
+        self.scale_grad_by_freq = scale_grad_by_freq
         self.mode = mode
+        self.sparse = sparse
         self.include_last_offset = include_last_offset
 
     def forward(self, input: Tensor, offsets: Tensor | None = None, per_sample_weights: Tensor | None = None) -> Tensor:
         """`input` (bags, n), or (n,) with the `offsets` at which bags begin; (bags, embedding_dim)."""
         return functional.embedding_bag(
-            input, self.weight, offsets, mode=self.mode, per_sample_weights=per_sample_weights,
-            include_last_offset=self.include_last_offset, padding_idx=self.padding_idx,
+            input, self.weight, offsets, self.max_norm, self.norm_type, self.scale_grad_by_freq, self.mode, self.sparse,
+            per_sample_weights, self.include_last_offset, self.padding_idx,
         )
 
     def extra_repr(self) -> str:

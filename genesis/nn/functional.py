@@ -36,11 +36,11 @@ from genesis.tracing.state import recording
 
 __all__ = [
     "affine_grid", "alpha_dropout", "batch_norm", "celu_", "conv_tbc", "ctc_loss", "dropout", "dropout1d", "dropout2d",
-    "dropout3d", "elu_", "embedding", "feature_alpha_dropout", "fractional_max_pool2d", "fractional_max_pool3d", "grouped_mm",
-    "gumbel_softmax", "hardtanh_", "instance_norm", "leaky_relu_", "linear_cross_entropy", "max_unpool1d", "max_unpool2d",
-    "max_unpool3d", "multi_head_attention_forward", "one_hot", "pdist", "relu_", "rrelu", "rrelu_",
-    "scaled_dot_product_attention", "selu_", "threshold_", "triplet_margin_with_distance_loss", "upsample_bilinear",
-    "upsample_nearest",
+    "dropout3d", "elu_", "embedding", "embedding_bag", "feature_alpha_dropout", "fractional_max_pool2d",
+    "fractional_max_pool3d", "grouped_mm", "gumbel_softmax", "hardtanh_", "instance_norm", "leaky_relu_",
+    "linear_cross_entropy", "max_unpool1d", "max_unpool2d", "max_unpool3d", "multi_head_attention_forward", "one_hot",
+    "pdist", "relu_", "rrelu", "rrelu_", "scaled_dot_product_attention", "selu_", "threshold_",
+    "triplet_margin_with_distance_loss", "upsample_bilinear", "upsample_nearest",
 ]
 
 __getattr__, __dir__ = rows_shown(
@@ -135,10 +135,7 @@ def embedding(
             [1., 2.]])
     """
     if max_norm is not None:
-        with recording(False) as again, again:
-            sizes = call(OPERATIONS["vector_norm"], (weight, norm_type, 1, True))
-            asked = weight.new_zeros(weight.shape[0]).index_fill(0, input.reshape(-1), 1.0).unsqueeze(1) * (sizes > max_norm)
-            write(weight, call(OPERATIONS["where"], (asked != 0, weight * (max_norm / (sizes + 1e-7)), weight)))
+        _scaled_down(input, weight, max_norm, norm_type)
     rows = call(OPERATIONS["embedding"], (input, weight))
     if scale_grad_by_freq:
         often = rows.new_zeros(weight.shape[0]).index_add(0, input.reshape(-1), rows.new_ones(input.numel()))
@@ -150,6 +147,44 @@ def embedding(
     if not -entries <= padding_idx < entries:
         raise ValueError(f"embedding: padding_idx {padding_idx} is outside a table of {entries} entries")
     return call(OPERATIONS["where"], ((input == padding_idx % entries).unsqueeze(-1), rows.detach(), rows))
+
+
+def _scaled_down(input: Tensor, weight: Tensor, max_norm: float, norm_type: float) -> None:
+    """Rows of `weight` at the positions `input` whose norm is above `max_norm` are scaled down to it, in place."""
+    with recording(False) as again, again:
+        sizes = call(OPERATIONS["vector_norm"], (weight, norm_type, 1, True))
+        asked = weight.new_zeros(weight.shape[0]).index_fill(0, input.reshape(-1), 1.0).unsqueeze(1) * (sizes > max_norm)
+        write(weight, call(OPERATIONS["where"], (asked != 0, weight * (max_norm / (sizes + 1e-7)), weight)))
+
+
+@overridable
+def embedding_bag(
+    input: Tensor, weight: Tensor, offsets: Tensor | None = None, max_norm: float | None = None, norm_type: float = 2.0,
+    scale_grad_by_freq: bool = False, mode: str = "mean", sparse: bool = False, per_sample_weights: Tensor | None = None,
+    include_last_offset: bool = False, padding_idx: int | None = None,
+) -> Tensor:
+    """The sums, means or greatest elements of bags of rows of `weight` (entries, width): (bags, width).
+
+    Args:
+        input: positions, a bag in each row (bags, n), or all in one axis.
+        offsets: where each bag begins in an `input` of one axis; the first is 0.
+        mode: "sum", "mean" or "max". An empty bag gives zeros.
+        per_sample_weights: factors of the rows, of the shape of `input`, with "sum".
+        include_last_offset: the last of the `offsets` is the end.
+        padding_idx: positions of this value count for nothing.
+
+    `max_norm`, `norm_type`, `scale_grad_by_freq` and `sparse` as in `embedding`. Raises ValueError for other shapes and modes,
+    and for `scale_grad_by_freq` with "max"; when it is computed, IndexError for positions or offsets out of range.
+
+    >>> table = genesis.tensor([[1.0, 2.0], [3.0, 4.0]])
+    >>> embedding_bag(genesis.tensor([0, 1, 1]), table, genesis.tensor([0, 2]), mode="sum")
+    tensor([[4., 6.],
+            [3., 4.]])
+    """
+    if max_norm is not None:
+        _scaled_down(input, weight, max_norm, norm_type)
+    arguments = (input, weight, offsets, per_sample_weights, scale_grad_by_freq, mode, include_last_offset, padding_idx)
+    return call(OPERATIONS["embedding_bag"], arguments)
 
 
 @overridable

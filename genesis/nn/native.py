@@ -1,6 +1,6 @@
 """Norms with the statistics that they were made by, as PyTorch's own backward wants them: `genesis.native_batch_norm` and kin.
 
-Each gives (output, mean, 1 / sqrt(variance + eps)). No gradient flows through the statistics.
+Each gives (output, mean, 1 / sqrt(variance + eps)). A gradient flows through the statistics of groups alone, as in PyTorch.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ Normal = tuple[Tensor, Tensor, Tensor]
 
 def _with_statistics(normal: Tensor, x: Tensor, axes: Sequence[int], keepdim: bool, eps: float, like: Tensor | None) -> Normal:
     """In the dtype of the parameter `like`, or else of `x`; computed in float32 at least."""
-    wide = x.detach().float() if x.dtype.itemsize < 4 else x.detach()
+    wide = x.float() if x.dtype.itemsize < 4 else x
     statistics = wide.mean(axes, keepdim), (wide.var(axes, keepdim=keepdim, correction=0) + eps).rsqrt()
     dtype = x.dtype if like is None else like.dtype
     return normal, *[s.to(dtype) for s in statistics]  # type: ignore[return-value]
@@ -38,7 +38,7 @@ def native_batch_norm(
     if not training:
         like = input if running_mean is None else running_mean
         return normal, like.new_empty(0), like.new_empty(0)
-    return _with_statistics(normal, input, (0, *range(2, input.ndim)), False, eps, running_mean)
+    return _with_statistics(normal, input.detach(), (0, *range(2, input.ndim)), False, eps, running_mean)
 
 
 @overridable
@@ -65,7 +65,7 @@ def native_layer_norm(
     (tensor([[2.]]), tensor([[1.]]))
     """
     normal = layer_norm(input, tuple(normalized_shape), weight, bias, eps)
-    return _with_statistics(normal, input, tuple(range(-len(normalized_shape), 0)), True, eps, weight)
+    return _with_statistics(normal, input.detach(), tuple(range(-len(normalized_shape), 0)), True, eps, weight)
 
 
 replayable_module(__name__)

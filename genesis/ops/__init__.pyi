@@ -54,8 +54,8 @@ from genesis.nn.fractional_pooling import (
     fractional_max_pool2d as fractional_max_pool2d, fractional_max_pool3d as fractional_max_pool3d,
 )
 from genesis.nn.functional import (
-    batch_norm as batch_norm, embedding as embedding, instance_norm as instance_norm, one_hot as one_hot, pdist as pdist,
-    triplet_margin_with_distance_loss as triplet_margin_with_distance_loss,
+    batch_norm as batch_norm, embedding as embedding, embedding_bag as embedding_bag, instance_norm as instance_norm,
+    one_hot as one_hot, pdist as pdist, triplet_margin_with_distance_loss as triplet_margin_with_distance_loss,
 )
 from genesis.nn.grouped import conv_tbc as conv_tbc, grouped_mm as grouped_mm
 from genesis.nn.multi_head import multi_head_attention_forward as multi_head_attention_forward
@@ -481,12 +481,6 @@ def einsum(equation: str, *operands: Any) -> Tensor:
     """The products of the operands' elements, an axis for each letter, summed over the letters that are not in the result."""
 def elu(input: Tensor, alpha: Float = 1.0) -> Tensor:
     """x where positive, alpha * (exp(x) - 1) elsewhere (Clevert, Unterthiner and Hochreiter, 2016)."""
-def embedding_bag(
-    input: Tensor, weight: Tensor, offsets: Tensor | None = None, max_norm: Float | None = None, norm_type: Float = 2.0,
-    scale_grad_by_freq: Bool = False, mode: str = 'mean', sparse: Bool = False, per_sample_weights: Tensor | None = None,
-    include_last_offset: Bool = False, padding_idx: Int | None = None,
-) -> Tensor:
-    """The sums, means or greatest elements of bags of rows of `weight` (entries, width): (bags, width)."""
 def entr(input: Tensor) -> Tensor:
     """-x log(x) where x is positive, 0 at 0, -inf below."""
 def eq(input: Operand, other: Operand) -> Tensor:

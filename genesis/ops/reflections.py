@@ -54,7 +54,8 @@ def geqrf(input: Value) -> Reflected:
 def _vectors(name: str, a: Value, tau: Value) -> tuple[Value, Value]:
     """V, (.., m, k), with its ones and zeros, and T."""
     x, k = matrices(name, a), tau.shape[-1] if tau.ndim else -1
-    if tau.shape[:-1] != x.shape[:-2] or not 0 <= k <= x.shape[-1] <= x.shape[-2]:
+    tall = name == "ormqr" or x.shape[-1] <= x.shape[-2]
+    if tau.shape[:-1] != x.shape[:-2] or not 0 <= k <= min(x.shape[-2:]) or not tall:
         raise ValueError(f"{name}: shapes {a.shape} and {tau.shape}; want (.., m, n) with m >= n, and (.., k) with k <= n")
     x = slice_value(x, x.ndim - 1, 0, k)
     places = reshape_value(iota(x.graph, x.shape[-2]), (x.shape[-2], 1))
@@ -86,7 +87,7 @@ def orgqr(input: Value, tau: Value) -> Value:
 def ormqr(input: Value, tau: Value, other: Value, left: bool = True, transpose: bool = False) -> Value:
     """Q @ `other`, for the whole Q (.., m, m) of `geqrf`'s results; without `left`, `other` @ Q; with `transpose`, Q.T for Q.
 
-    `input` is (.., m, k), `tau` (.., k). Raises ValueError for shapes that do not fit.
+    `input` is (.., m, n), of which the first k columns are read, `tau` (.., k). Raises ValueError for shapes that do not fit.
     """
     input, tau, other = promoted(input, tau, other)
     v, t = _vectors("ormqr", input, tau)

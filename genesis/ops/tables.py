@@ -5,6 +5,7 @@ from __future__ import annotations
 from genesis.ir.dtypes import int64
 from genesis.ir.graph import Value
 from genesis.ir.shapes import numel
+from genesis.ops.conversion import stop_gradient
 from genesis.ops.elementwise import clamp, where
 from genesis.ops.indexing import check_index, gather_value, scatter_value
 from genesis.ops.ordering import cumsum
@@ -40,32 +41,14 @@ def _bags(input: Value, offsets: Value | None) -> Value:
     return check_index("embedding_bag", cumsum(slice_value(begins, 0, 0, count), 0) - 1, offsets.shape[0], wrap=False)
 
 
-@composite("embedding_bag", (), method=False, namespace="nn.functional")
+@composite("embedding_bag", (), method=False)
 def embedding_bag(
-    input: Value, weight: Value, offsets: Value | None = None, max_norm: float | None = None, norm_type: float = 2.0,
-    scale_grad_by_freq: bool = False, mode: str = "mean", sparse: bool = False, per_sample_weights: Value | None = None,
-    include_last_offset: bool = False, padding_idx: int | None = None,
+    input: Value, weight: Value, offsets: Value | None = None, per_sample_weights: Value | None = None,
+    scale_grad_by_freq: bool = False, mode: str = "mean", include_last_offset: bool = False, padding_idx: int | None = None,
 ) -> Value:
-    """The sums, means or greatest elements of bags of rows of `weight` (entries, width): (bags, width).
-
-    Args:
-        input: positions, a bag in each row (bags, n), or all in one axis.
-        offsets: where each bag begins in an `input` of one axis; the first is 0.
-        mode: "sum", "mean" or "max". An empty bag gives zeros.
-        per_sample_weights: factors of the rows, of the shape of `input`, with "sum".
-        include_last_offset: the last of the `offsets` is the end.
-        padding_idx: positions of this value count for nothing.
-
-    Raises ValueError for other shapes and modes, and for `max_norm`, `scale_grad_by_freq` and `sparse`, which are not here;
-    when it is computed, IndexError for positions or offsets out of range.
-
-    >>> table = genesis.tensor([[1.0, 2.0], [3.0, 4.0]])
-    >>> genesis.nn.functional.embedding_bag(genesis.tensor([0, 1, 1]), table, genesis.tensor([0, 2]), mode="sum")
-    tensor([[4., 6.],
-            [3., 4.]])
-    """
-    if max_norm is not None or scale_grad_by_freq or sparse:
-        raise ValueError("embedding_bag: max_norm, scale_grad_by_freq and sparse are not here; want None, False and False")
+    """The sums, means or greatest elements of bags of rows of `weight`; see `nn.functional.embedding_bag`."""
+    if scale_grad_by_freq and mode == "max":
+        raise ValueError("embedding_bag: scale_grad_by_freq in mode 'max'; want 'sum' or 'mean'")
     if mode not in ("sum", "mean", "max"):
         raise ValueError(f"embedding_bag: mode must be 'sum', 'mean' or 'max', got {mode!r}")
     if weight.ndim != 2 or input.ndim not in (1, 2) or (offsets is None) != (input.ndim == 2):
@@ -83,10 +66,20 @@ def embedding_bag(
     bag, count = _bags(input, offsets), input.shape[0] if offsets is None else offsets.shape[0]
     flat = check_index("embedding_bag", reshape_value(input, (numel(input.shape), 1)), entries, wrap=False)
     rows = widened(gather_value(weight, expand(flat, (flat.shape[0], width)), 0))
+    if scale_grad_by_freq:
+        rows = _shared_gradient(rows, flat, entries)
     counted = None if padding_idx is None else flat != padding_idx % entries
     if per_sample_weights is not None:
         rows = rows * reshape_value(per_sample_weights, flat.shape)
     return cast(_reduced(rows, bag, count, mode, counted), weight.dtype)
+
+
+def _shared_gradient(rows: Value, at: Value, entries: int) -> Value:
+    """`rows`, each with a gradient over the number of times that its place `at` (n, 1) is there."""
+    one = rows.graph.constant(1, rows.dtype)
+    often = scatter_value(expand(rows.graph.constant(0, rows.dtype), (entries, 1)), at, expand(one, at.shape), 0, "add")
+    share = 1 / gather_value(often, at, 0)
+    return rows * share + stop_gradient(rows * (1 - share))
 
 
 def _reduced(rows: Value, bag: Value, count: int, mode: str, counted: Value | None) -> Value:

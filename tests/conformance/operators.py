@@ -56,6 +56,8 @@ _CALLED = {
     "normal.in_place": lambda x, *args, **kwargs: x.clone().normal_(*args, **kwargs),
     "where": lambda x, condition, other, **kwargs: genesis.where(condition, x, other, **kwargs),
     "zero_": lambda x: x.clone().zero_(),  # a leaf is not written to
+    "svd_lowrank": lambda a, b, **kwargs: genesis.svd_lowrank(a @ b.mT, **kwargs),
+    "pca_lowrank": lambda a, b, **kwargs: genesis.pca_lowrank(a @ b.mT, **kwargs),
 }
 
 

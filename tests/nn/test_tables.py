@@ -66,13 +66,26 @@ LABELS, TABLE = genesis.tensor([0, 3]), genesis.ones(4, 2)
     (lambda: F.embedding_bag(LABELS, TABLE, genesis.tensor([1])).tolist(), IndexError, "index -1 is out of range"),
     (lambda: F.embedding_bag(LABELS, TABLE, genesis.tensor([0, 3])).tolist(), IndexError, "index 3 is out of range"),
     (lambda: F.embedding_bag(LABELS + 1, TABLE, genesis.tensor([0])).tolist(), IndexError, "index 4 is out of range"),
-    (lambda: F.embedding_bag(LABELS[None], TABLE, max_norm=1.0), ValueError, "max_norm.* are not here; want None"),
+    (lambda: F.embedding_bag(LABELS[None], TABLE, mode="max", scale_grad_by_freq=True), ValueError, "in mode 'max'; want"),
     (lambda: F.embedding_bag(LABELS[None], TABLE, mode="min"), ValueError, "mode must be 'sum', 'mean' or 'max'"),
     (lambda: F.embedding_bag(LABELS[None], TABLE, per_sample_weights=TABLE[:1]), ValueError, "in mode 'mean'; want mode 'sum'"),
-    (lambda: nn.EmbeddingBag(4, 2, "min"), ValueError, "mode must be"),
+    (lambda: nn.EmbeddingBag(4, 2, mode="min"), ValueError, "mode must be"),
     (lambda: nn.EmbeddingBag(4, 2, padding_idx=4), ValueError, "padding_idx 4 is outside a table of 4 entries"),
     (lambda: nn.Embedding.from_pretrained(LABELS.float()), ValueError, r"shape \(2,\); want \(entries, width\)"),
 ])
 def test_what_does_not_fit_is_refused(build, error, message):
     with pytest.raises(error, match=message):
         build()
+
+
+@pytest.mark.parametrize("mode", ["sum", "mean"])
+def test_bags_scale_rows_down_and_share_gradients(mode):
+    found = []
+    for library in (genesis, torch):
+        table = (library.arange(8.0).reshape(4, 2) / 3).requires_grad_()
+        bags = library.nn.functional.embedding_bag(
+            library.tensor([0, 3, 3, 1, 3]), table, library.tensor([0, 2]), max_norm=1.0, scale_grad_by_freq=True, mode=mode)
+        (bags * library.arange(4.0).reshape(2, 2)).sum().backward()
+        found.append((bags, table, table.grad))
+    for ours, theirs in zip(*found, strict=True):
+        assert_close(ours, theirs)
