@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from itertools import chain
 from typing import Any, ClassVar
 
+from genesis.execution.failure import take_back_writes
 from genesis.execution.flush import flush_all
 from genesis.functions.creation import full_like, tensor
 from genesis.ir.annotations import AnyFunction, Arguments, Options, Tree
@@ -19,7 +20,7 @@ from genesis.tensor.handle import Tensor
 from genesis.tensor.in_place import write_all
 from genesis.tensor.views import detach
 from genesis.tracing.recording_hooks import is_recording, optimizer_stepped, optimizer_updates
-from genesis.tracing.state import recording
+from genesis.tracing.state import recording, thread_state, unflushed
 
 State = dict[str, Any]  # what is kept, by name
 Group = State  # "params", and their settings
@@ -109,7 +110,8 @@ class Optimizer:
             with recording(True) as again, again:
                 loss = closure()
         optimizer_stepped(self)
-        moved: list[tuple[Tensor, int]] = []
+        moved: list[tuple[Tensor, int, int]] = []
+        recorded = {trace: len(trace.nodes) for trace in thread_state.traces.values()}
         try:
             with recording(False) as again, again:
                 for group in self.param_groups:
@@ -117,25 +119,29 @@ class Optimizer:
                 if not is_recording():  # under `genesis.compile` the step is part of the function's program
                     flush_all()
         except BaseException:
-            for parameter, before in moved:
-                if id(parameter._array) == before:  # the flush has taken its writes back, or none has come
-                    self.state[parameter]["step"] -= 1
+            for trace in unflushed():
+                if trace.run is None:  # which has not been left half done
+                    take_back_writes(trace, range(recorded.get(trace, 0), len(trace.nodes)))
+            for parameter, before, age in moved:
+                if id(parameter._array) == before:
+                    self.state[parameter]["step"] = age
             raise
         return loss
 
-    def _step(self, group: Group, moved: list[tuple[Tensor, int]]) -> None:
-        """Count the step of those of a group that have a gradient, and move them; `moved` takes them, and whose value they
-        hold before: its id alone, for the value is to have no more owners, so that its memory can be written over.
+    def _step(self, group: Group, moved: list[tuple[Tensor, int, int]]) -> None:
+        """Count the step of those of a group that have a gradient, and move them; `moved` takes them, what they hold before
+        (its id alone, for it is to have no more owners, so that its memory can be written over) and their age.
         """
         members = group["params"]
         by_age: dict[tuple[int, Device], list[Tensor]] = {}
         for parameter, gradient in zip(members, _gradients(members), strict=True):
             if gradient is not None:
                 state = self.state_of(parameter, group)
-                state["step"] += 1
-                moved += ((parameter, id(parameter._array)),)
+                age = state["step"]
+                moved += ((parameter, id(parameter._array), age),)
+                state["step"] = age + 1
                 device = parameter.device if seen_devices else CPU
-                by_age.setdefault((state["step"], device), []).append(parameter)
+                by_age.setdefault((age + 1, device), []).append(parameter)
         for (age, _), parameters in by_age.items():
             self.update(parameters, group, age)
 
