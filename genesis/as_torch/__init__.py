@@ -11,6 +11,7 @@ import sys
 from genesis.as_torch.constructor import derive_classes, take_sizes
 from genesis.as_torch.finder import Door, Finder
 from genesis.as_torch.missing import MissingError
+from genesis.as_torch.processes import install_in_children
 from genesis.as_torch.shown import show_as
 
 __all__ = ["MissingError", "install", "is_installed"]
@@ -36,6 +37,7 @@ def install() -> None:
         show_as("torch")
         take_sizes()
         derive_classes()
+        install_in_children()
 
 
 def is_installed() -> bool:

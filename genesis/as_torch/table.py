@@ -24,7 +24,7 @@ from genesis.as_torch.missing import missing
 from genesis.as_torch.names import modules
 from genesis.as_torch.stand_ins import (
     checkpoints, compilers, engine, environment, files, futures, networks, ntuples, overriding, pipes, precision, processes,
-    raw, top, trees, types,
+    raw, spawning, top, trees, types,
 )
 from genesis.as_torch.stand_ins.settings import Settings, no, no_effect, nothing
 from genesis.autograd import hooks
@@ -147,7 +147,8 @@ MODULES: dict[str, tuple[Source, ...]] = {
     "torch.backends.mps": (backends.mps,),
     **{f"torch.backends.{name}": (Backend,) for name in BACKENDS},
     "torch.accelerator": (processes.Accelerator,),
-    "torch.multiprocessing": (multiprocessing,),
+    "torch.multiprocessing": (spawning, multiprocessing),
+    "torch.multiprocessing.spawn": (spawning,),
     "torch.distributed": (processes,),
     # ---- compilers ----
     "torch.compiler": (compilers,),
@@ -187,6 +188,7 @@ _inductor_settings, _functorch_settings = Settings(), Settings()
 
 NAMES: dict[str, Any] = {
     "torch.compile": compilers.compile,
+    "torch.multiprocessing.spawn": spawning.spawn,
     "torch._C._log_api_usage_once": nothing,
     "torch._C._get_tracing_state": nothing,
     "torch._utils._get_device_index": lambda device, optional=False, allow_cpu=False: getattr(device, "index", device) or 0,

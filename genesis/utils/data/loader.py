@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
@@ -10,8 +11,9 @@ from genesis.ir.annotations import Tree
 from genesis.runtime.rng import Generator, default_generator
 from genesis.utils.data.collate import default_collate, default_convert, gathered
 from genesis.utils.data.dataset import IterableDataset
+from genesis.utils.data.processes import Context, ProcessWorker
 from genesis.utils.data.sampler import BatchSampler, RandomSampler, SequentialSampler
-from genesis.utils.data.workers import END, Batch, Fetch, Task, WorkerInfo, get_worker_info, prefetched
+from genesis.utils.data.workers import END, Batch, Fetch, Task, ThreadWorker, WorkerInfo, get_worker_info, prefetched
 
 __all__ = ["DataLoader"]
 
@@ -26,13 +28,15 @@ class DataLoader:
         sampler: the positions to visit, in order, in place of `shuffle`.
         batch_sampler: lists of positions, a batch each, in place of `batch_size`, `shuffle`, `sampler` and `drop_last`.
         num_workers: threads that fetch ahead and share the dataset; 0 fetches when the loop asks.
+        multiprocessing_context: "fork", "spawn", "forkserver" or a context of `multiprocessing`: the workers are processes
+            started so, for datasets whose own Python takes the time. They have copies of the dataset.
         collate_fn: makes a batch of a list of samples; `default_collate` stacks them.
         drop_last: leave out a last batch that is not full.
         timeout: the seconds to wait for a worker's batch; 0 waits as long as it takes.
         worker_init_fn: called with its number in each worker at first.
         generator: a `genesis.Generator` for the random order; without one, `genesis.manual_seed` decides.
         prefetch_factor: how many batches each worker is ahead.
-        pin_memory, multiprocessing_context, persistent_workers: accepted as PyTorch's; threads and CPU memory need none.
+        pin_memory, persistent_workers: accepted as PyTorch's; threads and CPU memory need none.
 
     What a worker raises is raised in the loop, with the worker's traceback. Raises ValueError for arguments that exclude
     each other.
@@ -48,7 +52,7 @@ class DataLoader:
         self, dataset: Any, batch_size: int | None = 1, shuffle: bool | None = None, sampler: Iterable[int] | None = None,
         batch_sampler: Iterable[Sequence[int]] | None = None, num_workers: int = 0, collate_fn: Fetch | None = None,
         pin_memory: bool = False, drop_last: bool = False, timeout: float = 0,
-        worker_init_fn: Callable[[int], None] | None = None, multiprocessing_context: object = None,
+        worker_init_fn: Callable[[int], None] | None = None, multiprocessing_context: Context = None,
         generator: Generator | None = None, *, prefetch_factor: int | None = None, persistent_workers: bool = False,
     ) -> None:
         self._iterable = isinstance(dataset, IterableDataset)
@@ -80,6 +84,7 @@ class DataLoader:
         self.timeout = timeout
         self.worker_init_fn = worker_init_fn
         self.generator = generator
+        self.multiprocessing_context = multiprocessing_context
         self.prefetch_factor = prefetch_factor or 2
         self._batched = batch_sampler is not None or (self._iterable and batch_size is not None)
         self.collate_fn = collate_fn or (default_collate if self._batched else default_convert)
@@ -92,7 +97,9 @@ class DataLoader:
         stream = self.generator or default_generator
         base = stream.initial_seed() + stream.reserve(1)
         infos = [WorkerInfo(i, self.num_workers, base + i, self.dataset) for i in range(self.num_workers)]
-        return prefetched(tasks, self._initialized, infos, self.prefetch_factor, self.timeout or None)
+        context = self.multiprocessing_context
+        start = ThreadWorker if context is None else functools.partial(ProcessWorker, context=context)
+        return prefetched(tasks, self._initialized, infos, self.prefetch_factor, self.timeout or None, start)
 
     def __len__(self) -> int:
         """The number of batches. Raises TypeError where the dataset or the sampler has no length."""

@@ -1,4 +1,4 @@
-"""Workers: threads that fetch batches ahead of the loop that consumes them.
+"""Workers that fetch batches ahead of the loop that consumes them: threads, unless processes are asked for.
 
 Threads share the dataset, so nothing is pickled or copied, and no process is forked under running threads. Reading
 files, NumPy and genesis's kernels let go of the interpreter's lock, and run beside the training step.
@@ -13,11 +13,12 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from dataclasses import dataclass
 from queue import SimpleQueue
-from typing import Any
+from typing import Any, Protocol
 
 from genesis.runtime.rng import Generator
 
-__all__ = ["END", "Batch", "Fetch", "Task", "WorkerInfo", "get_worker_info", "prefetched", "thread_safe_generator"]
+__all__ = ["END", "Batch", "Fetch", "Task", "ThreadWorker", "Worker", "WorkerInfo", "get_worker_info", "here", "prefetched",
+           "thread_safe_generator"]
 
 Task = Any  # what a worker fetches: a position, a list of them, or None for the next
 Batch = Any
@@ -35,12 +36,12 @@ class WorkerInfo:
     dataset: object
 
 
-_here = threading.local()
+here = threading.local()
 
 
 def get_worker_info() -> WorkerInfo | None:
     """What this thread is to a loader; None outside of workers."""
-    return getattr(_here, "info", None)
+    return getattr(here, "info", None)
 
 
 def thread_safe_generator() -> Generator | None:
@@ -48,12 +49,12 @@ def thread_safe_generator() -> Generator | None:
     info = get_worker_info()
     if info is None:
         return None
-    if not hasattr(_here, "generator"):
-        _here.generator = Generator().manual_seed(info.seed)
-    return _here.generator  # type: ignore[no-any-return]
+    if not hasattr(here, "generator"):
+        here.generator = Generator().manual_seed(info.seed)
+    return here.generator  # type: ignore[no-any-return]
 
 
-class _Worker:
+class ThreadWorker:
     """A thread and the queue of its tasks. It ends at the first None; as a daemon it never keeps a program alive."""
 
     def __init__(self, info: WorkerInfo, opened: Callable[[], Fetch]) -> None:
@@ -68,7 +69,7 @@ class _Worker:
 
 
 def _work(tasks: SimpleQueue[tuple[Future[Batch], Task] | None], info: WorkerInfo, opened: Callable[[], Fetch]) -> None:
-    _here.info = info
+    here.info = info
     fetch = None
     while (item := tasks.get()) is not None:
         future, task = item
@@ -81,17 +82,25 @@ def _work(tasks: SimpleQueue[tuple[Future[Batch], Task] | None], info: WorkerInf
         del item, future, task  # a batch is let go of when the consumer has it
 
 
+class Worker(Protocol):
+    """What fetches batches: a thread or a process."""
+
+    tasks: SimpleQueue[tuple[Future[Batch], Task] | None]
+
+    def submit(self, task: Task) -> Future[Batch]: ...
+
+
 def prefetched(
     tasks: Iterator[Task], opened: Callable[[], Fetch], infos: list[WorkerInfo], ahead: int,
-    timeout: float | None,
+    timeout: float | None, start: Callable[[WorkerInfo, Callable[[], Fetch]], Worker],
 ) -> Iterator[Batch]:
     """The results of `tasks` in order, computed by a worker per info, at most `ahead` per worker before they are wanted.
 
     `opened()`, called once in each worker, gives the function that a task is put to. What that raises is raised here,
     with the worker's traceback. However the loop over this ends, the workers end.
     """
-    workers = [_Worker(info, opened) for info in infos]
-    pending: deque[tuple[_Worker, Future[Batch]]] = deque()
+    workers = [start(info, opened) for info in infos]
+    pending: deque[tuple[Worker, Future[Batch]]] = deque()
     try:
         for worker, task in zip(itertools.cycle(workers), itertools.islice(tasks, ahead * len(workers))):
             pending.append((worker, worker.submit(task)))

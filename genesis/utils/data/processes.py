@@ -1,0 +1,96 @@
+"""Workers as processes: for datasets whose own Python takes the time, which threads cannot do at once.
+
+A process fetches what it is told and sends it back pickled; a thread here waits for it, so that a loop over batches sees
+futures as of a worker that is a thread.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import random
+import threading
+import traceback
+from collections.abc import Callable
+from concurrent.futures import Future
+from multiprocessing.connection import Connection
+from queue import SimpleQueue
+from typing import Any
+
+import numpy as np
+
+from genesis.runtime import rng
+from genesis.utils.data.workers import END, Batch, Fetch, Task, WorkerInfo, here
+
+Context = Any  # of the module multiprocessing, or the name of a way to start processes
+
+__all__ = ["ProcessWorker"]
+
+
+class ProcessWorker:
+    """A process, and the queue of its tasks. It ends at the first None, or with this process."""
+
+    def __init__(self, info: WorkerInfo, opened: Callable[[], Fetch], context: Context) -> None:
+        start: Any = multiprocessing.get_context(context) if isinstance(context, str) else context
+        self._connection: Connection
+        self._connection, theirs = start.Pipe()
+        self.tasks: SimpleQueue[tuple[Future[Batch], Task] | None] = SimpleQueue()
+        name = f"genesis-data-worker-{info.id}"
+        self._process = start.Process(target=_work, args=(theirs, info, opened), name=name, daemon=True)
+        self._process.start()
+        theirs.close()
+        threading.Thread(target=self._pass_on, name=name, daemon=True).start()
+
+    def submit(self, task: Task) -> Future[Batch]:
+        """The future of what the process makes of a task."""
+        future: Future[Batch] = Future()
+        self.tasks.put((future, task))
+        return future
+
+    def _pass_on(self) -> None:
+        """Send tasks and bring back what comes of them, one after the other."""
+        while (item := self.tasks.get()) is not None:
+            future, task = item
+            if future.set_running_or_notify_cancel():
+                try:
+                    self._connection.send(task)
+                    kind, content = self._connection.recv()
+                except (EOFError, OSError):
+                    self._process.join(1)
+                    future.set_exception(RuntimeError(
+                        f"DataLoader: worker {self._process.name} ended with exit code {self._process.exitcode}"))
+                    continue
+                if kind == "error":
+                    problem, text = content
+                    problem.add_note(f"in {self._process.name}:\n{text}")
+                    future.set_exception(problem)
+                else:
+                    future.set_result(END if kind == "end" else content)
+            del item, future, task
+        self._connection.close()
+        self._process.join(5)
+        if self._process.is_alive():
+            self._process.terminate()
+
+
+def _work(connection: Connection, info: WorkerInfo, opened: Callable[[], Fetch]) -> None:
+    """What the process runs: tasks until the other side is closed."""
+    here.info = info
+    random.seed(info.seed)
+    np.random.seed(info.seed % (1 << 32))
+    rng.manual_seed(info.seed)
+    fetch = None
+    while True:
+        try:
+            task = connection.recv()
+        except (EOFError, KeyboardInterrupt):
+            return
+        try:
+            fetch = fetch or opened()
+            batch = fetch(task)
+            answer = ("end", None) if batch is END else ("batch", batch)
+        except Exception as problem:
+            answer = "error", (problem, traceback.format_exc())
+        try:
+            connection.send(answer)
+        except Exception as problem:  # it does not pickle
+            connection.send(("error", (RuntimeError(f"DataLoader: a batch or an error does not pickle: {problem}"), "")))
