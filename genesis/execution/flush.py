@@ -16,10 +16,11 @@ from genesis.execution.failure import LOSSES, lose, lose_all, take_back_writes
 from genesis.execution.host_call import call_host
 from genesis.execution.interrupted_run import go_on, has_overwritten, leave_scratch
 from genesis.execution.plan import Plan, find_plan, held_arrays
-from genesis.execution.reference_mode import Interpretation
+from genesis.execution.reference_mode import Interpretation, WithoutValues
 from genesis.execution.result_pool import ResultPool, Run, reusable
 from genesis.ops.indexing import out_of_range
 from genesis.runtime.counters import counts
+from genesis.runtime.devices import META
 from genesis.runtime.memory import Buffer
 from genesis.runtime.native import Completion, UnfinishedError
 from genesis.runtime.scratch import scratch
@@ -202,7 +203,7 @@ def _begin(trace: Trace) -> Run:
         return plan.pool.begin(plan, handles, trace.device)
     run = Run(trace.device)
     if handles:
-        values = Interpretation(trace, handles)
+        values = (WithoutValues if trace.device is META else Interpretation)(trace, handles)
         run.plan, run.handles, run.memories = values, handles, values.memories
     return run
 

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from genesis.ops.reference import RefusedError, evaluate_all
+from genesis.runtime.devices import META
 from genesis.tracing.memory import Memory
 from genesis.tracing.trace import Array, Trace
 
@@ -39,6 +40,25 @@ class Interpretation:
             self.saved = [index for index in values if index not in outputs and index not in given]
         self.values = [*outputs, *self.saved]
         self.memories = [_stored(values[index], trace, index) for index in self.values]
+
+
+class WithoutValues(Interpretation):
+    """The values of `handles` on the device "meta": memory of their shapes that holds nothing, and what backward asks for."""
+
+    __slots__ = ()
+
+    def __init__(self, trace: Trace, handles: Sequence[Array]) -> None:
+        self.failure = None
+        self.keeps = any([array.node.differentiable for array in handles])
+        outputs = dict.fromkeys([array.index for array in handles])
+        reached, waiting = set(outputs), [*outputs, *(trace.backward.custom_calls if self.keeps else ())]
+        while waiting and self.keeps:
+            found = set(trace.nodes[waiting.pop()].inputs) - reached
+            reached |= found
+            waiting += found
+        self.saved = sorted(reached - outputs.keys() - trace.input_at.keys()) if self.keeps else []
+        self.values = [*outputs, *self.saved]
+        self.memories = [Memory.unwritten(trace.nodes[index].shape, trace.nodes[index].dtype, META) for index in self.values]
 
 
 def _stored(value: np.ndarray, trace: Trace, index: int) -> Memory:

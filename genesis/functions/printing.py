@@ -11,7 +11,7 @@ from genesis.functions.methods.conversion import values_of
 from genesis.ir.annotations import Scalar
 from genesis.ir.dtypes import bool_, get_default_dtype, int64
 from genesis.ir.errors import ArgumentError
-from genesis.runtime.devices import CPU
+from genesis.runtime.devices import CPU, META
 from genesis.tensor.handle import Tensor, method
 
 _PREFIX = "tensor("
@@ -140,8 +140,9 @@ def _suffixes(tensor: Tensor) -> list[str]:
     """What stands after the elements: size, dtype, where it came from."""
     suffixes = [f"device='{tensor.device}'"] if tensor.device is not CPU else []
     default = get_default_dtype()
-    usual = [default] if tensor.numel() == 0 else [default, default.complex, int64, bool_]
-    if tensor.numel() == 0 and tensor.ndim != 1:
+    bare = tensor.device is META or tensor.numel() == 0
+    usual = [default] if bare else [default, default.complex, int64, bool_]
+    if bare and (tensor.device is META or tensor.ndim != 1):
         suffixes.append(f"size={tuple(tensor.shape)}")
     if tensor.dtype not in usual:
         suffixes.append(f"dtype={tensor.dtype!r}")
@@ -155,6 +156,8 @@ def _suffixes(tensor: Tensor) -> list[str]:
 @method
 def __repr__(self: Tensor) -> str:
     options, indent = _options[0], len(_PREFIX)
+    if self.device is META:
+        return f"{_PREFIX}..., {', '.join(_suffixes(self))})"
     values = values_of(self).astype(self.dtype.compute.numpy, copy=False)
     if values.size == 0:
         text = _PREFIX + "[]"

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, Self
 
+from genesis.functions.creation import empty
 from genesis.ir.annotations import Arguments, Options
 from genesis.ir.dtypes import DType, as_dtype, bfloat16, float16, float32, float64
 from genesis.ir.replayable import replayable_module
@@ -45,6 +46,40 @@ class Convertible:
                         move_storage(tensor, moved)
                     if tensor.grad is not None:
                         tensor.grad = tensor.grad.to(moved)
+        return self
+
+    def to_empty(self, *, device: DeviceLike, recurse: bool = True) -> Self:
+        """Have all parameters and buffers on `device`, with elements of no particular value; those on "meta" have none to copy.
+
+        Without `recurse`, those of this module alone.
+
+        >>> with genesis.device("meta"):
+        ...     layer = genesis.nn.Linear(2, 1)
+        >>> layer.to_empty(device="cpu").weight.device
+        device(type='cpu')
+        """
+        with recording(False) as again, again:
+            for tensor in (*self.parameters(recurse), *self.buffers(recurse)):
+                move_storage(tensor, empty(*tensor.shape, dtype=tensor.dtype, device=device))
+                if tensor.grad is not None:
+                    tensor.grad = None
+        return self
+
+    def share_memory(self) -> Self:
+        """The module itself: threads see its memory anyway."""
+        return self
+
+    def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> Self:
+        """Have each parameter and buffer hold what `fn` makes of it."""
+        with recording(False) as again, again:
+            for tensor in (*self.parameters(recurse), *self.buffers(recurse)):
+                made = fn(detach(tensor))
+                if made.shape == tensor.shape and made.device is tensor.device:
+                    write(tensor, made)
+                else:
+                    move_storage(tensor, made)
+                if tensor.grad is not None:
+                    tensor.grad = fn(tensor.grad)
         return self
 
     def cpu(self) -> Self:

@@ -6,6 +6,7 @@ classes which write these for PyTorch do the same here. Values are written last,
 
 from __future__ import annotations
 
+import warnings
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, ClassVar, NamedTuple
@@ -15,6 +16,7 @@ from genesis.functions.creation import as_tensor
 from genesis.ir.annotations import AnyFunction, Attributes
 from genesis.ir.replayable import replayable_module
 from genesis.nn.parameter import Parameter
+from genesis.runtime.devices import META
 from genesis.tensor.handle import Tensor
 from genesis.tensor.in_place import write
 from genesis.tensor.views import detach
@@ -281,6 +283,9 @@ def _load_tensor(
     if value.shape != tensor.shape:
         faults.append(f"{key} has shape {value.shape}, want {tensor.shape}")
     elif not metadata.get("assign_to_params_buffers"):
+        if tensor.device is META and value.device is not META:
+            warnings.warn(f"load_state_dict: {key} is on 'meta' and takes no values; want assign=True, or to_empty() before",
+                          stacklevel=5)
         writes.append(lambda: write(tensor, value.to(tensor, copy=True)))
     elif isinstance(tensor, Parameter):
         kept = value if isinstance(value, Parameter) else Parameter(value, tensor.requires_grad)

@@ -13,8 +13,8 @@ _LAST = 63  # the number of the last logical device of the CPU
 
 class Device:
     """A place for tensors, by its name: "cpu", which is "cpu:0", "cpu:1", .. "cpu:63"; "cuda:0", "cuda:1", .., of which "cuda"
-    is the one that `cuda.set_device` chose, at first the first. There is one object for each. As a context it is the default
-    device, in this thread.
+    is the one that `cuda.set_device` chose, at first the first; "meta", where tensors have shapes and no values. There is one
+    object for each. As a context it is the default device, in this thread.
 
     The CPU's devices share its memory and its cores, and keep apart what several real ones would keep apart: tensors
     of two devices do not meet in one operation, and `Tensor.to` copies.
@@ -48,7 +48,7 @@ class Device:
                 raise ValueError(f"device: {name!r} has a number already; index is {index!r}")
             name = f"{name}:{index}"
         found = _DEVICES.get(_numbered(name)) or _gpu(name)
-        if found is not CPU and found is not META:
+        if found is not CPU:
             seen_devices.add(found)
         return found
 
@@ -84,10 +84,21 @@ def _made(kind: str, index: int | None) -> Device:
 
 
 class _NoMemory:
-    """The memory of the device "meta", which scripts name to compare with: there is none."""
+    """The memory of the device "meta", whose tensors have shapes and dtypes alone: there is none, nothing is written to it."""
 
-    def __getattr__(self, name: str) -> Any:
-        raise NotImplementedError("device: 'meta' has no memory, and genesis no tensors without values; want 'cpu' or 'cuda'")
+    is_host = False
+
+    def lend(self, owner: object, nbytes: int) -> int:
+        return 0
+
+    def read(self, address: int, values: Any) -> None:
+        raise NotImplementedError("a tensor on the device 'meta' has no values; want one on 'cpu' or 'cuda', as by to_empty()")
+
+    def write(self, address: int, values: Any) -> None:
+        """Nothing."""
+
+    def copy(self, address: int, source: int, nbytes: int) -> None:
+        """Nothing."""
 
 
 class GpuDriver(NamedTuple):

@@ -776,7 +776,7 @@ class Methods:
         """True unless an operation that carries gradients made it."""
     @property
     def is_meta(self) -> Bool:
-        """False: there are no meta tensors here."""
+        """Whether the tensor is on the device "meta", and so without values."""
     def is_neg(self) -> Bool:
         """False: there are no lazily negated tensors here."""
     @property

@@ -10,7 +10,7 @@ import numpy as np
 from genesis.ir.dtypes import DType
 from genesis.ir.shapes import Shape
 from genesis.ops.layout import Layout, contiguous_layout
-from genesis.runtime.devices import Device
+from genesis.runtime.devices import META, Device
 from genesis.runtime.memory import Buffer
 
 _new = object.__new__
@@ -52,8 +52,15 @@ class Memory:
             device.memory.write(buffer.ptr, np.ascontiguousarray(values, dtype.numpy))
         return cls(buffer, contiguous_layout(values.shape), dtype)
 
+    @classmethod
+    def unwritten(cls, shape: Shape, dtype: DType, device: Device) -> Memory:
+        """Memory of its own on `device`, in row-major order, that has not been written to."""
+        return cls(Buffer(math.prod(shape) * dtype.itemsize, device), contiguous_layout(shape), dtype)
+
     def copied(self, dtype: DType, device: Device) -> Memory:
         """The same values in memory of their own on `device`."""
+        if device is META:
+            return Memory.unwritten(self.layout.shape, dtype, device)
         if device.memory.is_host or device is not self.buffer.device or not self.layout.is_contiguous:
             return Memory.of(self.numpy(dtype), dtype, device)
         nbytes = math.prod(self.layout.shape) * dtype.itemsize

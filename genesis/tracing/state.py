@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 from genesis.ir import dtypes
 from genesis.ir.dtypes import DType
-from genesis.runtime.devices import CPU, Device
+from genesis.runtime.devices import CPU, META, Device
 from genesis.runtime.memory import Buffer
 from genesis.tracing.trace import BUSY, LOCK, Trace, critical
 
@@ -72,7 +72,7 @@ def current_trace(device: Device = CPU) -> Trace:
             trace.is_apart = True
             return trace
         if trace is None or trace.closed:
-            trace = thread_state.traces[device.name] = Trace(device, thread_state.eager, thread_state.weight)
+            trace = thread_state.traces[device.name] = _opened(device)
             if len(_begun) >= _FEW:
                 _begun[:] = [begun for begun in _begun if (other := begun()) is not None and not other.done]
             _begun.append(trace.reference)
@@ -82,6 +82,12 @@ def current_trace(device: Device = CPU) -> Trace:
         return current_trace(device)
     thread_state.trace = None if thread_state.multi_device else trace
     return trace
+
+
+def _opened(device: Device) -> Trace:
+    if device is META and thread_state.recorder is not None:
+        thread_state.recorder.refuse("tensors have no values")
+    return Trace(device, thread_state.eager or device is META, thread_state.weight)
 
 
 def recorded(device: Device, record: Callable[[Trace], T]) -> T:

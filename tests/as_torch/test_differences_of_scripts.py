@@ -65,7 +65,7 @@ def test_dictionaries_of_modules_are_filled_only_with_what_they_are_given():
     assert len(Late()) == 0
 
 
-def test_the_device_meta_can_be_named_and_holds_nothing():
+def test_the_device_meta_can_be_named_and_holds_no_values():
     assert genesis.device("meta") != genesis.device("cpu") and str(genesis.device("meta")) == "meta"
-    with pytest.raises(NotImplementedError, match="has no memory"):
+    with pytest.raises(NotImplementedError, match="has no values"):
         genesis.zeros(2, device="meta").tolist()

@@ -29,6 +29,7 @@ from genesis.optim.lr_scheduler import LRScheduler
 from genesis.optim.optimizer import Optimizer
 from genesis.pytree import leaves_of
 from genesis.runtime import rng
+from genesis.runtime.devices import META
 from genesis.runtime.references import is_sole_owner
 from genesis.tensor.dispatch import array_of
 from genesis.tensor.handle import Tensor, tensor_of
@@ -334,6 +335,8 @@ class Recorder:
     def _on_flush(self, trace: Trace, plan: Plan | None) -> None:
         # Other threads flush, too, and a trace that backward reads from may be flushed again: neither is this call's program.
         if thread_state.recorder is not self or thread_state.traces.get(trace.device.name) is not trace or plan is None:
+            return
+        if trace.device is META:  # there is no program, and the recording has been refused
             return
         number, nodes = len(self.programs), trace.nodes
         handles = trace.run.handles

@@ -14,7 +14,7 @@ from genesis.ir.library import Library
 from genesis.ir.replayable import replayable, replayable_module
 from genesis.ir.shapes import Shape, normalize_axis
 from genesis.ir.shapes import numel as product
-from genesis.runtime.devices import Device
+from genesis.runtime.devices import META, Device
 from genesis.tensor.dispatch import array_of
 from genesis.tensor.handle import Tensor, attribute, method
 from genesis.tensor.views import view
@@ -167,6 +167,16 @@ def type(self: Tensor, dtype: DType | str | None = None) -> Tensor | str:
     return self.to(of_class if isinstance(of_class, DType) else dtype)
 
 
+@attribute
+def is_meta(self: Tensor) -> bool:
+    """Whether the tensor is on the device "meta", and so without values.
+
+    >>> genesis.zeros(2, device="meta").is_meta
+    True
+    """
+    return self.device is META
+
+
 # ---- kinds of tensors that do not exist here ----
 def _never(name: str, kind: str) -> None:
     def answer(self: Tensor) -> bool:
@@ -181,7 +191,7 @@ def _never(name: str, kind: str) -> None:
 
 
 for _name, _kind in {
-    "is_sparse": "sparse", "is_quantized": "quantized", "is_nested": "nested", "is_meta": "meta",
+    "is_sparse": "sparse", "is_quantized": "quantized", "is_nested": "nested",
     "is_conj": "lazily conjugated", "is_neg": "lazily negated",
 }.items():
     _never(_name, _kind)

@@ -10,6 +10,7 @@ from genesis.nn.utils.parameters import (
     clip_grads_with_norm_,
     get_total_norm,
     parameters_to_vector,
+    skip_init,
     vector_to_parameters,
 )
 
@@ -17,6 +18,6 @@ __all__ = [
     "clip_grad_norm_", "clip_grad_value_", "clip_grads_with_norm_", "convert_conv2d_weight_memory_format",
     "convert_conv3d_weight_memory_format", "fuse_conv_bn_eval", "fuse_conv_bn_weights", "fuse_linear_bn_eval",
     "fuse_linear_bn_weights", "fusion", "get_total_norm", "parameters_to_vector", "parametrizations",
-    "parametrize", "prune", "remove_spectral_norm", "remove_weight_norm", "rnn", "spectral_norm", "vector_to_parameters",
-    "weight_norm",
+    "parametrize", "prune", "remove_spectral_norm", "remove_weight_norm", "rnn", "skip_init", "spectral_norm",
+    "vector_to_parameters", "weight_norm",
 ]

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from inspect import signature
 from math import isfinite
+from typing import Any, TypeVar
 
 from genesis.functions.creation import zeros
 from genesis.ir.replayable import replayable_module
+from genesis.nn.conversion import Convertible
 from genesis.ops.registry import OPERATIONS
 from genesis.tensor.dispatch import call
 from genesis.tensor.handle import Tensor
 from genesis.tensor.in_place import update_all, write
 from genesis.tracing.state import recording
+
+Kind = TypeVar("Kind", bound=Convertible)
 
 
 def _gradients(parameters: Tensor | Iterable[Tensor]) -> list[Tensor]:
@@ -113,6 +118,27 @@ def parameters_to_vector(parameters: Iterable[Tensor]) -> Tensor:
     tensor([0., 0., 1.])
     """
     return call(OPERATIONS["cat"], ([parameter.reshape(-1) for parameter in parameters], 0))
+
+
+def skip_init(module_cls: type[Kind], *args: Any, **kwargs: Any) -> Kind:
+    """A module of that class whose parameters have not been given their first values.
+
+    Args:
+        module_cls: the class, which takes a `device`.
+        args, kwargs: those of its constructor.
+
+    Raises RuntimeError for what is no class of modules, or takes no device.
+
+    >>> skip_init(genesis.nn.Linear, 3, 2).weight.shape
+    (2, 3)
+    """
+    if not (isinstance(module_cls, type) and issubclass(module_cls, Convertible)):
+        raise RuntimeError(f"skip_init: wants a class of modules, got {module_cls!r}")
+    if "device" not in signature(module_cls).parameters:
+        raise RuntimeError(f"skip_init: {module_cls.__name__} takes no device")
+    device = kwargs.pop("device", None)
+    kwargs["device"] = "meta"
+    return module_cls(*args, **kwargs).to_empty(device=device)
 
 
 def vector_to_parameters(vec: Tensor, parameters: Iterable[Tensor]) -> None:
