@@ -23,8 +23,8 @@ from genesis.as_torch import fx
 from genesis.as_torch.missing import missing
 from genesis.as_torch.names import modules
 from genesis.as_torch.stand_ins import (
-    checkpoints, compilers, engine, environment, files, futures, networks, ntuples, overriding, pipes, precision, processes,
-    raw, spawning, top, trees, types,
+    checkpoints, compilers, engine, environment, files, futures, masked_tensors, networks, ntuples, overriding, pipes,
+    precision, processes, raw, spawning, top, trees, types,
 )
 from genesis.as_torch.stand_ins.settings import Settings, no, no_effect, nothing
 from genesis.autograd import hooks
@@ -108,7 +108,8 @@ MODULES: dict[str, tuple[Source, ...]] = {
     "torch.fft": (fft,),
     "torch.linalg": (linalg,),
     "torch.special": (special,),
-    "torch.masked": (masked,),
+    "torch.masked": (masked, masked_tensors),
+    "torch.masked.maskedtensor": (masked_tensors,),
     "torch.signal": (signal,),
     "torch.signal.windows": (signal.windows,),
     "torch.signal.windows.windows": (signal.windows,),
@@ -188,6 +189,7 @@ _inductor_settings, _functorch_settings = Settings(), Settings()
 
 NAMES: dict[str, Any] = {
     "torch.compile": compilers.compile,
+    "torch.AcceleratorError": RuntimeError,
     "torch.multiprocessing.spawn": spawning.spawn,
     "torch._C._log_api_usage_once": nothing,
     "torch._C._get_tracing_state": nothing,
