@@ -85,6 +85,7 @@ def lobpcg(
     vectors if None, and `iK` is near the inverse of `A`. Up to `niter` rounds, until the residuals fall below `tol` times the
     size of A. Without gradient. `tracker`, `method` and the `ortho` settings are PyTorch's, and change nothing.
 
+    >>> generator = genesis.manual_seed(0)
     >>> E, X = genesis.lobpcg(genesis.diag(genesis.arange(1.0, 21.0)), k=1)
     >>> E
     tensor([20.0000])

@@ -125,7 +125,7 @@ def test_every_dtype_goes_through_numpy():
         assert genesis.from_numpy(array).numpy().dtype == dtype
         assert genesis.tensor(array).tolist() == array.tolist()
     with pytest.raises(TypeError, match="no dtype for"):
-        genesis.from_numpy(np.zeros(2, np.complex64))
+        genesis.from_numpy(np.zeros(2, np.clongdouble))
 
 
 def test_numpy_operands_on_either_side_give_tensors():
