@@ -371,7 +371,7 @@ def chebyshev_polynomial_v(input: Operand, n: Operand) -> Tensor:
 def chebyshev_polynomial_w(input: Operand, n: Operand) -> Tensor:
     """Chebyshev's W: the polynomials of degree `n`, rounded towards 0; 0 of a negative degree."""
 def cholesky(A: Tensor, upper: Bool = False) -> Tensor:
-    """The lower triangular L with L @ L.T = `A`, symmetric and positive definite (.., n, n); with `upper`, its transpose."""
+    """The lower triangular L with L @ L.mH = `A`, Hermitian and positive definite (.., n, n); with `upper`, its adjoint."""
 def cholesky_ex(A: Tensor, *, upper: Bool = False, check_errors: Bool = False) -> Cholesky:
     """(L, info) as `cholesky`, where a matrix may fail: `info` (..), int32, is 0 for one that is positive definite."""
 def cholesky_inverse(L: Tensor, upper: Bool = False) -> Tensor:
@@ -862,7 +862,7 @@ def logaddexp2(input: Operand, other: Operand) -> Tensor:
 def logcumsumexp(input: Tensor, dim: Int) -> Tensor:
     """The logarithms of the sums of exp(x) up to each place along `dim`, without overflow."""
 def logdet(input: Tensor) -> Tensor:
-    """The logarithms of the determinants of matrices (.., n, n): NaN where negative."""
+    """The logarithms of the determinants of matrices (.., n, n): NaN where negative, unless they are complex."""
 def logical_and(input: Operand, other: Operand) -> Tensor:
     """As `numpy.logical_and`."""
 def logical_and_(input: Tensor, other: Operand) -> Tensor:
@@ -1373,7 +1373,7 @@ def sum(
 def sum_to_size(input: Tensor, *size: Extents) -> Tensor:
     """`input` summed to `size`, a shape that broadcasts to its own. Raises ValueError for a shape that does not."""
 def svd(input: Tensor, some: Bool = True, compute_uv: Bool = True) -> Transposed:
-    """(U, S, V) of matrices (.., m, n): `input` is U @ diag(S) @ V.T, S descending; with `some`, min(m, n) vectors."""
+    """(U, S, V) of matrices (.., m, n): `input` is U @ diag(S) @ V.mH, S descending; with `some`, min(m, n) vectors."""
 def svdvals(A: Tensor, *, driver: str | None = None) -> Tensor:
     """The singular values of matrices (.., m, n), descending, whatever `driver` says."""
 def swapaxes(input: Tensor, *dims: Extents, dim0: Int | None = None, dim1: Int | None = None) -> Tensor:

@@ -166,9 +166,10 @@ def lstsq(A: Tensor, B: Tensor, rcond: float | None = None, *, driver: str | Non
     if B.ndim < 2 or A.shape[-2] != B.shape[-2]:
         raise ArgumentError(f"lstsq: shapes {A.shape} and {B.shape}; want (.., m, n) and (.., m, k)")
     solution = pinv(A) @ B
-    left = ((A @ solution - B) ** 2).sum(-2) if A.shape[-2] > A.shape[-1] and driver not in (None, "gelsy") else A.new_empty(0)
+    told = A.shape[-2] > A.shape[-1] and driver not in (None, "gelsy")
+    left = (A @ solution - B).abs().square().sum(-2) if told else A.new_empty(0, dtype=A.dtype.real)
     ranked = driver is None or driver != "gels"
-    sizes = svdvals(A.detach()) if driver in ("gelss", "gelsd") else A.new_empty(0)
+    sizes = svdvals(A.detach()) if driver in ("gelss", "gelsd") else A.new_empty(0, dtype=A.dtype.real)
     return LeastSquares(solution, left, matrix_rank(A, rtol=rcond) if ranked else A.new_empty(0, dtype=int64), sizes)
 
 

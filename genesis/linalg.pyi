@@ -19,7 +19,7 @@ class LeastSquares(NamedTuple):
     singular_values: Tensor
 
 def cholesky(A: Tensor, upper: Bool = False) -> Tensor:
-    """The lower triangular L with L @ L.T = `A`, symmetric and positive definite (.., n, n); with `upper`, its transpose."""
+    """The lower triangular L with L @ L.mH = `A`, Hermitian and positive definite (.., n, n); with `upper`, its adjoint."""
 def cholesky_ex(A: Tensor, *, upper: Bool = False, check_errors: Bool = False) -> Cholesky:
     """(L, info) as `cholesky`, where a matrix may fail: `info` (..), int32, is 0 for one that is positive definite."""
 def cond(A: Tensor, p: Float | str | None = None) -> Tensor:
@@ -30,8 +30,12 @@ def det(A: Tensor) -> Tensor:
     """The determinants of matrices (.., n, n)."""
 def diagonal(A: Tensor, *, offset: Int = 0, dim1: Int = -2, dim2: Int = -1) -> Tensor:
     """The diagonals of the matrices on the last two axes, as views."""
+def eig(A: Tensor) -> Eigen:
+    """(eigenvalues, eigenvectors), complex, of matrices (.., n, n), in no order; vectors are columns of length 1."""
 def eigh(A: Tensor, UPLO: str = 'L') -> Eigen:
     """(eigenvalues, eigenvectors) of symmetric matrices (.., n, n), in ascending order; vectors are columns."""
+def eigvals(A: Tensor) -> Tensor:
+    """The eigenvalues, complex, of matrices (.., n, n), in no order."""
 def eigvalsh(A: Tensor, UPLO: str = 'L') -> Tensor:
     """The eigenvalues of symmetric matrices (.., n, n), ascending."""
 def householder_product(input: Operand, tau: Operand) -> Tensor:

@@ -58,7 +58,7 @@ def _one(dtype: DType) -> float:
 
 
 def _least(dtype: DType) -> float | bool:
-    return False if dtype is bool_ else -float("inf") if dtype.is_floating_point else iinfo(dtype).min
+    return False if dtype is bool_ else -float("inf") if dtype.category >= 2 else iinfo(dtype).min
 
 
 def _greatest(dtype: DType) -> float | bool:
@@ -141,7 +141,7 @@ def var(
     less = correction if correction is not None else 1 if unbiased is None else int(unbiased)
     x = input.to(dtype or (input.dtype if input.dtype.category >= 2 else float32))
     d = x - mean(x, dim, keepdim=True, mask=mask)
-    return sum((d * d.conj()).real, dim, keepdim=keepdim, mask=mask) / (_counted(x, mask, dim, keepdim) - less).clamp(min=0)
+    return sum(d * d.conj(), dim, keepdim=keepdim, mask=mask) / (_counted(x, mask, dim, keepdim) - less).clamp(min=0)
 
 
 def std(

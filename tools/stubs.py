@@ -56,7 +56,8 @@ RESULTS = {
     **dict.fromkeys(("sort", "topk", "cummax", "cummin", "kthvalue"), "Sorted"),
     **dict.fromkeys(("std_mean", "var_mean"), "tuple[Value, Value]"),
     "aminmax": "Extrema", "slogdet": "SignAndLog", "triangular_solve": "Triangular", "linalg_qr": "QR", "qr": "QR",
-    "eigh": "Eigen", "linalg_svd": "SVD", "svd": "Transposed", "cholesky_ex": "Cholesky", "lu_factor_ex": "FactoredInfo",
+    "eig": "Eigen", "eigh": "Eigen", "linalg_svd": "SVD", "svd": "Transposed", "cholesky_ex": "Cholesky",
+    "lu_factor_ex": "FactoredInfo",
     "lu_factor": "Factored", "lu_unpack": "PLU", "linalg_lu": "PLU", "solve_ex": "Solved", "inv_ex": "Inverse",
     "frexp": "Parts", "geqrf": "Reflected", "ldl_factor": "Indefinite", "ldl_factor_ex": "IndefiniteInfo",
 }

@@ -91,12 +91,14 @@ class _Limits:
 class finfo(_Limits):
     """The limits of a floating dtype (the default one, if none is given): min, max, eps, tiny, resolution and bits.
 
+    Those of a complex dtype are its parts'.
+
     >>> genesis.finfo(genesis.float16).max
     65504.0
     """
 
     def __init__(self, dtype: DType | None = None) -> None:
-        dtype = dtypes.get_default_dtype() if dtype is None else as_dtype("finfo", dtype)
+        dtype = dtypes.get_default_dtype() if dtype is None else as_dtype("finfo", dtype).real
         if not dtype.is_floating_point:
             raise TypeError(f"finfo: wants a floating dtype, got {dtype.name}; use iinfo")
         info = ml_dtypes.finfo(dtype.numpy)

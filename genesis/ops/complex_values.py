@@ -61,6 +61,7 @@ def squared_modulus(z: Value) -> Value:
 HOLOMORPHIC = frozenset((
     "mul", "div", "pow", "sqrt", "rsqrt", "exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "logaddexp", "sin", "cos",
     "tan", "asin", "acos", "atan", "sinh", "cosh", "tanh", "asinh", "acosh", "atanh", "sigmoid", "prod", "recurrence", "matmul",
+    "solve", "inv", "det", "cofactors", "matrix_exp", "solve_triangular", "lu_factor_ex",
 ))
 
 

@@ -13,6 +13,7 @@ import numpy as np
 
 from genesis.ir.graph import Node, Value
 from genesis.ir.shapes import broadcast_shapes, numel
+from genesis.ops.complex_values import conjugate
 from genesis.ops.reduction import sum
 from genesis.ops.registry import cast, composite, expand, primitive, promoted
 from genesis.ops.views import diagonal_value, permute_value, reshape_value
@@ -21,6 +22,11 @@ from genesis.ops.views import diagonal_value, permute_value, reshape_value
 def swapped(x: Value) -> Value:
     """The last two axes exchanged."""
     return permute_value(x, (*range(x.ndim - 2), x.ndim - 1, x.ndim - 2))
+
+
+def adjoint(x: Value) -> Value:
+    """The last two axes exchanged, and the elements conjugated."""
+    return conjugate(swapped(x))
 
 
 def product(a: Value, b: Value, only: str = "", wide: bool = False) -> Value:

@@ -11,16 +11,17 @@ import numpy as np
 from genesis.ir.graph import Node, Value
 from genesis.ir.shapes import Shape, numel
 from genesis.ops.arrangement import diag_embed, tril
-from genesis.ops.contraction import matmul, swapped
+from genesis.ops.complex_values import complex_value, conjugate, imag_value, real_value
+from genesis.ops.contraction import adjoint, matmul
 from genesis.ops.definite import triangular_value
 from genesis.ops.elementwise import where
 from genesis.ops.joining import cat
 from genesis.ops.registry import cast, composite, primitive
 from genesis.ops.results import QR, SVD, Eigen, Transposed
 from genesis.ops.rows import formula
-from genesis.ops.solving import factor_node, factors, matrices, packed
+from genesis.ops.solving import factor_node, factors, matrices, packed, solve_value
 from genesis.ops.source import iota
-from genesis.ops.views import reshape_value, slice_value
+from genesis.ops.views import diagonal_value, reshape_value, slice_value
 
 
 def _over_gaps(x: Value, values: Value) -> Value:
@@ -56,10 +57,11 @@ def _qr_grad(g: Value, y: Value, a: Value) -> Value:
     if wide is not None:  # what stands right of the square part is Q times what stands there in R
         beyond, gr = slice_value(gr, axis, m, None), slice_value(gr, axis, 0, m)
         r = slice_value(r, axis, 0, m)
-        gq = gq + matmul(wide, swapped(beyond))
-    inner = matmul(r, swapped(gr)) - matmul(swapped(gq), q)
-    symmetric = tril(inner) + swapped(tril(inner, -1))
-    left = swapped(triangular_value(r, swapped(gq + matmul(q, symmetric)), True))
+        gq = gq + matmul(wide, adjoint(beyond))
+    inner = matmul(r, adjoint(gr)) - matmul(adjoint(gq), q)
+    below = tril(inner, -1)
+    symmetric = below + adjoint(below) + diag_embed(real_value(diagonal_value(inner, 0, -2, -1)))
+    left = adjoint(triangular_value(r, adjoint(gq + matmul(q, symmetric)), True))
     return left if wide is None else cat([left, matmul(q, beyond)], axis)
 
 
@@ -93,9 +95,10 @@ def qr(input: Value, some: bool = True) -> QR:
 def _eigh_grad(g: Value, y: Value, a: Value) -> Value:
     n = a.shape[-1]
     (w, v), (gw, gv) = factors(y, [(n,), (n, n)]), factors(g, [(n,), (n, n)])
-    inner = _over_gaps(matmul(swapped(v), gv), w) + diag_embed(gw)
-    whole = matmul(matmul(v, inner), swapped(v))
-    return (whole + swapped(whole)) * 0.5
+    w, gw = real_value(w), real_value(gw)
+    inner = _over_gaps(matmul(adjoint(v), gv), w) + diag_embed(gw)
+    whole = matmul(matmul(v, inner), adjoint(v))
+    return (whole + adjoint(whole)) * 0.5
 
 
 primitive("eigh", "host", grad=_eigh_grad, reference=lambda node, a: packed(np.linalg.eigh(a, node.attrs["UPLO"]), a.ndim - 2))
@@ -114,7 +117,44 @@ def eigh(A: Value, UPLO: str = "L") -> Eigen:
     if UPLO not in ("L", "U"):
         raise ValueError(f"eigh: UPLO is {UPLO!r}; want 'L' or 'U'")
     shapes: list[Shape] = [(x.shape[-1],), (x.shape[-1], x.shape[-1])]
-    return Eigen(*[cast(f, A.dtype) for f in factors(factor_node("eigh", x, shapes, UPLO=UPLO), shapes)])
+    values, vectors = factors(factor_node("eigh", x, shapes, UPLO=UPLO), shapes)
+    return Eigen(cast(real_value(values), A.dtype.real), cast(vectors, A.dtype))
+
+
+def _eig_grad(g: Value, y: Value, a: Value) -> Value:
+    """C. Boeddeker et al., "On the Computation of Complex-valued Gradients with Application to Statistically Optimum
+    Beamforming" (2017), 4.77; vectors have length 1."""
+    n = a.shape[-1]
+    (w, v), (gw, gv) = factors(y, [(n,), (n, n)]), factors(g, [(n,), (n, n)])
+    by_v = matmul(adjoint(v), gv)
+    lengths = matmul(adjoint(v), v) * _row(real_value(diagonal_value(by_v, 0, -2, -1)))
+    inner = _over_gaps(by_v - lengths, conjugate(w)) + diag_embed(gw)
+    return solve_value(adjoint(v), matmul(inner, adjoint(v)))
+
+
+primitive("eig", "host", grad=_eig_grad, reference=lambda node, a: packed(np.linalg.eig(a), a.ndim - 2))
+
+
+@composite("eig", method=False, namespace="linalg", public=False)
+def eig(A: Value) -> Eigen:
+    """(eigenvalues, eigenvectors), complex, of matrices (.., n, n), in no order; vectors are columns of length 1.
+
+    The gradient counts on eigenvalues that differ, and a function that does not depend on the vectors' phases.
+
+    >>> genesis.linalg.eig(genesis.tensor([[0.0, 1.0], [-1.0, 0.0]])).eigenvalues.imag.abs()
+    tensor([1., 1.])
+    """
+    x = matrices("eig", A, square=True)
+    shapes: list[Shape] = [(x.shape[-1],), (x.shape[-1], x.shape[-1])]
+    lead, dtype = x.shape[:-2], A.dtype.complex
+    node = x.graph.add("eig", (x,), (*lead, sum(map(numel, shapes))), x.dtype.complex, {"dim": len(lead)})
+    return Eigen(*[cast(f, dtype) for f in factors(node, shapes)])
+
+
+eigvals = formula(
+    "eigvals", lambda A: eig(A).eigenvalues, "The eigenvalues, complex, of matrices (.., n, n), in no order.", method=False,
+    namespace="linalg", public=False,
+)
 
 
 # ---- singular values ----
@@ -129,15 +169,19 @@ def _svd_grad(g: Value, y: Value, a: Value) -> Value:
     (u, s, vh), (gu, gs, gvh) = factors(y, shapes), factors(g, shapes)
     u, gu = (slice_value(x, axis, 0, k) for x in (u, gu))
     vh, gvh = (slice_value(x, axis - 1, 0, k) for x in (vh, gvh))
+    s, gs = real_value(s), real_value(gs)
     across, along = _column(s), _row(s)
-    by_u, by_v = matmul(swapped(u), gu), matmul(vh, swapped(gvh))
-    inner = _over_gaps(by_u - swapped(by_u), s * s) * along + across * _over_gaps(by_v - swapped(by_v), s * s)
+    by_u, by_v = matmul(adjoint(u), gu), matmul(vh, adjoint(gvh))
+    inner = _over_gaps(by_u - adjoint(by_u), s * s) * along + across * _over_gaps(by_v - adjoint(by_v), s * s)
     inner = inner + diag_embed(gs)
+    if a.dtype.is_complex:  # phases of a pair of vectors turn together
+        phase = imag_value(diagonal_value(by_u, 0, -2, -1)) / s
+        inner = inner + diag_embed(complex_value(phase * 0, phase))
     whole = matmul(matmul(u, inner), vh)
     if m > k:
         whole = whole + matmul((gu - matmul(u, by_u)) / along, vh)
     if n > k:
-        whole = whole + matmul(u, (gvh - matmul(swapped(by_v), vh)) / across)
+        whole = whole + matmul(u, (gvh - matmul(adjoint(by_v), vh)) / across)
     return whole
 
 
@@ -148,7 +192,8 @@ def svd_value(A: Value, full: bool) -> list[Value]:
     """U, S and Vh."""
     x = matrices("svd", A)
     shapes = _svd_shapes(x.shape[-2], x.shape[-1], full)
-    return [cast(f, A.dtype) for f in factors(factor_node("svd", x, shapes, full=full), shapes)]
+    u, s, vh = factors(factor_node("svd", x, shapes, full=full), shapes)
+    return [cast(u, A.dtype), cast(real_value(s), A.dtype.real), cast(vh, A.dtype)]
 
 
 @composite("linalg_svd", method=False, aliases=("linalg.svd",), public=False)
@@ -163,9 +208,9 @@ def linalg_svd(A: Value, full_matrices: bool = True, *, driver: str | None = Non
 
 @composite("svd")
 def svd(input: Value, some: bool = True, compute_uv: bool = True) -> Transposed:
-    """(U, S, V) of matrices (.., m, n): `input` is U @ diag(S) @ V.T, S descending; with `some`, min(m, n) vectors."""
+    """(U, S, V) of matrices (.., m, n): `input` is U @ diag(S) @ V.mH, S descending; with `some`, min(m, n) vectors."""
     u, s, vh = svd_value(input, not some)
-    return Transposed(u, s, swapped(vh)) if compute_uv else Transposed(u * 0, s, swapped(vh) * 0)
+    return Transposed(u, s, adjoint(vh)) if compute_uv else Transposed(u * 0, s, adjoint(vh) * 0)
 
 
 @composite("svdvals", method=False, namespace="linalg")

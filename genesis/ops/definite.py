@@ -8,7 +8,7 @@ from genesis.ir.dtypes import int32
 from genesis.ir.graph import Node, Value
 from genesis.ir.shapes import Shape
 from genesis.ops.arrangement import diag_embed, tril, triu
-from genesis.ops.contraction import matmul, swapped
+from genesis.ops.contraction import adjoint, matmul, swapped
 from genesis.ops.registry import cast, composite, primitive, promoted, widened
 from genesis.ops.results import Cholesky, Triangular
 from genesis.ops.solving import aligned, factor_node, factors, identity, matrices, packed, routine
@@ -77,12 +77,12 @@ def _shapes(a: Value) -> list[Shape]:
 def _cholesky_grad(g: Value, y: Value, a: Value) -> Value:
     """S. Walter, L. Lehmann, "Algorithmic Differentiation of Linear Algebra Functions" (2010)."""
     (to_factor, _), (factor, _) = factors(g, _shapes(a)), factors(y, _shapes(a))
-    inner = tril(matmul(swapped(factor), tril(to_factor)))
+    inner = tril(matmul(adjoint(factor), tril(to_factor)))
     diagonal = diagonal_value(inner, 0, -2, -1)
     inner = inner - diag_embed(diagonal) * 0.5
-    upper = swapped(factor)
-    half = triangular_value(upper, swapped(triangular_value(upper, swapped(inner), True)), True)
-    return (half + swapped(half)) * 0.5
+    upper = adjoint(factor)
+    half = triangular_value(upper, adjoint(triangular_value(upper, adjoint(inner), True)), True)
+    return (half + adjoint(half)) * 0.5
 
 
 def _cholesky_reference(node: Node, a: np.ndarray) -> np.ndarray:
@@ -114,12 +114,12 @@ def cholesky_ex(A: Value, *, upper: bool = False, check_errors: bool = False) ->
     """
     x = matrices("cholesky", A, square=True)
     found, info = factors(factor_node("cholesky_ex", x, _shapes(x), check=check_errors), _shapes(x))
-    return Cholesky(cast(swapped(found) if upper else found, A.dtype), cast(info, int32))
+    return Cholesky(cast(adjoint(found) if upper else found, A.dtype), cast(info, int32))
 
 
 @composite("cholesky", namespace="linalg")
 def cholesky(A: Value, upper: bool = False) -> Value:
-    """The lower triangular L with L @ L.T = `A`, symmetric and positive definite (.., n, n); with `upper`, its transpose.
+    """The lower triangular L with L @ L.mH = `A`, Hermitian and positive definite (.., n, n); with `upper`, its adjoint.
 
     Raises LinAlgError, when it is computed, for a matrix that is not positive definite.
 
@@ -133,8 +133,8 @@ def cholesky(A: Value, upper: bool = False) -> Value:
 @composite("cholesky_solve", 2, keywords={"input2": "L"})
 def cholesky_solve(B: Value, L: Value, upper: bool = False) -> Value:
     """The X with `L` @ L.T @ X = `B`, for a factor `L` that `cholesky` gives (with `upper`, L.T @ L)."""
-    y = solve_triangular(swapped(L) if upper else L, B, upper=False)
-    return solve_triangular(L if upper else swapped(L), y, upper=True)
+    y = solve_triangular(adjoint(L) if upper else L, B, upper=False)
+    return solve_triangular(L if upper else adjoint(L), y, upper=True)
 
 
 @composite("cholesky_inverse")

@@ -12,6 +12,7 @@ from genesis.ir.dtypes import int32, int64
 from genesis.ir.graph import Node, Value
 from genesis.ir.shapes import Shape, broadcast_shapes, numel
 from genesis.ops.arrangement import tril, triu
+from genesis.ops.complex_values import conjugate
 from genesis.ops.contraction import matmul, swapped
 from genesis.ops.definite import triangular_value
 from genesis.ops.indexing import gather_value
@@ -31,6 +32,7 @@ def _permutation(pivots: Value, rows: int, inverse: bool = False) -> Value:
 
 
 def _permutation_reference(node: Node, pivots: np.ndarray) -> np.ndarray:
+    pivots = pivots.real  # beside complex factors they lie as complex numbers
     if ((pivots < 1) | (pivots > node.shape[-1])).any():
         raise IndexError(f"pivots of {node.shape[-1]} rows must be 1 to {node.shape[-1]}, got {pivots.min()} to {pivots.max()}")
     order = np.broadcast_to(np.arange(node.shape[-1]), node.shape).copy()
@@ -186,7 +188,7 @@ def linalg_lu(A: Value, *, pivot: bool = True) -> PLU:
 def linalg_lu_solve(LU: Value, pivots: Value, B: Value, *, left: bool = True, adjoint: bool = False) -> Value:
     """The X with A @ X = `B` (.., n, k), for the A (.., n, n) that `lu_factor` made `LU` and `pivots` of.
 
-    Without `left`, X @ A = `B` (.., k, n); with `adjoint`, A.T in the place of A. Raises ValueError for other shapes; a zero
+    Without `left`, X @ A = `B` (.., k, n); with `adjoint`, A.mH in the place of A. Raises ValueError for other shapes; a zero
     on the diagonal of U gives infinities or NaN.
 
     >>> LU, pivots = genesis.linalg.lu_factor(genesis.tensor([[0.0, 2.0], [4.0, 0.0]]))
@@ -205,6 +207,7 @@ def linalg_lu_solve(LU: Value, pivots: Value, B: Value, *, left: bool = True, ad
     lead = broadcast_shapes("lu_solve", a.shape[:-2], b.shape[:-2])
     a, b = (expand(v, (*lead, *v.shape[-2:])) for v in (a, b))
     pivots = expand(pivots, (*lead, pivots.shape[-1]))
+    a = conjugate(a) if adjoint else a
     if adjoint == left:
         half = triangular_value(swapped(a), b, upper=False)
         x = _permuted(triangular_value(swapped(a), half, upper=True, unit=True), pivots, inverse=True)

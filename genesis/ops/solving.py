@@ -17,9 +17,10 @@ import numpy as np
 from genesis.ir.annotations import AnyFunction
 from genesis.ir.graph import Node, Value
 from genesis.ir.shapes import Shape, broadcast_shapes, numel
-from genesis.ops.contraction import matmul, swapped
+from genesis.ops.complex_values import complex_value, conjugate, imag_value, real_value
+from genesis.ops.contraction import adjoint, matmul, swapped
 from genesis.ops.conversion import stop_gradient
-from genesis.ops.elementwise import where
+from genesis.ops.elementwise import log, where
 from genesis.ops.joining import cat
 from genesis.ops.reduction import amax
 from genesis.ops.reduction import sum as summed
@@ -35,7 +36,7 @@ def matrices(name: str, x: Value, square: bool = False) -> Value:
     """`x`, matrices on its last two axes, in the dtype that LAPACK computes in."""
     if x.ndim < 2 or (square and x.shape[-1] != x.shape[-2]):
         raise ValueError(f"{name}: shape {x.shape}; want {'(.., n, n)' if square else '(.., m, n)'}")
-    if not x.dtype.is_floating_point:
+    if x.dtype.category < 2:
         raise TypeError(f"{name}: wants a floating tensor, got {x.dtype.name}; convert with .to(genesis.float32)")
     return widened(x)
 
@@ -46,11 +47,14 @@ def identity(like: Value) -> Value:
     return cast(reshape_value(places, (like.shape[-1], 1)) == places, like.dtype)
 
 
+_LETTERS = {"float32": "s", "float64": "d", "complex64": "c", "complex128": "z"}
+
+
 def routine(name: str, array: np.ndarray) -> AnyFunction:
     """The routine of BLAS or LAPACK, by its name without the letter of a dtype, for the dtype of `array`."""
     linalg = importlib.import_module("scipy.linalg")
     library = linalg.blas if name == "trsm" else linalg.lapack
-    return getattr(library, ("s" if array.dtype == np.float32 else "d") + name)
+    return getattr(library, _LETTERS[array.dtype.name] + name)
 
 
 def packed(parts: Sequence[np.ndarray], lead: int) -> np.ndarray:
@@ -145,7 +149,7 @@ def inv(A: Value) -> Value:
 
 def _pinv_grad(g: Value, p: Value, a: Value) -> Value:
     """G. Golub, V. Pereyra, "The Differentiation of Pseudo-Inverses" (SIAM J. Numer. Anal. 10, 1973)."""
-    pt, gt, pp = swapped(p), swapped(g), matmul(p, swapped(p))
+    pt, gt, pp = adjoint(p), adjoint(g), matmul(p, adjoint(p))
     outside = matmul(gt, pp)
     inside = matmul(matmul(pt, p), gt)
     return outside - matmul(a, matmul(p, outside)) + inside - matmul(inside, matmul(p, a)) - matmul(matmul(pt, g), pt)
@@ -155,7 +159,7 @@ def _pinv_reference(node: Node, a: np.ndarray) -> np.ndarray:
     u, s, vh = np.linalg.svd(a, full_matrices=False, hermitian=node.attrs["hermitian"])
     bound = np.maximum(node.attrs["atol"], node.attrs["rtol"] * s.max(-1, keepdims=True, initial=0))
     inverse = np.divide(1, s, out=np.zeros_like(s), where=s > bound)
-    return np.matmul(vh.swapaxes(-1, -2) * inverse[..., None, :], u.swapaxes(-1, -2))
+    return np.matmul(vh.conj().swapaxes(-1, -2) * inverse[..., None, :], u.conj().swapaxes(-1, -2))
 
 
 primitive("pinv", "host", grad=_pinv_grad, reference=_pinv_reference)
@@ -182,7 +186,7 @@ def _cofactors_reference(node: Node, a: np.ndarray) -> np.ndarray:
     n = a.shape[-1]
     others = np.where(np.eye(n, dtype=bool), 1, s[..., None, :]).prod(-1)
     sign = np.linalg.det(u) * np.linalg.det(vh)
-    return sign[..., None, None] * (u * others[..., None, :]) @ vh
+    return sign[..., None, None] * (u.conj() * others[..., None, :]) @ vh.conj()
 
 
 def _cofactors_grad(g: Value, c: Value, a: Value) -> Value:
@@ -194,11 +198,19 @@ def _det_grad(g: Value, y: Value, a: Value) -> Value:
     return reshape_value(g, (*g.shape, 1, 1)) * _node("cofactors", a)
 
 
+def _slogdet_grad(g: Value, y: Value, a: Value) -> Value:
+    """Of d log det = tr(A^-1 dA) the real part moves the logarithm, and the imaginary part turns a complex sign."""
+    to_sign, to_log = (slice_value(g, g.ndim - 1, i, i + 1) for i in (0, 1))
+    if a.dtype.is_complex:
+        turn = -imag_value(conjugate(to_sign) * slice_value(y, g.ndim - 1, 0, 1))
+        to_log = complex_value(real_value(to_log), turn)
+    return reshape_value(to_log, (*g.shape[:-1], 1, 1)) * adjoint(_node("inv", a))
+
+
 primitive("cofactors", "host", grad=_cofactors_grad, reference=_cofactors_reference)
 primitive("det", "host", grad=_det_grad, reference=lambda node, a: np.linalg.det(a))
 primitive(
-    "slogdet", "host", reference=lambda node, a: np.stack(np.linalg.slogdet(a), -1),
-    grad=lambda g, y, a: reshape_value(slice_value(g, g.ndim - 1, 1, 2), (*g.shape[:-1], 1, 1)) * swapped(_node("inv", a)),
+    "slogdet", "host", grad=_slogdet_grad, reference=lambda node, a: np.stack(np.linalg.slogdet(a), -1),
 )
 
 
@@ -219,13 +231,16 @@ def slogdet(A: Value) -> SignAndLog:
     x = matrices("slogdet", A, square=True)
     lead = x.shape[:-2]
     both = _node("slogdet", x, (*lead, 2))
-    return SignAndLog(*[cast(reshape_value(slice_value(both, len(lead), i, i + 1), lead), A.dtype) for i in (0, 1)])
+    sign, size = (reshape_value(slice_value(both, len(lead), i, i + 1), lead) for i in (0, 1))
+    return SignAndLog(cast(sign, A.dtype), cast(real_value(size), A.dtype.real))
 
 
 @composite("logdet")
 def logdet(input: Value) -> Value:
-    """The logarithms of the determinants of matrices (.., n, n): NaN where negative."""
+    """The logarithms of the determinants of matrices (.., n, n): NaN where negative, unless they are complex."""
     sign, size = slogdet(input)
+    if sign.dtype.is_complex:
+        return size + log(sign)
     return where(sign < 0, float("nan"), size)
 
 

@@ -434,7 +434,7 @@ class Methods:
     def char(self, memory_format: object = None) -> Tensor:
         """The tensor as int8."""
     def cholesky(self, upper: Bool = False) -> Tensor:
-        """The lower triangular L with L @ L.T = `A`, symmetric and positive definite (.., n, n); with `upper`, its .."""
+        """The lower triangular L with L @ L.mH = `A`, Hermitian and positive definite (.., n, n); with `upper`, its .."""
     def cholesky_inverse(self, upper: Bool = False) -> Tensor:
         """The inverses of the matrices (.., n, n) whose lower factor `L`, or upper one, `cholesky` gives."""
     def cholesky_solve(self, L: Operand, upper: Bool = False) -> Tensor:
@@ -887,7 +887,7 @@ class Methods:
     def logcumsumexp(self, dim: Int) -> Tensor:
         """The logarithms of the sums of exp(x) up to each place along `dim`, without overflow."""
     def logdet(self) -> Tensor:
-        """The logarithms of the determinants of matrices (.., n, n): NaN where negative."""
+        """The logarithms of the determinants of matrices (.., n, n): NaN where negative, unless they are complex."""
     def logical_and(self, other: Operand) -> Tensor:
         """As `numpy.logical_and`."""
     def logical_and_(self, other: Operand) -> Self:
@@ -1361,7 +1361,7 @@ class Methods:
     def sum_to_size(self, *size: Extents) -> Tensor:
         """`input` summed to `size`, a shape that broadcasts to its own. Raises ValueError for a shape that does not."""
     def svd(self, some: Bool = True, compute_uv: Bool = True) -> Transposed:
-        """(U, S, V) of matrices (.., m, n): `input` is U @ diag(S) @ V.T, S descending; with `some`, min(m, n) vectors."""
+        """(U, S, V) of matrices (.., m, n): `input` is U @ diag(S) @ V.mH, S descending; with `some`, min(m, n) vectors."""
     def swapaxes(self, *dims: Extents, dim0: Int | None = None, dim1: Int | None = None) -> Tensor:
         """Two axes exchanged; a tuple longer than two permutes; none reverses the last two."""
     def swapaxes_(self, *dims: Extents, dim0: Int | None = None, dim1: Int | None = None) -> Self:

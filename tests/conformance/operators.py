@@ -62,7 +62,7 @@ _CALLED = {
 
 
 def _symmetric(function):
-    return lambda x, *args, **kwargs: function(x + x.mT, *args, **kwargs)
+    return lambda x, *args, **kwargs: function(x + x.mH, *args, **kwargs)
 
 
 def _triangular(place):
@@ -96,7 +96,7 @@ def _derived(op, wanted=torch.float64):
 
 _POLYGAMMA = {"polygamma": "polygamma", "special.polygamma": "special.polygamma"}
 _CONVERSIONS = {"bool", "byte", "char", "double", "float", "half", "bfloat16", "int", "long", "short", "cfloat", "cdouble"}
-SIGNS = {"svd", "linalg.svd", "linalg.eigh"}  # their vectors may have either sign: compared by magnitude
+SIGNS = {"svd", "linalg.svd", "linalg.eigh", "linalg.eig"}  # their vectors may have either sign: compared by magnitude
 
 
 def ours(op):
