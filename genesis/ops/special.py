@@ -1,4 +1,4 @@
-"""Special functions, a row each. The host computes them, by SciPy; short expressions of other rows are composites elsewhere."""
+"""Special functions, a row each. The host computes most, by SciPy; short expressions of other rows are composites elsewhere."""
 
 from __future__ import annotations
 
@@ -27,8 +27,12 @@ from genesis.ops.rows import formula, from_scipy, unary
 
 
 def _one(name: str, scipy: str, doc: str, grad: Gradient | None = None, method: bool = False, **names: Any) -> Operation:
-    """A row of one input; integers become the default float. Methods have an in-place form."""
-    primitive(name, "host", grad=grad, reference=lambda node, x: from_scipy(scipy)(x))
+    """A row of one input; integers become the default float. Methods have an in-place form. With a `vector` and a `cuda`
+    function, kernels compute it.
+    """
+    kernels = {key: names.pop(key) for key in ("vector", "cuda", "cost") if key in names}
+    kind = "elementwise" if kernels else "host"
+    primitive(name, kind, grad=grad, reference=lambda node, x: from_scipy(scipy)(x), **kernels)
 
     @composite(name, ref=from_scipy(scipy), doc=doc, method=method, in_place=method, **{"namespace": "special"} | names)
     @rounded_once
@@ -61,11 +65,11 @@ def _fixed(name: str, x: Value) -> Value | None:
 # ---- the gamma function and its kin ----
 lgamma = _one(
     "lgamma", "gammaln", "The logarithm of |gamma(x)|.", lambda g, y, x: g * digamma(x), method=True, namespace=(),
-    aliases=("special.gammaln",),
+    aliases=("special.gammaln",), vector="gamma_function", cuda="math.lgamma({0})", cost=60,
 )
 digamma: Operation = _one(
     "digamma", "psi", "The derivative of `lgamma`.", lambda g, y, x: g * _polygamma(1, x), method=True,
-    aliases=("special.psi",),
+    aliases=("special.psi",), vector="gamma_function", cuda="{t}(digamma(float64({0})))", cost=60,
 )
 
 

@@ -207,3 +207,22 @@ def test_vmap_and_jacobians_pass_through_densities():
     np.testing.assert_allclose(to_numpy(mapped), to_numpy(d.Normal(x, 1.0).log_prob(x * 2)), rtol=1e-6)
     gradient = genesis.func.grad(lambda v: d.Gamma(2.0, 1.0).log_prob(v).sum())(x.abs() + 0.1)
     np.testing.assert_allclose(to_numpy(gradient), to_numpy(1 / (x.abs() + 0.1) - 1), rtol=1e-5)
+
+
+@pytest.mark.parametrize("make", [
+    lambda a: d.Gamma(a, 2.0), lambda a: d.Beta(a, 2.0), lambda a: d.StudentT(a), lambda a: d.Poisson(a),
+    lambda a: d.FisherSnedecor(a, 3.0), lambda a: d.NegativeBinomial(a, logits=genesis.zeros(())),
+], ids=["Gamma", "Beta", "StudentT", "Poisson", "FisherSnedecor", "NegativeBinomial"])
+def test_a_density_with_gamma_functions_is_one_program_with_its_gradient(make):
+    """The host computes nothing on the way."""
+    a, x = genesis.tensor(2.5, requires_grad=True), genesis.rand(100) * 0.9 + 0.05
+    d.Distribution.set_default_validate_args(False)
+    try:
+        for _ in range(2):
+            a.grad = None
+            genesis.debug.reset_stats()
+            make(a).log_prob(x).sum().backward()
+            assert np.isfinite(a.grad.item())
+    finally:
+        d.Distribution.set_default_validate_args(True)
+    assert genesis.debug.stats()["native_calls"] == 1

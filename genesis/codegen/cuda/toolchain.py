@@ -86,8 +86,9 @@ _PLAIN = ("exp", "expm1", "log", "log2", "log10", "log1p", "sqrt", "sin", "cos",
           "ceil", "trunc", "copysign", "fmod")
 
 math: ModuleType | SimpleNamespace = python_math if not SIMULATED else SimpleNamespace(
-    inf=python_math.inf, pi=python_math.pi,
+    inf=python_math.inf, nan=python_math.nan, pi=python_math.pi,
     pow=lambda x, y: np.power([x], [y])[0],  # of arrays, as C has it
+    lgamma=lambda x: type(x)(python_math.lgamma(x)),
     erf=lambda x: type(x)(python_math.erf(x)), erfc=lambda x: type(x)(python_math.erfc(x)),
     **{name: getattr(np, name) for name in _PLAIN}, **{name: getattr(np, other) for name, other in _RENAMED.items()},
 )

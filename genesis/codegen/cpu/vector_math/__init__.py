@@ -13,12 +13,14 @@ from llvmlite import ir
 
 from genesis.codegen.cpu.lanes import Lanes
 from genesis.codegen.cpu.registers import mangled
-from genesis.codegen.cpu.vector_math import error_function, exponential, inverse_trigonometric, logarithm, trigonometric
+from genesis.codegen.cpu.vector_math import (
+    error_function, exponential, gamma_function, inverse_trigonometric, logarithm, trigonometric,
+)
 from genesis.codegen.cpu.vector_math.number import Number
 from genesis.ops import PRIMITIVES
 
-FILES = {"error_function": error_function, "exponential": exponential, "inverse_trigonometric": inverse_trigonometric,
-         "logarithm": logarithm, "trigonometric": trigonometric}
+FILES = {"error_function": error_function, "exponential": exponential, "gamma_function": gamma_function,
+         "inverse_trigonometric": inverse_trigonometric, "logarithm": logarithm, "trigonometric": trigonometric}
 
 
 def emitter(name: str, formula: Callable[..., Number]) -> Callable[..., ir.Value]:
