@@ -37,8 +37,16 @@ CallLine = tuple[int, CodeType | None, int, Key]  # a call: first position, code
 class Change(NamedTuple):
     """An in-place write: in which trace, by which call."""
 
-    trace: weakref.ref[Trace]
+    trace: Callable[[], Trace | None]
     call: CallLine
+
+    def again(self) -> Change:
+        """The same write by a replay of the call: the trace that it was recorded in is another's."""
+        return self._replace(trace=_nowhere)
+
+
+def _nowhere() -> None:
+    """The trace of a write by a replay."""
 
 
 class _Critical:

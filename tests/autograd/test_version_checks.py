@@ -225,3 +225,23 @@ def test_every_call_of_a_function_that_writes_to_what_backward_reads(view, calls
                 y = f(half.detach())
             with pytest.raises(RuntimeError, match="modified by an inplace"):
                 y.sum().backward()
+
+
+@pytest.mark.parametrize("later", [0, 1, 3])
+def test_later_calls_write_to_what_the_first_call_saved(later):
+    found = []
+    for lib, wrap in ((torch, None), (genesis, None), (genesis, genesis.compile)):
+        w, x = leaf(lib), lib.ones(2)
+
+        def f(b, w=w):
+            b.mul_(2)
+            return w * b
+
+        f = f if wrap is None else wrap(f)
+        first, *_ = [f(x) for _ in range(1 + later)]
+        try:
+            first.sum().backward()
+            found.append(w.grad.tolist())
+        except RuntimeError as error:
+            found.append("modified by an inplace" in str(error))
+    assert found == [found[0]] * 3

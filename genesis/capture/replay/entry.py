@@ -267,10 +267,10 @@ def _step(recorder: Recorder, position: int, given: Mapping[InputSource, int]) -
             continue
         assert state.array.memory is not None
         recorder.wholes.add(source)
-        final = root not in later
+        final, change = root not in later, state.array.memory.buffer.change
         writes.append(Write(
             source, outputs[index], root._changes - state.version if final else 0, state.notes if final else 0,
-            state.array.memory.buffer.change,
+            change if change is None else change.again(),
         ))
     plain = len(recorder.programs) == 1 and [*given] == program.inputs
     roots = [write.source[1].tensor for write in writes] if all(write.source[0] == "tensor" for write in writes) else []
