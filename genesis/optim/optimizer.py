@@ -111,7 +111,7 @@ class Optimizer:
                 loss = closure()
         optimizer_stepped(self)
         moved: list[tuple[Tensor, int, int]] = []
-        recorded = {trace: len(trace.nodes) for trace in thread_state.traces.values()}
+        recorded = {trace: len(trace.nodes) for trace in [*thread_state.traces.values()]}
         try:
             with recording(False) as again, again:
                 for group in self.param_groups:
