@@ -20,10 +20,9 @@ from genesis import (
     special, testing,
 )
 from genesis.as_torch import fx
-from genesis.as_torch.missing import missing
 from genesis.as_torch.names import modules
 from genesis.as_torch.stand_ins import (
-    checkpoints, compilers, engine, environment, files, futures, masked_tensors, networks, ntuples, overriding, pipes,
+    checkpoints, compilers, engine, environment, files, futures, hub, masked_tensors, networks, ntuples, overriding, pipes,
     precision, processes, raw, spawning, top, trees, types,
 )
 from genesis.as_torch.stand_ins.settings import Settings, no, no_effect, nothing
@@ -59,6 +58,7 @@ MODULES: dict[str, tuple[Source, ...]] = {
     "torch": (genesis, types, top, raw, environment, futures, amp, cuda),
     "torch.futures": (futures,),
     "torch.storage": (environment,),
+    "torch.hub": (hub,),
     "torch.torch_version": (environment,),
     "torch.windows": (signal.windows,),
     "torch.return_types": (environment.return_types,),
@@ -168,7 +168,8 @@ MODULES: dict[str, tuple[Source, ...]] = {
 }
 
 EVERYTHING = {  # modules that show all names of their sources
-    "torch.multiprocessing", *[f"torch.distributions.{name}" for name in ("constraints", "kl", "transforms", "utils")],
+    "torch.multiprocessing", "torch.backends.cudnn", "torch.backends.cuda", "torch.backends.mps",
+    *[f"torch.distributions.{name}" for name in ("constraints", "kl", "transforms", "utils")],
 }
 
 COMMON: dict[str, Any] = {  # what many of PyTorch's modules name
@@ -194,7 +195,7 @@ NAMES: dict[str, Any] = {
     "torch._C._log_api_usage_once": nothing,
     "torch._C._get_tracing_state": nothing,
     "torch._utils._get_device_index": lambda device, optional=False, allow_cpu=False: getattr(device, "index", device) or 0,
-    "torch.hub.load_state_dict_from_url": missing("torch.hub.load_state_dict_from_url"),
+    "torch.profiler.ProfilerActivity": engine.ProfilerActivity,
     "torch.memory_format": types.MemoryFormat,
     "torch.layout": types.MemoryFormat,
     "torch.is_inference_mode_enabled": no,

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
+
 from genesis.cuda.gpus import GpuLike, memory_of, place_of
-from genesis.runtime.cuda import opened
+from genesis.runtime.cuda import gpu_count, opened
 from genesis.runtime.installation import readable
 
 __all__ = [
@@ -12,24 +14,29 @@ __all__ = [
 ]
 
 
+def _statistics(device: GpuLike) -> dict[str, int]:
+    """What is counted of a GPU's memory; zeros where there is no GPU."""
+    return memory_of(device).statistics() if gpu_count() else defaultdict(int)
+
+
 def memory_allocated(device: GpuLike = None) -> int:
     """Bytes that tensors and programs hold on a GPU."""
-    return memory_of(device).statistics()["held"]
+    return _statistics(device)["held"]
 
 
 def max_memory_allocated(device: GpuLike = None) -> int:
     """The most bytes that they held, since the start or `reset_peak_memory_stats`."""
-    return memory_of(device).statistics()["peak"]
+    return _statistics(device)["peak"]
 
 
 def memory_reserved(device: GpuLike = None) -> int:
     """Bytes taken from a GPU: those that tensors hold, and those kept for the next ones."""
-    return memory_of(device).statistics()["reserved"]
+    return _statistics(device)["reserved"]
 
 
 def max_memory_reserved(device: GpuLike = None) -> int:
     """The most bytes that were taken from a GPU, since the start or `reset_peak_memory_stats`."""
-    return memory_of(device).statistics()["peak_reserved"]
+    return _statistics(device)["peak_reserved"]
 
 
 def mem_get_info(device: GpuLike = None) -> tuple[int, int]:
@@ -44,7 +51,7 @@ def memory_stats(device: GpuLike = None) -> dict[str, int]:
     `segment.all.current`, how many blocks are held and segments taken; `num_alloc_retries`, how often memory kept for reuse
     had to be given back for a segment, and `num_ooms`, how often that was not enough.
     """
-    found = memory_of(device).statistics()
+    found = _statistics(device)
     return {
         "allocated_bytes.all.current": found["held"], "allocated_bytes.all.peak": found["peak"],
         "reserved_bytes.all.current": found["reserved"], "reserved_bytes.all.peak": found["peak_reserved"],
@@ -55,7 +62,7 @@ def memory_stats(device: GpuLike = None) -> dict[str, int]:
 
 def memory_summary(device: GpuLike = None, abbreviated: bool = False) -> str:
     """A GPU's memory as a few lines of text; `abbreviated` changes nothing."""
-    found, (free, total) = memory_of(device).statistics(), mem_get_info(device)
+    found, (free, total) = _statistics(device), mem_get_info(device)
     held, peak, reserved, most = (readable(found[name]) for name in ("held", "peak", "reserved", "peak_reserved"))
     return "\n".join([
         f"{place_of(device)}: {readable(free)} of {readable(total)} free",
@@ -67,7 +74,8 @@ def memory_summary(device: GpuLike = None, abbreviated: bool = False) -> str:
 
 def reset_peak_memory_stats(device: GpuLike = None) -> None:
     """Forget the most bytes there were; start again from now."""
-    memory_of(device).reset_peaks()
+    if gpu_count():
+        memory_of(device).reset_peaks()
 
 
 def empty_cache() -> None:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from genesis.execution.flush import realize
+from genesis.ir.dtypes import DType
 from genesis.ir.errors import ArgumentError, also_runtime_error
 from genesis.ir.replayable import replayable_module
-from genesis.ops.layout import LAYOUT_RULES, contiguous_layout
+from genesis.ops.layout import LAYOUT_RULES, Layout, contiguous_layout
 from genesis.ops.registry import OPERATIONS
 from genesis.tensor.dispatch import array_of, call, seen_by
 from genesis.tensor.first_call import holds_tensor, number_in
@@ -22,6 +23,8 @@ _SPREAD = {"flip": "dims", "permute": "dims", "expand": "size", "view": "size", 
 def view(tensor: Tensor, name: str, *arguments: object, **attributes: object) -> Tensor:
     """A tensor that shares `tensor`'s storage (or a copy, where reshape cannot share)."""
     rule = LAYOUT_RULES[name]
+    if name == "view" and (isinstance(asked := attributes.get("dtype", arguments[0] if arguments else None), DType)):
+        return view(tensor, name, tuple(tensor.shape)) if asked is tensor.dtype else bitcast(tensor, asked)
     if attributes and name in _SPREAD and (given := attributes.pop(_SPREAD[name], None)) is not None:
         arguments = (given,)
     if (attributes or any([argument.__class__ is not int for argument in arguments])) and (
@@ -59,6 +62,35 @@ def view(tensor: Tensor, name: str, *arguments: object, **attributes: object) ->
             result.__class__ = tensor._result_class
         if tensor._untracked:
             result._untracked = True
+        return result
+
+
+def bitcast(tensor: Tensor, dtype: DType) -> Tensor:
+    """The bytes of `tensor` as elements of another dtype, in the same memory; the last axis grows or shrinks with their size.
+
+    Raises RuntimeError for a tensor that requires a gradient, ValueError for bytes that do not lie as whole elements.
+
+    >>> genesis.tensor([1.0, -2.0]).view(genesis.int32)
+    tensor([ 1065353216, -1073741824], dtype=genesis.int32)
+    """
+    if tensor._requires_grad and thread_state.grad_enabled:
+        raise RuntimeError("view: the bytes of a tensor that requires a gradient have none; detach() it")
+    with LOCK:
+        memory = memory_of(tensor)
+        buffer, (shape, strides, offset) = memory.buffer, memory.layout
+        own, other = tensor.dtype.itemsize, dtype.itemsize
+        if own != other:
+            last = shape[-1] * own if shape else 1
+            if not shape or strides[-1] != 1 or last % other or any(
+                start * own % other for start in (*strides[:-1], offset)
+            ):
+                raise ArgumentError(f"view: {tensor.dtype.name} {shape} with strides {strides} cannot be seen as {dtype.name}")
+            shape = (*shape[:-1], last // other)
+            strides, offset = (*[stride * own // other for stride in strides[:-1]], 1), offset * own // other
+        buffer.expose()  # two dtypes see these bytes: what is written through one is written at once
+        root = tensor_of(Array.realized(buffer, contiguous_layout((buffer.nbytes // other,)), dtype))
+        result = tensor_of(Array.realized(buffer, Layout(shape, strides, offset), dtype))
+        shares(result, root, Layout(shape, strides, offset))
         return result
 
 

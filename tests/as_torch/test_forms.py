@@ -33,6 +33,8 @@ CALLS = """
     torch.storage.UntypedStorage(3).nbytes(), x.storage_type() is torch.FloatStorage
     isinstance(x.storage(), torch.FloatStorage)
     x[torch.tensor([0, 1])].storage().tolist()
+    torch.version.cuda, torch.is_storage(x.storage()), torch.is_storage(x), torch.profiler.ProfilerActivity.CPU
+    torch.backends.cudnn.enabled is None, torch.cuda.max_memory_allocated(), torch.cuda.memory_reserved()
 """
 LINES = [line.strip() for line in CALLS.strip().splitlines()]
 

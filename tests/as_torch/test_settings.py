@@ -1,5 +1,6 @@
 """Names around files, pipes of data, compilers and the engine: what they answer is what PyTorch's answer."""
 
+import hashlib
 import io
 import sys
 
@@ -106,3 +107,25 @@ def test_settings_are_remembered_within_their_contexts():
     with genesis.autograd.detect_anomaly():
         assert of("torch.is_anomaly_enabled")()
     assert not of("torch.is_anomaly_enabled")()
+
+
+def test_weights_are_fetched_once(tmp_path):
+    source = tmp_path / "weights-0.pt"
+    genesis.save({"w": genesis.ones(2)}, source)
+    digest = hashlib.sha256(source.read_bytes()).hexdigest()
+    named = tmp_path / f"weights-{digest[:8]}.pt"
+    source.rename(named)
+    of("torch.hub.set_dir")(tmp_path / "hub")
+    try:
+        assert of("torch.hub.get_dir")() == str(tmp_path / "hub")
+        fetch = of("torch.hub.load_state_dict_from_url")
+        assert fetch(named.as_uri(), check_hash=True)["w"].tolist() == [1, 1]
+        kept = tmp_path / "hub" / "checkpoints" / named.name
+        assert kept.exists()
+        named.unlink()
+        assert fetch(named.as_uri())["w"].tolist() == [1, 1]
+        with pytest.raises(RuntimeError, match="invalid hash value"):
+            of("torch.hub.download_url_to_file")(kept.as_uri(), tmp_path / "other", hash_prefix="00000000ff")
+        assert not (tmp_path / "other").exists()
+    finally:
+        look_up("torch.hub", "get_dir").__globals__["_directory"].clear()

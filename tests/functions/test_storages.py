@@ -113,3 +113,39 @@ def test_a_tensor_as_another_class_shares_storage_and_derivation():
     leaf.as_subclass(Named).square().sum().backward()
     assert leaf.grad.tolist() == [4]
     assert np.asarray(named).tolist() == [3, 1]
+
+
+BYTES = """
+    x.view(lib.int32)
+    x.view(lib.uint8).shape
+    x.view(dtype=lib.int64)
+    x.T.view(lib.int32)
+    x[:, 2:].view(lib.int16)
+    x[1:].view(lib.float64)
+    (x * 2).view(lib.int32).view(lib.float32)
+    x.view(lib.float32).is_set_to(x)
+    lib.tensor(1.0).view(lib.int32)
+    x.bool().view(lib.uint8)
+"""
+
+
+@pytest.mark.parametrize("call", [line.strip() for line in BYTES.strip().splitlines()])
+def test_bytes_are_seen_as_another_dtype(call):
+    have, want = (eval(call, {"lib": lib, "x": base(lib)}) for lib in (genesis, torch))
+    assert have == want if isinstance(want, bool | tuple) else have.tolist() == want.tolist()
+
+
+def test_what_is_written_through_one_dtype_shows_in_the_other():
+    for lib in (genesis, torch):
+        x = base(lib)
+        seen = x.view(lib.int32)
+        seen[0] = 0
+        x[1] += 1
+        seen[2, 1:].zero_()
+        assert x.tolist() == [[0, 0, 0, 0], [5, 6, 7, 8], [8, 0, 0, 0]]
+        with pytest.raises(RuntimeError):
+            x.T.view(lib.uint8)
+        with pytest.raises(RuntimeError):
+            x[:, 1:].view(lib.float64)
+    with pytest.raises(RuntimeError, match="requires a gradient have none"):
+        genesis.ones(2, requires_grad=True).view(genesis.int32)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 import genesis
-from genesis.as_torch.names import version
+from genesis.as_torch.names import version as _version
 from genesis.as_torch.stand_ins.settings import no, nothing
 from genesis.as_torch.stand_ins.types import legacy_tensor
 from genesis.autograd import anomaly
@@ -69,7 +69,7 @@ class TorchVersion(str):
     __hash__ = str.__hash__
 
 
-__version__ = TorchVersion(version())
+__version__ = TorchVersion(_version())
 
 
 class Tag(enum.Enum):

@@ -9,6 +9,7 @@ import numpy as np
 
 import genesis
 from genesis.as_torch.stand_ins.settings import no, nothing
+from genesis.functions.methods.storage import TypedStorage
 from genesis.functions.methods.table import function_of
 from genesis.ir.annotations import AnyFunction
 from genesis.ir.dtypes import DType
@@ -21,7 +22,7 @@ from genesis.tensor.in_place import in_place_form
 # ---- settings: kernels add up in the same order in every run, whatever is asked for ----
 use_deterministic_algorithms = set_deterministic_debug_mode = set_warn_always = clear_autocast_cache = nothing
 set_autocast_cache_enabled = set_num_interop_threads = init_num_threads = nothing
-is_inference = is_storage = is_warn_always_enabled = is_deterministic_algorithms_warn_only_enabled = no
+is_inference = is_warn_always_enabled = is_deterministic_algorithms_warn_only_enabled = no
 is_autocast_cpu_enabled = genesis.is_autocast_enabled
 has_mkl = has_openmp = has_spectral = False
 has_lapack = True
@@ -51,6 +52,11 @@ def set_flush_denormal(mode: bool) -> bool:
 def get_num_interop_threads() -> int:
     """One: operations of a program follow each other."""
     return 1
+
+
+def is_storage(obj: object) -> bool:
+    """Whether it is a storage."""
+    return isinstance(obj, TypedStorage)
 
 
 def typename(obj: Any) -> str:

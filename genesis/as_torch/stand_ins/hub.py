@@ -1,0 +1,66 @@
+"""`torch.hub`: files with weights, fetched once and kept."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import shutil
+import tempfile
+import urllib.parse
+import urllib.request
+from pathlib import Path
+from typing import Any
+
+from genesis.serialization import load
+from genesis.serialization.names import Read
+from genesis.serialization.storage import MapLocation
+
+_HASH = re.compile(r"-([a-f0-9]{8,})\.")  # in a file's name, the beginning of its SHA-256
+_directory: list[str] = []
+
+
+def get_dir() -> str:
+    """Where files are kept: as set, or `hub` below $TORCH_HOME, or below torch in the user's cache."""
+    if _directory:
+        return _directory[0]
+    cache = os.environ.get("XDG_CACHE_HOME", "~/.cache")
+    return str(Path(os.environ.get("TORCH_HOME", f"{cache}/torch")).expanduser() / "hub")
+
+
+def set_dir(d: str | os.PathLike[str]) -> None:
+    """Have files be kept in a directory."""
+    _directory[:] = [os.path.expanduser(d)]
+
+
+def download_url_to_file(url: str, dst: str | os.PathLike[str], hash_prefix: str | None = None, progress: bool = True) -> None:
+    """Fetch a file. Raises RuntimeError where its SHA-256 does not begin with `hash_prefix`."""
+    digest = hashlib.sha256()
+    with urllib.request.urlopen(url) as source, tempfile.NamedTemporaryFile(dir=Path(dst).parent, delete=False) as part:
+        try:
+            while chunk := source.read(1 << 20):
+                digest.update(chunk)
+                part.write(chunk)
+            part.close()
+            if hash_prefix and not digest.hexdigest().startswith(hash_prefix):
+                raise RuntimeError(f'invalid hash value (expected "{hash_prefix}", got "{digest.hexdigest()}")')
+            shutil.move(part.name, dst)
+        finally:
+            Path(part.name).unlink(missing_ok=True)
+
+
+def load_state_dict_from_url(
+    url: str, model_dir: str | None = None, map_location: MapLocation = None, progress: bool = True, check_hash: bool = False,
+    file_name: str | None = None, weights_only: bool = True, **ignored: Any,
+) -> Read:
+    """What a file holds that is fetched from `url`, unless it was before; `check_hash` compares the hash in its name."""
+    directory = Path(model_dir or Path(get_dir()) / "checkpoints")
+    directory.mkdir(parents=True, exist_ok=True)
+    name = file_name or os.path.basename(urllib.parse.urlparse(url).path)
+    path, found = directory / name, _HASH.search(name)
+    if not path.exists():
+        download_url_to_file(url, path, found[1] if check_hash and found else None, progress)
+    return load(path, map_location, weights_only=weights_only)
+
+
+load_url = load_state_dict_from_url
