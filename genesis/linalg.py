@@ -110,11 +110,12 @@ def cross(input: Tensor, other: Tensor, *, dim: int = -1) -> Tensor:
 # ---- made of singular values ----
 @takes_out
 def matrix_rank(
-    A: Tensor, tol: float | None = None, *, atol: float | None = None, rtol: float | None = None, hermitian: bool = False
+    A: Tensor, tol: Tensor | float | None = None, *, atol: Tensor | float | None = None, rtol: Tensor | float | None = None,
+    hermitian: bool = False,
 ) -> Tensor:
-    """How many singular values exceed max(`atol`, `rtol` times the greatest); `rtol` is max(m, n) eps, if neither is given.
+    """How many singular values exceed max(`atol`, `rtol` times the greatest), either a number or one for each matrix.
 
-    `tol` is an old name of `atol`.
+    `rtol` is max(m, n) eps, unless it or a positive `atol` is given. `tol` is an old name of `atol`.
 
     >>> matrix_rank(genesis.ones(3, 3))
     tensor(1)
@@ -123,10 +124,11 @@ def matrix_rank(
     if A.ndim < 2 or 0 in A.shape[-2:]:
         return A.new_zeros(A.shape[:-2], dtype=int64)
     sizes = eigvalsh(A).abs() if hermitian else svdvals(A)
-    if rtol is None:
-        rtol = max(A.shape[-2:]) * finfo(A.dtype).eps if atol is None else 0.0
-    bound = (sizes.amax(-1, keepdim=True) * rtol).clamp(min=atol or 0.0)
-    return (sizes > bound).sum(-1)
+    share = max(A.shape[-2:]) * finfo(A.dtype).eps
+    least = atol.unsqueeze(-1) if isinstance(atol, Tensor) else sizes.new_full((1,), atol or 0.0)
+    part = rtol.unsqueeze(-1) if isinstance(rtol, Tensor) else rtol
+    part = (least <= 0) * share if part is None else part
+    return (sizes > (sizes.amax(-1, keepdim=True) * part).maximum(least)).sum(-1)
 
 
 @takes_out

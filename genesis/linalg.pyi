@@ -71,9 +71,10 @@ def matrix_norm(
 def matrix_power(A: Tensor, n: Int) -> Tensor:
     """The product of `n` times the matrices `A` (.., m, m), by squaring; of their inverses, for a negative `n`."""
 def matrix_rank(
-    A: Tensor, tol: Float | None = None, *, atol: Float | None = None, rtol: Float | None = None, hermitian: Bool = False,
+    A: Tensor, tol: Tensor | Float | None = None, *, atol: Tensor | Float | None = None, rtol: Tensor | Float | None = None,
+    hermitian: Bool = False,
 ) -> Tensor:
-    """How many singular values exceed max(`atol`, `rtol` times the greatest); `rtol` is max(m, n) eps, if neither is .."""
+    """How many singular values exceed max(`atol`, `rtol` times the greatest), either a number or one for each matrix."""
 def multi_dot(tensors: Sequence[Tensor]) -> Tensor:
     """The product of matrices from left to right; the first and the last may be vectors."""
 def norm(
@@ -81,7 +82,7 @@ def norm(
     dtype: DType | None = None,
 ) -> Tensor:
     """The norm of vectors or matrices: without `ord`, the 2-norm over `dim` (all axes, if None)."""
-def pinv(A: Tensor, *, atol: Float | None = None, rtol: Float | None = None, hermitian: Bool = False) -> Tensor:
+def pinv(A: Operand, *, atol: Operand | None = None, rtol: Operand | None = None, hermitian: Bool = False) -> Tensor:
     """The pseudo-inverses of matrices (.., m, n) (Moore, 1920; Penrose, 1955)."""
 def qr(A: Tensor, mode: str = 'reduced') -> QR:
     """(Q, R): orthonormal columns and an upper triangle whose product is `A` (.., m, n)."""

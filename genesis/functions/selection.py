@@ -94,7 +94,7 @@ def masked_scatter(input: Tensor, mask: Tensor, source: Tensor) -> Tensor:
 @overridable_method
 def take(input: Tensor, index: Tensor) -> Tensor:
     """The elements at positions in the flattened tensor."""
-    return input.reshape(-1)[index]
+    return input.reshape(-1)[index.reshape(-1)].reshape(index.shape)  # one of no axes is no number to look at
 
 
 @overridable_method

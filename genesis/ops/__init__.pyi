@@ -1050,9 +1050,9 @@ def permute(input: Tensor, *dims: Extents) -> Tensor:
     """Axes in the order `dims`."""
 def permute_copy(input: Tensor, *args: Any, **kwargs: Any) -> Any:
     """`permute`, in memory of its own."""
-def pinv(A: Tensor, *, atol: Float | None = None, rtol: Float | None = None, hermitian: Bool = False) -> Tensor:
+def pinv(A: Operand, *, atol: Operand | None = None, rtol: Operand | None = None, hermitian: Bool = False) -> Tensor:
     """The pseudo-inverses of matrices (.., m, n) (Moore, 1920; Penrose, 1955)."""
-def pinverse(A: Tensor, *, atol: Float | None = None, rtol: Float | None = None, hermitian: Bool = False) -> Tensor:
+def pinverse(A: Operand, *, atol: Operand | None = None, rtol: Operand | None = None, hermitian: Bool = False) -> Tensor:
     """The pseudo-inverses of matrices (.., m, n) (Moore, 1920; Penrose, 1955)."""
 def pixel_shuffle(input: Tensor, upscale_factor: Int) -> Tensor:
     """(.., c * r^2, h, w) -> (.., c, h * r, w * r): every r^2 channels are a square of places (Shi et al., 2016)."""

@@ -147,17 +147,18 @@ def inv(A: Value) -> Value:
     return cast(_node("inv", matrices("inv", A, square=True)), A.dtype)
 
 
-def _pinv_grad(g: Value, p: Value, a: Value) -> Value:
+def _pinv_grad(g: Value, p: Value, a: Value, *bounds: Value) -> tuple[Value | None, ...]:
     """G. Golub, V. Pereyra, "The Differentiation of Pseudo-Inverses" (SIAM J. Numer. Anal. 10, 1973)."""
     pt, gt, pp = adjoint(p), adjoint(g), matmul(p, adjoint(p))
     outside = matmul(gt, pp)
     inside = matmul(matmul(pt, p), gt)
-    return outside - matmul(a, matmul(p, outside)) + inside - matmul(inside, matmul(p, a)) - matmul(matmul(pt, g), pt)
+    to_a = outside - matmul(a, matmul(p, outside)) + inside - matmul(inside, matmul(p, a)) - matmul(matmul(pt, g), pt)
+    return to_a, *[None for _ in bounds]
 
 
-def _pinv_reference(node: Node, a: np.ndarray) -> np.ndarray:
+def _pinv_reference(node: Node, a: np.ndarray, atol: np.ndarray, rtol: np.ndarray) -> np.ndarray:
     u, s, vh = np.linalg.svd(a, full_matrices=False, hermitian=node.attrs["hermitian"])
-    bound = np.maximum(node.attrs["atol"], node.attrs["rtol"] * s.max(-1, keepdims=True, initial=0))
+    bound = np.maximum(atol[..., None], rtol[..., None] * s.max(-1, keepdims=True, initial=0))
     inverse = np.divide(1, s, out=np.zeros_like(s), where=s > bound)
     return np.matmul(vh.conj().swapaxes(-1, -2) * inverse[..., None, :], u.conj().swapaxes(-1, -2))
 
@@ -165,18 +166,34 @@ def _pinv_reference(node: Node, a: np.ndarray) -> np.ndarray:
 primitive("pinv", "host", grad=_pinv_grad, reference=_pinv_reference)
 
 
-@composite("pinv", namespace="linalg", aliases=("pinverse",), keywords={"rcond": "rtol"})
-def pinv(A: Value, *, atol: float | None = None, rtol: float | None = None, hermitian: bool = False) -> Value:
+def _tolerances(x: Value, atol: Value | float | None, rtol: Value | float | None) -> list[Value]:
+    """(atol, rtol), one for each of the matrices `x`. A positive `atol` stands alone, unless `rtol` is given."""
+    share = max(x.shape[-2:]) * float(np.finfo(x.dtype.numpy).eps)
+    given: list[Value] = []
+    for bound in (atol, rtol):
+        number = bound if isinstance(bound, Value) else x.graph.constant(float(bound or 0.0), x.dtype)
+        if broadcast_shapes("pinv", number.shape, x.shape[:-2]) != x.shape[:-2]:
+            raise ValueError(f"pinv: a tolerance has shape {number.shape}; want a number, or one for each of {x.shape[:-2]}")
+        given.append(cast(number, x.dtype))
+    if rtol is None:
+        given[1] = where(given[0] > 0, 0, share)
+    return [expand(bound, x.shape[:-2]) for bound in given]
+
+
+@composite("pinv", (0, 1, 2), namespace="linalg", aliases=("pinverse",), keywords={"rcond": "rtol"})
+def pinv(
+    A: Value, *, atol: Value | float | None = None, rtol: Value | float | None = None, hermitian: bool = False
+) -> Value:
     """The pseudo-inverses of matrices (.., m, n) (Moore, 1920; Penrose, 1955).
 
-    Singular values up to max(`atol`, `rtol` times the greatest) count as zeros; `rtol` is max(m, n) times the dtype's eps, if
-    neither is given. With `hermitian`, only the lower triangle of a symmetric matrix is read.
+    Singular values up to max(`atol`, `rtol` times the greatest) count as zeros, either a number or one for each matrix; `rtol`
+    is max(m, n) times the dtype's eps, unless it or a positive `atol` is given. With `hermitian`, only the lower triangle of a
+    symmetric matrix is read.
     """
     x = matrices("pinv", A, square=hermitian)
-    if rtol is None:
-        rtol = max(x.shape[-2:]) * float(np.finfo(x.dtype.numpy).eps) if atol is None else 0.0
-    attrs = {"dim": x.ndim - 2, "atol": atol or 0.0, "rtol": rtol, "hermitian": hermitian}
-    return cast(x.graph.add("pinv", (x,), (*x.shape[:-2], x.shape[-1], x.shape[-2]), x.dtype, attrs), A.dtype)
+    attrs = {"dim": x.ndim - 2, "hermitian": hermitian}
+    given = (x, *_tolerances(x, atol, rtol))
+    return cast(x.graph.add("pinv", given, (*x.shape[:-2], x.shape[-1], x.shape[-2]), x.dtype, attrs), A.dtype)
 
 
 # ---- determinants ----

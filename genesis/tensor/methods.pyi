@@ -1119,9 +1119,9 @@ class Methods:
         """Axes in the order `dims`."""
     def pin_memory(self, device: DeviceLike = None) -> Tensor:
         """The tensor itself: transfers to a GPU use pinned memory anyway."""
-    def pinv(self, *, atol: Float | None = None, rtol: Float | None = None, hermitian: Bool = False) -> Tensor:
+    def pinv(self, *, atol: Operand | None = None, rtol: Operand | None = None, hermitian: Bool = False) -> Tensor:
         """The pseudo-inverses of matrices (.., m, n) (Moore, 1920; Penrose, 1955)."""
-    def pinverse(self, *, atol: Float | None = None, rtol: Float | None = None, hermitian: Bool = False) -> Tensor:
+    def pinverse(self, *, atol: Operand | None = None, rtol: Operand | None = None, hermitian: Bool = False) -> Tensor:
         """The pseudo-inverses of matrices (.., m, n) (Moore, 1920; Penrose, 1955)."""
     def polygamma(self, n: Int) -> Tensor:
         """The derivative of order `n` of the digamma function."""

@@ -179,6 +179,7 @@ def test_results_of_small_integers_take_the_dtype_of_torchs():
 @pytest.mark.parametrize("count", [
     lambda library, x: library.mode(x, 0).values, lambda library, x: library.histc(x, 3),
     lambda library, x: library.histc(x, 3, 0, 2),
+    lambda library, x: library.take(x, x[1].long()),
     lambda library, x: library.nonzero_static(x, size=2), lambda library, x: library.linspace(x[0], x[1], 3),
     lambda library, x: library.unravel_index(x.long(), (2, 2))[0],
 ])
@@ -212,3 +213,19 @@ def test_windows_of_16_bits_are_summed_before_they_are_rounded():
     own = [genesis.tensor(a.float().numpy()).to(genesis.bfloat16) for a in (x, weight)]
     found = genesis.nn.functional.conv_transpose2d(*own).double().numpy()
     np.testing.assert_allclose(found, want.numpy(), rtol=2**-8, atol=1e-3)
+
+
+@pytest.mark.parametrize("tolerances", [
+    {"rtol": [0.5, 1e-9, 0.2]}, {"atol": [0.5, 1e-9, 0.0]}, {"atol": [0.5, 1e-9, 0.2], "rtol": [0.1, 0.2, 0.3]}, {"atol": 0.0},
+    {"atol": 0.3, "rtol": 0.2},
+])
+def test_each_matrix_may_have_its_tolerance(tolerances):
+    a = np.random.default_rng(0).standard_normal((3, 3, 3)) * [[[1]], [[1e-3]], [[1]]]
+    a[2] = np.diag([1, 1e-3, 1e-9])
+    found = []
+    for library in (genesis, torch):
+        given = {name: library.tensor(v, dtype=library.float64) if isinstance(v, list) else v for name, v in tolerances.items()}
+        x = library.tensor(a)
+        found.append((library.linalg.matrix_rank(x, **given), library.linalg.pinv(x, **given)))
+    assert found[0][0].tolist() == found[1][0].tolist()
+    assert_close(found[0][1], found[1][1])
