@@ -89,4 +89,4 @@ def replace_all_batch_norm_modules_(root: Module) -> Module:
     return root
 
 
-replayable_module(__name__)
+replayable_module(__name__, but=("functional_call",))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from genesis.functions.creation import tensor
+from genesis.ir.annotations import Options
 from genesis.ir.dtypes import float32
 from genesis.ir.replayable import replayable_module
 from genesis.optim.declaration import DeclaredOptimizer, Group, Numbers, State, setting
@@ -32,14 +33,43 @@ class ASGD(DeclaredOptimizer):
     example = "lr=0.25, lambd=0.0", "[0.5000, 1.0000]"
 
     def shown(self, group: Group, state: State) -> State:
-        eta, _, share, *_ = self.settings(group, state["step"] + 1)
-        kept = super().shown(group, state)
+        age, kept = state["step"], super().shown(group, state)
+        eta, share = self._size(group, age + 1), 1 / max(1, age - group["t0"])
         return {**kept, "eta": tensor(eta, dtype=float32), "mu": tensor(share, dtype=float32)} if kept else {}
 
     def settings(self, group: Group, age: int) -> Numbers:
-        lr, lambd = float(group["lr"]), group["lambd"]
-        eta, share = lr / (1 + lambd * lr * (age - 1)) ** group["alpha"], 1 / max(1, age - 1 - group["t0"])
-        return eta, 1 - lambd * eta, share, float(group["weight_decay"]), group["maximize"]
+        eta, share = self._size(group, age), 1 / max(1, age - 1 - group["t0"])
+        known = self._known(group)
+        known[age] = _decayed(group, age)
+        if len(known) > _KEPT:
+            del known[next(iter(known))]
+        return eta, 1 - group["lambd"] * eta, share, float(group["weight_decay"]), group["maximize"]
+
+    def load_state_dict(self, state_dict: Options) -> None:
+        super().load_state_dict(state_dict)
+        for group, saved in zip(self.param_groups, state_dict["param_groups"], strict=True):
+            states = [state_dict["state"].get(position, {}) for position in saved["params"]]
+            self._known(group).update({int(state["step"]): float(state["eta"]) for state in states if "eta" in state})
+
+    def _size(self, group: Group, age: int) -> float:
+        """The size of step `age`."""
+        size = self._known(group).get(age - 1)
+        return _decayed(group, age - 1) if size is None else size
+
+    def _known(self, group: Group) -> dict[int, float]:
+        """By step: the size of the one after it. The rate counts as it was then, also where it has changed since."""
+        index = next(place for place, other in enumerate(self.param_groups) if other is group)
+        return vars(self).setdefault("_sizes", {}).setdefault(index, {})  # type: ignore[no-any-return]
+
+
+_KEPT = 64  # steps: parameters of one group may differ in their ages
+
+
+def _decayed(group: Group, age: int) -> float:
+    """The size of the step after step `age` at the group's present rate."""
+    lr = float(group["lr"])
+    size: float = lr / (1 + group["lambd"] * lr * age) ** group["alpha"]
+    return size
 
 
 replayable_module(__name__)

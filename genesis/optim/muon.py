@@ -60,6 +60,7 @@ class Muon(DeclaredOptimizer):
     adjust_lr_fn: str | None = setting(
         default=None, doc="'original' (None): times sqrt(max(1, rows / columns)); 'match_rms_adamw': 0.2 * sqrt(max(both))"
     )
+    takes_complex = False
     operation, kinds, hints = muon_update, ("momentum_buffer",), ()
     lacks = ("maximize",)
 

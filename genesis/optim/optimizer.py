@@ -11,6 +11,7 @@ from genesis.execution.flush import flush_all
 from genesis.functions.creation import full_like, tensor
 from genesis.ir.annotations import AnyFunction, Arguments, Options, Tree
 from genesis.ir.dtypes import float32
+from genesis.ir.errors import ArgumentError
 from genesis.ir.replayable import replayable_module
 from genesis.ops.registry import Operation
 from genesis.optim.hooks import HookHandle, OptimizerHooks
@@ -80,6 +81,8 @@ class Optimizer:
         for parameter in members:
             if not isinstance(parameter, Tensor) or not parameter.is_leaf:
                 raise ValueError(f"{name}: wants leaf tensors, got {type(parameter).__name__} {parameter!r}")
+            if parameter.dtype.is_complex and not self.takes_complex:
+                raise ArgumentError(f"{name} does not support complex parameters; want their real and imaginary parts apart")
             if id(parameter) in known:
                 raise ValueError(f"{name}: a parameter of shape {parameter.shape} is given twice")
             known.add(id(parameter))
@@ -148,6 +151,7 @@ class Optimizer:
     # ---- what a subclass defines ----
 
     operation: Operation  # it computes new values of the parameters, and then of what is kept of them
+    takes_complex = True
     kinds: tuple[str, ...] = ()  # all slots there may be, in the order of the operation's arguments
 
     def check(self, group: Group) -> None:

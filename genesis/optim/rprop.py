@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+from typing import Any, ClassVar
+
+import numpy as np
+
+from genesis.functions.creation import tensor
 from genesis.ir.replayable import replayable_module
 from genesis.ops.elementwise import clamp, sign, where
 from genesis.optim.declaration import DeclaredOptimizer, Group, Numbers, setting
 from genesis.optim.update_rule import Results, Scalar, Value, descent, update_rule
+from genesis.tensor.handle import Tensor
+from genesis.tracing.recording_hooks import refuse
 
 
 @update_rule
@@ -30,6 +37,7 @@ class Rprop(DeclaredOptimizer):
     lr: float = setting(default=1e-2, least=0, doc="the size of the first step")
     etas: tuple[float, float] = setting(default=(0.5, 1.2), doc="the factors of a step that is shortened, and lengthened")
     step_sizes: tuple[float, float] = setting(default=(1e-6, 50), doc="the least and the greatest step")
+    _rates: ClassVar[Any]  # of an optimizer: its groups' rates when they were added
     operation, kinds = rprop_update, ("prev", "step_size")
     example = "lr=0.25", "[0.7500, 1.7500]"
 
@@ -40,6 +48,19 @@ class Rprop(DeclaredOptimizer):
 
     def first_value(self, slot: str, group: Group) -> float:
         return float(group["lr"]) if slot == "step_size" else 0.0
+
+    def add_param_group(self, group: Group) -> None:
+        super().add_param_group(group)
+        vars(self).setdefault("_rates", []).append(self.param_groups[-1]["lr"])
+
+    def update(self, parameters: list[Tensor], group: Group, age: int) -> None:
+        index = next(place for place, other in enumerate(self.param_groups) if other is group)
+        if age == 1 and group["lr"] != self._rates[index]:  # a schedule has begun since: the first steps are as long as it says
+            refuse("the size of the first steps changes")
+            for parameter in parameters:  # as values that are there, so that the first step runs the program of every step
+                sizes = np.full(parameter.shape, float(group["lr"]), parameter.dtype.numpy)
+                self.state[parameter]["step_size"] = tensor(sizes, device=parameter.device)
+        super().update(parameters, group, age)
 
     def settings(self, group: Group, age: int) -> Numbers:
         return *group["etas"], *map(float, group["step_sizes"]), group["maximize"]

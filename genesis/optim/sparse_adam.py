@@ -35,6 +35,7 @@ class SparseAdam(DeclaredOptimizer):
     lr: float = setting(default=1e-3, least=0, doc="the step size")
     betas: tuple[float, float] = BETAS
     eps: float = setting(default=1e-8, least=0, doc="added to the square root that divides")
+    takes_complex = False
     operation, kinds = sparse_adam_update, ("exp_avg", "exp_avg_sq")
     example = "lr=0.1", "[0.9000, 1.9000]"
     hints = ()
