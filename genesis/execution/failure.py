@@ -36,6 +36,8 @@ def take_back_writes(trace: Trace, positions: range) -> None:
     """
     found: dict[Any, tuple[Array | int, int]] = {}
     for tensor, before, changes in reversed(trace.written):
+        if isinstance(before, int) and (tensor := tensor()) is None:
+            continue
         now = found[tensor][0] if tensor in found else tensor._array
         if (now if isinstance(now, int) else now.index if now.trace is trace else -1) in positions:
             found[tensor] = before, changes

@@ -84,7 +84,8 @@ def _read_apart(trace: Trace, array: Array) -> Memory:
     else:
         if trace.apart is None or index not in trace.apart:
             # What a checkpoint reads comes first: which others somebody holds differs from time to time, and so would the plan.
-            written = [new for tensor, *_ in trace.written if (new := tensor._array).trace is trace]
+            written = [new for tensor, before, _ in trace.written
+                       if not isinstance(before, int) and (new := tensor._array).trace is trace]
             trace.apart = _computed_apart(trace, written if array in written else [*held_arrays(trace), array])
         found = trace.apart
     memory: Memory | None = found.get(index)

@@ -192,8 +192,10 @@ def _store(root: Tensor, value: Tensor) -> None:
             root._array = value._array
     else:
         trace, array = value._array.trace, root._array
-        if trace is not None and (memory is not None or array.trace is trace):  # of what is pending, no handle is to be held
-            trace.written.append((root, array.index if memory is None else array, root._changes))
+        if trace is not None and memory is not None:
+            trace.written.append((root, array, root._changes))
+        elif trace is not None and array.trace is trace:  # of what is pending, no handle is to be held, nor the tensor's
+            trace.written.append((weakref.ref(root), array.index, root._changes))
         root._array = value._array
     root._changes += 1
     if value._array.node.differentiable:

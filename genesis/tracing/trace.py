@@ -112,7 +112,8 @@ class Trace:
         self.lines: list[CallLine] = []
         self.variables: MutableMapping[int, Any] = {}  # position -> the leaf Tensor whose gradient ends there
         self.changed: dict[int, Change | None] = {}  # position -> the in-place write after which it is no tensor's value
-        # (tensor, its array, or position here, and changes before): restored if the flush fails.
+        # (tensor, its array, and changes before): restored if the flush fails; of what was pending here, a weak reference and
+        # the position.
         self.written: list[tuple[Any, Array | int, int]] = []
         self.backward: BackwardState = NOTHING  # for reading; `backward_state()` for writing
         self.backward_done = False  # the next forward begins another trace

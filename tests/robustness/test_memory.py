@@ -10,8 +10,10 @@ import pytest
 
 import genesis
 from genesis import nn
+from genesis.execution.plan import plan_for
 from genesis.runtime.memory import memory_stats
 from genesis.runtime.plan_cache import PlanCache
+from genesis.tracing.state import current_trace
 from genesis.utils.checkpoint import checkpoint
 from tests.collector import without_collector
 
@@ -135,6 +137,16 @@ def test_a_tensor_out_of_scope_gives_its_memory_back():
     assert memory_stats().held > before + size
     del x, y
     assert memory_stats().held < before + size  # of small results, such as the sum, a plan keeps the memory
+
+
+def test_what_was_written_in_place_and_dropped_is_not_computed():
+    x = genesis.tensor([1.0] * 5)
+    y = x * 2.5
+    y.add_(1.5).mul_(0.5)
+    total = y.sum()
+    del y
+    assert len(plan_for(current_trace()).values) == 1
+    assert total.item() == 10.0
 
 
 def test_small_results_lie_in_two_places_in_turn():
