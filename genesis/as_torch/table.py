@@ -22,8 +22,8 @@ from genesis import (
 from genesis.as_torch import fx
 from genesis.as_torch.names import modules
 from genesis.as_torch.stand_ins import (
-    checkpoints, compilers, engine, environment, files, futures, hub, masked_tensors, networks, ntuples, overriding, pipes,
-    precision, processes, raw, spawning, top, trees, types,
+    checkpoints, compilers, engine, environment, files, futures, hub, masked_tensors, measuring, networks, ntuples,
+    overriding, pipes, precision, privates, processes, raw, spawning, top, trees, types,
 )
 from genesis.as_torch.stand_ins.settings import Settings, no, no_effect, nothing
 from genesis.autograd import hooks
@@ -59,6 +59,10 @@ MODULES: dict[str, tuple[Source, ...]] = {
     "torch.futures": (futures,),
     "torch.storage": (environment,),
     "torch.hub": (hub,),
+    "torch.utils.model_zoo": (hub,),
+    "torch.profiler": (measuring,),
+    "torch.utils.benchmark": (measuring,),
+    "torch.utils.benchmark.*": (measuring,),
     "torch.torch_version": (environment,),
     "torch.windows": (signal.windows,),
     "torch.return_types": (environment.return_types,),
@@ -169,6 +173,7 @@ MODULES: dict[str, tuple[Source, ...]] = {
 
 EVERYTHING = {  # modules that show all names of their sources
     "torch.multiprocessing", "torch.backends.cudnn", "torch.backends.cuda", "torch.backends.mps",
+    *[f"torch.backends.{name}" for name in BACKENDS],
     *[f"torch.distributions.{name}" for name in ("constraints", "kl", "transforms", "utils")],
 }
 
@@ -195,7 +200,22 @@ NAMES: dict[str, Any] = {
     "torch._C._log_api_usage_once": nothing,
     "torch._C._get_tracing_state": nothing,
     "torch._utils._get_device_index": lambda device, optional=False, allow_cpu=False: getattr(device, "index", device) or 0,
-    "torch.profiler.ProfilerActivity": engine.ProfilerActivity,
+    **privates.TYPES,
+    **{f"torch.nn.modules.{path}": kind for path, kind in privates.BASES.items()},
+    "torch.nn.modules.loss._Loss": privates._Loss,
+    "torch.nn.modules.loss._WeightedLoss": privates._WeightedLoss,
+    "torch.nn._reduction.get_enum": privates.get_enum,
+    "torch.nn.modules.transformer._get_clones": privates._get_clones,
+    "torch.nn.modules.transformer._get_activation_fn": privates._get_activation_fn,
+    **{f"torch.nn.init.{name}": getattr(privates, name) for name in (
+        "_calculate_fan_in_and_fan_out", "_calculate_correct_fan")},
+    **{f"torch._utils.{name}": getattr(privates, name) for name in ("_flatten_dense_tensors", "_unflatten_dense_tensors")},
+    **{f"torch._C.{name}": nothing for name in (
+        "_jit_set_profiling_mode", "_jit_set_profiling_executor", "_jit_override_can_fuse_on_gpu", "_jit_set_nvfuser_enabled",
+        "_jit_override_can_fuse_on_cpu", "_jit_set_texpr_fuser_enabled")},
+    "torch.onnx.is_in_onnx_export": no,
+    "torch.utils.dlpack.to_dlpack": environment.to_dlpack,
+    "torch.utils.deterministic.fill_uninitialized_memory": True,
     "torch.memory_format": types.MemoryFormat,
     "torch.layout": types.MemoryFormat,
     "torch.is_inference_mode_enabled": no,

@@ -124,6 +124,16 @@ def trace_module(mod: Any, inputs: Any = None, **kwargs: Any) -> Any:
     return mod
 
 
+def save(m: Any, f: Any, **ignored: Any) -> None:
+    """Writes the module itself, as `genesis.save`; `load` reads it."""
+    genesis.save(m, f)
+
+
+def load(f: Any, map_location: Any = None, **ignored: Any) -> Any:
+    """The module of a file that `save` wrote. It may run any code: do so only with files of your own."""
+    return genesis.load(f, map_location, weights_only=False)
+
+
 def annotate(the_type: object, the_value: Any) -> Any:
     """The value."""
     return the_value

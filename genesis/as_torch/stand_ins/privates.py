@@ -1,0 +1,140 @@
+"""Names that PyTorch does not document, and that code imports all the same: base classes, aliases of types, small functions."""
+
+from __future__ import annotations
+
+import copy
+import math
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import genesis
+from genesis.ir.replayable import replayable_module
+from genesis.nn import functional
+from genesis.nn.containers import ModuleList
+from genesis.nn.module import Module
+from genesis.tensor.handle import Tensor
+
+
+# ---- base classes of layers: what is asked of a layer, and losses of one's own ----
+class _Family(type):
+    """The class of base classes: the layers of the family are instances of them, besides what is derived."""
+
+    members: tuple[type, ...]
+
+    def __instancecheck__(cls, instance: object) -> bool:
+        return isinstance(instance, cls.__dict__.get("members", ())) or type.__instancecheck__(cls, instance)
+
+    def __subclasscheck__(cls, subclass: type) -> bool:
+        return issubclass(subclass, cls.__dict__.get("members", ())) or type.__subclasscheck__(cls, subclass)
+
+
+def _named(pattern: str) -> tuple[type, ...]:
+    kinds = [getattr(genesis.nn, name) for name in dir(genesis.nn) if name.startswith(pattern) or name.endswith(pattern)]
+    return tuple(kind for kind in kinds if isinstance(kind, type))
+
+
+def _family(name: str, *patterns: str) -> type:
+    members = tuple(kind for pattern in patterns for kind in _named(pattern))
+    return _Family(name, (Module,), {"members": members, "__module__": "torch.nn.modules"})
+
+
+BASES = {
+    "batchnorm._BatchNorm": _family("_BatchNorm", "BatchNorm", "SyncBatchNorm"),
+    "batchnorm._NormBase": _family("_NormBase", "BatchNorm", "SyncBatchNorm", "InstanceNorm"),
+    "instancenorm._InstanceNorm": _family("_InstanceNorm", "InstanceNorm"),
+    "conv._ConvNd": _family("_ConvNd", "Conv1d", "Conv2d", "Conv3d", "ConvTranspose"),
+    "conv._ConvTransposeNd": _family("_ConvTransposeNd", "ConvTranspose"),
+    "pooling._MaxPoolNd": _family("_MaxPoolNd", "MaxPool"), "pooling._AvgPoolNd": _family("_AvgPoolNd", "AvgPool"),
+    "pooling._AdaptiveAvgPoolNd": _family("_AdaptiveAvgPoolNd", "AdaptiveAvgPool"),
+    "pooling._AdaptiveMaxPoolNd": _family("_AdaptiveMaxPoolNd", "AdaptiveMaxPool"),
+    "dropout._DropoutNd": _family("_DropoutNd", "Dropout"),
+}
+
+
+class _Loss(Module, metaclass=_Family):
+    """The base class of losses."""
+
+    members = _named("Loss")
+    reduction: str
+
+    def __init__(self, size_average: bool | None = None, reduce: bool | None = None, reduction: str = "mean") -> None:
+        super().__init__()
+        averaged = "mean" if size_average is None or size_average else "sum"
+        old = size_average is not None or reduce is not None
+        self.reduction = (averaged if reduce is None or reduce else "none") if old else reduction
+
+
+class _WeightedLoss(_Loss):
+    """The base class of losses with a weight for each class."""
+
+    members = tuple(getattr(genesis.nn, name) for name in ("CrossEntropyLoss", "NLLLoss", "BCELoss", "MultiMarginLoss"))
+
+    def __init__(
+        self, weight: Tensor | None = None, size_average: bool | None = None, reduce: bool | None = None,
+        reduction: str = "mean",
+    ) -> None:
+        super().__init__(size_average, reduce, reduction)
+        self.register_buffer("weight", weight)
+
+
+def get_enum(reduction: str) -> int:
+    """The number of a reduction. Raises ValueError for another name."""
+    numbers = {"none": 0, "mean": 1, "elementwise_mean": 1, "sum": 2}
+    if reduction not in numbers:
+        raise ValueError(f"{reduction} is not a valid value for reduction")
+    return numbers[reduction]
+
+
+def _get_clones(module: Module, N: int) -> ModuleList:
+    """Copies of a layer."""
+    return ModuleList([copy.deepcopy(module) for _ in range(N)])
+
+
+def _get_activation_fn(activation: str) -> Callable[..., Tensor]:
+    """`relu` or `gelu` by its name. Raises RuntimeError for another."""
+    if activation not in ("relu", "gelu"):
+        raise RuntimeError(f"activation should be relu/gelu, not {activation}")
+    return getattr(functional, activation)  # type: ignore[no-any-return]
+
+
+def _calculate_fan_in_and_fan_out(tensor: Tensor) -> tuple[int, int]:
+    """How many elements a unit of a layer with these weights reads, and how many read it. Raises ValueError below two axes."""
+    if tensor.ndim < 2:
+        raise ValueError("Fan in and fan out can not be computed for tensor with fewer than 2 dimensions")
+    field = math.prod(tensor.shape[2:])
+    return tensor.shape[1] * field, tensor.shape[0] * field
+
+
+def _calculate_correct_fan(tensor: Tensor, mode: str) -> int:
+    """One of the two, by its name. Raises ValueError for another."""
+    if mode.lower() not in ("fan_in", "fan_out"):
+        raise ValueError(f"Mode {mode} not supported, please use one of ['fan_in', 'fan_out']")
+    return _calculate_fan_in_and_fan_out(tensor)[mode.lower() == "fan_out"]
+
+
+# ---- tensors as one ----
+def _flatten_dense_tensors(tensors: Iterable[Tensor]) -> Tensor:
+    """The elements of all, one after the other."""
+    return genesis.cat([tensor.reshape(-1) for tensor in tensors])
+
+
+def _unflatten_dense_tensors(flat: Tensor, tensors: Sequence[Tensor]) -> tuple[Tensor, ...]:
+    """Views of `flat` in the shapes of `tensors`."""
+    parts = flat.split([tensor.numel() for tensor in tensors])
+    return tuple(part.view_as(tensor) for part, tensor in zip(parts, tensors, strict=True))
+
+
+# ---- aliases for annotations ----
+_numbers: Any = int | Sequence[int]
+TYPES: dict[str, Any] = {
+    **{f"torch.nn.common_types._size_{n}_t": _numbers for n in (*range(1, 7), "any")},
+    **{f"torch.nn.common_types._ratio_{n}_t": float | Sequence[float] for n in (2, 3, "any")},
+    "torch.nn.common_types._tensor_list_t": Tensor | list[Tensor],
+    "torch.types._size": Sequence[int], "torch.types._int": int, "torch.types._float": float, "torch.types._bool": bool,
+    "torch.types._dtype": genesis.DType, "torch.types._device": genesis.device, "torch.types._TensorOrTensors": Tensor,
+    "torch.types.Number": int | float | bool, "torch.types.Device": genesis.device | str | int | None,
+    "torch.optim.optimizer.ParamsT": Iterable[Any],
+}
+
+
+replayable_module(__name__)

@@ -1,0 +1,78 @@
+"""Names that PyTorch does not document and code imports: what they answer is what PyTorch's answer."""
+
+import importlib
+import time
+
+import pytest
+import torch
+
+import genesis
+from genesis.as_torch.finder import look_up
+
+
+def of(path: str):
+    home, _, name = path.rpartition(".")
+    return look_up(home, name)
+
+
+def theirs(path: str):
+    home, _, name = path.rpartition(".")
+    return getattr(importlib.import_module(home), name)
+
+
+LAYERS = [
+    ("BatchNorm1d", 2), ("BatchNorm3d", 2), ("InstanceNorm2d", 2), ("LayerNorm", 2), ("Conv2d", 1, 1, 1), ("Conv1d", 1, 1, 1),
+    ("ConvTranspose2d", 1, 1, 1), ("MaxPool2d", 2), ("AvgPool1d", 2), ("AdaptiveAvgPool2d", 1), ("Dropout", 0.5),
+    ("Dropout2d", 0.5), ("MSELoss",), ("CrossEntropyLoss",), ("NLLLoss",), ("BCELoss",), ("Linear", 1, 1), ("GroupNorm", 1, 2),
+]
+
+
+@pytest.mark.parametrize("path", [
+    "batchnorm._BatchNorm", "batchnorm._NormBase", "conv._ConvNd", "conv._ConvTransposeNd", "pooling._MaxPoolNd",
+    "pooling._AvgPoolNd", "pooling._AdaptiveAvgPoolNd", "dropout._DropoutNd", "loss._Loss", "loss._WeightedLoss",
+    "instancenorm._InstanceNorm",
+])
+def test_layers_are_of_the_families_that_pytorchs_are_of(path):
+    mine, yours = of(f"torch.nn.modules.{path}"), theirs(f"torch.nn.modules.{path}")
+    for name, *arguments in LAYERS:
+        have, want = (getattr(lib.nn, name)(*arguments) for lib in (genesis, torch))
+        assert isinstance(have, mine) == isinstance(want, yours), name
+        assert issubclass(type(have), mine) == issubclass(type(want), yours), name
+
+
+def test_losses_of_ones_own():
+    class Scaled(of("torch.nn.modules.loss._WeightedLoss")):
+        def forward(self, x, y):
+            return (self.weight * (x - y) ** 2).mean()
+
+    loss = Scaled(genesis.tensor([1.0, 3.0]), reduction="sum")
+    assert loss(genesis.ones(2), genesis.zeros(2)).item() == 2 and loss.reduction == "sum"
+    assert isinstance(loss, of("torch.nn.modules.loss._Loss")) and [*loss.state_dict()] == ["weight"]
+    for arguments in ((), (True, None), (False, None), (None, False), (True, True)):
+        assert of("torch.nn.modules.loss._Loss")(*arguments).reduction == torch.nn.modules.loss._Loss(*arguments).reduction
+
+
+def test_small_functions():
+    for shape in ((2, 3), (4, 3, 5, 5)):
+        assert of("torch.nn.init._calculate_fan_in_and_fan_out")(genesis.ones(shape)) == (
+            torch.nn.init._calculate_fan_in_and_fan_out(torch.ones(shape)))
+    assert of("torch.nn.init._calculate_correct_fan")(genesis.ones(2, 3), "fan_out") == 2
+    assert [of("torch.nn._reduction.get_enum")(name) for name in ("none", "mean", "sum")] == [0, 1, 2]
+    clones = of("torch.nn.modules.transformer._get_clones")(genesis.nn.Linear(2, 2), 2)
+    assert len(clones) == 2 and clones[0].weight is not clones[1].weight
+    parts = [genesis.ones(2), genesis.zeros(3, 1)]
+    flat = of("torch._utils._flatten_dense_tensors")(parts)
+    assert [p.shape for p in of("torch._utils._unflatten_dense_tensors")(flat, parts)] == [(2,), (3, 1)]
+
+
+def test_times_by_the_clock(tmp_path):
+    timed = of("torch.utils.benchmark.Timer")("time.sleep(0.002)", globals={"time": time}).timeit(3)
+    assert 0.002 <= timed.mean < 1 and "Median" in repr(timed)
+    with of("torch.profiler.profile")() as measured:
+        for _ in range(2):
+            time.sleep(0.001)
+            measured.step()
+    averages = measured.key_averages()
+    assert len(averages) == 2 and averages.total_average() >= 0.002 and "ProfilerStep#1" in averages.table(sort_by="cpu")
+    measured.export_chrome_trace(str(tmp_path / "trace.json"))
+    assert (tmp_path / "trace.json").read_text().count("dur") == 2
