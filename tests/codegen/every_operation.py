@@ -23,7 +23,7 @@ LOOSE = {"float32": 4.0, "float64": 4.0}  # one sum after another: a norm of dif
 
 def operations():
     """The name and the number of tensors of each operation that takes nothing else."""
-    for name in sorted(set(OPERATIONS) - INTERNAL):
+    for name in sorted(name for name in set(OPERATIONS) - INTERNAL if hasattr(genesis, name)):
         for sample in samples_of(name, DTYPES["float64"]):
             tensors = [a for a in sample.arguments if isinstance(a, np.ndarray) and a.dtype == np.float64]
             alike = len({a.shape for a in tensors}) == 1
