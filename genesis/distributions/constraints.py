@@ -235,6 +235,9 @@ class _HalfOpenInterval(_IntegerInterval):
         return (value >= self.lower_bound) & (value < self.upper_bound)
 
 
+OF_NUMBERS = (_Real, _Boolean, _Bounded)  # which a Python number can be checked against as it is
+
+
 # ---- of vectors ----
 class _OneHot(Constraint):
     is_discrete, event_dim = True, 1

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, ClassVar
+from functools import reduce
+from operator import and_
+from typing import Any, ClassVar, NoReturn
 
 from genesis.distributions import constraints
 from genesis.distributions.constraints import Constraint
 from genesis.distributions.utils import (
+    Number,
     Operand,
     as_tensors,
     declared,
@@ -47,11 +50,13 @@ class Distribution(Described):
     def __init__(
         self, batch_shape: Sequence[int] = (), event_shape: Sequence[int] = (), validate_args: bool | None = None
     ) -> None:
+        self._begin(batch_shape, event_shape, validate_args)
+        self._check_parameters()
+
+    def _begin(self, batch_shape: Sequence[int], event_shape: Sequence[int], validate_args: bool | None) -> None:
         self._batch_shape, self._event_shape = Size(batch_shape), Size(event_shape)
         if validate_args is not None:
             self._validate_args = validate_args
-        if self._validate_args and not unseen():
-            self._check_parameters()
 
     @staticmethod
     def set_default_validate_args(value: bool) -> None:
@@ -68,7 +73,8 @@ class Distribution(Described):
         self._spread(tensors, batch, self)
         first = next(iter(tensors))
         event = getattr(self, first).shape[len(batch) :][:event_dim]
-        Distribution.__init__(self, batch, event, validate_args)
+        self._begin(batch, event, validate_args)
+        self._check_parameters({name: x for name, x in parameters.items() if not isinstance(x, Tensor)})
 
     def _axes(self, name: str) -> int:
         """How many axes of a parameter belong to one event."""
@@ -79,22 +85,33 @@ class Distribution(Described):
             shape = (*batch_shape, *x.shape[x.ndim - self._axes(name) :])
             setattr(onto, name, x if tuple(x.shape) == shape else x.expand(shape))
 
-    def _check_parameters(self) -> None:
+    def _check_parameters(self, numbers: Mapping[str, Number] | None = None) -> None:
+        """Raise unless all parameters satisfy their constraints: tensors by one look at all, `numbers` as they are."""
+        if not self._validate_args or unseen():
+            return
         try:
             known = self.arg_constraints
         except (NotImplementedError, AttributeError):
             return
+        answers: list[tuple[str, Constraint, Tensor]] = []
         for name, constraint in known.items():
             if constraints.is_dependent(constraint) or (
                 name not in vars(self) and isinstance(getattr(type(self), name, None), derived)
             ):
                 continue
-            value = getattr(self, name)
-            if not bool(constraint.check(value).all()):
-                raise ValueError(
-                    f"{type(self).__name__}: parameter {name} of shape {tuple(value.shape)} must satisfy {constraint!r}, got\n"
-                    f"{value}"
-                )
+            if numbers is not None and name in numbers and isinstance(constraint, constraints.OF_NUMBERS):
+                if not bool(constraint.check(numbers[name])):  # type: ignore[arg-type]
+                    self._complain(name, constraint)
+            else:
+                answers.append((name, constraint, constraint.check(getattr(self, name)).all()))
+        if answers and not bool(reduce(and_, [answer for _, _, answer in answers])):
+            self._complain(*next((name, constraint) for name, constraint, answer in answers if not bool(answer)))
+
+    def _complain(self, name: str, constraint: Constraint) -> NoReturn:
+        value = getattr(self, name)
+        raise ValueError(
+            f"{type(self).__name__}: parameter {name} of shape {tuple(value.shape)} must satisfy {constraint!r}, got\n{value}"
+        )
 
     def _require(self, condition: Callable[[], Tensor], what: str) -> None:
         """Raise ValueError where a condition on several parameters fails, if parameters are checked."""
