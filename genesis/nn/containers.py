@@ -227,6 +227,11 @@ class _Named(Module, Generic[Held]):
         """(name, value) pairs, in order."""
         return [(name, value) for name, value in self.__dict__.items() if isinstance(value, self._kind)]
 
+    def clear(self) -> None:
+        """Remove all."""
+        for name in self.keys():
+            del self[name]
+
     def pop(self, name: str) -> Held:
         """Remove and return the value of `name`. Raises KeyError if there is none."""
         value = self[name]
@@ -281,6 +286,34 @@ class ParameterDict(_Named[Parameter]):
 
     def _admitted(self, value: Any) -> Any:
         return value if isinstance(value, Parameter) else Parameter(value)
+
+    def get(self, name: str, default: Any = None) -> Any:
+        """The parameter of that name; `default` if there is none."""
+        return dict(self.items()).get(name, default)
+
+    def setdefault(self, name: str, default: Any = None) -> Parameter:
+        """The parameter of that name, which is made of `default` if there is none."""
+        if name not in self:
+            self[name] = default
+        return self[name]
+
+    def popitem(self) -> tuple[str, Parameter]:
+        """Remove and return the last (name, parameter). Raises KeyError if there is none."""
+        if not len(self):
+            raise KeyError("ParameterDict: it is empty")
+        name = self.keys()[-1]
+        return name, self.pop(name)
+
+    def copy(self) -> ParameterDict:
+        """Another with the same parameters."""
+        return ParameterDict(self.items())
+
+    def fromkeys(self, keys: Iterable[str], default: Any = None) -> ParameterDict:
+        """Another with these names, each of them a parameter of `default`'s value."""
+        return ParameterDict({name: default for name in keys})
+
+    def __or__(self, other: ParameterDict) -> ParameterDict:
+        return ParameterDict({**dict(self.items()), **dict(other.items())})
 
 
 replayable_module(__name__)

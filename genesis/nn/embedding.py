@@ -69,10 +69,15 @@ class Embedding(_Table):
 
     def __init__(
         self, num_embeddings: int, embedding_dim: int, padding_idx: int | None = None, max_norm: float | None = None,
-        norm_type: float = 2.0, scale_grad_by_freq: bool = False, sparse: bool = False, device: DeviceLike = None,
-        dtype: DType | None = None,
+        norm_type: float = 2.0, scale_grad_by_freq: bool = False, sparse: bool = False, _weight: Tensor | None = None,
+        _freeze: bool = False, device: DeviceLike = None, dtype: DType | None = None,
     ) -> None:
         super().__init__(num_embeddings, embedding_dim, padding_idx, device, dtype)
+        if _weight is not None:
+            if _weight.shape != (num_embeddings, embedding_dim):
+                raise ValueError(f"Embedding: _weight has shape {_weight.shape}; want {(num_embeddings, embedding_dim)}")
+            self.weight = Parameter(_weight)
+        self.weight.requires_grad = not _freeze
         self.max_norm = max_norm
         self.norm_type = norm_type
         self.scale_grad_by_freq = scale_grad_by_freq

@@ -60,14 +60,14 @@ def trunc_normal_(
         return write(tensor, (even.erfinv() * (std * math.sqrt(2)) + mean).clamp(a, b).to(tensor.dtype))
 
 
-def constant_(tensor: Tensor, value: float) -> Tensor:
-    """`value` everywhere.
+def constant_(tensor: Tensor, val: float) -> Tensor:
+    """`val` everywhere.
 
     >>> genesis.nn.init.constant_(genesis.empty(2), 0.5)
     tensor([0.5000, 0.5000])
     """
     with recording(False) as again, again:
-        return write(tensor, filled(value, tensor.shape, tensor.dtype, tensor.device))
+        return write(tensor, filled(val, tensor.shape, tensor.dtype, tensor.device))
 
 
 def zeros_(tensor: Tensor) -> Tensor:

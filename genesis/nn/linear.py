@@ -63,13 +63,14 @@ class Bilinear(Module):
     _printed = "in1_features", "in2_features", "out_features", "bias"
 
     def __init__(
-        self, in1_features: int, in2_features: int, out_features: int, bias: bool = True, dtype: DType | None = None
+        self, in1_features: int, in2_features: int, out_features: int, bias: bool = True, device: DeviceLike = None,
+        dtype: DType | None = None,
     ) -> None:
         self.in1_features = in1_features
         self.in2_features = in2_features
         self.out_features = out_features
-        self.weight = Parameter(empty(out_features, in1_features, in2_features, dtype=dtype))
-        self.bias = Parameter(empty(out_features, dtype=dtype)) if bias else None
+        self.weight = Parameter(empty(out_features, in1_features, in2_features, device=device, dtype=dtype))
+        self.bias = Parameter(empty(out_features, device=device, dtype=dtype)) if bias else None
         self.reset_parameters()
 
     def reset_parameters(self) -> None:

@@ -68,9 +68,10 @@ class SyncBatchNorm(BatchNorm):
 
     def __init__(
         self, num_features: int, eps: float = 1e-5, momentum: float | None = 0.1, affine: bool = True,
-        track_running_stats: bool = True, process_group: Any = None, device: DeviceLike = None, dtype: DType | None = None,
+        track_running_stats: bool = True, process_group: Any = None, device: DeviceLike = None, dtype: DType | None = None, *,
+        bias: bool = True,
     ) -> None:
-        super().__init__(num_features, eps, momentum, affine, track_running_stats, device, dtype)
+        super().__init__(num_features, eps, momentum, affine, track_running_stats, device, dtype, bias=bias)
         self.process_group = process_group
 
     @classmethod

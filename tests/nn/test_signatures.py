@@ -1,0 +1,55 @@
+"""Arguments and methods of layers under PyTorch's names, in PyTorch's order; beside torch's."""
+
+import inspect
+
+import pytest
+import torch
+
+import genesis
+
+BOTH = pytest.mark.parametrize("lib", [genesis, torch], ids=["genesis", "torch"])
+OLD = {"size_average", "reduce", "min_value", "max_value"}  # which PyTorch has given up for `reduction`, `min_val`, `max_val`
+MORE = {"DataParallel", "Module", "Container"}  # takes more, or anything
+KINDS = sorted(name for name, kind in vars(torch.nn).items() if isinstance(kind, type) and hasattr(genesis.nn, name))
+
+
+def names_of(kind):
+    parameters = inspect.signature(kind).parameters
+    return [name for name, p in parameters.items() if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)]
+
+
+@pytest.mark.parametrize("name", [name for name in KINDS if name not in MORE])
+def test_arguments_of_layers(name):
+    want = [argument for argument in names_of(getattr(torch.nn, name)) if argument not in OLD]
+    have = [argument for argument in names_of(getattr(genesis.nn, name)) if argument not in OLD]
+    assert not want or have == want
+
+
+@BOTH
+def test_tables_that_are_given(lib):
+    layer = lib.nn.Embedding(2, 3, _weight=lib.arange(6.0).reshape(2, 3), _freeze=True)
+    assert layer(lib.tensor([1])).tolist() == [[3, 4, 5]] and not layer.weight.requires_grad
+    with pytest.raises((ValueError, AssertionError)):
+        lib.nn.Embedding(2, 3, _weight=lib.zeros(3, 2))
+
+
+@BOTH
+def test_dictionaries_of_parameters(lib):
+    weights = lib.nn.ParameterDict({"a": lib.zeros(1), "b": lib.ones(1)})
+    assert weights.get("c", 5) == 5 and weights.setdefault("c", lib.ones(2)).shape == (2,)
+    assert weights.popitem()[0] == "c" and weights.copy()["a"] is weights["a"]
+    assert [*weights.fromkeys(["x", "y"], lib.zeros(1))] == ["x", "y"]
+    assert [*(weights | lib.nn.ParameterDict({"d": lib.zeros(1)}))] == ["a", "b", "d"]
+    weights.clear()
+    assert len(weights) == 0
+    with pytest.raises(KeyError):
+        weights.popitem()
+    modules = lib.nn.ModuleDict({"a": lib.nn.ReLU()})
+    modules.clear()
+    assert not [*modules.children()]
+
+
+@BOTH
+def test_first_values_and_devices(lib):
+    assert lib.nn.init.constant_(lib.empty(2), val=3.0).tolist() == [3, 3]
+    assert lib.nn.Bilinear(2, 3, 4, device="cpu", dtype=lib.float64).bias.dtype == lib.float64
