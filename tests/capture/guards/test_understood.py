@@ -34,7 +34,7 @@ UNMARKED = {
         "register_post_accumulate_grad_hook", "retain_grad", "retains_grad", "set_creator", "storage_offset",
     },
     "nn.functional": set(), "genesis.linalg": set(), "genesis.fft": set(), "genesis.special": set(), "nn.init": set(),
-    "genesis.autograd": {"gradcheck", "gradgradcheck", "numerical_gradient_check"}, "genesis.func": set(),
+    "genesis.autograd": {"gradcheck", "gradgradcheck", "numerical_gradient_check"}, "genesis.func": {"functional_call"},
     "nn.Module": {
         "__delattr__", "_backward_hooks", "_forward_hooks", "_forward_pre_hooks", "_register_load_state_dict_pre_hook",
         "_register_state_dict_hook", "load_state_dict", "register_backward_hook", "register_buffer", "register_forward_hook",
