@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import math
 
+from genesis import fft
 from genesis.array_api import dispatch, linalg
 from genesis.array_api.creation import (
     arange, asarray, empty, empty_like, eye, from_dlpack, full, full_like, linspace, meshgrid, ones, ones_like, tril, triu,
@@ -35,7 +36,7 @@ from genesis.array_api.sets import unique_all, unique_counts, unique_inverse, un
 from genesis.array_api.statistical import (
     all, any, argmax, argmin, count_nonzero, cumulative_prod, cumulative_sum, diff, max, mean, min, prod, std, sum, var,
 )
-from genesis.ir.dtypes import float32, float64, int8, int16, int32, int64, uint8, uint16, uint32, uint64
+from genesis.ir.dtypes import complex64, complex128, float32, float64, int8, int16, int32, int64, uint8, uint16, uint32, uint64
 
 __array_api_version__ = "2024.12"
 e, inf, nan, newaxis, pi = math.e, math.inf, math.nan, None, math.pi

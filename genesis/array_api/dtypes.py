@@ -53,7 +53,7 @@ def result_type(*arrays_and_dtypes: Tensor | DType | float) -> DType:
     for number in (x for x in arrays_and_dtypes if not isinstance(x, Tensor | DType)):
         own = dtype_of_scalar(number)
         if own.category > result.category:
-            result = own
+            result = result.complex if own.is_complex and result.category == 2 else own
     return result
 
 
@@ -94,7 +94,7 @@ def finfo(type: DType | Tensor, /) -> finfo_object:
     """The limits of a floating dtype, or of an array's."""
     dtype = type.dtype if isinstance(type, Tensor) else type
     of = comparison.finfo(dtype)
-    return finfo_object(of.bits, of.eps, of.max, of.min, of.smallest_normal, dtype)
+    return finfo_object(of.bits, of.eps, of.max, of.min, of.smallest_normal, dtype.real)
 
 
 def iinfo(type: DType | Tensor, /) -> iinfo_object:
@@ -122,7 +122,9 @@ class __array_namespace_info__:
 
     def default_dtypes(self, *, device: Device | None = None) -> dict[str, DType]:
         """The dtypes of Python's numbers, and of indices."""
-        return {"real floating": get_default_dtype(), "integral": dtypes.int64, "indexing": dtypes.int64}
+        default = get_default_dtype()
+        return {"real floating": default, "complex floating": default.complex, "integral": dtypes.int64,
+                "indexing": dtypes.int64}
 
     def dtypes(self, *, device: Device | None = None, kind: str | tuple[str, ...] | None = None) -> dict[str, DType]:
         """The dtypes, by name, of a kind, of several, or all."""

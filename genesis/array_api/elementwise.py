@@ -13,7 +13,7 @@ from genesis.ir.dtypes import int64
 from genesis.ir.replayable import replayable_module
 from genesis.tensor.handle import Tensor
 
-Scalar = builtins.bool | int | float
+Scalar = builtins.bool | int | float | complex
 Operand = Tensor | Scalar
 Unary = Callable[[Tensor], Tensor]
 Binary = Callable[[Operand, Operand], Tensor]
@@ -24,7 +24,7 @@ def _unary(name: str, row: str = "", whole: builtins.bool = False) -> Unary:
     made: Unary = getattr(ops, row or name)
 
     def function(x: Tensor, /) -> Tensor:
-        return x.clone() if whole and not x.dtype.is_floating_point else made(x)
+        return x.clone() if whole and x.dtype.category < 2 else made(x)
 
     function.__name__ = function.__qualname__ = name
     function.__doc__ = made.__doc__
@@ -43,9 +43,12 @@ def together(x1: Operand, x2: Operand) -> tuple[Tensor, Tensor]:
         return x1.to(dtype), x2.to(dtype)
     if not isinstance(x1, Tensor):
         raise TypeError(f"array_api: wants an array among the operands, got {type(x1).__name__} and {type(x2).__name__}")
-    if isinstance(x2, float) and not x1.dtype.is_floating_point:
+    if isinstance(x2, complex) and not x1.dtype.is_complex:
+        return x1.to(x1.dtype.complex), _full((), x2, dtype=x1.dtype.complex, device=x1.device)  # type: ignore[arg-type]
+    if isinstance(x2, float) and x1.dtype.category < 2:
         return x1, scalar_tensor(x2).to(x1.device)
-    return x1, _full((), x2, dtype=x1.dtype if x1.dtype.category or isinstance(x2, builtins.bool) else int64, device=x1.device)
+    dtype = x1.dtype if x1.dtype.category or isinstance(x2, builtins.bool) else int64
+    return x1, _full((), x2, dtype=dtype, device=x1.device)  # type: ignore[arg-type]
 
 
 def _binary(name: str, row: str = "") -> Binary:
@@ -62,7 +65,8 @@ def _binary(name: str, row: str = "") -> Binary:
 # ---- of one array ----
 abs, acos, acosh, asin, asinh, atan, atanh = map(_unary, ("abs", "acos", "acosh", "asin", "asinh", "atan", "atanh"))
 bitwise_invert, logical_not = _unary("bitwise_invert", "bitwise_not"), _unary("logical_not")
-ceil, floor, round, trunc = (_unary(name, whole=True) for name in ("ceil", "floor", "round", "trunc"))
+ceil, floor, trunc = (_unary(name, whole=True) for name in ("ceil", "floor", "trunc"))
+_rounded = _unary("round", whole=True)
 cos, cosh, exp, expm1 = map(_unary, ("cos", "cosh", "exp", "expm1"))
 isfinite, isinf, isnan = map(_unary, ("isfinite", "isinf", "isnan"))
 log, log1p, log2, log10 = map(_unary, ("log", "log1p", "log2", "log10"))
@@ -91,21 +95,30 @@ def remainder(x1: Operand, x2: Operand, /) -> Tensor:
 
 
 def sign(x: Tensor, /) -> Tensor:
-    """-1, 0 or 1; NaN of NaN."""
+    """-1, 0 or 1; NaN of NaN; of complex numbers those of modulus 1 with the same angle."""
+    if x.dtype.is_complex:
+        return ops.sgn(x)
     return ops.where(ops.isnan(x), x, ops.sign(x)) if x.dtype.is_floating_point else ops.sign(x)
 
 
+def round(x: Tensor, /) -> Tensor:
+    """The nearest whole numbers, ties to even; of complex numbers, of both parts."""
+    return ops.complex(_rounded(x.real), _rounded(x.imag)) if x.dtype.is_complex else _rounded(x)
+
+
 def conj(x: Tensor, /) -> Tensor:
-    """The array: its elements are real."""
-    return x
+    """The conjugates; an array of real numbers as it is."""
+    return x.conj()
 
 
-real = conj
+def real(x: Tensor, /) -> Tensor:
+    """The real parts; an array of real numbers as it is."""
+    return x.real
 
 
 def imag(x: Tensor, /) -> Tensor:
-    """Zeros: the elements are real."""
-    return ops.mul(x, 0)
+    """The imaginary parts: zeros of real numbers."""
+    return x.imag if x.dtype.is_complex else ops.mul(x, 0)
 
 
 def clip(x: Tensor, /, min: Operand | None = None, max: Operand | None = None) -> Tensor:

@@ -22,7 +22,7 @@ def _over(x: Tensor, axis: Axis) -> int | tuple[int, ...]:
 
 def _total(x: Tensor, dtype: DType | None) -> DType:
     """The dtype of sums: the one that is asked for, or the widest integer of the array's signedness."""
-    if dtype is not None or x.dtype.is_floating_point:
+    if dtype is not None or x.dtype.category >= 2:
         return dtype or x.dtype
     return int64 if x.dtype.is_signed or x.dtype is bool_ else uint64
 

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from genesis.functions.methods.conversion import values_of
-from genesis.ir.dtypes import bool_, uint8
+from genesis.ir.dtypes import bool_, refuse_complex_number, uint8
 from genesis.ir.errors import ArgumentError
 from genesis.ir.replayable import replayable_module
 from genesis.ops.registry import OPERATIONS
@@ -55,7 +55,8 @@ def __setitem__(self: Tensor, index: Index, value: Operand | list[Any]) -> None:
     items, tensors = _parsed(self, index)
     target = view(self, "subscript", items) if items else self
     if not isinstance(value, Tensor):
-        value = from_data(value, device=self.device) if not isinstance(value, int | float) else value
+        refuse_complex_number("index", value, self.dtype)
+        value = from_data(value, device=self.device) if not isinstance(value, int | float | complex) else value
     if not tensors:
         shape = value.shape if isinstance(value, Tensor) else ()
         if isinstance(value, Tensor) and len(shape) > target.ndim:

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from genesis.ir.annotations import Arguments
+from genesis.ir.errors import ArgumentTypeError
 from genesis.ir.library import Library
 from genesis.ir.replayable import replayable_module
 
@@ -151,6 +152,12 @@ def refuse_stored(name: str, dtype: DType) -> None:
     """TypeError, in the name of an operation, for a dtype of storage."""
     if dtype in STORED:
         raise TypeError(f"{name}: {dtype.name} is for storage; convert it, as by .to(genesis.float32)")
+
+
+def refuse_complex_number(name: str, value: object, dtype: DType) -> None:
+    """TypeError, in the name of an operation, for a complex Python number that is to be one of a real dtype."""
+    if isinstance(value, complex) and dtype.category in (1, 2):
+        raise ArgumentTypeError(f"{name}: the number {value} is complex, and the tensor {dtype.name}; take its real part")
 
 
 def promote(a: DType, b: DType) -> DType:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from genesis.ir.annotations import Key, Options, Scalar
-from genesis.ir.dtypes import DType
+from genesis.ir.dtypes import DType, refuse_complex_number
 from genesis.ir.shapes import Shape, numel
 
 MOST_BYTES = 1 << 48  # what addresses of a process reach, on processors of today
@@ -98,6 +98,7 @@ class Graph:
 
     def constant(self, value: complex, dtype: DType, weak: bool = False) -> Value:
         """A 0-d literal. A `weak` one stands for a Python scalar: it does not widen what it meets."""
+        refuse_complex_number("a constant", value, dtype)
         return self.add("constant", (), (), dtype, {"value": value, "weak": weak})
 
     def value(self, index: int) -> Value:

@@ -8,7 +8,7 @@ from math import pi
 import ml_dtypes
 import numpy as np
 
-from genesis.ir.dtypes import bool_, complex128, float64
+from genesis.ir.dtypes import bool_, complex128, float64, refuse_complex_number
 from genesis.ir.graph import Value
 from genesis.ops.complex_values import imag_value, real_value
 from genesis.ops.elementwise import atan2, clamp, exp2, isfinite, isnan, log1p, scaled, sigmoid, sin, trunc, where, zeros_like
@@ -96,6 +96,7 @@ def addcmul(input: Value, tensor1: Value, tensor2: Value, *, value: Value | floa
     tensor([2.5000, 5.0000])
     """
     x, a, b = promoted(input, tensor1, tensor2)
+    _refuse_complex("addcmul", value, x)
     return cast(widened(x) + value * widened(a) * widened(b), x.dtype)
 
 
@@ -104,6 +105,7 @@ def addcdiv(input: Value, tensor1: Value, tensor2: Value, *, value: Value | floa
     """`input + value * tensor1 / tensor2`. Raises TypeError for integers, which it does not divide."""
     x, a, b = promoted(input, tensor1, tensor2)
     _floats("addcdiv", x)
+    _refuse_complex("addcdiv", value, x)
     return cast(widened(x) + value * widened(a) / widened(b), x.dtype)
 
 
@@ -119,6 +121,11 @@ def lerp(input: Value, end: Value, weight: Value) -> Value:
     a, b, t = (widened(v) for v in (x, y, w))
     step = b - a
     return cast(where(abs(t) < 0.5, a + t * step, b - step * (1 - t)), x.dtype)
+
+
+def _refuse_complex(name: str, number: Value | float, x: Value) -> None:
+    literal = isinstance(number, Value) and number.is_scalar and number.node.op == "constant"
+    refuse_complex_number(name, number.node.attrs["value"] if literal else number, x.dtype)  # type: ignore[union-attr]
 
 
 def _floats(name: str, x: Value) -> None:

@@ -17,7 +17,7 @@ from typing import Any, Literal, Protocol, TypedDict, Unpack
 import numpy as np
 
 from genesis.ir.annotations import AnyFunction
-from genesis.ir.dtypes import DType, bool_, dtype_of_scalar, get_default_dtype, result_type
+from genesis.ir.dtypes import DType, bool_, dtype_of_scalar, get_default_dtype, refuse_complex_number, result_type
 from genesis.ir.graph import Graph, Value
 from genesis.ir.shapes import Shape, broadcast_shapes, contiguous_strides
 
@@ -184,6 +184,8 @@ def cast(x: Value, dtype: DType) -> Value:
         return x
     if x.node.op == "constant":
         value = x.node.attrs["value"]
+        if x.is_scalar:
+            refuse_complex_number("cast", value, dtype)
         return x.graph.constant(_number(value, dtype), dtype)
     if x.node.op == "scalar":  # a Python number is rounded once, to the type that it is used in
         return x.graph.add("scalar", (), (), dtype, {"slot": x.node.attrs["slot"]})

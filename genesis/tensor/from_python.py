@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from genesis.ir.annotations import Tree
-from genesis.ir.dtypes import NAMED, DType, as_dtype, from_numpy_dtype, get_default_dtype
+from genesis.ir.dtypes import NAMED, DType, as_dtype, from_numpy_dtype, get_default_dtype, refuse_complex_number
 from genesis.ir.errors import ArgumentError
 from genesis.ir.replayable import replayable_module
 from genesis.ir.shapes import contiguous_strides, reach
@@ -134,6 +134,8 @@ def as_numpy(data: Tree, dtype: DType | None = None) -> np.ndarray:
     if values.dtype == object:
         raise TypeError(f"tensor: cannot make a tensor of {type(data).__name__} {data!r:.60}; want numbers or bools")
     if dtype is not None:
+        if values.dtype.kind == "c":
+            refuse_complex_number("tensor", complex(values.flat[0]) if values.size else 0j, dtype)
         return values.astype(as_dtype("tensor", dtype).numpy, copy=False)
     if values.dtype == np.complex128 and not hasattr(leaf, "dtype"):
         return values.astype(get_default_dtype().complex.numpy)

@@ -8,7 +8,7 @@ import numpy as np
 
 import genesis
 from genesis.functions.methods.inspection import TYPES
-from genesis.ir.dtypes import DTYPES, DType
+from genesis.ir.dtypes import NAMED, DType
 from genesis.ir.replayable import replayable_module
 from genesis.ops.layout import Layout
 from genesis.tensor.handle import Tensor
@@ -37,7 +37,7 @@ def legacy_tensor(dtype: DType, *arguments: Any, device: Any = None) -> Tensor:
     return genesis.tensor(first, dtype=dtype, device=device)
 
 
-KINDS = {name: _Kind(name, (), {"dtype": DTYPES[kind], "__module__": "torch"}) for name, kind in TYPES.items()}
+KINDS = {name: _Kind(name, (), {"dtype": NAMED[kind], "__module__": "torch"}) for name, kind in TYPES.items()}
 
 
 class _AnyTensor(type):
@@ -57,7 +57,7 @@ class Variable(metaclass=_AnyTensor):
 def set_default_tensor_type(t: Any) -> None:
     """Have new tensors of floats be of this type: `torch.DoubleTensor`, or its name."""
     name = t if isinstance(t, str) else t.__name__
-    genesis.set_default_dtype(DTYPES[TYPES[name.rpartition(".")[2]]])
+    genesis.set_default_dtype(NAMED[TYPES[name.rpartition(".")[2]]])
 
 
 class MemoryFormat:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import builtins
 import ctypes
 import operator
+import warnings
 from typing import SupportsIndex
 
 import numpy as np
@@ -171,6 +172,8 @@ def to(
         if dtype in STORED or self.dtype in STORED:
             result = _stored(self, dtype)
         else:
+            if self.dtype.is_complex and dtype.category in (1, 2):
+                warnings.warn("to: complex numbers as real ones lose their imaginary parts; .real says so", stacklevel=2)
             result = call(OPERATIONS["to_dtype"], (self, dtype))
     if device is not None:
         (result,) = moved([result], device_of(device))

@@ -8,7 +8,7 @@ from typing import overload
 
 from genesis.functions.overrides import function
 from genesis.ir.annotations import AnyFunction
-from genesis.ir.dtypes import DTYPES, DType
+from genesis.ir.dtypes import NAMED, DType
 from genesis.ir.errors import ArgumentError
 from genesis.ir.library import Library
 from genesis.ir.replayable import replayable, replayable_module
@@ -143,7 +143,7 @@ def __iter__(self: Tensor) -> Iterator[Tensor]:
 TYPES: dict[str, str] = {
     "FloatTensor": "float32", "DoubleTensor": "float64", "HalfTensor": "float16", "BFloat16Tensor": "bfloat16",
     "LongTensor": "int64", "IntTensor": "int32", "ShortTensor": "int16", "CharTensor": "int8", "ByteTensor": "uint8",
-    "BoolTensor": "bool",
+    "BoolTensor": "bool", "ComplexFloatTensor": "complex64", "ComplexDoubleTensor": "complex128",
 }
 
 
@@ -162,7 +162,7 @@ def type(self: Tensor, dtype: DType | str | None = None) -> Tensor | str:
         kind = TYPES.get(dtype.rpartition(".")[2])
         if kind is None:
             raise ArgumentError(f"type: there is no {dtype!r}; want one of {', '.join(TYPES)}")
-        dtype = DTYPES[kind]
+        dtype = NAMED[kind]
     of_class = getattr(dtype, "dtype", None)  # of one such as torch.LongTensor
     return self.to(of_class if isinstance(of_class, DType) else dtype)
 

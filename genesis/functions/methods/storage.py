@@ -12,7 +12,7 @@ from genesis.functions.methods.inspection import TYPES
 from genesis.functions.methods.restriding import as_strided
 from genesis.functions.methods.shaping import new_tensor
 from genesis.functions.overrides import function
-from genesis.ir.dtypes import DTYPES, DType, get_default_dtype, uint8, uint64
+from genesis.ir.dtypes import NAMED, DType, get_default_dtype, uint8, uint64
 from genesis.ir.errors import ArgumentError
 from genesis.ir.replayable import replayable_module
 from genesis.ops.layout import contiguous_layout
@@ -193,7 +193,7 @@ class _StorageKind(type):
         return TypedStorage(content, dtype=cls.dtype)
 
 
-STORAGES = {name: _StorageKind(name, (), {"dtype": DTYPES[kind], "__module__": "torch"}) for name, kind in (
+STORAGES = {name: _StorageKind(name, (), {"dtype": NAMED[kind], "__module__": "torch"}) for name, kind in (
     (name.replace("Tensor", "Storage"), kind) for name, kind in TYPES.items())}
 
 

@@ -6,7 +6,7 @@ import math
 
 from genesis.functions.overrides import function
 from genesis.functions.random_draws import drawn
-from genesis.ir.dtypes import float64
+from genesis.ir.dtypes import float64, refuse_complex_number
 from genesis.ir.errors import ArgumentError
 from genesis.ir.replayable import replayable_module
 from genesis.ops.registry import OPERATIONS
@@ -60,6 +60,7 @@ def masked_fill(self: Tensor, mask: Tensor, value: Operand) -> Tensor:
         raise TypeError(f"masked_fill: mask must be bool, got {mask.dtype.name}")
     if isinstance(value, Tensor) and value.shape:
         raise ArgumentError(f"masked_fill: value must be a number or a 0-d tensor, got shape {value.shape}")
+    refuse_complex_number("masked_fill", value, self.dtype)
     result: Tensor = call(OPERATIONS["where"], (mask, value, self))
     return result.to(self.dtype)
 
