@@ -105,7 +105,11 @@ class finfo(_Limits):
         super().__init__(dtype)
         self.min, self.max, self.eps = float(info.min), float(info.max), float(info.eps)
         self.tiny = self.smallest_normal = float(info.smallest_normal)
-        self.resolution = float(info.resolution)
+        self.resolution = float(f"{float(info.resolution):.0e}")  # a power of ten, not its neighbour in the dtype
+
+    def __repr__(self) -> str:
+        names = ("resolution", "min", "max", "eps", "smallest_normal", "tiny")
+        return f"finfo({', '.join(f'{name}={getattr(self, name):g}' for name in names)}, dtype={self.dtype})"
 
 
 class iinfo(_Limits):

@@ -33,6 +33,7 @@ CALLS = """
     torch.storage.UntypedStorage(3).nbytes(), x.storage_type() is torch.FloatStorage
     isinstance(x.storage(), torch.FloatStorage)
     x[torch.tensor([0, 1])].storage().tolist()
+    torch.finfo(torch.float16), torch.finfo(torch.float32), torch.iinfo(torch.int8)
     torch.version.cuda, torch.is_storage(x.storage()), torch.is_storage(x), torch.profiler.ProfilerActivity.CPU
     torch.backends.cudnn.enabled is None, torch.cuda.max_memory_allocated(), torch.cuda.memory_reserved()
 """
