@@ -6,7 +6,7 @@ of assignment. There are no lists of them beside the attributes that could disag
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, ClassVar, Self, TypeVar
 
 from genesis.ir.annotations import Attributes
@@ -86,16 +86,16 @@ class Module(Hooked, Convertible, Stateful):
 
     def register_parameter(self, name: str, parameter: Parameter | None) -> None:
         """Hold `parameter` as the attribute `name`; None reserves the name."""
-        setattr(self, name, parameter)
+        Module.__setattr__(self, name, parameter)  # a subclass' own may call this
 
     def register_buffer(self, name: str, tensor: Tensor | None, persistent: bool = True) -> None:
         """Hold `tensor` as the attribute `name`: state that is not learned. The state dict has it if `persistent`."""
         self._persistence = {**self._persistence, name: persistent}
-        setattr(self, name, tensor)
+        Module.__setattr__(self, name, tensor)
 
     def add_module(self, name: str, module: Module | None) -> None:
         """Hold `module` as the attribute `name`."""
-        setattr(self, name, module)
+        Module.__setattr__(self, name, module)
 
     register_module = add_module
 
@@ -200,6 +200,18 @@ class Module(Hooked, Convertible, Stateful):
     def parameters(self, recurse: bool = True) -> Iterator[Parameter]:
         """Every parameter, each once."""
         return (parameter for _, parameter in self.named_parameters(recurse=recurse))
+
+    def _named_members(
+        self, get_members_fn: Callable[[Module], Iterable[tuple[str, Any]]], prefix: str = "", recurse: bool = True,
+        remove_duplicate: bool = True,
+    ) -> Iterator[tuple[str, Any]]:
+        """(path, member) for what `get_members_fn` lists of each module."""
+        seen: set[int] = set()
+        for path, module in self.named_modules(None, prefix, remove_duplicate) if recurse else [(prefix, self)]:
+            for name, value in get_members_fn(module):
+                if value is not None and (id(value) not in seen or not remove_duplicate):
+                    seen.add(id(value))
+                    yield _join(path, name), value
 
     def named_buffers(
         self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True

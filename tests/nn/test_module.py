@@ -169,3 +169,21 @@ def test_parts_by_their_paths():
     ):
         with pytest.raises(AttributeError, match=problem):
             get(path)
+
+
+def test_a_subclass_may_add_members_in_its_own_setattr():
+    class Noted(nn.Module):
+        def __setattr__(self, name, value):
+            if isinstance(value, nn.Parameter):
+                self.register_parameter(name, value)
+            elif isinstance(value, nn.Module):
+                self.add_module(name, value)
+            else:
+                super().__setattr__(name, value)
+
+    model = Noted()
+    model.scale = nn.Parameter(genesis.ones(2))
+    model.layer = nn.Linear(2, 1)
+    assert [name for name, _ in model.named_parameters()] == ["scale", "layer.weight", "layer.bias"]
+    found = model._named_members(lambda module: module._parameters.items(), prefix="top")
+    assert [name for name, _ in found] == ["top.scale", "top.layer.weight", "top.layer.bias"]
