@@ -23,15 +23,14 @@ _SPREAD = {"flip": "dims", "permute": "dims", "expand": "size", "view": "size", 
 def view(tensor: Tensor, name: str, *arguments: object, **attributes: object) -> Tensor:
     """A tensor that shares `tensor`'s storage (or a copy, where reshape cannot share)."""
     rule = LAYOUT_RULES[name]
-    if name == "view" and (isinstance(asked := attributes.get("dtype", arguments[0] if arguments else None), DType)):
-        return view(tensor, name, tuple(tensor.shape)) if asked is tensor.dtype else bitcast(tensor, asked)
     if attributes and name in _SPREAD and (given := attributes.pop(_SPREAD[name], None)) is not None:
         arguments = (given,)
-    if (attributes or any([argument.__class__ is not int for argument in arguments])) and (
-        any(map(holds_tensor, [*arguments, *attributes.values()]))
-    ):
-        arguments = tuple(number_in(name, "an argument", argument) for argument in arguments)
-        attributes = {key: number_in(name, key, argument) for key, argument in attributes.items()}
+    if attributes or any([argument.__class__ is not int for argument in arguments]):
+        if name == "view" and isinstance(asked := attributes.get("dtype", arguments[0] if arguments else None), DType):
+            return view(tensor, name, tuple(tensor.shape)) if asked is tensor.dtype else bitcast(tensor, asked)
+        if any(map(holds_tensor, [*arguments, *attributes.values()])):
+            arguments = tuple(number_in(name, "an argument", argument) for argument in arguments)
+            attributes = {key: number_in(name, key, argument) for key, argument in attributes.items()}
     with LOCK:
         array = array_of(tensor)
         try:
