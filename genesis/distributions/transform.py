@@ -32,7 +32,7 @@ class Transform(Described):
         if cache_size not in (0, 1):
             raise ValueError(f"{type(self).__name__}: cache_size must be 0 or 1, got {cache_size}")
         self._cache_size = cache_size
-        self._last: tuple[Any, Any] = (None, None)  # argument and result of the last call
+        self._cached_x_y: tuple[Any, Any] = (None, None)  # argument and result of the last call
 
     @property
     def event_dim(self) -> int:
@@ -70,16 +70,16 @@ class Transform(Described):
     def __call__(self, x: Tensor) -> Tensor:
         if self._cache_size == 0:
             return self._call(x)
-        if x is not self._last[0]:
-            self._last = x, self._call(x)
-        return self._last[1]  # type: ignore[no-any-return]
+        if x is not self._cached_x_y[0]:
+            self._cached_x_y = x, self._call(x)
+        return self._cached_x_y[1]  # type: ignore[no-any-return]
 
     def _inv_call(self, y: Tensor) -> Tensor:
         if self._cache_size == 0:
             return self._inverse(y)
-        if y is not self._last[1]:
-            self._last = self._inverse(y), y
-        return self._last[0]  # type: ignore[no-any-return]
+        if y is not self._cached_x_y[1]:
+            self._cached_x_y = self._inverse(y), y
+        return self._cached_x_y[0]  # type: ignore[no-any-return]
 
     def _call(self, x: Tensor) -> Tensor:
         raise NotImplementedError(f"{type(self).__name__}: _call is not defined")
