@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from genesis.ir.annotations import Attributes
-from genesis.ir.dtypes import DType, int64
+from genesis.ir.dtypes import DType, int64, uint64
 from genesis.ir.graph import Node, Value
 from genesis.ir.shapes import Shape, numel
 from genesis.ops.conversion import stop_gradient
@@ -60,9 +60,22 @@ def _histogram(attrs: Attributes, x: np.ndarray, *more: np.ndarray) -> np.ndarra
     return np.concatenate(np.histogram(values, edges, between, attrs["density"], weights))
 
 
+def _xor(attrs: Attributes, x: np.ndarray) -> np.ndarray:
+    bits = np.ascontiguousarray(x).reshape(x.shape).view(np.uint64)
+    return np.asarray(np.bitwise_xor.reduce(bits, axis=attrs["over"], keepdims=attrs["keepdim"]))
+
+
+primitive("bits_xor", "host", reference=_each(_xor))
 primitive("mode_places", "host", reference=_each(_mode_places))
 primitive("nonzero_places", "host", reference=_each(_nonzero_places))
 primitive("histogram_values", "host", reference=_each(_histogram))
+
+
+@composite("bits_xor", method=False, public=False)
+def bits_xor(input: Value, over: Sequence[int], keepdim: bool) -> Value:
+    """The exclusive or of 64-bit elements over axes, uint64."""
+    shape = tuple([1 if axis in over else e for axis, e in enumerate(input.shape) if keepdim or axis not in over])
+    return _node("bits_xor", [input], shape, uint64, over=tuple([axis - input.ndim for axis in over]), keepdim=keepdim)
 
 
 @composite("mode_places", method=False, public=False)

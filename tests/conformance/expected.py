@@ -31,7 +31,7 @@ _SOME: dict[str, dict[str, str]] = {
         "nn.functional.interpolate.bicubic": "PyTorch's weights have 15 bits: one element in 100 of uint8 is 1 off",
     },
     "operators strided": dict.fromkeys(("svd", "linalg.svd"), "what completes a basis may be any vectors"),
-    "operators vmap": dict.fromkeys(("bincount", "argwhere", "hash_tensor"), LOOKS),
+    "operators vmap": dict.fromkeys(("bincount", "argwhere"), LOOKS),
     "operators jvp": {
         "logcumsumexp": "PyTorch's forward derivative is 3e-6 off its own backward one",
         "cholesky_inverse": "PyTorch's forward derivative is 2e-5 off",

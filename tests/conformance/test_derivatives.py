@@ -179,7 +179,7 @@ def test_results_of_small_integers_take_the_dtype_of_torchs():
 @pytest.mark.parametrize("count", [
     lambda library, x: library.mode(x, 0).values, lambda library, x: library.histc(x, 3),
     lambda library, x: library.histc(x, 3, 0, 2),
-    lambda library, x: library.take(x, x[1].long()),
+    lambda library, x: library.take(x, x[1].long()), lambda library, x: library.hash_tensor(x, 0),
     lambda library, x: library.nonzero_static(x, size=2), lambda library, x: library.linspace(x[0], x[1], 3),
     lambda library, x: library.unravel_index(x.long(), (2, 2))[0],
 ])

@@ -19,7 +19,7 @@ INTERNAL = {
     "rmsprop_update", "adagrad_update", "adadelta_update", "adamax_update", "asgd_update", "nadam_update",
     "radam_update", "rprop_update", "adafactor_update", "muon_update", "sparse_adam_update",
     "im2col", "batch_statistics", "svd", "linalg_svd", "eigh", "matrix_exp", "recurrent",
-    "linalg_lu", "linalg_lu_solve", "linalg_qr", "histogram_values", "mode_places", "nonzero_places",
+    "linalg_lu", "linalg_lu_solve", "linalg_qr", "histogram_values", "mode_places", "nonzero_places", "bits_xor",
     "standard_gamma", "standard_beta", "dirichlet", "von_mises", "poisson", "binomial",
 }
 NAN_AS_NUMPY = {"sign", "sgn", "copysign"}  # where torch's treatment of NaN, or of its sign, is not NumPy's
@@ -240,6 +240,7 @@ INTERNAL_SAMPLES: dict[str, list[Sample]] = {
         Sample((values(6), None, values(6, seed=1), 4, None, False)), Sample((values(2, 3), None, None, 2, (-1, 1), True)),
         Sample((values(5), np.array([-1.0, 0, 2]), None, 2, None, False)),
     ],
+    "bits_xor": [Sample((_M, (1,), False)), Sample((_M, (0, 1), True))],
     "mode_places": [Sample((np.round(_M), 1)), Sample((np.round(_M), 0))],
     "nonzero_places": [Sample((np.round(_M), 8, -1)), Sample((values(2, 3), 9, -1))],
     "matrix_exp": [Sample((values(2, 2, 2) / 4,))], "polygamma": [Sample((1, _POSITIVE)), Sample((2, _POSITIVE))],

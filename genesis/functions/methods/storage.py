@@ -12,12 +12,14 @@ from genesis.functions.methods.inspection import TYPES
 from genesis.functions.methods.restriding import as_strided
 from genesis.functions.methods.shaping import new_tensor
 from genesis.functions.overrides import function
-from genesis.ir.dtypes import NAMED, DType, get_default_dtype, uint8, uint64
+from genesis.ir.dtypes import NAMED, DType, get_default_dtype, uint8
 from genesis.ir.errors import ArgumentError
 from genesis.ir.replayable import replayable_module
+from genesis.ir.shapes import normalize_axes
 from genesis.ops.layout import contiguous_layout
+from genesis.ops.registry import OPERATIONS
 from genesis.runtime.devices import Device, DeviceLike
-from genesis.tensor.dispatch import array_of
+from genesis.tensor.dispatch import array_of, call
 from genesis.tensor.from_python import from_data
 from genesis.tensor.handle import Tensor, method
 from genesis.tracing.state import thread_state
@@ -335,12 +337,9 @@ def hash_tensor(self: Tensor, dim: int | Sequence[int] = (), *, keepdim: bool = 
     """
     if mode:
         raise ArgumentError(f"hash_tensor: mode is {mode}; want 0, the exclusive or")
-    values = self.detach().cpu()
-    wide = values.double().numpy() if self.is_floating_point() else values.long().numpy()
-    axes = dim if isinstance(dim, int) else tuple(dim) or None
-    found = np.bitwise_xor.reduce(  # type: ignore[call-overload]
-        np.ascontiguousarray(wide).view(np.uint64), axis=axes, keepdims=keepdim)
-    return from_data(np.asarray(found), uint64, device=self.device)
+    wide = self.double() if self.is_floating_point() else self.long()
+    axes = normalize_axes("hash_tensor", dim if isinstance(dim, int) else tuple(dim) or None, self.ndim)
+    return call(OPERATIONS["bits_xor"], (wide, axes, keepdim))
 
 
 replayable_module(__name__)
