@@ -65,7 +65,9 @@ def _fractional_max_pool(axes: int, letters: str) -> AnyFunction:
         lead = x.shape[:2]
         if _random_samples is None:
             _random_samples = rand(*lead, axes, dtype=input.dtype, device=input.device)
-        elif _random_samples.shape != (*lead, axes):
+        elif input.ndim == axes + 1:
+            _random_samples = _random_samples[:1]  # a layer's may be for more examples than the one
+        if _random_samples.shape != (*lead, axes):
             raise ValueError(f"{name}: _random_samples have shape {_random_samples.shape}; want {(*lead, axes)}")
         # (n, c, windows along each axis, elements along each axis): where the elements lie in the flattened plane
         place: Any = 0

@@ -74,6 +74,13 @@ def test_fractional_pooling(shape, size, settings):
         np.testing.assert_array_equal(ours, theirs)
 
 
+def test_samples_for_several_examples_serve_one():
+    x, samples = RANDOM.normal(size=(3, 6, 6, 6)), RANDOM.uniform(size=(2, 3, 3))
+    have, want = (lib.nn.FractionalMaxPool3d(2, output_size=3, _random_samples=lib.tensor(samples))(lib.tensor(x)).numpy()
+                  for lib in BOTH)
+    np.testing.assert_array_equal(have, want)
+
+
 @each
 def test_fractional_pooling_refuses(library):
     for settings in ({}, {"output_size": 2, "output_ratio": 0.5}, {"output_ratio": (0.5, 1.5)}):
