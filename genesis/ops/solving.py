@@ -171,10 +171,10 @@ def _tolerances(x: Value, atol: Value | float | None, rtol: Value | float | None
     share = max(x.shape[-2:]) * float(np.finfo(x.dtype.numpy).eps)
     given: list[Value] = []
     for bound in (atol, rtol):
-        number = bound if isinstance(bound, Value) else x.graph.constant(float(bound or 0.0), x.dtype)
+        number = bound if isinstance(bound, Value) else x.graph.constant(float(bound or 0.0), x.dtype.real)
         if broadcast_shapes("pinv", number.shape, x.shape[:-2]) != x.shape[:-2]:
             raise ValueError(f"pinv: a tolerance has shape {number.shape}; want a number, or one for each of {x.shape[:-2]}")
-        given.append(cast(number, x.dtype))
+        given.append(cast(number, x.dtype.real))
     if rtol is None:
         given[1] = where(given[0] > 0, 0, share)
     return [expand(bound, x.shape[:-2]) for bound in given]
