@@ -230,8 +230,14 @@ erfc = unary(
     "erfc", grad=lambda g, y, x: -g * exp(-x * x) * (2 / pi**0.5), ref=from_scipy("erfc"), cost=24, vector="error_function",
     doc="1 - erf(x), without cancellation.", namespace="special",
 )
+def _sigmoid_reference(x: np.ndarray) -> np.ndarray:
+    """SciPy's takes no complex numbers."""
+    found: np.ndarray = 1 / (1 + np.exp(-x)) if x.dtype.kind == "c" else from_scipy("expit")(x)
+    return found
+
+
 sigmoid = unary(
-    "sigmoid", grad=lambda g, y, x: g * y * (1 - y), ref=from_scipy("expit"), cost=12, vector="exponential",
+    "sigmoid", grad=lambda g, y, x: g * y * (1 - y), ref=_sigmoid_reference, cost=12, vector="exponential",
     cuda="{t}(1) / ({t}(1) + math.exp(-{0}))", doc="1 / (1 + exp(-x)).",
     namespace="nn.functional", aliases=("special.expit",),
 )

@@ -229,3 +229,9 @@ def test_each_matrix_may_have_its_tolerance(tolerances):
         found.append((library.linalg.matrix_rank(x, **given), library.linalg.pinv(x, **given)))
     assert found[0][0].tolist() == found[1][0].tolist()
     assert_close(found[0][1], found[1][1])
+
+
+def test_sigmoids_of_complex_numbers_without_kernels():
+    with genesis.eager():
+        ours = genesis.sigmoid(genesis.tensor([1 + 2j, -0.5j]))
+    assert_close(ours, torch.sigmoid(torch.tensor([1 + 2j, -0.5j])))
