@@ -12,7 +12,13 @@ from tests.ops import arranging, elementwise, linear_algebra, margins, number_th
 from tests.ops.arguments import Sample, indices, values
 
 # Rows that other rows and methods are made of, tested through those.
+TRANSFORMS = {inverse + kind + axes for inverse in ("", "i") for kind in ("fft", "rfft", "hfft") for axes in ("", "2", "n")}
+COMPLEX = {
+    *TRANSFORMS, "stft", "istft", "eig", "eigvals", "complex", "conjugates", "real_parts", "imaginary_parts", "part_at",
+    "put_part", "view_as_complex", "view_as_real",
+}
 INTERNAL = {
+    *COMPLEX,
     "view_at", "put", "to_dtype", "stop_gradient", "with_value", "index", "index_put", "uniform", "normal", "randint",
     "dropout", "full", "arange", "slice", "subscript", "sgd_update", "adam_update", "clip_to_norm", "clip_to_value", "clone",
     "unscale", "optimization_barrier",
@@ -274,6 +280,7 @@ NOT_DIFFERENTIATED = {
     **dict.fromkeys(("gcd", "lcm", "one_hot"), "takes integers alone"),
     "muon_update": "computes in bfloat16: see tests/optim",
     "with_value": "its gradient is that of another value, by design",
+    **dict.fromkeys(COMPLEX, "of complex numbers: see tests/tensor/test_complex.py, tests/library/test_fourier.py"),
     "uniform": "random", "normal": "random", "randint": "random",
     **dict.fromkeys(("standard_gamma", "standard_beta", "dirichlet", "von_mises", "poisson", "binomial"),
                     "random: see tests/distributions/test_gradients.py"),
