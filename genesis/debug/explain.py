@@ -14,6 +14,7 @@ from genesis.debug.program import lines_of, refused_by
 from genesis.execution.flush import FLUSH_HOOKS, flush_all
 from genesis.execution.plan import Plan
 from genesis.ir.annotations import AnyFunction, Tree
+from genesis.tensor.call_modes import OVERRIDES
 from genesis.tracing.trace import Trace
 
 RUNS = 3
@@ -52,7 +53,9 @@ class Explanation:
         self.splits = [program.line for program in recorder.programs[:-1]]
         self.slots = entry.slots
         self.guards = list(dict.fromkeys(entry.labels))
-        self.refusals = recorder.refusals
+        self.refusals = [*recorder.refusals]
+        if OVERRIDES:
+            self.refusals.append(f"calls go elsewhere first, to {', '.join(sorted(OVERRIDES))}: nothing is replayed meanwhile")
         self.missed = compiled.missed
         self.entries = len(compiled.entries)
         self.replays = sum(entry.replays for entry in compiled.entries)

@@ -9,6 +9,7 @@ import genesis
 from genesis import nn, optim
 from genesis.debug import explain
 from genesis.nn import functional as F
+from genesis.tensor.call_modes import FunctionMode
 
 HERE = os.path.basename(__file__)
 
@@ -107,6 +108,13 @@ def test_explain_names_what_differed_when_a_call_was_recorded_anew():
     with genesis.no_grad():
         compiled(X)
     assert "mode" in compiled.missed
+
+
+def test_explain_says_that_calls_go_elsewhere_first():
+    compiled = genesis.compile(lambda x: x * 2)
+    with FunctionMode():
+        assert "nothing is replayed meanwhile" in repr(explain(compiled, X))
+    assert not explain(compiled, X).refusals
 
 
 def test_numbers_that_are_read_to_be_returned_are_replayed():
