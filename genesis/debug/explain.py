@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from genesis.capture.compiled import Compiled
 from genesis.capture.record.recorder import Recorder
+from genesis.capture.record.records import Refusal
 from genesis.capture.record.traced_call import record
 from genesis.capture.replay.entry import Entry
 from genesis.debug.costs import ProgramCost, cost_of, seconds_of
@@ -55,7 +56,8 @@ class Explanation:
         self.guards = list(dict.fromkeys(entry.labels))
         self.refusals = [*recorder.refusals]
         if OVERRIDES:
-            self.refusals.append(f"calls go elsewhere first, to {', '.join(sorted(OVERRIDES))}: nothing is replayed meanwhile")
+            reason = f"calls go elsewhere first, to {', '.join(sorted(OVERRIDES))}: nothing is replayed meanwhile"
+            self.refusals.append(Refusal(reason, None))
         self.missed = compiled.missed
         self.entries = len(compiled.entries)
         self.replays = sum(entry.replays for entry in compiled.entries)
