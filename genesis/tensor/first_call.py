@@ -9,7 +9,7 @@ import numpy as np
 from genesis.ir.annotations import Attributes
 from genesis.ir.dtypes import as_dtype, dtype_of_scalar, refuse_stored
 from genesis.ir.errors import PLAIN, also_runtime_error
-from genesis.ir.graph import Graph
+from genesis.ir.graph import Graph, Value
 from genesis.ops.autocast import recast
 from genesis.ops.complex_numbers import TAKES_COMPLEX, refuse_complex
 from genesis.ops.layout import LAYOUT_RULES
@@ -53,7 +53,7 @@ def defined(trace: Trace, operation: Operation, arguments: CallArguments, attrib
         start = len(graph)
         result = operation.define(*values, **chosen)
         refuse_complex(operation.name, graph.nodes, start)
-        return result
+        return result if operation.is_view or operation.name in _MOVES else _apart(result, values)
 
     try:
         step = trace.advance(key, unwatched(build), grad=grad)
@@ -73,6 +73,17 @@ def _refuse_complex(name: str, arguments: CallArguments) -> None:
         return
     if any(tensor.dtype.is_complex for tensor in tensors_in(arguments)) or any(isinstance(a, complex) for a in arguments):
         raise TypeError(f"{name}: takes real numbers, got complex ones; take their real or imag, abs() or angle()")
+
+
+def _apart(result: Any, values: list[Any]) -> Any:
+    """A definition's result, copied where it is an operand without axes, which a sort or a sum along one leaves as it is."""
+    if isinstance(result, Value):
+        given = not result.shape and any(isinstance(value, Value) and value.index == result.index for value in values)
+        return result.graph.add("clone", (result,), (), result.dtype) if given else result
+    if isinstance(result, tuple) and not any(value is result for value in values):
+        parts = [_apart(part, values) for part in result]
+        return type(result)(*parts) if hasattr(result, "_fields") else tuple(parts)
+    return result
 
 
 def reads_numbers(operation: Operation, arguments: CallArguments, attributes: Attributes | None) -> bool:

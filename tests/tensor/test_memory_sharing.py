@@ -355,3 +355,14 @@ def test_a_storage_without_views_ends_when_data_is_replaced():
     x.tolist()
     gc.collect()
     assert former() is None
+
+
+@pytest.mark.parametrize(
+    "name", ["cumsum", "cumprod", "logcumsumexp", "sort", "cummax", "max", "kthvalue", "topk", "roll", "msort"])
+def test_a_result_without_axes_is_no_other_name_of_the_operand(name):
+    x = genesis.ones(4).sum()
+    found = getattr(x, name)(*{"kthvalue": (1, 0), "topk": (1,), "roll": (1, 0), "msort": ()}.get(name, (0,)))
+    y = found[0] if isinstance(found, tuple) else found
+    y.numpy()
+    x.numpy()[...] = 7
+    assert y.item() == 4
