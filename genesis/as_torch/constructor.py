@@ -13,7 +13,7 @@ from genesis.ir.dtypes import get_default_dtype
 from genesis.ir.replayable import replayable, replayable_module
 from genesis.nn.parameter import Parameter
 from genesis.pytree import map_tree
-from genesis.tensor.call_modes import asking, asking_none, switch
+from genesis.tensor.call_modes import ask, asking_none
 from genesis.tensor.handle import Tensor, spreads
 from genesis.tensor.views import detach
 
@@ -59,8 +59,7 @@ def derive_classes() -> None:
     def derived(cls: type[Tensor], **options: Any) -> None:
         own = vars(cls).get("__torch_function__")
         if own is not None and getattr(own, "__func__", own) is not asked_plainly.__func__:
-            asking.add(cls)
-            switch(f"(class {cls.__module__}.{cls.__qualname__})", True)
+            ask(cls)
         if issubclass(cls, Parameter):
             return
         cls._result_class = cls

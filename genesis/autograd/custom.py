@@ -88,6 +88,10 @@ class Deferred(NamedTuple):
     gradients: Callable[[], Gradients]
 
 
+def _ended(*gradients: object) -> None:
+    """The backward of a call whose graph is gone: the pass that would ask for it is refused before."""
+
+
 class CustomCall:
     """A call of a custom Function in a trace: its results, where their gradient goes, and what it saved."""
 
@@ -121,6 +125,10 @@ class CustomCall:
     def release(self) -> None:
         """Forget what was saved."""
         self.saved = None
+
+    def end(self) -> None:
+        """Forget all that only a backward needs, which cannot come any more."""
+        self.saved, self.context, self.backward = None, Context(), _ended
 
     def gradients(self, gradients: Gradients, source: Trace) -> list[Tensor | None] | Deferred:
         """The gradients of the arguments, as the user's `backward` computes them from those of the results."""

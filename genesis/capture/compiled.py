@@ -18,7 +18,7 @@ from genesis.ir.annotations import AnyFunction, Attributes
 from genesis.ir.replayable import replayable
 from genesis.nn.module import Module
 from genesis.runtime.devices import seen_devices
-from genesis.tensor.call_modes import OVERRIDES
+from genesis.tensor.call_modes import REPLACING
 from genesis.tracing.state import thread_state
 from genesis.tracing.trace import BUSY, LOCK, critical
 
@@ -57,7 +57,7 @@ class Compiled:
     @replayable
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         state = thread_state
-        if state.recorder is not None or state.eager or state.deferred or OVERRIDES or observers():
+        if state.recorder is not None or state.eager or state.deferred or REPLACING or observers():
             return self.function(*args, **kwargs)
         if state.multi_device:  # what is pending on other devices too
             flush_all()

@@ -15,7 +15,7 @@ from genesis.debug.program import lines_of, refused_by
 from genesis.execution.flush import FLUSH_HOOKS, flush_all
 from genesis.execution.plan import Plan
 from genesis.ir.annotations import AnyFunction, Tree
-from genesis.tensor.call_modes import OVERRIDES
+from genesis.tensor.call_modes import REPLACING
 from genesis.tracing.trace import Trace
 
 RUNS = 3
@@ -55,8 +55,8 @@ class Explanation:
         self.slots = entry.slots
         self.guards = list(dict.fromkeys(entry.labels))
         self.refusals = [*recorder.refusals]
-        if OVERRIDES:
-            reason = f"calls go elsewhere first, to {', '.join(sorted(OVERRIDES))}: nothing is replayed meanwhile"
+        if REPLACING:
+            reason = f"calls go elsewhere first, to {', '.join(sorted(REPLACING))}: nothing is replayed meanwhile"
             self.refusals.append(Refusal(reason, None))
         self.missed = compiled.missed
         self.entries = len(compiled.entries)

@@ -94,7 +94,7 @@ def find_plan(trace: Trace, handles: Sequence[Array]) -> Plan:
     """The plan that computes `handles` where the trace ends: the one that ran there last time, or a new one."""
     threads = get_num_threads()
     outputs = tuple(dict.fromkeys(map(_index, handles)))
-    key = (outputs, threads, trace.device.memory, len(trace.released))  # devices that share memory share plans
+    key = (outputs, threads, trace.device.memory, frozenset(trace.released))  # devices that share memory share plans
     plans = trace.step.plans
     plan: Plan | None = plan_cache.get(plans, key)
     if plan is None:

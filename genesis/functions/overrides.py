@@ -18,6 +18,7 @@ from genesis.tensor.call_modes import OVERRIDES, PUBLIC, asked_class, asking, ru
 from genesis.tensor.dispatch import call
 from genesis.tensor.handle import Tensor, method
 from genesis.tensor.out import into
+from genesis.tracing.recording_hooks import refuse
 
 F = TypeVar("F", bound=AnyFunction)
 NUMPY_NAMES = {"axis": "dim", "keepdims": "keepdim"}  # of arguments of every function
@@ -37,6 +38,7 @@ def routed(name: str, builtin: AnyFunction, args: Sequence[Any], kwargs: Options
         finally:
             modes.append(mode)
     if asking and not running.plain and (kind := asked_class([*args, *kwargs.values()])) is not None:
+        refuse(f"calls with a tensor of {kind.__qualname__} go to its `__torch_function__`")
         return kind.__torch_function__(PUBLIC[0](name), (kind,), tuple(args), kwargs)
     function = OVERRIDES.get(name)
     if function is None or name in running.names:

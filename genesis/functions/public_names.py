@@ -13,7 +13,7 @@ from genesis.ir.annotations import AnyFunction
 from genesis.ir.errors import ArgumentError
 from genesis.ir.replayable import replayable_module
 from genesis.ops.registry import OPERATIONS, Operation, names_in, row_at
-from genesis.tensor.call_modes import OVERRIDES
+from genesis.tensor.call_modes import replace, replace_no_more
 from genesis.tensor.handle import Tensor
 
 _registered: set[str] = set()  # operations of the user's
@@ -85,12 +85,12 @@ def register_function(name: str, function: AnyFunction) -> None:
     """
     if name not in OVERRIDABLE and (name not in OPERATIONS or not OPERATIONS[name].public):
         raise ArgumentError(f"register_function: {name!r} is no operation of genesis; register_operation adds a new one")
-    OVERRIDES[name] = _callable("register_function", name, function)
+    replace(name, _callable("register_function", name, function))
 
 
 def unregister_function(name: str) -> None:
     """Undo `register_function`. Raises ValueError if nothing is registered under `name`."""
-    if OVERRIDES.pop(name, None) is None:
+    if not replace_no_more(name):
         raise ArgumentError(f"unregister_function: nothing is registered under {name!r}")
 
 

@@ -12,7 +12,8 @@ from typing import Any
 
 from genesis.ir.annotations import AnyFunction, Options
 
-OVERRIDES: dict[str, AnyFunction] = {}  # for all threads: by the names of operations, and switches
+OVERRIDES: dict[str, AnyFunction] = {}  # for all threads: by the names of operations, and what has every call come here
+REPLACING: set[str] = set()  # of those names, the ones that may take the place of any call: nothing is replayed meanwhile
 
 
 class _Running(threading.local):
@@ -23,22 +24,41 @@ class _Running(threading.local):
 
 
 running = _Running()
+asking: set[type] = set()  # classes of tensors whose `__torch_function__` takes the place of calls with them
 _lock = threading.Lock()
-_switches = dict[str, int]()  # what has every call come here, and how often it was switched on
+_entered = 0  # modes, in all threads
 
 
-def switch(name: str, on: bool) -> None:
-    """Have every call of a function of Tensors come here, or no longer. OVERRIDES has the switch, which is no operation's."""
+def replace(name: str, function: AnyFunction) -> None:
+    """Have `function` take the place of the operation `name`."""
+    OVERRIDES[name] = function
+    REPLACING.add(name)
+
+
+def replace_no_more(name: str) -> bool:
+    """Undo `replace`; whether there was anything to undo."""
+    REPLACING.discard(name)
+    return OVERRIDES.pop(name, None) is not None
+
+
+def ask(kind: type) -> None:
+    """Have every call with a tensor of this class go to its `__torch_function__`."""
+    asking.add(kind)
+    OVERRIDES["(classes)"] = _never
+
+
+def _count_modes(more: int) -> None:
+    global _entered
     with _lock:
-        count = _switches[name] = _switches.get(name, 0) + (1 if on else -1)
-        if count:
-            OVERRIDES[name] = _never
+        _entered += more
+        if _entered:
+            replace("(modes)", _never)
         else:
-            OVERRIDES.pop(name, None)
+            replace_no_more("(modes)")
 
 
 def _never(*args: Any) -> None:
-    raise AssertionError("a switch is called")
+    raise AssertionError("no operation has this name")
 
 
 class FunctionMode:
@@ -53,16 +73,13 @@ class FunctionMode:
         return function(*args, **kwargs)
 
     def __enter__(self) -> FunctionMode:
-        switch("(modes)", True)
+        _count_modes(1)
         running.modes.append(self)
         return self
 
     def __exit__(self, *problem: object) -> None:
         running.modes.remove(self)
-        switch("(modes)", False)
-
-
-asking: set[type] = set()  # classes of tensors whose `__torch_function__` takes the place of calls with them
+        _count_modes(-1)
 
 
 @contextlib.contextmanager

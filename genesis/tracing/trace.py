@@ -142,8 +142,12 @@ class Trace:
         self.closed = self.done = True
 
     def free_graph(self) -> None:
-        """After the end: nothing was saved, so no backward can come any more."""
-        self.backward, self.input_at = FREED, {}
+        """After the end: nothing was saved, so no backward can come any more. `grad_fn` still tells of custom calls."""
+        customs, self.backward, self.input_at = self.backward.custom_calls, FREED, {}
+        if customs:
+            for custom in customs.values():
+                custom.end()
+            self.backward_state().custom_calls = customs
 
     def clear_recording(self) -> None:
         """After the end: drop what only an open trace needs."""

@@ -79,3 +79,44 @@ def test_modes_and_classes_are_asked_as_in_pytorch(tmp_path):
     with contextlib.redirect_stdout(printed):
         exec(textwrap.dedent(SCRIPT), {"__name__": "script"})
     assert run(SCRIPT, tmp_path=tmp_path) == printed.getvalue()
+
+
+def test_a_class_that_is_asked_leaves_replays_of_other_calls_alone(tmp_path):
+    printed = run("""
+        import torch, genesis
+
+        class Asked(torch.Tensor):
+            asked = 0
+
+            @classmethod
+            def __torch_function__(cls, func, types, args=(), kwargs=None):
+                Asked.asked += 1
+                return super().__torch_function__(func, types, args, kwargs)
+
+        class Scaled(torch.Tensor):
+            pass
+
+        x = torch.ones(3)
+        asked = x.as_subclass(Asked)
+
+        @torch.compile
+        def double(x):
+            return x * 2
+
+        @torch.compile
+        def met_within(x):
+            return x * asked
+
+        for given in (x, asked, x.as_subclass(Scaled), asked, x):
+            for _ in range(4):
+                result = double(given)
+            print(type(result).__name__, result.sum().item())
+        print(Asked.asked, genesis.debug.explain(double, x).replays > 0, genesis.debug.explain(double, x).refusals)
+        before = Asked.asked
+        for _ in range(5):
+            met_within(x)
+        print(Asked.asked - before, genesis.debug.explain(met_within, x).refusals[0].reason)
+    """, tmp_path=tmp_path)
+    assert printed.splitlines() == [
+        "Tensor 6.0", "Asked 6.0", "Scaled 6.0", "Asked 6.0", "Tensor 6.0", "10 True []",
+        "5 calls with a tensor of Asked go to its `__torch_function__`"]

@@ -440,3 +440,21 @@ def test_a_leaf_that_was_frozen_after_its_use_takes_no_gradient(wrap):
         w.requires_grad_(not frozen)
         y.backward()
         assert (w.grad is None, v.grad.tolist()) == (frozen, [1, 1, 1])
+
+
+def test_which_of_two_graphs_is_released_decides_what_can_be_derived_again():
+    def outcome(lib, first_retained):
+        x, v, w = [lib.tensor([row, [0.5, 1.0]], requires_grad=True) for row in ([1.0, 2.0], [0.3, 0.4], [0.5, 0.6])]
+        one, other = ((x @ v).exp() * 0.01).sum(), ((x @ w).exp() * 0.01).sum()
+        first, = lib.autograd.grad(one, x, retain_graph=first_retained)
+        second, = lib.autograd.grad(other, x, retain_graph=not first_retained)
+        del other
+        first.tolist(), second.tolist()
+        try:
+            one.backward(retain_graph=True)
+        except RuntimeError:
+            return "released"
+        return [round(value, 5) for value in x.grad.flatten().tolist()]
+
+    for first_retained in (False, True):  # the first plan keeps nothing for the graph that the second needs
+        assert outcome(genesis, first_retained) == outcome(torch, first_retained)

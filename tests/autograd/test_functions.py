@@ -389,3 +389,29 @@ def test_what_to_save_may_be_said_apart():
         return x.grad.tolist()
 
     assert power(genesis) == power(torch)
+
+
+def test_a_custom_function_keeps_its_name_when_its_graph_is_gone():
+    class Twice(genesis.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            return x * 2
+
+        @staticmethod
+        def backward(ctx, grad):
+            return grad * 2
+
+    x = genesis.ones(3, requires_grad=True)
+    y = Twice.apply(x)
+    loss = (y * y).sum()
+    for _ in range(2):  # the second in one trace computes it
+        other = (x * 3).sum()
+        other.backward()
+    loss.backward()
+    x.grad.tolist()
+    assert repr(y.grad_fn) == "<TwiceBackward>" and repr(y.grad_fn.next_functions) == "((<AccumulateGrad>, 0),)"
+    with pytest.raises(RuntimeError, match="released this graph"):
+        genesis.autograd.grad(loss, y)
+    with pytest.raises(RuntimeError, match="released this graph"):
+        loss.backward()

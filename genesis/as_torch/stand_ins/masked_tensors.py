@@ -10,7 +10,7 @@ import numpy as np
 import genesis
 from genesis import masked
 from genesis.ir.annotations import AnyFunction
-from genesis.tensor.call_modes import asking, asking_none, switch
+from genesis.tensor.call_modes import ask, asking_none
 from genesis.tensor.handle import Tensor
 
 REDUCTIONS = {"sum", "mean", "prod", "amax", "amin", "argmax", "argmin", "var", "std"}
@@ -132,14 +132,11 @@ def _lines(values: np.ndarray, depth: int) -> str:
     return f"{space}[\n" + ",\n".join(_lines(row, depth + 1) for row in values) + f"\n{space}]"
 
 
-_asked: list[bool] = []
-
-
 def masked_tensor(data: Tensor, mask: Tensor, requires_grad: bool = False) -> MaskedTensor:
     """A tensor with a mask: bools of the same shape. Raises ValueError for another shape, TypeError for another dtype of it.
 
-    It is a leaf of its own, which `requires_grad` or not. From the first one on, functions of tensors ask what they are
-    given, and compiled functions are called, not replayed.
+    It is a leaf of its own, which `requires_grad` or not. What `genesis.compile` made of a function that meets one is called
+    each time.
     """
     if data.ndim != mask.ndim:
         raise ValueError("data.dim() must equal mask.dim()")
@@ -147,10 +144,7 @@ def masked_tensor(data: Tensor, mask: Tensor, requires_grad: bool = False) -> Ma
         raise ValueError("data.size() must equal mask.size()")
     if mask.dtype is not genesis.bool:
         raise TypeError(f"mask must be a tensor of bools, got {mask.dtype.name}")
-    if not _asked:  # from the first one on, calls ask their arguments
-        _asked.append(True)
-        asking.add(MaskedTensor)
-        switch("(class MaskedTensor)", True)
+    ask(MaskedTensor)  # from the first one on, calls look at the classes of their arguments
     made = _masked(data.detach().clone(), mask.detach().clone())
     made.requires_grad_(requires_grad)
     return made
