@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from genesis.ir.annotations import Extents, Options
-from genesis.ir.dtypes import DType, dtype_of_scalar, float64, from_numpy_dtype, get_default_dtype, int64
-from genesis.ir.errors import ArgumentError
+from genesis.ir.dtypes import DType, complex128, dtype_of_scalar, float64, from_numpy_dtype, get_default_dtype, int64
+from genesis.ir.errors import ArgumentError, ArgumentTypeError
 from genesis.ir.replayable import replayable_module
 from genesis.ops.registry import OPERATIONS
 from genesis.runtime.devices import DeviceLike, device_of
@@ -263,22 +263,31 @@ def arange(
     place = device_of(device)
     if end is None:
         start, end = 0, start
-    start, end, step = (v.item() if isinstance(v, Tensor | np.generic) else v for v in (start, end, step))
-    if step == 0 or (end - start) * step < 0:
-        raise ArgumentError(f"arange: step {step} does not lead from {start} to {end}")
+    low, high, by = (_real_number("arange", v) for v in (start, end, step))
+    if by == 0 or (high - low) * by < 0:
+        raise ArgumentError(f"arange: step {by} does not lead from {low} to {high}")
     if dtype is None:
-        whole = builtins.all(isinstance(v, int) for v in (start, end, step))
+        whole = builtins.all(isinstance(v, int) for v in (low, high, by))
         dtype = int64 if whole else get_default_dtype()
-    count = max(0, math.ceil((end - start) / step))
-    result = call_on(place, OPERATIONS["arange"], (start, step, count, dtype))
+    count = max(0, math.ceil((high - low) / by))
+    result = call_on(place, OPERATIONS["arange"], (low, by, count, dtype))
     return result.requires_grad_() if requires_grad else result
+
+
+def _real_number(name: str, number: Operand) -> Any:
+    """The number, which may stand in a tensor; raises TypeError for a complex one."""
+    number = number.item() if isinstance(number, Tensor | np.generic) else number
+    if isinstance(number, complex):
+        raise ArgumentTypeError(f"{name}: wants real numbers, got {number}")
+    return number
 
 
 @takes_out
 def linspace(
-    start: float, end: float, steps: int, *, dtype: DType | None = None, device: DeviceLike = None, requires_grad: bool = False
+    start: complex, end: complex, steps: int, *, dtype: DType | None = None, device: DeviceLike = None,
+    requires_grad: bool = False,
 ) -> Tensor:
-    """`steps` numbers from `start` to `end`, both included, at even distances.
+    """`steps` numbers from `start` to `end`, both included, at even distances; complex ones if an end or `dtype` is.
 
     >>> genesis.linspace(0, 1, 5)
     tensor([0.0000, 0.2500, 0.5000, 0.7500, 1.0000])
@@ -286,32 +295,45 @@ def linspace(
     if steps < 0:
         raise ArgumentError(f"linspace: steps must not be negative, got {steps}")
     if isinstance(start, Tensor) or isinstance(end, Tensor):
-        return _between(start, end, steps).to(dtype=dtype or get_default_dtype(), device=device).requires_grad_(requires_grad)
-    values = np.linspace(float(start), float(end), steps)
-    return from_data(values, dtype or get_default_dtype(), requires_grad, device)
+        return _rounded("linspace", _between(start, end, steps), dtype, device, requires_grad)
+    values = np.linspace(start, end, steps)
+    return from_data(values, _dtype_of_ends("linspace", values.dtype.kind == "c", dtype), requires_grad, device)
 
 
-def _between(start: Tensor | float, end: Tensor | float, steps: int) -> Tensor:
-    """`linspace` of ends that are tensors of no axes, in float64: they are not looked at."""
+def _dtype_of_ends(name: str, is_complex: bool, dtype: DType | None) -> DType:
+    """`dtype`, or the default one; raises TypeError for real numbers between complex ends."""
+    found = dtype or (get_default_dtype().complex if is_complex else get_default_dtype())
+    if is_complex and not found.is_complex:
+        raise ArgumentTypeError(f"{name}: the ends are complex, and dtype is {found.name}; want complex64 or complex128")
+    return found
+
+
+def _rounded(name: str, numbers: Tensor, dtype: DType | None, device: DeviceLike, requires_grad: bool) -> Tensor:
+    dtype = _dtype_of_ends(name, numbers.dtype.is_complex, dtype)
+    return numbers.to(dtype=dtype, device=device).requires_grad_(requires_grad)
+
+
+def _between(start: Tensor | complex, end: Tensor | complex, steps: int) -> Tensor:
+    """`linspace` of ends that are tensors of no axes, in float64 or complex128: they are not looked at."""
     for x in (start, end):
         if isinstance(x, Tensor) and x.ndim:
             raise ArgumentError(f"linspace: an end has shape {x.shape}; want a number or a tensor of no axes")
-    low, high = (x.detach().to(dtype=float64) if isinstance(x, Tensor) else x for x in (start, end))
+    low, high = (x.detach().to(dtype=complex128 if x.dtype.is_complex else float64) if isinstance(x, Tensor) else x
+                 for x in (start, end))
     place = next(x.device for x in (start, end) if isinstance(x, Tensor))
     return low + (high - low) * (arange(steps, dtype=float64, device=place) / max(steps - 1, 1))
 
 
 @takes_out
 def logspace(
-    start: float, end: float, steps: int, base: float = 10.0, *, dtype: DType | None = None, device: DeviceLike = None,
+    start: complex, end: complex, steps: int, base: complex = 10.0, *, dtype: DType | None = None, device: DeviceLike = None,
     requires_grad: bool = False,
 ) -> Tensor:
     """`steps` numbers from base**start to base**end, at even ratios."""
     if isinstance(start, Tensor) or isinstance(end, Tensor):
-        found = base ** _between(start, end, steps)
-        return found.to(dtype=dtype or get_default_dtype(), device=device).requires_grad_(requires_grad)
-    values = np.logspace(float(start), float(end), steps, base=base)
-    return from_data(values, dtype or get_default_dtype(), requires_grad, device)
+        return _rounded("logspace", base ** _between(start, end, steps), dtype, device, requires_grad)
+    values = base ** np.linspace(start, end, steps)
+    return from_data(values, _dtype_of_ends("logspace", values.dtype.kind == "c", dtype), requires_grad, device)
 
 
 @takes_out

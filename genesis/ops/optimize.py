@@ -10,6 +10,7 @@ from functools import reduce
 from operator import add, or_
 
 from genesis.ir.graph import Value
+from genesis.ops.complex_values import squared_modulus
 from genesis.ops.elementwise import clamp, isfinite, logical_not, maximum, pow, sqrt
 from genesis.ops.reduction import amax, any, sum
 from genesis.ops.registry import cast, composite, widened
@@ -30,7 +31,7 @@ def clip_to_norm(gradients: Values, max_norm: Scalar, norm_type: float) -> tuple
     if norm_type == float("inf"):
         total = reduce(maximum, [amax(abs(g)) for g in grads])
     else:
-        powers = [sum(g * g if norm_type == 2 else pow(abs(g), norm_type)) for g in grads]
+        powers = [sum(squared_modulus(g) if norm_type == 2 else pow(abs(g), norm_type)) for g in grads]
         total = reduce(add, powers)
         total = sqrt(total) if norm_type == 2 else pow(total, 1 / norm_type)
     scale = clamp(max_norm / (total + 1e-6), max=1.0)

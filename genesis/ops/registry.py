@@ -81,6 +81,7 @@ class Operation:
     public: bool = True
     is_view: bool = False
     keywords: tuple[tuple[str, str], ...] = ()
+    takes_complex: bool = False  # as the rows of `TAKES_COMPLEX` do
 
     def __call__(self, *args: Any, **attrs: Any) -> Any:
         return self.define(*args, **attrs)
@@ -111,7 +112,7 @@ def primitive(name: str, kind: str, **rules: Any) -> Primitive:
 def composite(
     name: str, operands: int | Sequence[int] = 1, *, ref: Reference | None = None, variadic: bool = False,
     static_scalars: bool = False, is_view: bool = False, doc: str | None = None, autocast: Policy | None = None,
-    **names: Unpack[Names],
+    takes_complex: bool = False, **names: Unpack[Names],
 ) -> Callable[[AnyFunction], Operation]:
     """Decorator: a function of Values becomes the operation `name`, which users find where `names` say.
 
@@ -130,7 +131,7 @@ def composite(
             name, define, places, ref, variadic, static_scalars, signature, operand_names, autocast, names.get("method", True),
             names.get("in_place", False), names.get("operator"), names.get("aliases", ()),
             (namespace,) if isinstance(namespace, str) else namespace, names.get("public", True), is_view,
-            tuple(names.get("keywords", {}).items()),
+            tuple(names.get("keywords", {}).items()), takes_complex,
         )
         return row
 

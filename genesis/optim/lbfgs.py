@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+from genesis.functions.methods.complex_numbers import view_as_real
 from genesis.ir.annotations import Options
 from genesis.ir.replayable import replayable_module
 from genesis.ops.registry import OPERATIONS
@@ -103,7 +104,7 @@ class LBFGS(Optimizer):
         def evaluate() -> tuple[Any, Tensor]:
             with recording(True) as again, again:
                 loss = closure()
-            gradients = [p.new_zeros(p.numel()) if p.grad is None else p.grad.reshape(-1) for p in group["params"]]
+            gradients = [numbers_of(p.new_zeros(p.shape) if p.grad is None else p.grad).reshape(-1) for p in group["params"]]
             return loss, detach(call(OPERATIONS["cat"], (gradients,)))
 
         with recording(False) as again, again:
@@ -180,8 +181,8 @@ class LBFGS(Optimizer):
 
     @staticmethod
     def _move(group: Group, direction: Tensor, step: float) -> None:
-        pieces = direction.split([p.numel() for p in group["params"]])
-        for parameter, piece in zip(group["params"], pieces, strict=True):
+        params = [numbers_of(p) for p in group["params"]]
+        for parameter, piece in zip(params, direction.split([p.numel() for p in params]), strict=True):
             parameter.add_(piece.reshape(parameter.shape), alpha=step)
 
     def _load(self, parameter: Tensor, group: Group, saved: Options | None) -> None:
@@ -191,6 +192,11 @@ class LBFGS(Optimizer):
             for key, value in state.items():
                 state[key] = [v.clone() for v in value] if isinstance(value, list) else value
             self.state[parameter] = state
+
+
+def numbers_of(tensor: Tensor) -> Tensor:
+    """The real numbers of a tensor, in its storage: of a complex one, its parts."""
+    return view_as_real(tensor) if tensor.dtype.is_complex else tensor
 
 
 def _greatest(vector: Tensor) -> float:

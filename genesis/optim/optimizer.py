@@ -10,7 +10,7 @@ from genesis.execution.failure import take_back_writes
 from genesis.execution.flush import flush_all
 from genesis.functions.creation import full_like, tensor
 from genesis.ir.annotations import AnyFunction, Arguments, Options, Tree
-from genesis.ir.dtypes import float32
+from genesis.ir.dtypes import DType, float32
 from genesis.ir.errors import ArgumentError
 from genesis.ir.replayable import replayable_module
 from genesis.ops.registry import Operation
@@ -190,7 +190,7 @@ class Optimizer:
             state = self.state[parameter] = {"step": 0}
         for slot in self.slots(group):
             if slot not in state:
-                state[slot] = full_like(parameter, self.first_value(slot, group))
+                state[slot] = full_like(parameter, in_both_parts(self.first_value(slot, group), parameter.dtype))
         return state
 
     def state_dict(self) -> State:
@@ -288,6 +288,11 @@ class Optimizer:
             lines += [f"Parameter Group {number}"]
             lines += [f"    {name}: {value}" for name, value in sorted(group.items()) if name != "params"]
         return "\n".join([*lines, ")"])
+
+
+def in_both_parts(number: float, dtype: DType) -> float | complex:
+    """What each number that a parameter is made of begins with: a complex one is moved as two real ones."""
+    return complex(number, number) if dtype.is_complex else number
 
 
 def _named(members: Sequence[Tree]) -> tuple[list[Tree], list[str]]:

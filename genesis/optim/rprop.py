@@ -10,6 +10,7 @@ from genesis.functions.creation import tensor
 from genesis.ir.replayable import replayable_module
 from genesis.ops.elementwise import clamp, sign, where
 from genesis.optim.declaration import DeclaredOptimizer, Group, Numbers, setting
+from genesis.optim.optimizer import in_both_parts
 from genesis.optim.update_rule import Results, Scalar, Value, descent, update_rule
 from genesis.tensor.handle import Tensor
 from genesis.tracing.recording_hooks import refuse
@@ -58,7 +59,7 @@ class Rprop(DeclaredOptimizer):
         if age == 1 and group["lr"] != self._rates[index]:  # a schedule has begun since: the first steps are as long as it says
             refuse("the size of the first steps changes")
             for parameter in parameters:  # as values that are there, so that the first step runs the program of every step
-                sizes = np.full(parameter.shape, float(group["lr"]), parameter.dtype.numpy)
+                sizes = np.full(parameter.shape, in_both_parts(float(group["lr"]), parameter.dtype), parameter.dtype.numpy)
                 self.state[parameter]["step_size"] = tensor(sizes, device=parameter.device)
         super().update(parameters, group, age)
 

@@ -8,6 +8,7 @@ from functools import wraps
 from itertools import repeat
 
 from genesis.ir.graph import Value
+from genesis.ops.complex_values import complex_value, imag_value, real_value
 from genesis.ops.registry import Operation, cast, composite, widened
 
 Scalar = Value | float  # a number that a schedule may change: it reaches the compiled program as an argument
@@ -23,6 +24,7 @@ def update_rule(rule: Callable[..., Results]) -> Operation:
 
     The operation takes sequences in place of Values (empty for None) and returns all new parameters, then all new values of
     each kind. A step over any number of parameters is thus one call, which lowering fuses into a kernel for each parameter.
+    A complex parameter is moved as two real ones, its parts, and what is kept of it is complex for that.
     """
     kinds = [parameter.annotation for parameter in inspect.signature(rule).parameters.values()]
     tensors = sum([kind.startswith("Value") for kind in kinds])
@@ -32,12 +34,20 @@ def update_rule(rule: Callable[..., Results]) -> Operation:
         lists, settings = arguments[:tensors], arguments[tensors:]
         models: Sequence[Value] = lists[0]  # type: ignore[assignment]
         rows = zip(models, *[values or repeat(None) for values in lists[1:]], strict=False)  # type: ignore[call-overload]
-        updates = [rule(*[v if v is None else widened(v) for v in row], *settings) for row in rows]
+        updates = [_moved(rule, [v if v is None else widened(v) for v in row], settings) for row in rows]
         kinds = zip(*updates, strict=True)
         return tuple([cast(v, p.dtype) for kind in kinds for v, p in zip(kind, models, strict=True) if v is not None])
 
     numbers = [place for place, kind in enumerate(kinds) if kind == "Scalar"]
-    return composite(rule.__name__, numbers, method=False, public=False)(step)
+    return composite(rule.__name__, numbers, takes_complex=True, method=False, public=False)(step)
+
+
+def _moved(rule: Callable[..., Results], row: Sequence[Value | None], settings: Sequence[object]) -> Results:
+    """What `rule` makes of a parameter, or of both parts of a complex one."""
+    if row[0] is None or not row[0].dtype.is_complex:
+        return rule(*row, *settings)
+    x, y = [rule(*[v if v is None else part(v) for v in row], *settings) for part in (real_value, imag_value)]
+    return tuple([None if a is None or b is None else complex_value(a, b) for a, b in zip(x, y, strict=True)])
 
 
 def is_literal(x: Scalar, literal: float) -> bool:

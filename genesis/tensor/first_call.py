@@ -37,7 +37,7 @@ def defined(trace: Trace, operation: Operation, arguments: CallArguments, attrib
     if operation.name not in _MOVES:
         for tensor in tensors_in([*arguments, *(attributes or {}).values()]):
             refuse_stored(operation.name, tensor.dtype)
-    _refuse_complex(operation.name, [*arguments, *(attributes or {}).values()])
+    _refuse_complex(operation, [*arguments, *(attributes or {}).values()])
     operands, tokens = operation.operands, key[2 : 2 + len(arguments)]
     grad, low = key[1] if key[1].__class__ is tuple else (key[1], None)
 
@@ -67,9 +67,10 @@ def defined(trace: Trace, operation: Operation, arguments: CallArguments, attrib
     return step
 
 
-def _refuse_complex(name: str, arguments: CallArguments) -> None:
+def _refuse_complex(operation: Operation, arguments: CallArguments) -> None:
     """TypeError for complex numbers among the arguments of an operation that does not take them."""
-    if name in TAKES_COMPLEX or name in LAYOUT_RULES:
+    name = operation.name
+    if operation.takes_complex or name in TAKES_COMPLEX or name in LAYOUT_RULES:
         return
     if any(tensor.dtype.is_complex for tensor in tensors_in(arguments)) or any(isinstance(a, complex) for a in arguments):
         raise TypeError(f"{name}: takes real numbers, got complex ones; take their real or imag, abs() or angle()")

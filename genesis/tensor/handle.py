@@ -151,7 +151,7 @@ class Tensor(Methods):
 Tensor._result_class = Tensor
 F = TypeVar("F", bound=AnyFunction)
 CallArguments = Sequence[Any]  # tensors, Python numbers, lists of these, and what is static
-Operand = Tensor | bool | int | float | np.generic | np.ndarray  # a tensor, or what becomes one
+Operand = Tensor | bool | int | float | complex | np.generic | np.ndarray  # a tensor, or what becomes one
 spreading: set[type[Tensor]] = set()  # classes, of tensors made so far, whose operations return another than Tensor
 
 

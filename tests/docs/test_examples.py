@@ -25,6 +25,7 @@ SMALL = {
     "mnist_like_digits": ("--epochs", "2", "--copies", "2"),
     "cnn": ("--epochs", "1", "--pictures", "256"),
     "bayes": ("--epochs", "2", "--numbers", "3"),
+    "fourier_neural_operator": ("--epochs", "2", "--fields", "64", "--width", "4"),
     "char_gpt": ("--steps", "4", "--layers", "1", "--width", "32", "--heads", "2", "--sample", "3"),
 }
 
