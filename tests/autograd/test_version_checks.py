@@ -245,3 +245,46 @@ def test_later_calls_write_to_what_the_first_call_saved(later):
         except RuntimeError as error:
             found.append("modified by an inplace" in str(error))
     assert found == [found[0]] * 3
+
+
+def added_to_a_view(y, x):
+    y[1:] += 1
+    return y
+
+
+def multiplied(y, x):
+    y.mul_(x)
+    return y
+
+
+def written_in_a_later_program(y, x):
+    x.add_(x.sum().item() * 0)
+    y.add_(1)
+    return y
+
+
+def unread_by_its_derivation(y, x):
+    (y + 1).mul_(2)
+    return y.add(1).mul_(2)
+
+
+@pytest.mark.parametrize("write", [added_to_a_view, multiplied, written_in_a_later_program, unread_by_its_derivation])
+@pytest.mark.parametrize("before", [lambda lib, p: p.relu(), lambda lib, p: p.exp(), lambda lib, p: p + 1])
+def test_every_call_of_a_function_that_writes_to_what_it_computed(write, before):
+    found = []
+    for lib, wrap in ((torch, None), (genesis, None), (genesis, genesis.compile)):
+        w, x = leaf(lib), lib.ones(2)
+
+        def f(x, w=w, lib=lib):
+            return write(before(lib, w * x), x)
+
+        f = f if wrap is None else wrap(f)
+        found.append([])
+        for _ in range(4):
+            w.grad = None
+            try:
+                f(x).sum().backward()
+                found[-1].append([round(value, 4) for value in w.grad.tolist()])
+            except RuntimeError as error:
+                found[-1].append("modified by an inplace" in str(error))
+    assert found == [found[0]] * 3

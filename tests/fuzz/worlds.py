@@ -121,7 +121,8 @@ class Seen:
             for key, item in items.items():
                 self.see(item, f"{name}.{key}")
         elif not hasattr(value, "step"):
-            self.facts.append((name, (type(value).__name__, repr(value))))
+            number = value + 0.0 if isinstance(value, float) else value  # without the sign of zero, as below
+            self.facts.append((name, (type(value).__name__, repr(number))))
 
     def _tensor(self, value: Any, name: str) -> None:
         try:

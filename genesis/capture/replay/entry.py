@@ -258,6 +258,7 @@ def _number(settings: Sequence[Settings], leaves: Leaves, start: int | None, sou
 def _step(recorder: Recorder, position: int, given: Mapping[InputSource, int]) -> _Step:
     program: Program = recorder.programs[position]
     later = {root for following in recorder.programs[position + 1 :] for root, _ in following.writes}
+    program.replay.seal()
     outputs = {index: k for k, index in enumerate(program.replay.outputs)}
     writes = []
     for root, index in program.writes:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from genesis.execution.plan import Plan
 from genesis.execution.result_pool import Run
 from genesis.runtime.counters import count
-from genesis.tracing.trace import Array, Trace
+from genesis.tracing.trace import Array, Change, Trace
 from genesis.tracing.trie import Step
 
 
@@ -32,6 +32,8 @@ class ReplayProgram:
         self.positions = list(positions)
         self._step: Step = trace.step
         self._lines = trace.lines
+        self._reference = trace.reference
+        self._changed: Mapping[int, Change | None] = trace.changed
         self._released = frozenset(trace.released)  # the plan was made for this: what a backward has freed is not saved
         self.is_single = (
             self.device.memory.is_host and not (plan.keeps or plan.views) and len(plan.segments) == 1
@@ -44,6 +46,10 @@ class ReplayProgram:
             handles = [(spent if node.differentiable else None, index, node)
                        for index, node in zip(self.outputs, nodes, strict=True)]
         self.pool = plan.pool.for_replays(handles)
+
+    def seal(self) -> None:
+        """The call is over: it is not the call that writes over what it computed from here on."""
+        self._changed = dict(self._changed)
 
     def _spent_trace(self) -> Trace:
         """The trace of results whose derivation has been walked."""
@@ -63,6 +69,10 @@ class ReplayProgram:
         if self.plan.keeps:
             trace.input_at = dict(zip(self.positions, inputs, strict=True))
             trace.versions = {i: a.memory.buffer.version for i, a in trace.input_at.items()}  # type: ignore[union-attr]
+            trace.changed = {
+                index: change._replace(trace=trace.reference) if change and change.trace is self._reference else change
+                for index, change in self._changed.items()
+            }
         nodes = self.nodes
         handles = [Array(trace, index, nodes[index]) for index in self.outputs]
         trace.arrays += handles
