@@ -6,9 +6,10 @@ from math import log as ln
 from math import nan
 
 from genesis.distributions import constraints
+from genesis.distributions.declaration import Alternative, formula, formulas, parameter
 from genesis.distributions.distribution import ProbsOrLogits
 from genesis.distributions.exp_family import ExponentialFamily
-from genesis.distributions.utils import Operand, clamp_probs, declared, uniform_inside
+from genesis.distributions.utils import Operand, clamp_probs, uniform_inside
 from genesis.functions.creation import arange
 from genesis.functions.methods.table import functions_of
 from genesis.functions.selection import where
@@ -35,13 +36,11 @@ class Bernoulli(ProbsOrLogits, ExponentialFamily):
     tensor([0.2500, 0.5000])
     """
 
-    arg_constraints = declared(probs=constraints.unit_interval, logits=constraints.real)
+    probs: Alternative = parameter(constraints.unit_interval, default=None)
+    logits: Alternative = parameter(constraints.real, default=None)
     support = constraints.boolean
     has_enumerate_support = True
     _mean_carrier_measure = 0
-
-    def __init__(self, probs: Operand | None = None, logits: Operand | None = None, validate_args: bool | None = None) -> None:
-        self._declare_odds(validate_args, probs, logits)
 
     def sample(self, sample_shape: Extents = ()) -> Tensor:
         shape, p = self._extended_shape(sample_shape), self.probs.detach()
@@ -56,22 +55,15 @@ class Bernoulli(ProbsOrLogits, ExponentialFamily):
     def enumerate_support(self, expand: bool = True) -> Tensor:
         return self._enumerated(arange(2, dtype=self._param.dtype, device=self._param.device), expand)
 
-    @property
-    def mean(self) -> Tensor:
-        return self.probs
+    mean = formula(lambda d: d.probs)
 
     @property
     def mode(self) -> Tensor:
         likely = (self.probs >= 0.5).to(self.probs.dtype)
         return where(self.probs == 0.5, nan, likely)
 
-    @property
-    def variance(self) -> Tensor:
-        return self.probs * (1 - self.probs)
-
-    @property
-    def _natural_params(self) -> tuple[Tensor, ...]:
-        return (logit(self.probs),)
+    variance = formula(lambda d: d.probs * (1 - d.probs))
+    _natural_params = formulas(lambda d: (logit(d.probs),))
 
     def _log_normalizer(self, x: Tensor) -> Tensor:  # type: ignore[override]
         return softplus(x)
@@ -83,7 +75,8 @@ class ContinuousBernoulli(ProbsOrLogits, ExponentialFamily):
     Where p lies within `lims`, series about 1/2 replace expressions that are 0 / 0 there.
     """
 
-    arg_constraints = declared(probs=constraints.unit_interval, logits=constraints.real)
+    probs: Alternative = parameter(constraints.unit_interval, default=None)
+    logits: Alternative = parameter(constraints.real, default=None)
     support = constraints.unit_interval
     has_rsample = True
     _mean_carrier_measure = 0
@@ -93,7 +86,7 @@ class ContinuousBernoulli(ProbsOrLogits, ExponentialFamily):
         validate_args: bool | None = None,
     ) -> None:
         self._lims = lims
-        self._declare_odds(validate_args, probs, logits)
+        self._declare(validate_args, probs=probs, logits=logits)
         if "probs" in vars(self):
             self.probs = clamp_probs(self.probs)
 
@@ -133,19 +126,13 @@ class ContinuousBernoulli(ProbsOrLogits, ExponentialFamily):
         return where(near, 0.5 + (1 / 3 + 16 / 45 * x * x) * x, far)
 
     @property
-    def stddev(self) -> Tensor:
-        return self.variance.sqrt()
-
-    @property
     def variance(self) -> Tensor:
         near, p, x = self._near()
         far = p * (p - 1) / (1 - 2 * p).square() + 1 / ((-p).log1p() - p.log()).square()
         square = x * x
         return where(near, 1 / 12 - (1 / 15 - 128 / 945 * square) * square, far)
 
-    @property
-    def _natural_params(self) -> tuple[Tensor, ...]:
-        return (self.logits,)
+    _natural_params = formulas(lambda d: (d.logits,))
 
     def _log_normalizer(self, x: Tensor) -> Tensor:  # type: ignore[override]
         near = x.abs() < 4 * max(self._lims[1] - 0.5, 0.5 - self._lims[0])
@@ -156,12 +143,12 @@ class ContinuousBernoulli(ProbsOrLogits, ExponentialFamily):
 class Geometric(ProbsOrLogits):
     """The number of failures before the first success, of trials of probability `probs` or log odds `logits`."""
 
-    arg_constraints = declared(probs=constraints.unit_interval, logits=constraints.real)
+    probs: Alternative = parameter(constraints.unit_interval, default=None)
+    logits: Alternative = parameter(constraints.real, default=None)
     support = constraints.nonnegative_integer
 
-    def __init__(self, probs: Operand | None = None, logits: Operand | None = None, validate_args: bool | None = None) -> None:
-        self._declare_odds(validate_args, probs, logits)
-        if probs is not None:
+    def __post_init__(self) -> None:
+        if "probs" in vars(self):
             self._require(lambda: self.probs > 0, "probs must be positive")
 
     def sample(self, sample_shape: Extents = ()) -> Tensor:
@@ -177,17 +164,9 @@ class Geometric(ProbsOrLogits):
     def entropy(self) -> Tensor:
         return (softplus(self.logits) - self.probs * self.logits) / self.probs
 
-    @property
-    def mean(self) -> Tensor:
-        return 1 / self.probs - 1
-
-    @property
-    def mode(self) -> Tensor:
-        return self.probs * 0
-
-    @property
-    def variance(self) -> Tensor:
-        return (1 / self.probs - 1) / self.probs
+    mean = formula(lambda d: 1 / d.probs - 1)
+    mode = formula(lambda d: d.probs * 0)
+    variance = formula(lambda d: (1 / d.probs - 1) / d.probs)
 
 
 replayable_module(__name__)

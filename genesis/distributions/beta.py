@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from genesis.distributions import constraints
+from genesis.distributions.declaration import Parameter, formula, formulas, parameter
 from genesis.distributions.exp_family import ExponentialFamily
 from genesis.distributions.gamma import drawn_by_host
-from genesis.distributions.utils import Operand, declared, derived
+from genesis.distributions.utils import derived
 from genesis.functions.methods.table import functions_of
 from genesis.functions.selection import where
 from genesis.ir.annotations import Extents
@@ -24,16 +25,14 @@ class Dirichlet(ExponentialFamily):
     tensor([0.2500, 0.7500])
     """
 
-    arg_constraints = declared(concentration=constraints.independent(constraints.positive, 1))
+    concentration: Parameter = parameter(constraints.independent(constraints.positive, 1))
     support = constraints.simplex
     has_rsample = True
-    _parameter_axes = declared(concentration=1)
 
     def __init__(self, concentration: Tensor, validate_args: bool | None = None) -> None:
-        self.concentration: Tensor
         if concentration.ndim < 1:
             raise ValueError("Dirichlet: concentration must have one axis at least, got a 0-d tensor")
-        self._declare(validate_args, 1, concentration=concentration)
+        self._declare(validate_args, concentration=concentration)
 
     def rsample(self, sample_shape: Extents = ()) -> Tensor:
         """Shares of gamma numbers, with the gradients of their marginal beta distributions at fixed probabilities."""
@@ -48,9 +47,7 @@ class Dirichlet(ExponentialFamily):
         total, count = a.sum(-1), a.shape[-1]
         return (a.lgamma().sum(-1) - total.lgamma() - (count - total) * total.digamma() - ((a - 1) * a.digamma()).sum(-1))
 
-    @property
-    def mean(self) -> Tensor:
-        return self.concentration / self.concentration.sum(-1, True)
+    mean = formula(lambda d: d.concentration / d.concentration.sum(-1, True))
 
     @property
     def mode(self) -> Tensor:
@@ -64,9 +61,7 @@ class Dirichlet(ExponentialFamily):
         total, a = self.concentration.sum(-1, True), self.concentration
         return a * (total - a) / (total.square() * (total + 1))
 
-    @property
-    def _natural_params(self) -> tuple[Tensor, ...]:
-        return (self.concentration,)
+    _natural_params = formulas(lambda d: (d.concentration,))
 
     def _log_normalizer(self, x: Tensor) -> Tensor:  # type: ignore[override]
         return x.lgamma().sum(-1) - x.sum(-1).lgamma()
@@ -75,14 +70,10 @@ class Dirichlet(ExponentialFamily):
 class Beta(ExponentialFamily):
     """The beta distribution: the density is x^(concentration1 - 1) (1 - x)^(concentration0 - 1), normalized."""
 
-    arg_constraints = declared(concentration1=constraints.positive, concentration0=constraints.positive)
+    concentration1: Parameter = parameter(constraints.positive)
+    concentration0: Parameter = parameter(constraints.positive)
     support = constraints.unit_interval
     has_rsample = True
-
-    def __init__(self, concentration1: Operand, concentration0: Operand, validate_args: bool | None = None) -> None:
-        self.concentration1: Tensor
-        self.concentration0: Tensor
-        self._declare(validate_args, concentration1=concentration1, concentration0=concentration0)
 
     @derived
     def _dirichlet(self) -> Dirichlet:
@@ -106,22 +97,15 @@ class Beta(ExponentialFamily):
         a, b = self.concentration1, self.concentration0
         return self._log_beta() - (a - 1) * a.digamma() - (b - 1) * b.digamma() + (a + b - 2) * (a + b).digamma()
 
-    @property
-    def mean(self) -> Tensor:
-        return self.concentration1 / (self.concentration1 + self.concentration0)
-
-    @property
-    def mode(self) -> Tensor:
-        return self._dirichlet.mode[..., 0]
+    mean = formula(lambda d: d.concentration1 / (d.concentration1 + d.concentration0))
+    mode = formula(lambda d: d._dirichlet.mode[..., 0])
 
     @property
     def variance(self) -> Tensor:
         a, b = self.concentration1, self.concentration0
         return a * b / ((a + b).square() * (a + b + 1))
 
-    @property
-    def _natural_params(self) -> tuple[Tensor, ...]:
-        return self.concentration1, self.concentration0
+    _natural_params = formulas(lambda d: (d.concentration1, d.concentration0))
 
     def _log_normalizer(self, x: Tensor, y: Tensor) -> Tensor:  # type: ignore[override]
         return x.lgamma() + y.lgamma() - (x + y).lgamma()

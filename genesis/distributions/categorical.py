@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from math import nan
-from typing import Any
 
 from genesis.distributions import constraints
+from genesis.distributions.declaration import Alternative, formula, parameter
 from genesis.distributions.distribution import Distribution, ProbsOrLogits
-from genesis.distributions.utils import declared, finfo, joint_shape, sum_rightmost
+from genesis.distributions.utils import finfo, joint_shape, sum_rightmost
 from genesis.functions.creation import arange, eye, full_like, zeros
 from genesis.functions.methods.table import functions_of
 from genesis.functions.selection import where
@@ -23,7 +22,6 @@ from genesis.tracing.state import recording
 __all__ = ["Categorical", "Multinomial", "OneHotCategorical", "OneHotCategoricalStraightThrough"]
 
 (one_hot,) = functions_of("one_hot")
-_ARGUMENTS = declared(probs=constraints.simplex, logits=constraints.real_vector)
 
 
 class Categorical(ProbsOrLogits):
@@ -35,10 +33,10 @@ class Categorical(ProbsOrLogits):
     tensor([0.2500, 0.7500])
     """
 
-    arg_constraints = _ARGUMENTS
+    probs: Alternative = parameter(constraints.simplex, default=None)
+    logits: Alternative = parameter(constraints.real_vector, default=None)
     has_enumerate_support = True
     _is_binary = False
-    _parameter_axes = declared(probs=1, logits=1)
 
     def __init__(self, probs: Tensor | None = None, logits: Tensor | None = None, validate_args: bool | None = None) -> None:
         given = logits if probs is None else probs
@@ -48,7 +46,7 @@ class Categorical(ProbsOrLogits):
             probs = probs / probs.sum(-1, True)
         if logits is not None:
             logits = logits - logits.logsumexp(-1, True)
-        self._declare_odds(validate_args, probs, logits)
+        self._declare(validate_args, probs=probs, logits=logits)
 
     @property
     def _num_events(self) -> int:
@@ -79,49 +77,26 @@ class Categorical(ProbsOrLogits):
     def enumerate_support(self, expand: bool = True) -> Tensor:
         return self._enumerated(arange(self._num_events, dtype=int64, device=self._param.device), expand)
 
-    @property
-    def mean(self) -> Tensor:
-        return self._param[..., 0] * nan
-
-    @property
-    def mode(self) -> Tensor:
-        return self.probs.argmax(-1)
-
-    @property
-    def variance(self) -> Tensor:
-        return self._param[..., 0] * nan
+    mean = variance = formula(lambda d: d._param[..., 0] * nan)
+    mode = formula(lambda d: d.probs.argmax(-1))
 
 
-class _OfCategories(Distribution):
+class OfCategories(Distribution):
     """Distributions that are made of a `Categorical`, whose last axis is the event's."""
 
-    _categorical: Categorical
-    arg_constraints = _ARGUMENTS
+    probs: Alternative = parameter(constraints.simplex, of="_categorical")
+    logits: Alternative = parameter(constraints.real_vector, of="_categorical")
 
     def _declare_categories(self, categorical: Categorical, validate_args: bool | None) -> None:
-        self._categorical = categorical
+        self._categorical: Categorical = categorical
         Distribution.__init__(self, categorical.batch_shape, categorical.param_shape[-1:], validate_args)
 
-    def expand(self, batch_shape: Sequence[int], _instance: Any = None) -> Any:
-        new = self._get_checked_instance(type(self), _instance)
-        vars(new).update(vars(self))
-        new._declare_categories(self._categorical.expand(batch_shape), False)
-        new._validate_args = self._validate_args
-        return new
+    def _expanded(self, batch_shape: tuple[int, ...]) -> dict[str, object]:
+        return {**super()._expanded(batch_shape), "_categorical": self._categorical.expand(batch_shape)}
 
     @property
     def _param(self) -> Tensor:
         return self._categorical._param
-
-    @property
-    def probs(self) -> Tensor:
-        """Probabilities."""
-        return self._categorical.probs
-
-    @property
-    def logits(self) -> Tensor:
-        """Logarithms of probabilities."""
-        return self._categorical.logits
 
     @property
     def param_shape(self) -> Size:
@@ -129,7 +104,7 @@ class _OfCategories(Distribution):
         return self._categorical.param_shape
 
 
-class OneHotCategorical(_OfCategories):
+class OneHotCategorical(OfCategories):
     """Unit vectors, of the entry that a `Categorical` chooses."""
 
     support = constraints.one_hot
@@ -153,17 +128,9 @@ class OneHotCategorical(_OfCategories):
         values = values.reshape(n, *[1] * len(self._batch_shape), n)
         return values.expand(n, *self._batch_shape, n) if expand else values
 
-    @property
-    def mean(self) -> Tensor:
-        return self.probs
-
-    @property
-    def mode(self) -> Tensor:
-        return one_hot(self._categorical.mode, self._event_shape[0]).to(self._param.dtype)
-
-    @property
-    def variance(self) -> Tensor:
-        return self.probs * (1 - self.probs)
+    mean = formula(lambda d: d.probs)
+    mode = formula(lambda d: one_hot(d._categorical.mode, d._event_shape[0]).to(d._param.dtype))
+    variance = formula(lambda d: d.probs * (1 - d.probs))
 
 
 class OneHotCategoricalStraightThrough(OneHotCategorical):
@@ -175,10 +142,8 @@ class OneHotCategoricalStraightThrough(OneHotCategorical):
         return self.sample(sample_shape) + (self.probs - self.probs.detach())
 
 
-class Multinomial(_OfCategories):
+class Multinomial(OfCategories):
     """How often each of n categories is chosen, of `total_count` choices."""
-
-    total_count: int
 
     def __init__(
         self, total_count: int = 1, probs: Tensor | None = None, logits: Tensor | None = None,
@@ -217,13 +182,8 @@ class Multinomial(_OfCategories):
         terms = (ways + counts.xlogy(p) + (n - counts).xlogy(1 - p)).exp() * (counts + 1).lgamma()
         return n * self._categorical.entropy() - factorials[-1] + sum_rightmost(terms.sum(0), 1)
 
-    @property
-    def mean(self) -> Tensor:
-        return self.probs * self.total_count
-
-    @property
-    def variance(self) -> Tensor:
-        return self.total_count * self.probs * (1 - self.probs)
+    mean = formula(lambda d: d.probs * d.total_count)
+    variance = formula(lambda d: d.total_count * d.probs * (1 - d.probs))
 
 
 replayable_module(__name__)

@@ -6,12 +6,10 @@ from math import inf, nan, pi
 from math import log as ln
 
 from genesis.distributions import constraints
+from genesis.distributions.declaration import Parameter, formula, parameter
 from genesis.distributions.distribution import Distribution
+from genesis.distributions.folded import Folded
 from genesis.distributions.gamma import standard_gamma
-from genesis.distributions.normal import folded_log_prob
-from genesis.distributions.transformed_distribution import TransformedDistribution
-from genesis.distributions.transforms import AbsTransform
-from genesis.distributions.utils import Operand, declared
 from genesis.functions.creation import full_like
 from genesis.functions.selection import where
 from genesis.ir.annotations import Extents
@@ -25,14 +23,10 @@ __all__ = ["Cauchy", "HalfCauchy", "StudentT"]
 class Cauchy(Distribution):
     """Cauchy's distribution about `loc`: the quotient of two centred normal numbers, times `scale`."""
 
-    arg_constraints = declared(loc=constraints.real, scale=constraints.positive)
+    loc: Parameter = parameter(constraints.real)
+    scale: Parameter = parameter(constraints.positive)
     support = constraints.real
     has_rsample = True
-
-    def __init__(self, loc: Operand, scale: Operand, validate_args: bool | None = None) -> None:
-        self.loc: Tensor
-        self.scale: Tensor
-        self._declare(validate_args, loc=loc, scale=scale)
 
     def log_prob(self, value: Tensor) -> Tensor:
         z = (self._checked(value) - self.loc) / self.scale
@@ -47,72 +41,26 @@ class Cauchy(Distribution):
     def entropy(self) -> Tensor:
         return ln(4 * pi) + self.scale.log()
 
-    @property
-    def mean(self) -> Tensor:
-        return full_like(self.loc, nan)
-
-    @property
-    def mode(self) -> Tensor:
-        return self.loc
-
-    @property
-    def variance(self) -> Tensor:
-        return full_like(self.loc, inf)
+    mean = formula(lambda d: full_like(d.loc, nan))
+    mode = formula(lambda d: d.loc)
+    variance = formula(lambda d: full_like(d.loc, inf))
 
 
-class HalfCauchy(TransformedDistribution):
+class HalfCauchy(Folded):
     """The size of a number of Cauchy's distribution about 0."""
 
-    arg_constraints = declared(scale=constraints.positive)
-    support = constraints.nonnegative
-    has_rsample = True
-    base_dist: Cauchy
-
-    def __init__(self, scale: Operand, validate_args: bool | None = None) -> None:
-        super().__init__(Cauchy(0, scale, validate_args=False), AbsTransform(), validate_args)
-
-    @property
-    def scale(self) -> Tensor:
-        """The scale of the number with its sign."""
-        return self.base_dist.scale
-
-    @property
-    def mean(self) -> Tensor:
-        return full_like(self.scale, inf)
-
-    @property
-    def mode(self) -> Tensor:
-        return self.scale * 0
-
-    @property
-    def variance(self) -> Tensor:
-        return self.base_dist.variance
-
-    def log_prob(self, value: Tensor) -> Tensor:
-        return folded_log_prob(self, self.base_dist, value)
-
-    def cdf(self, value: Tensor) -> Tensor:
-        return 2 * self.base_dist.cdf(self._checked(value)) - 1
-
-    def icdf(self, value: Tensor) -> Tensor:
-        return self.base_dist.icdf((value + 1) / 2)
-
-    def entropy(self) -> Tensor:
-        return self.base_dist.entropy() - ln(2)
+    whole = Cauchy
+    mean = variance = formula(lambda d: full_like(d.scale, inf))
 
 
 class StudentT(Distribution):
     """Student's distribution of `df` degrees of freedom, times `scale`, about `loc`."""
 
-    arg_constraints = declared(df=constraints.positive, loc=constraints.real, scale=constraints.positive)
+    df: Parameter = parameter(constraints.positive)
+    loc: Parameter = parameter(constraints.real, default=0.0)
+    scale: Parameter = parameter(constraints.positive, default=1.0)
     support = constraints.real
     has_rsample = True
-
-    def __init__(self, df: Operand, loc: Operand = 0.0, scale: Operand = 1.0, validate_args: bool | None = None) -> None:
-        self.df: Tensor
-        self.loc: Tensor
-        self.scale: Tensor
-        self._declare(validate_args, df=df, loc=loc, scale=scale)
 
     def rsample(self, sample_shape: Extents = ()) -> Tensor:
         """A normal number over the root of a mean of squares."""
@@ -131,13 +79,8 @@ class StudentT(Distribution):
         half = 0.5 * (self.df + 1)
         return self.scale.log() + half * (half.digamma() - (0.5 * self.df).digamma()) + self._log_size()
 
-    @property
-    def mean(self) -> Tensor:
-        return where(self.df > 1, self.loc, nan)
-
-    @property
-    def mode(self) -> Tensor:
-        return self.loc
+    mean = formula(lambda d: where(d.df > 1, d.loc, nan))
+    mode = formula(lambda d: d.loc)
 
     @property
     def variance(self) -> Tensor:

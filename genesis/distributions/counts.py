@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from genesis.distributions import constraints
 from genesis.distributions.bernoulli import softplus
+from genesis.distributions.declaration import Alternative, Parameter, formula, formulas, parameter
 from genesis.distributions.distribution import ProbsOrLogits
 from genesis.distributions.exp_family import ExponentialFamily
 from genesis.distributions.gamma import drawn_by_host, standard_gamma
-from genesis.distributions.utils import Operand, declared
 from genesis.functions.creation import arange
 from genesis.functions.selection import where
 from genesis.ir.annotations import Extents
@@ -21,17 +21,12 @@ __all__ = ["Binomial", "NegativeBinomial", "Poisson"]
 class Binomial(ProbsOrLogits):
     """The successes among `total_count` trials of probability `probs` or log odds `logits`."""
 
-    arg_constraints = declared(
-        total_count=constraints.nonnegative_integer, probs=constraints.unit_interval, logits=constraints.real,
-    )
+    total_count: Parameter = parameter(constraints.nonnegative_integer, default=1)
+    probs: Alternative = parameter(constraints.unit_interval, default=None)
+    logits: Alternative = parameter(constraints.real, default=None)
     has_enumerate_support = True
 
-    def __init__(
-        self, total_count: Operand = 1, probs: Operand | None = None, logits: Operand | None = None,
-        validate_args: bool | None = None,
-    ) -> None:
-        self.total_count: Tensor
-        self._declare_odds(validate_args, probs, logits, total_count=total_count)
+    def __post_init__(self) -> None:
         self.total_count = self.total_count.to(self._param.dtype)
 
     @constraints.dependent_property(is_discrete=True, event_dim=0)
@@ -63,34 +58,20 @@ class Binomial(ProbsOrLogits):
         most = self._common_count("enumerate_support")
         return self._enumerated(arange(most + 1, dtype=self._param.dtype, device=self._param.device), expand)
 
-    @property
-    def mean(self) -> Tensor:
-        return self.total_count * self.probs
-
-    @property
-    def mode(self) -> Tensor:
-        return ((self.total_count + 1) * self.probs).floor().minimum(self.total_count)
-
-    @property
-    def variance(self) -> Tensor:
-        return self.total_count * self.probs * (1 - self.probs)
+    mean = formula(lambda d: d.total_count * d.probs)
+    mode = formula(lambda d: ((d.total_count + 1) * d.probs).floor().minimum(d.total_count))
+    variance = formula(lambda d: d.total_count * d.probs * (1 - d.probs))
 
 
 class NegativeBinomial(ProbsOrLogits):
     """The successes, of probability `probs` or log odds `logits`, before `total_count` failures."""
 
-    arg_constraints = declared(
-        total_count=constraints.greater_than_eq(0), probs=constraints.half_open_interval(0.0, 1.0),
-        logits=constraints.real,
-    )
+    total_count: Parameter = parameter(constraints.greater_than_eq(0))
+    probs: Alternative = parameter(constraints.half_open_interval(0.0, 1.0), default=None)
+    logits: Alternative = parameter(constraints.real, default=None)
     support = constraints.nonnegative_integer
 
-    def __init__(
-        self, total_count: Operand, probs: Operand | None = None, logits: Operand | None = None,
-        validate_args: bool | None = None,
-    ) -> None:
-        self.total_count: Tensor
-        self._declare_odds(validate_args, probs, logits, total_count=total_count)
+    def __post_init__(self) -> None:
         self.total_count = self.total_count.to(self._param.dtype)
 
     def sample(self, sample_shape: Extents = ()) -> Tensor:
@@ -104,17 +85,9 @@ class NegativeBinomial(ProbsOrLogits):
         ways = where(n + value == 0, 0, ways)
         return ways - n * softplus(logits) - value * softplus(-logits)
 
-    @property
-    def mean(self) -> Tensor:
-        return self.total_count * self.logits.exp()
-
-    @property
-    def mode(self) -> Tensor:
-        return ((self.total_count - 1) * self.logits.exp()).floor().clamp(min=0)
-
-    @property
-    def variance(self) -> Tensor:
-        return self.mean / (-self.logits).sigmoid()
+    mean = formula(lambda d: d.total_count * d.logits.exp())
+    mode = formula(lambda d: ((d.total_count - 1) * d.logits.exp()).floor().clamp(min=0))
+    variance = formula(lambda d: d.mean / (-d.logits).sigmoid())
 
 
 class Poisson(ExponentialFamily):
@@ -124,12 +97,8 @@ class Poisson(ExponentialFamily):
     tensor([0.1353, 0.2707])
     """
 
-    arg_constraints = declared(rate=constraints.nonnegative)
+    rate: Parameter = parameter(constraints.nonnegative)
     support = constraints.nonnegative_integer
-
-    def __init__(self, rate: Operand, validate_args: bool | None = None) -> None:
-        self.rate: Tensor
-        self._declare(validate_args, rate=rate)
 
     def sample(self, sample_shape: Extents = ()) -> Tensor:
         shape = self._extended_shape(sample_shape)
@@ -140,21 +109,10 @@ class Poisson(ExponentialFamily):
         value = self._checked(value)
         return value.xlogy(self.rate) - self.rate - (value + 1).lgamma()
 
-    @property
-    def mean(self) -> Tensor:
-        return self.rate
-
-    @property
-    def mode(self) -> Tensor:
-        return self.rate.floor()
-
-    @property
-    def variance(self) -> Tensor:
-        return self.rate
-
-    @property
-    def _natural_params(self) -> tuple[Tensor, ...]:
-        return (self.rate.log(),)
+    mean = formula(lambda d: d.rate)
+    mode = formula(lambda d: d.rate.floor())
+    variance = formula(lambda d: d.rate)
+    _natural_params = formulas(lambda d: (d.rate.log(),))
 
     def _log_normalizer(self, x: Tensor) -> Tensor:  # type: ignore[override]
         return x.exp()

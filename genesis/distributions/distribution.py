@@ -2,35 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from functools import reduce
-from operator import and_
-from typing import Any, ClassVar, NoReturn
+from collections.abc import Sequence
+from typing import Any, ClassVar
 
-from genesis.distributions import constraints
-from genesis.distributions.constraints import Constraint
+from genesis.distributions.declaration import Declared, unseen
 from genesis.distributions.utils import (
-    Number,
     Operand,
-    as_tensors,
-    declared,
     derived,
     joint_shape,
+    lazy_property,
     logits_to_probs,
     probs_to_logits,
     uniform_inside,
 )
 from genesis.ir.annotations import Extents
-from genesis.ir.replayable import Described, replayable_module
+from genesis.ir.replayable import replayable_module
 from genesis.tensor.handle import Tensor
 from genesis.tensor.size import Size
-from genesis.tracing.recording_hooks import is_recording
-from genesis.tracing.state import recording, thread_state
+from genesis.tracing.state import recording
 
 __all__ = ["Distribution"]
 
 
-class Distribution(Described):
+class Distribution(Declared):
     """A distribution of events of `event_shape`, one for each element of `batch_shape`.
 
     A subclass declares `arg_constraints`, by the names of its parameters, `support` and `has_rsample`, and defines what it
@@ -40,23 +34,14 @@ class Distribution(Described):
     records a call or a transform traces it.
     """
 
-    has_rsample: Any = False
-    has_enumerate_support: Any = False
-    arg_constraints: Any  # a mapping of names to constraints, or a property
-    support: Constraint | Any = constraints.dependent
-    _validate_args = __debug__
-    _parameter_axes: ClassVar[Mapping[str, int]] = declared()  # of those parameters that are vectors or matrices
+    has_rsample: ClassVar[Any] = False
+    has_enumerate_support: ClassVar[Any] = False
 
     def __init__(
         self, batch_shape: Sequence[int] = (), event_shape: Sequence[int] = (), validate_args: bool | None = None
     ) -> None:
         self._begin(batch_shape, event_shape, validate_args)
         self._check_parameters()
-
-    def _begin(self, batch_shape: Sequence[int], event_shape: Sequence[int], validate_args: bool | None) -> None:
-        self._batch_shape, self._event_shape = Size(batch_shape), Size(event_shape)
-        if validate_args is not None:
-            self._validate_args = validate_args
 
     @staticmethod
     def set_default_validate_args(value: bool) -> None:
@@ -65,59 +50,6 @@ class Distribution(Described):
             raise ValueError(f"set_default_validate_args: wants True or False, got {value!r}")
         Distribution._validate_args = value
 
-    # ---- parameters ----
-    def _declare(self, validate_args: bool | None, event_dim: int = 0, **parameters: Operand) -> None:
-        """Set the parameters, broadcast to one batch shape; `event_dim` of the last axes are an event's."""
-        tensors = dict(zip(parameters, as_tensors(*parameters.values()), strict=True))
-        batch = joint_shape(*[x.shape[: x.ndim - self._axes(name)] for name, x in tensors.items()])
-        self._spread(tensors, batch, self)
-        first = next(iter(tensors))
-        event = getattr(self, first).shape[len(batch) :][:event_dim]
-        self._begin(batch, event, validate_args)
-        self._check_parameters({name: x for name, x in parameters.items() if not isinstance(x, Tensor)})
-
-    def _axes(self, name: str) -> int:
-        """How many axes of a parameter belong to one event."""
-        return self._parameter_axes.get(name, 0)
-
-    def _spread(self, tensors: Mapping[str, Tensor], batch_shape: Sequence[int], onto: Distribution) -> None:
-        for name, x in tensors.items():
-            shape = (*batch_shape, *x.shape[x.ndim - self._axes(name) :])
-            setattr(onto, name, x if tuple(x.shape) == shape else x.expand(shape))
-
-    def _check_parameters(self, numbers: Mapping[str, Number] | None = None) -> None:
-        """Raise unless all parameters satisfy their constraints: tensors by one look at all, `numbers` as they are."""
-        if not self._validate_args or unseen():
-            return
-        try:
-            known = self.arg_constraints
-        except (NotImplementedError, AttributeError):
-            return
-        answers: list[tuple[str, Constraint, Tensor]] = []
-        for name, constraint in known.items():
-            if constraints.is_dependent(constraint) or (
-                name not in vars(self) and isinstance(getattr(type(self), name, None), derived)
-            ):
-                continue
-            if numbers is not None and name in numbers and isinstance(constraint, constraints.OF_NUMBERS):
-                if not bool(constraint.check(numbers[name])):  # type: ignore[arg-type]
-                    self._complain(name, constraint)
-            else:
-                answers.append((name, constraint, constraint.check(getattr(self, name)).all()))
-        if answers and not bool(reduce(and_, [answer for _, _, answer in answers])):
-            self._complain(*next((name, constraint) for name, constraint, answer in answers if not bool(answer)))
-
-    def _complain(self, name: str, constraint: Constraint) -> NoReturn:
-        value = getattr(self, name)
-        raise ValueError(
-            f"{type(self).__name__}: parameter {name} of shape {tuple(value.shape)} must satisfy {constraint!r}, got\n{value}"
-        )
-
-    def _require(self, condition: Callable[[], Tensor], what: str) -> None:
-        """Raise ValueError where a condition on several parameters fails, if parameters are checked."""
-        if self._validate_args and not unseen() and not bool(condition().all()):
-            raise ValueError(f"{type(self).__name__}: {what}")
-
     def expand(self, batch_shape: Sequence[int], _instance: Any = None) -> Any:
         """The distribution with its parameters expanded to a batch shape, as views.
 
@@ -125,14 +57,17 @@ class Distribution(Described):
         genesis.Size([2, 3])
         """
         new = self._get_checked_instance(type(self), _instance)
-        names = [name for name in self.arg_constraints if name in vars(self)]
-        for name, value in vars(self).items():
-            if name not in names:
-                setattr(new, name, value)
-        self._spread({name: getattr(self, name) for name in names}, tuple(batch_shape), new)
-        Distribution.__init__(new, batch_shape, self._event_shape, validate_args=False)
-        new._validate_args = self._validate_args
+        for name, value in self._expanded(tuple(batch_shape)).items():
+            setattr(new, name, value)
+        new._begin(batch_shape, self._event_shape, self._validate_args)
         return new
+
+    def _expanded(self, batch_shape: tuple[int, ...]) -> dict[str, object]:
+        """The attributes of a distribution that is expanded."""
+        parameters = {name: getattr(self, name) for name in (*self._declared, *self.arg_constraints) if name in vars(self)}
+        others = {name: value for name, value in vars(self).items()
+                  if not isinstance(getattr(type(self), name, None), lazy_property)}
+        return {**others, **self._spread(parameters, batch_shape)}
 
     def _get_checked_instance(self, cls: type, _instance: Any = None) -> Any:
         """An empty instance; a subclass with an `__init__` of its own must expand itself."""
@@ -263,14 +198,6 @@ class ProbsOrLogits(Distribution):
 
     _is_binary: ClassVar[bool] = True
 
-    def _declare_odds(
-        self, validate_args: bool | None, probs: Operand | None, logits: Operand | None, event_dim: int = 0, **others: Operand
-    ) -> None:
-        if (probs is None) == (logits is None):
-            raise ValueError(f"{type(self).__name__}: either probs or logits must be given, and not both")
-        given: dict[str, Any] = {"logits": logits} if probs is None else {"probs": probs}
-        self._declare(validate_args, event_dim, **given, **others)
-
     @derived
     def logits(self) -> Tensor:
         """Log odds, or logarithms of probabilities."""
@@ -296,11 +223,6 @@ class ProbsOrLogits(Distribution):
 
 def _extents(sample_shape: Extents) -> tuple[int, ...]:
     return (sample_shape,) if isinstance(sample_shape, int) else tuple(sample_shape)
-
-
-def unseen() -> bool:
-    """Whether values must not be looked at: a call is recorded for replays, or traced for a transform."""
-    return is_recording() or thread_state.deferred
 
 
 replayable_module(__name__, but=("set_default_validate_args",))

@@ -2,25 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from math import inf, nan
-from typing import TypeVar
 
 from genesis.distributions import constraints
+from genesis.distributions.declaration import Parameter, formula, formulas, parameter
 from genesis.distributions.distribution import Distribution
 from genesis.distributions.exp_family import ExponentialFamily
-from genesis.distributions.transformed_distribution import TransformedDistribution
-from genesis.distributions.transforms import AffineTransform, ExpTransform, PowerTransform
+from genesis.distributions.transformed_distribution import Composed
+from genesis.distributions.transforms import AffineTransform, ExpTransform, PowerTransform, Transform
 from genesis.distributions.uniform import Uniform
-from genesis.distributions.utils import Operand, broadcast_all, declared, euler_constant
+from genesis.distributions.utils import euler_constant
 from genesis.functions.creation import full_like
 from genesis.functions.selection import where
 from genesis.ir.replayable import replayable_module
 from genesis.tensor.handle import Tensor
 
 __all__ = ["Exponential", "GeneralizedPareto", "Kumaraswamy", "Pareto", "Weibull"]
-
-D = TypeVar("D", bound=TransformedDistribution)
 
 
 class Exponential(ExponentialFamily):
@@ -30,14 +27,10 @@ class Exponential(ExponentialFamily):
     tensor(0.3069)
     """
 
-    arg_constraints = declared(rate=constraints.positive)
+    rate: Parameter = parameter(constraints.positive)
     support = constraints.nonnegative
     has_rsample = True
     _mean_carrier_measure = 0
-
-    def __init__(self, rate: Operand, validate_args: bool | None = None) -> None:
-        self.rate: Tensor
-        self._declare(validate_args, rate=rate)
 
     def log_prob(self, value: Tensor) -> Tensor:
         return self.rate.log() - self.rate * self._checked(value)
@@ -51,44 +44,23 @@ class Exponential(ExponentialFamily):
     def entropy(self) -> Tensor:
         return 1 - self.rate.log()
 
-    @property
-    def mean(self) -> Tensor:
-        return 1 / self.rate
-
-    @property
-    def mode(self) -> Tensor:
-        return self.rate * 0
-
-    @property
-    def stddev(self) -> Tensor:
-        return 1 / self.rate
-
-    @property
-    def variance(self) -> Tensor:
-        return self.mean.square()
-
-    @property
-    def _natural_params(self) -> tuple[Tensor, ...]:
-        return (-self.rate,)
+    mean = stddev = formula(lambda d: 1 / d.rate)
+    mode = formula(lambda d: d.rate * 0)
+    variance = formula(lambda d: d.mean.square())
+    _natural_params = formulas(lambda d: (-d.rate,))
 
     def _log_normalizer(self, x: Tensor) -> Tensor:  # type: ignore[override]
         return -(-x).log()
 
 
-class Pareto(TransformedDistribution):
+class Pareto(Composed):
     """Pareto's distribution: scale * exp(e), of e exponential of rate alpha."""
 
-    arg_constraints = declared(alpha=constraints.positive, scale=constraints.positive)
+    scale: Parameter = parameter(constraints.positive)
+    alpha: Parameter = parameter(constraints.positive)
 
-    def __init__(self, scale: Operand, alpha: Operand, validate_args: bool | None = None) -> None:
-        self.scale: Tensor
-        self.alpha: Tensor
-        self.scale, self.alpha = broadcast_all(scale, alpha)
-        base = Exponential(self.alpha, validate_args)
-        super().__init__(base, [ExpTransform(), AffineTransform(0, self.scale)], validate_args)
-
-    def expand(self, batch_shape: Sequence[int], _instance: object = None) -> Pareto:
-        return _rebuilt(self, Pareto, batch_shape, _instance, "scale", "alpha")
+    def _parts(self) -> tuple[Distribution, list[Transform]]:
+        return Exponential(self.alpha, validate_args=False), [ExpTransform(), AffineTransform(0, self.scale)]
 
     @constraints.dependent_property(is_discrete=False, event_dim=0)
     def support(self) -> constraints.Constraint:
@@ -102,9 +74,7 @@ class Pareto(TransformedDistribution):
         a = where(self.alpha > 1, self.alpha, 2)
         return where(self.alpha > 1, a * self.scale / (a - 1), inf)
 
-    @property
-    def mode(self) -> Tensor:
-        return self.scale
+    mode = formula(lambda d: d.scale)
 
     @property
     def variance(self) -> Tensor:
@@ -112,22 +82,16 @@ class Pareto(TransformedDistribution):
         return where(self.alpha > 2, self.scale.square() * a / ((a - 1).square() * (a - 2)), inf)
 
 
-class Weibull(TransformedDistribution):
+class Weibull(Composed):
     """Weibull's distribution: scale * e^(1 / concentration), of exponential e."""
 
-    arg_constraints = declared(scale=constraints.positive, concentration=constraints.positive)
+    scale: Parameter = parameter(constraints.positive)
+    concentration: Parameter = parameter(constraints.positive)
     support = constraints.positive
 
-    def __init__(self, scale: Operand, concentration: Operand, validate_args: bool | None = None) -> None:
-        self.scale: Tensor
-        self.concentration: Tensor
-        self.scale, self.concentration = broadcast_all(scale, concentration)
+    def _parts(self) -> tuple[Distribution, list[Transform]]:
         base = Exponential(full_like(self.scale, 1.0), validate_args=False)
-        parts = [PowerTransform(1 / self.concentration), AffineTransform(0, self.scale)]
-        super().__init__(base, parts, validate_args)
-
-    def expand(self, batch_shape: Sequence[int], _instance: object = None) -> Weibull:
-        return _rebuilt(self, Weibull, batch_shape, _instance, "scale", "concentration")
+        return base, [PowerTransform(1 / self.concentration), AffineTransform(0, self.scale)]
 
     def entropy(self) -> Tensor:
         inverse = 1 / self.concentration
@@ -136,45 +100,34 @@ class Weibull(TransformedDistribution):
     def _moment(self, power: int) -> Tensor:
         return (1 + power / self.concentration).lgamma().exp()
 
-    @property
-    def mean(self) -> Tensor:
-        return self.scale * self._moment(1)
+    mean = formula(lambda d: d.scale * d._moment(1))
 
     @property
     def mode(self) -> Tensor:
         k = self.concentration
         return self.scale * where(k > 1, ((k - 1).clamp(min=0) / k) ** (1 / k), 0)
 
-    @property
-    def variance(self) -> Tensor:
-        return self.scale.square() * (self._moment(2) - self._moment(1).square())
+    variance = formula(lambda d: d.scale.square() * (d._moment(2) - d._moment(1).square()))
 
 
-class Kumaraswamy(TransformedDistribution):
+class Kumaraswamy(Composed):
     """Kumaraswamy's distribution: (1 - u^(1 / concentration0))^(1 / concentration1), of uniform u."""
 
-    arg_constraints = declared(concentration1=constraints.positive, concentration0=constraints.positive)
+    concentration1: Parameter = parameter(constraints.positive)
+    concentration0: Parameter = parameter(constraints.positive)
     support = constraints.unit_interval
     has_rsample = True
 
-    def __init__(self, concentration1: Operand, concentration0: Operand, validate_args: bool | None = None) -> None:
-        self.concentration1: Tensor
-        self.concentration0: Tensor
-        self.concentration1, self.concentration0 = broadcast_all(concentration1, concentration0)
+    def _parts(self) -> tuple[Distribution, list[Transform]]:
         ones = full_like(self.concentration0, 1.0)
         parts = [PowerTransform(1 / self.concentration0), AffineTransform(1.0, -1.0), PowerTransform(1 / self.concentration1)]
-        super().__init__(Uniform(ones * 0, ones, validate_args=False), parts, validate_args)
-
-    def expand(self, batch_shape: Sequence[int], _instance: object = None) -> Kumaraswamy:
-        return _rebuilt(self, Kumaraswamy, batch_shape, _instance, "concentration1", "concentration0")
+        return Uniform(ones * 0, ones, validate_args=False), [*parts]
 
     def _moment(self, power: int) -> Tensor:
         a, b = 1 + power / self.concentration1, self.concentration0
         return b * (a.lgamma() + b.lgamma() - (a + b).lgamma()).exp()
 
-    @property
-    def mean(self) -> Tensor:
-        return self._moment(1)
+    mean = formula(lambda d: d._moment(1))
 
     @property
     def mode(self) -> Tensor:
@@ -183,9 +136,7 @@ class Kumaraswamy(TransformedDistribution):
         size = ((a - 1).clamp(min=0) / where(known, a * b - 1, 1)) ** (1 / a)
         return where(known, size, nan)
 
-    @property
-    def variance(self) -> Tensor:
-        return self._moment(2) - self._moment(1).square()
+    variance = formula(lambda d: d._moment(2) - d._moment(1).square())
 
     def entropy(self) -> Tensor:
         a, b = self.concentration1, self.concentration0
@@ -196,14 +147,10 @@ class Kumaraswamy(TransformedDistribution):
 class GeneralizedPareto(Distribution):
     """The distribution of excesses over a threshold `loc`, with this `scale` and this shape, its `concentration`."""
 
-    arg_constraints = declared(loc=constraints.real, scale=constraints.positive, concentration=constraints.real)
+    loc: Parameter = parameter(constraints.real)
+    scale: Parameter = parameter(constraints.positive)
+    concentration: Parameter = parameter(constraints.real)
     has_rsample = True
-
-    def __init__(self, loc: Operand, scale: Operand, concentration: Operand, validate_args: bool | None = None) -> None:
-        self.loc: Tensor
-        self.scale: Tensor
-        self.concentration: Tensor
-        self._declare(validate_args, loc=loc, scale=scale, concentration=concentration)
 
     @constraints.dependent_property(is_discrete=False, event_dim=0)
     def support(self) -> constraints.Constraint:
@@ -244,26 +191,13 @@ class GeneralizedPareto(Distribution):
         finite = self.concentration < 1
         return where(finite, self.loc + self.scale / (1 - where(finite, self.concentration, 0)), inf)
 
-    @property
-    def mode(self) -> Tensor:
-        return self.loc
+    mode = formula(lambda d: d.loc)
 
     @property
     def variance(self) -> Tensor:
         finite = self.concentration < 0.5
         k = where(finite, self.concentration, 0)
         return where(finite, self.scale.square() / ((1 - k).square() * (1 - 2 * k)), inf)
-
-
-def _rebuilt(
-    old: D, kind: type[D], batch_shape: Sequence[int], instance: object, first: str, second: str
-) -> D:
-    """The distribution of expanded parameters, whose transforms read them."""
-    new: D = old._get_checked_instance(kind, instance)
-    parameters = [getattr(old, name).expand(tuple(batch_shape)) for name in (first, second)]
-    getattr(kind, "__init__")(new, *parameters, validate_args=False)  # noqa: B009
-    new._validate_args = old._validate_args
-    return new
 
 
 replayable_module(__name__)

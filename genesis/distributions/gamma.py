@@ -6,11 +6,12 @@ from collections.abc import Sequence
 from math import inf, nan
 
 from genesis.distributions import constraints
+from genesis.distributions.declaration import Parameter, formula, formulas, parameter
 from genesis.distributions.distribution import Distribution
 from genesis.distributions.exp_family import ExponentialFamily
 from genesis.distributions.transformed_distribution import TransformedDistribution
 from genesis.distributions.transforms import PowerTransform
-from genesis.distributions.utils import Operand, declared
+from genesis.distributions.utils import Operand
 from genesis.functions.methods.table import functions_of
 from genesis.functions.random_draws import draws
 from genesis.functions.selection import where
@@ -44,15 +45,11 @@ class Gamma(ExponentialFamily):
     tensor(0.2642)
     """
 
-    arg_constraints = declared(concentration=constraints.positive, rate=constraints.positive)
+    concentration: Parameter = parameter(constraints.positive)
+    rate: Parameter = parameter(constraints.positive)
     support = constraints.nonnegative
     has_rsample = True
     _mean_carrier_measure = 0
-
-    def __init__(self, concentration: Operand, rate: Operand, validate_args: bool | None = None) -> None:
-        self.concentration: Tensor
-        self.rate: Tensor
-        self._declare(validate_args, concentration=concentration, rate=rate)
 
     def rsample(self, sample_shape: Extents = ()) -> Tensor:
         """Standard gamma numbers over the rate; the gradient by the concentration is that at a fixed probability."""
@@ -69,21 +66,10 @@ class Gamma(ExponentialFamily):
         a = self.concentration
         return a - self.rate.log() + a.lgamma() + (1 - a) * a.digamma()
 
-    @property
-    def mean(self) -> Tensor:
-        return self.concentration / self.rate
-
-    @property
-    def mode(self) -> Tensor:
-        return ((self.concentration - 1) / self.rate).clamp(min=0)
-
-    @property
-    def variance(self) -> Tensor:
-        return self.concentration / (self.rate * self.rate)
-
-    @property
-    def _natural_params(self) -> tuple[Tensor, ...]:
-        return self.concentration - 1, -self.rate
+    mean = formula(lambda d: d.concentration / d.rate)
+    mode = formula(lambda d: ((d.concentration - 1) / d.rate).clamp(min=0))
+    variance = formula(lambda d: d.concentration / (d.rate * d.rate))
+    _natural_params = formulas(lambda d: (d.concentration - 1, -d.rate))
 
     def _log_normalizer(self, x: Tensor, y: Tensor) -> Tensor:  # type: ignore[override]
         return (x + 1).lgamma() - (x + 1) * (-y).log()
@@ -92,55 +78,30 @@ class Gamma(ExponentialFamily):
 class Chi2(Gamma):
     """The distribution of a sum of `df` squares of standard normal numbers."""
 
-    arg_constraints = declared(df=constraints.positive)
+    df: Parameter = parameter(constraints.positive, of=lambda d: d.concentration * 2)
 
     def __init__(self, df: Operand, validate_args: bool | None = None) -> None:
-        super().__init__(df / 2 if isinstance(df, Tensor) else float(df) / 2, 0.5, validate_args)
-
-    def expand(self, batch_shape: Sequence[int], _instance: object = None) -> Chi2:
-        new = self._get_checked_instance(Chi2, _instance)
-        for name in ("concentration", "rate"):
-            setattr(new, name, getattr(self, name).expand(tuple(batch_shape)))
-        Distribution.__init__(new, batch_shape, validate_args=False)
-        new._validate_args = self._validate_args
-        return new  # type: ignore[no-any-return]
-
-    @property
-    def df(self) -> Tensor:
-        """The degrees of freedom."""
-        return self.concentration * 2
+        super().__init__(df / 2 if isinstance(df, Tensor) else float(df) / 2, 0.5, validate_args=validate_args)
 
 
 class InverseGamma(TransformedDistribution):
     """The distribution of 1 / x, of gamma numbers x."""
 
-    arg_constraints = declared(concentration=constraints.positive, rate=constraints.positive)
+    concentration: Parameter = parameter(constraints.positive, of="base_dist")
+    rate: Parameter = parameter(constraints.positive, of="base_dist")
     support = constraints.positive
     has_rsample = True
-    base_dist: Gamma
 
     def __init__(self, concentration: Operand, rate: Operand, validate_args: bool | None = None) -> None:
-        base = Gamma(concentration, rate, validate_args)
+        base = Gamma(concentration, rate, validate_args=validate_args)
         super().__init__(base, PowerTransform(-base.rate.new_ones(())), validate_args)
-
-    @property
-    def concentration(self) -> Tensor:
-        """The concentration of the gamma numbers."""
-        return self.base_dist.concentration
-
-    @property
-    def rate(self) -> Tensor:
-        """The rate of the gamma numbers."""
-        return self.base_dist.rate
 
     @property
     def mean(self) -> Tensor:
         finite = self.concentration > 1
         return where(finite, self.rate / (where(finite, self.concentration, 2) - 1), inf)
 
-    @property
-    def mode(self) -> Tensor:
-        return self.rate / (self.concentration + 1)
+    mode = formula(lambda d: d.rate / (d.concentration + 1))
 
     @property
     def variance(self) -> Tensor:
@@ -156,14 +117,10 @@ class InverseGamma(TransformedDistribution):
 class FisherSnedecor(Distribution):
     """The distribution of the quotient of two means of squares, of `df1` and `df2` standard normal numbers."""
 
-    arg_constraints = declared(df1=constraints.positive, df2=constraints.positive)
+    df1: Parameter = parameter(constraints.positive)
+    df2: Parameter = parameter(constraints.positive)
     support = constraints.positive
     has_rsample = True
-
-    def __init__(self, df1: Operand, df2: Operand, validate_args: bool | None = None) -> None:
-        self.df1: Tensor
-        self.df2: Tensor
-        self._declare(validate_args, df1=df1, df2=df2)
 
     def rsample(self, sample_shape: Extents = ()) -> Tensor:
         """The quotient of two gamma numbers over their means."""
@@ -181,9 +138,7 @@ class FisherSnedecor(Distribution):
         finite = self.df2 > 2
         return where(finite, self.df2 / (where(finite, self.df2, 3) - 2), nan)
 
-    @property
-    def mode(self) -> Tensor:
-        return where(self.df1 > 2, (self.df1 - 2) / self.df1 * self.df2 / (self.df2 + 2), nan)
+    mode = formula(lambda d: where(d.df1 > 2, (d.df1 - 2) / d.df1 * d.df2 / (d.df2 + 2), nan))
 
     @property
     def variance(self) -> Tensor:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 from genesis.distributions import constraints
+from genesis.distributions.declaration import formula
 from genesis.distributions.distribution import Distribution
 from genesis.distributions.utils import declared, sum_rightmost
 from genesis.ir.annotations import Extents
@@ -35,14 +35,10 @@ class Independent(Distribution):
         cut = len(batch) - count
         super().__init__(batch[:cut], (*batch[cut:], *base_distribution.event_shape), validate_args)
 
-    def expand(self, batch_shape: Sequence[int], _instance: Any = None) -> Independent:
-        new = self._get_checked_instance(Independent, _instance)
+    def _expanded(self, batch_shape: tuple[int, ...]) -> dict[str, object]:
         count = self.reinterpreted_batch_ndims
-        new.base_dist = self.base_dist.expand((*batch_shape, *self._event_shape[:count]))
-        new.reinterpreted_batch_ndims = count
-        Distribution.__init__(new, batch_shape, self._event_shape, validate_args=False)
-        new._validate_args = self._validate_args
-        return new  # type: ignore[no-any-return]
+        base = self.base_dist.expand((*batch_shape, *self._event_shape[:count]))
+        return {"base_dist": base, "reinterpreted_batch_ndims": count}
 
     @property
     def has_rsample(self) -> Any:  # type: ignore[override]
@@ -57,17 +53,9 @@ class Independent(Distribution):
         base, count = self.base_dist.support, self.reinterpreted_batch_ndims
         return constraints.independent(base, count) if count else base  # type: ignore[no-any-return]
 
-    @property
-    def mean(self) -> Tensor:
-        return self.base_dist.mean
-
-    @property
-    def mode(self) -> Tensor:
-        return self.base_dist.mode
-
-    @property
-    def variance(self) -> Tensor:
-        return self.base_dist.variance
+    mean = formula(lambda d: d.base_dist.mean)
+    mode = formula(lambda d: d.base_dist.mode)
+    variance = formula(lambda d: d.base_dist.variance)
 
     def sample(self, sample_shape: Extents = ()) -> Tensor:
         return self.base_dist.sample(sample_shape)

@@ -9,7 +9,7 @@ from genesis.distributions.beta import Beta, Dirichlet
 from genesis.distributions.categorical import Categorical, OneHotCategorical
 from genesis.distributions.cauchy import Cauchy
 from genesis.distributions.counts import Binomial, Poisson
-from genesis.distributions.distribution import unseen
+from genesis.distributions.declaration import unseen
 from genesis.distributions.exp_family import ExponentialFamily
 from genesis.distributions.exponential import Exponential, Pareto
 from genesis.distributions.gamma import Gamma

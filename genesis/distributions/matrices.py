@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from math import log as ln
-from typing import Any
 
 from genesis.distributions import constraints
 from genesis.distributions.beta import Beta
+from genesis.distributions.declaration import Alternative, Parameter, formula, formulas, parameter
 from genesis.distributions.distribution import Distribution
 from genesis.distributions.exp_family import ExponentialFamily
 from genesis.distributions.gamma import standard_gamma
 from genesis.distributions.multivariate_normal import (
     WithCovariance,
-    given_one,
     log_diagonal,
-    precision_to_scale_tril,
     solved,
 )
-from genesis.distributions.utils import Operand, as_tensors, declared
+from genesis.distributions.utils import Operand, as_tensors
 from genesis.functions.creation import arange
 from genesis.functions.methods.table import functions_of
 from genesis.functions.selection import where
@@ -37,34 +34,24 @@ mvlgamma, pad = functions_of("mvlgamma", "pad")
 class Wishart(WithCovariance, ExponentialFamily):
     """The distribution of sums of x x^T, of `df` normal vectors x with mean 0 and the given covariance."""
 
-    arg_constraints = declared(
-        covariance_matrix=constraints.positive_definite, precision_matrix=constraints.positive_definite,
-        scale_tril=constraints.lower_cholesky, df=constraints.greater_than(0),
-    )
+    df: Parameter = parameter(constraints.greater_than(0))
+    covariance_matrix: Alternative = parameter(constraints.positive_definite, default=None)
+    precision_matrix: Alternative = parameter(constraints.positive_definite, default=None)
+    scale_tril: Alternative = parameter(constraints.lower_cholesky, default=None)
     support = constraints.positive_definite
     has_rsample = True
     _mean_carrier_measure = 0
-    _parameter_axes = declared(covariance_matrix=2, precision_matrix=2, scale_tril=2)
 
     def __init__(
         self, df: Operand, covariance_matrix: Tensor | None = None, precision_matrix: Tensor | None = None,
         scale_tril: Tensor | None = None, validate_args: bool | None = None,
     ) -> None:
-        self.df: Tensor
-        given = given_one("Wishart", covariance_matrix=covariance_matrix, precision_matrix=precision_matrix,
-                          scale_tril=scale_tril)
-        (matrix,) = given.values()
+        matrix = self._given_matrix(covariance_matrix, precision_matrix, scale_tril)
         n = matrix.shape[-1]
-        self._declare(validate_args, 2, **given, df=df)
+        self._declare(validate_args, covariance_matrix=covariance_matrix, precision_matrix=precision_matrix,
+                      scale_tril=scale_tril, df=df)
         self._require(lambda: self.df > n - 1, f"df must exceed {n - 1} of {n} x {n} matrices")
-        lower = matrix if scale_tril is not None else (
-            cholesky(matrix) if covariance_matrix is not None else precision_to_scale_tril(matrix))
-        self._unbroadcasted_scale_tril = lower
-        if scale_tril is None:
-            self.scale_tril = lower.expand(*self._batch_shape, n, n)
-
-    def expand(self, batch_shape: Sequence[int], _instance: Any = None) -> Any:
-        return super().expand(batch_shape, self._get_checked_instance(Wishart, _instance))
+        self._factorize(matrix)
 
     def rsample(self, sample_shape: Extents = (), max_try_correction: int | None = None) -> Tensor:
         """(L A)(L A)^T of triangles A: roots of chi-squared numbers on the diagonal, normal ones below (M. Bartlett, 1933)."""
@@ -88,9 +75,7 @@ class Wishart(WithCovariance, ExponentialFamily):
         size = (n + 1) * (n / 2 * ln(2) + log_diagonal(self._unbroadcasted_scale_tril))
         return size + mvlgamma(df / 2, n) - (df - n - 1) / 2 * digammas + df * n / 2
 
-    @property
-    def mean(self) -> Tensor:
-        return self.df[..., None, None] * self.covariance_matrix
+    mean = formula(lambda d: d.df[..., None, None] * d.covariance_matrix)
 
     @property
     def mode(self) -> Tensor:
@@ -103,9 +88,7 @@ class Wishart(WithCovariance, ExponentialFamily):
         diagonal = covariance.diagonal(dim1=-2, dim2=-1)
         return self.df[..., None, None] * (covariance.square() + diagonal.unsqueeze(-1) * diagonal.unsqueeze(-2))
 
-    @property
-    def _natural_params(self) -> tuple[Tensor, ...]:
-        return -0.5 * self.precision_matrix, 0.5 * (self.df - self._event_shape[0] - 1)
+    _natural_params = formulas(lambda d: (-0.5 * d.precision_matrix, 0.5 * (d.df - d._event_shape[0] - 1)))
 
     def _log_normalizer(self, x: Tensor, y: Tensor) -> Tensor:  # type: ignore[override]
         n = self._event_shape[0]
@@ -119,13 +102,12 @@ class LKJCholesky(Distribution):
     Rows are drawn by the onion method (D. Lewandowski, D. Kurowicka, H. Joe, 2009).
     """
 
-    arg_constraints = declared(concentration=constraints.positive)
+    concentration: Parameter = parameter(constraints.positive)
     support = constraints.corr_cholesky
 
     def __init__(self, dim: int, concentration: Operand = 1.0, validate_args: bool | None = None) -> None:
         if dim < 2:
             raise ValueError(f"LKJCholesky: dim is {dim}; want 2 or more")
-        self.concentration: Tensor
         (self.concentration,) = as_tensors(concentration)
         self.dim = dim
         super().__init__(self.concentration.shape, (dim, dim), validate_args)

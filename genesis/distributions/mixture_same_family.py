@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 from genesis.distributions import constraints
 from genesis.distributions.categorical import Categorical
@@ -26,7 +25,7 @@ class MixtureSameFamily(Distribution):
     (tensor(0.), tensor(2.))
     """
 
-    arg_constraints: Any = declared()
+    arg_constraints: ClassVar[Any] = declared()
 
     def __init__(
         self, mixture_distribution: Categorical, component_distribution: Distribution, validate_args: bool | None = None
@@ -46,14 +45,12 @@ class MixtureSameFamily(Distribution):
         self._num_component, self._event_ndims = mixture._num_events, len(component.event_shape)
         super().__init__(component.batch_shape[:-1], component.event_shape, validate_args)
 
-    def expand(self, batch_shape: Sequence[int], _instance: Any = None) -> Any:
-        new = self._get_checked_instance(MixtureSameFamily, _instance)
-        new._mixture_distribution = self._mixture_distribution.expand(batch_shape)
-        new._component_distribution = self._component_distribution.expand((*batch_shape, self._num_component))
-        new._num_component, new._event_ndims = self._num_component, self._event_ndims
-        Distribution.__init__(new, batch_shape, self._event_shape, validate_args=False)
-        new._validate_args = self._validate_args
-        return new
+    def _expanded(self, batch_shape: tuple[int, ...]) -> dict[str, object]:
+        return {
+            "_mixture_distribution": self._mixture_distribution.expand(batch_shape),
+            "_component_distribution": self._component_distribution.expand((*batch_shape, self._num_component)),
+            "_num_component": self._num_component, "_event_ndims": self._event_ndims,
+        }
 
     @constraints.dependent_property
     def support(self) -> constraints.Constraint:

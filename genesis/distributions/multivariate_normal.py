@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from math import log as ln
 from math import pi
-from typing import Any
 
 from genesis.distributions import constraints
+from genesis.distributions.declaration import Alternative, Parameter, formula, parameter
 from genesis.distributions.distribution import Distribution
-from genesis.distributions.utils import declared, derived
+from genesis.distributions.utils import derived
 from genesis.functions.creation import eye
 from genesis.functions.methods.table import functions_of
 from genesis.ir.annotations import Extents
@@ -43,19 +43,27 @@ def precision_to_scale_tril(precision: Tensor) -> Tensor:
     return solved(turned, eye(precision.shape[-1], dtype=precision.dtype, device=precision.device))
 
 
-def given_one(name: str, **matrices: Tensor | None) -> dict[str, Tensor]:
-    """The one matrix that is given. Raises ValueError for none, several, or one that has less than two axes."""
-    given = {key: value for key, value in matrices.items() if value is not None}
-    if len(given) != 1:
-        raise ValueError(f"{name}: exactly one of covariance_matrix, precision_matrix and scale_tril must be given")
-    (matrix,) = given.values()
-    if matrix.ndim < 2:
-        raise ValueError(f"{name}: {next(iter(given))} must have two axes at least, got shape {tuple(matrix.shape)}")
-    return given
-
-
 class WithCovariance(Distribution):
     """Distributions that are given by a covariance, its inverse or its Cholesky factor; the others follow."""
+
+    def _given_matrix(self, *matrices: Tensor | None) -> Tensor:
+        """The first matrix that is given; one that is no matrix is refused."""
+        matrix = next((m for m in matrices if m is not None), None)
+        if matrix is None or matrix.ndim < 2:
+            got = "none" if matrix is None else f"one of shape {tuple(matrix.shape)}"
+            raise ValueError(
+                f"{type(self).__name__}: a matrix covariance_matrix, precision_matrix or scale_tril must be given, got {got}")
+        return matrix
+
+    def _factorize(self, matrix: Tensor) -> None:
+        """Compute the Cholesky factor once, of the matrix that was given before it was broadcast."""
+        given = vars(self)
+        if "scale_tril" in given:
+            self._unbroadcasted_scale_tril = matrix
+            return
+        lower = cholesky(matrix) if "covariance_matrix" in given else precision_to_scale_tril(matrix)
+        self._unbroadcasted_scale_tril = lower
+        self.scale_tril = lower.expand(*self._batch_shape, *lower.shape[-2:])
 
     @derived
     def scale_tril(self) -> Tensor:
@@ -76,9 +84,6 @@ class WithCovariance(Distribution):
         return cholesky_inverse(self.scale_tril)
 
 
-_MATRICES = declared(covariance_matrix=2, precision_matrix=2, scale_tril=2)
-
-
 class MultivariateNormal(WithCovariance):
     """Vectors of normal numbers with mean `loc` and the given covariance, or its inverse, or its Cholesky factor.
 
@@ -87,37 +92,25 @@ class MultivariateNormal(WithCovariance):
     tensor(-1.8379)
     """
 
-    arg_constraints = declared(
-        loc=constraints.real_vector, covariance_matrix=constraints.positive_definite,
-        precision_matrix=constraints.positive_definite, scale_tril=constraints.lower_cholesky,
-    )
+    loc: Parameter = parameter(constraints.real_vector)
+    covariance_matrix: Alternative = parameter(constraints.positive_definite, default=None)
+    precision_matrix: Alternative = parameter(constraints.positive_definite, default=None)
+    scale_tril: Alternative = parameter(constraints.lower_cholesky, default=None)
     support = constraints.real_vector
     has_rsample = True
-    _parameter_axes = declared(loc=1, **_MATRICES)
 
     def __init__(
         self, loc: Tensor, covariance_matrix: Tensor | None = None, precision_matrix: Tensor | None = None,
         scale_tril: Tensor | None = None, validate_args: bool | None = None,
     ) -> None:
-        self.loc: Tensor
         if loc.ndim < 1:
             raise ValueError("MultivariateNormal: loc must have one axis at least, got a 0-d tensor")
-        given = given_one("MultivariateNormal", covariance_matrix=covariance_matrix, precision_matrix=precision_matrix,
-                          scale_tril=scale_tril)
-        (matrix,) = given.values()
+        matrix = self._given_matrix(covariance_matrix, precision_matrix, scale_tril)
         if loc.shape[-1] != matrix.shape[-1]:
             loc = loc.expand(*loc.shape[:-1], matrix.shape[-1])
-        self._declare(validate_args, 1, loc=loc, **given)
-        lower = matrix if scale_tril is not None else (
-            cholesky(matrix) if covariance_matrix is not None else precision_to_scale_tril(matrix))
-        self._unbroadcasted_scale_tril = lower
-        if scale_tril is None:  # computed once
-            self.scale_tril = lower.expand(*self._batch_shape, *lower.shape[-2:])
-
-    def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
-        new = super().expand(batch_shape, self._get_checked_instance(MultivariateNormal, _instance))
-        new._unbroadcasted_scale_tril = self._unbroadcasted_scale_tril
-        return new
+        self._declare(validate_args, loc=loc, covariance_matrix=covariance_matrix, precision_matrix=precision_matrix,
+                      scale_tril=scale_tril)
+        self._factorize(matrix)
 
     def rsample(self, sample_shape: Extents = ()) -> Tensor:
         """loc + L z, of standard normal z."""
@@ -134,17 +127,8 @@ class MultivariateNormal(WithCovariance):
         level = 0.5 * self._event_shape[0] * (1 + ln(2 * pi)) + log_diagonal(self._unbroadcasted_scale_tril)
         return level.expand(self._batch_shape)
 
-    @property
-    def mean(self) -> Tensor:
-        return self.loc
-
-    @property
-    def mode(self) -> Tensor:
-        return self.loc
-
-    @property
-    def variance(self) -> Tensor:
-        return self._unbroadcasted_scale_tril.square().sum(-1).expand(self._batch_shape + self._event_shape)
+    mean = mode = formula(lambda d: d.loc)
+    variance = formula(lambda d: d._unbroadcasted_scale_tril.square().sum(-1).expand(d._batch_shape + d._event_shape))
 
 
 class LowRankMultivariateNormal(WithCovariance):
@@ -153,18 +137,13 @@ class LowRankMultivariateNormal(WithCovariance):
     Determinants and inverses are those of the k x k matrix I + W^T D^-1 W, the capacitance (M. Woodbury, 1950).
     """
 
-    arg_constraints = declared(
-        loc=constraints.real_vector, cov_factor=constraints.independent(constraints.real, 2),
-        cov_diag=constraints.independent(constraints.positive, 1),
-    )
+    loc: Parameter = parameter(constraints.real_vector)
+    cov_factor: Parameter = parameter(constraints.independent(constraints.real, 2))
+    cov_diag: Parameter = parameter(constraints.independent(constraints.positive, 1))
     support = constraints.real_vector
     has_rsample = True
-    _parameter_axes = declared(loc=1, cov_factor=2, cov_diag=1)
 
     def __init__(self, loc: Tensor, cov_factor: Tensor, cov_diag: Tensor, validate_args: bool | None = None) -> None:
-        self.loc: Tensor
-        self.cov_factor: Tensor
-        self.cov_diag: Tensor
         if loc.ndim < 1 or cov_factor.ndim < 2 or cov_diag.ndim < 1:
             raise ValueError("LowRankMultivariateNormal: wants loc (.., n), cov_factor (.., n, k) and cov_diag (.., n)")
         n = loc.shape[-1]
@@ -173,14 +152,11 @@ class LowRankMultivariateNormal(WithCovariance):
                 f"LowRankMultivariateNormal: loc has {n} entries, cov_factor {cov_factor.shape[-2]} rows and cov_diag "
                 f"{cov_diag.shape[-1]} entries; want equally many"
             )
-        self._declare(validate_args, 1, loc=loc, cov_factor=cov_factor, cov_diag=cov_diag)
+        self._declare(validate_args, loc=loc, cov_factor=cov_factor, cov_diag=cov_diag)
         scaled = cov_factor / cov_diag.unsqueeze(-1)
         identity = eye(cov_factor.shape[-1], dtype=loc.dtype, device=loc.device)
         self._unbroadcasted_cov_factor, self._unbroadcasted_cov_diag = cov_factor, cov_diag
         self._capacitance_tril = cholesky(cov_factor.mT @ scaled + identity)
-
-    def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
-        return super().expand(batch_shape, self._get_checked_instance(LowRankMultivariateNormal, _instance))
 
     def rsample(self, sample_shape: Extents = ()) -> Tensor:
         """loc + W z + D^(1/2) e, of standard normal z and e."""
@@ -226,13 +202,7 @@ class LowRankMultivariateNormal(WithCovariance):
         matrix = diagonal.reciprocal().diag_embed() - half.mT @ half
         return matrix.expand(*self._batch_shape, *matrix.shape[-2:])
 
-    @property
-    def mean(self) -> Tensor:
-        return self.loc
-
-    @property
-    def mode(self) -> Tensor:
-        return self.loc
+    mean = mode = formula(lambda d: d.loc)
 
     @property
     def variance(self) -> Tensor:

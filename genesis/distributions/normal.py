@@ -6,12 +6,12 @@ from math import log as ln
 from math import pi
 
 from genesis.distributions import constraints
-from genesis.distributions.distribution import Distribution
+from genesis.distributions.declaration import Parameter, formula, formulas, parameter
 from genesis.distributions.exp_family import ExponentialFamily
+from genesis.distributions.folded import Folded
 from genesis.distributions.transformed_distribution import TransformedDistribution
-from genesis.distributions.transforms import AbsTransform, ExpTransform
-from genesis.distributions.utils import Operand, declared
-from genesis.functions.selection import where
+from genesis.distributions.transforms import ExpTransform
+from genesis.distributions.utils import Operand
 from genesis.ir.annotations import Extents
 from genesis.ir.replayable import replayable_module
 from genesis.random import randn
@@ -28,15 +28,11 @@ class Normal(ExponentialFamily):
     (tensor([-1.6121, -2.1121]), tensor(3.9199))
     """
 
-    arg_constraints = declared(loc=constraints.real, scale=constraints.positive)
+    loc: Parameter = parameter(constraints.real)
+    scale: Parameter = parameter(constraints.positive)
     support = constraints.real
     has_rsample = True
     _mean_carrier_measure = 0
-
-    def __init__(self, loc: Operand, scale: Operand, validate_args: bool | None = None) -> None:
-        self.loc: Tensor
-        self.scale: Tensor
-        self._declare(validate_args, loc=loc, scale=scale)
 
     def rsample(self, sample_shape: Extents = ()) -> Tensor:
         """loc + scale * z, of standard normal z."""
@@ -56,25 +52,10 @@ class Normal(ExponentialFamily):
     def entropy(self) -> Tensor:
         return 0.5 + 0.5 * ln(2 * pi) + self.scale.log()
 
-    @property
-    def mean(self) -> Tensor:
-        return self.loc
-
-    @property
-    def mode(self) -> Tensor:
-        return self.loc
-
-    @property
-    def stddev(self) -> Tensor:
-        return self.scale
-
-    @property
-    def variance(self) -> Tensor:
-        return self.scale * self.scale
-
-    @property
-    def _natural_params(self) -> tuple[Tensor, ...]:
-        return self.loc / self.variance, -0.5 / self.variance
+    mean = mode = formula(lambda d: d.loc)
+    stddev = formula(lambda d: d.scale)
+    variance = formula(lambda d: d.scale * d.scale)
+    _natural_params = formulas(lambda d: (d.loc / d.variance, -0.5 / d.variance))
 
     def _log_normalizer(self, x: Tensor, y: Tensor) -> Tensor:  # type: ignore[override]
         return -0.25 * x * x / y + 0.5 * (-pi / y).log()
@@ -83,31 +64,16 @@ class Normal(ExponentialFamily):
 class LogNormal(TransformedDistribution):
     """The exponential of a normal number with mean `loc` and standard deviation `scale`."""
 
-    arg_constraints = declared(loc=constraints.real, scale=constraints.positive)
+    loc: Parameter = parameter(constraints.real, of="base_dist")
+    scale: Parameter = parameter(constraints.positive, of="base_dist")
     support = constraints.positive
     has_rsample = True
-    base_dist: Normal
 
     def __init__(self, loc: Operand, scale: Operand, validate_args: bool | None = None) -> None:
-        super().__init__(Normal(loc, scale, validate_args), ExpTransform(), validate_args)
+        super().__init__(Normal(loc, scale, validate_args=validate_args), ExpTransform(), validate_args)
 
-    @property
-    def loc(self) -> Tensor:
-        """The mean of the logarithm."""
-        return self.base_dist.loc
-
-    @property
-    def scale(self) -> Tensor:
-        """The standard deviation of the logarithm."""
-        return self.base_dist.scale
-
-    @property
-    def mean(self) -> Tensor:
-        return (self.loc + self.base_dist.variance / 2).exp()
-
-    @property
-    def mode(self) -> Tensor:
-        return (self.loc - self.base_dist.variance).exp()
+    mean = formula(lambda d: (d.loc + d.base_dist.variance / 2).exp())
+    mode = formula(lambda d: (d.loc - d.base_dist.variance).exp())
 
     @property
     def variance(self) -> Tensor:
@@ -115,54 +81,15 @@ class LogNormal(TransformedDistribution):
         return square.expm1() * (2 * self.loc + square).exp()
 
     def entropy(self) -> Tensor:
-        return self.base_dist.entropy() + self.loc
+        return self.base_dist.entropy() + self.loc  # type: ignore[no-any-return]
 
 
-class HalfNormal(TransformedDistribution):
+class HalfNormal(Folded):
     """The size of a normal number with mean 0 and standard deviation `scale`."""
 
-    arg_constraints = declared(scale=constraints.positive)
-    support = constraints.nonnegative
-    has_rsample = True
-    base_dist: Normal
-
-    def __init__(self, scale: Operand, validate_args: bool | None = None) -> None:
-        super().__init__(Normal(0, scale, validate_args=False), AbsTransform(), validate_args)
-
-    @property
-    def scale(self) -> Tensor:
-        """The standard deviation of the number with its sign."""
-        return self.base_dist.scale
-
-    @property
-    def mean(self) -> Tensor:
-        return self.scale * (2 / pi) ** 0.5
-
-    @property
-    def mode(self) -> Tensor:
-        return self.scale * 0
-
-    @property
-    def variance(self) -> Tensor:
-        return self.scale * self.scale * (1 - 2 / pi)
-
-    def log_prob(self, value: Tensor) -> Tensor:
-        return folded_log_prob(self, self.base_dist, value)
-
-    def cdf(self, value: Tensor) -> Tensor:
-        return 2 * self.base_dist.cdf(self._checked(value)) - 1
-
-    def icdf(self, value: Tensor) -> Tensor:
-        return self.base_dist.icdf((value + 1) / 2)
-
-    def entropy(self) -> Tensor:
-        return self.base_dist.entropy() - ln(2)
-
-
-def folded_log_prob(distribution: Distribution, base: Distribution, value: Tensor) -> Tensor:
-    """The log density of the size of a number of the symmetric distribution `base`."""
-    density = base.log_prob(distribution._checked(value)) + ln(2)
-    return where(value >= 0, density, float("-inf"))
+    whole = Normal
+    mean = formula(lambda d: d.scale * (2 / pi) ** 0.5)
+    variance = formula(lambda d: d.scale * d.scale * (1 - 2 / pi))
 
 
 replayable_module(__name__)

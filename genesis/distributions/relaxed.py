@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 from genesis.distributions import constraints
 from genesis.distributions.bernoulli import softplus
-from genesis.distributions.categorical import Categorical
-from genesis.distributions.distribution import Distribution, ProbsOrLogits
+from genesis.distributions.categorical import Categorical, OfCategories
+from genesis.distributions.declaration import Alternative, parameter
+from genesis.distributions.distribution import ProbsOrLogits
 from genesis.distributions.transformed_distribution import TransformedDistribution
 from genesis.distributions.transforms import ExpTransform, SigmoidTransform
-from genesis.distributions.utils import Operand, as_tensors, clamp_probs, declared, uniform_inside
+from genesis.distributions.utils import Operand, as_tensors, clamp_probs, uniform_inside
 from genesis.ir.annotations import Extents
 from genesis.ir.replayable import replayable_module
 from genesis.tensor.handle import Tensor
-from genesis.tensor.size import Size
 
 __all__ = ["ExpRelaxedCategorical", "LogitRelaxedBernoulli", "RelaxedBernoulli", "RelaxedOneHotCategorical"]
 
@@ -23,7 +22,8 @@ __all__ = ["ExpRelaxedCategorical", "LogitRelaxedBernoulli", "RelaxedBernoulli",
 class LogitRelaxedBernoulli(ProbsOrLogits):
     """The log odds of a relaxed Bernoulli number: logistic noise about `logits`, over the temperature."""
 
-    arg_constraints = declared(probs=constraints.unit_interval, logits=constraints.real)
+    probs: Alternative = parameter(constraints.unit_interval, default=None)
+    logits: Alternative = parameter(constraints.real, default=None)
     support = constraints.real
     has_rsample = True
 
@@ -32,7 +32,7 @@ class LogitRelaxedBernoulli(ProbsOrLogits):
         validate_args: bool | None = None,
     ) -> None:
         self.temperature = temperature
-        self._declare_odds(validate_args, probs, logits)
+        self._declare(validate_args, probs=probs, logits=logits)
 
     def rsample(self, sample_shape: Extents = ()) -> Tensor:
         like = self._param
@@ -45,13 +45,24 @@ class LogitRelaxedBernoulli(ProbsOrLogits):
         return temperature.log() + z - 2 * softplus(z)
 
 
-class RelaxedBernoulli(TransformedDistribution):
+class _WithTemperature:
+    """What is made of the distribution `base_dist` that has the temperature."""
+
+    base_dist: Any
+
+    @property
+    def temperature(self) -> Operand:
+        """The temperature."""
+        return self.base_dist.temperature  # type: ignore[no-any-return]
+
+
+class RelaxedBernoulli(_WithTemperature, TransformedDistribution):
     """Numbers in (0, 1), nearer to 0 and 1 the lower the temperature."""
 
-    arg_constraints = declared(probs=constraints.unit_interval, logits=constraints.real)
+    probs: Alternative = parameter(constraints.unit_interval, of="base_dist")
+    logits: Alternative = parameter(constraints.real, of="base_dist")
     support = constraints.unit_interval
     has_rsample = True
-    base_dist: LogitRelaxedBernoulli
 
     def __init__(
         self, temperature: Operand, probs: Operand | None = None, logits: Operand | None = None,
@@ -59,26 +70,10 @@ class RelaxedBernoulli(TransformedDistribution):
     ) -> None:
         super().__init__(LogitRelaxedBernoulli(temperature, probs, logits), SigmoidTransform(), validate_args)
 
-    @property
-    def temperature(self) -> Operand:
-        """The temperature."""
-        return self.base_dist.temperature
 
-    @property
-    def logits(self) -> Tensor:
-        """The log odds of 1."""
-        return self.base_dist.logits
-
-    @property
-    def probs(self) -> Tensor:
-        """The probability of 1."""
-        return self.base_dist.probs
-
-
-class ExpRelaxedCategorical(Distribution):
+class ExpRelaxedCategorical(OfCategories):
     """The logarithms of a relaxed choice: Gumbel noise about `logits`, over the temperature, normalized."""
 
-    arg_constraints = declared(probs=constraints.simplex, logits=constraints.real_vector)
     support = constraints.real_vector  # of vectors on the surface where exp(x) has the sum 1
     has_rsample = True
 
@@ -86,30 +81,8 @@ class ExpRelaxedCategorical(Distribution):
         self, temperature: Operand, probs: Tensor | None = None, logits: Tensor | None = None,
         validate_args: bool | None = None,
     ) -> None:
-        self._categorical, self.temperature = Categorical(probs, logits), temperature
-        super().__init__(self._categorical.batch_shape, self._categorical.param_shape[-1:], validate_args)
-
-    def expand(self, batch_shape: Sequence[int], _instance: Any = None) -> Any:
-        new = self._get_checked_instance(ExpRelaxedCategorical, _instance)
-        new.temperature, new._categorical = self.temperature, self._categorical.expand(batch_shape)
-        Distribution.__init__(new, batch_shape, self._event_shape, validate_args=False)
-        new._validate_args = self._validate_args
-        return new
-
-    @property
-    def param_shape(self) -> Size:
-        """The shape of `probs` or `logits`."""
-        return self._categorical.param_shape
-
-    @property
-    def logits(self) -> Tensor:
-        """Logarithms of probabilities."""
-        return self._categorical.logits
-
-    @property
-    def probs(self) -> Tensor:
-        """Probabilities."""
-        return self._categorical.probs
+        self.temperature = temperature
+        self._declare_categories(Categorical(probs, logits), validate_args)
 
     def rsample(self, sample_shape: Extents = ()) -> Tensor:
         logits = self.logits
@@ -124,13 +97,13 @@ class ExpRelaxedCategorical(Distribution):
         return score + (score.new_full((), float(n)).lgamma() + temperature.log() * (n - 1))
 
 
-class RelaxedOneHotCategorical(TransformedDistribution):
+class RelaxedOneHotCategorical(_WithTemperature, TransformedDistribution):
     """Points of the simplex, nearer to its corners the lower the temperature."""
 
-    arg_constraints = declared(probs=constraints.simplex, logits=constraints.real_vector)
+    probs: Alternative = parameter(constraints.simplex, of="base_dist")
+    logits: Alternative = parameter(constraints.real_vector, of="base_dist")
     support = constraints.simplex
     has_rsample = True
-    base_dist: ExpRelaxedCategorical
 
     def __init__(
         self, temperature: Operand, probs: Tensor | None = None, logits: Tensor | None = None,
@@ -138,21 +111,6 @@ class RelaxedOneHotCategorical(TransformedDistribution):
     ) -> None:
         base = ExpRelaxedCategorical(temperature, probs, logits, validate_args)
         super().__init__(base, ExpTransform(), validate_args)
-
-    @property
-    def temperature(self) -> Operand:
-        """The temperature."""
-        return self.base_dist.temperature
-
-    @property
-    def logits(self) -> Tensor:
-        """Logarithms of probabilities."""
-        return self.base_dist.logits
-
-    @property
-    def probs(self) -> Tensor:
-        """Probabilities."""
-        return self.base_dist.probs
 
 
 replayable_module(__name__)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 from genesis.distributions import constraints
 from genesis.distributions.distribution import Distribution
 from genesis.distributions.independent import Independent
 from genesis.distributions.transforms import ComposeTransform, Transform
-from genesis.distributions.utils import declared, sum_rightmost
+from genesis.distributions.utils import Operand, declared, sum_rightmost
 from genesis.ir.annotations import Extents
 from genesis.ir.replayable import replayable_module
 from genesis.tensor.handle import Tensor
@@ -26,8 +26,7 @@ class TransformedDistribution(Distribution):
     tensor(-0.9189)
     """
 
-    arg_constraints: Any = declared()
-    base_dist: Any
+    arg_constraints: ClassVar[Any] = declared()
 
     def __init__(
         self, base_distribution: Distribution, transforms: Transform | Sequence[Transform], validate_args: bool | None = None
@@ -44,20 +43,15 @@ class TransformedDistribution(Distribution):
         if spread != shape:
             base = base.expand(spread[: len(spread) - len(base.event_shape)])
         more = whole.domain.event_dim - len(base.event_shape)
-        self.base_dist = Independent(base, more) if more > 0 else base
+        self.base_dist: Any = Independent(base, more) if more > 0 else base
         result = tuple(whole.forward_shape(spread))
         axes = whole.codomain.event_dim + max(len(base.event_shape) - whole.domain.event_dim, 0)
         super().__init__(result[: len(result) - axes], result[len(result) - axes :], validate_args)
 
-    def expand(self, batch_shape: Sequence[int], _instance: Any = None) -> Any:
-        new = self._get_checked_instance(type(self), _instance)
-        whole = ComposeTransform(self.transforms)
-        shape = tuple(whole.inverse_shape((*batch_shape, *self._event_shape)))
-        new.base_dist = self.base_dist.expand(shape[: len(shape) - len(self.base_dist.event_shape)])
-        new.transforms = self.transforms
-        Distribution.__init__(new, batch_shape, self._event_shape, validate_args=False)
-        new._validate_args = self._validate_args
-        return new
+    def _expanded(self, batch_shape: tuple[int, ...]) -> dict[str, object]:
+        shape = tuple(ComposeTransform(self.transforms).inverse_shape((*batch_shape, *self._event_shape)))
+        base = self.base_dist.expand(shape[: len(shape) - len(self.base_dist.event_shape)])
+        return {"base_dist": base, "transforms": self.transforms}
 
     @property
     def has_rsample(self) -> Any:  # type: ignore[override]
@@ -112,6 +106,25 @@ class TransformedDistribution(Distribution):
 
     def icdf(self, value: Tensor) -> Tensor:
         return self._forward(self.base_dist.icdf(self._mirrored(value)))
+
+
+class Composed(TransformedDistribution):
+    """Distributions whose base or transforms are made of their declared parameters."""
+
+    _expanded = Distribution._expanded
+
+    def _parts(self) -> tuple[Distribution, list[Transform]]:
+        """The base and the transforms."""
+        raise NotImplementedError
+
+    def _declare(self, validate_args: bool | None, **parameters: Operand | None) -> None:
+        self._set(parameters)
+        super().__init__(*self._parts(), validate_args)
+
+    def expand(self, batch_shape: Sequence[int], _instance: Any = None) -> Any:
+        new = super().expand(batch_shape, _instance)
+        new.base_dist, new.transforms = new._parts()
+        return new
 
 
 replayable_module(__name__)

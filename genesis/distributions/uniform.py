@@ -5,10 +5,11 @@ from __future__ import annotations
 from math import pi
 
 from genesis.distributions import constraints
+from genesis.distributions.declaration import Parameter, formula, parameter
 from genesis.distributions.distribution import Distribution
-from genesis.distributions.transformed_distribution import TransformedDistribution
-from genesis.distributions.transforms import AffineTransform, ExpTransform
-from genesis.distributions.utils import Operand, broadcast_all, declared, euler_constant, finfo
+from genesis.distributions.transformed_distribution import Composed
+from genesis.distributions.transforms import AffineTransform, ExpTransform, Transform
+from genesis.distributions.utils import euler_constant, finfo
 from genesis.functions.creation import full_like
 from genesis.functions.selection import where
 from genesis.ir.annotations import Extents
@@ -26,16 +27,11 @@ class Uniform(Distribution):
     tensor(0.2500)
     """
 
-    arg_constraints = declared(
-        low=constraints.dependent(is_discrete=False, event_dim=0),
-        high=constraints.dependent(is_discrete=False, event_dim=0),
-    )
+    low: Parameter = parameter(constraints.dependent(is_discrete=False, event_dim=0))
+    high: Parameter = parameter(constraints.dependent(is_discrete=False, event_dim=0))
     has_rsample = True
 
-    def __init__(self, low: Operand, high: Operand, validate_args: bool | None = None) -> None:
-        self.low: Tensor
-        self.high: Tensor
-        self._declare(validate_args, low=low, high=high)
+    def __post_init__(self) -> None:
         self._require(lambda: self.low < self.high, "low must be less than high")
 
     @constraints.dependent_property(is_discrete=False, event_dim=0)
@@ -61,34 +57,19 @@ class Uniform(Distribution):
     def entropy(self) -> Tensor:
         return (self.high - self.low).log()
 
-    @property
-    def mean(self) -> Tensor:
-        return (self.high + self.low) / 2
-
-    @property
-    def mode(self) -> Tensor:
-        return full_like(self.high, float("nan"))
-
-    @property
-    def stddev(self) -> Tensor:
-        return (self.high - self.low) / 12**0.5
-
-    @property
-    def variance(self) -> Tensor:
-        return (self.high - self.low).square() / 12
+    mean = formula(lambda d: (d.high + d.low) / 2)
+    mode = formula(lambda d: full_like(d.high, float("nan")))
+    stddev = formula(lambda d: (d.high - d.low) / 12**0.5)
+    variance = formula(lambda d: (d.high - d.low).square() / 12)
 
 
 class Laplace(Distribution):
     """Laplace's distribution: exponential to both sides of `loc`."""
 
-    arg_constraints = declared(loc=constraints.real, scale=constraints.positive)
+    loc: Parameter = parameter(constraints.real)
+    scale: Parameter = parameter(constraints.positive)
     support = constraints.real
     has_rsample = True
-
-    def __init__(self, loc: Operand, scale: Operand, validate_args: bool | None = None) -> None:
-        self.loc: Tensor
-        self.scale: Tensor
-        self._declare(validate_args, loc=loc, scale=scale)
 
     def log_prob(self, value: Tensor) -> Tensor:
         return -(2 * self.scale).log() - (self._checked(value) - self.loc).abs() / self.scale
@@ -104,45 +85,22 @@ class Laplace(Distribution):
     def entropy(self) -> Tensor:
         return 1 + (2 * self.scale).log()
 
-    @property
-    def mean(self) -> Tensor:
-        return self.loc
-
-    @property
-    def mode(self) -> Tensor:
-        return self.loc
-
-    @property
-    def stddev(self) -> Tensor:
-        return self.scale * 2**0.5
-
-    @property
-    def variance(self) -> Tensor:
-        return 2 * self.scale.square()
+    mean = mode = formula(lambda d: d.loc)
+    stddev = formula(lambda d: d.scale * 2**0.5)
+    variance = formula(lambda d: 2 * d.scale.square())
 
 
-class Gumbel(TransformedDistribution):
+class Gumbel(Composed):
     """Gumbel's distribution, of maxima: loc - scale * log(-log(u)), of uniform u."""
 
-    arg_constraints = declared(loc=constraints.real, scale=constraints.positive)
+    loc: Parameter = parameter(constraints.real)
+    scale: Parameter = parameter(constraints.positive)
     support = constraints.real
 
-    def __init__(self, loc: Operand, scale: Operand, validate_args: bool | None = None) -> None:
-        self.loc: Tensor
-        self.scale: Tensor
-        self.loc, self.scale = broadcast_all(loc, scale)
+    def _parts(self) -> tuple[Distribution, list[Transform]]:
         limits = finfo(self.loc.dtype)
         base = Uniform(full_like(self.loc, limits.tiny), full_like(self.loc, 1 - limits.eps), validate_args=False)
-        falling = AffineTransform(0, -1.0)
-        parts = [ExpTransform().inv, falling, ExpTransform().inv, AffineTransform(self.loc, -self.scale)]
-        super().__init__(base, parts, validate_args)
-
-    def expand(self, batch_shape: Extents, _instance: object = None) -> Gumbel:
-        new = self._get_checked_instance(Gumbel, _instance)
-        loc, scale = self.loc.expand(tuple(batch_shape)), self.scale.expand(tuple(batch_shape))  # type: ignore[arg-type]
-        Gumbel.__init__(new, loc, scale, validate_args=False)
-        new._validate_args = self._validate_args
-        return new  # type: ignore[no-any-return]
+        return base, [ExpTransform().inv, AffineTransform(0, -1.0), ExpTransform().inv, AffineTransform(self.loc, -self.scale)]
 
     def log_prob(self, value: Tensor) -> Tensor:
         z = (self.loc - self._checked(value)) / self.scale
@@ -157,21 +115,10 @@ class Gumbel(TransformedDistribution):
     def entropy(self) -> Tensor:
         return self.scale.log() + (1 + euler_constant)
 
-    @property
-    def mean(self) -> Tensor:
-        return self.loc + self.scale * euler_constant
-
-    @property
-    def mode(self) -> Tensor:
-        return self.loc
-
-    @property
-    def stddev(self) -> Tensor:
-        return pi / 6**0.5 * self.scale
-
-    @property
-    def variance(self) -> Tensor:
-        return self.stddev.square()
+    mean = formula(lambda d: d.loc + d.scale * euler_constant)
+    mode = formula(lambda d: d.loc)
+    stddev = formula(lambda d: pi / 6**0.5 * d.scale)
+    variance = formula(lambda d: d.stddev.square())
 
 
 replayable_module(__name__)

@@ -6,9 +6,9 @@ from math import log as ln
 from math import pi
 
 from genesis.distributions import constraints
+from genesis.distributions.declaration import Parameter, formula, parameter
 from genesis.distributions.distribution import Distribution
 from genesis.distributions.gamma import drawn_by_host
-from genesis.distributions.utils import Operand, declared
 from genesis.functions.methods.table import functions_of
 from genesis.ir.annotations import Extents
 from genesis.ir.replayable import replayable_module
@@ -25,14 +25,10 @@ class VonMises(Distribution):
     Samples have gradients, by implicit differentiation, which PyTorch's have not.
     """
 
-    arg_constraints = declared(loc=constraints.real, concentration=constraints.positive)
+    loc: Parameter = parameter(constraints.real)
+    concentration: Parameter = parameter(constraints.positive)
     support = constraints.real
     has_rsample = True
-
-    def __init__(self, loc: Operand, concentration: Operand, validate_args: bool | None = None) -> None:
-        self.loc: Tensor
-        self.concentration: Tensor
-        self._declare(validate_args, loc=loc, concentration=concentration)
 
     def rsample(self, sample_shape: Extents = ()) -> Tensor:
         """Angles in [-pi, pi)."""
@@ -43,13 +39,7 @@ class VonMises(Distribution):
         k = self.concentration
         return k * ((self._checked(value) - self.loc).cos() - 1) - ln(2 * pi) - i0e(k).log()
 
-    @property
-    def mean(self) -> Tensor:
-        return self.loc
-
-    @property
-    def mode(self) -> Tensor:
-        return self.loc
+    mean = mode = formula(lambda d: d.loc)
 
     @property
     def variance(self) -> Tensor:

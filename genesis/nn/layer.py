@@ -11,13 +11,13 @@ ones, and have their signatures. Type checkers read the settings as they read a 
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Mapping
 from dataclasses import KW_ONLY
 from inspect import Parameter, get_annotations, signature
 from typing import TYPE_CHECKING, Any, ClassVar, dataclass_transform
 
 from genesis.ir.annotations import AnyFunction
+from genesis.ir.made_methods import made_method
 from genesis.ir.replayable import replayable_module
 from genesis.nn.module import Module
 from genesis.tensor.handle import Tensor
@@ -80,7 +80,7 @@ def _initializer(cls: type[Layer], settings: Mapping[str, Parameter]) -> AnyFunc
     lines = [f"self.{name} = {name}" for name in settings] + ["self.__post_init__()"] * hasattr(cls, "__post_init__")
     by_name = [name for name, setting in settings.items() if setting.kind is Parameter.KEYWORD_ONLY]
     names = ["self", *[name for name in settings if name not in by_name], *["*"] * bool(by_name), *by_name]
-    made = _made(cls, "__init__", names, lines or ["pass"], None)
+    made = made_method(cls, "__init__", names, lines or ["pass"])
     defaults = {name: s.default for name, s in settings.items() if s.default is not Parameter.empty}
     made.__defaults__ = tuple([default for name, default in defaults.items() if name not in by_name])
     made.__kwdefaults__ = {name: defaults[name] for name in by_name if name in defaults} or None
@@ -104,20 +104,9 @@ def _forward(cls: type[Layer], function: AnyFunction, settings: Mapping[str, Par
             continue
         by_name = by_name or name == "inplace" or parameter.kind is Parameter.KEYWORD_ONLY
         arguments.append(f"{name}={value}" if by_name else value)
-    made = _made(cls, "forward", ["self", *inputs], [f"return function({', '.join(arguments)})"], function)
+    made = made_method(cls, "forward", ["self", *inputs], [f"return function({', '.join(arguments)})"], function=function)
     made.__annotations__ = dict.fromkeys(inputs, "Tensor") | {"return": "Tensor"}
     made.__doc__ = f"See `nn.functional.{getattr(function, '__name__', 'function')}`."
-    return made
-
-
-def _made(cls: type[Layer], name: str, parameters: list[str], body: list[str], function: AnyFunction | None) -> AnyFunction:
-    """A method of the class's module, whose frames show this file: compiled calls take them for the library's."""
-    source = f"def make(function):\n def {name}({', '.join(parameters)}): {'; '.join(body)}\n return {name}"
-    local: dict[str, AnyFunction] = {}
-    line = sys._getframe().f_lineno + 1
-    exec(compile("\n" * (line - 2) + source, __file__, "exec"), vars(sys.modules[cls.__module__]), local)
-    made: AnyFunction = local["make"](function)
-    made.__qualname__ = f"{cls.__qualname__}.{name}"
     return made
 
 

@@ -1,0 +1,44 @@
+"""Distributions of sizes."""
+
+from __future__ import annotations
+
+from math import log as ln
+from typing import Any, ClassVar
+
+from genesis.distributions import constraints
+from genesis.distributions.declaration import Parameter, formula, parameter
+from genesis.distributions.transformed_distribution import TransformedDistribution
+from genesis.distributions.transforms import AbsTransform
+from genesis.distributions.utils import Operand
+from genesis.functions.selection import where
+from genesis.ir.replayable import replayable_module
+from genesis.tensor.handle import Tensor
+
+
+class Folded(TransformedDistribution):
+    """The size of a number of the distribution `whole`, which is symmetric about 0."""
+
+    scale: Parameter = parameter(constraints.positive, of="base_dist")
+    support = constraints.nonnegative
+    has_rsample = True
+    whole: ClassVar[Any]
+    mode = formula(lambda d: d.scale * 0)
+
+    def __init__(self, scale: Operand, validate_args: bool | None = None) -> None:
+        super().__init__(self.whole(0, scale, validate_args=False), AbsTransform(), validate_args)
+
+    def log_prob(self, value: Tensor) -> Tensor:
+        density = self.base_dist.log_prob(self._checked(value)) + ln(2)
+        return where(value >= 0, density, float("-inf"))
+
+    def cdf(self, value: Tensor) -> Tensor:
+        return 2 * self.base_dist.cdf(self._checked(value)) - 1  # type: ignore[no-any-return]
+
+    def icdf(self, value: Tensor) -> Tensor:
+        return self.base_dist.icdf((value + 1) / 2)  # type: ignore[no-any-return]
+
+    def entropy(self) -> Tensor:
+        return self.base_dist.entropy() - ln(2)  # type: ignore[no-any-return]
+
+
+replayable_module(__name__)
