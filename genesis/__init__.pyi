@@ -804,9 +804,9 @@ def ldexp_(input: Tensor, other: Operand) -> Tensor:
 def ldl_factor(A: Tensor, *, hermitian: Bool = False) -> Indefinite:
     """(LD, pivots) as `ldl_factor_ex`; raises LinAlgError, when it is computed, where a block of D is zero."""
 def ldl_factor_ex(A: Tensor, *, hermitian: Bool = False, check_errors: Bool = False) -> IndefiniteInfo:
-    """(LD, pivots, info) of symmetric matrices (.., n, n), of which the lower triangle is read; without gradient."""
+    """(LD, pivots, info) of symmetric matrices (.., n, n), or Hermitian ones, of which the lower triangle is read; no .."""
 def ldl_solve(LD: Operand, pivots: Tensor, B: Operand, *, hermitian: Bool = False) -> Tensor:
-    """The X with A @ X = `B` (.., n, k), for the symmetric A that `ldl_factor` made `LD` and `pivots` of."""
+    """The X with A @ X = `B` (.., n, k), for the A that `ldl_factor`, as `hermitian`, made `LD` and `pivots` of."""
 def le(input: Operand, other: Operand) -> Tensor:
     """As `numpy.less_equal`."""
 def le_(input: Tensor, other: Operand) -> Tensor:
@@ -855,8 +855,7 @@ def log_ndtr(input: Tensor) -> Tensor:
     """log(ndtr(x))."""
 def log_softmax(input: Tensor, dim: Int = -1, dtype: DType | None = None) -> Tensor:
     """log(softmax(x)) along `dim`, without overflow."""
-def logaddexp(input: Operand, other: Operand) -> Tensor:
-    """As `numpy.logaddexp`."""
+def logaddexp(input: Operand, other: Operand) -> Tensor: ...
 def logaddexp2(input: Operand, other: Operand) -> Tensor:
     """As `numpy.logaddexp2`."""
 def logcumsumexp(input: Tensor, dim: Int) -> Tensor:
@@ -1104,7 +1103,7 @@ def not_equal_(input: Tensor, other: Operand) -> Tensor:
 def orgqr(input: Operand, tau: Operand) -> Tensor:
     """The first n columns of H1 @ H2 @ .. @ Hk, (.., m, n), for `input` (.., m, n), m >= n, and `tau` (.., k) of `geqrf`."""
 def ormqr(input: Operand, tau: Operand, other: Operand, left: Bool = True, transpose: Bool = False) -> Tensor:
-    """Q @ `other`, for the whole Q (.., m, m) of `geqrf`'s results; without `left`, `other` @ Q; with `transpose`, Q.T .."""
+    """Q @ `other`, for the whole Q (.., m, m) of `geqrf`'s results; without `left`, `other` @ Q; with `transpose`, Q.H .."""
 def outer(input: Operand, vec2: Operand) -> Tensor:
     """All products of the elements of two vectors, (m,) and (n,) -> (m, n)."""
 def pad(input: Tensor, pad: Sequence[Int], mode: str = 'constant', value: Float | None = None) -> Tensor:

@@ -47,9 +47,9 @@ def inv_ex(A: Tensor, *, check_errors: Bool = False) -> Inverse:
 def ldl_factor(A: Tensor, *, hermitian: Bool = False) -> Indefinite:
     """(LD, pivots) as `ldl_factor_ex`; raises LinAlgError, when it is computed, where a block of D is zero."""
 def ldl_factor_ex(A: Tensor, *, hermitian: Bool = False, check_errors: Bool = False) -> IndefiniteInfo:
-    """(LD, pivots, info) of symmetric matrices (.., n, n), of which the lower triangle is read; without gradient."""
+    """(LD, pivots, info) of symmetric matrices (.., n, n), or Hermitian ones, of which the lower triangle is read; no .."""
 def ldl_solve(LD: Operand, pivots: Tensor, B: Operand, *, hermitian: Bool = False) -> Tensor:
-    """The X with A @ X = `B` (.., n, k), for the symmetric A that `ldl_factor` made `LD` and `pivots` of."""
+    """The X with A @ X = `B` (.., n, k), for the A that `ldl_factor`, as `hermitian`, made `LD` and `pivots` of."""
 def lstsq(A: Tensor, B: Tensor, rcond: Float | None = None, *, driver: str | None = None) -> LeastSquares:
     """The X (.., n, k) for which |`A` @ X - `B`| is least, the shortest of several: `A` (.., m, n), `B` (.., m, k)."""
 def lu(A: Tensor, *, pivot: Bool = True) -> PLU:

@@ -10,7 +10,7 @@ import numpy as np
 
 from genesis.ir.dtypes import bool_, complex128, float64, refuse_complex_number
 from genesis.ir.graph import Value
-from genesis.ops.complex_values import imag_value, real_value
+from genesis.ops.complex_values import imag_value, log_add_exp, real_value
 from genesis.ops.elementwise import atan2, clamp, exp2, isfinite, isnan, log1p, scaled, sigmoid, sin, trunc, where, zeros_like
 from genesis.ops.registry import Emitter, Kernel, Operation, cast, composite, expand, floating_dtype, promoted, widened
 from genesis.ops.rows import binary, formula, from_scipy, unary
@@ -64,7 +64,7 @@ fmin = binary(
     "fmin", grad=lambda g, z, x, y: _to_winner(g, (x <= y) | isnan(y)), ref=np.fmin, emit=_no_nan("minimum"), in_place=False,
 )
 logaddexp = binary(
-    "logaddexp", grad=lambda g, z, x, y: (g * sigmoid(x - y), g * sigmoid(y - x)), ref=np.logaddexp, emit=_logaddexp,
+    "logaddexp", grad=lambda g, z, x, y: (g * sigmoid(x - y), g * sigmoid(y - x)), ref=log_add_exp, emit=_logaddexp,
     floating=True, cost=30, in_place=False,
 )
 logaddexp2 = binary(

@@ -113,28 +113,31 @@ TAKES_COMPLEX = frozenset((
     "conjugates", "constant_pad_nd", "conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d",
     "conv_transpose3d", "corrcoef", "cos", "cosh", "count_nonzero", "cov", "cross", "cumprod", "cumsum",
     "cumulative_trapezoid", "det", "diag", "diag_embed", "diagflat", "diagonal_scatter", "diff", "dist", "div", "dot",
-    "dstack", "eig", "eigh", "eigvals", "eigvalsh", "einsum", "eq", "exp", "exp2", "expm1", "fft", "fft2", "fftn", "fill",
-    "flip", "fliplr", "flipud", "float_power", "full", "gather", "hfft", "hfft2", "hfftn", "hstack", "ifft", "ifft2",
-    "ifftn", "ihfft", "ihfft2", "ihfftn", "im2col", "imaginary_parts", "index", "index_put", "index_select", "inner", "inv",
-    "inv_ex", "irfft", "irfft2", "irfftn", "isclose", "isfinite", "isinf", "isnan", "isreal", "istft", "kron", "l1_loss",
-    "ldexp", "lerp", "linalg_lu", "linalg_lu_solve", "linalg_qr", "linalg_svd", "linear", "log", "log10", "log1p", "log2",
-    "log_softmax", "logaddexp", "logdet", "logical_and", "logical_not", "logical_or", "logical_xor", "logsumexp", "lu",
-    "lu_factor", "lu_factor_ex", "lu_solve", "lu_unpack", "matmul", "matrix_exp", "matrix_norm", "mean", "mm", "mul", "mv",
-    "nansum", "narrow_copy", "ne", "neg", "norm", "normalize", "optimization_barrier", "outer", "pad", "pairwise_distance",
-    "part_at", "pinv", "pixel_shuffle", "pixel_unshuffle", "positive", "pow", "prod", "put", "put_part", "qr", "real_parts",
-    "reciprocal", "renorm", "reshape", "rfft", "rfft2", "rfftn", "rms_norm", "roll", "rot90", "rsqrt", "rsub", "scatter",
-    "scatter_add", "select_scatter", "sgn", "sigmoid", "silu", "sin", "sinc", "sinh", "slice_scatter", "slogdet", "softmax",
-    "softmin", "softsign", "solve", "solve_ex", "solve_triangular", "sqrt", "square", "stack", "std", "std_mean", "stft",
-    "stop_gradient", "sub", "sum", "sum_to_size", "svd", "svdvals", "take_along_dim", "tan", "tanh", "tanhshrink",
-    "tensordot", "tile", "to_dtype", "trace", "trapezoid", "triangular_solve", "tril", "triplet_margin_loss", "triu", "var",
-    "var_mean", "vdot", "vecdot", "vector_norm", "view_as_real", "view_at", "vstack", "where", "with_value",
+    "dstack", "eig", "eigh", "eigvals", "eigvalsh", "einsum", "embedding", "eq", "exp", "exp2", "expm1", "fft", "fft2",
+    "fftn", "fill", "flip", "fliplr", "flipud", "float_power", "full", "gather", "geqrf", "hfft", "hfft2", "hfftn",
+    "hstack", "ifft", "ifft2", "ifftn", "ihfft", "ihfft2", "ihfftn", "im2col", "imaginary_parts", "index", "index_put",
+    "index_select", "inner", "inv", "inv_ex", "irfft", "irfft2", "irfftn", "isclose", "isfinite", "isinf", "isnan",
+    "isreal", "istft", "kron", "l1_loss", "ldexp", "ldl_factor", "ldl_factor_ex", "ldl_solve", "lerp", "linalg_lu",
+    "linalg_lu_solve", "linalg_qr", "linalg_svd", "linear", "log", "log10", "log1p", "log2", "log_softmax", "logaddexp",
+    "logcumsumexp", "logdet", "logical_and", "logical_not", "logical_or", "logical_xor", "logsumexp", "lu", "lu_factor",
+    "lu_factor_ex", "lu_solve", "lu_unpack", "matmul", "matrix_exp", "matrix_norm", "mean", "mm", "mul", "mv", "nansum",
+    "narrow_copy", "ne", "neg", "nonzero_places", "norm", "normalize", "optimization_barrier", "orgqr", "ormqr", "outer",
+    "pad", "pairwise_distance", "part_at", "pinv", "pixel_shuffle", "pixel_unshuffle", "positive", "pow", "prod", "put",
+    "put_part", "qr", "real_parts", "reciprocal", "renorm", "reshape", "rfft", "rfft2", "rfftn", "rms_norm", "roll",
+    "rot90", "rsqrt", "rsub", "scatter", "scatter_add", "select_scatter", "sgn", "sigmoid", "silu", "sin", "sinc", "sinh",
+    "slice_scatter", "slogdet", "softmax", "softmin", "softsign", "solve", "solve_ex", "solve_triangular", "sqrt", "square",
+    "stack", "std", "std_mean", "stft", "stop_gradient", "sub", "sum", "sum_to_size", "svd", "svdvals", "take_along_dim",
+    "tan", "tanh", "tanhshrink", "tensordot", "tile", "to_dtype", "trace", "trapezoid", "triangular_solve", "tril",
+    "triplet_margin_loss", "triu", "var", "var_mean", "vdot", "vecdot", "vector_norm", "view_as_real", "view_at", "vstack",
+    "where", "with_value",
 ))
 _MOVED = frozenset(("gather", "put", "cat", "source", "view"))  # kinds of primitives that know nothing of what they move
 _PASSED_ON = frozenset(("custom", "detach", "variable", "clone", "rewritten", "with_value"))
 # Host calls whose references take complex numbers.
 _HOST = frozenset((
-    "recurrence", "fft_complex", "fft_from_real", "fft_to_real", "solve", "inv", "det", "cofactors", "slogdet", "matrix_exp",
-    "pinv", "solve_triangular", "cholesky_ex", "lu_factor_ex", "qr", "eigh", "svd", "eig",
+    "recurrence", "fft_complex", "fft_from_real", "fft_to_real", "solve", "inv", "det", "cofactors", "slogdet",
+    "matrix_exp", "pinv", "solve_triangular", "cholesky_ex", "lu_factor_ex", "qr", "eigh", "svd", "eig", "geqrf",
+    "ldl_factor_ex", "ldl_solve", "logcumsumexp", "linear_recurrence", "nonzero_places",
 ))
 
 

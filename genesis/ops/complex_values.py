@@ -57,11 +57,21 @@ def squared_modulus(z: Value) -> Value:
     return real_value(z) * real_value(z) + imag_value(z) * imag_value(z) if z.dtype.is_complex else z * z
 
 
+def log_add_exp(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """log(exp(x) + exp(y)) as NumPy has it, of complex numbers too: the one of the greater real part is taken out."""
+    if not np.iscomplexobj(x):
+        return np.asarray(np.logaddexp(x, y))
+    less = x.real < y.real
+    large, small = np.where(less, y, x), np.where(less, x, y)
+    nothing = np.isneginf(large.real)
+    return np.where(nothing, large, large + np.log1p(np.exp(np.where(nothing, 0, small - large))))
+
+
 # Primitives whose rules multiply by derivatives; those of others (linear ones, parts, moduli) are right as they stand.
 HOLOMORPHIC = frozenset((
     "mul", "div", "pow", "sqrt", "rsqrt", "exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "logaddexp", "sin", "cos",
     "tan", "asin", "acos", "atan", "sinh", "cosh", "tanh", "asinh", "acosh", "atanh", "sigmoid", "prod", "recurrence", "matmul",
-    "solve", "inv", "det", "cofactors", "matrix_exp", "solve_triangular", "lu_factor_ex",
+    "solve", "inv", "det", "cofactors", "matrix_exp", "solve_triangular", "lu_factor_ex", "logcumsumexp", "linear_recurrence",
 ))
 
 

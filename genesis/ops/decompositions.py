@@ -175,7 +175,8 @@ def _svd_grad(g: Value, y: Value, a: Value) -> Value:
     inner = _over_gaps(by_u - adjoint(by_u), s * s) * along + across * _over_gaps(by_v - adjoint(by_v), s * s)
     inner = inner + diag_embed(gs)
     if a.dtype.is_complex:  # phases of a pair of vectors turn together
-        phase = imag_value(diagonal_value(by_u, 0, -2, -1)) / s
+        turn = imag_value(diagonal_value(by_u, 0, -2, -1))
+        phase = turn / where(turn == 0, 1, s)
         inner = inner + diag_embed(complex_value(phase * 0, phase))
     whole = matmul(matmul(u, inner), vh)
     if m > k:

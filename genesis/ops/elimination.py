@@ -12,7 +12,7 @@ from genesis.ir.dtypes import int32, int64
 from genesis.ir.graph import Node, Value
 from genesis.ir.shapes import Shape, broadcast_shapes, numel
 from genesis.ops.arrangement import tril, triu
-from genesis.ops.complex_values import conjugate
+from genesis.ops.complex_values import conjugate, real_value
 from genesis.ops.contraction import matmul, swapped
 from genesis.ops.definite import triangular_value
 from genesis.ops.indexing import gather_value
@@ -136,7 +136,7 @@ def lu_factor_ex(A: Value, *, pivot: bool = True, check_errors: bool = False) ->
     """
     x = matrices("lu_factor", A)
     lu, pivots, info = factors(factor_node("lu_factor_ex", x, _shapes(x), pivot=pivot, check=check_errors), _shapes(x))
-    return FactoredInfo(cast(lu, A.dtype), cast(pivots, int32), cast(info, int32))
+    return FactoredInfo(cast(lu, A.dtype), *[cast(real_value(v), int32) for v in (pivots, info)])
 
 
 @composite("lu_factor", method=False, namespace="linalg")

@@ -1,4 +1,4 @@
-"""Symmetric matrices that need not be definite: A = L @ D @ L.T, by LAPACK (sytrf), and systems that are solved by it.
+"""Matrices that need not be definite, by LAPACK: symmetric ones as L @ D @ L.T (sytrf), Hermitian ones as L @ D @ L.H (hetrf).
 
 Both factors lie in the lower triangle of one matrix, blocks of 1 and 2 rows of D on its diagonal. Above are zeros.
 """
@@ -10,6 +10,7 @@ import numpy as np
 from genesis.ir.dtypes import int32
 from genesis.ir.graph import Node, Value
 from genesis.ir.shapes import Shape, broadcast_shapes
+from genesis.ops.complex_values import conjugate, real_value
 from genesis.ops.registry import cast, composite, expand, primitive, promoted, widened
 from genesis.ops.results import Indefinite, IndefiniteInfo
 from genesis.ops.solving import factor_node, factors, matrices, packed, routine
@@ -22,8 +23,9 @@ def _shapes(a: Value) -> list[Shape]:
 def _factor_reference(node: Node, a: np.ndarray) -> np.ndarray:
     lead = a.shape[:-2]
     data, pivots, info = np.empty_like(a), np.empty(a.shape[:-1], a.dtype), np.zeros(lead, a.dtype)
+    factor = routine("hetrf" if node.attrs["hermitian"] else "sytrf", a)
     for place in np.ndindex(lead) if a.size else ():
-        found, pivots[place], info[place] = routine("sytrf", a)(a[place], lower=True)
+        found, pivots[place], info[place] = factor(a[place], lower=True)
         data[place] = np.tril(found)
     if node.attrs["check"] and info.any():
         raise np.linalg.LinAlgError(f"Singular matrix: block {int(info.max())} of D is exactly zero")
@@ -35,7 +37,7 @@ primitive("ldl_factor_ex", "host", reference=_factor_reference)
 
 @composite("ldl_factor_ex", method=False, namespace="linalg")
 def ldl_factor_ex(A: Value, *, hermitian: bool = False, check_errors: bool = False) -> IndefiniteInfo:
-    """(LD, pivots, info) of symmetric matrices (.., n, n), of which the lower triangle is read; without gradient.
+    """(LD, pivots, info) of symmetric matrices (.., n, n), or Hermitian ones, of which the lower triangle is read; no gradient.
 
     `pivots`, int32, are LAPACK's: negative ones belong to blocks of two rows. `info` (..), int32, is 0, or the place of the
     first block of D that is zero; with `check_errors` this raises LinAlgError, when it is computed.
@@ -44,8 +46,9 @@ def ldl_factor_ex(A: Value, *, hermitian: bool = False, check_errors: bool = Fal
     0
     """
     x = matrices("ldl_factor", A, square=True)
-    data, pivots, info = factors(factor_node("ldl_factor_ex", x, _shapes(x), check=check_errors), _shapes(x))
-    return IndefiniteInfo(cast(data, A.dtype), cast(pivots, int32), cast(info, int32))
+    node = factor_node("ldl_factor_ex", x, _shapes(x), check=check_errors, hermitian=_hermitian(x, hermitian))
+    data, pivots, info = factors(node, _shapes(x))
+    return IndefiniteInfo(cast(data, A.dtype), *[cast(real_value(v), int32) for v in (pivots, info)])
 
 
 @composite("ldl_factor", method=False, namespace="linalg")
@@ -55,25 +58,36 @@ def ldl_factor(A: Value, *, hermitian: bool = False) -> Indefinite:
 
 
 # ---- equations ----
-def _solve_value(data: Value, pivots: Value, b: Value) -> Value:
-    return b.graph.add("ldl_solve", (data, pivots, b), b.shape, b.dtype, {"dim": b.ndim - 2})
+def _hermitian(x: Value, asked: bool) -> bool:
+    """Whether matrices are taken for Hermitian ones; of real numbers that is to be symmetric."""
+    return asked and x.dtype.is_complex
+
+
+def _solve_value(data: Value, pivots: Value, b: Value, hermitian: bool) -> Value:
+    return b.graph.add("ldl_solve", (data, pivots, b), b.shape, b.dtype, {"dim": b.ndim - 2, "hermitian": hermitian})
+
+
+def _solve_grad(g: Value, x: Value, data: Value, pivots: Value, b: Value) -> tuple[None, None, Value]:
+    """A^-H g, which is A^-1 g of Hermitian matrices."""
+    if x.node.attrs["hermitian"]:
+        return None, None, _solve_value(data, pivots, g, True)
+    return None, None, conjugate(_solve_value(data, pivots, conjugate(g), False))
 
 
 def _solve_reference(node: Node, data: np.ndarray, pivots: np.ndarray, b: np.ndarray) -> np.ndarray:
     found = np.empty_like(b)
-    solve = routine("sytrs", b)
+    solve = routine("hetrs" if node.attrs["hermitian"] else "sytrs", b)
     for place in np.ndindex(b.shape[:-2]) if b.size else ():
         found[place], _ = solve(data[place], pivots[place], b[place], lower=True)
     return found
 
 
-primitive("ldl_solve", "host", reference=_solve_reference,
-          grad=lambda g, x, data, pivots, b: (None, None, _solve_value(data, pivots, g)))
+primitive("ldl_solve", "host", reference=_solve_reference, grad=_solve_grad)
 
 
 @composite("ldl_solve", (0, 2), method=False, namespace="linalg")
 def ldl_solve(LD: Value, pivots: Value, B: Value, *, hermitian: bool = False) -> Value:
-    """The X with A @ X = `B` (.., n, k), for the symmetric A that `ldl_factor` made `LD` and `pivots` of.
+    """The X with A @ X = `B` (.., n, k), for the A that `ldl_factor`, as `hermitian`, made `LD` and `pivots` of.
 
     The gradient is that by `B` alone. Raises ValueError for other shapes.
 
@@ -89,4 +103,5 @@ def ldl_solve(LD: Value, pivots: Value, B: Value, *, hermitian: bool = False) ->
             f"ldl_solve: shapes {LD.shape}, {pivots.shape} and {B.shape}; want (.., n, n), (.., n) and (.., n, k)")
     lead = broadcast_shapes("ldl_solve", data.shape[:-2], b.shape[:-2])
     data, b = (expand(v, (*lead, *v.shape[-2:])) for v in (data, b))
-    return cast(_solve_value(data, expand(pivots, (*lead, pivots.shape[-1])), b), first.dtype)
+    found = _solve_value(data, expand(pivots, (*lead, pivots.shape[-1])), b, _hermitian(b, hermitian))
+    return cast(found, first.dtype)

@@ -1,6 +1,6 @@
-"""Products of Householder reflections I - tau v v.T, as LAPACK's geqrf stores them: v below the diagonal, under a 1.
+"""Products of Householder reflections I - tau v v.H, as LAPACK's geqrf stores them: v below the diagonal, under a 1.
 
-They are applied all at once: H1 H2 .. Hk = I - V T V.T, with the upper triangle T = (I + diag(tau) striu(V.T V))^-1 diag(tau)
+They are applied all at once: H1 H2 .. Hk = I - V T V.H, with the upper triangle T = (I + diag(tau) striu(V.H V))^-1 diag(tau)
 (R. Schreiber, C. Van Loan, "A Storage-Efficient WY Representation for Products of Householder Transformations", 1989).
 """
 
@@ -11,7 +11,7 @@ import numpy as np
 from genesis.ir.graph import Node, Value
 from genesis.ir.shapes import Shape
 from genesis.ops.arrangement import diag_embed, tril, triu
-from genesis.ops.contraction import matmul, swapped
+from genesis.ops.contraction import adjoint, matmul
 from genesis.ops.definite import triangular_value
 from genesis.ops.registry import cast, composite, primitive, promoted
 from genesis.ops.results import Reflected
@@ -61,7 +61,7 @@ def _vectors(name: str, a: Value, tau: Value) -> tuple[Value, Value]:
     places = reshape_value(iota(x.graph, x.shape[-2]), (x.shape[-2], 1))
     v = tril(x, -1) + cast(places == iota(x.graph, k), x.dtype)
     scale = reshape_value(cast(tau, x.dtype), (*tau.shape, 1))
-    t = triangular_value(triu(matmul(swapped(v), v), 1) * scale, diag_embed(reshape_value(scale, tau.shape)), True, unit=True)
+    t = triangular_value(triu(matmul(adjoint(v), v), 1) * scale, diag_embed(reshape_value(scale, tau.shape)), True, unit=True)
     return v, t
 
 
@@ -80,12 +80,12 @@ def orgqr(input: Value, tau: Value) -> Value:
     m, n = input.shape[-2:]
     eye = cast(reshape_value(iota(v.graph, m), (m, 1)) == iota(v.graph, n), v.dtype)
     first = slice_value(v, v.ndim - 2, 0, n)
-    return cast(eye - matmul(v, matmul(t, swapped(first))), input.dtype)
+    return cast(eye - matmul(v, matmul(t, adjoint(first))), input.dtype)
 
 
 @composite("ormqr", 3, keywords={"input2": "tau", "input3": "other"})
 def ormqr(input: Value, tau: Value, other: Value, left: bool = True, transpose: bool = False) -> Value:
-    """Q @ `other`, for the whole Q (.., m, m) of `geqrf`'s results; without `left`, `other` @ Q; with `transpose`, Q.T for Q.
+    """Q @ `other`, for the whole Q (.., m, m) of `geqrf`'s results; without `left`, `other` @ Q; with `transpose`, Q.H for Q.
 
     `input` is (.., m, n), of which the first k columns are read, `tau` (.., k). Raises ValueError for shapes that do not fit.
     """
@@ -95,7 +95,7 @@ def ormqr(input: Value, tau: Value, other: Value, left: bool = True, transpose: 
     if x.shape[:-2] != v.shape[:-2] or x.shape[-2 if left else -1] != v.shape[-2]:
         want = f"(.., {v.shape[-2]}, n)" if left else f"(.., n, {v.shape[-2]})"
         raise ValueError(f"ormqr: shapes {input.shape} and {other.shape}; want {want} of the same leading extents")
-    t = swapped(t) if transpose else t
+    t = adjoint(t) if transpose else t
     if left:
-        return cast(x - matmul(v, matmul(t, matmul(swapped(v), x))), other.dtype)
-    return cast(x - matmul(matmul(matmul(x, v), t), swapped(v)), other.dtype)
+        return cast(x - matmul(v, matmul(t, matmul(adjoint(v), x))), other.dtype)
+    return cast(x - matmul(matmul(matmul(x, v), t), adjoint(v)), other.dtype)

@@ -7,6 +7,7 @@ import numpy as np
 from genesis.ir.dtypes import int64
 from genesis.ir.graph import Node, Value
 from genesis.ir.shapes import normalize_axis
+from genesis.ops.complex_values import log_add_exp
 from genesis.ops.elementwise import exp, where
 from genesis.ops.indexing import gather_value
 from genesis.ops.joining import cat
@@ -97,7 +98,17 @@ def _sums_grad(g: Value, y: Value, x: Value) -> Value:
     return total * where(x == y, 1, exp(x - y))
 
 
-primitive("logcumsumexp", "host", grad=_sums_grad, reference=lambda node, x: np.logaddexp.accumulate(x, node.attrs["dim"]))
+def _sums_reference(node: Node, x: np.ndarray) -> np.ndarray:
+    if x.dtype.kind != "c":
+        return np.logaddexp.accumulate(x, node.attrs["dim"])
+    result = x.copy()
+    rows = np.moveaxis(result, node.attrs["dim"], 0)
+    for i in range(1, len(rows)):
+        rows[i] = log_add_exp(rows[i - 1], rows[i])
+    return result
+
+
+primitive("logcumsumexp", "host", grad=_sums_grad, reference=_sums_reference)
 
 
 @composite("logcumsumexp")

@@ -880,8 +880,7 @@ class Methods:
         """Fill with exp(z) of normal random numbers z of this mean and standard deviation."""
     def log_softmax(self, dim: Int = -1, dtype: DType | None = None) -> Tensor:
         """log(softmax(x)) along `dim`, without overflow."""
-    def logaddexp(self, other: Operand) -> Tensor:
-        """As `numpy.logaddexp`."""
+    def logaddexp(self, other: Operand) -> Tensor: ...
     def logaddexp2(self, other: Operand) -> Tensor:
         """As `numpy.logaddexp2`."""
     def logcumsumexp(self, dim: Int) -> Tensor:
