@@ -20,7 +20,7 @@ from genesis.tensor.handle import Tensor
 # isort: split
 from genesis import (
     amp, array_api, autograd, backends, cuda, debug, fft, func, function, linalg, masked, nn, ops, optim, pytree, random,
-    serialization, signal, special, testing, utils,
+    serialization, signal, sparse, special, testing, utils,
 )
 from genesis.amp import autocast, is_autocast_enabled
 from genesis.autograd import (
@@ -86,6 +86,8 @@ from genesis.runtime.devices import get_default_device, set_default_device
 from genesis.runtime.rng import Generator
 from genesis.runtime.team import get_num_threads, set_num_threads
 from genesis.serialization import load, save
+from genesis.sparse.creation import sparse_compressed_tensor, sparse_coo_tensor, sparse_csc_tensor, sparse_csr_tensor
+from genesis.sparse.layouts import sparse_coo, sparse_csc, sparse_csr
 from genesis.tensor.size import Size
 from genesis.tracing.state import set_default_dtype
 
@@ -107,9 +109,10 @@ __all__ = [  # and the functions of the operation table
     "promote_types", "put", "pytree", "rand", "rand_like", "randint", "randint_like", "randn", "randn_like", "random",
     "randperm", "repeat_interleave", "result_type", "save", "scalar_tensor", "seed", "serialization", "set_default_device",
     "set_default_dtype", "set_float32_matmul_precision", "set_grad_enabled", "set_num_threads", "set_printoptions",
-    "set_rng_state", "short", "signal", "special", "split", "split_with_sizes", "svd_lowrank", "take", "tensor",
-    "tensor_split", "testing", "tril_indices", "triu_indices", "uint8", "uint16", "uint32", "uint64", "unbind", "unique",
-    "unique_consecutive", "unravel_index", "utils", "vmap", "vsplit", "where", "zero_grad", "zeros", "zeros_like",
+    "set_rng_state", "short", "signal", "sparse", "sparse_compressed_tensor", "sparse_coo", "sparse_coo_tensor", "sparse_csc",
+    "sparse_csc_tensor", "sparse_csr", "sparse_csr_tensor", "special", "split", "split_with_sizes", "svd_lowrank", "take",
+    "tensor", "tensor_split", "testing", "tril_indices", "triu_indices", "uint8", "uint16", "uint32", "uint64", "unbind",
+    "unique", "unique_consecutive", "unravel_index", "utils", "vmap", "vsplit", "where", "zero_grad", "zeros", "zeros_like",
 ]
 
 __version__ = "0.1.0"

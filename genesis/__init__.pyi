@@ -7,7 +7,7 @@ from typing import Any, Literal, overload
 from genesis import (
     amp as amp, array_api as array_api, autograd as autograd, backends as backends, cuda as cuda, debug as debug, fft as fft,
     func as func, function as function, linalg as linalg, masked as masked, nn as nn, ops as ops, optim as optim,
-    pytree as pytree, random as random, serialization as serialization, signal as signal, special as special,
+    pytree as pytree, random as random, serialization as serialization, signal as signal, sparse as sparse, special as special,
     testing as testing, utils as utils,
 )
 from genesis.amp import autocast as autocast, is_autocast_enabled as is_autocast_enabled
@@ -118,6 +118,11 @@ from genesis.runtime.devices import Device, get_default_device as get_default_de
 from genesis.runtime.rng import Generator as Generator
 from genesis.runtime.team import get_num_threads as get_num_threads, set_num_threads as set_num_threads
 from genesis.serialization import load as load, save as save
+from genesis.sparse.creation import (
+    sparse_compressed_tensor as sparse_compressed_tensor, sparse_coo_tensor as sparse_coo_tensor,
+    sparse_csc_tensor as sparse_csc_tensor, sparse_csr_tensor as sparse_csr_tensor,
+)
+from genesis.sparse.layouts import sparse_coo as sparse_coo, sparse_csc as sparse_csc, sparse_csr as sparse_csr
 from genesis.tensor.handle import Operand, Tensor as Tensor
 from genesis.tensor.methods import (
     Cholesky, Eigen, Extrema, Extremum, Factored, FactoredInfo, Indefinite, IndefiniteInfo, Inverse, PLU, Parts, QR, Reflected,

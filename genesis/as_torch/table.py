@@ -17,7 +17,7 @@ import genesis.optim.lr_scheduler.scheduler as scheduler
 import genesis.utils.data as data
 from genesis import (
     amp, autograd, backends, cuda, distributions, fft, func, linalg, masked, nn, optim, random, serialization, signal,
-    special, testing,
+    sparse, special, testing,
 )
 from genesis.as_torch import fx
 from genesis.as_torch.names import modules
@@ -113,6 +113,7 @@ MODULES: dict[str, tuple[Source, ...]] = {
     "torch.linalg": (linalg,),
     "torch.special": (special,),
     "torch.masked": (masked, masked_tensors),
+    "torch.sparse": (sparse,),
     "torch.masked.maskedtensor": (masked_tensors,),
     "torch.signal": (signal,),
     "torch.signal.windows": (signal.windows,),
@@ -218,6 +219,7 @@ NAMES: dict[str, Any] = {
     "torch.utils.deterministic.fill_uninitialized_memory": True,
     "torch.memory_format": types.MemoryFormat,
     "torch.layout": types.MemoryFormat,
+    **{f"torch.{name}": sparse.mm for name in ("spmm", "dsmm")},
     "torch.is_inference_mode_enabled": no,
     "torch._assert": lambda condition, message: None if condition else _failed(message),
     "torch.optim.lr_scheduler._LRScheduler": scheduler.LRScheduler,

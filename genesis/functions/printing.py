@@ -14,7 +14,7 @@ from genesis.ir.errors import ArgumentError
 from genesis.runtime.devices import CPU, META
 from genesis.tensor.handle import Tensor, method
 
-_PREFIX = "tensor("
+PREFIX = "tensor("
 
 
 @dataclass(frozen=True)
@@ -136,42 +136,50 @@ def _nested(values: np.ndarray, indent: int, form: _Format | _ComplexFormat, opt
     return "[" + ("," + "\n" * (values.ndim - 1) + " " * (indent + 1)).join(rows) + "]"
 
 
-def _suffixes(tensor: Tensor) -> list[str]:
+def suffixes(tensor: Tensor) -> list[str]:
     """What stands after the elements: size, dtype, where it came from."""
-    suffixes = [f"device='{tensor.device}'"] if tensor.device is not CPU else []
+    found = [f"device='{tensor.device}'"] if tensor.device is not CPU else []
     default = get_default_dtype()
     bare = tensor.device is META or tensor.numel() == 0
     usual = [default] if bare else [default, default.complex, int64, bool_]
     if bare and (tensor.device is META or tensor.ndim != 1):
-        suffixes.append(f"size={tuple(tensor.shape)}")
+        found.append(f"size={tuple(tensor.shape)}")
     if tensor.dtype not in usual:
-        suffixes.append(f"dtype={tensor.dtype!r}")
+        found.append(f"dtype={tensor.dtype!r}")
     if tensor.grad_fn is not None:
-        suffixes.append(f"grad_fn={tensor.grad_fn!r}")
+        found.append(f"grad_fn={tensor.grad_fn!r}")
     elif tensor.requires_grad:
-        suffixes.append("requires_grad=True")
-    return suffixes
+        found.append("requires_grad=True")
+    return found
 
 
-@method
-def __repr__(self: Tensor) -> str:
-    options, indent = _options[0], len(_PREFIX)
-    if self.device is META:
-        return f"{_PREFIX}..., {', '.join(_suffixes(self))})"
-    values = values_of(self).astype(self.dtype.compute.numpy, copy=False)
+def elements_text(tensor: Tensor, indent: int) -> str:
+    """The elements within brackets, of which lines after the first are indented so far."""
+    options = _options[0]
+    values = values_of(tensor).astype(tensor.dtype.compute.numpy, copy=False)
     if values.size == 0:
-        text = _PREFIX + "[]"
-    else:
-        edge = options.edgeitems if values.size > options.threshold else 0
-        shown = _abridged(values, edge) if edge else values
-        form = (_ComplexFormat if self.dtype.is_complex else _Format)(shown, options)
-        text = _PREFIX + _nested(values, indent, form, options, edge)
-    length = len(text) - text.rfind("\n") + 1
-    for suffix in _suffixes(self):
-        if length + len(suffix) + 2 > options.linewidth:
+        return "[]"
+    edge = options.edgeitems if values.size > options.threshold else 0
+    shown = _abridged(values, edge) if edge else values
+    form = (_ComplexFormat if tensor.dtype.is_complex else _Format)(shown, options)
+    return _nested(values, indent, form, options, edge)
+
+
+def with_suffixes(text: str, suffixes: list[str], starts_line: bool = False) -> str:
+    """`text` and what stands after it, in lines that are not too long; on a line of its own, if it `starts_line`."""
+    indent, length = len(PREFIX), len(text) - text.rfind("\n") + 1
+    for suffix in suffixes:
+        if starts_line or length + len(suffix) + 2 > _options[0].linewidth:
             text += ",\n" + " " * indent + suffix
-            length = indent + len(suffix)
+            length, starts_line = indent + len(suffix), False
         else:
             text += ", " + suffix
             length += len(suffix) + 2
     return text + ")"
+
+
+@method
+def __repr__(self: Tensor) -> str:
+    if self.device is META:
+        return f"{PREFIX}..., {', '.join(suffixes(self))})"
+    return with_suffixes(PREFIX + elements_text(self, len(PREFIX)), suffixes(self))

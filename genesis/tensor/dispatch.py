@@ -18,6 +18,7 @@ from genesis.ir.replayable import replayable
 from genesis.ir.shapes import Shape
 from genesis.ops.registry import OPERATIONS, Operation
 from genesis.runtime.devices import CPU, Device
+from genesis.tensor.composite import NotDenseError
 from genesis.tensor.first_call import defined, reads_numbers, with_numbers_read
 from genesis.tensor.handle import (
     CallArguments,
@@ -218,71 +219,75 @@ def call(operation: Operation, arguments: CallArguments, attributes: Attributes 
 
     Hot, hence long: a repeated call is a position for each argument, one look-up and one handle, with few calls of Python.
     """
-    with LOCK:
-        trace = thread_state.trace
-        if trace is None or trace.closed:
-            if thread_state.multi_device:
-                device = None if attributes else _one_device(arguments)
-                if device is None:
-                    device, arguments, attributes = _gathered(operation.name, arguments, attributes)
-                trace = current_trace(device)
-            else:
-                trace = current_trace()
-        # Until the result's handle is there, signal handlers and finalizers find the trace BUSY, and record apart.
-        trace.closed = BUSY
-        try:
-            mode: Token = thread_state.grad_enabled
-            if operation.autocast is not None and (low := thread_state.autocast) is not None:
-                mode = mode, low
-            operands, static = operation.operands, operation.static_scalars
-            tokens: list[Token] = [operation, mode]
-            kind = Tensor
-            for argument in arguments:
-                if argument.__class__ is Tensor:
-                    array = argument._array
-                    if array.trace is trace and argument._base is None and (
-                        array.node.differentiable or not argument._requires_grad
-                    ):
-                        tokens.append(array.index)
-                    else:
-                        tokens.append(_position(trace, argument))
+    try:
+        with LOCK:
+            trace = thread_state.trace
+            if trace is None or trace.closed:
+                if thread_state.multi_device:
+                    device = None if attributes else _one_device(arguments)
+                    if device is None:
+                        device, arguments, attributes = _gathered(operation.name, arguments, attributes)
+                    trace = current_trace(device)
                 else:
-                    tokens.append(_token(trace, argument, len(tokens) - 2 in operands, static))
+                    trace = current_trace()
+            # Until the result's handle is there, signal handlers and finalizers find the trace BUSY, and record apart.
+            trace.closed = BUSY
+            try:
+                mode: Token = thread_state.grad_enabled
+                if operation.autocast is not None and (low := thread_state.autocast) is not None:
+                    mode = mode, low
+                operands, static = operation.operands, operation.static_scalars
+                tokens: list[Token] = [operation, mode]
+                kind = Tensor
+                for argument in arguments:
+                    if argument.__class__ is Tensor:
+                        array = argument._array
+                        if array.trace is trace and argument._base is None and (
+                            array.node.differentiable or not argument._requires_grad
+                        ):
+                            tokens.append(array.index)
+                        else:
+                            tokens.append(_position(trace, argument))
+                    else:
+                        tokens.append(_token(trace, argument, len(tokens) - 2 in operands, static))
+                        if spreading:
+                            kind = result_class(argument, kind)
+                if attributes:
+                    names = operation.operand_names
+                    given = [(k, _token(trace, v, k in names, static)) for k, v in attributes.items() if v is not None]
+                    tokens.append(tuple(given))
                     if spreading:
-                        kind = result_class(argument, kind)
-            if attributes:
-                names = operation.operand_names
-                given = [(k, _token(trace, v, k in names, static)) for k, v in attributes.items() if v is not None]
-                tokens.append(tuple(given))
-                if spreading:
-                    kind = result_class([*attributes.values()], kind)
-            if trace.closed is not BUSY:  # by the refresh of a view, which was the call too many, or by another device
-                return call(operation, arguments, attributes, bare)
-            key = tuple(tokens)
-            step = trace.step.children.get(key)
-            if step is None and reads_numbers(operation, arguments, attributes):
-                trace.closed = False
-                return call(operation, *with_numbers_read(operation, arguments, attributes), bare)
-            nodes = trace.nodes
-            trace.lines.append((len(nodes), *user_line(), key))
-            if step is None:
-                step = defined(trace, operation, arguments, attributes, key)
-            else:
-                trace.step = step
-                nodes += step.nodes
-                trace.weight += step.weight
-            index = step.result
-            result: Any
-            if bare:
-                result = trace.handles(index)
-            else:
-                result = pending(trace, index, kind) if index.__class__ is int else all_pending(trace, index, kind)
-        finally:
-            if trace.closed is BUSY:
-                trace.closed = False
-        if trace.weight > BYTE_LIMIT:
-            flush(trace)
-        return result
+                        kind = result_class([*attributes.values()], kind)
+                if trace.closed is not BUSY:  # by the refresh of a view, which was the call too many, or by another device
+                    return call(operation, arguments, attributes, bare)
+                key = tuple(tokens)
+                step = trace.step.children.get(key)
+                if step is None and reads_numbers(operation, arguments, attributes):
+                    trace.closed = False
+                    return call(operation, *with_numbers_read(operation, arguments, attributes), bare)
+                nodes = trace.nodes
+                trace.lines.append((len(nodes), *user_line(), key))
+                if step is None:
+                    step = defined(trace, operation, arguments, attributes, key)
+                else:
+                    trace.step = step
+                    nodes += step.nodes
+                    trace.weight += step.weight
+                index = step.result
+                result: Any
+                if bare:
+                    result = trace.handles(index)
+                else:
+                    result = pending(trace, index, kind) if index.__class__ is int else all_pending(trace, index, kind)
+            finally:
+                if trace.closed is BUSY:
+                    trace.closed = False
+            if trace.weight > BYTE_LIMIT:
+                flush(trace)
+            return result
+    except NotDenseError as problem:  # costs nothing where all are dense
+        met = problem.tensor
+    return met.computed(operation.name, arguments, attributes or {})
 
 
 def call_on(device: Device, operation: Operation, arguments: CallArguments) -> Any:

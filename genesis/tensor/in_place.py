@@ -16,6 +16,7 @@ from genesis.ir.errors import ArgumentError
 from genesis.ir.replayable import replayable_module
 from genesis.ops.registry import OPERATIONS
 from genesis.ops.view_gradient import is_injective
+from genesis.tensor.composite import CompositeTensor
 from genesis.tensor.dispatch import array_of, call, moved
 from genesis.tensor.handle import CallArguments, Tensor, tensor_of
 from genesis.tracing.recording_hooks import storage_written
@@ -205,6 +206,8 @@ def _store(root: Tensor, value: Tensor) -> None:
 def in_place(tensor: Tensor, name: str, *arguments: object, **attributes: object) -> Tensor:
     """Run operation `name` on `tensor` and put the result into it."""
     value = call(OPERATIONS[name], (tensor, *arguments), attributes)
+    if tensor.__class__ is not Tensor and isinstance(tensor, CompositeTensor):
+        return tensor.written(value)
     change = last_change(value)
     if value.shape != tensor.shape:
         raise ArgumentError(f"{name}_: the result has shape {value.shape}, which does not fit in place into {tensor.shape}")

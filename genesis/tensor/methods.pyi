@@ -17,6 +17,8 @@ from genesis.ir.annotations import Extents
 from genesis.ir.dtypes import DType
 from genesis.runtime.devices import Device, DeviceLike
 from genesis.runtime.rng import Generator
+from genesis.sparse.layouts import SparseLayout
+from genesis.sparse.sparse_tensor import SparseTensor
 from genesis.tensor.handle import Operand, Tensor
 
 class Cholesky(NamedTuple):
@@ -419,6 +421,8 @@ class Methods:
         """The tensor as uint8."""
     def cauchy_(self, median: Float = 0.0, sigma: Float = 1.0, *, generator: Generator | None = None) -> Tensor:
         """Fill with random numbers of the density sigma / (pi * ((x - median)^2 + sigma^2))."""
+    def ccol_indices(self) -> Any:
+        """Where each column begins, (columns + 1,). Raises ValueError for other tensors."""
     def cdouble(self, memory_format: object = None) -> Tensor:
         """The tensor as complex128."""
     def ceil(self) -> Tensor:
@@ -459,6 +463,10 @@ class Methods:
         """`clamp`, in place."""
     def clone(self, *, memory_format: object = None) -> Tensor:
         """A copy, through which gradients flow. A `memory_format` changes nothing."""
+    def coalesce(self) -> Any:
+        """The tensor with its positions in order, each once. Raises ValueError for other tensors."""
+    def col_indices(self) -> Any:
+        """The column of each element, (n,). Raises ValueError for other tensors."""
     def combinations(self, r: Int = 2, with_replacement: Bool = False) -> Tensor:
         """All rows of `r` elements of a vector, in their order; with replacement, of an element several times too."""
     def conj(self) -> Tensor:
@@ -493,6 +501,8 @@ class Methods:
         """The tensor on the CPU's first device; itself where it is there."""
     def cross(self, other: Operand, dim: Int | None = None) -> Tensor:
         """The cross products of vectors of three elements along `dim` (the first axis with three, if None)."""
+    def crow_indices(self) -> Any:
+        """Where each row begins, (rows + 1,). Raises ValueError for other tensors."""
     def cuda(self, device: DeviceLike = None, non_blocking: Bool = False) -> Tensor:
         """The tensor on a GPU, a device or its number, the first by default; itself where it is there."""
     def cummax(self, dim: Int) -> Sorted:
@@ -518,6 +528,8 @@ class Methods:
         """As `numpy.deg2rad`."""
     def deg2rad_(self) -> Self:
         """`deg2rad`, in place."""
+    def dense_dim(self) -> Int:
+        """The number of axes that are not sparse."""
     def det(self) -> Tensor:
         """The determinants of matrices (.., n, n)."""
     def detach(self) -> Tensor:
@@ -747,6 +759,8 @@ class Methods:
         """`index_reduce`, in place."""
     def index_select(self, dim: Int, index: Operand) -> Tensor:
         """The slices of `input` at the positions `index` (1-d) along `dim`."""
+    def indices(self) -> Any:
+        """The positions, in order, (sparse_dim, n). Raises ValueError for other tensors."""
     def inner(self, other: Operand) -> Tensor:
         """The sums of products along the last axes of both: (.., k) and (.., k) -> (.., ..)."""
     def int(self, memory_format: object = None) -> Tensor:
@@ -755,6 +769,8 @@ class Methods:
         """The inverses of matrices (.., n, n). Raises LinAlgError, when it is computed, for a singular one."""
     def inverse(self) -> Tensor:
         """The inverses of matrices (.., n, n). Raises LinAlgError, when it is computed, for a singular one."""
+    def is_coalesced(self) -> Any:
+        """Whether positions are known to be in order and different. Raises ValueError for other tensors."""
     def is_complex(self) -> Bool:
         """Whether the dtype is a complex one."""
     def is_conj(self) -> Bool:
@@ -800,6 +816,9 @@ class Methods:
     @property
     def is_sparse(self) -> Bool:
         """False: there are no sparse tensors here."""
+    @property
+    def is_sparse_csr(self) -> Bool:
+        """Whether the tensor is sparse, and compressed by rows."""
     @property
     def is_xla(self) -> Bool:
         """Whether it is on a TPU: no."""
@@ -1220,6 +1239,8 @@ class Methods:
         """`input` rounded to so many `decimals`, ties to even; negative ones round to tens, hundreds, and so on."""
     def round_(self, *, decimals: Int = 0) -> Self:
         """`round`, in place."""
+    def row_indices(self) -> Any:
+        """The row of each element, (n,). Raises ValueError for other tensors."""
     def rsqrt(self) -> Tensor:
         """1 / sqrt(x)."""
     def rsqrt_(self) -> Self:
@@ -1304,6 +1325,10 @@ class Methods:
         """Raises RuntimeError, as PyTorch's: it was removed for linalg.solve."""
     def sort(self, dim: Int = -1, descending: Bool = False, stable: Bool = False) -> Sorted:
         """(values, indices) in order along `dim`; equal elements keep theirs, NaN counts as the greatest."""
+    def sparse_dim(self) -> Int:
+        """The number of axes that are sparse."""
+    def sparse_mask(self, mask: Tensor) -> SparseTensor:
+        """The elements at the positions of the sparse tensor `mask`. Raises ValueError for another shape of it."""
     def split(self, split_size: Extents, dim: Int = 0) -> tuple[Tensor, ...]:
         """Views of `split_size` along `dim` (the last may be smaller), or of the sizes in a list."""
     def split_with_sizes(self, split_sizes: Sequence[Int], dim: Int = 0) -> tuple[Tensor, ...]:
@@ -1396,8 +1421,21 @@ class Methods:
         copy: Bool = False, non_blocking: Bool = False, memory_format: object = None,
     ) -> Tensor:
         """The tensor in another dtype or on another device, or like another tensor; itself where nothing changes."""
+    def to_dense(self, dtype: DType | None = None, *, masked_grad: Bool | None = None) -> Tensor:
+        """The tensor with all its elements; a dense one itself."""
     def to_device(self, device: DeviceLike, *, stream: object = None) -> Tensor:
         """The tensor on `device`; itself where it is there."""
+    def to_sparse(
+        self, sparse_dim: Int | None = None, *, layout: SparseLayout | None = None, blocksize: object = None,
+        dense_dim: Int | None = None,
+    ) -> SparseTensor:
+        """The elements that are not zero; of the axes, the first `sparse_dim` (all, if None) are sparse."""
+    def to_sparse_coo(self) -> SparseTensor:
+        """As a sparse tensor with coordinates."""
+    def to_sparse_csc(self, dense_dim: Int | None = None) -> SparseTensor:
+        """As a sparse matrix compressed by columns."""
+    def to_sparse_csr(self, dense_dim: Int | None = None) -> SparseTensor:
+        """As a sparse matrix compressed by rows."""
     def tolist(self) -> Any:
         """The elements as nested lists of Python numbers (one number, if 0-d)."""
     def topk(self, k: Int, dim: Int = -1, largest: Bool = True, sorted: Bool = True) -> Sorted:
@@ -1461,6 +1499,8 @@ class Methods:
         """`unsqueeze`, in place."""
     def untyped_storage(self) -> UntypedStorage:
         """The bytes that this tensor and its views share."""
+    def values(self) -> Any:
+        """The elements, (n, ..). Raises ValueError for other tensors."""
     def var(
         self, dim: Int | Sequence[Int] | None = None, unbiased: Bool | None = None, keepdim: Bool = False, *,
         correction: Float | None = None,

@@ -8,6 +8,7 @@ from genesis.ir.errors import ArgumentError, also_runtime_error
 from genesis.ir.replayable import replayable_module
 from genesis.ops.layout import LAYOUT_RULES, Layout, contiguous_layout
 from genesis.ops.registry import OPERATIONS
+from genesis.tensor.composite import CompositeTensor
 from genesis.tensor.dispatch import array_of, call, seen_by
 from genesis.tensor.first_call import holds_tensor, number_in
 from genesis.tensor.handle import Tensor, shares, tensor_of
@@ -31,6 +32,8 @@ def view(tensor: Tensor, name: str, *arguments: object, **attributes: object) ->
         if any(map(holds_tensor, [*arguments, *attributes.values()])):
             arguments = tuple(number_in(name, "an argument", argument) for argument in arguments)
             attributes = {key: number_in(name, key, argument) for key, argument in attributes.items()}
+    if tensor.__class__ is not Tensor and isinstance(tensor, CompositeTensor):
+        return tensor.computed(name, (tensor, *arguments), attributes)  # type: ignore[no-any-return]
     with LOCK:
         array = array_of(tensor)
         try:

@@ -60,7 +60,7 @@ def test_what_is_missing_raises_when_it_is_used_and_names_itself(tmp_path):
     printed = run(
         """
         import torch
-        from torch import sparse_coo_tensor
+        from torch import quantize_per_tensor
         from torch.distributed.fsdp import FullyShardedDataParallel as FSDP
         from torch.onnx import export
         import torch.distributed as dist
@@ -71,7 +71,7 @@ def test_what_is_missing_raises_when_it_is_used_and_names_itself(tmp_path):
         def function(x: "torch.sparse.Anything") -> FSDP | None:
             return x
 
-        for use in (lambda: sparse_coo_tensor(1), lambda: Wrapped(1), lambda: export(1), lambda: dist.init_process_group()):
+        for use in (lambda: quantize_per_tensor(1), lambda: Wrapped(1), lambda: export(1), lambda: dist.init_process_group()):
             try:
                 use()
             except NotImplementedError as problem:
@@ -91,7 +91,7 @@ def test_what_is_missing_raises_when_it_is_used_and_names_itself(tmp_path):
             print(problem.name)
         """, tmp_path=tmp_path)
     assert printed.splitlines() == [
-        "torch.sparse_coo_tensor", "torch.distributed.fsdp.FullyShardedDataParallel", "torch.onnx.export",
+        "torch.quantize_per_tensor", "torch.distributed.fsdp.FullyShardedDataParallel", "torch.onnx.export",
         "torch.distributed.init_process_group", "False False False", "module 'torch' has no attribute 'no_such_name'",
         "torch.no_such_module", "torch._six",
     ]
@@ -137,19 +137,19 @@ def test_check_lists_what_is_missing_without_running_it(tmp_path, capsys):
         from torch.nn import functional as F, Linear
 
         def forward(self, x):
-            nn.Linear(2, 3), F.relu(x), torch.zeros(1).sum().no_method, np.sparse_csr(1)
-            init(), network.Module, torch.Tensor.to_sparse, torch.no_such
-            return torch.sparse_coo_tensor(x).to_sparse_csr()
+            nn.Linear(2, 3), F.relu(x), torch.zeros(1).sum().no_method, np.to_sparse_bsr(1)
+            init(), network.Module, torch.Tensor.to_sparse_bsc, torch.no_such
+            return torch.quantize_per_tensor(x).to_sparse_bsr()
         """)
     found = [(use.path, use.surely) for use in check.missing_in(text)]
     assert sorted(set(found)) == [
-        ("Tensor.to_sparse_csr", False), ("torch.Tensor.to_sparse", True), ("torch.distributed.init_process_group", True),
-        ("torch.sparse_coo_tensor", True),
+        ("Tensor.to_sparse_bsr", False), ("torch.Tensor.to_sparse_bsc", True), ("torch.distributed.init_process_group", True),
+        ("torch.quantize_per_tensor", True),
     ]
     file = tmp_path / "script.py"
     file.write_text(text)
     assert check.report([str(tmp_path)]) == 1
-    assert f"torch.sparse_coo_tensor                          {file}:12" in capsys.readouterr().out
+    assert f"torch.quantize_per_tensor                        {file}:12" in capsys.readouterr().out
     file.write_text("import torch\nprint(torch.zeros(2))\n")
     assert check.report([str(file)]) == 0
 

@@ -49,7 +49,7 @@ class MaskedTensor(Tensor):
         """No."""
         return False
 
-    is_sparse_csr = is_sparse_coo
+    is_sparse_csr = is_sparse_coo  # type: ignore[assignment]
 
     @property  # type: ignore[misc]
     def grad(self) -> Any:

@@ -18,6 +18,7 @@ from genesis.capture.guards.classes import ClassGuards
 from genesis.capture.guards.kinds import CHANGING, IMMUTABLE, SCALARS, is_librarys, unknown_base
 from genesis.capture.guards.known_functions import Builtin, is_known_function
 from genesis.capture.guards.lines import LIMIT, Lines
+from genesis.tensor.composite import CompositeTensor
 from genesis.tensor.handle import Tensor
 
 
@@ -83,7 +84,7 @@ class Contents(Lines, ABC):
         name, kind = self.constant(value), type(value)
         if isinstance(value, type):
             self._class(value, label)
-        elif isinstance(value, Tensor):
+        elif isinstance(value, Tensor) and not isinstance(value, CompositeTensor):
             self._reach(value, label)
             self._classes.add(kind)
         elif isinstance(value, CHANGING):

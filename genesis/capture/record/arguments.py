@@ -8,6 +8,7 @@ from typing import Any
 from genesis.capture.record.recorder import Recorder
 from genesis.capture.record.records import Positional
 from genesis.ir.annotations import Options, Tree
+from genesis.tensor.composite import CompositeTensor
 from genesis.tensor.handle import Tensor
 from genesis.tensor.traced_number import Number
 
@@ -49,9 +50,26 @@ class Arguments:
         self.leaves.append(value)
         return name
 
+    def _take_parts(self, expression: str, value: CompositeTensor, label: str) -> None:
+        """The tensors that a tensor is made of; what else it holds is compared."""
+        guards = self._recorder.guards
+        self.containers.add(id(value))
+        name = f"t{len(self.lines)}"
+        self._fail_if(f"({name} := {expression}).__class__ is not {guards.constant(type(value))}", f"the type of {label}")
+        parts = dict(value.part_tensors())
+        for attribute, part in vars(value).items():
+            path = f"{name}.__dict__[{attribute!r}]"
+            if attribute in parts:
+                self._leaf(path, part, f"{label}.{attribute}")
+            else:
+                self._fail_if(f"{path} != {guards.constant(part)}", f"{label}.{attribute}")
+
     def _take(self, expression: str, value: Tree, label: str) -> Tree:
         """The value with Numbers for numbers that may change; adds the lines for what `expression` finds."""
         guards = self._recorder.guards
+        if isinstance(value, CompositeTensor):
+            self._take_parts(expression, value, label)
+            return value
         if isinstance(value, Tensor):
             self._leaf(expression, value, label)
             return value

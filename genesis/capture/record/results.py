@@ -13,6 +13,7 @@ from genesis.ir.annotations import Tree
 from genesis.ir.dtypes import DType
 from genesis.ops.layout import Layout
 from genesis.runtime.devices import Device
+from genesis.tensor.composite import CompositeTensor
 from genesis.tensor.handle import Tensor, shares
 from genesis.tensor.traced_number import Number
 from genesis.tracing.trace import Array
@@ -96,6 +97,12 @@ class Results:
     def _describe(self, value: Any) -> tuple[str, Any]:
         """The return value, as (how to build it, from what)."""
         recorder = self._recorder
+        if isinstance(value, CompositeTensor):
+            if id(value) in self._containers or recorder.guards.has_entered(value):
+                recorder.refuse("a tensor is returned that was given, and is made of several")
+            parts = dict(value.part_tensors())
+            return "object", (type(value), {
+                name: self._describe(parts[name]) if name in parts else ("same", item) for name, item in vars(value).items()})
         if isinstance(value, Tensor):
             if value in recorder.states:
                 source = recorder.source_of(value)

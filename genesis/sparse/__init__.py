@@ -1,0 +1,52 @@
+"""Sparse tensors, under the names of `torch.sparse`.
+
+>>> x = genesis.sparse_coo_tensor([[0, 1, 1], [2, 0, 2]], [3.0, 4.0, 5.0], (2, 3), requires_grad=True)
+>>> genesis.sparse.mm(x, genesis.ones(3, 1)).sum().backward()
+>>> x.grad.to_dense()
+tensor([[0., 0., 1.],
+        [1., 0., 1.]])
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from genesis.ir.dtypes import DType
+from genesis.ir.replayable import replayable_module
+from genesis.sparse import methods as _methods
+from genesis.sparse import printing as _printing
+from genesis.sparse.creation import spdiags
+from genesis.sparse.invariants import check_sparse_tensor_invariants
+from genesis.sparse.products import matmul, sampled_addmm
+from genesis.sparse.reductions import log_softmax, softmax, sum_of
+from genesis.sparse.sparse_tensor import SparseTensor
+from genesis.tensor.handle import Tensor
+
+__all__ = [
+    "SparseTensor", "addmm", "check_sparse_tensor_invariants", "log_softmax", "mm", "sampled_addmm", "softmax", "spdiags",
+    "sum",
+]
+
+
+def addmm(mat: Tensor, mat1: Tensor, mat2: Tensor, *, beta: float = 1, alpha: float = 1) -> Tensor:
+    """`beta` * mat + `alpha` * mat1 @ mat2, of matrices of which any may be sparse."""
+    return mat.addmm(mat1, mat2, beta=beta, alpha=alpha)
+
+
+def mm(mat1: Tensor, mat2: Tensor) -> Tensor:
+    """The product of two matrices, one of them sparse at least; sparse if both are."""
+    return matmul(mat1, mat2) if isinstance(mat1, SparseTensor) or isinstance(mat2, SparseTensor) else mat1 @ mat2
+
+
+def sum(input: Tensor, dim: int | Sequence[int] | None = None, dtype: DType | None = None) -> Tensor:
+    """The sum of the elements of a sparse tensor, over all axes or `dim`; sparse, where a sparse axis is left.
+
+    >>> x = genesis.sparse_coo_tensor([[0, 1, 1], [2, 0, 2]], [3.0, 4.0, 5.0], (2, 3))
+    >>> genesis.sparse.sum(x), genesis.sparse.sum(x, 0).values()
+    (tensor(12.), tensor([4., 8.]))
+    """
+    return sum_of(input, dim, dtype=dtype) if isinstance(input, SparseTensor) else input.sum(dim, dtype=dtype)
+
+
+_installed = _methods, _printing  # what they define is methods of tensors
+replayable_module(__name__)

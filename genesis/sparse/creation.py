@@ -1,0 +1,218 @@
+"""Sparse tensors from positions and values, and from dense tensors."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from genesis.functions.creation import as_tensor, empty
+from genesis.functions.methods.conversion import values_of
+from genesis.functions.selection import nonzero
+from genesis.ir.dtypes import DType, int64
+from genesis.ir.errors import ArgumentError, ArgumentTypeError
+from genesis.ir.replayable import replayable_module
+from genesis.ir.shapes import Shape
+from genesis.runtime.devices import DeviceLike
+from genesis.sparse.invariants import checked
+from genesis.sparse.layouts import SparseLayout, sparse_coo, sparse_csc, sparse_csr
+from genesis.sparse.sparse_tensor import SparseTensor, coalesced, flat_positions, sparse, stack
+from genesis.tensor.handle import Tensor
+
+
+def sparse_coo_tensor(
+    indices: ArrayLike | Tensor, values: Any = None, size: Sequence[int] | None = None, *, dtype: DType | None = None,
+    device: DeviceLike = None, pin_memory: bool = False, requires_grad: bool = False, check_invariants: bool | None = None,
+    is_coalesced: bool | None = None,
+) -> SparseTensor:
+    """A tensor of zeros but for `values` (n, ..) at the positions `indices` (axes, n); several at one position add up.
+
+    Args:
+        indices: integers, a row for each sparse axis. `sparse_coo_tensor(size)` alone has no elements.
+        values: n numbers, or tensors of the axes that are dense. Gradients flow to them, unless `requires_grad` makes the
+            tensor a leaf.
+        size: the extents; the least that hold all positions, if None.
+        is_coalesced: that the positions are in order and different, which is not looked at.
+
+    Raises ValueError for shapes that do not fit, TypeError for positions that are no integers and, with `check_invariants`,
+    ValueError for positions outside of `size`.
+
+    >>> x = genesis.sparse_coo_tensor([[0, 1], [2, 0]], [3.0, 4.0], (2, 3))
+    >>> x.to_dense()
+    tensor([[0., 0., 3.],
+            [4., 0., 0.]])
+    """
+    if values is None:  # the argument is the size
+        extents: Shape = tuple(indices if size is None else size)  # type: ignore[arg-type]
+        none = as_tensor(np.zeros((len(extents), 0), np.int64), device=device)
+        elements = empty(0, dtype=dtype, device=device)
+        return _leaf(sparse(none, elements, extents, True), requires_grad)
+    elements = as_tensor(values, dtype=dtype, device=device)
+    positions = _integers("sparse_coo_tensor", indices, elements)
+    if positions.ndim != 2 or not elements.ndim or positions.shape[1] != elements.shape[0]:
+        raise ArgumentError(
+            f"sparse_coo_tensor: indices {positions.shape} and values {elements.shape}; want (sparse axes, n) and (n, ..)")
+    axes = positions.shape[0]
+    if size is None:
+        if not positions.shape[1]:
+            raise ArgumentError("sparse_coo_tensor: no positions tell the size; want size=")
+        size = (*[int(extent) + 1 for extent in values_of(positions).max(1)], *elements.shape[1:])
+    extents = tuple(size)
+    if len(extents) != axes + elements.ndim - 1 or extents[axes:] != elements.shape[1:]:
+        raise ArgumentError(
+            f"sparse_coo_tensor: size {extents} of indices {positions.shape} and values {elements.shape}; want {axes} sparse "
+            f"axes and then {elements.shape[1:]}")
+    made = sparse(positions, elements, extents, bool(is_coalesced) or positions.shape[1] == 0)
+    return _leaf(checked(made, check_invariants), requires_grad)
+
+
+def sparse_compressed_tensor(
+    compressed_indices: ArrayLike | Tensor, plain_indices: ArrayLike | Tensor, values: ArrayLike | Tensor,
+    size: Sequence[int] | None = None, *, dtype: DType | None = None, layout: SparseLayout = sparse_csr,
+    device: DeviceLike = None, pin_memory: bool = False, requires_grad: bool = False, check_invariants: bool | None = None,
+) -> SparseTensor:
+    """A matrix whose elements are in the order of its rows (`sparse_csr`) or columns (`sparse_csc`).
+
+    Args:
+        compressed_indices: (rows + 1,), where the elements of each row, or column, begin; the last is their number, n.
+        plain_indices: (n,), the column, or row, of each.
+        values: (n,); gradients flow to them, unless `requires_grad` makes the tensor a leaf.
+        size: the extents; the least that hold all positions, if None.
+
+    Raises ValueError for shapes that do not fit and, with `check_invariants`, for positions that are out of range or order.
+
+    >>> genesis.sparse_csr_tensor([0, 1, 2], [2, 0], [3.0, 4.0], (2, 3)).to_dense()
+    tensor([[0., 0., 3.],
+            [4., 0., 0.]])
+    """
+    name = f"{layout.name}_tensor"
+    if layout.axis is None:
+        raise ArgumentError(f"sparse_compressed_tensor: layout is {layout!r}; want {sparse_csr!r} or {sparse_csc!r}")
+    elements = as_tensor(values, dtype=dtype, device=device)
+    pointers, plain = (_integers(name, given, elements) for given in (compressed_indices, plain_indices))
+    if (pointers.ndim, plain.ndim) != (1, 1) or plain.shape != elements.shape[:1] or not len(pointers):
+        raise ArgumentError(f"{name}: {layout.pointers} {pointers.shape}, {layout.others} {plain.shape} and values "
+                            f"{elements.shape}; want (extent + 1,), (n,) and (n, ..)")
+    if size is None:
+        other = int(values_of(plain).max()) + 1 if len(plain) else 0
+        size = (len(pointers) - 1, other) if layout.axis == 0 else (other, len(pointers) - 1)
+        size = (*size, *elements.shape[1:])
+    extents = tuple(size)
+    if len(extents) != elements.ndim + 1 or extents[layout.axis] != len(pointers) - 1 or extents[2:] != elements.shape[1:]:
+        raise ArgumentError(f"{name}: size {extents} of {layout.pointers} {pointers.shape} and values {elements.shape}; want "
+                            f"{len(pointers) - 1} along axis {layout.axis}, two sparse axes and then {elements.shape[1:]}")
+    along = rows_of(pointers, len(plain))
+    positions = stack([along, plain] if layout.axis == 0 else [plain, along])
+    return _leaf(checked(sparse(positions, elements, extents, False, layout, pointers), check_invariants), requires_grad)
+
+
+def sparse_csr_tensor(
+    crow_indices: ArrayLike | Tensor, col_indices: ArrayLike | Tensor, values: ArrayLike | Tensor,
+    size: Sequence[int] | None = None, **settings: Any,
+) -> SparseTensor:
+    """`sparse_compressed_tensor` by rows; the settings are those of that."""
+    return sparse_compressed_tensor(crow_indices, col_indices, values, size, layout=sparse_csr, **settings)
+
+
+def sparse_csc_tensor(
+    ccol_indices: ArrayLike | Tensor, row_indices: ArrayLike | Tensor, values: ArrayLike | Tensor,
+    size: Sequence[int] | None = None, **settings: Any,
+) -> SparseTensor:
+    """`sparse_compressed_tensor` by columns; the settings are those of that."""
+    return sparse_compressed_tensor(ccol_indices, row_indices, values, size, layout=sparse_csc, **settings)
+
+
+def _leaf(made: SparseTensor, requires_grad: bool) -> SparseTensor:
+    if not requires_grad:
+        return made
+    made = made.detach()
+    made.requires_grad = True
+    return made
+
+
+def _integers(name: str, given: ArrayLike | Tensor, beside: Tensor) -> Tensor:
+    positions = as_tensor(given, device=beside.device)
+    if positions.dtype.category != 1 and positions.numel():
+        raise ArgumentTypeError(f"{name}: positions must be integers, got {positions.dtype.name}")
+    return positions.to(int64).detach()
+
+
+# ---- from one layout to another ----
+
+
+def rows_of(pointers: Tensor, count: int) -> Tensor:
+    """The row of each of `count` elements in order, from where rows begin."""
+    begins = pointers.new_zeros(count + 1).index_add(0, pointers[1:-1], pointers.new_ones(max(len(pointers) - 2, 0)))
+    return begins.cumsum(0)[:count]
+
+
+def pointers_of(rows: Tensor, extent: int) -> Tensor:
+    """Where each row begins among elements in order."""
+    return rows.new_zeros(extent + 1).index_add(0, rows + 1, rows.new_ones(rows.shape)).cumsum(0)
+
+
+def in_layout(x: SparseTensor, layout: SparseLayout) -> SparseTensor:
+    """The tensor in another layout; itself in its own."""
+    if x._kind is layout:
+        return x
+    if layout is sparse_coo:
+        ordered = x._kind is sparse_csr
+        return sparse(x._positions, x._elements, x._extents, ordered)
+    x = coalesced(in_layout(x, sparse_coo))
+    if x._positions.shape[0] != 2:
+        raise ArgumentError(f"to_{layout.name}: wants two sparse axes, got {x.described()}")
+    if layout is sparse_csr:
+        return sparse(x._positions, x._elements, x._extents, False, layout, pointers_of(x._positions[0], x._extents[0]))
+    order = flat_positions(x._positions.flip(0), x.extents[::-1]).argsort()
+    positions = x._positions[:, order]
+    return sparse(positions, x._elements[order], x._extents, False, layout, pointers_of(positions[1], x._extents[1]))
+
+
+def from_dense(x: Tensor, axes: int) -> SparseTensor:
+    """What is not zero of a dense tensor, of whose axes the first `axes` become sparse."""
+    if not 0 < axes <= x.ndim:
+        raise ArgumentError(f"to_sparse: {axes} sparse axes of shape {x.shape}; want 1 to {x.ndim}")
+    rest = tuple(range(axes, x.ndim))
+    positions = nonzero((x != 0).any(rest) if rest else x).T.contiguous()
+    return sparse(positions, x[tuple(positions)], x.shape, True)
+
+
+# ---- diagonals ----
+
+
+def spdiags(diagonals: Tensor, offsets: Tensor, shape: Shape, layout: SparseLayout | None = None) -> SparseTensor:
+    """The matrix (rows, columns) with rows of `diagonals` (n, length) on its diagonals `offsets` (n,), or one of both.
+
+    Element k of a diagonal stands in column k. Raises ValueError for offsets that are not different or do not fit.
+
+    >>> genesis.sparse.spdiags(genesis.ones(2, 3), genesis.tensor([0, 1]), (3, 3)).to_dense()
+    tensor([[1., 1., 0.],
+            [0., 1., 1.],
+            [0., 0., 1.]])
+    """
+    lines, shifts = (diagonals, offsets) if diagonals.ndim == 2 else (diagonals.unsqueeze(0), offsets.reshape(-1))
+    known = [int(shift) for shift in values_of(shifts).tolist()]
+    if lines.ndim != 2 or len(shape) != 2 or len(known) != len(lines) or len({*known}) < len(known):
+        met = f"diagonals {diagonals.shape}, offsets {known} and shape {tuple(shape)}"
+        raise ArgumentError(f"spdiags: {met}; want (n, length), n different ones and two extents")
+    spans = [*_spans(known, lines.shape[1], shape)]
+    counts = [stop - start for start, stop in spans]
+    columns = np.concatenate([np.arange(*span) for span in spans]) if spans else np.zeros(0, np.int64)
+    line = np.repeat(np.arange(len(known)), counts)
+    rows = columns - np.repeat(known, counts)
+    positions = as_tensor(np.stack([rows, columns]).astype(np.int64), device=lines.device)
+    elements = lines[as_tensor(line, device=lines.device), positions[1]]
+    made = sparse(positions, elements, tuple(shape))
+    return made if layout is None else in_layout(made, layout)
+
+
+def _spans(offsets: Sequence[int], length: int, shape: Shape) -> Iterator[tuple[int, int]]:
+    """The columns in which each diagonal has elements."""
+    for offset in offsets:
+        start = max(0, offset)
+        yield start, max(start, min(length, shape[1], shape[0] + offset))
+
+
+replayable_module(__name__)

@@ -1,0 +1,82 @@
+"""Checks of what sparse tensors are made of, which are made when asked for."""
+
+from __future__ import annotations
+
+import threading
+from types import TracebackType
+
+from genesis.functions.methods.conversion import values_of
+from genesis.ir.errors import ArgumentError
+from genesis.ir.replayable import replayable_module
+from genesis.sparse.sparse_tensor import SparseTensor
+
+
+class _Setting(threading.local):
+    is_on = False
+
+
+_setting = _Setting()
+
+
+class check_sparse_tensor_invariants:
+    """A context (or a decorator's work by hand: `enable`, `disable`) in which positions of new sparse tensors are looked at.
+
+    Positions out of range are met when they are used, without it: operations check what they read and write.
+
+    >>> with genesis.sparse.check_sparse_tensor_invariants():
+    ...     genesis.sparse_coo_tensor([[5]], [1.0], (3,))
+    Traceback (most recent call last):
+    ...
+    genesis.ir.errors.ArgumentError: sparse_coo_tensor: index 5 along axis 0 of extent 3; want 0 to 2
+    """
+
+    def __init__(self, enable: bool = True) -> None:
+        self._wanted = enable
+        self._before: list[bool] = []
+
+    @staticmethod
+    def is_enabled() -> bool:
+        """Whether they are looked at."""
+        return _setting.is_on
+
+    @staticmethod
+    def enable() -> None:
+        """Have them looked at."""
+        _setting.is_on = True
+
+    @staticmethod
+    def disable() -> None:
+        """Have them no longer looked at."""
+        _setting.is_on = False
+
+    def __enter__(self) -> check_sparse_tensor_invariants:
+        self._before.append(_setting.is_on)
+        _setting.is_on = self._wanted
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None) -> None:
+        _setting.is_on = self._before.pop()
+
+
+def checked(x: SparseTensor, wanted: bool | None) -> SparseTensor:
+    """The tensor, its positions looked at if that is wanted; by the setting, if None. Raises ValueError."""
+    if not (_setting.is_on if wanted is None else wanted):
+        return x
+    name = f"{x._kind.name}_tensor"
+    if x._pointers is not None:
+        starts, count = values_of(x._pointers), x._positions.shape[1]
+        if starts[0] != 0 or starts[-1] != count or (starts[1:] < starts[:-1]).any():
+            met = f"go from {starts[0]} to {starts[-1]}"
+            raise ArgumentError(f"{name}: {x._kind.pointers} of {count} elements {met}; want them to rise from 0 to {count}")
+    for axis, (places, extent) in enumerate(zip(values_of(x._positions), x.extents, strict=True)):
+        wrong = places[(places < 0) | (places >= extent)]
+        if len(wrong):
+            raise ArgumentError(f"{name}: index {wrong[0]} along axis {axis} of extent {extent}; want 0 to {extent - 1}")
+    if x._kind.axis is not None:
+        lines, places = (values_of(x._positions[axis]) for axis in (x._kind.axis, 1 - x._kind.axis))
+        if ((lines[1:] == lines[:-1]) & (places[1:] <= places[:-1])).any():
+            raise ArgumentError(f"{name}: {x._kind.others} of one {'column' if x._kind.axis else 'row'} must rise, and do not")
+    return x
+
+
+replayable_module(__name__, but=("enable", "disable", "__enter__", "__exit__"))

@@ -1,0 +1,48 @@
+"""How sparse tensors say where their elements are: by coordinates, or compressed along the rows or columns of a matrix."""
+
+from __future__ import annotations
+
+from genesis.ir.library import Library
+from genesis.ir.replayable import replayable_module
+
+
+class SparseLayout:
+    """A layout. There are three; they are compared by identity.
+
+    Attributes:
+        name: what PyTorch calls it.
+        axis: the axis along which positions are compressed: 0 for rows, 1 for columns; None for coordinates.
+    """
+
+    __slots__ = ("axis", "name")
+
+    def __init__(self, name: str, axis: int | None = None) -> None:
+        self.name = name
+        self.axis = axis
+
+    @property
+    def pointers(self) -> str:
+        """What its compressed positions are called."""
+        return "ccol_indices" if self.axis else "crow_indices"
+
+    @property
+    def others(self) -> str:
+        """What the positions along the other axis are called."""
+        return "row_indices" if self.axis else "col_indices"
+
+    def __repr__(self) -> str:
+        return f"{Library.name}.{self.name}"
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return layout_named, (self.name,)
+
+
+sparse_coo, sparse_csr, sparse_csc = SparseLayout("sparse_coo"), SparseLayout("sparse_csr", 0), SparseLayout("sparse_csc", 1)
+
+
+def layout_named(name: str) -> SparseLayout:
+    """The layout that PyTorch calls so."""
+    return {layout.name: layout for layout in (sparse_coo, sparse_csr, sparse_csc)}[name]
+
+
+replayable_module(__name__)

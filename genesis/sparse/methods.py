@@ -1,0 +1,133 @@
+"""Methods of tensors that make sparse ones, and that only sparse ones have."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from genesis.ir.dtypes import DType
+from genesis.ir.errors import ArgumentError
+from genesis.ir.replayable import replayable_module
+from genesis.sparse.creation import from_dense, in_layout
+from genesis.sparse.elementwise import elements_at
+from genesis.sparse.layouts import SparseLayout, sparse_coo, sparse_csc, sparse_csr
+from genesis.sparse.sparse_tensor import SparseTensor, coalesced, dense
+from genesis.tensor.handle import Tensor, attribute, method
+
+
+# ---- from one kind to another ----
+@method
+def to_sparse(
+    self: Tensor, sparse_dim: int | None = None, *, layout: SparseLayout | None = None, blocksize: object = None,
+    dense_dim: int | None = None,
+) -> SparseTensor:
+    """The elements that are not zero; of the axes, the first `sparse_dim` (all, if None) are sparse.
+
+    >>> genesis.tensor([[0, 2], [3, 0]]).to_sparse().indices()
+    tensor([[0, 1],
+            [1, 0]])
+    """
+    if isinstance(self, SparseTensor):
+        return in_layout(self, layout or sparse_coo)
+    if layout is not None and layout is not sparse_coo:
+        return in_layout(from_dense(self, self.ndim - (dense_dim or 0)), layout)
+    return from_dense(self, self.ndim if sparse_dim is None else sparse_dim)
+
+
+@method
+def to_sparse_coo(self: Tensor) -> SparseTensor:
+    """As a sparse tensor with coordinates."""
+    return to_sparse(self)
+
+
+@method
+def to_sparse_csr(self: Tensor, dense_dim: int | None = None) -> SparseTensor:
+    """As a sparse matrix compressed by rows."""
+    return to_sparse(self, layout=sparse_csr, dense_dim=dense_dim)
+
+
+@method
+def to_sparse_csc(self: Tensor, dense_dim: int | None = None) -> SparseTensor:
+    """As a sparse matrix compressed by columns."""
+    return to_sparse(self, layout=sparse_csc, dense_dim=dense_dim)
+
+
+@method
+def to_dense(self: Tensor, dtype: DType | None = None, *, masked_grad: bool | None = None) -> Tensor:
+    """The tensor with all its elements; a dense one itself.
+
+    >>> genesis.sparse_coo_tensor([[0, 0]], [1.0, 2.0], (2,)).to_dense()
+    tensor([3., 0.])
+    """
+    found = dense(self) if isinstance(self, SparseTensor) else self
+    return found if dtype is None else found.to(dtype)
+
+
+@method
+def sparse_mask(self: Tensor, mask: Tensor) -> SparseTensor:
+    """The elements at the positions of the sparse tensor `mask`. Raises ValueError for another shape of it.
+
+    >>> genesis.tensor([1.0, 2.0]).sparse_mask(genesis.tensor([0.0, 5.0]).to_sparse()).values()
+    tensor([2.])
+    """
+    if not isinstance(mask, SparseTensor) or mask.shape != self.shape:
+        raise ArgumentError(f"sparse_mask: the mask has shape {mask.shape} and layout {mask.layout}; want a sparse one of "
+                            f"{tuple(self.shape)}")
+    return mask.with_elements(elements_at(to_dense(self), mask))
+
+
+# ---- parts ----
+@method
+def sparse_dim(self: Tensor) -> int:
+    """The number of axes that are sparse."""
+    return self._positions.shape[0] if isinstance(self, SparseTensor) else 0
+
+
+@method
+def dense_dim(self: Tensor) -> int:
+    """The number of axes that are not sparse."""
+    return self.ndim - sparse_dim(self)
+
+
+def _of_sparse(name: str, kind: str, doc: str, found: Callable[[SparseTensor], Any]) -> None:
+    """A method that only tensors of some layouts have: `kind` is how their names begin."""
+
+    def of(self: Tensor) -> Any:
+        if not isinstance(self, SparseTensor) or not self._kind.name.startswith(kind):
+            met = repr(self._kind) if isinstance(self, SparseTensor) else "a dense one"
+            raise ArgumentError(f"{name}: is of {kind} tensors, this is {met}; to_{kind}() makes one")
+        return found(self)
+
+    of.__name__ = of.__qualname__ = name
+    of.__doc__ = doc + " Raises ValueError for other tensors."
+    method(of)
+
+
+def _ordered(name: str, x: SparseTensor) -> SparseTensor:
+    if x._kind is sparse_coo and not x._is_coalesced:
+        raise ArgumentError(f"{name}: this tensor is not coalesced, several elements may have one position; use coalesce()")
+    return x
+
+
+_of_sparse("_indices", "sparse_coo", "The positions, (sparse_dim, n).", lambda x: x._positions)
+_of_sparse("_values", "sparse_coo", "The elements, (n, ..), without a derivation.", lambda x: x._elements.detach())
+_of_sparse("indices", "sparse_coo", "The positions, in order, (sparse_dim, n).", lambda x: _ordered("indices", x)._positions)
+_of_sparse("values", "sparse", "The elements, (n, ..).", lambda x: _ordered("values", x)._elements)
+_of_sparse("_nnz", "sparse", "The number of elements.", lambda x: x._elements.shape[0])
+_of_sparse("is_coalesced", "sparse_coo", "Whether positions are known to be in order and different.", lambda x: x._is_coalesced)
+_of_sparse("coalesce", "sparse_coo", "The tensor with its positions in order, each once.", coalesced)
+_of_sparse("crow_indices", "sparse_csr", "Where each row begins, (rows + 1,).", lambda x: x._pointers)
+_of_sparse("col_indices", "sparse_csr", "The column of each element, (n,).", lambda x: x._positions[1])
+_of_sparse("ccol_indices", "sparse_csc", "Where each column begins, (columns + 1,).", lambda x: x._pointers)
+_of_sparse("row_indices", "sparse_csc", "The row of each element, (n,).", lambda x: x._positions[0])
+
+
+@attribute
+def is_sparse_csr(self: Tensor) -> bool:
+    """Whether the tensor is sparse, and compressed by rows."""
+    return False
+
+
+
+
+replayable_module(__name__)

@@ -1,0 +1,108 @@
+"""Matrix products with sparse factors.
+
+With a dense factor, rows of that are gathered, scaled and added up; so are gradients, whose roles are exchanged.
+"""
+
+from __future__ import annotations
+
+from genesis.functions.comparison import result_type
+from genesis.functions.creation import as_tensor
+from genesis.functions.methods.conversion import values_of
+from genesis.ir.errors import ArgumentError
+from genesis.ir.replayable import replayable_module
+from genesis.sparse.creation import in_layout
+from genesis.sparse.elementwise import add, rule
+from genesis.sparse.layouts import sparse_coo
+from genesis.sparse.shaping import met, transpose
+from genesis.sparse.sparse_tensor import SparseTensor, coalesced, flat_positions, sparse, stack, summed
+from genesis.tensor.handle import Tensor
+
+
+@rule("matmul", "mm", "mv", "bmm")
+def matmul(input: Tensor, other: Tensor) -> Tensor:
+    """The product; sparse only where both factors are."""
+    if isinstance(input, SparseTensor) and isinstance(other, SparseTensor):
+        return _of_sparse(input, other)
+    if isinstance(input, SparseTensor):
+        if other.ndim == 1:
+            return matmul(input, other.unsqueeze(1)).squeeze(1)
+        return _with_dense(input, other)
+    if input.ndim == 1:
+        return matmul(input.unsqueeze(0), other).squeeze(0)
+    assert isinstance(other, SparseTensor)
+    lead = input.shape[:-1] if other.ndim == 2 else None
+    rows = input.reshape(-1, input.shape[-1]) if lead is not None else input
+    found = _with_dense(transpose(other, -2, -1), rows.mT).mT
+    return found if lead is None else found.reshape(*lead, other.shape[-1])
+
+
+def _check(x: SparseTensor, y: Tensor) -> None:
+    if len(x.extents) != x.ndim or x.ndim not in (2, 3) or y.ndim != x.ndim or (
+        x.shape[-1] != y.shape[-2] or x.shape[:-2] != y.shape[:-2]
+    ):
+        raise ArgumentError(f"matmul: {x.described()} with {tuple(y.shape)}; want (n, m) and (m, k), or several of both")
+
+
+def _with_dense(x: SparseTensor, y: Tensor) -> Tensor:
+    """(n, m) @ (m, k), or several of them."""
+    _check(x, y)
+    dtype = result_type(x._elements, y)
+    *batch, n, k = *x.shape[:-1], y.shape[-1]
+    rows, columns = flat_positions(x._positions[:-1], x.extents[:-1]), x._positions[-1]
+    if batch:
+        columns = x._positions[0] * x.shape[-1] + columns
+    taken = y.to(dtype).reshape(-1, k)[columns] * x._elements.to(dtype).unsqueeze(1)
+    return summed(taken.new_zeros(n * batch[0] if batch else n, k), rows, taken).reshape(*batch, n, k)
+
+
+def _of_sparse(x: SparseTensor, y: SparseTensor) -> SparseTensor:
+    """(n, m) @ (m, k): each element of x meets those of a row of y."""
+    _check(x, y)
+    if x.ndim != 2 or len(y.extents) != 2:
+        raise ArgumentError(f"matmul: {x.described()} with {y.described()}; want two matrices")
+    a, b = in_layout(x, sparse_coo), coalesced(in_layout(y, sparse_coo))
+    of_a, of_b = met(values_of(a._positions[1]), values_of(b._positions[0]), y.shape[0])
+    at_a, at_b = as_tensor(of_a, device=x.device), as_tensor(of_b, device=x.device)
+    positions = stack([a._positions[0][at_a], b._positions[1][at_b]])
+    made = sparse(positions, a._elements[at_a] * b._elements[at_b], (x.shape[0], y.shape[1]))
+    return in_layout(coalesced(made), x._kind)
+
+
+@rule("addmm", "baddbmm", "addmv")
+def addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: float = 1, alpha: float = 1) -> Tensor:
+    """`beta` * input + `alpha` * mat1 @ mat2."""
+    product = matmul(mat1, mat2)
+    product = product if alpha == 1 else product * alpha
+    if isinstance(input, SparseTensor) or isinstance(product, SparseTensor):
+        return add(input if beta == 1 else input * beta, product)
+    return product + (input if beta == 1 else input * beta)
+
+
+@rule("linear")
+def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
+    """input @ weight.T + bias."""
+    product = matmul(input, transpose(weight, 0, 1) if isinstance(weight, SparseTensor) else weight.T)
+    return product if bias is None else product + bias
+
+
+def sampled_addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: float = 1, alpha: float = 1) -> SparseTensor:
+    """`beta` * input + `alpha` * mat1 @ mat2 at the positions of the sparse matrix `input` alone, elsewhere zero.
+
+    Raises ValueError for an `input` that is not sparse, and for shapes that do not fit.
+
+    >>> x = genesis.eye(2).to_sparse_csr()
+    >>> genesis.sparse.sampled_addmm(x, genesis.ones(2, 3), genesis.ones(3, 2)).to_dense()
+    tensor([[4., 0.],
+            [0., 4.]])
+    """
+    want = (*mat1.shape[:-1], mat2.shape[-1])
+    if not isinstance(input, SparseTensor) or len(input.extents) != 2 or input.shape != want or mat1.shape[1] != mat2.shape[0]:
+        met = f"input {tuple(input.shape)}, mat1 {mat1.shape} and mat2 {mat2.shape}"
+        raise ArgumentError(f"sampled_addmm: {met}; want a sparse (n, m), (n, k) and (k, m)")
+    x = coalesced(input)
+    rows, columns = x._positions
+    found = (mat1[rows] * mat2.mT[columns]).sum(1)
+    return x.with_elements((x._elements if beta == 1 else x._elements * beta) + (found if alpha == 1 else found * alpha))
+
+
+replayable_module(__name__)

@@ -1,0 +1,123 @@
+"""Sums, norms and softmax of sparse tensors."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from genesis.functions.creation import full
+from genesis.ir.dtypes import DType, int64
+from genesis.ir.replayable import replayable_module
+from genesis.ir.shapes import normalize_axis, numel
+from genesis.ops.registry import OPERATIONS
+from genesis.sparse.creation import in_layout
+from genesis.sparse.elementwise import rule
+from genesis.sparse.layouts import sparse_coo
+from genesis.sparse.sparse_tensor import SparseTensor, coalesced, flat_positions, sparse, stack, summed
+from genesis.tensor.composite import NotDenseError
+from genesis.tensor.dispatch import call
+from genesis.tensor.handle import Tensor
+
+Axes = int | Sequence[int] | None
+
+
+@rule("sum")
+def sum_of(input: SparseTensor, dim: Axes = None, keepdim: bool = False, *, dtype: DType | None = None) -> Tensor:
+    """Over all axes, or `dim`: sparse, where a sparse axis is left."""
+    elements = input._elements if dtype is None else input._elements.to(dtype)
+    if dtype is None and input.dtype.category < 2:
+        elements = elements.to(int64)
+    axes = len(input.extents)
+    given = range(input.ndim) if dim is None else [dim] if isinstance(dim, int) else dim
+    gone = {normalize_axis("sum", d, input.ndim) for d in given}
+    within = tuple([axis - axes + 1 for axis in sorted(gone) if axis >= axes])
+    elements = elements.sum(within, keepdim) if within else elements
+    kept = [axis for axis in range(axes) if axis not in gone]
+    if not kept:
+        total = elements.sum(0)
+        return total.reshape((1,) * axes + tuple(total.shape)) if keepdim else total
+    x = in_layout(input, sparse_coo)
+    if len(kept) == axes:
+        return x.with_elements(elements)
+    rows = {axis: x._positions[axis] for axis in kept}
+    left = range(axes) if keepdim else kept
+    zeros = x._positions.new_zeros(x._positions.shape[1])
+    extents = (*[x.shape[axis] if axis in rows else 1 for axis in left], *elements.shape[1:])
+    return coalesced(sparse(stack([rows.get(axis, zeros) for axis in left]), elements, extents))
+
+
+@rule("mean")
+def mean(input: SparseTensor, dim: Axes = None, keepdim: bool = False, *, dtype: DType | None = None) -> Tensor:
+    """The sum over the number of all elements, the zeros among them."""
+    given = range(input.ndim) if dim is None else [dim] if isinstance(dim, int) else dim
+    count = numel([input.shape[axis] for axis in given])
+    return sum_of(input, dim, keepdim, dtype=dtype) / count
+
+
+@rule("any")
+def any_of(input: SparseTensor, dim: Axes = None, keepdim: bool = False) -> Tensor:
+    """Whether an element is not zero."""
+    if dim is not None:
+        raise NotDenseError(input, "any along an axis")
+    return coalesced(input)._elements.any()
+
+
+@rule("norm", "vector_norm")
+def norm(input: SparseTensor, p: float | str | None = "fro", dim: Axes = None, keepdim: bool = False,
+         dtype: DType | None = None) -> Tensor:
+    """The norm of all elements, of an order above zero."""
+    if dim is not None or (isinstance(p, int | float) and p <= 0):
+        raise NotDenseError(input, "norm along an axis or of this order")
+    return call(OPERATIONS["norm"], (coalesced(input)._elements, p), {"dtype": dtype})  # type: ignore[no-any-return]
+
+
+# ---- softmax ----
+def _groups(x: SparseTensor, axis: int) -> tuple[Tensor, int]:
+    """What elements share that differ along `axis` alone: a number each, and how many numbers there are."""
+    others = [a for a in range(len(x.extents)) if a != axis]
+    extents = tuple([x.shape[a] for a in others])
+    rows = [x._positions[a] for a in others]
+    places = flat_positions(stack(rows), extents) if rows else x._positions.new_zeros(x._positions.shape[1])
+    return places, numel(extents)
+
+
+def softmax(input: Tensor, dim: int, *, dtype: DType | None = None) -> Tensor:
+    """exp(x) over its sum along `dim`, of the elements that a sparse tensor has; the others count as -infinity.
+
+    >>> x = genesis.tensor([[0.0, 2.0, 2.0], [3.0, 0.0, 0.0]]).to_sparse()
+    >>> genesis.sparse.softmax(x, 1).to_dense()
+    tensor([[0.0000, 0.5000, 0.5000],
+            [1.0000, 0.0000, 0.0000]])
+    """
+    return _softmax(input, dim, dtype, False)
+
+
+def log_softmax(input: Tensor, dim: int, *, dtype: DType | None = None) -> Tensor:
+    """The logarithm of `softmax`, of the elements that a sparse tensor has."""
+    return _softmax(input, dim, dtype, True)
+
+
+@rule("softmax", "log_softmax")
+def _not_by_name(input: SparseTensor, *arguments: object, **attributes: object) -> Tensor:
+    raise NotDenseError(input, "softmax, whose zeros count; sparse.softmax takes what is there alone")
+
+
+def _softmax(input: Tensor, dim: int, dtype: DType | None, is_log: bool) -> Tensor:
+    name = "log_softmax" if is_log else "softmax"
+    if not isinstance(input, SparseTensor):
+        return call(OPERATIONS[name], (input, dim), {"dtype": dtype})  # type: ignore[no-any-return]
+    x, axis = coalesced(input if dtype is None else input.to(dtype)), normalize_axis(name, dim, input.ndim)
+    elements, axes = x._elements, len(x.extents)
+    if axis >= axes:
+        return x.with_elements(call(OPERATIONS[name], (elements, axis - axes + 1)))
+    places, count = _groups(x, axis)
+    rest = elements.shape[1:]
+    shape = (len(elements), *rest)
+    index = places.reshape(-1, *(1,) * len(rest)).expand(shape)
+    least = full((count, *rest), -float("inf"), dtype=elements.dtype, device=elements.device)
+    shifted = elements - call(OPERATIONS["scatter_reduce"], (least, 0, index, elements.detach(), "amax"))[places]
+    powers = shifted.exp()
+    totals = summed(elements.new_zeros(count, *rest), places, powers)[places]
+    return x.with_elements(shifted - totals.log() if is_log else powers / totals)
+
+
+replayable_module(__name__)
