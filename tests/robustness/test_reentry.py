@@ -220,3 +220,41 @@ def test_finalizers_at_random_moments_change_nothing(compiled):
     assert min(done.values()) > 5
     assert losses == pytest.approx([undisturbed.step().item() for _ in losses], rel=1e-4)
     assert all_alike(disturbed.state(), undisturbed.state())
+
+
+def test_a_handler_at_any_moment_of_a_recording_is_no_part_of_it():
+    total = genesis.zeros(3)
+    calls = [0]
+
+    def count_call(*_: object) -> None:
+        calls[0] += 1
+        total.add_(genesis.ones(3) * 2)
+
+    def recorded(x, weight):
+        loss = ((x @ weight).relu() + 1).square().mean()
+        weight.grad = None
+        loss.backward()
+        return loss
+
+    def run(chosen: int) -> tuple[Moments, list[float], int]:
+        step, x = genesis.compile(recorded), genesis.ones(4, 3)
+        weight = genesis.ones(3, 2, requires_grad=True)
+        moments = Moments(chosen, handler=lambda: signal.raise_signal(signal.SIGUSR1))
+        losses: list[float] = []
+        moments.during(lambda: losses.append(step(x, weight)))
+        losses += [step(x, weight) for _ in range(3)]
+        assert weight.grad is not None
+        shown = [loss.item() for loss in losses] + weight.grad.flatten().tolist()
+        return moments, shown, sum(entry.replays for entry in step.entries)
+
+    before = signal.signal(signal.SIGUSR1, count_call)
+    try:
+        run(-1)
+        moments, expected, _ = run(-1)
+        for chosen in sorted(random.Random(0).sample(range(1, moments.count + 1), min(150, moments.count))):
+            moments, shown, replays = run(chosen)
+            assert (shown, replays) == (expected, 3), moments.where
+            assert total.tolist() == [2 * calls[0]] * 3, moments.where
+        assert calls[0] > 50 and signal.getsignal(signal.SIGUSR1) is count_call
+    finally:
+        signal.signal(signal.SIGUSR1, before)

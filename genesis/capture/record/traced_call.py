@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 from genesis.capture.guards.entry_check import leaves_check
 from genesis.capture.record.arguments import Arguments
+from genesis.capture.record.handlers import handlers_apart
 from genesis.capture.record.recorder import Recorder
 from genesis.capture.record.records import Mode, Positional
 from genesis.capture.record.results import Results
@@ -54,16 +55,16 @@ def record(
     """Call the function and record it; `undoable`: the recorder keeps what it takes to undo the call."""
     before = modes()
     recorder = Recorder(fullgraph, returns_items, undoable)
-    with recorder, recorder:  # twice, as every mode: see `recording` in thread.py
+    # The collector would run destructors of anybody's objects: what they call would be taken for the function's.
+    with collector_paused(), handlers_apart(), recorder, recorder:  # twice, as every mode: see `recording` in tracing/state.py
         arguments = recorder.arguments = Arguments(recorder, args, kwargs, dynamic)
         for j, leaf in enumerate([*arguments.leaves]):
             if isinstance(leaf, Tensor):
                 recorder.argument(leaf, j)
         recorder.guards.enter(function, getattr(function, "__name__", "the function"))
         watch = Watch(recorder.guards, recorder.refuse, recorder.scheduled)
-        # The collector would run destructors of anybody's objects: the watch would take their calls for the function's.
         try:
-            with collector_paused(), watch:
+            with watch:
                 result = function(*arguments.args, **arguments.kwargs)
         finally:
             watch.__exit__()  # again: an interrupt may have cut the context's exit short

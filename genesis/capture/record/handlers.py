@@ -1,0 +1,58 @@
+"""Handlers of signals that come in while a call is recorded: what they compute is no part of it."""
+
+from __future__ import annotations
+
+import signal
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import FrameType
+from typing import Any
+
+from genesis.execution.flush import flush_all
+from genesis.ir.replayable import replayable
+from genesis.tracing.state import thread_state
+from genesis.tracing.trace import BUSY
+
+
+@contextmanager
+def handlers_apart() -> Iterator[None]:
+    """A context in which the user's handlers of signals run apart from the call that this thread records.
+
+    Handlers run in the main thread, between any two instructions. Here they do so without the recorder and the watch, and
+    find the open traces BUSY, so that they record into traces of their own. What they change of what the call reads is seen
+    when the call is over, as any change from outside.
+    """
+    replaced: dict[int, Callable[[int, FrameType | None], Any]] = {}
+
+    @replayable
+    def apart(number: int, frame: FrameType | None) -> None:
+        recorder, watch = thread_state.recorder, sys.getprofile()
+        opened = [trace for trace in thread_state.traces.values() if not trace.closed]
+        sys.setprofile(None)
+        thread_state.recorder = None
+        for trace in opened:
+            trace.closed = BUSY
+        try:
+            replaced[number](number, frame)
+            flush_all()
+        finally:
+            for trace in opened:
+                if trace.closed is BUSY:
+                    trace.closed = False
+            thread_state.recorder = recorder
+            sys.setprofile(watch)
+
+    try:
+        if threading.current_thread() is threading.main_thread():
+            for number in signal.valid_signals():
+                handler = signal.getsignal(number)
+                if callable(handler) and handler is not signal.default_int_handler:
+                    replaced[number] = handler
+                    signal.signal(number, apart)
+        yield
+    finally:
+        for number, handler in replaced.items():
+            if signal.getsignal(number) is apart:  # else the call has set another
+                signal.signal(number, handler)
