@@ -160,6 +160,8 @@ class SmoothL1Loss(Loss):
 class HuberLoss(Loss):
     """d^2 / 2 where |d| < delta, delta * (|d| - delta / 2) elsewhere, of d = input - target.
 
+    Raises TypeError for a delta that is no real number.
+
     >>> genesis.nn.HuberLoss(delta=2.0)(genesis.tensor([0.5, 3.0]), genesis.tensor([0.0, 0.0]))
     tensor(2.0625)
     """
@@ -167,6 +169,10 @@ class HuberLoss(Loss):
     reduction: str = "mean"
     delta: float = 1.0
     function = functional.huber_loss
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.delta, float | int):
+            raise TypeError(f"HuberLoss: delta is {self.delta!r}; want a float or an int")
 
 
 class KLDivLoss(Loss):

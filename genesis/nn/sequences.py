@@ -9,6 +9,7 @@ from typing import Any
 
 from genesis.functions.overrides import overridable
 from genesis.ir.dtypes import DType
+from genesis.ir.errors import ArgumentError
 from genesis.ir.replayable import replayable_module
 from genesis.ops.registry import OPERATIONS
 from genesis.tensor.dispatch import call
@@ -95,7 +96,10 @@ def linear_cross_entropy(
     """
     if input.ndim not in (1, 2) or linear_weight.ndim < 2 or input.shape[-1] != linear_weight.shape[-1]:
         shapes = f"input {input.shape} and linear_weight {linear_weight.shape}"
-        raise ValueError(f"linear_cross_entropy: {shapes}; want (n, k) and (classes, .., k)")
+        raise ArgumentError(f"linear_cross_entropy: {shapes}; want (n, k) and (classes, .., k)")
+    if input.ndim == 1 and linear_weight.ndim > 2:
+        raise ArgumentError(f"linear_cross_entropy: linear_weight {linear_weight.shape} has several targets a row; want "
+                            f"inputs (n, {input.shape[0]}), got {input.shape}")
     ignored = -100 if ignore_index is None else ignore_index
     whole = options is None or input.ndim == 1
     settings = (ignored, reduction if whole else "none", label_smoothing)
@@ -114,7 +118,7 @@ def linear_cross_entropy(
     if reduction == "none":
         return losses
     if reduction not in ("mean", "sum"):
-        raise ValueError(f"linear_cross_entropy: reduction must be 'mean', 'sum' or 'none', got {reduction!r}")
+        raise ArgumentError(f"linear_cross_entropy: reduction must be 'mean', 'sum' or 'none', got {reduction!r}")
     total = losses.sum()
     return total if reduction == "sum" else total / _counted(losses, target, weight, ignored)
 

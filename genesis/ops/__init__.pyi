@@ -15,8 +15,8 @@ from genesis.functions.methods.by_element import (
     apply_ as apply_, detach_copy as detach_copy, float_power_ as float_power_, map2_ as map2_, map_ as map_,
 )
 from genesis.functions.methods.complex_numbers import (
-    _itself as _itself, adjoint as adjoint, conj as conj, conj_physical as conj_physical, is_complex as is_complex,
-    view_as_complex as view_as_complex, view_as_real as view_as_real,
+    _itself as _itself, adjoint as adjoint, conj as conj, conj_physical as conj_physical, conj_physical_ as conj_physical_,
+    is_complex as is_complex, view_as_complex as view_as_complex, view_as_real as view_as_real,
 )
 from genesis.functions.methods.conversion import clone as clone
 from genesis.functions.methods.differentiation import detach_ as detach_, requires_grad_ as requires_grad_

@@ -78,7 +78,8 @@ def stack(tensors: Sequence[Value], dim: int = 0) -> Value:
 def roll(input: Value, shifts: int | Sequence[int], dims: int | Sequence[int] | None = None) -> Value:
     """The elements moved by `shifts` along `dims`, those that leave at one end entering at the other.
 
-    Without `dims`, along the flattened tensor. Raises ValueError unless there is one shift for each axis.
+    Without `dims`, along the flattened tensor. Raises ValueError unless there is one shift for each axis, IndexError for an
+    axis that is not there.
 
     >>> genesis.roll(genesis.tensor([1, 2, 3, 4]), 1)
     tensor([4, 1, 2, 3])
@@ -92,10 +93,12 @@ def roll(input: Value, shifts: int | Sequence[int], dims: int | Sequence[int] | 
     axes = [dims] if isinstance(dims, int) else [*dims]
     if len(moves) != len(axes):
         raise ValueError(f"roll: {len(moves)} shifts for {len(axes)} dims; want one each")
+    if not input.ndim:
+        raise IndexError(f"roll: dims are {axes}, of a tensor without axes; want none")
     x = input
     for move, dim in zip(moves, axes, strict=True):
         axis = normalize_axis("roll", dim, x.ndim)
-        extent = x.shape[axis] if x.ndim else 1
+        extent = x.shape[axis]
         if extent and move % extent:
             cut = extent - move % extent
             x = cat([slice_value(x, axis, cut, extent), slice_value(x, axis, 0, cut)], axis)

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from genesis.ir.annotations import Extents
+from genesis.ir.errors import ArgumentTypeError
 from genesis.ir.shapes import Shape, contiguous_strides, normalize_axis, numel, resolve_reshape
 
 
@@ -198,11 +199,13 @@ def slice_layout(at: Layout, dim: int, start: int | None = None, end: int | None
 def narrow_layout(at: Layout, dim: int, start: int, length: int) -> Layout:
     """`length` elements from `start` along `dim`.
 
-    Raises IndexError where they reach beyond the axis.
+    Raises IndexError where they reach beyond the axis, TypeError for a start that is a truth value.
 
     >>> genesis.arange(6).narrow(0, 2, 3)
     tensor([2, 3, 4])
     """
+    if isinstance(start, bool):
+        raise ArgumentTypeError(f"narrow: start is {start}; want an int, or a 0-d tensor of one")
     axis = normalize_axis("narrow", dim, len(at.shape))
     first = start + at.shape[axis] if start < 0 else start
     if first < 0 or length < 0 or first + length > at.shape[axis]:

@@ -20,9 +20,9 @@ def _norm(name: str, x: Value, order: float, axes: tuple[int, ...], keepdim: boo
     """The norm of `x`, wide; where it is 0, so is its gradient."""
     if x.dtype.is_complex and order != 2:
         x = abs(x)
+    if (order < 0 or order == inf) and not numel([x.shape[a] for a in axes]):
+        raise ValueError(f"{name}: shape {x.shape} has no elements along dim {axes}; the {order}-norm wants one at least")
     if order in (inf, -inf):
-        if not numel([x.shape[a] for a in axes]):
-            raise ValueError(f"{name}: shape {x.shape} has no elements along dim {axes}; the {order}-norm wants one at least")
         return (amax if order > 0 else amin)(abs(x), axes, keepdim) if axes else abs(x)
     if order == 0:
         return _over(cast(x != 0, x.dtype), axes, keepdim)
@@ -47,6 +47,11 @@ def _power(x: Value, order: float) -> Value:
 
 def _over(x: Value, axes: tuple[int, ...], keepdim: bool) -> Value:
     return sum(x, axes, keepdim) if axes else x
+
+
+def _greatest(sizes: Value, axis: int, keepdim: bool = False) -> Value:
+    """The greatest of what is 0 or more; 0 of none."""
+    return (amax if sizes.shape[axis] else sum)(sizes, axis, keepdim)
 
 
 def _float(name: str, input: Value, dtype: DType | None) -> Value:
@@ -115,12 +120,12 @@ def matrix_norm(
     if ord in (2, -2, "nuc"):
         others = [a for a in range(A.ndim) if a not in (rows, columns)]
         sizes = svdvals(permute_value(widened(given), [*others, rows, columns]))
-        found = sum(sizes, -1) if ord == "nuc" else (amax if ord == 2 else amin)(sizes, -1)
+        found = sum(sizes, -1) if ord == "nuc" else _greatest(sizes, -1) if ord == 2 else amin(sizes, -1)
         extreme = reshape_value(found, tuple([1 if a in (rows, columns) else e for a, e in enumerate(A.shape)]))
     else:
         summed, left = (rows, columns) if ord in (1, -1) else (columns, rows)
         sums = sum(abs(widened(given)), summed, True)
-        extreme = (amax if ord in (1, inf) else amin)(sums, left, True)
+        extreme = _greatest(sums, left, True) if ord in (1, inf) else amin(sums, left, True)
     if not keepdim:
         extreme = reshape_value(extreme, tuple([e for a, e in enumerate(A.shape) if a not in (rows, columns)]))
     return cast(extreme, given.dtype.real)

@@ -50,6 +50,8 @@ class _Settings:
         ceil_mode: bool,
     ) -> None:
         _checked(name, input, axes)
+        if 0 in input.shape[input.ndim - axes - 1 :]:
+            raise ValueError(f"{name}: input has shape {input.shape}; want no axis but the batch's without elements")
         self.name = name
         self.sizes = per_axis(name, "kernel_size", kernel, axes)
         self.steps = self.sizes if stride is None or stride == () else per_axis(name, "stride", stride, axes)

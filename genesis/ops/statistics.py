@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from genesis.ir.dtypes import DType, int64
+from genesis.ir.errors import ArgumentTypeError
 from genesis.ir.graph import Value
 from genesis.ir.shapes import normalize_axis, numel
 from genesis.ops.arrangement import diag
@@ -185,6 +186,10 @@ def cov(input: Value, *, correction: int = 1, fweights: Value | None = None, awe
     for w in weights:
         if w.shape != (count,):
             raise ValueError(f"cov: weights have shape {w.shape}; want ({count},), one for each observation")
+    if fweights is not None and fweights.dtype.category != 1:
+        raise ArgumentTypeError(f"cov: fweights, which count, are {fweights.dtype.name}; want integers")
+    if aweights is not None and aweights.dtype.category != 2:
+        raise ArgumentTypeError(f"cov: aweights are {aweights.dtype.name}; want floating numbers")
     if not weights:
         centred = rows - mean(rows, 1, True) if count else rows
         freedom: Value | float = max(count - correction, 0)

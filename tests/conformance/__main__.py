@@ -10,8 +10,9 @@ import traceback
 import warnings
 
 import genesis
-from tests.conformance import modules, operators, optimizers
+from tests.conformance import modules, operators, optimizers, samples
 from tests.conformance.converting import UnconvertibleError
+from tests.conformance.expected import FAILURES
 
 SECONDS = 90  # of one check of one entry
 
@@ -43,8 +44,9 @@ def outcome(check, entry):
 
 def suites():
     """The suites by name: (entries, what an entry is called, checks)."""
-    return {suite.__name__.rpartition(".")[2]: (suite.entries(), suite.title, suite.CHECKS)
-            for suite in (operators, modules, optimizers)}
+    return {"operators": (samples.entries(), samples.title, operators.CHECKS),
+            "modules": (modules.entries(), modules.title, modules.CHECKS),
+            "optimizers": (optimizers.entries(), optimizers.title, optimizers.CHECKS)}
 
 
 def main():
@@ -73,18 +75,19 @@ def main():
                     whole = given.limit is None or suite == "optimizers"
                     limited = check if whole else functools.partial(check, limit=given.limit)
                     results[title(entry)] = outcome(limited, entry)
-            _show(f"{suite} {kind}", results, bool(given.only))
+            _show(f"{suite} {kind}", results, FAILURES.get(f"{suite} {kind}", {}), bool(given.only))
             if given.json:
                 with open(given.json, "w") as file:
                     json.dump(found, file, indent=1)
 
 
-def _show(name, results, in_full):
+def _show(name, results, expected, in_full):
     applying = {title: text for title, text in results.items() if text != "-"}
     failing = {title: text for title, text in applying.items() if text != "ok"}
-    print(f"{name}: {len(applying) - len(failing)}/{len(applying)}")
+    print(f"{name}: {len(applying) - len(failing)}/{len(applying)}, {len(failing.keys() & expected.keys())} expected to fail")
     for title, text in failing.items():
-        print(f"    {title}: {text if in_full else text.splitlines()[0][:160]}")
+        if title not in expected:
+            print(f"    {title}: {text if in_full else text.splitlines()[0][:160]}")
     sys.stdout.flush()
 
 

@@ -19,7 +19,7 @@ TOLERANCES |= {"complex64": TOLERANCES["float32"], "complex128": TOLERANCES["flo
 
 
 class UnconvertibleError(Exception):
-    """A sample that holds what is outside the suite: sparse tensors, generators."""
+    """A sample that holds what is outside the suite: sparse tensors, generators, more axes than NumPy's 64."""
 
 
 def numpy_of(tensor):
@@ -39,11 +39,14 @@ def strided(tensor):
     return flat.as_strided(tuple(tensor.shape), tensor.stride(), tensor.storage_offset())
 
 
-def converted(value, keep_strides=False):
-    """`value`, of any nesting, with this library's tensors, dtypes and devices for torch's."""
-    again = functools.partial(converted, keep_strides=keep_strides)
+def converted(value, keep_strides=False, met=None):
+    """`value`, of any nesting, with this library's tensors, dtypes and devices for torch's; `met` are those made already."""
+    met = {} if met is None else met
+    again = functools.partial(converted, keep_strides=keep_strides, met=met)
     if isinstance(value, torch.Tensor):
-        return _tensor(value, keep_strides)
+        if id(value) not in met:
+            met[id(value)] = _tensor(value, keep_strides)
+        return met[id(value)]
     if isinstance(value, torch.dtype):
         return _known(DTYPES_AND_COMPLEX, value)
     if isinstance(value, torch.device):
@@ -71,8 +74,8 @@ def converted(value, keep_strides=False):
 
 
 def _tensor(value, keep_strides):
-    if value.layout is not torch.strided or value.dtype not in DTYPES_AND_COMPLEX:
-        raise UnconvertibleError(f"{value.layout} {value.dtype}")
+    if value.layout is not torch.strided or value.dtype not in DTYPES_AND_COMPLEX or value.is_meta or value.ndim > 64:
+        raise UnconvertibleError(f"{value.layout} {value.dtype} of {value.ndim} axes on {value.device}")
     made = strided(value) if keep_strides else genesis.tensor(numpy_of(value).copy(), dtype=DTYPES_AND_COMPLEX[value.dtype])
     return made.detach().requires_grad_() if value.requires_grad else made
 

@@ -6,11 +6,11 @@ import pytest
 import torch
 
 import genesis
-from tests.conformance import operators
+from tests.conformance import operators, samples
 from tests.conformance.__main__ import outcome
 from tests.conformance.expected import FAILURES
 
-ENTRIES = operators.entries()
+ENTRIES = samples.entries()
 # By kind: of which entries the first sample is compared.
 SAMPLED = {
     "values": ENTRIES[::8], "methods": ENTRIES[::8], "out": ENTRIES[::8], "gradients": ENTRIES[1::16], "second": ENTRIES[2::16],
@@ -26,13 +26,13 @@ def test_operators_agree_with_torch(kind):
     with contextlib.nullcontext() if kind == "compile" else genesis.eager():
         for entry in SAMPLED[kind]:
             found = outcome(lambda e: operators.CHECKS[kind](e, limit=1), entry)
-            if found not in ("ok", "-") and operators.title(entry) not in FAILURES[f"operators {kind}"]:
-                failing[operators.title(entry)] = found
+            if found not in ("ok", "-") and samples.title(entry) not in FAILURES[f"operators {kind}"]:
+                failing[samples.title(entry)] = found
     assert not failing
 
 
 def test_expected_failures_are_entries():
-    titles = {operators.title(entry) for entry in ENTRIES}
+    titles = {samples.title(entry) for entry in ENTRIES}
     for kind in operators.CHECKS:
         assert FAILURES[f"operators {kind}"].keys() <= titles, kind
         assert all(FAILURES[f"operators {kind}"].values())

@@ -8,6 +8,7 @@ from genesis.ops.registry import OPERATIONS
 from genesis.tensor.complex_parts import part_view
 from genesis.tensor.dispatch import call
 from genesis.tensor.handle import Tensor, attribute, method
+from genesis.tensor.in_place import in_place
 from genesis.tensor.out import takes_out
 from genesis.tensor.views import view
 
@@ -98,6 +99,12 @@ def conj(self: Tensor) -> Tensor:
 def conj_physical(self: Tensor) -> Tensor:
     """The conjugates; a real tensor itself."""
     return self.conj()
+
+
+@method
+def conj_physical_(self: Tensor) -> Tensor:
+    """Put the conjugates in place; a real tensor stays as it is."""
+    return in_place(self, "conjugates") if self.dtype.is_complex else self
 
 
 @function()

@@ -7,7 +7,7 @@ import math
 from genesis.functions.overrides import function
 from genesis.functions.random_draws import drawn
 from genesis.ir.dtypes import float64, refuse_complex_number
-from genesis.ir.errors import ArgumentError
+from genesis.ir.errors import ArgumentError, ArgumentTypeError
 from genesis.ir.replayable import replayable_module
 from genesis.ops.registry import OPERATIONS
 from genesis.runtime.rng import Generator
@@ -61,6 +61,8 @@ def masked_fill(self: Tensor, mask: Tensor, value: Operand) -> Tensor:
     if isinstance(value, Tensor) and value.shape:
         raise ArgumentError(f"masked_fill: value must be a number or a 0-d tensor, got shape {value.shape}")
     refuse_complex_number("masked_fill", value, self.dtype)
+    if isinstance(value, Tensor) and value.dtype.is_complex and not self.dtype.is_complex:
+        raise ArgumentTypeError(f"masked_fill: value is {value.dtype.name}, the tensor {self.dtype.name}; take its real part")
     result: Tensor = call(OPERATIONS["where"], (mask, value, self))
     return result.to(self.dtype)
 
