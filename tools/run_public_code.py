@@ -3,7 +3,8 @@
     python tools/run_public_code.py FOLDER [NAME ..]
 
 FOLDER/programs/*.py are the programs (NAME chooses some by a part of their names); FOLDER, FOLDER/lib and the folders right
-below FOLDER/checkouts are on the path of both. Public code stays outside of the repository.
+below FOLDER/checkouts are on the path of both. Public code stays outside of the repository. What PyTorch printed is kept in
+FOLDER/printed, for as long as the program is not newer.
 
 So that both libraries see the same numbers, both processes draw random numbers from NumPy, fill the parameters of a network
 by their names when it is first called, and leave nothing out in dropout.
@@ -12,12 +13,15 @@ by their names when it is first called, and leave nothing out in dropout.
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import re
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
 NUMBER = re.compile(r"-?\d+\.\d*(?:e[+-]?\d+)?")
@@ -25,56 +29,109 @@ NUMBER = re.compile(r"-?\d+\.\d*(?:e[+-]?\d+)?")
 
 def prelude() -> None:
     """Make both libraries draw the same numbers. Runs in the program's process, after `import torch` can find either."""
-    import zlib
+    import random
 
     import numpy as np
-    import torch
 
-    draw = np.random.RandomState(0)
+    random.seed(0)
+    np.random.seed(0)
+    draw_from_numpy(np.random.RandomState(0))
+    fill_parameters()
+    keep_everything()
+
+
+def draw_from_numpy(draw: Any) -> None:
+    """Replace torch's functions and methods that draw random numbers."""
+    import numpy as np
+    import torch
 
     def shape_of(size: tuple) -> tuple:
         return tuple(size[0]) if len(size) == 1 and not isinstance(size[0], int) else tuple(size)
 
-    def made(values: object, dtype: object = None, device: object = None, **_: object) -> object:
-        return torch.as_tensor(np.asarray(values)).to(dtype or torch.get_default_dtype())
+    def made(values: object, dtype: object = None, device: object = None, requires_grad: bool = False, **_: object) -> object:
+        return torch.as_tensor(np.asarray(values)).to(dtype or torch.get_default_dtype()).requires_grad_(requires_grad)
 
     def randint(*given: object, size: object = None, low: int = 0, high: int | None = None, **keywords: object) -> object:
         listed = list(given)
         shape = size if size is not None else listed.pop()
         if listed:
             low, high = (0, listed[0]) if len(listed) == 1 else listed[:2]
-        return made(draw.randint(int(low), int(high), tuple(shape)), keywords.get("dtype") or torch.int64)
+        return made(draw.randint(int(low), int(high), tuple(shape)), keywords.pop("dtype", None) or torch.int64, **keywords)
 
-    torch.randn = lambda *size, size_=None, **k: made(draw.randn(*shape_of(size or (k.pop("size"),))), k.get("dtype"))
-    torch.rand = lambda *size, **k: made(draw.rand(*shape_of(size or (k.pop("size"),))), k.get("dtype"))
-    torch.randint = randint
-    torch.randn_like = lambda x, **k: made(draw.randn(*x.shape), x.dtype)
-    torch.rand_like = lambda x, **k: made(draw.rand(*x.shape), x.dtype)
+    def normal(mean: object = 0.0, std: object = 1.0, size: object = None, **keywords: object) -> object:
+        shape = size if size is not None else np.broadcast_shapes(np.shape(mean), np.shape(std))
+        return made(draw.randn(*shape), **keywords) * std + mean
+
+    def multinomial(input: Any, num_samples: int, replacement: bool = False, **_: object) -> object:
+        rows = input.detach().double().reshape(-1, input.shape[-1]).numpy()
+        chosen = [draw.choice(len(row), num_samples, replacement, row / row.sum()) for row in rows]
+        return made(chosen, torch.int64).reshape(*input.shape[:-1], num_samples)
+
+    def writing(values_of: Any) -> Any:
+        """The method that writes `values_of(generator, shape, ..)`; for layers that begin, the same ones for each shape."""
+        def write(self: Any, *args: Any, generator: object = None, **kwargs: Any) -> Any:
+            begins = sys._getframe(1).f_globals.get("__name__", "").partition(".")[2].startswith("nn")
+            source = np.random.RandomState(self.numel() % 9999) if begins else draw
+            values = values_of(source, tuple(self.shape), *args, **kwargs)
+            with torch.no_grad():
+                return self.copy_(torch.as_tensor(np.asarray(values)).to(self.dtype))
+        return write
+
+    torch.randn = lambda *size, **k: made(draw.randn(*shape_of(size or (k.pop("size"),))), **k)
+    torch.rand = lambda *size, **k: made(draw.rand(*shape_of(size or (k.pop("size"),))), **k)
+    torch.randint, torch.normal, torch.multinomial = randint, normal, multinomial
+    torch.randn_like = lambda x, dtype=None, **k: made(draw.randn(*x.shape), dtype or x.dtype)
+    torch.rand_like = lambda x, dtype=None, **k: made(draw.rand(*x.shape), dtype or x.dtype)
+    torch.randint_like = lambda x, *ends, **k: randint(*ends, tuple(x.shape), dtype=k.get("dtype") or x.dtype)
     torch.randperm = lambda n, **k: made(draw.permutation(n), torch.int64)
+    torch.bernoulli = lambda input, **k: made(draw.rand(*input.shape) < input.detach().numpy(), input.dtype)
+    torch.Tensor.multinomial, torch.Tensor.bernoulli = multinomial, torch.bernoulli
+    torch.Tensor.uniform_ = writing(lambda draw, shape, a=0.0, b=1.0, **ends: draw.uniform(
+        ends.get("from", a), ends.get("to", b), shape))
+    torch.Tensor.normal_ = writing(lambda draw, shape, mean=0.0, std=1.0: draw.normal(mean, std, shape))
+    torch.Tensor.exponential_ = writing(lambda draw, shape, lambd=1.0: draw.exponential(1 / lambd, shape))
+    torch.Tensor.bernoulli_ = writing(lambda draw, shape, p=0.5: draw.rand(*shape) < np.asarray(p))
+    torch.Tensor.random_ = writing(lambda draw, shape, a=2**24, b=None: draw.randint(0 if b is None else a, b or a, shape))
 
-    def fill(module: object) -> None:
-        with torch.no_grad():
-            for name, parameter in module.named_parameters():
-                values = np.random.RandomState(zlib.crc32(name.encode())).randn(*parameter.shape) * 0.05
-                if parameter.ndim <= 1 and not name.endswith("bias"):
-                    values = values + 1
-                parameter.copy_(torch.as_tensor(np.asarray(values)).to(parameter.dtype))
-                filled.append(parameter)
 
-    filled: list = []
+def fill_parameters() -> None:
+    """Give parameters values by their names, when a module that has them is called."""
+    import zlib
+
+    import numpy as np
+    import torch
+
+    filled: dict[int, object] = {}
     plain = torch.nn.Module.__call__
 
-    def call(self: object, *args: object, **kwargs: object) -> object:
-        if not any(p is q for p in self.parameters() for q in filled[-4096:]):
-            fill(self)
+    def call(self: Any, *args: object, **kwargs: object) -> object:
+        with torch.no_grad():
+            for name, parameter in self.named_parameters():
+                if id(parameter) not in filled and not isinstance(parameter, torch.nn.parameter.UninitializedParameter):
+                    values = np.random.RandomState(zlib.crc32(name.encode())).randn(*parameter.shape) * 0.05
+                    if parameter.ndim <= 1 and not name.endswith("bias"):
+                        values = values + 1
+                    parameter.copy_(torch.as_tensor(np.asarray(values)).to(parameter.dtype))
+                    filled[id(parameter)] = parameter
         return plain(self, *args, **kwargs)
 
     torch.nn.Module.__call__ = call
-    torch.nn.functional.dropout = lambda input, *_, **k: input
-    torch.nn.Dropout.forward = lambda self, input: input
 
 
-def run(program: Path, folder: Path, door: bool, limit: float) -> tuple[str, str, float]:
+def keep_everything() -> None:
+    """Have dropout leave nothing out."""
+    import torch
+
+    attention = torch.nn.functional.scaled_dot_product_attention
+    for name in ("dropout", "dropout1d", "dropout2d", "dropout3d", "alpha_dropout", "feature_alpha_dropout"):
+        setattr(torch.nn.functional, name, lambda input, *_, **k: input)
+    for name in ("Dropout", "Dropout1d", "Dropout2d", "Dropout3d", "AlphaDropout", "FeatureAlphaDropout"):
+        getattr(torch.nn, name).forward = lambda self, input: input
+    torch.nn.functional.scaled_dot_product_attention = lambda query, key, value, attn_mask=None, dropout_p=0.0, **k: attention(
+        query, key, value, attn_mask, 0.0, **k)
+
+
+def run(program: Path, folder: Path, python: str, door: bool, limit: float) -> tuple[str, str, float]:
     """(output, last line of the error or "", seconds) of a program in a process of its own."""
     checkouts = sorted(p for p in (folder / "checkouts").glob("*") if p.is_dir())
     path = [ROOT, folder, folder / "lib", *checkouts]
@@ -83,12 +140,22 @@ def run(program: Path, folder: Path, door: bool, limit: float) -> tuple[str, str
                f"from run_public_code import prelude; prelude(); runpy.run_path({str(program)!r}, run_name='__main__')")
     begun = time.perf_counter()
     try:
-        done = subprocess.run([sys.executable, "-W", "ignore", "-c", command], capture_output=True, text=True, timeout=limit,
+        done = subprocess.run([python, "-W", "ignore", "-c", command], capture_output=True, text=True, timeout=limit,
                               cwd=folder, env={**os.environ, "PYTHONPATH": os.pathsep.join(map(str, path))})
-        problem = done.stderr.strip().splitlines()[-1:] if done.returncode else []
-    except subprocess.TimeoutExpired as late:
-        return str(late.stdout or ""), f"longer than {limit:.0f} s", limit
+        problem = done.stderr.strip().splitlines()[-1:] or [f"exit {done.returncode}"] if done.returncode else []
+    except subprocess.TimeoutExpired:
+        return "", f"longer than {limit:.0f} s", limit
     return done.stdout, "".join(problem), time.perf_counter() - begun
+
+
+def run_pytorch(program: Path, folder: Path, python: str, limit: float) -> tuple[str, str, float]:
+    """What `run` gives under PyTorch, now or since the program was written."""
+    kept = folder / "printed" / f"{program.stem}.json"
+    if not kept.exists() or kept.stat().st_mtime < program.stat().st_mtime:
+        kept.parent.mkdir(exist_ok=True)
+        kept.write_text(json.dumps(run(program, folder, python, False, limit)))
+    output, problem, seconds = json.loads(kept.read_text())
+    return output, problem, seconds
 
 
 def difference(ours: str, theirs: str, tolerance: float = 1e-3) -> str:
@@ -102,25 +169,33 @@ def difference(ours: str, theirs: str, tolerance: float = 1e-3) -> str:
     return "" if len(ours.splitlines()) == len(theirs.splitlines()) else "another number of lines"
 
 
+def verdict_of(program: Path, given: argparse.Namespace) -> str:
+    """"equal", or what is wrong; "not under PyTorch" before anything else."""
+    theirs, their_problem, their_seconds = run_pytorch(program, given.folder, given.pytorch, given.limit)
+    if their_problem:
+        print(f"{program.stem:40} not under PyTorch: {their_problem:.200}", flush=True)
+        return "not under PyTorch"
+    ours, problem, seconds = run(program, given.folder, sys.executable, True, given.limit)
+    verdict = problem or difference(ours, theirs) or "equal"
+    print(f"{program.stem:40} {seconds:6.1f} s, PyTorch {their_seconds:6.1f} s  {verdict:.300}", flush=True)
+    return "raises" if problem else "equal" if verdict == "equal" else "differs"
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=Path)
     parser.add_argument("names", nargs="*")
     parser.add_argument("--limit", type=float, default=300.0, help="seconds for each program")
+    parser.add_argument("--jobs", type=int, default=1, help="programs at a time")
+    parser.add_argument("--pytorch", default=sys.executable, help="the Python that has PyTorch")
     given = parser.parse_intermixed_args()
-    good = total = 0
-    for program in sorted((given.folder / "programs").glob("*.py")):
-        if given.names and not any(name in program.stem for name in given.names):
-            continue
-        ours, problem, seconds = run(program, given.folder, True, given.limit)
-        theirs, their_problem, their_seconds = run(program, given.folder, False, given.limit)
-        verdict = problem or difference(ours, theirs) or "equal"
-        if their_problem:
-            verdict = f"{verdict}; under PyTorch: {their_problem}"
-        total, good = total + 1, good + (verdict == "equal")
-        print(f"{program.stem:24} {seconds:6.1f} s, PyTorch {their_seconds:6.1f} s  {verdict}", flush=True)
-    print(f"{good} of {total} print what they print under PyTorch")
-    return 0 if good == total else 1
+    programs = [path for path in sorted((given.folder / "programs").glob("*.py"))
+                if not given.names or any(name in path.stem for name in given.names)]
+    with ThreadPoolExecutor(given.jobs) as pool:
+        verdicts = [*pool.map(lambda program: verdict_of(program, given), programs)]
+    counts = {verdict: verdicts.count(verdict) for verdict in ("equal", "differs", "raises", "not under PyTorch")}
+    print(", ".join(f"{count} {verdict}" for verdict, count in counts.items()))
+    return 1 if counts["differs"] or counts["raises"] else 0
 
 
 if __name__ == "__main__":

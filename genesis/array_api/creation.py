@@ -34,7 +34,7 @@ def asarray(
     Raises ValueError where `copy` is false and a copy cannot be avoided.
     """
     if isinstance(obj, Tensor):
-        result = obj.to(obj.device if device is None else Device(device), dtype or obj.dtype)
+        result = obj.to(obj.device if device is None else device_of(device), dtype or obj.dtype)
         shared = result is obj
     elif isinstance(obj, np.ndarray | np.generic):
         result = creation.as_tensor(np.asarray(obj), dtype, device)

@@ -6,7 +6,7 @@ from genesis.ir.replayable import replayable
 from genesis.runtime.cuda import gpu_count, opened
 from genesis.runtime.cuda.gpu import Gpu, Properties
 from genesis.runtime.cuda.memory import GpuMemory
-from genesis.runtime.devices import Device, DeviceLike, get_current_gpu, set_current_gpu
+from genesis.runtime.devices import Device, DeviceLike, device_of, get_current_gpu, set_current_gpu
 
 __all__ = [
     "GpuLike", "current_device", "device", "device_count", "get_device_capability", "get_device_name", "get_device_properties",
@@ -98,7 +98,7 @@ def get_device_properties(device: GpuLike = None) -> Properties:
 
 def place_of(device: GpuLike) -> Device:
     """The GPU that an argument names: a number, a name or a device; the current one for None."""
-    place = Device("cuda", device) if isinstance(device, int) else Device("cuda" if device is None else device)
+    place = device_of(f"cuda:{device}" if isinstance(device, int) else "cuda" if device is None else device)
     if place.type != "cuda":
         raise ValueError(f"cuda: {place} is no CUDA device")
     return place

@@ -10,7 +10,7 @@ from genesis.ir.annotations import Arguments, Options
 from genesis.ir.dtypes import DType, as_dtype, bfloat16, float16, float32, float64
 from genesis.ir.replayable import replayable_module
 from genesis.nn.parameter import Parameter
-from genesis.runtime.devices import Device, DeviceLike
+from genesis.runtime.devices import DeviceLike
 from genesis.tensor.handle import Tensor
 from genesis.tensor.in_place import move_storage, write
 from genesis.tensor.views import detach
@@ -88,7 +88,7 @@ class Convertible:
 
     def cuda(self, device: DeviceLike = None) -> Self:
         """Have all parameters and buffers on a GPU, a device or its number, the first by default."""
-        return self.to(Device("cuda", device) if isinstance(device, int) else Device(device or "cuda"))
+        return self.to(f"cuda:{device}" if isinstance(device, int) else device or "cuda")
 
     def type(self, dst_type: DType) -> Self:
         """Convert floating parameters and buffers to a floating dtype."""

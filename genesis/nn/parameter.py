@@ -7,7 +7,7 @@ from typing import NoReturn
 from genesis.functions.creation import empty
 from genesis.ir.dtypes import DType
 from genesis.ir.replayable import replayable_module
-from genesis.runtime.devices import Device, DeviceLike
+from genesis.runtime.devices import DeviceLike, device_of
 from genesis.tensor.dispatch import array_of
 from genesis.tensor.handle import Tensor
 from genesis.tensor.in_place import move_storage
@@ -79,7 +79,7 @@ class _Uninitialized(Tensor):
         """Become a parameter, or a buffer, of that shape, with elements of no particular value."""
         node = self._array.node
         kept = node.dtype if dtype is None else dtype
-        made = empty(shape, dtype=kept, device=self._array.device if device is None else Device(device))
+        made = empty(shape, dtype=kept, device=self._array.device if device is None else device_of(device))
         self.__class__ = self._initialized  # type: ignore[assignment]
         move_storage(self, made)
 

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 from genesis.ir.replayable import replayable_module
 
+_GPUS = ("cuda", "mps", "xpu")  # the kinds of GPUs that programs name
 _LAST = 63  # the number of the last logical device of the CPU
 
 
@@ -23,7 +24,9 @@ class Device:
         device: a name, or a device.
         index: the number, where the name has none.
 
-    Raises ValueError for a device that does not exist here, TypeError for what is no name.
+    A GPU that is not here has a device too, so that programs can name it; ValueError is raised where it is used.
+
+    Raises ValueError for what no device is named, TypeError for what is no name.
 
     >>> genesis.device("cpu"), genesis.device("cpu", 1)
     (device(type='cpu'), device(type='cpu', index=1))
@@ -32,12 +35,13 @@ class Device:
     device(type='cpu', index=1)
     """
 
-    __slots__ = ("index", "memory", "name", "type")
+    __slots__ = ("index", "memory", "name", "reason", "type")
 
     type: str
     index: int | None
     name: str
     memory: Any  # a `runtime.memory.DeviceMemory`: where buffers on it come from
+    reason: str | None  # why it is not here; None for a device that is
 
     def __new__(cls, device: str | Device, index: int | None = None) -> Device:
         name = str(device) if isinstance(device, Device) else device
@@ -48,7 +52,7 @@ class Device:
                 raise ValueError(f"device: {name!r} has a number already; index is {index!r}")
             name = f"{name}:{index}"
         found = _DEVICES.get(_numbered(name)) or _gpu(name)
-        if found is not CPU:
+        if found is not CPU and found.reason is None:
             seen_devices.add(found)
         return found
 
@@ -60,8 +64,9 @@ class Device:
 
     def __eq__(self, other: object) -> bool:
         if isinstance(other, str):
-            return _DEVICES.get(_numbered(other)) is self
-        return self is other if isinstance(other, Device) else NotImplemented
+            name = _numbered(other)
+            return name == self.name or _DEVICES.get(name) is self
+        return self.name == other.name if isinstance(other, Device) else NotImplemented
 
     def __hash__(self) -> int:
         return hash(self.name)
@@ -77,9 +82,9 @@ class Device:
         return Device, (str(self),)
 
 
-def _made(kind: str, index: int | None) -> Device:
+def _made(kind: str, index: int | None, reason: str | None = None) -> Device:
     made = object.__new__(Device)
-    made.type, made.index, made.name = kind, index, kind if index is None else f"{kind}:{index}"
+    made.type, made.index, made.name, made.reason = kind, index, kind if index is None else f"{kind}:{index}", reason
     return made
 
 
@@ -128,15 +133,16 @@ def _numbered(name: str) -> str:
 
 
 def _gpu(name: str) -> Device:
-    """The GPU of a name that has not been asked for before. Raises ValueError for what is none, and where there is none."""
+    """The GPU of a name that has not been asked for before, be it here or not. Raises ValueError for what is none."""
     kind, _, number = name.partition(":")
-    if kind != "cuda" or name not in (kind, f"cuda:{number}") or not (number or "0").isdecimal():
+    if kind not in _GPUS or name not in (kind, f"{kind}:{number}") or not (number or "0").isdecimal():
         raise ValueError(f"device: {name!r} is not available; want 'cpu', which is 'cpu:0', to 'cpu:{_LAST}', or 'cuda'")
+    if kind != "cuda":
+        return _made(kind, int(number or 0), "genesis computes on the CPU and on NVIDIA's GPUs")
     [cuda] = _drivers
     index, count = int(number or _opened.gpu), cuda.gpu_count()
     if index >= count:
-        reason = f"the last one here is 'cuda:{count - 1}'" if count else cuda.reason_for_none()
-        raise ValueError(f"device: {name!r} is not available: {reason}")
+        return _made("cuda", index, f"the last one here is 'cuda:{count - 1}'" if count else cuda.reason_for_none())
     device = _made("cuda", index)
     device.memory = cuda.memory_of(index)
     return _DEVICES.setdefault(f"cuda:{index}", device)
@@ -182,8 +188,11 @@ def set_current_gpu(index: int) -> None:
 
 
 def device_of(device: DeviceLike = None) -> Device:
-    """The device that an argument `device=` names; the default for None."""
-    return get_default_device() if device is None else Device(device)
+    """The device that an argument `device=` names; the default for None. Raises ValueError for one that is not here."""
+    found = get_default_device() if device is None else Device(device)
+    if found.reason is not None:
+        raise ValueError(f"device: {str(device or found)!r} is not available: {found.reason}")
+    return found
 
 
 replayable_module(__name__, but=("set_default_device", "set_current_gpu", "register_gpus"))

@@ -9,7 +9,7 @@ from __future__ import annotations
 import secrets
 from typing import Any, Protocol, Self
 
-from genesis.runtime.devices import Device, DeviceLike
+from genesis.runtime.devices import DeviceLike, device_of
 from genesis.runtime.fork import fork_safe_lock
 
 MASK = (1 << 64) - 1
@@ -31,7 +31,7 @@ class Generator:
     def __init__(self, seed: int | DeviceLike = None, device: DeviceLike = None) -> None:
         if not isinstance(seed, int):  # PyTorch's first argument is the device, whose numbers are those of any other
             seed, device = None, seed or device
-        self.device = Device(device or "cpu")
+        self.device = device_of(device or "cpu")
         self.manual_seed(secrets.randbits(64) if seed is None else seed)
 
     def manual_seed(self, seed: int) -> Self:

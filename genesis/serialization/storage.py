@@ -163,6 +163,6 @@ def place_of(storage: Storage, location: str, map_location: MapLocation) -> Devi
     if isinstance(chosen, Storage):
         return chosen.device
     try:
-        return Device(location if chosen is None else chosen)
+        return device_of(location if chosen is None else chosen)
     except ValueError as problem:
         raise RuntimeError(f"load: a tensor's {problem}; with map_location='cpu' it comes to the CPU") from None

@@ -20,10 +20,11 @@ def test_what_is_missing_raises_an_error_that_is_not_implemented():
         Derived()
 
 
-def test_a_device_that_is_not_there_is_refused_when_it_is_named():
+def test_a_device_that_is_not_there_has_a_name_and_is_refused_when_it_is_used():
     if not genesis.cuda.is_available():
+        assert genesis.device("cuda").type == "cuda"
         with pytest.raises(ValueError, match="not available"):
-            genesis.device("cuda")
+            genesis.zeros(2, device=genesis.device("cuda"))
 
 
 def test_compilers_of_pytorch_return_what_they_are_given():

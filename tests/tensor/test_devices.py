@@ -35,10 +35,24 @@ def test_a_device_has_one_object_and_several_spellings():
     assert pickle.loads(pickle.dumps(ONE)) is ONE and copy.deepcopy(TWO) is TWO
 
 
-@pytest.mark.parametrize("name", ["cuda", "cpu:64", "cpu:-1", "cpu:x", "cpu:01", "", "gpu:0"])
+@pytest.mark.parametrize("name", ["cuda:x", "cpu:64", "cpu:-1", "cpu:x", "cpu:01", "", "gpu:0"])
 def test_other_devices_do_not_exist(name):
     with pytest.raises(ValueError, match=f"device: '{name}' is not available"):
         genesis.device(name)
+
+
+@pytest.mark.parametrize("name", ["cuda:63", "mps", "xpu"])
+def test_a_gpu_that_is_not_here_is_refused_where_it_is_used(name):
+    absent = genesis.device(name)
+    assert absent == genesis.device(name) and absent != ONE and hash(absent) == hash(genesis.device(name))
+    assert absent == name if ":" in name else absent.type == name
+    uses = (lambda: genesis.zeros(2, device=absent), lambda: genesis.ones(1).to(absent), lambda: nn.Linear(1, 1).to(absent),
+            lambda: genesis.Generator(absent))
+    for use in uses:
+        with pytest.raises(ValueError, match=f"device: '{name}.*is not available"):
+            use()
+    with absent, pytest.raises(ValueError, match="is not available"):
+        genesis.rand(2)
 
 
 def test_new_tensors_go_to_the_default_device():

@@ -17,7 +17,7 @@ import genesis
 from genesis.functions.methods.inspection import TYPES
 from genesis.functions.methods.storage import TypedStorage
 from genesis.ir.replayable import replayable_module
-from genesis.runtime.devices import Device
+from genesis.runtime.devices import device_of
 from genesis.serialization import File, unknown_names
 from genesis.serialization.storage import Storage
 
@@ -88,7 +88,7 @@ def location_tag(storage: TypedStorage | Storage) -> str:
 def default_restore_location(storage: TypedStorage | Storage, location: str) -> Any:
     """The storage at a location. Raises RuntimeError for one that is not here."""
     try:
-        target = Device(location)
+        target = device_of(location)
     except ValueError as problem:
         raise RuntimeError(f"don't know how to restore data location of {type(storage).__name__} (tagged with {location}): "
                            f"{problem}") from None

@@ -206,7 +206,7 @@ def cpu(self: Tensor) -> Tensor:
 @method
 def cuda(self: Tensor, device: DeviceLike = None, non_blocking: bool = False) -> Tensor:
     """The tensor on a GPU, a device or its number, the first by default; itself where it is there."""
-    return self.to(Device("cuda", device) if isinstance(device, int) else Device(device or "cuda"))
+    return self.to(f"cuda:{device}" if isinstance(device, int) else device or "cuda")
 
 
 @method

@@ -114,7 +114,7 @@ def test_the_first_gpu_has_three_names():
     assert genesis.device("cuda:0") is THERE is genesis.device("cuda", 0)
     assert (THERE.type, THERE.index, repr(THERE)) == ("cuda", 0, "device(type='cuda', index=0)")
     with pytest.raises(ValueError, match="'cuda:1' is not available: the last one here is 'cuda:0'"):
-        genesis.device("cuda:1")
+        genesis.zeros(2, device="cuda:1")
 
 
 def test_a_tensor_is_copied_only_if_it_has_to_be():
