@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from itertools import chain
 from typing import Any, ClassVar
@@ -15,6 +16,7 @@ from genesis.ir.errors import ArgumentError
 from genesis.ir.replayable import replayable_module
 from genesis.ops.registry import Operation
 from genesis.optim.hooks import HookHandle, OptimizerHooks
+from genesis.optim.own_state import packed, parameters_at, unpacked
 from genesis.runtime.devices import CPU, Device, seen_devices
 from genesis.tensor.dispatch import call
 from genesis.tensor.handle import Tensor
@@ -45,9 +47,14 @@ class Optimizer:
     """
 
     has_stepped = False  # schedulers ask
+    keeps_own_state: ClassVar[bool] = False  # whether a class that is not the library's writes `step`, and keeps what it needs
     fixed: ClassVar[Options] = {}  # settings of groups that the constructor does not take
     keeps_before_stepping = False  # whether state dicts show the state of a parameter that has not moved yet
     hooks: OptimizerHooks | None = None
+
+    def __init_subclass__(cls) -> None:
+        if "step" in vars(cls):
+            cls.keeps_own_state = cls.has_stepped = not cls.__module__.startswith("genesis.")
 
     def __init__(self, parameters: Members, defaults: Group, hints: Options | None = None) -> None:
         if unknown := (hints or {}).keys() - {*HINTS}:
@@ -56,7 +63,7 @@ class Optimizer:
             raise ValueError(f"{type(self).__name__}: steps are not derived; want differentiable=False")
         self.defaults = defaults
         self.param_groups: list[Group] = []
-        self.state: dict[Tensor, State] = {}
+        self.state: dict[Tensor, State] = defaultdict(dict)
         if isinstance(parameters, Tensor):
             raise TypeError(
                 f"{type(self).__name__}: params argument given to the optimizer should be an iterable of Tensors or dicts, but "
@@ -92,7 +99,7 @@ class Optimizer:
         self.check(group)
         self.param_groups.append(group)
         for parameter in members:
-            if parameter.requires_grad:
+            if parameter.requires_grad and not self.keeps_own_state:
                 self.state_of(parameter, group)
         flush_all()  # initial values are computed here, so that the first step runs the program of every step
 
@@ -185,9 +192,9 @@ class Optimizer:
 
     def state_of(self, parameter: Tensor, group: Group) -> State:
         """The state of `parameter`: "step", and a tensor per slot."""
-        state = self.state.get(parameter)
-        if state is None:
-            state = self.state[parameter] = {"step": 0}
+        state = self.state[parameter]
+        if not state:
+            state["step"] = 0
         for slot in self.slots(group):
             if slot not in state:
                 state[slot] = full_like(parameter, in_both_parts(self.first_value(slot, group), parameter.dtype))
@@ -202,14 +209,14 @@ class Optimizer:
         if self.hooks is not None:
             self.hooks.call("state_dict_pre", self)
         groups = [{**group, "params": [positions[id(p)] for p in group["params"]]} for group in self.param_groups]
-        state = {}
-        for group in self.param_groups:
-            for parameter in group["params"]:
-                kept = self.shown(group, self.state[parameter]) if parameter in self.state else {}
-                if kept:
-                    state[positions[id(parameter)]] = {k: detach(v) if isinstance(v, Tensor) else v for k, v in kept.items()}
-        made: State = {"state": dict(sorted(state.items())), "param_groups": groups}
+        state = packed(self.state if self.keeps_own_state else self._all_shown(), positions)
+        made: State = {"state": state, "param_groups": groups}
         return made if self.hooks is None else self.hooks.passed("state_dict_post", self, made)
+
+    def _all_shown(self) -> dict[Tensor, State]:
+        shown = {parameter: self.shown(group, self.state[parameter])
+                 for group in self.param_groups for parameter in group["params"] if parameter in self.state}
+        return {parameter: kept for parameter, kept in shown.items() if kept}
 
     def shown(self, group: Group, state: State) -> State:
         """What state dicts show of a parameter's state: PyTorch's names, "step" as a 0-d tensor."""
@@ -228,8 +235,12 @@ class Optimizer:
         with recording(False) as again, again:
             for group, source in zip(self.param_groups, saved, strict=True):
                 group.update({k: v for k, v in source.items() if k != "params"})
-                for position, parameter in zip(source["params"], group["params"], strict=True):
-                    self._load(parameter, group, state_dict["state"].get(position))
+                if not self.keeps_own_state:
+                    for position, parameter in zip(source["params"], group["params"], strict=True):
+                        self._load(parameter, group, state_dict["state"].get(position))
+            if self.keeps_own_state:
+                taken = unpacked(state_dict["state"], parameters_at(saved, self.param_groups))
+                self.__setstate__({"state": defaultdict(dict, taken), "param_groups": self.param_groups})
             flush_all()
         if self.hooks is not None:
             self.hooks.call("load_post", self)
@@ -270,6 +281,10 @@ class Optimizer:
     def __getstate__(self) -> State:
         """Copies have no hooks."""
         return {name: value for name, value in vars(self).items() if name not in ("step", "hooks")}
+
+    def __setstate__(self, state: State) -> None:
+        """Take the attributes of a copy or a pickle; of a state dict, for classes that keep their own state."""
+        vars(self).update(state)
 
     def _load(self, parameter: Tensor, group: Group, saved: Options | None) -> None:
         """Load the state of `parameter`, copied; None removes it."""
