@@ -4,13 +4,16 @@ import contextlib
 import gc
 
 import hypothesis
+import numpy as np
 import pytest
 
+from genesis.capture.record.traced_call import modes
 from genesis.execution import plan, verified_program
-from genesis.execution.flush import flush
+from genesis.execution.flush import FLUSH_HOOKS, flush
 from genesis.lower import lower, target
 from genesis.runtime.speeds import ROUND
-from genesis.tracing.state import unflushed
+from genesis.tensor.call_modes import REPLACING
+from genesis.tracing.state import thread_state, unflushed
 from tests import devices
 
 hypothesis.settings.register_profile("suite", deadline=None, max_examples=40, derandomize=True)
@@ -45,6 +48,19 @@ def _what_earlier_tests_keep_is_not_searched():
     """Plans, above all: with thousands of them the collector's search would take seconds, each time."""
     gc.collect()
     gc.freeze()
+
+
+def _process_state():
+    """What tests share: modes of calls, the collector, what takes the place of calls or hears of flushes, NumPy's errors."""
+    return modes(), gc.isenabled(), sorted(REPLACING), len(FLUSH_HOOKS), thread_state.eager, thread_state.recorder, np.geterr()
+
+
+@pytest.fixture(autouse=True)
+def _nothing_is_left_behind():
+    """A test that left the process in another state would decide what later ones find."""
+    before = _process_state()
+    yield
+    assert _process_state() == before
 
 
 @pytest.fixture(autouse=True)
