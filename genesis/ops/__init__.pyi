@@ -792,7 +792,8 @@ def log_ndtr(input: Tensor) -> Tensor:
     """log(ndtr(x))."""
 def log_softmax(input: Tensor, dim: Int = -1, dtype: DType | None = None) -> Tensor:
     """log(softmax(x)) along `dim`, without overflow."""
-def logaddexp(input: Operand, other: Operand) -> Tensor: ...
+def logaddexp(input: Operand, other: Operand) -> Tensor:
+    """log(exp(x) + exp(y)), which overflows nowhere; complex numbers too."""
 def logaddexp2(input: Operand, other: Operand) -> Tensor:
     """As `numpy.logaddexp2`."""
 def logcumsumexp(input: Tensor, dim: Int) -> Tensor:

@@ -65,7 +65,7 @@ fmin = binary(
 )
 logaddexp = binary(
     "logaddexp", grad=lambda g, z, x, y: (g * sigmoid(x - y), g * sigmoid(y - x)), ref=log_add_exp, emit=_logaddexp,
-    floating=True, cost=30, in_place=False,
+    floating=True, cost=30, in_place=False, doc="log(exp(x) + exp(y)), which overflows nowhere; complex numbers too.",
 )
 logaddexp2 = binary(
     "logaddexp2", grad=lambda g, z, x, y: (g / (1 + exp2(y - x)), g / (1 + exp2(x - y))), ref=np.logaddexp2,

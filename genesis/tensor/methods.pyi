@@ -473,6 +473,8 @@ class Methods:
         """The conjugates; a real tensor itself."""
     def conj_physical(self) -> Tensor:
         """The conjugates; a real tensor itself."""
+    def conj_physical_(self) -> Tensor:
+        """Put the conjugates in place; a real tensor stays as it is."""
     def const_data_ptr(self) -> Int:
         """`data_ptr()`."""
     def contiguous(self, memory_format: object = None) -> Tensor:
@@ -899,7 +901,8 @@ class Methods:
         """Fill with exp(z) of normal random numbers z of this mean and standard deviation."""
     def log_softmax(self, dim: Int = -1, dtype: DType | None = None) -> Tensor:
         """log(softmax(x)) along `dim`, without overflow."""
-    def logaddexp(self, other: Operand) -> Tensor: ...
+    def logaddexp(self, other: Operand) -> Tensor:
+        """log(exp(x) + exp(y)), which overflows nowhere; complex numbers too."""
     def logaddexp2(self, other: Operand) -> Tensor:
         """As `numpy.logaddexp2`."""
     def logcumsumexp(self, dim: Int) -> Tensor:
