@@ -25,6 +25,8 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
 NUMBER = re.compile(r"-?\d+\.\d*(?:e[+-]?\d+)?")
+INITIALIZERS = ("uniform_", "normal_", "trunc_normal_", "xavier_uniform_", "xavier_normal_", "kaiming_uniform_",
+                "kaiming_normal_", "orthogonal_", "sparse_")
 
 
 def prelude() -> None:
@@ -67,11 +69,11 @@ def draw_from_numpy(draw: Any) -> None:
         chosen = [draw.choice(len(row), num_samples, replacement, row / row.sum()) for row in rows]
         return made(chosen, torch.int64).reshape(*input.shape[:-1], num_samples)
 
-    def writing(values_of: Any) -> Any:
-        """The method that writes `values_of(generator, shape, ..)`; for layers that begin, the same ones for each shape."""
+    def writing(values_of: Any, begins: bool = False) -> Any:
+        """The function that writes `values_of(generator, shape, ..)`; where a layer begins, the same ones for each size."""
         def write(self: Any, *args: Any, generator: object = None, **kwargs: Any) -> Any:
-            begins = sys._getframe(1).f_globals.get("__name__", "").partition(".")[2].startswith("nn")
-            source = np.random.RandomState(self.numel() % 9999) if begins else draw
+            first = begins or sys._getframe(1).f_globals.get("__name__", "").partition(".")[2].startswith("nn")
+            source = np.random.RandomState(self.numel() % 9999) if first else draw
             values = values_of(source, tuple(self.shape), *args, **kwargs)
             with torch.no_grad():
                 return self.copy_(torch.as_tensor(np.asarray(values)).to(self.dtype))
@@ -91,6 +93,8 @@ def draw_from_numpy(draw: Any) -> None:
     torch.Tensor.normal_ = writing(lambda draw, shape, mean=0.0, std=1.0: draw.normal(mean, std, shape))
     torch.Tensor.exponential_ = writing(lambda draw, shape, lambd=1.0: draw.exponential(1 / lambd, shape))
     torch.Tensor.bernoulli_ = writing(lambda draw, shape, p=0.5: draw.rand(*shape) < np.asarray(p))
+    for name in INITIALIZERS:
+        setattr(torch.nn.init, name, writing(lambda draw, shape, *_, **k: draw.randn(*shape) * 0.05, begins=True))
     torch.Tensor.random_ = writing(lambda draw, shape, a=2**24, b=None: draw.randint(0 if b is None else a, b or a, shape))
 
 
@@ -111,7 +115,11 @@ def fill_parameters() -> None:
                     values = np.random.RandomState(zlib.crc32(name.encode())).randn(*parameter.shape) * 0.05
                     if parameter.ndim <= 1 and not name.endswith("bias"):
                         values = values + 1
-                    parameter.copy_(torch.as_tensor(np.asarray(values)).to(parameter.dtype))
+                    value = torch.as_tensor(np.asarray(values)).to(parameter.dtype)
+                    if 0 in parameter.stride():  # several elements are one in memory
+                        parameter.data = value
+                    else:
+                        parameter.copy_(value)
                     filled[id(parameter)] = parameter
         return plain(self, *args, **kwargs)
 

@@ -79,7 +79,7 @@ def __setitem__(self: Tensor, index: Index, value: Operand | list[Any]) -> None:
 
 def _parsed(tensor: Tensor, index: Index) -> Subscript:
     """The parts of an index, the ellipsis and missing axes filled in; raises IndexError where it does not fit."""
-    parts = [_as_int(part) for part in (index if isinstance(index, tuple) else [index])]
+    parts = [_as_int(part) for part in _by_axis(index)]
     literal = [isinstance(part, list | range | np.ndarray | bool | np.bool_) for part in parts]
     parts = [_as_tensor(part) if known else part for part, known in zip(parts, literal, strict=True)]
     used = sum(_axes_of(part) for part in parts)
@@ -119,6 +119,18 @@ def _parsed(tensor: Tensor, index: Index) -> Subscript:
             axis += 1
     trivial = all(item == (None, None, None) for item in items)
     return Subscript(() if trivial and tensors else tuple(items), tuple(tensors))
+
+
+_INDICES = (slice, EllipsisType, Tensor, list, tuple, np.ndarray)  # what a list of numbers has not
+
+
+def _by_axis(index: Index) -> Sequence[Part]:
+    """An index for each axis. By PyTorch's rule a list stands for a tuple if it is short and has more than numbers."""
+    if isinstance(index, tuple):
+        return index
+    if isinstance(index, list) and len(index) < 32 and any(part is None or isinstance(part, _INDICES) for part in index):
+        return index
+    return [index]
 
 
 def _as_int(part: Part) -> Part:

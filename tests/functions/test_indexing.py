@@ -171,3 +171,28 @@ def test_numbers_and_types_have_pytorchs_names():
     assert isinstance(genesis.float32, genesis.dtype)
     doubled = genesis.vmap(lambda row: row.sum() * 2)(genesis.ones(3, 2))
     assert doubled.tolist() == [4, 4, 4]
+
+
+LISTS = {
+    "lists": lambda library: [[0, 1], [1, 2]],
+    "tensors": lambda library: [library.tensor([0, 1]), library.tensor([1, 2])],
+    "a slice": lambda library: [0, slice(None)],
+    "new axes": lambda library: [slice(None), None],
+    "an ellipsis": lambda library: [..., 0],
+    "an integer tensor": lambda library: [0, library.tensor(1)],
+    "a list beside a number": lambda library: [0, [1, 2]],
+    "numbers": lambda library: [1, 0, 1],
+    "truths": lambda library: [True, False],
+    "many": lambda library: [[0]] * 32,
+}
+
+
+@pytest.mark.filterwarnings("ignore:Using a non-tuple sequence")
+@pytest.mark.parametrize("name", LISTS)
+def test_a_list_stands_for_a_tuple_unless_it_has_numbers_alone(name):
+    torch = pytest.importorskip("torch")
+    ours, theirs = (library.arange(24.0).reshape(2, 3, 4)[LISTS[name](library)] for library in (genesis, torch))
+    assert ours.tolist() == theirs.tolist()
+    ours, theirs = (library.arange(24.0).reshape(2, 3, 4) for library in (genesis, torch))
+    ours[LISTS[name](genesis)] = theirs[LISTS[name](torch)] = 0
+    assert ours.tolist() == theirs.tolist()
